@@ -1,0 +1,84 @@
+// One plain struct per entry point, its fields the C parameters in order, and Call, their variant.
+//
+// calls::MemMap{.ptr = p, .size = n, .handle = h} is a call of cuMemMap. Pointers are the caller's:
+// an out-parameter is a place to write to, and may be read only after the call succeeded.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <variant>
+
+#include "api/for_each.h"
+#include "api/parameter_kind.h"
+
+namespace cuvmm {
+
+/// Every function in entry_points.def, intercepted or not, in its order.
+enum class EntryPoint {
+#define CUVMM_ENTRY(name, area, ...) k##name,
+#define CUVMM_BASE(name, ...) k##name,
+#include "api/entry_points.def"
+  kCount
+};
+
+namespace calls {
+
+// Each struct says its entry point, whether the shim intercepts it, how to call it through a
+// function pointer, and how to visit its fields: visit(f) calls f(kind, "name", field) in order.
+#define CUVMM_TYPE(kind, type, name) , type
+#define CUVMM_FIELD(kind, type, name) type name{};
+#define CUVMM_VISIT(kind, type, name) visitor(ParameterKind::k##kind, #name, name);
+#define CUVMM_VALUE(kind, type, name) , name
+#define CUVMM_CALL_STRUCT(Name, intercepted, ...)                                       \
+  struct Name {                                                                         \
+    static constexpr EntryPoint kEntryPoint = EntryPoint::k##Name;                      \
+    static constexpr bool kIntercepted = intercepted;                                   \
+    static constexpr const char* kName = "cu" #Name;                                    \
+    using Function = Signature<void CUVMM_FOR_EACH(CUVMM_TYPE, __VA_ARGS__)>::Function; \
+    CUVMM_FOR_EACH(CUVMM_FIELD, __VA_ARGS__)                                            \
+    CUresult invoke([[maybe_unused]] Function function) const {                         \
+      return Signature<void CUVMM_FOR_EACH(CUVMM_TYPE, __VA_ARGS__)>::call(             \
+          function CUVMM_FOR_EACH(CUVMM_VALUE, __VA_ARGS__));                           \
+    }                                                                                   \
+    template <class Visitor>                                                            \
+    void visit([[maybe_unused]] Visitor&& visitor) const {                              \
+      CUVMM_FOR_EACH(CUVMM_VISIT, __VA_ARGS__)                                          \
+    }                                                                                   \
+  };
+
+/// Signature<void, A, B>::Function is CUresult (*)(A, B). The leading void absorbs a comma.
+template <class Void, class... Args>
+struct Signature {
+  using Function = CUresult(CUDAAPI*)(Args...);
+  static CUresult call(Function function, Args... args) { return function(args...); }
+};
+
+#define CUVMM_ENTRY(Name, area, ...) CUVMM_CALL_STRUCT(Name, true, __VA_ARGS__)
+#define CUVMM_BASE(Name, ...) CUVMM_CALL_STRUCT(Name, false __VA_OPT__(, ) __VA_ARGS__)
+#include "api/entry_points.def"
+
+#undef CUVMM_CALL_STRUCT
+#undef CUVMM_VALUE
+#undef CUVMM_VISIT
+#undef CUVMM_FIELD
+#undef CUVMM_TYPE
+
+}  // namespace calls
+
+/// Any call of the vocabulary, for storage; its index() is its EntryPoint.
+using Call = std::variant<
+#define CUVMM_ENTRY(Name, area, ...) calls::Name,
+#define CUVMM_BASE(Name, ...) calls::Name,
+#include "api/entry_points.def"
+    std::monostate>;
+
+/// "cuMemMap" for EntryPoint::kMemMap.
+const char* name(EntryPoint entry);
+
+/// Whether the shim intercepts it; the others are only called.
+bool intercepted(EntryPoint entry);
+
+inline EntryPoint entry_point(const Call& call) { return static_cast<EntryPoint>(call.index()); }
+
+}  // namespace cuvmm

@@ -1,0 +1,47 @@
+// What a parameter of an entry point means; drives printers, the program text and the fuzzer.
+#pragma once
+
+namespace cuvmm {
+
+enum class ParameterKind {
+  kAddress,           ///< device address, read
+  kVoidAddress,       ///< device address that the C signature spells void*
+  kSize,              ///< bytes
+  kOffset,            ///< bytes from the start of an object
+  kAlignment,         ///< bytes, 0 or a power of two by the documentation
+  kPitch,             ///< bytes between rows
+  kCount,             ///< number of elements
+  kFill,              ///< value stored by a fill
+  kFlags,             ///< bit set
+  kValue,             ///< plain number or enumerator
+  kHandle,            ///< CUmemGenericAllocationHandle
+  kHandleType,        ///< CUmemAllocationHandleType
+  kRangeHandleType,   ///< CUmemRangeHandleType
+  kOption,            ///< CUmemAllocationGranularity_flags
+  kDevice,            ///< device ordinal
+  kAttribute,         ///< CUdevice_attribute
+  kPointerAttribute,  ///< CUpointer_attribute
+  kContext,
+  kStream,
+  kArray,
+  kHostIn,        ///< host memory that the call reads
+  kHostOut,       ///< host memory that the call writes
+  kInProp,        ///< const CUmemAllocationProp*
+  kInAccess,      ///< const CUmemAccessDesc*, `count` of them
+  kInLocation,    ///< const CUmemLocation*
+  kInShareable,   ///< the OS handle of an import: an fd by value, or a pointer to a fabric handle
+  kInCopy2D,      ///< const CUDA_MEMCPY2D*
+  kInCopy3D,      ///< const CUDA_MEMCPY3D*
+  kInCopy3DPeer,  ///< const CUDA_MEMCPY3D_PEER*
+  kOutAddress,
+  kOutHandle,
+  kOutSize,
+  kOutFlags,
+  kOutInt,
+  kOutContext,
+  kOutProp,
+  kOutShareable,  ///< where an export writes its OS handle
+  kOpaque,
+};
+
+}  // namespace cuvmm

@@ -1,0 +1,41 @@
+// check(): which rules a call would break, given the model's view. Const, and pure.
+#pragma once
+
+#include "spec/model.h"
+
+namespace cuvmm {
+
+// One overload per entry point, each in the spec/check_*.cc named for its area. Violations come in
+// the order of the checks; a driver's own order is its profile's (spec/profile.h).
+Violations check(const Model&, const calls::MemAddressReserve&, const Facts& = {});
+Violations check(const Model&, const calls::MemAddressFree&, const Facts& = {});
+Violations check(const Model&, const calls::MemCreate&, const Facts& = {});
+Violations check(const Model&, const calls::MemRelease&, const Facts& = {});
+Violations check(const Model&, const calls::MemMap&, const Facts& = {});
+Violations check(const Model&, const calls::MemUnmap&, const Facts& = {});
+Violations check(const Model&, const calls::MemSetAccess&, const Facts& = {});
+Violations check(const Model&, const calls::MemGetAccess&, const Facts& = {});
+Violations check(const Model&, const calls::MemExportToShareableHandle&, const Facts& = {});
+Violations check(const Model&, const calls::MemImportFromShareableHandle&, const Facts& = {});
+Violations check(const Model&, const calls::MemGetAllocationGranularity&, const Facts& = {});
+Violations check(const Model&, const calls::MemGetAllocationPropertiesFromHandle&, const Facts& = {});
+Violations check(const Model&, const calls::MemRetainAllocationHandle&, const Facts& = {});
+Violations check(const Model&, const calls::MemGetHandleForAddressRange&, const Facts& = {});
+Violations check(const Model&, const calls::MemFree&, const Facts& = {});
+Violations check(const Model&, const calls::MemFreeAsync&, const Facts& = {});
+
+/// Copies and fills (every entry point of area `data` but the frees): every byte they touch that
+/// lies in a reservation of the model is mapped, and accessible to the device that touches it.
+/// A byte outside every known reservation is none of our business.
+struct Touch;
+Violations check_touches(const Model&, EntryPoint entry, const Touch* touches, std::size_t count,
+                         const Facts& = {});
+
+/// Any call of the vocabulary; calls that are not intercepted yield nothing.
+Violations check(const Model&, const Call&, const Facts& = {});
+
+/// What never ended when the process does: one violation of a leak rule per object.
+/// `fd_open` says whether a descriptor is still open and still the exported one.
+Violations check_exit(const Model&, bool (*fd_open)(const Export&));
+
+}  // namespace cuvmm
