@@ -58,7 +58,9 @@ const RuleInfo& info(Rule rule);
 std::optional<Rule> find_rule(std::string_view id);
 /// "error", "undefined", "leak", "advice".
 const char* name(RuleKind kind);
-/// Where the rule is explained: a page of docs/, with its anchor.
+/// Stem of the file under spec/rules/ that holds it, e.g. "map".
+const char* area(Rule rule);
+/// Where the rule is explained: a page of docs/, relative to the repository, with its anchor.
 std::string rule_url(Rule rule);
 
 }  // namespace cuvmm

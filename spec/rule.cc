@@ -1,0 +1,78 @@
+#include "spec/rule.h"
+
+#include <array>
+#include <string>
+
+namespace cuvmm {
+
+namespace {
+constexpr EntryPoint entry_of_Any = EntryPoint::kCount;
+#define CUVMM_ENTRY(Name, area, ...) constexpr EntryPoint entry_of_##Name = EntryPoint::k##Name;
+#include "api/entry_points.def"
+
+struct Line {
+  RuleInfo info;
+  const char* area;
+};
+
+#define CUVMM_STRING(text) #text
+#define CUVMM_AREA_STRING(area) CUVMM_STRING(area)
+#define CUVMM_LINE(Name, id, Entry, parameter, Kind, code, Basis, since, requirement, source, fix, \
+                   reason)                                                                        \
+  {{Rule::k##Name, id, entry_of_##Entry, parameter, RuleKind::k##Kind, code, CodeBasis::k##Basis, \
+    since, requirement, source, fix, reason},                                                     \
+   CUVMM_AREA_STRING(CUVMM_AREA)},
+
+constexpr Line kLines[] = {
+#define CUVMM_RULE(...) CUVMM_LINE(__VA_ARGS__, nullptr)
+#define CUVMM_UNCHECKABLE(...) CUVMM_LINE(__VA_ARGS__)
+#include "spec/rules.def"
+};
+constexpr std::size_t kLineCount = sizeof(kLines) / sizeof(kLines[0]);
+static_assert(kLineCount == static_cast<std::size_t>(Rule::kCount));
+
+constexpr auto kInfos = [] {
+  std::array<RuleInfo, kLineCount> infos{};
+  for (std::size_t i = 0; i < kLineCount; ++i) infos[i] = kLines[i].info;
+  return infos;
+}();
+
+constexpr bool ids_are_unique() {
+  for (std::size_t i = 0; i < kLineCount; ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (std::string_view(kInfos[i].id) == kInfos[j].id) return false;
+    }
+  }
+  return true;
+}
+static_assert(ids_are_unique(), "a rule id is used twice");
+}  // namespace
+
+std::span<const RuleInfo> rules() { return kInfos; }
+
+const RuleInfo& info(Rule rule) { return kInfos[static_cast<std::size_t>(rule)]; }
+
+std::optional<Rule> find_rule(std::string_view id) {
+  for (const RuleInfo& rule : kInfos) {
+    if (id == rule.id) return rule.rule;
+  }
+  return std::nullopt;
+}
+
+const char* name(RuleKind kind) {
+  switch (kind) {
+    case RuleKind::kError: return "error";
+    case RuleKind::kUndefined: return "undefined";
+    case RuleKind::kLeak: return "leak";
+    case RuleKind::kAdvice: return "advice";
+  }
+  return "?";
+}
+
+const char* area(Rule rule) { return kLines[static_cast<std::size_t>(rule)].area; }
+
+std::string rule_url(Rule rule) {
+  return std::string("docs/rules/") + area(rule) + ".md#" + info(rule).id;
+}
+
+}  // namespace cuvmm
