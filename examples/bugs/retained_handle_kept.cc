@@ -1,0 +1,35 @@
+// Field bug 8: ROCm/hip-tests, hipMemRetainAllocationHandle.cc (also bug 7, rocm-systems pull
+// request 10613: a query that retains inside itself and never releases).
+// The handle that cuMemRetainAllocationHandle returns equals the one that was created, so it looks
+// like the same thing. It is one more reference, and it is never released.
+//
+// expects: cuMemRetainAllocationHandle-released
+#include "examples/bugs/bug.h"
+
+namespace {
+
+/// Where the memory behind an address lies; keeps a reference to it each time.
+CUmemLocation location_of(CUdeviceptr address) {
+  CUmemGenericAllocationHandle handle = 0;
+  CUmemAllocationProp prop = {};
+  SAW(CUDA_SUCCESS, cuMemRetainAllocationHandle(&handle, reinterpret_cast<void*>(address)));
+  SAW(CUDA_SUCCESS, cuMemGetAllocationPropertiesFromHandle(&prop, handle));
+  return prop.location;
+}
+
+}  // namespace
+
+int main() {
+  const std::size_t size = bug::start();
+  const CUmemAllocationProp prop = bug::memory_on(0);
+  CUdeviceptr address = 0;
+  CUmemGenericAllocationHandle handle = 0;
+  MUST(cuMemCreate(&handle, size, &prop, 0));
+  MUST(cuMemAddressReserve(&address, size, 0, 0, 0));
+  MUST(cuMemMap(address, size, 0, handle, 0));
+  std::printf("the memory lies on device %d\n", location_of(address).id);
+  SAW(CUDA_SUCCESS, cuMemRelease(handle));
+  SAW(CUDA_SUCCESS, cuMemUnmap(address, size));
+  SAW(CUDA_SUCCESS, cuMemAddressFree(address, size));
+  return bug::verdict();
+}

@@ -1,0 +1,107 @@
+// Legal programs that look like bugs. cuvmm must stay silent on all of them.
+//
+// expects: nothing
+#include <cstring>
+#include <thread>
+
+#include "examples/bugs/bug.h"
+
+namespace {
+
+std::size_t chunk = 0;
+
+CUmemGenericAllocationHandle create(std::size_t size) {
+  const CUmemAllocationProp prop = bug::memory_on(0);
+  CUmemGenericAllocationHandle handle = 0;
+  MUST(cuMemCreate(&handle, size, &prop, 0));
+  return handle;
+}
+
+CUdeviceptr reserve(std::size_t size) {
+  CUdeviceptr address = 0;
+  MUST(cuMemAddressReserve(&address, size, 0, 0, 0));
+  return address;
+}
+
+// Field bug 5, NVIDIA/nccl issue 1795: looks like a double release. Retaining added a reference;
+// the first release drops that one, the second one that of cuMemCreate.
+void retain_then_release_twice() {
+  const CUdeviceptr address = reserve(chunk);
+  const CUmemGenericAllocationHandle created = create(chunk);
+  CUmemGenericAllocationHandle retained = 0;
+  SAW(CUDA_SUCCESS, cuMemMap(address, chunk, 0, created, 0));
+  SAW(CUDA_SUCCESS, cuMemRetainAllocationHandle(&retained, reinterpret_cast<void*>(address)));
+  SAW(CUDA_SUCCESS, cuMemRelease(retained));
+  SAW(CUDA_SUCCESS, cuMemUnmap(address, chunk));
+  SAW(CUDA_SUCCESS, cuMemRelease(retained));
+  SAW(CUDA_SUCCESS, cuMemAddressFree(address, chunk));
+}
+
+// Field bugs 21 (ROCR-Runtime issue 285), 24 (ROCm/hip-tests) and 37 (llama.cpp pull request
+// 23900): a release before the unmap, access set on a grown tail only, and one unmap over both
+// mappings. Bug 120 (intel/compute-runtime issue 995): one copy across both.
+void grow_and_unmap_at_once() {
+  const CUdeviceptr address = reserve(4 * chunk);
+  const CUmemAccessDesc access = bug::access_from(0);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const CUmemGenericAllocationHandle handle = create(chunk);
+    SAW(CUDA_SUCCESS, cuMemMap(address + i * chunk, chunk, 0, handle, 0));
+    SAW(CUDA_SUCCESS, cuMemRelease(handle));
+    SAW(CUDA_SUCCESS, cuMemSetAccess(address + i * chunk, chunk, &access, 1));
+  }
+  const char text[] = "across the seam";
+  char back[sizeof(text)] = {};
+  const CUdeviceptr seam = address + chunk - sizeof(text) / 2;
+  SAW(CUDA_SUCCESS, cuMemcpyHtoD(seam, text, sizeof(text)));
+  SAW(CUDA_SUCCESS, cuMemcpyDtoH(back, seam, sizeof(back)));
+  if (std::memcmp(text, back, sizeof(text)) != 0) ++bug::differences;
+  SAW(CUDA_SUCCESS, cuMemUnmap(address, 2 * chunk));
+  SAW(CUDA_SUCCESS, cuMemAddressFree(address, 4 * chunk));
+}
+
+// The same memory at two addresses, each mapping with its own access.
+void map_twice() {
+  const CUdeviceptr writer = reserve(chunk), reader = reserve(chunk);
+  const CUmemAccessDesc write = bug::access_from(0);
+  const CUmemAccessDesc read = bug::access_from(0, CU_MEM_ACCESS_FLAGS_PROT_READ);
+  const CUmemGenericAllocationHandle handle = create(chunk);
+  SAW(CUDA_SUCCESS, cuMemMap(writer, chunk, 0, handle, 0));
+  SAW(CUDA_SUCCESS, cuMemMap(reader, chunk, 0, handle, 0));
+  SAW(CUDA_SUCCESS, cuMemSetAccess(writer, chunk, &write, 1));
+  SAW(CUDA_SUCCESS, cuMemSetAccess(reader, chunk, &read, 1));
+  unsigned char byte = 0;
+  SAW(CUDA_SUCCESS, cuMemsetD8(writer, 42, chunk));
+  SAW(CUDA_SUCCESS, cuMemcpyDtoH(&byte, reader, 1));
+  if (byte != 42) ++bug::differences;
+  SAW(CUDA_SUCCESS, cuMemUnmap(writer, chunk));
+  SAW(CUDA_SUCCESS, cuMemUnmap(reader, chunk));
+  SAW(CUDA_SUCCESS, cuMemRelease(handle));
+  SAW(CUDA_SUCCESS, cuMemAddressFree(writer, chunk));
+  SAW(CUDA_SUCCESS, cuMemAddressFree(reader, chunk));
+}
+
+// Field bug 107, HAMi-core pull request 172: none of these calls needs a current context.
+void without_a_context() {
+  CUcontext context = nullptr;
+  SAW(CUDA_SUCCESS, cuCtxGetCurrent(&context));
+  if (context != nullptr) ++bug::differences;
+  const CUdeviceptr address = reserve(chunk);
+  const CUmemAccessDesc access = bug::access_from(0);
+  const CUmemGenericAllocationHandle handle = create(chunk);
+  SAW(CUDA_SUCCESS, cuMemMap(address, chunk, 0, handle, 0));
+  SAW(CUDA_SUCCESS, cuMemSetAccess(address, chunk, &access, 1));
+  SAW(CUDA_SUCCESS, cuMemUnmap(address, chunk));
+  SAW(CUDA_SUCCESS, cuMemRelease(handle));
+  SAW(CUDA_SUCCESS, cuMemAddressFree(address, chunk));
+}
+
+}  // namespace
+
+int main() {
+  chunk = bug::start();
+  retain_then_release_twice();
+  grow_and_unmap_at_once();
+  map_twice();
+  std::thread(without_a_context).join();
+  return bug::verdict();
+}
