@@ -31,6 +31,11 @@ struct Touch;
 Violations check_touches(const Model&, EntryPoint entry, const Touch* touches, std::size_t count,
                          const Facts& = {});
 
+/// Whether check() has an overload for the struct; copies and fills go through check_touches().
+template <class CallStruct>
+inline constexpr bool checked_by_itself =
+    CallStruct::kIntercepted && (CallStruct::kEntryPoint <= EntryPoint::kMemFreeAsync);
+
 /// Any call of the vocabulary; calls that are not intercepted yield nothing.
 Violations check(const Model&, const Call&, const Facts& = {});
 

@@ -40,6 +40,7 @@ struct Allocation {
   CUmemAllocationProp prop{};
   bool prop_known = false;
   bool imported = false;
+  bool creation_seen = true;  ///< false: made by a route we did not see; it may have more references
   std::uint32_t references = 0;  ///< creates, imports and retains minus releases
   std::uint32_t retains = 0;     ///< how many of all references ever taken came from a retain
   std::uint32_t mappings = 0;

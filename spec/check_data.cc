@@ -1,0 +1,96 @@
+// Copies, fills and frees that touch VMM addresses.
+#include "spec/check_support.h"
+#include "spec/touch.h"
+
+namespace cuvmm {
+using namespace detail;
+
+namespace {
+
+// One contiguous run of bytes. True when it is all right, or none of our business.
+bool check_run(Collector& out, const Model& model, const Touch& touch, Address base, Size size, int device) {
+  const std::uint64_t bit = device >= 0 && device < 63 ? std::uint64_t{1} << device : 0;
+  const std::string who = device >= 0 ? "device " + std::to_string(device) : std::string("any device");
+  Address at = base;
+  Size left = size;
+  while (left != 0) {
+    const Mapping* m = model.mapping_at(at);
+    if (!m) {
+      const bool ours = model.reservation_at(at) != nullptr;
+      // A run that starts outside every reservation is host memory or cuMemAlloc's.
+      if (!ours && at == base) return true;
+      Violation& v = out.add(Rule::kDataMapped,
+                             std::string(touch.parameter) + ": nothing is mapped at " + hex(at) + " in " + range(base, size),
+                             ours || model.platform().complete);
+      attach_history(v, model, at);
+      return false;
+    }
+    const std::uint64_t mask = touch.write ? m->access.write : m->access.read;
+    const bool allowed = bit ? (mask & bit) != 0 : mask != 0;
+    if (!allowed) {
+      Violation& v = out.add(touch.write ? Rule::kDataWritable : Rule::kDataReadable,
+                             std::string(touch.parameter) + ": " + who + " has no " + (touch.write ? "write" : "read") +
+                                 " access to " + hex(at) + " in the mapping " + range(m->base, m->size));
+      v.objects.push_back(ref(*m));
+      if (const Allocation* a = model.allocation(m->handle)) v.objects.push_back(ref(*a));
+      return false;
+    }
+    const Size rest = m->size - (at - m->base);
+    if (rest >= left) break;
+    at += rest;
+    left -= rest;
+  }
+  return true;
+}
+
+void check_touch(Collector& out, const Model& model, const Touch& touch, int device) {
+  if (touch.width == 0 || touch.rows == 0 || touch.slices == 0) return;
+  for (std::uint64_t slice = 0; slice < touch.slices; ++slice) {
+    const Address start = touch.base + slice * touch.slice_pitch;
+    // Rows inside one mapping with access are one look-up, not thousands.
+    const Mapping* m = model.mapping_at(start);
+    const Size span = (touch.rows - 1) * touch.pitch + touch.width;
+    if (m && span <= m->size - (start - m->base)) {
+      if (!check_run(out, model, touch, start, span, device)) return;
+      continue;
+    }
+    for (std::uint64_t row = 0; row < touch.rows; ++row) {
+      if (!check_run(out, model, touch, start + row * touch.pitch, touch.width, device)) return;
+    }
+  }
+}
+
+Violations check_free(const Model& model, Address address, Rule rule, const Facts& facts) {
+  Collector out;
+  if (not_initialized(out, facts)) return out.take();
+  if (model.reservation_at(address) || model.mapping_at(address)) {
+    attach_history(out.add(rule, hex(address) + " lies in a reservation, not in memory from cuMemAlloc"), model, address);
+  }
+  return out.take();
+}
+
+}  // namespace
+
+Violations check_touches(const Model& model, EntryPoint, const Touch* touches, std::size_t count, const Facts& facts) {
+  Collector out;
+  if (not_initialized(out, facts)) return out.take();
+  if (facts.context == Facts::Answer::kNo) {
+    out.add(Rule::kDataContext, "no context is current to the calling thread");
+    return out.take();
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const int device = touches[i].peer_source ? facts.peer_device : facts.device;
+    check_touch(out, model, touches[i], device);
+  }
+  return out.take();
+}
+
+Violations check(const Model& model, const calls::MemFree& call, const Facts& facts) {
+  return check_free(model, call.dptr, Rule::kMemFreeNotVmm, facts);
+}
+
+Violations check(const Model& model, const calls::MemFreeAsync& call, const Facts& facts) {
+  return check_free(model, call.dptr, Rule::kMemFreeAsyncNotVmm, facts);
+}
+
+}  // namespace cuvmm

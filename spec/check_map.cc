@@ -1,0 +1,108 @@
+// cuMemMap and cuMemUnmap.
+#include "spec/check_support.h"
+
+namespace cuvmm {
+using namespace detail;
+
+namespace {
+
+// Where a range lies with respect to the reservation that holds its first byte.
+void check_map_place(Collector& out, const Model& model, const calls::MemMap& call) {
+  const Reservation* r = model.reservation_at(call.ptr);
+  if (!r) {
+    Violation& v = out.add(Rule::kMapPtrReserved, hex(call.ptr) + " is in no live reservation",
+                           certainly_not_reserved(model, call.ptr));
+    attach_history(v, model, call.ptr);
+  } else if (call.size > r->size - (call.ptr - r->base)) {
+    Violation& v = out.add(Rule::kMapInsideReservation,
+                           range(call.ptr, call.size) + " runs past the end of the reservation " +
+                               range(r->base, r->size));
+    v.objects.push_back(ref(*r));
+    // What the tail runs into is what will break, somewhere else.
+    if (const Reservation* next = model.reservation_at(r->base + r->size)) v.objects.push_back(ref(*next));
+  }
+  const auto taken = model.first_mapping_after(call.ptr);
+  if (taken != model.mappings().end() &&
+      overlap(taken->second.base, taken->second.size, call.ptr, call.size)) {
+    out.add(Rule::kMapVacant, range(call.ptr, call.size) + " overlaps the live mapping " +
+                                  range(taken->second.base, taken->second.size))
+        .objects.push_back(ref(taken->second));
+  }
+}
+
+void check_map_size(Collector& out, const Model& model, const calls::MemMap& call, const Allocation* a) {
+  const Size granularity = a && a->granularity ? a->granularity : model.platform().reserve_granularity;
+  if (granularity != 0 && call.ptr % granularity != 0) {
+    out.add(Rule::kMapPtrAligned, hex(call.ptr) + " is not a multiple of the granularity, " + bytes(granularity));
+  }
+  if (call.offset != 0) {
+    Violation& v = out.add(Rule::kMapOffsetZero, "offset is " + bytes(call.offset) + ", not 0");
+    if (a) v.objects.push_back(ref(*a));
+  }
+  if (call.size == 0) {
+    out.add(Rule::kMapSizeNonzero, "size is 0");
+    return;
+  }
+  if (granularity != 0 && call.size % granularity != 0) {
+    out.add(Rule::kMapSizeGranularity, "size " + bytes(call.size) + " is not a multiple of the granularity, " + bytes(granularity));
+  }
+  if (!a || a->size == 0) return;
+  // size > total - offset instead of a sum, which could wrap.
+  if (call.offset > a->size || call.size > a->size - call.offset) {
+    out.add(Rule::kMapBounds, bytes(call.size) + " at offset " + bytes(call.offset) + " pass the end of the allocation of " + bytes(a->size))
+        .objects.push_back(ref(*a));
+  } else if (call.size != a->size && call.offset == 0) {
+    out.add(Rule::kMapWholeAllocation, "size " + bytes(call.size) + " is a part of the allocation of " + bytes(a->size), false)
+        .objects.push_back(ref(*a));
+  }
+}
+
+}  // namespace
+
+Violations check(const Model& model, const calls::MemMap& call, const Facts& facts) {
+  Collector out;
+  if (not_initialized(out, facts)) return out.take();
+  const Allocation* a = check_handle(
+      out, model, call.handle,
+      {Rule::kMapHandleNonzero, Rule::kMapHandleValid, Rule::kMapHandleAlive, Rule::kMapHandleReferenced}, facts);
+  if (call.flags != 0) out.add(Rule::kMapFlagsZero, "flags is " + hex(call.flags) + ", not 0");
+  check_map_size(out, model, call, a);
+  if (call.size != 0) check_map_place(out, model, call);
+  return out.take();
+}
+
+Violations check(const Model& model, const calls::MemUnmap& call, const Facts& facts) {
+  Collector out;
+  if (not_initialized(out, facts)) return out.take();
+  if (call.size == 0) {
+    out.add(Rule::kUnmapSizeNonzero, "size is 0");
+    return out.take();
+  }
+  const Coverage c = coverage(model, call.ptr, call.size);
+  if (c.cut) {
+    out.add(Rule::kUnmapWhole, range(call.ptr, call.size) + " cuts the mapping " + range(c.cut->base, c.cut->size))
+        .objects.push_back(ref(*c.cut));
+  }
+  const Reservation* r = model.reservation_at(call.ptr);
+  if (!r) {
+    // The tail of a mapping that ran past its reservation may be unmapped as a whole.
+    if (c.first) return out.take();
+    Violation& v = out.add(Rule::kUnmapPtrReserved, hex(call.ptr) + " is in no live reservation",
+                           certainly_not_reserved(model, call.ptr));
+    attach_history(v, model, call.ptr);
+    return out.take();
+  }
+  const bool inside = call.size <= r->size - (call.ptr - r->base);
+  if (!inside && (c.has_hole || model.reservation_at(r->base + r->size))) {
+    Violation& v = out.add(Rule::kUnmapInsideReservation, range(call.ptr, call.size) + " runs past the end of the reservation " +
+                                                              range(r->base, r->size));
+    v.objects.push_back(ref(*r));
+  } else if (c.has_hole && !c.cut) {
+    Violation& v = out.add(Rule::kUnmapMapped, c.any ? "nothing is mapped at " + hex(c.hole) + " in " + range(call.ptr, call.size)
+                                                     : "nothing is mapped in " + range(call.ptr, call.size));
+    attach_history(v, model, c.hole);
+  }
+  return out.take();
+}
+
+}  // namespace cuvmm

@@ -1,0 +1,154 @@
+#include "spec/check_support.h"
+
+#include <cinttypes>
+#include <cstdio>
+
+namespace cuvmm {
+
+const char* name(ObjectRef::Kind kind) {
+  switch (kind) {
+    case ObjectRef::Kind::kReservation: return "reservation";
+    case ObjectRef::Kind::kAllocation: return "allocation";
+    case ObjectRef::Kind::kMapping: return "mapping";
+    case ObjectRef::Kind::kExport: return "export";
+  }
+  return "?";
+}
+
+namespace detail {
+
+std::string hex(std::uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%" PRIx64, value);
+  return text;
+}
+
+std::string bytes(std::uint64_t size) {
+  static constexpr struct {
+    unsigned shift;
+    const char* unit;
+  } kUnits[] = {{40, "TiB"}, {30, "GiB"}, {20, "MiB"}, {10, "KiB"}};
+  for (auto [shift, unit] : kUnits) {
+    const std::uint64_t whole = size >> shift;
+    const std::uint64_t rest = size - (whole << shift);
+    if (whole == 0 || (shift < 20 && rest != 0)) continue;
+    std::string text = std::to_string(whole) + " " + unit;
+    return rest == 0 ? text : text + " + " + bytes(rest);
+  }
+  return std::to_string(size) + " B";
+}
+
+std::string range(std::uint64_t base, std::uint64_t size) {
+  return "[" + hex(base) + ", " + hex(base + size) + ") (" + bytes(size) + ")";
+}
+
+std::string location(const CUmemLocation& location) {
+  // Numbers, because older headers lack the newer enumerators.
+  switch (static_cast<int>(location.type)) {
+    case 1: return "device " + std::to_string(location.id);
+    case 2: return "the host";
+    case 3: return "NUMA node " + std::to_string(location.id);
+    case 4: return "the current thread's NUMA node";
+    default:
+      return "location type " + std::to_string(static_cast<int>(location.type)) + ", id " +
+             std::to_string(location.id);
+  }
+}
+
+std::string handle_text(Handle handle) { return "handle " + hex(handle); }
+
+ObjectRef ref(const Reservation& r) {
+  return {ObjectRef::Kind::kReservation, r.base, r.size, r.made, {}};
+}
+ObjectRef ref(const Allocation& a) {
+  return {ObjectRef::Kind::kAllocation, a.handle, a.size, a.made, {}};
+}
+ObjectRef ref(const Mapping& m) { return {ObjectRef::Kind::kMapping, m.base, m.size, m.made, {}}; }
+ObjectRef ref(const Export& e) {
+  return {ObjectRef::Kind::kExport, static_cast<std::uint64_t>(e.fd), 0, e.made, {}};
+}
+
+bool not_initialized(Collector& out, const Facts& facts) {
+  if (facts.initialized != Facts::Answer::kNo) return false;
+  out.add(Rule::kDriverInitialized, "cuInit has not succeeded in this process");
+  return true;
+}
+
+bool overlap(Address a, Size a_size, Address b, Size b_size) {
+  return a < b ? b - a < a_size : a - b < b_size;
+}
+
+const Allocation* check_handle(Collector& out, const Model& model, Handle handle,
+                               const HandleRules& rules, const Facts& facts) {
+  if (handle == 0) {
+    out.add(rules.nonzero, "the handle is 0");
+    return nullptr;
+  }
+  if (const Allocation* a = model.allocation(handle)) {
+    if (a->references == 0) {
+      Violation& v = out.add(rules.referenced, handle_text(handle) +
+                                                   " has no reference left; only a mapping keeps its memory alive");
+      v.objects.push_back(ref(*a));
+      v.objects.back().ended = a->released;
+    }
+    return a;
+  }
+  if (auto gone = model.tombstones().find(ObjectRef::Kind::kAllocation, handle)) {
+    out.add(rules.alive, handle_text(handle) + " was released and its memory is gone")
+        .objects.push_back(*gone);
+    return nullptr;
+  }
+  const bool unreadable = facts.handle_readable == Facts::Answer::kNo;
+  out.add(rules.valid,
+          handle_text(handle) + (unreadable ? " was never obtained, and is no address that a driver could read"
+                                            : " was not obtained by any call seen in this process"),
+          unreadable || model.platform().complete);
+  return nullptr;
+}
+
+Coverage coverage(const Model& model, Address base, Size size) {
+  Coverage c;
+  Address next = base;  // first byte not yet looked at
+  for (auto it = model.first_mapping_after(base); it != model.mappings().end(); ++it) {
+    const Mapping& m = it->second;
+    if (!overlap(m.base, m.size, base, size)) break;
+    if (m.base > next && !c.has_hole) {
+      c.has_hole = true;
+      c.hole = next;
+    }
+    c.any = true;
+    if (m.base <= base) c.first = true;
+    const bool past_start = m.base < base;
+    const bool past_end = m.size > size - (past_start ? 0 : m.base - base) &&
+                          m.base + m.size > base + size;
+    if ((past_start || past_end) && !c.cut) c.cut = &m;
+    if (m.size - (past_start ? base - m.base : 0) >= size - (past_start ? 0 : m.base - base)) c.last = true;
+    next = m.base + m.size;
+  }
+  if (!c.last && !c.has_hole) {
+    c.has_hole = true;
+    c.hole = c.any ? next : base;
+  }
+  return c;
+}
+
+bool certainly_not_reserved(const Model& model, Address address) {
+  return model.platform().complete || address == 0 ||
+         model.tombstones().find_covering(ObjectRef::Kind::kReservation, address).has_value();
+}
+
+void attach_history(Violation& violation, const Model& model, Address address) {
+  if (const Mapping* m = model.mapping_at(address)) {
+    violation.objects.push_back(ref(*m));
+  } else if (auto gone = model.tombstones().find_covering(ObjectRef::Kind::kMapping, address)) {
+    violation.objects.push_back(*gone);
+  }
+  if (const Reservation* r = model.reservation_at(address)) {
+    violation.objects.push_back(ref(*r));
+  } else if (auto gone = model.tombstones().find_covering(ObjectRef::Kind::kReservation, address)) {
+    violation.objects.push_back(*gone);
+  }
+}
+
+}  // namespace detail
+}  // namespace cuvmm

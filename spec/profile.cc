@@ -1,0 +1,53 @@
+#include "spec/profile.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "spec/builtin_profiles.h"
+
+namespace cuvmm {
+
+CUresult Profile::answer(EntryPoint entry, const Violations& violations) const {
+  const auto refusal = [&](Rule rule) {
+    const Verdict& verdict = verdicts[static_cast<std::size_t>(rule)];
+    return verdict.kind == Verdict::Kind::kAccepts ? CUDA_SUCCESS : verdict.code;
+  };
+  const auto broken = [&](Rule rule) {
+    return std::any_of(violations.begin(), violations.end(), [&](const Violation& v) { return v.rule == rule; });
+  };
+  if (violations.empty()) return CUDA_SUCCESS;
+  const auto it = order.find(entry);
+  if (it != order.end()) {
+    for (Rule rule : it->second) {
+      if (broken(rule) && refusal(rule) != CUDA_SUCCESS) return refusal(rule);
+    }
+  }
+  for (const Violation& v : violations) {
+    if (refusal(v.rule) != CUDA_SUCCESS) return refusal(v.rule);
+  }
+  return CUDA_SUCCESS;
+}
+
+std::vector<std::string> builtin_profiles() {
+  std::vector<std::string> names;
+  for (const BuiltinProfile& builtin : kBuiltinProfiles) names.push_back(builtin.name);
+  return names;
+}
+
+ProfileResult load_profile(const std::string& name_or_path) {
+  for (const BuiltinProfile& builtin : kBuiltinProfiles) {
+    if (name_or_path == builtin.name) return parse_profile(builtin.text, "built-in profile " + name_or_path);
+  }
+  std::ifstream file(name_or_path);
+  if (!file) {
+    std::string known;
+    for (const std::string& name : builtin_profiles()) known += (known.empty() ? "" : ", ") + name;
+    return {{}, "no profile '" + name_or_path + "': expected one of " + known + ", or a readable TOML file"};
+  }
+  std::ostringstream text;
+  text << file.rdbuf();
+  return parse_profile(text.str(), name_or_path);
+}
+
+}  // namespace cuvmm
