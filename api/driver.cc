@@ -1,0 +1,76 @@
+#include "api/driver.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <variant>
+
+namespace cuvmm {
+
+namespace {
+constexpr std::size_t kEntryCount = static_cast<std::size_t>(EntryPoint::kCount);
+
+// The newest ABI with the legacy stream: what <cuda.h>'s #define of the plain name expands to.
+std::array<Symbol, kEntryCount> primary_symbols() {
+  std::array<Symbol, kEntryCount> primary;
+  std::array<int, kEntryCount> version;
+  primary.fill(Symbol::kCount);
+  version.fill(-1);
+  for (const SymbolInfo& info : symbols()) {
+    const auto entry = static_cast<std::size_t>(info.entry);
+    if (info.entry == EntryPoint::kCount || info.flags != 0 || info.version <= version[entry]) {
+      continue;
+    }
+    primary[entry] = info.symbol;
+    version[entry] = info.version;
+  }
+  return primary;
+}
+
+std::string resolved_path(void* library, const std::string& fallback) {
+  link_map* map = nullptr;
+  if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name && *map->l_name) {
+    return map->l_name;
+  }
+  return fallback;
+}
+}  // namespace
+
+Symbol Driver::primary_symbol(EntryPoint entry) {
+  static const std::array<Symbol, kEntryCount> kPrimary = primary_symbols();
+  return kPrimary[static_cast<std::size_t>(entry)];
+}
+
+CUresult Driver::operator()(const Call& call) const {
+  return std::visit(
+      [this]<class CallStruct>(const CallStruct& typed) -> CUresult {
+        if constexpr (std::is_same_v<CallStruct, std::monostate>) {
+          return CUDA_ERROR_INVALID_VALUE;
+        } else {
+          return (*this)(typed);
+        }
+      },
+      call);
+}
+
+LoadedDriver load_driver(const std::string& path) {
+  LoadedDriver loaded;
+  loaded.library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!loaded.library) {
+    const char* reason = dlerror();
+    loaded.error = reason ? reason : "dlopen of " + path + " failed";
+    return loaded;
+  }
+  loaded.path = resolved_path(loaded.library, path);
+  loaded.emulated = dlsym(loaded.library, "cuvmmEmulatorVersion") != nullptr;
+  for (const SymbolInfo& info : symbols()) {
+    loaded.driver.set(info.symbol,
+                      reinterpret_cast<Driver::AnyFunction>(dlsym(loaded.library, info.name)));
+  }
+  if (!loaded.driver.function<calls::Init>()) {
+    loaded.error = loaded.path + " is no libcuda: it does not export cuInit";
+  }
+  return loaded;
+}
+
+}  // namespace cuvmm

@@ -1,0 +1,48 @@
+#include "api/driver.h"
+
+#include <gtest/gtest.h>
+
+namespace cuvmm {
+namespace {
+
+TEST(ResultName, KnowsCodesWithoutADriver) {
+  EXPECT_EQ(result_name(CUDA_SUCCESS), "CUDA_SUCCESS");
+  EXPECT_EQ(result_name(CUDA_ERROR_INVALID_VALUE), "CUDA_ERROR_INVALID_VALUE");
+  EXPECT_EQ(result_name(static_cast<CUresult>(47)), "CUDA_ERROR_MULTICAST_RESOURCE_FULL");
+  EXPECT_EQ(result_name(CUDA_ERROR_UNKNOWN), "CUDA_ERROR_UNKNOWN");
+  EXPECT_EQ(result_name(static_cast<CUresult>(1234)), "CUresult(1234)");
+}
+
+TEST(ResultName, NamesLeadBack) {
+  for (int code = 0; code < 1000; ++code) {
+    const std::string name = result_name(static_cast<CUresult>(code));
+    if (name.starts_with("CUresult(")) continue;
+    EXPECT_EQ(result_from_name(name), static_cast<CUresult>(code)) << name;
+    EXPECT_EQ(result_from_name(name.substr(5)), static_cast<CUresult>(code)) << name;
+  }
+  EXPECT_EQ(result_from_name("CUDA_ERROR_NO_SUCH"), std::nullopt);
+}
+
+TEST(Driver, PrimarySymbolsAreWhatTheHeaderCalls) {
+  const auto primary = [](EntryPoint e) { return Driver::primary_symbol(e); };
+  EXPECT_EQ(primary(EntryPoint::kMemcpyHtoD), Symbol::k_cuMemcpyHtoD_v2);
+  EXPECT_EQ(primary(EntryPoint::kMemcpy), Symbol::k_cuMemcpy);
+  EXPECT_EQ(primary(EntryPoint::kMemFree), Symbol::k_cuMemFree_v2);
+  EXPECT_EQ(primary(EntryPoint::kMemMap), Symbol::k_cuMemMap);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(EntryPoint::kCount); ++i) {
+    const auto entry = static_cast<EntryPoint>(i);
+    EXPECT_NE(primary(entry), Symbol::kCount) << name(entry);
+  }
+}
+
+TEST(Driver, ACallThatTheDriverLacksIsNotFound) {
+  EXPECT_EQ(Driver()(calls::MemRelease{.handle = 1}), CUDA_ERROR_NOT_FOUND);
+}
+
+TEST(LoadDriver, SaysWhyAFileCannotBeLoaded) {
+  EXPECT_NE(load_driver("/nonexistent/libcuda.so.1").error.find("nonexistent"), std::string::npos);
+  EXPECT_NE(load_driver("libc.so.6").error.find("no libcuda"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cuvmm

@@ -1,0 +1,248 @@
+#include "api/print.h"
+
+#include "api/copy_fields.h"
+#include "api/words.h"
+
+namespace cuvmm {
+
+bool is_output(ParameterKind kind) {
+  switch (kind) {
+    case ParameterKind::kOutAddress:
+    case ParameterKind::kOutHandle:
+    case ParameterKind::kOutSize:
+    case ParameterKind::kOutFlags:
+    case ParameterKind::kOutInt:
+    case ParameterKind::kOutContext:
+    case ParameterKind::kOutProp:
+    case ParameterKind::kOutShareable:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool may_be_omitted(ParameterKind kind, EntryPoint entry) {
+  switch (kind) {
+    case ParameterKind::kOffset:
+    case ParameterKind::kAlignment:
+    case ParameterKind::kFlags:
+    case ParameterKind::kStream:
+    case ParameterKind::kOption:
+      return true;
+    case ParameterKind::kAddress:
+      return entry == EntryPoint::kMemAddressReserve;
+    case ParameterKind::kCount:
+      return entry == EntryPoint::kMemSetAccess;
+    default:
+      return false;
+  }
+}
+
+namespace {
+// A signed int inside a wider unsigned: ids of locations and devices.
+std::uint64_t extended(int value) {
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+}
+
+void append(std::string& text, std::string_view key, std::string_view value) {
+  if (!text.empty()) text += ", ";
+  text += key;
+  if (value.empty()) return;
+  text += '=';
+  text += value;
+}
+
+std::string address_text(const ValueNames* names, ParameterKind kind, std::uint64_t value) {
+  std::string text = names ? names->text(kind, value) : std::string();
+  return text.empty() ? number_text(value) : text;
+}
+
+template <class Descriptor>
+std::string copy_text(const void* pointer, const ValueNames* names) {
+  const auto& copy = *static_cast<const Descriptor*>(pointer);
+  std::string text;
+  visit_copy(copy, [&]<class T>(const char* name, const T& field) {
+    if (field == T{}) return;
+    std::string value;
+    if constexpr (std::is_same_v<T, CUmemorytype>) {
+      value = word_text(memory_type_words(), field);
+    } else if constexpr (std::is_same_v<T, CUdeviceptr>) {
+      value = address_text(names, ParameterKind::kAddress, field);
+    } else if constexpr (std::is_pointer_v<T>) {
+      value = number_text(reinterpret_cast<std::uintptr_t>(field));
+    } else {
+      value = number_text(field);
+    }
+    append(text, name, value);
+  });
+  return "{" + text + "}";
+}
+}  // namespace
+
+std::string location_text(const CUmemLocation& location) {
+  const auto type = static_cast<std::uint64_t>(location.type);
+  const std::string_view word = find_value(location_type_words(), type);
+  if ((word == "host" || word == "host_numa_current") && location.id == 0) return std::string(word);
+  if ((word == "device" || word == "host_numa") && location.id >= 0) {
+    return std::string(word) + std::to_string(location.id);
+  }
+  return "location(" + number_text(type) + ", " + number_text(extended(location.id)) + ")";
+}
+
+std::string prop_text(const CUmemAllocationProp& prop) {
+  std::string text;
+  const auto type = static_cast<std::uint64_t>(prop.location.type);
+  const std::string_view word = find_value(location_type_words(), type);
+  const std::string id = number_text(extended(prop.location.id));
+  if (word.empty()) {
+    append(text, "location", number_text(type) + ":" + id);
+  } else if ((word == "host" || word == "host_numa_current") && prop.location.id == 0) {
+    append(text, word, "");
+  } else {
+    append(text, word, id);
+  }
+  if (prop.type != CU_MEM_ALLOCATION_TYPE_PINNED) {
+    append(text, "type", word_text(allocation_type_words(), static_cast<std::uint64_t>(prop.type)));
+  }
+  if (prop.requestedHandleTypes != 0) {
+    append(text, "handle_types",
+           bits_text(handle_type_words(), static_cast<std::uint32_t>(prop.requestedHandleTypes)));
+  }
+  if (prop.allocFlags.compressionType) {
+    append(text, "compression", number_text(prop.allocFlags.compressionType));
+  }
+  if (prop.allocFlags.gpuDirectRDMACapable) {
+    append(text, "rdma", number_text(prop.allocFlags.gpuDirectRDMACapable));
+  }
+  if (prop.allocFlags.usage) append(text, "usage", bits_text(usage_words(), prop.allocFlags.usage));
+  for (int i = 0; i < 4; ++i) {
+    if (prop.allocFlags.reserved[i]) {
+      append(text, "reserved" + std::to_string(i), number_text(prop.allocFlags.reserved[i]));
+    }
+  }
+  if (prop.win32HandleMetaData) append(text, "win32_metadata", "1");
+  return text;
+}
+
+std::string access_text(const CUmemAccessDesc* descriptors, std::size_t count) {
+  if (!descriptors) return "null";
+  // A wild count must not make a report read wild memory.
+  constexpr std::size_t kMost = 64;
+  std::string text = "[";
+  for (std::size_t i = 0; i < count && i < kMost; ++i) {
+    if (i) text += ", ";
+    const auto flags = static_cast<std::uint64_t>(descriptors[i].flags);
+    const std::string_view word = find_value(access_words(), flags);
+    text += location_text(descriptors[i].location) + ":";
+    text += word.empty() ? "flags(" + number_text(flags) + ")" : std::string(word);
+  }
+  return text + "]";
+}
+
+CallPrinter::CallPrinter(EntryPoint entry, const ValueNames* names)
+    : entry_(entry), names_(names) {}
+
+void CallPrinter::add(const char* name, std::string text, Style style) {
+  arguments_.push_back({name, std::move(text)});
+  styles_.push_back(style);
+}
+
+void CallPrinter::number(ParameterKind kind, const char* name, std::uint64_t value) {
+  const bool optional = may_be_omitted(kind, entry_);
+  Style style{.omitted = optional && value == 0, .keyed = optional};
+  // The text's descriptors say how many they are, unless the call says otherwise.
+  if (optional && kind == ParameterKind::kCount) {
+    const bool has_list = !arguments_.empty() && arguments_.back().text != "null";
+    style.omitted = has_list && value == count_ && value <= 64;
+    if (has_list && value == 0) style.omitted = true;
+  }
+  std::string text;
+  if (kind == ParameterKind::kHandleType) {
+    text = bits_text(handle_type_words(), value & 0xffffffffu);
+  } else if (const auto words = words_of(kind); !words.empty()) {
+    text = word_text(words, value);
+  } else {
+    text = address_text(names_, kind, value);
+  }
+  add(name, std::move(text), style);
+}
+
+void CallPrinter::pointer(ParameterKind kind, const char* name, const void* value) {
+  if (is_output(kind)) {
+    return add(name, value ? "out" : "null", {.omitted = value != nullptr, .keyed = true});
+  }
+  const auto bits = reinterpret_cast<std::uintptr_t>(value);
+  switch (kind) {
+    case ParameterKind::kVoidAddress:
+    case ParameterKind::kStream:
+    case ParameterKind::kInShareable: {
+      const bool optional = may_be_omitted(kind, entry_);
+      return add(name, address_text(names_, kind, bits),
+                 {.omitted = optional && !value, .keyed = optional});
+    }
+    default:
+      break;
+  }
+  if (!value) return add(name, "null", {.omitted = false, .keyed = kind == ParameterKind::kInProp});
+  switch (kind) {
+    case ParameterKind::kInProp:
+      return add(name, prop_text(*static_cast<const CUmemAllocationProp*>(value)), {});
+    case ParameterKind::kInAccess:
+      return add(name, access_text(static_cast<const CUmemAccessDesc*>(value), count_), {});
+    case ParameterKind::kInLocation:
+      return add(name, location_text(*static_cast<const CUmemLocation*>(value)), {});
+    case ParameterKind::kInCopy2D:
+      return add(name, copy_text<CUDA_MEMCPY2D>(value, names_), {});
+    case ParameterKind::kInCopy3D:
+      return add(name, copy_text<CUDA_MEMCPY3D>(value, names_), {});
+    case ParameterKind::kInCopy3DPeer:
+      return add(name, copy_text<CUDA_MEMCPY3D_PEER>(value, names_), {});
+    case ParameterKind::kHostIn:
+    case ParameterKind::kHostOut: {
+      std::string text = names_ ? names_->text(kind, bits) : std::string();
+      if (text.empty() && host_bytes_) text = "host(" + number_text(host_bytes_) + ")";
+      return add(name, text.empty() ? number_text(bits) : text, {});
+    }
+    default:
+      return add(name, address_text(names_, kind, bits), {});
+  }
+}
+
+std::string CallPrinter::call() const {
+  std::string text = std::string(name(entry_)) + "(";
+  bool first = true;
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    if (styles_[i].omitted) continue;
+    if (!first) text += ", ";
+    first = false;
+    if (styles_[i].keyed) text += std::string(arguments_[i].name) + "=";
+    text += arguments_[i].text;
+  }
+  return text + ")";
+}
+
+namespace {
+template <class Result, class Function>
+Result visit_call(const Call& call, Function&& function) {
+  return std::visit(
+      [&]<class T>(const T& typed) -> Result {
+        if constexpr (std::is_same_v<T, std::monostate>) {
+          return Result{};
+        } else {
+          return function(typed);
+        }
+      },
+      call);
+}
+}  // namespace
+
+std::string call_text(const Call& call, const ValueNames* names) {
+  return visit_call<std::string>(call, [&](const auto& typed) { return call_text(typed, names); });
+}
+
+std::vector<ArgumentText> argument_texts(const Call& call, const ValueNames* names) {
+  return visit_call<std::vector<ArgumentText>>(
+      call, [&](const auto& typed) { return argument_texts(typed, names); });
+}
+
+}  // namespace cuvmm

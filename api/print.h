@@ -1,0 +1,118 @@
+// Any call as program text, and as name/value pairs. Used by reports and by the trace writer.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "api/calls.h"
+
+namespace cuvmm {
+
+/// Gives values their names in a program ("r0+2M" for an address in the range of r0). The default
+/// knows none, so that numbers are printed.
+class ValueNames {
+ public:
+  virtual ~ValueNames() = default;
+  /// The text for a value of this kind, or "" to print the number.
+  virtual std::string text(ParameterKind kind, std::uint64_t value) const {
+    (void)kind, (void)value;
+    return {};
+  }
+};
+
+struct ArgumentText {
+  const char* name;  ///< C parameter name; static
+  std::string
+      text;  ///< as the program text spells it; properties flattened: "device=0, type=pinned"
+};
+
+/// Whether a kind is an out-parameter: not written in the program text, unless it is NULL.
+bool is_output(ParameterKind kind);
+/// Whether a parameter may be omitted, and is 0 then.
+bool may_be_omitted(ParameterKind kind, EntryPoint entry);
+
+/// Appends one argument at a time; the type-erased half of the templates below.
+class CallPrinter {
+ public:
+  explicit CallPrinter(EntryPoint entry, const ValueNames* names = nullptr);
+
+  /// Set before the descriptors of cuMemSetAccess are visited.
+  void set_count(std::size_t count) { count_ = count; }
+  /// Host memory is printed as a buffer of this many bytes, in place.
+  void set_host_bytes(std::size_t bytes) { host_bytes_ = bytes; }
+
+  template <class T>
+  void operator()(ParameterKind kind, const char* name, T value) {
+    if constexpr (std::is_pointer_v<T>) {
+      pointer(kind, name, reinterpret_cast<const void*>(value));
+    } else {
+      number(kind, name, static_cast<std::uint64_t>(value));
+    }
+  }
+
+  std::vector<ArgumentText> arguments() && { return std::move(arguments_); }
+  /// "cuMemMap(r0, 2M, h0, offset=1M)"
+  std::string call() const;
+
+ private:
+  struct Style {
+    bool omitted = false;  ///< not in call(): an optional 0, or an out-parameter with storage
+    bool keyed = false;    ///< call() writes `name=`
+  };
+  void number(ParameterKind kind, const char* name, std::uint64_t value);
+  void pointer(ParameterKind kind, const char* name, const void* value);
+  void add(const char* name, std::string text, Style style);
+
+  EntryPoint entry_;
+  const ValueNames* names_;
+  std::size_t count_ = 0;
+  std::size_t host_bytes_ = 0;
+  std::vector<ArgumentText> arguments_;
+  std::vector<Style> styles_;
+};
+
+/// "device=0, handle_types=posix_fd": only what differs from a pinned allocation's zeroes.
+std::string prop_text(const CUmemAllocationProp& prop);
+/// "device0", "host", "host_numa1", "location(99, 0)".
+std::string location_text(const CUmemLocation& location);
+/// "[device0:rw, host:none]", "null" for a null pointer.
+std::string access_text(const CUmemAccessDesc* descriptors, std::size_t count);
+
+namespace detail {
+// What the printer needs to know before it visits: the number of descriptors, the bytes of a copy.
+template <class CallStruct>
+CallPrinter visited(const CallStruct& call, const ValueNames* names) {
+  CallPrinter printer(CallStruct::kEntryPoint, names);
+  if constexpr (requires {
+                  call.desc;
+                  call.count;
+                })
+    printer.set_count(call.count);
+  if constexpr (requires { call.ByteCount; }) printer.set_host_bytes(call.ByteCount);
+  call.visit(printer);
+  return printer;
+}
+}  // namespace detail
+
+/// All arguments, each by its C name; an out-parameter with storage reads "out".
+/// Reads the structures that in-parameters point to: call it while they are the caller's to read.
+template <class CallStruct>
+std::vector<ArgumentText> argument_texts(const CallStruct& call,
+                                         const ValueNames* names = nullptr) {
+  return detail::visited(call, names).arguments();
+}
+
+/// The call as one statement without result and comment. Reads as argument_texts() does.
+template <class CallStruct>
+std::string call_text(const CallStruct& call, const ValueNames* names = nullptr) {
+  return detail::visited(call, names).call();
+}
+
+/// The same for a stored call; "" for an empty one.
+std::string call_text(const Call& call, const ValueNames* names = nullptr);
+std::vector<ArgumentText> argument_texts(const Call& call, const ValueNames* names = nullptr);
+
+}  // namespace cuvmm

@@ -1,0 +1,47 @@
+// The words that the program text uses for numbers: enumerators, bits, attributes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "api/parameter_kind.h"
+
+namespace cuvmm {
+
+/// One word of a vocabulary: `posix_fd` is 1, in C CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.
+struct Word {
+  std::string_view word;
+  std::uint64_t value;
+  std::string_view c_name;
+};
+
+/// The vocabularies. Bit words may be joined with `|`; the other ones stand alone.
+std::span<const Word> handle_type_words();
+std::span<const Word> allocation_type_words();
+std::span<const Word> location_type_words();  ///< only those that take an id or none in the text
+std::span<const Word> access_words();         ///< none, r, rw
+std::span<const Word> usage_words();
+std::span<const Word> granularity_words();
+std::span<const Word> range_type_words();
+std::span<const Word> memory_type_words();
+std::span<const Word> device_attribute_words();
+std::span<const Word> pointer_attribute_words();
+
+/// The vocabulary that belongs to a kind of parameter; empty for most.
+std::span<const Word> words_of(ParameterKind kind);
+
+std::optional<std::uint64_t> find_word(std::span<const Word> words, std::string_view word);
+/// The word of a value; "" when none has it.
+std::string_view find_value(std::span<const Word> words, std::uint64_t value);
+/// A bit set as `posix_fd|fabric|0x10`; the word of 0, or "0".
+std::string bits_text(std::span<const Word> words, std::uint64_t value);
+/// The word of a value, or the number.
+std::string word_text(std::span<const Word> words, std::uint64_t value);
+
+/// 2M, 4096 as 4K, 0x600000000000: the shortest form that reads well; parses to the same value.
+std::string number_text(std::uint64_t value);
+
+}  // namespace cuvmm
