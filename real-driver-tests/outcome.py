@@ -1,0 +1,120 @@
+"""What a step came to, and how a run is written down: one JSON file and a table for people."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import re
+
+import steps
+import under_shim
+
+_WORK = re.compile(r"^work_seconds=([0-9.]+)$", re.MULTILINE)
+KEPT_OUTPUT = 6000  # characters, from the end, of a step that went wrong
+
+
+@dataclasses.dataclass
+class Outcome:
+    """`state`: passed, failed, skipped, or out of time. `judgement` fields are for a person to fill."""
+
+    name: str
+    state: str
+    reasons: list[str] = dataclasses.field(default_factory=list)
+    vmm_calls: int = 0
+    calls: dict[str, int] = dataclasses.field(default_factory=dict)
+    unchecked: list = dataclasses.field(default_factory=list)
+    expected: list[str] | None = None
+    findings: list[dict] = dataclasses.field(default_factory=list)
+    alive: dict = dataclasses.field(default_factory=dict)
+    seconds: dict[str, float] = dataclasses.field(default_factory=dict)
+    output: str = ""
+
+
+def judge(step: steps.Step, run: under_shim.Run) -> Outcome:
+    """Holds a run of a step against what it must show."""
+    if run.code == 77:
+        return Outcome(step.name, "skipped", [(run.output.strip().splitlines() or ["it said no reason"])[-1]])
+    reasons = [] if run.code == 0 else [run.end()]
+    outcome = Outcome(step.name, "passed", reasons, output=run.output[-KEPT_OUTPUT:])
+    outcome.seconds = times(run, "with shim" if step.shim else "without shim")
+    if step.shim and run.report is None:
+        reasons.append("there is no report")
+    elif step.shim:
+        outcome.calls = run.calls
+        outcome.vmm_calls = sum(run.calls.get(name, 0) for name in steps.VMM_CALLS)
+        outcome.unchecked = run.report.get("unchecked", [])
+        outcome.alive = run.report.get("alive", {})
+        outcome.findings = [finding | {"judgement": ""} for finding in run.findings]
+        if outcome.vmm_calls == 0:
+            reasons.append("no VMM call was intercepted")
+        if step.expects is not None:
+            outcome.expected = list(step.expects)
+            reasons += steps.expectation.Expectation(step.expects).difference(run.findings)
+            for finding in outcome.findings:
+                if finding["rule"] in step.expects:
+                    finding["judgement"] = "true: the bug that the example is about"
+    if reasons:
+        outcome.state = "failed"
+    else:
+        outcome.output = ""
+    return outcome
+
+
+def times(run: under_shim.Run, label: str) -> dict[str, float]:
+    """Seconds of the whole run, and of the workload's own work where it says them (slowest rank)."""
+    seconds = {label: round(run.seconds, 3)}
+    work = [float(value) for value in _WORK.findall(run.output)]
+    return seconds | ({f"{label}, work": max(work)} if work else {})
+
+
+def summary(outcomes: list[Outcome]) -> dict[str, int]:
+    states = [outcome.state for outcome in outcomes]
+    return {state: states.count(state) for state in ("passed", "failed", "skipped", "out of time")}
+
+
+def stem(date: str, driver: dict) -> str:
+    """The name of a result: 2026-11-21-h200-580.159.04 (x2 for two devices)."""
+    names = driver["devices"]
+    gpu = re.sub(r"[^a-z0-9]+", "-", (names[0] if names else "no-device").lower().replace("nvidia", ""))
+    count = f"-x{len(names)}" if len(names) > 1 else ""
+    return f"{date}-{gpu.strip('-')}{count}-{driver['version']}"
+
+
+def write(folder: pathlib.Path, head: dict, outcomes: list[Outcome]) -> pathlib.Path:
+    """Writes both files; returns the path of the Markdown one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / stem(head["date"][:10], head["driver"])
+    result = head | {"summary": summary(outcomes), "steps": [dataclasses.asdict(o) for o in outcomes]}
+    path.with_name(path.name + ".json").write_text(json.dumps(result, indent=1) + "\n")
+    markdown = path.with_name(path.name + ".md")
+    markdown.write_text(_markdown(head, outcomes))
+    return markdown
+
+
+def _seconds(outcome: Outcome, label: str) -> str:
+    value = outcome.seconds.get(f"{label}, work", outcome.seconds.get(label))
+    return "" if value is None else f"{value:.2f}"
+
+
+def _markdown(head: dict, outcomes: list[Outcome]) -> str:
+    driver, software = head["driver"], head["software"]
+    counts = ", ".join(f"{count} {state}" for state, count in summary(outcomes).items() if count)
+    lines = [
+        f"# {', '.join(sorted(set(driver['devices']))) or 'no device'}, driver {driver['version']}", "",
+        f"{head['date']}, {len(driver['devices'])} device(s), CUDA API {driver['api']}: {counts}.", "",
+        ", ".join(f"{name} {version}" for name, version in software.items()) + ".", "",
+        "Seconds are those of the workload's own work where it measures it, else of the whole process; one run",
+        "each, so small differences mean nothing.", "",
+        "| step | state | VMM calls | findings | s with shim | s without |", "| --- | --- | --: | --- | --: | --: |",
+    ]
+    for o in outcomes:
+        found = ", ".join(f"{f['rule']} ×{f.get('count', 1)}" for f in o.findings) or "none"
+        state = o.state + (f": {'; '.join(o.reasons)}" if o.reasons else "")
+        lines.append(f"| {o.name} | {state.replace('|', '/')} | {o.vmm_calls or ''} | {found if o.calls else ''} "
+                     f"| {_seconds(o, 'with shim')} | {_seconds(o, 'without shim')} |")
+    lines += ["", "## Findings and judgements", ""]
+    for o in outcomes:
+        lines += [f"- {o.name}: {f['rule']} ({f['kind']}, {f.get('count', 1)}): {f['message']} — judgement: "
+                  f"{f['judgement'] or '(to be filled)'}" for f in o.findings]
+    return "\n".join(lines) + "\n"

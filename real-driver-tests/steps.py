@@ -1,0 +1,100 @@
+"""The steps of a run, as data: what is started, on what, and what must come out of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+
+import expectation
+import under_shim
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+WORKLOADS = ROOT / "real-driver-tests" / "workloads"
+CLIENTS = ROOT / "emulator" / "python"
+
+# Set for every step. Using multicast can put GPUs that others share out of service: it stays off in
+# everything that could use it, and the shim refuses it on top.
+ENVIRONMENT = {
+    "NCCL_NVLS_ENABLE": "0",
+    "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
+    "NVSHMEM_DISABLE_NVLS": "1",
+    "PYTHONUNBUFFERED": "1",
+}
+EXPANDABLE = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+NCCL = EXPANDABLE | {"NCCL_CUMEM_ENABLE": "1", "NCCL_DEBUG": "WARN"}
+
+# The VMM surface; a step that calls none of it proves nothing about the shim.
+VMM_CALLS = (
+    "cuMemAddressReserve", "cuMemAddressFree", "cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap",
+    "cuMemSetAccess", "cuMemGetAccess", "cuMemExportToShareableHandle", "cuMemImportFromShareableHandle",
+    "cuMemGetAllocationGranularity", "cuMemGetAllocationPropertiesFromHandle", "cuMemRetainAllocationHandle",
+    "cuMemGetHandleForAddressRange",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    name: str
+    argv: tuple[str, ...]
+    timeout: int  # seconds
+    devices: int = 1
+    environment: dict[str, str] = dataclasses.field(default_factory=dict)
+    package: str = ""  # a Python module it cannot do without
+    gpu: bool = False  # launches kernels: nothing for the emulator
+    enforce: bool = False
+    shim: bool = True
+    timed: bool = True  # also run without the shim, to compare the times
+    expects: tuple[str, ...] | None = None  # rules; None: for a person to judge
+
+
+def all_steps(build: under_shim.Build, python: str) -> list[Step]:
+    """In the order in which they run: the cheapest proof first."""
+    return _examples(build) + _clients(python) + _workloads(python) + _recorder(build)
+
+
+def _examples(build: under_shim.Build) -> list[Step]:
+    folder = ROOT / "examples"
+    sources = {"growable_buffer": folder / "growable_buffer/main.cc", "legal": folder / "legal.cc"}
+    sources |= {source.stem: source for source in sorted((folder / "bugs").glob("*.cc"))}
+    steps = []
+    for name, source in sources.items():
+        wanted = expectation.read(source)
+        steps.append(Step(f"example.{name}", (str(build.program(name)),), timeout=30, devices=wanted.devices,
+                          enforce=wanted.enforce, expects=wanted.rules, timed=False))
+    return steps
+
+
+def _clients(python: str) -> list[Step]:
+    def client(name: str, package: str, **more) -> Step:
+        return Step(f"client.{name}", (python, str(CLIENTS / f"{name}.py")), timeout=60, package=package, **more)
+
+    return [
+        client("bindings_round_trip", "cuda.bindings", expects=()),
+        client("bindings_two_processes", "cuda.bindings", expects=()),
+        client("core_grow", "cuda.core"),  # the finding depends on the version that is installed
+        client("core_peer", "cuda.core", devices=2),
+    ]
+
+
+def _workloads(python: str) -> list[Step]:
+    def workload(name: str, *, launcher: tuple[str, ...] = (), **more) -> Step:
+        argv = (python, *launcher, str(WORKLOADS / f"{name}.py"))
+        return Step(f"workload.{name}", argv, timeout=more.pop("timeout", 90), gpu=True, **more)
+
+    torch = {"package": "torch", "environment": EXPANDABLE}
+    run_two = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
+    return [
+        workload("cupy_vmm", package="cupy"),
+        workload("torch_sizes", **torch),
+        workload("torch_train", **torch),
+        workload("torch_streams", **torch),
+        workload("torch_profile", **torch),
+        workload("torch_compile", timeout=150, **torch),
+        workload("torch_peer", devices=2, **torch),
+        workload("nccl_all_reduce", devices=2, package="torch", environment=NCCL, launcher=run_two, timeout=120),
+    ]
+
+
+def _recorder(build: under_shim.Build) -> list[Step]:
+    """The recorder of the conformance corpus writes into the folder that `run` makes its current one."""
+    return [Step("recorder", (str(build.folder / "bin" / "cuvmm-record"),), timeout=120, shim=False, timed=False)]
