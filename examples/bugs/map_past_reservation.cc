@@ -24,10 +24,8 @@ int main() {
   SAW(CUDA_SUCCESS, cuMemMap(tensor + page, 2 * page, 0, large, 0));    // one page too far
   SAW(CUDA_ERROR_INVALID_VALUE, cuMemMap(neighbour, page, 0, own, 0));  // its first page
 
-  MUST(cuMemUnmap(tensor + page, 2 * page));
+  // Nothing is given back: no unmap fits what lies in two reservations, and the process ends here.
   MUST(cuMemRelease(large));
   MUST(cuMemRelease(own));
-  MUST(cuMemAddressFree(neighbour, 2 * page));
-  MUST(cuMemAddressFree(tensor, 2 * page));
   return bug::verdict();
 }

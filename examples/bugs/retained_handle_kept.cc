@@ -1,7 +1,7 @@
-// Field bug 8: ROCm/hip-tests, hipMemRetainAllocationHandle.cc (also bug 7, rocm-systems pull
-// request 10613: a query that retains inside itself and never releases).
+// Field bugs 7 and 8: rocm-systems pull request 10613 (a query that retains inside itself and never
+// releases) and ROCm/hip-tests, hipMemRetainAllocationHandle.cc.
 // The handle that cuMemRetainAllocationHandle returns equals the one that was created, so it looks
-// like the same thing. It is one more reference, and it is never released.
+// like the same thing. Each time it is one more reference, and none of these is ever released.
 //
 // expects: cuMemRetainAllocationHandle-released
 #include "examples/bugs/bug.h"
@@ -28,6 +28,7 @@ int main() {
   MUST(cuMemAddressReserve(&address, size, 0, 0, 0));
   MUST(cuMemMap(address, size, 0, handle, 0));
   std::printf("the memory lies on device %d\n", location_of(address).id);
+  std::printf("and still on device %d\n", location_of(address).id);
   SAW(CUDA_SUCCESS, cuMemRelease(handle));
   SAW(CUDA_SUCCESS, cuMemUnmap(address, size));
   SAW(CUDA_SUCCESS, cuMemAddressFree(address, size));
