@@ -60,15 +60,24 @@ class Build:
                 prefix += ["--emulate"] if emulate else []
                 prefix += ["--enforce"] if enforce else []
                 prefix += ["--"]
-            elif shim:
-                env |= {"LD_PRELOAD": str(self.shim), "CUVMM_REPORT": str(report)}
-                env |= {"CUVMM_ENFORCE": "1"} if enforce else {}
-                env |= {"CUVMM_DRIVER": str(self.emulator / "libcuda.so.1")} if emulate else {}
-            if emulate:
-                env["LD_LIBRARY_PATH"] = f"{self.emulator}:{env.get('LD_LIBRARY_PATH', '')}".rstrip(":")
+            else:
+                if shim:
+                    env |= {"LD_PRELOAD": str(self.shim), "CUVMM_REPORT": str(report)}
+                    env |= {"CUVMM_ENFORCE": "1"} if enforce else {}
+                    env |= {"CUVMM_DRIVER": str(self.emulator / "libcuda.so.1")} if emulate else {}
+                if emulate:
+                    path = env.get("LD_LIBRARY_PATH")
+                    env["LD_LIBRARY_PATH"] = f"{self.emulator}:{path}" if path else str(self.emulator)
             code, output, seconds = _run(prefix + argv, env, timeout)
-            text = report.read_text() if report.exists() else ""
-        return Run(code, output, seconds, json.loads(text) if text else None)
+            return Run(code, output, seconds, _read(report))
+
+
+def _read(report: pathlib.Path) -> dict | None:
+    """The report, or None where there is none or it is no JSON: the caller's checks then fail."""
+    try:
+        return json.loads(report.read_text())
+    except (OSError, ValueError):
+        return None
 
 
 def _run(argv: list[str], env: dict[str, str], timeout: float) -> tuple[int | None, str, float]:
