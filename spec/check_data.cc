@@ -7,7 +7,8 @@ using namespace detail;
 
 namespace {
 
-// One contiguous run of bytes. True when it is all right, or none of our business.
+// One contiguous run of bytes. True when it is all right, or none of our business: a touch that
+// starts outside every reservation is host memory or cuMemAlloc's.
 bool check_run(Collector& out, const Model& model, const Touch& touch, Address base, Size size, int device) {
   const std::uint64_t bit = device >= 0 && device < 63 ? std::uint64_t{1} << device : 0;
   const std::string who = device >= 0 ? "device " + std::to_string(device) : std::string("any device");
@@ -17,8 +18,7 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, Address b
     const Mapping* m = model.mapping_at(at);
     if (!m) {
       const bool ours = model.reservation_at(at) != nullptr;
-      // A run that starts outside every reservation is host memory or cuMemAlloc's.
-      if (!ours && at == base) return true;
+      if (!ours && at == base && !model.reservation_at(touch.base) && !model.mapping_at(touch.base)) return true;
       Violation& v = out.add(Rule::kDataMapped,
                              std::string(touch.parameter) + ": nothing is mapped at " + hex(at) + " in " + range(base, size),
                              ours || model.platform().complete);

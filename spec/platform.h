@@ -27,7 +27,7 @@ struct Facts {
   enum class Answer : std::uint8_t { kUnknown, kNo, kYes };
   Answer initialized = Answer::kUnknown;     ///< cuInit succeeded in this process
   std::uint64_t granularity = 0;             ///< MINIMUM granularity for the call's prop, bytes
-  std::uint64_t free_memory = 0;             ///< bytes that cuMemCreate could still take there, 0 unknown
+  std::uint64_t free_memory = ~std::uint64_t{0};  ///< bytes that cuMemCreate could still take there
   static constexpr int kUnknownDevice = -1;
   int device = kUnknownDevice;               ///< device of the context that performs a copy or fill
   int peer_device = kUnknownDevice;          ///< device of the source context of a peer copy

@@ -1,0 +1,84 @@
+#include "spec/testing/world.h"
+
+namespace cuvmm::testing {
+
+namespace {
+CUdeviceptr out;
+
+Violations reserve(World& w, calls::MemAddressReserve call) {
+  if (!call.size) call.size = kGranule;
+  if (!call.ptr) call.ptr = &out;
+  return check(w.model, call);
+}
+}  // namespace
+
+std::vector<RuleCase> address_range_cases() {
+  return {
+      {Rule::kReservePtrNonnull,
+       [](World& w, bool broken) {
+         return check(w.model, calls::MemAddressReserve{.ptr = broken ? nullptr : &out, .size = kGranule});
+       }},
+      {Rule::kReserveSizeNonzero,
+       [](World& w, bool broken) {
+         return check(w.model, calls::MemAddressReserve{.ptr = &out, .size = broken ? 0 : kGranule});
+       }},
+      {Rule::kReserveSizePage,
+       [](World& w, bool broken) { return reserve(w, {.size = broken ? kGranule + 1 : kGranule}); }},
+      {Rule::kReserveSizeGranularity,
+       [](World& w, bool broken) { return reserve(w, {.size = broken ? kGranule + 4096 : 2 * kGranule}); }},
+      {Rule::kReserveAddrPage,
+       [](World& w, bool broken) { return reserve(w, {.addr = broken ? kBase + 17 : kBase}); }},
+      {Rule::kReserveAddrGranularity,
+       [](World& w, bool broken) { return reserve(w, {.addr = broken ? kBase + 4096 : kBase}); }},
+      {Rule::kReserveAddrAlignment,
+       [](World& w, bool broken) {
+         return reserve(w, {.alignment = 4 * kGranule, .addr = broken ? kBase + kGranule : kBase});
+       }},
+      {Rule::kReserveAddrUser,
+       [](World& w, bool broken) {
+         return reserve(w, {.addr = broken ? 0x8000'0000'0000 : 0x8000'0000'0000 - kGranule});
+       }},
+      {Rule::kReserveAlignmentPowerOfTwo,
+       [](World& w, bool broken) { return reserve(w, {.alignment = broken ? 3 * kGranule : 4 * kGranule}); }},
+      {Rule::kReserveAlignmentLimit,
+       [](World& w, bool broken) {
+         return reserve(w, {.alignment = std::size_t{1} << (broken ? 46 : 45)});
+       }},
+      {Rule::kReserveAlignmentAddressable,
+       [](World& w, bool broken) { return reserve(w, {.alignment = std::size_t{1} << (broken ? 63 : 45)}); }},
+      {Rule::kReserveCapacity,
+       [](World& w, bool broken) {
+         return reserve(w, {.size = (std::size_t{1} << 46) + (broken ? kGranule : 0)});
+       }},
+      {Rule::kReserveFlagsZero, [](World& w, bool broken) { return reserve(w, {.flags = broken ? 1u : 0u}); }},
+      {Rule::kFreePtrNonnull,
+       [](World& w, bool broken) {
+         w.reserve(kBase, 2);
+         return check(w.model, calls::MemAddressFree{.ptr = broken ? 0 : kBase, .size = 2 * kGranule});
+       }},
+      {Rule::kFreeExact,
+       [](World& w, bool broken) {
+         w.reserve(kBase, 2);
+         return check(w.model, calls::MemAddressFree{.ptr = kBase, .size = (broken ? 1 : 2) * kGranule});
+       }},
+      {Rule::kFreeExact,  // twice
+       [](World& w, bool broken) {
+         w.reserve(kBase, 2);
+         if (broken) w.free(kBase, 2);
+         return check(w.model, calls::MemAddressFree{.ptr = kBase, .size = 2 * kGranule});
+       }},
+      {Rule::kFreeExact,  // from the middle
+       [](World& w, bool broken) {
+         w.reserve(kBase, 2);
+         return check(w.model, calls::MemAddressFree{.ptr = broken ? kBase + kGranule : kBase, .size = 2 * kGranule});
+       }},
+      {Rule::kFreeUnmapped,
+       [](World& w, bool broken) {
+         w.mapped(kBase, 2);
+         if (!broken) w.unmap(kBase, 2);
+         return check(w.model, calls::MemAddressFree{.ptr = kBase, .size = 2 * kGranule});
+       }},
+  };
+}
+
+}  // namespace cuvmm::testing
