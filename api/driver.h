@@ -13,10 +13,10 @@ namespace cuvmm {
 namespace detail {
 template <EntryPoint>
 struct EntryCall;
-#define CUVMM_ENTRY(Name, area, ...)            \
-  template <>                                   \
-  struct EntryCall<EntryPoint::k##Name> {       \
-    using type = calls::Name;                   \
+#define CUVMM_ENTRY(Name, area, ...)      \
+  template <>                             \
+  struct EntryCall<EntryPoint::k##Name> { \
+    using type = calls::Name;             \
   };
 #define CUVMM_BASE(Name, ...) CUVMM_ENTRY(Name, base)
 #include "api/entry_points.def"
@@ -40,7 +40,8 @@ class Driver {
   /// The function behind an entry point's newest legacy-stream symbol, typed; may be null.
   template <class CallStruct>
   typename CallStruct::Function function() const {
-    return reinterpret_cast<typename CallStruct::Function>(get(primary_symbol(CallStruct::kEntryPoint)));
+    return reinterpret_cast<typename CallStruct::Function>(
+        get(primary_symbol(CallStruct::kEntryPoint)));
   }
 
   /// Performs the call through the primary symbol; CUDA_ERROR_NOT_FOUND when the driver lacks it.

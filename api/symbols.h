@@ -20,11 +20,11 @@ enum class Symbol : std::uint16_t {
 /// What one (query, version, flags) triple of cuGetProcAddress stands for.
 struct SymbolInfo {
   Symbol symbol;
-  const char* name;     ///< exported name, e.g. "cuMemcpyHtoD_v2_ptds"
-  const char* query;    ///< name to ask cuGetProcAddress for, e.g. "cuMemcpyHtoD"
-  int version;          ///< CUDA version that introduced this ABI, e.g. 3020
-  unsigned flags;       ///< 0, or 2 for the per-thread default stream
-  EntryPoint entry;     ///< EntryPoint::kCount when the ABI is not one of our entry points
+  const char* name;   ///< exported name, e.g. "cuMemcpyHtoD_v2_ptds"
+  const char* query;  ///< name to ask cuGetProcAddress for, e.g. "cuMemcpyHtoD"
+  int version;        ///< CUDA version that introduced this ABI, e.g. 3020
+  unsigned flags;     ///< 0, or 2 for the per-thread default stream
+  EntryPoint entry;   ///< EntryPoint::kCount when the ABI is not one of our entry points
 };
 
 /// Every line of entry_points.def, indexed by Symbol.
@@ -35,8 +35,8 @@ inline constexpr int kNewestKnownVersion = 13050;
 
 /// The symbol that a driver hands out for this query, or nothing when the query is not ours or when
 /// `version` is newer than kNewestKnownVersion (the ABI may have changed: pass it through).
-/// `flags` is cuGetProcAddress's: bit 1 asks for per-thread streams and falls back to the legacy ABI
-/// where no such variant exists.
+/// `flags` is cuGetProcAddress's: bit 1 asks for per-thread streams and falls back to the legacy
+/// ABI where no such variant exists.
 std::optional<Symbol> resolve(std::string_view query, int version, std::uint64_t flags);
 
 }  // namespace cuvmm

@@ -18,7 +18,8 @@ Violations check(const Model&, const calls::MemGetAccess&, const Facts& = {});
 Violations check(const Model&, const calls::MemExportToShareableHandle&, const Facts& = {});
 Violations check(const Model&, const calls::MemImportFromShareableHandle&, const Facts& = {});
 Violations check(const Model&, const calls::MemGetAllocationGranularity&, const Facts& = {});
-Violations check(const Model&, const calls::MemGetAllocationPropertiesFromHandle&, const Facts& = {});
+Violations check(const Model&, const calls::MemGetAllocationPropertiesFromHandle&,
+                 const Facts& = {});
 Violations check(const Model&, const calls::MemRetainAllocationHandle&, const Facts& = {});
 Violations check(const Model&, const calls::MemGetHandleForAddressRange&, const Facts& = {});
 Violations check(const Model&, const calls::MemFree&, const Facts& = {});
@@ -33,8 +34,8 @@ Violations check_touches(const Model&, EntryPoint entry, const Touch* touches, s
 
 /// Whether check() has an overload for the struct; copies and fills go through check_touches().
 template <class CallStruct>
-inline constexpr bool checked_by_itself =
-    CallStruct::kIntercepted && (CallStruct::kEntryPoint <= EntryPoint::kMemFreeAsync);
+inline constexpr bool checked_by_itself = CallStruct::kIntercepted &&
+                                          (CallStruct::kEntryPoint <= EntryPoint::kMemFreeAsync);
 
 /// Any call of the vocabulary; calls that are not intercepted yield nothing.
 Violations check(const Model&, const Call&, const Facts& = {});

@@ -5,8 +5,10 @@ namespace cuvmm::testing {
 namespace {
 constexpr std::uint64_t kG = kGranule;
 
-Violations access(World& w, Address ptr, std::uint64_t size, CUmemAccessDesc desc = access_desc(), std::size_t count = 1) {
-  return check(w.model, calls::MemSetAccess{.ptr = ptr, .size = size, .desc = &desc, .count = count});
+Violations access(World& w, Address ptr, std::uint64_t size, CUmemAccessDesc desc = access_desc(),
+                  std::size_t count = 1) {
+  return check(w.model,
+               calls::MemSetAccess{.ptr = ptr, .size = size, .desc = &desc, .count = count});
 }
 Violations get(World& w, Address ptr, int device = 0) {
   unsigned long long flags = 0;
@@ -42,7 +44,9 @@ std::vector<RuleCase> access_cases() {
        [](World& w, bool broken) {
          w.mapped(kBase, 1);
          const auto desc = access_desc();
-         return check(w.model, calls::MemSetAccess{.ptr = kBase, .size = kG, .desc = broken ? nullptr : &desc, .count = 1});
+         return check(w.model,
+                      calls::MemSetAccess{
+                          .ptr = kBase, .size = kG, .desc = broken ? nullptr : &desc, .count = 1});
        }},
       {Rule::kAccessFlags,
        [](World& w, bool broken) {
@@ -124,14 +128,18 @@ std::vector<RuleCase> access_cases() {
          w.mapped(kBase, 1);
          unsigned long long flags = 0;
          const CUmemLocation location = access_desc().location;
-         return check(w.model, calls::MemGetAccess{.flags = broken ? nullptr : &flags, .location = &location, .ptr = kBase});
+         return check(w.model,
+                      calls::MemGetAccess{
+                          .flags = broken ? nullptr : &flags, .location = &location, .ptr = kBase});
        }},
       {Rule::kGetAccessLocationNonnull,
        [](World& w, bool broken) {
          w.mapped(kBase, 1);
          unsigned long long flags = 0;
          const CUmemLocation location = access_desc().location;
-         return check(w.model, calls::MemGetAccess{.flags = &flags, .location = broken ? nullptr : &location, .ptr = kBase});
+         return check(w.model,
+                      calls::MemGetAccess{
+                          .flags = &flags, .location = broken ? nullptr : &location, .ptr = kBase});
        }},
       {Rule::kGetAccessLocationValid,
        [](World& w, bool broken) {

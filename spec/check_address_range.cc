@@ -18,7 +18,8 @@ Violations check(const Model& model, const calls::MemAddressReserve& call, const
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   const Platform& platform = model.platform();
-  const std::uint64_t demanded = platform.reserve_granularity ? platform.reserve_granularity : kTwoMiB;
+  const std::uint64_t demanded =
+      platform.reserve_granularity ? platform.reserve_granularity : kTwoMiB;
 
   if (!call.ptr) out.add(Rule::kReservePtrNonnull, "ptr is NULL");
   if (call.flags != 0) out.add(Rule::kReserveFlagsZero, "flags is " + hex(call.flags) + ", not 0");
@@ -26,7 +27,8 @@ Violations check(const Model& model, const calls::MemAddressReserve& call, const
     out.add(Rule::kReserveSizeNonzero, "size is 0");
   } else if (call.size % platform.host_page != 0) {
     out.add(Rule::kReserveSizePage, "size " + std::to_string(call.size) +
-                                        " is not a multiple of the host page, " + bytes(platform.host_page));
+                                        " is not a multiple of the host page, " +
+                                        bytes(platform.host_page));
   } else if (call.size % demanded != 0) {
     out.add(Rule::kReserveSizeGranularity,
             "size " + bytes(call.size) + " is not a multiple of " + bytes(demanded), false);
@@ -35,21 +37,26 @@ Violations check(const Model& model, const calls::MemAddressReserve& call, const
     out.add(Rule::kReserveAlignmentPowerOfTwo,
             "alignment " + std::to_string(call.alignment) + " is not a power of two");
   } else if (call.alignment >= kAddressSpace) {
-    out.add(Rule::kReserveAlignmentAddressable, "alignment " + hex(call.alignment) + " exceeds the address space", false);
+    out.add(Rule::kReserveAlignmentAddressable,
+            "alignment " + hex(call.alignment) + " exceeds the address space", false);
   } else if (call.alignment >= kAlignmentLimit) {
-    out.add(Rule::kReserveAlignmentLimit, "alignment " + bytes(call.alignment) + " leaves no room", false);
+    out.add(Rule::kReserveAlignmentLimit, "alignment " + bytes(call.alignment) + " leaves no room",
+            false);
   } else if (call.alignment != 0 && call.addr % call.alignment != 0) {
-    out.add(Rule::kReserveAddrAlignment, "hint " + hex(call.addr) + " is not a multiple of the alignment asked for, " +
+    out.add(Rule::kReserveAddrAlignment, "hint " + hex(call.addr) +
+                                             " is not a multiple of the alignment asked for, " +
                                              bytes(call.alignment));
   }
   if (call.addr % platform.host_page != 0) {
-    out.add(Rule::kReserveAddrPage, "hint " + hex(call.addr) + " is not a multiple of the host page, " +
+    out.add(Rule::kReserveAddrPage, "hint " + hex(call.addr) +
+                                        " is not a multiple of the host page, " +
                                         bytes(platform.host_page));
   } else if (call.addr % demanded != 0) {
     out.add(Rule::kReserveAddrGranularity,
             "hint " + hex(call.addr) + " is not a multiple of " + bytes(demanded), false);
   } else if (call.addr >= kUserSpaceEnd) {
-    out.add(Rule::kReserveAddrUser, "hint " + hex(call.addr) + " is outside the user address space", false);
+    out.add(Rule::kReserveAddrUser, "hint " + hex(call.addr) + " is outside the user address space",
+            false);
   }
   if (platform.max_reservation != 0 && call.size > platform.max_reservation) {
     out.add(Rule::kReserveCapacity, "size " + bytes(call.size) + " exceeds what can be reserved, " +
@@ -76,15 +83,17 @@ Violations check(const Model& model, const calls::MemAddressFree& call, const Fa
     return out.take();
   }
   if (r->base != call.ptr || r->size != call.size) {
-    out.add(Rule::kFreeExact, range(call.ptr, call.size) + " is not the whole reservation " + range(r->base, r->size))
+    out.add(Rule::kFreeExact,
+            range(call.ptr, call.size) + " is not the whole reservation " + range(r->base, r->size))
         .objects.push_back(ref(*r));
   }
   // Of the reservation, not of what was passed: that is what the driver looks at.
   auto mapped = model.first_mapping_after(r->base);
   if (r->base == call.ptr && mapped != model.mappings().end() &&
       overlap(mapped->second.base, mapped->second.size, r->base, r->size)) {
-    Violation& v = out.add(Rule::kFreeUnmapped, "the reservation still holds the mapping " +
-                                                    range(mapped->second.base, mapped->second.size));
+    Violation& v =
+        out.add(Rule::kFreeUnmapped, "the reservation still holds the mapping " +
+                                         range(mapped->second.base, mapped->second.size));
     v.objects.push_back(ref(mapped->second));
     v.objects.push_back(ref(*r));
   }

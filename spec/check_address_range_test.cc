@@ -16,16 +16,22 @@ std::vector<RuleCase> address_range_cases() {
   return {
       {Rule::kReservePtrNonnull,
        [](World& w, bool broken) {
-         return check(w.model, calls::MemAddressReserve{.ptr = broken ? nullptr : &out, .size = kGranule});
+         return check(w.model,
+                      calls::MemAddressReserve{.ptr = broken ? nullptr : &out, .size = kGranule});
        }},
       {Rule::kReserveSizeNonzero,
        [](World& w, bool broken) {
-         return check(w.model, calls::MemAddressReserve{.ptr = &out, .size = broken ? 0 : kGranule});
+         return check(w.model,
+                      calls::MemAddressReserve{.ptr = &out, .size = broken ? 0 : kGranule});
        }},
       {Rule::kReserveSizePage,
-       [](World& w, bool broken) { return reserve(w, {.size = broken ? kGranule + 1 : kGranule}); }},
+       [](World& w, bool broken) {
+         return reserve(w, {.size = broken ? kGranule + 1 : kGranule});
+       }},
       {Rule::kReserveSizeGranularity,
-       [](World& w, bool broken) { return reserve(w, {.size = broken ? kGranule + 4096 : 2 * kGranule}); }},
+       [](World& w, bool broken) {
+         return reserve(w, {.size = broken ? kGranule + 4096 : 2 * kGranule});
+       }},
       {Rule::kReserveAddrPage,
        [](World& w, bool broken) { return reserve(w, {.addr = broken ? kBase + 17 : kBase}); }},
       {Rule::kReserveAddrGranularity,
@@ -39,27 +45,34 @@ std::vector<RuleCase> address_range_cases() {
          return reserve(w, {.addr = broken ? 0x8000'0000'0000 : 0x8000'0000'0000 - kGranule});
        }},
       {Rule::kReserveAlignmentPowerOfTwo,
-       [](World& w, bool broken) { return reserve(w, {.alignment = broken ? 3 * kGranule : 4 * kGranule}); }},
+       [](World& w, bool broken) {
+         return reserve(w, {.alignment = broken ? 3 * kGranule : 4 * kGranule});
+       }},
       {Rule::kReserveAlignmentLimit,
        [](World& w, bool broken) {
          return reserve(w, {.alignment = std::size_t{1} << (broken ? 46 : 45)});
        }},
       {Rule::kReserveAlignmentAddressable,
-       [](World& w, bool broken) { return reserve(w, {.alignment = std::size_t{1} << (broken ? 63 : 45)}); }},
+       [](World& w, bool broken) {
+         return reserve(w, {.alignment = std::size_t{1} << (broken ? 63 : 45)});
+       }},
       {Rule::kReserveCapacity,
        [](World& w, bool broken) {
          return reserve(w, {.size = (std::size_t{1} << 46) + (broken ? kGranule : 0)});
        }},
-      {Rule::kReserveFlagsZero, [](World& w, bool broken) { return reserve(w, {.flags = broken ? 1u : 0u}); }},
+      {Rule::kReserveFlagsZero,
+       [](World& w, bool broken) { return reserve(w, {.flags = broken ? 1u : 0u}); }},
       {Rule::kFreePtrNonnull,
        [](World& w, bool broken) {
          w.reserve(kBase, 2);
-         return check(w.model, calls::MemAddressFree{.ptr = broken ? 0 : kBase, .size = 2 * kGranule});
+         return check(w.model,
+                      calls::MemAddressFree{.ptr = broken ? 0 : kBase, .size = 2 * kGranule});
        }},
       {Rule::kFreeExact,
        [](World& w, bool broken) {
          w.reserve(kBase, 2);
-         return check(w.model, calls::MemAddressFree{.ptr = kBase, .size = (broken ? 1 : 2) * kGranule});
+         return check(w.model,
+                      calls::MemAddressFree{.ptr = kBase, .size = (broken ? 1 : 2) * kGranule});
        }},
       {Rule::kFreeExact,  // twice
        [](World& w, bool broken) {
@@ -70,7 +83,8 @@ std::vector<RuleCase> address_range_cases() {
       {Rule::kFreeExact,  // from the middle
        [](World& w, bool broken) {
          w.reserve(kBase, 2);
-         return check(w.model, calls::MemAddressFree{.ptr = broken ? kBase + kGranule : kBase, .size = 2 * kGranule});
+         return check(w.model, calls::MemAddressFree{.ptr = broken ? kBase + kGranule : kBase,
+                                                     .size = 2 * kGranule});
        }},
       {Rule::kFreeUnmapped,
        [](World& w, bool broken) {

@@ -20,13 +20,14 @@ Violations check(const Model& model, const calls::MemCreate& call, const Facts& 
   if (call.size == 0) {
     out.add(Rule::kCreateSizeNonzero, "size is 0");
   } else if (facts.granularity != 0 && call.size % facts.granularity != 0) {
-    out.add(Rule::kCreateSizeGranularity, "size " + bytes(call.size) +
-                                              " is not a multiple of the granularity for these properties, " +
-                                              bytes(facts.granularity));
+    out.add(Rule::kCreateSizeGranularity,
+            "size " + bytes(call.size) +
+                " is not a multiple of the granularity for these properties, " +
+                bytes(facts.granularity));
   }
   if (call.size > facts.free_memory) {
-    out.add(Rule::kCreateFits, bytes(call.size) + " do not fit: " + bytes(facts.free_memory) + " are free at " +
-                                   location(call.prop->location));
+    out.add(Rule::kCreateFits, bytes(call.size) + " do not fit: " + bytes(facts.free_memory) +
+                                   " are free at " + location(call.prop->location));
   }
   return out.take();
 }
@@ -35,7 +36,8 @@ Violations check(const Model& model, const calls::MemRelease& call, const Facts&
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   check_handle(out, model, call.handle,
-               {Rule::kReleaseHandleNonzero, Rule::kReleaseHandleValid, Rule::kReleasePairing, Rule::kReleasePairing},
+               {Rule::kReleaseHandleNonzero, Rule::kReleaseHandleValid, Rule::kReleasePairing,
+                Rule::kReleasePairing},
                facts);
   return out.take();
 }
@@ -46,33 +48,37 @@ Violations check(const Model& model, const calls::MemGetAllocationPropertiesFrom
   if (not_initialized(out, facts)) return out.take();
   if (!call.prop) out.add(Rule::kPropertiesPropNonnull, "prop is NULL");
   check_handle(out, model, call.handle,
-               {Rule::kPropertiesHandleNonzero, Rule::kPropertiesHandleValid, Rule::kPropertiesHandleAlive,
-                Rule::kPropertiesHandleReferenced},
+               {Rule::kPropertiesHandleNonzero, Rule::kPropertiesHandleValid,
+                Rule::kPropertiesHandleAlive, Rule::kPropertiesHandleReferenced},
                facts);
   return out.take();
 }
 
-Violations check(const Model& model, const calls::MemRetainAllocationHandle& call, const Facts& facts) {
+Violations check(const Model& model, const calls::MemRetainAllocationHandle& call,
+                 const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   if (!call.handle) out.add(Rule::kRetainHandleNonnull, "handle is NULL");
   const auto addr = reinterpret_cast<Address>(call.addr);
   if (!model.mapping_at(addr)) {
     const bool ours = model.reservation_at(addr) != nullptr;
-    Violation& v = out.add(Rule::kRetainAddrMapped,
-                           hex(addr) + (ours ? " is reserved, but nothing is mapped there" : " is in no live mapping"),
-                           ours || certainly_not_reserved(model, addr));
+    Violation& v = out.add(
+        Rule::kRetainAddrMapped,
+        hex(addr) + (ours ? " is reserved, but nothing is mapped there" : " is in no live mapping"),
+        ours || certainly_not_reserved(model, addr));
     attach_history(v, model, addr);
   }
   return out.take();
 }
 
-Violations check(const Model& model, const calls::MemGetAllocationGranularity& call, const Facts& facts) {
+Violations check(const Model& model, const calls::MemGetAllocationGranularity& call,
+                 const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   if (!call.granularity) out.add(Rule::kGranularityOutNonnull, "granularity is NULL");
   const auto option = static_cast<unsigned>(call.option);
-  if (option > 1) out.add(Rule::kGranularityOption, "option is " + std::to_string(option) + ", not 0 or 1");
+  if (option > 1)
+    out.add(Rule::kGranularityOption, "option is " + std::to_string(option) + ", not 0 or 1");
   if (!call.prop) {
     out.add(Rule::kGranularityPropNonnull, "prop is NULL");
     return out.take();

@@ -6,23 +6,28 @@ namespace {
 Handle out;
 int metadata;
 
-Violations create(World& w, CUmemAllocationProp prop, std::uint64_t size = kGranule, unsigned long long flags = 0,
-                  std::uint64_t free_memory = ~0ull) {
+Violations create(World& w, CUmemAllocationProp prop, std::uint64_t size = kGranule,
+                  unsigned long long flags = 0, std::uint64_t free_memory = ~0ull) {
   Facts facts;
   facts.granularity = kGranule;
   facts.free_memory = free_memory;
-  return check(w.model, calls::MemCreate{.handle = &out, .size = size, .prop = &prop, .flags = flags}, facts);
+  return check(w.model,
+               calls::MemCreate{.handle = &out, .size = size, .prop = &prop, .flags = flags},
+               facts);
 }
 
 Violations granularity(World& w, CUmemAllocationProp prop, unsigned option = 0) {
   std::size_t g = 0;
   return check(w.model, calls::MemGetAllocationGranularity{
-                            .granularity = &g, .prop = &prop, .option = static_cast<CUmemAllocationGranularity_flags>(option)});
+                            .granularity = &g,
+                            .prop = &prop,
+                            .option = static_cast<CUmemAllocationGranularity_flags>(option)});
 }
 
 Violations properties(World& w, Handle handle) {
   CUmemAllocationProp prop;
-  return check(w.model, calls::MemGetAllocationPropertiesFromHandle{.prop = &prop, .handle = handle});
+  return check(w.model,
+               calls::MemGetAllocationPropertiesFromHandle{.prop = &prop, .handle = handle});
 }
 
 CUmemAllocationProp with(void (*change)(CUmemAllocationProp&), bool broken) {
@@ -45,29 +50,45 @@ std::vector<RuleCase> allocation_cases() {
       {Rule::kCreateHandleNonnull,
        [](World& w, bool broken) {
          const auto prop = device_prop();
-         return check(w.model, calls::MemCreate{.handle = broken ? nullptr : &out, .size = kGranule, .prop = &prop});
+         return check(
+             w.model,
+             calls::MemCreate{.handle = broken ? nullptr : &out, .size = kGranule, .prop = &prop});
        }},
       {Rule::kCreatePropNonnull,
        [](World& w, bool broken) {
          const auto prop = device_prop();
-         return check(w.model, calls::MemCreate{.handle = &out, .size = kGranule, .prop = broken ? nullptr : &prop});
+         return check(
+             w.model,
+             calls::MemCreate{.handle = &out, .size = kGranule, .prop = broken ? nullptr : &prop});
        }},
-      {Rule::kCreateSizeNonzero, [](World& w, bool broken) { return create(w, device_prop(), broken ? 0 : kGranule); }},
+      {Rule::kCreateSizeNonzero,
+       [](World& w, bool broken) { return create(w, device_prop(), broken ? 0 : kGranule); }},
       {Rule::kCreateSizeGranularity,
-       [](World& w, bool broken) { return create(w, device_prop(), broken ? kGranule + 4096 : 2 * kGranule); }},
-      {Rule::kCreateFlagsZero, [](World& w, bool broken) { return create(w, device_prop(), kGranule, broken ? 1 : 0); }},
+       [](World& w, bool broken) {
+         return create(w, device_prop(), broken ? kGranule + 4096 : 2 * kGranule);
+       }},
+      {Rule::kCreateFlagsZero,
+       [](World& w, bool broken) { return create(w, device_prop(), kGranule, broken ? 1 : 0); }},
       {Rule::kCreateType,
        [](World& w, bool broken) {
          return create(w, with([](auto& p) { p.type = CU_MEM_ALLOCATION_TYPE_INVALID; }, broken));
        }},
-      {Rule::kCreateLocationType, [](World& w, bool broken) { return create(w, at(broken ? 4 : 3, 0)); }},
-      {Rule::kCreateLocationDevice, [](World& w, bool broken) { return create(w, device_prop(broken ? 2 : 1)); }},
-      {Rule::kCreateLocationDevice, [](World& w, bool broken) { return create(w, device_prop(broken ? -1 : 0)); }},
-      {Rule::kCreateNumaNode, [](World& w, bool broken) { return create(w, at(3, broken ? 7 : 0)); }},
-      {Rule::kCreateNumaNode, [](World& w, bool broken) { return create(w, at(3, broken ? -1 : 0)); }},
-      {Rule::kCreateHostHandleTypes, [](World& w, bool broken) { return create(w, at(2, 0, broken ? 1 : 0)); }},
-      {Rule::kCreateHandleTypesKnown, [](World& w, bool broken) { return create(w, device_prop(0, broken ? 17 : 1)); }},
-      {Rule::kCreateHandleTypesSupported, [](World& w, bool broken) { return create(w, device_prop(0, broken ? 3 : 1)); }},
+      {Rule::kCreateLocationType,
+       [](World& w, bool broken) { return create(w, at(broken ? 4 : 3, 0)); }},
+      {Rule::kCreateLocationDevice,
+       [](World& w, bool broken) { return create(w, device_prop(broken ? 2 : 1)); }},
+      {Rule::kCreateLocationDevice,
+       [](World& w, bool broken) { return create(w, device_prop(broken ? -1 : 0)); }},
+      {Rule::kCreateNumaNode,
+       [](World& w, bool broken) { return create(w, at(3, broken ? 7 : 0)); }},
+      {Rule::kCreateNumaNode,
+       [](World& w, bool broken) { return create(w, at(3, broken ? -1 : 0)); }},
+      {Rule::kCreateHostHandleTypes,
+       [](World& w, bool broken) { return create(w, at(2, 0, broken ? 1 : 0)); }},
+      {Rule::kCreateHandleTypesKnown,
+       [](World& w, bool broken) { return create(w, device_prop(0, broken ? 17 : 1)); }},
+      {Rule::kCreateHandleTypesSupported,
+       [](World& w, bool broken) { return create(w, device_prop(0, broken ? 3 : 1)); }},
       {Rule::kCreateFabricChannel,
        [](World& w, bool broken) {
          w.model.platform().handle_types = 9;
@@ -97,11 +118,17 @@ std::vector<RuleCase> allocation_cases() {
          return create(w, prop);
        }},
       {Rule::kCreateReservedZero,
-       [](World& w, bool broken) { return create(w, with([](auto& p) { p.allocFlags.reserved[0] = 1; }, broken)); }},
+       [](World& w, bool broken) {
+         return create(w, with([](auto& p) { p.allocFlags.reserved[0] = 1; }, broken));
+       }},
       {Rule::kCreateReservedTailZero,
-       [](World& w, bool broken) { return create(w, with([](auto& p) { p.allocFlags.reserved[3] = 1; }, broken)); }},
+       [](World& w, bool broken) {
+         return create(w, with([](auto& p) { p.allocFlags.reserved[3] = 1; }, broken));
+       }},
       {Rule::kCreateFits,
-       [](World& w, bool broken) { return create(w, device_prop(), 2 * kGranule, 0, (broken ? 1 : 2) * kGranule); }},
+       [](World& w, bool broken) {
+         return create(w, device_prop(), 2 * kGranule, 0, (broken ? 1 : 2) * kGranule);
+       }},
 
       {Rule::kReleaseHandleNonzero,
        [](World& w, bool broken) {
@@ -152,10 +179,11 @@ std::vector<RuleCase> allocation_cases() {
       {Rule::kPropertiesPropNonnull,
        [](World& w, bool broken) {
          CUmemAllocationProp prop;
-         return check(w.model, calls::MemGetAllocationPropertiesFromHandle{.prop = broken ? nullptr : &prop,
-                                                                           .handle = w.create(0x100, 1)});
+         return check(w.model, calls::MemGetAllocationPropertiesFromHandle{
+                                   .prop = broken ? nullptr : &prop, .handle = w.create(0x100, 1)});
        }},
-      {Rule::kPropertiesHandleNonzero, [](World& w, bool broken) { return properties(w, broken ? 0 : w.create(0x100, 1)); }},
+      {Rule::kPropertiesHandleNonzero,
+       [](World& w, bool broken) { return properties(w, broken ? 0 : w.create(0x100, 1)); }},
       {Rule::kPropertiesHandleValid,
        [](World& w, bool broken) { return properties(w, broken ? 0x1234 : w.create(0x100, 1)); }},
       {Rule::kPropertiesHandleAlive,
@@ -174,29 +202,35 @@ std::vector<RuleCase> allocation_cases() {
       {Rule::kRetainHandleNonnull,
        [](World& w, bool broken) {
          w.mapped(kBase, 1);
-         return check(w.model, calls::MemRetainAllocationHandle{.handle = broken ? nullptr : &out,
-                                                                .addr = reinterpret_cast<void*>(kBase)});
+         return check(w.model,
+                      calls::MemRetainAllocationHandle{.handle = broken ? nullptr : &out,
+                                                       .addr = reinterpret_cast<void*>(kBase)});
        }},
       {Rule::kRetainAddrMapped,
        [](World& w, bool broken) {
          w.mapped(kBase, 1);
          const Address addr = kBase + kGranule - (broken ? 0 : 1);
-         return check(w.model, calls::MemRetainAllocationHandle{.handle = &out, .addr = reinterpret_cast<void*>(addr)});
+         return check(w.model, calls::MemRetainAllocationHandle{
+                                   .handle = &out, .addr = reinterpret_cast<void*>(addr)});
        }},
       {Rule::kGranularityOutNonnull,
        [](World& w, bool broken) {
          std::size_t g = 0;
          const auto prop = device_prop();
-         return check(w.model, calls::MemGetAllocationGranularity{.granularity = broken ? nullptr : &g, .prop = &prop});
+         return check(w.model, calls::MemGetAllocationGranularity{
+                                   .granularity = broken ? nullptr : &g, .prop = &prop});
        }},
       {Rule::kGranularityPropNonnull,
        [](World& w, bool broken) {
          std::size_t g = 0;
          const auto prop = device_prop();
-         return check(w.model, calls::MemGetAllocationGranularity{.granularity = &g, .prop = broken ? nullptr : &prop});
+         return check(w.model, calls::MemGetAllocationGranularity{
+                                   .granularity = &g, .prop = broken ? nullptr : &prop});
        }},
-      {Rule::kGranularityOption, [](World& w, bool broken) { return granularity(w, device_prop(), broken ? 2 : 1); }},
-      {Rule::kGranularityPropValid, [](World& w, bool broken) { return granularity(w, device_prop(broken ? 99 : 1)); }},
+      {Rule::kGranularityOption,
+       [](World& w, bool broken) { return granularity(w, device_prop(), broken ? 2 : 1); }},
+      {Rule::kGranularityPropValid,
+       [](World& w, bool broken) { return granularity(w, device_prop(broken ? 99 : 1)); }},
   };
 }
 

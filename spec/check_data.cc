@@ -9,18 +9,22 @@ namespace {
 
 // One contiguous run of bytes. True when it is all right, or none of our business: a touch that
 // starts outside every reservation is host memory or cuMemAlloc's.
-bool check_run(Collector& out, const Model& model, const Touch& touch, Address base, Size size, int device) {
+bool check_run(Collector& out, const Model& model, const Touch& touch, Address base, Size size,
+               int device) {
   const std::uint64_t bit = device >= 0 && device < 63 ? std::uint64_t{1} << device : 0;
-  const std::string who = device >= 0 ? "device " + std::to_string(device) : std::string("any device");
+  const std::string who =
+      device >= 0 ? "device " + std::to_string(device) : std::string("any device");
   Address at = base;
   Size left = size;
   while (left != 0) {
     const Mapping* m = model.mapping_at(at);
     if (!m) {
       const bool ours = model.reservation_at(at) != nullptr;
-      if (!ours && at == base && !model.reservation_at(touch.base) && !model.mapping_at(touch.base)) return true;
+      if (!ours && at == base && !model.reservation_at(touch.base) && !model.mapping_at(touch.base))
+        return true;
       Violation& v = out.add(Rule::kDataMapped,
-                             std::string(touch.parameter) + ": nothing is mapped at " + hex(at) + " in " + range(base, size),
+                             std::string(touch.parameter) + ": nothing is mapped at " + hex(at) +
+                                 " in " + range(base, size),
                              ours || model.platform().complete);
       attach_history(v, model, at);
       return false;
@@ -29,8 +33,9 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, Address b
     const bool allowed = bit ? (mask & bit) != 0 : mask != 0;
     if (!allowed) {
       Violation& v = out.add(touch.write ? Rule::kDataWritable : Rule::kDataReadable,
-                             std::string(touch.parameter) + ": " + who + " has no " + (touch.write ? "write" : "read") +
-                                 " access to " + hex(at) + " in the mapping " + range(m->base, m->size));
+                             std::string(touch.parameter) + ": " + who + " has no " +
+                                 (touch.write ? "write" : "read") + " access to " + hex(at) +
+                                 " in the mapping " + range(m->base, m->size));
       v.objects.push_back(ref(*m));
       if (const Allocation* a = model.allocation(m->handle)) v.objects.push_back(ref(*a));
       return false;
@@ -64,14 +69,17 @@ Violations check_free(const Model& model, Address address, Rule rule, const Fact
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   if (model.reservation_at(address) || model.mapping_at(address)) {
-    attach_history(out.add(rule, hex(address) + " lies in a reservation, not in memory from cuMemAlloc"), model, address);
+    attach_history(
+        out.add(rule, hex(address) + " lies in a reservation, not in memory from cuMemAlloc"),
+        model, address);
   }
   return out.take();
 }
 
 }  // namespace
 
-Violations check_touches(const Model& model, EntryPoint, const Touch* touches, std::size_t count, const Facts& facts) {
+Violations check_touches(const Model& model, EntryPoint, const Touch* touches, std::size_t count,
+                         const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   if (facts.context == Facts::Answer::kNo) {

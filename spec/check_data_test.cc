@@ -19,33 +19,41 @@ std::vector<RuleCase> data_cases() {
       {Rule::kDataMapped,  // runs past the end
        [](World& w, bool broken) {
          w.mapped(kBase, 1);
-         return check_data(w, calls::MemcpyHtoD{.dstDevice = kBase + kG - 32, .srcHost = host,
-                                                .ByteCount = static_cast<std::size_t>(broken ? 33 : 32)});
+         return check_data(
+             w, calls::MemcpyHtoD{.dstDevice = kBase + kG - 32,
+                                  .srcHost = host,
+                                  .ByteCount = static_cast<std::size_t>(broken ? 33 : 32)});
        }},
       {Rule::kDataMapped,  // after an unmap
        [](World& w, bool broken) {
          w.mapped(kBase, 1);
          if (broken) w.unmap(kBase, 1);
-         return check_data(w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
+         return check_data(w,
+                           calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
        }},
       {Rule::kDataMapped,  // a row of a 2D fill
        [](World& w, bool broken) {
          w.mapped(kBase, 1);
-         return check_data(w, calls::MemsetD2D8{.dstDevice = kBase, .dstPitch = kG / 2, .Width = 16,
-                                                .Height = static_cast<std::size_t>(broken ? 3 : 2)});
+         return check_data(w,
+                           calls::MemsetD2D8{.dstDevice = kBase,
+                                             .dstPitch = kG / 2,
+                                             .Width = 16,
+                                             .Height = static_cast<std::size_t>(broken ? 3 : 2)});
        }},
       {Rule::kDataReadable,
        [](World& w, bool broken) {
          w.mapped(kBase, 1);
          if (broken) w.access(kBase, 1, 0);
-         return check_data(w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
+         return check_data(w,
+                           calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
        }},
       {Rule::kDataReadable,  // by a peer without access
        [](World& w, bool broken) {
          w.mapped(kBase, 1);
          Facts facts;
          facts.device = broken ? 1 : 0;
-         return check_data(w, calls::MemcpyDtoHAsync{.dstHost = host, .srcDevice = kBase, .ByteCount = 1}, facts);
+         return check_data(
+             w, calls::MemcpyDtoHAsync{.dstHost = host, .srcDevice = kBase, .ByteCount = 1}, facts);
        }},
       {Rule::kDataWritable,
        [](World& w, bool broken) {

@@ -14,16 +14,18 @@ std::string references(std::uint32_t count) {
 void check_allocation(Collector& out, const Allocation& a) {
   if (a.references == 0 || a.mappings != 0) return;
   const std::string size = a.size ? bytes(a.size) : std::string("memory of unknown size");
-  const std::string state = references(a.references) + " of " + handle_text(a.handle) + " never released; " + size +
-                            " pinned with no mapping";
-  // Which call should have been paired: every reference but one of a seen creation came from a retain.
+  const std::string state = references(a.references) + " of " + handle_text(a.handle) +
+                            " never released; " + size + " pinned with no mapping";
+  // Which call should have been paired: every reference but one of a seen creation came from a
+  // retain.
   const std::uint32_t first = a.creation_seen ? 1 : 0;
   const Rule made = a.imported ? Rule::kImportLeak : Rule::kCreateLeak;
   const Rule rule = !a.creation_seen || a.references > first ? Rule::kRetainLeak : made;
   Violation& v = out.add(rule, state);
   v.objects.push_back(ref(a));
   if (a.retained.call != 0) {
-    v.message += "; it was retained " + std::to_string(a.retains) + " times, and each retain needs a release of its own";
+    v.message += "; it was retained " + std::to_string(a.retains) +
+                 " times, and each retain needs a release of its own";
     v.objects.push_back({ObjectRef::Kind::kAllocation, a.handle, a.size, a.retained, {}});
   }
 }
@@ -31,9 +33,10 @@ void check_allocation(Collector& out, const Allocation& a) {
 void check_mapping(Collector& out, const Model& model, const Mapping& m) {
   const Reservation* r = model.reservation_at(m.base);
   if (r && r->free_refused.call == 0) return;
-  Violation& v = out.add(Rule::kMappingLeak, "the mapping " + range(m.base, m.size) +
-                                                 (r ? " is in a reservation that the program tried to free"
-                                                    : " has outlived its reservation"));
+  Violation& v =
+      out.add(Rule::kMappingLeak, "the mapping " + range(m.base, m.size) +
+                                      (r ? " is in a reservation that the program tried to free"
+                                         : " has outlived its reservation"));
   v.objects.push_back(ref(m));
   if (r) v.objects.push_back(ref(*r));
 }
@@ -46,7 +49,8 @@ Violations check_exit(const Model& model, bool (*fd_open)(const Export&)) {
   for (const auto& [base, m] : model.mappings()) check_mapping(out, model, m);
   for (const auto& [fd, e] : model.exports()) {
     if (!fd_open(e)) continue;
-    Violation& v = out.add(Rule::kExportFdLeak, "descriptor " + std::to_string(fd) + ", exported from " + handle_text(e.handle) +
+    Violation& v = out.add(Rule::kExportFdLeak, "descriptor " + std::to_string(fd) +
+                                                    ", exported from " + handle_text(e.handle) +
                                                     ", is still open and keeps the memory alive");
     v.objects.push_back(ref(e));
     if (const Allocation* a = model.allocation(e.handle)) v.objects.push_back(ref(*a));

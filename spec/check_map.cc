@@ -19,7 +19,8 @@ void check_map_place(Collector& out, const Model& model, const calls::MemMap& ca
                                range(r->base, r->size));
     v.objects.push_back(ref(*r));
     // What the tail runs into is what will break, somewhere else.
-    if (const Reservation* next = model.reservation_at(r->base + r->size)) v.objects.push_back(ref(*next));
+    if (const Reservation* next = model.reservation_at(r->base + r->size))
+      v.objects.push_back(ref(*next));
   }
   const auto taken = model.first_mapping_after(call.ptr);
   if (taken != model.mappings().end() &&
@@ -30,10 +31,13 @@ void check_map_place(Collector& out, const Model& model, const calls::MemMap& ca
   }
 }
 
-void check_map_size(Collector& out, const Model& model, const calls::MemMap& call, const Allocation* a) {
-  const Size granularity = a && a->granularity ? a->granularity : model.platform().reserve_granularity;
+void check_map_size(Collector& out, const Model& model, const calls::MemMap& call,
+                    const Allocation* a) {
+  const Size granularity =
+      a && a->granularity ? a->granularity : model.platform().reserve_granularity;
   if (granularity != 0 && call.ptr % granularity != 0) {
-    out.add(Rule::kMapPtrAligned, hex(call.ptr) + " is not a multiple of the granularity, " + bytes(granularity));
+    out.add(Rule::kMapPtrAligned,
+            hex(call.ptr) + " is not a multiple of the granularity, " + bytes(granularity));
   }
   if (call.offset != 0) {
     Violation& v = out.add(Rule::kMapOffsetZero, "offset is " + bytes(call.offset) + ", not 0");
@@ -44,15 +48,19 @@ void check_map_size(Collector& out, const Model& model, const calls::MemMap& cal
     return;
   }
   if (granularity != 0 && call.size % granularity != 0) {
-    out.add(Rule::kMapSizeGranularity, "size " + bytes(call.size) + " is not a multiple of the granularity, " + bytes(granularity));
+    out.add(Rule::kMapSizeGranularity, "size " + bytes(call.size) +
+                                           " is not a multiple of the granularity, " +
+                                           bytes(granularity));
   }
   if (!a || a->size == 0) return;
   // size > total - offset instead of a sum, which could wrap.
   if (call.offset > a->size || call.size > a->size - call.offset) {
-    out.add(Rule::kMapBounds, bytes(call.size) + " at offset " + bytes(call.offset) + " pass the end of the allocation of " + bytes(a->size))
+    out.add(Rule::kMapBounds, bytes(call.size) + " at offset " + bytes(call.offset) +
+                                  " pass the end of the allocation of " + bytes(a->size))
         .objects.push_back(ref(*a));
   } else if (call.size != a->size && call.offset == 0) {
-    out.add(Rule::kMapWholeAllocation, "size " + bytes(call.size) + " is a part of the allocation of " + bytes(a->size), false)
+    out.add(Rule::kMapWholeAllocation,
+            "size " + bytes(call.size) + " is a part of the allocation of " + bytes(a->size), false)
         .objects.push_back(ref(*a));
   }
 }
@@ -62,9 +70,10 @@ void check_map_size(Collector& out, const Model& model, const calls::MemMap& cal
 Violations check(const Model& model, const calls::MemMap& call, const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
-  const Allocation* a = check_handle(
-      out, model, call.handle,
-      {Rule::kMapHandleNonzero, Rule::kMapHandleValid, Rule::kMapHandleAlive, Rule::kMapHandleReferenced}, facts);
+  const Allocation* a = check_handle(out, model, call.handle,
+                                     {Rule::kMapHandleNonzero, Rule::kMapHandleValid,
+                                      Rule::kMapHandleAlive, Rule::kMapHandleReferenced},
+                                     facts);
   if (call.flags != 0) out.add(Rule::kMapFlagsZero, "flags is " + hex(call.flags) + ", not 0");
   check_map_size(out, model, call, a);
   if (call.size != 0) check_map_place(out, model, call);
@@ -80,7 +89,8 @@ Violations check(const Model& model, const calls::MemUnmap& call, const Facts& f
   }
   const Coverage c = coverage(model, call.ptr, call.size);
   if (c.cut) {
-    out.add(Rule::kUnmapWhole, range(call.ptr, call.size) + " cuts the mapping " + range(c.cut->base, c.cut->size))
+    out.add(Rule::kUnmapWhole,
+            range(call.ptr, call.size) + " cuts the mapping " + range(c.cut->base, c.cut->size))
         .objects.push_back(ref(*c.cut));
   }
   const Reservation* r = model.reservation_at(call.ptr);
@@ -94,12 +104,15 @@ Violations check(const Model& model, const calls::MemUnmap& call, const Facts& f
   }
   const bool inside = call.size <= r->size - (call.ptr - r->base);
   if (!inside && (c.has_hole || model.reservation_at(r->base + r->size))) {
-    Violation& v = out.add(Rule::kUnmapInsideReservation, range(call.ptr, call.size) + " runs past the end of the reservation " +
-                                                              range(r->base, r->size));
+    Violation& v = out.add(Rule::kUnmapInsideReservation,
+                           range(call.ptr, call.size) + " runs past the end of the reservation " +
+                               range(r->base, r->size));
     v.objects.push_back(ref(*r));
   } else if (c.has_hole && !c.cut) {
-    Violation& v = out.add(Rule::kUnmapMapped, c.any ? "nothing is mapped at " + hex(c.hole) + " in " + range(call.ptr, call.size)
-                                                     : "nothing is mapped in " + range(call.ptr, call.size));
+    Violation& v =
+        out.add(Rule::kUnmapMapped,
+                c.any ? "nothing is mapped at " + hex(c.hole) + " in " + range(call.ptr, call.size)
+                      : "nothing is mapped in " + range(call.ptr, call.size));
     attach_history(v, model, c.hole);
   }
   return out.take();

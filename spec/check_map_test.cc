@@ -9,7 +9,9 @@ Violations map(World& w, calls::MemMap call) {
   if (!call.handle) call.handle = 0x100;
   return check(w.model, call);
 }
-Violations unmap(World& w, Address ptr, std::uint64_t size) { return check(w.model, calls::MemUnmap{.ptr = ptr, .size = size}); }
+Violations unmap(World& w, Address ptr, std::uint64_t size) {
+  return check(w.model, calls::MemUnmap{.ptr = ptr, .size = size});
+}
 
 // A reservation of `granules` and an allocation 0x100 of as many.
 void ready(World& w, std::uint64_t granules) {
@@ -92,7 +94,8 @@ std::vector<RuleCase> map_cases() {
       {Rule::kMapHandleNonzero,
        [](World& w, bool broken) {
          ready(w, 1);
-         return check(w.model, calls::MemMap{.ptr = kBase, .size = kG, .handle = broken ? 0u : 0x100u});
+         return check(w.model,
+                      calls::MemMap{.ptr = kBase, .size = kG, .handle = broken ? 0u : 0x100u});
        }},
       {Rule::kMapHandleValid,
        [](World& w, bool broken) {

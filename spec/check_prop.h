@@ -20,7 +20,8 @@ template <class Add>
 void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
   const Platform& platform = model.platform();
   if (prop.type != CU_MEM_ALLOCATION_TYPE_PINNED) {
-    add(Rule::kCreateType, "prop.type is " + std::to_string(static_cast<int>(prop.type)) + ", not PINNED (1)", true);
+    add(Rule::kCreateType,
+        "prop.type is " + std::to_string(static_cast<int>(prop.type)) + ", not PINNED (1)", true);
   }
   const int id = prop.location.id;
   const auto types = static_cast<unsigned>(prop.requestedHandleTypes);
@@ -29,21 +30,26 @@ void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
       if (id < 0 || (platform.device_count >= 0 && id >= platform.device_count)) {
         add(Rule::kCreateLocationDevice,
             "prop.location.id is " + std::to_string(id) + ", and there are " +
-                (platform.device_count >= 0 ? std::to_string(platform.device_count) : std::string("fewer")) + " devices",
+                (platform.device_count >= 0 ? std::to_string(platform.device_count)
+                                            : std::string("fewer")) +
+                " devices",
             true);
       }
       break;
     case kLocationHost:
       if (types != 0) {
         add(Rule::kCreateHostHandleTypes,
-            "prop.requestedHandleTypes is " + std::to_string(types) + " for HOST memory, not 0", true);
+            "prop.requestedHandleTypes is " + std::to_string(types) + " for HOST memory, not 0",
+            true);
       }
       break;
     case kLocationHostNuma: {
       const bool node_known = platform.numa_nodes != 0;
       const bool in_mask = id >= 0 && id < 64 && (platform.numa_nodes >> id & 1);
       if (id < 0 || (node_known && !in_mask)) {
-        add(Rule::kCreateNumaNode, "prop.location.id " + std::to_string(id) + " is no NUMA node that can back memory", true);
+        add(Rule::kCreateNumaNode,
+            "prop.location.id " + std::to_string(id) + " is no NUMA node that can back memory",
+            true);
       }
       break;
     }
@@ -54,7 +60,8 @@ void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
           true);
   }
   if (types & ~kKnownHandleTypes) {
-    add(Rule::kCreateHandleTypesKnown, "prop.requestedHandleTypes " + hex(types) + " holds unknown bits", true);
+    add(Rule::kCreateHandleTypesKnown,
+        "prop.requestedHandleTypes " + hex(types) + " holds unknown bits", true);
   }
   if (platform.handle_types != 0 && (types & kKnownHandleTypes & ~platform.handle_types)) {
     add(Rule::kCreateHandleTypesSupported,
@@ -63,26 +70,35 @@ void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
         true);
   }
   if ((types & kFabric) && !platform.fabric_channel) {
-    add(Rule::kCreateFabricChannel, "FABRIC handles were requested, and no IMEX channel is accessible",
+    add(Rule::kCreateFabricChannel,
+        "FABRIC handles were requested, and no IMEX channel is accessible",
         platform.fabric_channel_known);
   }
   if (prop.win32HandleMetaData && !(types & CU_MEM_HANDLE_TYPE_WIN32)) {
-    add(Rule::kCreateWin32Metadata, "prop.win32HandleMetaData is set without the WIN32 handle type", true);
+    add(Rule::kCreateWin32Metadata, "prop.win32HandleMetaData is set without the WIN32 handle type",
+        true);
   }
   const auto& flags = prop.allocFlags;
   if (flags.compressionType > 1) {
     add(Rule::kCreateCompression,
-        "prop.allocFlags.compressionType is " + std::to_string(flags.compressionType) + ", not 0 or 1", true);
+        "prop.allocFlags.compressionType is " + std::to_string(flags.compressionType) +
+            ", not 0 or 1",
+        true);
   }
   if (flags.gpuDirectRDMACapable > 1) {
     add(Rule::kCreateRdmaBoolean,
-        "prop.allocFlags.gpuDirectRDMACapable is " + std::to_string(flags.gpuDirectRDMACapable) + ", not 0 or 1", true);
+        "prop.allocFlags.gpuDirectRDMACapable is " + std::to_string(flags.gpuDirectRDMACapable) +
+            ", not 0 or 1",
+        true);
   }
   if (flags.usage & ~3u) {
-    add(Rule::kCreateUsageKnown, "prop.allocFlags.usage " + hex(flags.usage) + " holds unknown bits", true);
+    add(Rule::kCreateUsageKnown,
+        "prop.allocFlags.usage " + hex(flags.usage) + " holds unknown bits", true);
   }
-  if (flags.reserved[0] != 0) add(Rule::kCreateReservedZero, "prop.allocFlags.reserved[0] is not 0", true);
-  if (std::any_of(std::begin(flags.reserved) + 1, std::end(flags.reserved), [](auto byte) { return byte != 0; })) {
+  if (flags.reserved[0] != 0)
+    add(Rule::kCreateReservedZero, "prop.allocFlags.reserved[0] is not 0", true);
+  if (std::any_of(std::begin(flags.reserved) + 1, std::end(flags.reserved),
+                  [](auto byte) { return byte != 0; })) {
     add(Rule::kCreateReservedTailZero, "a byte of prop.allocFlags.reserved[1..3] is not 0", true);
   }
 }

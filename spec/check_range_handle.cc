@@ -7,30 +7,38 @@
 namespace cuvmm {
 using namespace detail;
 
-Violations check(const Model& model, const calls::MemGetHandleForAddressRange& call, const Facts& facts) {
+Violations check(const Model& model, const calls::MemGetHandleForAddressRange& call,
+                 const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   if (!call.handle) out.add(Rule::kRangeOutNonnull, "handle is NULL");
   if (static_cast<unsigned>(call.handleType) != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD) {
-    out.add(Rule::kRangeType, "handleType is " + std::to_string(static_cast<unsigned>(call.handleType)) + ", not DMA_BUF_FD (1)");
+    out.add(Rule::kRangeType, "handleType is " +
+                                  std::to_string(static_cast<unsigned>(call.handleType)) +
+                                  ", not DMA_BUF_FD (1)");
   }
   if (call.flags > 1) out.add(Rule::kRangeFlags, "flags is " + hex(call.flags) + ", not 0 or 1");
   const Size page = model.platform().host_page;
   if (call.size == 0 || call.dptr % page != 0 || call.size % page != 0) {
-    out.add(Rule::kRangeAligned, "address " + hex(call.dptr) + " and size " + std::to_string(call.size) +
-                                     " are not whole host pages of " + bytes(page));
+    out.add(Rule::kRangeAligned, "address " + hex(call.dptr) + " and size " +
+                                     std::to_string(call.size) + " are not whole host pages of " +
+                                     bytes(page));
     return out.take();
   }
-  // A range outside every reservation is not VMM memory: cuMemAlloc's and host memory are legal here.
+  // A range outside every reservation is not VMM memory: cuMemAlloc's and host memory are legal
+  // here.
   if (!model.reservation_at(call.dptr) && !model.mapping_at(call.dptr)) return out.take();
   const Coverage c = coverage(model, call.dptr, call.size);
   if (c.has_hole) {
-    attach_history(out.add(Rule::kRangeMapped, "nothing is mapped at " + hex(c.hole) + " in " + range(call.dptr, call.size)),
+    attach_history(out.add(Rule::kRangeMapped, "nothing is mapped at " + hex(c.hole) + " in " +
+                                                   range(call.dptr, call.size)),
                    model, c.hole);
   }
   const Allocation* first = nullptr;
   for (auto it = model.first_mapping_after(call.dptr);
-       it != model.mappings().end() && overlap(it->second.base, it->second.size, call.dptr, call.size); ++it) {
+       it != model.mappings().end() &&
+       overlap(it->second.base, it->second.size, call.dptr, call.size);
+       ++it) {
     const Allocation* a = model.allocation(it->second.handle);
     if (!a || !a->prop_known) return out.take();
     if (!first) first = a;
@@ -41,9 +49,10 @@ Violations check(const Model& model, const calls::MemGetHandleForAddressRange& c
                       p.allocFlags.gpuDirectRDMACapable == q.allocFlags.gpuDirectRDMACapable &&
                       p.allocFlags.compressionType == q.allocFlags.compressionType;
     if (same) continue;
-    Violation& v = out.add(Rule::kRangeOneDevice, "the memory behind " + range(call.dptr, call.size) + " lies on " +
-                                                      location(p.location) + " and on " + location(q.location) +
-                                                      ", or was created with different properties");
+    Violation& v = out.add(Rule::kRangeOneDevice,
+                           "the memory behind " + range(call.dptr, call.size) + " lies on " +
+                               location(p.location) + " and on " + location(q.location) +
+                               ", or was created with different properties");
     v.objects.push_back(ref(*first));
     v.objects.push_back(ref(*a));
     break;

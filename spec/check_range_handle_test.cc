@@ -6,9 +6,14 @@ namespace {
 constexpr std::uint64_t kG = kGranule;
 int out;
 
-Violations range(World& w, Address ptr, std::uint64_t size, unsigned type = 1, unsigned long long flags = 0, void* to = &out) {
-  return check(w.model, calls::MemGetHandleForAddressRange{.handle = to, .dptr = ptr, .size = size,
-                                                           .handleType = static_cast<CUmemRangeHandleType>(type), .flags = flags});
+Violations range(World& w, Address ptr, std::uint64_t size, unsigned type = 1,
+                 unsigned long long flags = 0, void* to = &out) {
+  return check(w.model, calls::MemGetHandleForAddressRange{
+                            .handle = to,
+                            .dptr = ptr,
+                            .size = size,
+                            .handleType = static_cast<CUmemRangeHandleType>(type),
+                            .flags = flags});
 }
 }  // namespace
 

@@ -6,16 +6,23 @@ namespace {
 int fd_out;
 Handle handle_out;
 
-Violations export_(World& w, Handle handle, unsigned type = 1, unsigned long long flags = 0, void* out = &fd_out) {
+Violations export_(World& w, Handle handle, unsigned type = 1, unsigned long long flags = 0,
+                   void* out = &fd_out) {
   return check(w.model, calls::MemExportToShareableHandle{
-                            .shareableHandle = out, .handle = handle,
-                            .handleType = static_cast<CUmemAllocationHandleType>(type), .flags = flags});
+                            .shareableHandle = out,
+                            .handle = handle,
+                            .handleType = static_cast<CUmemAllocationHandleType>(type),
+                            .flags = flags});
 }
-Violations import(World& w, void* os_handle, unsigned type = 1, Facts::Answer valid = Facts::Answer::kYes, Handle* out = &handle_out) {
+Violations import(World& w, void* os_handle, unsigned type = 1,
+                  Facts::Answer valid = Facts::Answer::kYes, Handle* out = &handle_out) {
   Facts facts;
   facts.descriptor_valid = valid;
-  return check(w.model, calls::MemImportFromShareableHandle{.handle = out, .osHandle = os_handle,
-                                                            .shHandleType = static_cast<CUmemAllocationHandleType>(type)},
+  return check(w.model,
+               calls::MemImportFromShareableHandle{
+                   .handle = out,
+                   .osHandle = os_handle,
+                   .shHandleType = static_cast<CUmemAllocationHandleType>(type)},
                facts);
 }
 void* fd(int number) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(number)); }
@@ -25,10 +32,15 @@ Handle exportable(World& w) { return w.create(0x100, 1, device_prop(0, 1)); }
 std::vector<RuleCase> share_cases() {
   return {
       {Rule::kExportOutNonnull,
-       [](World& w, bool broken) { return export_(w, exportable(w), 1, 0, broken ? nullptr : &fd_out); }},
-      {Rule::kExportFlagsZero, [](World& w, bool broken) { return export_(w, exportable(w), 1, broken ? 1 : 0); }},
-      {Rule::kExportHandleNonzero, [](World& w, bool broken) { return export_(w, broken ? 0 : exportable(w)); }},
-      {Rule::kExportHandleValid, [](World& w, bool broken) { return export_(w, broken ? 0x1234 : exportable(w)); }},
+       [](World& w, bool broken) {
+         return export_(w, exportable(w), 1, 0, broken ? nullptr : &fd_out);
+       }},
+      {Rule::kExportFlagsZero,
+       [](World& w, bool broken) { return export_(w, exportable(w), 1, broken ? 1 : 0); }},
+      {Rule::kExportHandleNonzero,
+       [](World& w, bool broken) { return export_(w, broken ? 0 : exportable(w)); }},
+      {Rule::kExportHandleValid,
+       [](World& w, bool broken) { return export_(w, broken ? 0x1234 : exportable(w)); }},
       {Rule::kExportHandleAlive,
        [](World& w, bool broken) {
          const Handle h = exportable(w);
@@ -49,9 +61,13 @@ std::vector<RuleCase> share_cases() {
          return export_(w, w.create(0x100, 1, device_prop(0, 3)), broken ? 3 : 1);
        }},
       {Rule::kExportRequestedType,
-       [](World& w, bool broken) { return export_(w, w.create(0x100, 1, device_prop(0, broken ? 0 : 1))); }},
+       [](World& w, bool broken) {
+         return export_(w, w.create(0x100, 1, device_prop(0, broken ? 0 : 1)));
+       }},
       {Rule::kExportNotImported,
-       [](World& w, bool broken) { return export_(w, broken ? w.import(0x200, 1) : exportable(w)); }},
+       [](World& w, bool broken) {
+         return export_(w, broken ? w.import(0x200, 1) : exportable(w));
+       }},
       {Rule::kExportFdLeak,
        [](World& w, bool broken) {
          w.export_fd(exportable(w), 7);
@@ -60,13 +76,21 @@ std::vector<RuleCase> share_cases() {
                        : check_exit(w.model, [](const Export&) { return false; });
        }},
       {Rule::kImportHandleNonnull,
-       [](World& w, bool broken) { return import(w, fd(5), 1, Facts::Answer::kYes, broken ? nullptr : &handle_out); }},
-      {Rule::kImportTypeKnown, [](World& w, bool broken) { return import(w, fd(5), broken ? 9 : 1); }},
-      {Rule::kImportTypeSupported, [](World& w, bool broken) { return import(w, fd(5), broken ? 2 : 1); }},
+       [](World& w, bool broken) {
+         return import(w, fd(5), 1, Facts::Answer::kYes, broken ? nullptr : &handle_out);
+       }},
+      {Rule::kImportTypeKnown,
+       [](World& w, bool broken) { return import(w, fd(5), broken ? 9 : 1); }},
+      {Rule::kImportTypeSupported,
+       [](World& w, bool broken) { return import(w, fd(5), broken ? 2 : 1); }},
       {Rule::kImportDescriptorValid,
-       [](World& w, bool broken) { return import(w, fd(5), 1, broken ? Facts::Answer::kNo : Facts::Answer::kYes); }},
+       [](World& w, bool broken) {
+         return import(w, fd(5), 1, broken ? Facts::Answer::kNo : Facts::Answer::kYes);
+       }},
       {Rule::kImportDescriptorValid,  // the address of the descriptor
-       [](World& w, bool broken) { return import(w, broken ? static_cast<void*>(&fd_out) : fd(5)); }},
+       [](World& w, bool broken) {
+         return import(w, broken ? static_cast<void*>(&fd_out) : fd(5));
+       }},
       {Rule::kImportFabricNonnull,
        [](World& w, bool broken) {
          w.model.platform().handle_types = 9;

@@ -7,10 +7,14 @@ namespace cuvmm {
 
 const char* name(ObjectRef::Kind kind) {
   switch (kind) {
-    case ObjectRef::Kind::kReservation: return "reservation";
-    case ObjectRef::Kind::kAllocation: return "allocation";
-    case ObjectRef::Kind::kMapping: return "mapping";
-    case ObjectRef::Kind::kExport: return "export";
+    case ObjectRef::Kind::kReservation:
+      return "reservation";
+    case ObjectRef::Kind::kAllocation:
+      return "allocation";
+    case ObjectRef::Kind::kMapping:
+      return "mapping";
+    case ObjectRef::Kind::kExport:
+      return "export";
   }
   return "?";
 }
@@ -45,10 +49,14 @@ std::string range(std::uint64_t base, std::uint64_t size) {
 std::string location(const CUmemLocation& location) {
   // Numbers, because older headers lack the newer enumerators.
   switch (static_cast<int>(location.type)) {
-    case 1: return "device " + std::to_string(location.id);
-    case 2: return "the host";
-    case 3: return "NUMA node " + std::to_string(location.id);
-    case 4: return "the current thread's NUMA node";
+    case 1:
+      return "device " + std::to_string(location.id);
+    case 2:
+      return "the host";
+    case 3:
+      return "NUMA node " + std::to_string(location.id);
+    case 4:
+      return "the current thread's NUMA node";
     default:
       return "location type " + std::to_string(static_cast<int>(location.type)) + ", id " +
              std::to_string(location.id);
@@ -86,8 +94,9 @@ const Allocation* check_handle(Collector& out, const Model& model, Handle handle
   }
   if (const Allocation* a = model.allocation(handle)) {
     if (a->references == 0) {
-      Violation& v = out.add(rules.referenced, handle_text(handle) +
-                                                   " has no reference left; only a mapping keeps its memory alive");
+      Violation& v = out.add(
+          rules.referenced,
+          handle_text(handle) + " has no reference left; only a mapping keeps its memory alive");
       v.objects.push_back(ref(*a));
       v.objects.back().ended = a->released;
     }
@@ -100,8 +109,9 @@ const Allocation* check_handle(Collector& out, const Model& model, Handle handle
   }
   const bool unreadable = facts.handle_readable == Facts::Answer::kNo;
   out.add(rules.valid,
-          handle_text(handle) + (unreadable ? " was never obtained, and is no address that a driver could read"
-                                            : " was not obtained by any call seen in this process"),
+          handle_text(handle) +
+              (unreadable ? " was never obtained, and is no address that a driver could read"
+                          : " was not obtained by any call seen in this process"),
           unreadable || model.platform().complete);
   return nullptr;
 }
@@ -119,10 +129,11 @@ Coverage coverage(const Model& model, Address base, Size size) {
     c.any = true;
     if (m.base <= base) c.first = true;
     const bool past_start = m.base < base;
-    const bool past_end = m.size > size - (past_start ? 0 : m.base - base) &&
-                          m.base + m.size > base + size;
+    const bool past_end =
+        m.size > size - (past_start ? 0 : m.base - base) && m.base + m.size > base + size;
     if ((past_start || past_end) && !c.cut) c.cut = &m;
-    if (m.size - (past_start ? base - m.base : 0) >= size - (past_start ? 0 : m.base - base)) c.last = true;
+    if (m.size - (past_start ? base - m.base : 0) >= size - (past_start ? 0 : m.base - base))
+      c.last = true;
     next = m.base + m.size;
   }
   if (!c.last && !c.has_hole) {

@@ -57,16 +57,17 @@ const Allocation* check_handle(Collector& out, const Model& model, Handle handle
 
 /// How the bytes of a range are mapped.
 struct Coverage {
-  bool any = false;           ///< some byte is mapped
-  bool first = false;         ///< the first byte is mapped
-  bool last = false;          ///< the last byte is mapped
-  Address hole = 0;           ///< first unmapped byte, if there is one
+  bool any = false;    ///< some byte is mapped
+  bool first = false;  ///< the first byte is mapped
+  bool last = false;   ///< the last byte is mapped
+  Address hole = 0;    ///< first unmapped byte, if there is one
   bool has_hole = false;
   const Mapping* cut = nullptr;  ///< a mapping that the range holds only in part
 };
 Coverage coverage(const Model& model, Address base, Size size);
 
-/// Attaches what is known of an address: the live or the ended mapping and reservation that hold it.
+/// Attaches what is known of an address: the live or the ended mapping and reservation that hold
+/// it.
 void attach_history(Violation& violation, const Model& model, Address address);
 
 /// Whether an address that no live reservation holds is certainly wrong: everything is seen, or the

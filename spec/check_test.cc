@@ -11,8 +11,8 @@ namespace {
 
 std::vector<RuleCase> all_cases() {
   std::vector<RuleCase> all;
-  for (auto cases : {address_range_cases(), allocation_cases(), map_cases(), access_cases(), data_cases(), share_cases(),
-                     range_handle_cases()}) {
+  for (auto cases : {address_range_cases(), allocation_cases(), map_cases(), access_cases(),
+                     data_cases(), share_cases(), range_handle_cases()}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
   return all;
@@ -39,12 +39,15 @@ TEST_P(RuleCaseTest, IsSilentOnTheNearMiss) {
 
 TEST_P(RuleCaseTest, SaysWhatIsWrong) {
   World world;
-  for (const Violation& v : GetParam().run(world, true)) EXPECT_FALSE(v.message.empty()) << info(v.rule).id;
+  for (const Violation& v : GetParam().run(world, true))
+    EXPECT_FALSE(v.message.empty()) << info(v.rule).id;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RuleCaseTest, ::testing::ValuesIn(all_cases()), [](const auto& test) {
   std::string id = cuvmm::info(test.param.rule).id;
-  std::replace_if(id.begin(), id.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::replace_if(
+      id.begin(), id.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
+      '_');
   return id + "_" + std::to_string(test.index);
 });
 
@@ -54,16 +57,18 @@ TEST(RuleCases, CoverEveryRuleThatCanBeChecked) {
   // Only the driver's own answer can tell this one: the shim's tests provoke it.
   covered.insert(Rule::kDriverNotDeinitialized);
   for (const RuleInfo& rule : rules()) {
-    EXPECT_TRUE(rule.uncheckable || covered.contains(rule.rule)) << rule.id << " has no firing case";
+    EXPECT_TRUE(rule.uncheckable || covered.contains(rule.rule))
+        << rule.id << " has no firing case";
   }
 }
 
 TEST(Certainty, WhatWasNeverSeenIsUncertainUnlessEverythingIsSeen) {
   World world;
   world.model.platform().complete = false;
-  for (const Violations& v : {check(world.model, calls::MemRelease{.handle = 0x1234}),
-                              check(world.model, calls::MemUnmap{.ptr = kBase, .size = kGranule}),
-                              check(world.model, calls::MemAddressFree{.ptr = kBase, .size = kGranule})}) {
+  for (const Violations& v :
+       {check(world.model, calls::MemRelease{.handle = 0x1234}),
+        check(world.model, calls::MemUnmap{.ptr = kBase, .size = kGranule}),
+        check(world.model, calls::MemAddressFree{.ptr = kBase, .size = kGranule})}) {
     ASSERT_EQ(v.size(), 1u);
     EXPECT_FALSE(v[0].certain) << v[0].message;
   }
@@ -124,10 +129,14 @@ TEST(Legal, AccessOnAGrownTailAndCopiesAcrossMappings) {
     world.create(0x100 + i, 1);
     world.map(kBase + i * kGranule, 1, 0x100 + i);
     const CUmemAccessDesc desc = access_desc();
-    EXPECT_TRUE(check(world.model, calls::MemSetAccess{.ptr = kBase + i * kGranule, .size = kGranule, .desc = &desc, .count = 1}).empty());
+    EXPECT_TRUE(check(world.model,
+                      calls::MemSetAccess{
+                          .ptr = kBase + i * kGranule, .size = kGranule, .desc = &desc, .count = 1})
+                    .empty());
     world.access(kBase + i * kGranule, 1);
   }
-  EXPECT_TRUE(check_data(world, calls::MemsetD8{.dstDevice = kBase + 1, .N = 3 * kGranule - 2}).empty());
+  EXPECT_TRUE(
+      check_data(world, calls::MemsetD8{.dstDevice = kBase + 1, .N = 3 * kGranule - 2}).empty());
   EXPECT_TRUE(check(world.model, calls::MemUnmap{.ptr = kBase, .size = 3 * kGranule}).empty());
 }
 

@@ -75,7 +75,8 @@ Retired Model::retire(const calls::MemUnmap& call) {
   Retired retired;
   auto first = first_mapping_after(call.ptr);
   auto last = first;
-  for (; last != mappings_.end() && overlap(last->second.base, last->second.size, call.ptr, call.size);
+  for (; last != mappings_.end() &&
+         overlap(last->second.base, last->second.size, call.ptr, call.size);
        ++last) {
     const Mapping& m = last->second;
     const bool whole = m.base >= call.ptr && m.size <= call.size - (m.base - call.ptr);
@@ -106,7 +107,8 @@ Retired Model::retire(const calls::MemAddressFree& call) {
 void Model::restore(Retired&& retired, Origin at) {
   for (Reservation& r : retired.reservations) {
     auto mapped = first_mapping_after(r.base);
-    if (mapped != mappings_.end() && overlap(mapped->second.base, mapped->second.size, r.base, r.size)) {
+    if (mapped != mappings_.end() &&
+        overlap(mapped->second.base, mapped->second.size, r.base, r.size)) {
       r.free_refused = at;
     }
     reservations_.emplace(r.base, r);
@@ -145,10 +147,11 @@ void Model::commit(const calls::MemAddressReserve& call, Origin at) {
   // An overlap means that the old range ended by a route we did not see.
   while (!reservations_.empty()) {
     auto it = reservations_.lower_bound(base);
-    if (it != reservations_.begin() && overlap(std::prev(it)->second.base, std::prev(it)->second.size,
-                                               base, call.size)) {
+    if (it != reservations_.begin() &&
+        overlap(std::prev(it)->second.base, std::prev(it)->second.size, base, call.size)) {
       reservations_.erase(std::prev(it));
-    } else if (it != reservations_.end() && overlap(it->second.base, it->second.size, base, call.size)) {
+    } else if (it != reservations_.end() &&
+               overlap(it->second.base, it->second.size, base, call.size)) {
       reservations_.erase(it);
     } else {
       break;
@@ -204,13 +207,16 @@ void Model::commit(const calls::MemSetAccess& call, Origin) {
   const auto first = first_mapping_after(call.ptr);
   // Erasing nothing turns the const iterator into one that may write.
   for (auto it = mappings_.erase(first, first);
-       it != mappings_.end() && overlap(it->second.base, it->second.size, call.ptr, call.size); ++it) {
+       it != mappings_.end() && overlap(it->second.base, it->second.size, call.ptr, call.size);
+       ++it) {
     AccessMask& access = it->second.access;
     for (std::size_t i = 0; i < call.count; ++i) {
       const std::uint64_t bit = location_bit(call.desc[i].location);
       const unsigned flags = static_cast<unsigned>(call.desc[i].flags);
-      access.read = (flags & CU_MEM_ACCESS_FLAGS_PROT_READ) ? access.read | bit : access.read & ~bit;
-      access.write = flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? access.write | bit : access.write & ~bit;
+      access.read =
+          (flags & CU_MEM_ACCESS_FLAGS_PROT_READ) ? access.read | bit : access.read & ~bit;
+      access.write =
+          flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? access.write | bit : access.write & ~bit;
     }
   }
 }

@@ -1,9 +1,10 @@
 // The model: one process's view of the VMM API, as a pure state machine.
 //
 // No I/O, no locks, no clock: the shim calls it under its lock, the emulator under its own. Three
-// steps per call: check() (const) says what is wrong with it; retire() takes away the names that the
-// call gives up, before it is forwarded, so that a name the driver reuses at once is never confused;
-// then commit() records what a successful call made, or restore() puts back what a refused one kept.
+// steps per call: check() (const) says what is wrong with it; retire() takes away the names that
+// the call gives up, before it is forwarded, so that a name the driver reuses at once is never
+// confused; then commit() records what a successful call made, or restore() puts back what a
+// refused one kept.
 #pragma once
 
 #include <cuda.h>
@@ -29,7 +30,8 @@ struct Reservation {
   Address base = 0;
   Size size = 0;
   Origin made;
-  Origin free_refused;  ///< a cuMemAddressFree of it that the driver refused: the program gave it up
+  Origin
+      free_refused;  ///< a cuMemAddressFree of it that the driver refused: the program gave it up
 };
 
 /// Physical memory as this process knows it: one handle value and its references.
@@ -40,7 +42,8 @@ struct Allocation {
   CUmemAllocationProp prop{};
   bool prop_known = false;
   bool imported = false;
-  bool creation_seen = true;  ///< false: made by a route we did not see; it may have more references
+  bool creation_seen =
+      true;  ///< false: made by a route we did not see; it may have more references
   std::uint32_t references = 0;  ///< creates, imports and retains minus releases
   std::uint32_t retains = 0;     ///< how many of all references ever taken came from a retain
   std::uint32_t mappings = 0;
@@ -108,7 +111,9 @@ class Model {
   Retired retire(const calls::MemUnmap& call);
   Retired retire(const calls::MemAddressFree& call);
   template <class CallStruct>
-  Retired retire(const CallStruct&) { return {}; }
+  Retired retire(const CallStruct&) {
+    return {};
+  }
   /// The driver refused: what retire() took is back as it was. `at` is the refused call.
   void restore(Retired&& retired, Origin at = {});
   /// The driver accepted: what retire() took becomes history.

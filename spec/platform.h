@@ -9,14 +9,15 @@ namespace cuvmm {
 /// Facts of the machine that rules depend on. Default values mean unknown: no certain violation.
 struct Platform {
   int device_count = -1;
-  std::uint64_t host_page = 4096;            ///< bytes
-  std::uint64_t reserve_granularity = 0;     ///< bytes; what this driver demands of a reservation, 0 unknown
-  std::uint64_t max_reservation = 0;         ///< bytes; larger ones are refused, 0 unknown
-  std::uint32_t handle_types = 0;            ///< mask of exportable CUmemAllocationHandleType, 0 unknown
+  std::uint64_t host_page = 4096;  ///< bytes
+  std::uint64_t reserve_granularity =
+      0;  ///< bytes; what this driver demands of a reservation, 0 unknown
+  std::uint64_t max_reservation = 0;  ///< bytes; larger ones are refused, 0 unknown
+  std::uint32_t handle_types = 0;     ///< mask of exportable CUmemAllocationHandleType, 0 unknown
   bool fabric_channel_known = false;
-  bool fabric_channel = false;               ///< an IMEX channel is accessible to this process
-  std::uint64_t numa_nodes = 0;              ///< bit n: node n can back HOST_NUMA memory; 0 unknown
-  std::vector<std::uint64_t> reach;          ///< per device: mask of devices whose memory it can access
+  bool fabric_channel = false;       ///< an IMEX channel is accessible to this process
+  std::uint64_t numa_nodes = 0;      ///< bit n: node n can back HOST_NUMA memory; 0 unknown
+  std::vector<std::uint64_t> reach;  ///< per device: mask of devices whose memory it can access
   /// Everything the process does is seen: an object the model does not know does not exist. True in
   /// the emulator, false in the shim, where other libraries have private routes to the driver.
   bool complete = false;
@@ -25,13 +26,13 @@ struct Platform {
 /// What the caller looked up for one call. Default values mean unknown.
 struct Facts {
   enum class Answer : std::uint8_t { kUnknown, kNo, kYes };
-  Answer initialized = Answer::kUnknown;     ///< cuInit succeeded in this process
-  std::uint64_t granularity = 0;             ///< MINIMUM granularity for the call's prop, bytes
+  Answer initialized = Answer::kUnknown;  ///< cuInit succeeded in this process
+  std::uint64_t granularity = 0;          ///< MINIMUM granularity for the call's prop, bytes
   std::uint64_t free_memory = ~std::uint64_t{0};  ///< bytes that cuMemCreate could still take there
   static constexpr int kUnknownDevice = -1;
-  int device = kUnknownDevice;               ///< device of the context that performs a copy or fill
-  int peer_device = kUnknownDevice;          ///< device of the source context of a peer copy
-  Answer context = Answer::kUnknown;         ///< a context is current
+  int device = kUnknownDevice;        ///< device of the context that performs a copy or fill
+  int peer_device = kUnknownDevice;   ///< device of the source context of a peer copy
+  Answer context = Answer::kUnknown;  ///< a context is current
   /// The handle value is an address that can be read. kNo: the driver would crash on it.
   Answer handle_readable = Answer::kUnknown;
   /// The descriptor of an import is open and refers to an exported allocation.

@@ -14,7 +14,8 @@ CUresult Profile::answer(EntryPoint entry, const Violations& violations) const {
     return verdict.kind == Verdict::Kind::kAccepts ? CUDA_SUCCESS : verdict.code;
   };
   const auto broken = [&](Rule rule) {
-    return std::any_of(violations.begin(), violations.end(), [&](const Violation& v) { return v.rule == rule; });
+    return std::any_of(violations.begin(), violations.end(),
+                       [&](const Violation& v) { return v.rule == rule; });
   };
   if (violations.empty()) return CUDA_SUCCESS;
   const auto it = order.find(entry);
@@ -37,13 +38,16 @@ std::vector<std::string> builtin_profiles() {
 
 ProfileResult load_profile(const std::string& name_or_path) {
   for (const BuiltinProfile& builtin : kBuiltinProfiles) {
-    if (name_or_path == builtin.name) return parse_profile(builtin.text, "built-in profile " + name_or_path);
+    if (name_or_path == builtin.name)
+      return parse_profile(builtin.text, "built-in profile " + name_or_path);
   }
   std::ifstream file(name_or_path);
   if (!file) {
     std::string known;
     for (const std::string& name : builtin_profiles()) known += (known.empty() ? "" : ", ") + name;
-    return {{}, "no profile '" + name_or_path + "': expected one of " + known + ", or a readable TOML file"};
+    return {{},
+            "no profile '" + name_or_path + "': expected one of " + known +
+                ", or a readable TOML file"};
   }
   std::ostringstream text;
   text << file.rdbuf();

@@ -22,19 +22,19 @@ struct Verdict {
 
 /// Sizes in bytes. Read from TOML (see spec/profiles/); every field of the file is checked.
 struct Profile {
-  std::string name;            ///< "h200-580.159.04", "documented"
-  std::string gpu;             ///< "NVIDIA H200"
-  std::string driver;          ///< "580.159.04"
-  std::string recorded;        ///< ISO date
-  std::string source;          ///< how it was obtained
-  int cuda_version = 0;        ///< what cuDriverGetVersion answers
+  std::string name;                ///< "h200-580.159.04", "documented"
+  std::string gpu;                 ///< "NVIDIA H200"
+  std::string driver;              ///< "580.159.04"
+  std::string recorded;            ///< ISO date
+  std::string source;              ///< how it was obtained
+  int cuda_version = 0;            ///< what cuDriverGetVersion answers
   std::uint64_t total_memory = 0;  ///< per device
   std::uint64_t device_granularity_minimum = 0;
   std::uint64_t device_granularity_recommended = 0;
   std::uint64_t host_granularity_minimum = 0;
   std::uint64_t host_granularity_recommended = 0;
-  Platform platform;           ///< limits and capabilities; device_count is the emulator's option
-  std::map<int, int> attributes;   ///< CUdevice_attribute number -> value
+  Platform platform;  ///< limits and capabilities; device_count is the emulator's option
+  std::map<int, int> attributes;  ///< CUdevice_attribute number -> value
   std::array<Verdict, static_cast<std::size_t>(Rule::kCount)> verdicts;
   /// Per entry point: rules in the order in which this driver checks them. Rules not named come
   /// after, in the order of spec/check_*.cc.

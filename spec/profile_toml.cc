@@ -1,8 +1,8 @@
 // Profiles as TOML: reading with positions in errors, and writing what reads back the same.
 #define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
 #include <cinttypes>
 #include <cstdio>
-#include <toml++/toml.h>
 
 #include "api/driver.h"
 #include "spec/profile.h"
@@ -28,7 +28,8 @@ struct SizeField {
 constexpr SizeField kSizes[] = {
     {"total_memory", [](Profile& p) { return &p.total_memory; }},
     {"device_granularity_minimum", [](Profile& p) { return &p.device_granularity_minimum; }},
-    {"device_granularity_recommended", [](Profile& p) { return &p.device_granularity_recommended; }},
+    {"device_granularity_recommended",
+     [](Profile& p) { return &p.device_granularity_recommended; }},
     {"host_granularity_minimum", [](Profile& p) { return &p.host_granularity_minimum; }},
     {"host_granularity_recommended", [](Profile& p) { return &p.host_granularity_recommended; }},
     {"host_page", [](Profile& p) { return &p.platform.host_page; }},
@@ -46,16 +47,20 @@ std::optional<EntryPoint> find_entry(std::string_view wanted) {
 
 std::string verdict_text(const Verdict& verdict) {
   switch (verdict.kind) {
-    case Verdict::Kind::kAccepts: return "accepts";
-    case Verdict::Kind::kCrashes: return "crashes";
-    case Verdict::Kind::kCode: return result_name(verdict.code);
+    case Verdict::Kind::kAccepts:
+      return "accepts";
+    case Verdict::Kind::kCrashes:
+      return "crashes";
+    case Verdict::Kind::kCode:
+      return result_name(verdict.code);
   }
   return "?";
 }
 
 // What the documentation implies for a rule that a profile does not name.
 Verdict documented_verdict(const RuleInfo& rule) {
-  const bool refused = (rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined) && !rule.uncheckable;
+  const bool refused =
+      (rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined) && !rule.uncheckable;
   if (!refused) return {Verdict::Kind::kAccepts, CUDA_SUCCESS};
   return {Verdict::Kind::kCode, rule.code};
 }
@@ -65,7 +70,8 @@ class Reader {
   Reader(const toml::table& root, std::string origin) : root_(root), origin_(std::move(origin)) {}
 
   ProfileResult read() {
-    for (const RuleInfo& rule : rules()) profile_.verdicts[index(rule.rule)] = documented_verdict(rule);
+    for (const RuleInfo& rule : rules())
+      profile_.verdicts[index(rule.rule)] = documented_verdict(rule);
     for (auto&& [key, node] : root_) {
       const std::string_view section = key.str();
       const toml::table* table = node.as_table();
@@ -82,10 +88,12 @@ class Reader {
       } else if (section == "order") {
         read_order(*table);
       } else {
-        fail(node, "unknown section [" + std::string(section) + "]; expected profile, limits, attributes, verdicts or order");
+        fail(node, "unknown section [" + std::string(section) +
+                       "]; expected profile, limits, attributes, verdicts or order");
       }
     }
-    if (error_.empty() && profile_.name.empty()) error_ = origin_ + ": expected [profile] with a name";
+    if (error_.empty() && profile_.name.empty())
+      error_ = origin_ + ": expected [profile] with a name";
     return {std::move(profile_), error_};
   }
 
@@ -96,7 +104,8 @@ class Reader {
   void fail(const toml::node& node, const std::string& what) {
     if (!error_.empty()) return;
     const auto at = node.source().begin;
-    error_ = origin_ + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " + what;
+    error_ =
+        origin_ + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " + what;
   }
 
   void read_profile(const toml::table& table) {
@@ -106,13 +115,17 @@ class Reader {
       for (const StringField& field : kStrings) {
         if (k != field.key) continue;
         known = true;
-        if (auto text = node.value<std::string>()) profile_.*field.field = *text;
-        else fail(node, std::string(k) + ": expected a string");
+        if (auto text = node.value_exact<std::string>())
+          profile_.*field.field = *text;
+        else
+          fail(node, std::string(k) + ": expected a string");
       }
       if (k == "cuda_version") {
         known = true;
-        if (auto number = node.value<int>()) profile_.cuda_version = *number;
-        else fail(node, "cuda_version: expected a number such as 13000");
+        if (auto number = node.value_exact<std::int64_t>())
+          profile_.cuda_version = static_cast<int>(*number);
+        else
+          fail(node, "cuda_version: expected a number such as 13000");
       }
       if (!known) fail(node, "unknown key " + std::string(k) + " in [profile]");
     }
@@ -125,19 +138,25 @@ class Reader {
       for (const SizeField& field : kSizes) {
         if (k != field.key) continue;
         known = true;
-        auto number = node.value<std::int64_t>();
-        if (number && *number >= 0) *field.field(profile_) = static_cast<std::uint64_t>(*number);
-        else fail(node, std::string(k) + ": expected a number of bytes, not negative");
+        auto number = node.value_exact<std::int64_t>();
+        if (number && *number >= 0)
+          *field.field(profile_) = static_cast<std::uint64_t>(*number);
+        else
+          fail(node, std::string(k) + ": expected a number of bytes, not negative");
       }
       if (k == "handle_types") {
         known = true;
-        if (auto number = node.value<std::uint32_t>()) profile_.platform.handle_types = *number;
-        else fail(node, "handle_types: expected a mask of CUmemAllocationHandleType");
+        if (auto number = node.value_exact<std::int64_t>())
+          profile_.platform.handle_types = static_cast<std::uint32_t>(*number);
+        else
+          fail(node, "handle_types: expected a mask of CUmemAllocationHandleType");
       } else if (k == "fabric_channel") {
         known = true;
         profile_.platform.fabric_channel_known = true;
-        if (auto flag = node.value<bool>()) profile_.platform.fabric_channel = *flag;
-        else fail(node, "fabric_channel: expected true or false");
+        if (auto flag = node.value_exact<bool>())
+          profile_.platform.fabric_channel = *flag;
+        else
+          fail(node, "fabric_channel: expected true or false");
       }
       if (!known) fail(node, "unknown key " + std::string(k) + " in [limits]");
     }
@@ -147,11 +166,11 @@ class Reader {
     for (auto&& [key, node] : table) {
       int number = 0;
       char rest = 0;
-      const auto value = node.value<int>();
+      const auto value = node.value_exact<std::int64_t>();
       if (std::sscanf(std::string(key.str()).c_str(), "%d%c", &number, &rest) != 1 || !value) {
         fail(node, "expected NUMBER = VALUE, the number being that of a CUdevice_attribute");
       } else {
-        profile_.attributes[number] = *value;
+        profile_.attributes[number] = static_cast<int>(*value);
       }
     }
   }
@@ -159,7 +178,7 @@ class Reader {
   void read_verdicts(const toml::table& table) {
     for (auto&& [key, node] : table) {
       const auto rule = find_rule(key.str());
-      const auto text = node.value<std::string>();
+      const auto text = node.value_exact<std::string>();
       if (!rule) {
         fail(node, "no rule " + std::string(key.str()) + " (cuvmm rules lists them)");
         continue;
@@ -170,11 +189,13 @@ class Reader {
         verdict = {Verdict::Kind::kAccepts, CUDA_SUCCESS};
       } else if (text == "crashes") {
         const CUresult documented = info(*rule).code;
-        verdict = {Verdict::Kind::kCrashes, documented == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : documented};
+        verdict = {Verdict::Kind::kCrashes,
+                   documented == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : documented};
       } else if (code && *code != CUDA_SUCCESS) {
         verdict = {Verdict::Kind::kCode, *code};
       } else {
-        fail(node, "expected \"accepts\", \"crashes\" or an error such as \"CUDA_ERROR_INVALID_VALUE\"");
+        fail(node,
+             "expected \"accepts\", \"crashes\" or an error such as \"CUDA_ERROR_INVALID_VALUE\"");
       }
     }
   }
@@ -188,10 +209,12 @@ class Reader {
         continue;
       }
       for (const toml::node& id : *ids) {
-        const auto text = id.value<std::string>();
+        const auto text = id.value_exact<std::string>();
         const auto rule = text ? find_rule(*text) : std::nullopt;
-        if (rule) profile_.order[*entry].push_back(*rule);
-        else fail(id, "no such rule (cuvmm rules lists them)");
+        if (rule)
+          profile_.order[*entry].push_back(*rule);
+        else
+          fail(id, "no such rule (cuvmm rules lists them)");
       }
     }
   }
@@ -208,8 +231,9 @@ ProfileResult parse_profile(std::string_view text, const std::string& origin) {
   const toml::parse_result result = toml::parse(text, origin);
   if (!result) {
     const auto at = result.error().source().begin;
-    return {{}, origin + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " +
-                    std::string(result.error().description())};
+    return {{},
+            origin + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " +
+                std::string(result.error().description())};
   }
   return Reader(result.table(), origin).read();
 }
@@ -226,22 +250,27 @@ std::string format_profile(const Profile& profile) {
     out += std::string(field.key) + " = \"" + escaped + "\"\n";
   }
   out += "cuda_version = " + std::to_string(copy.cuda_version) + "\n\n[limits]\n";
-  for (const SizeField& field : kSizes) out += std::string(field.key) + " = " + std::to_string(*field.field(copy)) + "\n";
+  for (const SizeField& field : kSizes)
+    out += std::string(field.key) + " = " + std::to_string(*field.field(copy)) + "\n";
   out += "handle_types = " + std::to_string(copy.platform.handle_types) + "\n";
   if (copy.platform.fabric_channel_known) {
-    out += std::string("fabric_channel = ") + (copy.platform.fabric_channel ? "true" : "false") + "\n";
+    out +=
+        std::string("fabric_channel = ") + (copy.platform.fabric_channel ? "true" : "false") + "\n";
   }
   out += "\n[attributes]\n";
-  for (auto [number, value] : copy.attributes) out += std::to_string(number) + " = " + std::to_string(value) + "\n";
+  for (auto [number, value] : copy.attributes)
+    out += std::to_string(number) + " = " + std::to_string(value) + "\n";
   out += "\n[verdicts]\n";
   for (const RuleInfo& rule : rules()) {
     if (rule.uncheckable || rule.kind == RuleKind::kLeak) continue;
-    out += "\"" + std::string(rule.id) + "\" = \"" + verdict_text(copy.verdicts[static_cast<std::size_t>(rule.rule)]) + "\"\n";
+    out += "\"" + std::string(rule.id) + "\" = \"" +
+           verdict_text(copy.verdicts[static_cast<std::size_t>(rule.rule)]) + "\"\n";
   }
   out += "\n[order]\n";
   for (const auto& [entry, order] : copy.order) {
     out += std::string(name(entry)) + " = [";
-    for (std::size_t i = 0; i < order.size(); ++i) out += (i ? ", \"" : "\"") + std::string(info(order[i]).id) + "\"";
+    for (std::size_t i = 0; i < order.size(); ++i)
+      out += (i ? ", \"" : "\"") + std::string(info(order[i]).id) + "\"";
     out += "]\n";
   }
   return out;

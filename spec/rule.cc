@@ -18,9 +18,9 @@ struct Line {
 #define CUVMM_STRING(text) #text
 #define CUVMM_AREA_STRING(area) CUVMM_STRING(area)
 #define CUVMM_LINE(Name, id, Entry, parameter, Kind, code, Basis, since, requirement, source, fix, \
-                   reason)                                                                        \
-  {{Rule::k##Name, id, entry_of_##Entry, parameter, RuleKind::k##Kind, code, CodeBasis::k##Basis, \
-    since, requirement, source, fix, reason},                                                     \
+                   reason)                                                                         \
+  {{Rule::k##Name, id, entry_of_##Entry, parameter, RuleKind::k##Kind, code, CodeBasis::k##Basis,  \
+    since, requirement, source, fix, reason},                                                      \
    CUVMM_AREA_STRING(CUVMM_AREA)},
 
 constexpr Line kLines[] = {
@@ -61,10 +61,14 @@ std::optional<Rule> find_rule(std::string_view id) {
 
 const char* name(RuleKind kind) {
   switch (kind) {
-    case RuleKind::kError: return "error";
-    case RuleKind::kUndefined: return "undefined";
-    case RuleKind::kLeak: return "leak";
-    case RuleKind::kAdvice: return "advice";
+    case RuleKind::kError:
+      return "error";
+    case RuleKind::kUndefined:
+      return "undefined";
+    case RuleKind::kLeak:
+      return "leak";
+    case RuleKind::kAdvice:
+      return "advice";
   }
   return "?";
 }

@@ -17,8 +17,8 @@ namespace cuvmm {
 enum class RuleKind : std::uint8_t {
   kError,      ///< the documentation forbids it and names, or implies, a code
   kUndefined,  ///< the documentation leaves the behaviour undefined; drivers were seen to crash
-  kLeak,       ///< memory, address space or a descriptor that the program gave up on without ending it
-  kAdvice,     ///< documented as legal or not at all, but known to fail or to surprise
+  kLeak,    ///< memory, address space or a descriptor that the program gave up on without ending it
+  kAdvice,  ///< documented as legal or not at all, but known to fail or to surprise
 };
 
 /// How firmly the code belongs to the rule.
@@ -39,11 +39,11 @@ enum class Rule : std::uint16_t {
 /// One line of the catalogue. All strings are static.
 struct RuleInfo {
   Rule rule;
-  const char* id;           ///< stable, e.g. "cuMemMap-offset-zero"; never reused for another meaning
-  EntryPoint entry;         ///< EntryPoint::kCount for rules of every entry point
-  const char* parameter;    ///< the parameter at fault, "" when it is the call as a whole
+  const char* id;         ///< stable, e.g. "cuMemMap-offset-zero"; never reused for another meaning
+  EntryPoint entry;       ///< EntryPoint::kCount for rules of every entry point
+  const char* parameter;  ///< the parameter at fault, "" when it is the call as a whole
   RuleKind kind;
-  CUresult code;            ///< documented code; CUDA_SUCCESS when none
+  CUresult code;  ///< documented code; CUDA_SUCCESS when none
   CodeBasis basis;
   int since;                ///< CUDA version from which it holds, as CUDA_VERSION writes it
   const char* requirement;  ///< one sentence, present tense, in our words

@@ -26,7 +26,8 @@ std::size_t two(Out out, std::uint64_t bytes, Touch first, Touch second) {
 }
 
 // A fill of `height` rows of `count` elements.
-std::size_t fill2d(Out out, std::uint64_t base, std::uint64_t pitch, std::uint64_t row_bytes, std::uint64_t height) {
+std::size_t fill2d(Out out, std::uint64_t base, std::uint64_t pitch, std::uint64_t row_bytes,
+                   std::uint64_t height) {
   if (row_bytes == 0 || height == 0) return 0;
   out[0] = write("dstDevice", base, row_bytes);
   out[0].pitch = height > 1 ? pitch : row_bytes;
@@ -34,22 +35,30 @@ std::size_t fill2d(Out out, std::uint64_t base, std::uint64_t pitch, std::uint64
   return 1;
 }
 
-bool device_side(CUmemorytype type) { return type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED; }
+bool device_side(CUmemorytype type) {
+  return type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED;
+}
 
 template <class Copy>
 std::size_t copy2d(Out out, const Copy* copy) {
   if (!copy || copy->WidthInBytes == 0 || copy->Height == 0) return 0;
   std::size_t n = 0;
-  const auto add = [&](const char* parameter, CUmemorytype type, std::uint64_t base, std::uint64_t pitch,
-                       std::uint64_t x, std::uint64_t y, bool is_write) {
+  const auto add = [&](const char* parameter, CUmemorytype type, std::uint64_t base,
+                       std::uint64_t pitch, std::uint64_t x, std::uint64_t y, bool is_write) {
     if (!device_side(type)) return;
     // A pitch of 0 means tightly packed rows.
     const std::uint64_t row = pitch ? pitch : copy->WidthInBytes;
-    out[n++] = {.base = base + y * row + x, .width = copy->WidthInBytes, .pitch = row, .rows = copy->Height,
-                .write = is_write, .parameter = parameter};
+    out[n++] = {.base = base + y * row + x,
+                .width = copy->WidthInBytes,
+                .pitch = row,
+                .rows = copy->Height,
+                .write = is_write,
+                .parameter = parameter};
   };
-  add("pCopy->dstDevice", copy->dstMemoryType, copy->dstDevice, copy->dstPitch, copy->dstXInBytes, copy->dstY, true);
-  add("pCopy->srcDevice", copy->srcMemoryType, copy->srcDevice, copy->srcPitch, copy->srcXInBytes, copy->srcY, false);
+  add("pCopy->dstDevice", copy->dstMemoryType, copy->dstDevice, copy->dstPitch, copy->dstXInBytes,
+      copy->dstY, true);
+  add("pCopy->srcDevice", copy->srcMemoryType, copy->srcDevice, copy->srcPitch, copy->srcXInBytes,
+      copy->srcY, false);
   return n;
 }
 
@@ -65,17 +74,22 @@ std::size_t copy3d(Out out, const Copy* copy) {
   if (!copy || copy->WidthInBytes == 0 || copy->Height == 0 || copy->Depth == 0) return 0;
   std::size_t n = 0;
   const Side sides[] = {
-      {"pCopy->dstDevice", copy->dstMemoryType, copy->dstDevice, copy->dstPitch, copy->dstHeight, copy->dstXInBytes,
-       copy->dstY, copy->dstZ, true},
-      {"pCopy->srcDevice", copy->srcMemoryType, copy->srcDevice, copy->srcPitch, copy->srcHeight, copy->srcXInBytes,
-       copy->srcY, copy->srcZ, false},
+      {"pCopy->dstDevice", copy->dstMemoryType, copy->dstDevice, copy->dstPitch, copy->dstHeight,
+       copy->dstXInBytes, copy->dstY, copy->dstZ, true},
+      {"pCopy->srcDevice", copy->srcMemoryType, copy->srcDevice, copy->srcPitch, copy->srcHeight,
+       copy->srcXInBytes, copy->srcY, copy->srcZ, false},
   };
   for (const Side& side : sides) {
     if (!device_side(side.type)) continue;
     const std::uint64_t row = side.pitch ? side.pitch : copy->WidthInBytes;
     const std::uint64_t slice = row * (side.height ? side.height : copy->Height);
-    out[n++] = {.base = side.base + side.z * slice + side.y * row + side.x, .width = copy->WidthInBytes, .pitch = row,
-                .rows = copy->Height, .slices = copy->Depth, .slice_pitch = slice, .write = side.write,
+    out[n++] = {.base = side.base + side.z * slice + side.y * row + side.x,
+                .width = copy->WidthInBytes,
+                .pitch = row,
+                .rows = copy->Height,
+                .slices = copy->Depth,
+                .slice_pitch = slice,
+                .write = side.write,
                 .parameter = side.parameter};
   }
   return n;
@@ -111,7 +125,8 @@ std::size_t peer(const Call& c, Out out) {
 #define CUVMM_TOUCH_NOTHING(Name) \
   std::size_t touches(const calls::Name&, Out) { return 0; }
 
-CUVMM_TOUCH_BOTH(Memcpy, two(out, c.ByteCount, write("dst", c.dst, c.ByteCount), read("src", c.src, c.ByteCount)))
+CUVMM_TOUCH_BOTH(Memcpy, two(out, c.ByteCount, write("dst", c.dst, c.ByteCount),
+                             read("src", c.src, c.ByteCount)))
 CUVMM_TOUCH_BOTH(MemcpyPeer, peer(c, out))
 CUVMM_TOUCH_BOTH(MemcpyHtoD, one(out, c.ByteCount, write("dstDevice", c.dstDevice, c.ByteCount)))
 CUVMM_TOUCH_BOTH(MemcpyDtoH, one(out, c.ByteCount, read("srcDevice", c.srcDevice, c.ByteCount)))

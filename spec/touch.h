@@ -17,9 +17,9 @@ struct Touch {
   std::uint64_t slices = 1;
   std::uint64_t slice_pitch = 0;
   bool write = false;
-  bool peer_source = false;      ///< touched by Facts::peer_device instead of Facts::device
-  const char* parameter = "";    ///< "dstDevice", "srcDevice", ...
-  CUcontext context = nullptr;   ///< peer copies: the context named for this side
+  bool peer_source = false;     ///< touched by Facts::peer_device instead of Facts::device
+  const char* parameter = "";   ///< "dstDevice", "srcDevice", ...
+  CUcontext context = nullptr;  ///< peer copies: the context named for this side
 };
 
 inline constexpr std::size_t kMaxTouches = 2;
@@ -27,7 +27,8 @@ inline constexpr std::size_t kMaxTouches = 2;
 /// Fills `out` with the address ranges that a copy or fill touches on the device side (unified
 /// copies: both sides) and returns how many (0 for every other call, and for copies of nothing).
 /// Reads descriptors through the call's pointers; a null descriptor touches nothing.
-#define CUVMM_ENTRY(Name, area, ...) std::size_t touches(const calls::Name&, Touch (&out)[kMaxTouches]);
+#define CUVMM_ENTRY(Name, area, ...) \
+  std::size_t touches(const calls::Name&, Touch(&out)[kMaxTouches]);
 #include "api/entry_points.def"
 
 }  // namespace cuvmm

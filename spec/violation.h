@@ -9,8 +9,8 @@
 
 namespace cuvmm {
 
-/// Who did something: opaque to the model, filled by whoever owns it (the shim numbers its calls and
-/// interns its stacks; the emulator leaves it empty).
+/// Who did something: opaque to the model, filled by whoever owns it (the shim numbers its calls
+/// and interns its stacks; the emulator leaves it empty).
 struct Origin {
   std::uint64_t call = 0;   ///< 1-based number of the call in this process, 0 unknown
   std::uint32_t stack = 0;  ///< id of an interned stack, 0 none
@@ -23,7 +23,7 @@ struct ObjectRef {
   std::uint64_t value = 0;  ///< address, handle or descriptor number
   std::uint64_t size = 0;   ///< bytes, 0 unknown
   Origin made;
-  Origin ended;             ///< ended.call != 0: the object is gone, and this call ended it
+  Origin ended;  ///< ended.call != 0: the object is gone, and this call ended it
 };
 /// "reservation", "allocation", "mapping", "export".
 const char* name(ObjectRef::Kind kind);
@@ -31,7 +31,8 @@ const char* name(ObjectRef::Kind kind);
 struct Violation {
   Rule rule;
   /// False: wrong only if the model's view is complete, or a limit seen on drivers but not
-  /// documented. The shim reports it when the driver refuses the call; the emulator obeys its profile.
+  /// documented. The shim reports it when the driver refuses the call; the emulator obeys its
+  /// profile.
   bool certain = true;
   std::string message;  ///< one sentence: the values, and what they should be
   std::vector<ObjectRef> objects;

@@ -60,7 +60,8 @@ struct World {
     Handle out = handle;
     Facts facts;
     facts.granularity = kGranule;
-    model.commit(calls::MemCreate{.handle = &out, .size = granules * kGranule, .prop = &prop}, facts, at());
+    model.commit(calls::MemCreate{.handle = &out, .size = granules * kGranule, .prop = &prop},
+                 facts, at());
     return handle;
   }
   Handle import(Handle handle, std::uint64_t granules) {
@@ -78,13 +79,20 @@ struct World {
   void map(Address ptr, std::uint64_t granules, Handle handle) {
     model.commit(calls::MemMap{.ptr = ptr, .size = granules * kGranule, .handle = handle}, at());
   }
-  void access(Address ptr, std::uint64_t granules, unsigned flags = 3, int device = 0, int type = 1) {
+  void access(Address ptr, std::uint64_t granules, unsigned flags = 3, int device = 0,
+              int type = 1) {
     const CUmemAccessDesc desc = access_desc(flags, device, type);
-    model.commit(calls::MemSetAccess{.ptr = ptr, .size = granules * kGranule, .desc = &desc, .count = 1}, at());
+    model.commit(
+        calls::MemSetAccess{.ptr = ptr, .size = granules * kGranule, .desc = &desc, .count = 1},
+        at());
   }
-  void unmap(Address ptr, std::uint64_t granules) { take(calls::MemUnmap{.ptr = ptr, .size = granules * kGranule}); }
+  void unmap(Address ptr, std::uint64_t granules) {
+    take(calls::MemUnmap{.ptr = ptr, .size = granules * kGranule});
+  }
   void release(Handle handle) { take(calls::MemRelease{.handle = handle}); }
-  void free(Address ptr, std::uint64_t granules) { take(calls::MemAddressFree{.ptr = ptr, .size = granules * kGranule}); }
+  void free(Address ptr, std::uint64_t granules) {
+    take(calls::MemAddressFree{.ptr = ptr, .size = granules * kGranule});
+  }
   void retain(Handle handle) {
     Handle out = handle;
     calls::MemRetainAllocationHandle call;

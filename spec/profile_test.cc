@@ -1,0 +1,95 @@
+#include "spec/profile.h"
+
+#include <gmock/gmock.h>
+
+namespace cuvmm {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Profile, BuiltinsParseAndNameThemselves) {
+  ASSERT_FALSE(builtin_profiles().empty());
+  for (const std::string& name : builtin_profiles()) {
+    const ProfileResult result = load_profile(name);
+    EXPECT_EQ(result.error, "");
+    EXPECT_EQ(result.profile.name, name);
+    EXPECT_GT(result.profile.device_granularity_minimum, 0u);
+  }
+}
+
+TEST(Profile, TextReadsBackTheSame) {
+  for (const std::string& name : builtin_profiles()) {
+    const std::string text = format_profile(load_profile(name).profile);
+    const ProfileResult again = parse_profile(text, "round trip");
+    EXPECT_EQ(again.error, "");
+    EXPECT_EQ(format_profile(again.profile), text);
+  }
+}
+
+TEST(Profile, DocumentedRefusesWhatTheDocumentationForbids) {
+  const Profile profile = load_profile("documented").profile;
+  for (const RuleInfo& rule : rules()) {
+    const CUresult answer = profile.answer(rule.entry, {{rule.rule, true, "", {}}});
+    const bool refused =
+        !rule.uncheckable && (rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined);
+    EXPECT_EQ(answer, refused ? rule.code : CUDA_SUCCESS) << rule.id;
+  }
+}
+
+TEST(Profile, TheOrderDecidesWhichCodeComesBack) {
+  const char* text = R"(
+[profile]
+name = "p"
+[verdicts]
+"cuMemMap-offset-zero" = "CUDA_ERROR_NOT_SUPPORTED"
+"cuMemMap-flags-zero" = "CUDA_ERROR_INVALID_VALUE"
+"cuMemMap-vacant" = "accepts"
+[order]
+cuMemMap = ["cuMemMap-vacant", "cuMemMap-offset-zero"]
+)";
+  const ProfileResult result = parse_profile(text, "text");
+  ASSERT_EQ(result.error, "");
+  const Violations both = {{Rule::kMapFlagsZero, true, "", {}},
+                           {Rule::kMapOffsetZero, true, "", {}},
+                           {Rule::kMapVacant, true, "", {}}};
+  EXPECT_EQ(result.profile.answer(EntryPoint::kMemMap, both), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(result.profile.answer(EntryPoint::kMemMap, {both[0]}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(result.profile.answer(EntryPoint::kMemMap, {both[2]}), CUDA_SUCCESS);
+}
+
+struct BadText {
+  const char* text;
+  const char* error;
+};
+
+class BadProfile : public ::testing::TestWithParam<BadText> {};
+
+TEST_P(BadProfile, IsRefusedWithItsPlaceAndWhatWasExpected) {
+  const ProfileResult result = parse_profile(GetParam().text, "f.toml");
+  EXPECT_THAT(result.error, HasSubstr(GetParam().error));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadProfile,
+    ::testing::Values(
+        BadText{"[profile\n", "f.toml:1:9: "}, BadText{"x = 1\n", "f.toml:1:5: expected a section"},
+        BadText{"[profil]\nname = \"p\"\n", "unknown section [profil]"},
+        BadText{"[profile]\nname = \"p\"\nnane = 1\n", "f.toml:3:8: unknown key nane"},
+        BadText{"[profile]\nname = 3\n", "f.toml:2:8: name: expected a string"},
+        BadText{"[profile]\ngpu = \"g\"\n", "expected [profile] with a name"},
+        BadText{"[limits]\nhost_page = -1\n", "expected a number of bytes, not negative"},
+        BadText{"[limits]\nfabric_channel = 1\n", "expected true or false"},
+        BadText{"[attributes]\nabc = 1\n", "expected NUMBER = VALUE"},
+        BadText{"[verdicts]\n\"no-such\" = \"accepts\"\n", "no rule no-such"},
+        BadText{"[verdicts]\n\"cuMemMap-vacant\" = \"accept\"\n",
+                "f.toml:2:21: expected \"accepts\", \"crashes\" or an error"},
+        BadText{"[verdicts]\n\"cuMemMap-vacant\" = \"CUDA_SUCCESS\"\n", "expected \"accepts\""},
+        BadText{"[order]\ncuMemMapp = []\n", "expected ENTRY_POINT"},
+        BadText{"[order]\ncuMemMap = [\"x\"]\n", "no such rule"}));
+
+TEST(Profile, AnUnknownNameListsTheKnownOnes) {
+  EXPECT_THAT(load_profile("h100").error, HasSubstr("h200-580.159.04"));
+}
+
+}  // namespace
+}  // namespace cuvmm
