@@ -1,0 +1,343 @@
+#include "api/resolve.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "api/copy_fields.h"
+
+namespace cuvmm {
+
+bool CallStorage::Out::touched() const {
+  return std::any_of(bytes.begin(), bytes.end(), [](unsigned char b) { return b != kUntouched; });
+}
+
+void Resolver::fail(const Value& value, std::string expected) {
+  errors_.push_back({value.column, std::move(expected)});
+}
+
+std::uint64_t Resolver::number(const Value& value, std::span<const Word> words) {
+  switch (value.kind) {
+    case Value::Kind::kNull:
+      return 0;
+    case Value::Kind::kNumber:
+      return value.number;
+    case Value::Kind::kName: {
+      if (const auto word = find_word(words, value.text)) return *word;
+      if (const auto bound = names_.lookup(value.text)) return *bound;
+      fail(value, names_.missing(value.text));
+      return 0;
+    }
+    case Value::Kind::kSum: {
+      std::uint64_t sum = 0;
+      for (const Argument& part : value.parts) {
+        const std::uint64_t term = number(part.value, words);
+        sum = part.key == "-" ? sum - term : sum + term;
+      }
+      return sum;
+    }
+    case Value::Kind::kAny: {
+      std::uint64_t bits = 0;
+      for (const Argument& part : value.parts) bits |= number(part.value, words);
+      return bits;
+    }
+    case Value::Kind::kCall: {
+      if (value.text != "host") break;
+      std::vector<ArgumentError> mistakes;
+      const BoundArguments bound = bind_arguments(*find_function("host"), value.parts, mistakes);
+      errors_.insert(errors_.end(), mistakes.begin(), mistakes.end());
+      if (!mistakes.empty()) return 0;
+      const auto fill = bound.values[1] ? number(*bound.values[1]) : 0;
+      return reinterpret_cast<std::uintptr_t>(
+          names_.buffer(number(*bound.values[0]), static_cast<unsigned char>(fill)));
+    }
+    default:
+      break;
+  }
+  fail(value, "expected a number or a name, found '" + print(value) + "'");
+  return 0;
+}
+
+std::string Resolver::string(const Value& value) {
+  if (value.kind != Value::Kind::kString)
+    fail(value, "expected a string, found '" + print(value) + "'");
+  return value.text;
+}
+
+namespace {
+CUmemLocation make_location(std::uint64_t type, std::uint64_t id) {
+  CUmemLocation location{};
+  location.type = static_cast<CUmemLocationType>(type);
+  location.id = static_cast<int>(id);
+  return location;
+}
+}  // namespace
+
+// device0, host, host_numa1, host_numa_current: a location's word with its id at the end.
+std::optional<CUmemLocation> Resolver::location_word(std::string_view word) const {
+  const std::size_t digits = word.find_last_not_of("0123456789") + 1;
+  const auto type = find_word(location_type_words(), word.substr(0, digits));
+  if (!type) return std::nullopt;
+  const std::string_view number = word.substr(digits);
+  const bool wants_id =
+      *type == CU_MEM_LOCATION_TYPE_DEVICE || *type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
+  if (wants_id == number.empty()) return std::nullopt;
+  int id = 0;
+  if (wants_id && std::from_chars(number.begin(), number.end(), id).ec != std::errc())
+    return std::nullopt;
+  return make_location(*type, static_cast<std::uint64_t>(id));
+}
+
+CUmemLocation Resolver::location(const Value& value) {
+  if (value.kind == Value::Kind::kName) {
+    if (const auto word = location_word(value.text)) return *word;
+  }
+  if (value.kind == Value::Kind::kCall && value.text == "location" && value.parts.size() == 2) {
+    return make_location(number(value.parts[0].value, location_type_words()),
+                         number(value.parts[1].value));
+  }
+  fail(value, "expected a location (device0, host, host_numa0, location(TYPE, ID)), found '" +
+                  print(value) + "'");
+  return {};
+}
+
+std::vector<CUmemAccessDesc> Resolver::access(const Value& value) {
+  std::vector<CUmemAccessDesc> descriptors;
+  if (value.kind != Value::Kind::kList) {
+    fail(value,
+         "expected a list of descriptors such as [device0:rw], found '" + print(value) + "'");
+    return descriptors;
+  }
+  for (const Argument& part : value.parts) {
+    if (part.value.kind != Value::Kind::kPair) {
+      fail(part.value,
+           "expected LOCATION:ACCESS such as device0:rw, found '" + print(part.value) + "'");
+      continue;
+    }
+    CUmemAccessDesc descriptor{};
+    descriptor.location = location(part.value.parts[0].value);
+    const Value& flags = part.value.parts[1].value;
+    if (flags.kind == Value::Kind::kCall && flags.text == "flags" && flags.parts.size() == 1) {
+      descriptor.flags = static_cast<CUmemAccess_flags>(number(flags.parts[0].value));
+    } else if (const auto word = find_word(access_words(), flags.text);
+               word && flags.kind == Value::Kind::kName) {
+      descriptor.flags = static_cast<CUmemAccess_flags>(*word);
+    } else {
+      fail(flags, "expected none, r, rw or flags(N), found '" + print(flags) + "'");
+    }
+    descriptors.push_back(descriptor);
+  }
+  return descriptors;
+}
+
+CUmemAllocationProp Resolver::properties(const std::vector<const Argument*>& properties) {
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  for (const Argument* argument : properties) {
+    const Value& value = argument->value;
+    const std::string_view key = argument->key;
+    if (key.empty()) {
+      prop.location = location(value);
+    } else if (const auto type = find_word(location_type_words(), key)) {
+      prop.location = make_location(*type, number(value));
+    } else if (key == "location") {
+      if (value.kind != Value::Kind::kPair) {
+        fail(value, "expected TYPE:ID, found '" + print(value) + "'");
+        continue;
+      }
+      prop.location = make_location(number(value.parts[0].value, location_type_words()),
+                                    number(value.parts[1].value));
+    } else if (key == "type") {
+      prop.type = static_cast<CUmemAllocationType>(number(value, allocation_type_words()));
+    } else if (key == "handle_types") {
+      prop.requestedHandleTypes =
+          static_cast<CUmemAllocationHandleType>(number(value, handle_type_words()));
+    } else if (key == "compression") {
+      prop.allocFlags.compressionType = static_cast<unsigned char>(number(value));
+    } else if (key == "rdma") {
+      prop.allocFlags.gpuDirectRDMACapable = static_cast<unsigned char>(number(value));
+    } else if (key == "usage") {
+      prop.allocFlags.usage = static_cast<unsigned short>(number(value, usage_words()));
+    } else if (key == "win32_metadata") {
+      // Some readable address: a driver that looks at it must not fault for our sake.
+      static char metadata[64];
+      prop.win32HandleMetaData = number(value) ? metadata : nullptr;
+    } else {
+      prop.allocFlags.reserved[key.back() - '0'] = static_cast<unsigned char>(number(value));
+    }
+  }
+  return prop;
+}
+
+template <class Descriptor>
+Descriptor Resolver::copy(const Value& record) {
+  Descriptor descriptor{};
+  if (record.kind != Value::Kind::kRecord) {
+    fail(record, "expected a record of the copy's fields, found '" + print(record) + "'");
+    return descriptor;
+  }
+  for (const Argument& part : record.parts) {
+    bool known = false;
+    visit_copy(descriptor, [&]<class T>(const char* name, T& field) {
+      if (part.key != name) return;
+      known = true;
+      if constexpr (std::is_same_v<T, CUmemorytype>) {
+        field = static_cast<T>(number(part.value, memory_type_words()));
+      } else if constexpr (std::is_pointer_v<T>) {
+        field = reinterpret_cast<T>(number(part.value));
+      } else {
+        field = static_cast<T>(number(part.value));
+      }
+    });
+    if (!known)
+      fail(part.value, "expected a field of the copy descriptor, found '" + part.key + "'");
+  }
+  return descriptor;
+}
+
+std::vector<std::uint64_t> Resolver::list(const Value& value) {
+  std::vector<std::uint64_t> numbers;
+  if (value.kind != Value::Kind::kList) {
+    fail(value, "expected a list, found '" + print(value) + "'");
+    return numbers;
+  }
+  for (const Argument& part : value.parts) numbers.push_back(number(part.value));
+  return numbers;
+}
+
+#if CUDA_VERSION >= 13000
+std::vector<CUmemcpyAttributes> Resolver::copy_attributes(const Value& list) {
+  std::vector<CUmemcpyAttributes> attributes;
+  if (list.kind != Value::Kind::kList) {
+    fail(list, "expected a list of records, found '" + print(list) + "'");
+    return attributes;
+  }
+  for (const Argument& part : list.parts) {
+    CUmemcpyAttributes one{};
+    if (part.value.kind != Value::Kind::kRecord) {
+      fail(part.value, "expected a record, found '" + print(part.value) + "'");
+    }
+    for (const Argument& field : part.value.parts) {
+      if (field.key == "srcAccessOrder") {
+        one.srcAccessOrder = static_cast<CUmemcpySrcAccessOrder>(number(field.value));
+      } else if (field.key == "flags") {
+        one.flags = static_cast<unsigned>(number(field.value));
+      } else if (field.key == "src") {
+        one.srcLocHint = location(field.value);
+      } else if (field.key == "dst") {
+        one.dstLocHint = location(field.value);
+      } else {
+        fail(field.value, "expected srcAccessOrder, flags, src or dst, found '" + field.key + "'");
+      }
+    }
+    attributes.push_back(one);
+  }
+  return attributes;
+}
+#endif
+
+namespace {
+
+// Fills one parameter, told by its kind and its C type.
+class Filler {
+ public:
+  Filler(Resolver& resolver, const BoundArguments& bound, CallStorage& storage)
+      : resolver_(resolver), bound_(bound), storage_(storage) {}
+
+  template <class T>
+  void operator()(ParameterKind kind, const char*, const T& constant) {
+    // The struct itself is no constant; visit() only shows it as one.
+    T& field = const_cast<T&>(constant);
+    const std::size_t at = next_++;
+    const Value* value = bound_.values[at];
+    const Parameter& parameter = bound_.signature->parameters[at];
+    if (parameter.output) {
+      if constexpr (std::is_pointer_v<T>) field = value ? nullptr : output<T>(kind, at);
+      return;
+    }
+    if (kind == ParameterKind::kInProp && !value) return property(field);
+    if (kind == ParameterKind::kCount && !value && parameter.optional) {
+      if constexpr (std::is_integral_v<T>) field = static_cast<T>(storage_.access.size());
+      return;
+    }
+    if (!value || value->kind == Value::Kind::kNull) return;
+    if constexpr (std::is_same_v<T, const CUmemAccessDesc*>) {
+      storage_.access = resolver_.access(*value);
+      field = storage_.access.data();
+      if (storage_.access.empty()) field = &kNoDescriptor;  // an empty array is not a null pointer
+    } else if constexpr (std::is_same_v<T, const CUmemLocation*>) {
+      storage_.location = resolver_.location(*value);
+      field = &storage_.location;
+    } else if constexpr (std::is_same_v<T, const CUDA_MEMCPY2D*>) {
+      storage_.copy2d = resolver_.copy<CUDA_MEMCPY2D>(*value);
+      field = &storage_.copy2d;
+    } else if constexpr (std::is_same_v<T, const CUDA_MEMCPY3D*>) {
+      storage_.copy3d = resolver_.copy<CUDA_MEMCPY3D>(*value);
+      field = &storage_.copy3d;
+    } else if constexpr (std::is_same_v<T, const CUDA_MEMCPY3D_PEER*>) {
+      storage_.copy3d_peer = resolver_.copy<CUDA_MEMCPY3D_PEER>(*value);
+      field = &storage_.copy3d_peer;
+#if CUDA_VERSION >= 13000
+    } else if constexpr (std::is_same_v<T, CUmemcpyAttributes*>) {
+      storage_.copy_attributes = resolver_.copy_attributes(*value);
+      field = storage_.copy_attributes.data();
+#endif
+    } else if constexpr (std::is_pointer_v<T>) {
+      if (kind == ParameterKind::kOpaque) {
+        storage_.lists.push_back(resolver_.list(*value));
+        field = reinterpret_cast<T>(storage_.lists.back().data());
+      } else {
+        field = reinterpret_cast<T>(resolver_.number(*value, words_of(kind)));
+      }
+    } else {
+      field = static_cast<T>(resolver_.number(*value, words_of(kind)));
+    }
+  }
+
+ private:
+  static constexpr CUmemAccessDesc kNoDescriptor{};
+
+  template <class T>
+  T output(ParameterKind kind, std::size_t at) {
+    CallStorage::Out& out = storage_.outs[at];
+    // Attributes are shorter than their slot: start from zero, so that the slot reads as a number.
+    const bool zeroed = kind == ParameterKind::kOpaque || kind == ParameterKind::kHostOut;
+    out.bytes.fill(zeroed ? 0 : CallStorage::kUntouched);
+    return reinterpret_cast<T>(out.bytes.data());
+  }
+  template <class T>
+  void property(T& field) {
+    if constexpr (std::is_same_v<T, const CUmemAllocationProp*>) {
+      storage_.prop = resolver_.properties(bound_.properties);
+      field = &storage_.prop;
+    }
+  }
+
+  Resolver& resolver_;
+  const BoundArguments& bound_;
+  CallStorage& storage_;
+  std::size_t next_ = 0;
+};
+
+template <class CallStruct>
+Call filled(Resolver& resolver, const BoundArguments& bound, CallStorage& storage) {
+  CallStruct call{};
+  call.visit(Filler(resolver, bound, storage));
+  return call;
+}
+
+}  // namespace
+
+Call Resolver::call(const BoundArguments& bound, CallStorage& storage) {
+  switch (bound.signature->entry) {
+#define CUVMM_ENTRY(Name, area, ...) \
+  case EntryPoint::k##Name:          \
+    return filled<calls::Name>(*this, bound, storage);
+#define CUVMM_BASE(Name, ...) CUVMM_ENTRY(Name, base)
+#include "api/entry_points.def"
+    case EntryPoint::kCount:
+      break;
+  }
+  return std::monostate{};
+}
+
+}  // namespace cuvmm
