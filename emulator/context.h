@@ -1,0 +1,55 @@
+// Contexts, and each thread's stack of current ones.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <vector>
+
+namespace cuvmm::emulator {
+
+/// A CUcontext points to one. Never deleted: a stale handle must stay harmless to look at.
+struct Context {
+  int device = 0;
+  bool primary = false;
+  bool alive = false;
+  unsigned flags = 0;
+  std::uint64_t id = 0;
+  unsigned references = 0;  ///< primary contexts: retains minus releases
+  std::size_t limits[CU_LIMIT_MAX] = {};
+  std::set<const Context*> peers;  ///< cuCtxEnablePeerAccess was called for them
+  CUcontext handle() { return reinterpret_cast<CUcontext>(this); }
+};
+
+/// All contexts of the process; the caller holds the emulator's lock.
+class Contexts {
+ public:
+  /// One primary context per device, not alive yet.
+  void open(int devices);
+  Context& primary(int device) { return *primaries_[static_cast<std::size_t>(device)]; }
+  Context& create(int device, unsigned flags);
+  /// The context behind a handle, alive or not; null for what never was one.
+  Context* find(CUcontext handle) const;
+
+ private:
+  std::vector<Context*> primaries_;
+  std::vector<std::unique_ptr<Context>> all_;
+};
+
+/// The calling thread's contexts, the current one last.
+class ContextStack {
+ public:
+  static ContextStack& of_this_thread();
+  Context* current() const { return stack_.empty() ? nullptr : stack_.back(); }
+  /// Replaces the current one; null pops it.
+  void set(Context* context);
+  void push(Context* context) { stack_.push_back(context); }
+  void pop() { stack_.pop_back(); }
+
+ private:
+  std::vector<Context*> stack_;
+};
+
+}  // namespace cuvmm::emulator

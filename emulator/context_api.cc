@@ -1,0 +1,141 @@
+// Contexts: made, destroyed, made current.
+#include "emulator/base.h"
+#include "emulator/entry.h"
+#include "emulator/export.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+ContextStack& stack() { return ContextStack::of_this_thread(); }
+
+CUresult create(CUcontext* out, unsigned flags, CUdevice device) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    if (!out || (flags & ~unsigned{CU_CTX_FLAGS_MASK})) return CUDA_ERROR_INVALID_VALUE;
+    if (!e.valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    Context& context = e.contexts.create(device, flags);
+    stack().push(&context);
+    *out = context.handle();
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace
+
+CUVMM_DRIVER_FUNCTION(cuCtxCreate_v2, CUcontext* context, unsigned flags, CUdevice device) {
+  return create(context, flags, device);
+}
+
+// The affinity list names execution resources: there is nothing here for them to divide.
+CUVMM_DRIVER_FUNCTION(cuCtxCreate_v3, CUcontext* context, void* affinity, int affinities,
+                      unsigned flags, CUdevice device) {
+  if (affinity || affinities) return CUDA_ERROR_NOT_SUPPORTED;
+  return create(context, flags, device);
+}
+
+CUVMM_DRIVER_FUNCTION(cuCtxCreate_v4, CUcontext* context, void* parameters, unsigned flags,
+                      CUdevice device) {
+  if (parameters) return CUDA_ERROR_NOT_SUPPORTED;
+  return create(context, flags, device);
+}
+
+CUVMM_DRIVER_FUNCTION(cuCtxDestroy_v2, CUcontext handle) {
+  return locked([&](Emulator& e) -> CUresult {
+    Context* context = e.contexts.find(handle);
+    if (!context || context->primary || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
+    context->alive = false;
+    e.free_plain_of(*context);
+    if (stack().current() == context) stack().pop();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult run_base(const calls::CtxSetCurrent& call) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    Context* context = e.contexts.find(call.ctx);
+    if (call.ctx && (!context || !context->alive)) return CUDA_ERROR_INVALID_CONTEXT;
+    stack().set(context);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult run_base(const calls::CtxGetCurrent& call) noexcept {
+  return locked([&](Emulator&) -> CUresult {
+    if (!call.ctx) return CUDA_ERROR_INVALID_VALUE;
+    Context* context = stack().current();
+    *call.ctx = context ? context->handle() : nullptr;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult run_base(const calls::CtxPushCurrent& call) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    Context* context = e.contexts.find(call.ctx);
+    if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
+    stack().push(context);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult run_base(const calls::CtxPopCurrent& call) noexcept {
+  return locked([&](Emulator&) -> CUresult {
+    Context* context = stack().current();
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    stack().pop();
+    if (call.ctx) *call.ctx = context->handle();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult run_base(const calls::CtxGetDevice& call) noexcept {
+  return with_context([&](Emulator&, Context& context) -> CUresult {
+    if (!call.device) return CUDA_ERROR_INVALID_VALUE;
+    *call.device = context.device;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuCtxGetDevice_v2, CUdevice* device, CUcontext handle) {
+  if (!handle) return run_base(calls::CtxGetDevice{.device = device});
+  return locked([&](Emulator& e) -> CUresult {
+    const Context* context = e.contexts.find(handle);
+    if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!device) return CUDA_ERROR_INVALID_VALUE;
+    *device = context->device;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult run_base(const calls::CtxSynchronize&) noexcept {
+  return with_context([](Emulator&, Context&) { return CUDA_SUCCESS; });
+}
+
+CUVMM_DRIVER_FUNCTION(cuCtxSynchronize_v2, CUcontext handle) {
+  if (!handle) return run_base(calls::CtxSynchronize{});
+  return locked([&](Emulator& e) -> CUresult {
+    const Context* context = e.contexts.find(handle);
+    return context && context->alive ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuCtxGetApiVersion, CUcontext handle, unsigned* version) {
+  return locked([&](Emulator& e) -> CUresult {
+    if (!version) return CUDA_ERROR_INVALID_VALUE;
+    if (handle && !e.contexts.find(handle)) return CUDA_ERROR_INVALID_CONTEXT;
+    constexpr unsigned kContextApi = 3020;
+    *version = kContextApi;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuCtxGetId, CUcontext handle, unsigned long long* id) {
+  return locked([&](Emulator& e) -> CUresult {
+    const Context* context = handle ? e.contexts.find(handle) : e.current_context();
+    if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!id) return CUDA_ERROR_INVALID_VALUE;
+    *id = context->id;
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,197 @@
+#include "emulator/emulator.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace cuvmm::emulator {
+
+Emulator& Emulator::get() {
+  // Never destroyed: the program's own destructors may call the driver after ours would have run.
+  static Emulator* const emulator = new Emulator;
+  return *emulator;
+}
+
+CUresult Emulator::initialize() {
+  if (forked) return CUDA_ERROR_NOT_INITIALIZED;
+  if (ready) return CUDA_SUCCESS;
+  const CUresult result = load();
+  if (result != CUDA_SUCCESS) return result;
+  // The lock is held across fork, so that the child finds a consistent machine. It cannot use it:
+  // what it would share with its parent (memfds) is not what a driver gives a child.
+  static const int once = pthread_atfork([] { get().mutex.lock(); }, [] { get().mutex.unlock(); },
+                                         [] {
+                                           get().forked = get().ready;
+                                           get().ready = false;
+                                           get().mutex.unlock();
+                                         });
+  if (once != 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  ready = true;
+  return CUDA_SUCCESS;
+}
+
+bool Emulator::load_profile_once(const Options& options) {
+  if (profile_loaded_) return true;
+  ProfileResult loaded =
+      load_profile(options.profile.empty() ? builtin_profiles().front() : options.profile);
+  if (!loaded.error.empty()) {
+    std::fprintf(stderr, "cuvmm emulator: CUVMM_PROFILE: %s\n", loaded.error.c_str());
+    return false;
+  }
+  profile = std::move(loaded.profile);
+  profile_loaded_ = true;
+  return true;
+}
+
+int Emulator::driver_version() {
+  const std::lock_guard lock(mutex);
+  load_profile_once(read_options());
+  return profile.cuda_version;
+}
+
+CUresult Emulator::load() {
+  const Options options = read_options();
+  if (!options.error.empty()) {
+    std::fprintf(stderr, "cuvmm emulator: %s\n", options.error.c_str());
+    return CUDA_ERROR_NO_DEVICE;
+  }
+  if (options.devices == 0) return CUDA_ERROR_NO_DEVICE;
+  if (!load_profile_once(options)) return CUDA_ERROR_NO_DEVICE;
+  if (!space.open()) {
+    std::fprintf(stderr, "cuvmm emulator: no address space left for device addresses\n");
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  Platform platform = profile.platform;
+  platform.device_count = options.devices;
+  platform.complete = true;
+  if (platform.numa_nodes == 0) platform.numa_nodes = 1;
+  if (platform.reach.empty()) {
+    // All devices are peers of each other, as over NVLink.
+    platform.reach.assign(static_cast<std::size_t>(options.devices),
+                          (std::uint64_t{1} << options.devices) - 1);
+  }
+  platform.reach.resize(static_cast<std::size_t>(options.devices));
+  model = Model(std::move(platform));
+  const std::uint64_t memory = options.device_memory ? options.device_memory : profile.total_memory;
+  devices.assign(static_cast<std::size_t>(options.devices), Device{memory, 0});
+  contexts.open(options.devices);
+  return CUDA_SUCCESS;
+}
+
+bool Emulator::can_reach(int device, int peer) const {
+  if (device == peer) return true;
+  return (model.platform().reach[static_cast<std::size_t>(device)] >> peer) & 1;
+}
+
+Context* Emulator::current_context() const {
+  Context* context = ContextStack::of_this_thread().current();
+  return context && context->alive ? context : nullptr;
+}
+
+Facts Emulator::facts() const {
+  Facts facts;
+  facts.initialized = ready ? Facts::Answer::kYes : Facts::Answer::kNo;
+  const Context* context = current_context();
+  facts.context = context ? Facts::Answer::kYes : Facts::Answer::kNo;
+  if (context) facts.device = context->device;
+  return facts;
+}
+
+const PlainAllocation* Emulator::plain_at(Address address) const {
+  auto found = plain.upper_bound(address);
+  if (found == plain.begin()) return nullptr;
+  --found;
+  return address - found->first < found->second.size ? &found->second : nullptr;
+}
+
+const HostBlock* Emulator::host_block_at(Address address) const {
+  auto found = host_blocks.upper_bound(address);
+  if (found == host_blocks.begin()) return nullptr;
+  --found;
+  return address - found->first < found->second.size ? &found->second : nullptr;
+}
+
+Handle Emulator::new_handle() {
+  if (!free_handles_.empty()) {
+    const Handle handle = free_handles_.back();
+    free_handles_.pop_back();
+    return handle;
+  }
+  // Looks like the pointers that drivers hand out, and is one to nothing.
+  constexpr Handle kBase = 0xe000000000;
+  constexpr Handle kStep = 0x100;
+  return kBase + ++last_handle_ * kStep;
+}
+
+void Emulator::drop_if_dead(Handle handle) {
+  if (model.allocation(handle)) return;
+  const auto found = physical.find(handle);
+  if (found == physical.end()) return;
+  stale_[next_stale_++ % kStale] = {handle, found->second.prop()};
+  physical.erase(found);
+  free_handles_.push_back(handle);
+}
+
+std::optional<CUmemAllocationProp> Emulator::stale_prop(Handle handle) const {
+  for (std::size_t age = 1; age <= std::min(next_stale_, kStale); ++age) {
+    const auto& [stale, prop] = stale_[(next_stale_ - age) % kStale];
+    if (stale == handle) return prop;
+  }
+  return std::nullopt;
+}
+
+CUresult Emulator::allocate_plain(Context& context, Size size, Address* address) {
+  constexpr Size kCharge = 512;  // what a driver rounds small allocations up to
+  Device& device = devices[static_cast<std::size_t>(context.device)];
+  if (size > device.total) return CUDA_ERROR_OUT_OF_MEMORY;
+  const Size charge = (size + kCharge - 1) / kCharge * kCharge;
+  if (charge > device.total - std::min(device.used, device.total)) return CUDA_ERROR_OUT_OF_MEMORY;
+  constexpr Size kGranule = AddressSpace::kGranule;
+  const auto base = space.take((size + kGranule - 1) / kGranule * kGranule, 0, 0);
+  if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  prop.location.id = context.device;
+  plain.emplace(*base, PlainAllocation{*base, size, &context,
+                                       Physical(size, prop, false, charge, &device.used)});
+  *address = *base;
+  return CUDA_SUCCESS;
+}
+
+void Emulator::free_plain_of(const Context& context) {
+  constexpr Size kGranule = AddressSpace::kGranule;
+  for (auto at = plain.begin(); at != plain.end();) {
+    if (at->second.context == &context) {
+      space.give_back(at->first, (at->second.size + kGranule - 1) / kGranule * kGranule);
+      at = plain.erase(at);
+    } else {
+      ++at;
+    }
+  }
+}
+
+char* Emulator::resolve(Address address, Size* run) {
+  Physical* memory = nullptr;
+  Address base = 0;
+  Size size = 0;
+  if (const Mapping* mapping = model.mapping_at(address)) {
+    const auto found = physical.find(mapping->handle);
+    if (found != physical.end()) memory = &found->second;
+    base = mapping->base;
+    size = mapping->size;
+  } else if (auto* allocation = const_cast<PlainAllocation*>(plain_at(address))) {
+    memory = &allocation->memory;
+    base = allocation->base;
+    size = allocation->size;
+  } else if (!space.owns(address, 1)) {
+    return reinterpret_cast<char*>(address);  // the program's own memory
+  }
+  char* bytes = memory ? memory->touch() : nullptr;
+  if (!bytes) return nullptr;
+  *run = std::min(*run, size - (address - base));
+  return bytes + (address - base);
+}
+
+}  // namespace cuvmm::emulator

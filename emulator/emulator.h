@@ -1,0 +1,116 @@
+// The emulated machine: one per process, behind one lock.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "emulator/address_space.h"
+#include "emulator/context.h"
+#include "emulator/options.h"
+#include "emulator/physical.h"
+#include "emulator/stream.h"
+#include "spec/model.h"
+#include "spec/profile.h"
+
+namespace cuvmm::emulator {
+
+/// One emulated GPU.
+struct Device {
+  std::uint64_t total = 0;  ///< bytes of memory
+  std::uint64_t used = 0;   ///< bytes that allocations hold now
+};
+
+/// Memory of cuMemAlloc and its kin: an address range with one physical allocation behind it.
+struct PlainAllocation {
+  Address base = 0;
+  Size size = 0;  ///< as asked for
+  Context* context = nullptr;
+  Physical memory;
+};
+
+/// Page-locked host memory: the CPU's own address is the device address.
+struct HostBlock {
+  Address base = 0;
+  Size size = 0;
+  Context* context = nullptr;
+  unsigned flags = 0;
+  bool registered = false;  ///< cuMemHostRegister: the memory is the program's
+  std::uint64_t id = 0;
+};
+
+/// Everything the driver knows. Whoever touches a member holds `mutex`.
+class Emulator {
+ public:
+  static Emulator& get();
+
+  std::mutex mutex;
+  bool ready = false;  ///< cuInit succeeded
+  bool forked =
+      false;  ///< this process is a child of one that was initialised: unusable, as documented
+  Profile profile;
+  Model model;
+  AddressSpace space;
+  std::vector<Device> devices;
+  Contexts contexts;
+  Streams streams;
+  std::unordered_map<Handle, Physical> physical;
+  std::map<Address, PlainAllocation> plain;
+  std::map<Address, HostBlock> host_blocks;
+  std::uint64_t next_host_id = std::uint64_t{1} << 32;  ///< apart from ids of physical memory
+  std::map<Address, Size> cpu_visible;  ///< HOST mappings that are really mapped at their address
+
+  /// What cuInit does; idempotent.
+  CUresult initialize();
+
+  /// What cuDriverGetVersion answers, cuInit or not; takes the lock.
+  int driver_version();
+
+  int device_count() const { return static_cast<int>(devices.size()); }
+  bool valid_device(int device) const { return device >= 0 && device < device_count(); }
+  bool can_reach(int device, int peer) const;
+
+  /// What the checks may know of a call by this thread: initialised, the context and its device.
+  Facts facts() const;
+  /// The calling thread's live context, or null.
+  Context* current_context() const;
+
+  const PlainAllocation* plain_at(Address address) const;
+  const HostBlock* host_block_at(Address address) const;
+  /// A new handle value; values of freed allocations come back, as they do on a real driver.
+  Handle new_handle();
+  /// Frees the physical memory of handles that the model no longer knows.
+  void drop_if_dead(Handle handle);
+  /// The properties last seen behind a handle that is dead (a driver reads freed memory there).
+  std::optional<CUmemAllocationProp> stale_prop(Handle handle) const;
+
+  /// Allocates device memory for cuMemAlloc in `context`; OUT_OF_MEMORY when it does not fit.
+  CUresult allocate_plain(Context& context, Size size, Address* address);
+  /// Ends every plain allocation that belongs to a context.
+  void free_plain_of(const Context& context);
+
+  /// The host bytes behind [address, address + *run), with *run cut to what is contiguous: a
+  /// mapping, a plain allocation, or host memory itself. Null: device address space with nothing
+  /// behind it, or the host ran out of memory.
+  char* resolve(Address address, Size* run);
+
+ private:
+  Emulator() = default;
+  CUresult load();
+  bool load_profile_once(const Options& options);
+
+  bool profile_loaded_ = false;
+  std::vector<Handle> free_handles_;
+  Handle last_handle_ = 0;
+  static constexpr std::size_t kStale = 64;
+  std::pair<Handle, CUmemAllocationProp> stale_[kStale] = {};
+  std::size_t next_stale_ = 0;
+};
+
+}  // namespace cuvmm::emulator

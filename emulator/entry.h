@@ -1,0 +1,104 @@
+// The one way through every VMM entry point: check against the specification, answer as the profile
+// says, perform, record.
+#pragma once
+
+#include "emulator/emulator.h"
+#include "spec/check.h"
+
+namespace cuvmm::emulator {
+
+// What an accepted call does to the machine, one overload per entry point, in the file named for
+// its area. Arguments may still be nonsense that the profile's driver accepts: each overload
+// answers INVALID_VALUE rather than trust them. `retired` is what the model gave up for the call.
+#define CUVMM_PERFORM(Name) \
+  CUresult perform(Emulator&, const calls::Name&, const Facts&, const Retired& retired)
+CUVMM_PERFORM(MemAddressReserve);
+CUVMM_PERFORM(MemAddressFree);
+CUVMM_PERFORM(MemCreate);
+CUVMM_PERFORM(MemRelease);
+CUVMM_PERFORM(MemMap);
+CUVMM_PERFORM(MemUnmap);
+CUVMM_PERFORM(MemSetAccess);
+CUVMM_PERFORM(MemGetAccess);
+CUVMM_PERFORM(MemExportToShareableHandle);
+CUVMM_PERFORM(MemImportFromShareableHandle);
+CUVMM_PERFORM(MemGetAllocationGranularity);
+CUVMM_PERFORM(MemGetAllocationPropertiesFromHandle);
+CUVMM_PERFORM(MemRetainAllocationHandle);
+CUVMM_PERFORM(MemGetHandleForAddressRange);
+CUVMM_PERFORM(MemFree);
+CUVMM_PERFORM(MemFreeAsync);
+#undef CUVMM_PERFORM
+
+// What only this entry point's check needs to know.
+template <class CallStruct>
+void add_facts(const Emulator&, const CallStruct&, Facts&) {}
+void add_facts(const Emulator&, const calls::MemCreate&, Facts&);
+void add_facts(const Emulator&, const calls::MemImportFromShareableHandle&, Facts&);
+
+// What the measured driver writes even though it refuses.
+template <class CallStruct>
+void write_refused(const Emulator&, const CallStruct&, CUresult) {}
+void write_refused(const Emulator&, const calls::MemGetAccess&, CUresult);
+void write_refused(const Emulator&, const calls::MemGetHandleForAddressRange&, CUresult);
+
+// What the model records of a call that succeeded; most calls make nothing.
+template <class CallStruct>
+void record(Emulator& e, const CallStruct& call, const Facts& facts) {
+  if constexpr (requires { e.model.commit(call, facts, Origin{}); }) {
+    e.model.commit(call, facts, Origin{});
+  } else if constexpr (requires { e.model.commit(call, Origin{}); }) {
+    e.model.commit(call, Origin{});
+  }
+}
+void record(Emulator&, const calls::MemImportFromShareableHandle&, const Facts&);
+
+/// Runs `body` under the emulator's lock, once cuInit has succeeded; no exception leaves.
+template <class Body>
+CUresult locked(Body&& body) noexcept {
+  Emulator& e = Emulator::get();
+  try {
+    const std::lock_guard lock(e.mutex);
+    if (!e.ready) return CUDA_ERROR_NOT_INITIALIZED;
+    return body(e);
+  } catch (...) {
+    return CUDA_ERROR_OUT_OF_MEMORY;  // the containers of the emulator throw nothing else
+  }
+}
+
+/// As locked(), for calls that need a context: body(e, context).
+template <class Body>
+CUresult with_context(Body&& body) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    Context* context = e.current_context();
+    return context ? body(e, *context) : CUDA_ERROR_INVALID_CONTEXT;
+  });
+}
+
+template <class CallStruct>
+CUresult run_entry(const CallStruct& call) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    Facts facts = e.facts();
+    add_facts(e, call, facts);
+    if (const Violations violations = check(e.model, call, facts); !violations.empty()) {
+      const CUresult refused = e.profile.answer(CallStruct::kEntryPoint, violations);
+      if (refused != CUDA_SUCCESS) {
+        write_refused(e, call, refused);
+        return refused;
+      }
+    }
+    Retired retired = e.model.retire(call);
+    const CUresult result = perform(e, call, facts, retired);
+    if (result != CUDA_SUCCESS) {
+      e.model.restore(std::move(retired));
+      return result;
+    }
+    // Physical memory goes with the model's last mention of it; bury() leaves the list as it is.
+    e.model.bury(std::move(retired), Origin{});
+    for (const Allocation& allocation : retired.allocations) e.drop_if_dead(allocation.handle);
+    record(e, call, facts);
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace cuvmm::emulator

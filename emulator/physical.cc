@@ -1,0 +1,108 @@
+#include "emulator/physical.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "emulator/shareable.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+std::uint64_t next_id() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+// Copies what is not zero: a page of zeroes would cost memory that was never used.
+void copy_pages(char* to, const char* from, std::uint64_t size) {
+  constexpr std::uint64_t kPage = 4096;
+  static constexpr char kZero[kPage] = {};
+  for (std::uint64_t at = 0; at < size; at += kPage) {
+    const std::uint64_t n = std::min(kPage, size - at);
+    if (std::memcmp(from + at, kZero, n) != 0) std::memcpy(to + at, from + at, n);
+  }
+}
+
+}  // namespace
+
+Physical::Physical(std::uint64_t size, const CUmemAllocationProp& prop, bool shared,
+                   std::uint64_t charge, std::uint64_t* account)
+    : size_(size),
+      prop_(prop),
+      shared_(shared),
+      id_(next_id()),
+      charge_(charge),
+      account_(account) {
+  if (account_) *account_ += charge_;
+}
+
+Physical::Physical(int fd) : fd_(fd), id_(next_id()) {}
+
+void Physical::describe(std::uint64_t size, const CUmemAllocationProp& prop) {
+  size_ = size;
+  prop_ = prop;
+}
+
+Physical::Physical(Physical&& other) noexcept
+    : size_(other.size_),
+      prop_(other.prop_),
+      shared_(other.shared_),
+      fd_(std::exchange(other.fd_, -1)),
+      bytes_(std::exchange(other.bytes_, nullptr)),
+      id_(other.id_),
+      charge_(other.charge_),
+      account_(std::exchange(other.account_, nullptr)) {}
+
+Physical::~Physical() {
+  if (bytes_) munmap(bytes_, size_);
+  if (fd_ >= 0) close(fd_);
+  if (account_) *account_ -= charge_;
+}
+
+char* Physical::touch() {
+  if (bytes_) return bytes_;
+  if (shared_ && fd_ < 0 && !create_descriptor()) return nullptr;
+  const int flags = MAP_SHARED | MAP_NORESERVE | (fd_ < 0 ? MAP_ANONYMOUS : 0);
+  void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, flags, fd_, 0);
+  if (at == MAP_FAILED) return nullptr;
+  bytes_ = static_cast<char*>(at);
+  return bytes_;
+}
+
+int Physical::descriptor() {
+  if (fd_ < 0 && !create_descriptor()) return -1;
+  return fd_;
+}
+
+bool Physical::create_descriptor() {
+  const int fd = create_shareable(size_, prop_);
+  if (fd < 0) return false;
+  if (bytes_) {
+    // The memory was anonymous so far: move its contents, and keep its address.
+    void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (at == MAP_FAILED) {
+      close(fd);
+      return false;
+    }
+    copy_pages(static_cast<char*>(at), bytes_, size_);
+    munmap(bytes_, size_);
+    bytes_ = static_cast<char*>(at);
+  }
+  fd_ = fd;
+  shared_ = true;
+  return true;
+}
+
+bool Physical::map_at(std::uint64_t at, int protection) {
+  if (descriptor() < 0) return false;
+  return mmap(reinterpret_cast<void*>(at), size_, protection, MAP_SHARED | MAP_FIXED, fd_, 0) !=
+         MAP_FAILED;
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,52 @@
+// Physical memory of the emulated machine: host memory that exists once it is touched or exported.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+namespace cuvmm::emulator {
+
+/// One allocation of physical memory. Costs no system call until touch() or descriptor(). Counts
+/// against `account` (bytes in use of a device, may be null) while it lives. Zero-filled at first.
+class Physical {
+ public:
+  /// `shared` memory is a memfd from the start; other memory becomes one if a descriptor is asked
+  /// for.
+  Physical(std::uint64_t size, const CUmemAllocationProp& prop, bool shared, std::uint64_t charge,
+           std::uint64_t* account);
+  /// Memory of an imported descriptor, which this takes over; describe() says what it is.
+  explicit Physical(int fd);
+  Physical(Physical&& other) noexcept;
+  Physical& operator=(Physical&&) = delete;
+  ~Physical();
+
+  /// Its bytes, readable and writable; null when the host has no memory or descriptors left.
+  char* touch();
+  /// The memfd behind it, with the trailer of emulator/shareable.h; -1 on failure. Not a copy.
+  int descriptor();
+  /// Maps it at [at, at + size) with these PROT_* flags; false on failure. Only shared memory.
+  bool map_at(std::uint64_t at, int protection);
+
+  /// Says what an imported descriptor holds, before anything else is asked of it.
+  void describe(std::uint64_t size, const CUmemAllocationProp& prop);
+
+  std::uint64_t size() const { return size_; }
+  const CUmemAllocationProp& prop() const { return prop_; }
+  /// Unique among all physical allocations of this process.
+  std::uint64_t id() const { return id_; }
+
+ private:
+  bool create_descriptor();
+
+  std::uint64_t size_ = 0;
+  CUmemAllocationProp prop_{};
+  bool shared_ = true;
+  int fd_ = -1;
+  char* bytes_ = nullptr;
+  std::uint64_t id_;
+  std::uint64_t charge_ = 0;
+  std::uint64_t* account_ = nullptr;
+};
+
+}  // namespace cuvmm::emulator

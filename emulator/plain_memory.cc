@@ -1,0 +1,92 @@
+// Device memory of cuMemAlloc and its kin.
+#include <algorithm>
+
+#include "emulator/base.h"
+#include "emulator/entry.h"
+#include "emulator/export.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+CUresult allocate(CUdeviceptr* out, std::size_t size) noexcept {
+  return with_context([&](Emulator& e, Context& context) -> CUresult {
+    if (!out || size == 0) return CUDA_ERROR_INVALID_VALUE;
+    Address address = 0;
+    const CUresult result = e.allocate_plain(context, size, &address);
+    if (result == CUDA_SUCCESS) *out = address;
+    return result;
+  });
+}
+
+CUresult free_plain(Emulator& e, Address address) {
+  if (address == 0) return CUDA_SUCCESS;
+  const auto found = e.plain.find(address);
+  if (found == e.plain.end()) return CUDA_ERROR_INVALID_VALUE;
+  constexpr Size kGranule = AddressSpace::kGranule;
+  e.space.give_back(address, (found->second.size + kGranule - 1) / kGranule * kGranule);
+  e.plain.erase(found);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult run_base(const calls::MemAlloc& call) noexcept {
+  return allocate(call.dptr, call.bytesize);
+}
+
+CUresult perform(Emulator& e, const calls::MemFree& call, const Facts&, const Retired&) {
+  return free_plain(e, call.dptr);
+}
+
+CUresult perform(Emulator& e, const calls::MemFreeAsync& call, const Facts&, const Retired&) {
+  if (!Streams::is_default(call.hStream) && !e.streams.find(call.hStream)) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  return call.dptr ? free_plain(e, call.dptr) : CUDA_ERROR_INVALID_VALUE;
+}
+
+// Stream order is program order here, and there are no pools: memory comes and goes at once.
+CUVMM_DRIVER_FUNCTION(cuMemAllocAsync, CUdeviceptr* address, size_t size, CUstream stream) {
+  return locked([&](Emulator& e) -> CUresult {
+    Context* context = e.current_context();
+    if (!Streams::is_default(stream)) {
+      const Stream* found = e.streams.find(stream);
+      if (!found) return CUDA_ERROR_INVALID_HANDLE;
+      context = found->context;
+    }
+    if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!address || size == 0) return CUDA_ERROR_INVALID_VALUE;
+    Address base = 0;
+    const CUresult result = e.allocate_plain(*context, size, &base);
+    if (result == CUDA_SUCCESS) *address = base;
+    return result;
+  });
+}
+CUVMM_DRIVER_ALIAS(cuMemAllocAsync_ptsz, cuMemAllocAsync);
+
+CUVMM_DRIVER_FUNCTION(cuMemAllocPitch_v2, CUdeviceptr* address, size_t* pitch, size_t width,
+                      size_t height, unsigned element) {
+  constexpr std::size_t kPitch = 512;  // CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT
+  if (!pitch || width == 0 || height == 0 || width > SIZE_MAX - kPitch) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (element != 4 && element != 8 && element != 16) return CUDA_ERROR_INVALID_VALUE;
+  const std::size_t row = (width + kPitch - 1) / kPitch * kPitch;
+  if (height > SIZE_MAX / row) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result = allocate(address, row * height);
+  if (result == CUDA_SUCCESS) *pitch = row;
+  return result;
+}
+
+CUresult run_base(const calls::MemGetInfo& call) noexcept {
+  return with_context([&](Emulator& e, Context& context) -> CUresult {
+    if (!call.free || !call.total) return CUDA_ERROR_INVALID_VALUE;
+    const Device& device = e.devices[static_cast<std::size_t>(context.device)];
+    *call.free = device.total - std::min(device.used, device.total);
+    *call.total = device.total;
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace cuvmm::emulator

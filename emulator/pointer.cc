@@ -1,0 +1,192 @@
+// What a pointer is: cuPointerGetAttribute(s) and cuMemGetAddressRange.
+#include "emulator/base.h"
+#include "emulator/entry.h"
+#include "emulator/export.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+/// Everything the attributes say about an address that belongs to the driver.
+struct PointerFacts {
+  CUmemorytype type = CU_MEMORYTYPE_DEVICE;
+  int device = 0;
+  Context* context = nullptr;  ///< null for VMM memory: it belongs to no context
+  Address base = 0;            ///< of the block: the whole reservation for VMM memory
+  Size size = 0;
+  Address mapping_base = 0;
+  Size mapping_size = 0;
+  unsigned handle_types = 0;
+  std::uint64_t id = 0;
+  unsigned access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;  ///< of the current context's device
+  bool legacy_ipc = false;
+  bool rdma = true;
+  bool host_pointer = false;  ///< the CPU may use the address
+  bool vmm = false;
+};
+
+unsigned access_of(const Emulator& e, const Mapping& mapping, int device) {
+  const Context* current = e.current_context();
+  const std::uint64_t bit = std::uint64_t{1} << (current ? current->device : device);
+  if (mapping.access.write & bit) return CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  return (mapping.access.read & bit) ? unsigned{CU_MEM_ACCESS_FLAGS_PROT_READ} : 0u;
+}
+
+bool look_up(const Emulator& e, Address address, PointerFacts& out) {
+  if (const Mapping* mapping = e.model.mapping_at(address)) {
+    const auto memory = e.physical.find(mapping->handle);
+    if (memory == e.physical.end()) return false;
+    const CUmemAllocationProp& prop = memory->second.prop();
+    const Reservation* reservation = e.model.reservation_at(address);
+    const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    out.type = on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+    out.device = on_device ? prop.location.id : 0;
+    out.base = reservation ? reservation->base : mapping->base;
+    out.size = reservation ? reservation->size : mapping->size;
+    out.mapping_base = mapping->base;
+    out.mapping_size = mapping->size;
+    out.handle_types = static_cast<unsigned>(prop.requestedHandleTypes);
+    out.id = memory->second.id();
+    out.access = access_of(e, *mapping, out.device);
+    out.rdma = prop.allocFlags.gpuDirectRDMACapable != 0;
+    out.host_pointer = e.cpu_visible.count(mapping->base) != 0;
+    out.vmm = true;
+    return true;
+  }
+  if (const PlainAllocation* plain = e.plain_at(address)) {
+    out.device = plain->context->device;
+    out.context = plain->context;
+    out.base = out.mapping_base = plain->base;
+    out.size = out.mapping_size = plain->size;
+    out.id = plain->memory.id();
+    out.legacy_ipc = true;
+    return true;
+  }
+  if (const HostBlock* block = e.host_block_at(address)) {
+    out.type = CU_MEMORYTYPE_HOST;
+    out.device = block->context->device;
+    out.context = block->context;
+    out.base = out.mapping_base = block->base;
+    out.size = out.mapping_size = block->size;
+    out.id = block->id;
+    out.host_pointer = true;
+    return true;
+  }
+  return false;
+}
+
+template <class Value>
+CUresult put(void* data, Value value) {
+  *static_cast<Value*>(data) = value;
+  return CUDA_SUCCESS;
+}
+
+CUresult attribute(const PointerFacts& p, Address address, int attribute, void* data) {
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      return put(data, p.context ? p.context->handle() : nullptr);
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      return put(data, static_cast<unsigned>(p.type));
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      return put(data, static_cast<CUdeviceptr>(address));
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      if (!p.host_pointer) return CUDA_ERROR_INVALID_VALUE;
+      return put(data, reinterpret_cast<void*>(address));
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+      return put(data, 1);  // every memory operation here is synchronous
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+      return put(data, static_cast<unsigned long long>(p.id));
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+      return put(data, 0);
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      return put(data, p.device);
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      return put(data, static_cast<int>(p.legacy_ipc));
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      return put(data, reinterpret_cast<void*>(p.base));
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      return put(data, static_cast<std::size_t>(p.size));
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      return put(data, 1);
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+      return put(data, static_cast<unsigned long long>(p.handle_types));
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+      return put(data, static_cast<int>(p.rdma));
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+      return put(data, static_cast<unsigned long long>(p.access));
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      return put(data, static_cast<void*>(nullptr));
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+      return put(data, static_cast<std::size_t>(p.mapping_size));
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+      return put(data, reinterpret_cast<void*>(p.mapping_base));
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+}  // namespace
+
+CUresult run_base(const calls::PointerGetAttribute& call) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    PointerFacts facts;
+    if (!call.data || !look_up(e, call.ptr, facts)) return CUDA_ERROR_INVALID_VALUE;
+    return attribute(facts, call.ptr, static_cast<int>(call.attribute), call.data);
+  });
+}
+
+// Unlike the singular call, this one answers for unknown pointers: with zeroes.
+CUVMM_DRIVER_FUNCTION(cuPointerGetAttributes, unsigned count, CUpointer_attribute* attributes,
+                      void** data, CUdeviceptr address) {
+  return locked([&](Emulator& e) -> CUresult {
+    if (!attributes || !data || count == 0) return CUDA_ERROR_INVALID_VALUE;
+    PointerFacts facts;
+    const bool known = look_up(e, address, facts);
+    for (unsigned i = 0; i < count; ++i) {
+      if (!data[i]) return CUDA_ERROR_INVALID_VALUE;
+      const int number = static_cast<int>(attributes[i]);
+      if (known && attribute(facts, address, number, data[i]) == CUDA_SUCCESS) continue;
+      // Zero in the attribute's own width; a host address is its own host pointer.
+      PointerFacts none;
+      none.rdma = false;
+      none.access = 0;
+      none.host_pointer = true;
+      none.type = static_cast<CUmemorytype>(0);
+      const bool space = e.space.owns(address, 1);
+      const Address self = number == CU_POINTER_ATTRIBUTE_HOST_POINTER && !space ? address : 0;
+      if (number == CU_POINTER_ATTRIBUTE_MAPPED || number == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
+        put(data[i], 0);
+      } else if (number == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL && !known) {
+        put(data[i], CU_DEVICE_INVALID);
+      } else if (attribute(none, self, number, data[i]) != CUDA_SUCCESS) {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuPointerSetAttribute, const void* value, CUpointer_attribute number,
+                      CUdeviceptr address) {
+  return locked([&](Emulator& e) -> CUresult {
+    PointerFacts facts;
+    if (!value || !look_up(e, address, facts)) return CUDA_ERROR_INVALID_VALUE;
+    // Setting it changes nothing: operations are synchronous anyway.
+    return number == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+CUresult run_base(const calls::MemGetAddressRange& call) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    PointerFacts facts;
+    const bool known = look_up(e, call.dptr, facts);
+    // Memory that this device may not touch is as good as absent (observation ptr/mapped-noaccess).
+    if (!known || (facts.vmm && facts.access == 0)) return CUDA_ERROR_NOT_FOUND;
+    if (call.base) *call.base = facts.mapping_base;
+    if (call.size) *call.size = facts.mapping_size;
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,25 @@
+// The descriptor under which an allocation travels between processes: a sealed memfd whose last
+// page says what it is.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace cuvmm::emulator {
+
+/// What a descriptor from another process was found to hold.
+struct Shareable {
+  std::uint64_t size = 0;      ///< bytes of the allocation, without the trailer
+  CUmemAllocationProp prop{};  ///< where it lives; requestedHandleTypes is 0, as drivers report it
+};
+
+/// A new memfd of `size` bytes of zeroes and the trailer, its size sealed; -1 on failure.
+int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop);
+
+/// Checks everything about `fd`, whose every byte may come from a hostile process: its kind, its
+/// seals, its size, the trailer. Nothing when it is not what create_shareable made.
+std::optional<Shareable> read_shareable(int fd, int device_count);
+
+}  // namespace cuvmm::emulator

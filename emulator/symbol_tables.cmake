@@ -1,0 +1,12 @@
+# cmake -DSYMBOLS=driver_symbols.txt -DTRIPLES=proc_addresses.txt -DOUTPUT=dir -P symbol_tables.cmake
+# Writes dir/driver_symbols.inc, one CUVMM_DRIVER_SYMBOL(symbol) a line, and
+# dir/proc_addresses.inc, one CUVMM_PROC_ADDRESS(symbol, query, version, flags) a line.
+file(STRINGS "${SYMBOLS}" symbols REGEX "^cu[A-Z]")
+list(TRANSFORM symbols REPLACE "^(.+)$" "CUVMM_DRIVER_SYMBOL(\\1)\n")
+list(JOIN symbols "" text)
+file(WRITE "${OUTPUT}/driver_symbols.inc" "${text}")
+file(STRINGS "${TRIPLES}" triples)
+list(TRANSFORM triples REPLACE "^([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+)$"
+     "CUVMM_PROC_ADDRESS(\\1, \\2, \\3, \\4)\n")
+list(JOIN triples "" text)
+file(WRITE "${OUTPUT}/proc_addresses.inc" "${text}")

@@ -1,0 +1,100 @@
+#include "emulator/transfer.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cuvmm::emulator {
+
+namespace {
+
+CUresult copy_run(Emulator& e, Address to, Address from, Size size) {
+  while (size) {
+    Size run = size;
+    char* out = e.resolve(to, &run);
+    const char* in = e.resolve(from, &run);
+    if (!out || !in) return CUDA_ERROR_INVALID_VALUE;
+    std::memmove(out, in, run);
+    to += run;
+    from += run;
+    size -= run;
+  }
+  return CUDA_SUCCESS;
+}
+
+void fill_bytes(char* out, Size size, unsigned value, unsigned element) {
+  if (element == 1) {
+    std::memset(out, static_cast<int>(value), size);
+    return;
+  }
+  // A mapping boundary is a multiple of the element, so a run never starts inside one.
+  for (Size at = 0; at < size; at += element) std::memcpy(out + at, &value, element);
+}
+
+CUresult fill_run(Emulator& e, Address to, Size size, unsigned value, unsigned element) {
+  while (size) {
+    Size run = size;
+    char* out = e.resolve(to, &run);
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    fill_bytes(out, run, value, element);
+    to += run;
+    size -= run;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult check_run(const Emulator& e, Address at, Size size, bool pageable) {
+  while (size) {
+    if (const Mapping* mapping = e.model.mapping_at(at)) {
+      const Size run = std::min(size, mapping->size - (at - mapping->base));
+      at += run;
+      size -= run;
+      continue;
+    }
+    if (const PlainAllocation* plain = e.plain_at(at)) {
+      return size <= plain->size - (at - plain->base) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    }
+    if (e.space.owns(at, 1)) return CUDA_ERROR_INVALID_VALUE;
+    if (const HostBlock* block = e.host_block_at(at)) {
+      return size <= block->size - (at - block->base) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    }
+    return pageable ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult execute(Emulator& e, const Copy& copy) {
+  if (copy.arrays) return CUDA_ERROR_NOT_SUPPORTED;
+  for (Size slice = 0; slice < copy.depth; ++slice) {
+    for (Size row = 0; row < copy.height; ++row) {
+      const Address to = copy.to.base + slice * copy.to.slice_pitch + row * copy.to.pitch;
+      const Address from = copy.from.base + slice * copy.from.slice_pitch + row * copy.from.pitch;
+      const CUresult result = copy_run(e, to, from, copy.width);
+      if (result != CUDA_SUCCESS) return result;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult execute(Emulator& e, const Fill& fill) {
+  for (Size row = 0; row < fill.height; ++row) {
+    const Address to = fill.to.base + row * fill.to.pitch;
+    const CUresult result = fill_run(e, to, fill.width, fill.value, fill.element);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult check_unmapped(const Emulator& e, const Touch& touch, bool pageable) {
+  for (Size slice = 0; slice < touch.slices; ++slice) {
+    for (Size row = 0; row < touch.rows; ++row) {
+      const Address at = touch.base + slice * touch.slice_pitch + row * touch.pitch;
+      const CUresult result = check_run(e, at, touch.width, pageable);
+      if (result != CUDA_SUCCESS) return result;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuvmm::emulator

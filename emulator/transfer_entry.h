@@ -1,0 +1,65 @@
+// The way through every copy and fill: whose device, allowed by the rules, memory of another kind.
+#pragma once
+
+#include "emulator/entry.h"
+#include "emulator/transfer_plan.h"
+
+namespace cuvmm::emulator {
+
+/// Device of a stream's context into facts; INVALID_HANDLE for what is not a stream.
+inline CUresult use_stream(const Emulator& e, CUstream stream, Facts& facts) {
+  if (Streams::is_default(stream)) return CUDA_SUCCESS;
+  const Stream* found = e.streams.find(stream);
+  if (!found) return CUDA_ERROR_INVALID_HANDLE;
+  facts.context = found->context->alive ? Facts::Answer::kYes : Facts::Answer::kNo;
+  facts.device = found->context->device;
+  return CUDA_SUCCESS;
+}
+
+/// Devices of the contexts that a peer copy names; null stands for the current one.
+inline CUresult use_contexts(const Emulator& e, CUcontext to, CUcontext from, Facts& facts) {
+  const Context* destination = to ? e.contexts.find(to) : e.current_context();
+  const Context* source = from ? e.contexts.find(from) : e.current_context();
+  if (!destination || !source || !destination->alive || !source->alive) {
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  facts.device = destination->device;
+  facts.peer_device = source->device;
+  return CUDA_SUCCESS;
+}
+
+template <class CallStruct>
+CUresult run_transfer(Emulator& e, const CallStruct& call) {
+  Facts facts = e.facts();
+  CUresult result = CUDA_SUCCESS;
+  if constexpr (requires { call.hStream; }) result = use_stream(e, call.hStream, facts);
+  if (result != CUDA_SUCCESS) return result;
+  bool pageable = requires { call.dst; };
+  if constexpr (requires { call.pCopy; }) {
+    if (!call.pCopy) return CUDA_ERROR_INVALID_VALUE;
+    pageable = call.pCopy->srcMemoryType == CU_MEMORYTYPE_UNIFIED ||
+               call.pCopy->dstMemoryType == CU_MEMORYTYPE_UNIFIED;
+  }
+  if (facts.context == Facts::Answer::kYes) {
+    if constexpr (requires { call.dstContext; }) {
+      result = use_contexts(e, call.dstContext, call.srcContext, facts);
+    } else if constexpr (requires { call.pCopy->dstContext; }) {
+      result = use_contexts(e, call.pCopy->dstContext, call.pCopy->srcContext, facts);
+    }
+    if (result != CUDA_SUCCESS) return result;
+  }
+  Touch touched[kMaxTouches];
+  const std::size_t count = touches(call, touched);
+  const auto violations = check_touches(e.model, CallStruct::kEntryPoint, touched, count, facts);
+  if (!violations.empty()) {
+    result = e.profile.answer(CallStruct::kEntryPoint, violations);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    result = check_unmapped(e, touched[i], pageable);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return execute(e, plan(call));
+}
+
+}  // namespace cuvmm::emulator

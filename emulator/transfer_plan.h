@@ -1,0 +1,103 @@
+// From a copy's or fill's call struct to what it moves.
+#pragma once
+
+#include <concepts>
+
+#include "emulator/transfer.h"
+
+namespace cuvmm::emulator {
+
+namespace detail {
+
+template <class Pointer>
+Address address_of(Pointer pointer) {
+  if constexpr (std::is_pointer_v<Pointer>) {
+    return reinterpret_cast<Address>(pointer);
+  } else {
+    return pointer;
+  }
+}
+
+/// One side of a 2D or 3D descriptor; `x`, `y`, `z` in bytes, rows and slices.
+inline Block block(CUmemorytype type, Address host, Address device, Size pitch, Size rows_per_slice,
+                   Size x, Size y, Size z) {
+  Block block;
+  block.pitch = pitch;
+  block.slice_pitch = pitch * rows_per_slice;
+  block.base = (type == CU_MEMORYTYPE_HOST ? host : device) + z * block.slice_pitch + y * pitch + x;
+  return block;
+}
+
+}  // namespace detail
+
+/// Copies of one run of bytes, by the names that the parameters have.
+template <class C>
+requires requires(const C& c) { c.ByteCount; }
+Copy plan(const C& c) {
+  Copy copy;
+  copy.width = c.ByteCount;
+  if constexpr (requires { c.dstDevice; }) copy.to.base = c.dstDevice;
+  if constexpr (requires { c.srcDevice; }) copy.from.base = c.srcDevice;
+  if constexpr (requires { c.dstHost; }) copy.to.base = detail::address_of(c.dstHost);
+  if constexpr (requires { c.srcHost; }) copy.from.base = detail::address_of(c.srcHost);
+  if constexpr (requires { c.dst; }) copy.to.base = c.dst;
+  if constexpr (requires { c.src; }) copy.from.base = c.src;
+  copy.arrays = requires { c.dstArray; }
+  || requires { c.srcArray; };
+  return copy;
+}
+
+/// Copies by descriptor; the caller has seen to it that there is one.
+template <class C>
+requires requires(const C& c) { c.pCopy; }
+Copy plan(const C& c) {
+  const auto& d = *c.pCopy;
+  Copy copy;
+  copy.width = d.WidthInBytes;
+  copy.height = d.Height;
+  copy.arrays = d.srcMemoryType == CU_MEMORYTYPE_ARRAY || d.dstMemoryType == CU_MEMORYTYPE_ARRAY;
+  // A pitch or slice height of 0 stands for tightly packed rows and slices.
+  const Size to_pitch = d.dstPitch ? d.dstPitch : d.WidthInBytes;
+  const Size from_pitch = d.srcPitch ? d.srcPitch : d.WidthInBytes;
+  const Address to_host = detail::address_of(d.dstHost);
+  const Address from_host = detail::address_of(d.srcHost);
+  if constexpr (requires { d.Depth; }) {
+    copy.depth = d.Depth;
+    copy.to = detail::block(d.dstMemoryType, to_host, d.dstDevice, to_pitch,
+                            d.dstHeight ? d.dstHeight : d.Height, d.dstXInBytes, d.dstY, d.dstZ);
+    copy.from = detail::block(d.srcMemoryType, from_host, d.srcDevice, from_pitch,
+                              d.srcHeight ? d.srcHeight : d.Height, d.srcXInBytes, d.srcY, d.srcZ);
+  } else {
+    copy.to =
+        detail::block(d.dstMemoryType, to_host, d.dstDevice, to_pitch, 0, d.dstXInBytes, d.dstY, 0);
+    copy.from = detail::block(d.srcMemoryType, from_host, d.srcDevice, from_pitch, 0, d.srcXInBytes,
+                              d.srcY, 0);
+  }
+  return copy;
+}
+
+/// Fills: N elements, or Height rows of Width.
+template <class C>
+requires(
+    requires(const C& c) { c.uc; } || requires(const C& c) { c.us; } ||
+    requires(const C& c) { c.ui; }) Fill plan(const C& c) {
+  Fill fill;
+  fill.to.base = c.dstDevice;
+  const auto set = [&](auto value) {
+    fill.value = value;
+    fill.element = sizeof value;
+  };
+  if constexpr (requires { c.uc; }) set(c.uc);
+  if constexpr (requires { c.us; }) set(c.us);
+  if constexpr (requires { c.ui; }) set(c.ui);
+  if constexpr (requires { c.N; }) {
+    fill.width = c.N * fill.element;
+  } else {
+    fill.width = c.Width * fill.element;
+    fill.height = c.Height;
+    fill.to.pitch = c.dstPitch;
+  }
+  return fill;
+}
+
+}  // namespace cuvmm::emulator

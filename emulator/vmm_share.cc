@@ -1,0 +1,70 @@
+// cuMemExportToShareableHandle and cuMemImportFromShareableHandle.
+#include <fcntl.h>
+
+#include "emulator/entry.h"
+#include "emulator/shareable.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+int descriptor_of(const calls::MemImportFromShareableHandle& call) {
+  return static_cast<int>(reinterpret_cast<std::intptr_t>(call.osHandle));
+}
+
+bool is_posix(CUmemAllocationHandleType type) {
+  return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+}
+
+}  // namespace
+
+CUresult perform(Emulator& e, const calls::MemExportToShareableHandle& call, const Facts&,
+                 const Retired&) {
+  if (!call.shareableHandle) return CUDA_ERROR_INVALID_VALUE;
+  if (!is_posix(call.handleType)) return CUDA_ERROR_NOT_SUPPORTED;
+  const auto memory = e.physical.find(call.handle);
+  if (memory == e.physical.end()) return CUDA_ERROR_INVALID_VALUE;
+  const int fd = memory->second.descriptor();
+  // A descriptor of its own for each export, which the program closes.
+  const int exported = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (exported < 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  *static_cast<int*>(call.shareableHandle) = exported;
+  return CUDA_SUCCESS;
+}
+
+void add_facts(const Emulator& e, const calls::MemImportFromShareableHandle& call, Facts& facts) {
+  if (!is_posix(call.shHandleType)) return;
+  const bool valid = read_shareable(descriptor_of(call), e.device_count()).has_value();
+  facts.descriptor_valid = valid ? Facts::Answer::kYes : Facts::Answer::kNo;
+}
+
+CUresult perform(Emulator& e, const calls::MemImportFromShareableHandle& call, const Facts&,
+                 const Retired&) {
+  if (!call.handle) return CUDA_ERROR_INVALID_VALUE;
+  if (!is_posix(call.shHandleType)) return CUDA_ERROR_NOT_SUPPORTED;
+  // The check's look at the descriptor may be out of date: only a copy of our own counts.
+  const int fd = fcntl(descriptor_of(call), F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) return CUDA_ERROR_INVALID_VALUE;
+  Physical memory(fd);
+  const auto found = read_shareable(fd, e.device_count());
+  if (!found) return CUDA_ERROR_INVALID_VALUE;
+  memory.describe(found->size, found->prop);
+  const Handle handle = e.new_handle();
+  e.physical.try_emplace(handle, std::move(memory));
+  *call.handle = handle;
+  return CUDA_SUCCESS;
+}
+
+void record(Emulator& e, const calls::MemImportFromShareableHandle& call, const Facts&) {
+  const auto memory = e.physical.find(*call.handle);
+  Allocation known;
+  known.size = memory->second.size();
+  known.granularity = memory->second.prop().location.type == CU_MEM_LOCATION_TYPE_DEVICE
+                          ? e.profile.device_granularity_minimum
+                          : e.profile.host_granularity_minimum;
+  known.prop = memory->second.prop();
+  known.prop_known = true;
+  e.model.commit(call, known, Origin{});
+}
+
+}  // namespace cuvmm::emulator
