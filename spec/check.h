@@ -32,10 +32,17 @@ struct Touch;
 Violations check_touches(const Model&, EntryPoint entry, const Touch* touches, std::size_t count,
                          const Facts& = {});
 
+#if CUDA_VERSION >= 13000
+/// A batch is any number of copies, each checked as cuMemcpyAsync would be.
+Violations check(const Model&, const calls::MemcpyBatchAsync&, const Facts& = {});
+#endif
+
 /// Whether check() has an overload for the struct; copies and fills go through check_touches().
 template <class CallStruct>
-inline constexpr bool checked_by_itself = CallStruct::kIntercepted &&
-                                          (CallStruct::kEntryPoint <= EntryPoint::kMemFreeAsync);
+inline constexpr bool checked_by_itself =
+    requires(const Model& model, const CallStruct& call) {
+      static_cast<Violations (*)(const Model&, const CallStruct&, const Facts&)>(&check);
+    };
 
 /// Any call of the vocabulary; calls that are not intercepted yield nothing.
 Violations check(const Model&, const Call&, const Facts& = {});

@@ -93,6 +93,25 @@ Violations check_touches(const Model& model, EntryPoint, const Touch* touches, s
   return out.take();
 }
 
+#if CUDA_VERSION >= 13000
+Violations check(const Model& model, const calls::MemcpyBatchAsync& call, const Facts& facts) {
+  Violations all;
+  if (!call.dsts || !call.srcs || !call.sizes) return all;
+  for (std::size_t i = 0; i < call.count; ++i) {
+    const calls::MemcpyAsync one{.dst = call.dsts[i],
+                                 .src = call.srcs[i],
+                                 .ByteCount = call.sizes[i],
+                                 .hStream = call.hStream};
+    Touch touched[kMaxTouches];
+    const std::size_t count = touches(one, touched);
+    Violations found = check_touches(model, call.kEntryPoint, touched, count, facts);
+    for (Violation& v : found) v.message = "copy " + std::to_string(i) + ": " + v.message;
+    all.insert(all.end(), found.begin(), found.end());
+  }
+  return all;
+}
+#endif
+
 Violations check(const Model& model, const calls::MemFree& call, const Facts& facts) {
   return check_free(model, call.dptr, Rule::kMemFreeNotVmm, facts);
 }

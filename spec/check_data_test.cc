@@ -40,6 +40,17 @@ std::vector<RuleCase> data_cases() {
                                              .Width = 16,
                                              .Height = static_cast<std::size_t>(broken ? 3 : 2)});
        }},
+#if CUDA_VERSION >= 13000
+      {Rule::kDataMapped,  // the second copy of a batch
+       [](World& w, bool broken) {
+         w.mapped(kBase, 2);
+         CUdeviceptr to[] = {kBase, kBase + (broken ? 2 * kG - 4 : 64)};
+         CUdeviceptr from[] = {kBase + kG, kBase + kG};
+         std::size_t sizes[] = {8, 8};
+         return check(w.model, calls::MemcpyBatchAsync{
+                                   .dsts = to, .srcs = from, .sizes = sizes, .count = 2});
+       }},
+#endif
       {Rule::kDataReadable,
        [](World& w, bool broken) {
          w.mapped(kBase, 1);

@@ -1,9 +1,10 @@
-# Writes OUTPUT: kBuiltinProfiles with the text of FOLDER/NAME.toml for each of NAMES.
+# Writes OUTPUT: builtin_profile_table() with the text of FOLDER/NAME.toml for each of NAMES.
 set(text "// Generated from spec/profiles/ by embed_profiles.cmake.\n#include \"spec/builtin_profiles.h\"\n\n")
-string(APPEND text "namespace cuvmm {\n\nconst BuiltinProfile kBuiltinProfiles[2] = {\n")
+string(APPEND text "namespace cuvmm {\n\nstd::span<const BuiltinProfile> builtin_profile_table() {\n"
+                   "  static constexpr BuiltinProfile kTable[] = {\n")
 foreach(name ${NAMES})
   file(READ "${FOLDER}/${name}.toml" content)
-  string(APPEND text "    {\"${name}\", R\"toml(${content})toml\"},\n")
+  string(APPEND text "      {\"${name}\", R\"toml(${content})toml\"},\n")
 endforeach()
-string(APPEND text "};\n\n}  // namespace cuvmm\n")
+string(APPEND text "  };\n  return kTable;\n}\n\n}  // namespace cuvmm\n")
 file(WRITE "${OUTPUT}" "${text}")

@@ -32,12 +32,12 @@ CUresult Profile::answer(EntryPoint entry, const Violations& violations) const {
 
 std::vector<std::string> builtin_profiles() {
   std::vector<std::string> names;
-  for (const BuiltinProfile& builtin : kBuiltinProfiles) names.push_back(builtin.name);
+  for (const BuiltinProfile& builtin : builtin_profile_table()) names.push_back(builtin.name);
   return names;
 }
 
 ProfileResult load_profile(const std::string& name_or_path) {
-  for (const BuiltinProfile& builtin : kBuiltinProfiles) {
+  for (const BuiltinProfile& builtin : builtin_profile_table()) {
     if (name_or_path == builtin.name)
       return parse_profile(builtin.text, "built-in profile " + name_or_path);
   }
