@@ -44,7 +44,9 @@ struct CallStorage {
     }
   };
 
-  CallStorage() = default;
+  CallStorage() {
+    for (Out& out : outs) out.bytes.fill(kUntouched);
+  }
   CallStorage(const CallStorage&) = delete;
   CallStorage& operator=(const CallStorage&) = delete;
 

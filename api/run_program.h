@@ -1,0 +1,30 @@
+// Runs a program on a driver in processes of its own: a crash or a hang is an outcome, not an end.
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "api/driver.h"
+#include "api/outcome.h"
+#include "api/program.h"
+
+namespace cuvmm {
+
+struct RunOptions {
+  /// For one statement to answer; then its process is killed.
+  std::chrono::milliseconds timeout{20000};
+  /// True: the processes end by exit(), so that a preloaded library writes its report. False: by
+  /// _exit(), which suits a caller with handlers of its own, such as a test.
+  bool normal_exit = false;
+};
+
+/// Runs the statements in their order, each in the process and thread that it names; one outcome
+/// per statement. The processes are forked from this one: it should not have called cuInit itself.
+/// The driver is used in them only.
+std::vector<Outcome> run_program(const Driver& driver, const Program& program,
+                                 const RunOptions& options = {});
+
+/// Whether a statement answered what its comment expects; true when it expects nothing.
+bool as_expected(const Statement& statement, const Outcome& outcome);
+
+}  // namespace cuvmm
