@@ -70,6 +70,13 @@ CUresult perform(Emulator& e, const calls::MemGetAccess& call, const Facts&, con
   return CUDA_SUCCESS;
 }
 
+void forgive(const Emulator& e, const calls::MemGetAccess& call, Violations& violations) {
+  // Memory of cuMemAlloc is known to the driver, and none of its access comes from cuMemSetAccess
+  // (observation access/cuMemAlloc-ptr).
+  if (!e.plain_at(call.ptr)) return;
+  std::erase_if(violations, [](const Violation& v) { return v.rule == Rule::kGetAccessMapped; });
+}
+
 void write_refused(const Emulator&, const calls::MemGetAccess& call, CUresult refused) {
   // A driver gets as far as looking the address up, and says "none" (observation
   // getaccess/reserved-only); it leaves the place alone when the arguments are bad on their face.
