@@ -1,0 +1,79 @@
+#include "shim/escape.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+
+namespace cuvmm::shim {
+
+namespace {
+
+std::string_view next_field(std::string_view& line) {
+  const std::size_t start = std::min(line.find_first_not_of(' '), line.size());
+  const std::size_t end = std::min(line.find(' ', start), line.size());
+  const std::string_view field = line.substr(start, end - start);
+  line.remove_prefix(end);
+  return field;
+}
+
+std::string real_path(const std::string& path) {
+  char* resolved = ::realpath(path.c_str(), nullptr);
+  const std::string result = resolved ? resolved : path;
+  ::free(resolved);
+  return result;
+}
+
+std::string own_path() {
+  Dl_info self;
+  if (!::dladdr(reinterpret_cast<const void*>(&own_path), &self) || !self.dli_fname) return {};
+  return real_path(self.dli_fname);
+}
+
+}  // namespace
+
+std::vector<std::string> escaped_libraries_in(std::string_view maps,
+                                              const std::vector<std::string>& known) {
+  std::map<std::string, int> loads;  // how many times each file's first page is mapped
+  while (!maps.empty()) {
+    const std::size_t end = std::min(maps.find('\n'), maps.size());
+    std::string_view line = maps.substr(0, end);
+    maps.remove_prefix(std::min(end + 1, maps.size()));
+    next_field(line);  // addresses
+    next_field(line);  // permissions
+    const std::string_view offset = next_field(line);
+    next_field(line);  // device
+    next_field(line);  // inode
+    const std::size_t start = line.find('/');
+    if (start == std::string_view::npos) continue;
+    const std::string_view path = line.substr(start);
+    if (!path.substr(path.rfind('/') + 1).starts_with("libcuda.so")) continue;
+    const bool first_page = offset.find_first_not_of('0') == std::string_view::npos;
+    loads[std::string(path)] += first_page ? 1 : 0;
+  }
+  std::vector<std::string> escaped;
+  for (const auto& [path, count] : loads) {
+    const bool ours = std::find(known.begin(), known.end(), path) != known.end();
+    if (!ours || count > 1) escaped.push_back(path);
+  }
+  return escaped;
+}
+
+std::vector<std::string> escaped_libraries(const std::string& driver) {
+  const int fd = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return {};
+  std::string maps;
+  char block[16384];
+  for (ssize_t got; (got = ::read(fd, block, sizeof block)) > 0;) {
+    maps.append(block, static_cast<std::size_t>(got));
+  }
+  ::close(fd);
+  std::vector<std::string> known{own_path()};
+  if (!driver.empty()) known.push_back(real_path(driver));
+  return escaped_libraries_in(maps, known);
+}
+
+}  // namespace cuvmm::shim

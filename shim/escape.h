@@ -1,0 +1,19 @@
+// What went past the shim: other copies of libcuda in the process.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cuvmm::shim {
+
+/// Paths in a /proc/PID/maps text whose file is called libcuda.so*, without those of `known` files
+/// (each mapped once). A known file that is mapped from its start more than once was loaded again in
+/// another namespace, and is named too.
+std::vector<std::string> escaped_libraries_in(std::string_view maps,
+                                              const std::vector<std::string>& known);
+
+/// The same for this process; `driver` is the path of the driver that the shim opened, or "".
+std::vector<std::string> escaped_libraries(const std::string& driver);
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,137 @@
+#include "shim/facts.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+namespace cuvmm::shim {
+
+namespace {
+
+// Only what the granularity depends on. Pointers and reserved bytes of the program's struct are left
+// behind: the driver is asked a question of ours, and must not follow them.
+CUmemAllocationProp essence(const CUmemAllocationProp& prop) {
+  CUmemAllocationProp clean;
+  std::memset(&clean, 0, sizeof clean);
+  clean.type = prop.type;
+  clean.requestedHandleTypes = prop.requestedHandleTypes;
+  clean.location.type = prop.location.type;
+  clean.location.id = prop.location.id;
+  clean.allocFlags.compressionType = prop.allocFlags.compressionType;
+  clean.allocFlags.gpuDirectRDMACapable = prop.allocFlags.gpuDirectRDMACapable;
+  return clean;
+}
+
+constexpr std::size_t kMaxCached = 64;  // kinds of properties; a program has a handful
+
+}  // namespace
+
+std::uint64_t FactFinder::granularity(const CUmemAllocationProp& prop) {
+  const CUmemAllocationProp clean = essence(prop);
+  {
+    const std::lock_guard lock(mutex_);
+    for (const CachedGranularity& cached : granularities_) {
+      if (std::memcmp(&cached.prop, &clean, sizeof clean) == 0) return cached.bytes;
+    }
+  }
+  std::size_t bytes = 0;
+  const CUresult result = driver_(calls::MemGetAllocationGranularity{
+      &bytes, &clean, CU_MEM_ALLOC_GRANULARITY_MINIMUM});
+  if (result != CUDA_SUCCESS) return 0;
+  const std::lock_guard lock(mutex_);
+  if (granularities_.size() < kMaxCached) granularities_.push_back({clean, bytes});
+  return bytes;
+}
+
+Facts::Answer FactFinder::handle_readable(CUmemGenericAllocationHandle handle) const {
+  if (emulated_) return Facts::Answer::kUnknown;
+  std::uint64_t copy = 0;
+  const iovec to{&copy, sizeof copy};
+  const iovec from{reinterpret_cast<void*>(handle), sizeof copy};
+  if (::process_vm_readv(::getpid(), &to, 1, &from, 1, 0) == sizeof copy) {
+    return Facts::Answer::kYes;
+  }
+  // Containers may forbid the question altogether.
+  return errno == EFAULT ? Facts::Answer::kNo : Facts::Answer::kUnknown;
+}
+
+Facts::Answer FactFinder::descriptor_valid(const void* os_handle, CUmemAllocationHandleType type) {
+  if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return Facts::Answer::kUnknown;
+  const auto value = reinterpret_cast<std::intptr_t>(os_handle);
+  if (value < INT_MIN || value > INT_MAX) return Facts::Answer::kUnknown;
+  struct stat file;
+  if (::fstat(static_cast<int>(value), &file) != 0) {
+    return errno == EBADF ? Facts::Answer::kNo : Facts::Answer::kUnknown;
+  }
+  const bool impossible = S_ISDIR(file.st_mode) || S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode);
+  return impossible ? Facts::Answer::kNo : Facts::Answer::kUnknown;
+}
+
+int FactFinder::device_of(CUcontext context) const {
+  CUdevice device = Facts::kUnknownDevice;
+  CUcontext current = nullptr;
+  if (driver_(calls::CtxGetCurrent{&current}) != CUDA_SUCCESS) return Facts::kUnknownDevice;
+  if (context == nullptr || context == current) {
+    return current && driver_(calls::CtxGetDevice{&device}) == CUDA_SUCCESS ? device
+                                                                           : Facts::kUnknownDevice;
+  }
+  // Only a current context can be asked for its device (before 13.0).
+  if (driver_(calls::CtxPushCurrent{context}) != CUDA_SUCCESS) return Facts::kUnknownDevice;
+  if (driver_(calls::CtxGetDevice{&device}) != CUDA_SUCCESS) device = Facts::kUnknownDevice;
+  CUcontext popped = nullptr;
+  driver_(calls::CtxPopCurrent{&popped});
+  return device;
+}
+
+void FactFinder::find_device(CUstream stream, Facts& facts) const {
+  CUcontext context = nullptr;
+  // The default streams (null, 1 legacy, 2 per thread) are the current context's.
+  const bool named = reinterpret_cast<std::uintptr_t>(stream) > 2;
+  if (named && driver_(calls::StreamGetCtx{stream, &context}) != CUDA_SUCCESS) return;
+  if (!named) {
+    if (driver_(calls::CtxGetCurrent{&context}) != CUDA_SUCCESS) return;
+    facts.context = context ? Facts::Answer::kYes : Facts::Answer::kNo;
+    if (!context) return;
+  }
+  facts.device = device_of(context);
+}
+
+Allocation FactFinder::describe_import(CUmemGenericAllocationHandle handle) {
+  Allocation known;
+  const auto result = driver_(calls::MemGetAllocationPropertiesFromHandle{&known.prop, handle});
+  if (result != CUDA_SUCCESS) return known;
+  known.prop_known = true;
+  known.granularity = granularity(known.prop);
+  return known;
+}
+
+bool FactFinder::learn(Platform& platform) const {
+  int count = 0;
+  if (driver_(calls::DeviceGetCount{&count}) != CUDA_SUCCESS) return false;
+  if (count > 0) platform.device_count = count;
+  const long page = ::sysconf(_SC_PAGESIZE);
+  if (page > 0) platform.host_page = static_cast<std::uint64_t>(page);
+  constexpr int kMaxAsked = 16;  // of large machines the peers stay unknown: n^2 questions
+  if (count <= 0 || count > kMaxAsked) return true;
+  platform.reach.assign(static_cast<std::size_t>(count), 0);
+  for (int device = 0; device < count; ++device) {
+    std::uint64_t mask = std::uint64_t{1} << device;
+    for (int peer = 0; peer < count; ++peer) {
+      int can = 0;
+      if (peer != device && driver_(calls::DeviceCanAccessPeer{&can, device, peer}) != CUDA_SUCCESS) {
+        platform.reach.clear();
+        return true;
+      }
+      if (can) mask |= std::uint64_t{1} << peer;
+    }
+    platform.reach[static_cast<std::size_t>(device)] = mask;
+  }
+  return true;
+}
+
+}  // namespace cuvmm::shim

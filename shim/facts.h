@@ -1,0 +1,57 @@
+// What the shim looks up for one call, by asking the driver and the kernel. Slow paths only.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "api/driver.h"
+#include "spec/model.h"
+#include "spec/platform.h"
+
+namespace cuvmm::shim {
+
+/// Asks `driver`, which outlives it. Thread-safe. Every answer may be "unknown". Changes nothing
+/// that the program can see: the current context is as before, errno is the caller's to keep.
+class FactFinder {
+ public:
+  /// `emulated`: handles of the emulator are numbers, so that they cannot be read means nothing.
+  FactFinder(const Driver& driver, bool emulated) : driver_(driver), emulated_(emulated) {}
+
+  /// MINIMUM granularity for these properties in bytes; 0 unknown. Cached by what it depends on.
+  std::uint64_t granularity(const CUmemAllocationProp& prop);
+
+  /// Whether a handle that the model does not know is at least an address that can be read.
+  Facts::Answer handle_readable(CUmemGenericAllocationHandle handle) const;
+
+  /// kNo for an import's descriptor that is not open, or of a kind that no driver exports.
+  static Facts::Answer descriptor_valid(const void* os_handle, CUmemAllocationHandleType type);
+
+  /// Ordinal of the device whose context performs work on `stream`, and whether there is a context.
+  void find_device(CUstream stream, Facts& facts) const;
+
+  /// Ordinal of a context's device, or Facts::kUnknownDevice.
+  int device_of(CUcontext context) const;
+
+  /// What can be learned of memory just imported: its properties and their granularity.
+  Allocation describe_import(CUmemGenericAllocationHandle handle);
+
+  /// Fills device_count, reach, handle_types and host_page; false while the driver is not
+  /// initialised yet.
+  bool learn(Platform& platform) const;
+
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_after_fork() { mutex_.unlock(); }
+
+ private:
+  struct CachedGranularity {
+    CUmemAllocationProp prop;
+    std::uint64_t bytes;
+  };
+  const Driver& driver_;
+  bool emulated_;
+  std::mutex mutex_;
+  std::vector<CachedGranularity> granularities_;
+};
+
+}  // namespace cuvmm::shim

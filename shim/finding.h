@@ -1,0 +1,33 @@
+// One thing that the program did wrong, with all that a report says of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/print.h"
+#include "shim/judge.h"
+#include "shim/stacks.h"
+#include "spec/violation.h"
+
+namespace cuvmm::shim {
+
+struct Finding {
+  Violation violation;
+  EntryPoint entry = EntryPoint::kCount;  ///< the call at fault; kCount: found at exit
+  std::vector<ArgumentText> arguments;
+  std::optional<Answer> answer;  ///< nothing for what is found at exit
+  std::uint64_t call_index = 0;  ///< 0: found at exit
+  StackId stack = 0;             ///< of the call; of the object's maker for what is found at exit
+};
+
+/// Where findings go.
+class FindingSink {
+ public:
+  virtual ~FindingSink() = default;
+  /// Called without any lock of the session's, on the thread that made the call.
+  virtual void take(Finding finding) = 0;
+};
+
+}  // namespace cuvmm::shim

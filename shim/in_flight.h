@@ -1,0 +1,25 @@
+// The call that a thread is in, for the report of a driver that dies in it.
+#pragma once
+
+#include <cstdint>
+
+#include "api/calls.h"
+#include "shim/stacks.h"
+#include "spec/violation.h"
+
+namespace cuvmm::shim {
+
+/// Lives on the stack of the wrapper.
+struct InFlight {
+  const void* call = nullptr;
+  Call (*box)(const void* call) = nullptr;  ///< the call as a variant
+  const Violations* violations = nullptr;
+  std::uint64_t index = 0;
+  Caller caller;
+};
+
+/// The calling thread's call, or null. While it is set, calls from below (a driver that uses its own
+/// exported functions) are forwarded unchecked.
+InFlight*& in_flight() noexcept;
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,83 @@
+#include "shim/options.h"
+
+#include <cstdlib>
+#include <string_view>
+
+namespace cuvmm::shim {
+
+namespace {
+
+std::string text(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value ? value : "";
+}
+
+void complain(Options& options, const char* variable, const std::string& value,
+              const char* expected) {
+  if (!options.complaint.empty()) return;
+  options.complaint =
+      std::string(variable) + "=" + value + " is not understood: expected " + expected;
+}
+
+bool flag(Options& options, const char* variable) {
+  const std::string value = text(variable);
+  if (value.empty() || value == "0" || value == "no" || value == "off") return false;
+  if (value != "1" && value != "yes" && value != "on") {
+    complain(options, variable, value, "0 or 1");
+    return false;
+  }
+  return true;
+}
+
+int exit_code(Options& options) {
+  const std::string value = text("CUVMM_ERROR_EXITCODE");
+  if (value.empty()) return 0;
+  char* end = nullptr;
+  const long code = std::strtol(value.c_str(), &end, 10);
+  if (*end != '\0' || code < 0 || code > 255) {
+    complain(options, "CUVMM_ERROR_EXITCODE", value, "a number from 0 to 255");
+    return 0;
+  }
+  return static_cast<int>(code);
+}
+
+LeakCheck leak_check(Options& options) {
+  const std::string value = text("CUVMM_LEAK_CHECK");
+  if (value.empty() || value == "summary") return LeakCheck::kSummary;
+  if (value == "full") return LeakCheck::kFull;
+  if (value == "no") return LeakCheck::kNo;
+  complain(options, "CUVMM_LEAK_CHECK", value, "summary, full or no");
+  return LeakCheck::kSummary;
+}
+
+}  // namespace
+
+std::string with_pid(const std::string& pattern, int pid) {
+  std::string result;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '%' && i + 1 < pattern.size() && pattern[i + 1] == 'p') {
+      result += std::to_string(pid);
+      ++i;
+    } else {
+      result += pattern[i];
+    }
+  }
+  return result;
+}
+
+Options read_options(int pid) {
+  Options options;
+  options.driver = text("CUVMM_DRIVER");
+  options.report = with_pid(text("CUVMM_REPORT"), pid);
+  options.report_dir = text("CUVMM_REPORT_DIR");
+  options.suppressions = text("CUVMM_SUPPRESSIONS");
+  options.trace = with_pid(text("CUVMM_TRACE"), pid);
+  options.leak_check = leak_check(options);
+  options.enforce = flag(options, "CUVMM_ENFORCE");
+  options.allow_multicast = flag(options, "CUVMM_ALLOW_MULTICAST");
+  options.quiet = flag(options, "CUVMM_QUIET");
+  options.error_exit_code = exit_code(options);
+  return options;
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,31 @@
+// What the environment asks of the shim. `cuvmm run` sets the same variables.
+#pragma once
+
+#include <string>
+
+namespace cuvmm::shim {
+
+enum class LeakCheck { kNo, kSummary, kFull };
+
+struct Options {
+  std::string driver;        ///< CUVMM_DRIVER: libcuda to open; empty: the loader's search order
+  std::string report;        ///< CUVMM_REPORT: JSON file written at exit, %p already replaced
+  std::string report_dir;    ///< CUVMM_REPORT_DIR: folder for one JSON file per process
+  std::string suppressions;  ///< CUVMM_SUPPRESSIONS
+  std::string trace;         ///< CUVMM_TRACE: program text, %p already replaced
+  LeakCheck leak_check = LeakCheck::kSummary;  ///< CUVMM_LEAK_CHECK
+  bool enforce = false;                        ///< CUVMM_ENFORCE=1
+  bool allow_multicast = false;                ///< CUVMM_ALLOW_MULTICAST=1
+  bool quiet = false;                          ///< CUVMM_QUIET=1: no text on stderr
+  int error_exit_code = 0;                     ///< CUVMM_ERROR_EXITCODE, 0 leaves the code alone
+  std::string complaint;  ///< what was not understood, one sentence; empty when all was
+};
+
+/// Reads the CUVMM_* variables. Values that are not understood keep the default and are named in
+/// `complaint`. `%p` in file names becomes `pid`.
+Options read_options(int pid);
+
+/// `pattern` with every %p replaced by `pid`.
+std::string with_pid(const std::string& pattern, int pid);
+
+}  // namespace cuvmm::shim

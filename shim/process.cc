@@ -1,0 +1,129 @@
+#include "shim/process.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <new>
+
+#include "shim/fork.h"
+#include "shim/output.h"
+#include "shim/signals.h"
+#include "shim/text_report.h"
+#include "shim/trace.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+constexpr std::size_t kMaxUnchecked = 256;
+
+// Unique among the reports of a process tree: a pid comes back after exec, and after wrapping.
+std::string unique_report_name(const std::string& folder, int pid) {
+  if (folder.empty()) return {};
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return folder + "/" + std::to_string(pid) + "-" + std::to_string(now.tv_sec) + "." +
+         std::to_string(now.tv_nsec) + ".json";
+}
+
+std::atomic<Process*> g_process{nullptr};
+
+}  // namespace
+
+Process& Process::get() noexcept {
+  if (Process* made = g_process.load(std::memory_order_acquire)) return *made;
+  alignas(Process) static std::byte storage[sizeof(Process)];
+  static Process* const process = new (storage) Process();
+  g_process.store(process, std::memory_order_release);
+  return *process;
+}
+
+Process* Process::if_made() noexcept { return g_process.load(std::memory_order_acquire); }
+
+bool Process::is_current() const { return ::getpid() == pid_; }
+
+Process::Process() : pid_(::getpid()), options_(read_options(pid_)) {
+  silence_stderr(options_.quiet);
+  if (!options_.complaint.empty()) say(options_.complaint);
+  read_files();
+  handle_forks();
+}
+
+void Process::read_files() {
+  Suppressions suppressions;
+  if (!options_.suppressions.empty()) suppressions = Suppressions::load(options_.suppressions);
+  for (const std::string& error : suppressions.errors()) say(error);
+  ledger_ = std::make_unique<Ledger>(std::move(suppressions),
+                                     [this](const Entry& entry) { announce(entry); });
+  report_name_ = unique_report_name(options_.report_dir, pid_);
+  if (!options_.trace.empty()) trace_ = open_trace(options_.trace);
+}
+
+// No lock: the loader's own may be held by a thread that waits for us. Two threads may both open the
+// driver; dlopen counts, and the second one's table is dropped.
+Process::Opened& Process::open_now() {
+  RealDriver real = open_driver(options_);
+  auto* mine = new Opened(std::move(real), options_, *ledger_);
+  mine->session.observe(trace_.get());
+  Opened* first = nullptr;
+  if (!opened_.compare_exchange_strong(first, mine, std::memory_order_acq_rel)) {
+    delete mine;
+    return *first;
+  }
+  if (!mine->driver.library) {
+    say("no CUDA driver: " + mine->driver.error + ". Calls answer CUDA_ERROR_NO_DEVICE");
+  } else {
+    handle_fatal_signals();
+  }
+  return *mine;
+}
+
+const RealDriver* Process::driver_if_open() const {
+  const Opened* open = opened_.load(std::memory_order_acquire);
+  return open ? &open->driver : nullptr;
+}
+
+void Process::note_unchecked(std::string what) {
+  const std::lock_guard lock(mutex_);
+  if (unchecked_.size() < kMaxUnchecked) unchecked_.insert(std::move(what));
+}
+
+void Process::announce(const Entry& entry) {
+  write_stderr(finding_text(entry));
+  // A process that is killed or that execs leaves what it knew. Powers of two: long lists of findings
+  // must not cost their square.
+  const unsigned count = announced_.fetch_add(1) + 1;
+  if (!report_name_.empty() && (count <= 16 || (count & (count - 1)) == 0)) write_json("running");
+}
+
+int Process::exit_code(int status) const {
+  return options_.error_exit_code != 0 && ledger_->totals().any() ? options_.error_exit_code : status;
+}
+
+void Process::lock_for_fork() {
+  ledger_->lock_for_fork();
+  mutex_.lock();
+  if (Opened* open = opened_.load()) open->session.lock_for_fork();
+  lock_stacks();
+}
+
+void Process::unlock_in_parent() {
+  unlock_stacks();
+  if (Opened* open = opened_.load()) open->session.unlock_after_fork();
+  mutex_.unlock();
+  ledger_->unlock_after_fork();
+}
+
+void Process::restart_in_child() {
+  unlock_in_parent();
+  pid_ = ::getpid();
+  options_ = read_options(pid_);
+  report_name_ = unique_report_name(options_.report_dir, pid_);
+  ledger_->clear();
+  unchecked_.clear();
+  announced_.store(0);
+  finished_.store(false);
+  if (Opened* open = opened_.load()) open->session.start_in_child();
+}
+
+}  // namespace cuvmm::shim

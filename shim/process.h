@@ -1,0 +1,85 @@
+// The shim's state in this process. Made at the first use, never destroyed: calls may come from
+// static destructors and from threads that outlive main.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "shim/ledger.h"
+#include "shim/options.h"
+#include "shim/real_driver.h"
+#include "shim/session.h"
+
+namespace cuvmm::shim {
+
+class Process {
+ public:
+  /// Thread-safe, and safe in constructors of other libraries.
+  static Process& get() noexcept;
+  /// The same where it exists already, or null. Async-signal-safe.
+  static Process* if_made() noexcept;
+  /// False in a child of vfork, which shares this memory.
+  bool is_current() const;
+
+  /// The driver and the session that checks calls to it; opens the driver at the first use.
+  const RealDriver& driver() { return opened().driver; }
+  Session& session() { return opened().session; }
+  /// The driver where one was opened already, or null: for the exit report, which opens none.
+  const RealDriver* driver_if_open() const;
+
+  const Options& options() const { return options_; }
+  /// Whether cuMulticast* may be forwarded: asked for, or the driver is our emulator.
+  bool multicast_allowed() { return options_.allow_multicast || driver().emulated; }
+
+  /// Notes something of ours that was handed out or reached without being checked. Said at exit.
+  void note_unchecked(std::string what);
+
+  /// The last report: leaks, summary, JSON. Does nothing the second time, nor in a child of vfork,
+  /// which shares this memory. `ended` is "exit" or "signal" (then leaks are not looked for).
+  void finish(const char* ended) noexcept;
+  /// What --error-exitcode makes of the program's exit code.
+  int exit_code(int status) const;
+
+  void lock_for_fork();
+  void unlock_in_parent();
+  void restart_in_child();
+
+ private:
+  struct Opened {
+    explicit Opened(RealDriver real, const Options& options, FindingSink& sink)
+        : driver(std::move(real)),
+          session(driver.functions, {options.enforce, driver.emulated}, sink) {}
+    RealDriver driver;
+    Session session;
+  };
+
+  Process();
+  Opened& opened() {
+    Opened* open = opened_.load(std::memory_order_acquire);
+    return open ? *open : open_now();
+  }
+  Opened& open_now();
+  void read_files();
+  void announce(const Entry& entry);
+  void find_leaks(Session& session);
+  void find_escapes();
+  struct ReportContext context(const char* ended);
+  void write_json(const char* ended);
+
+  int pid_;
+  Options options_;
+  std::unique_ptr<Ledger> ledger_;
+  std::unique_ptr<CallObserver> trace_;
+  std::atomic<Opened*> opened_{nullptr};
+  std::atomic<bool> finished_{false};
+  std::string report_name_;  ///< this process's file in CUVMM_REPORT_DIR
+  std::atomic<unsigned> announced_{0};
+
+  std::mutex mutex_;  ///< guards what follows
+  std::set<std::string> unchecked_;
+};
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,108 @@
+#include "shim/session.h"
+
+#include "shim/arguments.h"
+#include "shim/output.h"
+
+namespace cuvmm::shim {
+
+bool Session::near_reservations(const Touch* touched, std::size_t count) const {
+  const Address low = low_.load(std::memory_order_acquire);
+  const Address high = high_.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Touch& touch = touched[i];
+    if (touch.base >= high) continue;
+    // The last byte, or the end of memory where the sum would wrap: then it is near for sure.
+    unsigned __int128 size = touch.width;
+    size += static_cast<unsigned __int128>(touch.pitch) * (touch.rows ? touch.rows - 1 : 0);
+    size += static_cast<unsigned __int128>(touch.slice_pitch) * (touch.slices ? touch.slices - 1 : 0);
+    if (touch.base + size > low) return true;
+  }
+  return false;
+}
+
+void Session::widen_bounds(Address base, Size size) {
+  Address low = low_.load(std::memory_order_relaxed);
+  while (base < low && !low_.compare_exchange_weak(low, base)) {
+  }
+  Address high = high_.load(std::memory_order_relaxed);
+  const Address end = base + size;
+  while (end > high && !high_.compare_exchange_weak(high, end)) {
+  }
+}
+
+void Session::find_devices(const Touch* touched, std::size_t count, CUstream stream, Facts& facts) {
+  {
+    // The driver is asked only for bytes that are ours to judge.
+    const std::lock_guard lock(mutex_);
+    bool ours = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      ours = ours || model_.reservation_at(touched[i].base) || model_.mapping_at(touched[i].base);
+    }
+    if (!ours) return;
+  }
+  facts_.find_device(stream, facts);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!touched[i].context) continue;
+    (touched[i].peer_source ? facts.peer_device : facts.device) =
+        facts_.device_of(touched[i].context);
+    facts.context = Facts::Answer::kYes;
+  }
+}
+
+void Session::learn_platform() {
+  Platform platform;
+  if (!facts_.learn(platform)) return;
+  int version = 0;
+  if (driver_(calls::DriverGetVersion{&version}) == CUDA_SUCCESS) driver_version_.store(version);
+  const std::lock_guard lock(mutex_);
+  if (platform_known_.load(std::memory_order_relaxed)) return;
+  model_.platform() = std::move(platform);
+  platform_known_.store(true, std::memory_order_release);
+}
+
+bool Session::still_exported(const Export& exported) const {
+  const auto made = exported_.find(exported.fd);
+  if (made == exported_.end()) return false;
+  const DescriptorIdentity now = identify_descriptor(exported.fd);
+  return now != DescriptorIdentity{} && now == made->second;
+}
+
+void Session::conclude(const Call& call, Violations violations, const Answer& answer,
+                       std::uint64_t index, StackId stack) {
+  violations = judge(std::move(violations), answer);
+  if (violations.empty()) return;
+  const std::vector<ArgumentText> arguments = describe_arguments(call);
+  for (Violation& violation : violations) {
+    Finding finding;
+    finding.violation = std::move(violation);
+    finding.entry = entry_point(call);
+    finding.arguments = arguments;
+    finding.answer = answer;
+    finding.call_index = index;
+    finding.stack = stack;
+    sink_.take(std::move(finding));
+  }
+}
+
+void Session::report_crash(const InFlight& call) noexcept {
+  try {
+    Answer answer;
+    answer.crashed = true;
+    conclude(call.box(call.call), *call.violations, answer, call.index, capture_stack(call.caller));
+  } catch (...) {
+    turn_off();
+  }
+}
+
+void Session::turn_off() noexcept {
+  if (!off_.exchange(true)) say("out of memory: checking is off from here on, calls go through");
+}
+
+void Session::start_in_child() {
+  model_.clear();
+  exported_.clear();
+  calls_.store(0, std::memory_order_relaxed);
+  for (auto& count : counts_) count.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,132 @@
+// One process's calls against the model: gather, check, retire, forward, record, report.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+#include <unordered_map>
+
+#include "api/driver.h"
+#include "shim/call_traits.h"
+#include "shim/descriptor.h"
+#include "shim/facts.h"
+#include "shim/finding.h"
+#include "shim/in_flight.h"
+#include "shim/stacks.h"
+#include "spec/check.h"
+#include "spec/touch.h"
+
+namespace cuvmm::shim {
+
+struct SessionOptions {
+  bool enforce = false;   ///< answer what is forbidden instead of forwarding it
+  bool emulated = false;  ///< the driver is cuvmm's emulator
+};
+
+/// Sees calls after they succeeded (the trace). Called without a lock.
+class CallObserver {
+ public:
+  virtual ~CallObserver() = default;
+  virtual void after(const Call& call, CUresult result) = 0;
+};
+
+/// Thread-safe. Never throws: a failure of its own turns it off, and calls are forwarded as they are.
+class Session {
+ public:
+  /// All three outlive the session.
+  Session(const Driver& driver, SessionOptions options, FindingSink& sink)
+      : driver_(driver), options_(options), sink_(sink), facts_(driver, options.emulated) {}
+
+  /// The life of one intercepted call: checked, forwarded to `symbol` exactly once with the same
+  /// arguments (not at all where --enforce answers), recorded. Returns what the program gets.
+  /// errno is what the driver left; out-parameters are read only after success, never written.
+  template <class CallStruct>
+  CUresult run(Symbol symbol, const CallStruct& call, const Caller& caller) noexcept;
+
+  /// Calls seen, by entry point.
+  std::uint64_t count(EntryPoint entry) const {
+    return counts_[static_cast<std::size_t>(entry)].load(std::memory_order_relaxed);
+  }
+  std::uint64_t total() const { return calls_.load(std::memory_order_relaxed); }
+  /// cuDriverGetVersion's answer; 0 before the driver was initialised.
+  int driver_version() const { return driver_version_.load(std::memory_order_relaxed); }
+
+  /// Runs `read` on the model under the lock.
+  template <class Reader>
+  auto with_model(Reader&& read) {
+    const std::lock_guard lock(mutex_);
+    return read(static_cast<const Model&>(model_));
+  }
+  /// Whether a descriptor is still open and still the one that was exported. Needs the lock, so it
+  /// is for with_model's reader.
+  bool still_exported(const Export& exported) const;
+
+  /// Delivers what is known of a call that the driver did not survive.
+  void report_crash(const InFlight& call) noexcept;
+
+  void observe(CallObserver* observer) { observer_ = observer; }
+  bool off() const { return off_.load(std::memory_order_relaxed); }
+
+  /// Around fork, so that the child finds the model unlocked and whole; the child starts empty.
+  void lock_for_fork() {
+    facts_.lock_for_fork();
+    mutex_.lock();
+  }
+  void unlock_after_fork() {
+    mutex_.unlock();
+    facts_.unlock_after_fork();
+  }
+  void start_in_child();
+
+ private:
+  template <class CallStruct>
+  struct Step {
+    Facts facts;
+    Violations violations;
+    Retired retired;
+    Origin origin;
+    Touch touched[kMaxTouches];
+    std::size_t touches = 0;
+  };
+
+  template <class CallStruct>
+  void before(const CallStruct& call, Step<CallStruct>& step);
+  template <class CallStruct>
+  void after(const CallStruct& call, CUresult result, Step<CallStruct>& step);
+  template <class CallStruct>
+  void recheck_uninitialized(const CallStruct& call, Step<CallStruct>& step);
+
+  /// Whether a copy may touch a reservation; without a lock, by the bounds of all there ever were.
+  bool near_reservations(const Touch* touched, std::size_t count) const;
+  void widen_bounds(Address base, Size size);
+  void find_devices(const Touch* touched, std::size_t count, CUstream stream, Facts& facts);
+  void learn_platform();
+  /// Turns violations into findings and hands them on. Without a lock.
+  void conclude(const Call& call, Violations violations, const Answer& answer, std::uint64_t index,
+                StackId stack);
+  void turn_off() noexcept;
+
+  const Driver& driver_;
+  const SessionOptions options_;
+  FindingSink& sink_;
+  FactFinder facts_;
+  CallObserver* observer_ = nullptr;
+
+  std::atomic<bool> off_{false};
+  std::atomic<bool> platform_known_{false};
+  std::atomic<int> driver_version_{0};
+  std::atomic<std::uint64_t> calls_{0};
+  std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(EntryPoint::kCount)> counts_{};
+  // Only ever widened: [low_, high_) holds every reservation seen.
+  std::atomic<Address> low_{~Address{0}};
+  std::atomic<Address> high_{0};
+
+  std::mutex mutex_;  ///< guards what follows; never held across a driver call
+  Model model_;
+  std::unordered_map<int, DescriptorIdentity> exported_;
+};
+
+}  // namespace cuvmm::shim
+
+#include "shim/session_run.h"  // IWYU pragma: export

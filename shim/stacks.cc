@@ -1,0 +1,232 @@
+#include "shim/stacks.h"
+
+#include <pthread.h>
+#include <unwind.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+namespace cuvmm::shim {
+
+namespace {
+
+// --- The table of all stacks. Blocks of 16-bit-free plain words, never freed, at most kMaxWords.
+
+constexpr std::size_t kBuckets = 1 << 14;
+constexpr std::size_t kMaxStacks = 1 << 16;
+constexpr std::size_t kWordsPerBlock = 1 << 16;
+constexpr std::size_t kMaxWords = std::size_t{1} << 21;  // 16 MiB
+
+struct Stored {
+  const std::uintptr_t* frames;
+  std::uint32_t count;
+  std::uint32_t hash;
+  StackId next;
+};
+
+struct Table {
+  std::mutex mutex;
+  StackId buckets[kBuckets];
+  Stored stacks[kMaxStacks + 1];
+  std::atomic<std::uint32_t> count{0};
+  std::uintptr_t* block = nullptr;
+  std::size_t block_used = kWordsPerBlock;
+  std::size_t words = 0;
+  std::size_t dropped = 0;
+};
+
+// Zero pages until touched; constant-initialised and trivially immortal.
+constinit Table g_table{};
+
+std::uint32_t hash_of(std::span<const std::uintptr_t> frames) {
+  std::uint64_t hash = 1469598103934665603u;
+  for (const std::uintptr_t frame : frames) hash = (hash ^ frame) * 1099511628211u;
+  return static_cast<std::uint32_t>(hash ^ (hash >> 32));
+}
+
+const std::uintptr_t* keep(std::span<const std::uintptr_t> frames) {
+  if (g_table.words + frames.size() > kMaxWords) return nullptr;
+  if (g_table.block_used + frames.size() > kWordsPerBlock) {
+    g_table.block = new (std::nothrow) std::uintptr_t[kWordsPerBlock];
+    g_table.block_used = 0;
+    if (!g_table.block) {
+      g_table.block_used = kWordsPerBlock;
+      return nullptr;
+    }
+  }
+  std::uintptr_t* place = g_table.block + g_table.block_used;
+  std::copy(frames.begin(), frames.end(), place);
+  g_table.block_used += frames.size();
+  g_table.words += frames.size();
+  return place;
+}
+
+StackId intern(std::span<const std::uintptr_t> frames) {
+  const std::uint32_t hash = hash_of(frames);
+  const std::lock_guard lock(g_table.mutex);
+  StackId& head = g_table.buckets[hash % kBuckets];
+  for (StackId id = head; id != 0; id = g_table.stacks[id].next) {
+    const Stored& stored = g_table.stacks[id];
+    if (stored.hash == hash && std::ranges::equal(std::span(stored.frames, stored.count), frames)) {
+      return id;
+    }
+  }
+  const std::uint32_t count = g_table.count.load(std::memory_order_relaxed);
+  const std::uintptr_t* place = count < kMaxStacks ? keep(frames) : nullptr;
+  if (!place) {
+    ++g_table.dropped;
+    return 0;
+  }
+  const StackId id = count + 1;
+  g_table.stacks[id] = {place, static_cast<std::uint32_t>(frames.size()), hash, head};
+  head = id;
+  g_table.count.store(id, std::memory_order_release);
+  return id;
+}
+
+// --- Unwinding, and the cache that avoids it.
+
+// A stack as it was found: each return address and the slot it lay in. If the same slots, from the
+// innermost outwards, hold the same addresses again, it is the same stack: equal code at an equal
+// stack pointer has its caller's return address in the same slot, so each comparison that succeeds
+// makes the next slot one of a live frame of this thread. No unwinding, no unmapped reads.
+struct Walk {
+  std::uintptr_t frames[kMaxFrames];
+  const std::uintptr_t* slots[kMaxFrames];
+  std::uint32_t count = 0;
+  bool repeatable = true;  ///< every slot was found
+  StackId id = 0;
+
+  bool matches(const Caller& caller) const {
+    if (count == 0 || slots[0] != caller.slot || frames[0] != caller.return_address) return false;
+    for (std::uint32_t i = 1; i < count; ++i) {
+      if (*static_cast<const volatile std::uintptr_t*>(slots[i]) != frames[i]) return false;
+    }
+    return true;
+  }
+};
+
+// The slot in the frame below `cfa` that holds `address`: right below on x86-64, anywhere in the
+// callee's frame on aarch64. Null when it is not there exactly once.
+const std::uintptr_t* find_slot(std::uintptr_t from, std::uintptr_t cfa, std::uintptr_t address) {
+  const auto* top = reinterpret_cast<const std::uintptr_t*>(cfa);
+#if defined(__x86_64__)
+  (void)from;
+  return top[-1] == address ? top - 1 : nullptr;
+#else
+  const std::uintptr_t* found = nullptr;
+  for (const auto* slot = reinterpret_cast<const std::uintptr_t*>(from); slot < top; ++slot) {
+    if (*slot != address) continue;
+    if (found) return nullptr;
+    found = slot;
+  }
+  return found;
+#endif
+}
+
+struct Unwinding {
+  Walk* walk;
+  Caller caller;
+  std::uintptr_t previous_cfa;
+};
+
+_Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
+  auto& unwinding = *static_cast<Unwinding*>(argument);
+  Walk& walk = *unwinding.walk;
+  const std::uintptr_t pc = _Unwind_GetIP(context);
+  const std::uintptr_t cfa = _Unwind_GetCFA(context);
+  const std::uintptr_t from = unwinding.previous_cfa;
+  unwinding.previous_cfa = cfa;
+  if (pc == 0) return _URC_NORMAL_STOP;
+  if (walk.count == 0) {
+    // Our own frames come first; the caller's is the one that returns to it and lies above its slot.
+    const auto slot = reinterpret_cast<std::uintptr_t>(unwinding.caller.slot);
+    if (pc != unwinding.caller.return_address || cfa <= slot) return _URC_NO_REASON;
+    walk.frames[0] = pc;
+    walk.slots[0] = unwinding.caller.slot;
+    walk.count = 1;
+    return _URC_NO_REASON;
+  }
+  const std::uintptr_t* slot = find_slot(from, cfa, pc);
+  if (!slot) walk.repeatable = false;
+  walk.frames[walk.count] = pc;
+  walk.slots[walk.count] = slot;
+  return ++walk.count == kMaxFrames ? _URC_NORMAL_STOP : _URC_NO_REASON;
+}
+
+void unwind(const Caller& caller, Walk& walk) {
+  walk.count = 0;
+  walk.repeatable = true;
+  Unwinding unwinding{&walk, caller, 0};
+  _Unwind_Backtrace(&visit, &unwinding);
+  if (walk.count == 0) {
+    // Unwinding did not get as far as the caller (code without unwind tables): it alone is known.
+    walk.frames[0] = caller.return_address;
+    walk.slots[0] = caller.slot;
+    walk.count = 1;
+    walk.repeatable = false;
+  }
+}
+
+// --- One small cache per thread, made at its first capture and freed with the thread.
+
+constexpr std::size_t kCacheSize = 32;
+struct Cache {
+  Walk walks[kCacheSize];
+};
+
+thread_local Cache* t_cache = nullptr;
+pthread_key_t g_key;
+bool g_have_key = false;
+pthread_once_t g_key_once = PTHREAD_ONCE_INIT;
+
+Cache* thread_cache() {
+  if (t_cache) return t_cache;
+  pthread_once(&g_key_once, [] {
+    g_have_key = pthread_key_create(&g_key, [](void* cache) {
+                   t_cache = nullptr;
+                   delete static_cast<Cache*>(cache);
+                 }) == 0;
+  });
+  if (!g_have_key) return nullptr;
+  auto* cache = new (std::nothrow) Cache();
+  if (cache && pthread_setspecific(g_key, cache) != 0) {
+    delete cache;
+    return nullptr;
+  }
+  return t_cache = cache;
+}
+
+}  // namespace
+
+StackId capture_stack(const Caller& caller) noexcept {
+  Cache* cache = thread_cache();
+  const auto slot = reinterpret_cast<std::uintptr_t>(caller.slot);
+  const std::size_t index = ((caller.return_address >> 2) ^ (slot >> 4)) % kCacheSize;
+  if (cache && cache->walks[index].matches(caller)) return cache->walks[index].id;
+  Walk local;
+  Walk& walk = cache ? cache->walks[index] : local;
+  unwind(caller, walk);
+  walk.id = intern({walk.frames, walk.count});
+  const StackId id = walk.id;
+  if (!walk.repeatable) walk.count = 0;
+  return id;
+}
+
+std::span<const std::uintptr_t> stack_frames(StackId id) noexcept {
+  if (id == 0 || id > g_table.count.load(std::memory_order_acquire)) return {};
+  return {g_table.stacks[id].frames, g_table.stacks[id].count};
+}
+
+StackCounts stack_counts() noexcept {
+  const std::lock_guard lock(g_table.mutex);
+  return {g_table.count.load(std::memory_order_relaxed), g_table.dropped};
+}
+
+void lock_stacks() noexcept { g_table.mutex.lock(); }
+void unlock_stacks() noexcept { g_table.mutex.unlock(); }
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,47 @@
+// Call stacks as small numbers: captured in tens of nanoseconds where a loop calls again from the
+// same place, interned, and made readable only when a report needs them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace cuvmm::shim {
+
+/// Where an intercepted function was called from: its return address, and the stack slot that
+/// holds it. Both come from the wrapper's own frame.
+struct Caller {
+  std::uintptr_t return_address = 0;
+  const std::uintptr_t* slot = nullptr;
+};
+
+/// The caller of the function that this is written in, which must not be inlined. On both
+/// architectures a frame with a frame pointer has the return address right above the saved one.
+#define CUVMM_CALLER                                                                  \
+  (::cuvmm::shim::Caller{reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)), \
+                         static_cast<const std::uintptr_t*>(__builtin_frame_address(0)) + 1})
+
+/// 1-based; 0 is "no stack".
+using StackId = std::uint32_t;
+
+inline constexpr std::size_t kMaxFrames = 48;
+
+/// The id of the calling thread's stack from `caller` outwards. 0 when the memory for stacks is used
+/// up. Thread-safe; takes a lock only for a stack that this thread has not seen lately.
+StackId capture_stack(const Caller& caller) noexcept;
+
+/// The return addresses of a stack, innermost first. Valid for ever.
+std::span<const std::uintptr_t> stack_frames(StackId id) noexcept;
+
+/// How many different stacks are stored, and how many did not fit.
+struct StackCounts {
+  std::size_t stored = 0;
+  std::size_t dropped = 0;
+};
+StackCounts stack_counts() noexcept;
+
+/// Around fork, so that the child finds the table unlocked and whole.
+void lock_stacks() noexcept;
+void unlock_stacks() noexcept;
+
+}  // namespace cuvmm::shim

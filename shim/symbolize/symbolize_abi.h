@@ -1,0 +1,30 @@
+// The C interface of libcuvmm-symbolize.so, which the shim opens at its first finding.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Strings are valid during the callback only; null or 0 where not known.
+struct CuvmmSymbol {
+  const char* function;  ///< demangled
+  const char* module;    ///< path
+  uint64_t offset;       ///< bytes from the module's load address
+  const char* file;
+  int line;
+};
+
+/// Calls `sink` once per address, in order. Addresses are return addresses: the line is the call's.
+/// Returns 0, or -1 when the process cannot be described, with no callback made. Thread-safe.
+typedef int (*CuvmmSymbolizeFunction)(const uintptr_t* addresses, size_t count,
+                                      void (*sink)(void* context, const struct CuvmmSymbol*),
+                                      void* context);
+int cuvmmSymbolize(const uintptr_t* addresses, size_t count,
+                   void (*sink)(void* context, const struct CuvmmSymbol*), void* context);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,11 @@
+// The C functions that stand in for the intercepted symbols.
+#pragma once
+
+#include "api/symbols.h"
+
+namespace cuvmm::shim {
+
+/// The wrapper with exactly this symbol's ABI; null for symbols that are not intercepted.
+void* wrapper_of(Symbol symbol);
+
+}  // namespace cuvmm::shim
