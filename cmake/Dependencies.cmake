@@ -1,0 +1,51 @@
+# Looks for everything a build uses before any target is made, so that what is missing is said at
+# once and by the name under which Debian and Ubuntu have it. The folders' own find_package calls
+# then find it again.
+
+set(missing "")
+set(lost "")
+
+# needs(PACKAGE DEBIAN_NAME): the build fails without it.
+macro(needs package debian)
+  find_package(${package} QUIET)
+  if(NOT ${package}_FOUND)
+    list(APPEND missing ${debian})
+  endif()
+endmacro()
+
+# wants(PACKAGE DEBIAN_NAME WHAT_IS_LOST): the build goes on without it.
+macro(wants package debian what)
+  find_package(${package} QUIET)
+  if(NOT ${package}_FOUND)
+    list(APPEND lost "${debian}: ${what}")
+  endif()
+endmacro()
+
+needs(CLI11 libcli11-dev)
+needs(nlohmann_json nlohmann-json3-dev)
+needs(tomlplusplus libtomlplusplus-dev)
+find_package(Python3 QUIET COMPONENTS Interpreter)
+if(NOT Python3_Interpreter_FOUND)
+  list(APPEND missing python3)
+endif()
+if(BUILD_TESTING)
+  find_package(GTest QUIET)
+  if(NOT TARGET GTest::gmock OR NOT TARGET GTest::gtest_main)
+    list(APPEND missing libgtest-dev libgmock-dev)
+  endif()
+  wants(rapidcheck librapidcheck-dev "the property tests (the model against its naive twin) are left out")
+endif()
+find_path(CUVMM_LIBDW_INCLUDE elfutils/libdwfl.h)
+find_library(CUVMM_LIBDW_LIBRARY dw)
+mark_as_advanced(CUVMM_LIBDW_INCLUDE CUVMM_LIBDW_LIBRARY)
+if(NOT CUVMM_LIBDW_INCLUDE OR NOT CUVMM_LIBDW_LIBRARY)
+  list(APPEND lost "libdw-dev: stacks show functions and modules, no file and line")
+endif()
+
+if(missing)
+  list(JOIN missing " " names)
+  message(FATAL_ERROR "Missing: ${names}\nInstall them (apt-get install ${names}), or run `./dev setup`, which does.")
+endif()
+foreach(line IN LISTS lost)
+  message(STATUS "Going on without ${line}")
+endforeach()
