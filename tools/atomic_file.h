@@ -1,0 +1,17 @@
+// Files that are written whole or not at all.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace cuvmm {
+
+/// Writes `text` to a temporary file beside `path` and renames it over `path`. Returns "" or why
+/// not; then `path` is as it was. Devices and pipes (/dev/stdout) are written to directly.
+std::string write_whole(const std::string& path, std::string_view text);
+
+/// Why a file could not be written at `path`, judged before there is anything to write: the folder
+/// is missing or not writable, or `path` is a folder. "" when it could.
+std::string cannot_write(const std::string& path);
+
+}  // namespace cuvmm

@@ -1,0 +1,70 @@
+#include "tools/atomic_file.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tools/temporary_folder.h"
+
+namespace cuvmm {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+std::string read(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class AtomicFileTest : public testing::Test {
+ protected:
+  long files() const { return std::distance(fs::directory_iterator(folder_.path()), {}); }
+  TemporaryFolder folder_;
+  std::string path_ = folder_.path() + "/report.json";
+};
+
+TEST_F(AtomicFileTest, WritesAndReplaces) {
+  EXPECT_EQ(write_whole(path_, "one"), "");
+  EXPECT_EQ(write_whole(path_, "two"), "");
+  EXPECT_EQ(read(path_), "two");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(AtomicFileTest, ObeysTheFileModeMask) {
+  const mode_t old = umask(027);
+  EXPECT_EQ(write_whole(path_, "x"), "");
+  umask(old);
+  struct stat status;
+  ASSERT_EQ(stat(path_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0640u);
+}
+
+TEST_F(AtomicFileTest, AFailureLeavesNothingBehind) {
+  fs::create_directory(path_);
+  std::ofstream(path_ + "/inside") << "x";
+  EXPECT_THAT(write_whole(path_, "one"), HasSubstr("report.json"));
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(AtomicFileTest, AFullDiskIsAnError) {
+  EXPECT_THAT(write_whole("/dev/full", "x"), HasSubstr("No space left"));
+}
+
+TEST_F(AtomicFileTest, WritesToDevices) { EXPECT_EQ(write_whole("/dev/null", "x"), ""); }
+
+TEST_F(AtomicFileTest, SaysBeforehandWhyNot) {
+  EXPECT_EQ(cannot_write(path_), "");
+  EXPECT_EQ(cannot_write("/dev/null"), "");
+  EXPECT_THAT(cannot_write(folder_.path() + "/no/r.json"), HasSubstr("/no: No such file"));
+  EXPECT_THAT(cannot_write(folder_.path()), HasSubstr("is a folder"));
+  EXPECT_THAT(cannot_write(""), HasSubstr("empty"));
+  write_whole(path_, "x");
+  EXPECT_THAT(cannot_write(path_ + "/r.json"), HasSubstr("is not a folder"));
+}
+
+}  // namespace
+}  // namespace cuvmm

@@ -1,0 +1,28 @@
+// The subcommands. Each one adds itself to the command line; the chosen one's action sets the code.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <string>
+#include <vector>
+
+namespace cuvmm {
+
+inline constexpr int kExitUsage = 2;       ///< the command line was not understood
+inline constexpr int kExitDifference = 1;  ///< replay: an expectation did not hold
+inline constexpr int kExitFailure =
+    125;  ///< run: cuvmm itself failed, as timeout(1) and env(1) say it
+
+/// What the process exits with, and what follows `--` on a `run` line.
+struct CommandLine {
+  int exit_code = 0;
+  bool separator = false;  ///< there was a `--`
+  std::vector<std::string> after_separator;
+};
+
+void add_run(CLI::App& app, CommandLine& line);
+void add_explain(CLI::App& app, CommandLine& line);
+void add_rules(CLI::App& app, CommandLine& line);
+void add_replay(CLI::App& app, CommandLine& line);
+void add_to_c(CLI::App& app, CommandLine& line);
+
+}  // namespace cuvmm

@@ -1,0 +1,30 @@
+// The program that `cuvmm run` is asked to start: where it is, and whether preloading reaches it.
+#pragma once
+
+#include <string>
+
+namespace cuvmm {
+
+inline constexpr int kExitNotExecutable = 126;
+inline constexpr int kExitNotFound = 127;
+
+struct FoundProgram {
+  std::string path;   ///< as execve takes it
+  int exit_code = 0;  ///< 0, or what a shell would answer: kExitNotFound, kExitNotExecutable
+  std::string error;  ///< one sentence; empty on success
+};
+
+/// Finds `name` as a shell does: as a path when it holds a slash, else in the folders of `path`
+/// (the value of $PATH).
+FoundProgram find_program(const std::string& name, const std::string& path);
+
+struct Reach {
+  /// Empty when LD_PRELOAD works; else one clause: "it is statically linked ..."
+  std::string obstacle;
+  bool address_sanitizer = false;  ///< built with AddressSanitizer
+};
+
+/// Looks at the file, and at the interpreter when it is a script (`#!/usr/bin/env python3` too).
+Reach inspect_reach(const std::string& program, const std::string& path);
+
+}  // namespace cuvmm

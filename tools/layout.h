@@ -1,0 +1,28 @@
+// Where cuvmm's libraries lie: next to the command, in a build tree or installed.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace cuvmm {
+
+/// Absolute paths; each names something that exists.
+struct Layout {
+  std::string shim;      ///< libcuvmm-shim.so
+  std::string links;     ///< folder with libcuda.so and libcuda.so.1, both the shim
+  std::string emulator;  ///< the emulator's libcuda.so.1
+};
+
+struct LayoutResult {
+  Layout layout;
+  std::string error;  ///< what is missing and where it was looked for; empty on success
+};
+
+/// Looks in `<bin>/../lib` (build tree) and in the private folder that the install rules chose
+/// (`<bin>/../lib/cuvmm` or so), where `bin` is the folder that holds the command.
+LayoutResult find_layout(const std::string& bin);
+
+/// The folder that holds the running command, from /proc/self/exe.
+std::string own_folder();
+
+}  // namespace cuvmm

@@ -1,0 +1,97 @@
+// cuvmm: the command. One file per subcommand; this one dispatches and words the errors.
+#include <fmt/core.h>
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <exception>
+
+#include <algorithm>
+
+#include "tools/commands.h"
+#include "tools/install_paths.h"
+#include "tools/suggest.h"
+#include "tools/usage.h"
+
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  cuvmm run -- ./app                  check a program on this machine's driver\n"
+    "  cuvmm run --emulate -- ./app        the same without a GPU\n"
+    "  cuvmm explain cuMemMap-offset-zero  what a finding means and how to mend it\n";
+
+int usage_error(const CLI::App& app, const std::string& message) {
+  std::string command = "cuvmm";
+  for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
+  fmt::print(stderr, "{}: {}\nTry '{} --help'.\n", command, message, command);
+  return cuvmm::kExitUsage;
+}
+
+std::vector<std::string> subcommand_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(sub->get_name());
+  }
+  return names;
+}
+
+int parse_and_run(CLI::App& app, std::vector<std::string> arguments, cuvmm::CommandLine& line) {
+  if (!arguments.empty() && arguments[0] == "run") {
+    // What follows the first `--` is the program's, whatever it looks like.
+    const auto separator = std::find(arguments.begin(), arguments.end(), "--");
+    if (separator != arguments.end()) {
+      line.separator = true;
+      line.after_separator.assign(separator + 1, arguments.end());
+      arguments.erase(separator, arguments.end());
+    }
+  } else if (!arguments.empty() && !arguments[0].empty() && arguments[0][0] != '-') {
+    const std::vector<std::string> known = subcommand_names(app);
+    if (std::find(known.begin(), known.end(), arguments[0]) == known.end()) {
+      std::string list;
+      for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
+      return usage_error(app, "unknown command '" + arguments[0] + "'; there are " + list +
+                                  cuvmm::did_you_mean(arguments[0], known));
+    }
+  }
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes the last one first
+    app.parse(arguments);
+    return line.exit_code;
+  } catch (const CLI::CallForHelp&) {
+    // The innermost subcommand that was named: its help is the one that was asked for.
+    const CLI::App* asked = &app;
+    while (!asked->get_subcommands().empty()) asked = asked->get_subcommands().front();
+    const std::string name = asked == &app ? "" : asked->get_parent()->get_name();
+    fmt::print("{}", asked->help(name));
+    return 0;
+  } catch (const CLI::CallForVersion& version) {
+    fmt::print("{}\n", version.what());
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return usage_error(app, error.what());
+  } catch (const cuvmm::UsageError& error) {
+    return usage_error(app, error.message);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    cuvmm::CommandLine line;
+    CLI::App app(
+        "cuvmm checks how programs use the virtual memory management API of the CUDA driver.",
+        "cuvmm");
+    app.footer(kExamples);
+    app.set_version_flag("--version", fmt::format("cuvmm {}", cuvmm::kVersion));
+    app.require_subcommand(1);
+    cuvmm::add_run(app, line);
+    cuvmm::add_explain(app, line);
+    cuvmm::add_rules(app, line);
+    cuvmm::add_replay(app, line);
+    return parse_and_run(app, std::vector<std::string>(argv + 1, argv + argc), line);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "cuvmm: {}\n", error.what());
+    return cuvmm::kExitFailure;
+  }
+}

@@ -1,0 +1,33 @@
+#include "tools/program_file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+namespace cuvmm {
+
+ProgramFile read_program(const std::string& path) {
+  std::string text;
+  if (path == "-") {
+    text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  } else {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) return {{}, path + " is a folder"};
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return {{}, path + ": " + std::strerror(errno)};
+    text.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  ParsedProgram parsed = parse_program(text);
+  ProgramFile result;
+  for (const ParseError& error : parsed.errors) {
+    result.error += (result.error.empty() ? "" : "\n") +
+                    format_error(error, path == "-" ? "<standard input>" : path);
+  }
+  if (result.error.empty()) result.program = std::move(parsed.program);
+  return result;
+}
+
+}  // namespace cuvmm

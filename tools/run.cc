@@ -1,0 +1,147 @@
+#include "tools/run.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "spec/profile.h"
+#include "tools/atomic_file.h"
+#include "tools/child_environment.h"
+#include "tools/commands.h"
+#include "tools/driver_choice.h"
+#include "tools/executable.h"
+#include "tools/layout.h"
+#include "tools/process_tree.h"
+#include "tools/report_merge.h"
+#include "tools/summary.h"
+#include "tools/temporary_folder.h"
+
+namespace cuvmm {
+
+namespace {
+
+int failed(int code, const std::string& message) {
+  fmt::print(stderr, "cuvmm run: {}\n", message);
+  return code;
+}
+
+void say(const RunSettings& options, const std::string& message) {
+  if (!options.quiet) fmt::print(stderr, "cuvmm: {}\n", message);
+}
+
+std::string value_of(const Environment& environment, const char* name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? "" : found->second;
+}
+
+// Falls back to the emulator where no driver is; returns why a chosen driver cannot be used.
+std::string choose_driver(RunSettings& options, const Environment& environment) {
+  if (options.emulate) return "";
+  if (!options.driver.empty()) {
+    const std::string problem = cannot_use_driver(options.driver);
+    return problem.empty() ? "" : "--driver " + options.driver + ": " + problem;
+  }
+  if (!value_of(environment, "CUVMM_DRIVER").empty() || !find_driver().empty()) return "";
+  options.emulate = true;
+  std::string profile =
+      options.profile.empty() ? value_of(environment, "CUVMM_PROFILE") : options.profile;
+  if (profile.empty()) profile = builtin_profiles().front();
+  say(options,
+      "no CUDA driver here (libcuda.so.1 was not found): using the emulator, profile " + profile);
+  return "";
+}
+
+std::vector<std::string> as_strings(const Environment& environment) {
+  std::vector<std::string> result;
+  for (const auto& [name, value] : environment) result.push_back(name + "=" + value);
+  return result;
+}
+
+// What could have kept findings out of the report.
+std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
+                              const std::vector<ProcessReport>& reports) {
+  std::vector<std::string> notes;
+  if (tree.left_running) {
+    notes.push_back(
+        "some processes were still running when the report was written; their findings "
+        "are missing");
+  }
+  const bool own = std::any_of(reports.begin(), reports.end(), [&](const ProcessReport& report) {
+    return report.error.empty() && report.pid == tree.pid;
+  });
+  if (!own && reach.obstacle.empty()) {
+    const std::string how = tree.signal ? fmt::format(", which signal {} ended,", tree.signal) : "";
+    notes.push_back(fmt::format("process {}{} left no report", tree.pid, how));
+  }
+  return notes;
+}
+
+}  // namespace
+
+int run(RunSettings options) {
+  for (const std::string& report : options.reports) {
+    const std::string problem = cannot_write(report);
+    if (!problem.empty()) return failed(kExitFailure, "--report " + report + ": " + problem);
+  }
+  if (!options.trace.empty()) {
+    const std::string problem = cannot_write(options.trace);
+    if (!problem.empty()) return failed(kExitFailure, "--trace " + options.trace + ": " + problem);
+  }
+  const Environment current = current_environment();
+  const std::string path = value_of(current, "PATH");
+  const FoundProgram program = find_program(options.command[0], path);
+  if (!program.error.empty()) return failed(program.exit_code, program.error);
+  const LayoutResult layout = find_layout(own_folder());
+  if (!layout.error.empty()) return failed(kExitFailure, layout.error);
+  if (std::string problem = choose_driver(options, current); !problem.empty()) {
+    return failed(kExitFailure, problem);
+  }
+  TemporaryFolder folder;
+  if (folder.path().empty()) {
+    return failed(kExitFailure,
+                  fmt::format("no temporary folder for reports: {}", std::strerror(errno)));
+  }
+
+  const Reach reach = inspect_reach(program.path, path);
+  if (!reach.obstacle.empty()) {
+    say(options, program.path + " cannot be checked: " + reach.obstacle +
+                     "; only programs that it starts are");
+  }
+  if (reach.address_sanitizer) {
+    say(options,
+        "the program is built with AddressSanitizer: ASAN_OPTIONS gets "
+        "verify_asan_link_order=0:protect_shadow_gap=0 before your own");
+  }
+  const Environment environment = child_environment(current, options, layout.layout, folder.path());
+  const TreeResult tree = run_tree(program.path, options.command, as_strings(environment),
+                                   {.wait_s = options.wait, .quiet = options.quiet});
+  if (!tree.error.empty()) {
+    const bool missing = tree.error_number == ENOENT;
+    return failed(missing ? kExitNotFound : kExitNotExecutable,
+                  program.path + ": " + tree.error + (missing ? " (its interpreter?)" : ""));
+  }
+
+  const std::vector<ProcessReport> reports = read_reports(folder.path(), tree.pid);
+  const MergedReport merged = merge_reports(reports, gaps(tree, reach, reports));
+  for (const ProcessReport& report : reports) {
+    if (!report.error.empty()) folder.keep();  // evidence that could not be read is not thrown away
+  }
+  bool lost = false;
+  const std::string text = merged.value.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  for (const std::string& report : options.reports) {
+    const std::string problem = write_whole(report, text);
+    if (!problem.empty()) {
+      fmt::print(stderr, "cuvmm run: --report {}: {}\n", report, problem);
+      lost = true;
+    }
+  }
+  if (!options.quiet)
+    fmt::print(stderr, "{}", summary_text(merged, reach.obstacle.empty(), options.reports));
+  if (lost) return kExitFailure;
+  if (options.error_exitcode && merged.totals.any()) return options.error_exitcode;
+  return tree.exit_code;
+}
+
+}  // namespace cuvmm

@@ -1,0 +1,26 @@
+// What the command line of `cuvmm run` asks for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cuvmm {
+
+struct RunSettings {
+  bool emulate = false;
+  std::string profile;  ///< name or absolute path; "" for the emulator's default
+  int devices = 0;      ///< of the emulator; 0: its default
+  std::string driver;   ///< absolute path of the libcuda to use; "" for the loader's choice
+  std::vector<std::string> reports;
+  int error_exitcode = 0;  ///< 0: the program's exit code is kept
+  bool enforce = false;
+  std::string suppressions;  ///< absolute path
+  std::string leak_check;    ///< "summary", "full", "no" or "" for the shim's default
+  std::string trace;         ///< absolute path, may hold %p
+  bool quiet = false;
+  bool allow_multicast = false;
+  double wait = -1;  ///< seconds to wait for processes that outlive the program; < 0: no limit
+  std::vector<std::string> command;
+};
+
+}  // namespace cuvmm

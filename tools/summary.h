@@ -1,0 +1,17 @@
+// The last lines of `cuvmm run` on stderr.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/report_merge.h"
+
+namespace cuvmm {
+
+/// What was found, what may be missing, and the next command to type. Every line starts with
+/// "cuvmm: ". `reachable` is false when the program itself could not be checked (that was said
+/// before).
+std::string summary_text(const MergedReport& report, bool reachable,
+                         const std::vector<std::string>& files);
+
+}  // namespace cuvmm
