@@ -12,6 +12,7 @@ import under_shim
 
 _WORK = re.compile(r"^work_seconds=([0-9.]+)$", re.MULTILINE)
 KEPT_OUTPUT = 6000  # characters, from the end, of a step that went wrong
+KEPT_FRAMES = 12  # of a finding's stack
 
 
 @dataclasses.dataclass
@@ -45,20 +46,34 @@ def judge(step: steps.Step, run: under_shim.Run) -> Outcome:
         outcome.vmm_calls = sum(run.calls.get(name, 0) for name in steps.VMM_CALLS)
         outcome.unchecked = run.report.get("unchecked", [])
         outcome.alive = run.report.get("alive", {})
-        outcome.findings = [finding | {"judgement": ""} for finding in run.findings]
+        outcome.findings = [_kept(finding, step) for finding in run.findings]
         if outcome.vmm_calls == 0:
             reasons.append("no VMM call was intercepted")
         if step.expects is not None:
             outcome.expected = list(step.expects)
             reasons += steps.expectation.Expectation(step.expects).difference(run.findings)
-            for finding in outcome.findings:
-                if finding["rule"] in step.expects:
-                    finding["judgement"] = "true: the bug that the example is about"
     if reasons:
         outcome.state = "failed"
     else:
         outcome.output = ""
     return outcome
+
+
+def _kept(finding: dict, step: steps.Step) -> dict:
+    """A finding as a result holds it: its stack in short, and what is known of it already."""
+    judgement = step.known.get(finding["rule"], "")
+    if finding["rule"] in (step.expects or ()):
+        judgement = "true: the bug that the example is about"
+    short = {key: value for key, value in finding.items() if key not in ("stack", "objects", "url", "fix")}
+    return short | {"stack": [_frame(frame) for frame in finding.get("stack", [])[:KEPT_FRAMES]],
+                    "judgement": judgement}
+
+
+def _frame(frame: dict) -> str:
+    """function file:line, or function module+offset where no line is known."""
+    if "file" in frame:
+        return f"{frame['function']} {frame['file']}:{frame['line']}"
+    return f"{frame.get('function', '?')} {frame.get('module', '?')}+{frame.get('offset', 0):#x}"
 
 
 def times(run: under_shim.Run, label: str) -> dict[str, float]:
