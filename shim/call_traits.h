@@ -26,9 +26,8 @@ inline constexpr bool kIsOneOf = (std::is_same_v<CallStruct, Others> || ...);
 
 /// A copy or fill: all that is checked of it is the bytes that it touches.
 template <class CallStruct>
-inline constexpr bool kTouches =
-    detail::area_of(CallStruct::kEntryPoint) == "data" &&
-    !detail::kIsOneOf<CallStruct, calls::MemFree, calls::MemFreeAsync>;
+inline constexpr bool kTouches = detail::area_of(CallStruct::kEntryPoint) == "data" &&
+                                 !detail::kIsOneOf<CallStruct, calls::MemFree, calls::MemFreeAsync>;
 
 /// It frees by address and gives up nothing that the model knows.
 template <class CallStruct>
@@ -54,6 +53,8 @@ inline constexpr bool kTakesHandle = [] {
 
 /// It is performed on the stream of a parameter called `hStream`.
 template <class CallStruct>
-inline constexpr bool kOnStream = requires(const CallStruct& call) { call.hStream; };
+inline constexpr bool kOnStream = requires(const CallStruct& call) {
+  call.hStream;
+};
 
 }  // namespace cuvmm::shim

@@ -8,8 +8,8 @@
 namespace cuvmm::shim {
 
 /// Paths in a /proc/PID/maps text whose file is called libcuda.so*, without those of `known` files
-/// (each mapped once). A known file that is mapped from its start more than once was loaded again in
-/// another namespace, and is named too.
+/// (each mapped once). A known file that is mapped from its start more than once was loaded again
+/// in another namespace, and is named too.
 std::vector<std::string> escaped_libraries_in(std::string_view maps,
                                               const std::vector<std::string>& known);
 

@@ -13,8 +13,8 @@ namespace cuvmm::shim {
 
 namespace {
 
-// Only what the granularity depends on. Pointers and reserved bytes of the program's struct are left
-// behind: the driver is asked a question of ours, and must not follow them.
+// Only what the granularity depends on. Pointers and reserved bytes of the program's struct are
+// left behind: the driver is asked a question of ours, and must not follow them.
 CUmemAllocationProp essence(const CUmemAllocationProp& prop) {
   CUmemAllocationProp clean;
   std::memset(&clean, 0, sizeof clean);
@@ -40,8 +40,8 @@ std::uint64_t FactFinder::granularity(const CUmemAllocationProp& prop) {
     }
   }
   std::size_t bytes = 0;
-  const CUresult result = driver_(calls::MemGetAllocationGranularity{
-      &bytes, &clean, CU_MEM_ALLOC_GRANULARITY_MINIMUM});
+  const CUresult result =
+      driver_(calls::MemGetAllocationGranularity{&bytes, &clean, CU_MEM_ALLOC_GRANULARITY_MINIMUM});
   if (result != CUDA_SUCCESS) return 0;
   const std::lock_guard lock(mutex_);
   if (granularities_.size() < kMaxCached) granularities_.push_back({clean, bytes});
@@ -78,7 +78,7 @@ int FactFinder::device_of(CUcontext context) const {
   if (driver_(calls::CtxGetCurrent{&current}) != CUDA_SUCCESS) return Facts::kUnknownDevice;
   if (context == nullptr || context == current) {
     return current && driver_(calls::CtxGetDevice{&device}) == CUDA_SUCCESS ? device
-                                                                           : Facts::kUnknownDevice;
+                                                                            : Facts::kUnknownDevice;
   }
   // Only a current context can be asked for its device (before 13.0).
   if (driver_(calls::CtxPushCurrent{context}) != CUDA_SUCCESS) return Facts::kUnknownDevice;
@@ -123,7 +123,8 @@ bool FactFinder::learn(Platform& platform) const {
     std::uint64_t mask = std::uint64_t{1} << device;
     for (int peer = 0; peer < count; ++peer) {
       int can = 0;
-      if (peer != device && driver_(calls::DeviceCanAccessPeer{&can, device, peer}) != CUDA_SUCCESS) {
+      if (peer != device &&
+          driver_(calls::DeviceCanAccessPeer{&can, device, peer}) != CUDA_SUCCESS) {
         platform.reach.clear();
         return true;
       }

@@ -78,7 +78,8 @@ std::string finding_members(const Entry& entry) {
   add_text(out, "call", call == EntryPoint::kCount ? "" : name(call));
   add_key(out, "arguments");
   out += '{';
-  for (const ArgumentText& argument : finding.arguments) add_text(out, argument.name, argument.text);
+  for (const ArgumentText& argument : finding.arguments)
+    add_text(out, argument.name, argument.text);
   out += '}';
   add_text(out, "message", finding.violation.message);
   add_key(out, "documented");

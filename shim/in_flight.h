@@ -18,8 +18,8 @@ struct InFlight {
   Caller caller;
 };
 
-/// The calling thread's call, or null. While it is set, calls from below (a driver that uses its own
-/// exported functions) are forwarded unchecked.
+/// The calling thread's call, or null. While it is set, calls from below (a driver that uses its
+/// own exported functions) are forwarded unchecked.
 InFlight*& in_flight() noexcept;
 
 }  // namespace cuvmm::shim

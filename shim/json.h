@@ -6,7 +6,8 @@
 
 namespace cuvmm::shim {
 
-/// The string in quotes, escaped. Bytes that are not UTF-8 become U+FFFD, so that any reader takes it.
+/// The string in quotes, escaped. Bytes that are not UTF-8 become U+FFFD, so that any reader takes
+/// it.
 std::string json_string(std::string_view text);
 
 }  // namespace cuvmm::shim

@@ -120,7 +120,8 @@ int write_report(const char* path, const ReportContext& context, const Ledger& l
   if (keep_existing && ::stat(path, &there) == 0) return 0;
   // A report into a pipe or a terminal cannot be renamed into place.
   const bool special = ::stat(path, &there) == 0 && !S_ISREG(there.st_mode);
-  if (!special && !temporary_name(path, context.pid, temporary, sizeof temporary)) return ENAMETOOLONG;
+  if (!special && !temporary_name(path, context.pid, temporary, sizeof temporary))
+    return ENAMETOOLONG;
   const char* target = special ? path : temporary;
   const int fd = ::open(target, O_WRONLY | O_CREAT | O_CLOEXEC | (special ? 0 : O_EXCL), 0666);
   if (fd < 0) return errno;

@@ -28,9 +28,8 @@ bool may_explain(const Violation& violation, const Answer& answer) {
 }  // namespace
 
 const Violation* first_to_enforce(const Violations& violations) {
-  const auto found = std::find_if(violations.begin(), violations.end(), [](const Violation& v) {
-    return v.certain && forbids(v);
-  });
+  const auto found = std::find_if(violations.begin(), violations.end(),
+                                  [](const Violation& v) { return v.certain && forbids(v); });
   return found == violations.end() ? nullptr : &*found;
 }
 
@@ -42,13 +41,14 @@ CUresult enforced_code(const Violation& violation) {
 Violations judge(Violations violations, const Answer& answer) {
   Violations kept;
   const Violation* likeliest = nullptr;
-  const bool explained = std::ranges::any_of(
-      violations, [](const Violation& v) { return v.certain && forbids(v); });
+  const bool explained =
+      std::ranges::any_of(violations, [](const Violation& v) { return v.certain && forbids(v); });
   for (Violation& violation : violations) {
     if (violation.certain) continue;
     if (explained || answer.enforced || !may_explain(violation, answer)) continue;
     const bool exact = info(violation.rule).code == answer.result;
-    const bool better = exact && info(likeliest ? likeliest->rule : violation.rule).code != answer.result;
+    const bool better =
+        exact && info(likeliest ? likeliest->rule : violation.rule).code != answer.result;
     if (!likeliest || better) likeliest = &violation;
   }
   for (Violation& violation : violations) {

@@ -19,9 +19,9 @@ const Violation* first_to_enforce(const Violations& violations);
 CUresult enforced_code(const Violation& violation);
 
 /// Certain violations stay. Of the uncertain ones the likeliest stays (the first whose code is the
-/// answer, else the first), and only where the driver refused the call, no certain violation explains
-/// that, and the answer could be the rule's: OUT_OF_MEMORY only where the rule says so, and exactly
-/// the code that the documentation ties to the rule.
+/// answer, else the first), and only where the driver refused the call, no certain violation
+/// explains that, and the answer could be the rule's: OUT_OF_MEMORY only where the rule says so,
+/// and exactly the code that the documentation ties to the rule.
 Violations judge(Violations violations, const Answer& answer);
 
 }  // namespace cuvmm::shim

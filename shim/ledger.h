@@ -20,8 +20,9 @@ namespace cuvmm::shim {
 struct Entry {
   Finding finding;
   std::vector<Frame> stack;
-  std::vector<std::vector<Frame>> object_stacks;  ///< one per finding.violation.objects: who made it
-  std::vector<std::vector<Frame>> ended_stacks;   ///< who ended it; empty for what lives
+  std::vector<std::vector<Frame>>
+      object_stacks;                             ///< one per finding.violation.objects: who made it
+  std::vector<std::vector<Frame>> ended_stacks;  ///< who ended it; empty for what lives
   std::string json;  ///< the finding's members but "count", ready for a signal handler to write
   std::atomic<std::uint64_t> count{1};
   std::atomic<Entry*> next{nullptr};
@@ -46,7 +47,8 @@ class Ledger : public FindingSink {
 
   void take(Finding finding) override;
 
-  /// The first finding, or null; follow `next`. Safe while findings come in, and in signal handlers.
+  /// The first finding, or null; follow `next`. Safe while findings come in, and in signal
+  /// handlers.
   const Entry* first() const { return first_.load(std::memory_order_acquire); }
   Totals totals() const;
   std::uint64_t suppressed() const { return suppressed_.load(std::memory_order_relaxed); }

@@ -59,8 +59,8 @@ void Process::read_files() {
   if (!options_.trace.empty()) trace_ = open_trace(options_.trace);
 }
 
-// No lock: the loader's own may be held by a thread that waits for us. Two threads may both open the
-// driver; dlopen counts, and the second one's table is dropped.
+// No lock: the loader's own may be held by a thread that waits for us. Two threads may both open
+// the driver; dlopen counts, and the second one's table is dropped.
 Process::Opened& Process::open_now() {
   RealDriver real = open_driver(options_);
   auto* mine = new Opened(std::move(real), options_, *ledger_);
@@ -90,14 +90,15 @@ void Process::note_unchecked(std::string what) {
 
 void Process::announce(const Entry& entry) {
   write_stderr(finding_text(entry));
-  // A process that is killed or that execs leaves what it knew. Powers of two: long lists of findings
-  // must not cost their square.
+  // A process that is killed or that execs leaves what it knew. Powers of two: long lists of
+  // findings must not cost their square.
   const unsigned count = announced_.fetch_add(1) + 1;
   if (!report_name_.empty() && (count <= 16 || (count & (count - 1)) == 0)) write_json("running");
 }
 
 int Process::exit_code(int status) const {
-  return options_.error_exit_code != 0 && ledger_->totals().any() ? options_.error_exit_code : status;
+  return options_.error_exit_code != 0 && ledger_->totals().any() ? options_.error_exit_code
+                                                                  : status;
 }
 
 void Process::lock_for_fork() {

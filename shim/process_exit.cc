@@ -32,7 +32,8 @@ void Process::find_leaks(Session& session) {
 void Process::find_escapes() {
   const RealDriver* driver = driver_if_open();
   for (const std::string& path : escaped_libraries(driver ? driver->path : "")) {
-    say(path + " was loaded beside the shim (an absolute path, dlmopen): calls to it were not checked");
+    say(path +
+        " was loaded beside the shim (an absolute path, dlmopen): calls to it were not checked");
     note_unchecked(path + ": loaded beside the shim, calls to it were not checked");
   }
 }
@@ -66,8 +67,8 @@ void Process::write_json(const char* ended) {
   if (options_.report.empty() && report_name_.empty()) return;
   ReportContext report = context(ended);
   if (Opened* open = opened_.load()) {
-    const Alive alive = open->session.with_model(
-        [](const Model& model) { return count_alive(model); });
+    const Alive alive =
+        open->session.with_model([](const Model& model) { return count_alive(model); });
     report.alive_allocations = alive.allocations;
     report.alive_bytes = alive.bytes;
     report.alive_reservations = alive.reservations;
@@ -95,8 +96,8 @@ void Process::finish(const char* ended) noexcept {
     find_escapes();
     if (open && open->session.total() != 0) {
       SummaryFacts facts{.calls = open->session.total()};
-      const Alive alive = open->session.with_model(
-          [](const Model& model) { return count_alive(model); });
+      const Alive alive =
+          open->session.with_model([](const Model& model) { return count_alive(model); });
       facts.alive_allocations = alive.allocations;
       facts.alive_bytes = alive.bytes;
       facts.alive_reservations = alive.reservations;

@@ -63,7 +63,8 @@ const char* loader_error() {
 void fill(RealDriver& driver) {
   driver.emulated = driver.find("cuvmmEmulatorVersion") != nullptr;
   for (const SymbolInfo& info : symbols()) {
-    driver.functions.set(info.symbol, reinterpret_cast<Driver::AnyFunction>(driver.find(info.name)));
+    driver.functions.set(info.symbol,
+                         reinterpret_cast<Driver::AnyFunction>(driver.find(info.name)));
   }
 }
 
@@ -88,7 +89,9 @@ bool try_open(const std::string& path, RealDriver& driver) {
 
 }  // namespace
 
-void* RealDriver::find(const char* name) const { return library ? ::dlsym(library, name) : nullptr; }
+void* RealDriver::find(const char* name) const {
+  return library ? ::dlsym(library, name) : nullptr;
+}
 
 std::vector<std::string> driver_candidates(const Options& options) {
   if (!options.driver.empty()) return {options.driver};

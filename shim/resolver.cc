@@ -26,8 +26,8 @@ std::optional<Symbol> symbol_at(ResolverHost& host, std::string_view query, cons
 }
 
 // The symbol whose ABI `answer` has. The table says it for the versions it was checked against, but
-// an older driver hands out an older ABI than the table's newest: where the address is an export, the
-// export's name decides, and a symbol that this driver does not export cannot be meant.
+// an older driver hands out an older ABI than the table's newest: where the address is an export,
+// the export's name decides, and a symbol that this driver does not export cannot be meant.
 std::optional<Symbol> abi_of(ResolverHost& host, std::string_view query, int version,
                              std::uint64_t flags, const void* answer) {
   if (const auto exported = symbol_at(host, query, answer)) return exported;

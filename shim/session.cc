@@ -14,7 +14,8 @@ bool Session::near_reservations(const Touch* touched, std::size_t count) const {
     // The last byte, or the end of memory where the sum would wrap: then it is near for sure.
     unsigned __int128 size = touch.width;
     size += static_cast<unsigned __int128>(touch.pitch) * (touch.rows ? touch.rows - 1 : 0);
-    size += static_cast<unsigned __int128>(touch.slice_pitch) * (touch.slices ? touch.slices - 1 : 0);
+    size +=
+        static_cast<unsigned __int128>(touch.slice_pitch) * (touch.slices ? touch.slices - 1 : 0);
     if (touch.base + size > low) return true;
   }
   return false;

@@ -31,7 +31,8 @@ class CallObserver {
   virtual void after(const Call& call, CUresult result) = 0;
 };
 
-/// Thread-safe. Never throws: a failure of its own turns it off, and calls are forwarded as they are.
+/// Thread-safe. Never throws: a failure of its own turns it off, and calls are forwarded as they
+/// are.
 class Session {
  public:
   /// All three outlive the session.

@@ -53,7 +53,8 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& calle
   const int entry_errno = errno;
   Step<CallStruct> step;
   step.origin.call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
-  counts_[static_cast<std::size_t>(CallStruct::kEntryPoint)].fetch_add(1, std::memory_order_relaxed);
+  counts_[static_cast<std::size_t>(CallStruct::kEntryPoint)].fetch_add(1,
+                                                                       std::memory_order_relaxed);
   if constexpr (kTouches<CallStruct>) {
     step.touches = touches(call, step.touched);
     if (!near_reservations(step.touched, step.touches) && !observer_) return call.invoke(function);
@@ -82,9 +83,11 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& calle
   try {
     if (!answer.enforced) after(call, answer.result, step);
     if (!step.violations.empty()) [[unlikely]] {
-      conclude(Call(call), std::move(step.violations), answer, step.origin.call, capture_stack(caller));
+      conclude(Call(call), std::move(step.violations), answer, step.origin.call,
+               capture_stack(caller));
     }
-    if (observer_) [[unlikely]] observer_->after(Call(call), answer.result);
+    if (observer_) [[unlikely]]
+      observer_->after(Call(call), answer.result);
   } catch (...) {
     turn_off();
   }
@@ -94,7 +97,8 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& calle
 
 template <class CallStruct>
 void Session::before(const CallStruct& call, Step<CallStruct>& step) {
-  if (!platform_known_.load(std::memory_order_acquire)) [[unlikely]] learn_platform();
+  if (!platform_known_.load(std::memory_order_acquire)) [[unlikely]]
+    learn_platform();
   if constexpr (kMakesHistory<CallStruct>) step.origin.stack = capture_stack(in_flight()->caller);
   if constexpr (std::is_same_v<CallStruct, calls::MemCreate>) {
     if (call.prop) step.facts.granularity = facts_.granularity(*call.prop);
@@ -116,8 +120,7 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
       lock.lock();
     }
   }
-  step.violations =
-      detail::check_call(model_, call, step.touched, step.touches, step.facts);
+  step.violations = detail::check_call(model_, call, step.touched, step.touches, step.facts);
   const bool answered = options_.enforce && first_to_enforce(step.violations);
   // What the call gives up is gone before the driver can give the name to another thread.
   if (!answered) step.retired = model_.retire(call);

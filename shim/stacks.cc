@@ -142,7 +142,8 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
   unwinding.previous_cfa = cfa;
   if (pc == 0) return _URC_NORMAL_STOP;
   if (walk.count == 0) {
-    // Our own frames come first; the caller's is the one that returns to it and lies above its slot.
+    // Our own frames come first; the caller's is the one that returns to it and lies above its
+    // slot.
     const auto slot = reinterpret_cast<std::uintptr_t>(unwinding.caller.slot);
     if (pc != unwinding.caller.return_address || cfa <= slot) return _URC_NO_REASON;
     walk.frames[0] = pc;

@@ -17,7 +17,7 @@ struct Caller {
 
 /// The caller of the function that this is written in, which must not be inlined. On both
 /// architectures a frame with a frame pointer has the return address right above the saved one.
-#define CUVMM_CALLER                                                                  \
+#define CUVMM_CALLER                                                                    \
   (::cuvmm::shim::Caller{reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)), \
                          static_cast<const std::uintptr_t*>(__builtin_frame_address(0)) + 1})
 
@@ -26,8 +26,8 @@ using StackId = std::uint32_t;
 
 inline constexpr std::size_t kMaxFrames = 48;
 
-/// The id of the calling thread's stack from `caller` outwards. 0 when the memory for stacks is used
-/// up. Thread-safe; takes a lock only for a stack that this thread has not seen lately.
+/// The id of the calling thread's stack from `caller` outwards. 0 when the memory for stacks is
+/// used up. Thread-safe; takes a lock only for a stack that this thread has not seen lately.
 StackId capture_stack(const Caller& caller) noexcept;
 
 /// The return addresses of a stack, innermost first. Valid for ever.

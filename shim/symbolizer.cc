@@ -25,8 +25,8 @@ CuvmmSymbolizeFunction load() {
   return reinterpret_cast<CuvmmSymbolizeFunction>(::dlsym(library, "cuvmmSymbolize"));
 }
 
-// Two threads may both load it: dlopen counts, and a lock of ours around the loader's could deadlock
-// with a constructor that makes a faulty call.
+// Two threads may both load it: dlopen counts, and a lock of ours around the loader's could
+// deadlock with a constructor that makes a faulty call.
 CuvmmSymbolizeFunction symbolizer() {
   static std::atomic<bool> tried{false};
   static std::atomic<CuvmmSymbolizeFunction> function{nullptr};

@@ -43,7 +43,8 @@ std::string answer_text(const Answer& answer, const RuleInfo& rule) {
   }
   std::string text = "the driver answered " + result_name(answer.result) + documented;
   const bool forbidden = rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined;
-  if (answer.result == CUDA_SUCCESS && forbidden) text += ". This driver accepts it; others may not";
+  if (answer.result == CUDA_SUCCESS && forbidden)
+    text += ". This driver accepts it; others may not";
   return text;
 }
 
@@ -54,7 +55,8 @@ std::string object_text(const ObjectRef& object, const std::vector<Frame>& made,
   text += object.kind == ObjectRef::Kind::kExport ? " of descriptor " + std::to_string(object.value)
                                                   : " " + hex_text(object.value);
   if (object.size != 0) text += " (" + size_text(object.size) + ")";
-  text += object.made.call == 0 ? ", maker not seen" : ", made by call " + std::to_string(object.made.call);
+  text += object.made.call == 0 ? ", maker not seen"
+                                : ", made by call " + std::to_string(object.made.call);
   text += "\n" + stack_text(made, "      ");
   if (object.ended.call != 0) {
     text += "    ended by call " + std::to_string(object.ended.call) + "\n";
@@ -89,7 +91,8 @@ std::string finding_text(const Entry& entry) {
   }
   if (finding.answer) text += "    " + answer_text(*finding.answer, rule) + "\n";
   for (std::size_t i = 0; i < finding.violation.objects.size(); ++i) {
-    text += object_text(finding.violation.objects[i], entry.object_stacks[i], entry.ended_stacks[i]);
+    text +=
+        object_text(finding.violation.objects[i], entry.object_stacks[i], entry.ended_stacks[i]);
   }
   text += std::string("    rule: ") + rule.requirement + "\n";
   text += std::string("    fix: ") + rule.fix + "\n";
@@ -108,8 +111,8 @@ std::string summary_text(const Ledger& ledger, const SummaryFacts& facts) {
   const Totals totals = ledger.totals();
   text += "cuvmm: " + plural(facts.calls, "call") + " checked: ";
   if (totals.any()) {
-    text += plural(totals.errors, "error") + ", " + std::to_string(totals.undefined) + " undefined, " +
-            plural(totals.leaks, "leak");
+    text += plural(totals.errors, "error") + ", " + std::to_string(totals.undefined) +
+            " undefined, " + plural(totals.leaks, "leak");
   } else {
     text += "no findings";
   }

@@ -75,7 +75,9 @@ struct ResultNamer {
   std::string operator()(const calls::MemAddressReserve& call) const {
     return names.name_range(*call.ptr, call.size);
   }
-  std::string operator()(const calls::MemCreate& call) const { return names.name_handle(*call.handle); }
+  std::string operator()(const calls::MemCreate& call) const {
+    return names.name_handle(*call.handle);
+  }
   std::string operator()(const calls::MemImportFromShareableHandle& call) const {
     return names.name_handle(*call.handle);
   }

@@ -53,7 +53,8 @@ void describe(Dwfl* dwfl, uintptr_t address, void (*sink)(void*, const CuvmmSymb
   }
   Dwarf_Addr start = 0;
   const char* main_file = nullptr;
-  const char* name = dwfl_module_info(module, nullptr, &start, nullptr, nullptr, nullptr, &main_file, nullptr);
+  const char* name =
+      dwfl_module_info(module, nullptr, &start, nullptr, nullptr, nullptr, &main_file, nullptr);
   symbol.module = main_file ? main_file : name;
   symbol.offset = address - start;
   GElf_Off within = 0;

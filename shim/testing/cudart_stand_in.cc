@@ -1,0 +1,39 @@
+// Does what NVIDIA's libcudart does at start-up (measured, see docs/interception.md): dlopen, one
+// dlsym, the empty query, cuInit, cuGetProcAddress itself in both ABIs, then everything by version.
+// Built as a shared and as a static library.
+#include <dlfcn.h>
+
+#include "shim/testing/misuse.h"
+
+#undef cuGetProcAddress
+
+namespace {
+using AskV2 = CUresult (*)(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*);
+AskV2 g_ask = nullptr;
+
+void* ask(const char* name, int version, cuuint64_t flags) {
+  void* function = nullptr;
+  g_ask(name, &function, version, flags, nullptr);
+  return function;
+}
+}  // namespace
+
+/// cudaGetDriverEntryPointByVersion, as NCCL uses it to reach the VMM API.
+extern "C" __attribute__((visibility("default"))) void* standInEntryPoint(const char* name,
+                                                                          int version) {
+  if (!g_ask) {
+    void* library = dlopen("libcuda.so.1", RTLD_NOW);
+    require(library != nullptr, "libcuda.so.1");
+    g_ask = reinterpret_cast<AskV2>(dlsym(library, "cuGetProcAddress_v2"));
+    require(g_ask != nullptr, "cuGetProcAddress_v2");
+    require(ask("", 0, 0) == nullptr, "the empty query");
+    require(ask("cuInit", 2000, 0) != nullptr, "cuInit");
+    require(ask("cuGetProcAddress", 11030, 0) != ask("cuGetProcAddress", 12000, 0),
+            "two ABIs of cuGetProcAddress");
+    g_ask = reinterpret_cast<AskV2>(ask("cuGetProcAddress", 12000, 0));
+    // Both stream flavours are fetched for the same name.
+    ask("cuMemcpyAsync", 4000, 0);
+    ask("cuMemcpyAsync", 7000, 2);
+  }
+  return ask(name, version, 0);
+}

@@ -1,0 +1,150 @@
+// A libcuda of a few functions, for tests of interception: what it answers is fixed and simple.
+//
+// Reservations and handles count up. cuMemMap refuses a non-zero offset, and dies on the handle
+// kDeadlyHandle. cuGetProcAddress hands out exported functions, but from CUDA 20.0 a newer ABI of
+// cuMemMap that is not exported. FAKE_DRIVER_LOG names a file that gets a line per call.
+#pragma GCC visibility push(default)
+#include <cuda.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "shim/testing/fake_driver.h"
+
+#undef cuGetProcAddress
+
+namespace {
+
+void log(const char* what) {
+  const char* path = std::getenv("FAKE_DRIVER_LOG");
+  if (!path) return;
+  const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0) return;
+  if (write(fd, what, std::strlen(what)) < 0 || write(fd, "\n", 1) < 0) std::abort();
+  close(fd);
+}
+
+CUdeviceptr g_next_address = 0x700000000000;
+
+// The ABI of a CUDA that does not exist yet: one parameter more.
+CUresult future_map(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long,
+                    int extra) {
+  log("cuMemMap_future");
+  return extra == 42 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuInit(unsigned int) {
+  log("cuInit");
+  return CUDA_SUCCESS;
+}
+CUresult cuDriverGetVersion(int* version) {
+  *version = 13000;
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetCount(int* count) {
+  *count = 1;
+  return CUDA_SUCCESS;
+}
+CUresult cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocationProp*,
+                                       CUmemAllocationGranularity_flags) {
+  *granularity = kFakeGranularity;
+  return CUDA_SUCCESS;
+}
+CUresult cuMemAddressReserve(CUdeviceptr* ptr, size_t size, size_t, CUdeviceptr,
+                             unsigned long long) {
+  log("cuMemAddressReserve");
+  *ptr = g_next_address;
+  g_next_address += size;
+  return CUDA_SUCCESS;
+}
+CUresult cuMemAddressFree(CUdeviceptr, size_t) {
+  log("cuMemAddressFree");
+  return CUDA_SUCCESS;
+}
+CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t, const CUmemAllocationProp*,
+                     unsigned long long) {
+  log("cuMemCreate");
+  // Real handles are addresses that can be read.
+  *handle = reinterpret_cast<CUmemGenericAllocationHandle>(std::malloc(64));
+  return CUDA_SUCCESS;
+}
+CUresult cuMemRelease(CUmemGenericAllocationHandle) {
+  log("cuMemRelease");
+  return CUDA_SUCCESS;
+}
+CUresult cuMemMap(CUdeviceptr, size_t, size_t offset, CUmemGenericAllocationHandle handle,
+                  unsigned long long) {
+  log("cuMemMap");
+  if (handle == kDeadlyHandle) raise(SIGSEGV);
+  return offset == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuMemUnmap(CUdeviceptr, size_t) {
+  log("cuMemUnmap");
+  return CUDA_SUCCESS;
+}
+// Not intercepted: its arguments, vector ones too, must arrive through the lazy stub as they were.
+CUresult cuTexRefSetMipmapLevelBias(CUtexref texture, float bias) {
+  log("cuTexRefSetMipmapLevelBias");
+  return texture == reinterpret_cast<CUtexref>(7) && bias == 0.5f ? CUDA_SUCCESS
+                                                                  : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuLaunchKernel(CUfunction, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e,
+                        unsigned f, unsigned g, CUstream, void** params, void** extra) {
+  log("cuLaunchKernel");
+  const bool right = a == 1 && b == 2 && c == 3 && d == 4 && e == 5 && f == 6 && g == 7 &&
+                     params == reinterpret_cast<void**>(8) && extra == reinterpret_cast<void**>(9);
+  return right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle, CUdevice) {
+  log("cuMulticastAddDevice");
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGetProcAddress(const char* symbol, void** pfn, int version, cuuint64_t flags);
+CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint64_t,
+                             CUdriverProcAddressQueryResult* status) {
+  log("cuGetProcAddress");
+  struct Known {
+    const char* name;
+    int version;
+    void* function;
+  };
+  const auto address = [](auto* function) { return reinterpret_cast<void*>(function); };
+  // Later lines win where their version is reached.
+  const Known known[] = {
+      {"cuInit", 2000, address(&cuInit)},
+      {"cuDriverGetVersion", 2020, address(&cuDriverGetVersion)},
+      {"cuGetProcAddress", 11030, address(&cuGetProcAddress)},
+      {"cuGetProcAddress", 12000, address(&cuGetProcAddress_v2)},
+      {"cuMemCreate", 10020, address(&cuMemCreate)},
+      {"cuMemMap", 10020, address(&cuMemMap)},
+      {"cuMemMap", 20000, address(&future_map)},
+      {"cuMemUnmap", 10020, address(&cuMemUnmap)},
+      {"cuMemRelease", 10020, address(&cuMemRelease)},
+      {"cuMemAddressReserve", 10020, address(&cuMemAddressReserve)},
+      {"cuMulticastAddDevice", 12010, address(&cuMulticastAddDevice)},
+  };
+  *pfn = nullptr;
+  // libcudart's first query is the empty name; a driver answers SUCCESS with no pointer.
+  if (*symbol == '\0') return CUDA_SUCCESS;
+  for (const Known& entry : known) {
+    if (std::strcmp(symbol, entry.name) == 0 && entry.version <= version) *pfn = entry.function;
+  }
+  if (status) {
+    *status = *pfn ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  }
+  return *pfn ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+CUresult cuGetProcAddress(const char* symbol, void** pfn, int version, cuuint64_t flags) {
+  return cuGetProcAddress_v2(symbol, pfn, version, flags, nullptr);
+}
+
+}  // extern "C"
