@@ -146,13 +146,14 @@ CUVMM_DRIVER_FUNCTION(cuDeviceGetPCIBusId, char* text, int length, CUdevice devi
 CUVMM_DRIVER_FUNCTION(cuDeviceGetByPCIBusId, CUdevice* device, const char* text) {
   return locked([&](Emulator& e) -> CUresult {
     if (!device || !text) return CUDA_ERROR_INVALID_VALUE;
-    unsigned domain = 0, bus = 0;
-    if (std::sscanf(text, "%x:%x:", &domain, &bus) != 2) {
+    // "domain:bus:device.function", the domain and the function optional.
+    unsigned domain = 0, bus = 0, slot = 0;
+    if (std::sscanf(text, "%x:%x:%x", &domain, &bus, &slot) != 3) {
       domain = 0;
-      if (std::sscanf(text, "%x:", &bus) != 1) return CUDA_ERROR_INVALID_VALUE;
+      if (std::sscanf(text, "%x:%x", &bus, &slot) != 2) return CUDA_ERROR_INVALID_VALUE;
     }
     for (int candidate = 0; candidate < e.device_count(); ++candidate) {
-      if (domain == 0 && (static_cast<unsigned>(pci_bus(candidate)) & 0xff) == bus) {
+      if (domain == 0 && slot == 0 && (static_cast<unsigned>(pci_bus(candidate)) & 0xff) == bus) {
         *device = candidate;
         return CUDA_SUCCESS;
       }

@@ -1,0 +1,110 @@
+// Descriptors within one process.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "emulator/testing.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+class Share : public EmulatorTest {};
+
+int export_fd(CUmemGenericAllocationHandle handle) {
+  int fd = -1;
+  EXPECT_EQ(driver()(calls::MemExportToShareableHandle{
+                &fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}),
+            CUDA_SUCCESS);
+  return fd;
+}
+
+CUresult import_fd(int fd, CUmemGenericAllocationHandle* handle) {
+  return driver()(calls::MemImportFromShareableHandle{
+      handle, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)),
+      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR});
+}
+
+TEST_F(Share, EachExportIsADescriptorOfItsOwnThatExecCloses) {
+  const CUmemGenericAllocationHandle handle = create(kGranule, properties(0, 1));
+  const int one = export_fd(handle);
+  const int two = export_fd(handle);
+  EXPECT_NE(one, two);
+  EXPECT_EQ(fcntl(one, F_GETFD), FD_CLOEXEC);
+  close(one);
+  close(two);
+  EXPECT_EQ(driver()(calls::MemRelease{handle}), CUDA_SUCCESS);
+}
+
+TEST_F(Share, AnImportKeepsTheMemoryAndNotTheDescriptor) {
+  const Mapped m = mapped(kGranule, properties(0, 1));
+  ASSERT_EQ(driver()(calls::MemsetD8{m.address, 5, 16}), CUDA_SUCCESS);
+  const int fd = export_fd(m.handle);
+  CUmemGenericAllocationHandle handle = 0;
+  ASSERT_EQ(import_fd(fd, &handle), CUDA_SUCCESS);
+  EXPECT_NE(handle, m.handle);
+  EXPECT_GE(fcntl(fd, F_GETFD), 0) << "the import does not consume it";
+  close(fd);
+  end(m);
+  const CUdeviceptr address = reserve(kGranule);
+  ASSERT_EQ(map(address, kGranule, handle), CUDA_SUCCESS);
+  ASSERT_EQ(set_access(address, kGranule, access()), CUDA_SUCCESS);
+  char byte = 0;
+  EXPECT_EQ(driver()(calls::MemcpyDtoH{&byte, address, 1}), CUDA_SUCCESS);
+  EXPECT_EQ(byte, 5);
+  end({address, handle, kGranule});
+}
+
+TEST_F(Share, WhatIsNoExportIsUnknown) {
+  CUmemGenericAllocationHandle handle = 42;
+  EXPECT_EQ(import_fd(-1, &handle), CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(import_fd(9999, &handle), CUDA_ERROR_UNKNOWN);
+  const int null = open("/dev/null", O_RDWR);
+  EXPECT_EQ(import_fd(null, &handle), CUDA_ERROR_UNKNOWN);
+  close(null);
+  const int memory = memfd_create("mine", MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(memory, kGranule), 0);
+  EXPECT_EQ(import_fd(memory, &handle), CUDA_ERROR_UNKNOWN);
+  close(memory);
+  EXPECT_EQ(handle, 42u);
+}
+
+TEST_F(Share, NoDescriptorLeaks) {
+  const int before = dup(0);
+  close(before);
+  for (int i = 0; i < 20; ++i) {
+    const Mapped m = mapped(kGranule, properties(0, 1));
+    const int fd = export_fd(m.handle);
+    CUmemGenericAllocationHandle handle = 0;
+    ASSERT_EQ(import_fd(fd, &handle), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::MemRelease{handle}), CUDA_SUCCESS);
+    EXPECT_NE(import_fd(0, &handle), CUDA_SUCCESS);
+    close(fd);
+    end(m);
+  }
+  const int after = dup(0);
+  close(after);
+  EXPECT_EQ(after, before);
+}
+
+TEST_F(Share, ARangeHandleIsTheMemory) {
+  const Mapped m = mapped();
+  ASSERT_EQ(driver()(calls::MemsetD8{m.address, 8, 64}), CUDA_SUCCESS);
+  int fd = -1;
+  ASSERT_EQ(driver()(calls::MemGetHandleForAddressRange{&fd, m.address, kGranule,
+                                                        CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0}),
+            CUDA_SUCCESS);
+  char* bytes =
+      static_cast<char*>(mmap(nullptr, kGranule, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+  ASSERT_NE(bytes, MAP_FAILED);
+  EXPECT_EQ(bytes[63], 8) << "what was written before there was a descriptor";
+  bytes[63] = 9;
+  char byte = 0;
+  EXPECT_EQ(driver()(calls::MemcpyDtoH{&byte, m.address + 63, 1}), CUDA_SUCCESS);
+  EXPECT_EQ(byte, 9);
+  munmap(bytes, kGranule);
+  close(fd);
+  end(m);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing

@@ -1,0 +1,107 @@
+// Tests of the built libcuda: loaded as a program loads it, and called through the driver table.
+#pragma once
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "api/driver.h"
+#include "emulator/export.h"
+
+namespace cuvmm::emulator::testing {
+
+inline constexpr std::size_t kGranule = std::size_t{2} << 20;
+
+/// The emulator under test, loaded once per process; not initialised yet.
+inline LoadedDriver& library() {
+  static LoadedDriver loaded = load_driver(CUVMM_EMULATOR_PATH);
+  return loaded;
+}
+inline const Driver& driver() { return library().driver; }
+
+/// A function that is not in the driver table, by its symbol.
+template <class Function>
+Function* symbol(const char* name) {
+  auto* function = reinterpret_cast<Function*>(dlsym(library().library, name));
+  EXPECT_NE(function, nullptr) << name;
+  return function;
+}
+
+inline CUmemAllocationProp properties(int device = 0, unsigned handle_types = 0) {
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  prop.location.id = device;
+  prop.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(handle_types);
+  return prop;
+}
+
+inline CUmemAccessDesc access(int device = 0, int flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+                              CUmemLocationType type = CU_MEM_LOCATION_TYPE_DEVICE) {
+  CUmemAccessDesc desc{};
+  desc.location.type = type;
+  desc.location.id = device;
+  desc.flags = static_cast<CUmemAccess_flags>(flags);
+  return desc;
+}
+
+inline CUmemGenericAllocationHandle create(std::size_t size, const CUmemAllocationProp& prop) {
+  CUmemGenericAllocationHandle handle = 0;
+  EXPECT_EQ(driver()(calls::MemCreate{&handle, size, &prop, 0}), CUDA_SUCCESS);
+  return handle;
+}
+
+inline CUdeviceptr reserve(std::size_t size) {
+  CUdeviceptr address = 0;
+  EXPECT_EQ(driver()(calls::MemAddressReserve{&address, size, 0, 0, 0}), CUDA_SUCCESS);
+  return address;
+}
+
+inline CUresult map(CUdeviceptr address, std::size_t size, CUmemGenericAllocationHandle handle) {
+  return driver()(calls::MemMap{address, size, 0, handle, 0});
+}
+
+inline CUresult set_access(CUdeviceptr address, std::size_t size, const CUmemAccessDesc& desc) {
+  return driver()(calls::MemSetAccess{address, size, &desc, 1});
+}
+
+/// An allocation mapped at an address of its own, for device 0 to read and write.
+struct Mapped {
+  CUdeviceptr address = 0;
+  CUmemGenericAllocationHandle handle = 0;
+  std::size_t size = 0;
+};
+inline Mapped mapped(std::size_t size = kGranule, const CUmemAllocationProp& prop = properties()) {
+  Mapped m{reserve(size), create(size, prop), size};
+  EXPECT_EQ(map(m.address, size, m.handle), CUDA_SUCCESS);
+  EXPECT_EQ(set_access(m.address, size, access()), CUDA_SUCCESS);
+  return m;
+}
+inline void end(const Mapped& m) {
+  EXPECT_EQ(driver()(calls::MemUnmap{m.address, m.size}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemRelease{m.handle}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemAddressFree{m.address, m.size}), CUDA_SUCCESS);
+}
+
+/// The primary context of a device, made current to this thread.
+inline CUcontext use_device(int device) {
+  CUcontext context = nullptr;
+  EXPECT_EQ(driver()(calls::DevicePrimaryCtxRetain{&context, device}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::CtxSetCurrent{context}), CUDA_SUCCESS);
+  return context;
+}
+
+/// Initialised, with device 0 current.
+class EmulatorTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(library().error, "");
+    ASSERT_TRUE(library().emulated);
+    ASSERT_EQ(driver()(calls::Init{0}), CUDA_SUCCESS);
+    context_ = use_device(0);
+  }
+  CUcontext context_ = nullptr;
+};
+
+}  // namespace cuvmm::emulator::testing

@@ -1,0 +1,188 @@
+// Virtual memory management on the emulated machine: what rules alone do not decide.
+#include <thread>
+
+#include "emulator/testing.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+class Vmm : public EmulatorTest {};
+
+CUresult fill(CUdeviceptr address, unsigned char value, std::size_t count) {
+  return driver()(calls::MemsetD8{address, value, count});
+}
+
+unsigned char byte_at(CUdeviceptr address) {
+  unsigned char value = 0xee;
+  EXPECT_EQ(driver()(calls::MemcpyDtoH{&value, address, 1}), CUDA_SUCCESS);
+  return value;
+}
+
+std::size_t free_memory() {
+  std::size_t free = 0, total = 0;
+  EXPECT_EQ(driver()(calls::MemGetInfo{&free, &total}), CUDA_SUCCESS);
+  return free;
+}
+
+TEST_F(Vmm, MemoryIsZeroThenWhatWasWritten) {
+  const Mapped m = mapped();
+  EXPECT_EQ(byte_at(m.address + 12345), 0);
+  EXPECT_EQ(fill(m.address, 7, m.size), CUDA_SUCCESS);
+  EXPECT_EQ(byte_at(m.address + m.size - 1), 7);
+  end(m);
+}
+
+TEST_F(Vmm, TwoMappingsOfOneAllocationAlias) {
+  const Mapped m = mapped();
+  const CUdeviceptr other = reserve(kGranule);
+  ASSERT_EQ(map(other, kGranule, m.handle), CUDA_SUCCESS);
+  ASSERT_EQ(set_access(other, kGranule, access()), CUDA_SUCCESS);
+  EXPECT_EQ(fill(m.address + 100, 9, 1), CUDA_SUCCESS);
+  EXPECT_EQ(byte_at(other + 100), 9);
+  EXPECT_EQ(driver()(calls::MemUnmap{other, kGranule}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemAddressFree{other, kGranule}), CUDA_SUCCESS);
+  EXPECT_EQ(byte_at(m.address + 100), 9) << "one unmap leaves the other mapping alone";
+  end(m);
+}
+
+TEST_F(Vmm, ContentsOutliveTheirMappingAndDieWithTheAllocation) {
+  Mapped m = mapped();
+  EXPECT_EQ(fill(m.address, 5, 16), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::MemUnmap{m.address, m.size}), CUDA_SUCCESS);
+  ASSERT_EQ(map(m.address, m.size, m.handle), CUDA_SUCCESS);
+  ASSERT_EQ(set_access(m.address, m.size, access()), CUDA_SUCCESS);
+  EXPECT_EQ(byte_at(m.address), 5);
+  end(m);
+  const Mapped fresh = mapped();  // likely the same handle value and address
+  EXPECT_EQ(byte_at(fresh.address), 0);
+  end(fresh);
+}
+
+TEST_F(Vmm, FreeMemoryReturnsWithTheLastReferenceOrMapping) {
+  const std::size_t before = free_memory();
+  const std::size_t size = 512 * kGranule;
+  const Mapped m = mapped(size);
+  EXPECT_EQ(before - free_memory(), size);
+  EXPECT_EQ(driver()(calls::MemRelease{m.handle}), CUDA_SUCCESS);
+  EXPECT_EQ(before - free_memory(), size) << "the mapping keeps it";
+  EXPECT_EQ(driver()(calls::MemUnmap{m.address, size}), CUDA_SUCCESS);
+  EXPECT_EQ(free_memory(), before);
+  EXPECT_EQ(driver()(calls::MemAddressFree{m.address, size}), CUDA_SUCCESS);
+}
+
+TEST_F(Vmm, OneDevicesMemoryIsNotAnothers) {
+  const std::size_t before = free_memory();
+  const CUmemAllocationProp prop = properties(1);
+  const CUmemGenericAllocationHandle handle = create(kGranule, prop);
+  EXPECT_EQ(free_memory(), before);
+  EXPECT_EQ(driver()(calls::MemRelease{handle}), CUDA_SUCCESS);
+}
+
+TEST_F(Vmm, MoreThanADeviceHoldsIsOutOfMemory) {
+  CUmemGenericAllocationHandle handle = 0;
+  const CUmemAllocationProp prop = properties();
+  const std::size_t size = (free_memory() / kGranule + 1) * kGranule;
+  EXPECT_EQ(driver()(calls::MemCreate{&handle, size, &prop, 0}), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(handle, 0u);
+}
+
+TEST_F(Vmm, ADeviceWithoutAccessIsRefused) {
+  const Mapped m = mapped();
+  use_device(1);
+  EXPECT_EQ(fill(m.address, 1, 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(set_access(m.address, m.size, access(1, CU_MEM_ACCESS_FLAGS_PROT_READ)), CUDA_SUCCESS);
+  EXPECT_EQ(byte_at(m.address), 0) << "a peer may read now";
+  EXPECT_EQ(fill(m.address, 1, 1), CUDA_ERROR_INVALID_VALUE) << "but not write";
+  EXPECT_EQ(set_access(m.address, m.size, access(1)), CUDA_SUCCESS);
+  EXPECT_EQ(fill(m.address, 1, 1), CUDA_SUCCESS);
+  use_device(0);
+  EXPECT_EQ(byte_at(m.address), 1);
+  end(m);
+}
+
+TEST_F(Vmm, APeerCopyUsesEachSidesOwnDevice) {
+  const CUcontext second = use_device(1);
+  const Mapped here = mapped();
+  EXPECT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
+  const Mapped there = mapped(kGranule, properties(1));
+  ASSERT_EQ(set_access(there.address, there.size, access(0, 0)), CUDA_SUCCESS);
+  ASSERT_EQ(set_access(there.address, there.size, access(1)), CUDA_SUCCESS);
+  ASSERT_EQ(fill(here.address, 6, 64), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemcpyDtoD{there.address, here.address, 64}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::MemcpyPeer{there.address, second, here.address, context_, 64}),
+            CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::CtxSetCurrent{second}), CUDA_SUCCESS);
+  EXPECT_EQ(byte_at(there.address + 63), 6);
+  end(here);
+  end(there);
+}
+
+TEST_F(Vmm, TheCpuUsesHostMemoryAtItsDeviceAddress) {
+  for (const CUmemLocationType type : {CU_MEM_LOCATION_TYPE_HOST, CU_MEM_LOCATION_TYPE_HOST_NUMA}) {
+    CUmemAllocationProp prop = properties();
+    prop.location.type = type;
+    const Mapped m = mapped(kGranule, prop);
+    ASSERT_EQ(set_access(m.address, m.size, access(0, 3, type)), CUDA_SUCCESS);
+    auto* bytes = reinterpret_cast<volatile int*>(m.address);
+    bytes[10] = 77;
+    int seen = 0;
+    EXPECT_EQ(driver()(calls::MemcpyDtoH{&seen, m.address + 40, 4}), CUDA_SUCCESS);
+    EXPECT_EQ(seen, 77) << "the device sees what the CPU wrote";
+    EXPECT_EQ(driver()(calls::MemsetD32{m.address, 0x01020304, 8}), CUDA_SUCCESS);
+    EXPECT_EQ(bytes[7], 0x01020304) << "and the CPU what the device wrote";
+    end(m);
+  }
+}
+
+using VmmDeathTest = Vmm;
+
+TEST_F(VmmDeathTest, TheCpuFaultsOnEverythingElse) {
+  const Mapped m = mapped();
+  EXPECT_DEATH(*reinterpret_cast<volatile int*>(m.address) = 1, "");
+  end(m);
+  CUmemAllocationProp prop = properties();
+  prop.location.type = CU_MEM_LOCATION_TYPE_HOST;
+  const Mapped host = mapped(kGranule, prop);
+  EXPECT_DEATH(*reinterpret_cast<volatile int*>(host.address) = 1, "") << "no host access yet";
+  ASSERT_EQ(set_access(host.address, host.size, access(0, 3, CU_MEM_LOCATION_TYPE_HOST)),
+            CUDA_SUCCESS);
+  *reinterpret_cast<volatile int*>(host.address) = 1;
+  const CUdeviceptr address = host.address;
+  end(host);
+  EXPECT_DEATH(*reinterpret_cast<volatile int*>(address) = 1, "") << "unmapped";
+}
+
+TEST_F(Vmm, ThreadsWorkOnRangesOfTheirOwn) {
+  constexpr int kThreads = 2;
+  constexpr int kRounds = 300;
+  int wrong[kThreads] = {};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      use_device(0);
+      for (int i = 0; i < kRounds; ++i) {
+        const Mapped m = mapped();
+        const auto value = static_cast<unsigned char>(1 + t * 100 + i % 100);
+        wrong[t] += byte_at(m.address) != 0;
+        fill(m.address, value, 4096);
+        wrong[t] += byte_at(m.address + 4095) != value;
+        end(m);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int count : wrong) EXPECT_EQ(count, 0);
+}
+
+TEST_F(Vmm, A64TebibyteReservationSucceedsAndTwiceThatDoesNot) {
+  if (dlsym(RTLD_DEFAULT, "__tsan_init")) GTEST_SKIP() << "ThreadSanitizer has 1.5 TiB in all";
+  CUdeviceptr address = 0;
+  const std::size_t size = std::size_t{1} << 46;
+  ASSERT_EQ(driver()(calls::MemAddressReserve{&address, size, 0, 0, 0}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemAddressFree{address, size}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemAddressReserve{&address, 2 * size, 0, 0, 0}),
+            CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing
