@@ -28,8 +28,10 @@ FamilyCase build(const Family& family, const std::vector<const Break*>& breaks, 
     for (const Argument& replacement : b->replacements) {
       auto it = std::find_if(call.arguments.begin(), call.arguments.end(),
                              [&](const Argument& a) { return a.key == replacement.key; });
-      if (it != call.arguments.end()) *it = replacement;
-      else call.arguments.push_back(replacement);
+      if (it != call.arguments.end())
+        *it = replacement;
+      else
+        call.arguments.push_back(replacement);
     }
   }
   out.program.statements.push_back(std::move(call));
@@ -41,7 +43,8 @@ bool combine(const Break& a, const Break& b) {
   // Two statements put before could undo each other; one with arguments cannot.
   if (!a.before.empty() && !b.before.empty()) return false;
   return std::none_of(a.replacements.begin(), a.replacements.end(), [&](const Argument& x) {
-    return std::any_of(b.replacements.begin(), b.replacements.end(), [&](const Argument& y) { return x.key == y.key; });
+    return std::any_of(b.replacements.begin(), b.replacements.end(),
+                       [&](const Argument& y) { return x.key == y.key; });
   });
 }
 
@@ -59,7 +62,8 @@ std::vector<FamilyCase> pairs(const Family& family) {
     for (std::size_t j = i + 1; j < family.breaks.size(); ++j) {
       const Break& a = family.breaks[i];
       const Break& b = family.breaks[j];
-      if (combine(a, b)) out.push_back(build(family, {&a, &b}, short_name(family, a) + "+" + short_name(family, b)));
+      if (combine(a, b))
+        out.push_back(build(family, {&a, &b}, short_name(family, a) + "+" + short_name(family, b)));
     }
   }
   return out;

@@ -1,4 +1,5 @@
-// A family: one legal call, and the ways to break it. Singles, near misses and pairs follow from it.
+// A family: one legal call, and the ways to break it. Singles, near misses and pairs follow from
+// it.
 //
 //   family cuMemMap                       # names the file's cases: cuMemMap/offset-zero
 //   needs devices=2                       # optional
@@ -11,9 +12,10 @@
 //   break cuMemMap-handle-alive: before cuMemRelease(h0)
 //
 // The call as written is legal and must succeed: it is the near miss of every rule. A `break`
-// replaces arguments of the call by key, or puts a statement before it, or both; `;` separates them.
-// `instead CALL` replaces the call as a whole, where keys cannot say it (prop=null); it makes no pairs.
-// Two breaks that replace different arguments make a pair, which shows what a driver checks first.
+// replaces arguments of the call by key, or puts a statement before it, or both; `;` separates
+// them. `instead CALL` replaces the call as a whole, where keys cannot say it (prop=null); it makes
+// no pairs. Two breaks that replace different arguments make a pair, which shows what a driver
+// checks first.
 #pragma once
 
 #include <optional>
@@ -45,7 +47,8 @@ struct Family {
 
 /// What a family expands to: a program whose last statement is the call in question.
 struct FamilyCase {
-  std::string name;         ///< "cuMemMap/legal", "cuMemMap/offset-zero", "cuMemMap/flags-zero+offset-zero"
+  std::string
+      name;  ///< "cuMemMap/legal", "cuMemMap/offset-zero", "cuMemMap/flags-zero+offset-zero"
   int devices = 1;
   std::vector<Rule> rules;  ///< that the call breaks: none, one, or two
   Program program;

@@ -9,15 +9,19 @@ namespace cuvmm {
 namespace {
 
 std::string_view trim(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())))
+    text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())))
+    text.remove_suffix(1);
   return text;
 }
 
 // "break rest" -> true and text = "rest", when the line starts with the word.
 bool word(std::string_view& text, std::string_view expected) {
   if (text.rfind(expected, 0) != 0) return false;
-  if (text.size() > expected.size() && !std::isspace(static_cast<unsigned char>(text[expected.size()]))) return false;
+  if (text.size() > expected.size() &&
+      !std::isspace(static_cast<unsigned char>(text[expected.size()])))
+    return false;
   text = trim(text.substr(expected.size()));
   return true;
 }
@@ -42,7 +46,8 @@ class Parser {
  private:
   void fail(std::string_view where, std::string message) {
     const bool inside = where.data() >= raw_.data() && where.data() <= raw_.data() + raw_.size();
-    errors_.push_back({number_, inside ? static_cast<int>(where.data() - raw_.data()) + 1 : 1, std::move(message)});
+    errors_.push_back({number_, inside ? static_cast<int>(where.data() - raw_.data()) + 1 : 1,
+                       std::move(message)});
   }
 
   void line(std::string_view text) {
@@ -75,7 +80,8 @@ class Parser {
 
   void needs(std::string_view text) {
     constexpr std::string_view kDevices = "devices=";
-    if (text.rfind(kDevices, 0) == 0 && text.size() == kDevices.size() + 1 && text.back() >= '1' && text.back() <= '9') {
+    if (text.rfind(kDevices, 0) == 0 && text.size() == kDevices.size() + 1 && text.back() >= '1' &&
+        text.back() <= '9') {
       family_.devices = text.back() - '0';
     } else {
       fail(text, "expected devices=N, N from 1 to 9");
@@ -127,9 +133,11 @@ class Parser {
     // The language's own parser reads the arguments, of a call that is thrown away.
     auto statement = parse("x(" + std::string(text) + ")");
     if (!statement) return;
-    if (statement->arguments.empty()) fail(text, "expected key=value, 'before STATEMENT' or 'instead CALL'");
+    if (statement->arguments.empty())
+      fail(text, "expected key=value, 'before STATEMENT' or 'instead CALL'");
     for (Argument& argument : statement->arguments) {
-      if (argument.key.empty()) fail(text, "expected key=value: an argument is replaced by its key");
+      if (argument.key.empty())
+        fail(text, "expected key=value: an argument is replaced by its key");
       out.replacements.push_back(std::move(argument));
     }
   }

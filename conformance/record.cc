@@ -1,0 +1,188 @@
+#include "conformance/record.h"
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+
+namespace cuvmm {
+
+std::vector<Outcome> run_case(const Driver& driver, const Case& test_case,
+                              const RunOptions& options) {
+  return run_program(driver, test_case.program, options);
+}
+
+namespace {
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::string from_hex(const std::string& hex) {
+  std::string text;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    const char c = static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+    if (c == '\0') break;
+    text += c;
+  }
+  return text;
+}
+
+// Asked by a program of its own: this process must stay without CUDA.
+std::string describe(const Driver& driver, const RunOptions& options, Recording& recording) {
+  const Program questions = parse_program(
+                                "init(context=no)\n"
+                                "cuDeviceGetCount()\n"
+                                "v = cuDriverGetVersion()\n"
+                                "difference(v, 0)\n"
+                                "b = host(128)\n"
+                                "cuDeviceGetName(b, 127, 0)\n"
+                                "bytes(b, 128)\n")
+                                .program;
+  const auto answers = run_program(driver, questions, options);
+  if (answers.empty() || answers[0] != Outcome{Outcome::Status::kDone, CUDA_SUCCESS, "", ""}) {
+    return "cuInit answered " + (answers.empty() ? "nothing" : outcome_text(answers[0]));
+  }
+  recording.devices = std::atoi(answers[1].value.c_str());
+  recording.cuda_version = std::atoi(answers[3].value.c_str());
+  recording.gpu = from_hex(answers[6].value);
+  std::ifstream module("/sys/module/nvidia/version");
+  std::getline(module, recording.driver_version);
+  recording.date = utc_now();
+  return {};
+}
+
+bool fabric_channel() {
+  std::error_code failed;
+  const std::filesystem::path folder = "/dev/nvidia-caps-imex-channels";
+  if (!std::filesystem::is_directory(folder, failed)) return false;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
+    if (access(entry.path().c_str(), R_OK | W_OK) == 0) return true;
+  }
+  return false;
+}
+
+/// One worker process runs every `step`-th case and writes "NAME\tOUTCOME\t...\n" per case.
+void work(int out, const Driver& driver, const std::vector<const Case*>& cases, std::size_t first,
+          std::size_t step, const RunOptions& options) {
+  FILE* stream = fdopen(out, "w");
+  for (std::size_t i = first; i < cases.size(); i += step) {
+    std::string line = cases[i]->name;
+    for (const Outcome& outcome : run_case(driver, *cases[i], options)) {
+      line += '\t' + outcome_text(outcome);
+    }
+    std::fprintf(stream, "%s\n", line.c_str());
+  }
+  std::fclose(stream);
+}
+
+std::vector<std::string> split(const std::string& line, char separator) {
+  std::vector<std::string> parts(1);
+  for (char c : line) {
+    if (c == separator) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+// Reads all pipes as they fill: a worker that waits for its reader would hold up no other.
+void collect(std::vector<int> pipes, Recording& recording) {
+  std::vector<std::string> pending(pipes.size());
+  std::size_t open_pipes = pipes.size();
+  while (open_pipes > 0) {
+    std::vector<pollfd> waits;
+    for (int fd : pipes) waits.push_back({fd, POLLIN, 0});
+    if (poll(waits.data(), waits.size(), -1) < 0) continue;
+    for (std::size_t i = 0; i < pipes.size(); ++i) {
+      if (pipes[i] < 0 || !waits[i].revents) continue;
+      char buffer[4096];
+      const ssize_t got = read(pipes[i], buffer, sizeof buffer);
+      if (got <= 0) {
+        close(pipes[i]);
+        pipes[i] = -1;
+        --open_pipes;
+        continue;
+      }
+      pending[i].append(buffer, static_cast<std::size_t>(got));
+      for (std::size_t end; (end = pending[i].find('\n')) != std::string::npos;) {
+        auto fields = split(pending[i].substr(0, end), '\t');
+        pending[i].erase(0, end + 1);
+        recording.cases[fields[0]].assign(fields.begin() + 1, fields.end());
+      }
+    }
+  }
+}
+
+}  // namespace
+
+RecordResult record_cases(const std::string& driver_path, const std::vector<Case>& cases,
+                          const RecordOptions& options) {
+  RecordResult result;
+  const LoadedDriver loaded = load_driver(driver_path);
+  if (!loaded.error.empty()) {
+    result.error = loaded.error;
+    return result;
+  }
+  Recording& recording = result.recording;
+  recording.driver = loaded.path;
+  // Asking is no part of a case: its process leaves no report.
+  RunOptions quiet = options.run;
+  quiet.normal_exit = false;
+  result.error = describe(loaded.driver, quiet, recording);
+  if (!result.error.empty()) return result;
+  const Machine machine{recording.devices, fabric_channel()};
+  std::vector<const Case*> chosen;
+  for (const Case& test_case : cases) {
+    const bool wanted = options.exact
+                            ? test_case.name == options.name_filter
+                            : test_case.name.find(options.name_filter) != std::string::npos;
+    if (!wanted) continue;
+    if (std::string reason = unmet_need(test_case, machine); !reason.empty()) {
+      recording.skipped[test_case.name] = std::move(reason);
+    } else {
+      chosen.push_back(&test_case);
+    }
+  }
+  const std::size_t jobs =
+      std::clamp<std::size_t>(static_cast<std::size_t>(std::max(options.jobs, 1)), 1,
+                              std::max<std::size_t>(chosen.size(), 1));
+  std::vector<int> pipes;
+  std::vector<pid_t> workers;
+  for (std::size_t i = 0; i < jobs; ++i) {
+    int ends[2];
+    if (pipe(ends) != 0) break;
+    std::fflush(nullptr);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      close(ends[0]);
+      work(ends[1], loaded.driver, chosen, i, jobs, options.run);
+      std::_Exit(0);
+    }
+    close(ends[1]);
+    pipes.push_back(ends[0]);
+    if (pid > 0) workers.push_back(pid);
+  }
+  collect(pipes, recording);
+  for (pid_t pid : workers) waitpid(pid, nullptr, 0);
+  for (const Case* test_case : chosen) {
+    if (!recording.cases.contains(test_case->name))
+      result.error = "no answer for " + test_case->name;
+  }
+  return result;
+}
+
+}  // namespace cuvmm
