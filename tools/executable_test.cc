@@ -24,10 +24,10 @@ class ExecutableTest : public testing::Test {
     chmod(path.c_str(), static_cast<mode_t>(mode));
     return path;
   }
-  // A copy of this test's own binary with `edit` applied to its bytes.
+  // A copy of a small program of this machine with `edit` applied to its bytes.
   template <class Edit>
-  std::string altered_self(const std::string& name, Edit edit) {
-    std::ifstream in("/proc/self/exe", std::ios::binary);
+  std::string altered(const std::string& name, Edit edit) {
+    std::ifstream in("/bin/sh", std::ios::binary);
     std::string bytes((std::istreambuf_iterator<char>(in)), {});
     edit(bytes);
     return write(name, bytes);
@@ -68,7 +68,7 @@ TEST_F(ExecutableTest, OrdinaryProgramsAndScriptsAreReached) {
 }
 
 TEST_F(ExecutableTest, AProgramWithoutInterpreterIsStatic) {
-  const std::string path = altered_self("static", [](std::string& bytes) {
+  const std::string path = altered("static", [](std::string& bytes) {
     // PT_INTERP (3) becomes PT_NOTE (4) in the program headers.
     const auto offset = *reinterpret_cast<const std::uint64_t*>(bytes.data() + 32);
     const auto count = *reinterpret_cast<const std::uint16_t*>(bytes.data() + 56);
@@ -86,12 +86,12 @@ TEST_F(ExecutableTest, AProgramWithoutInterpreterIsStatic) {
 }
 
 TEST_F(ExecutableTest, AnotherMachineIsNamed) {
-  const std::string path = altered_self("foreign", [](std::string& bytes) { bytes[18] = 21; });
+  const std::string path = altered("foreign", [](std::string& bytes) { bytes[18] = 21; });
   EXPECT_THAT(inspect_reach(path, "/bin").obstacle, HasSubstr("built for machine 21"));
 }
 
 TEST_F(ExecutableTest, SetUserIdOfAnotherUserIsNamed) {
-  const std::string path = altered_self("suid", [](std::string&) {});
+  const std::string path = altered("suid", [](std::string&) {});
   if (chown(path.c_str(), 12345, static_cast<gid_t>(-1)) != 0) GTEST_SKIP() << "needs root";
   chmod(path.c_str(), 04755);
   EXPECT_THAT(inspect_reach(path, "/bin").obstacle, HasSubstr("set-user-ID"));
@@ -99,14 +99,14 @@ TEST_F(ExecutableTest, SetUserIdOfAnotherUserIsNamed) {
 
 TEST_F(ExecutableTest, TornFilesAreNoElf) {
   std::string whole;
-  altered_self("whole", [&](std::string& bytes) { whole = bytes.substr(0, 4096); });
+  altered("whole", [&](std::string& bytes) { whole = bytes.substr(0, 4096); });
   for (std::size_t size : {0, 3, 16, 40, 64, 100, 1000}) {
     EXPECT_FALSE(read_elf(write("torn", whole.substr(0, size))).has_value()) << size;
   }
 }
 
 TEST_F(ExecutableTest, WildOffsetsAreRefused) {
-  const std::string path = altered_self("wild", [](std::string& bytes) {
+  const std::string path = altered("wild", [](std::string& bytes) {
     for (int i = 32; i < 40; ++i) bytes[static_cast<std::size_t>(i)] = '\xff';  // e_phoff
   });
   EXPECT_FALSE(read_elf(path).has_value());

@@ -1,11 +1,13 @@
 #include "tools/program_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <tuple>
 
 namespace cuvmm {
 
@@ -21,6 +23,9 @@ ProgramFile read_program(const std::string& path) {
     text.assign(std::istreambuf_iterator<char>(file), {});
   }
   ParsedProgram parsed = parse_program(text);
+  std::stable_sort(parsed.errors.begin(), parsed.errors.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.line, a.column) < std::tie(b.line, b.column);
+  });
   ProgramFile result;
   for (const ParseError& error : parsed.errors) {
     result.error += (result.error.empty() ? "" : "\n") +

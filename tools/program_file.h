@@ -9,7 +9,7 @@ namespace cuvmm {
 
 struct ProgramFile {
   Program program;
-  std::string error;  ///< one line per mistake, "FILE:LINE:COLUMN: message"; empty on success
+  std::string error;  ///< a line per mistake, "FILE:LINE:COLUMN: message"; empty on success
 };
 
 /// `path` may be "-" for standard input.

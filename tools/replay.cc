@@ -101,7 +101,10 @@ bool went_well(const Statement& statement, const Outcome& outcome) {
 
 int replay(const ReplayOptions& options) {
   const ProgramFile file = read_program(options.file);
-  if (!file.error.empty()) return failed(kExitUsage, file.error);
+  if (!file.error.empty()) {
+    fmt::print(stderr, "{}\n", file.error);  // bare FILE:LINE:COLUMN lines, as editors jump to them
+    return kExitUsage;
+  }
   std::string error;
   const std::string path = driver_path(options, error);
   if (!error.empty()) return failed(kExitFailure, error);

@@ -222,7 +222,7 @@ TEST(MergeReports, NothingIsAWholeReportToo) {
 TEST(SummaryText, CountsAndTheNextCommand) {
   const MergedReport merged =
       merge_reports({parsed(report({finding("cuMemMap-bounds", "error", 1)}))});
-  const std::string text = summary_text(merged, true, {"r.json"});
+  const std::string text = summary_text(merged, {"r.json"});
   EXPECT_THAT(
       text, HasSubstr("cuvmm: 1 error, 0 undefined, 0 leaks in 4 calls of 1 process (emulator)\n"));
   EXPECT_THAT(text, HasSubstr("cuvmm: report in r.json\n"));
@@ -230,8 +230,8 @@ TEST(SummaryText, CountsAndTheNextCommand) {
 }
 
 TEST(SummaryText, SaysWhenNothingWasChecked) {
-  EXPECT_THAT(summary_text(merge_reports({}), false, {}), HasSubstr("no process was checked"));
-  EXPECT_THAT(summary_text(merge_reports({parsed(report())}), true, {}),
+  EXPECT_THAT(summary_text(merge_reports({}), {}), HasSubstr("nothing was checked"));
+  EXPECT_THAT(summary_text(merge_reports({parsed(report())}), {}),
               AllOf(HasSubstr("0 errors"), Not(HasSubstr("explain"))));
 }
 

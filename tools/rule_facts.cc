@@ -1,7 +1,6 @@
 #include "tools/rule_facts.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "api/driver.h"
 #include "spec/profile.h"
@@ -87,12 +86,7 @@ std::string version_text(int cuda_version) {
 
 std::string area_of(Rule rule) { return area(rule); }
 
-std::string_view example_of(Rule rule) {
-  for (const RuleExample& example : kRuleExamples) {
-    if (std::strcmp(example.rule, info(rule).id) == 0) return example.program;
-  }
-  return "";
-}
+std::string example_of(Rule rule) { return shortest_case(kCaseTexts, info(rule).id); }
 
 std::vector<std::string> rule_ids() {
   std::vector<std::string> ids;

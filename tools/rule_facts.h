@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "spec/rule.h"
@@ -31,7 +30,7 @@ std::string version_text(int cuda_version);
 /// The stem of the page that explains it: "map" for docs/rules/map.md.
 std::string area_of(Rule rule);
 /// A program in the program text whose last call breaks the rule; "" when there is none.
-std::string_view example_of(Rule rule);
+std::string example_of(Rule rule);
 
 std::vector<std::string> rule_ids();
 std::vector<std::string> entry_names();  ///< of the entry points that have rules

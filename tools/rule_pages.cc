@@ -66,7 +66,7 @@ std::string section(Rule rule) {
   for (const DriverBehaviour& driver : driver_behaviours(rule)) {
     text += row(fmt::format("Driver `{}`", driver.profile).c_str(), driver.answer);
   }
-  if (const std::string_view example = example_of(rule); !example.empty()) {
+  if (const std::string example = example_of(rule); !example.empty()) {
     text += fmt::format("\nA program that breaks it:\n\n```\n{}```\n", example);
   }
   return text;

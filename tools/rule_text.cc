@@ -62,11 +62,11 @@ std::string explain_text(Rule rule) {
     label = "";
   }
   text += field("page", rule_url(rule));
-  if (const std::string_view example = example_of(rule); !example.empty()) {
+  if (const std::string example = example_of(rule); !example.empty()) {
     text +=
         "\n  A program that breaks it (`cuvmm replay FILE` runs it, `cuvmm to-c FILE` makes it "
         "C):\n\n";
-    std::istringstream lines{std::string(example)};
+    std::istringstream lines(example);
     for (std::string line; std::getline(lines, line);) text += "    " + line + "\n";
   }
   return text;

@@ -68,12 +68,14 @@ std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
         "some processes were still running when the report was written; their findings "
         "are missing");
   }
+  // A process that never opens the driver leaves no report; one that a signal ended may have lost
+  // it.
   const bool own = std::any_of(reports.begin(), reports.end(), [&](const ProcessReport& report) {
     return report.error.empty() && report.pid == tree.pid;
   });
-  if (!own && reach.obstacle.empty()) {
-    const std::string how = tree.signal ? fmt::format(", which signal {} ended,", tree.signal) : "";
-    notes.push_back(fmt::format("process {}{} left no report", tree.pid, how));
+  if (tree.signal && !own && reach.obstacle.empty()) {
+    notes.push_back(
+        fmt::format("process {}, which signal {} ended, left no report", tree.pid, tree.signal));
   }
   return notes;
 }
@@ -137,8 +139,7 @@ int run(RunSettings options) {
       lost = true;
     }
   }
-  if (!options.quiet)
-    fmt::print(stderr, "{}", summary_text(merged, reach.obstacle.empty(), options.reports));
+  if (!options.quiet) fmt::print(stderr, "{}", summary_text(merged, options.reports));
   if (lost) return kExitFailure;
   if (options.error_exitcode && merged.totals.any()) return options.error_exitcode;
   return tree.exit_code;

@@ -20,15 +20,14 @@ std::string driver_text(const Json& report) {
 
 }  // namespace
 
-std::string summary_text(const MergedReport& report, bool reachable,
-                         const std::vector<std::string>& files) {
+std::string summary_text(const MergedReport& report, const std::vector<std::string>& files) {
   const Totals& totals = report.totals;
   std::string text;
   for (const std::string& note : report.notes) text += "cuvmm: " + note + "\n";
   std::uint64_t calls = 0;
   for (const auto& [name, count] : report.value["calls"].items())
     calls += count.get<std::uint64_t>();
-  if (report.processes > 0 || reachable) {
+  if (report.processes > 0) {
     text += fmt::format("cuvmm: {}, {} undefined, {}", counted(totals.errors, "error", "errors"),
                         totals.undefined, counted(totals.leaks, "leak", "leaks"));
     if (totals.advice) text += fmt::format(", {} advice", totals.advice);
@@ -37,7 +36,7 @@ std::string summary_text(const MergedReport& report, bool reachable,
                     counted(report.processes, "process", "processes"), driver_text(report.value));
   }
   if (report.processes == 0) {
-    text += "cuvmm: no process was checked: none loaded the shim and ended with a report\n";
+    text += "cuvmm: nothing was checked: no process used a CUDA driver through cuvmm\n";
   }
   for (const std::string& file : files) text += "cuvmm: report in " + file + "\n";
   if (!report.first_rule.empty()) {

@@ -11,7 +11,6 @@ namespace cuvmm {
 /// What was found, what may be missing, and the next command to type. Every line starts with
 /// "cuvmm: ". `reachable` is false when the program itself could not be checked (that was said
 /// before).
-std::string summary_text(const MergedReport& report, bool reachable,
-                         const std::vector<std::string>& files);
+std::string summary_text(const MergedReport& report, const std::vector<std::string>& files);
 
 }  // namespace cuvmm
