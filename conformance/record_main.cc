@@ -6,19 +6,23 @@
 #include <fstream>
 #include <iostream>
 
+#include "conformance/family_cases.h"
 #include "conformance/record.h"
 
 namespace {
 
 constexpr const char kUsage[] =
     "usage: cuvmm-record [--driver PATH] [--output FILE] [--jobs N] [--timeout SECONDS]\n"
-    "                    [--filter TEXT | --case NAME] [--list] CASES...\n"
+    "                    [--filter TEXT | --case NAME] [--families PATH] [--pairs] [--list] "
+    "[CASES...]\n"
     "\n"
     "Runs every case of the files or folders CASES on the libcuda at PATH (default libcuda.so.1), "
     "each in\n"
     "processes of its own, and writes the answers as JSON.\n"
     "\n"
-    "  cuvmm-record --output h200.json conformance/cases\n"
+    "--families adds the cases that follow from families; --pairs the calls that break two rules.\n"
+    "\n"
+    "  cuvmm-record --output h200.json conformance/cases --families conformance/families --pairs\n"
     "  cuvmm-record --driver build/release/lib/emulator/libcuda.so.1 --case map/ok "
     "conformance/cases\n";
 
@@ -26,6 +30,8 @@ struct Arguments {
   std::string driver = "libcuda.so.1";
   std::string output;
   bool list = false;
+  bool pairs = false;
+  std::vector<std::string> families;
   cuvmm::RecordOptions record;
   std::vector<std::string> paths;
 };
@@ -35,6 +41,10 @@ bool parse(int argc, char** argv, Arguments& arguments) {
     const std::string option = argv[i];
     if (option == "--list") {
       arguments.list = true;
+      continue;
+    }
+    if (option == "--pairs") {
+      arguments.pairs = true;
       continue;
     }
     if (option.rfind("--", 0) != 0) {
@@ -47,6 +57,8 @@ bool parse(int argc, char** argv, Arguments& arguments) {
       arguments.driver = value;
     } else if (option == "--output") {
       arguments.output = value;
+    } else if (option == "--families") {
+      arguments.families.emplace_back(value);
     } else if (option == "--jobs") {
       arguments.record.jobs = std::atoi(value);
     } else if (option == "--timeout") {
@@ -58,7 +70,7 @@ bool parse(int argc, char** argv, Arguments& arguments) {
       return false;
     }
   }
-  return !arguments.paths.empty();
+  return !arguments.paths.empty() || !arguments.families.empty();
 }
 
 }  // namespace
@@ -71,7 +83,14 @@ int main(int argc, char** argv) {
     std::fputs(kUsage, stderr);
     return 2;
   }
-  const cuvmm::ParsedCases parsed = cuvmm::load_cases(arguments.paths);
+  cuvmm::ParsedCases parsed = cuvmm::load_cases(arguments.paths);
+  const cuvmm::LoadedFamilies loaded = cuvmm::load_families(arguments.families);
+  parsed.errors.insert(parsed.errors.end(), loaded.errors.begin(), loaded.errors.end());
+  const auto add = [&](std::vector<cuvmm::Case> cases) {
+    std::move(cases.begin(), cases.end(), std::back_inserter(parsed.cases));
+  };
+  add(cuvmm::single_cases(loaded.families));
+  if (arguments.pairs) add(cuvmm::pair_cases(loaded.families));
   for (const std::string& error : parsed.errors) std::fprintf(stderr, "%s\n", error.c_str());
   if (!parsed.errors.empty()) return 2;
   if (arguments.list) {
