@@ -1,0 +1,377 @@
+"""The cuvmm command as its users meet it: exit codes, errors, environment, reports, documents.
+
+Usage: cli_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+CUVMM, SOURCE = None, None
+LEGAL = "init()\nr0 = cuMemAddressReserve(2M)  # CUDA_SUCCESS\ncuMemAddressFree(r0, 2M)  # CUDA_SUCCESS\n"
+OFFSET = """init()
+h0 = cuMemCreate(4M, device=0)
+r0 = cuMemAddressReserve(4M)
+cuMemMap(r0, 2M, h0, offset=2M)  # CUDA_ERROR_INVALID_VALUE !cuMemMap-offset-zero
+cuMemRelease(h0)
+cuMemAddressFree(r0, 4M)
+"""
+
+
+class CliTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="cuvmm-cli-test-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def path(self, name, text=None, mode=0o644):
+        path = os.path.join(self.folder, name)
+        if text is not None:
+            with open(path, "w") as file:
+                file.write(text)
+            os.chmod(path, mode)
+        return path
+
+    def cuvmm(self, *arguments, environment=None, stdin=""):
+        return subprocess.run([CUVMM, *arguments], input=stdin, capture_output=True, text=True,
+                              env={**os.environ, **(environment or {})}, cwd=self.folder, timeout=100)
+
+    def run_(self, *arguments, **more):
+        return self.cuvmm("run", *arguments, **more)
+
+    def report_of(self, *arguments, **more):
+        path = self.path("report.json")
+        result = self.run_("--report", path, *arguments, **more)
+        with open(path) as file:
+            return json.load(file), result
+
+    def replay_command(self, text, name="program.txt"):
+        return [CUVMM, "replay", self.path(name, text)]
+
+    def compiled(self, name, source, *flags):
+        self.path(name + ".c", source)
+        build = subprocess.run(["cc", *flags, name + ".c", "-o", name], cwd=self.folder, capture_output=True)
+        if build.returncode != 0:
+            self.skipTest(f"cc {' '.join(flags)} does not work here")
+        return self.path(name)
+
+
+class Usage(CliTest):
+    def assert_usage(self, arguments, *expected):
+        result = self.cuvmm(*arguments)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertEqual(result.stdout, "")
+        for text in expected:
+            self.assertIn(text, result.stderr)
+
+    def test_errors_say_what_was_expected(self):
+        for arguments, expected in [
+            ([], ["subcommand is required"]),
+            (["rum"], ["unknown command 'rum'; there are run,", "did you mean run"]),
+            (["run"], ["no program given; expected `cuvmm run"]),
+            (["run", "--emualte", "--", "true"], ["unknown option --emualte; did you mean --emulate?"]),
+            (["run", "--emualte"], ["unknown option --emualte; did you mean --emulate?"]),
+            (["run", "--leak-check=sumary", "--", "true"], ["summary|full|no; did you mean summary?"]),
+            (["run", "--devices", "0", "--", "true"], ["'0' is not a whole number in 1..64"]),
+            (["run", "--error-exitcode", "256", "--", "true"], ["whole number in 1..255"]),
+            (["run", "--wait", "-1", "--", "true"], ["--wait"]),
+            (["run", "--emulate", "documented", "--", "true"], ["did you mean --emulate=documented?"]),
+            (["run", "--emulate=documentd", "--", "true"], ["did you mean documented?"]),
+            (["run", "--suppressions", "/no/file", "--", "true"], ["/no/file: No such file"]),
+            (["run", "--driver", "/tmp", "--", "true"], ["is a folder; a file was expected"]),
+            (["run", "--emulate", "--driver", "/bin/sh", "--", "true"], ["exclude each other"]),
+            (["explain"], ["RULE is required"]),
+            (["explain", "cuMemMap-ofset-zero"], ["did you mean cuMemMap-offset-zero"]),
+            (["explain", "zzzz"], ["`cuvmm rules` lists them"]),
+            (["rules", "--kind", "eror"], ["error|undefined|leak|advice; did you mean error?"]),
+            (["rules", "--entry", "cuMemmap"], ["did you mean cuMemMap"]),
+            (["rules", "extra"], ["unexpected argument extra"]),
+            (["rules", "--output", "x"], ["--format markdown"]),
+            (["replay"], ["FILE is required"]),
+            (["replay", "/no/file"], ["/no/file: No such file"]),
+        ]:
+            with self.subTest(arguments=arguments):
+                self.assert_usage(arguments, *expected)
+
+    def test_every_help_shows_two_examples(self):
+        for command in [[], ["run"], ["explain"], ["rules"], ["replay"], ["to-c"]]:
+            with self.subTest(command=command):
+                result = self.cuvmm(*command, "--help")
+                self.assertEqual(result.returncode, 0)
+                examples = result.stdout[result.stdout.index("Examples:"):]
+                self.assertGreaterEqual(len(re.findall(r"^  cuvmm ", examples, re.M)), 2)
+
+    def test_version(self):
+        self.assertRegex(self.cuvmm("--version").stdout, r"^cuvmm \d+\.\d+\.\d+\n$")
+
+
+class Documents(CliTest):
+    def test_rule_pages_are_up_to_date(self):
+        self.cuvmm("rules", "--format", "markdown", "--output", self.path("pages"))
+        pages = os.path.join(SOURCE, "docs", "rules")
+        self.assertEqual(sorted(os.listdir(self.path("pages"))), sorted(os.listdir(pages)))
+        for name in os.listdir(pages):
+            with open(os.path.join(pages, name)) as old, open(os.path.join(self.path("pages"), name)) as new:
+                self.assertEqual(old.read(), new.read(),
+                                 f"docs/rules/{name} is stale: run `cuvmm rules --format markdown --output docs/rules`")
+
+    def test_rules_json_has_every_rule_of_the_text(self):
+        rules = json.loads(self.cuvmm("rules", "--format", "json").stdout)
+        lines = [line for line in self.cuvmm("rules").stdout.splitlines() if line]
+        self.assertEqual([rule["id"] for rule in rules], [line.split()[1] for line in lines])
+        self.assertGreater(len(rules), 90)
+
+    def test_links_between_documents_lead_somewhere(self):
+        docs = os.path.join(SOURCE, "docs")
+        for root, _, names in os.walk(docs):
+            for name in names:
+                if not name.endswith(".md"):
+                    continue
+                with open(os.path.join(root, name)) as file:
+                    text = file.read()
+                for target in re.findall(r"\]\(([^)\s]+)\)", text):
+                    if target.startswith(("http:", "https:", "#")):
+                        continue
+                    path, _, anchor = target.partition("#")
+                    full = os.path.join(root, path)
+                    self.assertTrue(os.path.exists(full), f"{name}: {target}")
+                    if anchor and "rules" in full:
+                        with open(full) as file:
+                            self.assertIn(f'<a id="{anchor}">', file.read(), f"{name}: {target}")
+
+
+class Run(CliTest):
+    def test_the_exit_code_is_the_programs(self):
+        for script, code in [("exit 0", 0), ("exit 42", 42), ("kill -SEGV $$", 128 + signal.SIGSEGV)]:
+            self.assertEqual(self.run_("--emulate", "--", "sh", "-c", script).returncode, code)
+
+    def test_programs_that_cannot_be_started(self):
+        result = self.run_("--", "no-such-program")
+        self.assertEqual((result.returncode, result.stderr), (127, "cuvmm run: no-such-program: not found in PATH\n"))
+        self.assertEqual(self.run_("--", self.path("data", "x")).returncode, 126)
+        self.assertEqual(self.run_("--", self.folder).returncode, 126)
+        script = self.path("orphan", "#!/no/such/interpreter\n", 0o755)
+        result = self.run_("--emulate", "--", script)
+        self.assertEqual(result.returncode, 127)
+        self.assertIn("interpreter", result.stderr)
+
+    def test_arguments_reach_the_program_unchanged(self):
+        for arguments in [["-n", "--emulate"], ["a b", "", "*"], ["--", "--report", "x"]]:
+            for separator in [["--"], []]:
+                result = self.run_("--emulate", *separator, sys.executable, "-c",
+                                   "import sys; print(sys.argv[1:])", *arguments)
+                self.assertEqual(result.stdout, f"{arguments}\n", result.stderr)
+
+    def test_stdin_and_stdout_belong_to_the_program(self):
+        self.assertEqual(self.run_("--emulate", "--", "cat", stdin="hello").stdout, "hello")
+
+    def test_environment(self):
+        result = self.run_("--emulate=documented", "--devices", "3", "--enforce", "--leak-check=full",
+                           "--trace", "t.%p", "--", "env",
+                           environment={"LD_LIBRARY_PATH": "/x", "CUVMM_ERROR_EXITCODE": "7"})
+        child = dict(line.split("=", 1) for line in result.stdout.splitlines() if "=" in line)
+        self.assertTrue(child["LD_PRELOAD"].split(":")[0].endswith("/libcuvmm-shim.so"))
+        links, rest = child["LD_LIBRARY_PATH"].split(":")
+        self.assertTrue(os.path.samefile(links + "/libcuda.so", child["LD_PRELOAD"].split(":")[0]))
+        self.assertEqual(rest, "/x")
+        self.assertTrue(child["CUVMM_DRIVER"].endswith("/emulator/libcuda.so.1"))
+        self.assertEqual(child["CUVMM_PROFILE"], "documented")
+        self.assertEqual(child["CUVMM_DEVICES"], "3")
+        self.assertEqual(child["CUVMM_ENFORCE"], "1")
+        self.assertEqual(child["CUVMM_LEAK_CHECK"], "full")
+        self.assertEqual(child["CUVMM_TRACE"], self.path("t.%p"))
+        self.assertNotIn("CUVMM_ERROR_EXITCODE", child)
+        self.assertFalse(os.path.exists(child["CUVMM_REPORT_DIR"]), "the folder is removed at the end")
+
+    def test_a_report_that_cannot_be_written_stops_the_program(self):
+        mark = self.path("started")
+        result = self.run_("--report", "/no/such/folder/r.json", "--", "touch", mark)
+        self.assertEqual(result.returncode, 125)
+        self.assertIn("/no/such/folder: No such file", result.stderr)
+        self.assertFalse(os.path.exists(mark))
+
+    def test_a_report_that_fails_at_the_end_is_no_success(self):
+        self.assertEqual(self.run_("--emulate", "--report", "/dev/full", "--", "true").returncode, 125)
+
+    def test_no_driver_means_the_emulator_and_says_so(self):
+        has = subprocess.run([sys.executable, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1')"], capture_output=True)
+        if has.returncode == 0:
+            self.skipTest("this machine has a driver")
+        result = self.run_("--", *self.replay_command(LEGAL))
+        self.assertEqual(result.stderr.count("using the emulator"), 1)
+        self.assertNotIn("using the emulator", self.run_("--quiet", "--", "true").stderr)
+
+    def test_a_driver_that_is_none_is_refused(self):
+        with open("/proc/self/maps") as maps:
+            libc = re.search(r"/\S*libc\.so\.6", maps.read())
+        result = self.run_("--driver", libc.group(0), "--", "true")
+        self.assertEqual(result.returncode, 125)
+        self.assertIn("exports no cuInit", result.stderr)
+
+    def test_signals_are_forwarded(self):
+        ready = self.path("ready")
+        runner = subprocess.Popen([CUVMM, "run", "--emulate", "--", "sh", "-c",
+                                   f"trap 'exit 9' TERM; touch {ready}; while :; do sleep 0.05; done"],
+                                  stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while not os.path.exists(ready) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        runner.send_signal(signal.SIGTERM)
+        self.assertEqual(runner.wait(60), 9)
+
+    def test_a_static_program_is_named(self):
+        program = self.compiled("fixed", "int main(void) { return 5; }", "-static")
+        result = self.run_("--emulate", "--", program)
+        self.assertEqual(result.returncode, 5)
+        self.assertIn("cannot be checked: it is statically linked", result.stderr)
+        self.assertIn("nothing was checked", result.stderr)
+
+    def test_an_address_sanitizer_program_runs_and_is_still_sanitized(self):
+        program = self.compiled("asan", """#include <stdlib.h>
+            int main(int count, char** words) { char* p = malloc(4); free(p); (void)words; return count > 1 ? p[1] : 6; }
+            """, "-fsanitize=address")
+        result = self.run_("--emulate", "--", program)
+        self.assertEqual(result.returncode, 6, result.stderr)
+        self.assertIn("AddressSanitizer", result.stderr)
+        self.assertIn("heap-use-after-free", self.run_("--emulate", "--", program, "bad").stderr)
+
+
+class Reports(CliTest):
+    def validate(self, report):
+        try:
+            import jsonschema
+        except ImportError:
+            self.skipTest("needs python3-jsonschema")
+        with open(os.path.join(SOURCE, "docs", "report.schema.json")) as file:
+            schema = json.load(file)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        jsonschema.Draft202012Validator(schema).validate(report)
+
+    def test_a_clean_program(self):
+        report, result = self.report_of("--emulate", "--error-exitcode", "9", "--", *self.replay_command(LEGAL))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(report["findings"], [])
+        self.assertEqual(report["calls"]["cuMemAddressReserve"], 1)
+        self.assertTrue(report["driver"]["emulated"])
+        self.assertIn("0 errors, 0 undefined, 0 leaks", result.stderr)
+        self.validate(report)
+
+    def test_a_finding(self):
+        other = self.path("second.json")
+        report, result = self.report_of("--report", other, "--emulate=documented", "--error-exitcode", "9", "--",
+                                        *self.replay_command(OFFSET))
+        self.assertEqual(result.returncode, 9)
+        self.assertIn("cuMemMap-offset-zero", [finding["rule"] for finding in report["findings"]])
+        self.assertGreaterEqual(report["summary"]["error"], 1)
+        self.assertRegex(result.stderr, r"cuvmm explain [\w-]+\n")
+        with open(other) as file:
+            self.assertEqual(json.load(file), report)
+        self.validate(report)
+
+    def test_without_error_exitcode_the_programs_code_stays(self):
+        self.assertEqual(self.run_("--emulate=documented", "--", *self.replay_command(OFFSET)).returncode, 0)
+
+    def test_the_whole_tree_is_in_one_report(self):
+        self.path("bad.txt", OFFSET)
+        self.path("good.txt", LEGAL)
+        script = (f"{CUVMM} replay good.txt; ({CUVMM} replay bad.txt; sleep 0.3; {CUVMM} replay bad.txt) & "
+                  f"{CUVMM} replay bad.txt; exit 3")
+        report, result = self.report_of("--emulate=documented", "--", "sh", "-c", script)
+        self.assertEqual(result.returncode, 3)
+        offsets = [finding for finding in report["findings"] if finding["rule"] == "cuMemMap-offset-zero"]
+        self.assertEqual(len({finding["pid"] for finding in offsets}), 3)
+        self.assertEqual(report["processes"], 4)
+        self.assertEqual(report["calls"]["cuMemMap"], 3)
+        self.validate(report)
+
+    def test_quiet_says_nothing(self):
+        result = self.run_("--quiet", "--emulate=documented", "--error-exitcode", "9", "--", *self.replay_command(OFFSET))
+        self.assertEqual((result.returncode, result.stderr), (9, ""))
+
+    def test_suppressions(self):
+        rules = self.path("s.txt", "# known\nrule:cuMemMap-*\n")
+        report, _ = self.report_of("--emulate=documented", "--suppressions", rules, "--", *self.replay_command(OFFSET))
+        self.assertNotIn("cuMemMap-offset-zero", [finding["rule"] for finding in report["findings"]])
+        self.assertGreaterEqual(report["suppressed"], 1)
+
+    def test_enforce_answers_the_documented_code(self):
+        result = self.run_("--emulate", "--enforce", "--", *self.replay_command(OFFSET))
+        self.assertEqual(result.returncode, 0, result.stdout)
+
+    def test_hostile_files_are_named_and_kept(self):
+        script = ('cd "$CUVMM_REPORT_DIR" && echo "{" > 1-torn.json && echo x > 2-left.json.2.3.tmp && '
+                  'ln -s /etc/passwd 3-link.json && mkfifo 4-pipe.json && '
+                  "echo '{\"schema\":1,\"findings\":[7]}' > 5-odd.json")
+        report, result = self.report_of("--emulate", "--", "sh", "-c",
+                                        f"{CUVMM} replay {self.path('good.txt', LEGAL)} && {script}")
+        self.assertEqual(result.returncode, 0)
+        self.assertEqual(report["processes"], 1)
+        notes = "\n".join(report["notes"])
+        for name in ["1-torn.json", "2-left.json", "3-link.json", "4-pipe.json", "5-odd.json"]:
+            self.assertIn(name, notes)
+            self.assertIn(name, result.stderr)
+        kept = re.search(r"(\S+)/1-torn\.json", notes).group(1)
+        self.addCleanup(shutil.rmtree, kept)
+        self.assertTrue(os.path.exists(kept + "/1-torn.json"))
+        self.validate(report)
+
+    def test_a_killed_process_is_noted(self):
+        report, result = self.report_of("--emulate", "--", "sh", "-c", "kill -KILL $$")
+        self.assertEqual(result.returncode, 128 + 9)
+        self.assertTrue(any("signal 9" in note for note in report["notes"]), report["notes"])
+
+
+class Replay(CliTest):
+    def test_expectations_that_hold(self):
+        result = self.cuvmm("replay", "--emulate=documented", self.path("p.txt", OFFSET))
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertIn("6 statements: 1 as expected, 0 different, 5 without expectation", result.stdout)
+
+    def test_a_difference(self):
+        result = self.cuvmm("replay", "--emulate", "-", stdin=OFFSET)  # an H200 answers NOT_SUPPORTED
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("CUDA_ERROR_NOT_SUPPORTED, expected CUDA_ERROR_INVALID_VALUE", result.stdout)
+
+    def test_json(self):
+        result = self.cuvmm("replay", "--emulate", "--json", "-", stdin=OFFSET)
+        value = json.loads(result.stdout)
+        self.assertEqual(value["different"], 1)
+        bad = [one for one in value["statements"] if not one["ok"]]
+        self.assertEqual([(one["line"], one["breaks"]) for one in bad], [(4, ["cuMemMap-offset-zero"])])
+
+    def test_a_statement_that_could_not_run_is_a_difference(self):
+        text = "init()\nh0 = cuMemCreate(1, device=0)  # CUDA_ERROR_INVALID_VALUE\ncuMemRelease(h0)\n"
+        result = self.cuvmm("replay", "--emulate", "-", stdin=text)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("not-run", result.stdout)
+
+    def test_mistakes_have_file_line_and_column(self):
+        path = self.path("p.txt", "init()\ncuMemMapp(1)\ncuMemMap(\n")
+        result = self.cuvmm("replay", path)
+        self.assertEqual(result.returncode, 2)
+        lines = result.stderr.splitlines()
+        self.assertRegex(lines[0], re.escape(path) + r":2:\d+: expected")
+        self.assertRegex(lines[1], re.escape(path) + r":3:\d+: expected")
+
+
+class ToC(CliTest):
+    def test_the_c_file_does_what_the_program_does(self):
+        source = self.path("p.c")
+        result = self.cuvmm("to-c", self.path("p.txt", OFFSET), "-o", source)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(source) as file:
+            self.assertIn("cuMemMap(", file.read())
+        self.assertEqual(self.cuvmm("to-c", self.path("p.txt")).stdout, open(source).read())
+
+
+if __name__ == "__main__":
+    CUVMM, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    # The tests choose drivers and options themselves.
+    for name in [name for name in os.environ if name.startswith("CUVMM_")]:
+        del os.environ[name]
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
