@@ -12,6 +12,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 WORKLOADS = ROOT / "real-driver-tests" / "workloads"
 CLIENTS = ROOT / "emulator" / "python"
 
+RESULT = "{result}"  # in an argument: the path of this run's result, without its suffix
+
 # Set for every step. Using multicast can put GPUs that others share out of service: it stays off in
 # everything that could use it, and the shim refuses it on top.
 ENVIRONMENT = {
@@ -105,5 +107,7 @@ def _workloads(python: str) -> list[Step]:
 
 
 def _recorder(build: under_shim.Build) -> list[Step]:
-    """The recorder of the conformance corpus writes into the folder that `run` makes its current one."""
-    return [Step("recorder", (str(build.folder / "bin" / "cuvmm-record"),), timeout=120, shim=False, timed=False)]
+    """What this driver answers to every conformance case, for a profile; no judgement."""
+    argv = (str(build.folder / "bin" / "cuvmm-record"), "--output", f"{RESULT}-conformance.json",
+            str(ROOT / "conformance" / "cases"))
+    return [Step("recorder", argv, timeout=180, shim=False, timed=False)]
