@@ -39,10 +39,9 @@ Violations check(const Model&, const calls::MemcpyBatchAsync&, const Facts& = {}
 
 /// Whether check() has an overload for the struct; copies and fills go through check_touches().
 template <class CallStruct>
-inline constexpr bool checked_by_itself =
-    requires(const Model& model, const CallStruct& call) {
-      static_cast<Violations (*)(const Model&, const CallStruct&, const Facts&)>(&check);
-    };
+inline constexpr bool checked_by_itself = requires(const Model& model, const CallStruct& call) {
+  static_cast<Violations (*)(const Model&, const CallStruct&, const Facts&)>(&check);
+};
 
 /// Any call of the vocabulary; calls that are not intercepted yield nothing.
 Violations check(const Model&, const Call&, const Facts& = {});

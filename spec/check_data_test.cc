@@ -9,86 +9,86 @@ char host[64];
 
 std::vector<RuleCase> data_cases() {
   return {
-      {Rule::kDriverInitialized,
-       [](World& w, bool broken) {
-         Facts facts;
-         facts.initialized = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
-         w.mapped(kBase, 1);
-         return check_data(w, calls::MemsetD8{.dstDevice = kBase, .N = 4}, facts);
-       }},
-      {Rule::kDataMapped,  // runs past the end
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         return check_data(
-             w, calls::MemcpyHtoD{.dstDevice = kBase + kG - 32,
-                                  .srcHost = host,
-                                  .ByteCount = static_cast<std::size_t>(broken ? 33 : 32)});
-       }},
-      {Rule::kDataMapped,  // after an unmap
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         if (broken) w.unmap(kBase, 1);
-         return check_data(w,
-                           calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
-       }},
-      {Rule::kDataMapped,  // a row of a 2D fill
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         return check_data(w,
-                           calls::MemsetD2D8{.dstDevice = kBase,
-                                             .dstPitch = kG / 2,
-                                             .Width = 16,
-                                             .Height = static_cast<std::size_t>(broken ? 3 : 2)});
-       }},
+    {Rule::kDriverInitialized,
+     [](World& w, bool broken) {
+       Facts facts;
+       facts.initialized = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
+       w.mapped(kBase, 1);
+       return check_data(w, calls::MemsetD8{.dstDevice = kBase, .N = 4}, facts);
+     }},
+        {Rule::kDataMapped,  // runs past the end
+         [](World& w, bool broken) {
+           w.mapped(kBase, 1);
+           return check_data(
+               w, calls::MemcpyHtoD{.dstDevice = kBase + kG - 32,
+                                    .srcHost = host,
+                                    .ByteCount = static_cast<std::size_t>(broken ? 33 : 32)});
+         }},
+        {Rule::kDataMapped,  // after an unmap
+         [](World& w, bool broken) {
+           w.mapped(kBase, 1);
+           if (broken) w.unmap(kBase, 1);
+           return check_data(
+               w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
+         }},
+        {Rule::kDataMapped,  // a row of a 2D fill
+         [](World& w, bool broken) {
+           w.mapped(kBase, 1);
+           return check_data(w,
+                             calls::MemsetD2D8{.dstDevice = kBase,
+                                               .dstPitch = kG / 2,
+                                               .Width = 16,
+                                               .Height = static_cast<std::size_t>(broken ? 3 : 2)});
+         }},
 #if CUDA_VERSION >= 13000
-      {Rule::kDataMapped,  // the second copy of a batch
-       [](World& w, bool broken) {
-         w.mapped(kBase, 2);
-         CUdeviceptr to[] = {kBase, kBase + (broken ? 2 * kG - 4 : 64)};
-         CUdeviceptr from[] = {kBase + kG, kBase + kG};
-         std::size_t sizes[] = {8, 8};
-         return check(w.model, calls::MemcpyBatchAsync{
-                                   .dsts = to, .srcs = from, .sizes = sizes, .count = 2});
-       }},
+        {Rule::kDataMapped,  // the second copy of a batch
+         [](World& w, bool broken) {
+           w.mapped(kBase, 2);
+           CUdeviceptr to[] = {kBase, kBase + (broken ? 2 * kG - 4 : 64)};
+           CUdeviceptr from[] = {kBase + kG, kBase + kG};
+           std::size_t sizes[] = {8, 8};
+           return check(w.model, calls::MemcpyBatchAsync{
+                                     .dsts = to, .srcs = from, .sizes = sizes, .count = 2});
+         }},
 #endif
-      {Rule::kDataReadable,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         if (broken) w.access(kBase, 1, 0);
-         return check_data(w,
-                           calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
-       }},
-      {Rule::kDataReadable,  // by a peer without access
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         Facts facts;
-         facts.device = broken ? 1 : 0;
-         return check_data(
-             w, calls::MemcpyDtoHAsync{.dstHost = host, .srcDevice = kBase, .ByteCount = 1}, facts);
-       }},
-      {Rule::kDataWritable,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         w.access(kBase, 1, broken ? 1 : 3);
-         return check_data(w, calls::MemsetD32{.dstDevice = kBase, .N = 4});
-       }},
-      {Rule::kDataContext,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         Facts facts;
-         facts.context = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
-         return check_data(w, calls::MemsetD8{.dstDevice = kBase, .N = 4}, facts);
-       }},
-      {Rule::kMemFreeNotVmm,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         return check(w.model, calls::MemFree{.dptr = broken ? kBase : kBase + 16 * kG});
-       }},
-      {Rule::kMemFreeAsyncNotVmm,
-       [](World& w, bool broken) {
-         w.reserve(kBase, 1);
-         return check(w.model, calls::MemFreeAsync{.dptr = broken ? kBase : kBase + 16 * kG});
-       }},
+        {Rule::kDataReadable,
+         [](World& w, bool broken) {
+           w.mapped(kBase, 1);
+           if (broken) w.access(kBase, 1, 0);
+           return check_data(
+               w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
+         }},
+        {Rule::kDataReadable,  // by a peer without access
+         [](World& w, bool broken) {
+           w.mapped(kBase, 1);
+           Facts facts;
+           facts.device = broken ? 1 : 0;
+           return check_data(
+               w, calls::MemcpyDtoHAsync{.dstHost = host, .srcDevice = kBase, .ByteCount = 1},
+               facts);
+         }},
+        {Rule::kDataWritable,
+         [](World& w, bool broken) {
+           w.mapped(kBase, 1);
+           w.access(kBase, 1, broken ? 1 : 3);
+           return check_data(w, calls::MemsetD32{.dstDevice = kBase, .N = 4});
+         }},
+        {Rule::kDataContext,
+         [](World& w, bool broken) {
+           w.mapped(kBase, 1);
+           Facts facts;
+           facts.context = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
+           return check_data(w, calls::MemsetD8{.dstDevice = kBase, .N = 4}, facts);
+         }},
+        {Rule::kMemFreeNotVmm,
+         [](World& w, bool broken) {
+           w.mapped(kBase, 1);
+           return check(w.model, calls::MemFree{.dptr = broken ? kBase : kBase + 16 * kG});
+         }},
+        {Rule::kMemFreeAsyncNotVmm, [](World& w, bool broken) {
+           w.reserve(kBase, 1);
+           return check(w.model, calls::MemFreeAsync{.dptr = broken ? kBase : kBase + 16 * kG});
+         }},
   };
 }
 

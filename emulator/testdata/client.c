@@ -2,15 +2,15 @@
 #include <cuda.h>
 #include <stdio.h>
 
-#define CHECK(call)                                           \
-  do {                                                        \
-    CUresult result = (call);                                 \
-    if (result != CUDA_SUCCESS) {                             \
-      const char* name = "?";                                 \
-      cuGetErrorName(result, &name);                          \
-      fprintf(stderr, "line %d: %s\n", __LINE__, name);       \
-      return 1;                                               \
-    }                                                         \
+#define CHECK(call)                                     \
+  do {                                                  \
+    CUresult result = (call);                           \
+    if (result != CUDA_SUCCESS) {                       \
+      const char* name = "?";                           \
+      cuGetErrorName(result, &name);                    \
+      fprintf(stderr, "line %d: %s\n", __LINE__, name); \
+      return 1;                                         \
+    }                                                   \
   } while (0)
 
 int main(void) {
