@@ -289,6 +289,16 @@ class Reports(CliTest):
         self.assertEqual(report["calls"]["cuMemMap"], 3)
         self.validate(report)
 
+    def test_traces_of_a_tree_do_not_overwrite_each_other(self):
+        for name in ["p.txt", "q.txt"]:
+            self.path(name, LEGAL)
+        trace = self.path("trace.txt")
+        self.run_("--emulate", "--trace", trace, "--", "sh", "-c", f"{CUVMM} replay p.txt; sh -c true; true")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["p.txt", "q.txt", "trace.txt"])
+        self.assertEqual(self.cuvmm("replay", "--emulate", trace).returncode, 0)
+        self.run_("--emulate", "--trace", trace, "--", "sh", "-c", f"{CUVMM} replay p.txt; {CUVMM} replay q.txt")
+        self.assertEqual(len([name for name in os.listdir(self.folder) if re.match(r"trace\.txt\.\d+$", name)]), 2)
+
     def test_quiet_says_nothing(self):
         result = self.run_("--quiet", "--emulate=documented", "--error-exitcode", "9", "--", *self.replay_command(OFFSET))
         self.assertEqual((result.returncode, result.stderr), (9, ""))

@@ -17,6 +17,7 @@
 #include "tools/report_merge.h"
 #include "tools/summary.h"
 #include "tools/temporary_folder.h"
+#include "tools/traces.h"
 
 namespace cuvmm {
 
@@ -116,6 +117,8 @@ int run(RunSettings options) {
         "the program is built with AddressSanitizer: ASAN_OPTIONS gets "
         "verify_asan_link_order=0:protect_shadow_gap=0 before your own");
   }
+  const std::string trace = options.trace;
+  options.trace = trace_pattern(trace);
   const Environment environment = child_environment(current, options, layout.layout, folder.path());
   const TreeResult tree = run_tree(program.path, options.command, as_strings(environment),
                                    {.wait_s = options.wait, .quiet = options.quiet});
@@ -130,6 +133,8 @@ int run(RunSettings options) {
   for (const ProcessReport& report : reports) {
     if (!report.error.empty()) folder.keep();  // evidence that could not be read is not thrown away
   }
+  for (const std::string& file : collect_traces(trace, options.trace))
+    say(options, "trace in " + file);
   bool lost = false;
   const std::string text = merged.value.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   for (const std::string& report : options.reports) {

@@ -84,7 +84,9 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
   app.add_option("--leak-check", options.leak_check, "What is said of memory at exit")
       ->check(one_of({"summary", "full", "no"}))
       ->type_name("summary|full|no");
-  app.add_option("--trace", options.trace, "Record the calls as program text; %p is the process")
+  app.add_option(
+         "--trace", options.trace,
+         "Record the calls as program text; FILE.PID each when several processes make calls")
       ->type_name("FILE");
   app.add_flag("--quiet", options.quiet, "Nothing on stderr but errors of cuvmm itself");
   app.add_flag(
