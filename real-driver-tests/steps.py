@@ -109,5 +109,5 @@ def _workloads(python: str) -> list[Step]:
 def _recorder(build: under_shim.Build) -> list[Step]:
     """What this driver answers to every conformance case, for a profile; no judgement."""
     argv = (str(build.folder / "bin" / "cuvmm-record"), "--output", f"{RESULT}-conformance.json",
-            str(ROOT / "conformance" / "cases"))
+            str(ROOT / "conformance" / "cases"), "--families", str(ROOT / "conformance" / "families"), "--pairs")
     return [Step("recorder", argv, timeout=180, shim=False, timed=False)]
