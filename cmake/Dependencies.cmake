@@ -1,6 +1,6 @@
 # Looks for everything a build uses before any target is made, so that what is missing is said at
 # once and by the name under which Debian and Ubuntu have it. The folders' own find_package calls
-# then find it again.
+# then find it again, and say what they leave out where it is optional (libdw, benchmark).
 
 set(missing "")
 set(lost "")
@@ -23,6 +23,7 @@ endmacro()
 
 needs(CLI11 libcli11-dev)
 needs(nlohmann_json nlohmann-json3-dev)
+needs(fmt libfmt-dev)
 needs(tomlplusplus libtomlplusplus-dev)
 find_package(Python3 QUIET COMPONENTS Interpreter)
 if(NOT Python3_Interpreter_FOUND)
@@ -35,13 +36,6 @@ if(BUILD_TESTING)
   endif()
   wants(rapidcheck librapidcheck-dev "the property tests (the model against its naive twin) are left out")
 endif()
-find_path(CUVMM_LIBDW_INCLUDE elfutils/libdwfl.h)
-find_library(CUVMM_LIBDW_LIBRARY dw)
-mark_as_advanced(CUVMM_LIBDW_INCLUDE CUVMM_LIBDW_LIBRARY)
-if(NOT CUVMM_LIBDW_INCLUDE OR NOT CUVMM_LIBDW_LIBRARY)
-  list(APPEND lost "libdw-dev: stacks show functions and modules, no file and line")
-endif()
-
 if(missing)
   list(JOIN missing " " names)
   message(FATAL_ERROR "Missing: ${names}\nInstall them (apt-get install ${names}), or run `./dev setup`, which does.")
