@@ -13,38 +13,36 @@ namespace cuvmm::shim {
 
 namespace {
 
-// Only what the granularity depends on. Pointers and reserved bytes of the program's struct are
-// left behind: the driver is asked a question of ours, and must not follow them.
-CUmemAllocationProp essence(const CUmemAllocationProp& prop) {
-  CUmemAllocationProp clean;
-  std::memset(&clean, 0, sizeof clean);
-  clean.type = prop.type;
-  clean.requestedHandleTypes = prop.requestedHandleTypes;
-  clean.location.type = prop.location.type;
-  clean.location.id = prop.location.id;
-  clean.allocFlags.compressionType = prop.allocFlags.compressionType;
-  clean.allocFlags.gpuDirectRDMACapable = prop.allocFlags.gpuDirectRDMACapable;
-  return clean;
-}
-
 constexpr std::size_t kMaxCached = 64;  // kinds of properties; a program has a handful
 
 }  // namespace
 
 std::uint64_t FactFinder::granularity(const CUmemAllocationProp& prop) {
-  const CUmemAllocationProp clean = essence(prop);
+  const Kind kind{
+      prop.type,        prop.requestedHandleTypes,       prop.location.type,
+      prop.location.id, prop.allocFlags.compressionType, prop.allocFlags.gpuDirectRDMACapable};
   {
     const std::lock_guard lock(mutex_);
     for (const CachedGranularity& cached : granularities_) {
-      if (std::memcmp(&cached.prop, &clean, sizeof clean) == 0) return cached.bytes;
+      if (cached.kind == kind) return cached.bytes;
     }
   }
+  // Pointers and reserved bytes of the program's struct stay behind: the driver is asked a question
+  // of ours, and must not follow them.
+  CUmemAllocationProp clean;
+  std::memset(&clean, 0, sizeof clean);
+  clean.type = kind.type;
+  clean.requestedHandleTypes = kind.handle_types;
+  clean.location.type = kind.location;
+  clean.location.id = kind.id;
+  clean.allocFlags.compressionType = kind.compression;
+  clean.allocFlags.gpuDirectRDMACapable = kind.rdma;
   std::size_t bytes = 0;
   const CUresult result =
       driver_(calls::MemGetAllocationGranularity{&bytes, &clean, CU_MEM_ALLOC_GRANULARITY_MINIMUM});
   if (result != CUDA_SUCCESS) return 0;
   const std::lock_guard lock(mutex_);
-  if (granularities_.size() < kMaxCached) granularities_.push_back({clean, bytes});
+  if (granularities_.size() < kMaxCached) granularities_.push_back({kind, bytes});
   return bytes;
 }
 

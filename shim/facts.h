@@ -44,8 +44,17 @@ class FactFinder {
   void unlock_after_fork() { mutex_.unlock(); }
 
  private:
+  /// All that a granularity depends on.
+  struct Kind {
+    CUmemAllocationType type;
+    CUmemAllocationHandleType handle_types;
+    CUmemLocationType location;
+    int id;
+    unsigned char compression, rdma;
+    bool operator==(const Kind&) const = default;
+  };
   struct CachedGranularity {
-    CUmemAllocationProp prop;
+    Kind kind;
     std::uint64_t bytes;
   };
   const Driver& driver_;

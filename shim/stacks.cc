@@ -13,7 +13,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-// --- The table of all stacks. Blocks of 16-bit-free plain words, never freed, at most kMaxWords.
+// --- The table of all stacks, in blocks that are never freed, at most kMaxWords together.
 
 constexpr std::size_t kBuckets = 1 << 14;
 constexpr std::size_t kMaxStacks = 1 << 16;
@@ -33,7 +33,7 @@ struct Table {
   Stored stacks[kMaxStacks + 1];
   std::atomic<std::uint32_t> count{0};
   std::uintptr_t* block = nullptr;
-  std::size_t block_used = kWordsPerBlock;
+  std::size_t block_left = 0;  ///< all zero at the start, so that the table costs no file space
   std::size_t words = 0;
   std::size_t dropped = 0;
 };
@@ -49,17 +49,14 @@ std::uint32_t hash_of(std::span<const std::uintptr_t> frames) {
 
 const std::uintptr_t* keep(std::span<const std::uintptr_t> frames) {
   if (g_table.words + frames.size() > kMaxWords) return nullptr;
-  if (g_table.block_used + frames.size() > kWordsPerBlock) {
+  if (g_table.block_left < frames.size()) {
     g_table.block = new (std::nothrow) std::uintptr_t[kWordsPerBlock];
-    g_table.block_used = 0;
-    if (!g_table.block) {
-      g_table.block_used = kWordsPerBlock;
-      return nullptr;
-    }
+    g_table.block_left = g_table.block ? kWordsPerBlock : 0;
+    if (!g_table.block) return nullptr;
   }
-  std::uintptr_t* place = g_table.block + g_table.block_used;
+  std::uintptr_t* place = g_table.block + (kWordsPerBlock - g_table.block_left);
   std::copy(frames.begin(), frames.end(), place);
-  g_table.block_used += frames.size();
+  g_table.block_left -= frames.size();
   g_table.words += frames.size();
   return place;
 }
