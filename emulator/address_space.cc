@@ -54,6 +54,7 @@ std::optional<std::uint64_t> AddressSpace::take(std::uint64_t size, std::uint64_
                                                 std::uint64_t hint) {
   alignment = std::max(alignment, kGranule);
   if (size == 0 || size > largest_) return std::nullopt;
+  size = align_up(size, kGranule);
   if (hint && hint % alignment == 0) {
     auto hole = free_.upper_bound(hint);
     if (hole != free_.begin()) {
@@ -111,6 +112,7 @@ std::optional<std::uint64_t> AddressSpace::take_region(std::uint64_t size,
 }
 
 void AddressSpace::give_back(std::uint64_t base, std::uint64_t size) {
+  size = align_up(size, kGranule);
   if (base < arena_ || base >= arena_ + arena_size_) {
     if (regions_.erase(base)) unmap(base, size);
     return;

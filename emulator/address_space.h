@@ -20,11 +20,11 @@ class AddressSpace {
   /// Reserves the arena; false when the process has no address space left. Idempotent.
   bool open();
 
-  /// A free range of `size` bytes (a multiple of kGranule) at a multiple of `alignment` (0 or a
+  /// A free range of `size` bytes (rounded up to granules) at a multiple of `alignment` (0 or a
   /// power of two; at least kGranule is used). `hint` is honoured when it is free inside the arena.
   std::optional<std::uint64_t> take(std::uint64_t size, std::uint64_t alignment,
                                     std::uint64_t hint);
-  /// Ends a range that take() returned.
+  /// Ends a range that take() returned for this size.
   void give_back(std::uint64_t base, std::uint64_t size);
 
   /// Whether [base, base + size) is device address space, free or not.

@@ -28,6 +28,14 @@ TEST_F(AddressSpaceTest, RangesAreAlignedAndDistinct) {
   }
 }
 
+TEST_F(AddressSpaceTest, SmallRangesTakeAGranule) {
+  const auto first = space_.take(3 * kG + 1, 0, 0);
+  const auto second = space_.take(1, 0, *first + 3 * kG);
+  EXPECT_NE(second, *first + 3 * kG) << "the last granule is taken whole";
+  space_.give_back(*first, 3 * kG + 1);
+  EXPECT_EQ(space_.take(4 * kG, 0, *first), first);
+}
+
 TEST_F(AddressSpaceTest, HonoursAlignment) {
   for (std::uint64_t alignment : {4 * kG, std::uint64_t{1} << 30, std::uint64_t{1} << 36}) {
     const auto base = space_.take(kG, alignment, 0);

@@ -147,8 +147,7 @@ CUresult Emulator::allocate_plain(Context& context, Size size, Address* address)
   if (size > device.total) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size charge = (size + kCharge - 1) / kCharge * kCharge;
   if (charge > device.total - std::min(device.used, device.total)) return CUDA_ERROR_OUT_OF_MEMORY;
-  constexpr Size kGranule = AddressSpace::kGranule;
-  const auto base = space.take((size + kGranule - 1) / kGranule * kGranule, 0, 0);
+  const auto base = space.take(size, 0, 0);
   if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
   CUmemAllocationProp prop{};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -161,10 +160,9 @@ CUresult Emulator::allocate_plain(Context& context, Size size, Address* address)
 }
 
 void Emulator::free_plain_of(const Context& context) {
-  constexpr Size kGranule = AddressSpace::kGranule;
   for (auto at = plain.begin(); at != plain.end();) {
     if (at->second.context == &context) {
-      space.give_back(at->first, (at->second.size + kGranule - 1) / kGranule * kGranule);
+      space.give_back(at->first, at->second.size);
       at = plain.erase(at);
     } else {
       ++at;

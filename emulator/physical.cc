@@ -99,9 +99,9 @@ bool Physical::create_descriptor() {
   return true;
 }
 
-bool Physical::map_at(std::uint64_t at, int protection) {
-  if (descriptor() < 0) return false;
-  return mmap(reinterpret_cast<void*>(at), size_, protection, MAP_SHARED | MAP_FIXED, fd_, 0) !=
+bool Physical::map_at(std::uint64_t at, std::uint64_t size, int protection) {
+  if (size > size_ || descriptor() < 0) return false;
+  return mmap(reinterpret_cast<void*>(at), size, protection, MAP_SHARED | MAP_FIXED, fd_, 0) !=
          MAP_FAILED;
 }
 

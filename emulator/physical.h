@@ -25,8 +25,9 @@ class Physical {
   char* touch();
   /// The memfd behind it, with the trailer of emulator/shareable.h; -1 on failure. Not a copy.
   int descriptor();
-  /// Maps it at [at, at + size) with these PROT_* flags; false on failure. Only shared memory.
-  bool map_at(std::uint64_t at, int protection);
+  /// Maps its first `size` bytes at `at`, over what is there, with these PROT_* flags; false on
+  /// failure.
+  bool map_at(std::uint64_t at, std::uint64_t size, int protection);
 
   /// Says what an imported descriptor holds, before anything else is asked of it.
   void describe(std::uint64_t size, const CUmemAllocationProp& prop);

@@ -23,8 +23,7 @@ CUresult free_plain(Emulator& e, Address address) {
   if (address == 0) return CUDA_SUCCESS;
   const auto found = e.plain.find(address);
   if (found == e.plain.end()) return CUDA_ERROR_INVALID_VALUE;
-  constexpr Size kGranule = AddressSpace::kGranule;
-  e.space.give_back(address, (found->second.size + kGranule - 1) / kGranule * kGranule);
+  e.space.give_back(address, found->second.size);
   e.plain.erase(found);
   return CUDA_SUCCESS;
 }

@@ -229,6 +229,27 @@ TEST_F(Processes, NothingWorksBeforeInitialisation) {
   });
 }
 
+TEST_F(Processes, APartialMappingEndsWhereItWasAskedTo) {
+  run([](int) {
+    setenv("CUVMM_PROFILE", "documented", 1);  // no measured driver maps a part of an allocation
+    initialise();
+    CUmemAllocationProp prop = properties();
+    prop.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+    const CUmemAccessDesc host = access(0, 3, CU_MEM_LOCATION_TYPE_HOST_NUMA);
+    const CUdeviceptr address = reserve(2 * kGranule);
+    const CUmemGenericAllocationHandle large = create(2 * kGranule, prop);
+    const CUmemGenericAllocationHandle small = create(kGranule, prop);
+    CHILD_EXPECT(map(address + kGranule, kGranule, small) == CUDA_SUCCESS);
+    CHILD_EXPECT(set_access(address + kGranule, kGranule, host) == CUDA_SUCCESS);
+    auto* neighbour = reinterpret_cast<volatile char*>(address + kGranule);
+    *neighbour = 12;
+    CHILD_EXPECT(map(address, kGranule, large) == CUDA_SUCCESS);
+    CHILD_EXPECT(set_access(address, kGranule, host) == CUDA_SUCCESS);
+    CHILD_EXPECT(*neighbour == 12);
+    CHILD_EXPECT(map(address, 2 * kGranule, small) == CUDA_ERROR_INVALID_VALUE);
+  });
+}
+
 void init_with(const char* name, const char* value, CUresult expected) {
   run([=](int) {
     setenv(name, value, 1);

@@ -12,10 +12,10 @@ namespace cuvmm::emulator {
 
 namespace {
 
-constexpr std::uint64_t kTrailerPage = 4096;
+constexpr std::uint64_t kPage = 4096;  // the least that a granularity can be
+constexpr std::uint64_t kTrailerPage = kPage;
 constexpr char kMagic[16] = "cuvmm-shareable";
 constexpr std::uint32_t kVersion = 1;
-constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;
 // The size must not change under a mapping (SIGBUS), nor the seals; the data stays writable.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
@@ -66,7 +66,7 @@ std::optional<Shareable> read_shareable(int fd, int device_count) {
   if (mode < 0 || (mode & O_ACCMODE) != O_RDWR) return std::nullopt;
   struct stat status;
   if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  if (status.st_size < static_cast<off_t>(kGranule + kTrailerPage)) return std::nullopt;
+  if (status.st_size < static_cast<off_t>(kPage + kTrailerPage)) return std::nullopt;
   const std::uint64_t size = static_cast<std::uint64_t>(status.st_size) - kTrailerPage;
   Trailer trailer;
   if (pread(fd, &trailer, sizeof trailer, static_cast<off_t>(size)) !=
@@ -74,7 +74,7 @@ std::optional<Shareable> read_shareable(int fd, int device_count) {
     return std::nullopt;
   }
   if (std::memcmp(trailer.magic, kMagic, sizeof kMagic) != 0 || trailer.version != kVersion ||
-      trailer.size != size || size % kGranule != 0) {
+      trailer.size != size || size % kPage != 0) {
     return std::nullopt;
   }
   const bool device = trailer.location_type == CU_MEM_LOCATION_TYPE_DEVICE;

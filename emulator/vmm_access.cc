@@ -23,7 +23,7 @@ bool show_to_cpu(Emulator& e, const Mapping& mapping, unsigned flags) {
     if (e.cpu_visible.erase(mapping.base)) e.space.seal(mapping.base, mapping.size);
     return true;
   }
-  if (!memory->second.map_at(mapping.base, protection)) return false;
+  if (!memory->second.map_at(mapping.base, mapping.size, protection)) return false;
   e.cpu_visible[mapping.base] = mapping.size;
   return true;
 }

@@ -4,7 +4,7 @@
 namespace cuvmm::emulator {
 
 CUresult perform(Emulator& e, const calls::MemAddressReserve& call, const Facts&, const Retired&) {
-  if (!call.ptr || call.size % AddressSpace::kGranule != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (!call.ptr || call.size == 0) return CUDA_ERROR_INVALID_VALUE;
   if (call.alignment & (call.alignment - 1)) return CUDA_ERROR_INVALID_VALUE;
   // No address above user space is a hint at anything (measured: reserve/hint-kernel).
   constexpr Address kUserEnd = Address{1} << 47;

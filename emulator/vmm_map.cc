@@ -18,7 +18,13 @@ bool hits_foreign(const Emulator& e, Address base, Size size) {
 }  // namespace
 
 CUresult perform(Emulator& e, const calls::MemMap& call, const Facts&, const Retired&) {
-  if (e.physical.find(call.handle) == e.physical.end()) return CUDA_ERROR_INVALID_VALUE;
+  const auto memory = e.physical.find(call.handle);
+  if (memory == e.physical.end() || !e.model.reservation_at(call.ptr)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  // Whatever a profile accepts: a mapping shows an allocation from its start, and no byte past it.
+  if (call.offset != 0) return CUDA_ERROR_NOT_SUPPORTED;
+  if (call.size == 0 || call.size > memory->second.size()) return CUDA_ERROR_INVALID_VALUE;
   return hits_foreign(e, call.ptr, call.size) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 

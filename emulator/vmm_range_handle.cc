@@ -25,9 +25,12 @@ CUresult perform(Emulator& e, const calls::MemGetHandleForAddressRange& call, co
   if (!call.handle) return CUDA_ERROR_INVALID_VALUE;
   int& out = *static_cast<int*>(call.handle);
   out = 0;
-  // One memfd stands for one allocation: ranges over several are not emulated.
   Physical* memory = memory_at(e, call.dptr, call.size);
-  if (!memory) return CUDA_ERROR_INVALID_VALUE;
+  if (!memory) {
+    // One memfd stands for one allocation: a range over several mappings is legal, not emulated.
+    const bool several = e.model.mapping_at(call.dptr) != nullptr;
+    return several ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+  }
   const int fd = memory->descriptor();
   const int exported = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (exported < 0) return CUDA_ERROR_OUT_OF_MEMORY;
