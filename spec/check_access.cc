@@ -94,12 +94,6 @@ void check_access_range(Collector& out, const Model& model, const calls::MemSetA
                                                   range(call.ptr, call.size)),
                    model, c.hole);
   }
-  if (r && call.size > r->size - (call.ptr - r->base) && model.reservation_at(r->base + r->size)) {
-    out.add(Rule::kAccessOneReservation, range(call.ptr, call.size) +
-                                             " spans more than the reservation " +
-                                             range(r->base, r->size))
-        .objects.push_back(ref(*r));
-  }
   if (!call.desc) return;
   for (auto it = model.first_mapping_after(call.ptr);
        it != model.mappings().end() &&

@@ -117,12 +117,6 @@ std::vector<RuleCase> access_cases() {
          w.mapped(kBase, 2);
          return access(w, kBase, (broken ? 1 : 2) * kG);
        }},
-      {Rule::kAccessOneReservation,
-       [](World& w, bool broken) {
-         w.mapped(kBase, 1);
-         w.mapped(kBase + kG, 1, 0x200);
-         return access(w, kBase, (broken ? 2 : 1) * kG);
-       }},
       {Rule::kGetAccessFlagsNonnull,
        [](World& w, bool broken) {
          w.mapped(kBase, 1);

@@ -1,4 +1,6 @@
 // cuMemMap and cuMemUnmap.
+#include <optional>
+
 #include "spec/check_support.h"
 
 namespace cuvmm {
@@ -65,6 +67,23 @@ void check_map_size(Collector& out, const Model& model, const calls::MemMap& cal
   }
 }
 
+// The first byte of the range that no live reservation and no mapping holds.
+std::optional<Address> first_unreserved(const Model& model, Address base, Size size) {
+  Address at = base;
+  while (true) {
+    Size rest = 0;
+    if (const Reservation* r = model.reservation_at(at)) {
+      rest = r->size - (at - r->base);
+    } else if (const Mapping* m = model.mapping_at(at)) {
+      rest = m->size - (at - m->base);
+    } else {
+      return at;
+    }
+    if (rest >= size - (at - base)) return std::nullopt;
+    at += rest;
+  }
+}
+
 }  // namespace
 
 Violations check(const Model& model, const calls::MemMap& call, const Facts& facts) {
@@ -102,11 +121,11 @@ Violations check(const Model& model, const calls::MemUnmap& call, const Facts& f
     attach_history(v, model, call.ptr);
     return out.take();
   }
-  const bool inside = call.size <= r->size - (call.ptr - r->base);
-  if (!inside && (c.has_hole || model.reservation_at(r->base + r->size))) {
+  if (const auto outside = first_unreserved(model, call.ptr, call.size)) {
     Violation& v = out.add(Rule::kUnmapInsideReservation,
-                           range(call.ptr, call.size) + " runs past the end of the reservation " +
-                               range(r->base, r->size));
+                           range(call.ptr, call.size) + " leaves the reservation " +
+                               range(r->base, r->size) + ": " + hex(*outside) + " is in none",
+                           model.platform().complete);
     v.objects.push_back(ref(*r));
   } else if (c.has_hole && !c.cut) {
     Violation& v =

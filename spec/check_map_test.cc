@@ -137,11 +137,11 @@ std::vector<RuleCase> map_cases() {
          w.mapped(kBase, 1);
          return unmap(w, kBase, broken ? 0 : kG);
        }},
-      {Rule::kUnmapInsideReservation,
+      {Rule::kUnmapInsideReservation,  // one call over two adjacent reservations is fine
        [](World& w, bool broken) {
          w.mapped(kBase, 1);
          w.mapped(kBase + kG, 1, 0x200);
-         return unmap(w, kBase, (broken ? 2 : 1) * kG);
+         return unmap(w, kBase, (broken ? 3 : 2) * kG);
        }},
       {Rule::kUnmapWhole,
        [](World& w, bool broken) {

@@ -8,10 +8,16 @@
 
 namespace cuvmm {
 
+const Verdict& Profile::verdict(EntryPoint entry, Rule rule) const {
+  const auto special = entry_verdicts.find({entry, rule});
+  return special == entry_verdicts.end() ? verdicts[static_cast<std::size_t>(rule)]
+                                         : special->second;
+}
+
 CUresult Profile::answer(EntryPoint entry, const Violations& violations) const {
   const auto refusal = [&](Rule rule) {
-    const Verdict& verdict = verdicts[static_cast<std::size_t>(rule)];
-    return verdict.kind == Verdict::Kind::kAccepts ? CUDA_SUCCESS : verdict.code;
+    const Verdict& seen = verdict(entry, rule);
+    return seen.kind == Verdict::Kind::kAccepts ? CUDA_SUCCESS : seen.code;
   };
   const auto broken = [&](Rule rule) {
     return std::any_of(violations.begin(), violations.end(),

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "spec/platform.h"
@@ -36,10 +37,13 @@ struct Profile {
   Platform platform;  ///< limits and capabilities; device_count is the emulator's option
   std::map<int, int> attributes;  ///< CUdevice_attribute number -> value
   std::array<Verdict, static_cast<std::size_t>(Rule::kCount)> verdicts;
+  /// Where one entry point answers otherwise than the others to a rule of every entry point.
+  std::map<std::pair<EntryPoint, Rule>, Verdict> entry_verdicts;
   /// Per entry point: rules in the order in which this driver checks them. Rules not named come
   /// after, in the order of spec/check_*.cc.
   std::map<EntryPoint, std::vector<Rule>> order;
 
+  const Verdict& verdict(EntryPoint entry, Rule rule) const;
   /// What this driver answers to a call with these violations: the code of the first one that it
   /// refuses, by its order; CUDA_SUCCESS when it accepts them all.
   CUresult answer(EntryPoint entry, const Violations& violations) const;

@@ -30,8 +30,10 @@ TEST(Profile, DocumentedRefusesWhatTheDocumentationForbids) {
   const Profile profile = load_profile("documented").profile;
   for (const RuleInfo& rule : rules()) {
     const CUresult answer = profile.answer(rule.entry, {{rule.rule, true, "", {}}});
-    const bool refused =
-        !rule.uncheckable && (rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined);
+    // No channel is no misuse, hence advice; documented it is all the same.
+    const bool environment = rule.rule == Rule::kCreateFabricChannel;
+    const bool forbidden = rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined;
+    const bool refused = environment || (forbidden && !rule.uncheckable);
     EXPECT_EQ(answer, refused ? rule.code : CUDA_SUCCESS) << rule.id;
   }
 }
@@ -57,6 +59,17 @@ cuMemMap = ["cuMemMap-vacant", "cuMemMap-offset-zero"]
   EXPECT_EQ(result.profile.answer(EntryPoint::kMemMap, {both[2]}), CUDA_SUCCESS);
 }
 
+TEST(Profile, OneEntryPointMayAnswerOtherwise) {
+  const ProfileResult result = parse_profile(
+      "[profile]\nname = \"p\"\n[verdicts]\n\"cuMemMap:driver-initialized\" = "
+      "\"CUDA_ERROR_UNKNOWN\"\n",
+      "text");
+  ASSERT_EQ(result.error, "");
+  const Violations violations = {{Rule::kDriverInitialized, true, "", {}}};
+  EXPECT_EQ(result.profile.answer(EntryPoint::kMemMap, violations), CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(result.profile.answer(EntryPoint::kMemUnmap, violations), CUDA_ERROR_NOT_INITIALIZED);
+}
+
 struct BadText {
   const char* text;
   const char* error;
@@ -80,6 +93,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"[limits]\nhost_page = -1\n", "expected a number of bytes, not negative"},
         BadText{"[limits]\nfabric_channel = 1\n", "expected true or false"},
         BadText{"[attributes]\nabc = 1\n", "expected NUMBER = VALUE"},
+        BadText{"[verdicts]\n\"cuMemMapp:driver-initialized\" = \"accepts\"\n",
+                "no entry point cuMemMapp"},
         BadText{"[verdicts]\n\"no-such\" = \"accepts\"\n", "no rule no-such"},
         BadText{"[verdicts]\n\"cuMemMap-vacant\" = \"accept\"\n",
                 "f.toml:2:21: expected \"accepts\", \"crashes\" or an error"},

@@ -177,13 +177,23 @@ class Reader {
 
   void read_verdicts(const toml::table& table) {
     for (auto&& [key, node] : table) {
-      const auto rule = find_rule(key.str());
+      // "RULE", or "ENTRY_POINT:RULE" for a rule of every entry point.
+      const std::string_view whole = key.str();
+      const std::size_t colon = whole.find(':');
+      const bool special = colon != std::string_view::npos;
+      const auto entry = special ? find_entry(whole.substr(0, colon)) : std::nullopt;
+      const auto rule = find_rule(special ? whole.substr(colon + 1) : whole);
       const auto text = node.value_exact<std::string>();
+      if (special && !entry) {
+        fail(node, "no entry point " + std::string(whole.substr(0, colon)));
+        continue;
+      }
       if (!rule) {
         fail(node, "no rule " + std::string(key.str()) + " (cuvmm rules lists them)");
         continue;
       }
-      Verdict& verdict = profile_.verdicts[index(*rule)];
+      Verdict& verdict =
+          special ? profile_.entry_verdicts[{*entry, *rule}] : profile_.verdicts[index(*rule)];
       const auto code = text ? result_from_name(*text) : std::nullopt;
       if (text == "accepts") {
         verdict = {Verdict::Kind::kAccepts, CUDA_SUCCESS};
@@ -265,6 +275,10 @@ std::string format_profile(const Profile& profile) {
     if (rule.uncheckable || rule.kind == RuleKind::kLeak) continue;
     out += "\"" + std::string(rule.id) + "\" = \"" +
            verdict_text(copy.verdicts[static_cast<std::size_t>(rule.rule)]) + "\"\n";
+  }
+  for (const auto& [key, verdict] : copy.entry_verdicts) {
+    out += "\"" + std::string(name(key.first)) + ":" + info(key.second).id + "\" = \"" +
+           verdict_text(verdict) + "\"\n";
   }
   out += "\n[order]\n";
   for (const auto& [entry, order] : copy.order) {

@@ -30,7 +30,8 @@ class Tombstones {
     std::array<ObjectRef, kCapacity> objects{};
     std::size_t next = 0;
     std::size_t count = 0;
-    /// How many objects' values fall into each slot: an empty one answers forget() without a search.
+    /// How many objects' values fall into each slot: an empty one answers forget() without a
+    /// search.
     static constexpr std::size_t kFilter = 4096;
     std::array<std::uint16_t, kFilter> filter{};
     static std::size_t slot(std::uint64_t value);

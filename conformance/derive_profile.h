@@ -1,0 +1,26 @@
+// A driver profile from a recording: what the driver does with a call that breaks each rule, and in
+// which order it checks, read off the families' singles and pairs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "conformance/family.h"
+#include "conformance/record.h"
+#include "spec/profile.h"
+
+namespace cuvmm {
+
+struct DerivedProfile {
+  Profile profile;
+  /// What the recording does not settle: rules without a case, variants of one rule that got
+  /// different answers, orders that contradict each other. One sentence each.
+  std::vector<std::string> notes;
+};
+
+/// `base` gives what no case measures (limits, attributes, name); verdicts and order are replaced
+/// for every rule that a family provokes.
+DerivedProfile derive_profile(const Profile& base, const std::vector<Family>& families,
+                              const Recording& recording);
+
+}  // namespace cuvmm
