@@ -160,6 +160,7 @@ class Coordinator {
       serve(Channel(pair[1]), driver_, program_, options_.normal_exit);
     }
     close(pair[1]);
+    if (options_.process_ids) options_.process_ids->push_back(pid);
     processes_.emplace(number, Process{Channel(pair[0]), pid, true, ""});
   }
 

@@ -16,6 +16,8 @@ struct RunOptions {
   /// True: the processes end by exit(), so that a preloaded library writes its report. False: by
   /// _exit(), which suits a caller with handlers of its own, such as a test.
   bool normal_exit = false;
+  /// Where the ids of the processes are appended, for who matches reports with runs; may be null.
+  std::vector<int>* process_ids = nullptr;
 };
 
 /// Runs the statements in their order, each in the process and thread that it names; one outcome

@@ -10,6 +10,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 namespace cuvmm {
 
@@ -73,15 +74,19 @@ bool fabric_channel() {
   return false;
 }
 
-/// One worker process runs every `step`-th case and writes "NAME\tOUTCOME\t...\n" per case.
+/// One worker process runs every `step`-th case and writes "NAME\tID ID...\tOUTCOME\t...\n" per
+/// case.
 void work(int out, const Driver& driver, const std::vector<const Case*>& cases, std::size_t first,
           std::size_t step, const RunOptions& options) {
   FILE* stream = fdopen(out, "w");
   for (std::size_t i = first; i < cases.size(); i += step) {
-    std::string line = cases[i]->name;
-    for (const Outcome& outcome : run_case(driver, *cases[i], options)) {
-      line += '\t' + outcome_text(outcome);
-    }
+    std::vector<int> ids;
+    RunOptions one = options;
+    one.process_ids = &ids;
+    const std::vector<Outcome> outcomes = run_case(driver, *cases[i], one);
+    std::string line = cases[i]->name + '\t';
+    for (int id : ids) line += std::to_string(id) + ' ';
+    for (const Outcome& outcome : outcomes) line += '\t' + outcome_text(outcome);
     std::fprintf(stream, "%s\n", line.c_str());
   }
   std::fclose(stream);
@@ -121,7 +126,9 @@ void collect(std::vector<int> pipes, Recording& recording) {
       for (std::size_t end; (end = pending[i].find('\n')) != std::string::npos;) {
         auto fields = split(pending[i].substr(0, end), '\t');
         pending[i].erase(0, end + 1);
-        recording.cases[fields[0]].assign(fields.begin() + 1, fields.end());
+        recording.cases[fields[0]].assign(fields.begin() + 2, fields.end());
+        std::istringstream ids(fields[1]);
+        for (int id; ids >> id;) recording.processes[fields[0]].push_back(id);
       }
     }
   }
@@ -177,6 +184,7 @@ RecordResult record_cases(const std::string& driver_path, const std::vector<Case
     if (pid > 0) workers.push_back(pid);
   }
   collect(pipes, recording);
+  if (!options.process_ids) recording.processes.clear();
   for (pid_t pid : workers) waitpid(pid, nullptr, 0);
   for (const Case* test_case : chosen) {
     if (!recording.cases.contains(test_case->name))

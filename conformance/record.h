@@ -27,6 +27,8 @@ struct Recording {
   std::string date;                                       ///< UTC, ISO 8601
   std::map<std::string, std::vector<std::string>> cases;  ///< outcome texts by case
   std::map<std::string, std::string> skipped;             ///< reason by case
+  /// Process ids by case, to match a checker's reports with; written only when asked for.
+  std::map<std::string, std::vector<int>> processes;
 };
 
 struct RecordOptions {
@@ -34,6 +36,7 @@ struct RecordOptions {
   int jobs = 8;             ///< cases at a time, each in processes of its own
   std::string name_filter;  ///< only cases whose name contains it, or equals it when `exact`
   bool exact = false;
+  bool process_ids = false;  ///< fill Recording::processes
 };
 
 struct RecordResult {

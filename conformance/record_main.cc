@@ -39,8 +39,8 @@ struct Arguments {
 bool parse(int argc, char** argv, Arguments& arguments) {
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
-    if (option == "--list") {
-      arguments.list = true;
+    if (option == "--list" || option == "--process-ids") {
+      (option == "--list" ? arguments.list : arguments.record.process_ids) = true;
       continue;
     }
     if (option == "--pairs") {

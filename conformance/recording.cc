@@ -7,14 +7,15 @@ namespace cuvmm {
 
 std::string format_recording(const Recording& recording) {
   using Json = nlohmann::ordered_json;
-  const Json head = {{"schema", 1},
-                     {"driver", recording.driver},
-                     {"gpu", recording.gpu},
-                     {"driver_version", recording.driver_version},
-                     {"cuda_version", recording.cuda_version},
-                     {"devices", recording.devices},
-                     {"date", recording.date},
-                     {"skipped", recording.skipped}};
+  Json head = {{"schema", 1},
+               {"driver", recording.driver},
+               {"gpu", recording.gpu},
+               {"driver_version", recording.driver_version},
+               {"cuda_version", recording.cuda_version},
+               {"devices", recording.devices},
+               {"date", recording.date},
+               {"skipped", recording.skipped}};
+  if (!recording.processes.empty()) head["processes"] = recording.processes;
   // One line per case: a change of one case is a change of one line.
   std::string text = head.dump();
   text.pop_back();
@@ -40,6 +41,7 @@ std::optional<Recording> parse_recording(const std::string& text) {
     recording.date = json.at("date");
     recording.cases = json.at("cases");
     recording.skipped = json.at("skipped");
+    if (json.contains("processes")) recording.processes = json.at("processes");
     return recording;
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
