@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <string_view>
 
 #include "shim/symbolize/symbolize_abi.h"
 
@@ -50,7 +51,11 @@ Frame by_dladdr(std::uintptr_t address) {
 void add_frame(void* context, const CuvmmSymbol* symbol) {
   auto& frames = *static_cast<std::vector<Frame>*>(context);
   Frame& frame = frames.emplace_back();
-  if (symbol->function) frame.function = symbol->function;
+  if (symbol->function) {
+    // Without the symbol version that glibc's table carries ("__libc_start_main@@GLIBC_2.34").
+    const std::string_view name = symbol->function;
+    frame.function = name.substr(0, name.find('@'));
+  }
   if (symbol->module) frame.module = symbol->module;
   frame.offset = symbol->offset;
   if (symbol->file) frame.file = symbol->file;

@@ -1,5 +1,7 @@
 #include "shim/text_report.h"
 
+#include <algorithm>
+
 #include "api/driver.h"
 #include "shim/arguments.h"
 
@@ -68,13 +70,15 @@ std::string object_text(const ObjectRef& object, const std::vector<Frame>& made,
 }  // namespace
 
 std::string stack_text(const std::vector<Frame>& frames, const char* indent) {
+  // What lies below main is the C library's business; the JSON report has it.
+  const auto main = std::ranges::find(frames, "main", &Frame::function);
+  const auto depth =
+      static_cast<std::size_t>(main - frames.begin()) + (main != frames.end() ? 1 : 0);
   std::string text;
-  for (std::size_t i = 0; i < frames.size() && i < kFramesShown; ++i) {
+  for (std::size_t i = 0; i < depth && i < kFramesShown; ++i) {
     text += indent + ("#" + std::to_string(i)) + " " + frame_text(frames[i]) + "\n";
   }
-  if (frames.size() > kFramesShown) {
-    text += indent + plural(frames.size() - kFramesShown, "more frame") + "\n";
-  }
+  if (depth > kFramesShown) text += indent + plural(depth - kFramesShown, "more frame") + "\n";
   return text;
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "api/print.h"
+#include "api/words.h"
 #include "shim/output.h"
 
 namespace cuvmm::shim {
@@ -16,7 +17,7 @@ namespace cuvmm::shim {
 namespace {
 
 std::string offset_text(const std::string& name, std::uint64_t offset) {
-  return offset == 0 ? name : name + "+" + std::to_string(offset);
+  return offset == 0 ? name : name + "+" + number_text(offset);
 }
 
 /// The names that the trace gave to results: r0 for a reservation, h0 for a handle, fd0.
