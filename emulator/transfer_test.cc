@@ -138,6 +138,28 @@ TEST_F(Transfer, CopiesOfSlices) {
   EXPECT_EQ(read(middle_, 8), (std::vector<unsigned char>{1, 2, 5, 6, 17, 18, 21, 22}));
 }
 
+#if CUDA_VERSION >= 13000
+TEST_F(Transfer, ABatchIsItsCopies) {
+  CUstream stream = nullptr;
+  ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream, 0), CUDA_SUCCESS);
+  const auto host = reinterpret_cast<CUdeviceptr>(host_.data());
+  CUdeviceptr to[] = {plain_, plain_ + 100}, from[] = {host, host + 8};
+  std::size_t sizes[] = {4, 4};
+  calls::MemcpyBatchAsync batch{};
+  batch.dsts = to;
+  batch.srcs = from;
+  batch.sizes = sizes;
+  batch.count = 2;
+  batch.hStream = stream;
+  ASSERT_EQ(driver()(batch), CUDA_SUCCESS);
+  EXPECT_EQ(read(plain_, 4), (std::vector<unsigned char>{1, 2, 3, 4}));
+  EXPECT_EQ(read(plain_ + 100, 4), (std::vector<unsigned char>{9, 10, 11, 12}));
+  sizes[1] = 5000;
+  EXPECT_EQ(driver()(batch), CUDA_ERROR_INVALID_VALUE) << "past the end of its destination";
+  EXPECT_EQ(symbol<CUresult(CUstream)>("cuStreamDestroy_v2")(stream), CUDA_SUCCESS);
+}
+#endif
+
 TEST_F(Transfer, ArraysAreNotEmulated) {
   EXPECT_EQ(driver()(calls::MemcpyDtoA{nullptr, 0, plain_, 4}), CUDA_ERROR_NOT_SUPPORTED);
 }
