@@ -21,20 +21,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kForever{-1};
 
-// "SIGSEGV"; sigabbrev_np is newer than the oldest glibc that counts.
-std::string signal_name(int signal) {
-  constexpr struct {
-    int number;
-    const char* name;
-  } kNames[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"},   {SIGABRT, "SIGABRT"},
-                {SIGILL, "SIGILL"},   {SIGFPE, "SIGFPE"},   {SIGKILL, "SIGKILL"},
-                {SIGTERM, "SIGTERM"}, {SIGTRAP, "SIGTRAP"}, {SIGALRM, "SIGALRM"}};
-  for (const auto& row : kNames) {
-    if (row.number == signal) return row.name;
-  }
-  return std::to_string(signal);
-}
-
 // Names in a value, in order.
 void collect_names(const Value& value, std::set<std::string>& names) {
   if (value.kind == Value::Kind::kName) names.insert(value.text);
@@ -225,6 +211,20 @@ class Coordinator {
 };
 
 }  // namespace
+
+// "SIGSEGV"; sigabbrev_np is newer than the oldest glibc that counts.
+std::string signal_name(int signal) {
+  constexpr struct {
+    int number;
+    const char* name;
+  } kNames[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"},   {SIGABRT, "SIGABRT"},
+                {SIGILL, "SIGILL"},   {SIGFPE, "SIGFPE"},   {SIGKILL, "SIGKILL"},
+                {SIGTERM, "SIGTERM"}, {SIGTRAP, "SIGTRAP"}, {SIGALRM, "SIGALRM"}};
+  for (const auto& row : kNames) {
+    if (row.number == signal) return row.name;
+  }
+  return std::to_string(signal);
+}
 
 std::vector<Outcome> run_program(const Driver& driver, const Program& program,
                                  const RunOptions& options) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 #include <vector>
 
 #include "api/driver.h"
@@ -25,6 +26,9 @@ struct RunOptions {
 /// The driver is used in them only.
 std::vector<Outcome> run_program(const Driver& driver, const Program& program,
                                  const RunOptions& options = {});
+
+/// "SIGSEGV"; the number where it has no name here.
+std::string signal_name(int signal);
 
 /// Whether a statement answered what its comment expects; true when it expects nothing.
 bool as_expected(const Statement& statement, const Outcome& outcome);
