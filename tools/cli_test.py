@@ -370,13 +370,47 @@ class Replay(CliTest):
 
 
 class ToC(CliTest):
-    def test_the_c_file_does_what_the_program_does(self):
-        source = self.path("p.c")
-        result = self.cuvmm("to-c", self.path("p.txt", OFFSET), "-o", source)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        with open(source) as file:
-            self.assertIn("cuMemMap(", file.read())
-        self.assertEqual(self.cuvmm("to-c", self.path("p.txt")).stdout, open(source).read())
+    def cases(self, step):
+        """Every step-th recorded case of one process and thread, as program texts."""
+        folder = os.path.join(SOURCE, "conformance", "cases")
+        programs = []
+        for name in sorted(os.listdir(folder)):
+            with open(os.path.join(folder, name)) as file:
+                for part in re.split(r"^case .*\n", file.read(), flags=re.M)[1:]:
+                    lines = [line for line in part.splitlines() if not re.match(r"breaks |needs |#", line)]
+                    programs.append("\n".join(lines) + "\n")
+        return [text for text in programs[::step] if "@" not in text and "receive(" not in text]
+
+    def test_the_c_file_does_what_replay_does(self):
+        emulator = os.path.join(os.path.dirname(CUVMM), "..", "lib", "emulator")
+        headers = os.environ.get("CUDA_INCLUDE", "/usr/local/cuda/include")
+        for text in self.cases(20):
+            with self.subTest(program=text):
+                program = self.path("p.txt", text)
+                result = self.cuvmm("to-c", program, "-o", "p.c")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                build = subprocess.run(["cc", "-std=gnu11", "-Wall", "-Werror", "-Wno-unused-but-set-variable",
+                                        "-I" + headers, "p.c", "-o", "p", "-L" + emulator, "-l:libcuda.so.1"],
+                                       cwd=self.folder, capture_output=True, text=True)
+                self.assertEqual(build.returncode, 0, build.stderr)
+                ran = subprocess.run([self.path("p")], cwd=self.folder, capture_output=True, text=True,
+                                     env={**os.environ, "LD_LIBRARY_PATH": emulator})
+                said = dict(re.findall(r"^line (\d+): \w+: (\w+) \(", ran.stdout, re.M))
+                for one in json.loads(self.cuvmm("replay", "--emulate", "--json", program).stdout)["statements"]:
+                    if str(one["line"]) in said and one["observed"].startswith("CUDA_"):
+                        self.assertEqual(said[str(one["line"])], one["observed"].split()[0], one)
+                self.assertTrue(said)
+
+    def test_what_has_no_c_form_is_refused_by_line(self):
+        result = self.cuvmm("to-c", self.path("p.txt", "init()\n@p1 init()\n"))
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("p.txt:2: a program of several processes", result.stderr)
+
+    def test_standard_output_is_the_default(self):
+        program = self.path("p.txt", OFFSET)
+        self.cuvmm("to-c", program, "-o", "p.c")
+        with open(self.path("p.c")) as file:
+            self.assertEqual(self.cuvmm("to-c", program).stdout, file.read())
 
 
 if __name__ == "__main__":

@@ -101,6 +101,9 @@ int run(RunSettings options) {
   if (std::string problem = choose_driver(options, current); !problem.empty()) {
     return failed(kExitFailure, problem);
   }
+  if (options.devices > 0 && !options.emulate) {
+    say(options, "--devices is for the emulator; a driver has the devices that it has");
+  }
   TemporaryFolder folder;
   if (folder.path().empty()) {
     return failed(kExitFailure,

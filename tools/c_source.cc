@@ -1,0 +1,348 @@
+#include "tools/c_source.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <set>
+#include <vector>
+
+#include "api/driver.h"
+#include "api/resolve.h"
+#include "api/signature.h"
+#include "tools/c_expression.h"
+#include "tools/c_prelude.h"
+
+namespace cuvmm {
+
+namespace {
+
+// The C types of an entry point's parameters, as entry_points.def spells them.
+const std::vector<std::string>& parameter_types(EntryPoint entry) {
+  static const std::vector<std::vector<std::string>> types = {
+#define CUVMM_TYPE_TEXT(kind, type, name) #type,
+#define CUVMM_ENTRY(Name, area, ...) {CUVMM_FOR_EACH(CUVMM_TYPE_TEXT, __VA_ARGS__)},
+#define CUVMM_BASE(Name, ...) {CUVMM_FOR_EACH(CUVMM_TYPE_TEXT, __VA_ARGS__)},
+#include "api/entry_points.def"
+#undef CUVMM_TYPE_TEXT
+  };
+  return types[static_cast<std::size_t>(entry)];
+}
+
+// Structures are written as numbers; a name in one would need a value that exists only at run time.
+class NoNames : public NameSource {
+ public:
+  std::optional<std::uint64_t> lookup(std::string_view) override { return {}; }
+  void* buffer(std::size_t, unsigned char) override { return nullptr; }
+  std::string missing(std::string_view name) const override {
+    return "'" + std::string(name) + "' inside a structure has no C form here";
+  }
+};
+
+// Whether `text` calls the function: its name and a bracket, and nothing of a longer name before
+// it.
+bool calls_function(const std::string& text, const std::string& name) {
+  const std::string call = name + "(";
+  for (std::size_t at = text.find(call); at != text.npos; at = text.find(call, at + 1)) {
+    const char before = at == 0 ? ' ' : text[at - 1];
+    if (!std::isalnum(static_cast<unsigned char>(before)) && before != '_') return true;
+  }
+  return false;
+}
+
+class Writer {
+ public:
+  // Statements up to the end of main(); names come out as variables.
+  void write(const Statement& statement) {
+    line_ = statement.line;
+    if (statement.process != 0 || statement.thread != 0) {
+      return fail("a program of several processes or threads has no C form");
+    }
+    const FunctionSignature* signature = find_function(statement.function);
+    if (!signature) return fail("unknown function " + statement.function);
+    std::vector<ArgumentError> errors;
+    const BoundArguments bound = bind_arguments(*signature, statement.arguments, errors);
+    if (!errors.empty()) return fail(errors.front().message);
+    if (!statement.result.empty()) names_.insert(statement.result);
+    body_ += fmt::format("\n  /* {} */\n  {{\n", comment(statement));
+    if (signature->pseudo == Pseudo::kNone) {
+      call(statement, bound);
+    } else {
+      pseudo(statement, bound);
+    }
+    body_ += "  }\n";
+  }
+
+  CSource finish(const std::string& origin) const {
+    CSource source{"", errors_};
+    if (!errors_.empty()) return source;
+    source.text = fmt::format("/* Written by cuvmm to-c from {}. Build: cc program.c -lcuda */\n{}",
+                              safe(origin), kCIncludes);
+    std::string main = "\nint main(void) {\n";
+    for (const std::string& name : names_)
+      main += fmt::format("  uint64_t {} = 0;\n", c_variable(name));
+    main += body_ + "\n  return different;\n}\n";
+    std::string helpers;
+    // From the last to the first, so that what a helper needs is known when its turn comes.
+    for (std::size_t i = std::size(kCHelpers); i-- > 0;) {
+      if (calls_function(main + helpers, kCHelpers[i].name)) {
+        helpers = kCHelpers[i].text + helpers;
+      }
+    }
+    source.text += helpers + main;
+    return source;
+  }
+
+ private:
+  void fail(const std::string& why) {
+    errors_ += fmt::format("{}{}: {}", errors_.empty() ? "" : "\n", line_, why);
+  }
+  void add(const std::string& line) { body_ += "    " + line + "\n"; }
+
+  static std::string safe(std::string text) {
+    for (std::size_t at; (at = text.find("*/")) != text.npos;) text.replace(at, 2, "* /");
+    return text;
+  }
+  static std::string comment(const Statement& statement) {
+    std::string text = print(statement);
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    return safe(fmt::format("line {}: {}", statement.line, text));
+  }
+
+  std::string number(const Value& value, std::span<const Word> words = {}) {
+    std::string error;
+    const std::string text = c_expression(value, words, error);
+    if (!error.empty()) fail(error);
+    return text;
+  }
+  std::string argument(const BoundArguments& bound, std::size_t at, const char* otherwise = "0") {
+    return bound.values[at] ? number(*bound.values[at]) : otherwise;
+  }
+
+  void check(const Statement& statement, const std::string& result) {
+    std::string expected = "-1";
+    if (statement.expected) expected = std::to_string(static_cast<int>(*statement.expected));
+    add(fmt::format("check({}, \"{}\", {}, {});", line_, statement.function, result, expected));
+  }
+
+  // One parameter of an entry point: declares what it needs, returns the C argument.
+  std::string parameter(const BoundArguments& bound, std::size_t at, const std::string& type) {
+    const Parameter& it = bound.signature->parameters[at];
+    const Value* value = bound.values[at];
+    const std::string name(it.name);
+    if (it.output) return value ? "NULL" : output(name, type);
+    if (it.kind == ParameterKind::kInProp && !value) return properties(bound, name);
+    if (it.kind == ParameterKind::kCount && !value) return std::to_string(descriptors_);
+    if (!value) return fmt::format("({})0", type);
+    if (value->kind == Value::Kind::kNull) return fmt::format("({})0", type);
+    switch (it.kind) {
+      case ParameterKind::kInAccess:
+        return access(*value, name);
+      case ParameterKind::kInLocation:
+        return location(*value, name);
+      case ParameterKind::kInCopy2D:
+      case ParameterKind::kInCopy3D:
+      case ParameterKind::kInCopy3DPeer:
+        return copy(*value, name, type);
+      default:
+        break;
+    }
+    const bool pointer = type.back() == '*' || it.kind == ParameterKind::kContext ||
+                         it.kind == ParameterKind::kStream || it.kind == ParameterKind::kArray;
+    return fmt::format("({}){}{}", type, pointer ? "(uintptr_t)" : "",
+                       number(*value, words_of(it.kind)));
+  }
+
+  std::string output(const std::string& name, const std::string& type) {
+    const std::string target = type.substr(0, type.size() - 1);
+    if (target == "void") {
+      add(fmt::format("unsigned char {}[64] = {{0}};", name));
+      bound_value_ = bound_value_.empty() ? fmt::format("low_bytes({}, 8)", name) : bound_value_;
+      return name;
+    }
+    add(fmt::format("{} {};", target, name));
+    add(fmt::format("memset(&{0}, 0, sizeof {0});", name));
+    if (bound_value_.empty() && target != "CUmemAllocationProp") {
+      bound_value_ = fmt::format("(uint64_t)(uintptr_t){}", name);
+    }
+    return "&" + name;
+  }
+
+  std::string properties(const BoundArguments& bound, const std::string& name) {
+    NoNames no_names;
+    Resolver resolver(no_names);
+    const CUmemAllocationProp prop = resolver.properties(bound.properties);
+    if (!resolver.errors().empty()) fail(resolver.errors().front().message);
+    add(fmt::format("CUmemAllocationProp {};", name));
+    add(fmt::format("memset(&{0}, 0, sizeof {0});", name));
+    const auto field = [&](const char* path, const char* type, std::uint64_t value) {
+      if (value) add(fmt::format("{}.{} = ({}){};", name, path, type, value));
+    };
+    field("type", "CUmemAllocationType", static_cast<std::uint64_t>(prop.type));
+    field("requestedHandleTypes", "CUmemAllocationHandleType",
+          static_cast<std::uint64_t>(prop.requestedHandleTypes));
+    field("location.type", "CUmemLocationType", static_cast<std::uint64_t>(prop.location.type));
+    if (prop.location.id) add(fmt::format("{}.location.id = {};", name, prop.location.id));
+    if (prop.win32HandleMetaData) {
+      add("static char metadata[64];");
+      add(fmt::format("{}.win32HandleMetaData = metadata;", name));
+    }
+    field("allocFlags.compressionType", "unsigned char", prop.allocFlags.compressionType);
+    field("allocFlags.gpuDirectRDMACapable", "unsigned char", prop.allocFlags.gpuDirectRDMACapable);
+    field("allocFlags.usage", "unsigned short", prop.allocFlags.usage);
+    for (int i = 0; i < 4; ++i) {
+      field(fmt::format("allocFlags.reserved[{}]", i).c_str(), "unsigned char",
+            prop.allocFlags.reserved[i]);
+    }
+    return "&" + name;
+  }
+
+  std::string access(const Value& value, const std::string& name) {
+    NoNames no_names;
+    Resolver resolver(no_names);
+    const std::vector<CUmemAccessDesc> list = resolver.access(value);
+    if (!resolver.errors().empty()) fail(resolver.errors().front().message);
+    descriptors_ = list.size();
+    add(fmt::format("CUmemAccessDesc {}[{}];", name, std::max<std::size_t>(1, list.size())));
+    add(fmt::format("memset({0}, 0, sizeof {0});", name));
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const std::string one = fmt::format("{}[{}]", name, i);
+      set_location(one + ".location", list[i].location);
+      add(fmt::format("{}.flags = (CUmemAccess_flags){};", one,
+                      static_cast<unsigned>(list[i].flags)));
+    }
+    return name;
+  }
+
+  std::string location(const Value& value, const std::string& name) {
+    NoNames no_names;
+    Resolver resolver(no_names);
+    const CUmemLocation where = resolver.location(value);
+    if (!resolver.errors().empty()) fail(resolver.errors().front().message);
+    add(fmt::format("CUmemLocation {};", name));
+    add(fmt::format("memset(&{0}, 0, sizeof {0});", name));
+    set_location(name, where);
+    return "&" + name;
+  }
+
+  void set_location(const std::string& target, const CUmemLocation& where) {
+    add(fmt::format("{}.type = (CUmemLocationType){};", target, static_cast<unsigned>(where.type)));
+    add(fmt::format("{}.id = {};", target, static_cast<int>(where.id)));
+  }
+
+  std::string copy(const Value& record, const std::string& name, const std::string& type) {
+    // "const CUDA_MEMCPY2D*": the structure's name without const and star.
+    const std::string structure = type.substr(6, type.size() - 7);
+    add(fmt::format("{} {};", structure, name));
+    add(fmt::format("memset(&{0}, 0, sizeof {0});", name));
+    for (const Argument& part : record.parts) {
+      const bool pointer = part.key.ends_with("Host") || part.key.ends_with("Array") ||
+                           part.key.ends_with("Context");
+      add(fmt::format("{}.{} = {}{};", name, part.key, pointer ? "(void*)(uintptr_t)" : "",
+                      part.key.ends_with("MemoryType")
+                          ? "(CUmemorytype)" + number(part.value, memory_type_words())
+                          : number(part.value)));
+    }
+    return "&" + name;
+  }
+
+  void call(const Statement& statement, const BoundArguments& bound) {
+    const std::vector<std::string>& types = parameter_types(bound.signature->entry);
+    if (statement.function == "cuMemcpyBatchAsync")
+      return fail("cuMemcpyBatchAsync has no C form here");
+    descriptors_ = 0;
+    bound_value_.clear();
+    std::string arguments;
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      arguments += (i ? ", " : "") + parameter(bound, i, types[i]);
+    }
+    add(fmt::format("const CUresult result = {}({});", statement.function, arguments));
+    if (!statement.result.empty() && !bound_value_.empty()) {
+      // A descriptor is an int in the first bytes of its untyped place.
+      const std::string from =
+          statement.function == "cuMemExportToShareableHandle" ||
+                  statement.function == "cuMemGetHandleForAddressRange"
+              ? "low_bytes(" + bound_value_.substr(10, bound_value_.find(',') - 10) + ", 4)"
+              : bound_value_;
+      add(fmt::format("if (result == CUDA_SUCCESS) {} = {};", c_variable(statement.result), from));
+    }
+    check(statement, "result");
+  }
+
+  void bind_or_show(const Statement& statement, const std::string& value) {
+    if (statement.result.empty())
+      return add(fmt::format("show({}, \"{}\", {});", line_, statement.function, value));
+    add(fmt::format("{} = {};", c_variable(statement.result), value));
+    add(fmt::format("show({}, \"{}\", {});", line_, statement.function,
+                    c_variable(statement.result)));
+  }
+
+  void pseudo(const Statement& statement, const BoundArguments& bound) {
+    const auto at = [&](std::size_t i, const char* otherwise = "0") {
+      return argument(bound, i, otherwise);
+    };
+    switch (bound.signature->pseudo) {
+      case Pseudo::kInit: {
+        const bool plain = bound.values[0] && bound.values[0]->text == "no";
+        return check(statement, plain ? "cuInit(0)" : "init((int)" + at(1) + ")");
+      }
+      case Pseudo::kContext: {
+        const std::string made =
+            statement.result.empty() ? "NULL" : "&" + c_variable(statement.result);
+        return check(statement, fmt::format("make_current((int){}, {})", at(0), made));
+      }
+      case Pseudo::kHost: {
+        const std::string buffer = fmt::format("host_buffer({}, {})", at(0), at(1));
+        return add(statement.result.empty() ? "(void)" + buffer + ";"
+                                            : c_variable(statement.result) + " = " + buffer + ";");
+      }
+      case Pseudo::kBytes:
+      case Pseudo::kPeek:
+        return add(fmt::format("show_bytes({}, {}, {});", line_, at(0), at(1)));
+      case Pseudo::kPoke:
+        return add(fmt::format("*(volatile unsigned char*)(uintptr_t){} = (unsigned char){};",
+                               at(0), at(1)));
+      case Pseudo::kSame:
+        return bind_or_show(statement, fmt::format("(uint64_t)({} == {})", at(0), at(1)));
+      case Pseudo::kDifference:
+        return bind_or_show(statement, fmt::format("{} - {}", at(0), at(1)));
+      case Pseudo::kAligned:
+        return bind_or_show(statement, fmt::format("(uint64_t)({} % {} == 0)", at(0), at(1)));
+      case Pseudo::kOpen:
+        return bind_or_show(statement,
+                            fmt::format("(uint64_t)(int64_t)open({}, O_RDWR | O_CLOEXEC)",
+                                        c_string(bound.values[0]->text)));
+      case Pseudo::kMemfd:
+        return bind_or_show(statement, fmt::format("memory_file({})", at(0)));
+      case Pseudo::kDescriptor:
+        return bind_or_show(statement,
+                            fmt::format("(uint64_t)(fcntl((int){}, F_GETFD) >= 0)", at(0)));
+      case Pseudo::kClose:
+        return bind_or_show(statement, fmt::format("(uint64_t)(int64_t)close((int){})", at(0)));
+      case Pseudo::kExit:
+        return add("exit(different);");
+      case Pseudo::kReceive:
+      case Pseudo::kNone:
+        break;
+    }
+    fail(statement.function + " has no C form");
+  }
+
+  std::string body_;
+  std::string errors_;
+  std::set<std::string> names_;
+  int line_ = 0;
+  std::size_t descriptors_ = 0;  // of the access list of the call at hand
+  std::string bound_value_;      // what a name bound by the call at hand gets
+};
+
+}  // namespace
+
+CSource write_c(const Program& program, const std::string& origin) {
+  Writer writer;
+  for (const Statement& statement : program.statements) writer.write(statement);
+  return writer.finish(origin);
+}
+
+}  // namespace cuvmm
