@@ -44,19 +44,12 @@ bool Process::is_current() const { return ::getpid() == pid_; }
 
 Process::Process() : pid_(::getpid()), options_(read_options(pid_)) {
   silence_stderr(options_.quiet);
-  if (!options_.complaint.empty()) say(options_.complaint);
-  read_files();
-  handle_forks();
-}
-
-void Process::read_files() {
-  Suppressions suppressions;
-  if (!options_.suppressions.empty()) suppressions = Suppressions::load(options_.suppressions);
-  for (const std::string& error : suppressions.errors()) say(error);
-  ledger_ = std::make_unique<Ledger>(std::move(suppressions),
-                                     [this](const Entry& entry) { announce(entry); });
+  suppressions_ =
+      options_.suppressions.empty() ? Suppressions() : Suppressions::load(options_.suppressions);
+  ledger_ =
+      std::make_unique<Ledger>(suppressions_, [this](const Entry& entry) { announce(entry); });
   report_name_ = unique_report_name(options_.report_dir, pid_);
-  if (!options_.trace.empty()) trace_ = open_trace(options_.trace);
+  handle_forks();
 }
 
 // No lock: the loader's own may be held by a thread that waits for us. Two threads may both open
@@ -64,12 +57,16 @@ void Process::read_files() {
 Process::Opened& Process::open_now() {
   RealDriver real = open_driver(options_);
   auto* mine = new Opened(std::move(real), options_, *ledger_);
-  mine->session.observe(trace_.get());
   Opened* first = nullptr;
   if (!opened_.compare_exchange_strong(first, mine, std::memory_order_acq_rel)) {
     delete mine;
     return *first;
   }
+  // A process that never uses CUDA (a shell around the program) says nothing and truncates no
+  // trace.
+  if (!options_.complaint.empty()) say(options_.complaint);
+  for (const std::string& error : suppressions_.errors()) say(error);
+  if (!options_.trace.empty()) mine->session.observe(open_trace(options_.trace).release());
   if (!mine->driver.library) {
     say("no CUDA driver: " + mine->driver.error + ". Calls answer CUDA_ERROR_NO_DEVICE");
   } else {
@@ -118,13 +115,19 @@ void Process::unlock_in_parent() {
 void Process::restart_in_child() {
   unlock_in_parent();
   pid_ = ::getpid();
+  const std::string parents_trace = options_.trace;
   options_ = read_options(pid_);
   report_name_ = unique_report_name(options_.report_dir, pid_);
   ledger_->clear();
   unchecked_.clear();
   announced_.store(0);
   finished_.store(false);
-  if (Opened* open = opened_.load()) open->session.start_in_child();
+  Opened* open = opened_.load();
+  if (!open) return;
+  open->session.start_in_child();
+  // The parent's file stays the parent's; with %p the child has one of its own.
+  const bool own = options_.trace != parents_trace;
+  open->session.observe(own ? open_trace(options_.trace).release() : nullptr);
 }
 
 }  // namespace cuvmm::shim

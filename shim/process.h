@@ -62,7 +62,6 @@ class Process {
     return open ? *open : open_now();
   }
   Opened& open_now();
-  void read_files();
   void announce(const Entry& entry);
   void find_leaks(Session& session);
   void find_escapes();
@@ -72,7 +71,7 @@ class Process {
   int pid_;
   Options options_;
   std::unique_ptr<Ledger> ledger_;
-  std::unique_ptr<CallObserver> trace_;
+  Suppressions suppressions_;
   std::atomic<Opened*> opened_{nullptr};
   std::atomic<bool> finished_{false};
   std::string report_name_;  ///< this process's file in CUVMM_REPORT_DIR

@@ -66,7 +66,8 @@ class Session {
   /// Delivers what is known of a call that the driver did not survive.
   void report_crash(const InFlight& call) noexcept;
 
-  void observe(CallObserver* observer) { observer_ = observer; }
+  /// Lives as long as the session. Thread-safe.
+  void observe(CallObserver* observer) { observer_.store(observer, std::memory_order_release); }
   bool off() const { return off_.load(std::memory_order_relaxed); }
 
   /// Around fork, so that the child finds the model unlocked and whole; the child starts empty.
@@ -112,7 +113,7 @@ class Session {
   const SessionOptions options_;
   FindingSink& sink_;
   FactFinder facts_;
-  CallObserver* observer_ = nullptr;
+  std::atomic<CallObserver*> observer_{nullptr};
 
   std::atomic<bool> off_{false};
   std::atomic<bool> platform_known_{false};

@@ -51,13 +51,14 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& calle
   if (in_flight() || off()) return call.invoke(function);
 
   const int entry_errno = errno;
+  CallObserver* const observer = observer_.load(std::memory_order_acquire);
   Step<CallStruct> step;
   step.origin.call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
   counts_[static_cast<std::size_t>(CallStruct::kEntryPoint)].fetch_add(1,
                                                                        std::memory_order_relaxed);
   if constexpr (kTouches<CallStruct>) {
     step.touches = touches(call, step.touched);
-    if (!near_reservations(step.touched, step.touches) && !observer_) return call.invoke(function);
+    if (!near_reservations(step.touched, step.touches) && !observer) return call.invoke(function);
   }
 
   InFlight here{&call, [](const void* c) { return Call(*static_cast<const CallStruct*>(c)); },
@@ -86,8 +87,8 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& calle
       conclude(Call(call), std::move(step.violations), answer, step.origin.call,
                capture_stack(caller));
     }
-    if (observer_) [[unlikely]]
-      observer_->after(Call(call), answer.result);
+    if (observer) [[unlikely]]
+      observer->after(Call(call), answer.result);
   } catch (...) {
     turn_off();
   }

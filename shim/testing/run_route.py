@@ -30,6 +30,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--not-forwarded", action="append", default=[], help="driver call that must not arrive")
     parser.add_argument("--function", default="", help="name in the finding's stack")
     parser.add_argument("--file", default="", help="end of a source file in the finding's stack")
+    parser.add_argument("--traces", action="append", default=[], help="text that the trace holds")
+    parser.add_argument("--single-report", action="store_true", help="CUVMM_REPORT holds the finding too")
     parser.add_argument("command", nargs="+")
     return parser.parse_args()
 
@@ -49,6 +51,11 @@ def main() -> int:
         env = {k: v for k, v in os.environ.items() if not k.startswith("CUVMM_")}
         env |= {"LD_PRELOAD": ":".join(options.preload + [options.shim] + options.preload_after),
                 "CUVMM_REPORT_DIR": str(reports_folder), "FAKE_DRIVER_LOG": str(log)}
+        trace, single = pathlib.Path(folder, "trace"), pathlib.Path(folder, "single.json")
+        if options.traces:
+            env["CUVMM_TRACE"] = str(trace)
+        if options.single_report:
+            env["CUVMM_REPORT"] = str(single)
         if options.driver:
             env["CUVMM_DRIVER"] = options.driver
         env |= dict(setting.split("=", 1) for setting in options.env)
@@ -57,10 +64,16 @@ def main() -> int:
         files = sorted(reports_folder.iterdir())
         reports = [json.loads(file.read_text()) for file in files if file.suffix == ".json"]
         want(len(files) == len(reports), f"only whole reports in the folder: {files}")
+        traced = trace.read_text() if trace.exists() else ""
+        alone = json.loads(single.read_text()) if single.exists() else {"findings": []}
         forwarded = log.read_text().split() if log.exists() else []
 
     want(run.returncode == options.code, f"exit code {options.code}, not {run.returncode}")
     want(run.stdout == "", "nothing on stdout")
+    for text in options.traces:
+        want(text in traced, f"the trace holds {text}: {traced}")
+    if options.single_report:
+        want(len(alone["findings"]) > 0, f"CUVMM_REPORT holds the finding: {alone}")
     if options.silent:
         want(run.stderr == "", "nothing on stderr")
     for text in options.says:
