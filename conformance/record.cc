@@ -12,6 +12,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "conformance/shared_process.h"
+
 namespace cuvmm {
 
 std::vector<Outcome> run_case(const Driver& driver, const Case& test_case,
@@ -77,13 +79,16 @@ bool fabric_channel() {
 /// One worker process runs every `step`-th case and writes "NAME\tID ID...\tOUTCOME\t...\n" per
 /// case.
 void work(int out, const Driver& driver, const std::vector<const Case*>& cases, std::size_t first,
-          std::size_t step, const RunOptions& options) {
+          std::size_t step, const RunOptions& options, bool share) {
   FILE* stream = fdopen(out, "w");
+  SharedProcess shared(driver, options);
   for (std::size_t i = first; i < cases.size(); i += step) {
     std::vector<int> ids;
     RunOptions one = options;
     one.process_ids = &ids;
-    const std::vector<Outcome> outcomes = run_case(driver, *cases[i], one);
+    const std::vector<Outcome> outcomes = share && may_share_process(cases[i]->program)
+                                              ? shared.run(cases[i]->program)
+                                              : run_case(driver, *cases[i], one);
     std::string line = cases[i]->name + '\t';
     for (int id : ids) line += std::to_string(id) + ' ';
     for (const Outcome& outcome : outcomes) line += '\t' + outcome_text(outcome);
@@ -176,7 +181,7 @@ RecordResult record_cases(const std::string& driver_path, const std::vector<Case
     const pid_t pid = fork();
     if (pid == 0) {
       close(ends[0]);
-      work(ends[1], loaded.driver, chosen, i, jobs, options.run);
+      work(ends[1], loaded.driver, chosen, i, jobs, options.run, options.share);
       std::_Exit(0);
     }
     close(ends[1]);

@@ -33,6 +33,9 @@ struct Recording {
 
 struct RecordOptions {
   RunOptions run;
+  /// Cases that may do so share processes: faster by far where making a context is slow. False: each
+  /// case has processes of its own.
+  bool share = false;
   int jobs = 8;             ///< cases at a time, each in processes of its own
   std::string name_filter;  ///< only cases whose name contains it, or equals it when `exact`
   bool exact = false;

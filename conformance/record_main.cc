@@ -13,13 +13,15 @@ namespace {
 
 constexpr const char kUsage[] =
     "usage: cuvmm-record [--driver PATH] [--output FILE] [--jobs N] [--timeout SECONDS]\n"
-    "                    [--filter TEXT | --case NAME] [--families PATH] [--pairs] [--list] "
+    "                    [--filter TEXT | --case NAME] [--families PATH] [--pairs] [--share] "
+    "[--list] "
     "[CASES...]\n"
     "\n"
     "Runs every case of the files or folders CASES on the libcuda at PATH (default libcuda.so.1), "
     "each in\n"
     "processes of its own, and writes the answers as JSON.\n"
     "\n"
+    "--share lets cases share processes, where they can: for drivers that are slow to start.\n"
     "--families adds the cases that follow from families; --pairs the calls that break two rules.\n"
     "\n"
     "  cuvmm-record --output h200.json conformance/cases --families conformance/families --pairs\n"
@@ -41,6 +43,10 @@ bool parse(int argc, char** argv, Arguments& arguments) {
     const std::string option = argv[i];
     if (option == "--list" || option == "--process-ids") {
       (option == "--list" ? arguments.list : arguments.record.process_ids) = true;
+      continue;
+    }
+    if (option == "--share") {
+      arguments.record.share = true;
       continue;
     }
     if (option == "--pairs") {
