@@ -16,7 +16,10 @@ std::string c_expression(const Value& value, std::span<const Word> words, std::s
       return c_number(value.number);
     case Value::Kind::kName:
       for (const Word& word : words) {
-        if (word.word == value.text) return fmt::format("(uint64_t){}", word.c_name);
+        if (word.word != value.text) continue;
+        // An enumerator that the headers of this build lack has no name here, only a number.
+        return word.c_name.empty() ? c_number(word.value)
+                                   : fmt::format("(uint64_t){}", word.c_name);
       }
       return c_variable(value.text);
     case Value::Kind::kSum:

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <iterator>
 #include <set>
+#include <sstream>
 #include <vector>
 
 #include "api/driver.h"
@@ -39,6 +40,16 @@ class NoNames : public NameSource {
     return "'" + std::string(name) + "' inside a structure has no C form here";
   }
 };
+
+// Without the lines that are comments: these quote program text, which looks like calls.
+std::string without_comments(const std::string& text) {
+  std::istringstream lines(text);
+  std::string result;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("  /* ", 0) != 0) result += line + "\n";
+  }
+  return result;
+}
 
 // Whether `text` calls the function: its name and a bracket, and nothing of a longer name before
 // it.
@@ -83,10 +94,11 @@ class Writer {
     for (const std::string& name : names_)
       main += fmt::format("  uint64_t {} = 0;\n", c_variable(name));
     main += body_ + "\n  return different;\n}\n";
+    const std::string code = without_comments(main);
     std::string helpers;
     // From the last to the first, so that what a helper needs is known when its turn comes.
     for (std::size_t i = std::size(kCHelpers); i-- > 0;) {
-      if (calls_function(main + helpers, kCHelpers[i].name)) {
+      if (calls_function(code + helpers, kCHelpers[i].name)) {
         helpers = kCHelpers[i].text + helpers;
       }
     }
