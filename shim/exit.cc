@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "shim/options.h"
 #include "shim/process.h"
 #include "shim/signals.h"
 
@@ -27,6 +28,7 @@ constexpr unsigned kSecondsForReport = 3;
 }
 
 [[gnu::constructor]] void at_load() {
+  cuvmm::shim::start_folder();
   ::at_quick_exit([] {
     if (Process* process = Process::if_made()) process->finish("exit");
   });

@@ -1,5 +1,8 @@
 #include "shim/options.h"
 
+#include <unistd.h>
+
+#include <climits>
 #include <cstdlib>
 #include <string_view>
 
@@ -10,6 +13,12 @@ namespace {
 std::string text(const char* variable) {
   const char* value = std::getenv(variable);
   return value ? value : "";
+}
+
+// A path, absolute; "" stays "".
+std::string file(const char* variable) {
+  const std::string path = text(variable);
+  return path.empty() || path.front() == '/' ? path : start_folder() + "/" + path;
 }
 
 void complain(Options& options, const char* variable, const std::string& value,
@@ -52,6 +61,14 @@ LeakCheck leak_check(Options& options) {
 
 }  // namespace
 
+const std::string& start_folder() {
+  static const std::string* const kFolder = [] {
+    char folder[PATH_MAX];
+    return new std::string(::getcwd(folder, sizeof folder) ? folder : ".");
+  }();
+  return *kFolder;
+}
+
 std::string with_pid(const std::string& pattern, int pid) {
   std::string result;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
@@ -67,11 +84,11 @@ std::string with_pid(const std::string& pattern, int pid) {
 
 Options read_options(int pid) {
   Options options;
-  options.driver = text("CUVMM_DRIVER");
-  options.report = with_pid(text("CUVMM_REPORT"), pid);
-  options.report_dir = text("CUVMM_REPORT_DIR");
-  options.suppressions = text("CUVMM_SUPPRESSIONS");
-  options.trace = with_pid(text("CUVMM_TRACE"), pid);
+  options.driver = file("CUVMM_DRIVER");
+  options.report = with_pid(file("CUVMM_REPORT"), pid);
+  options.report_dir = file("CUVMM_REPORT_DIR");
+  options.suppressions = file("CUVMM_SUPPRESSIONS");
+  options.trace = with_pid(file("CUVMM_TRACE"), pid);
   options.leak_check = leak_check(options);
   options.enforce = flag(options, "CUVMM_ENFORCE");
   options.allow_multicast = flag(options, "CUVMM_ALLOW_MULTICAST");

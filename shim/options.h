@@ -22,8 +22,12 @@ struct Options {
 };
 
 /// Reads the CUVMM_* variables. Values that are not understood keep the default and are named in
-/// `complaint`. `%p` in file names becomes `pid`.
+/// `complaint`. `%p` in file names becomes `pid`, and paths become absolute.
 Options read_options(int pid);
+
+/// Where the program was started: relative paths in the variables mean this folder, wherever the
+/// program has gone meanwhile. Remembered by the first call, which belongs into a constructor.
+const std::string& start_folder();
 
 /// `pattern` with every %p replaced by `pid`.
 std::string with_pid(const std::string& pattern, int pid);

@@ -106,6 +106,12 @@ TEST(Options, ReadsTheEnvironmentAndNamesWhatItDoesNotUnderstand) {
   EXPECT_EQ(options.leak_check, LeakCheck::kFull);
   EXPECT_EQ(options.error_exit_code, 7);
   EXPECT_EQ(options.complaint, "");
+  // Relative paths mean the folder where the program started.
+  setenv("CUVMM_REPORT", "r.json", 1);
+  const std::string here = start_folder();
+  ASSERT_EQ(chdir("/"), 0);
+  EXPECT_EQ(read_options(42).report, here + "/r.json");
+  ASSERT_EQ(chdir(here.c_str()), 0);
   setenv("CUVMM_LEAK_CHECK", "maybe", 1);
   options = read_options(42);
   EXPECT_EQ(options.leak_check, LeakCheck::kSummary);

@@ -115,6 +115,7 @@ void Process::unlock_in_parent() {
 void Process::restart_in_child() {
   unlock_in_parent();
   pid_ = ::getpid();
+  forked_ = true;
   const std::string parents_trace = options_.trace;
   options_ = read_options(pid_);
   report_name_ = unique_report_name(options_.report_dir, pid_);

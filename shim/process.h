@@ -69,6 +69,7 @@ class Process {
   void write_json(const char* ended);
 
   int pid_;
+  bool forked_ = false;  ///< a child of fork, of a process that used the shim
   Options options_;
   std::unique_ptr<Ledger> ledger_;
   Suppressions suppressions_;

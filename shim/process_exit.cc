@@ -74,13 +74,15 @@ void Process::write_json(const char* ended) {
     report.alive_reservations = alive.reservations;
   }
   const bool last = std::string_view(ended) != "running";
-  const bool idle = !opened_.load() && report.unchecked == "[]";
+  const Opened* open = opened_.load();
+  const bool used = open && (!forked_ || open->session.total() != 0);
+  const bool idle = !used && report.unchecked == "[]";
   const auto write = [&](const std::string& path, bool keep) {
     const int error = write_report(path.c_str(), report, *ledger_, keep);
     if (error != 0) say("cannot write the report " + path + ": errno " + std::to_string(error));
   };
-  // A helper process that never used CUDA (a shell) leaves no file among the others', and leaves
-  // that of its child alone.
+  // A process that never used CUDA (a shell, a child on its way to exec) leaves no file among the
+  // others', and leaves theirs alone.
   if (!report_name_.empty() && !idle) write(report_name_, false);
   if (!options_.report.empty() && last) write(options_.report, idle);
 }

@@ -1,4 +1,4 @@
-// Does what NVIDIA's libcudart does at start-up (measured, see docs/interception.md): dlopen, one
+// Does what NVIDIA's libcudart does at start-up (measured with CUDA 13.0): dlopen, one
 // dlsym, the empty query, cuInit, cuGetProcAddress itself in both ABIs, then everything by version.
 // Built as a shared and as a static library.
 #include <dlfcn.h>
