@@ -24,7 +24,8 @@ def main() -> None:
         torch.cuda.synchronize()
     torch_expandable.require()
     for step, value in enumerate(sums):
-        assert value.item() == 2.0 * step, f"step {step} gave {value.item()}"
+        # A mean is a sum of many terms: equal only up to rounding.
+        assert abs(value.item() - 2.0 * step) <= 1e-5 * step, f"step {step} gave {value.item()}"
 
 
 if __name__ == "__main__":
