@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "emulator/mutation.h"
+
 namespace cuvmm::emulator {
 
 Emulator& Emulator::get() {
@@ -31,6 +33,15 @@ CUresult Emulator::initialize() {
   return CUDA_SUCCESS;
 }
 
+CUresult Emulator::before_init() {
+  const Mutation& m = mutation();
+  if (m.kind == Mutation::Kind::kNone || m.rule != Rule::kDriverInitialized) {
+    return CUDA_ERROR_NOT_INITIALIZED;
+  }
+  if (m.kind == Mutation::Kind::kCode) return m.code;
+  return initialize() == CUDA_SUCCESS ? CUDA_SUCCESS : kUnperformed;
+}
+
 bool Emulator::load_profile_once(const Options& options) {
   if (profile_loaded_) return true;
   ProfileResult loaded =
@@ -40,6 +51,7 @@ bool Emulator::load_profile_once(const Options& options) {
     return false;
   }
   profile = std::move(loaded.profile);
+  mutation().apply(profile);
   profile_loaded_ = true;
   return true;
 }
@@ -54,6 +66,10 @@ CUresult Emulator::load() {
   const Options options = read_options();
   if (!options.error.empty()) {
     std::fprintf(stderr, "cuvmm emulator: %s\n", options.error.c_str());
+    return CUDA_ERROR_NO_DEVICE;
+  }
+  if (!mutation().error.empty()) {
+    std::fprintf(stderr, "cuvmm emulator: %s\n", mutation().error.c_str());
     return CUDA_ERROR_NO_DEVICE;
   }
   if (options.devices == 0) return CUDA_ERROR_NO_DEVICE;

@@ -69,6 +69,10 @@ class Emulator {
   /// What cuInit does; idempotent.
   CUresult initialize();
 
+  /// What a call that comes before cuInit answers; SUCCESS when a mutation lets it through, which
+  /// then initialises.
+  CUresult before_init();
+
   /// What cuDriverGetVersion answers, cuInit or not; takes the lock.
   int driver_version();
 

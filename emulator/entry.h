@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulator/emulator.h"
+#include "emulator/mutation.h"
 #include "spec/check.h"
 
 namespace cuvmm::emulator {
@@ -64,7 +65,10 @@ CUresult locked(Body&& body) noexcept {
   Emulator& e = Emulator::get();
   try {
     const std::lock_guard lock(e.mutex);
-    if (!e.ready) return CUDA_ERROR_NOT_INITIALIZED;
+    if (!e.ready) {
+      const CUresult answer = e.before_init();
+      if (answer != CUDA_SUCCESS) return answer;
+    }
     return body(e);
   } catch (...) {
     return CUDA_ERROR_OUT_OF_MEMORY;  // the containers of the emulator throw nothing else
@@ -85,6 +89,7 @@ CUresult run_entry(const CallStruct& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     Facts facts = e.facts();
     add_facts(e, call, facts);
+    bool unchecked = false;  // only by a mutation
     if (Violations violations = check(e.model, call, facts); !violations.empty()) {
       forgive(e, call, violations);
       const CUresult refused = e.profile.answer(CallStruct::kEntryPoint, violations);
@@ -92,12 +97,13 @@ CUresult run_entry(const CallStruct& call) noexcept {
         write_refused(e, call, refused);
         return refused;
       }
+      unchecked = mutation().hides_one_of(violations);
     }
     Retired retired = e.model.retire(call);
     const CUresult result = perform(e, call, facts, retired);
     if (result != CUDA_SUCCESS) {
       e.model.restore(std::move(retired));
-      return result;
+      return unchecked ? kUnperformed : result;
     }
     // Physical memory goes with the model's last mention of it; bury() leaves the list as it is.
     e.model.bury(std::move(retired), Origin{});

@@ -51,15 +51,18 @@ CUresult run_transfer(Emulator& e, const CallStruct& call) {
   Touch touched[kMaxTouches];
   const std::size_t count = touches(call, touched);
   const auto violations = check_touches(e.model, CallStruct::kEntryPoint, touched, count, facts);
+  bool unchecked = false;  // only by a mutation
   if (!violations.empty()) {
     result = e.profile.answer(CallStruct::kEntryPoint, violations);
     if (result != CUDA_SUCCESS) return result;
+    unchecked = mutation().hides_one_of(violations);
   }
   for (std::size_t i = 0; i < count; ++i) {
     result = check_unmapped(e, touched[i], pageable);
-    if (result != CUDA_SUCCESS) return result;
+    if (result != CUDA_SUCCESS) return unchecked ? kUnperformed : result;
   }
-  return execute(e, plan(call));
+  result = execute(e, plan(call));
+  return result != CUDA_SUCCESS && unchecked ? kUnperformed : result;
 }
 
 }  // namespace cuvmm::emulator
