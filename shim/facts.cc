@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
 
 namespace cuvmm::shim {
@@ -108,14 +109,60 @@ Allocation FactFinder::describe_import(CUmemGenericAllocationHandle handle) {
   return known;
 }
 
-bool FactFinder::learn(Platform& platform) const {
+namespace {
+
+// Handle types that some device can export; 0 when the driver does not tell.
+std::uint32_t exportable_types(const Driver& driver, int devices) {
+  static constexpr struct {
+    int attribute;
+    std::uint32_t type;
+  } kTypes[] = {{103, 1}, {104, 2}, {105, 4}, {128, 8}};
+  std::uint32_t mask = 0;
+  for (int device = 0; device < devices; ++device) {
+    for (const auto& [attribute, type] : kTypes) {
+      int supported = 0;
+      const calls::DeviceGetAttribute question{&supported,
+                                               static_cast<CUdevice_attribute>(attribute), device};
+      // A driver from before an attribute refuses it, and lacks the type.
+      if (driver(question) == CUDA_SUCCESS && supported) mask |= type;
+    }
+  }
+  return mask;
+}
+
+// NUMA nodes that exist, of the first 64; 0 when the kernel does not tell.
+std::uint64_t numa_nodes() {
+  const int fd = ::open("/sys/devices/system/node/online", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  char text[256];
+  const ssize_t got = ::read(fd, text, sizeof text - 1);
+  ::close(fd);
+  if (got <= 0) return 0;
+  text[got] = '\0';
+  std::uint64_t mask = 0;
+  // "0-1,4"
+  for (char* at = text; *at >= '0' && *at <= '9';) {
+    const unsigned long first = std::strtoul(at, &at, 10);
+    const unsigned long last = *at == '-' ? std::strtoul(at + 1, &at, 10) : first;
+    for (unsigned long node = first; node <= last && node < 64; ++node) mask |= 1ull << node;
+    if (*at == ',') ++at;
+  }
+  return mask;
+}
+
+}  // namespace
+
+CUresult FactFinder::learn(Platform& platform) const {
   int count = 0;
-  if (driver_(calls::DeviceGetCount{&count}) != CUDA_SUCCESS) return false;
+  const CUresult answer = driver_(calls::DeviceGetCount{&count});
+  if (answer != CUDA_SUCCESS) return answer;
   if (count > 0) platform.device_count = count;
   const long page = ::sysconf(_SC_PAGESIZE);
   if (page > 0) platform.host_page = static_cast<std::uint64_t>(page);
+  platform.handle_types = exportable_types(driver_, count);
+  platform.numa_nodes = numa_nodes();
   constexpr int kMaxAsked = 16;  // of large machines the peers stay unknown: n^2 questions
-  if (count <= 0 || count > kMaxAsked) return true;
+  if (count <= 0 || count > kMaxAsked) return CUDA_SUCCESS;
   platform.reach.assign(static_cast<std::size_t>(count), 0);
   for (int device = 0; device < count; ++device) {
     std::uint64_t mask = std::uint64_t{1} << device;
@@ -124,13 +171,13 @@ bool FactFinder::learn(Platform& platform) const {
       if (peer != device &&
           driver_(calls::DeviceCanAccessPeer{&can, device, peer}) != CUDA_SUCCESS) {
         platform.reach.clear();
-        return true;
+        return CUDA_SUCCESS;
       }
       if (can) mask |= std::uint64_t{1} << peer;
     }
     platform.reach[static_cast<std::size_t>(device)] = mask;
   }
-  return true;
+  return CUDA_SUCCESS;
 }
 
 }  // namespace cuvmm::shim

@@ -36,9 +36,9 @@ class FactFinder {
   /// What can be learned of memory just imported: its properties and their granularity.
   Allocation describe_import(CUmemGenericAllocationHandle handle);
 
-  /// Fills device_count, reach, handle_types and host_page; false while the driver is not
-  /// initialised yet.
-  bool learn(Platform& platform) const;
+  /// Fills device_count, reach, handle_types, numa_nodes and host_page. What the driver answered:
+  /// NOT_INITIALIZED before cuInit, and then nothing is filled.
+  CUresult learn(Platform& platform) const;
 
   void lock_for_fork() { mutex_.lock(); }
   void unlock_after_fork() { mutex_.unlock(); }

@@ -50,9 +50,11 @@ void Session::find_devices(const Touch* touched, std::size_t count, CUstream str
   }
 }
 
-void Session::learn_platform() {
+void Session::learn_platform(Facts& facts) {
   Platform platform;
-  if (!facts_.learn(platform)) return;
+  const CUresult answer = facts_.learn(platform);
+  if (answer == CUDA_ERROR_NOT_INITIALIZED) facts.initialized = Facts::Answer::kNo;
+  if (answer != CUDA_SUCCESS) return;
   int version = 0;
   if (driver_(calls::DriverGetVersion{&version}) == CUDA_SUCCESS) driver_version_.store(version);
   const std::lock_guard lock(mutex_);

@@ -97,13 +97,17 @@ class Session {
   template <class CallStruct>
   void after(const CallStruct& call, CUresult result, Step<CallStruct>& step);
   template <class CallStruct>
+  void report_uninitialized(const CallStruct& call, Step<CallStruct>& step,
+                            const Caller& caller) noexcept;
+  template <class CallStruct>
   void recheck_uninitialized(const CallStruct& call, Step<CallStruct>& step);
 
   /// Whether a copy may touch a reservation; without a lock, by the bounds of all there ever were.
   bool near_reservations(const Touch* touched, std::size_t count) const;
   void widen_bounds(Address base, Size size);
   void find_devices(const Touch* touched, std::size_t count, CUstream stream, Facts& facts);
-  void learn_platform();
+  /// Asks the driver once it is initialised; notes in `facts` that it is not.
+  void learn_platform(Facts& facts);
   /// Turns violations into findings and hands them on. Without a lock.
   void conclude(const Call& call, Violations violations, const Answer& answer, std::uint64_t index,
                 StackId stack);

@@ -58,7 +58,14 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& calle
                                                                        std::memory_order_relaxed);
   if constexpr (kTouches<CallStruct>) {
     step.touches = touches(call, step.touched);
-    if (!near_reservations(step.touched, step.touches) && !observer) return call.invoke(function);
+    if (!near_reservations(step.touched, step.touches) && !observer_) {
+      const CUresult result = call.invoke(function);
+      // The one thing to say of a copy that touches no reservation.
+      if (result == CUDA_ERROR_NOT_INITIALIZED) [[unlikely]] {
+        report_uninitialized(call, step, caller);
+      }
+      return result;
+    }
   }
 
   InFlight here{&call, [](const void* c) { return Call(*static_cast<const CallStruct*>(c)); },
@@ -99,7 +106,7 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& calle
 template <class CallStruct>
 void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   if (!platform_known_.load(std::memory_order_acquire)) [[unlikely]]
-    learn_platform();
+    learn_platform(step.facts);
   if constexpr (kMakesHistory<CallStruct>) step.origin.stack = capture_stack(in_flight()->caller);
   if constexpr (std::is_same_v<CallStruct, calls::MemCreate>) {
     if (call.prop) step.facts.granularity = facts_.granularity(*call.prop);
@@ -159,6 +166,20 @@ void Session::after(const CallStruct& call, CUresult result, Step<CallStruct>& s
       exported_[*static_cast<const int*>(call.shareableHandle)] = std::move(identity);
     }
   }
+}
+
+template <class CallStruct>
+void Session::report_uninitialized(const CallStruct& call, Step<CallStruct>& step,
+                                   const Caller& caller) noexcept {
+  const int entry_errno = errno;
+  try {
+    recheck_uninitialized(call, step);
+    conclude(Call(call), std::move(step.violations), {.result = CUDA_ERROR_NOT_INITIALIZED},
+             step.origin.call, capture_stack(caller));
+  } catch (...) {
+    turn_off();
+  }
+  errno = entry_errno;
 }
 
 template <class CallStruct>

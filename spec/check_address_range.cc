@@ -11,7 +11,7 @@ constexpr std::uint64_t kTwoMiB = std::uint64_t{2} << 20;
 // User space of x86-64 and aarch64 with four-level tables ends at 2^47; what H200 refused is above.
 constexpr std::uint64_t kUserSpaceEnd = std::uint64_t{1} << 47;
 constexpr std::uint64_t kAlignmentLimit = std::uint64_t{1} << 46;
-constexpr std::uint64_t kAddressSpace = std::uint64_t{1} << 48;
+constexpr std::uint64_t kLargestAlignment = std::uint64_t{1} << 62;
 }  // namespace
 
 Violations check(const Model& model, const calls::MemAddressReserve& call, const Facts& facts) {
@@ -36,16 +36,17 @@ Violations check(const Model& model, const calls::MemAddressReserve& call, const
   if (!std::has_single_bit(call.alignment) && call.alignment != 0) {
     out.add(Rule::kReserveAlignmentPowerOfTwo,
             "alignment " + std::to_string(call.alignment) + " is not a power of two");
-  } else if (call.alignment >= kAddressSpace) {
-    out.add(Rule::kReserveAlignmentAddressable,
-            "alignment " + hex(call.alignment) + " exceeds the address space", false);
-  } else if (call.alignment >= kAlignmentLimit) {
-    out.add(Rule::kReserveAlignmentLimit, "alignment " + bytes(call.alignment) + " leaves no room",
-            false);
   } else if (call.alignment != 0 && call.addr % call.alignment != 0) {
     out.add(Rule::kReserveAddrAlignment, "hint " + hex(call.addr) +
                                              " is not a multiple of the alignment asked for, " +
                                              bytes(call.alignment));
+  }
+  if (call.alignment > kLargestAlignment) {
+    out.add(Rule::kReserveAlignmentAddressable,
+            "alignment " + hex(call.alignment) + " exceeds 2^62", false);
+  } else if (call.alignment >= kAlignmentLimit) {
+    out.add(Rule::kReserveAlignmentLimit, "alignment " + bytes(call.alignment) + " leaves no room",
+            false);
   }
   if (call.addr % platform.host_page != 0) {
     out.add(Rule::kReserveAddrPage, "hint " + hex(call.addr) +

@@ -124,8 +124,7 @@ Violations check(const Model& model, const calls::MemUnmap& call, const Facts& f
   if (const auto outside = first_unreserved(model, call.ptr, call.size)) {
     Violation& v = out.add(Rule::kUnmapInsideReservation,
                            range(call.ptr, call.size) + " leaves the reservation " +
-                               range(r->base, r->size) + ": " + hex(*outside) + " is in none",
-                           model.platform().complete);
+                               range(r->base, r->size) + ": " + hex(*outside) + " is in none");
     v.objects.push_back(ref(*r));
   } else if (c.has_hole && !c.cut) {
     Violation& v =

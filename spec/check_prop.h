@@ -1,7 +1,6 @@
 // Creation properties, as cuMemCreate demands them; cuMemGetAllocationGranularity asks the same.
 #pragma once
 
-#include <algorithm>
 #include <iterator>
 
 #include "spec/check_support.h"
@@ -44,12 +43,12 @@ void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
       }
       break;
     case kLocationHostNuma: {
-      const bool node_known = platform.numa_nodes != 0;
       const bool in_mask = id >= 0 && id < 64 && (platform.numa_nodes >> id & 1);
-      if (id < 0 || (node_known && !in_mask)) {
+      // Not every node that exists can back memory, and only the driver knows which.
+      if (!in_mask || !platform.complete) {
         add(Rule::kCreateNumaNode,
             "prop.location.id " + std::to_string(id) + " is no NUMA node that can back memory",
-            true);
+            id < 0 || (platform.numa_nodes != 0 && !in_mask));
       }
       break;
     }
@@ -95,11 +94,12 @@ void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
     add(Rule::kCreateUsageKnown,
         "prop.allocFlags.usage " + hex(flags.usage) + " holds unknown bits", true);
   }
-  if (flags.reserved[0] != 0)
-    add(Rule::kCreateReservedZero, "prop.allocFlags.reserved[0] is not 0", true);
-  if (std::any_of(std::begin(flags.reserved) + 1, std::end(flags.reserved),
-                  [](auto byte) { return byte != 0; })) {
-    add(Rule::kCreateReservedTailZero, "a byte of prop.allocFlags.reserved[1..3] is not 0", true);
+  static_assert(std::size(decltype(flags.reserved){}) == 4);
+  if (flags.reserved[0] != 0 || flags.reserved[1] != 0 || flags.reserved[2] != 0) {
+    add(Rule::kCreateReservedZero, "a byte of prop.allocFlags.reserved[0..2] is not 0", true);
+  }
+  if (flags.reserved[3] != 0) {
+    add(Rule::kCreateReservedTailZero, "prop.allocFlags.reserved[3] is not 0", true);
   }
 }
 
