@@ -54,7 +54,13 @@ void check_map_size(Collector& out, const Model& model, const calls::MemMap& cal
                                            " is not a multiple of the granularity, " +
                                            bytes(granularity));
   }
-  if (!a || a->size == 0) return;
+  if (!a) return;
+  if (a->size == 0) {  // an import: the exporter knows its size, this process does not yet
+    out.add(Rule::kMapWholeAllocation,
+            "size " + bytes(call.size) + " may not be the size of the imported allocation", false)
+        .objects.push_back(ref(*a));
+    return;
+  }
   // size > total - offset instead of a sum, which could wrap.
   if (call.offset > a->size || call.size > a->size - call.offset) {
     out.add(Rule::kMapBounds, bytes(call.size) + " at offset " + bytes(call.offset) +

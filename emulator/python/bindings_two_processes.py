@@ -13,6 +13,7 @@ from client import FD, check, granularity, mapped, properties, start
 
 def write(address: int, value: int, count: int) -> None:
     check(driver.cuMemsetD8(address, value, count))
+    check(driver.cuCtxSynchronize())  # a fill may still run when it returns; unmapping would not wait
 
 
 def read(address: int, count: int) -> numpy.ndarray:
