@@ -11,11 +11,7 @@ namespace cuvmm {
 
 namespace {
 
-// How the last call of a case ended; nothing when the case was skipped or did not get that far.
-std::optional<Verdict> verdict_of(const Recording& recording, const std::string& name) {
-  const auto it = recording.cases.find(name);
-  if (it == recording.cases.end() || it->second.empty()) return std::nullopt;
-  const std::string& last = it->second.back();
+std::optional<Verdict> verdict_of(const std::string& last) {
   const std::string code = last.substr(0, last.find(' '));
   if (code.rfind("signal:", 0) == 0)
     return Verdict{Verdict::Kind::kCrashes, CUDA_ERROR_INVALID_VALUE};
@@ -23,6 +19,20 @@ std::optional<Verdict> verdict_of(const Recording& recording, const std::string&
   if (!result) return std::nullopt;
   if (*result == CUDA_SUCCESS) return Verdict{Verdict::Kind::kAccepts, CUDA_SUCCESS};
   return Verdict{Verdict::Kind::kCode, *result};
+}
+
+// How the last call of a case ended; nothing when the case was skipped or did not get that far.
+std::optional<Verdict> verdict_of(const Recording& recording, const std::string& name) {
+  const auto it = recording.cases.find(name);
+  if (it == recording.cases.end() || it->second.empty()) return std::nullopt;
+  return verdict_of(it->second.back());
+}
+
+EntryPoint entry_of(const std::string& function) {
+  for (int i = 0; i < static_cast<int>(EntryPoint::kCount); ++i) {
+    if (function == name(static_cast<EntryPoint>(i))) return static_cast<EntryPoint>(i);
+  }
+  return EntryPoint::kCount;
 }
 
 bool same(const Verdict& a, const Verdict& b) {
@@ -74,12 +84,12 @@ class Deriver {
     out_.profile = base;
   }
 
-  DerivedProfile derive(const std::vector<Family>& families) {
+  DerivedProfile derive(const std::vector<Family>& families, const std::vector<Case>& cases) {
     for (const Family& family : families) read_singles(family);
+    for (const Case& each : cases) read_case(each);
+    settle_every_entry_point();
     for (const auto& [rule, verdict] : verdicts_) {
-      Verdict& slot = out_.profile.verdicts[static_cast<std::size_t>(rule)];
-      slot = verdict;
-      if (slot.kind == Verdict::Kind::kCrashes) slot.code = info(rule).code;
+      out_.profile.verdicts[static_cast<std::size_t>(rule)] = complete(rule, verdict);
     }
     for (const Family& family : families) read_pairs(family);
     for (auto& [entry, graph] : graphs_) out_.profile.order[entry] = sort(graph, out_.notes);
@@ -104,10 +114,62 @@ class Deriver {
         }
         continue;
       }
+      if (info(each.rules[0]).entry == EntryPoint::kCount) {
+        by_entry_[each.rules[0]].try_emplace(entry_of(family.call.function), *verdict);
+        continue;
+      }
       const auto [it, first] = verdicts_.emplace(each.rules[0], *verdict);
       if (!first && !same(it->second, *verdict)) {
         out_.notes.push_back(each.name + " got " + text(*verdict) + ", another case of the rule " +
                              text(it->second));
+      }
+    }
+  }
+
+  // A crash is recorded; the code that stands for it in the emulator is the documented one.
+  static Verdict complete(Rule rule, Verdict verdict) {
+    if (verdict.kind == Verdict::Kind::kCrashes) {
+      const CUresult documented = info(rule).code;
+      verdict.code = documented == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : documented;
+    }
+    return verdict;
+  }
+
+  // What no family can say, such as a call before cuInit.
+  void read_case(const Case& each) {
+    const auto it = recording_.cases.find(each.name);
+    if (it == recording_.cases.end() || each.file.empty() || each.breaks.size() != 1) return;
+    const auto rule = find_rule(each.breaks[0]);
+    const auto& statements = each.program.statements;
+    const auto breaks = [](const Statement& s) { return !s.breaks.empty(); };
+    if (!rule || std::count_if(statements.begin(), statements.end(), breaks) != 1) return;
+    const auto at = std::find_if(statements.begin(), statements.end(), breaks);
+    const auto index = static_cast<std::size_t>(at - statements.begin());
+    const auto verdict = index < it->second.size() ? verdict_of(it->second[index]) : std::nullopt;
+    if (!verdict) return;
+    if (info(*rule).entry != EntryPoint::kCount) {
+      verdicts_.try_emplace(*rule, *verdict);
+    } else if (const EntryPoint entry = entry_of(at->function); entry != EntryPoint::kCount) {
+      by_entry_[*rule].try_emplace(entry, *verdict);
+    }
+  }
+
+  // The verdict that most entry points give is the rule's; the others get verdicts of their own.
+  void settle_every_entry_point() {
+    for (const auto& [rule, verdicts] : by_entry_) {
+      const Verdict* usual = nullptr;
+      std::ptrdiff_t most = 0;
+      for (const auto& [entry, verdict] : verdicts) {
+        const auto votes = std::count_if(verdicts.begin(), verdicts.end(), [&](const auto& other) {
+          return same(other.second, verdict);
+        });
+        if (votes > most) usual = &verdict, most = votes;
+      }
+      verdicts_[rule] = *usual;
+      for (const auto& [entry, verdict] : verdicts) {
+        out_.profile.entry_verdicts.erase({entry, rule});
+        if (!same(verdict, *usual))
+          out_.profile.entry_verdicts[{entry, rule}] = complete(rule, verdict);
       }
     }
   }
@@ -129,7 +191,8 @@ class Deriver {
       // A rule that the driver does not check has no place in the order.
       if (a->second.kind == Verdict::Kind::kAccepts || b->second.kind == Verdict::Kind::kAccepts)
         continue;
-      Graph& graph = graphs_[info(each.rules[0]).entry];
+      // Not the rules' entry point: the data rules belong to every one.
+      Graph& graph = graphs_[entry_of(family.call.function)];
       graph[is_a ? each.rules[0] : each.rules[1]].insert(is_a ? each.rules[1] : each.rules[0]);
     }
   }
@@ -137,14 +200,16 @@ class Deriver {
   const Recording& recording_;
   DerivedProfile out_;
   std::map<Rule, Verdict> verdicts_;
+  /// For rules of every entry point.
+  std::map<Rule, std::map<EntryPoint, Verdict>> by_entry_;
   std::map<EntryPoint, Graph> graphs_;
 };
 
 }  // namespace
 
 DerivedProfile derive_profile(const Profile& base, const std::vector<Family>& families,
-                              const Recording& recording) {
-  return Deriver(base, recording).derive(families);
+                              const std::vector<Case>& cases, const Recording& recording) {
+  return Deriver(base, recording).derive(families, cases);
 }
 
 }  // namespace cuvmm

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "conformance/case.h"
 #include "conformance/family.h"
 #include "conformance/record.h"
 #include "spec/profile.h"
@@ -19,8 +20,10 @@ struct DerivedProfile {
 };
 
 /// `base` gives what no case measures (limits, attributes, name); verdicts and order are replaced
-/// for every rule that a family provokes.
+/// for every rule that a family provokes. Rules that none does are read off the hand-written
+/// `cases` that break just one rule in just one statement. A rule of every entry point gets a
+/// verdict of its own where an entry point answers it otherwise than most.
 DerivedProfile derive_profile(const Profile& base, const std::vector<Family>& families,
-                              const Recording& recording);
+                              const std::vector<Case>& cases, const Recording& recording);
 
 }  // namespace cuvmm

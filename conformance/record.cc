@@ -139,6 +139,36 @@ void collect(std::vector<int> pipes, Recording& recording) {
   }
 }
 
+// Looks at what all processes of the machine share: runs when nothing else does.
+bool must_run_alone(const Case* test_case) {
+  const auto& statements = test_case->program.statements;
+  return std::any_of(statements.begin(), statements.end(),
+                     [](const Statement& s) { return s.function == "cuMemGetInfo"; });
+}
+
+void run_workers(const Driver& driver, const std::vector<const Case*>& cases, std::size_t jobs,
+                 const RecordOptions& options, Recording& recording) {
+  jobs = std::clamp<std::size_t>(jobs, 1, std::max<std::size_t>(cases.size(), 1));
+  std::vector<int> pipes;
+  std::vector<pid_t> workers;
+  for (std::size_t i = 0; i < jobs; ++i) {
+    int ends[2];
+    if (pipe(ends) != 0) break;
+    std::fflush(nullptr);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      close(ends[0]);
+      work(ends[1], driver, cases, i, jobs, options.run, options.share);
+      std::_Exit(0);
+    }
+    close(ends[1]);
+    pipes.push_back(ends[0]);
+    if (pid > 0) workers.push_back(pid);
+  }
+  collect(pipes, recording);
+  for (pid_t pid : workers) waitpid(pid, nullptr, 0);
+}
+
 }  // namespace
 
 RecordResult record_cases(const std::string& driver_path, const std::vector<Case>& cases,
@@ -151,6 +181,7 @@ RecordResult record_cases(const std::string& driver_path, const std::vector<Case
   }
   Recording& recording = result.recording;
   recording.driver = loaded.path;
+  recording.emulated = loaded.emulated;
   // Asking is no part of a case: its process leaves no report.
   RunOptions quiet = options.run;
   quiet.normal_exit = false;
@@ -169,28 +200,12 @@ RecordResult record_cases(const std::string& driver_path, const std::vector<Case
       chosen.push_back(&test_case);
     }
   }
-  const std::size_t jobs =
-      std::clamp<std::size_t>(static_cast<std::size_t>(std::max(options.jobs, 1)), 1,
-                              std::max<std::size_t>(chosen.size(), 1));
-  std::vector<int> pipes;
-  std::vector<pid_t> workers;
-  for (std::size_t i = 0; i < jobs; ++i) {
-    int ends[2];
-    if (pipe(ends) != 0) break;
-    std::fflush(nullptr);
-    const pid_t pid = fork();
-    if (pid == 0) {
-      close(ends[0]);
-      work(ends[1], loaded.driver, chosen, i, jobs, options.run, options.share);
-      std::_Exit(0);
-    }
-    close(ends[1]);
-    pipes.push_back(ends[0]);
-    if (pid > 0) workers.push_back(pid);
-  }
-  collect(pipes, recording);
+  const auto alone = std::stable_partition(chosen.begin(), chosen.end(),
+                                           [](const Case* each) { return !must_run_alone(each); });
+  run_workers(loaded.driver, {chosen.begin(), alone},
+              static_cast<std::size_t>(std::max(options.jobs, 1)), options, recording);
+  run_workers(loaded.driver, {alone, chosen.end()}, 1, options, recording);
   if (!options.process_ids) recording.processes.clear();
-  for (pid_t pid : workers) waitpid(pid, nullptr, 0);
   for (const Case* test_case : chosen) {
     if (!recording.cases.contains(test_case->name))
       result.error = "no answer for " + test_case->name;

@@ -24,6 +24,7 @@ struct Recording {
   std::string driver_version;  ///< "580.159.04"; "" when the kernel module is not there
   int cuda_version = 0;        ///< what cuDriverGetVersion answers
   int devices = 0;
+  bool emulated = false;                                  ///< by cuvmm's emulator; not in the file
   std::string date;                                       ///< UTC, ISO 8601
   std::map<std::string, std::vector<std::string>> cases;  ///< outcome texts by case
   std::map<std::string, std::string> skipped;             ///< reason by case
@@ -33,8 +34,8 @@ struct Recording {
 
 struct RecordOptions {
   RunOptions run;
-  /// Cases that may do so share processes: faster by far where making a context is slow. False: each
-  /// case has processes of its own.
+  /// Cases that may do so share processes: faster by far where making a context is slow. False:
+  /// each case has processes of its own.
   bool share = false;
   int jobs = 8;             ///< cases at a time, each in processes of its own
   std::string name_filter;  ///< only cases whose name contains it, or equals it when `exact`

@@ -24,5 +24,6 @@ void add_explain(CLI::App& app, CommandLine& line);
 void add_rules(CLI::App& app, CommandLine& line);
 void add_replay(CLI::App& app, CommandLine& line);
 void add_to_c(CLI::App& app, CommandLine& line);
+void add_conform(CLI::App& app, CommandLine& line);
 
 }  // namespace cuvmm

@@ -1,0 +1,270 @@
+// cuvmm conform: runs the conformance suite on a libcuda and says where it differs from the
+// documentation.
+#include <fmt/core.h>
+#include <stdlib.h>
+
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "conformance/conform.h"
+#include "conformance/conform_report.h"
+#include "conformance/derive_profile.h"
+#include "conformance/measure_profile.h"
+#include "conformance/suite.h"
+#include "tools/atomic_file.h"
+#include "tools/commands.h"
+#include "tools/driver_choice.h"
+#include "tools/layout.h"
+#include "tools/usage.h"
+
+namespace cuvmm {
+
+namespace {
+
+struct ConformSettings {
+  std::string driver;
+  bool emulate = false;
+  std::string emulated_profile;
+  int devices = 0;
+  std::string filter;
+  std::string cases;
+  bool pairs = false;
+  bool list = false;
+  std::string junit;
+  std::string json;
+  std::string recording;
+  std::string profile;
+  std::string waivers;
+  bool strict = false;
+  bool require_feature = false;
+  bool isolated = false;
+  bool verbose = false;
+  int jobs = 8;
+  double timeout_s = 20;
+};
+
+int failed(const std::string& message) {
+  fmt::print(stderr, "cuvmm conform: {}\n", message);
+  return kExitFailure;
+}
+
+bool write(const std::string& path, const std::string& text) {
+  if (path.empty()) return true;
+  const std::string error = write_whole(path, text);
+  if (!error.empty()) failed(error);
+  return error.empty();
+}
+
+// The driver to run on; sets the environment of the emulator.
+std::string driver_path(const ConformSettings& settings, std::string& error) {
+  if (!settings.driver.empty()) return settings.driver;
+  if (!settings.emulate) {
+    if (!find_driver().empty()) return "libcuda.so.1";
+    error =
+        "no CUDA driver here (libcuda.so.1 was not found): name one by --driver, or use "
+        "--emulate";
+    return "";
+  }
+  if (!settings.emulated_profile.empty())
+    setenv("CUVMM_PROFILE", settings.emulated_profile.c_str(), 1);
+  const LayoutResult layout = find_layout(own_folder());
+  error = layout.error;
+  return layout.layout.emulator;
+}
+
+// The recorded profile of the driver that ran: what is known of it.
+std::optional<Profile> known_profile(const Recording& recording) {
+  if (recording.emulated) {
+    const char* chosen = getenv("CUVMM_PROFILE");
+    ProfileResult loaded = load_profile(chosen && *chosen ? chosen : builtin_profiles().front());
+    if (loaded.error.empty()) return std::move(loaded.profile);
+    return std::nullopt;
+  }
+  for (const std::string& name : builtin_profiles()) {
+    ProfileResult loaded = load_profile(name);
+    if (loaded.error.empty() && loaded.profile.driver == recording.driver_version &&
+        loaded.profile.gpu == recording.gpu)
+      return std::move(loaded.profile);
+  }
+  return std::nullopt;
+}
+
+void print_results(const std::vector<CaseResult>& results, const ConformSettings& settings) {
+  for (const CaseResult& result : results) {
+    const bool quiet = result.status == CaseStatus::kPass && !result.unexpected_pass;
+    const bool expected = result.status == CaseStatus::kWaived || result.known;
+    if (!settings.verbose && (quiet || expected)) continue;
+    fmt::print("{:<13} {}", name(result.status), result.test_case->name);
+    if (result.unexpected_pass) fmt::print(": waived ({}), but passes", result.waiver);
+    if (!result.reason.empty()) fmt::print(": {}", result.reason);
+    if (result.status == CaseStatus::kWaived) fmt::print("; waived: {}", result.waiver);
+    if (result.known) fmt::print(" (known)");
+    fmt::print("\n");
+  }
+}
+
+int print_summary(const std::vector<CaseResult>& results, const ConformSettings& settings) {
+  const auto counts = count(results);
+  const auto number = [&](CaseStatus status) { return counts[static_cast<std::size_t>(status)]; };
+  int bad = 0, known = 0, unexpected_passes = 0;
+  for (const CaseResult& result : results) {
+    bad += fails_run(result, settings.strict);
+    known += result.known && result.status != CaseStatus::kPass;
+    unexpected_passes += result.unexpected_pass;
+  }
+  if (unexpected_passes)
+    fmt::print("{} waived cases pass: remove their waivers\n", unexpected_passes);
+  if (settings.require_feature && number(CaseStatus::kNotSupported))
+    fmt::print("--require-feature: {} cases could not run\n", number(CaseStatus::kNotSupported));
+  fmt::print(
+      "{} passed, {} failed, {} deviations, {} crashed, {} timed out, {} not supported, {} waived "
+      "({} of the deviations and crashes are known of this driver)\n",
+      number(CaseStatus::kPass), number(CaseStatus::kFail), number(CaseStatus::kDeviation),
+      number(CaseStatus::kCrash), number(CaseStatus::kTimeout), number(CaseStatus::kNotSupported),
+      number(CaseStatus::kWaived), known);
+  bad += settings.require_feature ? number(CaseStatus::kNotSupported) : 0;
+  return bad ? kExitDifference : 0;
+}
+
+std::string profile_name(const std::string& path) {
+  std::string stem = path.substr(path.find_last_of('/') + 1);
+  return stem.substr(0, stem.rfind(".toml"));
+}
+
+// The profile needs the pairs for the order of checks, and all singles: no filter.
+std::string derived_profile(const Suite& suite, const Recording& recording,
+                            const ConformSettings& settings, const std::string& path) {
+  const LoadedDriver loaded = load_driver(path);
+  const Profile base = load_profile("documented").profile;
+  const Profile measured =
+      measure_profile(loaded.driver, recording, base, profile_name(settings.profile));
+  DerivedProfile derived = derive_profile(measured, suite.families, suite.cases, recording);
+  if (settings.verbose) {
+    for (const std::string& note : derived.notes) fmt::print("profile: {}\n", note);
+  }
+  return format_profile(derived.profile);
+}
+
+int conform(const ConformSettings& settings) {
+  Suite suite = load_suite(settings.cases, settings.pairs || !settings.profile.empty());
+  for (const std::string& error : suite.errors) fmt::print(stderr, "{}\n", error);
+  if (!suite.errors.empty()) return kExitUsage;
+  if (!settings.filter.empty()) {
+    std::erase_if(suite.cases,
+                  [&](const Case& c) { return !matches_pattern(settings.filter, c.name); });
+    if (suite.cases.empty())
+      throw UsageError{"--filter: no case is named like '" + settings.filter + "'"};
+  }
+  if (settings.list) {
+    for (const Case& each : suite.cases) fmt::print("{}\n", each.name);
+    return 0;
+  }
+  CaseWaivers waivers;
+  if (!settings.waivers.empty()) {
+    std::ifstream in(settings.waivers);
+    std::ostringstream text;
+    text << in.rdbuf();
+    if (std::string error = waivers.parse(text.str(), settings.waivers); !error.empty())
+      throw UsageError{std::move(error)};
+  }
+  if (settings.devices) setenv("CUVMM_DEVICES", std::to_string(settings.devices).c_str(), 1);
+  std::string error;
+  const std::string path = driver_path(settings, error);
+  if (!error.empty()) return failed(error);
+
+  RecordOptions options;
+  options.share = !settings.isolated;
+  options.jobs = settings.jobs;
+  options.run.timeout = std::chrono::milliseconds(static_cast<long>(settings.timeout_s * 1000));
+  const RecordResult run = record_cases(path, suite.cases, options);
+  if (!run.error.empty()) return failed(run.error);
+  const std::optional<Profile> known = known_profile(run.recording);
+  const auto results =
+      judge_cases({&suite.cases, &run.recording, known ? &*known : nullptr, &waivers});
+
+  fmt::print("driver {}{}, version {}, CUDA {}\ngpu {}, {} device(s)\n", run.recording.driver,
+             run.recording.emulated ? " (emulator)" : "",
+             run.recording.driver_version.empty() ? "?" : run.recording.driver_version,
+             run.recording.cuda_version, run.recording.gpu, run.recording.devices);
+  print_results(results, settings);
+  bool written = write(settings.json, conform_json(run.recording, results)) &&
+                 write(settings.junit, conform_junit(run.recording, results, settings.strict)) &&
+                 write(settings.recording, format_recording(run.recording));
+  if (!settings.profile.empty())
+    written &= write(settings.profile, derived_profile(suite, run.recording, settings, path));
+  const int code = print_summary(results, settings);
+  return written ? code : kExitFailure;
+}
+
+constexpr const char* kExamples =
+    "Statuses: pass (as documented), deviation (a call that breaks a rule answers otherwise), "
+    "crash\n"
+    "and timeout (it did so), fail (a legal call or a value is wrong), not-supported (the machine\n"
+    "lacks what the case needs), waived (named in --waivers). Exits with 1 for a fail and for a\n"
+    "crash or timeout of a legal call; with --strict for every deviation, crash and timeout.\n"
+    "Examples:\n"
+    "  cuvmm conform                                       this machine's driver\n"
+    "  cuvmm conform --emulate=documented --strict         the emulator\n"
+    "  cuvmm conform --pairs --json h200.json --profile h200.toml\n";
+
+}  // namespace
+
+void add_conform(CLI::App& app, CommandLine& line) {
+  CLI::App* command =
+      app.add_subcommand("conform", "Say where a driver differs from the documentation");
+  command->formatter(std::make_shared<EmulateFormatter>());
+  auto s = std::make_shared<ConformSettings>();
+  const auto file = [&](const char* option, std::string& target, const char* help) {
+    command->add_option(option, target, help)->type_name("FILE");
+  };
+  command->add_option("--driver", s->driver, "Run on this libcuda")
+      ->type_name("PATH")
+      ->check(readable_file());
+  add_emulate(*command, s->emulated_profile,
+              "Run on the emulator; PROFILE is a built-in profile or a TOML file");
+  command->add_option("--devices", s->devices, "Devices of the emulator")
+      ->type_name("N")
+      ->check(whole_number(1, 64));
+  command->add_option("--filter", s->filter, "Only cases whose names match, such as 'cuMemMap/*'")
+      ->type_name("GLOB");
+  command->add_option("--cases", s->cases, "Use the suite in this folder, not the built-in one")
+      ->type_name("DIR")
+      ->check(CLI::ExistingDirectory.description(""));
+  command->add_flag("--pairs", s->pairs, "Also the calls that break two rules");
+  command->add_flag("--list", s->list, "Print the names of the cases and run nothing");
+  file("--junit", s->junit, "Write the results as JUnit XML");
+  file("--json", s->json, "Write the results with their evidence as JSON");
+  file("--recording", s->recording, "Write the bare answers, as conformance/recorded/ holds them");
+  file("--profile", s->profile, "Write a driver profile for the emulator; implies --pairs");
+  command->add_option("--waivers", s->waivers, "Known failures: NAME REASON per line")
+      ->type_name("FILE")
+      ->check(readable_file());
+  command->add_flag("--strict", s->strict, "Deviations, crashes and timeouts make the run fail");
+  command->add_flag("--require-feature", s->require_feature,
+                    "Cases that the machine cannot run make the run fail");
+  command->add_flag("--isolated", s->isolated, "Run each case in a process of its own");
+  command->add_flag("--verbose", s->verbose, "Also print what passes and what is known");
+  command->add_option("--jobs", s->jobs, "Cases at a time")
+      ->type_name("N")
+      ->check(whole_number(1, 256))
+      ->capture_default_str();
+  command->add_option("--timeout", s->timeout_s, "Seconds that one call may take")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber.description(""))
+      ->capture_default_str();
+  command->footer(kExamples);
+  command->allow_extras();
+  command->callback([command, s, &line] {
+    refuse_unexpected(*command);
+    s->emulate = command->count("--emulate") > 0;
+    if (s->emulate && !s->driver.empty())
+      throw UsageError{"--emulate and --driver exclude each other"};
+    if (!s->profile.empty() && !s->filter.empty())
+      throw UsageError{"--profile needs the whole suite: it and --filter exclude each other"};
+    s->emulated_profile = resolve_profile(s->emulated_profile);
+    line.exit_code = conform(*s);
+  });
+}
+
+}  // namespace cuvmm
