@@ -90,6 +90,7 @@ int main(int argc, char** argv) {
     cuvmm::add_rules(app, line);
     cuvmm::add_replay(app, line);
     cuvmm::add_to_c(app, line);
+    cuvmm::add_matrix(app, line);
     cuvmm::add_conform(app, line);
     return parse_and_run(app, std::vector<std::string>(argv + 1, argv + argc), line);
   } catch (const std::exception& error) {
