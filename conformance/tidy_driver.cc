@@ -77,7 +77,8 @@ Driver tidy_driver(const Driver& driver) {
 
 void tidy_up() {
   Recorder& r = recorder();
-  // Fills and copies may still run: unmapping under them would break the context for all that follow.
+  // Fills and copies may still run: unmapping under them would break the context for all that
+  // follow.
   r.driver(calls::CtxSynchronize{});
   for (const auto& [base, m] : r.model.mappings()) {
     r.driver(calls::MemUnmap{.ptr = base, .size = m.size});

@@ -22,7 +22,7 @@ std::string_view next_field(std::string_view& line) {
 
 std::string real_path(const std::string& path) {
   char* resolved = ::realpath(path.c_str(), nullptr);
-  const std::string result = resolved ? resolved : path;
+  std::string result = resolved ? resolved : path;
   ::free(resolved);
   return result;
 }

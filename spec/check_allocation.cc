@@ -15,7 +15,7 @@ Violations check(const Model& model, const calls::MemCreate& call, const Facts& 
     return out.take();
   }
   check_prop(model, *call.prop, [&](Rule rule, const std::string& message, bool certain) {
-    out.add(rule, std::move(message), certain);
+    out.add(rule, message, certain);
   });
   if (call.size == 0) {
     out.add(Rule::kCreateSizeNonzero, "size is 0");

@@ -40,7 +40,7 @@ std::string write_whole(const std::string& path, std::string_view text) {
   if (special(path)) {
     const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
     const bool ok = fd >= 0 && write_all(fd, text);
-    const std::string error = ok ? "" : failed(path);
+    std::string error = ok ? "" : failed(path);
     if (fd >= 0) close(fd);
     return error;
   }

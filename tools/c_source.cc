@@ -124,7 +124,7 @@ class Writer {
 
   std::string number(const Value& value, std::span<const Word> words = {}) {
     std::string error;
-    const std::string text = c_expression(value, words, error);
+    std::string text = c_expression(value, words, error);
     if (!error.empty()) fail(error);
     return text;
   }

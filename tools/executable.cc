@@ -92,7 +92,7 @@ FoundProgram find_program(const std::string& name, const std::string& path) {
   FoundProgram refused{name, kExitNotFound, ""};
   std::istringstream folders(path);
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const FoundProgram found = check((folder.empty() ? "." : folder) + "/" + name);
+    FoundProgram found = check((folder.empty() ? "." : folder) + "/" + name);
     if (found.error.empty()) return found;
     if (found.exit_code == kExitNotExecutable && refused.error.empty()) refused = found;
   }

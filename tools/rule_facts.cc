@@ -52,7 +52,7 @@ std::string entry_text(const RuleInfo& info) {
 
 std::string code_text(const RuleInfo& info) {
   if (info.code == CUDA_SUCCESS) return "none";
-  const std::string code = result_name(info.code);
+  std::string code = result_name(info.code);
   switch (info.basis) {
     case CodeBasis::kDocumented:
       return code + " (the documentation ties it to this rule)";

@@ -18,7 +18,7 @@ CLI::Validator one_of(std::vector<std::string> choices) {
   std::string list;
   for (const std::string& choice : choices) list += (list.empty() ? "" : "|") + choice;
   return CLI::Validator(
-      [choices, list](std::string& word) -> std::string {
+      [choices = std::move(choices), list](std::string& word) -> std::string {
         if (std::find(choices.begin(), choices.end(), word) != choices.end()) return "";
         return "'" + word + "' is not one of " + list + did_you_mean(word, choices);
       },
