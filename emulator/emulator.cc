@@ -33,10 +33,12 @@ CUresult Emulator::initialize() {
   return CUDA_SUCCESS;
 }
 
-CUresult Emulator::before_init() {
+CUresult Emulator::before_init(EntryPoint entry) {
   const Mutation& m = mutation();
   if (m.kind == Mutation::Kind::kNone || m.rule != Rule::kDriverInitialized) {
-    return CUDA_ERROR_NOT_INITIALIZED;
+    if (!load_profile_once(read_options())) return CUDA_ERROR_NOT_INITIALIZED;
+    const Verdict& verdict = profile.verdict(entry, Rule::kDriverInitialized);
+    return verdict.kind == Verdict::Kind::kCode ? verdict.code : CUDA_ERROR_NOT_INITIALIZED;
   }
   if (m.kind == Mutation::Kind::kCode) return m.code;
   return initialize() == CUDA_SUCCESS ? CUDA_SUCCESS : kUnperformed;

@@ -71,7 +71,7 @@ class Emulator {
 
   /// What a call that comes before cuInit answers; SUCCESS when a mutation lets it through, which
   /// then initialises.
-  CUresult before_init();
+  CUresult before_init(EntryPoint entry);
 
   /// What cuDriverGetVersion answers, cuInit or not; takes the lock.
   int driver_version();

@@ -46,7 +46,6 @@ void forgive(const Emulator&, const calls::MemGetAccess&, Violations&);
 template <class CallStruct>
 void write_refused(const Emulator&, const CallStruct&, CUresult) {}
 void write_refused(const Emulator&, const calls::MemGetAccess&, CUresult);
-void write_refused(const Emulator&, const calls::MemGetHandleForAddressRange&, CUresult);
 
 // What the model records of a call that succeeded; most calls make nothing.
 template <class CallStruct>
@@ -59,14 +58,15 @@ void record(Emulator& e, const CallStruct& call, const Facts& facts) {
 }
 void record(Emulator&, const calls::MemImportFromShareableHandle&, const Facts&);
 
-/// Runs `body` under the emulator's lock, once cuInit has succeeded; no exception leaves.
+/// Runs `body` under the emulator's lock, once cuInit has succeeded; no exception leaves. `entry`
+/// is the entry point, where the profile may have an answer of its own for calls before cuInit.
 template <class Body>
-CUresult locked(Body&& body) noexcept {
+CUresult locked(Body&& body, EntryPoint entry = EntryPoint::kCount) noexcept {
   Emulator& e = Emulator::get();
   try {
     const std::lock_guard lock(e.mutex);
     if (!e.ready) {
-      const CUresult answer = e.before_init();
+      const CUresult answer = e.before_init(entry);
       if (answer != CUDA_SUCCESS) return answer;
     }
     return body(e);
@@ -86,31 +86,35 @@ CUresult with_context(Body&& body) noexcept {
 
 template <class CallStruct>
 CUresult run_entry(const CallStruct& call) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
-    Facts facts = e.facts();
-    add_facts(e, call, facts);
-    bool unchecked = false;  // only by a mutation
-    if (Violations violations = check(e.model, call, facts); !violations.empty()) {
-      forgive(e, call, violations);
-      const CUresult refused = e.profile.answer(CallStruct::kEntryPoint, violations);
-      if (refused != CUDA_SUCCESS) {
-        write_refused(e, call, refused);
-        return refused;
-      }
-      unchecked = mutation().hides_one_of(violations);
-    }
-    Retired retired = e.model.retire(call);
-    const CUresult result = perform(e, call, facts, retired);
-    if (result != CUDA_SUCCESS) {
-      e.model.restore(std::move(retired));
-      return unchecked ? kUnperformed : result;
-    }
-    // Physical memory goes with the model's last mention of it; bury() leaves the list as it is.
-    e.model.bury(std::move(retired), Origin{});
+  return locked(
+      [&](Emulator& e) -> CUresult {
+        Facts facts = e.facts();
+        add_facts(e, call, facts);
+        bool unchecked = false;  // only by a mutation
+        if (Violations violations = check(e.model, call, facts); !violations.empty()) {
+          forgive(e, call, violations);
+          const CUresult refused = e.profile.answer(CallStruct::kEntryPoint, violations);
+          if (refused != CUDA_SUCCESS) {
+            write_refused(e, call, refused);
+            return refused;
+          }
+          unchecked = mutation().hides_one_of(violations);
+        }
+        Retired retired = e.model.retire(call);
+        const CUresult result = perform(e, call, facts, retired);
+        if (result != CUDA_SUCCESS) {
+          e.model.restore(std::move(retired));
+          return unchecked ? kUnperformed : result;
+        }
+        // Physical memory goes with the model's last mention of it; bury() leaves the list as it
+        // is.
+        e.model.bury(std::move(retired), Origin{});
+        // NOLINTNEXTLINE(bugprone-use-after-move): see above
     for (const Allocation& allocation : retired.allocations) e.drop_if_dead(allocation.handle);
-    record(e, call, facts);
-    return CUDA_SUCCESS;
-  });
+        record(e, call, facts);
+        return CUDA_SUCCESS;
+      },
+      CallStruct::kEntryPoint);
 }
 
 }  // namespace cuvmm::emulator

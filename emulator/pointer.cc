@@ -181,11 +181,12 @@ CUresult run_base(const calls::MemGetAddressRange& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     PointerFacts facts;
     const bool known = look_up(e, call.dptr, facts);
-    // Memory that this device may not touch is as good as absent (observation ptr/mapped-noaccess).
-    if (!known || (facts.vmm && facts.access == 0)) return CUDA_ERROR_NOT_FOUND;
-    if (call.base) *call.base = facts.mapping_base;
-    if (call.size) *call.size = facts.mapping_size;
-    return CUDA_SUCCESS;
+    // Memory that this device may not touch is as good as absent (observation ptr/mapped-noaccess):
+    // then the answer is NOT_FOUND, and zeros are written all the same.
+    const bool found = known && !(facts.vmm && facts.access == 0);
+    if (call.base) *call.base = found ? facts.mapping_base : 0;
+    if (call.size) *call.size = found ? facts.mapping_size : 0;
+    return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
   });
 }
 

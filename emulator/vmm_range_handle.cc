@@ -23,8 +23,6 @@ Physical* memory_at(Emulator& e, Address address, Size size) {
 CUresult perform(Emulator& e, const calls::MemGetHandleForAddressRange& call, const Facts&,
                  const Retired&) {
   if (!call.handle) return CUDA_ERROR_INVALID_VALUE;
-  int& out = *static_cast<int*>(call.handle);
-  out = 0;
   Physical* memory = memory_at(e, call.dptr, call.size);
   if (!memory) {
     // One memfd stands for one allocation: a range over several mappings is legal, not emulated.
@@ -34,12 +32,8 @@ CUresult perform(Emulator& e, const calls::MemGetHandleForAddressRange& call, co
   const int fd = memory->descriptor();
   const int exported = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (exported < 0) return CUDA_ERROR_OUT_OF_MEMORY;
-  out = exported;
+  *static_cast<int*>(call.handle) = exported;
   return CUDA_SUCCESS;
-}
-
-void write_refused(const Emulator&, const calls::MemGetHandleForAddressRange& call, CUresult) {
-  if (call.handle) *static_cast<int*>(call.handle) = 0;  // observation dmabuf/reserved
 }
 
 }  // namespace cuvmm::emulator
