@@ -32,16 +32,11 @@ int matrix(const Options& options) {
     std::string text;
   };
   std::vector<Page> pages;
-  const auto with = [&](const char* option, const std::string& path) {
-    return command + " " + option + " " + path;
-  };
   if (!options.markdown.empty()) {
-    pages.push_back(
-        {options.markdown, matrix_markdown(table, with("--markdown", options.markdown))});
+    pages.push_back({options.markdown, matrix_markdown(table, command)});
   }
   if (!options.deviations.empty()) {
-    pages.push_back(
-        {options.deviations, deviations_markdown(table, with("--deviations", options.deviations))});
+    pages.push_back({options.deviations, deviations_markdown(table, command)});
   }
   if (!options.html.empty()) pages.push_back({options.html, matrix_html(table)});
   for (const Page& page : pages) {

@@ -80,9 +80,8 @@ std::string plural(int number, const char* noun) {
   return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
 }
 
-std::string origin_text(const Json& json, std::size_t cases) {
+std::string origin_text(const Json& json, int cuda, std::size_t cases) {
   std::string text;
-  const int cuda = json.value("cuda_version", 0);
   if (cuda) text += "CUDA " + std::to_string(cuda / 1000) + "." + std::to_string(cuda % 1000 / 10);
   if (const int gpus = json.value("devices", 0))
     text += (text.empty() ? "" : ", ") + plural(gpus, "GPU");
@@ -102,7 +101,8 @@ void read_recording(const Json& json, MatrixColumn& column) {
       add(column, *rule, outcomes.back(), name);
     }
   }
-  for (const auto& [name, reason] : json.value("skipped", Json::object()).items()) {
+  const Json skipped = json.value("skipped", Json::object());
+  for (const auto& [name, reason] : skipped.items()) {
     const auto known = hand_written().find(name);
     const auto rule =
         known == hand_written().end() ? rule_of_single(name) : std::optional(known->second.rule);
@@ -113,19 +113,16 @@ void read_recording(const Json& json, MatrixColumn& column) {
 void read_results(const Json& json, MatrixColumn& column) {
   for (const Json& each : json.at("cases")) {
     const std::string name = each.at("name");
-    std::vector<std::string> ids;
-    for (const char* key : {"breaks", "rules"}) {
-      if (each.contains(key)) ids = each.at(key).get<std::vector<std::string>>();
-    }
+    const std::vector<std::string> ids = each.at("rules");
     const auto rule = ids.size() == 1 ? find_rule(ids[0]) : std::nullopt;
     if (!rule) continue;
-    if (text_of(each, "status") == "not-supported") {
-      skip(column, *rule, text_of(each, "reason"));
+    const std::string reason = text_of(each, "reason");
+    // A case whose family does not even do the legal call says nothing of its rule.
+    if (text_of(each, "status") == "not-supported" || reason.rfind("shows nothing", 0) == 0) {
+      skip(column, *rule, reason);
       continue;
     }
-    const Json calls =
-        each.contains("statements") ? each.at("statements") : each.value("calls", Json::array());
-    for (const Json& call : calls) {
+    for (const Json& call : each.at("statements")) {
       if (!call.contains("breaks") || call.at("breaks").empty()) continue;
       add(column, *rule, text_of(call, "observed"), name);
       break;
@@ -149,6 +146,12 @@ MatrixInput from_profile(const Profile& profile) {
     add_answer(column.cells[rule.rule], text(profile.verdicts[static_cast<std::size_t>(rule.rule)]),
                "profile " + profile.name);
   }
+  // A profile has lost its cases: name those of the suite that ask the same.
+  column.detail += "; a profile names no cases: those shown are the ones that break the rule";
+  for (const auto& [case_name, broken] : hand_written()) {
+    MatrixCell& cell = column.cells[broken.rule];
+    add_answer(cell, MatrixCell::Answer(cell.answers[0]).text, case_name);
+  }
   for (const auto& [where, verdict] : profile.entry_verdicts)
     add_answer(column.cells[where.second], text(verdict), name(where.first));
   return input;
@@ -168,13 +171,24 @@ MatrixInput parse_matrix_json(const std::string& text, const std::string& origin
   try {
     MatrixColumn& column = input.column;
     const std::string gpu = text_of(json, "gpu");
-    const std::string version = text_of(json, "driver_version");
-    const std::string driver = text_of(json, "driver");
+    // `cuvmm conform` keeps what it knows of the driver in one object.
+    const bool grouped = json.contains("driver") && json.at("driver").is_object();
+    const Json about = grouped ? json.at("driver") : json;
+    const std::string version = text_of(about, grouped ? "version" : "driver_version");
+    const std::string driver = text_of(about, grouped ? "path" : "driver");
+    const int cuda_version = about.value("cuda_version", 0);
     column.title = gpu.empty() ? origin : gpu;
     // Without a kernel module it is no NVIDIA driver: the library's path says which.
-    column.title += version.empty() ? (driver.empty() ? "" : ", " + driver) : ", driver " + version;
+    const std::string library = driver.substr(driver.rfind('/') + 1);
+    if (grouped && about.value("emulated", false)) {
+      column.title = "emulator as " + (gpu == "none" ? "documented" : gpu);
+    } else if (!version.empty()) {
+      column.title += ", driver " + version;
+    } else if (!library.empty()) {
+      column.title += ", " + library;
+    }
     if (!gpu.empty() && !version.empty()) column.merges = gpu + "\n" + version;
-    column.detail = origin_text(json, json.at("cases").size());
+    column.detail = origin_text(json, cuda_version, json.at("cases").size());
     json.at("cases").is_object() ? read_recording(json, column) : read_results(json, column);
     if (column.cells.empty())
       input.error = origin + ": no case in it breaks exactly one known rule";

@@ -60,7 +60,7 @@ std::string counts_text(const Matrix& matrix, const MatrixColumn& column) {
 }
 
 std::string header(const std::string& command) {
-  return fmt::format("<!-- Written by `{}`; do not edit. -->\n", command);
+  return fmt::format("<!-- Written by docs/generate: `{}`; do not edit. -->\n", command);
 }
 
 // The evidence: a few names, and how many more there are.

@@ -1,0 +1,126 @@
+"""The pages of `cuvmm matrix`: the HTML as a browser shows it, and the generated ones of docs/."""
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CUVMM, SOURCE = sys.argv[1], sys.argv[2]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+HOSTILE = '</script><img src=x onerror="document.title=1">'
+
+
+def recording(**cases):
+    return {"schema": 1, "driver": "libcuda.so.1", "gpu": "GPU " + HOSTILE, "driver_version": "1.2",
+            "cuda_version": 13000, "devices": 1, "date": "2026-01-01T00:00:00Z", "cases": cases,
+            "skipped": {"cuMemFree/not-vmm": "needs " + HOSTILE}}
+
+
+class Page(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="cuvmm-matrix-")
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name, text=None):
+        path = os.path.join(self.folder.name, name)
+        if text is not None:
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(text)
+        return path
+
+    def cuvmm(self, *arguments, code=0):
+        done = subprocess.run([CUVMM, *arguments], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def hostile_page(self):
+        recorded = self.path("recorded.json", json.dumps(recording(**{
+            "cuMemMap/flags-zero": ["CUDA_SUCCESS", "CUDA_ERROR_INVALID_VALUE"],
+            "cuMemMap/offset-zero": ["CUDA_ERROR_NOT_SUPPORTED"],
+            "cuMemMap/offset-zero~" + HOSTILE: ["CUDA_SUCCESS"],
+            "cuMemMap/handle-alive": ["CUDA_SUCCESS", "signal:SIGSEGV"]})))
+        self.cuvmm("matrix", "documented", recorded, "--html", self.path("matrix.html"))
+        with open(self.path("matrix.html"), encoding="utf-8") as page:
+            return page.read()
+
+    def dom(self, fragment=""):
+        done = subprocess.run(
+            [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+             "--user-data-dir=" + self.path("browser"), "--dump-dom", f"file://{self.path('matrix.html')}{fragment}"],
+            capture_output=True, text=True, timeout=120, check=True)
+        return done.stdout
+
+    def rows(self, dom):
+        """Cell texts by rule, of the rows that are shown."""
+        found = re.findall(r'<tr class="rule" id="([^"]+)"( hidden="")?>(.*?)</tr>', dom, re.S)
+        return {rule: [html.unescape(re.sub(r"<[^>]*>", " ", cell)).split()
+                       for cell in re.findall(r"<td[^>]*>(.*?)</td>", cells, re.S)]
+                for rule, hidden, cells in found if not hidden}
+
+    def test_page_has_no_outside_parts_and_no_foreign_markup(self):
+        page = self.hostile_page()
+        self.assertNotIn("<img", page)
+        self.assertEqual(page.count("</script>"), 2)
+        self.assertIsNone(re.search(r"""(src|href)\s*=|@import|https?://""", re.sub(
+            r'<script type="application/json".*?</script>', "", page, flags=re.S)))
+
+    @unittest.skipUnless(CHROMIUM, "no chromium here: apt-get install chromium")
+    def test_browser_shows_every_rule(self):
+        self.hostile_page()
+        dom = self.dom()
+        rows = self.rows(dom)
+        rules = json.loads(self.cuvmm("rules", "--format", "json").stdout)
+        wanted = [rule["id"] for rule in rules if rule["kind"] != "leak" and rule["checked"]]
+        self.assertGreater(len(wanted), 90)
+        self.assertEqual(list(rows), wanted)
+        self.assertIn(f"{len(wanted)} of {len(wanted)} rules", dom)
+        self.assertEqual(rows["cuMemMap-flags-zero"][2:],
+                         [["INVALID_VALUE"], ["Pass", "INVALID_VALUE"], ["Pass", "INVALID_VALUE"]])
+        self.assertEqual(rows["cuMemMap-offset-zero"][4], ["Deviation", "NOT_SUPPORTED", "/", "accepts"])
+        self.assertEqual(rows["cuMemMap-handle-alive"][4], ["Crash", "crashes"])
+        self.assertEqual(rows["cuMemFree-not-vmm"][4], ["NotSupported"])
+        self.assertEqual(rows["cuMemMap-bounds"][4], ["NotRun"])
+        # The text of the data is shown, and none of it ran.
+        self.assertIn("GPU &lt;/script&gt;&lt;img src=x", dom)
+        self.assertNotIn("<img", dom)
+        self.assertIn("<title>cuvmm: rules and drivers</title>", dom)
+
+    @unittest.skipUnless(CHROMIUM, "no chromium here: apt-get install chromium")
+    def test_browser_filters(self):
+        self.hostile_page()
+        self.assertEqual(list(self.rows(self.dom("#filter=FLAGS-zero%20cuMemMap-"))), ["cuMemMap-flags-zero"])
+
+    def test_unusable_inputs_are_refused_by_name(self):
+        for name, text in [("no.json", None), ("bad.json", "{"), ("other.json", '{"cases": {"a/b": ["x"]}}'),
+                           ("odd.json", '{"cases": [1]}'), ("bad.toml", "[profile")]:
+            error = self.cuvmm("matrix", self.path(name, text), code=2).stderr
+            self.assertIn(name, error)
+
+    def test_results_of_conform_and_runs_of_one_driver_share_a_column(self):
+        results = {"schema": 1, "gpu": "G", "devices": 2, "date": "2026-01-01", "driver": {
+            "path": "/x/libcuda.so.1", "version": "9", "cuda_version": 13000, "emulated": False}, "cases": [
+            {"name": "map/x", "rules": ["cuMemMap-bounds"], "status": "deviation", "reason": "", "statements": [
+                {"call": "init()", "observed": "CUDA_SUCCESS", "breaks": []},
+                {"call": "cuMemMap(|)", "observed": "CUDA_ERROR_NOT_FOUND", "breaks": ["cuMemMap-bounds"]}]}]}
+        recorded = dict(recording(**{"cuMemMap/flags-zero": ["CUDA_SUCCESS"]}), gpu="G", driver_version="9")
+        page = self.cuvmm("matrix", self.path("a.json", json.dumps(results)),
+                          self.path("b.json", json.dumps(recorded))).stdout
+        self.assertIn("| documented | G, driver 9 |\n", page)
+        self.assertRegex(page, r"cuMemMap-bounds.* \| \*\*Deviation: NOT_FOUND\*\* \|\n")
+        self.assertRegex(page, r"cuMemMap-flags-zero.* \| \*\*Deviation: accepts\*\* \|\n")
+
+    def test_generated_pages_are_fresh(self):
+        subprocess.run([os.path.join(SOURCE, "docs", "generate"), os.path.dirname(CUVMM), self.folder.name], check=True)
+        for name in ("matrix.md", "deviations.md"):
+            with open(self.path(name), encoding="utf-8") as fresh, \
+                    open(os.path.join(SOURCE, "docs", name), encoding="utf-8") as kept:
+                self.assertEqual(kept.read(), fresh.read(),
+                                 f"docs/{name} is stale: run `docs/generate build/release/bin`")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)
