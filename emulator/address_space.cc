@@ -154,7 +154,7 @@ bool AddressSpace::reserved_by_driver(std::uint64_t base, std::uint64_t size) co
 
 void AddressSpace::seal(std::uint64_t base, std::uint64_t size) const {
   (void)mmap(reinterpret_cast<void*>(base), size, PROT_NONE,
-       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 }  // namespace cuvmm::emulator
