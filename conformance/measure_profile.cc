@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "api/run_program.h"
+#include "api/words.h"
 
 namespace cuvmm {
 
@@ -37,6 +38,9 @@ bool succeeded(const Outcome& outcome) {
 }
 
 void measure_attributes(const Questions& ask, Profile& profile) {
+  // Those that the base names, and all that programs have a word for.
+  for (const Word& word : device_attribute_words())
+    profile.attributes.try_emplace(static_cast<int>(word.value), 0);
   std::string text;
   for (const auto& [number, value] : profile.attributes)
     text += "cuDeviceGetAttribute(" + std::to_string(number) + ", 0)\n";
