@@ -10,6 +10,10 @@ namespace {
 
 // Where a range lies with respect to the reservation that holds its first byte.
 void check_map_place(Collector& out, const Model& model, const calls::MemMap& call) {
+  if (call.ptr == 0) {
+    out.add(Rule::kMapPtrNonnull, "ptr is 0");
+    return;
+  }
   const Reservation* r = model.reservation_at(call.ptr);
   if (!r) {
     Violation& v = out.add(Rule::kMapPtrReserved, hex(call.ptr) + " is in no live reservation",

@@ -22,6 +22,11 @@ void ready(World& w, std::uint64_t granules) {
 
 std::vector<RuleCase> map_cases() {
   return {
+      {Rule::kMapPtrNonnull,
+       [](World& w, bool broken) {
+         ready(w, 1);
+         return map(w, {.ptr = broken ? 0 : kBase, .size = kG});
+       }},
       {Rule::kMapPtrReserved,
        [](World& w, bool broken) {
          ready(w, 1);
