@@ -160,9 +160,9 @@ class Deriver {
       const Verdict* usual = nullptr;
       std::ptrdiff_t most = 0;
       for (const auto& [entry, verdict] : verdicts) {
-        const auto votes = std::count_if(verdicts.begin(), verdicts.end(), [&](const auto& other) {
-          return same(other.second, verdict);
-        });
+        const auto votes = std::count_if(
+            verdicts.begin(), verdicts.end(),
+            [&verdict = verdict](const auto& other) { return same(other.second, verdict); });
         if (votes > most) usual = &verdict, most = votes;
       }
       verdicts_[rule] = *usual;

@@ -110,7 +110,7 @@ CUresult run_entry(const CallStruct& call) noexcept {
         // is.
         e.model.bury(std::move(retired), Origin{});
         // NOLINTNEXTLINE(bugprone-use-after-move): see above
-    for (const Allocation& allocation : retired.allocations) e.drop_if_dead(allocation.handle);
+        for (const Allocation& allocation : retired.allocations) e.drop_if_dead(allocation.handle);
         record(e, call, facts);
         return CUDA_SUCCESS;
       },
