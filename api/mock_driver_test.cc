@@ -4,7 +4,6 @@
 
 namespace cuvmm {
 namespace {
-using testing::_;
 using testing::DoAll;
 using testing::Return;
 using testing::SetArgPointee;

@@ -88,12 +88,17 @@ std::string print(const Value& value) {
 
 std::string print(const std::vector<Argument>& arguments) { return joined(arguments, ", "); }
 
-std::string print(const Statement& statement) {
+std::string call_text(const Statement& statement) {
   std::string text;
   if (statement.process) text += "@p" + std::to_string(statement.process) + " ";
   if (statement.thread) text += "@t" + std::to_string(statement.thread) + " ";
   if (!statement.result.empty()) text += statement.result + " = ";
   text += statement.function + "(" + print(statement.arguments) + ")";
+  return text;
+}
+
+std::string print(const Statement& statement) {
+  std::string text = call_text(statement);
   std::string comment;
   const auto add = [&](const std::string& word) { comment += " " + word; };
   if (statement.expected) {

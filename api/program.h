@@ -71,6 +71,8 @@ inline constexpr int kProgramVersion = 1;
 std::string print(const Value& value);
 std::string print(const std::vector<Argument>& arguments);
 std::string print(const Statement& statement);
+/// The statement alone, without the comment that says what to expect.
+std::string call_text(const Statement& statement);
 std::string print(const Program& program);
 
 /// A mistake in a text. Lines and columns count from 1; columns count bytes.

@@ -16,16 +16,6 @@ constexpr const char* kNames[] = {"pass",    "deviation", "not-supported", "cras
                                   "timeout", "fail",      "waived"};
 static_assert(std::size(kNames) == static_cast<std::size_t>(CaseStatus::kCount));
 
-std::string call_text(Statement statement) {
-  statement.expected.reset();
-  statement.expected_value.clear();
-  statement.breaks.clear();
-  statement.note.clear();
-  std::string text = print(statement);
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  return text;
-}
-
 std::vector<Rule> rules_of(const Statement& statement) {
   std::vector<Rule> found;
   for (const std::string& id : statement.breaks) {

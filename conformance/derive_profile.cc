@@ -39,18 +39,6 @@ bool same(const Verdict& a, const Verdict& b) {
   return a.kind == b.kind && (a.kind != Verdict::Kind::kCode || a.code == b.code);
 }
 
-std::string text(const Verdict& verdict) {
-  switch (verdict.kind) {
-    case Verdict::Kind::kAccepts:
-      return "accepts";
-    case Verdict::Kind::kCrashes:
-      return "crashes";
-    case Verdict::Kind::kCode:
-      return result_name(verdict.code);
-  }
-  return "?";
-}
-
 // For one entry point: before[a] holds the rules that are checked after a.
 using Graph = std::map<Rule, std::set<Rule>>;
 
@@ -108,9 +96,10 @@ class Deriver {
       if (!verdict) continue;
       if (each.rules.empty()) {
         if (verdict->kind != Verdict::Kind::kAccepts) {
-          out_.notes.push_back(
-              each.name + " is legal, and the driver " +
-              (verdict->kind == Verdict::Kind::kCrashes ? "crashes" : "answers " + text(*verdict)));
+          out_.notes.push_back(each.name + " is legal, and the driver " +
+                               (verdict->kind == Verdict::Kind::kCrashes
+                                    ? "crashes"
+                                    : "answers " + verdict_text(*verdict)));
         }
         continue;
       }
@@ -120,8 +109,8 @@ class Deriver {
       }
       const auto [it, first] = verdicts_.emplace(each.rules[0], *verdict);
       if (!first && !same(it->second, *verdict)) {
-        out_.notes.push_back(each.name + " got " + text(*verdict) + ", another case of the rule " +
-                             text(it->second));
+        out_.notes.push_back(each.name + " got " + verdict_text(*verdict) +
+                             ", another case of the rule " + verdict_text(it->second));
       }
     }
   }
@@ -185,7 +174,8 @@ class Deriver {
       const bool is_a = same(*both, a->second);
       const bool is_b = same(*both, b->second);
       if (is_a == is_b) {
-        out_.notes.push_back(each.name + " got " + text(*both) + ", which is neither's answer");
+        out_.notes.push_back(each.name + " got " + verdict_text(*both) +
+                             ", which is neither's answer");
         continue;
       }
       // A rule that the driver does not check has no place in the order.

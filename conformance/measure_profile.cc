@@ -145,6 +145,7 @@ constexpr struct {
 Profile measure_profile(const Driver& driver, const Recording& recording, const Profile& base,
                         const std::string& name) {
   Profile profile = base;
+  profile.attributes_of_several.clear();  // what is measured here holds for this many devices
   profile.name = name;
   profile.gpu = recording.gpu;
   profile.driver = recording.driver_version;

@@ -69,12 +69,9 @@ CUresult run_base(const calls::DeviceGetAttribute& call) noexcept {
         *call.value = 0;
         return CUDA_SUCCESS;
     }
-    const auto recorded = e.profile.attributes.find(static_cast<int>(call.attrib));
-    if (recorded != e.profile.attributes.end()) {
-      *call.value = recorded->second;
-      return CUDA_SUCCESS;
-    }
-    const auto value = default_attribute(static_cast<int>(call.attrib));
+    const int number = static_cast<int>(call.attrib);
+    auto value = e.profile.attribute(number, e.device_count());
+    if (!value) value = default_attribute(number);
     if (!value) return CUDA_ERROR_INVALID_VALUE;
     *call.value = *value;
     return CUDA_SUCCESS;

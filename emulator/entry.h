@@ -46,6 +46,7 @@ void forgive(const Emulator&, const calls::MemGetAccess&, Violations&);
 template <class CallStruct>
 void write_refused(const Emulator&, const CallStruct&, CUresult) {}
 void write_refused(const Emulator&, const calls::MemGetAccess&, CUresult);
+void write_refused(const Emulator&, const calls::MemGetHandleForAddressRange&, CUresult);
 
 // What the model records of a call that succeeded; most calls make nothing.
 template <class CallStruct>

@@ -70,6 +70,10 @@ Violations check(const Model& model, const calls::MemImportFromShareableHandle& 
             "shHandleType is " + std::to_string(type) + ", not exactly one type");
     return out.take();
   }
+  if (type != kFabric && !call.osHandle) {
+    // Another driver may tell a descriptor from a pointer: say so only when this one refused.
+    out.add(Rule::kImportDescriptorNonzero, "osHandle is 0: a NULL pointer to the driver", false);
+  }
   const std::uint32_t supported = model.platform().handle_types;
   if (supported != 0 && !(supported & type)) {
     out.add(Rule::kImportTypeSupported,
@@ -93,6 +97,7 @@ Violations check(const Model& model, const calls::MemImportFromShareableHandle& 
   }
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return out.take();
   const auto value = reinterpret_cast<std::uintptr_t>(call.osHandle);
+  if (value == 0) return out.take();
   if (value > INT_MAX && static_cast<std::intptr_t>(value) > 0) {
     out.add(Rule::kImportDescriptorValid,
             "osHandle is " + hex(value) + ": an address, where the descriptor itself is expected");

@@ -83,6 +83,8 @@ std::vector<RuleCase> share_cases() {
        [](World& w, bool broken) { return import(w, fd(5), broken ? 9 : 1); }},
       {Rule::kImportTypeSupported,
        [](World& w, bool broken) { return import(w, fd(5), broken ? 2 : 1); }},
+      {Rule::kImportDescriptorNonzero,
+       [](World& w, bool broken) { return import(w, fd(broken ? 0 : 5)); }},
       {Rule::kImportDescriptorValid,
        [](World& w, bool broken) {
          return import(w, fd(5), 1, broken ? Facts::Answer::kNo : Facts::Answer::kYes);

@@ -82,10 +82,6 @@ bool not_initialized(Collector& out, const Facts& facts) {
   return true;
 }
 
-bool overlap(Address a, Size a_size, Address b, Size b_size) {
-  return a < b ? b - a < a_size : a - b < b_size;
-}
-
 const Allocation* check_handle(Collector& out, const Model& model, Handle handle,
                                const HandleRules& rules, const Facts& facts) {
   if (handle == 0) {

@@ -43,9 +43,6 @@ ObjectRef ref(const Export& e);
 /// True (and the violation added) when cuInit has not succeeded: nothing else is worth saying.
 bool not_initialized(Collector& out, const Facts& facts);
 
-/// [a, a + a_size) and [b, b + b_size) share a byte. Never adds, so it cannot wrap.
-bool overlap(Address a, Size a_size, Address b, Size b_size);
-
 /// Rules for the ways in which a handle can be wrong.
 struct HandleRules {
   Rule nonzero, valid, alive, referenced;

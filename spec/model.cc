@@ -16,10 +16,6 @@ ObjectRef gone(const Allocation& a, Origin at) {
   return {ObjectRef::Kind::kAllocation, a.handle, a.size, a.made, at};
 }
 
-bool overlap(Address a, Size a_size, Address b, Size b_size) {
-  return a < b ? b - a < a_size : a - b < b_size;
-}
-
 // Whether nothing keeps the allocation any more.
 bool ended(const Allocation& a) { return a.references == 0 && a.mappings == 0; }
 

@@ -23,6 +23,11 @@ namespace cuvmm {
 
 using Address = std::uint64_t;
 using Size = std::uint64_t;
+
+/// [a, a + a_size) and [b, b + b_size) share a byte. Never adds, so it cannot wrap.
+inline bool overlap(Address a, Size a_size, Address b, Size b_size) {
+  return a < b ? b - a < a_size : a - b < b_size;
+}
 using Handle = CUmemGenericAllocationHandle;
 
 /// A live address range from cuMemAddressReserve.

@@ -4,14 +4,37 @@
 #include <fstream>
 #include <sstream>
 
+#include "api/driver.h"
 #include "spec/builtin_profiles.h"
 
 namespace cuvmm {
+
+std::string verdict_text(const Verdict& verdict) {
+  switch (verdict.kind) {
+    case Verdict::Kind::kAccepts:
+      return "accepts";
+    case Verdict::Kind::kCrashes:
+      return "crashes";
+    case Verdict::Kind::kCode:
+      return result_name(verdict.code);
+  }
+  return "?";
+}
 
 const Verdict& Profile::verdict(EntryPoint entry, Rule rule) const {
   const auto special = entry_verdicts.find({entry, rule});
   return special == entry_verdicts.end() ? verdicts[static_cast<std::size_t>(rule)]
                                          : special->second;
+}
+
+std::optional<int> Profile::attribute(int number, int devices) const {
+  if (devices > 1) {
+    const auto found = attributes_of_several.find(number);
+    if (found != attributes_of_several.end()) return found->second;
+  }
+  const auto found = attributes.find(number);
+  if (found == attributes.end()) return std::nullopt;
+  return found->second;
 }
 
 CUresult Profile::answer(EntryPoint entry, const Violations& violations) const {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,9 @@ struct Verdict {
   CUresult code = CUDA_ERROR_INVALID_VALUE;  ///< for kCode; for kCrashes the documented code
 };
 
+/// As profiles write it: "accepts", "crashes" or "CUDA_ERROR_...".
+std::string verdict_text(const Verdict& verdict);
+
 /// Sizes in bytes. Read from TOML (see spec/profiles/); every field of the file is checked.
 struct Profile {
   std::string name;                ///< "h200-580.159.04", "documented"
@@ -36,9 +40,14 @@ struct Profile {
   std::uint64_t host_granularity_recommended = 0;
   Platform platform;  ///< limits and capabilities; device_count is the emulator's option
   std::map<int, int> attributes;  ///< CUdevice_attribute number -> value
+  /// What replaces them where there are several such GPUs: a switch fabric, say.
+  std::map<int, int> attributes_of_several;
   std::array<Verdict, static_cast<std::size_t>(Rule::kCount)> verdicts;
   /// Where one entry point answers otherwise than the others to a rule of every entry point.
   std::map<std::pair<EntryPoint, Rule>, Verdict> entry_verdicts;
+  /// The value of a device attribute on a machine of `devices` GPUs, if the profile knows it.
+  std::optional<int> attribute(int number, int devices) const;
+
   /// Per entry point: rules in the order in which this driver checks them. Rules not named come
   /// after, in the order of spec/check_*.cc.
   std::map<EntryPoint, std::vector<Rule>> order;

@@ -77,6 +77,21 @@ struct BadText {
 
 class BadProfile : public ::testing::TestWithParam<BadText> {};
 
+TEST(Profile, AttributesOfSeveralReplaceThoseOfOne) {
+  const ProfileResult result = parse_profile(
+      "[profile]\nname = \"p\"\n[attributes]\n102 = 1\n132 = 0\n"
+      "[attributes_of_several]\n132 = 1\n",
+      "f.toml");
+  ASSERT_EQ(result.error, "");
+  const Profile again = parse_profile(format_profile(result.profile), "again").profile;
+  for (const Profile& profile : {result.profile, again}) {
+    EXPECT_EQ(profile.attribute(132, 1), 0);
+    EXPECT_EQ(profile.attribute(132, 2), 1);
+    EXPECT_EQ(profile.attribute(102, 2), 1);
+    EXPECT_EQ(profile.attribute(999, 2), std::nullopt);
+  }
+}
+
 TEST_P(BadProfile, IsRefusedWithItsPlaceAndWhatWasExpected) {
   const ProfileResult result = parse_profile(GetParam().text, "f.toml");
   EXPECT_THAT(result.error, HasSubstr(GetParam().error));

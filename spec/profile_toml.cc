@@ -45,18 +45,6 @@ std::optional<EntryPoint> find_entry(std::string_view wanted) {
   return std::nullopt;
 }
 
-std::string verdict_text(const Verdict& verdict) {
-  switch (verdict.kind) {
-    case Verdict::Kind::kAccepts:
-      return "accepts";
-    case Verdict::Kind::kCrashes:
-      return "crashes";
-    case Verdict::Kind::kCode:
-      return result_name(verdict.code);
-  }
-  return "?";
-}
-
 // What the documentation implies for a rule that a profile does not name.
 Verdict documented_verdict(const RuleInfo& rule) {
   const bool refused =
@@ -82,14 +70,17 @@ class Reader {
       } else if (section == "limits") {
         read_limits(*table);
       } else if (section == "attributes") {
-        read_attributes(*table);
+        read_attributes(*table, profile_.attributes);
+      } else if (section == "attributes_of_several") {
+        read_attributes(*table, profile_.attributes_of_several);
       } else if (section == "verdicts") {
         read_verdicts(*table);
       } else if (section == "order") {
         read_order(*table);
       } else {
         fail(node, "unknown section [" + std::string(section) +
-                       "]; expected profile, limits, attributes, verdicts or order");
+                       "]; expected profile, limits, attributes, attributes_of_several, verdicts "
+                       "or order");
       }
     }
     if (error_.empty() && profile_.name.empty())
@@ -162,7 +153,7 @@ class Reader {
     }
   }
 
-  void read_attributes(const toml::table& table) {
+  void read_attributes(const toml::table& table, std::map<int, int>& attributes) {
     for (auto&& [key, node] : table) {
       int number = 0;
       char rest = 0;
@@ -170,7 +161,7 @@ class Reader {
       if (std::sscanf(std::string(key.str()).c_str(), "%d%c", &number, &rest) != 1 || !value) {
         fail(node, "expected NUMBER = VALUE, the number being that of a CUdevice_attribute");
       } else {
-        profile_.attributes[number] = static_cast<int>(*value);
+        attributes[number] = static_cast<int>(*value);
       }
     }
   }
@@ -267,9 +258,14 @@ std::string format_profile(const Profile& profile) {
     out +=
         std::string("fabric_channel = ") + (copy.platform.fabric_channel ? "true" : "false") + "\n";
   }
-  out += "\n[attributes]\n";
-  for (auto [number, value] : copy.attributes)
-    out += std::to_string(number) + " = " + std::to_string(value) + "\n";
+  const auto attributes = [&](const char* section, const std::map<int, int>& values) {
+    out += std::string("\n[") + section + "]\n";
+    for (auto [number, value] : values)
+      out += std::to_string(number) + " = " + std::to_string(value) + "\n";
+  };
+  attributes("attributes", copy.attributes);
+  if (!copy.attributes_of_several.empty())
+    attributes("attributes_of_several", copy.attributes_of_several);
   out += "\n[verdicts]\n";
   for (const RuleInfo& rule : rules()) {
     if (rule.uncheckable || rule.kind == RuleKind::kLeak) continue;

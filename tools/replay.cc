@@ -46,17 +46,6 @@ std::string expected_text(const Statement& statement) {
   return text;
 }
 
-// The statement without its comment, as the columns show it.
-std::string call_text(Statement statement) {
-  statement.expected.reset();
-  statement.expected_value.clear();
-  statement.breaks.clear();
-  statement.note.clear();
-  std::string text = print(statement);
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  return text;
-}
-
 void print_table(const Program& program, const std::vector<Outcome>& outcomes) {
   std::size_t width = 0;
   for (const Statement& statement : program.statements) {
