@@ -50,10 +50,11 @@ const std::map<std::string, Broken>& hand_written() {
 }
 
 // The rule of a family's single, whose name is made of it: "cuMemMap-size/size-granularity~2"
-// breaks cuMemMap-size-granularity, "cuMemsetD8/data-mapped" data-mapped.
+// breaks cuMemMap-size-granularity, "cuMemsetD8/data-mapped" data-mapped. A pair ("+") shows which of
+// two rules is checked first, not what a driver does about either.
 std::optional<Rule> rule_of_single(const std::string& name) {
   const std::size_t slash = name.find('/');
-  if (slash == std::string::npos) return std::nullopt;
+  if (slash == std::string::npos || name.find('+') != std::string::npos) return std::nullopt;
   const std::string function = name.substr(0, name.find_first_of("-/"));
   std::string what = name.substr(slash + 1);
   what = what.substr(0, what.find('~'));
@@ -137,13 +138,8 @@ MatrixInput from_profile(const Profile& profile) {
   column.detail = profile.gpu == "none"
                       ? profile.source
                       : profile.gpu + ", driver " + profile.driver + ", " + profile.recorded;
-  const auto text = [](const Verdict& verdict) {
-    return verdict.kind == Verdict::Kind::kAccepts   ? std::string("accepts")
-           : verdict.kind == Verdict::Kind::kCrashes ? std::string("crashes")
-                                                     : result_name(verdict.code);
-  };
   for (const RuleInfo& rule : rules()) {
-    add_answer(column.cells[rule.rule], text(profile.verdicts[static_cast<std::size_t>(rule.rule)]),
+    add_answer(column.cells[rule.rule], verdict_text(profile.verdicts[static_cast<std::size_t>(rule.rule)]),
                "profile " + profile.name);
   }
   // A profile has lost its cases: name those of the suite that ask the same.
@@ -153,7 +149,7 @@ MatrixInput from_profile(const Profile& profile) {
     add_answer(cell, MatrixCell::Answer(cell.answers[0]).text, case_name);
   }
   for (const auto& [where, verdict] : profile.entry_verdicts)
-    add_answer(column.cells[where.second], text(verdict), name(where.first));
+    add_answer(column.cells[where.second], verdict_text(verdict), name(where.first));
   return input;
 }
 

@@ -113,6 +113,12 @@ class Page(unittest.TestCase):
         self.assertRegex(page, r"cuMemMap-bounds.* \| \*\*Deviation: NOT_FOUND\*\* \|\n")
         self.assertRegex(page, r"cuMemMap-flags-zero.* \| \*\*Deviation: accepts\*\* \|\n")
 
+    def test_pairs_say_nothing_of_either_rule(self):
+        recorded = recording(**{"cuMemMap/vacant~2": ["CUDA_ERROR_INVALID_VALUE"],
+                                "cuMemMap/vacant~2+offset-zero": ["CUDA_ERROR_NOT_SUPPORTED"]})
+        page = self.cuvmm("matrix", self.path("a.json", json.dumps(recorded))).stdout
+        self.assertRegex(page, r"cuMemMap-vacant.* \| INVALID_VALUE \|\n")
+
     def test_generated_pages_are_fresh(self):
         subprocess.run([os.path.join(SOURCE, "docs", "generate"), os.path.dirname(CUVMM), self.folder.name], check=True)
         for name in ("matrix.md", "deviations.md"):
