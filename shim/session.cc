@@ -2,6 +2,7 @@
 
 #include "shim/arguments.h"
 #include "shim/output.h"
+#include "shim/runtime_call.h"
 
 namespace cuvmm::shim {
 
@@ -79,6 +80,7 @@ void Session::conclude(const Call& call, Violations violations, const Answer& an
     Finding finding;
     finding.violation = std::move(violation);
     finding.entry = entry_point(call);
+    if (const RuntimeCall* runtime = runtime_call()) finding.runtime = runtime->name;
     finding.arguments = arguments;
     finding.answer = answer;
     finding.call_index = index;

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "shim/runtime_call.h"
 #include "shim/session.h"
 
 namespace cuvmm::shim {
@@ -45,11 +46,14 @@ void record(Model& model, const CallStruct& call, const Facts& facts,
 }  // namespace detail
 
 template <class CallStruct>
-CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& caller) noexcept {
+CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direct) noexcept {
   const auto function = reinterpret_cast<typename CallStruct::Function>(driver_.get(symbol));
   if (!function) return CUDA_ERROR_NOT_FOUND;
   if (in_flight() || off()) return call.invoke(function);
 
+  // Of a runtime function's call, the place that the user knows is where that function was called.
+  const RuntimeCall* const runtime = runtime_call();
+  const Caller& caller = runtime ? runtime->caller : direct;
   const int entry_errno = errno;
   CallObserver* const observer = observer_.load(std::memory_order_acquire);
   Step<CallStruct> step;

@@ -36,6 +36,12 @@ std::string call_text(const Finding& finding) {
   return text + ")";
 }
 
+// "cudaIpcOpenMemHandle (cuIpcOpenMemHandle)", or the driver's function alone.
+std::string function_text(const Finding& finding) {
+  const std::string function = name(finding.entry);
+  return finding.runtime ? finding.runtime + (" (" + function + ")") : function;
+}
+
 std::string answer_text(const Answer& answer, const RuleInfo& rule) {
   const std::string documented =
       rule.code == CUDA_SUCCESS ? "" : "; documented: " + result_name(rule.code);
@@ -87,7 +93,7 @@ std::string finding_text(const Entry& entry) {
   const RuleInfo& rule = info(finding.violation.rule);
   const bool at_exit = finding.entry == EntryPoint::kCount;
   std::string text = std::string("cuvmm: ") + name(rule.kind) + ": ";
-  if (!at_exit) text += std::string(name(finding.entry)) + ": ";
+  if (!at_exit) text += function_text(finding) + ": ";
   text += finding.violation.message + " [" + rule.id + "]\n";
   if (!at_exit) {
     text += "    call " + std::to_string(finding.call_index) + ": " + call_text(finding) + "\n";
