@@ -5,28 +5,23 @@
 
 namespace cuvmm::shim {
 
-/// Lives on the stack of the runtime function's wrapper.
 struct RuntimeCall {
-  const char* name;  ///< "cudaIpcOpenMemHandle"; lives for ever
-  Caller caller;     ///< of that function: the program's own code
+  const char* name = nullptr;  ///< "cudaIpcOpenMemHandle"; lives for ever
+  Caller caller;               ///< of that function: the program's own code
 };
 
 /// The calling thread's outermost runtime function, or null. While it is set, findings and
 /// histories name the place where the program called it, not the runtime library's call of the
 /// driver.
-const RuntimeCall*& runtime_call() noexcept;
+const RuntimeCall* runtime_call() noexcept;
 
 /// Marks the calling thread as inside a runtime function, for its scope.
 class RuntimeScope {
  public:
-  explicit RuntimeScope(const RuntimeCall& call) : outermost_(!runtime_call()) {
-    if (outermost_) runtime_call() = &call;
-  }
+  explicit RuntimeScope(const RuntimeCall& call) noexcept;
   RuntimeScope(const RuntimeScope&) = delete;
   RuntimeScope& operator=(const RuntimeScope&) = delete;
-  ~RuntimeScope() {
-    if (outermost_) runtime_call() = nullptr;
-  }
+  ~RuntimeScope();
 
  private:
   const bool outermost_;

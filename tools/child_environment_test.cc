@@ -44,6 +44,14 @@ TEST(ChildEnvironment, LinksComeFirstAndTheCurrentFolderIsNotAdded) {
   EXPECT_EQ(made({{"LD_LIBRARY_PATH", "/a:/b"}})["LD_LIBRARY_PATH"], "/lib/links:/a:/b");
 }
 
+TEST(ChildEnvironment, TheEmulatorsRuntimeIsFoundOnlyWithTheEmulator) {
+  RunSettings options;
+  options.emulate = true;
+  const Environment once = made({{"LD_LIBRARY_PATH", "/a"}}, options);
+  EXPECT_EQ(once.at("LD_LIBRARY_PATH"), "/lib/links:/lib/emulator:/a");
+  EXPECT_EQ(made(once, options)["LD_LIBRARY_PATH"], once.at("LD_LIBRARY_PATH"));
+}
+
 TEST(ChildEnvironment, DefaultsSetOnlyTheReportFolder) {
   const Environment environment = made({{"HOME", "/h"}});
   EXPECT_EQ(environment.at("HOME"), "/h");

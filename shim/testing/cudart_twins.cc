@@ -11,7 +11,7 @@
 namespace {
 
 #if STAND_IN_MAJOR
-void call_by_name() {
+[[gnu::noinline]] void call_by_name() {
   RuntimeIpcHandle handle;
   std::memset(&handle, 1, sizeof handle);
   handle.bytes[63] = 7;
@@ -31,8 +31,13 @@ void call_by_name() {}
 void call_plugin(const char* path, int major) {
   void* plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   require(plugin != nullptr, path);
-  const auto runtime = reinterpret_cast<int (*)()>(dlsym(plugin, "plugin_runtime"));
-  require(runtime() == major, "the plugin's own copy of libcudart answers");
+  const auto runtime = [&](const char* name) {
+    return reinterpret_cast<int (*)()>(dlsym(plugin, name))();
+  };
+  require(runtime("plugin_runtime") == -major, "the plugin's own copy of libcudart answers");
+  const int answer = runtime("plugin_runtime_by_jump");
+  // Which of two copies a jump came from cannot be told; one of them has to answer.
+  require(answer == major || (STAND_IN_MAJOR && answer == STAND_IN_MAJOR), "a jump finds one");
 }
 
 }  // namespace
