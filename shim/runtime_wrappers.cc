@@ -19,8 +19,8 @@ constexpr int kNoRuntime = 302;
 }  // namespace
 
 #define CUVMM_TWIN(name, arguments, ...)                                                          \
-  extern "C" __attribute__((visibility("default")))                                               \
-  [[gnu::noinline]] int twin_##name(__VA_ARGS__) __asm__(#name);                                  \
+  extern "C" __attribute__((visibility("default"), noinline)) int twin_##name(                    \
+      __VA_ARGS__) __asm__(#name);                                                                \
   int twin_##name(__VA_ARGS__) {                                                                  \
     const RuntimeCall call{#name, CUVMM_CALLER};                                                  \
     const auto next =                                                                             \

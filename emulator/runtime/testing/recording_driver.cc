@@ -8,7 +8,7 @@
 namespace {
 
 Recorded g_recorded;
-CUcontext const kPrimary = reinterpret_cast<CUcontext>(0xc0);
+const auto kPrimary = reinterpret_cast<CUcontext>(0xc0);
 template <class Object>
 Object made() {
   return reinterpret_cast<Object>(0xb1);
