@@ -198,6 +198,39 @@ TEST_P(RuntimeForwarding, ErrorsHaveTheRuntimesNames) {
   }
 }
 
+TEST_P(RuntimeForwarding, NamesWithPtszMeanTheThreadsOwnStream) {
+  EXPECT_EQ(call<Error(CUstream)>("cudaStreamQuery", nullptr), cudaSuccess);
+  EXPECT_EQ(last(), "cuStreamQuery");
+  EXPECT_EQ(call<Error(CUstream)>("cudaStreamQuery_ptsz", nullptr), cudaSuccess);
+  EXPECT_EQ(last(), "cuStreamQuery_ptsz");
+}
+
+TEST_P(RuntimeForwarding, EntryPointsAreAskedForByVersionAndStream) {
+  void* function = nullptr;
+  int status = -1;
+  using Find = Error(const char*, void**, unsigned long long, int*);
+  EXPECT_EQ(call<Find>("cudaGetDriverEntryPoint", "cuStreamQuery", &function, 0ull, &status),
+            cudaSuccess);
+  EXPECT_NE(function, nullptr);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(recorded().asked_flags, CU_GET_PROC_ADDRESS_LEGACY_STREAM);
+  int version = 0;
+  EXPECT_EQ(call<Error(int*)>("cudaRuntimeGetVersion", &version), cudaSuccess);
+  EXPECT_EQ(recorded().asked_version, version);
+  EXPECT_EQ(call<Find>("cudaGetDriverEntryPoint_ptsz", "cuStreamQuery", &function, 0ull, &status),
+            cudaSuccess);
+  EXPECT_EQ(recorded().asked_flags, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
+
+  using FindByVersion = Error(const char*, void**, unsigned, unsigned long long, int*);
+  EXPECT_EQ(call<FindByVersion>("cudaGetDriverEntryPointByVersion_ptsz", "cuIpcOpenMemHandle",
+                                &function, 4010u, 1ull, &status),
+            cudaSuccess);
+  EXPECT_EQ(recorded().asked_version, 4010);
+  EXPECT_EQ(recorded().asked_flags, CU_GET_PROC_ADDRESS_LEGACY_STREAM);
+  EXPECT_EQ(function, nullptr);
+  EXPECT_EQ(status, 1);
+}
+
 TEST_P(RuntimeForwarding, ADriverWithoutTheFunctionIsNotSupported) {
   EXPECT_EQ(call<Error(void*)>("cudaDestroyExternalSemaphore", nullptr), cudaErrorNotSupported);
 }

@@ -195,6 +195,18 @@ static int reset(void) {
   return 0;
 }
 
+/* What nvcc's code does before main and after it: the program must start. */
+void** __cudaRegisterFatBinary(void* binary);
+void __cudaRegisterFatBinaryEnd(void** module);
+void __cudaUnregisterFatBinary(void** module);
+static int modules(void) {
+  void** module = __cudaRegisterFatBinary(NULL);
+  WANT(module != NULL);
+  __cudaRegisterFatBinaryEnd(module);
+  __cudaUnregisterFatBinary(module);
+  return 0;
+}
+
 int main(void) {
-  return devices() || memory() || events() || errors() || entry_points() || reset();
+  return devices() || memory() || events() || errors() || entry_points() || reset() || modules();
 }

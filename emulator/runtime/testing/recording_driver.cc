@@ -48,6 +48,9 @@ CUresult context_device(CUdevice* device) {
   return CUDA_SUCCESS;
 }
 
+CUresult stream_query(CUstream) { return take("cuStreamQuery"); }
+CUresult stream_query_per_thread(CUstream) { return take("cuStreamQuery_ptsz"); }
+
 CUresult import_memory(CUexternalMemory* out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* desc) {
   g_recorded.memory = *desc;
   *out = made<CUexternalMemory>();
@@ -118,6 +121,7 @@ const struct {
     FUNCTION(cuCtxGetCurrent, get_current),
     FUNCTION(cuCtxSetCurrent, set_current),
     FUNCTION(cuCtxGetDevice, context_device),
+    FUNCTION(cuStreamQuery, stream_query),
     FUNCTION(cuImportExternalMemory, import_memory),
     FUNCTION(cuExternalMemoryGetMappedBuffer, map_buffer),
     FUNCTION(cuExternalMemoryGetMappedMipmappedArray, map_array),
@@ -135,12 +139,19 @@ const struct {
 extern "C" Recorded* recorded_calls() { return &g_recorded; }
 
 // The ABI of cuIpcOpenMemHandle changed at 11.0: only that one is answered.
-extern "C" CUresult cuGetProcAddress_v2(const char* name, void** out, int version, cuuint64_t,
-                                        CUdriverProcAddressQueryResult*) {
+extern "C" CUresult cuGetProcAddress_v2(const char* name, void** out, int version, cuuint64_t flags,
+                                        CUdriverProcAddressQueryResult* status) {
+  g_recorded.asked_version = version;
+  g_recorded.asked_flags = flags;
+  if (status) *status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   for (const auto& known : kFunctions) {
     if (std::strcmp(name, known.name) != 0) continue;
     if (std::strcmp(name, "cuIpcOpenMemHandle") == 0 && version < 11000) break;
-    *out = known.function;
+    if (status) *status = CU_GET_PROC_ADDRESS_SUCCESS;
+    const bool per_thread = flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    *out = per_thread && known.function == reinterpret_cast<void*>(&stream_query)
+               ? reinterpret_cast<void*>(&stream_query_per_thread)
+               : known.function;
     return CUDA_SUCCESS;
   }
   return CUDA_ERROR_NOT_FOUND;

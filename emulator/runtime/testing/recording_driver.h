@@ -19,6 +19,8 @@ struct Recorded {
   CUdeviceptr pointer = 0;
   unsigned flags = 0;
   void* object = nullptr;
+  int asked_version = 0;  ///< of the last cuGetProcAddress
+  cuuint64_t asked_flags = 0;
 };
 
 /// What the driver writes into out-parameters.
