@@ -29,6 +29,37 @@ CUVMM_PERFORM(MemRetainAllocationHandle);
 CUVMM_PERFORM(MemGetHandleForAddressRange);
 CUVMM_PERFORM(MemFree);
 CUVMM_PERFORM(MemFreeAsync);
+CUVMM_PERFORM(MulticastCreate);
+CUVMM_PERFORM(MulticastAddDevice);
+CUVMM_PERFORM(MulticastBindMem);
+CUVMM_PERFORM(MulticastBindAddr);
+CUVMM_PERFORM(MulticastBindMem_v2);
+CUVMM_PERFORM(MulticastBindAddr_v2);
+CUVMM_PERFORM(MulticastUnbind);
+CUVMM_PERFORM(MulticastGetGranularity);
+CUVMM_PERFORM(IpcGetMemHandle);
+CUVMM_PERFORM(IpcOpenMemHandle);
+CUVMM_PERFORM(IpcCloseMemHandle);
+CUVMM_PERFORM(IpcGetEventHandle);
+CUVMM_PERFORM(IpcOpenEventHandle);
+CUVMM_PERFORM(ImportExternalMemory);
+CUVMM_PERFORM(ExternalMemoryGetMappedBuffer);
+CUVMM_PERFORM(ExternalMemoryGetMappedMipmappedArray);
+CUVMM_PERFORM(DestroyExternalMemory);
+CUVMM_PERFORM(ImportExternalSemaphore);
+CUVMM_PERFORM(SignalExternalSemaphoresAsync);
+CUVMM_PERFORM(WaitExternalSemaphoresAsync);
+CUVMM_PERFORM(DestroyExternalSemaphore);
+CUVMM_PERFORM(MemMapArrayAsync);
+CUVMM_PERFORM(MemPoolCreate);
+CUVMM_PERFORM(MemPoolDestroy);
+CUVMM_PERFORM(MemAllocFromPoolAsync);
+CUVMM_PERFORM(MemPoolExportToShareableHandle);
+CUVMM_PERFORM(MemPoolImportFromShareableHandle);
+CUVMM_PERFORM(MemPoolExportPointer);
+CUVMM_PERFORM(MemPoolImportPointer);
+CUVMM_PERFORM(MemPoolSetAccess);
+CUVMM_PERFORM(DeviceSetMemPool);
 #undef CUVMM_PERFORM
 
 // What only this entry point's check needs to know.

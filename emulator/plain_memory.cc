@@ -46,23 +46,22 @@ CUresult perform(Emulator& e, const calls::MemFreeAsync& call, const Facts&, con
 }
 
 // Stream order is program order here, and there are no pools: memory comes and goes at once.
-CUVMM_DRIVER_FUNCTION(cuMemAllocAsync, CUdeviceptr* address, size_t size, CUstream stream) {
+CUresult run_base(const calls::MemAllocAsync& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     Context* context = e.current_context();
-    if (!Streams::is_default(stream)) {
-      const Stream* found = e.streams.find(stream);
+    if (!Streams::is_default(call.hStream)) {
+      const Stream* found = e.streams.find(call.hStream);
       if (!found) return CUDA_ERROR_INVALID_HANDLE;
       context = found->context;
     }
     if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
-    if (!address || size == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (!call.dptr || call.bytesize == 0) return CUDA_ERROR_INVALID_VALUE;
     Address base = 0;
-    const CUresult result = e.allocate_plain(*context, size, &base);
-    if (result == CUDA_SUCCESS) *address = base;
+    const CUresult result = e.allocate_plain(*context, call.bytesize, &base);
+    if (result == CUDA_SUCCESS) *call.dptr = base;
     return result;
   });
 }
-CUVMM_DRIVER_ALIAS(cuMemAllocAsync_ptsz, cuMemAllocAsync);
 
 CUVMM_DRIVER_FUNCTION(cuMemAllocPitch_v2, CUdeviceptr* address, size_t* pitch, size_t width,
                       size_t height, unsigned element) {

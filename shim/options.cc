@@ -93,6 +93,7 @@ Options read_options(int pid) {
   options.enforce = flag(options, "CUVMM_ENFORCE");
   options.allow_multicast = flag(options, "CUVMM_ALLOW_MULTICAST");
   options.quiet = flag(options, "CUVMM_QUIET");
+  options.no_summary = flag(options, "CUVMM_NO_SUMMARY");
   options.error_exit_code = exit_code(options);
   return options;
 }

@@ -47,7 +47,7 @@ class SessionTest : public testing::Test {
     ON_CALL(mock_, MemGetAllocationGranularity(_, _, _))
         .WillByDefault(DoAll(SetArgPointee<0>(kPage), Return(CUDA_SUCCESS)));
     prop_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    prop_.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+    prop_.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   }
 
   /// Performs the call as a wrapper would.

@@ -109,7 +109,7 @@ std::string finding_text(const Entry& entry) {
   return text + "    see " + rule_url(rule.rule) + "\n";
 }
 
-std::string summary_text(const Ledger& ledger, const SummaryFacts& facts) {
+std::string repeats_text(const Ledger& ledger) {
   std::string text;
   for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
     const std::uint64_t count = entry->count.load();
@@ -118,8 +118,12 @@ std::string summary_text(const Ledger& ledger, const SummaryFacts& facts) {
     if (!entry->stack.empty()) text += " at " + frame_text(entry->stack.front());
     text += "\n";
   }
+  return text;
+}
+
+std::string summary_text(const Ledger& ledger, const SummaryFacts& facts) {
   const Totals totals = ledger.totals();
-  text += "cuvmm: " + plural(facts.calls, "call") + " checked: ";
+  std::string text = "cuvmm: " + plural(facts.calls, "call") + " checked: ";
   if (totals.any()) {
     text += plural(totals.errors, "error") + ", " + std::to_string(totals.undefined) +
             " undefined, " + plural(totals.leaks, "leak");

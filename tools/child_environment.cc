@@ -79,6 +79,7 @@ Environment child_environment(Environment environment, const RunSettings& option
   environment.erase("CUVMM_REPORT");
   environment.erase("CUVMM_ERROR_EXITCODE");
   environment["CUVMM_REPORT_DIR"] = report_folder;
+  environment["CUVMM_NO_SUMMARY"] = "1";  // it sums up, for all processes
 
   if (options.emulate) {
     environment["CUVMM_DRIVER"] = layout.emulator;
