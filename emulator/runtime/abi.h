@@ -1,5 +1,6 @@
 // Structures of the runtime API, as far as CUDA 12 and 13 have them in common: the later one only
-// appends reserved words. Sizes and offsets are held against NVIDIA's header by abi_test.cc.
+// appends the reserved words that the driver's have. Offsets are held against NVIDIA's header by
+// abi_test.cc.
 #pragma once
 
 #include <cstddef>

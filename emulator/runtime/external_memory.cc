@@ -1,32 +1,24 @@
-// Memory of other APIs. The runtime's descriptors lack the driver's reserved words in CUDA 12, so
-// they are copied, never passed on.
+// Memory of other APIs.
 #include <cstring>
 
 #include "emulator/runtime/abi.h"
 #include "emulator/runtime/channel_format.h"
 #include "emulator/runtime/export.h"
+#include "emulator/runtime/for_driver.h"
 
 namespace cuvmm::runtime {
 
 CUVMM_RUNTIME_CALL(cudaImportExternalMemory, (memory, desc), CUexternalMemory* memory,
                    const ExternalMemoryHandle* desc) {
   if (!memory || !desc) return cudaErrorInvalidValue;
-  CUDA_EXTERNAL_MEMORY_HANDLE_DESC handle{};
-  handle.type = static_cast<CUexternalMemoryHandleType>(desc->object.type);
-  static_assert(sizeof handle.handle == sizeof desc->object.handle);
-  std::memcpy(&handle.handle, &desc->object.handle, sizeof handle.handle);
-  handle.size = desc->size;
-  handle.flags = desc->flags;
+  const auto handle = for_driver<CUDA_EXTERNAL_MEMORY_HANDLE_DESC>(desc);
   return ask(driver.cuImportExternalMemory, memory, &handle);
 }
 
 CUVMM_RUNTIME_CALL(cudaExternalMemoryGetMappedBuffer, (pointer, memory, desc), void** pointer,
                    CUexternalMemory memory, const ExternalBuffer* desc) {
   if (!pointer || !desc) return cudaErrorInvalidValue;
-  CUDA_EXTERNAL_MEMORY_BUFFER_DESC buffer{};
-  buffer.offset = desc->offset;
-  buffer.size = desc->size;
-  buffer.flags = desc->flags;
+  const auto buffer = for_driver<CUDA_EXTERNAL_MEMORY_BUFFER_DESC>(desc);
   return ask(driver.cuExternalMemoryGetMappedBuffer, reinterpret_cast<CUdeviceptr*>(pointer),
              memory, &buffer);
 }
@@ -42,6 +34,7 @@ CUVMM_RUNTIME_CALL(cudaExternalMemoryGetMappedMipmappedArray, (array, memory, de
   mapped.arrayDesc.Depth = desc->extent.depth;
   mapped.arrayDesc.Flags = desc->flags;
   mapped.numLevels = desc->levels;
+  if (kMajor >= 13) std::memcpy(mapped.reserved, desc + 1, sizeof mapped.reserved);
   return ask(driver.cuExternalMemoryGetMappedMipmappedArray, array, memory, &mapped);
 }
 

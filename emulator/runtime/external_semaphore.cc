@@ -1,20 +1,15 @@
 // Semaphores of other APIs. CUDA 12 has the driver's parameter structures under names with _v2, and
 // shorter ones of old under the plain names, which are not emulated.
-#include <cstring>
-
 #include "emulator/runtime/abi.h"
 #include "emulator/runtime/export.h"
+#include "emulator/runtime/for_driver.h"
 
 namespace cuvmm::runtime {
 
 CUVMM_RUNTIME_CALL(cudaImportExternalSemaphore, (semaphore, desc), CUexternalSemaphore* semaphore,
                    const ExternalSemaphoreHandle* desc) {
   if (!semaphore || !desc) return cudaErrorInvalidValue;
-  CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC handle{};
-  handle.type = static_cast<CUexternalSemaphoreHandleType>(desc->object.type);
-  static_assert(sizeof handle.handle == sizeof desc->object.handle);
-  std::memcpy(&handle.handle, &desc->object.handle, sizeof handle.handle);
-  handle.flags = desc->flags;
+  const auto handle = for_driver<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC>(desc);
   return ask(driver.cuImportExternalSemaphore, semaphore, &handle);
 }
 

@@ -24,6 +24,8 @@ Recorded& recorded() {
 
 class RuntimeForwarding : public ::testing::TestWithParam<const char*> {
  protected:
+  static int major() { return GetParam() == std::string(CUVMM_RUNTIME_12_PATH) ? 12 : 13; }
+
   template <class Function, class... Args>
   auto call(const char* name, Args... args) {
     auto* function = reinterpret_cast<Function*>(dlsym(library_, name));
@@ -55,11 +57,12 @@ INSTANTIATE_TEST_SUITE_P(Both, RuntimeForwarding,
                                   std::strrchr(path.param, '.')[2];
                          });
 
-// CUDA 12's descriptor ends where CUDA 13's has reserved words: what lies behind is not read.
+// CUDA 12's descriptor ends where CUDA 13's has reserved words: there, what lies behind is not
+// read.
 TEST_P(RuntimeForwarding, ImportCopiesTheDescriptorAndNothingBehindIt) {
   struct {
     ExternalMemoryHandle desc;
-    unsigned char behind[64];
+    unsigned char behind[128];
   } given;
   std::memset(static_cast<void*>(&given), 0xff, sizeof given);
   given.desc.object.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
@@ -76,15 +79,18 @@ TEST_P(RuntimeForwarding, ImportCopiesTheDescriptorAndNothingBehindIt) {
   EXPECT_EQ(recorded().memory.handle.fd, 42);
   EXPECT_EQ(recorded().memory.size, 3u << 20);
   EXPECT_EQ(recorded().memory.flags, 1u);
-  for (const unsigned word : recorded().memory.reserved) EXPECT_EQ(word, 0u);
+  for (const unsigned word : recorded().memory.reserved) EXPECT_EQ(word, major() == 12 ? 0 : ~0u);
 }
 
 TEST_P(RuntimeForwarding, MappedBuffer) {
-  const ExternalBuffer desc{4096, 8192, 3};
+  const struct {
+    ExternalBuffer desc;
+    unsigned reserved[16];
+  } given{{4096, 8192, 3}, {}};
   const auto memory = reinterpret_cast<CUexternalMemory>(0x77);
   void* pointer = nullptr;
   EXPECT_EQ((call<Error(void**, CUexternalMemory, const ExternalBuffer*)>(
-                "cudaExternalMemoryGetMappedBuffer", &pointer, memory, &desc)),
+                "cudaExternalMemoryGetMappedBuffer", &pointer, memory, &given.desc)),
             cudaSuccess);
   EXPECT_EQ(last(), "cuExternalMemoryGetMappedBuffer");
   EXPECT_EQ(reinterpret_cast<CUdeviceptr>(pointer), kRecordedPointer);
@@ -95,7 +101,11 @@ TEST_P(RuntimeForwarding, MappedBuffer) {
 }
 
 TEST_P(RuntimeForwarding, MappedArrayInTheDriversFormat) {
-  ExternalArray desc{64, {{32, 32, 0, 0}, 2}, {16, 8, 0}, 2, 3};
+  struct {
+    ExternalArray desc;
+    unsigned reserved[16];
+  } given{{64, {{32, 32, 0, 0}, 2}, {16, 8, 0}, 2, 3}, {}};
+  ExternalArray& desc = given.desc;
   CUmipmappedArray array = nullptr;
   const auto map = [&] {
     return call<Error(CUmipmappedArray*, CUexternalMemory, const ExternalArray*)>(
@@ -125,7 +135,11 @@ TEST_P(RuntimeForwarding, DestroyAndSemaphores) {
             cudaSuccess);
   EXPECT_EQ(last(), "cuDestroyExternalMemory");
   EXPECT_EQ(recorded().object, reinterpret_cast<void*>(0x78));
-  ExternalSemaphoreHandle desc{};
+  struct {
+    ExternalSemaphoreHandle desc;
+    unsigned reserved[16];
+  } given{};
+  ExternalSemaphoreHandle& desc = given.desc;
   desc.object.type = 9;
   desc.object.handle.fd = 5;
   desc.flags = 7;

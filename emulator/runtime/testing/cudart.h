@@ -21,11 +21,13 @@ typedef CUstream cudaStream_t;
 typedef CUevent cudaEvent_t;
 typedef CUexternalMemory cudaExternalMemory_t;
 typedef CUipcMemHandle cudaIpcMemHandle_t;
+typedef CUipcEventHandle cudaIpcEventHandle_t;
 enum {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
   cudaErrorInvalidMemcpyDirection = 21,
   cudaErrorInvalidDevice = 101,
+  cudaErrorDeviceUninitialized = 201,
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotSupported = 801
 };
@@ -103,6 +105,10 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char*, void**, unsigned, unsi
 cudaError_t cudaCtxResetPersistingL2Cache(void);
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t*, void*);
 cudaError_t cudaIpcOpenMemHandle(void**, cudaIpcMemHandle_t, unsigned);
+cudaError_t cudaIpcCloseMemHandle(void*);
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t*, cudaEvent_t);
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t*, cudaIpcEventHandle_t);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t*, unsigned);
 cudaError_t cudaImportExternalMemory(cudaExternalMemory_t*,
                                      const struct cudaExternalMemoryHandleDesc*);
 cudaError_t cudaExternalMemoryGetMappedBuffer(void**, cudaExternalMemory_t,
