@@ -71,7 +71,6 @@ static int external(void) {
   half.size = kSize;
   WANT(cudaExternalMemoryGetMappedBuffer(&beyond, memory, &half) != cudaSuccess);
   OK(cudaFree(second));
-  OK(cudaFree(second));
   OK(cudaFree(first));
   OK(cudaDestroyExternalMemory(memory));
   WANT(mem_release(handle) == CUDA_SUCCESS);
