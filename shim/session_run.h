@@ -18,30 +18,6 @@ class InFlightScope {
   ~InFlightScope() { in_flight() = nullptr; }
 };
 
-/// check() of the call; copies by the bytes they touch.
-template <class CallStruct>
-Violations check_call(const Model& model, const CallStruct& call, const Touch* touched,
-                      std::size_t touches, const Facts& facts) {
-  if constexpr (kTouches<CallStruct>) {
-    return check_touches(model, CallStruct::kEntryPoint, touched, touches, facts);
-  } else {
-    return check(model, call, facts);
-  }
-}
-
-/// Model::commit for the calls that make something; reads the out-parameters.
-template <class CallStruct>
-void record(Model& model, const CallStruct& call, const Facts& facts,
-            const Allocation& known_import, Origin at) {
-  if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
-    model.commit(call, known_import, at);
-  } else if constexpr (requires { model.commit(call, facts, at); }) {
-    model.commit(call, facts, at);
-  } else if constexpr (requires { model.commit(call, at); }) {
-    model.commit(call, at);
-  }
-}
-
 }  // namespace detail
 
 template <class CallStruct>
@@ -50,15 +26,14 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& calle
   if (!function) return CUDA_ERROR_NOT_FOUND;
   if (in_flight() || off()) return call.invoke(function);
 
-  const int entry_errno = errno;
+  int& program_errno = errno;  // its place is a call away, and stays
+  const int entry_errno = program_errno;
   CallObserver* const observer = observer_.load(std::memory_order_acquire);
+  counter_.add(CallStruct::kEntryPoint);
   Step<CallStruct> step;
-  step.origin.call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
-  counts_[static_cast<std::size_t>(CallStruct::kEntryPoint)].fetch_add(1,
-                                                                       std::memory_order_relaxed);
   if constexpr (kTouches<CallStruct>) {
-    step.touches = touches(call, step.touched);
-    if (!near_reservations(step.touched, step.touches) && !observer_) {
+    step.touched.count = touches(call, step.touched.list);
+    if (!near_reservations(step.touched) && !observer) {
       const CUresult result = call.invoke(function);
       // The one thing to say of a copy that touches no reservation.
       if (result == CUDA_ERROR_NOT_INITIALIZED) [[unlikely]] {
@@ -67,6 +42,7 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& calle
       return result;
     }
   }
+  step.origin.call = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
 
   InFlight here{&call, [](const void* c) { return Call(*static_cast<const CallStruct*>(c)); },
                 &step.violations, step.origin.call, caller};
@@ -83,9 +59,9 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& calle
   if (enforced) {
     answer = {.result = enforced_code(*enforced), .enforced = true};
   } else {
-    errno = entry_errno;
+    program_errno = entry_errno;
     answer.result = call.invoke(function);
-    driver_errno = errno;
+    driver_errno = program_errno;
   }
 
   try {
@@ -99,7 +75,7 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& calle
   } catch (...) {
     turn_off();
   }
-  errno = driver_errno;
+  program_errno = driver_errno;
   return answer.result;
 }
 
@@ -117,9 +93,16 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (kTouches<CallStruct>) {
     CUstream stream = nullptr;
     if constexpr (kOnStream<CallStruct>) stream = call.hStream;
-    find_devices(step.touched, step.touches, stream, step.facts);
+    find_devices(step.touched, stream, step.facts);
   }
 
+  if constexpr (kChecksPlatformOnly<CallStruct>) {
+    // It was read once, before this flag was set, and stays as it is.
+    if (platform_known_.load(std::memory_order_acquire)) [[likely]] {
+      step.violations = check_call(call, step);
+      return;
+    }
+  }
   std::unique_lock lock(mutex_);
   if constexpr (kTakesHandle<CallStruct>) {
     if (!model_.allocation(call.handle)) [[unlikely]] {
@@ -128,23 +111,34 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
       lock.lock();
     }
   }
-  step.violations = detail::check_call(model_, call, step.touched, step.touches, step.facts);
-  const bool answered = options_.enforce && first_to_enforce(step.violations);
-  // What the call gives up is gone before the driver can give the name to another thread.
-  if (!answered) step.retired = model_.retire(call);
+  step.violations = check_call(call, step);
+  if constexpr (kRetires<CallStruct>) {
+    const bool answered = options_.enforce && first_to_enforce(step.violations);
+    // What the call gives up is gone before the driver can give the name to another thread.
+    if (!answered) step.retired = model_.retire(call);
+  }
 }
 
 template <class CallStruct>
 void Session::after(const CallStruct& call, CUresult result, Step<CallStruct>& step) {
   if (result != CUDA_SUCCESS) {
-    {
+    if constexpr (kRetires<CallStruct>) {
       const std::lock_guard lock(mutex_);
       model_.restore(std::move(step.retired), step.origin);
     }
     if (result == CUDA_ERROR_NOT_INITIALIZED) recheck_uninitialized(call, step);
     return;
   }
-  if constexpr (kTouches<CallStruct> || kFrees<CallStruct>) return;
+  if constexpr (kRetires<CallStruct>) {
+    const std::lock_guard lock(mutex_);
+    model_.bury(std::move(step.retired), step.origin);
+  } else if constexpr (kCommits<CallStruct>) {
+    commit(call, step);
+  }
+}
+
+template <class CallStruct>
+void Session::commit(const CallStruct& call, const Step<CallStruct>& step) {
   Allocation known;
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
     known = facts_.describe_import(*call.handle);
@@ -159,8 +153,13 @@ void Session::after(const CallStruct& call, CUresult result, Step<CallStruct>& s
     widen_bounds(*call.ptr, call.size);
   }
   const std::lock_guard lock(mutex_);
-  model_.bury(std::move(step.retired), step.origin);
-  detail::record(model_, call, step.facts, known, step.origin);
+  if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
+    model_.commit(call, known, step.origin);
+  } else if constexpr (requires { model_.commit(call, step.facts, step.origin); }) {
+    model_.commit(call, step.facts, step.origin);
+  } else {
+    model_.commit(call, step.origin);
+  }
   if constexpr (std::is_same_v<CallStruct, calls::MemExportToShareableHandle>) {
     if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
       exported_[*static_cast<const int*>(call.shareableHandle)] = std::move(identity);
@@ -172,6 +171,7 @@ template <class CallStruct>
 void Session::report_uninitialized(const CallStruct& call, Step<CallStruct>& step,
                                    const Caller& caller) noexcept {
   const int entry_errno = errno;
+  step.origin.call = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
   try {
     recheck_uninitialized(call, step);
     conclude(Call(call), std::move(step.violations), {.result = CUDA_ERROR_NOT_INITIALIZED},
@@ -187,7 +187,17 @@ void Session::recheck_uninitialized(const CallStruct& call, Step<CallStruct>& st
   step.facts.initialized = Facts::Answer::kNo;
   const std::lock_guard lock(mutex_);
   // Nothing else is worth saying: the driver looked at none of the arguments.
-  step.violations = detail::check_call(model_, call, step.touched, step.touches, step.facts);
+  step.violations = check_call(call, step);
+}
+
+template <class CallStruct>
+Violations Session::check_call(const CallStruct& call, const Step<CallStruct>& step) const {
+  if constexpr (kTouches<CallStruct>) {
+    return check_touches(model_, CallStruct::kEntryPoint, step.touched.list, step.touched.count,
+                         step.facts);
+  } else {
+    return check(model_, call, step.facts);
+  }
 }
 
 }  // namespace cuvmm::shim

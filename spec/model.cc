@@ -63,7 +63,7 @@ Retired Model::retire(const calls::MemRelease& call) {
   retired.allocations.push_back(it->second);
   retired.released = true;
   --it->second.references;
-  if (ended(it->second)) allocations_.erase(it);
+  if (ended(it->second)) spare_allocations_.erase(allocations_, it);
   return retired;
 }
 
@@ -85,9 +85,9 @@ Retired Model::retire(const calls::MemUnmap& call) {
     if (a == allocations_.end() || a->second.mappings == 0) continue;
     retired.allocations.push_back(a->second);
     --a->second.mappings;
-    if (ended(a->second)) allocations_.erase(a);
+    if (ended(a->second)) spare_allocations_.erase(allocations_, a);
   }
-  mappings_.erase(first, last);
+  while (first != last) first = spare_mappings_.erase(mappings_, first);
   return retired;
 }
 
@@ -96,7 +96,7 @@ Retired Model::retire(const calls::MemAddressFree& call) {
   auto it = reservations_.find(call.ptr);
   if (it == reservations_.end() || it->second.size != call.size) return retired;
   retired.reservations.push_back(it->second);
-  reservations_.erase(it);
+  spare_reservations_.erase(reservations_, it);
   return retired;
 }
 
@@ -141,19 +141,19 @@ void Model::bury(Retired&& retired, Origin at) {
 void Model::commit(const calls::MemAddressReserve& call, Origin at) {
   const Address base = *call.ptr;
   // An overlap means that the old range ended by a route we did not see.
-  while (!reservations_.empty()) {
-    auto it = reservations_.lower_bound(base);
-    if (it != reservations_.begin() &&
-        overlap(std::prev(it)->second.base, std::prev(it)->second.size, base, call.size)) {
-      reservations_.erase(std::prev(it));
-    } else if (it != reservations_.end() &&
-               overlap(it->second.base, it->second.size, base, call.size)) {
-      reservations_.erase(it);
-    } else {
-      break;
+  auto next = reservations_.lower_bound(base);
+  if (next != reservations_.begin()) {
+    const auto before = std::prev(next);
+    if (overlap(before->second.base, before->second.size, base, call.size)) {
+      reservations_.erase(before);
     }
   }
-  reservations_[base] = {.base = base, .size = call.size, .made = at, .free_refused = {}};
+  while (next != reservations_.end() &&
+         overlap(next->second.base, next->second.size, base, call.size)) {
+    next = reservations_.erase(next);
+  }
+  spare_reservations_.put(reservations_, next, base,
+                          {.base = base, .size = call.size, .made = at, .free_refused = {}});
 }
 
 void Model::commit(const calls::MemCreate& call, const Facts& facts, Origin at) {
@@ -166,7 +166,7 @@ void Model::commit(const calls::MemCreate& call, const Facts& facts, Origin at) 
   a.references = 1;
   a.made = at;
   tombstones_.forget(ObjectRef::Kind::kAllocation, a.handle);
-  allocations_[a.handle] = a;
+  spare_allocations_.put(allocations_, a.handle, a);
 }
 
 void Model::commit(const calls::MemImportFromShareableHandle& call, const Allocation& known,
@@ -181,7 +181,7 @@ void Model::commit(const calls::MemImportFromShareableHandle& call, const Alloca
   a.references = 1;
   a.made = at;
   tombstones_.forget(ObjectRef::Kind::kAllocation, a.handle);
-  allocations_[a.handle] = a;
+  spare_allocations_.put(allocations_, a.handle, a);
 }
 
 void Model::commit(const calls::MemMap& call, Origin at) {
@@ -190,8 +190,9 @@ void Model::commit(const calls::MemMap& call, Origin at) {
          overlap(first->second.base, first->second.size, call.ptr, call.size)) {
     first = mappings_.erase(first);  // it ended by a route we did not see
   }
-  mappings_[call.ptr] = {
-      .base = call.ptr, .size = call.size, .handle = call.handle, .access = {}, .made = at};
+  spare_mappings_.put(
+      mappings_, first, call.ptr,
+      {.base = call.ptr, .size = call.size, .handle = call.handle, .access = {}, .made = at});
   auto a = allocations_.find(call.handle);
   if (a == allocations_.end()) return;
   ++a->second.mappings;
@@ -244,6 +245,9 @@ void Model::clear() {
   allocations_.clear();
   exports_.clear();
   tombstones_.clear();
+  spare_reservations_.clear();
+  spare_mappings_.clear();
+  spare_allocations_.clear();
 }
 
 }  // namespace cuvmm

@@ -12,10 +12,11 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
-#include <vector>
 
 #include "api/calls.h"
+#include "spec/few.h"
 #include "spec/platform.h"
+#include "spec/spare_nodes.h"
 #include "spec/tombstones.h"
 #include "spec/violation.h"
 
@@ -83,10 +84,10 @@ struct Export {
 
 /// What retire() took out, for restore() or for the tombstones.
 struct Retired {
-  std::vector<Reservation> reservations;
-  std::vector<Mapping> mappings;
-  std::vector<Allocation> allocations;  ///< as they were before; restore() puts them back
-  bool released = false;                ///< a reference of allocations[0] was dropped
+  Few<Reservation> reservations;
+  Few<Mapping> mappings;
+  Few<Allocation> allocations;  ///< as they were before; restore() puts them back
+  bool released = false;        ///< a reference of allocations[0] was dropped
 };
 
 class Model {
@@ -147,6 +148,9 @@ class Model {
   std::unordered_map<Handle, Allocation> allocations_;
   std::unordered_map<int, Export> exports_;
   Tombstones tombstones_;
+  SpareNodes<std::map<Address, Reservation>> spare_reservations_;
+  SpareNodes<std::map<Address, Mapping>> spare_mappings_;
+  SpareNodes<std::unordered_map<Handle, Allocation>> spare_allocations_;
 };
 
 }  // namespace cuvmm
