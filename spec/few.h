@@ -11,6 +11,9 @@ namespace cuvmm {
 template <class T>
 class Few {
  public:
+  // Not defaulted: Few{} would clear the place of the element as well, on every call.
+  Few() noexcept {}  // NOLINT(modernize-use-equals-default)
+
   void push_back(const T& value) {
     if (empty()) {
       one_ = value;

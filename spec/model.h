@@ -15,6 +15,7 @@
 
 #include "api/calls.h"
 #include "spec/few.h"
+#include "spec/finger.h"
 #include "spec/platform.h"
 #include "spec/spare_nodes.h"
 #include "spec/tombstones.h"
@@ -28,6 +29,12 @@ using Size = std::uint64_t;
 /// [a, a + a_size) and [b, b + b_size) share a byte. Never adds, so it cannot wrap.
 inline bool overlap(Address a, Size a_size, Address b, Size b_size) {
   return a < b ? b - a < a_size : a - b < b_size;
+}
+/// The last byte of [base, base + size) is in [at, at + at_size) or before it, where both overlap.
+/// Loops over a range stop there: to step on from the last entry of a large map costs as much as a
+/// search.
+inline bool reaches_end(Address at, Size at_size, Address base, Size size) {
+  return at < base ? at_size - (base - at) >= size : at_size >= size - (at - base);
 }
 using Handle = CUmemGenericAllocationHandle;
 
@@ -148,6 +155,9 @@ class Model {
   std::unordered_map<Handle, Allocation> allocations_;
   std::unordered_map<int, Export> exports_;
   Tombstones tombstones_;
+  // They remember where const searches ended: readers need the owner's lock as writers do.
+  mutable Finger<std::map<Address, Reservation>> last_reservation_;
+  mutable Finger<std::map<Address, Mapping>> last_mapping_;
   SpareNodes<std::map<Address, Reservation>> spare_reservations_;
   SpareNodes<std::map<Address, Mapping>> spare_mappings_;
   SpareNodes<std::unordered_map<Handle, Allocation>> spare_allocations_;

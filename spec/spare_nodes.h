@@ -48,17 +48,16 @@ class SpareNodes {
   void put(Map& map, const typename Map::key_type& key, const typename Map::mapped_type& value) {
     put(map, map.end(), key, value);
   }
-  /// The same with the entry that will follow it, where the map is ordered.
-  void put(Map& map, typename Map::const_iterator hint, const typename Map::key_type& key,
-           const typename Map::mapped_type& value) {
+  /// The same with the entry that will follow it, where the map is ordered. Returns its place.
+  typename Map::iterator put(Map& map, typename Map::const_iterator hint,
+                             const typename Map::key_type& key,
+                             const typename Map::mapped_type& value) {
     auto node = take(key, value);
-    if (node.empty()) {
-      map.insert_or_assign(hint, key, value);
-      return;
-    }
+    if (node.empty()) return map.insert_or_assign(hint, key, value);
     const std::size_t before = map.size();
     const auto it = map.insert(hint, std::move(node));
     if (map.size() == before) it->second = value;
+    return it;
   }
 
   void clear() { nodes_.clear(); }
