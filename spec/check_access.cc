@@ -102,6 +102,7 @@ void check_access_range(Collector& out, const Model& model, const calls::MemSetA
     const bool before = out.empty();
     check_reach(out, model, call, it->second);
     if (before && !out.empty()) break;  // one mapping that shows it is enough
+    if (reaches_end(it->second.base, it->second.size, call.ptr, call.size)) break;
   }
 }
 

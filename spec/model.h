@@ -12,10 +12,12 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
-#include <vector>
 
 #include "api/calls.h"
+#include "spec/few.h"
+#include "spec/finger.h"
 #include "spec/platform.h"
+#include "spec/spare_nodes.h"
 #include "spec/tombstones.h"
 #include "spec/violation.h"
 
@@ -27,6 +29,12 @@ using Size = std::uint64_t;
 /// [a, a + a_size) and [b, b + b_size) share a byte. Never adds, so it cannot wrap.
 inline bool overlap(Address a, Size a_size, Address b, Size b_size) {
   return a < b ? b - a < a_size : a - b < b_size;
+}
+/// The last byte of [base, base + size) is in [at, at + at_size) or before it, where both overlap.
+/// Loops over a range stop there: to step on from the last entry of a large map costs as much as a
+/// search.
+inline bool reaches_end(Address at, Size at_size, Address base, Size size) {
+  return at < base ? at_size - (base - at) >= size : at_size >= size - (at - base);
 }
 using Handle = CUmemGenericAllocationHandle;
 
@@ -83,10 +91,10 @@ struct Export {
 
 /// What retire() took out, for restore() or for the tombstones.
 struct Retired {
-  std::vector<Reservation> reservations;
-  std::vector<Mapping> mappings;
-  std::vector<Allocation> allocations;  ///< as they were before; restore() puts them back
-  bool released = false;                ///< a reference of allocations[0] was dropped
+  Few<Reservation> reservations;
+  Few<Mapping> mappings;
+  Few<Allocation> allocations;  ///< as they were before; restore() puts them back
+  bool released = false;        ///< a reference of allocations[0] was dropped
 };
 
 class Model {
@@ -147,6 +155,12 @@ class Model {
   std::unordered_map<Handle, Allocation> allocations_;
   std::unordered_map<int, Export> exports_;
   Tombstones tombstones_;
+  // They remember where const searches ended: readers need the owner's lock as writers do.
+  mutable Finger<std::map<Address, Reservation>> last_reservation_;
+  mutable Finger<std::map<Address, Mapping>> last_mapping_;
+  SpareNodes<std::map<Address, Reservation>> spare_reservations_;
+  SpareNodes<std::map<Address, Mapping>> spare_mappings_;
+  SpareNodes<std::unordered_map<Handle, Allocation>> spare_allocations_;
 };
 
 }  // namespace cuvmm
