@@ -63,7 +63,10 @@ Retired Model::retire(const calls::MemRelease& call) {
   retired.allocations.push_back(it->second);
   retired.released = true;
   --it->second.references;
-  if (ended(it->second)) allocations_.erase(it);
+  if (ended(it->second)) {
+    allocations_.erase(it);
+    end_multicast(call.handle, retired.multicast);
+  }
   return retired;
 }
 
@@ -85,7 +88,9 @@ Retired Model::retire(const calls::MemUnmap& call) {
     if (a == allocations_.end() || a->second.mappings == 0) continue;
     retired.allocations.push_back(a->second);
     --a->second.mappings;
-    if (ended(a->second)) allocations_.erase(a);
+    if (!ended(a->second)) continue;
+    allocations_.erase(a);
+    end_multicast(it->second.handle, retired.multicast);
   }
   mappings_.erase(first, last);
   return retired;
@@ -121,6 +126,7 @@ void Model::restore(Retired&& retired, Origin at) {
       ++it->second.mappings;
     }
   }
+  restore(std::move(retired.multicast));
 }
 
 void Model::bury(Retired&& retired, Origin at) {
@@ -165,6 +171,7 @@ void Model::commit(const calls::MemCreate& call, const Facts& facts, Origin at) 
   a.prop_known = true;
   a.references = 1;
   a.made = at;
+  multicasts_.erase(a.handle);  // it ended by a route we did not see
   tombstones_.forget(ObjectRef::Kind::kAllocation, a.handle);
   allocations_[a.handle] = a;
 }
@@ -180,6 +187,7 @@ void Model::commit(const calls::MemImportFromShareableHandle& call, const Alloca
   a.imported = true;
   a.references = 1;
   a.made = at;
+  multicasts_.erase(a.handle);  // it ended by a route we did not see
   tombstones_.forget(ObjectRef::Kind::kAllocation, a.handle);
   allocations_[a.handle] = a;
 }
@@ -190,11 +198,16 @@ void Model::commit(const calls::MemMap& call, Origin at) {
          overlap(first->second.base, first->second.size, call.ptr, call.size)) {
     first = mappings_.erase(first);  // it ended by a route we did not see
   }
-  mappings_[call.ptr] = {
-      .base = call.ptr, .size = call.size, .handle = call.handle, .access = {}, .made = at};
+  mappings_[call.ptr] = {.base = call.ptr,
+                         .size = call.size,
+                         .offset = call.offset,
+                         .handle = call.handle,
+                         .access = {},
+                         .made = at};
   auto a = allocations_.find(call.handle);
   if (a == allocations_.end()) return;
   ++a->second.mappings;
+  if (multicasts_.contains(call.handle)) return;
   // Drivers map an allocation as a whole or not at all: this is the size of an import.
   if (a->second.size == 0) a->second.size = call.size;
 }
@@ -218,6 +231,9 @@ void Model::commit(const calls::MemSetAccess& call, Origin) {
 }
 
 void Model::commit(const calls::MemExportToShareableHandle& call, Origin at) {
+  if (auto object = multicasts_.find(call.handle); object != multicasts_.end()) {
+    object->second.shared = true;
+  }
   if (call.handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return;
   const int fd = *static_cast<const int*>(call.shareableHandle);
   // The number is new, so an older export under it has been closed.
@@ -243,6 +259,7 @@ void Model::clear() {
   mappings_.clear();
   allocations_.clear();
   exports_.clear();
+  multicasts_.clear();
   tombstones_.clear();
 }
 
