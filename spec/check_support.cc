@@ -15,6 +15,8 @@ const char* name(ObjectRef::Kind kind) {
       return "mapping";
     case ObjectRef::Kind::kExport:
       return "export";
+    case ObjectRef::Kind::kBinding:
+      return "multicast binding";
   }
   return "?";
 }
