@@ -90,6 +90,12 @@ CUresult Emulator::load() {
                           (std::uint64_t{1} << options.devices) - 1);
   }
   platform.reach.resize(static_cast<std::size_t>(options.devices));
+  platform.multicast_known = true;
+  if (profile.attribute(CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, options.devices).value_or(0) !=
+      0) {
+    platform.multicast = (std::uint64_t{1} << options.devices) - 1;
+  }
+  multicast_timeout = std::chrono::milliseconds(options.multicast_timeout_ms);
   model = Model(std::move(platform));
   const std::uint64_t memory = options.device_memory ? options.device_memory : profile.total_memory;
   devices.assign(static_cast<std::size_t>(options.devices), Device{memory, 0});
@@ -148,6 +154,7 @@ void Emulator::drop_if_dead(Handle handle) {
   if (found == physical.end()) return;
   stale_[next_stale_++ % kStale] = {handle, found->second.prop()};
   physical.erase(found);
+  teams.erase(handle);
   free_handles_.push_back(handle);
 }
 
@@ -186,6 +193,16 @@ void Emulator::free_plain_of(const Context& context) {
       ++at;
     }
   }
+}
+
+const Team* Emulator::team_at(Address address, Size* run, Size* offset) const {
+  if (teams.empty()) return nullptr;
+  const Mapping* mapping = model.mapping_at(address);
+  const auto found = mapping ? teams.find(mapping->handle) : teams.end();
+  if (found == teams.end()) return nullptr;
+  *run = std::min(*run, mapping->size - (address - mapping->base));
+  *offset = mapping->offset + (address - mapping->base);
+  return found->second.get();
 }
 
 char* Emulator::resolve(Address address, Size* run) {

@@ -3,6 +3,8 @@
 
 #include <cuda.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,6 +18,7 @@
 #include "emulator/options.h"
 #include "emulator/physical.h"
 #include "emulator/stream.h"
+#include "emulator/team.h"
 #include "spec/model.h"
 #include "spec/profile.h"
 
@@ -61,6 +64,10 @@ class Emulator {
   Contexts contexts;
   Streams streams;
   std::unordered_map<Handle, Physical> physical;
+  /// Multicast objects; each has a placeholder in `physical` as well.
+  std::unordered_map<Handle, std::shared_ptr<Team>> teams;
+  std::atomic<bool> has_teams{false};  ///< there ever was one; read without the lock
+  std::chrono::milliseconds multicast_timeout{0};
   std::map<Address, PlainAllocation> plain;
   std::map<Address, HostBlock> host_blocks;
   std::uint64_t next_host_id = std::uint64_t{1} << 32;  ///< apart from ids of physical memory
@@ -103,6 +110,9 @@ class Emulator {
   /// mapping, a plain allocation, or host memory itself. Null: device address space with nothing
   /// behind it, or the host ran out of memory.
   char* resolve(Address address, Size* run);
+  /// The multicast object mapped at an address, its offset there, and *run cut to the mapping; null
+  /// when there is none.
+  const Team* team_at(Address address, Size* run, Size* offset) const;
 
  private:
   Emulator() = default;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulator/emulator.h"
+#include "emulator/multicast.h"
 #include "emulator/mutation.h"
 #include "spec/check.h"
 
@@ -67,6 +68,24 @@ template <class CallStruct>
 void add_facts(const Emulator&, const CallStruct&, Facts&) {}
 void add_facts(const Emulator&, const calls::MemCreate&, Facts&);
 void add_facts(const Emulator&, const calls::MemImportFromShareableHandle&, Facts&);
+void add_facts(const Emulator&, const calls::MemMap&, Facts&);
+void add_facts(const Emulator&, const calls::MemSetAccess&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastCreate&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastAddDevice&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastBindMem&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastBindAddr&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastBindMem_v2&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastBindAddr_v2&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastUnbind&, Facts&);
+
+// Waits for other processes where the call does, before it takes the lock.
+template <class CallStruct>
+void wait_for_others(const CallStruct&) {}
+void wait_for_others(const calls::MemMap&);
+void wait_for_others(const calls::MulticastBindMem&);
+void wait_for_others(const calls::MulticastBindAddr&);
+void wait_for_others(const calls::MulticastBindMem_v2&);
+void wait_for_others(const calls::MulticastBindAddr_v2&);
 
 // Takes out findings about addresses that the model knows nothing of, but the driver does.
 template <class CallStruct>
@@ -118,6 +137,7 @@ CUresult with_context(Body&& body) noexcept {
 
 template <class CallStruct>
 CUresult run_entry(const CallStruct& call) noexcept {
+  wait_for_others(call);
   return locked(
       [&](Emulator& e) -> CUresult {
         Facts facts = e.facts();
@@ -142,6 +162,7 @@ CUresult run_entry(const CallStruct& call) noexcept {
         // is.
         e.model.bury(std::move(retired), Origin{});
         // NOLINTNEXTLINE(bugprone-use-after-move): see above
+        end_bindings(e, retired);
         for (const Allocation& allocation : retired.allocations) e.drop_if_dead(allocation.handle);
         record(e, call, facts);
         return CUDA_SUCCESS;

@@ -29,10 +29,6 @@ template <class CallStruct>
 inline constexpr bool kTouches = detail::area_of(CallStruct::kEntryPoint) == "data" &&
                                  !detail::kIsOneOf<CallStruct, calls::MemFree, calls::MemFreeAsync>;
 
-/// It frees by address and gives up nothing that the model knows.
-template <class CallStruct>
-inline constexpr bool kFrees = detail::kIsOneOf<CallStruct, calls::MemFree, calls::MemFreeAsync>;
-
 /// A success begins or ends an object, so a later report will want to say who did it.
 template <class CallStruct>
 inline constexpr bool kMakesHistory =
@@ -40,6 +36,26 @@ inline constexpr bool kMakesHistory =
                      calls::MemRelease, calls::MemMap, calls::MemUnmap,
                      calls::MemRetainAllocationHandle, calls::MemExportToShareableHandle,
                      calls::MemImportFromShareableHandle>;
+
+/// It gives up names: Model::retire() takes them out before the call is forwarded.
+template <class CallStruct>
+inline constexpr bool kRetires =
+    detail::kIsOneOf<CallStruct, calls::MemAddressFree, calls::MemRelease, calls::MemUnmap>;
+
+/// A success is recorded by a Model::commit().
+template <class CallStruct>
+inline constexpr bool kCommits = std::is_same_v<CallStruct, calls::MemImportFromShareableHandle> ||
+                                 requires(Model& model, const CallStruct& call, const Facts& facts,
+                                          Origin at) {
+  model.commit(call, facts, at);
+}
+|| requires(Model& model, const CallStruct& call, Origin at) { model.commit(call, at); };
+
+/// Its check() reads nothing of the model but the platform.
+template <class CallStruct>
+inline constexpr bool kChecksPlatformOnly =
+    detail::kIsOneOf<CallStruct, calls::MemAddressReserve, calls::MemCreate,
+                     calls::MemGetAllocationGranularity>;
 
 /// It takes an allocation handle by value, in a parameter called `handle`.
 template <class CallStruct>

@@ -12,21 +12,13 @@
 
 namespace cuvmm::shim {
 
-namespace {
-
-constexpr std::size_t kMaxCached = 64;  // kinds of properties; a program has a handful
-
-}  // namespace
-
 std::uint64_t FactFinder::granularity(const CUmemAllocationProp& prop) {
   const Kind kind{
       prop.type,        prop.requestedHandleTypes,       prop.location.type,
       prop.location.id, prop.allocFlags.compressionType, prop.allocFlags.gpuDirectRDMACapable};
-  {
-    const std::lock_guard lock(mutex_);
-    for (const CachedGranularity& cached : granularities_) {
-      if (cached.kind == kind) return cached.bytes;
-    }
+  const std::size_t known = cached_.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < known; ++i) {
+    if (granularities_[i].kind == kind) return granularities_[i].bytes;
   }
   // Pointers and reserved bytes of the program's struct stay behind: the driver is asked a question
   // of ours, and must not follow them.
@@ -43,7 +35,12 @@ std::uint64_t FactFinder::granularity(const CUmemAllocationProp& prop) {
       driver_(calls::MemGetAllocationGranularity{&bytes, &clean, CU_MEM_ALLOC_GRANULARITY_MINIMUM});
   if (result != CUDA_SUCCESS) return 0;
   const std::lock_guard lock(mutex_);
-  if (granularities_.size() < kMaxCached) granularities_.push_back({kind, bytes});
+  // Two threads may both add a kind: the second entry is never reached.
+  const std::size_t next = cached_.load(std::memory_order_relaxed);
+  if (next < kMaxCached) {
+    granularities_[next] = {kind, bytes};
+    cached_.store(next + 1, std::memory_order_release);
+  }
   return bytes;
 }
 
@@ -95,7 +92,9 @@ void FactFinder::find_device(CUstream stream, Facts& facts) const {
   if (!named) {
     if (driver_(calls::CtxGetCurrent{&context}) != CUDA_SUCCESS) return;
     facts.context = context ? Facts::Answer::kYes : Facts::Answer::kNo;
-    if (!context) return;
+    int device = 0;
+    if (context && driver_(calls::CtxGetDevice{&device}) == CUDA_SUCCESS) facts.device = device;
+    return;
   }
   facts.device = device_of(context);
 }

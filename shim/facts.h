@@ -1,9 +1,10 @@
 // What the shim looks up for one call, by asking the driver and the kernel. Slow paths only.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <mutex>
-#include <vector>
 
 #include "api/driver.h"
 #include "spec/model.h"
@@ -57,10 +58,13 @@ class FactFinder {
     Kind kind;
     std::uint64_t bytes;
   };
+  static constexpr std::size_t kMaxCached = 64;  // kinds of properties; a program has a handful
+
   const Driver& driver_;
   bool emulated_;
-  std::mutex mutex_;
-  std::vector<CachedGranularity> granularities_;
+  std::mutex mutex_;  ///< of whoever adds to the cache; what is in it stays, and is read without
+  std::array<CachedGranularity, kMaxCached> granularities_{};
+  std::atomic<std::size_t> cached_{0};
 };
 
 }  // namespace cuvmm::shim

@@ -18,8 +18,11 @@ struct InFlight {
   Caller caller;
 };
 
+// A preloaded object's thread-locals have their place from the start: no call to reach them.
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local InFlight* t_in_flight = nullptr;
+
 /// The calling thread's call, or null. While it is set, calls from below (a driver that uses its
 /// own exported functions) are forwarded unchecked.
-InFlight*& in_flight() noexcept;
+inline InFlight*& in_flight() noexcept { return t_in_flight; }
 
 }  // namespace cuvmm::shim

@@ -38,16 +38,16 @@ bool flag(Options& options, const char* variable) {
   return true;
 }
 
-int exit_code(Options& options) {
-  const std::string value = text("CUVMM_ERROR_EXITCODE");
-  if (value.empty()) return 0;
+// A number from `least` to `most`; `otherwise` when it is not set or not understood.
+int number(Options& options, const char* variable, int least, int most, int otherwise) {
+  const std::string value = text(variable);
+  if (value.empty()) return otherwise;
   char* end = nullptr;
-  const long code = std::strtol(value.c_str(), &end, 10);
-  if (*end != '\0' || code < 0 || code > 255) {
-    complain(options, "CUVMM_ERROR_EXITCODE", value, "a number from 0 to 255");
-    return 0;
-  }
-  return static_cast<int>(code);
+  const long number = std::strtol(value.c_str(), &end, 10);
+  if (*end == '\0' && number >= least && number <= most) return static_cast<int>(number);
+  complain(options, variable, value,
+           ("a number from " + std::to_string(least) + " to " + std::to_string(most)).c_str());
+  return otherwise;
 }
 
 LeakCheck leak_check(Options& options) {
@@ -94,7 +94,8 @@ Options read_options(int pid) {
   options.allow_multicast = flag(options, "CUVMM_ALLOW_MULTICAST");
   options.quiet = flag(options, "CUVMM_QUIET");
   options.no_summary = flag(options, "CUVMM_NO_SUMMARY");
-  options.error_exit_code = exit_code(options);
+  options.stack_depth = number(options, "CUVMM_STACK_DEPTH", 1, kMaxFrames, kMaxFrames);
+  options.error_exit_code = number(options, "CUVMM_ERROR_EXITCODE", 0, 255, 0);
   return options;
 }
 

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "shim/stacks.h"
+
 namespace cuvmm::shim {
 
 enum class LeakCheck { kNo, kSummary, kFull };
@@ -18,8 +20,9 @@ struct Options {
   bool allow_multicast = false;                ///< CUVMM_ALLOW_MULTICAST=1
   bool quiet = false;                          ///< CUVMM_QUIET=1: no text on stderr
   bool no_summary = false;                     ///< CUVMM_NO_SUMMARY=1: no totals at exit
-  int error_exit_code = 0;                     ///< CUVMM_ERROR_EXITCODE, 0 leaves the code alone
-  std::string complaint;  ///< what was not understood, one sentence; empty when all was
+  int stack_depth = kMaxFrames;  ///< CUVMM_STACK_DEPTH: frames kept of a stack; 1: the call site
+  int error_exit_code = 0;       ///< CUVMM_ERROR_EXITCODE, 0 leaves the code alone
+  std::string complaint;         ///< what was not understood, one sentence; empty when all was
 };
 
 /// Reads the CUVMM_* variables. Values that are not understood keep the default and are named in

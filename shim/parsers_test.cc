@@ -99,12 +99,14 @@ TEST(Options, ReadsTheEnvironmentAndNamesWhatItDoesNotUnderstand) {
   setenv("CUVMM_ENFORCE", "1", 1);
   setenv("CUVMM_LEAK_CHECK", "full", 1);
   setenv("CUVMM_ERROR_EXITCODE", "7", 1);
+  setenv("CUVMM_STACK_DEPTH", "1", 1);
   Options options = read_options(42);
   EXPECT_EQ(options.report, "/tmp/r-42-42.json");
   EXPECT_TRUE(options.enforce);
   EXPECT_FALSE(options.quiet);
   EXPECT_EQ(options.leak_check, LeakCheck::kFull);
   EXPECT_EQ(options.error_exit_code, 7);
+  EXPECT_EQ(options.stack_depth, 1);
   EXPECT_EQ(options.complaint, "");
   // Relative paths mean the folder where the program started.
   setenv("CUVMM_REPORT", "r.json", 1);
@@ -117,8 +119,14 @@ TEST(Options, ReadsTheEnvironmentAndNamesWhatItDoesNotUnderstand) {
   EXPECT_EQ(options.leak_check, LeakCheck::kSummary);
   EXPECT_EQ(options.complaint,
             "CUVMM_LEAK_CHECK=maybe is not understood: expected summary, full or no");
-  for (const char* name :
-       {"CUVMM_REPORT", "CUVMM_ENFORCE", "CUVMM_LEAK_CHECK", "CUVMM_ERROR_EXITCODE"}) {
+  setenv("CUVMM_LEAK_CHECK", "no", 1);
+  setenv("CUVMM_STACK_DEPTH", "0", 1);
+  options = read_options(42);
+  EXPECT_EQ(options.stack_depth, static_cast<int>(kMaxFrames));
+  EXPECT_EQ(options.complaint,
+            "CUVMM_STACK_DEPTH=0 is not understood: expected a number from 1 to 48");
+  for (const char* name : {"CUVMM_REPORT", "CUVMM_ENFORCE", "CUVMM_LEAK_CHECK",
+                           "CUVMM_ERROR_EXITCODE", "CUVMM_STACK_DEPTH"}) {
     unsetenv(name);
   }
 }

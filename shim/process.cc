@@ -44,6 +44,7 @@ bool Process::is_current() const { return ::getpid() == pid_; }
 
 Process::Process() : pid_(::getpid()), options_(read_options(pid_)) {
   silence_stderr(options_.quiet);
+  limit_stacks(static_cast<std::size_t>(options_.stack_depth));
   suppressions_ =
       options_.suppressions.empty() ? Suppressions() : Suppressions::load(options_.suppressions);
   ledger_ =

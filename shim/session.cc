@@ -6,11 +6,11 @@
 
 namespace cuvmm::shim {
 
-bool Session::near_reservations(const Touch* touched, std::size_t count) const {
+bool Session::near_reservations(const Touched& touched) const {
   const Address low = low_.load(std::memory_order_acquire);
   const Address high = high_.load(std::memory_order_acquire);
-  for (std::size_t i = 0; i < count; ++i) {
-    const Touch& touch = touched[i];
+  for (std::size_t i = 0; i < touched.count; ++i) {
+    const Touch& touch = touched.list[i];
     if (touch.base >= high) continue;
     // The last byte, or the end of memory where the sum would wrap: then it is near for sure.
     unsigned __int128 size = touch.width;
@@ -32,21 +32,22 @@ void Session::widen_bounds(Address base, Size size) {
   }
 }
 
-void Session::find_devices(const Touch* touched, std::size_t count, CUstream stream, Facts& facts) {
+void Session::find_devices(const Touched& touched, CUstream stream, Facts& facts) {
   {
     // The driver is asked only for bytes that are ours to judge.
     const std::lock_guard lock(mutex_);
     bool ours = false;
-    for (std::size_t i = 0; i < count; ++i) {
-      ours = ours || model_.reservation_at(touched[i].base) || model_.mapping_at(touched[i].base);
+    for (std::size_t i = 0; i < touched.count; ++i) {
+      const Address base = touched.list[i].base;
+      ours = ours || model_.reservation_at(base) || model_.mapping_at(base);
     }
     if (!ours) return;
   }
   facts_.find_device(stream, facts);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!touched[i].context) continue;
-    (touched[i].peer_source ? facts.peer_device : facts.device) =
-        facts_.device_of(touched[i].context);
+  for (std::size_t i = 0; i < touched.count; ++i) {
+    const Touch& touch = touched.list[i];
+    if (!touch.context) continue;
+    (touch.peer_source ? facts.peer_device : facts.device) = facts_.device_of(touch.context);
     facts.context = Facts::Answer::kYes;
   }
 }
@@ -106,8 +107,8 @@ void Session::turn_off() noexcept {
 void Session::start_in_child() {
   model_.clear();
   exported_.clear();
-  calls_.store(0, std::memory_order_relaxed);
-  for (auto& count : counts_) count.store(0, std::memory_order_relaxed);
+  numbers_.store(0, std::memory_order_relaxed);
+  counter_.clear();
 }
 
 }  // namespace cuvmm::shim

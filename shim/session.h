@@ -1,18 +1,19 @@
 // One process's calls against the model: gather, check, retire, forward, record, report.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <mutex>
 #include <unordered_map>
 
 #include "api/driver.h"
+#include "shim/call_counter.h"
 #include "shim/call_traits.h"
 #include "shim/descriptor.h"
 #include "shim/facts.h"
 #include "shim/finding.h"
 #include "shim/in_flight.h"
+#include "shim/model_mutex.h"
 #include "shim/stacks.h"
 #include "spec/check.h"
 #include "spec/touch.h"
@@ -46,10 +47,10 @@ class Session {
   CUresult run(Symbol symbol, const CallStruct& call, const Caller& caller) noexcept;
 
   /// Calls seen, by entry point.
-  std::uint64_t count(EntryPoint entry) const {
-    return counts_[static_cast<std::size_t>(entry)].load(std::memory_order_relaxed);
-  }
-  std::uint64_t total() const { return calls_.load(std::memory_order_relaxed); }
+  std::uint64_t count(EntryPoint entry) const { return counter_.count(entry); }
+  std::uint64_t total() const { return counter_.total(); }
+  /// How often a call had to wait for another thread's look at the model.
+  std::uint64_t contended() const { return mutex_.contended(); }
   /// cuDriverGetVersion's answer; 0 before the driver was initialised.
   int driver_version() const { return driver_version_.load(std::memory_order_relaxed); }
 
@@ -82,14 +83,19 @@ class Session {
   void start_in_child();
 
  private:
+  struct Nothing {};
+  struct Touched {
+    Touch list[kMaxTouches];
+    std::size_t count = 0;
+  };
+  /// What is known of a call on its way; no more than this entry point has.
   template <class CallStruct>
   struct Step {
     Facts facts;
     Violations violations;
-    Retired retired;
     Origin origin;
-    Touch touched[kMaxTouches];
-    std::size_t touches = 0;
+    [[no_unique_address]] std::conditional_t<kRetires<CallStruct>, Retired, Nothing> retired;
+    [[no_unique_address]] std::conditional_t<kTouches<CallStruct>, Touched, Nothing> touched;
   };
 
   template <class CallStruct>
@@ -102,10 +108,17 @@ class Session {
   template <class CallStruct>
   void recheck_uninitialized(const CallStruct& call, Step<CallStruct>& step);
 
+  /// The rules that the call breaks; copies by the bytes they touch.
+  template <class CallStruct>
+  Violations check_call(const CallStruct& call, const Step<CallStruct>& step) const;
+  /// Records what the call made; reads the out-parameters.
+  template <class CallStruct>
+  void commit(const CallStruct& call, const Step<CallStruct>& step);
+
   /// Whether a copy may touch a reservation; without a lock, by the bounds of all there ever were.
-  bool near_reservations(const Touch* touched, std::size_t count) const;
+  bool near_reservations(const Touched& touched) const;
   void widen_bounds(Address base, Size size);
-  void find_devices(const Touch* touched, std::size_t count, CUstream stream, Facts& facts);
+  void find_devices(const Touched& touched, CUstream stream, Facts& facts);
   /// Asks the driver once it is initialised; notes in `facts` that it is not.
   void learn_platform(Facts& facts);
   /// Turns violations into findings and hands them on. Without a lock.
@@ -117,18 +130,21 @@ class Session {
   const SessionOptions options_;
   FindingSink& sink_;
   FactFinder facts_;
-  std::atomic<CallObserver*> observer_{nullptr};
 
+  // Read by every call and hardly ever written.
+  std::atomic<CallObserver*> observer_{nullptr};
   std::atomic<bool> off_{false};
   std::atomic<bool> platform_known_{false};
   std::atomic<int> driver_version_{0};
-  std::atomic<std::uint64_t> calls_{0};
-  std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(EntryPoint::kCount)> counts_{};
   // Only ever widened: [low_, high_) holds every reservation seen.
   std::atomic<Address> low_{~Address{0}};
   std::atomic<Address> high_{0};
 
-  std::mutex mutex_;  ///< guards what follows; never held across a driver call
+  CallCounter counter_;
+
+  // One cache line of what VMM calls write, apart from what copies read.
+  alignas(64) std::atomic<std::uint64_t> numbers_{0};  ///< of the calls that were checked
+  ModelMutex mutex_;  ///< guards what follows; never held across a driver call
   Model model_;
   std::unordered_map<int, DescriptorIdentity> exported_;
 };

@@ -19,30 +19,6 @@ class InFlightScope {
   ~InFlightScope() { in_flight() = nullptr; }
 };
 
-/// check() of the call; copies by the bytes they touch.
-template <class CallStruct>
-Violations check_call(const Model& model, const CallStruct& call, const Touch* touched,
-                      std::size_t touches, const Facts& facts) {
-  if constexpr (kTouches<CallStruct>) {
-    return check_touches(model, CallStruct::kEntryPoint, touched, touches, facts);
-  } else {
-    return check(model, call, facts);
-  }
-}
-
-/// Model::commit for the calls that make something; reads the out-parameters.
-template <class CallStruct>
-void record(Model& model, const CallStruct& call, const Facts& facts,
-            const Allocation& known_import, Origin at) {
-  if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
-    model.commit(call, known_import, at);
-  } else if constexpr (requires { model.commit(call, facts, at); }) {
-    model.commit(call, facts, at);
-  } else if constexpr (requires { model.commit(call, at); }) {
-    model.commit(call, at);
-  }
-}
-
 }  // namespace detail
 
 template <class CallStruct>
@@ -54,15 +30,14 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direc
   // Of a runtime function's call, the place that the user knows is where that function was called.
   const RuntimeCall* const runtime = runtime_call();
   const Caller& caller = runtime ? runtime->caller : direct;
-  const int entry_errno = errno;
+  int& program_errno = errno;  // its place is a call away, and stays
+  const int entry_errno = program_errno;
   CallObserver* const observer = observer_.load(std::memory_order_acquire);
+  counter_.add(CallStruct::kEntryPoint);
   Step<CallStruct> step;
-  step.origin.call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
-  counts_[static_cast<std::size_t>(CallStruct::kEntryPoint)].fetch_add(1,
-                                                                       std::memory_order_relaxed);
   if constexpr (kTouches<CallStruct>) {
-    step.touches = touches(call, step.touched);
-    if (!near_reservations(step.touched, step.touches) && !observer_) {
+    step.touched.count = touches(call, step.touched.list);
+    if (!near_reservations(step.touched) && !observer) {
       const CUresult result = call.invoke(function);
       // The one thing to say of a copy that touches no reservation.
       if (result == CUDA_ERROR_NOT_INITIALIZED) [[unlikely]] {
@@ -71,6 +46,7 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direc
       return result;
     }
   }
+  step.origin.call = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
 
   InFlight here{&call, [](const void* c) { return Call(*static_cast<const CallStruct*>(c)); },
                 &step.violations, step.origin.call, caller};
@@ -87,9 +63,9 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direc
   if (enforced) {
     answer = {.result = enforced_code(*enforced), .enforced = true};
   } else {
-    errno = entry_errno;
+    program_errno = entry_errno;
     answer.result = call.invoke(function);
-    driver_errno = errno;
+    driver_errno = program_errno;
   }
 
   try {
@@ -103,7 +79,7 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direc
   } catch (...) {
     turn_off();
   }
-  errno = driver_errno;
+  program_errno = driver_errno;
   return answer.result;
 }
 
@@ -121,9 +97,16 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (kTouches<CallStruct>) {
     CUstream stream = nullptr;
     if constexpr (kOnStream<CallStruct>) stream = call.hStream;
-    find_devices(step.touched, step.touches, stream, step.facts);
+    find_devices(step.touched, stream, step.facts);
   }
 
+  if constexpr (kChecksPlatformOnly<CallStruct>) {
+    // It was read once, before this flag was set, and stays as it is.
+    if (platform_known_.load(std::memory_order_acquire)) [[likely]] {
+      step.violations = check_call(call, step);
+      return;
+    }
+  }
   std::unique_lock lock(mutex_);
   if constexpr (kTakesHandle<CallStruct>) {
     if (!model_.allocation(call.handle)) [[unlikely]] {
@@ -132,23 +115,34 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
       lock.lock();
     }
   }
-  step.violations = detail::check_call(model_, call, step.touched, step.touches, step.facts);
-  const bool answered = options_.enforce && first_to_enforce(step.violations);
-  // What the call gives up is gone before the driver can give the name to another thread.
-  if (!answered) step.retired = model_.retire(call);
+  step.violations = check_call(call, step);
+  if constexpr (kRetires<CallStruct>) {
+    const bool answered = options_.enforce && first_to_enforce(step.violations);
+    // What the call gives up is gone before the driver can give the name to another thread.
+    if (!answered) step.retired = model_.retire(call);
+  }
 }
 
 template <class CallStruct>
 void Session::after(const CallStruct& call, CUresult result, Step<CallStruct>& step) {
   if (result != CUDA_SUCCESS) {
-    {
+    if constexpr (kRetires<CallStruct>) {
       const std::lock_guard lock(mutex_);
       model_.restore(std::move(step.retired), step.origin);
     }
     if (result == CUDA_ERROR_NOT_INITIALIZED) recheck_uninitialized(call, step);
     return;
   }
-  if constexpr (kTouches<CallStruct> || kFrees<CallStruct>) return;
+  if constexpr (kRetires<CallStruct>) {
+    const std::lock_guard lock(mutex_);
+    model_.bury(std::move(step.retired), step.origin);
+  } else if constexpr (kCommits<CallStruct>) {
+    commit(call, step);
+  }
+}
+
+template <class CallStruct>
+void Session::commit(const CallStruct& call, const Step<CallStruct>& step) {
   Allocation known;
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
     known = facts_.describe_import(*call.handle);
@@ -163,8 +157,13 @@ void Session::after(const CallStruct& call, CUresult result, Step<CallStruct>& s
     widen_bounds(*call.ptr, call.size);
   }
   const std::lock_guard lock(mutex_);
-  model_.bury(std::move(step.retired), step.origin);
-  detail::record(model_, call, step.facts, known, step.origin);
+  if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
+    model_.commit(call, known, step.origin);
+  } else if constexpr (requires { model_.commit(call, step.facts, step.origin); }) {
+    model_.commit(call, step.facts, step.origin);
+  } else {
+    model_.commit(call, step.origin);
+  }
   if constexpr (std::is_same_v<CallStruct, calls::MemExportToShareableHandle>) {
     if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
       exported_[*static_cast<const int*>(call.shareableHandle)] = std::move(identity);
@@ -176,6 +175,7 @@ template <class CallStruct>
 void Session::report_uninitialized(const CallStruct& call, Step<CallStruct>& step,
                                    const Caller& caller) noexcept {
   const int entry_errno = errno;
+  step.origin.call = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
   try {
     recheck_uninitialized(call, step);
     conclude(Call(call), std::move(step.violations), {.result = CUDA_ERROR_NOT_INITIALIZED},
@@ -191,7 +191,17 @@ void Session::recheck_uninitialized(const CallStruct& call, Step<CallStruct>& st
   step.facts.initialized = Facts::Answer::kNo;
   const std::lock_guard lock(mutex_);
   // Nothing else is worth saying: the driver looked at none of the arguments.
-  step.violations = detail::check_call(model_, call, step.touched, step.touches, step.facts);
+  step.violations = check_call(call, step);
+}
+
+template <class CallStruct>
+Violations Session::check_call(const CallStruct& call, const Step<CallStruct>& step) const {
+  if constexpr (kTouches<CallStruct>) {
+    return check_touches(model_, CallStruct::kEntryPoint, step.touched.list, step.touched.count,
+                         step.facts);
+  } else {
+    return check(model_, call, step.facts);
+  }
 }
 
 }  // namespace cuvmm::shim

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <type_traits>
 
 namespace cuvmm::shim {
 
@@ -91,20 +93,34 @@ StackId intern(std::span<const std::uintptr_t> frames) {
 // stack pointer has its caller's return address in the same slot, so each comparison that succeeds
 // makes the next slot one of a live frame of this thread. No unwinding, no unmapped reads.
 struct Walk {
-  std::uintptr_t frames[kMaxFrames];
-  const std::uintptr_t* slots[kMaxFrames];
-  std::uint32_t count = 0;
-  bool repeatable = true;  ///< every slot was found
-  StackId id = 0;
+  StackId id;
+  std::uint32_t count;  ///< of places; 0: nothing here
+  bool repeatable;      ///< every slot was found
+  struct Place {
+    std::uintptr_t address;
+    const std::uintptr_t* slot;
+  } places[kMaxFrames];
 
+  void start(const Caller& caller) {
+    places[0] = {caller.return_address, caller.slot};
+    count = 1;
+  }
   bool matches(const Caller& caller) const {
-    if (count == 0 || slots[0] != caller.slot || frames[0] != caller.return_address) return false;
+    if (count == 0 || places[0].slot != caller.slot || places[0].address != caller.return_address)
+      return false;
     for (std::uint32_t i = 1; i < count; ++i) {
-      if (*static_cast<const volatile std::uintptr_t*>(slots[i]) != frames[i]) return false;
+      if (*static_cast<const volatile std::uintptr_t*>(places[i].slot) != places[i].address)
+        return false;
     }
     return true;
   }
 };
+
+StackId intern(const Walk& walk) {
+  std::uintptr_t frames[kMaxFrames];
+  for (std::uint32_t i = 0; i < walk.count; ++i) frames[i] = walk.places[i].address;
+  return intern(std::span(frames, walk.count));
+}
 
 // The slot in the frame below `cfa` that holds `address`: right below on x86-64, anywhere in the
 // callee's frame on aarch64. Null when it is not there exactly once.
@@ -123,6 +139,8 @@ const std::uintptr_t* find_slot(std::uintptr_t from, std::uintptr_t cfa, std::ui
   return found;
 #endif
 }
+
+std::atomic<std::uint32_t> g_depth{kMaxFrames};
 
 struct Unwinding {
   Walk* walk;
@@ -143,37 +161,50 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
     // slot.
     const auto slot = reinterpret_cast<std::uintptr_t>(unwinding.caller.slot);
     if (pc != unwinding.caller.return_address || cfa <= slot) return _URC_NO_REASON;
-    walk.frames[0] = pc;
-    walk.slots[0] = unwinding.caller.slot;
-    walk.count = 1;
+    walk.start(unwinding.caller);
     return _URC_NO_REASON;
   }
   const std::uintptr_t* slot = find_slot(from, cfa, pc);
   if (!slot) walk.repeatable = false;
-  walk.frames[walk.count] = pc;
-  walk.slots[walk.count] = slot;
-  return ++walk.count == kMaxFrames ? _URC_NORMAL_STOP : _URC_NO_REASON;
+  walk.places[walk.count] = {pc, slot};
+  return ++walk.count >= g_depth.load(std::memory_order_relaxed) ? _URC_NORMAL_STOP
+                                                                 : _URC_NO_REASON;
 }
 
 void unwind(const Caller& caller, Walk& walk) {
   walk.count = 0;
   walk.repeatable = true;
+  if (g_depth.load(std::memory_order_relaxed) == 1) {
+    walk.start(caller);
+    return;
+  }
   Unwinding unwinding{&walk, caller, 0};
   _Unwind_Backtrace(&visit, &unwinding);
   if (walk.count == 0) {
     // Unwinding did not get as far as the caller (code without unwind tables): it alone is known.
-    walk.frames[0] = caller.return_address;
-    walk.slots[0] = caller.slot;
-    walk.count = 1;
+    walk.start(caller);
     walk.repeatable = false;
   }
 }
 
 // --- One small cache per thread, made at its first capture and freed with the thread.
 
-constexpr std::size_t kCacheSize = 32;
+// Sets of a few walks each: two calls of one loop must not push each other out, whatever their
+// addresses, and one place that is reached in several ways has room for them.
+constexpr std::size_t kSets = 32;
+constexpr std::size_t kWays = 4;
 struct Cache {
-  Walk walks[kCacheSize];
+  struct Set {
+    Walk walks[kWays];
+    unsigned oldest;
+  };
+  Set sets[kSets];
+
+  Set& set_of(const Caller& caller) {
+    const auto slot = reinterpret_cast<std::uintptr_t>(caller.slot);
+    return sets[((caller.return_address ^ slot) * 0x9e3779b97f4a7c15u) >> 59];
+  }
+  static_assert(kSets == 32);
 };
 
 thread_local Cache* t_cache = nullptr;
@@ -186,13 +217,15 @@ Cache* thread_cache() {
   pthread_once(&g_key_once, [] {
     g_have_key = pthread_key_create(&g_key, [](void* cache) {
                    t_cache = nullptr;
-                   delete static_cast<Cache*>(cache);
+                   std::free(cache);
                  }) == 0;
   });
   if (!g_have_key) return nullptr;
-  auto* cache = new (std::nothrow) Cache();
+  // Zero bytes are an empty cache, and pages that no walk uses cost nothing.
+  static_assert(std::is_trivially_copyable_v<Cache>);
+  auto* cache = static_cast<Cache*>(std::calloc(1, sizeof(Cache)));
   if (cache && pthread_setspecific(g_key, cache) != 0) {
-    delete cache;
+    std::free(cache);
     return nullptr;
   }
   return t_cache = cache;
@@ -202,13 +235,18 @@ Cache* thread_cache() {
 
 StackId capture_stack(const Caller& caller) noexcept {
   Cache* cache = thread_cache();
-  const auto slot = reinterpret_cast<std::uintptr_t>(caller.slot);
-  const std::size_t index = ((caller.return_address >> 2) ^ (slot >> 4)) % kCacheSize;
-  if (cache && cache->walks[index].matches(caller)) return cache->walks[index].id;
-  Walk local;
-  Walk& walk = cache ? cache->walks[index] : local;
+  if (!cache) {
+    Walk walk;
+    unwind(caller, walk);
+    return intern(walk);
+  }
+  Cache::Set& set = cache->set_of(caller);
+  for (const Walk& walk : set.walks) {
+    if (walk.matches(caller)) return walk.id;
+  }
+  Walk& walk = set.walks[set.oldest++ % kWays];
   unwind(caller, walk);
-  walk.id = intern({walk.frames, walk.count});
+  walk.id = intern(walk);
   const StackId id = walk.id;
   if (!walk.repeatable) walk.count = 0;
   return id;
@@ -222,6 +260,11 @@ std::span<const std::uintptr_t> stack_frames(StackId id) noexcept {
 StackCounts stack_counts() noexcept {
   const std::lock_guard lock(g_table.mutex);
   return {g_table.count.load(std::memory_order_relaxed), g_table.dropped};
+}
+
+void limit_stacks(std::size_t frames) noexcept {
+  g_depth.store(static_cast<std::uint32_t>(std::clamp<std::size_t>(frames, 1, kMaxFrames)),
+                std::memory_order_relaxed);
 }
 
 void lock_stacks() noexcept { g_table.mutex.lock(); }

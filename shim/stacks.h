@@ -40,6 +40,10 @@ struct StackCounts {
 };
 StackCounts stack_counts() noexcept;
 
+/// How many frames are kept of stacks captured from here on: 1 (the call site alone, which needs no
+/// unwinding) to kMaxFrames, the default.
+void limit_stacks(std::size_t frames) noexcept;
+
 /// Around fork, so that the child finds the table unlocked and whole.
 void lock_stacks() noexcept;
 void unlock_stacks() noexcept;

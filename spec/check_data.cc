@@ -1,5 +1,7 @@
 // Copies, fills and frees that touch VMM addresses.
-#include "spec/check_support.h"
+#include <algorithm>
+
+#include "spec/check_multicast.h"
 #include "spec/touch.h"
 
 namespace cuvmm {
@@ -41,6 +43,9 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, Address b
       return false;
     }
     const Size rest = m->size - (at - m->base);
+    if (!check_multicast_touch(out, model, *m, touch.parameter, touch.write,
+                               m->offset + (at - m->base), std::min(rest, left)))
+      return false;
     if (rest >= left) break;
     at += rest;
     left -= rest;

@@ -15,6 +15,8 @@ const char* name(ObjectRef::Kind kind) {
       return "mapping";
     case ObjectRef::Kind::kExport:
       return "export";
+    case ObjectRef::Kind::kBinding:
+      return "multicast binding";
   }
   return "?";
 }
@@ -128,9 +130,9 @@ Coverage coverage(const Model& model, Address base, Size size) {
     const bool past_end =
         m.size > size - (past_start ? 0 : m.base - base) && m.base + m.size > base + size;
     if ((past_start || past_end) && !c.cut) c.cut = &m;
-    if (m.size - (past_start ? base - m.base : 0) >= size - (past_start ? 0 : m.base - base))
-      c.last = true;
+    c.last = reaches_end(m.base, m.size, base, size);
     next = m.base + m.size;
+    if (c.last) break;
   }
   if (!c.last && !c.has_hole) {
     c.has_hole = true;

@@ -29,19 +29,12 @@ std::uint64_t location_bit(const CUmemLocation& location) {
 // --- Queries
 
 const Reservation* Model::reservation_at(Address address) const {
-  auto it = reservations_.upper_bound(address);
-  if (it == reservations_.begin()) return nullptr;
-  --it;
-  return address - it->second.base < it->second.size ? &it->second : nullptr;
+  const auto it = last_reservation_.first_after(reservations_, address);
+  return it != reservations_.end() && it->second.base <= address ? &it->second : nullptr;
 }
 
 std::map<Address, Mapping>::const_iterator Model::first_mapping_after(Address address) const {
-  auto it = mappings_.upper_bound(address);
-  if (it != mappings_.begin()) {
-    auto before = std::prev(it);
-    if (address - before->second.base < before->second.size) return before;
-  }
-  return it;
+  return last_mapping_.first_after(mappings_, address);
 }
 
 const Mapping* Model::mapping_at(Address address) const {
@@ -63,40 +56,52 @@ Retired Model::retire(const calls::MemRelease& call) {
   retired.allocations.push_back(it->second);
   retired.released = true;
   --it->second.references;
-  if (ended(it->second)) allocations_.erase(it);
+  if (ended(it->second)) {
+    spare_allocations_.erase(allocations_, it);
+    end_multicast(call.handle, retired.multicast);
+  }
   return retired;
 }
 
 Retired Model::retire(const calls::MemUnmap& call) {
   Retired retired;
-  auto first = first_mapping_after(call.ptr);
-  auto last = first;
-  for (; last != mappings_.end() &&
-         overlap(last->second.base, last->second.size, call.ptr, call.size);
-       ++last) {
-    const Mapping& m = last->second;
+  const auto first = first_mapping_after(call.ptr);
+  std::size_t count = 0;
+  for (auto it = first;
+       it != mappings_.end() && overlap(it->second.base, it->second.size, call.ptr, call.size);
+       ++it) {
+    const Mapping& m = it->second;
     const bool whole = m.base >= call.ptr && m.size <= call.size - (m.base - call.ptr);
     // A cut mapping makes a driver refuse the whole call: nothing is given up.
     if (!whole) return {};
+    ++count;
+    if (reaches_end(m.base, m.size, call.ptr, call.size)) break;
   }
-  for (auto it = first; it != last; ++it) {
+  for (auto it = first; count != 0; --count) {
     retired.mappings.push_back(it->second);
     auto a = allocations_.find(it->second.handle);
-    if (a == allocations_.end() || a->second.mappings == 0) continue;
-    retired.allocations.push_back(a->second);
-    --a->second.mappings;
-    if (ended(a->second)) allocations_.erase(a);
+    if (a != allocations_.end() && a->second.mappings != 0) {
+      retired.allocations.push_back(a->second);
+      --a->second.mappings;
+      if (ended(a->second)) {
+        spare_allocations_.erase(allocations_, a);
+        end_multicast(it->second.handle, retired.multicast);
+      }
+    }
+    it = spare_mappings_.erase(mappings_, it);
+    last_mapping_.rest_at(it);
   }
-  mappings_.erase(first, last);
   return retired;
 }
 
 Retired Model::retire(const calls::MemAddressFree& call) {
   Retired retired;
-  auto it = reservations_.find(call.ptr);
-  if (it == reservations_.end() || it->second.size != call.size) return retired;
+  const auto it = last_reservation_.first_after(reservations_, call.ptr);
+  if (it == reservations_.end() || it->second.base != call.ptr || it->second.size != call.size) {
+    return retired;
+  }
   retired.reservations.push_back(it->second);
-  reservations_.erase(it);
+  last_reservation_.rest_at(spare_reservations_.erase(reservations_, it));
   return retired;
 }
 
@@ -121,6 +126,7 @@ void Model::restore(Retired&& retired, Origin at) {
       ++it->second.mappings;
     }
   }
+  restore(std::move(retired.multicast));
 }
 
 void Model::bury(Retired&& retired, Origin at) {
@@ -140,20 +146,14 @@ void Model::bury(Retired&& retired, Origin at) {
 
 void Model::commit(const calls::MemAddressReserve& call, Origin at) {
   const Address base = *call.ptr;
-  // An overlap means that the old range ended by a route we did not see.
-  while (!reservations_.empty()) {
-    auto it = reservations_.lower_bound(base);
-    if (it != reservations_.begin() &&
-        overlap(std::prev(it)->second.base, std::prev(it)->second.size, base, call.size)) {
-      reservations_.erase(std::prev(it));
-    } else if (it != reservations_.end() &&
-               overlap(it->second.base, it->second.size, base, call.size)) {
-      reservations_.erase(it);
-    } else {
-      break;
-    }
+  auto first = last_reservation_.first_after(reservations_, base);
+  while (first != reservations_.end() &&
+         overlap(first->second.base, first->second.size, base, call.size)) {
+    first = reservations_.erase(first);  // it ended by a route we did not see
   }
-  reservations_[base] = {.base = base, .size = call.size, .made = at, .free_refused = {}};
+  last_reservation_.rest_at(
+      spare_reservations_.put(reservations_, first, base,
+                              {.base = base, .size = call.size, .made = at, .free_refused = {}}));
 }
 
 void Model::commit(const calls::MemCreate& call, const Facts& facts, Origin at) {
@@ -165,8 +165,9 @@ void Model::commit(const calls::MemCreate& call, const Facts& facts, Origin at) 
   a.prop_known = true;
   a.references = 1;
   a.made = at;
+  multicasts_.erase(a.handle);  // it ended by a route we did not see
   tombstones_.forget(ObjectRef::Kind::kAllocation, a.handle);
-  allocations_[a.handle] = a;
+  spare_allocations_.put(allocations_, a.handle, a);
 }
 
 void Model::commit(const calls::MemImportFromShareableHandle& call, const Allocation& known,
@@ -180,8 +181,9 @@ void Model::commit(const calls::MemImportFromShareableHandle& call, const Alloca
   a.imported = true;
   a.references = 1;
   a.made = at;
+  multicasts_.erase(a.handle);  // it ended by a route we did not see
   tombstones_.forget(ObjectRef::Kind::kAllocation, a.handle);
-  allocations_[a.handle] = a;
+  spare_allocations_.put(allocations_, a.handle, a);
 }
 
 void Model::commit(const calls::MemMap& call, Origin at) {
@@ -190,11 +192,17 @@ void Model::commit(const calls::MemMap& call, Origin at) {
          overlap(first->second.base, first->second.size, call.ptr, call.size)) {
     first = mappings_.erase(first);  // it ended by a route we did not see
   }
-  mappings_[call.ptr] = {
-      .base = call.ptr, .size = call.size, .handle = call.handle, .access = {}, .made = at};
+  last_mapping_.rest_at(spare_mappings_.put(mappings_, first, call.ptr,
+                                            {.base = call.ptr,
+                                             .size = call.size,
+                                             .offset = call.offset,
+                                             .handle = call.handle,
+                                             .access = {},
+                                             .made = at}));
   auto a = allocations_.find(call.handle);
   if (a == allocations_.end()) return;
   ++a->second.mappings;
+  if (multicasts_.contains(call.handle)) return;
   // Drivers map an allocation as a whole or not at all: this is the size of an import.
   if (a->second.size == 0) a->second.size = call.size;
 }
@@ -214,10 +222,14 @@ void Model::commit(const calls::MemSetAccess& call, Origin) {
       access.write =
           flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? access.write | bit : access.write & ~bit;
     }
+    if (reaches_end(it->second.base, it->second.size, call.ptr, call.size)) break;
   }
 }
 
 void Model::commit(const calls::MemExportToShareableHandle& call, Origin at) {
+  if (auto object = multicasts_.find(call.handle); object != multicasts_.end()) {
+    object->second.shared = true;
+  }
   if (call.handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return;
   const int fd = *static_cast<const int*>(call.shareableHandle);
   // The number is new, so an older export under it has been closed.
@@ -243,7 +255,13 @@ void Model::clear() {
   mappings_.clear();
   allocations_.clear();
   exports_.clear();
+  multicasts_.clear();
   tombstones_.clear();
+  last_reservation_.forget();
+  last_mapping_.forget();
+  spare_reservations_.clear();
+  spare_mappings_.clear();
+  spare_allocations_.clear();
 }
 
 }  // namespace cuvmm

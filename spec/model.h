@@ -12,10 +12,13 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
-#include <vector>
 
 #include "api/calls.h"
+#include "spec/few.h"
+#include "spec/finger.h"
+#include "spec/multicast_state.h"
 #include "spec/platform.h"
+#include "spec/spare_nodes.h"
 #include "spec/tombstones.h"
 #include "spec/violation.h"
 
@@ -27,6 +30,12 @@ using Size = std::uint64_t;
 /// [a, a + a_size) and [b, b + b_size) share a byte. Never adds, so it cannot wrap.
 inline bool overlap(Address a, Size a_size, Address b, Size b_size) {
   return a < b ? b - a < a_size : a - b < b_size;
+}
+/// The last byte of [base, base + size) is in [at, at + at_size) or before it, where both overlap.
+/// Loops over a range stop there: to step on from the last entry of a large map costs as much as a
+/// search.
+inline bool reaches_end(Address at, Size at_size, Address base, Size size) {
+  return at < base ? at_size - (base - at) >= size : at_size >= size - (at - base);
 }
 using Handle = CUmemGenericAllocationHandle;
 
@@ -65,10 +74,12 @@ struct AccessMask {
   std::uint64_t write = 0;
 };
 
-/// [base, base + size) backed by an allocation from its start.
+/// [base, base + size) backed by an allocation from its start, or by a multicast object from an
+/// offset.
 struct Mapping {
   Address base = 0;
   Size size = 0;
+  Size offset = 0;
   Handle handle = 0;
   AccessMask access;
   Origin made;
@@ -83,10 +94,11 @@ struct Export {
 
 /// What retire() took out, for restore() or for the tombstones.
 struct Retired {
-  std::vector<Reservation> reservations;
-  std::vector<Mapping> mappings;
-  std::vector<Allocation> allocations;  ///< as they were before; restore() puts them back
-  bool released = false;                ///< a reference of allocations[0] was dropped
+  Few<Reservation> reservations;
+  Few<Mapping> mappings;
+  Few<Allocation> allocations;  ///< as they were before; restore() puts them back
+  bool released = false;        ///< a reference of allocations[0] was dropped
+  RetiredMulticast multicast;
 };
 
 class Model {
@@ -110,11 +122,18 @@ class Model {
   /// The first mapping that ends after `address`, as an iterator of mappings().
   std::map<Address, Mapping>::const_iterator first_mapping_after(Address address) const;
   const Allocation* allocation(Handle handle) const;
+  const MulticastObjects& multicasts() const { return multicasts_; }
+  const MulticastObject* multicast(Handle handle) const;
+  /// The memory that a bind names: its handle and the offset there; handle 0 when it is unknown.
+  std::pair<Handle, Size> memory_of(const MulticastBind& bind) const;
+  /// The device whose memory a bind names, -1 unknown.
+  int device_of(const MulticastBind& bind) const;
 
   // --- Taking away. Calls that give nothing up have no overload.
   Retired retire(const calls::MemRelease& call);
   Retired retire(const calls::MemUnmap& call);
   Retired retire(const calls::MemAddressFree& call);
+  Retired retire(const calls::MulticastUnbind& call);
   template <class CallStruct>
   Retired retire(const CallStruct&) {
     return {};
@@ -135,6 +154,16 @@ class Model {
   /// prop where prop_known; the rest is ignored.
   void commit(const calls::MemImportFromShareableHandle& call, const Allocation& known, Origin at);
 
+  void commit(const calls::MulticastCreate& call, const Facts& facts, Origin at);
+  void commit(const calls::MulticastAddDevice& call, Origin at);
+  template <BindsMulticast CallStruct>
+  void commit(const CallStruct& call, Origin at) {
+    commit(bind_of(call), at);
+  }
+  void commit(const MulticastBind& bind, Origin at);
+  /// An import turned out to be a multicast object; `known` is what is known of it.
+  void commit_multicast_import(MulticastObject known, Origin at);
+
   /// The process closed this descriptor itself.
   void close_export(int fd) { exports_.erase(fd); }
   /// A child of fork starts from nothing; the platform stays.
@@ -145,8 +174,21 @@ class Model {
   std::map<Address, Reservation> reservations_;
   std::map<Address, Mapping> mappings_;
   std::unordered_map<Handle, Allocation> allocations_;
+  // The object of a handle that a multicast call accepted: so it is one, however it was made.
+  MulticastObject& known_multicast(Handle handle, Origin at);
+  // Takes out what an allocation that ends has to do with multicast.
+  void end_multicast(Handle handle, RetiredMulticast& retired);
+  void restore(RetiredMulticast&& retired);
+
   std::unordered_map<int, Export> exports_;
+  MulticastObjects multicasts_;
   Tombstones tombstones_;
+  // They remember where const searches ended: readers need the owner's lock as writers do.
+  mutable Finger<std::map<Address, Reservation>> last_reservation_;
+  mutable Finger<std::map<Address, Mapping>> last_mapping_;
+  SpareNodes<std::map<Address, Reservation>> spare_reservations_;
+  SpareNodes<std::map<Address, Mapping>> spare_mappings_;
+  SpareNodes<std::unordered_map<Handle, Allocation>> spare_allocations_;
 };
 
 }  // namespace cuvmm

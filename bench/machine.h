@@ -1,0 +1,47 @@
+// A libcuda under measurement, and what a program needs of it before its first VMM call.
+#pragma once
+
+#include <string>
+
+#include "api/driver.h"
+
+namespace cuvmm::bench {
+
+inline constexpr std::size_t kGranule = std::size_t{2} << 20;  // bytes
+
+/// One column of the tables.
+struct Variant {
+  std::string name;  ///< "bare", "shim", ...
+  Driver driver;
+  void* library = nullptr;
+};
+
+/// Ends the program with a sentence unless `result` is CUDA_SUCCESS.
+void must(CUresult result, const char* what);
+
+/// Loads the libcuda at `path`, initialises it and makes device 0's primary context current. Ends
+/// the program where that fails.
+Variant open_variant(std::string name, const std::string& path);
+
+/// Makes device 0's primary context current in this thread.
+void use_device(const Driver& driver);
+
+/// Properties of device memory, with POSIX descriptors where asked for.
+CUmemAllocationProp device_memory(bool shareable = false);
+
+/// `count` mappings of one allocation in one reservation, unmapped again at the end.
+class LiveMappings {
+ public:
+  LiveMappings(const Driver& driver, std::size_t count);
+  ~LiveMappings();
+  LiveMappings(const LiveMappings&) = delete;
+  LiveMappings& operator=(const LiveMappings&) = delete;
+
+ private:
+  const Driver& driver_;
+  std::size_t size_;
+  CUdeviceptr base_ = 0;
+  CUmemGenericAllocationHandle handle_ = 0;
+};
+
+}  // namespace cuvmm::bench

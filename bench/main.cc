@@ -1,0 +1,176 @@
+// cuvmm-bench: what a libcuda's calls cost, and what the shim adds to them, side by side.
+#include <dlfcn.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "bench/life.h"
+#include "bench/measure.h"
+#include "bench/samples.h"
+#include "bench/startup.h"
+
+namespace cuvmm::bench {
+namespace {
+
+constexpr const char* kUsage = R"(cuvmm-bench --driver PATH [--shim PATH] [options]
+  --driver PATH     the libcuda to measure
+  --shim PATH       measure libcuvmm-shim.so over it as well, in turn
+  --name NAME       what the driver's column is called (default "bare")
+  --shim-name NAME  what the shim's column is called (default "shim")
+  --only LIST       of copies,calls,threads,other,startup,memory (default all but memory)
+  --live LIST       live mappings (default 0,1000)
+  --threads LIST    numbers of threads (default 1,4,16)
+  --seconds S       per measurement (default 0.3)
+  --out FILE        JSON in Google Benchmark's layout
+  --lives N         do N lives of a block instead, and measure nothing (for callgrind)
+)";
+
+struct Options {
+  std::string driver, shim, name = "bare", shim_name = "shim", out;
+  std::string only = "copies,calls,threads,other,startup";
+  std::vector<int> live{0, 1000};
+  std::vector<int> threads{1, 4, 16};
+  double seconds = 0.3;
+  int lives = 0;
+
+  bool wants(const char* what) const {
+    return ("," + only + ",").find("," + std::string(what) + ",") != std::string::npos;
+  }
+};
+
+std::vector<int> numbers(const char* list) {
+  std::vector<int> result;
+  for (char* at = const_cast<char*>(list); *at != '\0';) {
+    result.push_back(static_cast<int>(std::strtol(at, &at, 10)));
+    if (*at == ',') ++at;
+  }
+  return result;
+}
+
+// Empty `driver`: not understood.
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string flag = argv[i];
+    const char* value = argv[i + 1];
+    if (flag == "--driver")
+      options.driver = value;
+    else if (flag == "--shim")
+      options.shim = value;
+    else if (flag == "--name")
+      options.name = value;
+    else if (flag == "--shim-name")
+      options.shim_name = value;
+    else if (flag == "--only")
+      options.only = value;
+    else if (flag == "--live")
+      options.live = numbers(value);
+    else if (flag == "--threads")
+      options.threads = numbers(value);
+    else if (flag == "--lives")
+      options.lives = static_cast<int>(std::strtol(value, nullptr, 10));
+    else if (flag == "--seconds")
+      options.seconds = std::strtod(value, nullptr);
+    else if (flag == "--out")
+      options.out = value;
+    else
+      return {};
+  }
+  return options;
+}
+
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+void describe(const Variant& bare, const std::string& path, Results& results) {
+  char name[128] = "";
+  int version = 0;
+  bare.driver(calls::DeviceGetName{name, sizeof name, 0});
+  bare.driver(calls::DriverGetVersion{&version});
+  utsname system{};
+  ::uname(&system);
+  results.context("driver", path);
+  results.context("cuda_version", std::to_string(version));
+  results.context("device", name);
+  results.context("cpu", cpu_model());
+  results.context("num_cpus", std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)));
+  results.context("kernel", system.release);
+  results.context("clock_overhead_ns", std::to_string(clock_overhead()));
+}
+
+int run(const Options& options) {
+  Results results;
+  const LoadedDriver found = load_driver(options.driver);
+  const std::string path = found.error.empty() ? found.path : options.driver;
+  // Before the driver is initialised here: children are started.
+  if (options.lives == 0 && options.wants("startup"))
+    measure_startup(path, options.shim, 30, results);
+  ::setenv("CUVMM_DRIVER", path.c_str(), 1);
+  ::setenv("CUVMM_QUIET", "1", 1);
+  Variants variants{open_variant(options.name, options.driver)};
+  if (!options.shim.empty()) variants.push_back(open_variant(options.shim_name, options.shim));
+  if (options.lives != 0) {
+    for (int i = 0; i < options.lives; ++i) {
+      live_once([&](const auto& call) { must(variants.back().driver(call), call.kName); }, nullptr);
+    }
+    return 0;
+  }
+  describe(variants[0], path, results);
+  if (options.wants("other")) measure_other(variants, options.seconds, results);
+  if (options.wants("copies")) {
+    measure_copies(variants, "copies", options.threads, options.seconds, results);
+  }
+  if (options.wants("memory")) {
+    measure_memory(variants.back(), static_cast<std::size_t>(options.live.back()), results);
+  }
+  if (options.wants("calls")) {
+    for (const int live : options.live) {
+      measure_calls(variants, static_cast<std::size_t>(live), options.seconds, results);
+    }
+  }
+  if (options.wants("threads")) {
+    for (const int threads : options.threads) {
+      measure_threads(variants, threads, false, options.seconds, results);
+      measure_threads(variants, threads, true, options.seconds, results);
+    }
+  }
+  if (options.wants("copies")) {
+    measure_copies(variants, "copies-beside-vmm", {}, options.seconds, results);
+  }
+  if (options.out.empty() || results.write(options.out)) return 0;
+  std::fprintf(stderr, "cuvmm-bench: cannot write %s\n", options.out.c_str());
+  return 1;
+}
+
+// What measure_startup() starts.
+int initialise(const char* path) {
+  void* library = ::dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+  if (!library) return 1;
+  const auto init = reinterpret_cast<CUresult(CUDAAPI*)(unsigned)>(::dlsym(library, "cuInit"));
+  return init && init(0) == CUDA_SUCCESS ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace cuvmm::bench
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "--exit-at-once") == 0) return 0;
+  if (argc == 3 && std::strcmp(argv[1], "--init") == 0) return cuvmm::bench::initialise(argv[2]);
+  const cuvmm::bench::Options options = cuvmm::bench::parse(argc, argv);
+  if (options.driver.empty() || argc % 2 == 0) {
+    std::fputs(cuvmm::bench::kUsage, stderr);
+    return 2;
+  }
+  return cuvmm::bench::run(options);
+}

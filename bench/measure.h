@@ -1,0 +1,36 @@
+// The measurements: each runs its variants in turn, round by round, so that what the machine does
+// meanwhile happens to all of them.
+#pragma once
+
+#include <vector>
+
+#include "bench/machine.h"
+#include "bench/results.h"
+
+namespace cuvmm::bench {
+
+using Variants = std::vector<Variant>;
+
+/// Every VMM entry point by itself and the cycle of seven, with `live` mappings beside them:
+/// "call/NAME/live:N/VARIANT" and "cycle/live:N/VARIANT", in ns. The mappings are made through the
+/// last variant, so that a shim knows them.
+void measure_calls(const Variants& variants, std::size_t live, double seconds, Results& results);
+
+/// Calls per second of `threads` threads on reservations of their own, or on slots of one:
+/// "threads:N/disjoint/VARIANT" or "threads:N/shared/VARIANT".
+void measure_threads(const Variants& variants, int threads, bool shared, double seconds,
+                     Results& results);
+
+/// Small copies and fills of memory that is not VMM's: "WHERE/NAME/VARIANT" in ns, and
+/// "WHERE/threads:N/VARIANT" in calls/s. Before the first reservation of the process this is a
+/// program that never touches VMM.
+void measure_copies(const Variants& variants, const std::string& where,
+                    const std::vector<int>& threads, double seconds, Results& results);
+
+/// A function that no shim intercepts, linked directly: "other/cuCtxGetCurrent/VARIANT" in ns.
+void measure_other(const Variants& variants, double seconds, Results& results);
+
+/// Resident memory that each of `live` mappings takes: "memory/live:N/VARIANT" in bytes.
+void measure_memory(const Variant& variant, std::size_t live, Results& results);
+
+}  // namespace cuvmm::bench

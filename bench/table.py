@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Markdown tables of cuvmm-bench's JSON files: one row per measurement, one column per variant.
+
+bench/table.py FILE.json...      the files' variants stand side by side; "bare" is what others add to
+"""
+
+import json
+import re
+import sys
+
+SECTIONS = [
+    ("call/", "Each call (median, p99)"),
+    ("cycle/", "One cycle of seven calls: reserve, create, map, access, unmap, release, free"),
+    ("disjoint/", "Threads on reservations of their own"),
+    ("shared/", "Threads on slots of one reservation"),
+    ("copies/", "A program that never touches VMM: 64-byte copies and fills"),
+    ("copies-beside-vmm/", "The same copies where reservations exist"),
+    ("other/", "A function that is not intercepted, linked directly"),
+    ("startup/", "Start to end of a program that does nothing else"),
+    ("memory/", "Resident memory per live mapping"),
+    ("wall/", "Wall time of whole programs"),
+]
+
+
+def load(paths):
+    contexts, rows, variants = [], {}, []
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+        if data.get("context") not in contexts:
+            contexts.append(data.get("context"))
+        for result in data["benchmarks"]:
+            name, variant = result["name"].rsplit("/", 1)
+            # The same bare driver is measured in each process, as its neighbour's yardstick.
+            number = 2
+            while variant in rows.get(name, {}):
+                variant = f"{variant.split('#')[0]}#{number}"
+                number += 1
+            if variant not in variants:
+                variants.append(variant)
+            rows.setdefault(name, {})[variant] = result
+            for other in reversed(data["benchmarks"]):
+                if other["name"] == f"{name}/bare":
+                    result["bare"] = other["real_time"]
+    return contexts, rows, variants
+
+
+def cell(result):
+    value = f"{result['real_time']:,.{0 if result['real_time'] >= 100 else 1}f}"
+    return f"{value} ({result['p99']:,.0f})" if result["p99"] else value
+
+
+def added(result):
+    """What a variant adds to the bare driver of its own process."""
+    if "bare" not in result or result["name"].endswith("/bare") or not result["bare"]:
+        return ""
+    if result["time_unit"] == "calls/s":
+        return f" {100 * (result['real_time'] / result['bare'] - 1):+.1f} %"
+    return f" **{result['real_time'] - result['bare']:+,.0f}**"
+
+
+def order(name):
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+def main(paths):
+    contexts, rows, variants = load(paths)
+    print("| " + " | ".join(contexts[0]) + " |\n|" + "---|" * len(contexts[0]))
+    for context in contexts:
+        print("| " + " | ".join(context.values()) + " |")
+    for prefix, title in SECTIONS:
+        names = [name for name in rows if name.startswith(prefix)]
+        if not names:
+            continue
+        here = [v for v in variants if any(v in rows[name] for name in names)]
+        # A second bare column says only how steady the machine is.
+        here = [v for v in here if not v.startswith("bare#")]
+        unit = next(iter(rows[names[0]].values()))["time_unit"]
+        print(f"\n## {title}\n\n| | {' | '.join(f'{v}, {unit}' for v in here)} |")
+        print("|---|" + "---:|" * len(here))
+        for name in sorted(names, key=order):
+            cells = [cell(r) + added(r) if (r := rows[name].get(v)) else "" for v in here]
+            print(f"| {name.removeprefix(prefix)} | {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    main(sys.argv[1:])

@@ -1,0 +1,65 @@
+// Calls per second of several threads that do the same for a while.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "bench/machine.h"
+
+namespace cuvmm::bench {
+
+/// Runs body(thread) in each thread again and again for `seconds`; it answers how many calls it
+/// made. The sum per second.
+template <class Body>
+double throughput(const Variant& variant, int threads, double seconds, Body body) {
+  std::atomic<int> ready{0};
+  std::atomic<bool> go{false};
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> calls{0};
+  std::vector<std::thread> crew;
+  for (int t = 0; t < threads; ++t) {
+    crew.emplace_back([&, t] {
+      use_device(variant.driver);
+      body(t);  // warm
+      ready.fetch_add(1);
+      while (!go.load(std::memory_order_acquire)) std::this_thread::yield();
+      std::uint64_t mine = 0;
+      while (!stop.load(std::memory_order_relaxed)) mine += body(t);
+      calls.fetch_add(mine);
+    });
+  }
+  while (ready.load() != threads) std::this_thread::yield();
+  const auto start = std::chrono::steady_clock::now();
+  go.store(true, std::memory_order_release);
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  stop.store(true, std::memory_order_relaxed);
+  for (std::thread& thread : crew) thread.join();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  return static_cast<double>(calls.load()) / took.count();
+}
+
+/// throughput() of each variant in turn, five times; the medians.
+template <class Body>
+std::vector<double> throughputs(const std::vector<Variant>& variants, int threads, double seconds,
+                                Body body) {
+  constexpr std::size_t kTimes = 5;
+  std::vector<std::vector<double>> all(variants.size());
+  for (std::size_t time = 0; time < kTimes; ++time) {
+    for (std::size_t v = 0; v < variants.size(); ++v) {
+      all[v].push_back(throughput(variants[v], threads,
+                                  seconds / static_cast<double>(kTimes * variants.size()),
+                                  [&](int t) { return body(variants[v], t); }));
+    }
+  }
+  std::vector<double> medians;
+  for (std::vector<double>& one : all) {
+    std::nth_element(one.begin(), one.begin() + kTimes / 2, one.end());
+    medians.push_back(one[kTimes / 2]);
+  }
+  return medians;
+}
+
+}  // namespace cuvmm::bench

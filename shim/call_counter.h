@@ -1,0 +1,58 @@
+// How many calls there were, by entry point: counted without threads in each other's way.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "api/calls.h"
+
+namespace cuvmm::shim {
+
+/// Thread-safe and exact. Threads count in stripes of their own; the first kStripes never share
+/// one.
+class CallCounter {
+ public:
+  static constexpr std::size_t kStripes = 16;
+
+  void add(EntryPoint entry) noexcept {
+    stripes_[stripe()].counts[static_cast<std::size_t>(entry)].fetch_add(1,
+                                                                         std::memory_order_relaxed);
+  }
+  std::uint64_t count(EntryPoint entry) const {
+    std::uint64_t sum = 0;
+    for (const Stripe& stripe : stripes_) {
+      sum += stripe.counts[static_cast<std::size_t>(entry)].load(std::memory_order_relaxed);
+    }
+    return sum;
+  }
+  std::uint64_t total() const {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < kEntries; ++i) sum += count(static_cast<EntryPoint>(i));
+    return sum;
+  }
+  void clear() {
+    for (Stripe& stripe : stripes_) {
+      for (auto& count : stripe.counts) count.store(0, std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kEntries = static_cast<std::size_t>(EntryPoint::kCount);
+  struct alignas(64) Stripe {
+    std::array<std::atomic<std::uint64_t>, kEntries> counts{};
+  };
+
+  static std::size_t stripe() noexcept {
+    if (t_stripe == 0) [[unlikely]]
+      t_stripe = next_.fetch_add(1, std::memory_order_relaxed) % kStripes + 1;
+    return t_stripe - 1;
+  }
+  [[gnu::tls_model("initial-exec")]] static inline constinit thread_local std::size_t t_stripe = 0;
+  static inline std::atomic<std::size_t> next_{0};
+
+  std::array<Stripe, kStripes> stripes_;
+};
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,245 @@
+// What the budgets rest on: once warm, no VMM call and no copy allocates in the shim, and threads
+// on memory of their own hardly ever wait for each other.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "api/driver.h"
+#include "shim/session.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CUVMM_OWN_MALLOC 0  // the sanitizer has one
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define CUVMM_OWN_MALLOC 0
+#endif
+#endif
+#ifndef CUVMM_OWN_MALLOC
+#define CUVMM_OWN_MALLOC 1
+#endif
+
+namespace {
+thread_local std::uint64_t t_allocations = 0;
+}
+
+#if CUVMM_OWN_MALLOC
+// Every way to the heap of this binary, operator new included, ends here.
+#pragma GCC visibility push(default)
+extern "C" {
+void* __libc_malloc(std::size_t);                 // NOLINT(bugprone-reserved-identifier): glibc's
+void* __libc_calloc(std::size_t, std::size_t);    // NOLINT(bugprone-reserved-identifier)
+void* __libc_realloc(void*, std::size_t);         // NOLINT(bugprone-reserved-identifier)
+void* __libc_memalign(std::size_t, std::size_t);  // NOLINT(bugprone-reserved-identifier)
+void* malloc(std::size_t size) {
+  ++t_allocations;
+  return __libc_malloc(size);
+}
+void* calloc(std::size_t count, std::size_t size) {
+  ++t_allocations;
+  return __libc_calloc(count, size);
+}
+void* realloc(void* block, std::size_t size) {
+  ++t_allocations;
+  return __libc_realloc(block, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) {
+  ++t_allocations;
+  return __libc_memalign(alignment, size);
+}
+}
+#pragma GCC visibility pop
+#endif
+
+namespace cuvmm::shim {
+namespace {
+
+constexpr std::size_t kPage = std::size_t{2} << 20;
+constexpr int kWarm = 4, kRounds = 100;
+
+// A driver of constants: each thread has its own address and handle, and gets them every time.
+thread_local std::uint64_t t_owner = 1;
+std::uint64_t own_address() { return 0x7000'0000'0000 + t_owner * (std::uint64_t{1} << 40) / 256; }
+std::uint64_t own_handle() { return 0xe000'0000'00 + t_owner * 0x100; }
+
+// How long each of its VMM calls takes.
+std::chrono::nanoseconds g_driver_time{0};
+CUresult done() {
+  const auto end = std::chrono::steady_clock::now() + g_driver_time;
+  while (std::chrono::steady_clock::now() < end) {
+  }
+  return CUDA_SUCCESS;
+}
+
+Driver constant_driver() {
+  Driver driver;
+  const auto set = [&]<class CallStruct>(const CallStruct&,
+                                         typename CallStruct::Function function) {
+    driver.set(Driver::primary_symbol(CallStruct::kEntryPoint),
+               reinterpret_cast<Driver::AnyFunction>(function));
+  };
+  set(calls::DeviceGetCount{}, [](int* count) {
+    *count = 1;
+    return CUDA_SUCCESS;
+  });
+  set(calls::CtxGetCurrent{}, [](CUcontext* context) {
+    *context = reinterpret_cast<CUcontext>(1);
+    return CUDA_SUCCESS;
+  });
+  set(calls::CtxGetDevice{}, [](CUdevice* device) {
+    *device = 0;
+    return CUDA_SUCCESS;
+  });
+  set(calls::MemGetAllocationGranularity{},
+      [](std::size_t* size, const CUmemAllocationProp*, CUmemAllocationGranularity_flags) {
+        *size = kPage;
+        return done();
+      });
+  set(calls::MemAddressReserve{},
+      [](CUdeviceptr* ptr, std::size_t, std::size_t, CUdeviceptr, unsigned long long) {
+        *ptr = own_address();
+        return done();
+      });
+  set(calls::MemAddressFree{}, [](CUdeviceptr, std::size_t) { return done(); });
+  set(calls::MemCreate{}, [](CUmemGenericAllocationHandle* handle, std::size_t,
+                             const CUmemAllocationProp*, unsigned long long) {
+    *handle = own_handle();
+    return done();
+  });
+  set(calls::MemRelease{}, [](CUmemGenericAllocationHandle) { return done(); });
+  set(calls::MemRetainAllocationHandle{}, [](CUmemGenericAllocationHandle* handle, void*) {
+    *handle = own_handle();
+    return done();
+  });
+  set(calls::MemGetAllocationPropertiesFromHandle{},
+      [](CUmemAllocationProp*, CUmemGenericAllocationHandle) { return done(); });
+  set(calls::MemMap{}, [](CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle,
+                          unsigned long long) { return done(); });
+  set(calls::MemUnmap{}, [](CUdeviceptr, std::size_t) { return done(); });
+  set(calls::MemSetAccess{},
+      [](CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t) { return done(); });
+  set(calls::MemGetAccess{},
+      [](unsigned long long*, const CUmemLocation*, CUdeviceptr) { return done(); });
+  set(calls::MemcpyHtoD{}, [](CUdeviceptr, const void*, std::size_t) { return CUDA_SUCCESS; });
+  set(calls::MemsetD8{}, [](CUdeviceptr, unsigned char, std::size_t) { return CUDA_SUCCESS; });
+  return driver;
+}
+
+class NoFindings : public FindingSink {
+ public:
+  void take(Finding finding) override {
+    ADD_FAILURE() << info(finding.violation.rule).id << ": " << finding.violation.message;
+  }
+};
+
+class FastPath : public testing::Test {
+ protected:
+  /// One life of a block with every call that the fast path is for. `after` is told each call's
+  /// name and what it allocated.
+  template <class After>
+  [[gnu::noinline]] void life(After after) {
+    const auto call = [&]<class CallStruct>(const CallStruct& c) {
+      const std::uint64_t before = t_allocations;
+      const CUresult result = run(c);
+      const std::uint64_t allocated = t_allocations - before;
+      EXPECT_EQ(result, CUDA_SUCCESS) << CallStruct::kName;
+      after(CallStruct::kName, allocated);
+    };
+    CUmemAllocationProp prop{};
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+    const CUmemAccessDesc access{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    std::size_t granularity = 0;
+    unsigned long long flags = 0;
+    CUdeviceptr ptr = 0;
+    CUmemGenericAllocationHandle handle = 0;
+    char byte = 0;
+    call(calls::MemGetAllocationGranularity{.granularity = &granularity, .prop = &prop});
+    call(calls::MemAddressReserve{.ptr = &ptr, .size = kPage});
+    call(calls::MemCreate{.handle = &handle, .size = kPage, .prop = &prop});
+    call(calls::MemGetAllocationPropertiesFromHandle{.prop = &prop, .handle = handle});
+    call(calls::MemMap{.ptr = ptr, .size = kPage, .handle = handle});
+    call(calls::MemSetAccess{.ptr = ptr, .size = kPage, .desc = &access, .count = 1});
+    call(calls::MemGetAccess{.flags = &flags, .location = &prop.location, .ptr = ptr});
+    call(calls::MemcpyHtoD{.dstDevice = ptr, .srcHost = &byte, .ByteCount = 1});
+    call(calls::MemcpyHtoD{.dstDevice = 0x1000, .srcHost = &byte, .ByteCount = 1});
+    call(calls::MemRetainAllocationHandle{.handle = &handle, .addr = reinterpret_cast<void*>(ptr)});
+    call(calls::MemRelease{.handle = handle});
+    call(calls::MemUnmap{.ptr = ptr, .size = kPage});
+    call(calls::MemRelease{.handle = handle});
+    call(calls::MemAddressFree{.ptr = ptr, .size = kPage});
+  }
+  /// Performs the call as a wrapper would.
+  template <class CallStruct>
+  [[gnu::noinline]] CUresult run(const CallStruct& call) {
+    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
+  }
+
+  NoFindings sink_;
+  const Driver driver_ = constant_driver();
+  Session session_{driver_, {.enforce = false, .emulated = true}, sink_};
+};
+
+TEST_F(FastPath, AllocatesNothingOnceWarm) {
+  if (!CUVMM_OWN_MALLOC) GTEST_SKIP() << "the heap is the sanitizer's";
+  std::uint64_t while_cold = 0;
+  for (int round = 0; round < kWarm; ++round) {
+    life([&](const char*, std::uint64_t allocated) { while_cold += allocated; });
+  }
+  EXPECT_GT(while_cold, 0u) << "the count does not work";
+  for (int round = 0; round < kRounds; ++round) {
+    life([&](const char* name, std::uint64_t allocated) { EXPECT_EQ(allocated, 0u) << name; });
+  }
+}
+
+// As an allocator does it: many blocks grow and shrink within what there was before.
+TEST_F(FastPath, AllocatesNothingWithinTheLargestNumberSeen) {
+  if (!CUVMM_OWN_MALLOC) GTEST_SKIP() << "the heap is the sanitizer's";
+  constexpr std::size_t kBlocks = 1000;
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  CUdeviceptr ptr = 0;
+  CUmemGenericAllocationHandle handle = 0;
+  ASSERT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kBlocks * kPage}), CUDA_SUCCESS);
+  ASSERT_EQ(run(calls::MemCreate{.handle = &handle, .size = kPage, .prop = &prop}), CUDA_SUCCESS);
+  std::uint64_t allocated = 0;
+  for (int round = 0; round < 3; ++round) {
+    const std::uint64_t before = t_allocations;
+    for (std::size_t i = 0; i < kBlocks; ++i)
+      EXPECT_EQ(run(calls::MemMap{ptr + i * kPage, kPage, 0, handle, 0}), CUDA_SUCCESS);
+    for (std::size_t i = 0; i < kBlocks; ++i)
+      EXPECT_EQ(run(calls::MemUnmap{ptr + i * kPage, kPage}), CUDA_SUCCESS);
+    allocated = t_allocations - before;
+  }
+  EXPECT_EQ(allocated, 0u);
+}
+
+TEST_F(FastPath, ThreadsOnMemoryOfTheirOwnHardlyWait) {
+  // A driver's calls take microseconds (6 each on an H200); these take two.
+  g_driver_time = std::chrono::microseconds(2);
+  constexpr int kThreads = 8;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      t_owner = static_cast<std::uint64_t>(t) + 1;
+      for (int round = 0; round < kRounds; ++round) life([](const char*, std::uint64_t) {});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  g_driver_time = {};
+  EXPECT_EQ(session_.total(), static_cast<std::uint64_t>(kThreads) * kRounds * 14);
+  // Each takes the lock about one and a half times a call, and a thread may be interrupted in it.
+  EXPECT_LT(session_.contended(), session_.total() / 20);
+}
+
+// One thread never waits, and a call that may be slow is made without the lock.
+TEST_F(FastPath, OneThreadNeverWaits) {
+  for (int round = 0; round < kRounds; ++round) life([](const char*, std::uint64_t) {});
+  EXPECT_EQ(session_.contended(), 0u);
+}
+
+}  // namespace
+}  // namespace cuvmm::shim

@@ -1,0 +1,61 @@
+// Where the last search in a map of ranges ended: calls come in runs on one block, and blocks are
+// often made one behind the other, so the next search mostly ends there too.
+#pragma once
+
+#include <cstdint>
+#include <iterator>
+
+namespace cuvmm {
+
+/// `Map` is ordered by the base of its values, which have `base` and `size` and do not overlap.
+/// Whoever erases an entry calls rest_at(). Not thread-safe, not even to search.
+template <class Map>
+class Finger {
+ public:
+  using Place = typename Map::const_iterator;
+
+  Finger() = default;
+  // A place in another map is of no use.
+  Finger(const Finger&) {}
+  Finger& operator=(const Finger&) {
+    known_ = false;
+    return *this;
+  }
+
+  /// The first range that ends after `address`, or the end.
+  Place first_after(const Map& map, std::uint64_t address) {
+    if (known_) {
+      if (answers(map, place_, address)) return place_;
+      if (place_ != map.end() && answers(map, std::next(place_), address)) return ++place_;
+    }
+    place_ = map.upper_bound(address);
+    if (place_ != map.begin()) {
+      const Place before = std::prev(place_);
+      if (ends_after(before, address)) place_ = before;
+    }
+    known_ = true;
+    return place_;
+  }
+
+  /// The next search starts here. Due after an entry was erased, with the one that follows it.
+  void rest_at(Place place) {
+    place_ = place;
+    known_ = true;
+  }
+  void forget() { known_ = false; }
+
+ private:
+  static bool ends_after(Place place, std::uint64_t address) {
+    const auto& range = place->second;
+    return range.base > address || address - range.base < range.size;
+  }
+  static bool answers(const Map& map, Place place, std::uint64_t address) {
+    return (place == map.end() || ends_after(place, address)) &&
+           (place == map.begin() || !ends_after(std::prev(place), address));
+  }
+
+  Place place_{};
+  bool known_ = false;
+};
+
+}  // namespace cuvmm

@@ -1,0 +1,69 @@
+// Nodes of a std::map or std::unordered_map that ended, kept for the next entry: a program that
+// maps and unmaps in turn costs no allocation.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace cuvmm {
+
+/// At most kMost nodes wait here; what is more goes back to the heap.
+template <class Map>
+class SpareNodes {
+ public:
+  static constexpr std::size_t kMost = 4096;
+
+  SpareNodes() = default;
+  // Spares are nobody's state: a copy of a model starts without any.
+  SpareNodes(const SpareNodes&) {}
+  SpareNodes& operator=(const SpareNodes&) { return *this; }
+  SpareNodes(SpareNodes&&) noexcept = default;
+  SpareNodes& operator=(SpareNodes&&) noexcept = default;
+  ~SpareNodes() = default;
+
+  /// map.erase(it), but for the memory. Returns the entry after it.
+  typename Map::const_iterator erase(Map& map, typename Map::const_iterator it) {
+    const auto next = std::next(it);
+    if (nodes_.size() == kMost) {
+      map.erase(it);
+    } else {
+      nodes_.push_back(map.extract(it));
+    }
+    return next;
+  }
+
+  /// A node with this key and value for map.insert(); empty when none is spare.
+  typename Map::node_type take(const typename Map::key_type& key,
+                               const typename Map::mapped_type& value) {
+    if (nodes_.empty()) return {};
+    typename Map::node_type node = std::move(nodes_.back());
+    nodes_.pop_back();
+    node.key() = key;
+    node.mapped() = value;
+    return node;
+  }
+
+  /// map[key] = value, where the key is most likely new.
+  void put(Map& map, const typename Map::key_type& key, const typename Map::mapped_type& value) {
+    put(map, map.end(), key, value);
+  }
+  /// The same with the entry that will follow it, where the map is ordered. Returns its place.
+  typename Map::iterator put(Map& map, typename Map::const_iterator hint,
+                             const typename Map::key_type& key,
+                             const typename Map::mapped_type& value) {
+    auto node = take(key, value);
+    if (node.empty()) return map.insert_or_assign(hint, key, value);
+    const std::size_t before = map.size();
+    const auto it = map.insert(hint, std::move(node));
+    if (map.size() == before) it->second = value;
+    return it;
+  }
+
+  void clear() { nodes_.clear(); }
+
+ private:
+  std::vector<typename Map::node_type> nodes_;
+};
+
+}  // namespace cuvmm
