@@ -27,6 +27,7 @@ constexpr const char* kUsage = R"(cuvmm-bench --driver PATH [--shim PATH] [optio
   --live LIST       live mappings (default 0,1000)
   --threads LIST    numbers of threads (default 1,4,16)
   --seconds S       per measurement (default 0.3)
+  --startups N      how often a program is started (default 30)
   --out FILE        JSON in Google Benchmark's layout
   --lives N         do N lives of a block instead, and measure nothing (for callgrind)
 )";
@@ -38,6 +39,7 @@ struct Options {
   std::vector<int> threads{1, 4, 16};
   double seconds = 0.3;
   int lives = 0;
+  int startups = 30;
 
   bool wants(const char* what) const {
     return ("," + only + ",").find("," + std::string(what) + ",") != std::string::npos;
@@ -73,6 +75,8 @@ Options parse(int argc, char** argv) {
       options.live = numbers(value);
     else if (flag == "--threads")
       options.threads = numbers(value);
+    else if (flag == "--startups")
+      options.startups = static_cast<int>(std::strtol(value, nullptr, 10));
     else if (flag == "--lives")
       options.lives = static_cast<int>(std::strtol(value, nullptr, 10));
     else if (flag == "--seconds")
@@ -115,8 +119,8 @@ int run(const Options& options) {
   const std::string path = found.error.empty() ? found.path : options.driver;
   // Before the driver is initialised here: children are started.
   if (options.lives == 0 && options.wants("startup"))
-    measure_startup(path, options.shim, 30, results);
-  ::setenv("CUVMM_DRIVER", path.c_str(), 1);
+    measure_startup(path, options.shim, options.startups, results);
+  if (!options.shim.empty()) ::setenv("CUVMM_DRIVER", path.c_str(), 1);
   ::setenv("CUVMM_QUIET", "1", 1);
   Variants variants{open_variant(options.name, options.driver)};
   if (!options.shim.empty()) variants.push_back(open_variant(options.shim_name, options.shim));

@@ -75,7 +75,8 @@ void measure_startup(const std::string& driver, const std::string& shim, int tim
     init.push_back({"shim", {"--init", "libcuda.so.1"}, with});
   }
   compare("exit-at-once", std::move(idle), times, results);
-  compare("cuInit", std::move(init), std::min(times, 10), results);
+  // A real driver takes a good part of a second.
+  compare("cuInit", std::move(init), std::max(times / 5, 2), results);
 }
 
 }  // namespace cuvmm::bench

@@ -27,8 +27,9 @@ def load(paths):
     for path in paths:
         with open(path, encoding="utf-8") as file:
             data = json.load(file)
-        if data.get("context") not in contexts:
-            contexts.append(data.get("context"))
+        context = {key: value for key, value in data["context"].items() if key != "clock_overhead_ns"}
+        if context not in contexts:
+            contexts.append(context)
         for result in data["benchmarks"]:
             name, variant = result["name"].rsplit("/", 1)
             # The same bare driver is measured in each process, as its neighbour's yardstick.
@@ -65,9 +66,8 @@ def order(name):
 
 def main(paths):
     contexts, rows, variants = load(paths)
-    print("| " + " | ".join(contexts[0]) + " |\n|" + "---|" * len(contexts[0]))
     for context in contexts:
-        print("| " + " | ".join(context.values()) + " |")
+        print("; ".join(f"{key}: {value}" for key, value in context.items()) + "\n")
     for prefix, title in SECTIONS:
         names = [name for name in rows if name.startswith(prefix)]
         if not names:

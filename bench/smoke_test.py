@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Runs cuvmm-bench for an instant over the emulator and makes the table of it."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+
+def main(bench, emulator, shim):
+    table = Path(__file__).with_name("table.py")
+    with tempfile.TemporaryDirectory() as folder:
+        out = f"{folder}/out.json"
+        subprocess.run([bench, "--driver", emulator, "--shim", shim, "--live", "0,10", "--threads", "2",
+                        "--seconds", "0.01", "--startups", "2", "--out", out], check=True)
+        subprocess.run([bench, "--driver", emulator, "--only", "memory", "--live", "1000",
+                        "--out", f"{folder}/memory.json"], check=True)
+        with open(out, encoding="utf-8") as file:
+            results = {result["name"]: result for result in json.load(file)["benchmarks"]}
+        for name in ("call/cuMemMap/live:10/shim", "call/cuMemImportFromShareableHandle/live:0/bare",
+                     "cycle/live:0/shim", "disjoint/threads:2/shim", "shared/threads:2/bare",
+                     "copies/cuMemcpyHtoD/shim", "copies/threads:2/bare", "startup/exit-at-once/shim",
+                     "startup/cuInit/shim", "other/cuCtxGetCurrent/shim"):
+            assert results[name]["real_time"] > 0, name
+        text = subprocess.run([sys.executable, "-B", table, out, f"{folder}/memory.json"],
+                              check=True, capture_output=True, text=True).stdout
+    print(text)
+    for title in ("## Each call", "## One cycle", "## Threads on reservations", "## Resident memory"):
+        assert title in text, title
+    row = next(line for line in text.splitlines() if line.startswith("| cuMemMap/live:10 "))
+    assert row.count("|") == 4 and "**" in row, row
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
