@@ -15,6 +15,12 @@ const char* name(ObjectRef::Kind kind) {
       return "mapping";
     case ObjectRef::Kind::kExport:
       return "export";
+    case ObjectRef::Kind::kIpcMemory:
+      return "ipc-memory";
+    case ObjectRef::Kind::kPool:
+      return "pool";
+    case ObjectRef::Kind::kPoolMemory:
+      return "pool-memory";
   }
   return "?";
 }

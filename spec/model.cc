@@ -121,6 +121,8 @@ void Model::restore(Retired&& retired, Origin at) {
       ++it->second.mappings;
     }
   }
+  restore_ipc(retired);
+  restore_pools(retired);
 }
 
 void Model::bury(Retired&& retired, Origin at) {
@@ -134,6 +136,8 @@ void Model::bury(Retired&& retired, Origin at) {
       tombstones_.add(gone(before, at));
     }
   }
+  bury_ipc(retired, at);
+  bury_pools(retired, at);
 }
 
 // --- Recording
@@ -243,6 +247,8 @@ void Model::clear() {
   mappings_.clear();
   allocations_.clear();
   exports_.clear();
+  ipc_ = {};
+  pools_ = {};
   tombstones_.clear();
 }
 

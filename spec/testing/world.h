@@ -149,5 +149,7 @@ std::vector<RuleCase> access_cases();
 std::vector<RuleCase> data_cases();
 std::vector<RuleCase> share_cases();
 std::vector<RuleCase> range_handle_cases();
+std::vector<RuleCase> ipc_cases();
+std::vector<RuleCase> pool_cases();
 
 }  // namespace cuvmm::testing
