@@ -86,7 +86,7 @@ CUVMM_DRIVER_FUNCTION(cuMemPoolGetAccess, CUmemAccess_flags* flags, CUmemoryPool
     const auto set = pool.access.find(location->id);
     const bool own = pool.prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
                      pool.prop.location.id == location->id;
-    const unsigned unset = own ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : 0u;
+    const unsigned unset = own ? unsigned{CU_MEM_ACCESS_FLAGS_PROT_READWRITE} : 0u;
     *flags = static_cast<CUmemAccess_flags>(set == pool.access.end() ? unset : set->second);
     return CUDA_SUCCESS;
   });
