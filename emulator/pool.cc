@@ -39,6 +39,23 @@ std::uint64_t pool_in(int fd, int device_count, Shareable* out = nullptr) {
   return ticket ? ticket->pool : 0;
 }
 
+// Gives a pool its file, and with that its id; false when the host has none left.
+bool have_file(Pool& pool) {
+  if (pool.file) return true;
+  const int fd = create_shareable(kPage, pool.prop, ShareableKind::kPool);
+  if (fd < 0) return false;
+  auto file = std::make_shared<Physical>(fd);
+  std::uint64_t id = 0;
+  IpcBytes ticket;
+  if (getrandom(&id, sizeof id, 0) != static_cast<ssize_t>(sizeof id) || id == 0 ||
+      !issue_ticket(fd, TicketKind::kPool, kPage, id, ticket)) {
+    return false;
+  }
+  pool.id = id;
+  pool.file = std::move(file);
+  return true;
+}
+
 CUresult allocate(Emulator& e, CUdeviceptr* out, std::size_t size, Pool& pool, CUstream stream) {
   Context* context = e.current_context();
   if (!Streams::is_default(stream)) {
@@ -129,19 +146,7 @@ CUresult perform(Emulator& e, const calls::MemPoolExportToShareableHandle& call,
   Pool* pool = e.pools.find(call.pool);
   if (!call.handle_out || !pool) return CUDA_ERROR_INVALID_VALUE;
   if (!is_posix(call.handleType)) return CUDA_ERROR_NOT_SUPPORTED;
-  if (!pool->file) {
-    const int fd = create_shareable(kPage, pool->prop, ShareableKind::kPool);
-    if (fd < 0) return CUDA_ERROR_OUT_OF_MEMORY;
-    auto file = std::make_shared<Physical>(fd);
-    std::uint64_t id = 0;
-    IpcBytes ticket;
-    if (getrandom(&id, sizeof id, 0) != static_cast<ssize_t>(sizeof id) || id == 0 ||
-        !issue_ticket(fd, TicketKind::kPool, kPage, id, ticket)) {
-      return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    pool->id = id;
-    pool->file = std::move(file);
-  }
+  if (!have_file(*pool)) return CUDA_ERROR_OUT_OF_MEMORY;
   const int exported = fcntl(pool->file->descriptor(), F_DUPFD_CLOEXEC, 0);
   if (exported < 0) return CUDA_ERROR_OUT_OF_MEMORY;
   *static_cast<int*>(call.handle_out) = exported;
@@ -181,8 +186,8 @@ CUresult perform(Emulator& e, const calls::MemPoolExportPointer& call, const Fac
   auto* plain = const_cast<PlainAllocation*>(e.plain_at(call.ptr));
   if (!call.shareData_out || !plain || !plain->pool) return CUDA_ERROR_INVALID_VALUE;
   Pool* pool = e.pools.find(reinterpret_cast<CUmemoryPool>(plain->pool));
-  // A pool that nobody has imported yet cannot be where the pointer arrives.
-  if (!pool || pool->imported || !pool->file) return CUDA_ERROR_INVALID_VALUE;
+  if (!pool || pool->imported) return CUDA_ERROR_INVALID_VALUE;
+  if (!have_file(*pool)) return CUDA_ERROR_OUT_OF_MEMORY;
   if (plain->ticket == IpcBytes{}) {
     const int fd = plain->memory.descriptor();
     if (fd < 0 ||
