@@ -100,6 +100,7 @@ CUresult Emulator::load() {
   const std::uint64_t memory = options.device_memory ? options.device_memory : profile.total_memory;
   devices.assign(static_cast<std::size_t>(options.devices), Device{memory, 0});
   contexts.open(options.devices);
+  pools.open(options.devices);
   return CUDA_SUCCESS;
 }
 
@@ -118,7 +119,10 @@ Facts Emulator::facts() const {
   facts.initialized = ready ? Facts::Answer::kYes : Facts::Answer::kNo;
   const Context* context = current_context();
   facts.context = context ? Facts::Answer::kYes : Facts::Answer::kNo;
-  if (context) facts.device = context->device;
+  if (context) {
+    facts.device = context->device;
+    facts.context_id = context->id;
+  }
   return facts;
 }
 
@@ -167,26 +171,52 @@ std::optional<CUmemAllocationProp> Emulator::stale_prop(Handle handle) const {
 }
 
 CUresult Emulator::allocate_plain(Context& context, Size size, Address* address) {
-  constexpr Size kCharge = 512;  // what a driver rounds small allocations up to
-  Device& device = devices[static_cast<std::size_t>(context.device)];
-  if (size > device.total) return CUDA_ERROR_OUT_OF_MEMORY;
-  const Size charge = (size + kCharge - 1) / kCharge * kCharge;
-  if (charge > device.total - std::min(device.used, device.total)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const auto base = space.take(size, 0, 0);
-  if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
   CUmemAllocationProp prop{};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   prop.location.id = context.device;
-  plain.emplace(*base, PlainAllocation{*base, size, &context,
-                                       Physical(size, prop, false, charge, &device.used)});
+  return allocate_memory(&context, size, prop, 0, address);
+}
+
+CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAllocationProp& prop,
+                                   std::uint64_t pool, Address* address) {
+  constexpr Size kCharge = 512;  // what a driver rounds small allocations up to
+  constexpr Size kPage = 4096;   // of the host: what can be shared is whole pages
+  const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  Device& device = devices[on_device ? static_cast<std::size_t>(prop.location.id) : 0];
+  if (size > device.total) return CUDA_ERROR_OUT_OF_MEMORY;
+  const Size charge = on_device ? (size + kCharge - 1) / kCharge * kCharge : 0;
+  if (charge > device.total - std::min(device.used, device.total)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const auto base = space.take(size, 0, 0);
+  if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
+  const Size pages = (size + kPage - 1) / kPage * kPage;
+  plain.emplace(
+      *base,
+      PlainAllocation{
+          *base, size, context, Physical(pages, prop, false, charge, &device.used), {}, 0, pool});
   *address = *base;
   return CUDA_SUCCESS;
 }
 
+PlainAllocation* Emulator::adopt(Context* context, Size size, Physical&& memory,
+                                 const IpcBytes& ticket) {
+  const auto base = space.take(size, 0, 0);
+  if (!base) return nullptr;
+  const auto [at, added] =
+      plain.emplace(*base, PlainAllocation{*base, size, context, std::move(memory), ticket, 0, 0});
+  return &at->second;
+}
+
+void Emulator::end_plain(Address base) {
+  const auto found = plain.find(base);
+  if (found == plain.end()) return;
+  space.give_back(base, found->second.size);
+  plain.erase(found);
+}
+
 void Emulator::free_plain_of(const Context& context) {
   for (auto at = plain.begin(); at != plain.end();) {
-    if (at->second.context == &context) {
+    if (at->second.context == &context && at->second.pool == 0) {
       space.give_back(at->first, at->second.size);
       at = plain.erase(at);
     } else {

@@ -17,6 +17,7 @@
 #include "emulator/context.h"
 #include "emulator/options.h"
 #include "emulator/physical.h"
+#include "emulator/pools.h"
 #include "emulator/stream.h"
 #include "emulator/team.h"
 #include "spec/model.h"
@@ -36,6 +37,13 @@ struct PlainAllocation {
   Size size = 0;  ///< as asked for
   Context* context = nullptr;
   Physical memory;
+  /// The name under which other processes find it, or under which this one found it elsewhere.
+  IpcBytes ticket{};
+  unsigned opens = 0;  ///< cuIpcOpenMemHandle minus cuIpcCloseMemHandle; 0: it is no opened memory
+  std::uint64_t pool = 0;  ///< the pool that it came from, or was imported through; 0 none
+
+  /// What a legacy IPC handle can name.
+  bool ipc_capable() const { return opens == 0 && pool == 0; }
 };
 
 /// Page-locked host memory: the CPU's own address is the device address.
@@ -63,6 +71,7 @@ class Emulator {
   std::vector<Device> devices;
   Contexts contexts;
   Streams streams;
+  Pools pools;
   std::unordered_map<Handle, Physical> physical;
   /// Multicast objects; each has a placeholder in `physical` as well.
   std::unordered_map<Handle, std::shared_ptr<Team>> teams;
@@ -103,6 +112,13 @@ class Emulator {
 
   /// Allocates device memory for cuMemAlloc in `context`; OUT_OF_MEMORY when it does not fit.
   CUresult allocate_plain(Context& context, Size size, Address* address);
+  /// As allocate_plain, with `prop` and on behalf of `pool` (0 none).
+  CUresult allocate_memory(Context* context, Size size, const CUmemAllocationProp& prop,
+                           std::uint64_t pool, Address* address);
+  /// Gives memory of another process an address; OUT_OF_MEMORY when none is left.
+  PlainAllocation* adopt(Context* context, Size size, Physical&& memory, const IpcBytes& ticket);
+  /// Ends an allocation, whatever made it.
+  void end_plain(Address base);
   /// Ends every plain allocation that belongs to a context.
   void free_plain_of(const Context& context);
 

@@ -86,11 +86,25 @@ void wait_for_others(const calls::MulticastBindMem&);
 void wait_for_others(const calls::MulticastBindAddr&);
 void wait_for_others(const calls::MulticastBindMem_v2&);
 void wait_for_others(const calls::MulticastBindAddr_v2&);
+void add_facts(const Emulator&, const calls::IpcGetMemHandle&, Facts&);
+void add_facts(const Emulator&, const calls::IpcOpenMemHandle&, Facts&);
+void add_facts(const Emulator&, const calls::IpcCloseMemHandle&, Facts&);
+void add_facts(const Emulator&, const calls::IpcGetEventHandle&, Facts&);
+void add_facts(const Emulator&, const calls::IpcOpenEventHandle&, Facts&);
+void add_facts(const Emulator&, const calls::MemPoolDestroy&, Facts&);
+void add_facts(const Emulator&, const calls::MemAllocFromPoolAsync&, Facts&);
+void add_facts(const Emulator&, const calls::MemPoolExportToShareableHandle&, Facts&);
+void add_facts(const Emulator&, const calls::MemPoolImportFromShareableHandle&, Facts&);
+void add_facts(const Emulator&, const calls::MemPoolExportPointer&, Facts&);
+void add_facts(const Emulator&, const calls::MemPoolImportPointer&, Facts&);
+void add_facts(const Emulator&, const calls::MemPoolSetAccess&, Facts&);
+void add_facts(const Emulator&, const calls::DeviceSetMemPool&, Facts&);
 
 // Takes out findings about addresses that the model knows nothing of, but the driver does.
 template <class CallStruct>
 void forgive(const Emulator&, const CallStruct&, Violations&) {}
 void forgive(const Emulator&, const calls::MemGetAccess&, Violations&);
+void forgive(const Emulator&, const calls::MemFree&, Violations&);
 
 // What the measured driver writes even though it refuses.
 template <class CallStruct>

@@ -1,13 +1,9 @@
-// Several processes: see emulator/process_testing.h.
+// Several processes share VMM memory, and each is set up by its own environment.
 #include "emulator/process_testing.h"
 
 namespace cuvmm::emulator::testing {
 namespace {
 
-class Processes : public ::testing::Test {
- protected:
-  void SetUp() override { ASSERT_EQ(library().error, ""); }
-};
 
 TEST_F(Processes, ShareAnAllocationThroughADescriptor) {
   run_pair(

@@ -97,6 +97,18 @@ inline void initialise() {
   use_device(0);
 }
 
+/// Sends and receives what is copied byte by byte.
+template <class Value>
+void send(int socket, const Value& value) {
+  CHILD_EXPECT(write(socket, &value, sizeof value) == static_cast<ssize_t>(sizeof value));
+}
+template <class Value>
+Value receive(int socket) {
+  Value value{};
+  CHILD_EXPECT(read(socket, &value, sizeof value) == static_cast<ssize_t>(sizeof value));
+  return value;
+}
+
 inline int export_fd(CUmemGenericAllocationHandle handle) {
   int fd = -1;
   CHILD_EXPECT(driver()(calls::MemExportToShareableHandle{
@@ -124,5 +136,10 @@ inline unsigned char byte_at(CUdeviceptr address) {
   CHILD_EXPECT(driver()(calls::MemcpyDtoH{&value, address, 1}) == CUDA_SUCCESS);
   return value;
 }
+
+class Processes : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(library().error, ""); }
+};
 
 }  // namespace cuvmm::emulator::testing

@@ -73,6 +73,7 @@ void check_touch(Collector& out, const Model& model, const Touch& touch, int dev
 Violations check_free(const Model& model, Address address, Rule rule, const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
+  if (rule == Rule::kMemFreeNotVmm) check_free_of_opened(out, model, address);
   if (model.reservation_at(address) || model.mapping_at(address)) {
     attach_history(
         out.add(rule, hex(address) + " lies in a reservation, not in memory from cuMemAlloc"),

@@ -57,6 +57,8 @@ Violations check_exit(const Model& model, bool (*fd_open)(const Export&)) {
     v.objects.push_back(ref(e));
     if (const Allocation* a = model.allocation(e.handle)) v.objects.push_back(ref(*a));
   }
+  check_ipc_exit(out, model);
+  check_pool_exit(out, model);
   return out.take();
 }
 

@@ -17,6 +17,12 @@ const char* name(ObjectRef::Kind kind) {
       return "export";
     case ObjectRef::Kind::kBinding:
       return "multicast binding";
+    case ObjectRef::Kind::kIpcMemory:
+      return "ipc-memory";
+    case ObjectRef::Kind::kPool:
+      return "pool";
+    case ObjectRef::Kind::kPoolMemory:
+      return "pool-memory";
   }
   return "?";
 }

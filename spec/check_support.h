@@ -67,6 +67,12 @@ Coverage coverage(const Model& model, Address base, Size size);
 /// it.
 void attach_history(Violation& violation, const Model& model, Address address);
 
+/// cuMemFree of memory that cuIpcOpenMemHandle gave.
+void check_free_of_opened(Collector& out, const Model& model, Address address);
+/// What check_exit() says of opened memory and of pools.
+void check_ipc_exit(Collector& out, const Model& model);
+void check_pool_exit(Collector& out, const Model& model);
+
 /// Whether an address that no live reservation holds is certainly wrong: everything is seen, or the
 /// range was ours and is gone.
 bool certainly_not_reserved(const Model& model, Address address);

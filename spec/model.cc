@@ -127,6 +127,8 @@ void Model::restore(Retired&& retired, Origin at) {
     }
   }
   restore(std::move(retired.multicast));
+  restore_ipc(retired);
+  restore_pools(retired);
 }
 
 void Model::bury(Retired&& retired, Origin at) {
@@ -140,6 +142,8 @@ void Model::bury(Retired&& retired, Origin at) {
       tombstones_.add(gone(before, at));
     }
   }
+  bury_ipc(retired, at);
+  bury_pools(retired, at);
 }
 
 // --- Recording
@@ -256,6 +260,8 @@ void Model::clear() {
   allocations_.clear();
   exports_.clear();
   multicasts_.clear();
+  ipc_ = {};
+  pools_ = {};
   tombstones_.clear();
   last_reservation_.forget();
   last_mapping_.forget();

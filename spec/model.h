@@ -12,12 +12,15 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
+#include <vector>
 
 #include "api/calls.h"
 #include "spec/few.h"
 #include "spec/finger.h"
+#include "spec/ipc_state.h"
 #include "spec/multicast_state.h"
 #include "spec/platform.h"
+#include "spec/pool_state.h"
 #include "spec/spare_nodes.h"
 #include "spec/tombstones.h"
 #include "spec/violation.h"
@@ -99,6 +102,10 @@ struct Retired {
   Few<Allocation> allocations;  ///< as they were before; restore() puts them back
   bool released = false;        ///< a reference of allocations[0] was dropped
   RetiredMulticast multicast;
+  std::vector<IpcExport> ipc_exports;  ///< of memory that was freed
+  std::vector<IpcOpen> ipc_opens;      ///< one open of each was closed
+  std::vector<Pool> pools;
+  std::vector<PoolMemory> pool_memory;
 };
 
 class Model {
@@ -113,6 +120,8 @@ class Model {
   const std::map<Address, Mapping>& mappings() const { return mappings_; }
   const std::unordered_map<Handle, Allocation>& allocations() const { return allocations_; }
   const std::unordered_map<int, Export>& exports() const { return exports_; }
+  const IpcState& ipc() const { return ipc_; }
+  const PoolState& pools() const { return pools_; }
   const Tombstones& tombstones() const { return tombstones_; }
 
   /// The reservation that holds `address`, or null.
@@ -134,6 +143,10 @@ class Model {
   Retired retire(const calls::MemUnmap& call);
   Retired retire(const calls::MemAddressFree& call);
   Retired retire(const calls::MulticastUnbind& call);
+  Retired retire(const calls::MemFree& call);
+  Retired retire(const calls::MemFreeAsync& call);
+  Retired retire(const calls::IpcCloseMemHandle& call);
+  Retired retire(const calls::MemPoolDestroy& call);
   template <class CallStruct>
   Retired retire(const CallStruct&) {
     return {};
@@ -153,6 +166,14 @@ class Model {
   /// `known` carries what the caller could learn of the imported memory: size, granularity and
   /// prop where prop_known; the rest is ignored.
   void commit(const calls::MemImportFromShareableHandle& call, const Allocation& known, Origin at);
+  /// `facts` name the allocation (its base, its size) and the context, where they are known.
+  void commit(const calls::IpcGetMemHandle& call, const Facts& facts, Origin at);
+  void commit(const calls::IpcOpenMemHandle& call, const Facts& facts, Origin at);
+  void commit(const calls::MemPoolCreate& call, Origin at);
+  void commit(const calls::MemPoolImportFromShareableHandle& call, Origin at);
+  void commit(const calls::MemAllocFromPoolAsync& call, Origin at);
+  void commit(const calls::MemPoolImportPointer& call, Origin at);
+  void commit(const calls::DeviceSetMemPool& call, Origin at);
 
   void commit(const calls::MulticastCreate& call, const Facts& facts, Origin at);
   void commit(const calls::MulticastAddDevice& call, Origin at);
@@ -170,6 +191,13 @@ class Model {
   void clear();
 
  private:
+  void retire_ipc(Address freed, Retired& retired);
+  void restore_ipc(const Retired& retired);
+  void bury_ipc(const Retired& retired, Origin at);
+  void retire_pool_memory(Address base, Retired& retired);
+  void restore_pools(const Retired& retired);
+  void bury_pools(const Retired& retired, Origin at);
+
   Platform platform_;
   std::map<Address, Reservation> reservations_;
   std::map<Address, Mapping> mappings_;
@@ -182,6 +210,8 @@ class Model {
 
   std::unordered_map<int, Export> exports_;
   MulticastObjects multicasts_;
+  IpcState ipc_;
+  PoolState pools_;
   Tombstones tombstones_;
   // They remember where const searches ended: readers need the owner's lock as writers do.
   mutable Finger<std::map<Address, Reservation>> last_reservation_;

@@ -44,6 +44,24 @@ struct Facts {
   Answer handle_readable = Answer::kUnknown;
   /// The descriptor of an import is open and refers to an exported allocation.
   Answer descriptor_valid = Answer::kUnknown;
+  std::uint64_t context_id = 0;  ///< the current context's handle, 0 unknown
+  /// The address of the call lies in memory that legacy IPC can name: that of cuMemAlloc.
+  Answer ipc_capable = Answer::kUnknown;
+  std::uint64_t allocation_base = 0;  ///< of the memory that holds the call's address; 0 unknown
+  std::uint64_t allocation_size = 0;  ///< bytes, 0 unknown
+  Answer event_alive = Answer::kUnknown;         ///< the event exists
+  Answer event_interprocess = Answer::kUnknown;  ///< it was made with INTERPROCESS|DISABLE_TIMING
+  Answer default_pool = Answer::kUnknown;        ///< the call's pool is a device's default pool
+  /// What the 64 bytes of an IPC handle, or of an exported pool pointer, name.
+  enum class Token : std::uint8_t {
+    kUnknown,
+    kValid,
+    kForged,        ///< no process made them
+    kEnded,         ///< what they named was freed
+    kExporterGone,  ///< the process that made them has ended
+    kOwn,           ///< this process made them
+  };
+  Token token = Token::kUnknown;
 };
 
 }  // namespace cuvmm

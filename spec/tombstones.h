@@ -36,7 +36,7 @@ class Tombstones {
     std::array<std::uint16_t, kFilter> filter{};
     static std::size_t slot(std::uint64_t value);
   };
-  std::array<Ring, 5> rings_{};
+  std::array<Ring, ObjectRef::kKinds> rings_{};
 };
 
 }  // namespace cuvmm

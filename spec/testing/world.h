@@ -177,5 +177,7 @@ std::vector<RuleCase> data_cases();
 std::vector<RuleCase> share_cases();
 std::vector<RuleCase> range_handle_cases();
 std::vector<RuleCase> multicast_cases();
+std::vector<RuleCase> ipc_cases();
+std::vector<RuleCase> pool_cases();
 
 }  // namespace cuvmm::testing
