@@ -55,6 +55,7 @@ Violations check_exit(const Model& model, bool (*fd_open)(const Export&)) {
     v.objects.push_back(ref(e));
     if (const Allocation* a = model.allocation(e.handle)) v.objects.push_back(ref(*a));
   }
+  check_external_exit(out, model);
   return out.take();
 }
 

@@ -110,6 +110,7 @@ void Model::restore(Retired&& retired, Origin at) {
     reservations_.emplace(r.base, r);
   }
   for (const Mapping& m : retired.mappings) mappings_.emplace(m.base, m);
+  restore(retired.external);
   // Counts are given back one by one, since other threads may have changed them meanwhile.
   for (const Allocation& before : retired.allocations) {
     auto [it, inserted] = allocations_.try_emplace(before.handle, before);
@@ -124,6 +125,7 @@ void Model::restore(Retired&& retired, Origin at) {
 }
 
 void Model::bury(Retired&& retired, Origin at) {
+  bury(retired.external, at);
   for (const Reservation& r : retired.reservations) tombstones_.add(gone(r, at));
   for (const Mapping& m : retired.mappings) tombstones_.add(gone(m, at));
   for (const Allocation& before : retired.allocations) {
@@ -222,6 +224,7 @@ void Model::commit(const calls::MemExportToShareableHandle& call, Origin at) {
   const int fd = *static_cast<const int*>(call.shareableHandle);
   // The number is new, so an older export under it has been closed.
   exports_[fd] = {.fd = fd, .handle = call.handle, .made = at};
+  external_.given.erase(fd);
 }
 
 void Model::commit(const calls::MemRetainAllocationHandle& call, Origin at) {
@@ -243,6 +246,7 @@ void Model::clear() {
   mappings_.clear();
   allocations_.clear();
   exports_.clear();
+  external_ = {};
   tombstones_.clear();
 }
 

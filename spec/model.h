@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "api/calls.h"
+#include "spec/external_state.h"
 #include "spec/platform.h"
 #include "spec/tombstones.h"
 #include "spec/violation.h"
@@ -87,6 +88,7 @@ struct Retired {
   std::vector<Mapping> mappings;
   std::vector<Allocation> allocations;  ///< as they were before; restore() puts them back
   bool released = false;                ///< a reference of allocations[0] was dropped
+  ExternalRetired external;
 };
 
 class Model {
@@ -101,6 +103,7 @@ class Model {
   const std::map<Address, Mapping>& mappings() const { return mappings_; }
   const std::unordered_map<Handle, Allocation>& allocations() const { return allocations_; }
   const std::unordered_map<int, Export>& exports() const { return exports_; }
+  const ExternalState& external() const { return external_; }
   const Tombstones& tombstones() const { return tombstones_; }
 
   /// The reservation that holds `address`, or null.
@@ -115,6 +118,10 @@ class Model {
   Retired retire(const calls::MemRelease& call);
   Retired retire(const calls::MemUnmap& call);
   Retired retire(const calls::MemAddressFree& call);
+  Retired retire(const calls::DestroyExternalMemory& call);
+  Retired retire(const calls::DestroyExternalSemaphore& call);
+  Retired retire(const calls::MemFree& call);  ///< of an external memory's buffer
+  Retired retire(const calls::MemFreeAsync& call);
   template <class CallStruct>
   Retired retire(const CallStruct&) {
     return {};
@@ -134,6 +141,10 @@ class Model {
   /// `known` carries what the caller could learn of the imported memory: size, granularity and
   /// prop where prop_known; the rest is ignored.
   void commit(const calls::MemImportFromShareableHandle& call, const Allocation& known, Origin at);
+  void commit(const calls::ImportExternalMemory& call, const Facts& facts, Origin at);
+  void commit(const calls::ExternalMemoryGetMappedBuffer& call, Origin at);
+  void commit(const calls::ImportExternalSemaphore& call, Origin at);
+  void commit(const calls::SignalExternalSemaphoresAsync& call, Origin at);
 
   /// The process closed this descriptor itself.
   void close_export(int fd) { exports_.erase(fd); }
@@ -141,11 +152,17 @@ class Model {
   void clear();
 
  private:
+  void restore(const ExternalRetired& retired);
+  void bury(const ExternalRetired& retired, Origin at);
+  /// A successful import made the descriptor the driver's.
+  void give_away(int fd, Origin at);
+
   Platform platform_;
   std::map<Address, Reservation> reservations_;
   std::map<Address, Mapping> mappings_;
   std::unordered_map<Handle, Allocation> allocations_;
   std::unordered_map<int, Export> exports_;
+  ExternalState external_;
   Tombstones tombstones_;
 };
 

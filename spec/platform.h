@@ -37,6 +37,7 @@ struct Facts {
   Answer handle_readable = Answer::kUnknown;
   /// The descriptor of an import is open and refers to an exported allocation.
   Answer descriptor_valid = Answer::kUnknown;
+  std::uint64_t object_size = 0;  ///< bytes of the memory object behind it, 0 unknown
 };
 
 }  // namespace cuvmm

@@ -149,5 +149,8 @@ std::vector<RuleCase> access_cases();
 std::vector<RuleCase> data_cases();
 std::vector<RuleCase> share_cases();
 std::vector<RuleCase> range_handle_cases();
+std::vector<RuleCase> external_memory_cases();
+std::vector<RuleCase> external_semaphore_cases();
+std::vector<RuleCase> map_array_cases();
 
 }  // namespace cuvmm::testing
