@@ -13,6 +13,7 @@
 
 #include "emulator/address_space.h"
 #include "emulator/context.h"
+#include "emulator/external.h"
 #include "emulator/options.h"
 #include "emulator/physical.h"
 #include "emulator/stream.h"
@@ -33,6 +34,12 @@ struct PlainAllocation {
   Size size = 0;  ///< as asked for
   Context* context = nullptr;
   Physical memory;
+  Size offset = 0;  ///< into `memory`, of its first byte: a buffer of external memory
+  bool external = false;
+
+  /// The granules of address space that it holds.
+  Address region() const { return base - offset % AddressSpace::kGranule; }
+  Size region_size() const { return size + offset % AddressSpace::kGranule; }
 };
 
 /// Page-locked host memory: the CPU's own address is the device address.
@@ -64,6 +71,7 @@ class Emulator {
   std::map<Address, PlainAllocation> plain;
   std::map<Address, HostBlock> host_blocks;
   std::uint64_t next_host_id = std::uint64_t{1} << 32;  ///< apart from ids of physical memory
+  ExternalObjects external;
   std::map<Address, Size> cpu_visible;  ///< HOST mappings that are really mapped at their address
 
   /// What cuInit does; idempotent.

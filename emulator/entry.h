@@ -67,11 +67,15 @@ template <class CallStruct>
 void add_facts(const Emulator&, const CallStruct&, Facts&) {}
 void add_facts(const Emulator&, const calls::MemCreate&, Facts&);
 void add_facts(const Emulator&, const calls::MemImportFromShareableHandle&, Facts&);
+void add_facts(const Emulator&, const calls::ImportExternalMemory&, Facts&);
+void add_facts(const Emulator&, const calls::ImportExternalSemaphore&, Facts&);
+void add_facts(const Emulator&, const calls::MemMapArrayAsync&, Facts&);
 
 // Takes out findings about addresses that the model knows nothing of, but the driver does.
 template <class CallStruct>
 void forgive(const Emulator&, const CallStruct&, Violations&) {}
 void forgive(const Emulator&, const calls::MemGetAccess&, Violations&);
+void forgive(const Emulator&, const calls::MemFree&, Violations&);
 
 // What the measured driver writes even though it refuses.
 template <class CallStruct>

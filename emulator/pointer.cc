@@ -59,7 +59,7 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     out.base = out.mapping_base = plain->base;
     out.size = out.mapping_size = plain->size;
     out.id = plain->memory.id();
-    out.legacy_ipc = true;
+    out.legacy_ipc = !plain->external;
     return true;
   }
   if (const HostBlock* block = e.host_block_at(address)) {
