@@ -29,7 +29,7 @@ template <class CallStruct>
 inline constexpr bool kTouches = detail::area_of(CallStruct::kEntryPoint) == "data" &&
                                  !detail::kIsOneOf<CallStruct, calls::MemFree, calls::MemFreeAsync>;
 
-/// It frees by address and gives up nothing that the model knows.
+/// It frees by address; of what the model knows, only a buffer of external memory.
 template <class CallStruct>
 inline constexpr bool kFrees = detail::kIsOneOf<CallStruct, calls::MemFree, calls::MemFreeAsync>;
 
@@ -39,7 +39,9 @@ inline constexpr bool kMakesHistory =
     detail::kIsOneOf<CallStruct, calls::MemAddressReserve, calls::MemAddressFree, calls::MemCreate,
                      calls::MemRelease, calls::MemMap, calls::MemUnmap,
                      calls::MemRetainAllocationHandle, calls::MemExportToShareableHandle,
-                     calls::MemImportFromShareableHandle>;
+                     calls::MemImportFromShareableHandle, calls::ImportExternalMemory,
+                     calls::ExternalMemoryGetMappedBuffer, calls::DestroyExternalMemory,
+                     calls::ImportExternalSemaphore, calls::DestroyExternalSemaphore>;
 
 /// It takes an allocation handle by value, in a parameter called `handle`.
 template <class CallStruct>

@@ -102,6 +102,14 @@ class Session {
   template <class CallStruct>
   void recheck_uninitialized(const CallStruct& call, Step<CallStruct>& step);
 
+  /// What only the driver or the kernel knows of descriptors, contexts and streams that imports of
+  /// external objects and sparse arrays name.
+  template <class CallStruct>
+  void look_up_external(const CallStruct& call, Facts& facts);
+  /// Bytes of the allocation behind a descriptor that this process exported; 0 unknown. Needs the
+  /// lock.
+  std::uint64_t exported_size(int fd) const;
+
   /// Whether a copy may touch a reservation; without a lock, by the bounds of all there ever were.
   bool near_reservations(const Touch* touched, std::size_t count) const;
   void widen_bounds(Address base, Size size);
@@ -124,7 +132,7 @@ class Session {
   std::atomic<int> driver_version_{0};
   std::atomic<std::uint64_t> calls_{0};
   std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(EntryPoint::kCount)> counts_{};
-  // Only ever widened: [low_, high_) holds every reservation seen.
+  // Only ever widened: [low_, high_) holds every reservation and every external buffer seen.
   std::atomic<Address> low_{~Address{0}};
   std::atomic<Address> high_{0};
 

@@ -86,7 +86,6 @@ void check_entry(Collector& out, const Model& model, const CUarrayMapInfo& info,
     out.add(Rule::kArrayResourceType,
             "resourceType is " + std::to_string(static_cast<int>(info.resourceType)));
   }
-  if (!info.resource.array) out.add(Rule::kArrayResourceNonnull, "the array is NULL");
   check_subresource(out, info);
   if (info.memHandleType != CU_MEM_HANDLE_TYPE_GENERIC) {
     out.add(Rule::kArrayHandleType,
@@ -103,6 +102,7 @@ void check_entry(Collector& out, const Model& model, const CUarrayMapInfo& info,
   } else if (info.memHandle.memHandle != 0) {
     out.add(Rule::kArrayUnmapHandle, "UNMAP names " + handle_text(info.memHandle.memHandle));
   }
+  if (!info.resource.array) out.add(Rule::kArrayResourceNonnull, "the array is NULL");
 }
 
 }  // namespace
