@@ -210,14 +210,14 @@ PlainAllocation* Emulator::adopt(Context* context, Size size, Physical&& memory,
 void Emulator::end_plain(Address base) {
   const auto found = plain.find(base);
   if (found == plain.end()) return;
-  space.give_back(base, found->second.size);
+  space.give_back(found->second.region(), found->second.region_size());
   plain.erase(found);
 }
 
 void Emulator::free_plain_of(const Context& context) {
   for (auto at = plain.begin(); at != plain.end();) {
     if (at->second.context == &context && at->second.pool == 0) {
-      space.give_back(at->first, at->second.size);
+      space.give_back(at->second.region(), at->second.region_size());
       at = plain.erase(at);
     } else {
       ++at;
@@ -239,6 +239,7 @@ char* Emulator::resolve(Address address, Size* run) {
   Physical* memory = nullptr;
   Address base = 0;
   Size size = 0;
+  Size offset = 0;
   if (const Mapping* mapping = model.mapping_at(address)) {
     const auto found = physical.find(mapping->handle);
     if (found != physical.end()) memory = &found->second;
@@ -248,13 +249,14 @@ char* Emulator::resolve(Address address, Size* run) {
     memory = &allocation->memory;
     base = allocation->base;
     size = allocation->size;
+    offset = allocation->offset;
   } else if (!space.owns(address, 1)) {
     return reinterpret_cast<char*>(address);  // the program's own memory
   }
   char* bytes = memory ? memory->touch() : nullptr;
   if (!bytes) return nullptr;
   *run = std::min(*run, size - (address - base));
-  return bytes + (address - base);
+  return bytes + offset + (address - base);
 }
 
 }  // namespace cuvmm::emulator

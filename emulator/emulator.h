@@ -15,6 +15,7 @@
 
 #include "emulator/address_space.h"
 #include "emulator/context.h"
+#include "emulator/external.h"
 #include "emulator/options.h"
 #include "emulator/physical.h"
 #include "emulator/pools.h"
@@ -37,13 +38,18 @@ struct PlainAllocation {
   Size size = 0;  ///< as asked for
   Context* context = nullptr;
   Physical memory;
+  Size offset = 0;  ///< into `memory`, of its first byte: a buffer of external memory
+  bool external = false;
   /// The name under which other processes find it, or under which this one found it elsewhere.
   IpcBytes ticket{};
   unsigned opens = 0;  ///< cuIpcOpenMemHandle minus cuIpcCloseMemHandle; 0: it is no opened memory
   std::uint64_t pool = 0;  ///< the pool that it came from, or was imported through; 0 none
 
   /// What a legacy IPC handle can name.
-  bool ipc_capable() const { return opens == 0 && pool == 0; }
+  bool ipc_capable() const { return opens == 0 && pool == 0 && !external; }
+  /// The granules of address space that it holds.
+  Address region() const { return base - offset % AddressSpace::kGranule; }
+  Size region_size() const { return size + offset % AddressSpace::kGranule; }
 };
 
 /// Page-locked host memory: the CPU's own address is the device address.
@@ -80,6 +86,7 @@ class Emulator {
   std::map<Address, PlainAllocation> plain;
   std::map<Address, HostBlock> host_blocks;
   std::uint64_t next_host_id = std::uint64_t{1} << 32;  ///< apart from ids of physical memory
+  ExternalObjects external;
   std::map<Address, Size> cpu_visible;  ///< HOST mappings that are really mapped at their address
 
   /// What cuInit does; idempotent.

@@ -99,6 +99,9 @@ void add_facts(const Emulator&, const calls::MemPoolExportPointer&, Facts&);
 void add_facts(const Emulator&, const calls::MemPoolImportPointer&, Facts&);
 void add_facts(const Emulator&, const calls::MemPoolSetAccess&, Facts&);
 void add_facts(const Emulator&, const calls::DeviceSetMemPool&, Facts&);
+void add_facts(const Emulator&, const calls::ImportExternalMemory&, Facts&);
+void add_facts(const Emulator&, const calls::ImportExternalSemaphore&, Facts&);
+void add_facts(const Emulator&, const calls::MemMapArrayAsync&, Facts&);
 
 // Takes out findings about addresses that the model knows nothing of, but the driver does.
 template <class CallStruct>
@@ -166,7 +169,8 @@ CUresult run_entry(const CallStruct& call) noexcept {
           }
           unchecked = mutation().hides_one_of(violations);
         }
-        Retired retired = e.model.retire(call);
+        Retired retired;
+        if constexpr (requires { e.model.retire(call); }) retired = e.model.retire(call);
         const CUresult result = perform(e, call, facts, retired);
         if (result != CUDA_SUCCESS) {
           e.model.restore(std::move(retired));

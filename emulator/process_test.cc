@@ -4,7 +4,6 @@
 namespace cuvmm::emulator::testing {
 namespace {
 
-
 TEST_F(Processes, ShareAnAllocationThroughADescriptor) {
   run_pair(
       [](int socket) {

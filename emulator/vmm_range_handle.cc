@@ -15,7 +15,7 @@ Physical* memory_at(Emulator& e, Address address, Size size) {
                                                                           : &found->second;
   }
   const PlainAllocation* plain = e.plain_at(address);
-  if (!plain || size > plain->size - (address - plain->base)) return nullptr;
+  if (!plain || plain->external || size > plain->size - (address - plain->base)) return nullptr;
   return const_cast<Physical*>(&plain->memory);
 }
 

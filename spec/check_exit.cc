@@ -59,6 +59,7 @@ Violations check_exit(const Model& model, bool (*fd_open)(const Export&)) {
   }
   check_ipc_exit(out, model);
   check_pool_exit(out, model);
+  check_external_exit(out, model);
   return out.take();
 }
 

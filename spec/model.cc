@@ -105,6 +105,21 @@ Retired Model::retire(const calls::MemAddressFree& call) {
   return retired;
 }
 
+Retired Model::retire(const calls::MemFree& call) {
+  Retired retired;
+  retire_ipc(call.dptr, retired);
+  retire_pool_memory(call.dptr, retired);
+  retire_external_buffer(call.dptr, retired);
+  return retired;
+}
+
+Retired Model::retire(const calls::MemFreeAsync& call) {
+  Retired retired;
+  retire_pool_memory(call.dptr, retired);
+  retire_external_buffer(call.dptr, retired);
+  return retired;
+}
+
 void Model::restore(Retired&& retired, Origin at) {
   for (Reservation& r : retired.reservations) {
     auto mapped = first_mapping_after(r.base);
@@ -115,6 +130,7 @@ void Model::restore(Retired&& retired, Origin at) {
     reservations_.emplace(r.base, r);
   }
   for (const Mapping& m : retired.mappings) mappings_.emplace(m.base, m);
+  restore(retired.external);
   // Counts are given back one by one, since other threads may have changed them meanwhile.
   for (const Allocation& before : retired.allocations) {
     auto [it, inserted] = allocations_.try_emplace(before.handle, before);
@@ -132,6 +148,7 @@ void Model::restore(Retired&& retired, Origin at) {
 }
 
 void Model::bury(Retired&& retired, Origin at) {
+  bury(retired.external, at);
   for (const Reservation& r : retired.reservations) tombstones_.add(gone(r, at));
   for (const Mapping& m : retired.mappings) tombstones_.add(gone(m, at));
   for (const Allocation& before : retired.allocations) {
@@ -238,6 +255,7 @@ void Model::commit(const calls::MemExportToShareableHandle& call, Origin at) {
   const int fd = *static_cast<const int*>(call.shareableHandle);
   // The number is new, so an older export under it has been closed.
   exports_[fd] = {.fd = fd, .handle = call.handle, .made = at};
+  external_.given.erase(fd);
 }
 
 void Model::commit(const calls::MemRetainAllocationHandle& call, Origin at) {
@@ -262,6 +280,7 @@ void Model::clear() {
   multicasts_.clear();
   ipc_ = {};
   pools_ = {};
+  external_ = {};
   tombstones_.clear();
   last_reservation_.forget();
   last_mapping_.forget();

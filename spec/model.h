@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "api/calls.h"
+#include "spec/external_state.h"
 #include "spec/few.h"
 #include "spec/finger.h"
 #include "spec/ipc_state.h"
@@ -106,6 +107,7 @@ struct Retired {
   std::vector<IpcOpen> ipc_opens;      ///< one open of each was closed
   std::vector<Pool> pools;
   std::vector<PoolMemory> pool_memory;
+  ExternalRetired external;
 };
 
 class Model {
@@ -122,6 +124,7 @@ class Model {
   const std::unordered_map<int, Export>& exports() const { return exports_; }
   const IpcState& ipc() const { return ipc_; }
   const PoolState& pools() const { return pools_; }
+  const ExternalState& external() const { return external_; }
   const Tombstones& tombstones() const { return tombstones_; }
 
   /// The reservation that holds `address`, or null.
@@ -147,10 +150,8 @@ class Model {
   Retired retire(const calls::MemFreeAsync& call);
   Retired retire(const calls::IpcCloseMemHandle& call);
   Retired retire(const calls::MemPoolDestroy& call);
-  template <class CallStruct>
-  Retired retire(const CallStruct&) {
-    return {};
-  }
+  Retired retire(const calls::DestroyExternalMemory& call);
+  Retired retire(const calls::DestroyExternalSemaphore& call);
   /// The driver refused: what retire() took is back as it was. `at` is the refused call.
   void restore(Retired&& retired, Origin at = {});
   /// The driver accepted: what retire() took becomes history.
@@ -184,6 +185,10 @@ class Model {
   void commit(const MulticastBind& bind, Origin at);
   /// An import turned out to be a multicast object; `known` is what is known of it.
   void commit_multicast_import(MulticastObject known, Origin at);
+  void commit(const calls::ImportExternalMemory& call, const Facts& facts, Origin at);
+  void commit(const calls::ExternalMemoryGetMappedBuffer& call, Origin at);
+  void commit(const calls::ImportExternalSemaphore& call, Origin at);
+  void commit(const calls::SignalExternalSemaphoresAsync& call, Origin at);
 
   /// The process closed this descriptor itself.
   void close_export(int fd) { exports_.erase(fd); }
@@ -197,6 +202,11 @@ class Model {
   void retire_pool_memory(Address base, Retired& retired);
   void restore_pools(const Retired& retired);
   void bury_pools(const Retired& retired, Origin at);
+  void retire_external_buffer(Address base, Retired& retired);
+  void restore(const ExternalRetired& retired);
+  void bury(const ExternalRetired& retired, Origin at);
+  /// A successful import made the descriptor the driver's.
+  void give_away(int fd, Origin at);
 
   Platform platform_;
   std::map<Address, Reservation> reservations_;
@@ -212,6 +222,7 @@ class Model {
   MulticastObjects multicasts_;
   IpcState ipc_;
   PoolState pools_;
+  ExternalState external_;
   Tombstones tombstones_;
   // They remember where const searches ended: readers need the owner's lock as writers do.
   mutable Finger<std::map<Address, Reservation>> last_reservation_;

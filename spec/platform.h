@@ -62,6 +62,7 @@ struct Facts {
     kOwn,           ///< this process made them
   };
   Token token = Token::kUnknown;
+  std::uint64_t object_size = 0;  ///< bytes of the memory object behind it, 0 unknown
 };
 
 }  // namespace cuvmm

@@ -36,19 +36,6 @@ void PoolState::remove(std::uint64_t base) {
   memory.erase(found);
 }
 
-Retired Model::retire(const calls::MemFree& call) {
-  Retired retired;
-  retire_ipc(call.dptr, retired);
-  retire_pool_memory(call.dptr, retired);
-  return retired;
-}
-
-Retired Model::retire(const calls::MemFreeAsync& call) {
-  Retired retired;
-  retire_pool_memory(call.dptr, retired);
-  return retired;
-}
-
 void Model::retire_pool_memory(Address base, Retired& retired) {
   const auto found = pools_.memory.find(base);
   if (found == pools_.memory.end()) return;

@@ -28,8 +28,11 @@ struct ObjectRef {
     kIpcMemory,
     kPool,
     kPoolMemory,
+    kExternalMemory,
+    kExternalBuffer,
+    kExternalSemaphore,
+    kCount
   };
-  static constexpr std::size_t kKinds = 8;
   Kind kind;
   std::uint64_t value = 0;  ///< address, handle, descriptor number or offset
   std::uint64_t size = 0;   ///< bytes, 0 unknown
@@ -37,7 +40,7 @@ struct ObjectRef {
   Origin ended;  ///< ended.call != 0: the object is gone, and this call ended it
 };
 /// "reservation", "allocation", "mapping", "export", "multicast binding", "ipc-memory", "pool",
-/// "pool-memory".
+/// "pool-memory", "external memory", ...
 const char* name(ObjectRef::Kind kind);
 
 struct Violation {

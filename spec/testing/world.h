@@ -179,5 +179,8 @@ std::vector<RuleCase> range_handle_cases();
 std::vector<RuleCase> multicast_cases();
 std::vector<RuleCase> ipc_cases();
 std::vector<RuleCase> pool_cases();
+std::vector<RuleCase> external_memory_cases();
+std::vector<RuleCase> external_semaphore_cases();
+std::vector<RuleCase> map_array_cases();
 
 }  // namespace cuvmm::testing
