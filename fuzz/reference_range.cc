@@ -241,9 +241,8 @@ Judgement Reference::judge(const calls::MemSetAccess& call, Actor) const {
   }
   if (call.ptr % kGranule) out.add(Rule::kAccessPtrAligned);
   if (call.size % kGranule) out.add(Rule::kAccessSizeAligned);
-  if (call.ptr % kGranule || call.size % kGranule) return out;
   const std::uint64_t last = call.ptr + (call.size - 1);
-  const bool ends = mapped_at(call.ptr) && last > call.ptr && mapped_at(last);
+  const bool ends = mapped_at(call.ptr) && last >= call.ptr && mapped_at(last);
   if (cuts(call.ptr, call.size)) out.add(Rule::kAccessWhole);
   if (!ends) {
     out.add(Rule::kAccessMapped);
