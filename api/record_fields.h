@@ -156,5 +156,10 @@ template <class T>
 inline constexpr bool kIsRecord = requires(T& record) {
   visit_record(record, [](const RecordField&, auto&) {});
 };
+// A reference to void is an error of its own to clang, not a requirement that is not met.
+template <>
+inline constexpr bool kIsRecord<void> = false;
+template <>
+inline constexpr bool kIsRecord<const void> = false;
 
 }  // namespace cuvmm
