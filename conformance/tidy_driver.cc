@@ -29,7 +29,7 @@ void record(Recorder& r, const CallStruct& call) {
     r.model.commit(call, Allocation{}, Origin{});
   } else if constexpr (requires { r.model.commit(call, Origin{}); }) {
     r.model.commit(call, Origin{});
-  } else {
+  } else if constexpr (requires { r.model.retire(call); }) {
     r.model.bury(r.model.retire(call), Origin{});
   }
 }

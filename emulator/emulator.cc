@@ -190,10 +190,11 @@ CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAlloc
   const auto base = space.take(size, 0, 0);
   if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size pages = (size + kPage - 1) / kPage * kPage;
-  plain.emplace(
-      *base,
-      PlainAllocation{
-          *base, size, context, Physical(pages, prop, false, charge, &device.used), {}, 0, pool});
+  plain.emplace(*base, PlainAllocation{.base = *base,
+                                       .size = size,
+                                       .context = context,
+                                       .memory = Physical(pages, prop, false, charge, &device.used),
+                                       .pool = pool});
   *address = *base;
   return CUDA_SUCCESS;
 }
@@ -202,8 +203,11 @@ PlainAllocation* Emulator::adopt(Context* context, Size size, Physical&& memory,
                                  const IpcBytes& ticket) {
   const auto base = space.take(size, 0, 0);
   if (!base) return nullptr;
-  const auto [at, added] =
-      plain.emplace(*base, PlainAllocation{*base, size, context, std::move(memory), ticket, 0, 0});
+  const auto [at, added] = plain.emplace(*base, PlainAllocation{.base = *base,
+                                                                .size = size,
+                                                                .context = context,
+                                                                .memory = std::move(memory),
+                                                                .ticket = ticket});
   return &at->second;
 }
 

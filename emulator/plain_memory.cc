@@ -35,21 +35,19 @@ CUresult run_base(const calls::MemAlloc& call) noexcept {
   return allocate(call.dptr, call.bytesize);
 }
 
-// The context in which it was opened may have ended, and the address be cuMemAlloc's by now.
-void forgive(const Emulator& e, const calls::MemFree& call, Violations& violations) {
-  const PlainAllocation* plain = e.plain_at(call.dptr);
-  if (!plain || plain->opens != 0) return;
-  std::erase_if(violations, [](const Violation& v) { return v.rule == Rule::kIpcFreeInstead; });
-}
-
 CUresult perform(Emulator& e, const calls::MemFree& call, const Facts&, const Retired&) {
   return free_plain(e, call.dptr);
 }
 
 void forgive(const Emulator& e, const calls::MemFree& call, Violations& violations) {
-  // The address of a freed buffer may be plain memory's by now, which the model does not follow.
-  if (!e.plain_at(call.dptr)) return;
-  std::erase_if(violations, [](const Violation& v) { return v.rule == Rule::kExtBufferFreedOnce; });
+  // The address of a freed buffer, or of opened memory whose context has ended, may be plain
+  // memory's by now, which the model does not follow.
+  const PlainAllocation* plain = e.plain_at(call.dptr);
+  if (!plain) return;
+  std::erase_if(violations, [&](const Violation& v) {
+    return v.rule == Rule::kExtBufferFreedOnce ||
+           (v.rule == Rule::kIpcFreeInstead && plain->opens == 0);
+  });
 }
 
 CUresult perform(Emulator& e, const calls::MemFreeAsync& call, const Facts&, const Retired&) {
