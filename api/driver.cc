@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <string_view>
 #include <variant>
 
 namespace cuvmm {
@@ -26,6 +27,9 @@ std::array<Symbol, kEntryCount> primary_symbols() {
   }
   return primary;
 }
+
+// The C calling convention lets a function ignore arguments it was passed.
+CUresult not_supported() { return CUDA_ERROR_NOT_SUPPORTED; }
 
 std::string resolved_path(void* library, const std::string& fallback) {
   link_map* map = nullptr;
@@ -53,7 +57,7 @@ CUresult Driver::operator()(const Call& call) const {
       call);
 }
 
-LoadedDriver load_driver(const std::string& path) {
+LoadedDriver load_driver(const std::string& path, bool allow_multicast) {
   LoadedDriver loaded;
   loaded.library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!loaded.library) {
@@ -63,9 +67,14 @@ LoadedDriver load_driver(const std::string& path) {
   }
   loaded.path = resolved_path(loaded.library, path);
   loaded.emulated = dlsym(loaded.library, "cuvmmEmulatorVersion") != nullptr;
+  loaded.multicast =
+      loaded.emulated || allow_multicast || dlsym(loaded.library, "cuvmmShimVersion") != nullptr;
   for (const SymbolInfo& info : symbols()) {
-    loaded.driver.set(info.symbol,
-                      reinterpret_cast<Driver::AnyFunction>(dlsym(loaded.library, info.name)));
+    const bool refused =
+        !loaded.multicast && std::string_view(info.name).starts_with("cuMulticast");
+    loaded.driver.set(info.symbol, refused ? reinterpret_cast<Driver::AnyFunction>(&not_supported)
+                                           : reinterpret_cast<Driver::AnyFunction>(
+                                                 dlsym(loaded.library, info.name)));
   }
   if (!loaded.driver.function<calls::Init>()) {
     loaded.error = loaded.path + " is no libcuda: it does not export cuInit";

@@ -44,5 +44,17 @@ TEST(LoadDriver, SaysWhyAFileCannotBeLoaded) {
   EXPECT_NE(load_driver("libc.so.6").error.find("no libcuda"), std::string::npos);
 }
 
+TEST(LoadDriver, RefusesMulticastOfForeignDriversUnlessAllowed) {
+  const LoadedDriver careful = load_driver(CUVMM_FAKE_DRIVER);
+  ASSERT_EQ(careful.error, "");
+  EXPECT_FALSE(careful.multicast);
+  EXPECT_EQ(careful.driver(calls::MemRelease{1}), CUDA_SUCCESS);
+  EXPECT_EQ(careful.driver(calls::MulticastAddDevice{1, 0}), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(careful.driver(calls::MulticastCreate{}), CUDA_ERROR_NOT_SUPPORTED);
+  const LoadedDriver allowed = load_driver(CUVMM_FAKE_DRIVER, true);
+  EXPECT_TRUE(allowed.multicast);
+  EXPECT_EQ(allowed.driver(calls::MulticastAddDevice{1, 0}), CUDA_SUCCESS);
+}
+
 }  // namespace
 }  // namespace cuvmm

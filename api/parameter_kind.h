@@ -24,21 +24,26 @@ enum class ParameterKind {
   kContext,
   kStream,
   kArray,
-  kHostIn,        ///< host memory that the call reads
-  kHostOut,       ///< host memory that the call writes
-  kInProp,        ///< const CUmemAllocationProp*
-  kInAccess,      ///< const CUmemAccessDesc*, `count` of them
-  kInLocation,    ///< const CUmemLocation*
-  kInShareable,   ///< the OS handle of an import: an fd by value, or a pointer to a fabric handle
-  kInCopy2D,      ///< const CUDA_MEMCPY2D*
-  kInCopy3D,      ///< const CUDA_MEMCPY3D*
-  kInCopy3DPeer,  ///< const CUDA_MEMCPY3D_PEER*
+  kHostIn,       ///< host memory that the call reads
+  kHostOut,      ///< host memory that the call writes
+  kInProp,       ///< const CUmemAllocationProp*
+  kInAccess,     ///< const CUmemAccessDesc*, `count` of them
+  kInLocation,   ///< const CUmemLocation*
+  kInShareable,  ///< the OS handle of an import: an fd by value, or a pointer to a fabric handle
+  kInRecord,     ///< pointer to one structure of record_fields.h
+  kInRecords,    ///< array of them, as many as the call's count says
+  kInObjects,    ///< array of objects, as many as the call's count says
+  kBlob,         ///< 64 opaque bytes by value: a legacy IPC handle
+  kInBlob,       ///< pointer to 64 opaque bytes: a pool pointer's export data
+  kObject,       ///< pointer-sized object of the driver: event, pool, external memory, semaphore
   kOutAddress,
   kOutHandle,
   kOutSize,
   kOutFlags,
   kOutInt,
   kOutContext,
+  kOutObject,
+  kOutBlob,
   kOutProp,
   kOutShareable,  ///< where an export writes its OS handle
   kOpaque,

@@ -1,6 +1,5 @@
 #include "api/print.h"
 
-#include "api/copy_fields.h"
 #include "api/words.h"
 
 namespace cuvmm {
@@ -13,6 +12,8 @@ bool is_output(ParameterKind kind) {
     case ParameterKind::kOutFlags:
     case ParameterKind::kOutInt:
     case ParameterKind::kOutContext:
+    case ParameterKind::kOutObject:
+    case ParameterKind::kOutBlob:
     case ParameterKind::kOutProp:
     case ParameterKind::kOutShareable:
       return true;
@@ -32,7 +33,10 @@ bool may_be_omitted(ParameterKind kind, EntryPoint entry) {
     case ParameterKind::kAddress:
       return entry == EntryPoint::kMemAddressReserve;
     case ParameterKind::kCount:
-      return entry == EntryPoint::kMemSetAccess;
+      return entry == EntryPoint::kMemSetAccess || entry == EntryPoint::kMemPoolSetAccess ||
+             entry == EntryPoint::kMemMapArrayAsync ||
+             entry == EntryPoint::kSignalExternalSemaphoresAsync ||
+             entry == EntryPoint::kWaitExternalSemaphoresAsync;
     default:
       return false;
   }
@@ -56,27 +60,6 @@ std::string address_text(const ValueNames* names, ParameterKind kind, std::uint6
   std::string text = names ? names->text(kind, value) : std::string();
   return text.empty() ? number_text(value) : text;
 }
-
-template <class Descriptor>
-std::string copy_text(const void* pointer, const ValueNames* names) {
-  const auto& copy = *static_cast<const Descriptor*>(pointer);
-  std::string text;
-  visit_copy(copy, [&]<class T>(const char* name, const T& field) {
-    if (field == T{}) return;
-    std::string value;
-    if constexpr (std::is_same_v<T, CUmemorytype>) {
-      value = word_text(memory_type_words(), field);
-    } else if constexpr (std::is_same_v<T, CUdeviceptr>) {
-      value = address_text(names, ParameterKind::kAddress, field);
-    } else if constexpr (std::is_pointer_v<T>) {
-      value = number_text(reinterpret_cast<std::uintptr_t>(field));
-    } else {
-      value = number_text(field);
-    }
-    append(text, name, value);
-  });
-  return "{" + text + "}";
-}
 }  // namespace
 
 std::string location_text(const CUmemLocation& location) {
@@ -88,6 +71,57 @@ std::string location_text(const CUmemLocation& location) {
   }
   return "location(" + number_text(type) + ", " + number_text(extended(location.id)) + ")";
 }
+
+template <class Record>
+std::string record_text(const Record& record, const ValueNames* names) {
+  std::string text;
+  visit_record(record, [&]<class T>(const RecordField& field, const T& member) {
+    std::string value;
+    if constexpr (std::is_same_v<T, CUmemLocation>) {
+      value = location_text(member);
+    } else {
+      std::uint64_t number = 0;
+      if constexpr (std::is_pointer_v<T>) {
+        number = reinterpret_cast<std::uintptr_t>(member);
+      } else if constexpr (std::is_signed_v<T>) {
+        number = extended(member);
+      } else {
+        number = static_cast<std::uint64_t>(member);
+      }
+      if (number == 0) return;
+      const std::string_view key = field.key;
+      if (!field.words.empty()) {
+        value =
+            key == "handleTypes" ? bits_text(field.words, number) : word_text(field.words, number);
+      } else if (key == "fd") {
+        value = address_text(names, ParameterKind::kInShareable, number);
+      } else if (key == "memHandle") {
+        value = address_text(names, ParameterKind::kHandle, number);
+      } else if constexpr (std::is_same_v<T, CUdeviceptr>) {
+        value = address_text(names, ParameterKind::kAddress, number);
+      } else {
+        value = number_text(number);
+      }
+    }
+    append(text, field.key, value);
+  });
+  return "{" + text + "}";
+}
+
+#define CUVMM_RECORD_TEXT(Type) template std::string record_text(const Type&, const ValueNames*);
+CUVMM_RECORD_TEXT(CUDA_MEMCPY2D)
+CUVMM_RECORD_TEXT(CUDA_MEMCPY3D)
+CUVMM_RECORD_TEXT(CUDA_MEMCPY3D_PEER)
+CUVMM_RECORD_TEXT(CUmulticastObjectProp)
+CUVMM_RECORD_TEXT(CUDA_EXTERNAL_MEMORY_HANDLE_DESC)
+CUVMM_RECORD_TEXT(CUDA_EXTERNAL_MEMORY_BUFFER_DESC)
+CUVMM_RECORD_TEXT(CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC)
+CUVMM_RECORD_TEXT(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC)
+CUVMM_RECORD_TEXT(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS)
+CUVMM_RECORD_TEXT(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS)
+CUVMM_RECORD_TEXT(CUarrayMapInfo)
+CUVMM_RECORD_TEXT(CUmemPoolProps)
+#undef CUVMM_RECORD_TEXT
 
 std::string prop_text(const CUmemAllocationProp& prop) {
   std::string text;
@@ -126,8 +160,7 @@ std::string prop_text(const CUmemAllocationProp& prop) {
 
 std::string access_text(const CUmemAccessDesc* descriptors, std::size_t count) {
   if (!descriptors) return "null";
-  // A wild count must not make a report read wild memory.
-  constexpr std::size_t kMost = 64;
+  constexpr std::size_t kMost = 64;  // as CallPrinter's: a wild count reads no wild memory
   std::string text = "[";
   for (std::size_t i = 0; i < count && i < kMost; ++i) {
     if (i) text += ", ";
@@ -145,6 +178,23 @@ CallPrinter::CallPrinter(EntryPoint entry, const ValueNames* names)
 void CallPrinter::add(const char* name, std::string text, Style style) {
   arguments_.push_back({name, std::move(text)});
   styles_.push_back(style);
+}
+
+// As the 64 bytes that the parser takes back, or the name of the buffer that they came from.
+void CallPrinter::blob(const char* name, const void* value, std::size_t size) {
+  const std::string_view bytes(static_cast<const char*>(value), size);
+  std::string text;
+  if (names_) text = names_->text(ParameterKind::kBlob, std::hash<std::string_view>()(bytes));
+  if (text.empty()) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    text = "\"";
+    for (const char byte : bytes) {
+      text += kDigits[static_cast<unsigned char>(byte) >> 4];
+      text += kDigits[byte & 15];
+    }
+    text += '"';
+  }
+  add(name, std::move(text), {});
 }
 
 void CallPrinter::number(ParameterKind kind, const char* name, std::uint64_t value) {
@@ -175,6 +225,7 @@ void CallPrinter::pointer(ParameterKind kind, const char* name, const void* valu
   switch (kind) {
     case ParameterKind::kVoidAddress:
     case ParameterKind::kStream:
+    case ParameterKind::kObject:
     case ParameterKind::kInShareable: {
       const bool optional = may_be_omitted(kind, entry_);
       return add(name, address_text(names_, kind, bits),
@@ -191,12 +242,16 @@ void CallPrinter::pointer(ParameterKind kind, const char* name, const void* valu
       return add(name, access_text(static_cast<const CUmemAccessDesc*>(value), count_), {});
     case ParameterKind::kInLocation:
       return add(name, location_text(*static_cast<const CUmemLocation*>(value)), {});
-    case ParameterKind::kInCopy2D:
-      return add(name, copy_text<CUDA_MEMCPY2D>(value, names_), {});
-    case ParameterKind::kInCopy3D:
-      return add(name, copy_text<CUDA_MEMCPY3D>(value, names_), {});
-    case ParameterKind::kInCopy3DPeer:
-      return add(name, copy_text<CUDA_MEMCPY3D_PEER>(value, names_), {});
+    case ParameterKind::kInObjects: {
+      std::string list;
+      for (std::size_t i = 0; i < count_ && i < kMostElements; ++i) {
+        list += (i ? ", " : "") + address_text(names_, ParameterKind::kObject,
+                                               static_cast<const std::uint64_t*>(value)[i]);
+      }
+      return add(name, "[" + list + "]", {});
+    }
+    case ParameterKind::kInBlob:
+      return blob(name, value, kBlobBytes);
     case ParameterKind::kHostIn:
     case ParameterKind::kHostOut: {
       std::string text = names_ ? names_->text(kind, bits) : std::string();

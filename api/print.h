@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/calls.h"
+#include "api/record_fields.h"
 
 namespace cuvmm {
 
@@ -34,19 +35,32 @@ bool is_output(ParameterKind kind);
 /// Whether a parameter may be omitted, and is 0 then.
 bool may_be_omitted(ParameterKind kind, EntryPoint entry);
 
+/// "{type=opaque_fd, fd=7, size=2M}": the fields of a structure that are not 0.
+template <class Record>
+std::string record_text(const Record& record, const ValueNames* names);
+
 /// Appends one argument at a time; the type-erased half of the templates below.
 class CallPrinter {
  public:
   explicit CallPrinter(EntryPoint entry, const ValueNames* names = nullptr);
 
-  /// Set before the descriptors of cuMemSetAccess are visited.
+  /// Set before arrays are visited: how many elements the call says they have.
   void set_count(std::size_t count) { count_ = count; }
   /// Host memory is printed as a buffer of this many bytes, in place.
   void set_host_bytes(std::size_t bytes) { host_bytes_ = bytes; }
 
   template <class T>
   void operator()(ParameterKind kind, const char* name, T value) {
-    if constexpr (std::is_pointer_v<T>) {
+    if constexpr (kIsRecord<std::remove_pointer_t<T>>) {
+      if (!value) return pointer(kind, name, nullptr);
+      if (kind == ParameterKind::kInRecord) return add(name, record_text(*value, names_), {});
+      std::string list;
+      for (std::size_t i = 0; i < count_ && i < kMostElements; ++i)
+        list += (i ? ", " : "") + record_text(value[i], names_);
+      add(name, "[" + list + "]", {});
+    } else if constexpr (std::is_class_v<T>) {
+      blob(name, &value, sizeof value);
+    } else if constexpr (std::is_pointer_v<T>) {
       pointer(kind, name, reinterpret_cast<const void*>(value));
     } else {
       number(kind, name, static_cast<std::uint64_t>(value));
@@ -62,6 +76,10 @@ class CallPrinter {
     bool omitted = false;  ///< not in call(): an optional 0, or an out-parameter with storage
     bool keyed = false;    ///< call() writes `name=`
   };
+  // A wild count must not make a report read wild memory.
+  static constexpr std::size_t kMostElements = 64;
+
+  void blob(const char* name, const void* value, std::size_t size);
   void number(ParameterKind kind, const char* name, std::uint64_t value);
   void pointer(ParameterKind kind, const char* name, const void* value);
   void add(const char* name, std::string text, Style style);
@@ -91,6 +109,17 @@ CallPrinter visited(const CallStruct& call, const ValueNames* names) {
                   call.count;
                 })
     printer.set_count(call.count);
+  if constexpr (requires {
+                  call.map;
+                  call.count;
+                })
+    printer.set_count(call.count);
+  if constexpr (requires {
+                  call.mapInfoList;
+                  call.count;
+                })
+    printer.set_count(call.count);
+  if constexpr (requires { call.numExtSems; }) printer.set_count(call.numExtSems);
   if constexpr (requires { call.ByteCount; }) printer.set_host_bytes(call.ByteCount);
   call.visit(printer);
   return printer;

@@ -58,11 +58,8 @@ void check_program(const Program& program, std::vector<ParseError>& errors) {
         mistakes = resolver.errors();
       }
     } else {
-      const bool multicast = statement.function.starts_with("cuMulticast");
       mistakes.push_back(
-          {0, multicast
-                  ? "expected a function of the vocabulary: multicast is not in it"
-                  : "expected a function of the vocabulary, found '" + statement.function + "'"});
+          {0, "expected a function of the vocabulary, found '" + statement.function + "'"});
     }
     for (ArgumentError& mistake : mistakes) {
       errors.push_back(

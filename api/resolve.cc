@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 
-#include "api/copy_fields.h"
+#include "api/record_fields.h"
 
 namespace cuvmm {
 
@@ -168,30 +169,53 @@ CUmemAllocationProp Resolver::properties(const std::vector<const Argument*>& pro
   return prop;
 }
 
-template <class Descriptor>
-Descriptor Resolver::copy(const Value& record) {
-  Descriptor descriptor{};
-  if (record.kind != Value::Kind::kRecord) {
-    fail(record, "expected a record of the copy's fields, found '" + print(record) + "'");
-    return descriptor;
+template <class Record>
+Record Resolver::record(const Value& value) {
+  Record record{};
+  if (value.kind != Value::Kind::kRecord) {
+    fail(value, "expected a record such as {size=2M}, found '" + print(value) + "'");
+    return record;
   }
-  for (const Argument& part : record.parts) {
+  for (const Argument& part : value.parts) {
     bool known = false;
-    visit_copy(descriptor, [&]<class T>(const char* name, T& field) {
-      if (part.key != name) return;
+    std::string keys;
+    visit_record(record, [&]<class T>(const RecordField& field, T& member) {
+      keys += (keys.empty() ? "" : ", ") + std::string(field.key);
+      if (part.key != field.key) return;
       known = true;
-      if constexpr (std::is_same_v<T, CUmemorytype>) {
-        field = static_cast<T>(number(part.value, memory_type_words()));
+      if constexpr (std::is_same_v<T, CUmemLocation>) {
+        member = location(part.value);
       } else if constexpr (std::is_pointer_v<T>) {
-        field = reinterpret_cast<T>(number(part.value));
+        member = reinterpret_cast<T>(number(part.value));
       } else {
-        field = static_cast<T>(number(part.value));
+        member = static_cast<T>(number(part.value, field.words));
       }
     });
-    if (!known)
-      fail(part.value, "expected a field of the copy descriptor, found '" + part.key + "'");
+    if (!known) fail(part.value, "expected a field of it (" + keys + "), found '" + part.key + "'");
   }
-  return descriptor;
+  return record;
+}
+
+std::array<unsigned char, kBlobBytes> Resolver::blob(const Value& value) {
+  std::array<unsigned char, kBlobBytes> bytes{};
+  if (value.kind == Value::Kind::kName) {
+    number(value);  // says when nothing binds it
+    const auto known = names_.bytes(value.text);
+    std::copy_n(known.begin(), std::min(known.size(), bytes.size()), bytes.begin());
+    return bytes;
+  }
+  if (value.kind != Value::Kind::kString) {
+    fail(value, "expected a name or a string of hexadecimal digits, found '" + print(value) + "'");
+    return bytes;
+  }
+  const std::string_view digits = value.text;
+  bool fits = digits.size() % 2 == 0 && digits.size() <= 2 * bytes.size();
+  for (std::size_t i = 0; fits && i < digits.size(); i += 2) {
+    const char* end = digits.data() + i + 2;
+    fits = std::from_chars(digits.data() + i, end, bytes[i / 2], 16).ptr == end;
+  }
+  if (!fits) fail(value, "expected up to 64 bytes as hexadecimal digits");
+  return bytes;
 }
 
 std::vector<std::uint64_t> Resolver::list(const Value& value) {
@@ -256,34 +280,39 @@ class Filler {
     }
     if (kind == ParameterKind::kInProp && !value) return property(field);
     if (kind == ParameterKind::kCount && !value && parameter.optional) {
-      if constexpr (std::is_integral_v<T>) field = static_cast<T>(storage_.access.size());
+      if constexpr (std::is_integral_v<T>) field = static_cast<T>(storage_.listed);
       return;
     }
     if (!value || value->kind == Value::Kind::kNull) return;
     if constexpr (std::is_same_v<T, const CUmemAccessDesc*>) {
       storage_.access = resolver_.access(*value);
+      storage_.listed = storage_.access.size();
       field = storage_.access.data();
       if (storage_.access.empty()) field = &kNoDescriptor;  // an empty array is not a null pointer
     } else if constexpr (std::is_same_v<T, const CUmemLocation*>) {
       storage_.location = resolver_.location(*value);
       field = &storage_.location;
-    } else if constexpr (std::is_same_v<T, const CUDA_MEMCPY2D*>) {
-      storage_.copy2d = resolver_.copy<CUDA_MEMCPY2D>(*value);
-      field = &storage_.copy2d;
-    } else if constexpr (std::is_same_v<T, const CUDA_MEMCPY3D*>) {
-      storage_.copy3d = resolver_.copy<CUDA_MEMCPY3D>(*value);
-      field = &storage_.copy3d;
-    } else if constexpr (std::is_same_v<T, const CUDA_MEMCPY3D_PEER*>) {
-      storage_.copy3d_peer = resolver_.copy<CUDA_MEMCPY3D_PEER>(*value);
-      field = &storage_.copy3d_peer;
+    } else if constexpr (kIsRecord<std::remove_pointer_t<T>>) {
+      using Record = std::remove_const_t<std::remove_pointer_t<T>>;
+      field = kind == ParameterKind::kInRecord
+                  ? keep(std::vector<Record>{resolver_.record<Record>(*value)})
+                  : records<Record>(*value);
+    } else if constexpr (std::is_class_v<T>) {
+      const auto bytes = resolver_.blob(*value);
+      static_assert(sizeof field == sizeof bytes);
+      std::memcpy(&field, bytes.data(), sizeof field);
+    } else if constexpr (std::is_same_v<T, CUmemPoolPtrExportData*>) {
+      const auto bytes = resolver_.blob(*value);
+      field = reinterpret_cast<T>(keep(std::vector<unsigned char>(bytes.begin(), bytes.end())));
 #if CUDA_VERSION >= 13000
     } else if constexpr (std::is_same_v<T, CUmemcpyAttributes*>) {
       storage_.copy_attributes = resolver_.copy_attributes(*value);
       field = storage_.copy_attributes.data();
 #endif
     } else if constexpr (std::is_pointer_v<T>) {
-      if (kind == ParameterKind::kOpaque) {
+      if (kind == ParameterKind::kOpaque || kind == ParameterKind::kInObjects) {
         storage_.lists.push_back(resolver_.list(*value));
+        storage_.listed = storage_.lists.back().size();
         field = reinterpret_cast<T>(storage_.lists.back().data());
       } else {
         field = reinterpret_cast<T>(resolver_.number(*value, words_of(kind)));
@@ -295,6 +324,26 @@ class Filler {
 
  private:
   static constexpr CUmemAccessDesc kNoDescriptor{};
+
+  // The first element of what lives as long as the storage.
+  template <class T>
+  T* keep(std::vector<T> values) {
+    auto kept = std::make_shared<std::vector<T>>(std::move(values));
+    storage_.records.push_back(kept);
+    return kept->data();
+  }
+  template <class Record>
+  Record* records(const Value& list) {
+    std::vector<Record> all;
+    if (list.kind != Value::Kind::kList) {
+      resolver_.fail(list, "expected a list of records, found '" + print(list) + "'");
+    } else {
+      for (const Argument& part : list.parts) all.push_back(resolver_.record<Record>(part.value));
+    }
+    storage_.listed = all.size();
+    all.emplace_back();  // an empty array is not a null pointer
+    return keep(std::move(all));
+  }
 
   template <class T>
   T output(ParameterKind kind, std::size_t at) {

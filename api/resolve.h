@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -23,6 +24,8 @@ class NameSource {
   virtual std::optional<std::uint64_t> lookup(std::string_view name) = 0;
   /// A buffer of host memory that lives as long as the source, for host() in place.
   virtual void* buffer(std::size_t size, unsigned char fill) = 0;
+  /// The buffer that a name stands for; empty when it is none, and while a text is only checked.
+  virtual std::span<const unsigned char> bytes(std::string_view) const { return {}; }
   /// Why a name has no value: "expected a bound name, found 'x'" or that its call failed.
   virtual std::string missing(std::string_view name) const = 0;
 };
@@ -54,9 +57,8 @@ struct CallStorage {
   CUmemAllocationProp prop{};
   CUmemLocation location{};
   std::vector<CUmemAccessDesc> access;
-  CUDA_MEMCPY2D copy2d{};
-  CUDA_MEMCPY3D copy3d{};
-  CUDA_MEMCPY3D_PEER copy3d_peer{};
+  std::deque<std::shared_ptr<void>> records;
+  std::size_t listed = 0;  ///< elements of the last array
   std::deque<std::vector<std::uint64_t>> lists;
 #if CUDA_VERSION >= 13000
   std::vector<CUmemcpyAttributes> copy_attributes;
@@ -77,8 +79,11 @@ class Resolver {
   CUmemAllocationProp properties(const std::vector<const Argument*>& properties);
   CUmemLocation location(const Value& value);
   std::vector<CUmemAccessDesc> access(const Value& value);
-  template <class Descriptor>
-  Descriptor copy(const Value& record);
+  /// The structure of a record, its keys those of record_fields.h.
+  template <class Record>
+  Record record(const Value& value);
+  /// 64 bytes: those of a buffer, or a string of hexadecimal digits, padded with zeros.
+  std::array<unsigned char, kBlobBytes> blob(const Value& value);
 #if CUDA_VERSION >= 13000
   std::vector<CUmemcpyAttributes> copy_attributes(const Value& list);
 #endif

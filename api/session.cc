@@ -83,6 +83,12 @@ std::optional<std::uint64_t> Session::lookup(std::string_view name) {
   return found->number;
 }
 
+std::span<const unsigned char> Session::bytes(std::string_view name) const {
+  const Binding* found = binding(name);
+  if (!found || found->kind != Binding::Kind::kBuffer) return {};
+  return {reinterpret_cast<const unsigned char*>(found->number), found->size};
+}
+
 std::string Session::missing(std::string_view name) const {
   return (binding(name) ? "the call that makes " : "nothing binds ") + std::string(name) +
          (binding(name) ? " failed" : "");
@@ -161,6 +167,14 @@ void Session::take_outputs(const Statement& statement, const FunctionSignature& 
     if (!succeeded && !out.touched()) continue;
     Binding binding{Binding::Kind::kNumber, out.as<std::uint64_t>(), 0};
     std::string value;
+    const auto blob = [&] {
+      binding.kind = Binding::Kind::kBuffer;
+      binding.size = CallStorage::kOutBytes;
+      if (!succeeded || statement.result.empty()) return;
+      void* copy = buffer(binding.size, 0);
+      std::memcpy(copy, out.bytes.data(), binding.size);
+      binding.number = reinterpret_cast<std::uintptr_t>(copy);
+    };
     switch (parameter.kind) {
       case ParameterKind::kOutSize:
       case ParameterKind::kOutFlags:
@@ -180,16 +194,15 @@ void Session::take_outputs(const Statement& statement, const FunctionSignature& 
           value = identity ? (binding.number ? "nonzero" : "0") : decimal(binding.number);
         }
         break;
+      case ParameterKind::kOutBlob:
+        blob();
+        break;
       case ParameterKind::kOutShareable: {
         const auto* shared = std::get_if<calls::MemExportToShareableHandle>(&call);
-        if (shared && shared->handleType == CU_MEM_HANDLE_TYPE_FABRIC) {
-          binding.kind = Binding::Kind::kBuffer;
-          binding.size = CallStorage::kOutBytes;
-          if (succeeded && !statement.result.empty()) {
-            void* copy = buffer(binding.size, 0);
-            std::memcpy(copy, out.bytes.data(), binding.size);
-            binding.number = reinterpret_cast<std::uintptr_t>(copy);
-          }
+        const auto* pool = std::get_if<calls::MemPoolExportToShareableHandle>(&call);
+        if ((shared && shared->handleType == CU_MEM_HANDLE_TYPE_FABRIC) ||
+            (pool && pool->handleType == CU_MEM_HANDLE_TYPE_FABRIC)) {
+          blob();
         } else {
           binding.kind = Binding::Kind::kDescriptor;
           binding.number = static_cast<std::uint64_t>(std::int64_t{out.as<int>()});

@@ -45,6 +45,7 @@ class Session : private NameSource {
   class Worker;
 
   std::optional<std::uint64_t> lookup(std::string_view name) override;
+  std::span<const unsigned char> bytes(std::string_view name) const override;
   std::string missing(std::string_view name) const override;
 
   Outcome run(const Statement& statement);

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -104,9 +105,16 @@ Outcome Session::run_pseudo(const Statement& statement, const BoundArguments& bo
     case Pseudo::kPoke:
       *reinterpret_cast<volatile unsigned char*>(values[0]) = static_cast<unsigned char>(values[1]);
       break;
-    case Pseudo::kSame:
-      outcome.value = values[0] == values[1] ? "1" : "0";
+    case Pseudo::kSame: {
+      const auto contents = [&](std::size_t i) {
+        const bool name = bound.values[i] && bound.values[i]->kind == Value::Kind::kName;
+        return name ? this->bytes(bound.values[i]->text) : std::span<const unsigned char>();
+      };
+      const auto a = contents(0), b = contents(1);
+      const bool same = a.empty() || b.empty() ? values[0] == values[1] : std::ranges::equal(a, b);
+      outcome.value = same ? "1" : "0";
       break;
+    }
     case Pseudo::kDifference:
       outcome.value = std::to_string(static_cast<std::int64_t>(values[0] - values[1]));
       break;

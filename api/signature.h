@@ -44,7 +44,7 @@ struct FunctionSignature {
   std::vector<Parameter> parameters;
 };
 
-/// Null for a name that the vocabulary lacks (every cuMulticast function among them).
+/// Null for a name that the vocabulary lacks.
 const FunctionSignature* find_function(std::string_view name);
 /// All of them, entry points first.
 std::span<const FunctionSignature> functions();

@@ -91,8 +91,33 @@ constexpr Word kPointerAttributes[] = {
     {"mapping_base", 19, "CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR"},
     {"memory_block_id", 20, "CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID"},
 };
+constexpr Word kExternalMemoryTypes[] = {
+    {"opaque_fd", 1, "CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD"},
+    {"opaque_win32", 2, "CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32"},
+    {"opaque_win32_kmt", 3, "CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_KMT"},
+    {"d3d12_heap", 4, "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP"},
+    {"d3d12_resource", 5, "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE"},
+    {"d3d11_resource", 6, "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE"},
+    {"d3d11_resource_kmt", 7, "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE_KMT"},
+    {"nvscibuf", 8, "CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF"},
+    {"dmabuf_fd", 9, ""},
+};
+constexpr Word kExternalSemaphoreTypes[] = {
+    {"opaque_fd", 1, "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD"},
+    {"opaque_win32", 2, "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32"},
+    {"opaque_win32_kmt", 3, "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_KMT"},
+    {"d3d12_fence", 4, "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE"},
+    {"d3d11_fence", 5, "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_FENCE"},
+    {"nvscisync", 6, "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_NVSCISYNC"},
+    {"d3d11_keyed_mutex", 7, "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX"},
+    {"d3d11_keyed_mutex_kmt", 8, "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX_KMT"},
+    {"timeline_fd", 9, "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD"},
+    {"timeline_win32", 10, "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32"},
+};
 }  // namespace
 
+std::span<const Word> external_memory_type_words() { return kExternalMemoryTypes; }
+std::span<const Word> external_semaphore_type_words() { return kExternalSemaphoreTypes; }
 std::span<const Word> handle_type_words() { return kHandleTypes; }
 std::span<const Word> allocation_type_words() { return kAllocationTypes; }
 std::span<const Word> location_type_words() { return kLocationTypes; }

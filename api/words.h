@@ -11,6 +11,9 @@
 
 namespace cuvmm {
 
+/// Bytes of a legacy IPC handle, of a fabric handle and of a pool pointer's export data.
+inline constexpr std::size_t kBlobBytes = 64;
+
 /// One word of a vocabulary: `posix_fd` is 1, in C CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.
 struct Word {
   std::string_view word;
@@ -29,6 +32,8 @@ std::span<const Word> range_type_words();
 std::span<const Word> memory_type_words();
 std::span<const Word> device_attribute_words();
 std::span<const Word> pointer_attribute_words();
+std::span<const Word> external_memory_type_words();
+std::span<const Word> external_semaphore_type_words();
 
 /// The vocabulary that belongs to a kind of parameter; empty for most.
 std::span<const Word> words_of(ParameterKind kind);

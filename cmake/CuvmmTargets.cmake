@@ -18,8 +18,15 @@ if(CUVMM_SANITIZE)
   # Not `enum`: C callers put any number into <cuda.h>'s enumerations, and judging such calls is our job.
   # Not maybe-uninitialized: what the sanitizers add makes GCC see it where it is not (gcc(1), -fsanitize).
   target_compile_options(cuvmm_options INTERFACE -fsanitize=${sanitizers} -fno-sanitize=enum -fno-omit-frame-pointer
-                                                 -fno-sanitize-recover=all -Wno-maybe-uninitialized)
+                                                 -fno-sanitize-recover=all $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(cuvmm_options INTERFACE -fsanitize=${sanitizers})
+endif()
+if(CUVMM_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "CUVMM_FUZZ needs clang: cmake --preset fuzz")
+  endif()
+  # Coverage counters in everything, the engine only in the targets.
+  target_compile_options(cuvmm_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
 # cuvmm_test(NAME sources... LIBS libs...): one test binary; ctest sees each of its cases.

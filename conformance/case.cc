@@ -1,8 +1,12 @@
 #include "conformance/case.h"
 
+#include <algorithm>
+
 namespace cuvmm {
 
 namespace {
+constexpr Need kMulticast{Need::What::kMulticast, false, 1};
+
 std::string need_text(const Need& need) {
   return std::string(need.what == Need::What::kDevices ? "devices" : "fabric_channel") +
          (need.at_least ? ">=" : "=") + std::to_string(need.number);
@@ -11,11 +15,26 @@ std::string need_text(const Need& need) {
 
 std::string unmet_need(const Case& test_case, const Machine& machine) {
   for (const Need& need : test_case.needs) {
+    if (need.what == Need::What::kMulticast) {
+      if (machine.multicast) continue;
+      return "needs multicast, which is kept from this driver without --allow-multicast";
+    }
     const int have = need.what == Need::What::kDevices ? machine.devices : machine.fabric_channel;
     if (need.at_least ? have >= need.number : have == need.number) continue;
     return "needs " + need_text(need) + ", there is " + std::to_string(have);
   }
   return {};
+}
+
+void add_implied_needs(Case& test_case) {
+  const auto& statements = test_case.program.statements;
+  const bool multicast = std::any_of(statements.begin(), statements.end(), [](const Statement& s) {
+    return s.function.starts_with("cuMulticast");
+  });
+  if (multicast && std::find(test_case.needs.begin(), test_case.needs.end(), kMulticast) ==
+                       test_case.needs.end()) {
+    test_case.needs.push_back(kMulticast);
+  }
 }
 
 CUresult expected_result(const Statement& statement) {

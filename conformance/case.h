@@ -13,10 +13,11 @@ namespace cuvmm {
 struct Machine {
   int devices = 0;
   bool fabric_channel = false;  ///< an IMEX channel is there
+  bool multicast = false;       ///< cuMulticast* reaches the driver
 };
 
 struct Need {
-  enum class What : std::uint8_t { kDevices, kFabricChannel };
+  enum class What : std::uint8_t { kDevices, kFabricChannel, kMulticast };
   What what = What::kDevices;
   bool at_least = false;  ///< `>=` instead of `=`
   int number = 0;
@@ -31,6 +32,9 @@ struct Case {
   std::string file;
   int line = 0;  ///< of the `case` line
 };
+
+/// Adds what the case's calls need of a machine without saying so: `multicast` for cuMulticast*.
+void add_implied_needs(Case& test_case);
 
 /// Why the machine cannot run the case: "needs devices>=2, there is 1"; "" when it can.
 std::string unmet_need(const Case& test_case, const Machine& machine);

@@ -24,6 +24,7 @@ std::vector<std::pair<std::string, int>> words(std::string_view line) {
 
 std::optional<Need> parse_need(std::string_view text) {
   Need need;
+  if (text == "multicast") return Need{Need::What::kMulticast, false, 1};
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) return std::nullopt;
   need.at_least = text[equals - 1] == '>';
@@ -68,8 +69,8 @@ class FileParser {
           current().needs.push_back(*need);
         } else {
           error(number, tokens[i].second,
-                "expected devices=N, devices>=N or fabric_channel=N, found '" + tokens[i].first +
-                    "'");
+                "expected devices=N, devices>=N, fabric_channel=N or multicast, found '" +
+                    tokens[i].first + "'");
         }
       }
     } else {
@@ -99,6 +100,7 @@ class FileParser {
   // on.
   void finish() {
     if (parsed_.cases.empty()) return;
+    add_implied_needs(current());
     std::vector<ParseError> errors;
     check_program(current().program, errors);
     add(errors);

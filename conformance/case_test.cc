@@ -27,17 +27,34 @@ TEST(ParseCases, ReadsHeaderAndStatements) {
             "needs fabric_channel=0, there is 1");
 }
 
+// It cannot be forgotten: a case that calls cuMulticast* is skipped unless that is allowed.
+TEST(ParseCases, MulticastIsNeededByWhoeverCallsIt) {
+  const ParsedCases parsed = parse_cases(
+      "case a\ninit()\nm0 = cuMulticastCreate({numDevices=1, size=2M})\n"
+      "case b\nneeds multicast\ninit()\ncase c\ninit()\n",
+      "f");
+  ASSERT_TRUE(parsed.errors.empty()) << parsed.errors[0];
+  for (const std::size_t needing : {0, 1}) {
+    EXPECT_EQ(unmet_need(parsed.cases[needing], {.devices = 8}),
+              "needs multicast, which is kept from this driver without --allow-multicast");
+    EXPECT_EQ(unmet_need(parsed.cases[needing], {.devices = 8, .multicast = true}), "");
+    EXPECT_EQ(parsed.cases[needing].needs.size(), 1u);
+  }
+  EXPECT_EQ(unmet_need(parsed.cases[2], {.devices = 8}), "");
+}
+
 TEST(ParseCases, ReportsEveryMistake) {
   const ParsedCases parsed = parse_cases(
       "init()\ncase a\nneeds devices\ninit(\ncuMemRelease(h)\ncase a\nbreaks x\ninit()\n", "f");
-  EXPECT_EQ(parsed.errors,
-            (std::vector<std::string>{
-                "f:1:1: expected 'case NAME', found 'init()'",
-                "f:3:7: expected devices=N, devices>=N or fabric_channel=N, found 'devices'",
-                "f:4:6: expected a value, found end of line",
-                "f:5:14: expected a name that an earlier statement binds, found 'h'",
-                "f:6:6: expected a name that no other case has, found 'a'",
-                "f:6:1: expected 'breaks' to name the rules of the case's lines, and no other"}));
+  EXPECT_EQ(
+      parsed.errors,
+      (std::vector<std::string>{
+          "f:1:1: expected 'case NAME', found 'init()'",
+          "f:3:7: expected devices=N, devices>=N, fabric_channel=N or multicast, found 'devices'",
+          "f:4:6: expected a value, found end of line",
+          "f:5:14: expected a name that an earlier statement binds, found 'h'",
+          "f:6:6: expected a name that no other case has, found 'a'",
+          "f:6:1: expected 'breaks' to name the rules of the case's lines, and no other"}));
 }
 
 TEST(Corpus, NamesRulesOfTheCatalogue) {

@@ -25,6 +25,7 @@ Case to_case(FamilyCase from) {
   call.breaks = out.breaks;
   if (from.rules.empty()) call.expected = CUDA_SUCCESS;
   if (from.rules.size() == 1) call.expected = documented_answer(from.rules[0]);
+  add_implied_needs(out);
   return out;
 }
 

@@ -66,6 +66,18 @@ std::string describe(const Driver& driver, const RunOptions& options, Recording&
   return {};
 }
 
+// A shim decides for itself whether cuMulticast* may reach its driver: this call does only if it
+// may.
+bool shim_refuses_multicast(const LoadedDriver& loaded, const RunOptions& options) {
+  if (loaded.emulated) return false;
+  const Program question = parse_program(
+                               "init(context=no)\n"
+                               "cuMulticastGetGranularity({numDevices=1, size=2M}, minimum)\n")
+                               .program;
+  const auto answers = run_program(loaded.driver, question, options);
+  return answers.size() == 2 && answers[1].result == CUDA_ERROR_NOT_SUPPORTED;
+}
+
 bool fabric_channel() {
   std::error_code failed;
   const std::filesystem::path folder = "/dev/nvidia-caps-imex-channels";
@@ -174,7 +186,7 @@ void run_workers(const Driver& driver, const std::vector<const Case*>& cases, st
 RecordResult record_cases(const std::string& driver_path, const std::vector<Case>& cases,
                           const RecordOptions& options) {
   RecordResult result;
-  const LoadedDriver loaded = load_driver(driver_path);
+  const LoadedDriver loaded = load_driver(driver_path, options.allow_multicast);
   if (!loaded.error.empty()) {
     result.error = loaded.error;
     return result;
@@ -187,7 +199,8 @@ RecordResult record_cases(const std::string& driver_path, const std::vector<Case
   quiet.normal_exit = false;
   result.error = describe(loaded.driver, quiet, recording);
   if (!result.error.empty()) return result;
-  const Machine machine{recording.devices, fabric_channel()};
+  const bool multicast = loaded.multicast && !shim_refuses_multicast(loaded, quiet);
+  const Machine machine{recording.devices, fabric_channel(), multicast};
   std::vector<const Case*> chosen;
   for (const Case& test_case : cases) {
     const bool wanted = options.exact

@@ -14,7 +14,7 @@ namespace {
 constexpr const char kUsage[] =
     "usage: cuvmm-record [--driver PATH] [--output FILE] [--jobs N] [--timeout SECONDS]\n"
     "                    [--filter TEXT | --case NAME] [--families PATH] [--pairs] [--share] "
-    "[--list] "
+    "[--allow-multicast] [--list] "
     "[CASES...]\n"
     "\n"
     "Runs every case of the files or folders CASES on the libcuda at PATH (default libcuda.so.1), "
@@ -22,6 +22,8 @@ constexpr const char kUsage[] =
     "processes of its own, and writes the answers as JSON.\n"
     "\n"
     "--share lets cases share processes, where they can: for drivers that are slow to start.\n"
+    "--allow-multicast lets cuMulticast calls reach a real driver: on a shared fabric they can "
+    "disturb others.\n"
     "--families adds the cases that follow from families; --pairs the calls that break two rules.\n"
     "\n"
     "  cuvmm-record --output h200.json conformance/cases --families conformance/families --pairs\n"
@@ -47,6 +49,10 @@ bool parse(int argc, char** argv, Arguments& arguments) {
     }
     if (option == "--share") {
       arguments.record.share = true;
+      continue;
+    }
+    if (option == "--allow-multicast") {
+      arguments.record.allow_multicast = true;
       continue;
     }
     if (option == "--pairs") {

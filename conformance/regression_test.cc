@@ -27,6 +27,7 @@ std::string read(const std::string& path) {
 
 Recording run(const std::string& profile, int devices) {
   setenv("CUVMM_PROFILE", profile.c_str(), 1);
+  setenv("CUVMM_MULTICAST_TIMEOUT_MS", "50", 1);  // nobody is going to come
   setenv("CUVMM_DEVICES", std::to_string(devices).c_str(), 1);
   RecordOptions options;
   options.share = true;

@@ -56,10 +56,10 @@ CUVMM_DRIVER_FUNCTION(cuCtxGetCacheConfig, CUfunc_cache* config) {
 
 // Peers reach plain memory without more ado; the call is checked and otherwise has no effect. VMM
 // memory never follows it: there only cuMemSetAccess counts.
-CUVMM_DRIVER_FUNCTION(cuCtxEnablePeerAccess, CUcontext peer, unsigned flags) {
+CUresult run_base(const calls::CtxEnablePeerAccess& call) noexcept {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
-    const Context* other = e.contexts.find(peer);
-    if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    const Context* other = e.contexts.find(call.peerContext);
+    if (call.Flags != 0) return CUDA_ERROR_INVALID_VALUE;
     if (!other || !other->alive || other == &context) return CUDA_ERROR_INVALID_CONTEXT;
     if (!e.can_reach(context.device, other->device)) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     const bool added = context.peers.insert(other).second;

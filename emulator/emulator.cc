@@ -90,10 +90,17 @@ CUresult Emulator::load() {
                           (std::uint64_t{1} << options.devices) - 1);
   }
   platform.reach.resize(static_cast<std::size_t>(options.devices));
+  platform.multicast_known = true;
+  if (profile.attribute(CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, options.devices).value_or(0) !=
+      0) {
+    platform.multicast = (std::uint64_t{1} << options.devices) - 1;
+  }
+  multicast_timeout = std::chrono::milliseconds(options.multicast_timeout_ms);
   model = Model(std::move(platform));
   const std::uint64_t memory = options.device_memory ? options.device_memory : profile.total_memory;
   devices.assign(static_cast<std::size_t>(options.devices), Device{memory, 0});
   contexts.open(options.devices);
+  pools.open(options.devices);
   return CUDA_SUCCESS;
 }
 
@@ -112,7 +119,10 @@ Facts Emulator::facts() const {
   facts.initialized = ready ? Facts::Answer::kYes : Facts::Answer::kNo;
   const Context* context = current_context();
   facts.context = context ? Facts::Answer::kYes : Facts::Answer::kNo;
-  if (context) facts.device = context->device;
+  if (context) {
+    facts.device = context->device;
+    facts.context_id = context->id;
+  }
   return facts;
 }
 
@@ -148,6 +158,7 @@ void Emulator::drop_if_dead(Handle handle) {
   if (found == physical.end()) return;
   stale_[next_stale_++ % kStale] = {handle, found->second.prop()};
   physical.erase(found);
+  teams.erase(handle);
   free_handles_.push_back(handle);
 }
 
@@ -160,27 +171,53 @@ std::optional<CUmemAllocationProp> Emulator::stale_prop(Handle handle) const {
 }
 
 CUresult Emulator::allocate_plain(Context& context, Size size, Address* address) {
-  constexpr Size kCharge = 512;  // what a driver rounds small allocations up to
-  Device& device = devices[static_cast<std::size_t>(context.device)];
-  if (size > device.total) return CUDA_ERROR_OUT_OF_MEMORY;
-  const Size charge = (size + kCharge - 1) / kCharge * kCharge;
-  if (charge > device.total - std::min(device.used, device.total)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const auto base = space.take(size, 0, 0);
-  if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
   CUmemAllocationProp prop{};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   prop.location.id = context.device;
-  plain.emplace(*base, PlainAllocation{*base, size, &context,
-                                       Physical(size, prop, false, charge, &device.used)});
+  return allocate_memory(&context, size, prop, 0, address);
+}
+
+CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAllocationProp& prop,
+                                   std::uint64_t pool, Address* address) {
+  constexpr Size kCharge = 512;  // what a driver rounds small allocations up to
+  constexpr Size kPage = 4096;   // of the host: what can be shared is whole pages
+  const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  Device& device = devices[on_device ? static_cast<std::size_t>(prop.location.id) : 0];
+  if (size > device.total) return CUDA_ERROR_OUT_OF_MEMORY;
+  const Size charge = on_device ? (size + kCharge - 1) / kCharge * kCharge : 0;
+  if (charge > device.total - std::min(device.used, device.total)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const auto base = space.take(size, 0, 0);
+  if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
+  const Size pages = (size + kPage - 1) / kPage * kPage;
+  plain.emplace(
+      *base,
+      PlainAllocation{
+          *base, size, context, Physical(pages, prop, false, charge, &device.used), {}, 0, pool});
   *address = *base;
   return CUDA_SUCCESS;
 }
 
+PlainAllocation* Emulator::adopt(Context* context, Size size, Physical&& memory,
+                                 const IpcBytes& ticket) {
+  const auto base = space.take(size, 0, 0);
+  if (!base) return nullptr;
+  const auto [at, added] =
+      plain.emplace(*base, PlainAllocation{*base, size, context, std::move(memory), ticket, 0, 0});
+  return &at->second;
+}
+
+void Emulator::end_plain(Address base) {
+  const auto found = plain.find(base);
+  if (found == plain.end()) return;
+  space.give_back(found->second.region(), found->second.region_size());
+  plain.erase(found);
+}
+
 void Emulator::free_plain_of(const Context& context) {
   for (auto at = plain.begin(); at != plain.end();) {
-    if (at->second.context == &context) {
-      space.give_back(at->first, at->second.size);
+    if (at->second.context == &context && at->second.pool == 0) {
+      space.give_back(at->second.region(), at->second.region_size());
       at = plain.erase(at);
     } else {
       ++at;
@@ -188,10 +225,21 @@ void Emulator::free_plain_of(const Context& context) {
   }
 }
 
+const Team* Emulator::team_at(Address address, Size* run, Size* offset) const {
+  if (teams.empty()) return nullptr;
+  const Mapping* mapping = model.mapping_at(address);
+  const auto found = mapping ? teams.find(mapping->handle) : teams.end();
+  if (found == teams.end()) return nullptr;
+  *run = std::min(*run, mapping->size - (address - mapping->base));
+  *offset = mapping->offset + (address - mapping->base);
+  return found->second.get();
+}
+
 char* Emulator::resolve(Address address, Size* run) {
   Physical* memory = nullptr;
   Address base = 0;
   Size size = 0;
+  Size offset = 0;
   if (const Mapping* mapping = model.mapping_at(address)) {
     const auto found = physical.find(mapping->handle);
     if (found != physical.end()) memory = &found->second;
@@ -201,13 +249,14 @@ char* Emulator::resolve(Address address, Size* run) {
     memory = &allocation->memory;
     base = allocation->base;
     size = allocation->size;
+    offset = allocation->offset;
   } else if (!space.owns(address, 1)) {
     return reinterpret_cast<char*>(address);  // the program's own memory
   }
   char* bytes = memory ? memory->touch() : nullptr;
   if (!bytes) return nullptr;
   *run = std::min(*run, size - (address - base));
-  return bytes + (address - base);
+  return bytes + offset + (address - base);
 }
 
 }  // namespace cuvmm::emulator

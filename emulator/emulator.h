@@ -3,6 +3,8 @@
 
 #include <cuda.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,9 +15,12 @@
 
 #include "emulator/address_space.h"
 #include "emulator/context.h"
+#include "emulator/external.h"
 #include "emulator/options.h"
 #include "emulator/physical.h"
+#include "emulator/pools.h"
 #include "emulator/stream.h"
+#include "emulator/team.h"
 #include "spec/model.h"
 #include "spec/profile.h"
 
@@ -33,6 +38,18 @@ struct PlainAllocation {
   Size size = 0;  ///< as asked for
   Context* context = nullptr;
   Physical memory;
+  Size offset = 0;  ///< into `memory`, of its first byte: a buffer of external memory
+  bool external = false;
+  /// The name under which other processes find it, or under which this one found it elsewhere.
+  IpcBytes ticket{};
+  unsigned opens = 0;  ///< cuIpcOpenMemHandle minus cuIpcCloseMemHandle; 0: it is no opened memory
+  std::uint64_t pool = 0;  ///< the pool that it came from, or was imported through; 0 none
+
+  /// What a legacy IPC handle can name.
+  bool ipc_capable() const { return opens == 0 && pool == 0 && !external; }
+  /// The granules of address space that it holds.
+  Address region() const { return base - offset % AddressSpace::kGranule; }
+  Size region_size() const { return size + offset % AddressSpace::kGranule; }
 };
 
 /// Page-locked host memory: the CPU's own address is the device address.
@@ -60,10 +77,16 @@ class Emulator {
   std::vector<Device> devices;
   Contexts contexts;
   Streams streams;
+  Pools pools;
   std::unordered_map<Handle, Physical> physical;
+  /// Multicast objects; each has a placeholder in `physical` as well.
+  std::unordered_map<Handle, std::shared_ptr<Team>> teams;
+  std::atomic<bool> has_teams{false};  ///< there ever was one; read without the lock
+  std::chrono::milliseconds multicast_timeout{0};
   std::map<Address, PlainAllocation> plain;
   std::map<Address, HostBlock> host_blocks;
   std::uint64_t next_host_id = std::uint64_t{1} << 32;  ///< apart from ids of physical memory
+  ExternalObjects external;
   std::map<Address, Size> cpu_visible;  ///< HOST mappings that are really mapped at their address
 
   /// What cuInit does; idempotent.
@@ -96,6 +119,13 @@ class Emulator {
 
   /// Allocates device memory for cuMemAlloc in `context`; OUT_OF_MEMORY when it does not fit.
   CUresult allocate_plain(Context& context, Size size, Address* address);
+  /// As allocate_plain, with `prop` and on behalf of `pool` (0 none).
+  CUresult allocate_memory(Context* context, Size size, const CUmemAllocationProp& prop,
+                           std::uint64_t pool, Address* address);
+  /// Gives memory of another process an address; OUT_OF_MEMORY when none is left.
+  PlainAllocation* adopt(Context* context, Size size, Physical&& memory, const IpcBytes& ticket);
+  /// Ends an allocation, whatever made it.
+  void end_plain(Address base);
   /// Ends every plain allocation that belongs to a context.
   void free_plain_of(const Context& context);
 
@@ -103,6 +133,9 @@ class Emulator {
   /// mapping, a plain allocation, or host memory itself. Null: device address space with nothing
   /// behind it, or the host ran out of memory.
   char* resolve(Address address, Size* run);
+  /// The multicast object mapped at an address, its offset there, and *run cut to the mapping; null
+  /// when there is none.
+  const Team* team_at(Address address, Size* run, Size* offset) const;
 
  private:
   Emulator() = default;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulator/emulator.h"
+#include "emulator/multicast.h"
 #include "emulator/mutation.h"
 #include "spec/check.h"
 
@@ -29,6 +30,37 @@ CUVMM_PERFORM(MemRetainAllocationHandle);
 CUVMM_PERFORM(MemGetHandleForAddressRange);
 CUVMM_PERFORM(MemFree);
 CUVMM_PERFORM(MemFreeAsync);
+CUVMM_PERFORM(MulticastCreate);
+CUVMM_PERFORM(MulticastAddDevice);
+CUVMM_PERFORM(MulticastBindMem);
+CUVMM_PERFORM(MulticastBindAddr);
+CUVMM_PERFORM(MulticastBindMem_v2);
+CUVMM_PERFORM(MulticastBindAddr_v2);
+CUVMM_PERFORM(MulticastUnbind);
+CUVMM_PERFORM(MulticastGetGranularity);
+CUVMM_PERFORM(IpcGetMemHandle);
+CUVMM_PERFORM(IpcOpenMemHandle);
+CUVMM_PERFORM(IpcCloseMemHandle);
+CUVMM_PERFORM(IpcGetEventHandle);
+CUVMM_PERFORM(IpcOpenEventHandle);
+CUVMM_PERFORM(ImportExternalMemory);
+CUVMM_PERFORM(ExternalMemoryGetMappedBuffer);
+CUVMM_PERFORM(ExternalMemoryGetMappedMipmappedArray);
+CUVMM_PERFORM(DestroyExternalMemory);
+CUVMM_PERFORM(ImportExternalSemaphore);
+CUVMM_PERFORM(SignalExternalSemaphoresAsync);
+CUVMM_PERFORM(WaitExternalSemaphoresAsync);
+CUVMM_PERFORM(DestroyExternalSemaphore);
+CUVMM_PERFORM(MemMapArrayAsync);
+CUVMM_PERFORM(MemPoolCreate);
+CUVMM_PERFORM(MemPoolDestroy);
+CUVMM_PERFORM(MemAllocFromPoolAsync);
+CUVMM_PERFORM(MemPoolExportToShareableHandle);
+CUVMM_PERFORM(MemPoolImportFromShareableHandle);
+CUVMM_PERFORM(MemPoolExportPointer);
+CUVMM_PERFORM(MemPoolImportPointer);
+CUVMM_PERFORM(MemPoolSetAccess);
+CUVMM_PERFORM(DeviceSetMemPool);
 #undef CUVMM_PERFORM
 
 // What only this entry point's check needs to know.
@@ -36,11 +68,46 @@ template <class CallStruct>
 void add_facts(const Emulator&, const CallStruct&, Facts&) {}
 void add_facts(const Emulator&, const calls::MemCreate&, Facts&);
 void add_facts(const Emulator&, const calls::MemImportFromShareableHandle&, Facts&);
+void add_facts(const Emulator&, const calls::MemMap&, Facts&);
+void add_facts(const Emulator&, const calls::MemSetAccess&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastCreate&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastAddDevice&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastBindMem&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastBindAddr&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastBindMem_v2&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastBindAddr_v2&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastUnbind&, Facts&);
+
+// Waits for other processes where the call does, before it takes the lock.
+template <class CallStruct>
+void wait_for_others(const CallStruct&) {}
+void wait_for_others(const calls::MemMap&);
+void wait_for_others(const calls::MulticastBindMem&);
+void wait_for_others(const calls::MulticastBindAddr&);
+void wait_for_others(const calls::MulticastBindMem_v2&);
+void wait_for_others(const calls::MulticastBindAddr_v2&);
+void add_facts(const Emulator&, const calls::IpcGetMemHandle&, Facts&);
+void add_facts(const Emulator&, const calls::IpcOpenMemHandle&, Facts&);
+void add_facts(const Emulator&, const calls::IpcCloseMemHandle&, Facts&);
+void add_facts(const Emulator&, const calls::IpcGetEventHandle&, Facts&);
+void add_facts(const Emulator&, const calls::IpcOpenEventHandle&, Facts&);
+void add_facts(const Emulator&, const calls::MemPoolDestroy&, Facts&);
+void add_facts(const Emulator&, const calls::MemAllocFromPoolAsync&, Facts&);
+void add_facts(const Emulator&, const calls::MemPoolExportToShareableHandle&, Facts&);
+void add_facts(const Emulator&, const calls::MemPoolImportFromShareableHandle&, Facts&);
+void add_facts(const Emulator&, const calls::MemPoolExportPointer&, Facts&);
+void add_facts(const Emulator&, const calls::MemPoolImportPointer&, Facts&);
+void add_facts(const Emulator&, const calls::MemPoolSetAccess&, Facts&);
+void add_facts(const Emulator&, const calls::DeviceSetMemPool&, Facts&);
+void add_facts(const Emulator&, const calls::ImportExternalMemory&, Facts&);
+void add_facts(const Emulator&, const calls::ImportExternalSemaphore&, Facts&);
+void add_facts(const Emulator&, const calls::MemMapArrayAsync&, Facts&);
 
 // Takes out findings about addresses that the model knows nothing of, but the driver does.
 template <class CallStruct>
 void forgive(const Emulator&, const CallStruct&, Violations&) {}
 void forgive(const Emulator&, const calls::MemGetAccess&, Violations&);
+void forgive(const Emulator&, const calls::MemFree&, Violations&);
 
 // What the measured driver writes even though it refuses.
 template <class CallStruct>
@@ -87,6 +154,7 @@ CUresult with_context(Body&& body) noexcept {
 
 template <class CallStruct>
 CUresult run_entry(const CallStruct& call) noexcept {
+  wait_for_others(call);
   return locked(
       [&](Emulator& e) -> CUresult {
         Facts facts = e.facts();
@@ -101,7 +169,8 @@ CUresult run_entry(const CallStruct& call) noexcept {
           }
           unchecked = mutation().hides_one_of(violations);
         }
-        Retired retired = e.model.retire(call);
+        Retired retired;
+        if constexpr (requires { e.model.retire(call); }) retired = e.model.retire(call);
         const CUresult result = perform(e, call, facts, retired);
         if (result != CUDA_SUCCESS) {
           e.model.restore(std::move(retired));
@@ -111,6 +180,7 @@ CUresult run_entry(const CallStruct& call) noexcept {
         // is.
         e.model.bury(std::move(retired), Origin{});
         // NOLINTNEXTLINE(bugprone-use-after-move): see above
+        end_bindings(e, retired);
         for (const Allocation& allocation : retired.allocations) e.drop_if_dead(allocation.handle);
         record(e, call, facts);
         return CUDA_SUCCESS;

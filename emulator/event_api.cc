@@ -1,6 +1,7 @@
 // Events: recorded is completed.
 #include <chrono>
 
+#include "emulator/base.h"
 #include "emulator/entry.h"
 #include "emulator/export.h"
 
@@ -44,26 +45,25 @@ CUresult elapsed(float* milliseconds, CUevent from, CUevent to) noexcept {
 
 }  // namespace
 
-CUVMM_DRIVER_FUNCTION(cuEventCreate, CUevent* event, unsigned flags) {
+CUresult run_base(const calls::EventCreate& call) noexcept {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
     constexpr unsigned kKnown =
         CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
-    if (!event || (flags & ~kKnown)) return CUDA_ERROR_INVALID_VALUE;
-    *event = e.streams.create_event(&context, flags);
+    if (!call.phEvent || (call.Flags & ~kKnown)) return CUDA_ERROR_INVALID_VALUE;
+    *call.phEvent = e.streams.create_event(&context, call.Flags);
     return CUDA_SUCCESS;
   });
 }
 
-CUVMM_DRIVER_FUNCTION(cuEventDestroy_v2, CUevent event) {
+CUresult run_base(const calls::EventDestroy& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
-    return e.streams.destroy(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return e.streams.destroy(call.hEvent) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 
-CUVMM_DRIVER_FUNCTION(cuEventRecord, CUevent event, CUstream stream) {
-  return record_event(event, stream, 0);
+CUresult run_base(const calls::EventRecord& call) noexcept {
+  return record_event(call.hEvent, call.hStream, 0);
 }
-CUVMM_DRIVER_ALIAS(cuEventRecord_ptsz, cuEventRecord);
 
 CUVMM_DRIVER_FUNCTION(cuEventRecordWithFlags, CUevent event, CUstream stream, unsigned flags) {
   return record_event(event, stream, flags);
@@ -74,8 +74,8 @@ CUVMM_DRIVER_FUNCTION(cuEventQuery, CUevent event) {
   return on_event(event, [](Emulator&, Event&) { return CUDA_SUCCESS; });
 }
 
-CUVMM_DRIVER_FUNCTION(cuEventSynchronize, CUevent event) {
-  return on_event(event, [](Emulator&, Event&) { return CUDA_SUCCESS; });
+CUresult run_base(const calls::EventSynchronize& call) noexcept {
+  return on_event(call.hEvent, [](Emulator&, Event&) { return CUDA_SUCCESS; });
 }
 
 CUVMM_DRIVER_FUNCTION(cuEventElapsedTime, float* milliseconds, CUevent start, CUevent end) {

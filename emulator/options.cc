@@ -42,6 +42,15 @@ Options read_options() {
     }
     options.device_memory = bytes.value_or(0);
   }
+  if (const char* text = std::getenv("CUVMM_MULTICAST_TIMEOUT_MS"); text && *text) {
+    const std::string_view view(text);
+    const auto [end, error] =
+        std::from_chars(view.data(), view.data() + view.size(), options.multicast_timeout_ms);
+    if (error != std::errc{} || end != view.data() + view.size()) {
+      options.error =
+          "CUVMM_MULTICAST_TIMEOUT_MS=" + std::string(view) + ": expected a number of milliseconds";
+    }
+  }
   return options;
 }
 

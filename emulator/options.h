@@ -8,11 +8,14 @@
 
 namespace cuvmm::emulator {
 
-/// CUVMM_PROFILE, CUVMM_DEVICES and CUVMM_DEVICE_MEMORY, read once, by cuInit.
+/// CUVMM_PROFILE, CUVMM_DEVICES, CUVMM_DEVICE_MEMORY and CUVMM_MULTICAST_TIMEOUT_MS, read once, by
+/// cuInit.
 struct Options {
   std::string profile;              ///< name or TOML path; empty: the newest recorded real driver
   int devices = 8;                  ///< 0..62; 0 is a machine without a GPU
   std::uint64_t device_memory = 0;  ///< bytes per device; 0: what the profile says
+  /// How long a bind waits for devices that other processes add.
+  unsigned multicast_timeout_ms = 3000;
   std::string error;  ///< one line that says what was expected; empty when all is well
 };
 

@@ -22,9 +22,10 @@ CUresult allocate(CUdeviceptr* out, std::size_t size) noexcept {
 CUresult free_plain(Emulator& e, Address address) {
   if (address == 0) return CUDA_SUCCESS;
   const auto found = e.plain.find(address);
-  if (found == e.plain.end()) return CUDA_ERROR_INVALID_VALUE;
-  e.space.give_back(address, found->second.size);
-  e.plain.erase(found);
+  // Memory of another process is closed, not freed.
+  if (found == e.plain.end() || found->second.opens != 0) return CUDA_ERROR_INVALID_VALUE;
+  e.pools.freed(found->second.pool, found->second.size);
+  e.end_plain(address);
   return CUDA_SUCCESS;
 }
 
@@ -34,8 +35,21 @@ CUresult run_base(const calls::MemAlloc& call) noexcept {
   return allocate(call.dptr, call.bytesize);
 }
 
+// The context in which it was opened may have ended, and the address be cuMemAlloc's by now.
+void forgive(const Emulator& e, const calls::MemFree& call, Violations& violations) {
+  const PlainAllocation* plain = e.plain_at(call.dptr);
+  if (!plain || plain->opens != 0) return;
+  std::erase_if(violations, [](const Violation& v) { return v.rule == Rule::kIpcFreeInstead; });
+}
+
 CUresult perform(Emulator& e, const calls::MemFree& call, const Facts&, const Retired&) {
   return free_plain(e, call.dptr);
+}
+
+void forgive(const Emulator& e, const calls::MemFree& call, Violations& violations) {
+  // The address of a freed buffer may be plain memory's by now, which the model does not follow.
+  if (!e.plain_at(call.dptr)) return;
+  std::erase_if(violations, [](const Violation& v) { return v.rule == Rule::kExtBufferFreedOnce; });
 }
 
 CUresult perform(Emulator& e, const calls::MemFreeAsync& call, const Facts&, const Retired&) {
@@ -44,25 +58,6 @@ CUresult perform(Emulator& e, const calls::MemFreeAsync& call, const Facts&, con
   }
   return call.dptr ? free_plain(e, call.dptr) : CUDA_ERROR_INVALID_VALUE;
 }
-
-// Stream order is program order here, and there are no pools: memory comes and goes at once.
-CUVMM_DRIVER_FUNCTION(cuMemAllocAsync, CUdeviceptr* address, size_t size, CUstream stream) {
-  return locked([&](Emulator& e) -> CUresult {
-    Context* context = e.current_context();
-    if (!Streams::is_default(stream)) {
-      const Stream* found = e.streams.find(stream);
-      if (!found) return CUDA_ERROR_INVALID_HANDLE;
-      context = found->context;
-    }
-    if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
-    if (!address || size == 0) return CUDA_ERROR_INVALID_VALUE;
-    Address base = 0;
-    const CUresult result = e.allocate_plain(*context, size, &base);
-    if (result == CUDA_SUCCESS) *address = base;
-    return result;
-  });
-}
-CUVMM_DRIVER_ALIAS(cuMemAllocAsync_ptsz, cuMemAllocAsync);
 
 CUVMM_DRIVER_FUNCTION(cuMemAllocPitch_v2, CUdeviceptr* address, size_t* pitch, size_t width,
                       size_t height, unsigned element) {

@@ -23,6 +23,7 @@ struct PointerFacts {
   bool rdma = true;
   bool host_pointer = false;  ///< the CPU may use the address
   bool vmm = false;
+  std::uint64_t pool = 0;
 };
 
 unsigned access_of(const Emulator& e, const Mapping& mapping, int device) {
@@ -54,12 +55,16 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     return true;
   }
   if (const PlainAllocation* plain = e.plain_at(address)) {
-    out.device = plain->context->device;
+    const CUmemLocation& location = plain->memory.prop().location;
+    const bool on_device = location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    out.type = on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+    out.device = on_device ? location.id : 0;
     out.context = plain->context;
+    out.pool = plain->pool;
     out.base = out.mapping_base = plain->base;
     out.size = out.mapping_size = plain->size;
     out.id = plain->memory.id();
-    out.legacy_ipc = true;
+    out.legacy_ipc = plain->ipc_capable();
     return true;
   }
   if (const HostBlock* block = e.host_block_at(address)) {
@@ -116,7 +121,7 @@ CUresult attribute(const PointerFacts& p, Address address, int attribute, void* 
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
       return put(data, static_cast<unsigned long long>(p.access));
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-      return put(data, static_cast<void*>(nullptr));
+      return put(data, reinterpret_cast<CUmemoryPool>(p.pool));
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
       return put(data, static_cast<std::size_t>(p.mapping_size));
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:

@@ -81,14 +81,14 @@ TEST_F(ProcAddress, TheFirstAbiTakesFourArguments) {
 }
 
 TEST_F(ProcAddress, WhatIsNotEmulatedSaysSoOnce) {
-  const Answer answer = ask("cuMulticastCreate", 12010);
+  const Answer answer = ask("cuGraphCreate", 10000);
   ASSERT_EQ(answer.result, CUDA_SUCCESS);
   auto* function = reinterpret_cast<CUresult (*)()>(answer.function);
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(function(), CUDA_ERROR_NOT_SUPPORTED);
   EXPECT_EQ(function(), CUDA_ERROR_NOT_SUPPORTED);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "cuvmm emulator: cuMulticastCreate is not emulated; it answers "
+            "cuvmm emulator: cuGraphCreate is not emulated; it answers "
             "CUDA_ERROR_NOT_SUPPORTED\n");
 }
 

@@ -32,9 +32,13 @@ struct Trailer {
 };
 static_assert(sizeof(Trailer) == 40);
 
+constexpr std::uint32_t version_of(ShareableKind kind) {
+  return kVersion | static_cast<std::uint32_t>(kind) << 16;
+}
+
 }  // namespace
 
-int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop) {
+int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop, ShareableKind kind) {
   if (size > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max()) - kTrailerPage) {
     return -1;
   }
@@ -42,7 +46,7 @@ int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop) {
   if (fd < 0) return -1;
   Trailer trailer{};
   std::memcpy(trailer.magic, kMagic, sizeof kMagic);
-  trailer.version = kVersion;
+  trailer.version = version_of(kind);
   trailer.location_type = static_cast<std::int32_t>(prop.location.type);
   trailer.location_id = prop.location.id;
   trailer.compression = prop.allocFlags.compressionType;
@@ -59,7 +63,7 @@ int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop) {
   return fd;
 }
 
-std::optional<Shareable> read_shareable(int fd, int device_count) {
+std::optional<Shareable> read_shareable(int fd, int device_count, ShareableKind kind) {
   const int seals = fcntl(fd, F_GET_SEALS);  // fails for everything that is not a memfd
   if (seals < 0 || (seals & kSeals) != kSeals || (seals & F_SEAL_WRITE)) return std::nullopt;
   const int mode = fcntl(fd, F_GETFL);
@@ -73,8 +77,8 @@ std::optional<Shareable> read_shareable(int fd, int device_count) {
       static_cast<ssize_t>(sizeof trailer)) {
     return std::nullopt;
   }
-  if (std::memcmp(trailer.magic, kMagic, sizeof kMagic) != 0 || trailer.version != kVersion ||
-      trailer.size != size || size % kPage != 0) {
+  if (std::memcmp(trailer.magic, kMagic, sizeof kMagic) != 0 ||
+      trailer.version != version_of(kind) || trailer.size != size || size % kPage != 0) {
     return std::nullopt;
   }
   const bool device = trailer.location_type == CU_MEM_LOCATION_TYPE_DEVICE;

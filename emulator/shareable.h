@@ -9,6 +9,9 @@
 
 namespace cuvmm::emulator {
 
+/// What the file is. It stands in the trailer, so that a pool is no memory.
+enum class ShareableKind : std::uint8_t { kMemory, kPool, kEvent };
+
 /// What a descriptor from another process was found to hold.
 struct Shareable {
   std::uint64_t size = 0;      ///< bytes of the allocation, without the trailer
@@ -16,10 +19,12 @@ struct Shareable {
 };
 
 /// A new memfd of `size` bytes of zeroes and the trailer, its size sealed; -1 on failure.
-int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop);
+int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop,
+                     ShareableKind kind = ShareableKind::kMemory);
 
 /// Checks everything about `fd`, whose every byte may come from a hostile process: its kind, its
 /// seals, its size, the trailer. Nothing when it is not what create_shareable made.
-std::optional<Shareable> read_shareable(int fd, int device_count);
+std::optional<Shareable> read_shareable(int fd, int device_count,
+                                        ShareableKind kind = ShareableKind::kMemory);
 
 }  // namespace cuvmm::emulator

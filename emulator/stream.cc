@@ -14,7 +14,7 @@ CUstream Streams::create_stream(Context* context, unsigned flags, int priority) 
 
 CUevent Streams::create_event(Context* context, unsigned flags) {
   const auto handle = reinterpret_cast<CUevent>(next_ += kStep);
-  events_[handle] = {context, flags, false, {}};
+  events_[handle] = {context, flags, false, {}, {}, nullptr};
   return handle;
 }
 

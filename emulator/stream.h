@@ -5,9 +5,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 
 #include "emulator/context.h"
+#include "emulator/physical.h"
+#include "spec/ipc_state.h"
 
 namespace cuvmm::emulator {
 
@@ -23,6 +26,9 @@ struct Event {
   unsigned flags = 0;
   bool recorded = false;
   std::chrono::steady_clock::time_point at;
+  /// What other processes find it by, and the file that says so; null where none was asked for.
+  IpcBytes ticket{};
+  std::shared_ptr<Physical> file;
 };
 
 /// The live streams and events of the process, keyed by handle; values are never handed out twice.

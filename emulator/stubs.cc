@@ -3,23 +3,9 @@
 // place.
 #include <cuda.h>
 
-#include <atomic>
-#include <cstdio>
+#include "emulator/refusal.h"
 
 namespace cuvmm::emulator {
-
-namespace {
-
-CUresult not_supported(std::atomic<bool>& said, const char* symbol) {
-  if (!said.exchange(true)) {
-    std::fprintf(stderr,
-                 "cuvmm emulator: %s is not emulated; it answers CUDA_ERROR_NOT_SUPPORTED\n",
-                 symbol);
-  }
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-}  // namespace
 
 // The C calling convention lets a function ignore arguments it was passed.
 #define CUVMM_DRIVER_SYMBOL(symbol)                       \
@@ -27,7 +13,7 @@ CUresult not_supported(std::atomic<bool>& said, const char* symbol) {
   CUresult stub_##symbol() __asm__(#symbol);              \
   extern "C" CUresult stub_##symbol() {                   \
     static std::atomic<bool> said{false};                 \
-    return not_supported(said, #symbol);                  \
+    return refuse_once(said, #symbol);                    \
   }
 #include "emulator/driver_symbols.inc"
 

@@ -1,15 +1,50 @@
 #include "emulator/transfer.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <vector>
 
 namespace cuvmm::emulator {
 
 namespace {
 
+void fill_bytes(char* out, Size size, unsigned value, unsigned element);
+
+// Says why a copy or fill of a multicast address is refused; a GPU would fault, or worse.
+CUresult refuse_multicast(Address address, const std::string& why) {
+  std::fprintf(stderr, "cuvmm emulator: multicast address 0x%llx: %s\n",
+               static_cast<unsigned long long>(address), why.c_str());
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+// A write through a multicast address reaches the memory of every device of the team.
+CUresult write_multicast(const Team& team, Address to, Size offset, const char* bytes, Size size) {
+  if (const std::string why = team.unwritable(offset, size); !why.empty()) {
+    return refuse_multicast(to, why);
+  }
+  return team.write(offset, bytes, size)
+             ? CUDA_SUCCESS
+             : refuse_multicast(to, "a binding ended while it was written");
+}
+
 CUresult copy_run(Emulator& e, Address to, Address from, Size size) {
   while (size) {
     Size run = size;
+    Size offset = 0;
+    if (e.team_at(from, &run, &offset)) {
+      return refuse_multicast(from, "copies cannot read it, only multimem instructions can");
+    }
+    if (const Team* team = e.team_at(to, &run, &offset)) {
+      const char* bytes = e.resolve(from, &run);
+      if (!bytes) return CUDA_ERROR_INVALID_VALUE;
+      const CUresult result = write_multicast(*team, to, offset, bytes, run);
+      if (result != CUDA_SUCCESS) return result;
+      to += run;
+      from += run;
+      size -= run;
+      continue;
+    }
     char* out = e.resolve(to, &run);
     const char* in = e.resolve(from, &run);
     if (!out || !in) return CUDA_ERROR_INVALID_VALUE;
@@ -33,6 +68,18 @@ void fill_bytes(char* out, Size size, unsigned value, unsigned element) {
 CUresult fill_run(Emulator& e, Address to, Size size, unsigned value, unsigned element) {
   while (size) {
     Size run = size;
+    Size offset = 0;
+    if (const Team* team = e.team_at(to, &run, &offset)) {
+      constexpr Size kChunk = Size{1} << 20;  // a multiple of every element
+      run = std::min(run, kChunk);
+      std::vector<char> bytes(run);
+      fill_bytes(bytes.data(), run, value, element);
+      const CUresult result = write_multicast(*team, to, offset, bytes.data(), run);
+      if (result != CUDA_SUCCESS) return result;
+      to += run;
+      size -= run;
+      continue;
+    }
     char* out = e.resolve(to, &run);
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     fill_bytes(out, run, value, element);

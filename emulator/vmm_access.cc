@@ -15,7 +15,7 @@ bool host_location(CUmemLocationType type) {
 bool show_to_cpu(Emulator& e, const Mapping& mapping, unsigned flags) {
   if (!e.space.owns(mapping.base, mapping.size)) return true;
   const auto memory = e.physical.find(mapping.handle);
-  if (memory == e.physical.end()) return false;
+  if (memory == e.physical.end() || e.teams.contains(mapping.handle)) return false;
   const int protection = flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? PROT_READ | PROT_WRITE
                          : flags == CU_MEM_ACCESS_FLAGS_PROT_READ    ? PROT_READ
                                                                      : PROT_NONE;

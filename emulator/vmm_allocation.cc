@@ -67,6 +67,7 @@ CUresult perform(Emulator& e, const calls::MemRetainAllocationHandle& call, cons
 CUresult perform(Emulator& e, const calls::MemGetAllocationPropertiesFromHandle& call, const Facts&,
                  const Retired&) {
   if (!call.prop) return CUDA_ERROR_INVALID_VALUE;
+  if (e.teams.contains(call.handle)) return CUDA_ERROR_NOT_SUPPORTED;  // it is no memory
   if (const auto found = e.physical.find(call.handle); found != e.physical.end()) {
     *call.prop = found->second.prop();
     return CUDA_SUCCESS;

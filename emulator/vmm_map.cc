@@ -23,8 +23,13 @@ CUresult perform(Emulator& e, const calls::MemMap& call, const Facts&, const Ret
     return CUDA_ERROR_INVALID_VALUE;
   }
   // Whatever a profile accepts: a mapping shows an allocation from its start, and no byte past it.
-  if (call.offset != 0) return CUDA_ERROR_NOT_SUPPORTED;
-  if (call.size == 0 || call.size > memory->second.size()) return CUDA_ERROR_INVALID_VALUE;
+  const auto team = e.teams.find(call.handle);
+  if (call.offset != 0 && team == e.teams.end()) return CUDA_ERROR_NOT_SUPPORTED;
+  if (call.size == 0 || call.offset > memory->second.size() ||
+      call.size > memory->second.size() - call.offset) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (team != e.teams.end() && !team->second->complete()) return CUDA_ERROR_SYSTEM_NOT_READY;
   return hits_foreign(e, call.ptr, call.size) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 

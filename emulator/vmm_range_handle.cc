@@ -11,10 +11,11 @@ Physical* memory_at(Emulator& e, Address address, Size size) {
   if (const Mapping* mapping = e.model.mapping_at(address)) {
     if (size > mapping->size - (address - mapping->base)) return nullptr;
     const auto found = e.physical.find(mapping->handle);
-    return found == e.physical.end() ? nullptr : &found->second;
+    return found == e.physical.end() || e.teams.contains(mapping->handle) ? nullptr
+                                                                          : &found->second;
   }
   const PlainAllocation* plain = e.plain_at(address);
-  if (!plain || size > plain->size - (address - plain->base)) return nullptr;
+  if (!plain || plain->external || size > plain->size - (address - plain->base)) return nullptr;
   return const_cast<Physical*>(&plain->memory);
 }
 

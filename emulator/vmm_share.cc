@@ -24,7 +24,8 @@ CUresult perform(Emulator& e, const calls::MemExportToShareableHandle& call, con
   if (!is_posix(call.handleType)) return CUDA_ERROR_NOT_SUPPORTED;
   const auto memory = e.physical.find(call.handle);
   if (memory == e.physical.end()) return CUDA_ERROR_INVALID_VALUE;
-  const int fd = memory->second.descriptor();
+  const auto team = e.teams.find(call.handle);
+  const int fd = team == e.teams.end() ? memory->second.descriptor() : team->second->descriptor();
   // A descriptor of its own for each export, which the program closes.
   const int exported = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (exported < 0) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -34,7 +35,8 @@ CUresult perform(Emulator& e, const calls::MemExportToShareableHandle& call, con
 
 void add_facts(const Emulator& e, const calls::MemImportFromShareableHandle& call, Facts& facts) {
   if (!is_posix(call.shHandleType)) return;
-  const bool valid = read_shareable(descriptor_of(call), e.device_count()).has_value();
+  const bool valid = read_shareable(descriptor_of(call), e.device_count()).has_value() ||
+                     Team::open(descriptor_of(call), e.device_count()) != nullptr;
   facts.descriptor_valid = valid ? Facts::Answer::kYes : Facts::Answer::kNo;
 }
 
@@ -47,7 +49,12 @@ CUresult perform(Emulator& e, const calls::MemImportFromShareableHandle& call, c
   if (fd < 0) return CUDA_ERROR_INVALID_VALUE;
   Physical memory(fd);
   const auto found = read_shareable(fd, e.device_count());
-  if (!found) return CUDA_ERROR_INVALID_VALUE;
+  if (!found) {
+    auto team = Team::open(fd, e.device_count());
+    if (!team) return CUDA_ERROR_INVALID_VALUE;
+    *call.handle = adopt(e, std::move(team));
+    return CUDA_SUCCESS;
+  }
   memory.describe(found->size, found->prop);
   const Handle handle = e.new_handle();
   e.physical.try_emplace(handle, std::move(memory));
@@ -64,7 +71,10 @@ void record(Emulator& e, const calls::MemImportFromShareableHandle& call, const 
                           : e.profile.host_granularity_minimum;
   known.prop = memory->second.prop();
   known.prop_known = true;
+  const bool multicast = e.teams.contains(*call.handle);
+  if (multicast) known.granularity = e.profile.multicast_granularity_minimum;
   e.model.commit(call, known, Origin{});
+  if (multicast) record_import(e, *call.handle);
 }
 
 }  // namespace cuvmm::emulator

@@ -35,12 +35,15 @@ inline constexpr bool kMakesHistory =
     detail::kIsOneOf<CallStruct, calls::MemAddressReserve, calls::MemAddressFree, calls::MemCreate,
                      calls::MemRelease, calls::MemMap, calls::MemUnmap,
                      calls::MemRetainAllocationHandle, calls::MemExportToShareableHandle,
-                     calls::MemImportFromShareableHandle>;
+                     calls::MemImportFromShareableHandle, calls::ImportExternalMemory,
+                     calls::ExternalMemoryGetMappedBuffer, calls::DestroyExternalMemory,
+                     calls::ImportExternalSemaphore, calls::DestroyExternalSemaphore>;
 
 /// It gives up names: Model::retire() takes them out before the call is forwarded.
 template <class CallStruct>
-inline constexpr bool kRetires =
-    detail::kIsOneOf<CallStruct, calls::MemAddressFree, calls::MemRelease, calls::MemUnmap>;
+inline constexpr bool kRetires = requires(Model& model, const CallStruct& call) {
+  model.retire(call);
+};
 
 /// A success is recorded by a Model::commit().
 template <class CallStruct>

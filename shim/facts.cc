@@ -60,8 +60,12 @@ Facts::Answer FactFinder::descriptor_valid(const void* os_handle, CUmemAllocatio
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return Facts::Answer::kUnknown;
   const auto value = reinterpret_cast<std::intptr_t>(os_handle);
   if (value < INT_MIN || value > INT_MAX) return Facts::Answer::kUnknown;
+  return descriptor_valid(static_cast<int>(value));
+}
+
+Facts::Answer FactFinder::descriptor_valid(int fd) {
   struct stat file;
-  if (::fstat(static_cast<int>(value), &file) != 0) {
+  if (::fstat(fd, &file) != 0) {
     return errno == EBADF ? Facts::Answer::kNo : Facts::Answer::kUnknown;
   }
   const bool impossible = S_ISDIR(file.st_mode) || S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode);

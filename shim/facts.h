@@ -27,6 +27,7 @@ class FactFinder {
 
   /// kNo for an import's descriptor that is not open, or of a kind that no driver exports.
   static Facts::Answer descriptor_valid(const void* os_handle, CUmemAllocationHandleType type);
+  static Facts::Answer descriptor_valid(int fd);
 
   /// Ordinal of the device whose context performs work on `stream`, and whether there is a context.
   void find_device(CUstream stream, Facts& facts) const;

@@ -16,6 +16,7 @@ namespace cuvmm::shim {
 struct Finding {
   Violation violation;
   EntryPoint entry = EntryPoint::kCount;  ///< the call at fault; kCount: found at exit
+  const char* runtime = nullptr;          ///< the runtime's function that made the call, or null
   std::vector<ArgumentText> arguments;
   std::optional<Answer> answer;  ///< nothing for what is found at exit
   std::uint64_t call_index = 0;  ///< 0: found at exit

@@ -76,6 +76,7 @@ std::string finding_members(const Entry& entry) {
   // At exit nothing was called: the call that should have been is the rule's.
   const EntryPoint call = finding.entry == EntryPoint::kCount ? rule.entry : finding.entry;
   add_text(out, "call", call == EntryPoint::kCount ? "" : name(call));
+  if (finding.runtime) add_text(out, "runtime", finding.runtime);
   add_key(out, "arguments");
   out += '{';
   for (const ArgumentText& argument : finding.arguments)

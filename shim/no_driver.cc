@@ -19,8 +19,9 @@ CUresult no_device() { return CUDA_ERROR_NO_DEVICE; }
 CUresult refused_multicast() {
   static std::atomic<bool> said{false};
   if (!said.exchange(true)) {
-    say("cuMulticast* is refused with CUDA_ERROR_NOT_SUPPORTED: it is not checked yet. "
-        "CUVMM_ALLOW_MULTICAST=1 lets it through");
+    say("cuMulticast* is refused with CUDA_ERROR_NOT_SUPPORTED: on a real driver it can put GPUs "
+        "that "
+        "others share out of service. CUVMM_ALLOW_MULTICAST=1 lets it through");
   }
   return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -104,7 +104,8 @@ void Process::finish(const char* ended) noexcept {
       facts.alive_bytes = alive.bytes;
       facts.alive_reservations = alive.reservations;
       if (exits && options_.leak_check == LeakCheck::kFull) write_stderr(alive_text(alive));
-      write_stderr(summary_text(*ledger_, facts));
+      write_stderr(repeats_text(*ledger_));
+      if (!options_.no_summary) write_stderr(summary_text(*ledger_, facts));
     }
     write_json(ended);
   } catch (...) {

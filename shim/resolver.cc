@@ -48,8 +48,7 @@ void* substitute(ResolverHost& host, const char* query, int version, std::uint64
     return ours ? ours : answer;
   }
   if (is_multicast(name)) {
-    void* refused = host.refused_multicast();
-    return refused ? refused : answer;
+    if (void* refused = host.refused_multicast()) return refused;
   }
   if (!is_ours(name)) return answer;
   if (const auto symbol = abi_of(host, name, version, flags, answer)) {

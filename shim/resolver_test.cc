@@ -49,6 +49,7 @@ class ResolverTest : public testing::Test {
 };
 
 TEST_F(ResolverTest, EveryTripleOfTheTableGivesItsWrapper) {
+  host_.allow_multicast = true;
   for (const SymbolInfo& info : symbols()) {
     void* const answer = theirs(info.name);
     void* const given = ask(info.query, info.version, info.flags, answer);
@@ -109,7 +110,9 @@ TEST_F(ResolverTest, MulticastIsRefusedUnlessAllowed) {
   EXPECT_EQ(ask("cuMulticastCreate", 12010, 0, &host_.internal), &host_.refused);
   EXPECT_EQ(ask("cuMulticastSomethingNew", 99000, 0, &host_.internal), &host_.refused);
   host_.allow_multicast = true;
-  EXPECT_EQ(ask("cuMulticastCreate", 12010, 0, &host_.internal), &host_.internal);
+  EXPECT_EQ(ask("cuMulticastCreate", 12010, 0, &host_.internal),
+            host_.wrapper(Symbol::k_cuMulticastCreate));
+  EXPECT_EQ(ask("cuMulticastSomethingNew", 99000, 0, &host_.internal), &host_.internal);
 }
 
 }  // namespace

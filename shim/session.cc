@@ -1,7 +1,10 @@
 #include "shim/session.h"
 
+#include <sys/stat.h>
+
 #include "shim/arguments.h"
 #include "shim/output.h"
+#include "shim/runtime_call.h"
 
 namespace cuvmm::shim {
 
@@ -71,6 +74,17 @@ bool Session::still_exported(const Export& exported) const {
   return now != DescriptorIdentity{} && now == made->second;
 }
 
+std::uint64_t Session::exported_size(int fd) const {
+  const auto found = model_.exports().find(fd);
+  if (found == model_.exports().end() || !still_exported(found->second)) return 0;
+  // Device files share one inode: there, a number used again for another export looks the same.
+  struct stat file;
+  if (::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return 0;
+  const Allocation* a = model_.allocation(found->second.handle);
+  // A newer allocation has only inherited the handle's value.
+  return a && a->made.call < found->second.made.call ? a->size : 0;
+}
+
 void Session::conclude(const Call& call, Violations violations, const Answer& answer,
                        std::uint64_t index, StackId stack) {
   violations = judge(std::move(violations), answer);
@@ -80,6 +94,7 @@ void Session::conclude(const Call& call, Violations violations, const Answer& an
     Finding finding;
     finding.violation = std::move(violation);
     finding.entry = entry_point(call);
+    if (const RuntimeCall* runtime = runtime_call()) finding.runtime = runtime->name;
     finding.arguments = arguments;
     finding.answer = answer;
     finding.call_index = index;

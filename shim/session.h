@@ -114,6 +114,13 @@ class Session {
   /// Records what the call made; reads the out-parameters.
   template <class CallStruct>
   void commit(const CallStruct& call, const Step<CallStruct>& step);
+  /// What only the driver or the kernel knows of descriptors, contexts and streams that imports of
+  /// external objects and sparse arrays name.
+  template <class CallStruct>
+  void look_up_external(const CallStruct& call, Facts& facts);
+  /// Bytes of the allocation behind a descriptor that this process exported; 0 unknown. Needs the
+  /// lock.
+  std::uint64_t exported_size(int fd) const;
 
   /// Whether a copy may touch a reservation; without a lock, by the bounds of all there ever were.
   bool near_reservations(const Touched& touched) const;
@@ -136,7 +143,7 @@ class Session {
   std::atomic<bool> off_{false};
   std::atomic<bool> platform_known_{false};
   std::atomic<int> driver_version_{0};
-  // Only ever widened: [low_, high_) holds every reservation seen.
+  // Only ever widened: [low_, high_) holds every reservation and every external buffer seen.
   std::atomic<Address> low_{~Address{0}};
   std::atomic<Address> high_{0};
 

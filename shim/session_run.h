@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "shim/runtime_call.h"
 #include "shim/session.h"
 
 namespace cuvmm::shim {
@@ -21,11 +22,14 @@ class InFlightScope {
 }  // namespace detail
 
 template <class CallStruct>
-CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& caller) noexcept {
+CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direct) noexcept {
   const auto function = reinterpret_cast<typename CallStruct::Function>(driver_.get(symbol));
   if (!function) return CUDA_ERROR_NOT_FOUND;
   if (in_flight() || off()) return call.invoke(function);
 
+  // Of a runtime function's call, the place that the user knows is where that function was called.
+  const RuntimeCall* const runtime = runtime_call();
+  const Caller& caller = runtime ? runtime->caller : direct;
   int& program_errno = errno;  // its place is a call away, and stays
   const int entry_errno = program_errno;
   CallObserver* const observer = observer_.load(std::memory_order_acquire);
@@ -90,6 +94,7 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
     step.facts.descriptor_valid = FactFinder::descriptor_valid(call.osHandle, call.shHandleType);
   }
+  look_up_external(call, step.facts);
   if constexpr (kTouches<CallStruct>) {
     CUstream stream = nullptr;
     if constexpr (kOnStream<CallStruct>) stream = call.hStream;
@@ -110,6 +115,9 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
       step.facts.handle_readable = facts_.handle_readable(call.handle);
       lock.lock();
     }
+  }
+  if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
+    if (call.memHandleDesc) step.facts.object_size = exported_size(call.memHandleDesc->handle.fd);
   }
   step.violations = check_call(call, step);
   if constexpr (kRetires<CallStruct>) {
@@ -152,6 +160,9 @@ void Session::commit(const CallStruct& call, const Step<CallStruct>& step) {
   if constexpr (std::is_same_v<CallStruct, calls::MemAddressReserve>) {
     widen_bounds(*call.ptr, call.size);
   }
+  if constexpr (std::is_same_v<CallStruct, calls::ExternalMemoryGetMappedBuffer>) {
+    widen_bounds(*call.devPtr, call.bufferDesc->size);
+  }
   const std::lock_guard lock(mutex_);
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
     model_.commit(call, known, step.origin);
@@ -164,6 +175,24 @@ void Session::commit(const CallStruct& call, const Step<CallStruct>& step) {
     if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
       exported_[*static_cast<const int*>(call.shareableHandle)] = std::move(identity);
     }
+  }
+}
+
+template <class CallStruct>
+void Session::look_up_external(const CallStruct& call, Facts& facts) {
+  if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
+    if (!call.memHandleDesc) return;
+    facts_.find_device(nullptr, facts);
+    const bool by_fd = call.memHandleDesc->type == CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+    if (by_fd) facts.descriptor_valid = FactFinder::descriptor_valid(call.memHandleDesc->handle.fd);
+  } else if constexpr (std::is_same_v<CallStruct, calls::ImportExternalSemaphore>) {
+    if (!call.semHandleDesc) return;
+    const auto type = call.semHandleDesc->type;
+    const bool by_fd = type == CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD ||
+                       type == CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD;
+    if (by_fd) facts.descriptor_valid = FactFinder::descriptor_valid(call.semHandleDesc->handle.fd);
+  } else if constexpr (std::is_same_v<CallStruct, calls::MemMapArrayAsync>) {
+    facts_.find_device(call.hStream, facts);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "api/mock_driver.h"
+#include "shim/runtime_call.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -46,7 +47,7 @@ class SessionTest : public testing::Test {
     ON_CALL(mock_, MemGetAllocationGranularity(_, _, _))
         .WillByDefault(DoAll(SetArgPointee<0>(kPage), Return(CUDA_SUCCESS)));
     prop_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    prop_.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+    prop_.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   }
 
   /// Performs the call as a wrapper would.
@@ -383,6 +384,57 @@ TEST_F(SessionTest, AMissingFunctionIsNotFound) {
   const Driver empty;
   Session session(empty, {}, findings_);
   EXPECT_EQ(run(session, calls::MemRelease{kHandle}), CUDA_ERROR_NOT_FOUND);
+}
+
+// As a runtime function's wrapper does: what the runtime library then calls is one place for all.
+class RuntimeFunction {
+ public:
+  template <class Body>
+  [[gnu::noinline]] static void call(const char* name, Body body) {
+    const RuntimeCall call{name, CUVMM_CALLER};
+    const RuntimeScope scope(call);
+    body();
+    places.push_back(call.caller.return_address);
+  }
+  static inline std::vector<std::uintptr_t> places;
+};
+
+// What longjmp leaves behind: a scope that was never ended.
+[[gnu::noinline]] void leave_a_runtime_function() {
+  alignas(RuntimeScope) static std::byte place[sizeof(RuntimeScope)];
+  new (place) RuntimeScope({"cudaLeft", CUVMM_CALLER});
+}
+
+TEST_F(SessionTest, ARuntimeFunctionThatWasLeftByAJumpIsNotNamed) {
+  leave_a_runtime_function();
+  run(calls::MemMap{.ptr = kBase, .size = kPage, .offset = kPage, .handle = kHandle});
+  ASSERT_FALSE(findings_.all.empty());
+  for (const Finding& finding : findings_.all) EXPECT_EQ(finding.runtime, nullptr);
+  RuntimeFunction::call("cudaNext", [] { EXPECT_STREQ(runtime_call()->name, "cudaNext"); });
+  EXPECT_EQ(runtime_call(), nullptr);
+}
+
+TEST_F(SessionTest, AFindingNamesTheRuntimeFunctionAndWhereItWasCalled) {
+  ON_CALL(mock_, MemMap(_, _, _, _, _)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
+  const calls::MemMap wrong{.ptr = kBase, .size = kPage, .offset = kPage, .handle = kHandle};
+  RuntimeFunction::places.clear();
+  RuntimeFunction::call("cudaOuter", [&] { run(wrong); });
+  // The runtime may use its own functions: the program called the outer one.
+  RuntimeFunction::call("cudaOther",
+                        [&] { RuntimeFunction::call("cudaInner", [&] { run(wrong); }); });
+  run(wrong);
+  std::vector<Finding> offsets;
+  for (const Finding& finding : findings_.all) {
+    if (finding.violation.rule == Rule::kMapOffsetZero) offsets.push_back(finding);
+  }
+  ASSERT_EQ(offsets.size(), 3u);
+  EXPECT_STREQ(offsets[0].runtime, "cudaOuter");
+  EXPECT_STREQ(offsets[1].runtime, "cudaOther");
+  EXPECT_EQ(offsets[2].runtime, nullptr);
+  ASSERT_EQ(RuntimeFunction::places.size(), 3u);
+  EXPECT_EQ(stack_frames(offsets[0].stack).front(), RuntimeFunction::places[0]);
+  EXPECT_EQ(stack_frames(offsets[1].stack).front(), RuntimeFunction::places[2]);
+  EXPECT_NE(stack_frames(offsets[2].stack).front(), stack_frames(offsets[0].stack).front());
 }
 
 }  // namespace

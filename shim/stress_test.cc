@@ -189,7 +189,7 @@ template <class CallStruct>
 void one_round(Session& session, int round) {
   CUmemAllocationProp prop{};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   const CUmemAccessDesc access{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   CUdeviceptr ptr = 0;
   CUmemGenericAllocationHandle handle = 0, retained = 0;

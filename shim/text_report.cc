@@ -36,6 +36,12 @@ std::string call_text(const Finding& finding) {
   return text + ")";
 }
 
+// "cudaIpcOpenMemHandle (cuIpcOpenMemHandle)", or the driver's function alone.
+std::string function_text(const Finding& finding) {
+  const std::string function = name(finding.entry);
+  return finding.runtime ? finding.runtime + (" (" + function + ")") : function;
+}
+
 std::string answer_text(const Answer& answer, const RuleInfo& rule) {
   const std::string documented =
       rule.code == CUDA_SUCCESS ? "" : "; documented: " + result_name(rule.code);
@@ -87,7 +93,7 @@ std::string finding_text(const Entry& entry) {
   const RuleInfo& rule = info(finding.violation.rule);
   const bool at_exit = finding.entry == EntryPoint::kCount;
   std::string text = std::string("cuvmm: ") + name(rule.kind) + ": ";
-  if (!at_exit) text += std::string(name(finding.entry)) + ": ";
+  if (!at_exit) text += function_text(finding) + ": ";
   text += finding.violation.message + " [" + rule.id + "]\n";
   if (!at_exit) {
     text += "    call " + std::to_string(finding.call_index) + ": " + call_text(finding) + "\n";
@@ -103,7 +109,7 @@ std::string finding_text(const Entry& entry) {
   return text + "    see " + rule_url(rule.rule) + "\n";
 }
 
-std::string summary_text(const Ledger& ledger, const SummaryFacts& facts) {
+std::string repeats_text(const Ledger& ledger) {
   std::string text;
   for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
     const std::uint64_t count = entry->count.load();
@@ -112,8 +118,12 @@ std::string summary_text(const Ledger& ledger, const SummaryFacts& facts) {
     if (!entry->stack.empty()) text += " at " + frame_text(entry->stack.front());
     text += "\n";
   }
+  return text;
+}
+
+std::string summary_text(const Ledger& ledger, const SummaryFacts& facts) {
   const Totals totals = ledger.totals();
-  text += "cuvmm: " + plural(facts.calls, "call") + " checked: ";
+  std::string text = "cuvmm: " + plural(facts.calls, "call") + " checked: ";
   if (totals.any()) {
     text += plural(totals.errors, "error") + ", " + std::to_string(totals.undefined) +
             " undefined, " + plural(totals.leaks, "leak");

@@ -15,7 +15,9 @@ struct SummaryFacts {
   std::uint64_t calls = 0;
   std::uint64_t alive_allocations = 0, alive_bytes = 0, alive_reservations = 0;
 };
-/// Totals, repeats and what is alive; ends in a newline.
+/// A line for each finding that was made more than once; "" when none was.
+std::string repeats_text(const Ledger& ledger);
+/// Totals and what is alive; ends in a newline.
 std::string summary_text(const Ledger& ledger, const SummaryFacts& facts);
 
 /// "#0 fill() at cache.cc:41 (app+0x1234)", one line per frame, indented.

@@ -24,6 +24,38 @@ Violations check(const Model&, const calls::MemRetainAllocationHandle&, const Fa
 Violations check(const Model&, const calls::MemGetHandleForAddressRange&, const Facts& = {});
 Violations check(const Model&, const calls::MemFree&, const Facts& = {});
 Violations check(const Model&, const calls::MemFreeAsync&, const Facts& = {});
+Violations check(const Model&, const calls::MulticastCreate&, const Facts& = {});
+Violations check(const Model&, const calls::MulticastAddDevice&, const Facts& = {});
+Violations check(const Model&, const calls::MulticastBindMem&, const Facts& = {});
+Violations check(const Model&, const calls::MulticastBindAddr&, const Facts& = {});
+Violations check(const Model&, const calls::MulticastBindMem_v2&, const Facts& = {});
+Violations check(const Model&, const calls::MulticastBindAddr_v2&, const Facts& = {});
+Violations check(const Model&, const calls::MulticastUnbind&, const Facts& = {});
+Violations check(const Model&, const calls::MulticastGetGranularity&, const Facts& = {});
+Violations check(const Model&, const calls::IpcGetMemHandle&, const Facts& = {});
+Violations check(const Model&, const calls::IpcOpenMemHandle&, const Facts& = {});
+Violations check(const Model&, const calls::IpcCloseMemHandle&, const Facts& = {});
+Violations check(const Model&, const calls::IpcGetEventHandle&, const Facts& = {});
+Violations check(const Model&, const calls::IpcOpenEventHandle&, const Facts& = {});
+Violations check(const Model&, const calls::ImportExternalMemory&, const Facts& = {});
+Violations check(const Model&, const calls::ExternalMemoryGetMappedBuffer&, const Facts& = {});
+Violations check(const Model&, const calls::ExternalMemoryGetMappedMipmappedArray&,
+                 const Facts& = {});
+Violations check(const Model&, const calls::DestroyExternalMemory&, const Facts& = {});
+Violations check(const Model&, const calls::ImportExternalSemaphore&, const Facts& = {});
+Violations check(const Model&, const calls::SignalExternalSemaphoresAsync&, const Facts& = {});
+Violations check(const Model&, const calls::WaitExternalSemaphoresAsync&, const Facts& = {});
+Violations check(const Model&, const calls::DestroyExternalSemaphore&, const Facts& = {});
+Violations check(const Model&, const calls::MemMapArrayAsync&, const Facts& = {});
+Violations check(const Model&, const calls::MemPoolCreate&, const Facts& = {});
+Violations check(const Model&, const calls::MemPoolDestroy&, const Facts& = {});
+Violations check(const Model&, const calls::MemAllocFromPoolAsync&, const Facts& = {});
+Violations check(const Model&, const calls::MemPoolExportToShareableHandle&, const Facts& = {});
+Violations check(const Model&, const calls::MemPoolImportFromShareableHandle&, const Facts& = {});
+Violations check(const Model&, const calls::MemPoolExportPointer&, const Facts& = {});
+Violations check(const Model&, const calls::MemPoolImportPointer&, const Facts& = {});
+Violations check(const Model&, const calls::MemPoolSetAccess&, const Facts& = {});
+Violations check(const Model&, const calls::DeviceSetMemPool&, const Facts& = {});
 
 /// Copies and fills (every entry point of area `data` but the frees): every byte they touch that
 /// lies in a reservation of the model is mapped, and accessible to the device that touches it.

@@ -1,13 +1,13 @@
 // cuMemSetAccess and cuMemGetAccess.
+#include "spec/check_multicast.h"
 #include "spec/check_prop.h"
-#include "spec/check_support.h"
 
 namespace cuvmm {
 using namespace detail;
 
 namespace {
 
-bool device_exists(const Platform& platform, int id) {
+bool exists(const Platform& platform, int id) {
   return id >= 0 && (platform.device_count < 0 || id < platform.device_count);
 }
 
@@ -31,16 +31,43 @@ void check_descriptor(Collector& out, const Platform& platform, const CUmemAcces
     out.add(Rule::kAccessLocationType,
             at_index(i) + " names " + location(desc.location) +
                 ": the type is not DEVICE (1), HOST (2) or HOST_NUMA (3)");
-  } else if (!device_exists(platform, desc.location.id)) {
+  } else if (!exists(platform, desc.location.id)) {
     out.add(Rule::kAccessLocationDevice, at_index(i) + " names device " +
                                              std::to_string(desc.location.id) +
                                              ", which does not exist");
   }
 }
 
+// Whether every location of the descriptors may reach a multicast object.
+void check_team(Collector& out, const MulticastObject& object, const calls::MemSetAccess& call,
+                const Facts& facts) {
+  for (std::size_t i = 0; i < call.count; ++i) {
+    const CUmemAccessDesc& desc = call.desc[i];
+    if (is_host(desc.location)) {
+      out.add(Rule::kAccessHostLocation,
+              at_index(i) + " names " + location(desc.location) + " for a multicast object")
+          .objects.push_back(ref(object));
+      return;
+    }
+    if (static_cast<int>(desc.location.type) != kLocationDevice ||
+        static_cast<unsigned>(desc.flags) == 0 ||
+        in_team(added_devices(object, facts), desc.location.id))
+      continue;
+    out.add(Rule::kMcAccessMember,
+            at_index(i) + ": device " + std::to_string(desc.location.id) +
+                " was not added to the team",
+            team_certain(object, facts))
+        .objects.push_back(ref(object));
+    return;
+  }
+}
+
 // Whether every location of the descriptors can reach the memory behind one mapping.
 void check_reach(Collector& out, const Model& model, const calls::MemSetAccess& call,
-                 const Mapping& m) {
+                 const Mapping& m, const Facts& facts) {
+  if (const MulticastObject* object = model.multicast(m.handle)) {
+    return check_team(out, *object, call, facts);
+  }
   const Allocation* a = model.allocation(m.handle);
   if (!a || !a->prop_known) return;
   const bool device_memory = static_cast<int>(a->prop.location.type) == kLocationDevice;
@@ -69,7 +96,8 @@ void check_reach(Collector& out, const Model& model, const calls::MemSetAccess& 
   }
 }
 
-void check_access_range(Collector& out, const Model& model, const calls::MemSetAccess& call) {
+void check_access_range(Collector& out, const Model& model, const calls::MemSetAccess& call,
+                        const Facts& facts) {
   const Coverage c = coverage(model, call.ptr, call.size);
   const Reservation* r = model.reservation_at(call.ptr);
   if (!r && !c.any) {
@@ -100,7 +128,7 @@ void check_access_range(Collector& out, const Model& model, const calls::MemSetA
        overlap(it->second.base, it->second.size, call.ptr, call.size);
        ++it) {
     const bool before = out.empty();
-    check_reach(out, model, call, it->second);
+    check_reach(out, model, call, it->second, facts);
     if (before && !out.empty()) break;  // one mapping that shows it is enough
     if (reaches_end(it->second.base, it->second.size, call.ptr, call.size)) break;
   }
@@ -144,7 +172,7 @@ Violations check(const Model& model, const calls::MemSetAccess& call, const Fact
     aligned = false;
   }
   // A range that is not aligned cuts a mapping by necessity: said once.
-  if (aligned) check_access_range(out, model, call);
+  if (aligned) check_access_range(out, model, call, facts);
   return out.take();
 }
 
@@ -156,7 +184,7 @@ Violations check(const Model& model, const calls::MemGetAccess& call, const Fact
     out.add(Rule::kGetAccessLocationNonnull, "location is NULL");
   } else if (!is_host(*call.location) &&
              (static_cast<int>(call.location->type) != kLocationDevice ||
-              !device_exists(model.platform(), call.location->id))) {
+              !exists(model.platform(), call.location->id))) {
     out.add(Rule::kGetAccessLocationValid,
             "location is " + location(*call.location) + ", which does not exist");
   }

@@ -1,6 +1,6 @@
 // cuMemCreate, cuMemRelease, properties, retain and granularity.
+#include "spec/check_multicast.h"
 #include "spec/check_prop.h"
-#include "spec/check_support.h"
 
 namespace cuvmm {
 using namespace detail;
@@ -35,10 +35,11 @@ Violations check(const Model& model, const calls::MemCreate& call, const Facts& 
 Violations check(const Model& model, const calls::MemRelease& call, const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
-  check_handle(out, model, call.handle,
-               {Rule::kReleaseHandleNonzero, Rule::kReleaseHandleValid, Rule::kReleasePairing,
-                Rule::kReleasePairing},
-               facts);
+  const Allocation* a = check_handle(out, model, call.handle,
+                                     {Rule::kReleaseHandleNonzero, Rule::kReleaseHandleValid,
+                                      Rule::kReleasePairing, Rule::kReleasePairing},
+                                     facts);
+  if (a && a->references == 1 && a->mappings == 0) check_unbound(out, model, *a);
   return out.take();
 }
 

@@ -1,5 +1,7 @@
 // Copies, fills and frees that touch VMM addresses.
-#include "spec/check_support.h"
+#include <algorithm>
+
+#include "spec/check_multicast.h"
 #include "spec/touch.h"
 
 namespace cuvmm {
@@ -41,6 +43,9 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, Address b
       return false;
     }
     const Size rest = m->size - (at - m->base);
+    if (!check_multicast_touch(out, model, *m, touch.parameter, touch.write,
+                               m->offset + (at - m->base), std::min(rest, left)))
+      return false;
     if (rest >= left) break;
     at += rest;
     left -= rest;
@@ -50,6 +55,16 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, Address b
 
 void check_touch(Collector& out, const Model& model, const Touch& touch, int device) {
   if (touch.width == 0 || touch.rows == 0 || touch.slices == 0) return;
+  if (const ExternalBuffer* b = model.external().buffer_at(touch.base)) {
+    if (!b->memory_ended) return;
+    Violation& v =
+        out.add(Rule::kExtBufferAfterDestroy,
+                std::string(touch.parameter) + ": " + hex(touch.base) + " lies in the buffer " +
+                    range(b->base, b->size) + " of an external memory that was destroyed");
+    v.objects.push_back(ref(*b));
+    v.objects.push_back({ObjectRef::Kind::kExternalMemory, b->memory, 0, {}, b->ended});
+    return;
+  }
   for (std::uint64_t slice = 0; slice < touch.slices; ++slice) {
     const Address start = touch.base + slice * touch.slice_pitch;
     // Rows inside one mapping with access are one look-up, not thousands.
@@ -68,6 +83,7 @@ void check_touch(Collector& out, const Model& model, const Touch& touch, int dev
 Violations check_free(const Model& model, Address address, Rule rule, const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
+  if (rule == Rule::kMemFreeNotVmm) check_free_of_opened(out, model, address);
   if (model.reservation_at(address) || model.mapping_at(address)) {
     attach_history(
         out.add(rule, hex(address) + " lies in a reservation, not in memory from cuMemAlloc"),
@@ -113,7 +129,18 @@ Violations check(const Model& model, const calls::MemcpyBatchAsync& call, const 
 #endif
 
 Violations check(const Model& model, const calls::MemFree& call, const Facts& facts) {
-  return check_free(model, call.dptr, Rule::kMemFreeNotVmm, facts);
+  Violations found = check_free(model, call.dptr, Rule::kMemFreeNotVmm, facts);
+  if (!found.empty() || call.dptr == 0 || model.external().buffers.count(call.dptr)) return found;
+  // cuMemAlloc may have given the address out again, unseen: only a refusal makes it certain.
+  const auto gone = model.tombstones().find(ObjectRef::Kind::kExternalBuffer, call.dptr);
+  if (gone) {
+    Collector out;
+    out.add(Rule::kExtBufferFreedOnce, hex(call.dptr) + " was a buffer, and is freed already",
+            false)
+        .objects.push_back(*gone);
+    return out.take();
+  }
+  return found;
 }
 
 Violations check(const Model& model, const calls::MemFreeAsync& call, const Facts& facts) {

@@ -11,7 +11,7 @@ std::string references(std::uint32_t count) {
 }
 
 // Memory that nothing maps and that references still pin: the program has no use for it any more.
-void check_allocation(Collector& out, const Allocation& a) {
+void check_allocation(Collector& out, const Model& model, const Allocation& a) {
   if (a.references == 0 || a.mappings != 0) return;
   const std::string size = a.size ? bytes(a.size) : std::string("memory of unknown size");
   const std::string state = references(a.references) + " of " + handle_text(a.handle) +
@@ -19,7 +19,9 @@ void check_allocation(Collector& out, const Allocation& a) {
   // Which call should have been paired: every reference but one of a seen creation came from a
   // retain.
   const std::uint32_t first = a.creation_seen ? 1 : 0;
-  const Rule made = a.imported ? Rule::kImportLeak : Rule::kCreateLeak;
+  const Rule made = a.imported                  ? Rule::kImportLeak
+                    : model.multicast(a.handle) ? Rule::kMcCreateLeak
+                                                : Rule::kCreateLeak;
   const Rule rule = !a.creation_seen || a.references > first ? Rule::kRetainLeak : made;
   Violation& v = out.add(rule, state);
   v.objects.push_back(ref(a));
@@ -45,7 +47,7 @@ void check_mapping(Collector& out, const Model& model, const Mapping& m) {
 
 Violations check_exit(const Model& model, bool (*fd_open)(const Export&)) {
   Collector out;
-  for (const auto& [handle, a] : model.allocations()) check_allocation(out, a);
+  for (const auto& [handle, a] : model.allocations()) check_allocation(out, model, a);
   for (const auto& [base, m] : model.mappings()) check_mapping(out, model, m);
   for (const auto& [fd, e] : model.exports()) {
     if (!fd_open(e)) continue;
@@ -55,6 +57,9 @@ Violations check_exit(const Model& model, bool (*fd_open)(const Export&)) {
     v.objects.push_back(ref(e));
     if (const Allocation* a = model.allocation(e.handle)) v.objects.push_back(ref(*a));
   }
+  check_ipc_exit(out, model);
+  check_pool_exit(out, model);
+  check_external_exit(out, model);
   return out.take();
 }
 

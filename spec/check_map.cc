@@ -1,7 +1,7 @@
 // cuMemMap and cuMemUnmap.
 #include <optional>
 
-#include "spec/check_support.h"
+#include "spec/check_multicast.h"
 
 namespace cuvmm {
 using namespace detail;
@@ -38,14 +38,15 @@ void check_map_place(Collector& out, const Model& model, const calls::MemMap& ca
 }
 
 void check_map_size(Collector& out, const Model& model, const calls::MemMap& call,
-                    const Allocation* a) {
+                    const Allocation* a, const Facts& facts) {
+  const MulticastObject* multicast = model.multicast(call.handle);
   const Size granularity =
       a && a->granularity ? a->granularity : model.platform().reserve_granularity;
   if (granularity != 0 && call.ptr % granularity != 0) {
     out.add(Rule::kMapPtrAligned,
             hex(call.ptr) + " is not a multiple of the granularity, " + bytes(granularity));
   }
-  if (call.offset != 0) {
+  if (call.offset != 0 && !multicast) {
     Violation& v = out.add(Rule::kMapOffsetZero, "offset is " + bytes(call.offset) + ", not 0");
     if (a) v.objects.push_back(ref(*a));
   }
@@ -59,6 +60,10 @@ void check_map_size(Collector& out, const Model& model, const calls::MemMap& cal
                                            bytes(granularity));
   }
   if (!a) return;
+  if (multicast) {
+    check_multicast_map(out, *multicast, call, facts);
+    return;
+  }
   if (a->size == 0) {  // an import: the exporter knows its size, this process does not yet
     out.add(Rule::kMapWholeAllocation,
             "size " + bytes(call.size) + " may not be the size of the imported allocation", false)
@@ -74,6 +79,22 @@ void check_map_size(Collector& out, const Model& model, const calls::MemMap& cal
     out.add(Rule::kMapWholeAllocation,
             "size " + bytes(call.size) + " is a part of the allocation of " + bytes(a->size), false)
         .objects.push_back(ref(*a));
+  }
+}
+
+// Memory whose last mappings lie in the range, with no reference left: it ends, and is unbound.
+void check_ends(Collector& out, const Model& model, const calls::MemUnmap& call) {
+  if (model.multicasts().empty()) return;
+  std::map<Handle, std::uint32_t> unmapped;
+  for (auto it = model.first_mapping_after(call.ptr);
+       it != model.mappings().end() &&
+       overlap(it->second.base, it->second.size, call.ptr, call.size);
+       ++it) {
+    ++unmapped[it->second.handle];
+  }
+  for (const auto& [handle, count] : unmapped) {
+    const Allocation* a = model.allocation(handle);
+    if (a && a->references == 0 && a->mappings == count) check_unbound(out, model, *a);
   }
 }
 
@@ -104,7 +125,7 @@ Violations check(const Model& model, const calls::MemMap& call, const Facts& fac
                                       Rule::kMapHandleAlive, Rule::kMapHandleReferenced},
                                      facts);
   if (call.flags != 0) out.add(Rule::kMapFlagsZero, "flags is " + hex(call.flags) + ", not 0");
-  check_map_size(out, model, call, a);
+  check_map_size(out, model, call, a, facts);
   if (call.size != 0) check_map_place(out, model, call);
   return out.take();
 }
@@ -121,6 +142,8 @@ Violations check(const Model& model, const calls::MemUnmap& call, const Facts& f
     out.add(Rule::kUnmapWhole,
             range(call.ptr, call.size) + " cuts the mapping " + range(c.cut->base, c.cut->size))
         .objects.push_back(ref(*c.cut));
+  } else {
+    check_ends(out, model, call);
   }
   const Reservation* r = model.reservation_at(call.ptr);
   if (!r) {

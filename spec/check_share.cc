@@ -101,8 +101,13 @@ Violations check(const Model& model, const calls::MemImportFromShareableHandle& 
   if (value > INT_MAX && static_cast<std::intptr_t>(value) > 0) {
     out.add(Rule::kImportDescriptorValid,
             "osHandle is " + hex(value) + ": an address, where the descriptor itself is expected");
-  } else if (facts.descriptor_valid != Facts::Answer::kYes) {
-    const int fd = static_cast<int>(value);
+    return out.take();
+  }
+  const int fd = static_cast<int>(value);
+  if (check_given(out, model, fd, facts.descriptor_valid, Rule::kImportDescriptorOwned)) {
+    return out.take();
+  }
+  if (facts.descriptor_valid != Facts::Answer::kYes) {
     out.add(Rule::kImportDescriptorValid,
             "descriptor " + std::to_string(fd) + " refers to no exported allocation",
             fd < 0 || facts.descriptor_valid == Facts::Answer::kNo);

@@ -15,6 +15,22 @@ const char* name(ObjectRef::Kind kind) {
       return "mapping";
     case ObjectRef::Kind::kExport:
       return "export";
+    case ObjectRef::Kind::kBinding:
+      return "multicast binding";
+    case ObjectRef::Kind::kIpcMemory:
+      return "ipc-memory";
+    case ObjectRef::Kind::kPool:
+      return "pool";
+    case ObjectRef::Kind::kPoolMemory:
+      return "pool-memory";
+    case ObjectRef::Kind::kExternalMemory:
+      return "external memory";
+    case ObjectRef::Kind::kExternalBuffer:
+      return "external buffer";
+    case ObjectRef::Kind::kExternalSemaphore:
+      return "external semaphore";
+    case ObjectRef::Kind::kCount:
+      break;
   }
   return "?";
 }
@@ -74,6 +90,16 @@ ObjectRef ref(const Allocation& a) {
 ObjectRef ref(const Mapping& m) { return {ObjectRef::Kind::kMapping, m.base, m.size, m.made, {}}; }
 ObjectRef ref(const Export& e) {
   return {ObjectRef::Kind::kExport, static_cast<std::uint64_t>(e.fd), 0, e.made, {}};
+}
+
+ObjectRef ref(const ExternalMemory& m) {
+  return {ObjectRef::Kind::kExternalMemory, m.handle, m.size, m.made, {}};
+}
+ObjectRef ref(const ExternalBuffer& b) {
+  return {ObjectRef::Kind::kExternalBuffer, b.base, b.size, b.made, {}};
+}
+ObjectRef ref(const ExternalSemaphore& s) {
+  return {ObjectRef::Kind::kExternalSemaphore, s.handle, 0, s.made, {}};
 }
 
 bool not_initialized(Collector& out, const Facts& facts) {

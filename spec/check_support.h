@@ -39,9 +39,20 @@ ObjectRef ref(const Reservation& r);
 ObjectRef ref(const Allocation& a);
 ObjectRef ref(const Mapping& m);
 ObjectRef ref(const Export& e);
+ObjectRef ref(const ExternalMemory& m);
+ObjectRef ref(const ExternalBuffer& b);
+ObjectRef ref(const ExternalSemaphore& s);
 
 /// True (and the violation added) when cuInit has not succeeded: nothing else is worth saying.
 bool not_initialized(Collector& out, const Facts& facts);
+
+/// Adds `owned` when an import of external memory or of a semaphore took the descriptor over. True
+/// when that is certain: nothing has got the number since. `open` is whether the descriptor is an
+/// open one of the right kind.
+bool check_given(Collector& out, const Model& model, int fd, Facts::Answer open, Rule owned);
+
+/// External objects that never ended.
+void check_external_exit(Collector& out, const Model& model);
 
 /// Rules for the ways in which a handle can be wrong.
 struct HandleRules {
@@ -66,6 +77,12 @@ Coverage coverage(const Model& model, Address base, Size size);
 /// Attaches what is known of an address: the live or the ended mapping and reservation that hold
 /// it.
 void attach_history(Violation& violation, const Model& model, Address address);
+
+/// cuMemFree of memory that cuIpcOpenMemHandle gave.
+void check_free_of_opened(Collector& out, const Model& model, Address address);
+/// What check_exit() says of opened memory and of pools.
+void check_ipc_exit(Collector& out, const Model& model);
+void check_pool_exit(Collector& out, const Model& model);
 
 /// Whether an address that no live reservation holds is certainly wrong: everything is seen, or the
 /// range was ours and is gone.

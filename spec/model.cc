@@ -56,7 +56,10 @@ Retired Model::retire(const calls::MemRelease& call) {
   retired.allocations.push_back(it->second);
   retired.released = true;
   --it->second.references;
-  if (ended(it->second)) spare_allocations_.erase(allocations_, it);
+  if (ended(it->second)) {
+    spare_allocations_.erase(allocations_, it);
+    end_multicast(call.handle, retired.multicast);
+  }
   return retired;
 }
 
@@ -80,7 +83,10 @@ Retired Model::retire(const calls::MemUnmap& call) {
     if (a != allocations_.end() && a->second.mappings != 0) {
       retired.allocations.push_back(a->second);
       --a->second.mappings;
-      if (ended(a->second)) spare_allocations_.erase(allocations_, a);
+      if (ended(a->second)) {
+        spare_allocations_.erase(allocations_, a);
+        end_multicast(it->second.handle, retired.multicast);
+      }
     }
     it = spare_mappings_.erase(mappings_, it);
     last_mapping_.rest_at(it);
@@ -99,6 +105,21 @@ Retired Model::retire(const calls::MemAddressFree& call) {
   return retired;
 }
 
+Retired Model::retire(const calls::MemFree& call) {
+  Retired retired;
+  retire_ipc(call.dptr, retired);
+  retire_pool_memory(call.dptr, retired);
+  retire_external_buffer(call.dptr, retired);
+  return retired;
+}
+
+Retired Model::retire(const calls::MemFreeAsync& call) {
+  Retired retired;
+  retire_pool_memory(call.dptr, retired);
+  retire_external_buffer(call.dptr, retired);
+  return retired;
+}
+
 void Model::restore(Retired&& retired, Origin at) {
   for (Reservation& r : retired.reservations) {
     auto mapped = first_mapping_after(r.base);
@@ -109,6 +130,7 @@ void Model::restore(Retired&& retired, Origin at) {
     reservations_.emplace(r.base, r);
   }
   for (const Mapping& m : retired.mappings) mappings_.emplace(m.base, m);
+  restore(retired.external);
   // Counts are given back one by one, since other threads may have changed them meanwhile.
   for (const Allocation& before : retired.allocations) {
     auto [it, inserted] = allocations_.try_emplace(before.handle, before);
@@ -120,9 +142,13 @@ void Model::restore(Retired&& retired, Origin at) {
       ++it->second.mappings;
     }
   }
+  restore(std::move(retired.multicast));
+  restore_ipc(retired);
+  restore_pools(retired);
 }
 
 void Model::bury(Retired&& retired, Origin at) {
+  bury(retired.external, at);
   for (const Reservation& r : retired.reservations) tombstones_.add(gone(r, at));
   for (const Mapping& m : retired.mappings) tombstones_.add(gone(m, at));
   for (const Allocation& before : retired.allocations) {
@@ -133,6 +159,8 @@ void Model::bury(Retired&& retired, Origin at) {
       tombstones_.add(gone(before, at));
     }
   }
+  bury_ipc(retired, at);
+  bury_pools(retired, at);
 }
 
 // --- Recording
@@ -158,6 +186,7 @@ void Model::commit(const calls::MemCreate& call, const Facts& facts, Origin at) 
   a.prop_known = true;
   a.references = 1;
   a.made = at;
+  multicasts_.erase(a.handle);  // it ended by a route we did not see
   tombstones_.forget(ObjectRef::Kind::kAllocation, a.handle);
   spare_allocations_.put(allocations_, a.handle, a);
 }
@@ -173,6 +202,7 @@ void Model::commit(const calls::MemImportFromShareableHandle& call, const Alloca
   a.imported = true;
   a.references = 1;
   a.made = at;
+  multicasts_.erase(a.handle);  // it ended by a route we did not see
   tombstones_.forget(ObjectRef::Kind::kAllocation, a.handle);
   spare_allocations_.put(allocations_, a.handle, a);
 }
@@ -183,12 +213,17 @@ void Model::commit(const calls::MemMap& call, Origin at) {
          overlap(first->second.base, first->second.size, call.ptr, call.size)) {
     first = mappings_.erase(first);  // it ended by a route we did not see
   }
-  last_mapping_.rest_at(spare_mappings_.put(
-      mappings_, first, call.ptr,
-      {.base = call.ptr, .size = call.size, .handle = call.handle, .access = {}, .made = at}));
+  last_mapping_.rest_at(spare_mappings_.put(mappings_, first, call.ptr,
+                                            {.base = call.ptr,
+                                             .size = call.size,
+                                             .offset = call.offset,
+                                             .handle = call.handle,
+                                             .access = {},
+                                             .made = at}));
   auto a = allocations_.find(call.handle);
   if (a == allocations_.end()) return;
   ++a->second.mappings;
+  if (multicasts_.contains(call.handle)) return;
   // Drivers map an allocation as a whole or not at all: this is the size of an import.
   if (a->second.size == 0) a->second.size = call.size;
 }
@@ -213,10 +248,14 @@ void Model::commit(const calls::MemSetAccess& call, Origin) {
 }
 
 void Model::commit(const calls::MemExportToShareableHandle& call, Origin at) {
+  if (auto object = multicasts_.find(call.handle); object != multicasts_.end()) {
+    object->second.shared = true;
+  }
   if (call.handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return;
   const int fd = *static_cast<const int*>(call.shareableHandle);
   // The number is new, so an older export under it has been closed.
   exports_[fd] = {.fd = fd, .handle = call.handle, .made = at};
+  external_.given.erase(fd);
 }
 
 void Model::commit(const calls::MemRetainAllocationHandle& call, Origin at) {
@@ -238,6 +277,10 @@ void Model::clear() {
   mappings_.clear();
   allocations_.clear();
   exports_.clear();
+  multicasts_.clear();
+  ipc_ = {};
+  pools_ = {};
+  external_ = {};
   tombstones_.clear();
   last_reservation_.forget();
   last_mapping_.forget();

@@ -12,11 +12,16 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
+#include <vector>
 
 #include "api/calls.h"
+#include "spec/external_state.h"
 #include "spec/few.h"
 #include "spec/finger.h"
+#include "spec/ipc_state.h"
+#include "spec/multicast_state.h"
 #include "spec/platform.h"
+#include "spec/pool_state.h"
 #include "spec/spare_nodes.h"
 #include "spec/tombstones.h"
 #include "spec/violation.h"
@@ -73,10 +78,12 @@ struct AccessMask {
   std::uint64_t write = 0;
 };
 
-/// [base, base + size) backed by an allocation from its start.
+/// [base, base + size) backed by an allocation from its start, or by a multicast object from an
+/// offset.
 struct Mapping {
   Address base = 0;
   Size size = 0;
+  Size offset = 0;
   Handle handle = 0;
   AccessMask access;
   Origin made;
@@ -95,6 +102,12 @@ struct Retired {
   Few<Mapping> mappings;
   Few<Allocation> allocations;  ///< as they were before; restore() puts them back
   bool released = false;        ///< a reference of allocations[0] was dropped
+  RetiredMulticast multicast;
+  std::vector<IpcExport> ipc_exports;  ///< of memory that was freed
+  std::vector<IpcOpen> ipc_opens;      ///< one open of each was closed
+  std::vector<Pool> pools;
+  std::vector<PoolMemory> pool_memory;
+  ExternalRetired external;
 };
 
 class Model {
@@ -109,6 +122,9 @@ class Model {
   const std::map<Address, Mapping>& mappings() const { return mappings_; }
   const std::unordered_map<Handle, Allocation>& allocations() const { return allocations_; }
   const std::unordered_map<int, Export>& exports() const { return exports_; }
+  const IpcState& ipc() const { return ipc_; }
+  const PoolState& pools() const { return pools_; }
+  const ExternalState& external() const { return external_; }
   const Tombstones& tombstones() const { return tombstones_; }
 
   /// The reservation that holds `address`, or null.
@@ -118,15 +134,24 @@ class Model {
   /// The first mapping that ends after `address`, as an iterator of mappings().
   std::map<Address, Mapping>::const_iterator first_mapping_after(Address address) const;
   const Allocation* allocation(Handle handle) const;
+  const MulticastObjects& multicasts() const { return multicasts_; }
+  const MulticastObject* multicast(Handle handle) const;
+  /// The memory that a bind names: its handle and the offset there; handle 0 when it is unknown.
+  std::pair<Handle, Size> memory_of(const MulticastBind& bind) const;
+  /// The device whose memory a bind names, -1 unknown.
+  int device_of(const MulticastBind& bind) const;
 
   // --- Taking away. Calls that give nothing up have no overload.
   Retired retire(const calls::MemRelease& call);
   Retired retire(const calls::MemUnmap& call);
   Retired retire(const calls::MemAddressFree& call);
-  template <class CallStruct>
-  Retired retire(const CallStruct&) {
-    return {};
-  }
+  Retired retire(const calls::MulticastUnbind& call);
+  Retired retire(const calls::MemFree& call);
+  Retired retire(const calls::MemFreeAsync& call);
+  Retired retire(const calls::IpcCloseMemHandle& call);
+  Retired retire(const calls::MemPoolDestroy& call);
+  Retired retire(const calls::DestroyExternalMemory& call);
+  Retired retire(const calls::DestroyExternalSemaphore& call);
   /// The driver refused: what retire() took is back as it was. `at` is the refused call.
   void restore(Retired&& retired, Origin at = {});
   /// The driver accepted: what retire() took becomes history.
@@ -142,6 +167,28 @@ class Model {
   /// `known` carries what the caller could learn of the imported memory: size, granularity and
   /// prop where prop_known; the rest is ignored.
   void commit(const calls::MemImportFromShareableHandle& call, const Allocation& known, Origin at);
+  /// `facts` name the allocation (its base, its size) and the context, where they are known.
+  void commit(const calls::IpcGetMemHandle& call, const Facts& facts, Origin at);
+  void commit(const calls::IpcOpenMemHandle& call, const Facts& facts, Origin at);
+  void commit(const calls::MemPoolCreate& call, Origin at);
+  void commit(const calls::MemPoolImportFromShareableHandle& call, Origin at);
+  void commit(const calls::MemAllocFromPoolAsync& call, Origin at);
+  void commit(const calls::MemPoolImportPointer& call, Origin at);
+  void commit(const calls::DeviceSetMemPool& call, Origin at);
+
+  void commit(const calls::MulticastCreate& call, const Facts& facts, Origin at);
+  void commit(const calls::MulticastAddDevice& call, Origin at);
+  template <BindsMulticast CallStruct>
+  void commit(const CallStruct& call, Origin at) {
+    commit(bind_of(call), at);
+  }
+  void commit(const MulticastBind& bind, Origin at);
+  /// An import turned out to be a multicast object; `known` is what is known of it.
+  void commit_multicast_import(MulticastObject known, Origin at);
+  void commit(const calls::ImportExternalMemory& call, const Facts& facts, Origin at);
+  void commit(const calls::ExternalMemoryGetMappedBuffer& call, Origin at);
+  void commit(const calls::ImportExternalSemaphore& call, Origin at);
+  void commit(const calls::SignalExternalSemaphoresAsync& call, Origin at);
 
   /// The process closed this descriptor itself.
   void close_export(int fd) { exports_.erase(fd); }
@@ -149,11 +196,33 @@ class Model {
   void clear();
 
  private:
+  void retire_ipc(Address freed, Retired& retired);
+  void restore_ipc(const Retired& retired);
+  void bury_ipc(const Retired& retired, Origin at);
+  void retire_pool_memory(Address base, Retired& retired);
+  void restore_pools(const Retired& retired);
+  void bury_pools(const Retired& retired, Origin at);
+  void retire_external_buffer(Address base, Retired& retired);
+  void restore(const ExternalRetired& retired);
+  void bury(const ExternalRetired& retired, Origin at);
+  /// A successful import made the descriptor the driver's.
+  void give_away(int fd, Origin at);
+
   Platform platform_;
   std::map<Address, Reservation> reservations_;
   std::map<Address, Mapping> mappings_;
   std::unordered_map<Handle, Allocation> allocations_;
+  // The object of a handle that a multicast call accepted: so it is one, however it was made.
+  MulticastObject& known_multicast(Handle handle, Origin at);
+  // Takes out what an allocation that ends has to do with multicast.
+  void end_multicast(Handle handle, RetiredMulticast& retired);
+  void restore(RetiredMulticast&& retired);
+
   std::unordered_map<int, Export> exports_;
+  MulticastObjects multicasts_;
+  IpcState ipc_;
+  PoolState pools_;
+  ExternalState external_;
   Tombstones tombstones_;
   // They remember where const searches ended: readers need the owner's lock as writers do.
   mutable Finger<std::map<Address, Reservation>> last_reservation_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace cuvmm {
@@ -18,6 +19,8 @@ struct Platform {
   bool fabric_channel = false;       ///< an IMEX channel is accessible to this process
   std::uint64_t numa_nodes = 0;      ///< bit n: node n can back HOST_NUMA memory; 0 unknown
   std::vector<std::uint64_t> reach;  ///< per device: mask of devices whose memory it can access
+  bool multicast_known = false;
+  std::uint64_t multicast = 0;  ///< mask of devices that support multicast (attribute 132)
   /// Everything the process does is seen: an object the model does not know does not exist. True in
   /// the emulator, false in the shim, where other libraries have private routes to the driver.
   bool complete = false;
@@ -28,6 +31,10 @@ struct Facts {
   enum class Answer : std::uint8_t { kUnknown, kNo, kYes };
   Answer initialized = Answer::kUnknown;  ///< cuInit succeeded in this process
   std::uint64_t granularity = 0;          ///< MINIMUM granularity for the call's prop, bytes
+  std::uint64_t recommended = 0;          ///< cuMulticastCreate: the RECOMMENDED one, bytes
+  /// Mask of the devices that any process added to the call's multicast object; nothing: only what
+  /// this process added is known.
+  std::optional<std::uint64_t> team;
   std::uint64_t free_memory = ~std::uint64_t{0};  ///< bytes that cuMemCreate could still take there
   static constexpr int kUnknownDevice = -1;
   int device = kUnknownDevice;        ///< device of the context that performs a copy or fill
@@ -37,6 +44,25 @@ struct Facts {
   Answer handle_readable = Answer::kUnknown;
   /// The descriptor of an import is open and refers to an exported allocation.
   Answer descriptor_valid = Answer::kUnknown;
+  std::uint64_t context_id = 0;  ///< the current context's handle, 0 unknown
+  /// The address of the call lies in memory that legacy IPC can name: that of cuMemAlloc.
+  Answer ipc_capable = Answer::kUnknown;
+  std::uint64_t allocation_base = 0;  ///< of the memory that holds the call's address; 0 unknown
+  std::uint64_t allocation_size = 0;  ///< bytes, 0 unknown
+  Answer event_alive = Answer::kUnknown;         ///< the event exists
+  Answer event_interprocess = Answer::kUnknown;  ///< it was made with INTERPROCESS|DISABLE_TIMING
+  Answer default_pool = Answer::kUnknown;        ///< the call's pool is a device's default pool
+  /// What the 64 bytes of an IPC handle, or of an exported pool pointer, name.
+  enum class Token : std::uint8_t {
+    kUnknown,
+    kValid,
+    kForged,        ///< no process made them
+    kEnded,         ///< what they named was freed
+    kExporterGone,  ///< the process that made them has ended
+    kOwn,           ///< this process made them
+  };
+  Token token = Token::kUnknown;
+  std::uint64_t object_size = 0;  ///< bytes of the memory object behind it, 0 unknown
 };
 
 }  // namespace cuvmm

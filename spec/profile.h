@@ -38,6 +38,8 @@ struct Profile {
   std::uint64_t device_granularity_recommended = 0;
   std::uint64_t host_granularity_minimum = 0;
   std::uint64_t host_granularity_recommended = 0;
+  std::uint64_t multicast_granularity_minimum = std::uint64_t{2} << 20;
+  std::uint64_t multicast_granularity_recommended = std::uint64_t{2} << 20;
   Platform platform;  ///< limits and capabilities; device_count is the emulator's option
   std::map<int, int> attributes;  ///< CUdevice_attribute number -> value
   /// What replaces them where there are several such GPUs: a switch fabric, say.

@@ -36,7 +36,7 @@ class Tombstones {
     std::array<std::uint16_t, kFilter> filter{};
     static std::size_t slot(std::uint64_t value);
   };
-  std::array<Ring, 4> rings_{};
+  std::array<Ring, static_cast<std::size_t>(ObjectRef::Kind::kCount)> rings_{};
 };
 
 }  // namespace cuvmm

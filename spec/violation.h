@@ -1,6 +1,7 @@
 // What a check finds: the rule, a sentence with the values, and the objects involved.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,14 +19,28 @@ struct Origin {
 
 /// An object as a report names it.
 struct ObjectRef {
-  enum class Kind : std::uint8_t { kReservation, kAllocation, kMapping, kExport };
+  enum class Kind : std::uint8_t {
+    kReservation,
+    kAllocation,
+    kMapping,
+    kExport,
+    kBinding,
+    kIpcMemory,
+    kPool,
+    kPoolMemory,
+    kExternalMemory,
+    kExternalBuffer,
+    kExternalSemaphore,
+    kCount
+  };
   Kind kind;
-  std::uint64_t value = 0;  ///< address, handle or descriptor number
+  std::uint64_t value = 0;  ///< address, handle, descriptor number or offset
   std::uint64_t size = 0;   ///< bytes, 0 unknown
   Origin made;
   Origin ended;  ///< ended.call != 0: the object is gone, and this call ended it
 };
-/// "reservation", "allocation", "mapping", "export".
+/// "reservation", "allocation", "mapping", "export", "multicast binding", "ipc-memory", "pool",
+/// "pool-memory", "external memory", ...
 const char* name(ObjectRef::Kind kind);
 
 struct Violation {

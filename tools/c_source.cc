@@ -13,6 +13,7 @@
 #include "api/resolve.h"
 #include "api/signature.h"
 #include "tools/c_expression.h"
+#include "tools/c_field.h"
 #include "tools/c_prelude.h"
 
 namespace cuvmm {
@@ -153,15 +154,22 @@ class Writer {
         return access(*value, name);
       case ParameterKind::kInLocation:
         return location(*value, name);
-      case ParameterKind::kInCopy2D:
-      case ParameterKind::kInCopy3D:
-      case ParameterKind::kInCopy3DPeer:
-        return copy(*value, name, type);
+      case ParameterKind::kInRecord:
+        return "&" + record(*value, name, structure_of(type));
+      case ParameterKind::kInRecords:
+        return records(*value, name, structure_of(type));
+      case ParameterKind::kInObjects:
+        return objects(*value, name, structure_of(type));
+      case ParameterKind::kBlob:
+        return blob(*value, name, type);
+      case ParameterKind::kInBlob:
+        return "&" + blob(*value, name, structure_of(type));
       default:
         break;
     }
     const bool pointer = type.back() == '*' || it.kind == ParameterKind::kContext ||
-                         it.kind == ParameterKind::kStream || it.kind == ParameterKind::kArray;
+                         it.kind == ParameterKind::kStream || it.kind == ParameterKind::kArray ||
+                         it.kind == ParameterKind::kObject;
     return fmt::format("({}){}{}", type, pointer ? "(uintptr_t)" : "",
                        number(*value, words_of(it.kind)));
   }
@@ -173,9 +181,14 @@ class Writer {
       bound_value_ = bound_value_.empty() ? fmt::format("low_bytes({}, 8)", name) : bound_value_;
       return name;
     }
-    add(fmt::format("{} {};", target, name));
+    // Opaque bytes are bound by their place, which therefore outlives the block.
+    const bool blob = target == "CUipcMemHandle" || target == "CUipcEventHandle" ||
+                      target == "CUmemPoolPtrExportData";
+    add(fmt::format("{}{} {};", blob ? "static " : "", target, name));
     add(fmt::format("memset(&{0}, 0, sizeof {0});", name));
-    if (bound_value_.empty() && target != "CUmemAllocationProp") {
+    if (blob) {
+      if (bound_value_.empty()) bound_value_ = fmt::format("(uint64_t)(uintptr_t)&{}", name);
+    } else if (bound_value_.empty() && target != "CUmemAllocationProp") {
       bound_value_ = fmt::format("(uint64_t)(uintptr_t){}", name);
     }
     return "&" + name;
@@ -243,26 +256,71 @@ class Writer {
     add(fmt::format("{}.id = {};", target, static_cast<int>(where.id)));
   }
 
-  std::string copy(const Value& record, const std::string& name, const std::string& type) {
-    // "const CUDA_MEMCPY2D*": the structure's name without const and star.
-    const std::string structure = type.substr(6, type.size() - 7);
+  // "const CUDA_MEMCPY2D*": the structure's name without const and star.
+  static std::string structure_of(const std::string& type) {
+    const std::size_t from = type.starts_with("const ") ? 6 : 0;
+    return type.substr(from, type.size() - from - 1);
+  }
+
+  std::string record(const Value& value, const std::string& name, const std::string& structure) {
     add(fmt::format("{} {};", structure, name));
     add(fmt::format("memset(&{0}, 0, sizeof {0});", name));
-    for (const Argument& part : record.parts) {
-      const bool pointer = part.key.ends_with("Host") || part.key.ends_with("Array") ||
-                           part.key.ends_with("Context");
-      add(fmt::format("{}.{} = {}{};", name, part.key, pointer ? "(void*)(uintptr_t)" : "",
-                      part.key.ends_with("MemoryType")
-                          ? "(CUmemorytype)" + number(part.value, memory_type_words())
-                          : number(part.value)));
+    set_fields(value, name, structure);
+    return name;
+  }
+
+  void set_fields(const Value& value, const std::string& name, const std::string& structure) {
+    for (const Argument& part : value.parts) {
+      const CField* field = c_field(structure, part.key);
+      if (!field) {
+        fail("no field " + part.key + " of " + structure);
+      } else if (field->location) {
+        NoNames no_names;
+        Resolver resolver(no_names);
+        set_location(name + "." + field->path, resolver.location(part.value));
+      } else {
+        add(fmt::format("{}.{} = {}{};", name, field->path, field->cast,
+                        number(part.value, field->words)));
+      }
     }
-    return "&" + name;
+  }
+
+  std::string records(const Value& list, const std::string& name, const std::string& structure) {
+    descriptors_ = list.parts.size();
+    add(fmt::format("{} {}[{}];", structure, name, descriptors_ + 1));
+    add(fmt::format("memset({0}, 0, sizeof {0});", name));
+    for (std::size_t i = 0; i < list.parts.size(); ++i)
+      set_fields(list.parts[i].value, fmt::format("{}[{}]", name, i), structure);
+    return name;
+  }
+
+  std::string objects(const Value& list, const std::string& name, const std::string& type) {
+    descriptors_ = list.parts.size();
+    add(fmt::format("{} {}[{}];", type, name, descriptors_ + 1));
+    for (std::size_t i = 0; i < list.parts.size(); ++i)
+      add(fmt::format("{}[{}] = ({})(uintptr_t){};", name, i, type, number(list.parts[i].value)));
+    return name;
+  }
+
+  // 64 opaque bytes: those of another call's result, or the digits of a string.
+  std::string blob(const Value& value, const std::string& name, const std::string& type) {
+    add(fmt::format("{} {};", type, name));
+    add(fmt::format("memset(&{0}, 0, sizeof {0});", name));
+    if (value.kind == Value::Kind::kString) {
+      for (std::size_t i = 0; i + 1 < value.text.size(); i += 2) {
+        add(fmt::format("((unsigned char*)&{})[{}] = 0x{};", name, i / 2, value.text.substr(i, 2)));
+      }
+    } else {
+      add(fmt::format("memcpy(&{0}, (const void*)(uintptr_t){1}, sizeof {0});", name,
+                      number(value)));
+    }
+    return name;
   }
 
   void call(const Statement& statement, const BoundArguments& bound) {
     const std::vector<std::string>& types = parameter_types(bound.signature->entry);
-    if (statement.function == "cuMemcpyBatchAsync")
-      return fail("cuMemcpyBatchAsync has no C form here");
+    if (statement.function == "cuMemcpyBatchAsync" || statement.function.ends_with("_v2"))
+      return fail(statement.function + " has no C form here: it is not in every <cuda.h>");
     descriptors_ = 0;
     bound_value_.clear();
     std::string arguments;
@@ -274,6 +332,7 @@ class Writer {
       // A descriptor is an int in the first bytes of its untyped place.
       const std::string from =
           statement.function == "cuMemExportToShareableHandle" ||
+                  statement.function == "cuMemPoolExportToShareableHandle" ||
                   statement.function == "cuMemGetHandleForAddressRange"
               ? "low_bytes(" + bound_value_.substr(10, bound_value_.find(',') - 10) + ", 4)"
               : bound_value_;

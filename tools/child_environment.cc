@@ -33,11 +33,11 @@ std::string preload(const std::string& existing, const std::string& shim) {
   return (first.empty() ? "" : first.substr(1) + ":") + shim + rest;
 }
 
-std::string search_path(const std::string& existing, const std::string& links) {
+std::string search_path(const std::string& existing, const std::string& folder) {
   // An empty element would mean the current folder: keep those that are there, add none.
-  if (existing.empty() || existing == links) return links;
-  if (existing.rfind(links + ":", 0) == 0) return existing;
-  return links + ":" + existing;
+  if (existing.empty() || existing == folder) return folder;
+  if (existing.rfind(folder + ":", 0) == 0) return existing;
+  return folder + ":" + existing;
 }
 
 // Settings that stand in the user's own value win: the runtime takes the last one.
@@ -65,7 +65,12 @@ Environment child_environment(Environment environment, const RunSettings& option
     if (!value.empty()) environment[name] = value;
   };
   environment["LD_PRELOAD"] = preload(environment["LD_PRELOAD"], layout.shim);
-  environment["LD_LIBRARY_PATH"] = search_path(environment["LD_LIBRARY_PATH"], layout.links);
+  // NVIDIA's libcudart needs a real driver; the emulator has its own beside it.
+  std::string folders = layout.links;
+  if (options.emulate) {
+    folders += ":" + std::filesystem::path(layout.emulator).parent_path().string();
+  }
+  environment["LD_LIBRARY_PATH"] = search_path(environment["LD_LIBRARY_PATH"], folders);
   // The program, or one that it starts, may be built with AddressSanitizer, which refuses to run
   // behind a preloaded library and whose shadow gap lies where the driver maps memory.
   environment["ASAN_OPTIONS"] = sanitizer_options(environment["ASAN_OPTIONS"]);
@@ -74,6 +79,7 @@ Environment child_environment(Environment environment, const RunSettings& option
   environment.erase("CUVMM_REPORT");
   environment.erase("CUVMM_ERROR_EXITCODE");
   environment["CUVMM_REPORT_DIR"] = report_folder;
+  environment["CUVMM_NO_SUMMARY"] = "1";  // it sums up, for all processes
 
   if (options.emulate) {
     environment["CUVMM_DRIVER"] = layout.emulator;

@@ -44,12 +44,20 @@ TEST(ChildEnvironment, LinksComeFirstAndTheCurrentFolderIsNotAdded) {
   EXPECT_EQ(made({{"LD_LIBRARY_PATH", "/a:/b"}})["LD_LIBRARY_PATH"], "/lib/links:/a:/b");
 }
 
-TEST(ChildEnvironment, DefaultsSetOnlyTheReportFolder) {
+TEST(ChildEnvironment, TheEmulatorsRuntimeIsFoundOnlyWithTheEmulator) {
+  RunSettings options;
+  options.emulate = true;
+  const Environment once = made({{"LD_LIBRARY_PATH", "/a"}}, options);
+  EXPECT_EQ(once.at("LD_LIBRARY_PATH"), "/lib/links:/lib/emulator:/a");
+  EXPECT_EQ(made(once, options)["LD_LIBRARY_PATH"], once.at("LD_LIBRARY_PATH"));
+}
+
+TEST(ChildEnvironment, DefaultsSetOnlyHowToReport) {
   const Environment environment = made({{"HOME", "/h"}});
   EXPECT_EQ(environment.at("HOME"), "/h");
   EXPECT_EQ(environment.at("CUVMM_REPORT_DIR"), "/reports");
   for (const auto& [name, value] : environment) {
-    if (name != "CUVMM_REPORT_DIR") {
+    if (name != "CUVMM_REPORT_DIR" && name != "CUVMM_NO_SUMMARY") {
       EXPECT_NE(name.rfind("CUVMM_", 0), 0u) << name;
     }
   }
@@ -87,6 +95,7 @@ TEST(ChildEnvironment, ANamedDriverIsPassedOn) {
 
 TEST(ChildEnvironment, TheRunnerAloneWritesReportsAndExitCodes) {
   const Environment environment = made({{"CUVMM_REPORT", "x"}, {"CUVMM_ERROR_EXITCODE", "9"}});
+  EXPECT_THAT(environment, Contains(Pair("CUVMM_NO_SUMMARY", "1")));
   EXPECT_THAT(environment, Not(Contains(Key("CUVMM_REPORT"))));
   EXPECT_THAT(environment, Not(Contains(Key("CUVMM_ERROR_EXITCODE"))));
 }

@@ -39,6 +39,7 @@ struct ConformSettings {
   bool strict = false;
   bool require_feature = false;
   bool isolated = false;
+  bool allow_multicast = false;
   bool verbose = false;
   int jobs = 8;
   double timeout_s = 20;
@@ -176,6 +177,7 @@ int conform(const ConformSettings& settings) {
   RecordOptions options;
   options.share = !settings.isolated;
   options.jobs = settings.jobs;
+  options.allow_multicast = settings.allow_multicast;
   options.run.timeout = std::chrono::milliseconds(static_cast<long>(settings.timeout_s * 1000));
   const RecordResult run = record_cases(path, suite.cases, options);
   if (!run.error.empty()) return failed(run.error);
@@ -244,6 +246,9 @@ void add_conform(CLI::App& app, CommandLine& line) {
   command->add_flag("--require-feature", s->require_feature,
                     "Cases that the machine cannot run make the run fail");
   command->add_flag("--isolated", s->isolated, "Run each case in a process of its own");
+  command->add_flag(
+      "--allow-multicast", s->allow_multicast,
+      "Let cuMulticast calls reach a real driver (they can disturb other users of the fabric)");
   command->add_flag("--verbose", s->verbose, "Also print what passes and what is known");
   command->add_option("--jobs", s->jobs, "Cases at a time")
       ->type_name("N")

@@ -27,6 +27,9 @@ def main(cmake, build):
         assert value["calls"]["cuMemAddressReserve"] == 1, value
         assert value["driver"]["path"].startswith(prefix), value["driver"]
 
+        folder = os.path.dirname(value["driver"]["path"])
+        assert all(os.path.exists(f"{folder}/libcudart.so.{major}") for major in (12, 13)), os.listdir(folder)
+
         needed = subprocess.run(["readelf", "-d", cuvmm], capture_output=True, text=True, check=True).stdout
         libraries = re.findall(r"NEEDED.*\[(.*)\]", needed)
         foreign = [name for name in libraries if not re.match(r"(libc|libm|libdl|libpthread|ld-linux.*)\.so", name)]

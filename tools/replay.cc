@@ -98,7 +98,7 @@ int replay(const ReplayOptions& options) {
   const std::string path = driver_path(options, error);
   if (!error.empty()) return failed(kExitFailure, error);
   if (!options.profile.empty()) setenv("CUVMM_PROFILE", options.profile.c_str(), 1);
-  const LoadedDriver loaded = load_driver(path);
+  const LoadedDriver loaded = load_driver(path, options.allow_multicast);
   if (!loaded.error.empty()) return failed(kExitFailure, loaded.error);
 
   RunOptions run;

@@ -32,6 +32,9 @@ void add_replay(CLI::App& app, CommandLine& line) {
       ->check(CLI::PositiveNumber.description(""))
       ->capture_default_str();
   command->add_flag("--json", options->json, "Write the results as JSON");
+  command->add_flag(
+      "--allow-multicast", options->allow_multicast,
+      "Let cuMulticast calls reach a real driver (they can disturb other users of the fabric)");
   command->footer(
       "Examples:\n"
       "  cuvmm replay trace.txt\n"

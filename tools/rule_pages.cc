@@ -24,6 +24,12 @@ constexpr AreaTitle kTitles[] = {
     {"data", "Copies and fills of mapped memory"},
     {"share", "Sharing: export and import of allocations"},
     {"range_handle", "Handles of address ranges: cuMemGetHandleForAddressRange"},
+    {"multicast", "Multicast: cuMulticast*"},
+    {"ipc", "Legacy IPC: cuIpc*"},
+    {"external_memory", "External memory: cuImportExternalMemory and what is mapped of it"},
+    {"external_semaphore", "External semaphores"},
+    {"map_array", "Sparse arrays: cuMemMapArrayAsync"},
+    {"pool", "Stream-ordered pools: export and import"},
 };
 
 constexpr const char* kGenerated =

@@ -3,6 +3,7 @@
 #include "shim/symbolize/symbolize_abi.h"
 
 #include <cxxabi.h>
+#include <dwarf.h>
 #include <elfutils/libdwfl.h>
 #include <unistd.h>
 
@@ -41,6 +42,46 @@ class Demangled {
   char* owned_ = nullptr;
 };
 
+const char* name_of(Dwarf_Die* die) {
+  Dwarf_Attribute attribute;
+  if (const char* linkage =
+          dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute))) {
+    return linkage;
+  }
+  return dwarf_diename(die);
+}
+
+Dwarf_Word number_of(Dwarf_Die* die, unsigned name) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word number = 0;
+  return dwarf_formudata(dwarf_attr(die, name, &attribute), &number) == 0 ? number : 0;
+}
+
+// The functions that the compiler put in place at `call`, innermost first, one frame each; `symbol`
+// is left as the function around them, at the line of the outermost one's call.
+void describe_inlined(Dwfl_Module* module, Dwarf_Addr call, CuvmmSymbol& symbol,
+                      void (*sink)(void*, const CuvmmSymbol*), void* context) {
+  Dwarf_Addr bias = 0;
+  Dwarf_Die* unit = dwfl_module_addrdie(module, call, &bias);
+  Dwarf_Die* scopes = nullptr;
+  const int count = unit ? dwarf_getscopes(unit, call - bias, &scopes) : 0;
+  Dwarf_Files* files = nullptr;
+  if (count > 0) dwarf_getsrcfiles(unit, &files, nullptr);
+  for (int i = 0; i < count; ++i) {
+    if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine) continue;
+    CuvmmSymbol inlined = symbol;
+    const Demangled function(name_of(&scopes[i]));
+    inlined.function = function.c_str();
+    sink(context, &inlined);
+    const char* file =
+        files ? dwarf_filesrc(files, number_of(&scopes[i], DW_AT_call_file), nullptr, nullptr)
+              : nullptr;
+    if (file) symbol.file = file;
+    symbol.line = static_cast<int>(number_of(&scopes[i], DW_AT_call_line));
+  }
+  std::free(scopes);
+}
+
 void describe(Dwfl* dwfl, uintptr_t address, void (*sink)(void*, const CuvmmSymbol*),
               void* context) {
   CuvmmSymbol symbol{};
@@ -62,9 +103,14 @@ void describe(Dwfl* dwfl, uintptr_t address, void (*sink)(void*, const CuvmmSymb
   const Demangled function(
       dwfl_module_addrinfo(module, call, &within, &elf_symbol, nullptr, nullptr, nullptr));
   symbol.function = function.c_str();
+  Dwarf_Addr row = 0;
   if (Dwfl_Line* line = dwfl_module_getsrc(module, call)) {
-    symbol.file = dwfl_lineinfo(line, nullptr, &symbol.line, nullptr, nullptr, nullptr);
+    symbol.file = dwfl_lineinfo(line, &row, &symbol.line, nullptr, nullptr, nullptr);
   }
+  // Code without line tables (_start) would get the last row of whoever lies before it.
+  if (symbol.function && row < call - within) symbol.file = nullptr;
+  if (!symbol.file) symbol.line = 0;
+  if (symbol.file) describe_inlined(module, call, symbol, sink, context);
   sink(context, &symbol);
 }
 

@@ -1,9 +1,11 @@
 // Does what NVIDIA's libcudart does at start-up (measured with CUDA 13.0): dlopen, one
 // dlsym, the empty query, cuInit, cuGetProcAddress itself in both ABIs, then everything by version.
-// Built as a shared and as a static library.
+// Built as a shared library, as libcudart.so.12 and .13 with their symbol versions, and as a static
+// one.
 #include <dlfcn.h>
 
 #include "shim/testing/misuse.h"
+#include "shim/testing/runtime_twins.h"
 
 #undef cuGetProcAddress
 
@@ -37,3 +39,18 @@ extern "C" __attribute__((visibility("default"))) void* standInEntryPoint(const 
   }
   return ask(name, version, 0);
 }
+
+#pragma GCC visibility push(default)
+
+/// The driver's call that is wrong is this function's: a map, so that any driver table has it.
+extern "C" int cudaDestroyExternalMemory(void*) {
+  misuse(reinterpret_cast<MapFunction>(standInEntryPoint("cuMemMap", 10020)));
+  return 0;
+}
+
+extern "C" int cudaIpcOpenMemHandle(void** pointer, RuntimeIpcHandle handle, unsigned flags) {
+  *pointer = &g_ask;
+  return by_value_sum(handle) + static_cast<int>(flags);
+}
+
+extern "C" int cudaIpcCloseMemHandle(void*) { return STAND_IN_MAJOR; }

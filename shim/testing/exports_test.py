@@ -1,10 +1,13 @@
-"""The shim exports exactly what is listed, needs only libc, libm and the loader, and is libcuda.so.1."""
+"""The shim exports exactly what is listed, needs only libc, libm and the loader, and is libcuda.so.1.
+
+Without symbol versions, so that its wrappers of runtime functions answer the versioned references to any libcudart.
+"""
 
 import re
 import subprocess
 import sys
 
-shim, symbols_file = sys.argv[1:]
+shim, symbols_file, twins_file = sys.argv[1:]
 
 
 def output(*command: str) -> str:
@@ -13,7 +16,9 @@ def output(*command: str) -> str:
 
 listed = {line for line in open(symbols_file).read().split() if re.fullmatch(r"cu[A-Z]\w*", line)}
 assert len(listed) > 600, len(listed)
-wanted = listed | {"cuvmmShimVersion", "_exit", "_Exit"}
+twins = set(re.findall(r"^CUVMM_TWIN\((cuda\w+),", open(twins_file).read(), re.MULTILINE))
+assert len(twins) > 20, twins
+wanted = listed | twins | {"cuvmmShimVersion", "_exit", "_Exit"}
 exported = {line.split()[-1] for line in output("nm", "-D", "--defined-only", shim).splitlines()}
 assert exported == wanted, (exported - wanted, wanted - exported)
 assert not [name for name in exported if name.startswith("cudbg")]

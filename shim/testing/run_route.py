@@ -28,6 +28,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--says", action="append", default=[], help="text that stderr holds exactly once")
     parser.add_argument("--silent", action="store_true", help="nothing on stderr")
     parser.add_argument("--not-forwarded", action="append", default=[], help="driver call that must not arrive")
+    parser.add_argument("--runtime", default=None, help="the finding's runtime function, or none")
+    parser.add_argument("--innermost", default="", help="function of the finding's first frame")
     parser.add_argument("--function", default="", help="name in the finding's stack")
     parser.add_argument("--file", default="", help="end of a source file in the finding's stack")
     parser.add_argument("--traces", action="append", default=[], help="text that the trace holds")
@@ -89,6 +91,12 @@ def main() -> int:
         want(count == options.findings, f"{options.findings} findings, not {count}")
         want(all(f["result"] == options.result for f in findings), f"results {[f['result'] for f in findings]}")
         want(all(f["pid"] == r["pid"] for r in reports for f in r["findings"]), "findings carry their pid")
+    if options.runtime is not None:
+        named = [f.get("runtime", "none") for f in findings]
+        want(all(name == options.runtime for name in named), f"runtime {options.runtime!r} in {named}")
+    if options.innermost:
+        first = [f["stack"][0]["function"] for f in findings]
+        want(all(options.innermost in name for name in first), f"{options.innermost} first: {first}")
     frames = [frame for f in findings for frame in f["stack"]]
     if options.function:
         want(any(options.function in frame["function"] for frame in frames), f"{options.function} in {frames}")

@@ -45,6 +45,8 @@ struct World {
     p.fabric_channel_known = true;
     p.numa_nodes = 1;
     p.reach = {0b11, 0b10};
+    p.multicast_known = true;
+    p.multicast = 0b11;
     p.complete = true;
     return p;
   }
@@ -115,6 +117,31 @@ struct World {
     return handle;
   }
 
+  /// A multicast object for `team` devices.
+  Handle multicast(Handle handle, unsigned team = 2, std::uint64_t granules = 4,
+                   unsigned long long types = 0) {
+    Handle out = handle;
+    CUmulticastObjectProp prop{};
+    prop.numDevices = team;
+    prop.size = granules * kGranule;
+    prop.handleTypes = types;
+    Facts facts;
+    facts.granularity = facts.recommended = kGranule;
+    model.commit(calls::MulticastCreate{.mcHandle = &out, .prop = &prop}, facts, at());
+    return handle;
+  }
+  void add(Handle object, int device) {
+    model.commit(calls::MulticastAddDevice{.mcHandle = object, .dev = device}, at());
+  }
+  void bind(Handle object, std::uint64_t granule, Handle memory, std::uint64_t granules = 1) {
+    model.commit(calls::MulticastBindMem{.mcHandle = object,
+                                         .mcOffset = granule * kGranule,
+                                         .memHandle = memory,
+                                         .memOffset = 0,
+                                         .size = granules * kGranule},
+                 at());
+  }
+
   template <class CallStruct>
   void take(const CallStruct& call) {
     const Origin now = at();
@@ -149,5 +176,11 @@ std::vector<RuleCase> access_cases();
 std::vector<RuleCase> data_cases();
 std::vector<RuleCase> share_cases();
 std::vector<RuleCase> range_handle_cases();
+std::vector<RuleCase> multicast_cases();
+std::vector<RuleCase> ipc_cases();
+std::vector<RuleCase> pool_cases();
+std::vector<RuleCase> external_memory_cases();
+std::vector<RuleCase> external_semaphore_cases();
+std::vector<RuleCase> map_array_cases();
 
 }  // namespace cuvmm::testing

@@ -1,0 +1,101 @@
+// Legacy IPC within one process: what has a handle, and what does not.
+#include <cstring>
+
+#include "emulator/testing.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+class Ipc : public EmulatorTest {};
+
+CUdeviceptr allocate(std::size_t size = 4096) {
+  CUdeviceptr address = 0;
+  EXPECT_EQ(driver()(calls::MemAlloc{&address, size}), CUDA_SUCCESS);
+  return address;
+}
+CUresult get(CUdeviceptr address, CUipcMemHandle* handle) {
+  return driver()(calls::IpcGetMemHandle{handle, address});
+}
+bool same(const CUipcMemHandle& a, const CUipcMemHandle& b) {
+  return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+TEST_F(Ipc, AHandleIsOfTheWholeAllocationAndRepeats) {
+  const CUdeviceptr address = allocate();
+  CUipcMemHandle one, two;
+  ASSERT_EQ(get(address, &one), CUDA_SUCCESS);
+  ASSERT_EQ(get(address + 100, &two), CUDA_SUCCESS);
+  EXPECT_TRUE(same(one, two));
+  EXPECT_EQ(driver()(calls::MemFree{address}), CUDA_SUCCESS);
+}
+
+TEST_F(Ipc, NewMemoryAtTheSameAddressHasAnotherHandle) {
+  CUipcMemHandle before, after;
+  const CUdeviceptr address = allocate();
+  ASSERT_EQ(get(address, &before), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::MemFree{address}), CUDA_SUCCESS);
+  const CUdeviceptr again = allocate();
+  EXPECT_EQ(again, address) << "or the test shows nothing";
+  ASSERT_EQ(get(again, &after), CUDA_SUCCESS);
+  EXPECT_FALSE(same(before, after));
+  EXPECT_EQ(driver()(calls::MemFree{again}), CUDA_SUCCESS);
+}
+
+TEST_F(Ipc, TheContentsSurviveTheFirstExport) {
+  const CUdeviceptr address = allocate(100);
+  ASSERT_EQ(driver()(calls::MemsetD8{address, 9, 100}), CUDA_SUCCESS);
+  CUipcMemHandle handle;
+  ASSERT_EQ(get(address, &handle), CUDA_SUCCESS);
+  unsigned char byte = 0;
+  EXPECT_EQ(driver()(calls::MemcpyDtoH{&byte, address + 99, 1}), CUDA_SUCCESS);
+  EXPECT_EQ(byte, 9);
+  EXPECT_EQ(driver()(calls::MemFree{address}), CUDA_SUCCESS);
+}
+
+TEST_F(Ipc, OnlyLiveMemoryOfCuMemAllocHasOne) {
+  CUipcMemHandle handle;
+  const CUdeviceptr freed = allocate();
+  ASSERT_EQ(driver()(calls::MemFree{freed}), CUDA_SUCCESS);
+  const Mapped m = mapped();
+  CUdeviceptr pooled = 0;
+  ASSERT_EQ(driver()(calls::MemAllocAsync{&pooled, 64, nullptr}), CUDA_SUCCESS);
+  int local = 0;
+  for (const CUdeviceptr address :
+       {CUdeviceptr{0}, freed, m.address, pooled, reinterpret_cast<CUdeviceptr>(&local)}) {
+    EXPECT_EQ(get(address, &handle), CUDA_ERROR_INVALID_VALUE) << std::hex << address;
+  }
+  EXPECT_EQ(driver()(calls::MemFreeAsync{pooled, nullptr}), CUDA_SUCCESS);
+  end(m);
+}
+
+TEST_F(Ipc, TheExporterCannotOpen) {
+  const CUdeviceptr address = allocate();
+  CUipcMemHandle handle;
+  ASSERT_EQ(get(address, &handle), CUDA_SUCCESS);
+  CUdeviceptr opened = 7;
+  EXPECT_EQ(driver()(calls::IpcOpenMemHandle{&opened, handle, 1}), CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_EQ(driver()(calls::IpcCloseMemHandle{address}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(opened, 7u);
+  EXPECT_EQ(driver()(calls::MemFree{address}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::IpcOpenMemHandle{&opened, handle, 1}), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(Ipc, EventsNeedTheirFlags) {
+  CUipcEventHandle handle;
+  CUevent event = nullptr;
+  for (const unsigned flags : {unsigned{CU_EVENT_DEFAULT}, unsigned{CU_EVENT_DISABLE_TIMING},
+                               unsigned{CU_EVENT_INTERPROCESS}}) {
+    // Drivers refuse INTERPROCESS without DISABLE_TIMING at the creation already.
+    if (driver()(calls::EventCreate{&event, flags}) != CUDA_SUCCESS) continue;
+    EXPECT_EQ(driver()(calls::IpcGetEventHandle{&handle, event}), CUDA_ERROR_INVALID_HANDLE);
+    EXPECT_EQ(driver()(calls::EventDestroy{event}), CUDA_SUCCESS);
+  }
+  ASSERT_EQ(driver()(calls::EventCreate{&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING}),
+            CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::IpcGetEventHandle{&handle, event}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventDestroy{event}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::IpcGetEventHandle{&handle, event}), CUDA_ERROR_INVALID_HANDLE);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing

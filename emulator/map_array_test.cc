@@ -1,0 +1,55 @@
+// Sparse arrays: checked, and refused.
+#include "emulator/testing.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+class MapArray : public EmulatorTest {
+ protected:
+  void SetUp() override {
+    EmulatorTest::SetUp();
+    CUmemAllocationProp prop = properties();
+    prop.allocFlags.usage = CU_MEM_CREATE_USAGE_TILE_POOL;
+    handle_ = create(kGranule, prop);
+    info_.resource.array = reinterpret_cast<CUarray>(std::uintptr_t{0x7000});
+    info_.subresource.sparseLevel = {0, 0, 0, 0, 0, 128, 128, 1};
+    info_.memOperationType = CU_MEM_OPERATION_TYPE_MAP;
+    info_.memHandle.memHandle = handle_;
+    info_.deviceBitMask = 1;
+  }
+  void TearDown() override { EXPECT_EQ(driver()(calls::MemRelease{handle_}), CUDA_SUCCESS); }
+  CUresult run(CUstream stream = nullptr) {
+    return driver()(calls::MemMapArrayAsync{&info_, 1, stream});
+  }
+  CUmemGenericAllocationHandle handle_ = 0;
+  CUarrayMapInfo info_{};
+};
+
+TEST_F(MapArray, ALegalMappingIsNotSupported) { EXPECT_EQ(run(), CUDA_ERROR_NOT_SUPPORTED); }
+
+TEST_F(MapArray, TheArgumentsAreCheckedFirst) {
+  info_.flags = 1;
+  EXPECT_EQ(run(), CUDA_ERROR_INVALID_VALUE);
+  info_.flags = 0;
+  info_.memHandle.memHandle = 0;
+  EXPECT_EQ(run(), CUDA_ERROR_INVALID_HANDLE);
+  info_.memOperationType = CU_MEM_OPERATION_TYPE_UNMAP;
+  EXPECT_EQ(run(), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(driver()(calls::MemMapArrayAsync{nullptr, 1, nullptr}), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(MapArray, TheStreamDecidesTheDevice) {
+  const CUcontext other = use_device(1);
+  CUstream stream = nullptr;
+  auto* create_stream = symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate");
+  auto* destroy_stream = symbol<CUresult(CUstream)>("cuStreamDestroy_v2");
+  ASSERT_EQ(create_stream(&stream, 0), CUDA_SUCCESS);
+  driver()(calls::CtxSetCurrent{context_});
+  EXPECT_EQ(run(), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(run(stream), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(destroy_stream(stream), CUDA_SUCCESS);
+  EXPECT_NE(other, context_);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing

@@ -1,0 +1,285 @@
+// Stream-ordered pools: creation, memory, export and import. A pool travels as a descriptor, its
+// memory as tickets that name the pool.
+#include <fcntl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "emulator/base.h"
+#include "emulator/entry.h"
+#include "emulator/ticket.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+constexpr Size kPage = 4096;
+
+bool is_posix(CUmemAllocationHandleType type) {
+  return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+}
+
+int descriptor_of(void* handle) {
+  return static_cast<int>(reinterpret_cast<std::intptr_t>(handle));
+}
+
+void describe(const Emulator& e, CUmemoryPool handle, Facts& facts) {
+  const Pool* pool = e.pools.find(handle);
+  facts.default_pool = pool && pool->is_default ? Facts::Answer::kYes : Facts::Answer::kNo;
+}
+
+// The pool's id in a descriptor, or 0.
+std::uint64_t pool_in(int fd, int device_count, Shareable* out = nullptr) {
+  const auto file = read_shareable(fd, device_count, ShareableKind::kPool);
+  const auto ticket = file ? read_ticket(fd, *file, TicketKind::kPool) : std::nullopt;
+  if (ticket && out) *out = *file;
+  return ticket ? ticket->pool : 0;
+}
+
+// Gives a pool its file, and with that its id; false when the host has none left.
+bool have_file(Pool& pool) {
+  if (pool.file) return true;
+  const int fd = create_shareable(kPage, pool.prop, ShareableKind::kPool);
+  if (fd < 0) return false;
+  auto file = std::make_shared<Physical>(fd);
+  std::uint64_t id = 0;
+  IpcBytes ticket;
+  if (getrandom(&id, sizeof id, 0) != static_cast<ssize_t>(sizeof id) || id == 0 ||
+      !issue_ticket(fd, TicketKind::kPool, kPage, id, ticket)) {
+    return false;
+  }
+  pool.id = id;
+  pool.file = std::move(file);
+  return true;
+}
+
+CUresult allocate(Emulator& e, CUdeviceptr* out, std::size_t size, Pool& pool, CUstream stream) {
+  Context* context = e.current_context();
+  if (!Streams::is_default(stream)) {
+    const Stream* found = e.streams.find(stream);
+    if (!found) return CUDA_ERROR_INVALID_HANDLE;
+    context = found->context;
+  }
+  if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!out || size == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (pool.max_size != 0 && size > pool.max_size - std::min(pool.used, pool.max_size)) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  Address address = 0;
+  const CUresult result = e.allocate_memory(context, size, pool.prop, pool.handle, &address);
+  if (result != CUDA_SUCCESS) return result;
+  e.pools.took(pool, size);
+  *out = address;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult perform(Emulator& e, const calls::MemPoolCreate& call, const Facts&, const Retired&) {
+  if (!call.pool || !call.poolProps) return CUDA_ERROR_INVALID_VALUE;
+  const CUmemPoolProps& props = *call.poolProps;
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location = props.location;
+  prop.requestedHandleTypes = props.handleTypes;
+  const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  const bool on_host = static_cast<int>(prop.location.type) == 2 ||  // HOST, HOST_NUMA
+                       static_cast<int>(prop.location.type) == 3;
+  if (props.allocType != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!on_device && !on_host) return CUDA_ERROR_INVALID_VALUE;
+  if (on_device && !e.valid_device(prop.location.id)) return CUDA_ERROR_INVALID_VALUE;
+  Pool& pool = e.pools.create(prop);
+  if constexpr (requires { props.maxSize; }) pool.max_size = props.maxSize;
+  *call.pool = Pools::handle_of(pool);
+  return CUDA_SUCCESS;
+}
+
+void add_facts(const Emulator& e, const calls::MemPoolDestroy& call, Facts& facts) {
+  describe(e, call.pool, facts);
+}
+
+CUresult perform(Emulator& e, const calls::MemPoolDestroy& call, const Facts&, const Retired&) {
+  Pool* pool = e.pools.find(call.pool);
+  if (!pool || pool->is_default) return CUDA_ERROR_INVALID_VALUE;
+  e.pools.destroy(*pool);
+  return CUDA_SUCCESS;
+}
+
+void add_facts(const Emulator& e, const calls::MemAllocFromPoolAsync& call, Facts& facts) {
+  describe(e, call.pool, facts);
+}
+
+CUresult perform(Emulator& e, const calls::MemAllocFromPoolAsync& call, const Facts&,
+                 const Retired&) {
+  Pool* pool = e.pools.find(call.pool);
+  if (!pool || pool->imported) return CUDA_ERROR_INVALID_VALUE;
+  return allocate(e, call.dptr, call.bytesize, *pool, call.hStream);
+}
+
+CUresult run_base(const calls::MemAllocAsync& call) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    const Context* context = e.current_context();
+    if (const Stream* stream = e.streams.find(call.hStream)) context = stream->context;
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    Pool& pool = e.pools.current_of(context->device);
+    const CUresult result = allocate(e, call.dptr, call.bytesize, pool, call.hStream);
+    if (result != CUDA_SUCCESS) return result;
+    // To the model it is one call with the other: memory of a pool.
+    e.model.commit(calls::MemAllocFromPoolAsync{.dptr = call.dptr,
+                                                .bytesize = call.bytesize,
+                                                .pool = Pools::handle_of(pool),
+                                                .hStream = call.hStream},
+                   Origin{});
+    return CUDA_SUCCESS;
+  });
+}
+
+void add_facts(const Emulator& e, const calls::MemPoolExportToShareableHandle& call, Facts& facts) {
+  describe(e, call.pool, facts);
+}
+
+CUresult perform(Emulator& e, const calls::MemPoolExportToShareableHandle& call, const Facts&,
+                 const Retired&) {
+  Pool* pool = e.pools.find(call.pool);
+  if (!call.handle_out || !pool) return CUDA_ERROR_INVALID_VALUE;
+  if (!is_posix(call.handleType)) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!have_file(*pool)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const int exported = fcntl(pool->file->descriptor(), F_DUPFD_CLOEXEC, 0);
+  if (exported < 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  *static_cast<int*>(call.handle_out) = exported;
+  return CUDA_SUCCESS;
+}
+
+void add_facts(const Emulator& e, const calls::MemPoolImportFromShareableHandle& call,
+               Facts& facts) {
+  if (!is_posix(call.handleType)) return;
+  const bool valid = pool_in(descriptor_of(call.handle), e.device_count()) != 0;
+  facts.descriptor_valid = valid ? Facts::Answer::kYes : Facts::Answer::kNo;
+}
+
+CUresult perform(Emulator& e, const calls::MemPoolImportFromShareableHandle& call, const Facts&,
+                 const Retired&) {
+  if (!call.pool_out) return CUDA_ERROR_INVALID_VALUE;
+  if (!is_posix(call.handleType)) return CUDA_ERROR_NOT_SUPPORTED;
+  Shareable file;
+  const std::uint64_t id = pool_in(descriptor_of(call.handle), e.device_count(), &file);
+  if (id == 0) return CUDA_ERROR_INVALID_VALUE;
+  Pool& pool = e.pools.create(file.prop);
+  pool.imported = true;
+  pool.id = id;
+  *call.pool_out = Pools::handle_of(pool);
+  return CUDA_SUCCESS;
+}
+
+void add_facts(const Emulator& e, const calls::MemPoolExportPointer& call, Facts& facts) {
+  const PlainAllocation* plain = e.plain_at(call.ptr);
+  if (plain && plain->pool) {
+    describe(e, reinterpret_cast<CUmemoryPool>(plain->pool), facts);
+  }
+}
+
+CUresult perform(Emulator& e, const calls::MemPoolExportPointer& call, const Facts&,
+                 const Retired&) {
+  auto* plain = const_cast<PlainAllocation*>(e.plain_at(call.ptr));
+  if (!call.shareData_out || !plain || !plain->pool) return CUDA_ERROR_INVALID_VALUE;
+  Pool* pool = e.pools.find(reinterpret_cast<CUmemoryPool>(plain->pool));
+  if (!pool || pool->imported) return CUDA_ERROR_INVALID_VALUE;
+  if (!have_file(*pool)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (plain->ticket == IpcBytes{}) {
+    const int fd = plain->memory.descriptor();
+    if (fd < 0 ||
+        !issue_ticket(fd, TicketKind::kPoolPointer, plain->size, pool->id, plain->ticket)) {
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+  }
+  std::memcpy(call.shareData_out, plain->ticket.data(), sizeof *call.shareData_out);
+  return CUDA_SUCCESS;
+}
+
+void add_facts(const Emulator& e, const calls::MemPoolImportPointer& call, Facts& facts) {
+  describe(e, call.pool, facts);
+  if (!call.shareData) return;
+  const Followed followed =
+      follow_ticket(ipc_bytes(*call.shareData), TicketKind::kPoolPointer, e.device_count());
+  facts.token = followed.token;
+  if (followed.fd < 0) return;
+  close(followed.fd);
+  const Pool* pool = e.pools.find(call.pool);
+  const bool of_pool = pool && pool->id == followed.ticket.pool;
+  // The documentation does not forbid it within one process.
+  facts.token = of_pool ? Facts::Token::kValid : Facts::Token::kForged;
+}
+
+CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Facts&,
+                 const Retired&) {
+  Pool* pool = e.pools.find(call.pool);
+  if (!call.ptr_out || !call.shareData || !pool || !pool->imported) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const IpcBytes bytes = ipc_bytes(*call.shareData);
+  const Followed followed = follow_ticket(bytes, TicketKind::kPoolPointer, e.device_count());
+  if (followed.fd < 0) return CUDA_ERROR_INVALID_VALUE;
+  Physical memory(followed.fd);
+  memory.describe(followed.file.size, followed.file.prop);
+  if (followed.ticket.pool != pool->id) return CUDA_ERROR_INVALID_VALUE;
+  Context* context = e.current_context();
+  PlainAllocation* taken = e.adopt(context, followed.ticket.size, std::move(memory), bytes);
+  if (!taken) return CUDA_ERROR_OUT_OF_MEMORY;
+  taken->pool = pool->handle;
+  e.pools.took(*pool, taken->size);
+  *call.ptr_out = taken->base;
+  return CUDA_SUCCESS;
+}
+
+void add_facts(const Emulator& e, const calls::MemPoolSetAccess& call, Facts& facts) {
+  describe(e, call.pool, facts);
+}
+
+CUresult perform(Emulator& e, const calls::MemPoolSetAccess& call, const Facts&, const Retired&) {
+  Pool* pool = e.pools.find(call.pool);
+  if (!pool || (!call.map && call.count != 0)) return CUDA_ERROR_INVALID_VALUE;
+  for (std::size_t i = 0; i < call.count; ++i) {
+    const CUmemLocation& location = call.map[i].location;
+    if (location.type != CU_MEM_LOCATION_TYPE_DEVICE || !e.valid_device(location.id)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+  }
+  for (std::size_t i = 0; i < call.count; ++i) {
+    pool->access[call.map[i].location.id] = static_cast<unsigned>(call.map[i].flags);
+  }
+  return CUDA_SUCCESS;
+}
+
+void add_facts(const Emulator& e, const calls::DeviceSetMemPool& call, Facts& facts) {
+  describe(e, call.pool, facts);
+}
+
+CUresult perform(Emulator& e, const calls::DeviceSetMemPool& call, const Facts&, const Retired&) {
+  const Pool* pool = e.pools.find(call.pool);
+  if (!pool || !e.valid_device(call.dev)) return CUDA_ERROR_INVALID_VALUE;
+  e.pools.set_current(call.dev, *pool);
+  return CUDA_SUCCESS;
+}
+
+CUresult run_base(const calls::DeviceGetDefaultMemPool& call) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    if (!call.pool_out) return CUDA_ERROR_INVALID_VALUE;
+    if (!e.valid_device(call.dev)) return CUDA_ERROR_INVALID_DEVICE;
+    *call.pool_out = Pools::handle_of(e.pools.default_of(call.dev));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult run_base(const calls::DeviceGetMemPool& call) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    if (!call.pool) return CUDA_ERROR_INVALID_VALUE;
+    if (!e.valid_device(call.dev)) return CUDA_ERROR_INVALID_DEVICE;
+    *call.pool = Pools::handle_of(e.pools.current_of(call.dev));
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace cuvmm::emulator

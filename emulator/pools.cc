@@ -1,0 +1,59 @@
+#include "emulator/pools.h"
+
+#include <algorithm>
+
+namespace cuvmm::emulator {
+
+void Pools::open(int devices) {
+  for (int device = 0; device < devices; ++device) {
+    CUmemAllocationProp prop{};
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    prop.location.id = device;
+    Pool& pool = create(prop);
+    pool.is_default = true;
+    defaults_.push_back(pool.handle);
+    current_.push_back(pool.handle);
+  }
+}
+
+Pool& Pools::create(const CUmemAllocationProp& prop) {
+  constexpr std::uint64_t kStep = 0x100;
+  next_ += kStep;  // never given out twice: a stale handle stays stale
+  Pool& pool = pools_[next_];
+  pool.handle = next_;
+  pool.prop = prop;
+  return pool;
+}
+
+Pool* Pools::find(CUmemoryPool pool) {
+  const auto found = pools_.find(reinterpret_cast<std::uintptr_t>(pool));
+  return found == pools_.end() || found->second.destroyed ? nullptr : &found->second;
+}
+
+void Pools::destroy(Pool& pool) {
+  for (std::size_t device = 0; device < current_.size(); ++device) {
+    if (current_[device] == pool.handle) current_[device] = defaults_[device];
+  }
+  pool.destroyed = true;
+  drop_if_done(pool.handle);
+}
+
+void Pools::took(Pool& pool, std::uint64_t bytes) {
+  pool.used += bytes;
+  pool.used_high = std::max(pool.used_high, pool.used);
+}
+
+void Pools::freed(std::uint64_t pool, std::uint64_t bytes) {
+  const auto found = pools_.find(pool);
+  if (found == pools_.end()) return;
+  found->second.used -= std::min(found->second.used, bytes);
+  drop_if_done(pool);
+}
+
+void Pools::drop_if_done(std::uint64_t handle) {
+  const auto found = pools_.find(handle);
+  if (found->second.destroyed && found->second.used == 0) pools_.erase(found);
+}
+
+}  // namespace cuvmm::emulator

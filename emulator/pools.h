@@ -1,0 +1,64 @@
+// Stream-ordered memory pools. Stream order is program order here: memory comes and goes at once.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "emulator/physical.h"
+
+namespace cuvmm::emulator {
+
+struct Pool {
+  std::uint64_t handle = 0;
+  CUmemAllocationProp prop{};  ///< where its memory lies, and what it can be exported as
+  std::uint64_t max_size = 0;  ///< bytes; 0: as much as there is
+  bool is_default = false;
+  bool imported = false;
+  bool destroyed = false;  ///< by name; it lasts until its last memory is freed
+  std::uint64_t id = 0;    ///< the same in every process that has the pool; 0 until it is exported
+  std::uint64_t used = 0;  ///< bytes
+  std::uint64_t used_high = 0;
+  std::uint64_t release_threshold = 0;
+  int reuse[3] = {1, 1, 1};  ///< follow event dependencies, opportunistic, internal dependencies
+  std::map<int, unsigned> access;  ///< of devices other than its own
+  std::shared_ptr<Physical> file;  ///< what an export hands out
+};
+
+/// The pools of this process; the caller holds the emulator's lock.
+class Pools {
+ public:
+  /// One default pool per device, which is current at first.
+  void open(int devices);
+  Pool& create(const CUmemAllocationProp& prop);
+  /// A live pool, not one that was destroyed; null for what is none.
+  Pool* find(CUmemoryPool pool);
+  const Pool* find(CUmemoryPool pool) const { return const_cast<Pools*>(this)->find(pool); }
+  Pool& default_of(int device) { return pools_.at(defaults_[static_cast<std::size_t>(device)]); }
+  Pool& current_of(int device) { return pools_.at(current_[static_cast<std::size_t>(device)]); }
+  void set_current(int device, const Pool& pool) {
+    current_[static_cast<std::size_t>(device)] = pool.handle;
+  }
+  /// Its devices go back to their default pools; the rest waits for the last free.
+  void destroy(Pool& pool);
+  void took(Pool& pool, std::uint64_t bytes);
+  /// Memory of a pool was freed; `pool` 0 does nothing.
+  void freed(std::uint64_t pool, std::uint64_t bytes);
+
+  static CUmemoryPool handle_of(const Pool& pool) {
+    return reinterpret_cast<CUmemoryPool>(pool.handle);
+  }
+
+ private:
+  void drop_if_done(std::uint64_t handle);
+
+  std::unordered_map<std::uint64_t, Pool> pools_;
+  std::vector<std::uint64_t> defaults_, current_;  ///< by device
+  std::uint64_t next_ = 0xd000000000;
+};
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,64 @@
+// Structures of the runtime API, as far as CUDA 12 and 13 have them in common: the later one only
+// appends the reserved words that the driver's have. Offsets are held against NVIDIA's header by
+// abi_test.cc.
+#pragma once
+
+#include <cstddef>
+
+namespace cuvmm::runtime {
+
+/// cudaExternalMemoryHandleDesc and cudaExternalSemaphoreHandleDesc begin alike.
+struct ExternalHandle {
+  int type;
+  union {
+    int fd;
+    struct {
+      void* handle;
+      const void* name;
+    } win32;
+    const void* object;  ///< NvSciBuf, NvSciSync
+  } handle;
+};
+struct ExternalMemoryHandle {
+  ExternalHandle object;
+  unsigned long long size;  ///< in bytes
+  unsigned flags;
+};
+struct ExternalSemaphoreHandle {
+  ExternalHandle object;
+  unsigned flags;
+};
+
+/// cudaExternalMemoryBufferDesc; offset and size in bytes.
+struct ExternalBuffer {
+  unsigned long long offset;
+  unsigned long long size;
+  unsigned flags;
+};
+
+/// cudaChannelFormatDesc: bits of each channel, and a cudaChannelFormatKind.
+struct ChannelFormat {
+  int bits[4];
+  int kind;
+};
+
+/// cudaExternalMemoryMipmappedArrayDesc; the extent is in elements.
+struct ExternalArray {
+  unsigned long long offset;
+  ChannelFormat format;
+  struct {
+    std::size_t width, height, depth;
+  } extent;
+  unsigned flags;
+  unsigned levels;
+};
+
+/// cudaPointerAttributes. CUDA 13 appends eight reserved words.
+struct PointerAttributes {
+  int type;  ///< cudaMemoryType: 0 unregistered, 1 host, 2 device, 3 managed
+  int device;
+  void* device_pointer;
+  void* host_pointer;
+};
+
+}  // namespace cuvmm::runtime

@@ -1,0 +1,118 @@
+// Devices: how many, which one is the thread's, who reaches whom.
+#include "emulator/runtime/export.h"
+
+namespace cuvmm::runtime {
+
+CUVMM_RUNTIME_FUNCTION(cudaGetDeviceCount, int* count) {
+  return in_driver(Streams::kLegacy, [&](const Driver& driver) {
+    if (!count) return cudaErrorInvalidValue;
+    const Error error = ask(driver.cuDeviceGetCount, count);
+    return error == cudaSuccess && *count == 0 ? cudaErrorNoDevice : error;
+  });
+}
+
+CUVMM_RUNTIME_FUNCTION(cudaGetDevice, int* device) {
+  return in_driver(Streams::kLegacy, [&](const Driver& driver) {
+    if (!device) return cudaErrorInvalidValue;
+    *device = current_device(driver);
+    return cudaSuccess;
+  });
+}
+
+CUVMM_RUNTIME_FUNCTION(cudaSetDevice, int device) {
+  return in_driver(Streams::kLegacy,
+                   [&](const Driver& driver) { return use_device(driver, device); });
+}
+
+CUVMM_RUNTIME_FUNCTION(cudaInitDevice, int device, unsigned flags, unsigned what) {
+  return in_driver(Streams::kLegacy, [&](const Driver& driver) {
+    constexpr unsigned kFlagsAreValid = 1;
+    if (what & ~kFlagsAreValid) return cudaErrorInvalidValue;
+    if (what & kFlagsAreValid) {
+      const Error error = ask(driver.cuDevicePrimaryCtxSetFlags, device, flags);
+      if (error != cudaSuccess) return error;
+    }
+    CUcontext context = nullptr;
+    return primary_context(driver, device, context);
+  });
+}
+
+CUVMM_RUNTIME_FUNCTION(cudaDeviceReset) {
+  return in_driver(Streams::kLegacy, [](const Driver& driver) { return reset_device(driver); });
+}
+
+CUVMM_RUNTIME_FUNCTION(cudaDeviceSynchronize) {
+  return in_context(Streams::kLegacy,
+                    [](const Driver& driver) { return ask(driver.cuCtxSynchronize); });
+}
+
+CUVMM_RUNTIME_FUNCTION(cudaSetDeviceFlags, unsigned flags) {
+  return in_driver(Streams::kLegacy, [&](const Driver& driver) {
+    return ask(driver.cuDevicePrimaryCtxSetFlags, current_device(driver), flags);
+  });
+}
+
+CUVMM_RUNTIME_FUNCTION(cudaGetDeviceFlags, unsigned* flags) {
+  return in_driver(Streams::kLegacy, [&](const Driver& driver) {
+    int active = 0;
+    return ask(driver.cuDevicePrimaryCtxGetState, current_device(driver), flags, &active);
+  });
+}
+
+CUVMM_RUNTIME_FUNCTION(cudaDeviceGetAttribute, int* value, int attribute, int device) {
+  return in_driver(Streams::kLegacy, [&](const Driver& driver) {
+    return ask(driver.cuDeviceGetAttribute, value, static_cast<CUdevice_attribute>(attribute),
+               device);
+  });
+}
+
+CUVMM_RUNTIME_FUNCTION(cudaDeviceGetP2PAttribute, int* value, int attribute, int from, int to) {
+  return in_driver(Streams::kLegacy, [&](const Driver& driver) {
+    return ask(driver.cuDeviceGetP2PAttribute, value, static_cast<CUdevice_P2PAttribute>(attribute),
+               from, to);
+  });
+}
+
+CUVMM_RUNTIME_FUNCTION(cudaDeviceGetByPCIBusId, int* device, const char* bus) {
+  return in_driver(Streams::kLegacy, [&](const Driver& driver) {
+    return ask(driver.cuDeviceGetByPCIBusId, device, bus);
+  });
+}
+
+CUVMM_RUNTIME_FUNCTION(cudaDeviceGetPCIBusId, char* bus, int length, int device) {
+  return in_driver(Streams::kLegacy, [&](const Driver& driver) {
+    return ask(driver.cuDeviceGetPCIBusId, bus, length, device);
+  });
+}
+
+CUVMM_RUNTIME_CALL(cudaDeviceGetLimit, (value, limit), std::size_t* value, int limit) {
+  return ask(driver.cuCtxGetLimit, value, static_cast<CUlimit>(limit));
+}
+
+CUVMM_RUNTIME_CALL(cudaDeviceSetLimit, (limit, value), int limit, std::size_t value) {
+  return ask(driver.cuCtxSetLimit, static_cast<CUlimit>(limit), value);
+}
+
+CUVMM_RUNTIME_CALL(cudaDeviceGetStreamPriorityRange, (least, greatest), int* least, int* greatest) {
+  return ask(driver.cuCtxGetStreamPriorityRange, least, greatest);
+}
+
+CUVMM_RUNTIME_FUNCTION(cudaDeviceCanAccessPeer, int* can, int device, int peer) {
+  return in_driver(Streams::kLegacy, [&](const Driver& driver) {
+    return ask(driver.cuDeviceCanAccessPeer, can, device, peer);
+  });
+}
+
+CUVMM_RUNTIME_CALL(cudaDeviceEnablePeerAccess, (peer, flags), int peer, unsigned flags) {
+  CUcontext context = nullptr;
+  const Error error = primary_context(driver, peer, context);
+  return error == cudaSuccess ? ask(driver.cuCtxEnablePeerAccess, context, flags) : error;
+}
+
+CUVMM_RUNTIME_CALL(cudaDeviceDisablePeerAccess, (peer), int peer) {
+  CUcontext context = nullptr;
+  const Error error = primary_context(driver, peer, context);
+  return error == cudaSuccess ? ask(driver.cuCtxDisablePeerAccess, context) : error;
+}
+
+}  // namespace cuvmm::runtime

@@ -1,0 +1,57 @@
+#include "emulator/runtime/driver.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+
+namespace cuvmm::runtime {
+
+namespace {
+
+// Per-thread default streams came with CUDA 7.0.
+constexpr int kPerThreadSince = 7000;
+
+struct Opened {
+  Driver tables[2];
+  Error error = cudaErrorInsufficientDriver;
+};
+
+void fill(Driver& driver, PFN_cuGetProcAddress_v12000 ask, Streams streams) {
+  const bool per_thread = streams == Streams::kPerThread;
+  const cuuint64_t flags = per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
+                                      : CU_GET_PROC_ADDRESS_LEGACY_STREAM;
+  const auto find = [&](const char* name, int version) {
+    void* function = nullptr;
+    const int asked = per_thread ? std::max(version, kPerThreadSince) : version;
+    return ask(name, &function, asked, flags, nullptr) == CUDA_SUCCESS ? function : nullptr;
+  };
+  driver.ask = ask;
+#define CUVMM_DRIVER(name, version) \
+  driver.name = reinterpret_cast<PFN_##name##_v##version>(find(#name, version));
+#include "emulator/runtime/driver_functions.def"
+#undef CUVMM_DRIVER
+}
+
+Opened open() {
+  Opened opened;
+  void* library = dlopen("libcuda.so.1", RTLD_NOW);
+  if (!library) return opened;
+  const auto ask =
+      reinterpret_cast<PFN_cuGetProcAddress_v12000>(dlsym(library, "cuGetProcAddress_v2"));
+  if (!ask) return opened;
+  fill(opened.tables[0], ask, Streams::kLegacy);
+  fill(opened.tables[1], ask, Streams::kPerThread);
+  const Driver& driver = opened.tables[0];
+  if (driver.cuInit) opened.error = error_of(driver.cuInit(0));
+  return opened;
+}
+
+}  // namespace
+
+const Driver* driver_for(Streams streams, Error& error) {
+  static const Opened& opened = *new Opened(open());  // never closed: others may still call it
+  error = opened.error;
+  return error == cudaSuccess ? &opened.tables[static_cast<int>(streams)] : nullptr;
+}
+
+}  // namespace cuvmm::runtime

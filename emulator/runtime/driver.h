@@ -1,0 +1,34 @@
+// The libcuda below: opened and initialised at the first call that needs it, as NVIDIA's runtime
+// does, by dlopen("libcuda.so.1") and cuGetProcAddress.
+#pragma once
+
+#include <cudaTypedefs.h>
+
+#include <utility>
+
+#include "emulator/runtime/error.h"
+
+namespace cuvmm::runtime {
+
+/// Functions of the driver; null where it lacks one.
+struct Driver {
+#define CUVMM_DRIVER(name, version) PFN_##name##_v##version name = nullptr;
+#include "emulator/runtime/driver_functions.def"
+#undef CUVMM_DRIVER
+  PFN_cuGetProcAddress_v12000 ask = nullptr;
+};
+
+/// What stream 0 stands for.
+enum class Streams { kLegacy = 0, kPerThread = 1 };
+
+/// The functions whose stream 0 is `streams`; cuInit was called. Null, and the reason in `error`,
+/// when there is no driver (cudaErrorInsufficientDriver) or it does not start. Thread-safe.
+const Driver* driver_for(Streams streams, Error& error);
+
+/// Calls a driver's function, which may be missing.
+template <class Function, class... Args>
+Error ask(Function function, Args&&... args) {
+  return function ? error_of(function(std::forward<Args>(args)...)) : cudaErrorNotSupported;
+}
+
+}  // namespace cuvmm::runtime

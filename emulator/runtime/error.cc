@@ -1,0 +1,87 @@
+#include "emulator/runtime/error.h"
+
+#include <cctype>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "emulator/runtime/export.h"
+
+namespace cuvmm::runtime {
+
+namespace {
+
+thread_local Error t_last = cudaSuccess;
+
+const char* name_of(int error) {
+  switch (error) {
+#define CUVMM_ERROR(name, value) \
+  case value:                    \
+    return #name;
+#include "emulator/runtime/errors.def"
+#undef CUVMM_ERROR
+    default:
+      return nullptr;
+  }
+}
+
+// "cudaErrorECCUncorrectable" -> "ecc uncorrectable": the name, in plain words.
+std::string words_of(std::string_view name) {
+  for (const std::string_view prefix : {"cudaError", "cuda"}) {
+    if (name.size() > prefix.size() && name.starts_with(prefix)) {
+      name.remove_prefix(prefix.size());
+      break;
+    }
+  }
+  const auto upper = [&](std::size_t i) { return std::isupper(name[i]) != 0; };
+  std::string text;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool ends_capitals = i + 1 < name.size() && !upper(i + 1);
+    if (i > 0 && upper(i) && (!upper(i - 1) || ends_capitals)) text += ' ';
+    text += static_cast<char>(std::tolower(name[i]));
+  }
+  return text;
+}
+
+// Texts that live for ever, as callers may keep them.
+const std::map<int, std::string>& descriptions() {
+  static const auto& all = *new std::map<int, std::string>{
+#define CUVMM_ERROR(name, value) {value, words_of(#name)},
+#include "emulator/runtime/errors.def"
+#undef CUVMM_ERROR
+  };
+  return all;
+}
+
+constexpr const char* kUnrecognized = "unrecognized error code";
+
+}  // namespace
+
+Error error_of(CUresult result) {
+  return name_of(static_cast<int>(result)) ? static_cast<Error>(result) : cudaErrorUnknown;
+}
+
+Error keep(Error error) {
+  if (error != cudaSuccess) t_last = error;
+  return error;
+}
+
+CUVMM_RUNTIME_FUNCTION(cudaGetLastError) {
+  const Error last = t_last;
+  t_last = cudaSuccess;
+  return last;
+}
+
+CUVMM_RUNTIME_FUNCTION(cudaPeekAtLastError) { return t_last; }
+
+CUVMM_RUNTIME_SYMBOL(const char*, cudaGetErrorName, int error) {
+  const char* name = name_of(error);
+  return name ? name : kUnrecognized;
+}
+
+CUVMM_RUNTIME_SYMBOL(const char*, cudaGetErrorString, int error) {
+  const auto found = descriptions().find(error);
+  return found == descriptions().end() ? kUnrecognized : found->second.c_str();
+}
+
+}  // namespace cuvmm::runtime

@@ -1,0 +1,33 @@
+// Every symbol of the real library that nothing else here defines: it names itself once and answers
+// cudaErrorNotSupported. The stubs are weak, so that a real definition in another file takes their
+// place.
+#include <atomic>
+#include <cstdio>
+
+#include "emulator/runtime/error.h"
+
+namespace cuvmm::runtime {
+
+namespace {
+
+Error not_supported(std::atomic<bool>& said, const char* symbol) {
+  if (!said.exchange(true)) {
+    std::fprintf(stderr, "cuvmm emulator: %s is not emulated; it answers cudaErrorNotSupported\n",
+                 symbol);
+  }
+  return keep(cudaErrorNotSupported);
+}
+
+}  // namespace
+
+// The C calling convention lets a function ignore arguments it was passed.
+#define CUVMM_RUNTIME_NAME(index, symbol)                 \
+  extern "C" __attribute__((weak, visibility("default"))) \
+  Error runtime_stub_##index() __asm__(#symbol);          \
+  extern "C" Error runtime_stub_##index() {               \
+    static std::atomic<bool> said{false};                 \
+    return not_supported(said, #symbol);                  \
+  }
+#include "runtime_symbols.inc"
+
+}  // namespace cuvmm::runtime

@@ -1,0 +1,212 @@
+/* A C program of the runtime API, linked to libcudart.so.CLIENT_MAJOR: what a small program does,
+ * and what it does wrong. */
+#include "emulator/runtime/testing/cudart.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WANT(condition)                                              \
+  do {                                                               \
+    if (!(condition)) {                                              \
+      fprintf(stderr, "line %d: wanted " #condition "\n", __LINE__); \
+      return 1;                                                      \
+    }                                                                \
+  } while (0)
+#define OK(call) WANT((call) == cudaSuccess)
+
+enum { kBytes = 1 << 16 };
+
+#if CLIENT_MAJOR == 12
+/* CUDA 12's header has another structure, and calls it by another name: bytes here. */
+cudaError_t cudaGetDeviceProperties_v2(void* properties, int device);
+enum {
+  kPropertyBytes = 1032,
+  kMajorAt = 360,
+  kProcessorsAt = 388,
+  kIpcEventsAt = 768,
+  kIpcEvents = 125
+};
+static cudaError_t get_properties(unsigned char* out) { return cudaGetDeviceProperties_v2(out, 1); }
+#else
+#if !__has_include(<crt/host_defines.h>)
+cudaError_t cudaGetDeviceProperties(void* properties, int device);
+#endif
+enum {
+  kPropertyBytes = 1008,
+  kMajorAt = 360,
+  kProcessorsAt = 384,
+  kIpcEventsAt = 744,
+  kIpcEvents = 125
+};
+static cudaError_t get_properties(unsigned char* out) {
+  return cudaGetDeviceProperties((void*)out, 1);
+}
+#endif
+
+static int devices(void) {
+  int count = 0, device = -1, version = 0, value = 0, field = 0;
+  unsigned char properties[kPropertyBytes + 1];
+  OK(cudaGetDeviceCount(&count));
+  WANT(count == 2);
+  OK(cudaGetDevice(&device));
+  WANT(device == 0);
+  WANT(cudaSetDevice(2) == cudaErrorInvalidDevice);
+  WANT(cudaGetLastError() == cudaErrorInvalidDevice);
+  OK(cudaSetDevice(1));
+  OK(cudaGetDevice(&device));
+  WANT(device == 1);
+  OK(cudaRuntimeGetVersion(&version));
+  WANT(version / 1000 == CLIENT_MAJOR);
+  OK(cudaDriverGetVersion(&version));
+  WANT(version >= 12000);
+  OK(cudaDeviceCanAccessPeer(&value, 0, 1));
+  WANT(value == 1);
+
+  memset(properties, 0xee, sizeof properties);
+  OK(get_properties(properties));
+  WANT(properties[kPropertyBytes] == 0xee && properties[kPropertyBytes - 1] == 0);
+  WANT(properties[0] != 0 && memchr(properties, 0, 256) != NULL);
+  OK(cudaDeviceGetAttribute(&value, cudaDevAttrComputeCapabilityMajor, 1));
+  memcpy(&field, properties + kMajorAt, sizeof field);
+  WANT(value > 0 && field == value);
+  OK(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 1));
+  memcpy(&field, properties + kProcessorsAt, sizeof field);
+  WANT(value > 0 && field == value);
+  OK(cudaDeviceGetAttribute(&value, (enum cudaDeviceAttr)kIpcEvents, 1));
+  memcpy(&field, properties + kIpcEventsAt, sizeof field);
+  WANT(value > 0 && field == value);
+  OK(cudaSetDevice(0));
+  return 0;
+}
+
+static int memory(void) {
+  static unsigned char in[kBytes], out[kBytes];
+  struct cudaPointerAttributes attributes;
+  void *device = NULL, *peer = NULL, *host = NULL, *async = NULL;
+  size_t unused = 0, total = 0;
+  cudaStream_t stream;
+  for (int i = 0; i < kBytes; ++i) in[i] = (unsigned char)(i * 7 + 1);
+  OK(cudaMalloc(&device, kBytes));
+  OK(cudaMemGetInfo(&unused, &total));
+  WANT(total > 0 && unused < total);
+  OK(cudaMemset(device, 0x5a, kBytes));
+  OK(cudaMemcpy((char*)device + 1, in, kBytes - 1, cudaMemcpyHostToDevice));
+  OK(cudaMemcpy(out, device, kBytes, cudaMemcpyDeviceToHost));
+  WANT(out[0] == 0x5a && memcmp(out + 1, in, kBytes - 1) == 0);
+  WANT(cudaMemcpy(out, device, kBytes, (enum cudaMemcpyKind)9) == cudaErrorInvalidMemcpyDirection);
+
+  OK(cudaPointerGetAttributes(&attributes, (char*)device + 5));
+  WANT(attributes.type == cudaMemoryTypeDevice && attributes.device == 0);
+  OK(cudaPointerGetAttributes(&attributes, in));
+  WANT(attributes.type == cudaMemoryTypeUnregistered && attributes.hostPointer == in);
+
+  OK(cudaStreamCreate(&stream));
+  OK(cudaMallocHost(&host, kBytes));
+  OK(cudaMallocAsync(&async, kBytes, stream));
+  OK(cudaMemsetAsync(async, 0x11, kBytes, stream));
+  OK(cudaMemcpyAsync(async, device, kBytes / 2, cudaMemcpyDefault, stream));
+  OK(cudaMemcpyAsync(host, async, kBytes, cudaMemcpyDeviceToHost, stream));
+  OK(cudaStreamSynchronize(stream));
+  WANT(memcmp(host, out, kBytes / 2) == 0 && ((unsigned char*)host)[kBytes - 1] == 0x11);
+  OK(cudaFreeAsync(async, stream));
+  OK(cudaStreamDestroy(stream));
+  OK(cudaFreeHost(host));
+
+  OK(cudaDeviceEnablePeerAccess(1, 0));
+  OK(cudaSetDevice(1));
+  OK(cudaMalloc(&peer, kBytes));
+  OK(cudaMemcpyPeer(peer, 1, device, 0, kBytes));
+  memset(out, 0, kBytes);
+  OK(cudaMemcpy(out, peer, kBytes, cudaMemcpyDefault));
+  WANT(memcmp(out + 1, in, kBytes - 1) == 0);
+  OK(cudaFree(peer));
+  OK(cudaSetDevice(0));
+  OK(cudaFree(device));
+  OK(cudaFree(NULL));
+  OK(cudaDeviceSynchronize());
+  return 0;
+}
+
+static int events(void) {
+  cudaEvent_t start, end;
+  float milliseconds = -1;
+  OK(cudaEventCreate(&start));
+  OK(cudaEventCreate(&end));
+  OK(cudaEventRecord(start, NULL));
+  OK(cudaEventRecord(end, NULL));
+  OK(cudaEventSynchronize(end));
+  OK(cudaEventElapsedTime(&milliseconds, start, end));
+  WANT(milliseconds >= 0);
+  OK(cudaEventDestroy(end));
+  WANT(cudaEventDestroy(end) == cudaErrorInvalidResourceHandle);
+  OK(cudaEventDestroy(start));
+  return 0;
+}
+
+static int errors(void) {
+  cudaGetLastError();
+  WANT(cudaFree((void*)0x1234000) == cudaErrorInvalidValue);
+  OK(cudaFree(NULL));
+  WANT(cudaPeekAtLastError() == cudaErrorInvalidValue);
+  WANT(cudaGetLastError() == cudaErrorInvalidValue);
+  OK(cudaGetLastError());
+  WANT(strcmp(cudaGetErrorName(cudaErrorInvalidResourceHandle), "cudaErrorInvalidResourceHandle") ==
+       0);
+  WANT(strcmp(cudaGetErrorString(cudaErrorInvalidResourceHandle), "invalid resource handle") == 0);
+  WANT(strcmp(cudaGetErrorName((cudaError_t)54321), "unrecognized error code") == 0);
+  WANT(cudaCtxResetPersistingL2Cache() == cudaErrorNotSupported);
+  WANT(cudaCtxResetPersistingL2Cache() == cudaErrorNotSupported);
+  WANT(cudaGetLastError() == cudaErrorNotSupported);
+  return 0;
+}
+
+/* The VMM API has no runtime form: programs come to it like this. */
+static int entry_points(void) {
+  CUresult (*reserve)(CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long) = NULL;
+  CUresult (*release)(CUdeviceptr, size_t) = NULL;
+  void* missing = &missing;
+  CUdeviceptr address = 0;
+  enum cudaDriverEntryPointQueryResult status = cudaDriverEntryPointSymbolNotFound;
+  OK(cudaGetDriverEntryPointByVersion("cuMemAddressReserve", (void**)&reserve, 10020, 0, &status));
+  WANT(reserve != NULL && status == cudaDriverEntryPointSuccess);
+  OK(cudaGetDriverEntryPointByVersion("cuMemAddressFree", (void**)&release, 10020, 0, NULL));
+  WANT(reserve(&address, 2 << 20, 0, 0, 0) == CUDA_SUCCESS);
+  WANT(release(address, 2 << 20) == CUDA_SUCCESS);
+  OK(cudaGetDriverEntryPointByVersion("cuNoSuchFunction", &missing, 13000, 0, &status));
+  WANT(missing == NULL && status == cudaDriverEntryPointSymbolNotFound);
+  WANT(cudaGetDriverEntryPointByVersion("cuInit", &missing, 2000, 77, NULL) ==
+       cudaErrorInvalidValue);
+  return 0;
+}
+
+static int reset(void) {
+  void* pointer = NULL;
+  CUresult (*get_current)(CUcontext*) = NULL;
+  CUcontext context = NULL;
+  OK(cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", (void**)&get_current, 4000, 0, NULL));
+  OK(cudaMalloc(&pointer, kBytes));
+  OK(cudaDeviceReset());
+  WANT(get_current(&context) == CUDA_SUCCESS && context == NULL);
+  WANT(cudaMemset(pointer, 0, kBytes) == cudaErrorInvalidValue);
+  OK(cudaMalloc(&pointer, kBytes));
+  WANT(get_current(&context) == CUDA_SUCCESS && context != NULL);
+  OK(cudaFree(pointer));
+  return 0;
+}
+
+/* What nvcc's code does before main and after it: the program must start. */
+void** __cudaRegisterFatBinary(void* binary);
+void __cudaRegisterFatBinaryEnd(void** module);
+void __cudaUnregisterFatBinary(void** module);
+static int modules(void) {
+  void** module = __cudaRegisterFatBinary(NULL);
+  WANT(module != NULL);
+  __cudaRegisterFatBinaryEnd(module);
+  __cudaUnregisterFatBinary(module);
+  return 0;
+}
+
+int main(void) {
+  return devices() || memory() || events() || errors() || entry_points() || reset() || modules();
+}

@@ -1,0 +1,30 @@
+"""Runs a program of the runtime API on the emulator, alone or under the shim.
+
+usage: client_test.py CLIENT EMULATOR_FOLDER [SHIM]
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+NOT_EMULATED = "cuvmm emulator: cudaCtxResetPersistingL2Cache is not emulated; it answers cudaErrorNotSupported\n"
+
+client, emulator, *shim = sys.argv[1:]
+with tempfile.TemporaryDirectory(prefix="cuvmm-runtime-") as folder:
+    report = pathlib.Path(folder, "report.json")
+    env = {k: v for k, v in os.environ.items() if not k.startswith("CUVMM_")}
+    env |= {"LD_LIBRARY_PATH": emulator, "CUVMM_DEVICES": "2"}
+    if shim:
+        env |= {"LD_PRELOAD": shim[0], "CUVMM_DRIVER": f"{emulator}/libcuda.so.1", "CUVMM_REPORT": str(report),
+                "CUVMM_QUIET": "1"}
+    run = subprocess.run([client], env=env, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0 and run.stdout == "", (run.returncode, run.stdout, run.stderr)
+    assert run.stderr == NOT_EMULATED, run.stderr  # called twice, named once
+    if shim:
+        value = json.loads(report.read_text())
+        assert value["driver"]["emulated"] is True, value["driver"]
+        assert value["findings"] == [], value["findings"]
+        # By cudaGetDriverEntryPointByVersion, so the library went through the shim.
+        assert value["calls"]["cuMemAddressReserve"] == 1, value["calls"]

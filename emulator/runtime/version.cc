@@ -1,0 +1,22 @@
+#include "emulator/runtime/version.h"
+
+#include "emulator/runtime/export.h"
+
+namespace cuvmm::runtime {
+
+CUVMM_RUNTIME_FUNCTION(cudaRuntimeGetVersion, int* version) {
+  if (!version) return keep(cudaErrorInvalidValue);
+  *version = kVersion;
+  return cudaSuccess;
+}
+
+// 0 where there is no driver.
+CUVMM_RUNTIME_FUNCTION(cudaDriverGetVersion, int* version) {
+  if (!version) return keep(cudaErrorInvalidValue);
+  *version = 0;
+  Error error = cudaSuccess;
+  const Driver* driver = driver_for(Streams::kLegacy, error);
+  return driver ? keep(ask(driver->cuDriverGetVersion, version)) : cudaSuccess;
+}
+
+}  // namespace cuvmm::runtime

@@ -1,0 +1,297 @@
+#include "emulator/team.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <thread>
+
+#include "emulator/shareable.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+constexpr char kMagic[16] = "cuvmm-multicast";
+constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kEntries = 2048;
+// The size must not change under our mapping (SIGBUS), nor the seals.
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+constexpr int kMaxMachine = 62;
+
+// An entry's state: 0 free, else the process above two bits: being written, or bound.
+constexpr std::uint64_t kClaimed = 1;
+constexpr std::uint64_t kBound = 2;
+std::uint64_t mine(std::uint64_t kind) {
+  return static_cast<std::uint64_t>(::getpid()) << 2 | kind;
+}
+
+bool overlap(std::uint64_t a, std::uint64_t a_size, std::uint64_t b, std::uint64_t b_size) {
+  return a < b ? b - a < a_size : a - b < b_size;
+}
+
+}  // namespace
+
+struct Team::Entry {
+  std::atomic<std::uint64_t> state, fd, device, offset, size, memory_offset, inode, unused;
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+// Of fixed widths: the processes may be built against different CUDA headers.
+struct Team::Shared {
+  char magic[16];
+  std::uint32_t version;
+  std::uint32_t devices;
+  std::uint64_t size;
+  std::atomic<std::uint64_t> added;
+  Entry entries[kEntries];
+};
+
+struct Team::Piece {
+  Binding binding;
+  std::uint64_t at = 0;    ///< in the object
+  std::uint64_t size = 0;  ///< bytes
+};
+
+Team::Team(int fd, Shared* shared, unsigned devices, std::uint64_t size, int machine)
+    : fd_(fd),
+      shared_(shared),
+      devices_(devices),
+      size_(size),
+      machine_mask_((std::uint64_t{1} << std::clamp(machine, 0, kMaxMachine)) - 1) {}
+
+Team::~Team() {
+  ::munmap(shared_, sizeof(Shared));
+  ::close(fd_);
+}
+
+std::shared_ptr<Team> Team::create(unsigned devices, std::uint64_t size) {
+  const int fd = ::memfd_create("cuvmm-multicast", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0) return nullptr;
+  void* at = MAP_FAILED;
+  if (::ftruncate(fd, sizeof(Shared)) == 0 && ::fcntl(fd, F_ADD_SEALS, kSeals) == 0) {
+    at = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  }
+  if (at == MAP_FAILED) {
+    ::close(fd);
+    return nullptr;
+  }
+  auto* shared = static_cast<Shared*>(at);  // zeroes: a team of nobody, with nothing bound
+  std::memcpy(shared->magic, kMagic, sizeof kMagic);
+  shared->version = kVersion;
+  shared->devices = devices;
+  shared->size = size;
+  return std::shared_ptr<Team>(new Team(fd, shared, devices, size, kMaxMachine));
+}
+
+std::shared_ptr<Team> Team::open(int fd, int machine) {
+  const int seals = ::fcntl(fd, F_GET_SEALS);  // fails for everything that is not a memfd
+  if (seals < 0 || (seals & kSeals) != kSeals || (seals & F_SEAL_WRITE)) return nullptr;
+  struct stat status;
+  if (::fstat(fd, &status) != 0 || status.st_size != static_cast<off_t>(sizeof(Shared))) {
+    return nullptr;
+  }
+  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) return nullptr;
+  // Of the copy: the program's own descriptor may be another file by now.
+  const bool same = ::fstat(copy, &status) == 0 &&
+                    status.st_size == static_cast<off_t>(sizeof(Shared)) &&
+                    (::fcntl(copy, F_GET_SEALS) & kSeals) == kSeals;
+  void* at = same ? ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, copy, 0)
+                  : MAP_FAILED;
+  if (at == MAP_FAILED) {
+    ::close(copy);
+    return nullptr;
+  }
+  auto* shared = static_cast<Shared*>(at);
+  // Read once: another process could change them between the check and the use.
+  Shared* const volatile source = shared;
+  const unsigned devices = source->devices;
+  const std::uint64_t size = source->size;
+  std::shared_ptr<Team> team(new Team(copy, shared, devices, size, machine));
+  const bool ours = std::memcmp(shared->magic, kMagic, sizeof kMagic) == 0 &&
+                    shared->version == kVersion && devices != 0 && size != 0;
+  return ours ? team : nullptr;
+}
+
+std::uint64_t Team::added() const { return shared_->added.load() & machine_mask_; }
+
+bool Team::complete() const { return static_cast<unsigned>(std::popcount(added())) >= devices_; }
+
+bool Team::add(int device) {
+  const std::uint64_t bit = std::uint64_t{1} << device;
+  std::uint64_t before = shared_->added.load();
+  do {
+    if ((before & bit) != 0 ||
+        static_cast<unsigned>(std::popcount(before & machine_mask_)) >= devices_) {
+      return false;
+    }
+  } while (!shared_->added.compare_exchange_weak(before, before | bit));
+  return true;
+}
+
+void Team::wait(std::chrono::milliseconds timeout) const {
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  while (!complete() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+bool Team::read(const Entry& entry, Binding& out) const {
+  out.state = entry.state.load();
+  if ((out.state & 3) != kBound) return false;
+  out.process = static_cast<int>(out.state >> 2 & 0x7fffffff);
+  out.fd = static_cast<int>(entry.fd.load() & 0x7fffffff);
+  out.device = static_cast<int>(entry.device.load() & 0x3f);
+  out.offset = entry.offset.load();
+  out.size = entry.size.load();
+  out.memory_offset = entry.memory_offset.load();
+  out.inode = entry.inode.load();
+  if (entry.state.load() != out.state) return false;
+  return out.process != 0 && out.size != 0 && out.offset < size_ && out.size <= size_ - out.offset;
+}
+
+int Team::open_memory(const Binding& binding) {
+  // The kernel decides whether we may: a process of the same user, as for cuIpcOpenMemHandle.
+  const std::string path =
+      "/proc/" + std::to_string(binding.process) + "/fd/" + std::to_string(binding.fd);
+  // Looked at before it is opened: opening somebody's device or pipe would not be without effect.
+  constexpr std::string_view kName = "/memfd:cuvmm-allocation";
+  char name[64];
+  struct stat status;
+  const ssize_t length = ::readlink(path.c_str(), name, sizeof name);
+  if (length < 0 || !std::string_view(name, static_cast<std::size_t>(length)).starts_with(kName) ||
+      ::stat(path.c_str(), &status) != 0 || status.st_ino != binding.inode) {
+    return -1;
+  }
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return -1;
+  const auto memory = read_shareable(fd, kMaxMachine);
+  const bool good = memory && ::fstat(fd, &status) == 0 && status.st_ino == binding.inode &&
+                    binding.memory_offset < memory->size &&
+                    binding.size <= memory->size - binding.memory_offset;
+  if (good) return fd;
+  ::close(fd);
+  return -1;
+}
+
+CUresult Team::bind(int device, std::uint64_t offset, std::uint64_t size, const Memory& memory) {
+  struct stat status;
+  if (::fstat(memory.fd, &status) != 0) return CUDA_ERROR_INVALID_VALUE;
+  // Whether an entry before `end` holds a byte of the range; the bindings of processes and of
+  // memory that are gone go as well.
+  const auto taken = [&](std::size_t end) {
+    for (std::size_t i = 0; i < end; ++i) {
+      Entry& entry = shared_->entries[i];
+      Binding b;
+      if (!read(entry, b) || b.device != device || !overlap(b.offset, b.size, offset, size)) {
+        continue;
+      }
+      const int alive = open_memory(b);
+      if (alive >= 0) {
+        ::close(alive);
+        return true;
+      }
+      entry.state.compare_exchange_strong(b.state, 0);
+    }
+    return false;
+  };
+  if (taken(kEntries)) return CUDA_ERROR_INVALID_VALUE;
+  for (std::size_t i = 0; i < kEntries; ++i) {
+    Entry& entry = shared_->entries[i];
+    std::uint64_t expected = 0;
+    if (!entry.state.compare_exchange_strong(expected, mine(kClaimed))) continue;
+    entry.fd.store(static_cast<std::uint64_t>(memory.fd));
+    entry.device.store(static_cast<std::uint64_t>(device));
+    entry.offset.store(offset);
+    entry.size.store(size);
+    entry.memory_offset.store(memory.offset);
+    entry.inode.store(status.st_ino);
+    entry.state.store(mine(kBound));
+    // Another process may have done the same at once: the first entry stays.
+    if (!taken(i)) return CUDA_SUCCESS;
+    entry.state.store(0);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+bool Team::unbind(int device, std::uint64_t offset) {
+  for (Entry& entry : shared_->entries) {
+    Binding b;
+    if (!read(entry, b) || b.state != mine(kBound) || b.device != device || b.offset != offset) {
+      continue;
+    }
+    return entry.state.compare_exchange_strong(b.state, 0);
+  }
+  return false;
+}
+
+std::string Team::pieces(std::uint64_t offset, std::uint64_t size, std::vector<Piece>& out) const {
+  if (offset > size_ || size > size_ - offset) return "the range leaves the multicast object";
+  if (!complete()) return "not every device was added to the team";
+  std::vector<Binding> bindings;
+  for (const Entry& entry : shared_->entries) {
+    Binding b;
+    if (read(entry, b) && overlap(b.offset, b.size, offset, size)) bindings.push_back(b);
+  }
+  const std::uint64_t team = added();
+  for (int device = 0; device < kMaxMachine; ++device) {
+    if ((team >> device & 1) == 0) continue;
+    for (std::uint64_t at = offset, left = size; left != 0;) {
+      const auto found = std::find_if(bindings.begin(), bindings.end(), [&](const Binding& b) {
+        return b.device == device && at >= b.offset && at - b.offset < b.size;
+      });
+      if (found == bindings.end()) {
+        return "device " + std::to_string(device) + " has nothing bound at offset " +
+               std::to_string(at);
+      }
+      const std::uint64_t run = std::min(left, found->size - (at - found->offset));
+      out.push_back({*found, at, run});
+      at += run;
+      left -= run;
+    }
+  }
+  return {};
+}
+
+std::string Team::unwritable(std::uint64_t offset, std::uint64_t size) const {
+  std::vector<Piece> all;
+  if (std::string why = pieces(offset, size, all); !why.empty()) return why;
+  for (const Piece& piece : all) {
+    const int fd = open_memory(piece.binding);
+    if (fd < 0) {
+      return "the memory of device " + std::to_string(piece.binding.device) +
+             " is gone, or its process is not ours to reach";
+    }
+    ::close(fd);
+  }
+  return {};
+}
+
+bool Team::write(std::uint64_t offset, const char* bytes, std::uint64_t size) const {
+  std::vector<Piece> all;
+  if (!pieces(offset, size, all).empty()) return false;
+  for (const Piece& piece : all) {
+    const int fd = open_memory(piece.binding);
+    if (fd < 0) return false;
+    const char* from = bytes + (piece.at - offset);
+    std::uint64_t to = piece.binding.memory_offset + (piece.at - piece.binding.offset);
+    for (std::uint64_t left = piece.size; left != 0;) {
+      const ssize_t done = ::pwrite(fd, from, left, static_cast<off_t>(to));
+      if (done <= 0) break;
+      from += done;
+      to += static_cast<std::uint64_t>(done);
+      left -= static_cast<std::uint64_t>(done);
+    }
+    ::close(fd);
+  }
+  return true;
+}
+
+}  // namespace cuvmm::emulator

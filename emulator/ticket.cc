@@ -1,0 +1,162 @@
+#include "emulator/ticket.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace cuvmm::emulator {
+
+namespace {
+
+using Token = Facts::Token;
+
+constexpr char kMagic[8] = {'c', 'u', 'v', 'm', 'm', 'i', 'p', 'c'};
+constexpr std::uint8_t kVersion = 1;
+constexpr std::uint64_t kPage = 4096;
+// Behind the trailer of emulator/shareable.cc, in the same page.
+constexpr std::uint64_t kTicketAt = 1024;
+
+/// A descriptor that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+IpcBytes bytes_of(const Ticket& ticket) { return ipc_bytes(ticket); }
+
+/// When a process started; 0 when there is none, or only its remains (a zombie has no files).
+std::uint64_t start_time(std::int32_t pid) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return 0;
+  char text[1024];
+  const ssize_t got = read(file.get(), text, sizeof text - 1);
+  if (got <= 0) return 0;
+  text[got] = '\0';
+  // The name, in parentheses, may hold anything; the state and 18 numbers follow it.
+  const char* at = std::strrchr(text, ')');
+  if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X') return 0;
+  at += 3;
+  constexpr int kBefore = 18;
+  for (int i = 0; i < kBefore; ++i) {
+    at = std::strchr(at + 1, ' ');
+    if (!at) return 0;
+  }
+  return std::strtoull(at, nullptr, 10);
+}
+
+bool same_user(std::int32_t pid) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d", pid);
+  struct stat status;
+  // Root could look into everybody's files, and shall not.
+  return stat(path, &status) == 0 && status.st_uid == geteuid();
+}
+
+// The file behind another process's descriptor, if it is one that could be an allocation. A path
+// descriptor first: opening a pipe or a device for real could block, or do something.
+int open_file(const Ticket& ticket, Token& why) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", ticket.pid, ticket.fd);
+  const Descriptor there(open(path, O_PATH | O_CLOEXEC));
+  if (there.get() < 0) {
+    why = errno == ENOENT ? Token::kEnded : Token::kForged;
+    return -1;
+  }
+  why = Token::kEnded;
+  struct stat status;
+  struct statfs system;
+  if (fstat(there.get(), &status) != 0 || !S_ISREG(status.st_mode)) return -1;
+  if (fstatfs(there.get(), &system) != 0 || system.f_type != TMPFS_MAGIC) return -1;
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", there.get());
+  return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+}  // namespace
+
+bool issue_ticket(int fd, TicketKind kind, std::uint64_t size, std::uint64_t pool, IpcBytes& out) {
+  struct stat status;
+  if (fstat(fd, &status) != 0 || status.st_size < static_cast<off_t>(2 * kPage)) return false;
+  Ticket ticket;
+  std::memcpy(ticket.magic, kMagic, sizeof kMagic);
+  ticket.kind = kind;
+  ticket.version = kVersion;
+  ticket.pid = getpid();
+  ticket.start = start_time(ticket.pid);
+  ticket.fd = fd;
+  ticket.size = size;
+  ticket.pool = pool;
+  if (getrandom(ticket.token, sizeof ticket.token, 0) !=
+      static_cast<ssize_t>(sizeof ticket.token)) {
+    return false;
+  }
+  const auto at = static_cast<std::uint64_t>(status.st_size) - kPage + kTicketAt;
+  if (pwrite(fd, &ticket, sizeof ticket, static_cast<off_t>(at)) !=
+      static_cast<ssize_t>(sizeof ticket)) {
+    return false;
+  }
+  out = bytes_of(ticket);
+  return true;
+}
+
+std::optional<Ticket> read_ticket(int fd, const Shareable& file, TicketKind kind) {
+  Ticket ticket;
+  if (pread(fd, &ticket, sizeof ticket, static_cast<off_t>(file.size + kTicketAt)) !=
+      static_cast<ssize_t>(sizeof ticket)) {
+    return std::nullopt;
+  }
+  if (std::memcmp(ticket.magic, kMagic, sizeof kMagic) != 0 || ticket.version != kVersion ||
+      ticket.kind != kind || ticket.size == 0 || ticket.size > file.size) {
+    return std::nullopt;
+  }
+  return ticket;
+}
+
+Followed follow_ticket(const IpcBytes& bytes, TicketKind kind, int device_count) {
+  Followed result;
+  Ticket& ticket = result.ticket;
+  std::memcpy(&ticket, bytes.data(), sizeof ticket);
+  if (std::memcmp(ticket.magic, kMagic, sizeof kMagic) != 0 || ticket.version != kVersion ||
+      ticket.kind != kind || ticket.pid <= 0 || ticket.fd < 0) {
+    return result;
+  }
+  const std::uint64_t start = start_time(ticket.pid);
+  if (start == 0 || start != ticket.start) {
+    result.token = Token::kExporterGone;  // its number may be another process's by now
+    return result;
+  }
+  if (!same_user(ticket.pid)) return result;
+  Descriptor file(open_file(ticket, result.token));
+  if (file.get() < 0) return result;
+  const auto found = read_shareable(
+      file.get(), device_count,
+      kind == TicketKind::kIpcEvent ? ShareableKind::kEvent : ShareableKind::kMemory);
+  const auto inside = found ? read_ticket(file.get(), *found, kind) : std::nullopt;
+  if (!inside || bytes_of(*inside) != bytes) return result;
+  result.file = *found;
+  result.fd = file.release();
+  result.token = ticket.pid == getpid() ? Token::kOwn : Token::kValid;
+  return result;
+}
+
+}  // namespace cuvmm::emulator

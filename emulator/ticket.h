@@ -1,0 +1,56 @@
+// Names for another process: the 64 bytes of an IPC handle, and how they are followed to the file
+// behind them through the process that made them.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "emulator/shareable.h"
+#include "spec/ipc_state.h"
+#include "spec/platform.h"
+
+namespace cuvmm::emulator {
+
+/// What a ticket names. It stands in the file too, so that none passes for another.
+enum class TicketKind : std::uint8_t { kIpcMemory = 1, kIpcEvent, kPoolPointer, kPool };
+
+/// The 64 bytes. The same bytes stand in the last page of the file that they name: a ticket counts
+/// only where every one of them agrees, 128 random bits among them.
+struct Ticket {
+  char magic[8] = {};
+  TicketKind kind{};
+  std::uint8_t version = 0;
+  std::uint16_t reserved = 0;
+  std::int32_t pid = 0;
+  std::uint64_t start = 0;  ///< when the process started, in clock ticks since boot
+  std::int32_t fd = -1;     ///< its descriptor of the file
+  std::uint32_t reserved2 = 0;
+  std::uint64_t size = 0;  ///< bytes of the memory, as it was asked for
+  std::uint64_t pool = 0;  ///< id of the pool that it belongs to; 0 none
+  unsigned char token[16] = {};
+};
+static_assert(sizeof(Ticket) == sizeof(IpcBytes));
+
+/// Makes a ticket for the file of a create_shareable() and writes it there; false when the kernel
+/// refuses randomness or the write. `fd` stays open as long as the ticket shall be good.
+bool issue_ticket(int fd, TicketKind kind, std::uint64_t size, std::uint64_t pool, IpcBytes& out);
+
+/// The ticket in the last page of a file, if it is of this kind.
+std::optional<Ticket> read_ticket(int fd, const Shareable& file, TicketKind kind);
+
+/// Where a ticket leads.
+struct Followed {
+  Facts::Token token = Facts::Token::kForged;
+  int fd = -1;  ///< the caller closes it; -1 unless the ticket is good (kValid, kOwn)
+  Shareable file;
+  Ticket ticket;
+};
+
+/// Follows 64 bytes that may come from anybody. Opens nothing but a file that has them in its last
+/// page, and that belongs to a process of this user which the kernel lets us look into
+/// (/proc/PID/fd); touches nothing else of the system, and never blocks.
+Followed follow_ticket(const IpcBytes& bytes, TicketKind kind, int device_count);
+
+}  // namespace cuvmm::emulator

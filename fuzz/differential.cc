@@ -1,0 +1,103 @@
+#include "fuzz/differential.h"
+
+namespace cuvmm::fuzz {
+
+namespace {
+
+std::size_t free_memory(Machine& machine) {
+  std::size_t free = 0, total = 0;
+  if (!machine.error().empty()) return 0;
+  machine.start();
+  machine.driver()(calls::MemGetInfo{&free, &total});
+  return free;
+}
+
+}  // namespace
+
+Differential::Differential(const Driver& driver, Profile profile, DifferentialOptions options)
+    : machine_(driver),
+      profile_(std::move(profile)),
+      options_(options),
+      free_memory_(free_memory(machine_)),
+      reference_({.devices = machine_.devices(),
+                  .device_memory = free_memory_,
+                  .charge = options.charge}) {
+  machine_.on_close = [this](int fd) { reference_.close(fd); };
+}
+
+void Differential::disagree(Result& result, std::size_t at, std::string problem) {
+  if (result.verdict == Result::Verdict::kDisagree) return;
+  result.verdict = Result::Verdict::kDisagree;
+  result.at = at;
+  result.problem = std::move(problem);
+}
+
+void Differential::clean_up(Result& result) {
+  const Driver& driver = machine_.driver();
+  const std::size_t end = result.steps.size();
+  const auto check = [&](CUresult answer, const char* what) {
+    if (answer != CUDA_SUCCESS) {
+      disagree(result, end, std::string("the end: ") + what + " answered " + result_name(answer));
+    }
+  };
+  for (const auto& span : reference_.mapped()) {
+    check(driver(calls::MemUnmap{span.base, span.size}), "unmapping what is mapped");
+  }
+  for (const std::uint64_t handle : reference_.references()) {
+    check(driver(calls::MemRelease{handle}), "releasing what has a reference");
+  }
+  for (const auto& span : reference_.reserved()) {
+    check(driver(calls::MemAddressFree{span.base, span.size}), "freeing what is reserved");
+  }
+  for (const int fd : reference_.descriptors()) ::close(fd);
+  if (!options_.charge) return;
+  const std::size_t free = free_memory(machine_);
+  if (free != free_memory_) disagree(result, end, "the end: memory of device 0 did not come back");
+}
+
+std::vector<Note> notes_of(const Result& result) {
+  std::vector<Note> notes;
+  for (const Step& step : result.steps) {
+    Note note;
+    if (step.entry != EntryPoint::kCount && !step.skipped) {
+      note.text = result_name(step.answer.result);
+      const bool shown = step.entry == EntryPoint::kMemGetAccess ||
+                         step.entry == EntryPoint::kMemGetAllocationGranularity;
+      if (shown && step.answer.result == CUDA_SUCCESS) {
+        note.text += " =" + std::to_string(step.answer.value);
+      }
+      for (int i = 0; i < step.judgement.count; ++i) {
+        note.text += std::string(" !") + info(step.judgement.broken[i]).id;
+      }
+    }
+    notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
+void Statistics::add(const Result& result) {
+  ++programs;
+  if (result.verdict == Result::Verdict::kPoisoned) ++poisoned;
+  for (const Step& step : result.steps) {
+    if (step.skipped) ++skipped;
+    if (step.entry == EntryPoint::kCount || step.skipped) continue;
+    ++calls;
+    if (step.answer.result == CUDA_SUCCESS) ++succeeded;
+    for (int i = 0; i < step.judgement.count; ++i) {
+      ++by_rule[static_cast<std::size_t>(step.judgement.broken[i])];
+    }
+  }
+}
+
+std::string Statistics::text() const {
+  std::size_t rules = 0;
+  for (const std::uint64_t count : by_rule) rules += count != 0;
+  const auto percent = [](std::uint64_t part, std::uint64_t whole) {
+    return std::to_string(whole ? 100 * part / whole : 0) + " %";
+  };
+  return std::to_string(programs) + " programs, " + std::to_string(calls) + " calls, " +
+         percent(succeeded, calls) + " succeeded, " + std::to_string(skipped) + " left out, " +
+         std::to_string(rules) + " rules broken";
+}
+
+}  // namespace cuvmm::fuzz

@@ -1,0 +1,138 @@
+// Runs a program on a driver and compares every answer with the reference's opinion.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fuzz/machine.h"
+#include "fuzz/reference.h"
+#include "fuzz/text.h"
+
+namespace cuvmm::fuzz {
+
+/// What came of one op.
+struct Step {
+  Answer answer;
+  Judgement judgement;
+  EntryPoint entry = EntryPoint::kCount;  ///< kCount: no call was made
+  bool skipped = false;  ///< the driver would crash, or touch what is nobody's
+};
+
+/// What came of a program.
+struct Result {
+  enum class Verdict { kAgree, kPoisoned, kDisagree };
+  Verdict verdict = Verdict::kAgree;
+  std::string problem;  ///< of the first disagreement: "op 3, cuMemMap: ..."; names no address
+  std::size_t at = 0;   ///< index of its op; the number of ops when found while cleaning up
+  std::vector<Step> steps;
+};
+
+/// Counts over many programs.
+struct Statistics {
+  std::uint64_t programs = 0, poisoned = 0, calls = 0, succeeded = 0, skipped = 0;
+  std::uint64_t by_rule[static_cast<std::size_t>(Rule::kCount)] = {};
+  void add(const Result& result);
+  /// "12000 programs, 350000 calls, 76 % succeeded, 1 % poisoned, 90 rules broken"
+  std::string text() const;
+};
+
+/// How programs are run.
+struct DifferentialOptions {
+  bool spare = false;  ///< leave out calls that kill a real driver or touch foreign memory
+  bool wait = false;   ///< let copies and fills end before the next call
+  bool charge = true;  ///< memory is this program's alone: what is free can be foretold
+};
+
+/// The op's line in a reproducer: what it answered, and the rules that it breaks.
+std::vector<Note> notes_of(const Result& result);
+
+/// Makes the calls as they are.
+class Plain {
+ public:
+  explicit Plain(const Driver& driver) : driver_(driver) {}
+  template <class CallStruct>
+  CUresult run(const CallStruct& call) {
+    return driver_(call);
+  }
+  /// What is wrong beside the answer; null for nothing.
+  const char* judge(const Judgement&, CUresult) { return nullptr; }
+
+ private:
+  const Driver& driver_;
+};
+
+/// One process's driver, used for any number of programs.
+class Differential {
+ public:
+  Differential(const Driver& driver, Profile profile, DifferentialOptions options);
+  const std::string& error() const { return machine_.error(); }
+  Machine& machine() { return machine_; }
+  const Profile& profile() const { return profile_; }
+
+  /// Runs the program and takes away what it left.
+  Result run(const Ops& ops) {
+    Plain plain(machine_.driver());
+    return run(ops, plain);
+  }
+  /// The same with calls that go through `runner`, which is Plain or has its members.
+  template <class Runner>
+  Result run(const Ops& ops, Runner& runner);
+
+ private:
+  template <class Runner>
+  void step(const Op& op, std::size_t index, Runner& runner, Result& result);
+  void clean_up(Result& result);
+  static void disagree(Result& result, std::size_t at, std::string problem);
+
+  Machine machine_;
+  Profile profile_;
+  DifferentialOptions options_;
+  std::size_t free_memory_ = 0;
+  Reference reference_;
+};
+
+template <class Runner>
+Result Differential::run(const Ops& ops, Runner& runner) {
+  Result result;
+  result.steps.reserve(ops.size());
+  reference_.clear();
+  machine_.start();
+  for (std::size_t i = 0; i < ops.size(); ++i) step(ops[i], i, runner, result);
+  clean_up(result);
+  return result;
+}
+
+template <class Runner>
+void Differential::step(const Op& op, std::size_t index, Runner& runner, Result& result) {
+  Step& step = result.steps.emplace_back();
+  const char* wrong = nullptr;
+  const Actor actor{machine_.device_of(op.actor)};
+  step.answer = machine_.step(op, [&](const auto& call) -> CUresult {
+    step.entry = call.kEntryPoint;
+    step.judgement = reference_.judge(call, actor);
+    const bool fatal = step.judgement.foreign || step.judgement.crashes(profile_, step.entry);
+    if (options_.spare && fatal) {
+      step.skipped = true;
+      return CUDA_ERROR_UNKNOWN;
+    }
+    const CUresult answer = runner.run(call);
+    if (answer == CUDA_SUCCESS) {
+      if constexpr (requires { call.srcDevice; call.dstHost; }) {
+        if (!reference_.knows(call)) step.judgement.unpredictable = true;
+      }
+      wrong = reference_.accept(call);
+      if (options_.wait && op.code >= Code::kFill) machine_.driver()(calls::CtxSynchronize{});
+    }
+    if (!wrong) wrong = runner.judge(step.judgement, answer);
+    return answer;
+  });
+  if (step.entry == EntryPoint::kCount || step.skipped) return;
+  const CUresult answer = step.answer.result;
+  if (!step.judgement.accepts(profile_, step.entry, answer)) {
+    disagree(result, index, std::string(name(step.entry)) + " answered " + result_name(answer));
+  } else if (wrong) {
+    disagree(result, index, std::string(name(step.entry)) + ": " + wrong);
+  }
+}
+
+}  // namespace cuvmm::fuzz

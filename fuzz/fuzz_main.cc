@@ -1,0 +1,164 @@
+// cuvmm-fuzz: searches for sequences of calls on which a libcuda and the reference disagree.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string_view>
+
+#include "fuzz/report.h"
+#include "fuzz/shrinker.h"
+
+namespace cuvmm::fuzz {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: cuvmm-fuzz --driver LIBCUDA [options]\n"
+    "  --seconds N      search for so long (10)\n"
+    "  --seed N         of the search (1)\n"
+    "  --profile NAME   what the driver behaves as (CUVMM_PROFILE, else the newest GPU's)\n"
+    "  --replay FILE    run a program text or a binary input, once, and say what disagrees\n"
+    "  --shrink FILE    make a program that disagrees as short as it can be\n"
+    "  --text FILE      print a binary input as program text\n"
+    "  --keep FOLDER    write the programs that showed something new, as text\n"
+    "  --output FOLDER  where findings go (.)\n"
+    "exit code: 0 all agreed, 1 a finding, 2 a mistake in the arguments, 3 no driver\n";
+
+struct Arguments {
+  Target target;
+  double seconds = 10;
+  std::uint64_t seed = 1;
+  std::string replay, shrink, text, keep, output = ".";
+};
+
+std::optional<Arguments> parse(int argc, char** argv) {
+  Arguments out;
+  if (const char* profile = std::getenv("CUVMM_PROFILE")) out.target.profile = profile;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string_view key = argv[i];
+    const char* value = argv[i + 1];
+    if (key == "--driver") {
+      out.target.driver = value;
+    } else if (key == "--seconds") {
+      out.seconds = std::atof(value);
+    } else if (key == "--seed") {
+      out.seed = std::strtoull(value, nullptr, 0);
+    } else if (key == "--profile") {
+      out.target.profile = value;
+    } else if (key == "--replay") {
+      out.replay = value;
+    } else if (key == "--shrink") {
+      out.shrink = value;
+    } else if (key == "--text") {
+      out.text = value;
+    } else if (key == "--keep") {
+      out.keep = value;
+    } else if (key == "--output") {
+      out.output = value;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (argc % 2 == 0 || (out.target.driver.empty() && out.text.empty())) return std::nullopt;
+  return out;
+}
+
+Ops read_ops(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream stream;
+  stream << file.rdbuf();
+  const std::string bytes = stream.str();
+  if (bytes.rfind("cuvmmfz", 0) == 0) {
+    return decode({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+  }
+  TextOps read = from_text(bytes);
+  if (!file || !read.error.empty()) {
+    std::fprintf(stderr, "%s: %s\n", path.c_str(), file ? read.error.c_str() : "cannot be read");
+    std::exit(2);
+  }
+  return read.ops;
+}
+
+int tell(const Arguments& arguments, const Finding& finding, const std::string& name) {
+  std::cout << report(arguments.target, finding, arguments.output, name);
+  return 1;
+}
+
+// The shortest program that shows the same kind of thing: crash stays crash.
+Finding shortest(const Target& target, const Finding& finding) {
+  const auto kind = [](const std::string& problem) {
+    return problem.substr(problem.rfind("op ", 0) == 0 ? problem.find(", ") : 0);
+  };
+  const std::string wanted = kind(finding.problem);
+  const ShrinkResult shrunk = shrink(finding.ops, [&](const Ops& ops) {
+    const auto again = try_program(target, ops);
+    return again && kind(again->problem) == wanted;
+  });
+  std::printf("shrunk from %zu to %zu ops by %u tries\n", finding.ops.size(), shrunk.ops.size(),
+              shrunk.candidates);
+  return try_program(target, shrunk.ops).value_or(finding);
+}
+
+int search(const Arguments& arguments) {
+  const auto time = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * arguments.seconds));
+  const Hunt result = hunt(arguments.target, arguments.seed, time);
+  if (!result.error.empty()) {
+    std::fprintf(stderr, "cuvmm-fuzz: %s\n", result.error.c_str());
+    return 3;
+  }
+  std::printf("%s; %.0f programs/s, %.0f calls/s, %zu kept\n", result.statistics.text().c_str(),
+              static_cast<double>(result.statistics.programs) / result.seconds,
+              static_cast<double>(result.statistics.calls) / result.seconds, result.kept.size());
+  if (!arguments.keep.empty()) {
+    for (std::size_t i = 0; i < result.kept.size(); ++i) {
+      std::ofstream(arguments.keep + "/" + std::to_string(i) + ".cuvmm") << to_text(result.kept[i]);
+    }
+  }
+  if (!result.finding) return 0;
+  std::printf("found after %.1f s: %s\n", result.seconds, result.finding->problem.c_str());
+  const auto alone = try_program(arguments.target, result.finding->ops);
+  if (!alone) {
+    std::printf("not seen again in a process of its own\n");
+    return tell(arguments, *result.finding, "found-" + std::to_string(arguments.seed));
+  }
+  return tell(arguments, shortest(arguments.target, *alone),
+              "found-" + std::to_string(arguments.seed));
+}
+
+int run(int argc, char** argv) {
+  const auto arguments = parse(argc, argv);
+  if (!arguments) {
+    std::fputs(kUsage, stderr);
+    return 2;
+  }
+  if (!arguments->text.empty()) {
+    std::cout << to_text(read_ops(arguments->text));
+    return 0;
+  }
+  // Small enough that a program can run out of it.
+  setenv("CUVMM_DEVICES", "3", 0);
+  setenv("CUVMM_DEVICE_MEMORY", "64M", 0);
+  if (!arguments->replay.empty()) {
+    const Ops ops = read_ops(arguments->replay);
+    std::cout << annotated_text(arguments->target, ops);
+    const auto finding = try_program(arguments->target, ops);
+    if (finding) std::cout << "finding: " << finding->problem << "\n";
+    return finding ? 1 : 0;
+  }
+  if (!arguments->shrink.empty()) {
+    const auto finding = try_program(arguments->target, read_ops(arguments->shrink));
+    if (!finding) {
+      std::printf("nothing disagrees\n");
+      return 0;
+    }
+    return tell(*arguments, shortest(arguments->target, *finding), "shrunk");
+  }
+  return search(*arguments);
+}
+
+}  // namespace
+}  // namespace cuvmm::fuzz
+
+int main(int argc, char** argv) { return cuvmm::fuzz::run(argc, argv); }

@@ -1,0 +1,64 @@
+#include "fuzz/generator.h"
+
+#include "fuzz/machines.h"
+
+namespace cuvmm::fuzz {
+namespace {
+
+TEST(Generator, ASeedMeansAProgram) {
+  Random a(5), b(5), c(6);
+  const Ops ops = generate(a, swarm(a, 2));
+  EXPECT_EQ(generate(b, swarm(b, 2)), ops);
+  EXPECT_NE(generate(c, swarm(c, 2)), ops);
+}
+
+TEST(Generator, SevenCallsOfTenSucceedAndAllKindsAreMade) {
+  Random random(1);
+  Statistics statistics;
+  bool made[kCodes] = {};
+  for (int i = 0; i < 300; ++i) {
+    const Ops ops = generate(random, swarm(random, 3));
+    for (const Op& op : ops) made[static_cast<std::size_t>(op.code)] = true;
+    statistics.add(emulated().run(ops));
+  }
+  EXPECT_GE(statistics.succeeded * 10, statistics.calls * 7) << statistics.text();
+  for (std::size_t code = 0; code < kCodes; ++code) {
+    EXPECT_TRUE(made[code]) << shape(static_cast<Code>(code)).function;
+  }
+}
+
+TEST(Generator, MutantsAndCrossesStayCanonicalAndBounded) {
+  Random random(3);
+  Ops before = generate(random, swarm(random, 3));
+  for (int i = 0; i < 500; ++i) {
+    Ops ops = generate(random, swarm(random, 3));
+    mutate(ops, random, 3, 60);
+    EXPECT_LE(ops.size(), 60u);
+    ops = cross_over(ops, before, random, 60);
+    EXPECT_LE(ops.size(), 60u);
+    EXPECT_EQ(decode(encode(ops)), ops);
+    before = ops;
+  }
+}
+
+// Each recipe, put into legal programs, breaks its rule in one of them at least.
+TEST(Generator, APlantedFaultBreaksItsRule) {
+  for (const Rule rule : plantable()) {
+    bool broken = false;
+    for (std::uint64_t seed = 1; seed < 60 && !broken; ++seed) {
+      Random random(seed);
+      Style style;
+      style.faults = rule == Rule::kMemFreeNotVmm ? 50 : 0;
+      style.ops = 60;
+      Ops ops = generate(random, style);
+      if (!plant(ops, rule, random)) continue;
+      for (const Step& step : emulated().run(ops).steps) {
+        broken = broken || step.judgement.breaks(rule);
+      }
+    }
+    EXPECT_TRUE(broken) << info(rule).id;
+  }
+}
+
+}  // namespace
+}  // namespace cuvmm::fuzz

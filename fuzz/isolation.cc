@@ -1,0 +1,240 @@
+#include "fuzz/isolation.h"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <set>
+
+#include "api/run_program.h"
+#include "fuzz/generator.h"
+
+namespace cuvmm::fuzz {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What child and parent share: it survives the child's death.
+struct Board {
+  std::uint32_t running = 0;  ///< bytes of the program that runs
+  std::uint8_t program[kHeaderBytes + kMostOps * sizeof(Op)];
+  char problem[512];  ///< what disagreed; empty for nothing
+  char error[512];
+  char text[1 << 16];  ///< the program with its answers
+  Statistics statistics;
+  std::uint32_t kept = 0;  ///< bytes used of `pool`
+  std::uint8_t pool[8 << 20];
+};
+
+class SharedBoard {
+ public:
+  SharedBoard() {
+    void* at = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (at != MAP_FAILED) board_ = new (at) Board;
+  }
+  ~SharedBoard() {
+    if (board_) munmap(board_, sizeof(Board));
+  }
+  SharedBoard(const SharedBoard&) = delete;
+  SharedBoard& operator=(const SharedBoard&) = delete;
+  Board* get() const { return board_; }
+
+ private:
+  Board* board_ = nullptr;
+};
+
+void put(char (&to)[512], const std::string& text) {
+  std::strncpy(to, text.c_str(), sizeof to - 1);
+}
+
+void put_text(Board& board, const std::string& text) {
+  std::strncpy(board.text, text.c_str(), sizeof board.text - 1);
+}
+
+void show(Board& board, const Ops& ops) {
+  const auto bytes = encode(ops);
+  std::memcpy(board.program, bytes.data(), bytes.size());
+  board.running = static_cast<std::uint32_t>(bytes.size());
+}
+
+// The driver of a child, or its end.
+std::unique_ptr<Differential> open(const Target& target, Board& board) {
+  const LoadedDriver loaded = load_driver(target.driver);
+  ProfileResult profile = load_profile(target.profile.empty() ? builtin_profiles().front() : target.profile);
+  std::string error = loaded.error.empty() ? profile.error : loaded.error;
+  std::unique_ptr<Differential> out;
+  if (error.empty()) {
+    out = std::make_unique<Differential>(loaded.driver, std::move(profile.profile), target.options);
+    error = out->error();
+  }
+  if (error.empty()) return out;
+  put(board.error, error);
+  _exit(2);
+}
+
+std::string describe(const Result& result, const Ops& ops) {
+  return (result.at < ops.size() ? "op " + std::to_string(result.at) + ", " : std::string()) +
+         result.problem;
+}
+
+// Runs `work` in a child; "" or how it died.
+template <class Work>
+std::string in_child(Work&& work, std::chrono::milliseconds time) {
+  const pid_t child = fork();
+  if (child < 0) return "fork failed";
+  if (child == 0) {
+    work();
+    _exit(0);
+  }
+  const auto end = Clock::now() + time;
+  int status = 0;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (Clock::now() > end) {
+      kill(child, SIGKILL);
+      waitpid(child, &status, 0);
+      return "timeout";
+    }
+    usleep(200);
+  }
+  if (WIFSIGNALED(status)) return "signal:" + signal_name(WTERMSIG(status));
+  const int code = WEXITSTATUS(status);
+  return code == 0 || code == 2 ? "" : "exit:" + std::to_string(code);
+}
+
+// Answers and broken rules in pairs of neighbours: what makes a program new.
+class Novelty {
+ public:
+  bool shows_new(const Result& result) {
+    bool any = false;
+    std::uint64_t before = 0;
+    for (const Step& step : result.steps) {
+      std::uint64_t feature = static_cast<std::uint64_t>(step.entry) * 1000 +
+                              static_cast<std::uint64_t>(step.answer.result);
+      for (int i = 0; i < step.judgement.count; ++i) {
+        feature += (static_cast<std::uint64_t>(step.judgement.broken[i]) + 1) * 0x9e3779b97f4a7c15u;
+      }
+      any = seen_.insert(feature * 31 + before).second || any;
+      before = static_cast<std::uint64_t>(step.entry) * 7 + (step.answer.result == CUDA_SUCCESS);
+    }
+    return any;
+  }
+
+ private:
+  std::set<std::uint64_t> seen_;
+};
+
+void keep(Board& board, const Ops& ops) {
+  const auto bytes = encode(ops);
+  const auto size = static_cast<std::uint32_t>(bytes.size());
+  if (board.kept + sizeof size + size > sizeof board.pool) return;
+  std::memcpy(board.pool + board.kept, &size, sizeof size);
+  std::memcpy(board.pool + board.kept + sizeof size, bytes.data(), size);
+  board.kept += static_cast<std::uint32_t>(sizeof size) + size;
+}
+
+std::vector<Ops> kept_of(const Board& board) {
+  std::vector<Ops> out;
+  for (std::uint32_t at = 0; at < board.kept;) {
+    std::uint32_t size = 0;
+    std::memcpy(&size, board.pool + at, sizeof size);
+    out.push_back(decode({board.pool + at + sizeof size, size}));
+    at += static_cast<std::uint32_t>(sizeof size) + size;
+  }
+  return out;
+}
+
+void search(const Target& target, Board& board, std::uint64_t seed, std::chrono::milliseconds time,
+            const std::vector<Ops>& start) {
+  const auto machine = open(target, board);
+  const int devices = machine->machine().devices();
+  const auto end = Clock::now() + time;
+  Random random(seed);
+  Novelty novelty;
+  std::vector<Ops> pool;
+  std::size_t given = 0;
+  while (Clock::now() < end) {
+    Ops ops;
+    if (given < start.size()) {
+      ops = start[given++];
+    } else if (pool.empty() || random.chance(40)) {
+      ops = generate(random, swarm(random, devices));
+    } else {
+      const auto any = [&]() -> const Ops& {
+        return pool[random.below(static_cast<std::uint32_t>(pool.size()))];
+      };
+      ops = random.chance(25) ? cross_over(any(), any(), random, 60) : any();
+      mutate(ops, random, devices, 60);
+    }
+    show(board, ops);
+    const Result result = machine->run(ops);
+    board.statistics.add(result);
+    if (result.verdict == Result::Verdict::kDisagree) {
+      put(board.problem, describe(result, ops));
+      return;
+    }
+    if (novelty.shows_new(result)) {
+      keep(board, ops);
+      if (pool.size() < 4096) pool.push_back(std::move(ops));
+    }
+  }
+  board.running = 0;
+}
+
+}  // namespace
+
+std::optional<Finding> try_program(const Target& target, const Ops& ops) {
+  const SharedBoard shared;
+  Board* board = shared.get();
+  if (!board) return std::nullopt;
+  const std::string death = in_child(
+      [&] {
+        const auto machine = open(target, *board);
+        const Result result = machine->run(ops);
+        if (result.verdict == Result::Verdict::kDisagree) put(board->problem, describe(result, ops));
+      },
+      std::chrono::seconds(20));
+  if (!death.empty()) return Finding{ops, death};
+  if (board->problem[0]) return Finding{ops, board->problem};
+  return std::nullopt;
+}
+
+std::string annotated_text(const Target& target, const Ops& ops) {
+  const SharedBoard shared;
+  Board* board = shared.get();
+  if (!board) return to_text(ops);
+  in_child(
+      [&] {
+        const auto machine = open(target, *board);
+        put_text(*board, to_text(ops, notes_of(machine->run(ops))));
+      },
+      std::chrono::seconds(20));
+  return board->text[0] ? board->text : to_text(ops);
+}
+
+Hunt hunt(const Target& target, std::uint64_t seed, std::chrono::milliseconds time,
+          const std::vector<Ops>& start) {
+  Hunt out;
+  const SharedBoard shared;
+  Board* board = shared.get();
+  if (!board) {
+    out.error = "no memory";
+    return out;
+  }
+  const auto begin = Clock::now();
+  const std::string death =
+      in_child([&] { search(target, *board, seed, time, start); }, time + std::chrono::seconds(30));
+  out.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  out.error = board->error;
+  out.statistics = board->statistics;
+  out.kept = kept_of(*board);
+  if (!death.empty() || board->problem[0]) {
+    out.finding = Finding{decode({board->program, board->running}),
+                          death.empty() ? board->problem : death};
+  }
+  return out;
+}
+
+}  // namespace cuvmm::fuzz

@@ -1,0 +1,129 @@
+#include "fuzz/machine.h"
+
+namespace cuvmm::fuzz {
+
+namespace {
+
+std::uint32_t digest(const void* data, std::size_t size) {
+  // FNV-1a: the same on every machine.
+  std::uint32_t hash = 2166136261u;
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  for (std::size_t i = 0; i < size; ++i) hash = (hash ^ bytes[i]) * 16777619u;
+  return hash;
+}
+
+}  // namespace
+
+Helper::Helper()
+    : thread_([this] {
+        std::unique_lock lock(mutex_);
+        for (;;) {
+          changed_.wait(lock, [this] { return stop_ || work_; });
+          if (!work_) return;
+          (*work_)();
+          work_ = nullptr;
+          changed_.notify_all();
+        }
+      }) {}
+
+Helper::~Helper() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Helper::run(const std::function<void()>& work) {
+  std::unique_lock lock(mutex_);
+  work_ = &work;
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return !work_; });
+}
+
+Machine::Machine(const Driver& driver) : driver_(driver) {
+  int count = 0;
+  CUresult result = driver_(calls::Init{0});
+  if (result == CUDA_SUCCESS) result = driver_(calls::DeviceGetCount{&count});
+  for (int i = 0; i < count && i < kHostPlace && result == CUDA_SUCCESS; ++i) {
+    CUdevice device = 0;
+    CUcontext context = nullptr;
+    result = driver_(calls::DeviceGet{&device, i});
+    if (result == CUDA_SUCCESS) result = driver_(calls::DevicePrimaryCtxRetain{&context, device});
+    contexts_.push_back(context);
+  }
+  if (result != CUDA_SUCCESS) error_ = "the driver does not start: " + result_name(result);
+  if (contexts_.empty() && error_.empty()) error_ = "the driver has no device";
+}
+
+void Machine::start() {
+  for (int thread = 0; thread < kThreads; ++thread) {
+    if (thread != 0 && !used_[thread]) continue;
+    const CUcontext context = thread == 0 ? contexts_[0] : nullptr;
+    on_thread(thread, [&] { driver_(calls::CtxSetCurrent{context}); });
+    current_[thread] = thread == 0 ? 0 : -1;
+    used_[thread] = false;
+  }
+  std::memset(static_cast<void*>(bindings_), 0, sizeof bindings_);
+}
+
+CUmemAllocationProp properties_of(const Op& op) {
+  CUmemAllocationProp prop;
+  std::memset(&prop, 0, sizeof prop);
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location = location_of(op.place);
+  const unsigned types = op.code == Code::kGranularity ? op.value & 15u : op.value;
+  prop.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(types);
+  const PropertyTwist& twist = twists()[op.extra];
+  const std::string_view key = twist.key;
+  const auto value = static_cast<unsigned char>(twist.value);
+  if (key == "rdma") prop.allocFlags.gpuDirectRDMACapable = value;
+  if (key == "compression") prop.allocFlags.compressionType = value;
+  if (key == "type") prop.type = static_cast<CUmemAllocationType>(value);
+  if (key == "usage") prop.allocFlags.usage = value;
+  if (key == "reserved0") prop.allocFlags.reserved[0] = value;
+  if (key == "reserved2") prop.allocFlags.reserved[2] = value;
+  if (key == "reserved3") prop.allocFlags.reserved[3] = value;
+  static int somewhere = 0;
+  if (key == "win32_metadata") prop.win32HandleMetaData = &somewhere;
+  return prop;
+}
+
+std::uint64_t Machine::made(const Op& op) const {
+  switch (shape(op.code).makes) {
+    case NameKind::kRange:
+      return out_.address;
+    case NameKind::kMemory:
+      return out_.handle;
+    case NameKind::kDescriptor: {
+      int fd = -1;
+      std::memcpy(&fd, out_.shareable, sizeof fd);
+      return static_cast<std::uint64_t>(std::int64_t{fd});
+    }
+    case NameKind::kNone:
+      break;
+  }
+  return 0;
+}
+
+std::uint32_t Machine::value_of(const Op& op) const {
+  switch (op.code) {
+    case Code::kGetAccess:
+      return static_cast<std::uint32_t>(out_.flags);
+    case Code::kGranularity:
+      return static_cast<std::uint32_t>(out_.size);
+    case Code::kProperties: {
+      const int fields[] = {static_cast<int>(out_.prop.type),
+                            static_cast<int>(out_.prop.location.type),
+                            static_cast<int>(out_.prop.requestedHandleTypes)};
+      return digest(fields, sizeof fields);
+    }
+    case Code::kRead:
+      return digest(out_.bytes, op.size);
+    default:
+      return 0;
+  }
+}
+
+}  // namespace cuvmm::fuzz

@@ -1,0 +1,99 @@
+// Makes the calls of a program on a driver: names become values, ops become call structs.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "api/driver.h"
+#include "fuzz/op.h"
+
+namespace cuvmm::fuzz {
+
+/// What one op answered.
+struct Answer {
+  bool run = false;  ///< false: a reference whose maker failed, or nothing to call
+  CUresult result = CUDA_SUCCESS;
+  std::uint32_t value = 0;  ///< flags, granularity, digest of properties or bytes; 0 for none
+};
+
+/// A thread that runs one thing at a time while its caller waits.
+class Helper {
+ public:
+  Helper();
+  ~Helper();
+  void run(const std::function<void()>& work);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  const std::function<void()>* work_ = nullptr;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+/// One process's driver with its contexts, for any number of programs one after the other.
+class Machine {
+ public:
+  /// Initialises the driver; error() says what failed.
+  explicit Machine(const Driver& driver);
+  const std::string& error() const { return error_; }
+  int devices() const { return static_cast<int>(contexts_.size()); }
+  const Driver& driver() const { return driver_; }
+
+  /// Before a program: nothing is bound, device 0 is current to thread 0 and none to the others.
+  void start();
+  /// Device of a thread's current context; -1 for none.
+  int device_of(int thread) const { return current_[thread]; }
+
+  /// Makes the op's call through `visit(call)`, which returns its CUresult, on the op's thread.
+  template <class Visit>
+  Answer step(const Op& op, Visit&& visit);
+  /// Runs on one of the threads; thread 0 is the caller.
+  template <class Work>
+  void on_thread(int thread, Work&& work);
+
+  /// The descriptor that a name stands for was closed by the program; for `closed` of step().
+  std::function<void(int)> on_close;
+
+ private:
+  struct Binding {
+    enum : std::uint8_t { kUnbound, kFailed, kBound } state = kUnbound;
+    std::uint64_t value = 0;
+  };
+  struct Outputs {
+    CUdeviceptr address = 0;
+    CUmemGenericAllocationHandle handle = 0;
+    std::size_t size = 0;
+    unsigned long long flags = 0;
+    alignas(16) unsigned char shareable[64] = {};
+    CUmemAllocationProp prop{};
+    unsigned char bytes[1024] = {};
+  };
+
+  Binding& binding(NameKind kind, std::uint8_t name) {
+    return bindings_[static_cast<std::size_t>(kind)][name];
+  }
+  template <class Visit>
+  CUresult call(const Op& op, std::uint64_t first, std::uint64_t second, Visit& visit);
+  std::uint64_t made(const Op& op) const;
+  std::uint32_t value_of(const Op& op) const;
+
+  Driver driver_;
+  std::string error_;
+  std::vector<CUcontext> contexts_;
+  Binding bindings_[4][256];
+  int current_[kThreads] = {0, -1, -1};
+  bool used_[kThreads] = {};
+  std::unique_ptr<Helper> helpers_[kThreads];
+  Outputs out_;
+  CUmemAllocationProp prop_{};
+  CUmemAccessDesc access_[2] = {};
+  CUmemLocation location_{};
+};
+
+}  // namespace cuvmm::fuzz
+
+#include "fuzz/machine_step.h"  // IWYU pragma: export

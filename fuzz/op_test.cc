@@ -1,0 +1,60 @@
+#include "fuzz/op.h"
+
+#include <gtest/gtest.h>
+
+#include "fuzz/generator.h"
+
+namespace cuvmm::fuzz {
+namespace {
+
+TEST(Op, BytesGiveTheProgramBack) {
+  Random random(7);
+  for (int i = 0; i < 200; ++i) {
+    const Ops ops = generate(random, swarm(random, 3));
+    EXPECT_EQ(decode(encode(ops)), ops);
+  }
+}
+
+TEST(Op, AnyBytesBecomeAProgramThatIsItsOwnCanonicalForm) {
+  Random random(8);
+  for (int i = 0; i < 500; ++i) {
+    std::vector<std::uint8_t> bytes(random.below(600));
+    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random.next() >> 40);
+    const Ops ops = decode(bytes);
+    EXPECT_LE(ops.size(), kMostOps);
+    EXPECT_EQ(decode(encode(ops)), ops);
+  }
+  EXPECT_TRUE(decode({}).empty());
+}
+
+TEST(Op, OneChangedByteChangesOneOp) {
+  Random random(9);
+  Style style;
+  style.ops = 20;
+  const Ops ops = generate(random, style);
+  auto bytes = encode(ops);
+  bytes[kHeaderBytes + 7 * sizeof(Op) + 5] ^= 0x55;
+  const Ops changed = decode(bytes);
+  ASSERT_EQ(changed.size(), ops.size());
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (i != 7) EXPECT_EQ(changed[i], ops[i]) << i;
+  }
+}
+
+TEST(Op, ADistanceHasOneForm) {
+  std::uint8_t granules = 9, odd = 9;
+  EXPECT_TRUE(split(3 * kGranule + 4096, granules, odd));
+  EXPECT_EQ(granules, 3);
+  EXPECT_EQ(kOdd[odd], 4096u);
+  EXPECT_FALSE(split(5000, granules, odd));
+  Op op;
+  op.code = Code::kUnmap;
+  op.at = 1;
+  op.odd = 9;  // one granule less
+  canonicalise(op);
+  EXPECT_EQ(op.at, 0);
+  EXPECT_EQ(op.odd, 0);
+}
+
+}  // namespace
+}  // namespace cuvmm::fuzz

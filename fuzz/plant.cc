@@ -1,0 +1,169 @@
+// Faults by rule: how a legal call becomes one that breaks it.
+#include <algorithm>
+
+#include "fuzz/generator.h"
+
+namespace cuvmm::fuzz {
+
+namespace {
+
+/// Field by field what to put into an op of this call; kKeep leaves a field as it is.
+constexpr int kKeep = -1;
+struct Recipe {
+  Rule rule;
+  Code code;
+  enum class How : std::uint8_t { kChange, kRepeat, kMoveFirst } how = How::kChange;
+  std::uint8_t Op::*field = nullptr;
+  int value = kKeep;
+};
+using How = Recipe::How;
+
+constexpr int kPage = 1, kByte = 2, kTooLarge = 8, kTebibyte = 7;  // indices into kOdd
+constexpr int kNoDevice = 11, kNoNode = 10, kNoType = 12;                     // into places()
+
+// kRepeat makes the call twice; kMoveFirst moves what it refers to behind it, as it were: the call
+// is made before everything else that names its range.
+constexpr Recipe kRecipes[] = {
+    {Rule::kReservePtrNonnull, Code::kReserve, How::kChange, &Op::faults, kNullOut},
+    {Rule::kReserveSizeGranularity, Code::kReserve, How::kChange, &Op::odd_size, kPage},
+    {Rule::kReserveSizePage, Code::kReserve, How::kChange, &Op::odd_size, kByte},
+    {Rule::kReserveCapacity, Code::kReserve, How::kChange, &Op::odd_size, kTooLarge},
+    {Rule::kReserveAddrGranularity, Code::kReserve, How::kChange, &Op::odd, kPage},
+    {Rule::kReserveAddrPage, Code::kReserve, How::kChange, &Op::odd, kByte},
+    {Rule::kReserveAddrUser, Code::kReserve, How::kChange, &Op::odd, kTooLarge},
+    {Rule::kReserveAlignmentPowerOfTwo, Code::kReserve, How::kChange, &Op::extra, 5},
+    {Rule::kReserveAlignmentLimit, Code::kReserve, How::kChange, &Op::extra, 6},
+    {Rule::kReserveAlignmentAddressable, Code::kReserve, How::kChange, &Op::extra, 7},
+    {Rule::kReserveFlagsZero, Code::kReserve, How::kChange, &Op::flags, 1},
+    {Rule::kReserveSizeNonzero, Code::kReserve, How::kChange, &Op::size, 0},
+    {Rule::kFreePtrNonnull, Code::kFree, How::kChange, &Op::ref, 0},
+    {Rule::kFreeExact, Code::kFree, How::kRepeat},
+    {Rule::kFreeUnmapped, Code::kUnmap, How::kMoveFirst},
+    {Rule::kCreateHandleNonnull, Code::kCreate, How::kChange, &Op::faults, kNullOut},
+    {Rule::kCreatePropNonnull, Code::kCreate, How::kChange, &Op::faults, kNullIn},
+    {Rule::kCreateSizeNonzero, Code::kCreate, How::kChange, &Op::size, 0},
+    {Rule::kCreateSizeGranularity, Code::kCreate, How::kChange, &Op::odd_size, kPage},
+    {Rule::kCreateFits, Code::kCreate, How::kChange, &Op::odd_size, kTebibyte},
+    {Rule::kCreateFlagsZero, Code::kCreate, How::kChange, &Op::flags, 1},
+    {Rule::kCreateType, Code::kCreate, How::kChange, &Op::extra, 4},
+    {Rule::kCreateLocationType, Code::kCreate, How::kChange, &Op::place, kNoType},
+    {Rule::kCreateLocationDevice, Code::kCreate, How::kChange, &Op::place, kNoDevice},
+    {Rule::kCreateNumaNode, Code::kCreate, How::kChange, &Op::place, kNoNode},
+    {Rule::kCreateHandleTypesKnown, Code::kCreate, How::kChange, &Op::value, 16},
+    {Rule::kCreateHandleTypesSupported, Code::kCreate, How::kChange, &Op::value, 2},
+    {Rule::kCreateFabricChannel, Code::kCreate, How::kChange, &Op::value, 8},
+    {Rule::kCreateWin32Metadata, Code::kCreate, How::kChange, &Op::extra, 11},
+    {Rule::kCreateCompression, Code::kCreate, How::kChange, &Op::extra, 7},
+    {Rule::kCreateRdmaBoolean, Code::kCreate, How::kChange, &Op::extra, 5},
+    {Rule::kCreateUsageKnown, Code::kCreate, How::kChange, &Op::extra, 6},
+    {Rule::kCreateReservedZero, Code::kCreate, How::kChange, &Op::extra, 8},
+    {Rule::kCreateReservedTailZero, Code::kCreate, How::kChange, &Op::extra, 10},
+    {Rule::kReleaseHandleNonzero, Code::kRelease, How::kChange, &Op::ref, 0},
+    {Rule::kReleasePairing, Code::kRelease, How::kRepeat},
+    {Rule::kPropertiesPropNonnull, Code::kProperties, How::kChange, &Op::faults, kNullOut},
+    {Rule::kPropertiesHandleNonzero, Code::kProperties, How::kChange, &Op::ref, 0},
+    {Rule::kRetainHandleNonnull, Code::kRetain, How::kChange, &Op::faults, kNullOut},
+    {Rule::kRetainAddrMapped, Code::kRetain, How::kChange, &Op::at, 250},
+    {Rule::kGranularityOutNonnull, Code::kGranularity, How::kChange, &Op::faults, kNullOut},
+    {Rule::kGranularityPropNonnull, Code::kGranularity, How::kChange, &Op::faults, kNullIn},
+    {Rule::kGranularityOption, Code::kGranularity, How::kChange, &Op::value, 32},
+    {Rule::kGranularityPropValid, Code::kGranularity, How::kChange, &Op::place, kNoDevice},
+    {Rule::kMapPtrNonnull, Code::kMap, How::kChange, &Op::ref, 0},
+    {Rule::kMapVacant, Code::kMap, How::kRepeat},
+    {Rule::kMapPtrAligned, Code::kMap, How::kChange, &Op::odd, kPage},
+    {Rule::kMapSizeNonzero, Code::kMap, How::kChange, &Op::size, 0},
+    {Rule::kMapSizeGranularity, Code::kMap, How::kChange, &Op::odd_size, kPage},
+    {Rule::kMapOffsetZero, Code::kMap, How::kChange, &Op::extra, 1},
+    {Rule::kMapBounds, Code::kMap, How::kChange, &Op::odd_size, kTebibyte},
+    {Rule::kMapHandleNonzero, Code::kMap, How::kChange, &Op::ref2, 0},
+    {Rule::kMapFlagsZero, Code::kMap, How::kChange, &Op::flags, 1},
+    {Rule::kMapPtrReserved, Code::kMap, How::kChange, &Op::at, 250},
+    {Rule::kUnmapPtrReserved, Code::kUnmap, How::kChange, &Op::at, 250},
+    {Rule::kUnmapSizeNonzero, Code::kUnmap, How::kChange, &Op::size, 0},
+    {Rule::kUnmapInsideReservation, Code::kUnmap, How::kChange, &Op::size, 250},
+    {Rule::kUnmapWhole, Code::kUnmap, How::kChange, &Op::odd, kPage},
+    {Rule::kUnmapMapped, Code::kUnmap, How::kRepeat},
+    {Rule::kAccessPtrNonnull, Code::kSetAccess, How::kChange, &Op::ref, 0},
+    {Rule::kAccessSizeNonzero, Code::kSetAccess, How::kChange, &Op::size, 0},
+    {Rule::kAccessCountNonzero, Code::kSetAccess, How::kChange, &Op::faults, kNoCount},
+    {Rule::kAccessDescNonnull, Code::kSetAccess, How::kChange, &Op::faults, kNullIn},
+    {Rule::kAccessFlags, Code::kSetAccess, How::kChange, &Op::value, 2},
+    {Rule::kAccessLocationType, Code::kSetAccess, How::kChange, &Op::place, kNoType},
+    {Rule::kAccessLocationDevice, Code::kSetAccess, How::kChange, &Op::place, kNoDevice},
+    {Rule::kAccessHostLocation, Code::kSetAccess, How::kChange, &Op::place, kHostPlace},
+    {Rule::kAccessPtrAligned, Code::kSetAccess, How::kChange, &Op::odd, kPage},
+    {Rule::kAccessSizeAligned, Code::kSetAccess, How::kChange, &Op::odd_size, kPage},
+    {Rule::kAccessMapped, Code::kSetAccess, How::kChange, &Op::at, 250},
+    {Rule::kGetAccessFlagsNonnull, Code::kGetAccess, How::kChange, &Op::faults, kNullOut},
+    {Rule::kGetAccessLocationNonnull, Code::kGetAccess, How::kChange, &Op::faults, kNullIn},
+    {Rule::kGetAccessLocationValid, Code::kGetAccess, How::kChange, &Op::place, kNoDevice},
+    {Rule::kGetAccessPtrNonnull, Code::kGetAccess, How::kChange, &Op::ref, 0},
+    {Rule::kGetAccessMapped, Code::kGetAccess, How::kChange, &Op::at, 250},
+    {Rule::kExportOutNonnull, Code::kExport, How::kChange, &Op::faults, kNullOut},
+    {Rule::kExportFlagsZero, Code::kExport, How::kChange, &Op::flags, 1},
+    {Rule::kExportHandleNonzero, Code::kExport, How::kChange, &Op::ref, 0},
+    {Rule::kExportOneType, Code::kExport, How::kChange, &Op::value, 3},
+    {Rule::kExportRequestedType, Code::kExport, How::kChange, &Op::value, 2},
+    {Rule::kImportHandleNonnull, Code::kImport, How::kChange, &Op::faults, kNullOut},
+    {Rule::kImportTypeKnown, Code::kImport, How::kChange, &Op::value, 9},
+    {Rule::kImportTypeSupported, Code::kImport, How::kChange, &Op::value, 2},
+    {Rule::kImportDescriptorNonzero, Code::kImport, How::kChange, &Op::ref, 0},
+    {Rule::kImportDescriptorValid, Code::kImport, How::kChange, &Op::extra, 1},
+    {Rule::kImportFabricNonnull, Code::kImport, How::kChange, &Op::value, 8},
+    {Rule::kRangeOutNonnull, Code::kRangeHandle, How::kChange, &Op::faults, kNullOut},
+    {Rule::kRangeType, Code::kRangeHandle, How::kChange, &Op::value, 2},
+    {Rule::kRangeFlags, Code::kRangeHandle, How::kChange, &Op::flags, 2},
+    {Rule::kRangeAligned, Code::kRangeHandle, How::kChange, &Op::odd_size, kByte},
+    {Rule::kRangeMapped, Code::kRangeHandle, How::kChange, &Op::size, 250},
+    {Rule::kDataMapped, Code::kUnmap, How::kMoveFirst},
+    {Rule::kDataContext, Code::kFill, How::kChange, &Op::actor, 2},
+    {Rule::kMemFreeNotVmm, Code::kMemFree, How::kChange, &Op::at, 0},
+};
+
+}  // namespace
+
+std::span<const Rule> plantable() {
+  static const std::vector<Rule> all = [] {
+    std::vector<Rule> rules;
+    for (const Recipe& recipe : kRecipes) rules.push_back(recipe.rule);
+    return rules;
+  }();
+  return all;
+}
+
+bool plant(Ops& ops, Rule rule, Random& random) {
+  const auto* recipe = std::find_if(std::begin(kRecipes), std::end(kRecipes),
+                                    [&](const Recipe& r) { return r.rule == rule; });
+  if (recipe == std::end(kRecipes)) return false;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].code == recipe->code) places.push_back(i);
+  }
+  if (places.empty()) return false;
+  const std::size_t at = places[random.below(static_cast<std::uint32_t>(places.size()))];
+  Op changed = ops[at];
+  const auto begin = ops.begin() + static_cast<std::ptrdiff_t>(at);
+  switch (recipe->how) {
+    case How::kRepeat:
+      ops.insert(begin, changed);
+      break;
+    case How::kMoveFirst: {
+      // The call comes later, so that what follows it meets its mapping (or, for data, lacks it).
+      const std::size_t to =
+          rule == Rule::kFreeUnmapped
+              ? ops.size()
+              : random.below(static_cast<std::uint32_t>(at + 1));
+      ops.erase(begin);
+      ops.insert(ops.begin() + static_cast<std::ptrdiff_t>(std::min(to, ops.size())), changed);
+      break;
+    }
+    case How::kChange:
+      changed.*recipe->field = static_cast<std::uint8_t>(recipe->value);
+      canonicalise(changed);
+      ops[at] = changed;
+      break;
+  }
+  return true;
+}
+
+}  // namespace cuvmm::fuzz

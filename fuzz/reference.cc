@@ -1,0 +1,114 @@
+// Judgements as a whole, look-ups, and what is left at the end.
+#include "fuzz/reference.h"
+
+namespace cuvmm::fuzz {
+
+bool Judgement::breaks(Rule rule) const {
+  for (int i = 0; i < count; ++i) {
+    if (broken[i] == rule) return true;
+  }
+  return false;
+}
+
+bool Judgement::legal() const {
+  if (foreign) return false;
+  for (int i = 0; i < count; ++i) {
+    if (info(broken[i]).kind != RuleKind::kAdvice) return false;
+  }
+  return true;
+}
+
+bool Judgement::accepts(const Profile& profile, EntryPoint entry, CUresult answer) const {
+  if (foreign) return answer != CUDA_SUCCESS;
+  if (may_not && answer == CUDA_ERROR_NOT_SUPPORTED) return true;
+  if (may_refuse && answer == CUDA_ERROR_INVALID_VALUE) return true;
+  if (may_run_out && answer == CUDA_ERROR_OUT_OF_MEMORY) return true;
+  bool refused = false;
+  for (int i = 0; i < count; ++i) {
+    const Verdict& verdict = profile.verdict(entry, broken[i]);
+    if (verdict.kind == Verdict::Kind::kAccepts || verdict.code == CUDA_SUCCESS) continue;
+    refused = true;
+    if (verdict.code == answer) return true;
+  }
+  return !refused && answer == CUDA_SUCCESS;
+}
+
+bool Judgement::crashes(const Profile& profile, EntryPoint entry) const {
+  for (int i = 0; i < count; ++i) {
+    if (profile.verdict(entry, broken[i]).kind == Verdict::Kind::kCrashes) return true;
+  }
+  return false;
+}
+
+void Reference::clear() {
+  cells_.clear();
+  ranges_.clear();
+  mappings_.clear();
+  memories_.clear();
+  handles_.clear();
+  descriptors_.clear();
+}
+
+const Reference::Cell* Reference::cell_at(std::uint64_t address) const {
+  for (const Cell& cell : cells_) {
+    if (address >= cell.address && address - cell.address < kGranule) return &cell;
+  }
+  return nullptr;
+}
+
+const Reference::Cell* Reference::mapped_at(std::uint64_t address) const {
+  const Cell* cell = cell_at(address);
+  return cell && cell->mapping >= 0 ? cell : nullptr;
+}
+
+bool Reference::meets(const Cell& cell, std::uint64_t base, std::uint64_t size) {
+  return cell.address >= base ? cell.address - base < size : base - cell.address < kGranule;
+}
+
+const Reference::Named* Reference::handle(std::uint64_t value) const {
+  const Named* last = nullptr;
+  for (const Named& named : handles_) {
+    if (named.value == value && (!last || named.alive() || !last->alive())) last = &named;
+  }
+  return last;
+}
+
+std::vector<Reference::Span> Reference::mapped() const {
+  std::vector<Span> out;
+  for (const Mapped& m : mappings_) {
+    if (m.live) out.push_back({m.base, m.size});
+  }
+  return out;
+}
+
+std::vector<Reference::Span> Reference::reserved() const {
+  std::vector<Span> out;
+  for (const Range& r : ranges_) {
+    if (r.live) out.push_back({r.base, r.size});
+  }
+  return out;
+}
+
+std::vector<std::uint64_t> Reference::references() const {
+  std::vector<std::uint64_t> out;
+  for (const Named& named : handles_) {
+    for (int i = 0; i < named.references; ++i) out.push_back(named.value);
+  }
+  return out;
+}
+
+std::vector<int> Reference::descriptors() const {
+  std::vector<int> out;
+  for (const Descriptor& d : descriptors_) {
+    if (d.open) out.push_back(d.fd);
+  }
+  return out;
+}
+
+void Reference::close(int fd) {
+  for (Descriptor& d : descriptors_) {
+    if (d.fd == fd) d.open = false;
+  }
+}
+
+}  // namespace cuvmm::fuzz

@@ -1,0 +1,195 @@
+// A second opinion: the unicast VMM rules over flat lists, written from spec/rules/*.def alone.
+//
+// Deliberately naive, and deliberately not the model: one cell per reserved or mapped 2 MiB granule
+// in a plain vector, found by looking at all of them. What the two share is the catalogue of rules
+// and, for what a driver does with a broken one, its profile.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "api/calls.h"
+#include "fuzz/op.h"
+#include "spec/profile.h"
+
+namespace cuvmm::fuzz {
+
+/// What the reference thinks of one call before it is made.
+struct Judgement {
+  static constexpr int kMost = 24;
+  Rule broken[kMost];  ///< every rule that the call breaks, in no order
+  int count = 0;
+  bool foreign = false;       ///< touches memory that is nobody's: any error will do
+  bool may_not = false;       ///< a limit of the emulator: NOT_SUPPORTED will do as well
+  bool may_refuse = false;    ///< INVALID_VALUE will do as well
+  bool may_run_out = false;   ///< OUT_OF_MEMORY will do as well
+  bool unpredictable = false; ///< nothing later in the program can be compared between drivers
+
+  void add(Rule rule) {
+    if (count < kMost) broken[count++] = rule;
+  }
+  bool breaks(Rule rule) const;
+  /// No rule is broken that is more than advice.
+  bool legal() const;
+  /// A driver with this profile may answer this.
+  bool accepts(const Profile& profile, EntryPoint entry, CUresult answer) const;
+  /// The profile's driver dies in this call.
+  bool crashes(const Profile& profile, EntryPoint entry) const;
+};
+
+/// Who makes a call: the device of the thread's current context, -1 without one.
+struct Actor {
+  int device = 0;
+};
+
+/// The machine that the calls are made on.
+struct ReferenceMachine {
+  int devices = 1;
+  std::uint64_t device_memory = ~std::uint64_t{0};  ///< bytes per device
+  bool charge = true;  ///< OUT_OF_MEMORY is predicted from it; false: it may always happen
+};
+
+/// judge() before a call, accept() after it succeeded (reads the out-parameters). A call that
+/// failed changed nothing.
+class Reference {
+ public:
+  explicit Reference(ReferenceMachine machine) : machine_(machine) {}
+  /// Forgets everything.
+  void clear();
+
+  Judgement judge(const calls::MemAddressReserve&, Actor) const;
+  Judgement judge(const calls::MemAddressFree&, Actor) const;
+  Judgement judge(const calls::MemCreate&, Actor) const;
+  Judgement judge(const calls::MemRelease&, Actor) const;
+  Judgement judge(const calls::MemMap&, Actor) const;
+  Judgement judge(const calls::MemUnmap&, Actor) const;
+  Judgement judge(const calls::MemSetAccess&, Actor) const;
+  Judgement judge(const calls::MemGetAccess&, Actor) const;
+  Judgement judge(const calls::MemExportToShareableHandle&, Actor) const;
+  Judgement judge(const calls::MemImportFromShareableHandle&, Actor) const;
+  Judgement judge(const calls::MemGetAllocationGranularity&, Actor) const;
+  Judgement judge(const calls::MemGetAllocationPropertiesFromHandle&, Actor) const;
+  Judgement judge(const calls::MemRetainAllocationHandle&, Actor) const;
+  Judgement judge(const calls::MemGetHandleForAddressRange&, Actor) const;
+  Judgement judge(const calls::MemsetD8&, Actor) const;
+  Judgement judge(const calls::MemsetD16&, Actor) const;
+  Judgement judge(const calls::MemsetD32&, Actor) const;
+  Judgement judge(const calls::MemcpyDtoH&, Actor) const;
+  Judgement judge(const calls::MemcpyHtoD&, Actor) const;
+  Judgement judge(const calls::MemcpyDtoD&, Actor) const;
+  Judgement judge(const calls::MemFree&, Actor) const;
+
+  // What a success changes. The sentence is what is wrong with the outputs, null when nothing is.
+  const char* accept(const calls::MemAddressReserve&);
+  const char* accept(const calls::MemAddressFree&);
+  const char* accept(const calls::MemCreate&);
+  const char* accept(const calls::MemRelease&);
+  const char* accept(const calls::MemMap&);
+  const char* accept(const calls::MemUnmap&);
+  const char* accept(const calls::MemSetAccess&);
+  const char* accept(const calls::MemGetAccess&);
+  const char* accept(const calls::MemExportToShareableHandle&);
+  const char* accept(const calls::MemImportFromShareableHandle&);
+  const char* accept(const calls::MemGetAllocationGranularity&);
+  const char* accept(const calls::MemGetAllocationPropertiesFromHandle&);
+  const char* accept(const calls::MemRetainAllocationHandle&);
+  const char* accept(const calls::MemGetHandleForAddressRange&);
+  const char* accept(const calls::MemsetD8&);
+  const char* accept(const calls::MemsetD16&);
+  const char* accept(const calls::MemsetD32&);
+  const char* accept(const calls::MemcpyDtoH&);
+  const char* accept(const calls::MemcpyHtoD&);
+  const char* accept(const calls::MemcpyDtoD&);
+  const char* accept(const calls::MemFree&) { return nullptr; }
+
+  /// The program closed this descriptor.
+  void close(int fd);
+  /// Whether every byte that the read would return was written before, so that its value is known.
+  bool knows(const calls::MemcpyDtoH& call) const;
+
+  // What is left, for who cleans up.
+  struct Span {
+    std::uint64_t base, size;
+  };
+  std::vector<Span> mapped() const;
+  std::vector<Span> reserved() const;
+  std::vector<std::uint64_t> references() const;  ///< a handle as often as it must be released
+  std::vector<int> descriptors() const;
+
+ private:
+  static constexpr int kPlaces = 9;  ///< devices 0..7, then the host
+  struct Cell {
+    std::uint64_t address;
+    int range;    ///< index into ranges_, -1: no reservation
+    int mapping;  ///< index into mappings_, -1: nothing mapped
+  };
+  struct Range {
+    std::uint64_t base, size;
+    bool live;
+  };
+  struct Mapped {
+    std::uint64_t base, size;
+    int handle;  ///< index into handles_
+    unsigned char access[kPlaces];
+    bool live;
+  };
+  struct Write {
+    std::uint64_t at;
+    std::vector<unsigned char> bytes;
+    bool known;
+  };
+  struct Memory {
+    std::uint64_t size;
+    CUmemAllocationProp prop;
+    std::vector<Write> writes;
+  };
+  struct Named {
+    std::uint64_t value;  ///< the handle
+    int memory;           ///< index into memories_
+    int references;
+    int mappings;
+    bool imported;
+    bool alive() const { return references > 0 || mappings > 0; }
+  };
+  struct Descriptor {
+    int fd;
+    int memory;
+    bool open;
+  };
+
+  const Cell* cell_at(std::uint64_t address) const;
+  const Cell* mapped_at(std::uint64_t address) const;
+  static bool meets(const Cell& cell, std::uint64_t base, std::uint64_t size);
+  const Named* handle(std::uint64_t value) const;
+  /// The four rules of a handle argument.
+  const Named* judge_handle(Judgement& out, std::uint64_t value, Rule zero, Rule valid, Rule alive,
+                            Rule referenced) const;
+  void judge_prop(Judgement& out, const CUmemAllocationProp& prop) const;
+  bool valid_device(int id) const { return id >= 0 && id < machine_.devices; }
+  /// Some mapping shares bytes with the range, and is not inside it.
+  bool cuts(std::uint64_t base, std::uint64_t size) const;
+  /// Every byte lies in a cell for which `good` holds.
+  template <class Good>
+  bool all(std::uint64_t base, std::uint64_t size, Good good) const;
+  void judge_touch(Judgement& out, std::uint64_t base, std::uint64_t size, bool write,
+                   Actor actor) const;
+  Judgement judge_fill(std::uint64_t base, std::uint64_t size, Actor actor) const;
+  void store(std::uint64_t at, const unsigned char* bytes, std::uint64_t size, bool known);
+  /// -1: never written.
+  int byte_at(std::uint64_t address) const;
+  bool known_at(std::uint64_t address) const;
+  const char* fill(std::uint64_t at, unsigned value, unsigned element, std::uint64_t count);
+  void drop_cells();
+
+  ReferenceMachine machine_;
+  std::vector<Cell> cells_;
+  std::vector<Range> ranges_;
+  std::vector<Mapped> mappings_;
+  std::vector<Memory> memories_;
+  std::vector<Named> handles_;
+  std::vector<Descriptor> descriptors_;
+};
+
+}  // namespace cuvmm::fuzz

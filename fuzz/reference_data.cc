@@ -1,0 +1,232 @@
+// The reference's opinion of copies and fills, and what the memory holds.
+#include <algorithm>
+
+#include "fuzz/reference.h"
+
+namespace cuvmm::fuzz {
+
+void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t size, bool write,
+                            Actor actor) const {
+  if (size == 0) return;
+  if (!cell_at(base)) {
+    out.foreign = true;
+    return;
+  }
+  // Byte ranges are short here: look at each granule's part of it.
+  for (std::uint64_t at = base, left = size; left != 0;) {
+    const Cell* cell = cell_at(at);
+    const std::uint64_t run = std::min(left, kGranule - at % kGranule);
+    if (!cell || cell->mapping < 0) {
+      out.add(Rule::kDataMapped);
+      return;
+    }
+    const auto access = mappings_[static_cast<std::size_t>(cell->mapping)].access[actor.device];
+    if (write && access != 3) out.add(Rule::kDataWritable);
+    if (!write && !(access & 1)) out.add(Rule::kDataReadable);
+    at += run;
+    left -= run;
+  }
+}
+
+Judgement Reference::judge_fill(std::uint64_t base, std::uint64_t size, Actor actor) const {
+  Judgement out;
+  if (actor.device < 0) {
+    out.add(Rule::kDataContext);
+  } else {
+    judge_touch(out, base, size, true, actor);
+  }
+  return out;
+}
+
+Judgement Reference::judge(const calls::MemsetD8& call, Actor actor) const {
+  return judge_fill(call.dstDevice, call.N, actor);
+}
+Judgement Reference::judge(const calls::MemsetD16& call, Actor actor) const {
+  return judge_fill(call.dstDevice, 2 * call.N, actor);
+}
+Judgement Reference::judge(const calls::MemsetD32& call, Actor actor) const {
+  return judge_fill(call.dstDevice, 4 * call.N, actor);
+}
+Judgement Reference::judge(const calls::MemcpyHtoD& call, Actor actor) const {
+  return judge_fill(call.dstDevice, call.ByteCount, actor);
+}
+
+Judgement Reference::judge(const calls::MemcpyDtoH& call, Actor actor) const {
+  Judgement out;
+  if (actor.device < 0) {
+    out.add(Rule::kDataContext);
+  } else {
+    judge_touch(out, call.srcDevice, call.ByteCount, false, actor);
+  }
+  return out;
+}
+
+Judgement Reference::judge(const calls::MemcpyDtoD& call, Actor actor) const {
+  Judgement out = judge_fill(call.dstDevice, call.ByteCount, actor);
+  if (actor.device >= 0) judge_touch(out, call.srcDevice, call.ByteCount, false, actor);
+  return out;
+}
+
+Judgement Reference::judge(const calls::MemFree& call, Actor) const {
+  Judgement out;
+  if (call.dptr == 0) {
+    out.may_refuse = true;  // nothing to free: not documented either way
+  } else if (cell_at(call.dptr)) {
+    out.add(Rule::kMemFreeNotVmm);
+  } else {
+    out.foreign = true;
+  }
+  return out;
+}
+
+Judgement Reference::judge(const calls::MemGetHandleForAddressRange& call, Actor) const {
+  Judgement out;
+  if (!call.handle) out.add(Rule::kRangeOutNonnull);
+  if (static_cast<unsigned>(call.handleType) != 1) out.add(Rule::kRangeType);
+  if (call.flags > 1) out.add(Rule::kRangeFlags);
+  if (call.size == 0 || call.dptr % 4096 || call.size % 4096) {
+    out.add(Rule::kRangeAligned);
+    return out;
+  }
+  const Cell* first = cell_at(call.dptr);
+  if (!first) {
+    if (out.count == 0) out.foreign = true;
+    return out;
+  }
+  const Memory* one = nullptr;
+  std::uint64_t covered = 0;
+  for (const Cell& cell : cells_) {
+    if (cell.mapping < 0 || !meets(cell, call.dptr, call.size)) continue;
+    ++covered;
+    if (cell.mapping != first->mapping) out.may_not = true;  // the emulator has one memfd for each
+    const Mapped& m = mappings_[static_cast<std::size_t>(cell.mapping)];
+    const Named& named = handles_[static_cast<std::size_t>(m.handle)];
+    const Memory& memory = memories_[static_cast<std::size_t>(named.memory)];
+    if (!one) one = &memory;
+    const auto& p = one->prop;
+    const auto& q = memory.prop;
+    if (p.location.type != q.location.type || p.location.id != q.location.id ||
+        p.requestedHandleTypes != q.requestedHandleTypes ||
+        p.allocFlags.compressionType != q.allocFlags.compressionType ||
+        p.allocFlags.gpuDirectRDMACapable != q.allocFlags.gpuDirectRDMACapable) {
+      if (!out.breaks(Rule::kRangeOneDevice)) out.add(Rule::kRangeOneDevice);
+    }
+  }
+  const std::uint64_t last = call.dptr + (call.size - 1);
+  if (last < call.dptr || covered != last / kGranule - call.dptr / kGranule + 1) {
+    out.add(Rule::kRangeMapped);
+  }
+  return out;
+}
+
+const char* Reference::accept(const calls::MemGetHandleForAddressRange& call) {
+  const int fd = *static_cast<const int*>(call.handle);
+  close(fd);
+  descriptors_.push_back({fd, -1, true});
+  return fd < 0 ? "the descriptor is negative" : nullptr;
+}
+
+// --- Contents: each allocation has the list of its writes; the last one that holds a byte counts.
+
+void Reference::store(std::uint64_t at, const unsigned char* bytes, std::uint64_t size,
+                      bool known) {
+  while (size != 0) {
+    const Cell* cell = mapped_at(at);
+    if (!cell) return;
+    const Mapped& m = mappings_[static_cast<std::size_t>(cell->mapping)];
+    const Named& named = handles_[static_cast<std::size_t>(m.handle)];
+    const std::uint64_t run = std::min(size, kGranule - at % kGranule);
+    memories_[static_cast<std::size_t>(named.memory)].writes.push_back(
+        {at - m.base, {bytes, bytes + run}, known});
+    at += run;
+    bytes += run;
+    size -= run;
+  }
+}
+
+int Reference::byte_at(std::uint64_t address) const {
+  const Cell* cell = mapped_at(address);
+  if (!cell) return -1;
+  const Mapped& m = mappings_[static_cast<std::size_t>(cell->mapping)];
+  const Named& named = handles_[static_cast<std::size_t>(m.handle)];
+  const auto& writes = memories_[static_cast<std::size_t>(named.memory)].writes;
+  const std::uint64_t at = address - m.base;
+  for (std::size_t i = writes.size(); i-- > 0;) {
+    const Write& write = writes[i];
+    if (at >= write.at && at - write.at < write.bytes.size()) {
+      return write.known ? write.bytes[at - write.at] : -1;
+    }
+  }
+  return -1;
+}
+
+bool Reference::knows(const calls::MemcpyDtoH& call) const {
+  for (std::uint64_t i = 0; i < call.ByteCount; ++i) {
+    if (byte_at(call.srcDevice + i) < 0) return false;
+  }
+  return true;
+}
+
+const char* Reference::fill(std::uint64_t at, unsigned value, unsigned element,
+                            std::uint64_t count) {
+  std::vector<unsigned char> bytes(count * element);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<unsigned char>(value >> 8 * (i % element));
+  }
+  store(at, bytes.data(), bytes.size(), true);
+  return nullptr;
+}
+
+const char* Reference::accept(const calls::MemsetD8& call) {
+  return fill(call.dstDevice, call.uc, 1, call.N);
+}
+const char* Reference::accept(const calls::MemsetD16& call) {
+  return fill(call.dstDevice, call.us, 2, call.N);
+}
+const char* Reference::accept(const calls::MemsetD32& call) {
+  return fill(call.dstDevice, call.ui, 4, call.N);
+}
+
+const char* Reference::accept(const calls::MemcpyHtoD& call) {
+  store(call.dstDevice, static_cast<const unsigned char*>(call.srcHost), call.ByteCount, true);
+  return nullptr;
+}
+
+const char* Reference::accept(const calls::MemcpyDtoH& call) {
+  const auto* got = static_cast<const unsigned char*>(call.dstHost);
+  for (std::uint64_t i = 0; i < call.ByteCount; ++i) {
+    const int expected = byte_at(call.srcDevice + i);
+    if (expected >= 0 && got[i] != expected) return "a byte is not what was written there";
+  }
+  return nullptr;
+}
+
+const char* Reference::accept(const calls::MemcpyDtoD& call) {
+  std::vector<unsigned char> bytes(call.ByteCount);
+  std::vector<bool> known(call.ByteCount);
+  // Where the two sides share memory, the order of the bytes is the driver's own affair.
+  bool shared = false;
+  for (std::uint64_t i = 0; i < call.ByteCount; ++i) {
+    const int byte = byte_at(call.srcDevice + i);
+    known[i] = byte >= 0;
+    bytes[i] = static_cast<unsigned char>(byte < 0 ? 0 : byte);
+  }
+  const auto memory_of = [&](std::uint64_t at) {
+    const Cell* cell = mapped_at(at);
+    return cell ? handles_[static_cast<std::size_t>(
+                               mappings_[static_cast<std::size_t>(cell->mapping)].handle)]
+                      .memory
+                : -1;
+  };
+  for (std::uint64_t i = 0; i < call.ByteCount; ++i) {
+    shared = shared || memory_of(call.srcDevice + i) == memory_of(call.dstDevice) ||
+             memory_of(call.srcDevice + i) ==
+                 memory_of(call.dstDevice + (call.ByteCount ? call.ByteCount - 1 : 0));
+  }
+  for (std::uint64_t i = 0; i < call.ByteCount; ++i) {
+    store(call.dstDevice + i, &bytes[i], 1, known[i] && !shared);
+  }
+  return nullptr;
+}
+
+}  // namespace cuvmm::fuzz

@@ -1,0 +1,317 @@
+// The reference's opinion of reservations, mappings and access.
+#include "fuzz/reference.h"
+
+namespace cuvmm::fuzz {
+
+namespace {
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kLargest = std::uint64_t{1} << 46;  // what one reservation may have
+
+bool host(int type) { return type == 2 || type == 3; }
+}  // namespace
+
+template <class Good>
+bool Reference::all(std::uint64_t base, std::uint64_t size, Good good) const {
+  if (size == 0) return true;
+  if (size - 1 > ~base) return false;  // runs past the end of memory
+  std::uint64_t found = 0;
+  for (const Cell& cell : cells_) {
+    if (meets(cell, base, size) && good(cell)) ++found;
+  }
+  return found == (base + (size - 1)) / kGranule - base / kGranule + 1;
+}
+
+bool Reference::cuts(std::uint64_t base, std::uint64_t size) const {
+  for (const Cell& cell : cells_) {
+    if (cell.mapping < 0 || !meets(cell, base, size)) continue;
+    const Mapped& m = mappings_[static_cast<std::size_t>(cell.mapping)];
+    const bool whole = m.base >= base && m.base - base < size && m.size <= size - (m.base - base);
+    if (!whole) return true;
+  }
+  return false;
+}
+
+Judgement Reference::judge(const calls::MemAddressReserve& call, Actor) const {
+  Judgement out;
+  if (!call.ptr) out.add(Rule::kReservePtrNonnull);
+  if (call.flags) out.add(Rule::kReserveFlagsZero);
+  if (call.size == 0) out.add(Rule::kReserveSizeNonzero);
+  if (call.size % kPage) out.add(Rule::kReserveSizePage);
+  if (call.size % kGranule) out.add(Rule::kReserveSizeGranularity);
+  if (call.size > kLargest) out.add(Rule::kReserveCapacity);
+  if (call.addr % kPage) out.add(Rule::kReserveAddrPage);
+  if (call.addr % kGranule) out.add(Rule::kReserveAddrGranularity);
+  if (call.addr >= std::uint64_t{1} << 47) out.add(Rule::kReserveAddrUser);
+  int bits = 0;
+  for (int i = 0; i < 64; ++i) bits += static_cast<int>(call.alignment >> i & 1);
+  if (bits > 1) out.add(Rule::kReserveAlignmentPowerOfTwo);
+  if (call.alignment && call.addr % call.alignment) out.add(Rule::kReserveAddrAlignment);
+  if (call.alignment >= std::uint64_t{1} << 62) {
+    out.add(Rule::kReserveAlignmentAddressable);
+  } else if (call.alignment >= kLargest) {
+    out.add(Rule::kReserveAlignmentLimit);
+  }
+  out.may_run_out = call.size >= std::uint64_t{1} << 40;
+  return out;
+}
+
+const char* Reference::accept(const calls::MemAddressReserve& call) {
+  const std::uint64_t base = *call.ptr;
+  const char* wrong = nullptr;
+  if (base == 0 || base % kGranule) wrong = "the address is not one of a granule";
+  if (call.alignment && base % call.alignment) wrong = "the address is not aligned as asked for";
+  const int range = static_cast<int>(ranges_.size());
+  ranges_.push_back({base, call.size, true});
+  for (std::uint64_t at = 0; at < call.size; at += kGranule) {
+    Cell* cell = const_cast<Cell*>(cell_at(base + at));
+    if (cell && cell->range >= 0) wrong = "the range overlaps a live reservation";
+    if (cell) {
+      cell->range = range;
+    } else {
+      cells_.push_back({base + at, range, -1});
+    }
+  }
+  return wrong;
+}
+
+Judgement Reference::judge(const calls::MemAddressFree& call, Actor) const {
+  Judgement out;
+  if (call.ptr == 0) {
+    out.add(Rule::kFreePtrNonnull);
+    return out;
+  }
+  const Range* range = nullptr;
+  for (const Range& r : ranges_) {
+    if (r.live && r.base == call.ptr) range = &r;
+  }
+  if (!range || range->size != call.size) out.add(Rule::kFreeExact);
+  if (!range) return out;
+  for (const Cell& cell : cells_) {
+    if (cell.mapping >= 0 && meets(cell, range->base, range->size)) {
+      out.add(Rule::kFreeUnmapped);
+      break;
+    }
+  }
+  return out;
+}
+
+void Reference::drop_cells() {
+  std::erase_if(cells_, [](const Cell& cell) { return cell.range < 0 && cell.mapping < 0; });
+}
+
+const char* Reference::accept(const calls::MemAddressFree& call) {
+  for (std::size_t i = 0; i < ranges_.size(); ++i) {
+    if (!ranges_[i].live || ranges_[i].base != call.ptr) continue;
+    ranges_[i].live = false;
+    for (Cell& cell : cells_) {
+      if (cell.range == static_cast<int>(i)) cell.range = -1;
+    }
+  }
+  drop_cells();
+  return nullptr;
+}
+
+Judgement Reference::judge(const calls::MemMap& call, Actor) const {
+  Judgement out;
+  const Named* named = judge_handle(out, call.handle, Rule::kMapHandleNonzero,
+                                    Rule::kMapHandleValid, Rule::kMapHandleAlive,
+                                    Rule::kMapHandleReferenced);
+  if (call.flags) out.add(Rule::kMapFlagsZero);
+  if (call.ptr % kGranule) out.add(Rule::kMapPtrAligned);
+  if (call.offset) out.add(Rule::kMapOffsetZero);
+  if (call.size % kGranule) out.add(Rule::kMapSizeGranularity);
+  if (named) {
+    const std::uint64_t size = memories_[static_cast<std::size_t>(named->memory)].size;
+    if (call.offset > size || call.size > size - call.offset) {
+      out.add(Rule::kMapBounds);
+    } else if (call.size != size) {
+      out.add(Rule::kMapWholeAllocation);
+    }
+  }
+  if (call.size == 0) {
+    out.add(Rule::kMapSizeNonzero);
+    return out;
+  }
+  if (call.ptr == 0) {
+    out.add(Rule::kMapPtrNonnull);
+    return out;
+  }
+  const Cell* first = cell_at(call.ptr);
+  if (!first || first->range < 0) {
+    out.add(Rule::kMapPtrReserved);
+  } else {
+    const Range& range = ranges_[static_cast<std::size_t>(first->range)];
+    if (call.size > range.size - (call.ptr - range.base)) {
+      out.add(Rule::kMapInsideReservation);
+      out.may_refuse = true;  // the tail may hit what the driver keeps there
+      out.unpredictable = true;
+    }
+  }
+  for (const Cell& cell : cells_) {
+    if (cell.mapping >= 0 && meets(cell, call.ptr, call.size)) {
+      out.add(Rule::kMapVacant);
+      break;
+    }
+  }
+  return out;
+}
+
+const char* Reference::accept(const calls::MemMap& call) {
+  Named* named = const_cast<Named*>(handle(call.handle));
+  if (!named) return "a handle that nothing made was mapped";
+  ++named->mappings;
+  const int mapping = static_cast<int>(mappings_.size());
+  Mapped made{call.ptr, call.size, static_cast<int>(named - handles_.data()), {}, true};
+  mappings_.push_back(made);
+  for (std::uint64_t at = 0; at < call.size; at += kGranule) {
+    if (Cell* cell = const_cast<Cell*>(cell_at(call.ptr + at))) {
+      cell->mapping = mapping;
+    } else {
+      cells_.push_back({call.ptr + at, -1, mapping});
+    }
+  }
+  return nullptr;
+}
+
+Judgement Reference::judge(const calls::MemUnmap& call, Actor) const {
+  Judgement out;
+  if (call.size == 0) {
+    out.add(Rule::kUnmapSizeNonzero);
+    return out;
+  }
+  const bool cut = cuts(call.ptr, call.size);
+  if (cut) out.add(Rule::kUnmapWhole);
+  const Cell* first = cell_at(call.ptr);
+  if (!first || first->range < 0) {
+    // The tail of a mapping that left its reservation may go as a whole.
+    if (!first) out.add(Rule::kUnmapPtrReserved);
+    return out;
+  }
+  if (!all(call.ptr, call.size, [](const Cell&) { return true; })) {
+    out.add(Rule::kUnmapInsideReservation);
+  } else if (!cut && !all(call.ptr, call.size, [](const Cell& c) { return c.mapping >= 0; })) {
+    out.add(Rule::kUnmapMapped);
+  }
+  return out;
+}
+
+const char* Reference::accept(const calls::MemUnmap& call) {
+  for (std::size_t i = 0; i < mappings_.size(); ++i) {
+    Mapped& m = mappings_[i];
+    const bool hit = m.live && (m.base >= call.ptr ? m.base - call.ptr < call.size
+                                                   : call.ptr - m.base < m.size);
+    if (!hit) continue;
+    m.live = false;
+    --handles_[static_cast<std::size_t>(m.handle)].mappings;
+    for (Cell& cell : cells_) {
+      if (cell.mapping == static_cast<int>(i)) cell.mapping = -1;
+    }
+  }
+  drop_cells();
+  return nullptr;
+}
+
+Judgement Reference::judge(const calls::MemSetAccess& call, Actor) const {
+  Judgement out;
+  bool host_asked = false;
+  if (call.count == 0) {
+    out.add(Rule::kAccessCountNonzero);
+  } else if (!call.desc) {
+    out.add(Rule::kAccessDescNonnull);
+  }
+  for (std::size_t i = 0; call.desc && i < call.count; ++i) {
+    const auto flags = static_cast<unsigned>(call.desc[i].flags);
+    const int type = static_cast<int>(call.desc[i].location.type);
+    if (flags == 2 || flags > 3) out.add(Rule::kAccessFlags);
+    if (host(type)) {
+      host_asked = true;
+    } else if (type != 1) {
+      out.add(Rule::kAccessLocationType);
+    } else if (!valid_device(call.desc[i].location.id)) {
+      out.add(Rule::kAccessLocationDevice);
+    }
+  }
+  if (call.ptr == 0) {
+    out.add(Rule::kAccessPtrNonnull);
+    return out;
+  }
+  if (call.size == 0) {
+    out.add(Rule::kAccessSizeNonzero);
+    return out;
+  }
+  if (call.ptr % kGranule) out.add(Rule::kAccessPtrAligned);
+  if (call.size % kGranule) out.add(Rule::kAccessSizeAligned);
+  const std::uint64_t last = call.ptr + (call.size - 1);
+  const bool ends = mapped_at(call.ptr) && last >= call.ptr && mapped_at(last);
+  if (cuts(call.ptr, call.size)) out.add(Rule::kAccessWhole);
+  if (!ends) {
+    out.add(Rule::kAccessMapped);
+  } else if (!all(call.ptr, call.size, [](const Cell& c) { return c.mapping >= 0; })) {
+    out.add(Rule::kAccessHole);
+  }
+  for (const Cell& cell : cells_) {
+    if (!host_asked || cell.mapping < 0 || !meets(cell, call.ptr, call.size)) continue;
+    const Mapped& m = mappings_[static_cast<std::size_t>(cell.mapping)];
+    const Named& named = handles_[static_cast<std::size_t>(m.handle)];
+    const auto& prop = memories_[static_cast<std::size_t>(named.memory)].prop;
+    if (static_cast<int>(prop.location.type) != 1) continue;
+    out.add(Rule::kAccessHostLocation);
+    break;
+  }
+  return out;
+}
+
+const char* Reference::accept(const calls::MemSetAccess& call) {
+  for (Mapped& m : mappings_) {
+    const bool hit = m.live && (m.base >= call.ptr ? m.base - call.ptr < call.size
+                                                   : call.ptr - m.base < m.size);
+    for (std::size_t i = 0; hit && i < call.count; ++i) {
+      const CUmemLocation& location = call.desc[i].location;
+      const int place = host(static_cast<int>(location.type)) ? kPlaces - 1 : location.id;
+      if (place < 0 || place >= kPlaces) continue;
+      m.access[place] = static_cast<unsigned char>(call.desc[i].flags);
+    }
+  }
+  return nullptr;
+}
+
+Judgement Reference::judge(const calls::MemGetAccess& call, Actor) const {
+  Judgement out;
+  if (!call.flags) out.add(Rule::kGetAccessFlagsNonnull);
+  if (!call.location) {
+    out.add(Rule::kGetAccessLocationNonnull);
+  } else if (const int type = static_cast<int>(call.location->type);
+             !host(type) && (type != 1 || !valid_device(call.location->id))) {
+    out.add(Rule::kGetAccessLocationValid);
+  }
+  if (call.ptr == 0) {
+    out.add(Rule::kGetAccessPtrNonnull);
+  } else if (!mapped_at(call.ptr)) {
+    const bool past_end = !cell_at(call.ptr) && mapped_at(call.ptr - 1);
+    out.add(past_end ? Rule::kGetAccessPastEnd : Rule::kGetAccessMapped);
+  }
+  return out;
+}
+
+const char* Reference::accept(const calls::MemGetAccess& call) {
+  unsigned expected = 0;
+  if (const Cell* cell = mapped_at(call.ptr)) {
+    const Mapped& m = mappings_[static_cast<std::size_t>(cell->mapping)];
+    const Named& named = handles_[static_cast<std::size_t>(m.handle)];
+    const auto& prop = memories_[static_cast<std::size_t>(named.memory)].prop;
+    const int type = static_cast<int>(call.location->type);
+    if (type == 1) {
+      expected = m.access[call.location->id];
+    } else if (static_cast<int>(prop.location.type) != 1) {
+      expected = m.access[kPlaces - 1];
+    } else if (type == 2) {
+      // Measured, and nonsense: the most that any device has (observation getaccess/loc-host).
+      for (int i = 0; i + 1 < kPlaces; ++i) {
+        if (m.access[i] > expected) expected = m.access[i];
+      }
+    }
+  }
+  return *call.flags == expected ? nullptr : "the access is not what was set";
+}
+
+}  // namespace cuvmm::fuzz

@@ -1,0 +1,184 @@
+#include "fuzz/shrinker.h"
+
+#include <algorithm>
+#include <set>
+
+namespace cuvmm::fuzz {
+
+namespace {
+
+class Shrinker {
+ public:
+  Shrinker(Ops ops, const std::function<bool(const Ops&)>& shows, unsigned most)
+      : ops_(std::move(ops)), shows_(shows), most_(most) {}
+
+  ShrinkResult run() {
+    drop_tail();
+    keep_related();
+    for (bool again = true; again;) {
+      again = drop_runs();
+      again = drop_pairs() || again;
+      again = merge_names() || again;
+      again = plain_fields() || again;
+    }
+    return {ops_, tried_};
+  }
+
+ private:
+  bool attempt(Ops candidate) {
+    for (Op& op : candidate) canonicalise(op);
+    if (candidate == ops_ || tried_ >= most_) return false;
+    std::vector<std::uint8_t> key = encode(candidate);
+    if (!seen_.insert(std::move(key)).second) return false;
+    ++tried_;
+    if (!shows_(candidate)) return false;
+    ops_ = std::move(candidate);
+    return true;
+  }
+
+  static Ops without(const Ops& ops, std::size_t first, std::size_t count) {
+    Ops out(ops.begin(), ops.begin() + static_cast<std::ptrdiff_t>(first));
+    out.insert(out.end(), ops.begin() + static_cast<std::ptrdiff_t>(first + count), ops.end());
+    return out;
+  }
+
+  // Calls after the one that shows it.
+  void drop_tail() {
+    std::size_t low = 0;
+    while (low < ops_.size()) {
+      const std::size_t middle = low + (ops_.size() - low) / 2;
+      if (!attempt(Ops(ops_.begin(), ops_.begin() + static_cast<std::ptrdiff_t>(middle)))) {
+        low = middle + 1;
+      }
+    }
+  }
+
+  // In one step all that shares no name with the last call, directly or through others.
+  void keep_related() {
+    if (ops_.empty()) return;
+    std::set<std::pair<NameKind, std::uint8_t>> names;
+    std::vector<bool> keep(ops_.size());
+    const auto touches = [&](const Op& op, bool add) {
+      const Shape& s = shape(op.code);
+      bool any = false;
+      const auto one = [&](NameKind kind, std::uint8_t name) {
+        if (kind == NameKind::kNone || name == 0) return;
+        any = any || names.contains({kind, name});
+        if (add) names.insert({kind, name});
+      };
+      one(s.makes, op.name);
+      one(s.ref, op.ref);
+      one(s.ref2, op.ref2);
+      return any;
+    };
+    touches(ops_.back(), true);
+    keep.back() = true;
+    for (bool again = true; again;) {
+      again = false;
+      for (std::size_t i = 0; i < ops_.size(); ++i) {
+        if (keep[i] || !touches(ops_[i], false)) continue;
+        touches(ops_[i], true);
+        keep[i] = again = true;
+      }
+    }
+    Ops related;
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      if (keep[i] || ops_[i].code == Code::kContext) related.push_back(ops_[i]);
+    }
+    attempt(related);
+  }
+
+  bool drop_runs() {
+    bool any = false;
+    for (std::size_t run = std::max<std::size_t>(ops_.size() / 2, 1); run >= 1; run /= 2) {
+      for (std::size_t end = ops_.size(); end >= run && end > 0;) {
+        if (attempt(without(ops_, end - run, run))) {
+          any = true;
+          end = std::min(end, ops_.size());
+        } else {
+          --end;
+        }
+      }
+    }
+    return any;
+  }
+
+  // What only goes together: an unmap and the map that it makes room for.
+  bool drop_pairs() {
+    bool any = false;
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      for (std::size_t j = i + 1; j < ops_.size(); ++j) {
+        if (!attempt(without(without(ops_, j, 1), i, 1))) continue;
+        any = true;
+        i = 0;
+        j = 0;
+      }
+    }
+    return any;
+  }
+
+  // One object instead of two: references go to the oldest name of their kind.
+  bool merge_names() {
+    bool any = false;
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      for (const bool second : {false, true}) {
+        const Shape& s = shape(ops_[i].code);
+        const NameKind kind = second ? s.ref2 : s.ref;
+        if (kind == NameKind::kNone) continue;
+        for (std::size_t j = 0; j < i; ++j) {
+          if (shape(ops_[j].code).makes != kind) continue;
+          Ops candidate = ops_;
+          std::uint8_t& ref = second ? candidate[i].ref2 : candidate[i].ref;
+          if (ref <= ops_[j].name) continue;
+          ref = ops_[j].name;
+          any = attempt(std::move(candidate)) || any;
+        }
+      }
+    }
+    return any;
+  }
+
+  // Each field its plainest value: 0, 1, and what rebinds no other op.
+  bool plain_fields() {
+    static constexpr std::uint8_t Op::*kFields[] = {
+        &Op::actor, &Op::faults, &Op::flags, &Op::odd,   &Op::odd2,  &Op::odd_size,
+        &Op::extra, &Op::place,  &Op::at,    &Op::at2,   &Op::size,  &Op::value};
+    bool any = false;
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      for (const auto field : kFields) {
+        for (const std::uint8_t value : {0, 1, 3}) {
+          if (ops_[i].*field <= value) continue;
+          Ops candidate = ops_;
+          candidate[i].*field = value;
+          if (!attempt(std::move(candidate))) continue;
+          any = true;
+          break;
+        }
+      }
+    }
+    // Every size of the program one granule smaller at a time: a map, its memory and its access.
+    for (std::uint8_t size = 255; size > 1; --size) {
+      Ops candidate = ops_;
+      bool changed = false;
+      for (Op& op : candidate) {
+        if (op.code < Code::kFill && op.size == size) op.size = 1, changed = true;
+      }
+      if (changed) any = attempt(std::move(candidate)) || any;
+    }
+    return any;
+  }
+
+  Ops ops_;
+  const std::function<bool(const Ops&)>& shows_;
+  const unsigned most_;
+  unsigned tried_ = 0;
+  std::set<std::vector<std::uint8_t>> seen_;
+};
+
+}  // namespace
+
+ShrinkResult shrink(Ops ops, const std::function<bool(const Ops&)>& shows, unsigned most) {
+  return Shrinker(std::move(ops), shows, most).run();
+}
+
+}  // namespace cuvmm::fuzz

@@ -1,0 +1,45 @@
+#include "fuzz/shrinker.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "fuzz/generator.h"
+
+namespace cuvmm::fuzz {
+namespace {
+
+std::size_t count(const Ops& ops, Code code) {
+  return static_cast<std::size_t>(
+      std::count_if(ops.begin(), ops.end(), [&](const Op& op) { return op.code == code; }));
+}
+
+TEST(Shrinker, KeepsWhatMattersAndNothingElse) {
+  Random random(4);
+  Style style;
+  style.ops = 80;
+  const Ops ops = generate(random, style);
+  ASSERT_GE(count(ops, Code::kMap), 2u);
+  const auto shows = [](const Ops& candidate) {
+    return count(candidate, Code::kMap) >= 2 && count(candidate, Code::kCreate) >= 1;
+  };
+  const ShrinkResult result = shrink(ops, shows);
+  EXPECT_EQ(result.ops.size(), 3u);
+  EXPECT_TRUE(shows(result.ops));
+  for (const Op& op : result.ops) EXPECT_EQ(op.odd, 0);
+}
+
+TEST(Shrinker, StopsAfterSoManyTries) {
+  Random random(4);
+  Style style;
+  style.ops = 60;
+  unsigned calls = 0;
+  const auto never = [&](const Ops&) { return ++calls, false; };
+  const Ops ops = generate(random, style);
+  const ShrinkResult result = shrink(ops, never, 10);
+  EXPECT_EQ(result.ops, ops);
+  EXPECT_EQ(calls, 10u);
+}
+
+}  // namespace
+}  // namespace cuvmm::fuzz

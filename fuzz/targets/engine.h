@@ -1,0 +1,16 @@
+// What every target of programs shares: a driver opened once, the structure-aware mutator, and what
+// is printed when a program disagrees. Works with any engine that calls LLVMFuzzerTestOneInput.
+#pragma once
+
+#include "fuzz/differential.h"
+
+namespace cuvmm::fuzz {
+
+/// The emulator in this process, opened at the first call; ends the process when it cannot be used.
+Differential& engine();
+
+/// Ends the process when the program disagreed, and says how to see it again. Prints the share of
+/// calls that succeeded now and then, and at exit.
+void conclude(const Ops& ops, const Result& result, const char* target);
+
+}  // namespace cuvmm::fuzz

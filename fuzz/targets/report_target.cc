@@ -1,0 +1,12 @@
+// Reports of processes: any bytes are read and merged without harm.
+#include <string>
+
+#include "tools/report_merge.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace cuvmm;
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  const ProcessReport report = parse_process_report(text, "12-x.json");
+  if (report.error.empty()) (void)merge_reports({report, report});
+  return 0;
+}

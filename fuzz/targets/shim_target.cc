@@ -1,0 +1,10 @@
+// The shim stacked on the emulator: right findings, no others, and no answer changed.
+#include "fuzz/stacked.h"
+#include "fuzz/targets/engine.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace cuvmm::fuzz;
+  const Ops ops = decode({data, size});
+  conclude(ops, run_stacked(engine(), ops), "shim");
+  return 0;
+}

@@ -1,0 +1,311 @@
+// The program text as ops: numbers by the executor's own resolver, names by what they are bound to.
+#include <cstring>
+#include <map>
+
+#include "api/program.h"
+#include "api/resolve.h"
+#include "fuzz/machine.h"
+#include "fuzz/text.h"
+
+namespace cuvmm::fuzz {
+
+namespace {
+
+// Every name is worth 0, so that a sum is the distance from it.
+class Zero : public NameSource {
+ public:
+  std::optional<std::uint64_t> lookup(std::string_view) override { return 0; }
+  void* buffer(std::size_t, unsigned char) override { return this; }
+  std::string missing(std::string_view) const override { return {}; }
+};
+
+Code code_of(std::string_view function) {
+  if (function == "cuMemsetD16" || function == "cuMemsetD32") return Code::kFill;
+  for (std::size_t i = 0; i < kCodes; ++i) {
+    if (function == shape(static_cast<Code>(i)).function) return static_cast<Code>(i);
+  }
+  return Code::kCount;
+}
+
+class Reader {
+ public:
+  /// "" or why the statement has no op.
+  std::string read(const Statement& statement, Ops& ops) {
+    const bool silent = statement.function == "init" || statement.function == "host" ||
+                        statement.function == "bytes";
+    if (silent && (statement.function != "init" || statement.thread == 0)) return {};
+    Op op;
+    op.code = code_of(statement.function);
+    if (op.code == Code::kCount) return "no op stands for " + statement.function;
+    if (statement.process != 0 || statement.thread >= kThreads) return "too many threads";
+    op.actor = static_cast<std::uint8_t>(statement.thread);
+    const FunctionSignature* signature = find_function(statement.function);
+    if (!signature) return "unknown function";
+    std::vector<ArgumentError> mistakes;
+    bound_ = bind_arguments(*signature, statement.arguments, mistakes);
+    if (!mistakes.empty()) return mistakes.front().message;
+    problem_.clear();
+    fill(op, statement);
+    if (!resolver_.errors().empty()) return resolver_.errors().front().message;
+    const Shape& s = shape(op.code);
+    if (s.makes != NameKind::kNone) op.name = name(s.makes, statement.result, true);
+    canonicalise(op);
+    ops.push_back(op);
+    return problem_;
+  }
+
+ private:
+  const Value* value(std::string_view parameter) const {
+    for (std::size_t i = 0; i < bound_.values.size(); ++i) {
+      if (bound_.signature->parameters[i].name == parameter) return bound_.values[i];
+    }
+    return nullptr;
+  }
+  std::uint64_t number(std::string_view parameter, std::span<const Word> words = {}) {
+    const Value* v = value(parameter);
+    return v && v->kind != Value::Kind::kNull ? resolver_.number(*v, words) : 0;
+  }
+  bool null(std::string_view parameter) const {
+    const Value* v = value(parameter);
+    return v && v->kind == Value::Kind::kNull;
+  }
+
+  /// The number of a name: its own digits where they are free.
+  std::uint8_t name(NameKind kind, const std::string& text, bool binds) {
+    if (text.empty()) return 1;
+    auto& names = names_[static_cast<std::size_t>(kind)];
+    const auto found = names.find(text);
+    if (found != names.end()) return found->second;
+    if (!binds) return 0;
+    const auto taken = [&](unsigned n) {
+      for (const auto& [other, number] : names) {
+        if (number == n) return true;
+      }
+      return false;
+    };
+    unsigned wish = 0;
+    for (std::size_t i = 1; i < text.size() && wish < 256; ++i) {
+      if (text[i] >= '0' && text[i] <= '9') wish = wish * 10 + static_cast<unsigned>(text[i] - '0');
+    }
+    if (wish == 0 || wish > 255 || taken(wish)) {
+      for (wish = 1; wish < 255 && taken(wish);) ++wish;
+    }
+    return names[text] = static_cast<std::uint8_t>(wish);
+  }
+
+  std::uint8_t reference(NameKind kind, std::string_view parameter) {
+    const Value* v = value(parameter);
+    if (v && v->kind == Value::Kind::kSum && !v->parts.empty()) v = &v->parts.front().value;
+    return v && v->kind == Value::Kind::kName ? name(kind, v->text, false) : 0;
+  }
+  void range(std::string_view parameter, std::uint8_t& ref, std::uint8_t& at, std::uint8_t& odd) {
+    ref = reference(NameKind::kRange, parameter);
+    if (!split(number(parameter), at, odd)) problem_ = "no op holds this distance";
+  }
+  void size(Op& op, std::string_view parameter = "size") {
+    if (!split(number(parameter), op.size, op.odd_size)) problem_ = "no op holds this size";
+  }
+  void elements(Op& op, std::string_view parameter) {
+    const std::uint64_t count = number(parameter);
+    if (count > 255) problem_ = "an op copies or fills 255 elements at most";
+    op.size = static_cast<std::uint8_t>(count);
+  }
+  std::uint8_t index_of(std::span<const std::uint64_t> table, std::uint64_t wanted) {
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      if (table[i] == wanted) return static_cast<std::uint8_t>(i);
+    }
+    problem_ = "no op holds this number";
+    return 0;
+  }
+  std::uint8_t place_of(const CUmemLocation& location) {
+    for (std::size_t i = 0; i < places().size(); ++i) {
+      if (places()[i].type == static_cast<int>(location.type) && places()[i].id == location.id) {
+        return static_cast<std::uint8_t>(i);
+      }
+    }
+    problem_ = "no op holds this location";
+    return 0;
+  }
+  void properties(Op& op) {
+    if (null("prop")) {
+      op.faults |= kNullIn;
+      return;
+    }
+    CUmemAllocationProp prop = resolver_.properties(bound_.properties);
+    op.place = place_of(prop.location);
+    op.value |= static_cast<std::uint8_t>(prop.requestedHandleTypes);
+    const bool metadata = prop.win32HandleMetaData;
+    for (std::size_t i = 0; i < twists().size(); ++i) {
+      op.extra = static_cast<std::uint8_t>(i);
+      const CUmemAllocationProp twisted = properties_of(op);
+      const bool same = twisted.type == prop.type &&
+                        std::memcmp(&twisted.allocFlags, &prop.allocFlags,
+                                    sizeof prop.allocFlags) == 0 &&
+                        (twisted.win32HandleMetaData != nullptr) == metadata;
+      if (same) return;
+    }
+    problem_ = "no op holds these properties";
+  }
+  void no_out(Op& op, std::string_view parameter) {
+    if (null(parameter)) op.faults |= kNullOut;
+  }
+
+  void fill(Op& op, const Statement& statement) {
+    const Shape& s = shape(op.code);
+    op.flags = static_cast<std::uint8_t>(number("flags"));
+    const auto words = handle_type_words();
+    switch (op.code) {
+      case Code::kContext:
+        op.place = static_cast<std::uint8_t>(
+            bound_.values[0] ? resolver_.number(*bound_.values[0]) : 0);
+        break;
+      case Code::kReserve:
+        size(op);
+        op.extra = index_of(alignments(), number("alignment"));
+        range("addr", op.ref, op.at, op.odd);
+        no_out(op, "ptr");
+        break;
+      case Code::kMap:
+        op.ref2 = reference(s.ref2, "handle");
+        op.extra = index_of(offsets(), number("offset"));
+        [[fallthrough]];
+      case Code::kFree:
+      case Code::kUnmap:
+        range("ptr", op.ref, op.at, op.odd);
+        size(op);
+        break;
+      case Code::kCreate:
+        size(op);
+        properties(op);
+        no_out(op, "handle");
+        break;
+      case Code::kRelease:
+        op.ref = reference(s.ref, "handle");
+        break;
+      case Code::kClose:
+        op.ref = reference(s.ref, bound_.signature->parameters[0].name);
+        break;
+      case Code::kSetAccess:
+        range("ptr", op.ref, op.at, op.odd);
+        size(op);
+        if (null("desc")) {
+          op.faults |= kNullIn;
+        } else if (const Value* list = value("desc")) {
+          const auto access = resolver_.access(*list);
+          if (access.empty() || access.size() > 2) {
+            problem_ = "an op has one descriptor or two";
+            break;
+          }
+          op.place = place_of(access[0].location);
+          op.value = static_cast<std::uint8_t>(access[0].flags);
+          if (access.size() == 2) {
+            op.extra = static_cast<std::uint8_t>(1 + place_of(access[1].location));
+            if (access[1].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+              problem_ = "an op's second descriptor gives rw";
+            }
+          }
+          if (value("count") && number("count") == 0) op.faults |= kNoCount;
+        }
+        break;
+      case Code::kGetAccess:
+        range("ptr", op.ref, op.at, op.odd);
+        if (null("location")) {
+          op.faults |= kNullIn;
+        } else if (const Value* location = value("location")) {
+          op.place = place_of(resolver_.location(*location));
+        }
+        no_out(op, "flags");
+        op.flags = 0;
+        break;
+      case Code::kExport:
+        op.ref = reference(s.ref, "handle");
+        op.value = static_cast<std::uint8_t>(number("handleType", words));
+        no_out(op, "shareableHandle");
+        break;
+      case Code::kImport:
+        op.ref = reference(s.ref, "osHandle");
+        if (op.ref == 0 && number("osHandle") != 0) op.extra = 1;
+        op.value = static_cast<std::uint8_t>(number("shHandleType", words));
+        no_out(op, "handle");
+        break;
+      case Code::kGranularity:
+        op.value = static_cast<std::uint8_t>(number("option", granularity_words()) << 4);
+        properties(op);
+        no_out(op, "granularity");
+        break;
+      case Code::kProperties:
+        op.ref = reference(s.ref, "handle");
+        no_out(op, "prop");
+        break;
+      case Code::kRetain:
+        range("addr", op.ref, op.at, op.odd);
+        no_out(op, "handle");
+        break;
+      case Code::kRangeHandle:
+        range("dptr", op.ref, op.at, op.odd);
+        size(op);
+        op.value = static_cast<std::uint8_t>(number("handleType", range_type_words()));
+        no_out(op, "handle");
+        break;
+      case Code::kFill: {
+        const std::string_view function = statement.function;
+        op.extra = function == "cuMemsetD8" ? 0 : function == "cuMemsetD16" ? 1 : 2;
+        constexpr const char* kValue[] = {"uc", "us", "ui"};
+        op.value = static_cast<std::uint8_t>(number(kValue[op.extra]));
+        range("dstDevice", op.ref, op.at, op.odd);
+        elements(op, "N");
+        break;
+      }
+      case Code::kRead:
+        range("srcDevice", op.ref, op.at, op.odd);
+        elements(op, "ByteCount");
+        break;
+      case Code::kWrite: {
+        range("dstDevice", op.ref, op.at, op.odd);
+        elements(op, "ByteCount");
+        const Value* host = value("srcHost");
+        if (host && host->kind == Value::Kind::kCall && host->parts.size() > 1) {
+          op.value = static_cast<std::uint8_t>(resolver_.number(host->parts[1].value));
+        }
+        break;
+      }
+      case Code::kCopy:
+        range("dstDevice", op.ref, op.at, op.odd);
+        range("srcDevice", op.ref2, op.at2, op.odd2);
+        elements(op, "ByteCount");
+        break;
+      case Code::kMemFree:
+        range("dptr", op.ref, op.at, op.odd);
+        break;
+      case Code::kCount:
+        break;
+    }
+  }
+
+  Zero zero_;
+  Resolver resolver_{zero_};
+  BoundArguments bound_;
+  std::map<std::string, std::uint8_t> names_[4];
+  std::string problem_;
+};
+
+}  // namespace
+
+TextOps from_text(std::string_view text) {
+  TextOps out;
+  const ParsedProgram parsed = parse_program(text);
+  if (!parsed.errors.empty()) {
+    out.error = format_error(parsed.errors.front(), "program");
+    return out;
+  }
+  Reader reader;
+  for (const Statement& statement : parsed.program.statements) {
+    const std::string problem = reader.read(statement, out.ops);
+    if (problem.empty()) continue;
+    out.error = std::to_string(statement.line) + ": " + problem;
+    return out;
+  }
+  return out;
+}
+
+}  // namespace cuvmm::fuzz

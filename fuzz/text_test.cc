@@ -1,0 +1,44 @@
+#include "fuzz/text.h"
+
+#include <gtest/gtest.h>
+
+#include "fuzz/generator.h"
+
+namespace cuvmm::fuzz {
+namespace {
+
+TEST(FuzzText, TheTextOfAProgramGivesItBack) {
+  Random random(11);
+  for (int i = 0; i < 400; ++i) {
+    Ops ops = generate(random, swarm(random, 3));
+    mutate(ops, random, 3, 60);
+    const std::string text = to_text(ops);
+    const TextOps read = from_text(text);
+    ASSERT_EQ(read.error, "") << text;
+    // Not the ops themselves: a reference to what is not bound is 0 in the text.
+    EXPECT_EQ(to_text(read.ops), text);
+  }
+}
+
+TEST(FuzzText, ReadsNamesAndNumbersOfOtherWriters) {
+  const TextOps read = from_text(
+      "init()\nspace = cuMemAddressReserve(size=4M)\nh0 = cuMemCreate(2M, device=1)\n"
+      "cuMemMap(space+2M, 2M, h0)\n@t1 cuMemsetD32(space+2M, 0x3020103, 4)\n");
+  ASSERT_EQ(read.error, "");
+  ASSERT_EQ(read.ops.size(), 4u);
+  EXPECT_EQ(read.ops[1].place, 1);
+  EXPECT_EQ(read.ops[2].at, 1);
+  EXPECT_EQ(read.ops[2].ref, read.ops[0].name);
+  EXPECT_EQ(read.ops[2].ref2, read.ops[1].name);
+  EXPECT_EQ(read.ops[3].actor, 1);
+}
+
+TEST(FuzzText, SaysWhatNoOpHolds) {
+  EXPECT_EQ(from_text("init()\nr0 = cuMemAddressReserve(size=5000)\n").error,
+            "2: no op holds this size");
+  EXPECT_EQ(from_text("init()\np = cuMemAlloc(64)\n").error, "2: no op stands for cuMemAlloc");
+  EXPECT_NE(from_text("init(\n").error, "");
+}
+
+}  // namespace
+}  // namespace cuvmm::fuzz

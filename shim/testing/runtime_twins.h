@@ -1,0 +1,18 @@
+// What the tests call of the stand-in for libcudart: names that the shim wraps.
+#pragma once
+
+struct RuntimeIpcHandle {
+  char bytes[64];
+};
+
+inline int by_value_sum(const RuntimeIpcHandle& handle) {
+  int sum = 0;
+  for (const char byte : handle.bytes) sum += byte;
+  return sum;
+}
+
+extern "C" {
+int cudaDestroyExternalMemory(void* memory);                                        ///< misuse
+int cudaIpcOpenMemHandle(void** pointer, RuntimeIpcHandle handle, unsigned flags);  ///< a sum
+int cudaIpcCloseMemHandle(void* pointer);  ///< the stand-in's major version
+}

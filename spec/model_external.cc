@@ -1,0 +1,137 @@
+// The model's part for external memory and semaphores.
+#include <algorithm>
+#include <utility>
+
+#include "spec/model.h"
+
+namespace cuvmm {
+
+namespace {
+
+template <class Object>
+std::uint64_t number(Object object) {
+  return reinterpret_cast<std::uintptr_t>(object);
+}
+
+/// Takes what `key` names out of the table.
+template <class Table, class Key, class Taken>
+void take(Table& table, Key key, Taken& taken) {
+  const auto found = table.find(key);
+  if (found == table.end()) return;
+  taken = found->second;
+  table.erase(found);
+}
+
+bool by_descriptor(const CUDA_EXTERNAL_MEMORY_HANDLE_DESC& desc) {
+  const auto type = static_cast<unsigned>(desc.type);
+  return type == external_type::kOpaqueFd || type == external_type::kDmaBufFd;
+}
+bool by_descriptor(const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC& desc) {
+  const auto type = static_cast<unsigned>(desc.type);
+  return type == external_type::kOpaqueFd || type == external_type::kTimelineFd;
+}
+
+}  // namespace
+
+Retired Model::retire(const calls::DestroyExternalMemory& call) {
+  Retired retired;
+  take(external_.memories, number(call.extMem), retired.external.memory);
+  return retired;
+}
+
+Retired Model::retire(const calls::DestroyExternalSemaphore& call) {
+  Retired retired;
+  take(external_.semaphores, number(call.extSem), retired.external.semaphore);
+  return retired;
+}
+
+void Model::retire_external_buffer(Address base, Retired& retired) {
+  take(external_.buffers, base, retired.external.buffer);
+}
+
+void Model::restore(const ExternalRetired& retired) {
+  if (retired.memory) external_.memories.emplace(retired.memory->handle, *retired.memory);
+  if (retired.buffer) external_.buffers.emplace(retired.buffer->base, *retired.buffer);
+  if (retired.semaphore) {
+    external_.semaphores.emplace(retired.semaphore->handle, *retired.semaphore);
+  }
+}
+
+void Model::bury(const ExternalRetired& retired, Origin at) {
+  if (const auto& memory = retired.memory) {
+    tombstones_.add(
+        {ObjectRef::Kind::kExternalMemory, memory->handle, memory->size, memory->made, at});
+    for (auto& [base, buffer] : external_.buffers) {
+      if (buffer.memory != memory->handle || buffer.memory_ended) continue;
+      buffer.memory_ended = true;
+      buffer.ended = at;
+    }
+  }
+  if (const auto& buffer = retired.buffer) {
+    tombstones_.add(
+        {ObjectRef::Kind::kExternalBuffer, buffer->base, buffer->size, buffer->made, at});
+  }
+  if (const auto& semaphore = retired.semaphore) {
+    tombstones_.add(
+        {ObjectRef::Kind::kExternalSemaphore, semaphore->handle, 0, semaphore->made, at});
+  }
+}
+
+void Model::give_away(int fd, Origin at) {
+  external_.given[fd] = at;
+  exports_.erase(fd);
+}
+
+void Model::commit(const calls::ImportExternalMemory& call, const Facts& facts, Origin at) {
+  const std::uint64_t handle = number(*call.extMem_out);
+  const CUDA_EXTERNAL_MEMORY_HANDLE_DESC& desc = *call.memHandleDesc;
+  tombstones_.forget(ObjectRef::Kind::kExternalMemory, handle);
+  external_.memories[handle] = {.handle = handle,
+                                .type = static_cast<unsigned>(desc.type),
+                                .size = desc.size,
+                                .object_size = facts.object_size,
+                                .made = at};
+  if (by_descriptor(desc)) give_away(desc.handle.fd, at);
+}
+
+void Model::commit(const calls::ExternalMemoryGetMappedBuffer& call, Origin at) {
+  ExternalBuffer buffer;
+  buffer.base = *call.devPtr;
+  buffer.size = call.bufferDesc->size;
+  buffer.memory = number(call.extMem);
+  buffer.made = at;
+  tombstones_.forget(ObjectRef::Kind::kExternalBuffer, buffer.base);
+  // An overlap means that the old buffer ended by a route we did not see: with its context, say.
+  auto& buffers = external_.buffers;
+  auto it = buffers.upper_bound(buffer.base);
+  if (it != buffers.begin()) --it;
+  while (it != buffers.end() && it->first < buffer.base + buffer.size) {
+    const bool same = overlap(it->first, it->second.size, buffer.base, buffer.size);
+    it = same ? buffers.erase(it) : std::next(it);
+  }
+  buffers[buffer.base] = buffer;
+}
+
+void Model::commit(const calls::ImportExternalSemaphore& call, Origin at) {
+  const std::uint64_t handle = number(*call.extSem_out);
+  const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC& desc = *call.semHandleDesc;
+  tombstones_.forget(ObjectRef::Kind::kExternalSemaphore, handle);
+  ExternalSemaphore semaphore;
+  semaphore.handle = handle;
+  semaphore.type = static_cast<unsigned>(desc.type);
+  semaphore.made = at;
+  external_.semaphores[handle] = semaphore;
+  if (by_descriptor(desc)) give_away(desc.handle.fd, at);
+}
+
+void Model::commit(const calls::SignalExternalSemaphoresAsync& call, Origin) {
+  for (unsigned i = 0; i < call.numExtSems; ++i) {
+    const auto found = external_.semaphores.find(number(call.extSemArray[i]));
+    if (found == external_.semaphores.end()) continue;
+    found->second.any_signal = true;
+    found->second.signalled =
+        std::max<std::uint64_t>(found->second.signalled, call.paramsArray[i].params.fence.value);
+  }
+}
+
+}  // namespace cuvmm

@@ -1,0 +1,46 @@
+// What one process knows of stream-ordered pools and the memory it took from them.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+
+#include "spec/violation.h"
+
+namespace cuvmm {
+
+struct Pool {
+  std::uint64_t handle = 0;  ///< the CUmemoryPool's value
+  CUmemLocation location{};  ///< unknown for an imported pool
+  unsigned handle_types = 0;
+  bool imported = false;
+  Origin made;
+};
+
+/// Memory of a pool: allocated here, or imported from the pool's owner.
+struct PoolMemory {
+  std::uint64_t base = 0;
+  std::uint64_t size = 0;  ///< bytes; 0 unknown (imported)
+  std::uint64_t pool = 0;
+  bool imported = false;
+  Origin made;
+};
+
+struct PoolState {
+  std::unordered_map<std::uint64_t, Pool> pools;
+  std::map<std::uint64_t, PoolMemory> memory;    ///< by base
+  std::map<int, std::uint64_t> current;          ///< what cuDeviceSetMemPool set, by device
+  std::map<std::uint64_t, std::uint32_t> taken;  ///< live memory() entries by pool
+
+  const Pool* find(std::uint64_t handle) const;
+  const Pool* find(CUmemoryPool pool) const { return find(reinterpret_cast<std::uintptr_t>(pool)); }
+  /// The live memory that holds this address, or null; imported memory is known by its base only.
+  const PoolMemory* memory_at(std::uint64_t address) const;
+
+  void add(const PoolMemory& taken_memory);
+  void remove(std::uint64_t base);
+};
+
+}  // namespace cuvmm
