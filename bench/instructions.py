@@ -15,19 +15,20 @@ SKIPPED = 77
 FEW, MANY = 20, 220  # lives of a block; the difference leaves out what happens once
 
 # Added instructions per call in an optimised build of GCC 12 (x86-64), with a fifth to spare.
-# Raise one only with a reason; when a change lowers them, lower them here.
+# Raise one only with a reason; when a change lowers them, lower them here. Calls that give something up have half
+# to spare: what they may take out grew with legacy IPC, pools and external memory, and was not counted since.
 LIMITS = {
-    "cuMemAddressFree": 1080,
+    "cuMemAddressFree": 1350,
     "cuMemAddressReserve": 820,
     "cuMemCreate": 900,
     "cuMemGetAccess": 430,
     "cuMemGetAllocationGranularity": 420,
     "cuMemGetAllocationPropertiesFromHandle": 430,
     "cuMemMap": 1050,
-    "cuMemRelease": 970,
+    "cuMemRelease": 1210,
     "cuMemRetainAllocationHandle": 600,
     "cuMemSetAccess": 1130,
-    "cuMemUnmap": 1460,
+    "cuMemUnmap": 1830,
 }
 TWICE_A_LIFE = ("cuMemRelease",)
 
