@@ -35,6 +35,12 @@ void record(Model& model, const CallStruct& call, const Facts& facts,
             const Allocation& known_import, Origin at) {
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
     model.commit(call, known_import, at);
+    // A driver describes memory, and refuses to describe a multicast object.
+    if (!known_import.prop_known) {
+      MulticastObject unknown;
+      unknown.handle = *call.handle;
+      model.commit_multicast_import(std::move(unknown), at);
+    }
   } else if constexpr (requires { model.commit(call, facts, at); }) {
     model.commit(call, facts, at);
   } else if constexpr (requires { model.commit(call, at); }) {
@@ -114,6 +120,9 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
     step.facts.descriptor_valid = FactFinder::descriptor_valid(call.osHandle, call.shHandleType);
   }
+  if constexpr (std::is_same_v<CallStruct, calls::MulticastCreate>) {
+    if (call.prop) facts_.find_multicast_granularity(*call.prop, step.facts);
+  }
   if constexpr (kTouches<CallStruct>) {
     CUstream stream = nullptr;
     if constexpr (kOnStream<CallStruct>) stream = call.hStream;
@@ -121,12 +130,18 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   }
 
   std::unique_lock lock(mutex_);
-  if constexpr (kTakesHandle<CallStruct>) {
-    if (!model_.allocation(call.handle)) [[unlikely]] {
-      lock.unlock();
-      step.facts.handle_readable = facts_.handle_readable(call.handle);
-      lock.lock();
-    }
+  // The fact is about the one handle that the model does not know; of two it says nothing.
+  int unknown = 0;
+  CUmemGenericAllocationHandle stranger = 0;
+  visit_handles(call, [&](CUmemGenericAllocationHandle handle) {
+    if (model_.allocation(handle)) return;
+    ++unknown;
+    stranger = handle;
+  });
+  if (unknown == 1) [[unlikely]] {
+    lock.unlock();
+    step.facts.handle_readable = facts_.handle_readable(stranger);
+    lock.lock();
   }
   step.violations = detail::check_call(model_, call, step.touched, step.touches, step.facts);
   const bool answered = options_.enforce && first_to_enforce(step.violations);
