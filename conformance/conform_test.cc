@@ -160,6 +160,10 @@ TEST(Suite, IsTheFolder) {
 const std::map<std::string, std::string> kWithoutFamily = {
     {"driver-initialized", "a family starts with init(); cases/init.cuvmm calls before it"},
     {"driver-not-deinitialized", "no program outlives the driver: it answers only in destructors"},
+    {"cuMulticastCreate-supported", "needs exactly one device; cases/multicast.cuvmm breaks it"},
+    {"cuMulticastAddDevice-supported", "needs devices of which only some support multicast"},
+    {"cuMulticastCreate-size-recommended", "recommended and minimum granularity are the same"},
+    {"multicast-bind-recommended", "recommended and minimum granularity are the same"},
     {"cuMemSetAccess-peer-reachable", "needs two devices that cannot reach each other"},
 };
 

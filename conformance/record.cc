@@ -72,7 +72,7 @@ bool shim_refuses_multicast(const LoadedDriver& loaded, const RunOptions& option
   if (loaded.emulated) return false;
   const Program question = parse_program(
                                "init(context=no)\n"
-                               "cuMulticastGetGranularity({numDevices=1, size=2M}, minimum)\n")
+                               "cuMulticastGetGranularity({numDevices=1, size=2M}, option=minimum)\n")
                                .program;
   const auto answers = run_program(loaded.driver, question, options);
   return answers.size() == 2 && answers[1].result == CUDA_ERROR_NOT_SUPPORTED;

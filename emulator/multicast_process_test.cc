@@ -2,11 +2,12 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include <array>
 #include <chrono>
+#include <fstream>
 #include <vector>
 
 #include "emulator/process_testing.h"
+#include "spec/profile.h"
 
 namespace cuvmm::emulator::testing {
 namespace {
@@ -196,6 +197,43 @@ TEST_F(MulticastProcesses, AnImportOutlivesTheMaker) {
         CHILD_EXPECT(fill(self.all, 6) == CUDA_SUCCESS);
         CHILD_EXPECT(byte_at(self.own) == 6);
       });
+}
+
+// The recommended granularity is advice, which this profile enforces to show that it is looked at.
+TEST_F(MulticastProcesses, TheProfileSetsTheRecommendedGranularity) {
+  Profile profile = load_profile("documented").profile;
+  profile.name = "coarse";
+  profile.multicast_granularity_recommended = 4 * kGranule;
+  for (const Rule rule : {Rule::kMcCreateSizeRecommended, Rule::kMcBindRecommended}) {
+    profile.verdicts[static_cast<std::size_t>(rule)] = {Verdict::Kind::kCode,
+                                                        CUDA_ERROR_NOT_SUPPORTED};
+  }
+  const std::string path = ::testing::TempDir() + "/coarse.toml";
+  std::ofstream(path) << format_profile(profile);
+  setenv("CUVMM_PROFILE", path.c_str(), 1);
+  run([](int) {
+    initialise();
+    CUmulticastObjectProp prop{};
+    prop.numDevices = 1;
+    prop.size = 2 * kGranule;
+    std::size_t granularity = 0;
+    CHILD_EXPECT(driver()(calls::MulticastGetGranularity{
+                     &granularity, &prop, CU_MULTICAST_GRANULARITY_RECOMMENDED}) == CUDA_SUCCESS);
+    CHILD_EXPECT(granularity == 4 * kGranule);
+    CHILD_EXPECT(driver()(calls::MulticastGetGranularity{
+                     &granularity, &prop, CU_MULTICAST_GRANULARITY_MINIMUM}) == CUDA_SUCCESS);
+    CHILD_EXPECT(granularity == kGranule);
+    Handle handle = 0;
+    CHILD_EXPECT(driver()(calls::MulticastCreate{&handle, &prop}) == CUDA_ERROR_NOT_SUPPORTED);
+    prop.size = 4 * kGranule;
+    CHILD_EXPECT(driver()(calls::MulticastCreate{&handle, &prop}) == CUDA_SUCCESS);
+    CHILD_EXPECT(add(handle, 0) == CUDA_SUCCESS);
+    CHILD_EXPECT(bind(handle, create(kGranule, properties(0))) == CUDA_ERROR_NOT_SUPPORTED);
+    const Handle memory = create(4 * kGranule, properties(0));
+    CHILD_EXPECT(driver()(calls::MulticastBindMem{handle, 0, memory, 0, 4 * kGranule, 0}) ==
+                 CUDA_SUCCESS);
+  });
+  unsetenv("CUVMM_PROFILE");
 }
 
 TEST_F(MulticastProcesses, OneDeviceHasNoFabric) {

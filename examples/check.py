@@ -21,7 +21,8 @@ def main() -> int:
     stem = options.source.parent.name if options.source.stem == "main" else options.source.stem
     build = under_shim.Build(options.build)
     program = build.program(stem)
-    run = build.run([str(program)], emulate=True, enforce=wanted.enforce)
+    run = build.run([str(program)], emulate=True, enforce=wanted.enforce,
+                    environment={"CUVMM_EXAMPLE_MULTICAST": "1", "CUVMM_MULTICAST_TIMEOUT_MS": "200"})
     print(run.output)
     if run.code == 77:
         return 77

@@ -31,13 +31,14 @@ inline constexpr bool kTouches = detail::area_of(CallStruct::kEntryPoint) == "da
 
 /// A success begins or ends an object, so a later report will want to say who did it.
 template <class CallStruct>
-inline constexpr bool kMakesHistory =
-    detail::kIsOneOf<CallStruct, calls::MemAddressReserve, calls::MemAddressFree, calls::MemCreate,
-                     calls::MemRelease, calls::MemMap, calls::MemUnmap,
-                     calls::MemRetainAllocationHandle, calls::MemExportToShareableHandle,
-                     calls::MemImportFromShareableHandle, calls::ImportExternalMemory,
-                     calls::ExternalMemoryGetMappedBuffer, calls::DestroyExternalMemory,
-                     calls::ImportExternalSemaphore, calls::DestroyExternalSemaphore>;
+inline constexpr bool kMakesHistory = detail::kIsOneOf<
+    CallStruct, calls::MemAddressReserve, calls::MemAddressFree, calls::MemCreate,
+    calls::MemRelease, calls::MemMap, calls::MemUnmap, calls::MemRetainAllocationHandle,
+    calls::MemExportToShareableHandle, calls::MemImportFromShareableHandle, calls::MulticastCreate,
+    calls::MulticastAddDevice, calls::MulticastBindMem, calls::MulticastBindAddr,
+    calls::MulticastBindMem_v2, calls::MulticastBindAddr_v2, calls::MulticastUnbind,
+    calls::ImportExternalMemory, calls::ExternalMemoryGetMappedBuffer, calls::DestroyExternalMemory,
+    calls::ImportExternalSemaphore, calls::DestroyExternalSemaphore>;
 
 /// It gives up names: Model::retire() takes them out before the call is forwarded.
 template <class CallStruct>
@@ -60,15 +61,19 @@ inline constexpr bool kChecksPlatformOnly =
     detail::kIsOneOf<CallStruct, calls::MemAddressReserve, calls::MemCreate,
                      calls::MemGetAllocationGranularity>;
 
-/// It takes an allocation handle by value, in a parameter called `handle`.
-template <class CallStruct>
-inline constexpr bool kTakesHandle = [] {
-  if constexpr (requires(const CallStruct& call) { call.handle; }) {
-    return std::is_same_v<decltype(CallStruct::handle), CUmemGenericAllocationHandle>;
-  } else {
-    return false;
-  }
-}();
+/// The handles that it takes by value, in parameters called `handle`, `mcHandle` and `memHandle`:
+/// visit(handle) for each.
+template <class CallStruct, class Visitor>
+void visit_handles(const CallStruct& call, Visitor&& visit) {
+  const auto one = [&](const auto& value) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, CUmemGenericAllocationHandle>) {
+      visit(value);
+    }
+  };
+  if constexpr (requires { call.handle; }) one(call.handle);
+  if constexpr (requires { call.mcHandle; }) one(call.mcHandle);
+  if constexpr (requires { call.memHandle; }) one(call.memHandle);
+}
 
 /// It is performed on the stream of a parameter called `hStream`.
 template <class CallStruct>

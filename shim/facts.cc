@@ -44,6 +44,16 @@ std::uint64_t FactFinder::granularity(const CUmemAllocationProp& prop) {
   return bytes;
 }
 
+void FactFinder::find_multicast_granularity(const CUmulticastObjectProp& prop, Facts& facts) const {
+  const auto ask = [&](CUmulticastGranularity_flags option) -> std::uint64_t {
+    std::size_t bytes = 0;
+    const CUresult result = driver_(calls::MulticastGetGranularity{&bytes, &prop, option});
+    return result == CUDA_SUCCESS ? bytes : 0;
+  };
+  facts.granularity = ask(CU_MULTICAST_GRANULARITY_MINIMUM);
+  if (facts.granularity != 0) facts.recommended = ask(CU_MULTICAST_GRANULARITY_RECOMMENDED);
+}
+
 Facts::Answer FactFinder::handle_readable(CUmemGenericAllocationHandle handle) const {
   if (emulated_) return Facts::Answer::kUnknown;
   std::uint64_t copy = 0;
@@ -114,6 +124,23 @@ Allocation FactFinder::describe_import(CUmemGenericAllocationHandle handle) {
 
 namespace {
 
+// Which devices support multicast; nothing when the driver does not tell.
+void find_multicast(const Driver& driver, int devices, Platform& platform) {
+  constexpr int kMaxDevices = 63;  // bits of the model's masks
+  if (devices <= 0 || devices > kMaxDevices) return;
+  std::uint64_t mask = 0;
+  for (int device = 0; device < devices; ++device) {
+    int supported = 0;
+    if (driver(calls::DeviceGetAttribute{&supported, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED,
+                                         device}) != CUDA_SUCCESS) {
+      return;
+    }
+    if (supported) mask |= std::uint64_t{1} << device;
+  }
+  platform.multicast_known = true;
+  platform.multicast = mask;
+}
+
 // Handle types that some device can export; 0 when the driver does not tell.
 std::uint32_t exportable_types(const Driver& driver, int devices) {
   static constexpr struct {
@@ -164,6 +191,7 @@ CUresult FactFinder::learn(Platform& platform) const {
   if (page > 0) platform.host_page = static_cast<std::uint64_t>(page);
   platform.handle_types = exportable_types(driver_, count);
   platform.numa_nodes = numa_nodes();
+  find_multicast(driver_, count, platform);
   constexpr int kMaxAsked = 16;  // of large machines the peers stay unknown: n^2 questions
   if (count <= 0 || count > kMaxAsked) return CUDA_SUCCESS;
   platform.reach.assign(static_cast<std::size_t>(count), 0);

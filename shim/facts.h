@@ -22,6 +22,10 @@ class FactFinder {
   /// MINIMUM granularity for these properties in bytes; 0 unknown. Cached by what it depends on.
   std::uint64_t granularity(const CUmemAllocationProp& prop);
 
+  /// The granularities of a multicast object with these properties, into facts; 0 unknown. Asked
+  /// only for a cuMulticastCreate that is about to be forwarded.
+  void find_multicast_granularity(const CUmulticastObjectProp& prop, Facts& facts) const;
+
   /// Whether a handle that the model does not know is at least an address that can be read.
   Facts::Answer handle_readable(CUmemGenericAllocationHandle handle) const;
 

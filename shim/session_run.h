@@ -95,6 +95,9 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     step.facts.descriptor_valid = FactFinder::descriptor_valid(call.osHandle, call.shHandleType);
   }
   look_up_external(call, step.facts);
+  if constexpr (std::is_same_v<CallStruct, calls::MulticastCreate>) {
+    if (call.prop) facts_.find_multicast_granularity(*call.prop, step.facts);
+  }
   if constexpr (kTouches<CallStruct>) {
     CUstream stream = nullptr;
     if constexpr (kOnStream<CallStruct>) stream = call.hStream;
@@ -109,12 +112,18 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     }
   }
   std::unique_lock lock(mutex_);
-  if constexpr (kTakesHandle<CallStruct>) {
-    if (!model_.allocation(call.handle)) [[unlikely]] {
-      lock.unlock();
-      step.facts.handle_readable = facts_.handle_readable(call.handle);
-      lock.lock();
-    }
+  // The fact is about the one handle that the model does not know; of two it says nothing.
+  int unknown = 0;
+  CUmemGenericAllocationHandle stranger = 0;
+  visit_handles(call, [&](CUmemGenericAllocationHandle handle) {
+    if (model_.allocation(handle)) return;
+    ++unknown;
+    stranger = handle;
+  });
+  if (unknown == 1) [[unlikely]] {
+    lock.unlock();
+    step.facts.handle_readable = facts_.handle_readable(stranger);
+    lock.lock();
   }
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
     if (call.memHandleDesc) step.facts.object_size = exported_size(call.memHandleDesc->handle.fd);
@@ -166,6 +175,12 @@ void Session::commit(const CallStruct& call, const Step<CallStruct>& step) {
   const std::lock_guard lock(mutex_);
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
     model_.commit(call, known, step.origin);
+    // A driver describes memory, and refuses to describe a multicast object.
+    if (!known.prop_known) {
+      MulticastObject unknown;
+      unknown.handle = *call.handle;
+      model_.commit_multicast_import(std::move(unknown), step.origin);
+    }
   } else if constexpr (requires { model_.commit(call, step.facts, step.origin); }) {
     model_.commit(call, step.facts, step.origin);
   } else {

@@ -86,6 +86,9 @@ struct ResultNamer {
   std::string operator()(const calls::MemCreate& call) const {
     return names.name_handle(*call.handle);
   }
+  std::string operator()(const calls::MulticastCreate& call) const {
+    return names.name_handle(*call.mcHandle);
+  }
   std::string operator()(const calls::MemImportFromShareableHandle& call) const {
     return names.name_handle(*call.handle);
   }

@@ -93,8 +93,16 @@ bool check_multicast_touch(Collector& out, const Model& model, const Mapping& ma
         .objects = {ref(mapping), ref(*object)};
     return false;
   }
-  // Which other processes bound memory is not known here.
-  if (object->shared) return true;
+  if (object->shared) {
+    // What other processes bound is not known here; who sees them all looks when it writes.
+    if (model.platform().complete) return true;
+    out.add(Rule::kMcAllBound,
+            parameter + ": another process may have bound nothing at offset " + bytes(offset) +
+                " of " + handle_text(object->handle),
+            false)
+        .objects = {ref(mapping), ref(*object)};
+    return true;
+  }
   for (int device = 0; device < 63; ++device) {
     if (!in_team(object->added, device)) continue;
     Size at = offset;

@@ -370,6 +370,57 @@ class Replay(CliTest):
         self.assertRegex(lines[1], re.escape(path) + r":3:\d+: expected")
 
 
+FOREIGN = """
+#include <stdio.h>
+static void seen(void) { FILE* f = fopen("seen", "a"); fputs("cuMulticast\\n", f); fclose(f); }
+int cuInit(unsigned flags) { return flags != 0; }
+int cuDriverGetVersion(int* version) { *version = 13000; return 0; }
+int cuDeviceGetCount(int* count) { *count = 2; return 0; }
+int cuDeviceGetName(char* name, int size, int device) { return device + snprintf(name, size, "GPU") - 3; }
+int cuMulticastCreate(unsigned long long* handle, const void* prop) { seen(); *handle = 1; return !prop; }
+int cuMulticastGetGranularity(size_t* size, const void* prop, int option) {
+  seen(); *size = 2 << 20; return !prop + option;
+}
+"""
+MULTICAST = "init(context=no)\nm0 = cuMulticastCreate({numDevices=2, size=2M})  # CUDA_SUCCESS\n"
+
+
+class Multicast(CliTest):
+    """On a shared fabric a cuMulticast call can disturb others: none reaches a driver that is not the emulator."""
+
+    def setUp(self):
+        super().setUp()
+        self.compiled("libforeign.so", FOREIGN, "-shared", "-fPIC")
+        self.driver = self.path("libforeign.so")
+
+    def seen(self):
+        return os.path.exists(self.path("seen"))
+
+    def test_replay_refuses_it_unless_allowed(self):
+        command = ["replay", "--driver", self.driver, self.path("p.txt", MULTICAST)]
+        result = self.cuvmm(*command)
+        self.assertIn("CUDA_ERROR_NOT_SUPPORTED, expected CUDA_SUCCESS", result.stdout)
+        self.assertFalse(self.seen())
+        result = self.cuvmm(*command, "--allow-multicast")
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertTrue(self.seen())
+
+    def test_conform_skips_its_cases_unless_allowed(self):
+        os.mkdir(self.path("suite"))
+        self.path("suite/m.cuvmm", "case m/create\n" + MULTICAST)
+        command = ["conform", "--driver", self.driver, "--cases", self.path("suite")]
+        result = self.cuvmm(*command)
+        self.assertIn("not-supported m/create: needs multicast, which is kept from this driver without "
+                      "--allow-multicast", result.stdout)
+        self.assertFalse(self.seen())
+        result = self.cuvmm(*command, "--allow-multicast")
+        self.assertIn("1 passed", result.stdout, result.stderr)
+        self.assertTrue(self.seen())
+
+    def test_the_emulator_has_it(self):
+        self.assertEqual(self.cuvmm("replay", "--emulate", self.path("p.txt", MULTICAST)).returncode, 0)
+
+
 class ToC(CliTest):
     def cases(self, step):
         """Every step-th recorded case of one process and thread, as program texts."""

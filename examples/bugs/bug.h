@@ -52,6 +52,15 @@ inline void must(const char* call, CUresult answer) {
   std::exit(77);
 }
 
+/// Multicast can put GPUs that others share out of service: the examples that use it run only where
+/// CUVMM_EXAMPLE_MULTICAST=1 says that the driver is the emulator, or a machine of one's own.
+inline void need_multicast(int count = 2) {
+  const char* allowed = std::getenv("CUVMM_EXAMPLE_MULTICAST");
+  if (allowed == nullptr || *allowed != '1') skip("multicast, without CUVMM_EXAMPLE_MULTICAST=1");
+  int devices = 0;
+  if (cuDeviceGetCount(&devices) != CUDA_SUCCESS || devices < count) skip("too few devices");
+}
+
 #define SAW(expected, call) bug::saw((expected), #call, (call))
 #define REFUSED(call) bug::refused(#call, (call))
 #define MUST(call) bug::must(#call, (call))

@@ -1,0 +1,33 @@
+// Field bug 6: mscclpp pull request 535.
+// A connection is torn down: memory and mapping end, and the handle of the multicast object is
+// forgotten. It is released like that of memory; a fabric has few multicast groups to lose.
+// No GPU was asked: the answers are those that the documentation implies.
+//
+// expects: cuMulticastCreate-released
+// needs: 2 devices
+#include "examples/bugs/bug.h"
+
+int main() {
+  const std::size_t size = bug::start();
+  bug::need_multicast();
+  const CUmemAllocationProp memory_prop = bug::memory_on(0);
+  const CUmemAccessDesc access = bug::access_from(0);
+  CUmulticastObjectProp prop = {};
+  prop.numDevices = 1;
+  prop.size = size;
+  CUmemGenericAllocationHandle object = 0, memory = 0;
+  CUdeviceptr address = 0;
+  MUST(cuMulticastCreate(&object, &prop));
+  MUST(cuMulticastAddDevice(object, 0));
+  MUST(cuMemCreate(&memory, size, &memory_prop, 0));
+  MUST(cuMulticastBindMem(object, 0, memory, 0, size, 0));
+  MUST(cuMemAddressReserve(&address, size, 0, 0, 0));
+  MUST(cuMemMap(address, size, 0, object, 0));
+  MUST(cuMemSetAccess(address, size, &access, 1));
+
+  SAW(CUDA_SUCCESS, cuMulticastUnbind(object, 0, 0, size));
+  SAW(CUDA_SUCCESS, cuMemUnmap(address, size));
+  SAW(CUDA_SUCCESS, cuMemAddressFree(address, size));
+  SAW(CUDA_SUCCESS, cuMemRelease(memory));
+  return bug::verdict();
+}
