@@ -29,23 +29,38 @@ template <class CallStruct>
 inline constexpr bool kTouches = detail::area_of(CallStruct::kEntryPoint) == "data" &&
                                  !detail::kIsOneOf<CallStruct, calls::MemFree, calls::MemFreeAsync>;
 
-/// It frees by address and gives up nothing that the model knows.
-template <class CallStruct>
-inline constexpr bool kFrees = detail::kIsOneOf<CallStruct, calls::MemFree, calls::MemFreeAsync>;
-
 /// A success begins or ends an object, so a later report will want to say who did it.
 template <class CallStruct>
 inline constexpr bool kMakesHistory =
     detail::kIsOneOf<CallStruct, calls::MemAddressReserve, calls::MemAddressFree, calls::MemCreate,
                      calls::MemRelease, calls::MemMap, calls::MemUnmap,
                      calls::MemRetainAllocationHandle, calls::MemExportToShareableHandle,
-                     calls::MemImportFromShareableHandle>;
+                     calls::MemImportFromShareableHandle, calls::IpcGetMemHandle,
+                     calls::IpcOpenMemHandle, calls::IpcCloseMemHandle, calls::MemPoolCreate,
+                     calls::MemPoolDestroy, calls::MemPoolImportFromShareableHandle,
+                     calls::MemAllocFromPoolAsync, calls::MemPoolImportPointer>;
 
 /// It takes an allocation handle by value, in a parameter called `handle`.
 template <class CallStruct>
 inline constexpr bool kTakesHandle = [] {
   if constexpr (requires(const CallStruct& call) { call.handle; }) {
     return std::is_same_v<decltype(CallStruct::handle), CUmemGenericAllocationHandle>;
+  } else {
+    return false;
+  }
+}();
+
+/// It needs a current context, and the answer depends on which.
+template <class CallStruct>
+inline constexpr bool kAsksContext =
+    detail::kIsOneOf<CallStruct, calls::IpcGetMemHandle, calls::IpcOpenMemHandle,
+                     calls::IpcCloseMemHandle, calls::IpcOpenEventHandle>;
+
+/// It takes a pool by value, in a parameter called `pool`.
+template <class CallStruct>
+inline constexpr bool kTakesPool = [] {
+  if constexpr (requires(const CallStruct& call) { call.pool; }) {
+    return std::is_same_v<decltype(CallStruct::pool), CUmemoryPool>;
   } else {
     return false;
   }

@@ -104,6 +104,7 @@ void Session::turn_off() noexcept {
 void Session::start_in_child() {
   model_.clear();
   exported_.clear();
+  ipc_log_.clear();
   calls_.store(0, std::memory_order_relaxed);
   for (auto& count : counts_) count.store(0, std::memory_order_relaxed);
 }

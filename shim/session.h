@@ -13,6 +13,7 @@
 #include "shim/facts.h"
 #include "shim/finding.h"
 #include "shim/in_flight.h"
+#include "shim/ipc_log.h"
 #include "shim/stacks.h"
 #include "spec/check.h"
 #include "spec/touch.h"
@@ -59,6 +60,11 @@ class Session {
     const std::lock_guard lock(mutex_);
     return read(static_cast<const Model&>(model_));
   }
+  /// The uses of legacy IPC for the report, as JSON; "" where there are none.
+  std::string ipc_json() {
+    const std::lock_guard lock(mutex_);
+    return ipc_log_.json();
+  }
   /// Whether a descriptor is still open and still the one that was exported. Needs the lock, so it
   /// is for with_model's reader.
   bool still_exported(const Export& exported) const;
@@ -88,6 +94,7 @@ class Session {
     Violations violations;
     Retired retired;
     Origin origin;
+    std::uint64_t entered = 0;  ///< when it was called, on IpcLog's clock; closes only
     Touch touched[kMaxTouches];
     std::size_t touches = 0;
   };
@@ -131,6 +138,7 @@ class Session {
   std::mutex mutex_;  ///< guards what follows; never held across a driver call
   Model model_;
   std::unordered_map<int, DescriptorIdentity> exported_;
+  IpcLog ipc_log_;
 };
 
 }  // namespace cuvmm::shim

@@ -42,6 +42,23 @@ void record(Model& model, const CallStruct& call, const Facts& facts,
   }
 }
 
+/// What the log of legacy IPC notes of a successful call.
+template <class CallStruct>
+void note(IpcLog& log, const CallStruct& call, const Retired& retired, std::uint64_t index,
+          std::uint64_t entered) {
+  if constexpr (std::is_same_v<CallStruct, calls::IpcGetMemHandle>) {
+    log.exported(ipc_bytes(*call.pHandle), index);
+  } else if constexpr (std::is_same_v<CallStruct, calls::IpcOpenMemHandle>) {
+    log.opened(ipc_bytes(call.handle), index);
+  } else if constexpr (std::is_same_v<CallStruct, calls::IpcCloseMemHandle>) {
+    for (const IpcOpen& open : retired.ipc_opens) {
+      if (open.count == 1) log.closed(open.bytes, index, entered);
+    }
+  } else if constexpr (std::is_same_v<CallStruct, calls::MemFree>) {
+    for (const IpcExport& e : retired.ipc_exports) log.freed(e.bytes, index, IpcLog::now());
+  }
+}
+
 }  // namespace detail
 
 template <class CallStruct>
@@ -114,6 +131,11 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
     step.facts.descriptor_valid = FactFinder::descriptor_valid(call.osHandle, call.shHandleType);
   }
+  if constexpr (std::is_same_v<CallStruct, calls::IpcCloseMemHandle>) step.entered = IpcLog::now();
+  if constexpr (kAsksContext<CallStruct>) facts_.find_context(step.facts);
+  if constexpr (std::is_same_v<CallStruct, calls::IpcGetMemHandle>) {
+    if (call.dptr) facts_.find_memory(call.dptr, step.facts);
+  }
   if constexpr (kTouches<CallStruct>) {
     CUstream stream = nullptr;
     if constexpr (kOnStream<CallStruct>) stream = call.hStream;
@@ -125,6 +147,13 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     if (!model_.allocation(call.handle)) [[unlikely]] {
       lock.unlock();
       step.facts.handle_readable = facts_.handle_readable(call.handle);
+      lock.lock();
+    }
+  }
+  if constexpr (kTakesPool<CallStruct>) {
+    if (call.pool && !model_.pools().find(call.pool)) [[unlikely]] {
+      lock.unlock();
+      facts_.find_pool(call.pool, step.facts);
       lock.lock();
     }
   }
@@ -144,10 +173,13 @@ void Session::after(const CallStruct& call, CUresult result, Step<CallStruct>& s
     if (result == CUDA_ERROR_NOT_INITIALIZED) recheck_uninitialized(call, step);
     return;
   }
-  if constexpr (kTouches<CallStruct> || kFrees<CallStruct>) return;
+  if constexpr (kTouches<CallStruct>) return;
   Allocation known;
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
     known = facts_.describe_import(*call.handle);
+  }
+  if constexpr (std::is_same_v<CallStruct, calls::IpcOpenMemHandle>) {
+    facts_.find_memory(*call.pdptr, step.facts);
   }
   DescriptorIdentity identity;
   if constexpr (std::is_same_v<CallStruct, calls::MemExportToShareableHandle>) {
@@ -159,6 +191,7 @@ void Session::after(const CallStruct& call, CUresult result, Step<CallStruct>& s
     widen_bounds(*call.ptr, call.size);
   }
   const std::lock_guard lock(mutex_);
+  detail::note(ipc_log_, call, step.retired, step.origin.call, step.entered);
   model_.bury(std::move(step.retired), step.origin);
   detail::record(model_, call, step.facts, known, step.origin);
   if constexpr (std::is_same_v<CallStruct, calls::MemExportToShareableHandle>) {

@@ -36,6 +36,8 @@ class TraceNames : public ValueNames {
       }
       case ParameterKind::kHandle:
         return find(handles_, value);
+      case ParameterKind::kObject:
+        return find(objects_, value);
       case ParameterKind::kInShareable:
         return find(descriptors_, value);
       default:
@@ -50,6 +52,9 @@ class TraceNames : public ValueNames {
   }
   std::string name_handle(std::uint64_t handle) {
     return handles_[handle] = "h" + std::to_string(next_handle_++);
+  }
+  std::string name_object(std::uint64_t object) {
+    return objects_[object] = "o" + std::to_string(next_object_++);
   }
   std::string name_descriptor(std::uint64_t fd) {
     return descriptors_[fd] = "fd" + std::to_string(next_descriptor_++);
@@ -66,8 +71,8 @@ class TraceNames : public ValueNames {
     return known == names.end() ? std::string() : known->second;
   }
   std::map<std::uint64_t, Range> ranges_;
-  Names handles_, descriptors_;
-  unsigned next_range_ = 0, next_handle_ = 0, next_descriptor_ = 0;
+  Names handles_, descriptors_, objects_;
+  unsigned next_range_ = 0, next_handle_ = 0, next_descriptor_ = 0, next_object_ = 0;
 };
 
 /// Gives the out-value of a successful call its name; "" for calls that make none.
@@ -89,6 +94,27 @@ struct ResultNamer {
     if (call.handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return {};
     return names.name_descriptor(
         static_cast<std::uint64_t>(*static_cast<const int*>(call.shareableHandle)));
+  }
+  // How far opened and imported memory reaches, the call does not say.
+  std::string operator()(const calls::IpcOpenMemHandle& call) const {
+    return names.name_range(*call.pdptr, 0);
+  }
+  std::string operator()(const calls::MemPoolImportPointer& call) const {
+    return names.name_range(*call.ptr_out, 0);
+  }
+  std::string operator()(const calls::MemAllocFromPoolAsync& call) const {
+    return names.name_range(*call.dptr, call.bytesize);
+  }
+  std::string operator()(const calls::MemPoolCreate& call) const {
+    return names.name_object(reinterpret_cast<std::uintptr_t>(*call.pool));
+  }
+  std::string operator()(const calls::MemPoolImportFromShareableHandle& call) const {
+    return names.name_object(reinterpret_cast<std::uintptr_t>(*call.pool_out));
+  }
+  std::string operator()(const calls::MemPoolExportToShareableHandle& call) const {
+    if (call.handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return {};
+    return names.name_descriptor(
+        static_cast<std::uint64_t>(*static_cast<const int*>(call.handle_out)));
   }
   template <class CallStruct>
   std::string operator()(const CallStruct&) const {

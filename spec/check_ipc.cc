@@ -50,7 +50,7 @@ void check_exportable(Collector& out, const Model& model, Address dptr, const Fa
   }
   if (unexportable) {
     out.add(Rule::kIpcGetAlive, hex(dptr) + " lies in no live memory of cuMemAlloc",
-            facts.ipc_capable == kNo);
+            facts.ipc_capable == kNo && model.platform().complete);
     return;
   }
   if (facts.allocation_base && facts.allocation_base != dptr) {
