@@ -140,7 +140,7 @@ TEST_F(IpcSession, TheDriversCodeTellsWhatIsWrongWithAnUnknownHandle) {
   EXPECT_EQ(open(), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(open(), CUDA_ERROR_MAP_FAILED);
   EXPECT_THAT(findings_.rules,
-              ElementsAre("cuIpcOpenMemHandle-exporter-alive", "cuIpcOpenMemHandle-handle-valid",
+              ElementsAre("cuIpcOpenMemHandle-exporter-alive", "cuIpcOpenMemHandle-memory-alive",
                           "cuIpcOpenMemHandle-peer"));
 }
 
