@@ -205,12 +205,14 @@ void add_facts(const Emulator& e, const calls::MemPoolImportPointer& call, Facts
   const Followed followed =
       follow_ticket(ipc_bytes(*call.shareData), TicketKind::kPoolPointer, e.device_count());
   facts.token = followed.token;
-  if (followed.fd < 0) return;
-  close(followed.fd);
+  if (followed.fd >= 0) close(followed.fd);
   const Pool* pool = e.pools.find(call.pool);
-  const bool of_pool = pool && pool->id == followed.ticket.pool;
+  // Data is right or wrong for a pool that can import it; of others it is not to be said.
+  const bool judged = pool && pool->imported;
+  const bool of_pool = followed.fd >= 0 && (!judged || pool->id == followed.ticket.pool);
   // The documentation does not forbid it within one process.
-  facts.token = of_pool ? Facts::Token::kValid : Facts::Token::kForged;
+  if (of_pool) facts.token = Facts::Token::kValid;
+  if (followed.fd >= 0 && !of_pool) facts.token = Facts::Token::kForged;
 }
 
 CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Facts&,

@@ -38,7 +38,10 @@ inline constexpr bool kMakesHistory = detail::kIsOneOf<
     calls::MulticastAddDevice, calls::MulticastBindMem, calls::MulticastBindAddr,
     calls::MulticastBindMem_v2, calls::MulticastBindAddr_v2, calls::MulticastUnbind,
     calls::ImportExternalMemory, calls::ExternalMemoryGetMappedBuffer, calls::DestroyExternalMemory,
-    calls::ImportExternalSemaphore, calls::DestroyExternalSemaphore>;
+    calls::ImportExternalSemaphore, calls::DestroyExternalSemaphore, calls::IpcGetMemHandle,
+    calls::IpcOpenMemHandle, calls::IpcCloseMemHandle, calls::MemPoolCreate, calls::MemPoolDestroy,
+    calls::MemPoolImportFromShareableHandle, calls::MemAllocFromPoolAsync,
+    calls::MemPoolImportPointer>;
 
 /// It gives up names: Model::retire() takes them out before the call is forwarded.
 template <class CallStruct>
@@ -74,6 +77,22 @@ void visit_handles(const CallStruct& call, Visitor&& visit) {
   if constexpr (requires { call.mcHandle; }) one(call.mcHandle);
   if constexpr (requires { call.memHandle; }) one(call.memHandle);
 }
+
+/// It needs a current context, and the answer depends on which.
+template <class CallStruct>
+inline constexpr bool kAsksContext =
+    detail::kIsOneOf<CallStruct, calls::IpcGetMemHandle, calls::IpcOpenMemHandle,
+                     calls::IpcCloseMemHandle, calls::IpcOpenEventHandle>;
+
+/// It takes a pool by value, in a parameter called `pool`.
+template <class CallStruct>
+inline constexpr bool kTakesPool = [] {
+  if constexpr (requires(const CallStruct& call) { call.pool; }) {
+    return std::is_same_v<decltype(CallStruct::pool), CUmemoryPool>;
+  } else {
+    return false;
+  }
+}();
 
 /// It is performed on the stream of a parameter called `hStream`.
 template <class CallStruct>

@@ -39,6 +39,13 @@ class FactFinder {
   /// Ordinal of a context's device, or Facts::kUnknownDevice.
   int device_of(CUcontext context) const;
 
+  /// Whether there is a current context, which one, and its device.
+  void find_context(Facts& facts) const;
+  /// What memory holds an address, and whether a legacy IPC handle can name it.
+  void find_memory(CUdeviceptr address, Facts& facts) const;
+  /// Whether a pool that the model does not know is a device's default one.
+  void find_pool(CUmemoryPool pool, Facts& facts) const;
+
   /// What can be learned of memory just imported: its properties and their granularity.
   Allocation describe_import(CUmemGenericAllocationHandle handle);
 

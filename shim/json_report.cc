@@ -98,7 +98,12 @@ void write_document(Writer& out, const ReportContext& context, const Ledger& led
   out.member("allocations", context.alive_allocations, true);
   out.member("bytes", context.alive_bytes);
   out.member("reservations", context.alive_reservations);
-  out.text("}}\n");
+  out.text("}");
+  if (!context.ipc.empty()) {
+    out.text(",\n\"ipc\":");
+    out.text(context.ipc);
+  }
+  out.text("}\n");
 }
 
 // `path` + ".<pid>.<time>.tmp", in a fixed buffer; false when it does not fit.

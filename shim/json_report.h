@@ -14,6 +14,7 @@ struct ReportContext {
   int pid = 0;
   std::string driver;     ///< {"path":...,"version":...,"emulated":...}
   std::string unchecked;  ///< a JSON array of strings
+  std::string ipc;        ///< a JSON array, "" where legacy IPC was not used
   std::uint64_t counts[static_cast<std::size_t>(EntryPoint::kCount)] = {};
   std::uint64_t alive_allocations = 0, alive_bytes = 0, alive_reservations = 0;
   const char* ended = "exit";  ///< "exit", "signal", or "running" for a report that is not the last

@@ -69,6 +69,7 @@ void Process::write_json(const char* ended) {
   if (Opened* open = opened_.load()) {
     const Alive alive =
         open->session.with_model([](const Model& model) { return count_alive(model); });
+    report.ipc = open->session.ipc_json();
     report.alive_allocations = alive.allocations;
     report.alive_bytes = alive.bytes;
     report.alive_reservations = alive.reservations;

@@ -120,6 +120,7 @@ void Session::turn_off() noexcept {
 void Session::start_in_child() {
   model_.clear();
   exported_.clear();
+  ipc_log_.clear();
   numbers_.store(0, std::memory_order_relaxed);
   counter_.clear();
 }

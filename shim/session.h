@@ -13,6 +13,7 @@
 #include "shim/facts.h"
 #include "shim/finding.h"
 #include "shim/in_flight.h"
+#include "shim/ipc_log.h"
 #include "shim/model_mutex.h"
 #include "shim/stacks.h"
 #include "spec/check.h"
@@ -60,6 +61,11 @@ class Session {
     const std::lock_guard lock(mutex_);
     return read(static_cast<const Model&>(model_));
   }
+  /// The uses of legacy IPC for the report, as JSON; "" where there are none.
+  std::string ipc_json() {
+    const std::lock_guard lock(mutex_);
+    return ipc_log_.json();
+  }
   /// Whether a descriptor is still open and still the one that was exported. Needs the lock, so it
   /// is for with_model's reader.
   bool still_exported(const Export& exported) const;
@@ -94,6 +100,7 @@ class Session {
     Facts facts;
     Violations violations;
     Origin origin;
+    std::uint64_t entered = 0;  ///< when it was called, on IpcLog's clock; closes only
     [[no_unique_address]] std::conditional_t<kRetires<CallStruct>, Retired, Nothing> retired;
     [[no_unique_address]] std::conditional_t<kTouches<CallStruct>, Touched, Nothing> touched;
   };
@@ -154,6 +161,7 @@ class Session {
   ModelMutex mutex_;  ///< guards what follows; never held across a driver call
   Model model_;
   std::unordered_map<int, DescriptorIdentity> exported_;
+  IpcLog ipc_log_;
 };
 
 }  // namespace cuvmm::shim

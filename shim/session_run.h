@@ -19,6 +19,23 @@ class InFlightScope {
   ~InFlightScope() { in_flight() = nullptr; }
 };
 
+/// What the log of legacy IPC notes of a successful call.
+template <class CallStruct, class Taken>
+void note(IpcLog& log, const CallStruct& call, [[maybe_unused]] const Taken& retired,
+          std::uint64_t index, [[maybe_unused]] std::uint64_t entered) {
+  if constexpr (std::is_same_v<CallStruct, calls::IpcGetMemHandle>) {
+    log.exported(ipc_bytes(*call.pHandle), index);
+  } else if constexpr (std::is_same_v<CallStruct, calls::IpcOpenMemHandle>) {
+    log.opened(ipc_bytes(call.handle), index);
+  } else if constexpr (std::is_same_v<CallStruct, calls::IpcCloseMemHandle>) {
+    for (const IpcOpen& open : retired.ipc_opens) {
+      if (open.count == 1) log.closed(open.bytes, index, entered);
+    }
+  } else if constexpr (std::is_same_v<CallStruct, calls::MemFree>) {
+    for (const IpcExport& e : retired.ipc_exports) log.freed(e.bytes, index, IpcLog::now());
+  }
+}
+
 }  // namespace detail
 
 template <class CallStruct>
@@ -98,6 +115,11 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (std::is_same_v<CallStruct, calls::MulticastCreate>) {
     if (call.prop) facts_.find_multicast_granularity(*call.prop, step.facts);
   }
+  if constexpr (std::is_same_v<CallStruct, calls::IpcCloseMemHandle>) step.entered = IpcLog::now();
+  if constexpr (kAsksContext<CallStruct>) facts_.find_context(step.facts);
+  if constexpr (std::is_same_v<CallStruct, calls::IpcGetMemHandle>) {
+    if (call.dptr) facts_.find_memory(call.dptr, step.facts);
+  }
   if constexpr (kTouches<CallStruct>) {
     CUstream stream = nullptr;
     if constexpr (kOnStream<CallStruct>) stream = call.hStream;
@@ -125,6 +147,13 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     step.facts.handle_readable = facts_.handle_readable(stranger);
     lock.lock();
   }
+  if constexpr (kTakesPool<CallStruct>) {
+    if (call.pool && !model_.pools().find(call.pool)) [[unlikely]] {
+      lock.unlock();
+      facts_.find_pool(call.pool, step.facts);
+      lock.lock();
+    }
+  }
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
     if (call.memHandleDesc) step.facts.object_size = exported_size(call.memHandleDesc->handle.fd);
   }
@@ -148,6 +177,7 @@ void Session::after(const CallStruct& call, CUresult result, Step<CallStruct>& s
   }
   if constexpr (kRetires<CallStruct>) {
     const std::lock_guard lock(mutex_);
+    detail::note(ipc_log_, call, step.retired, step.origin.call, step.entered);
     model_.bury(std::move(step.retired), step.origin);
   } else if constexpr (kCommits<CallStruct>) {
     commit(call, step);
@@ -159,6 +189,9 @@ void Session::commit(const CallStruct& call, const Step<CallStruct>& step) {
   Allocation known;
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
     known = facts_.describe_import(*call.handle);
+  }
+  if constexpr (std::is_same_v<CallStruct, calls::IpcOpenMemHandle>) {
+    facts_.find_memory(*call.pdptr, step.facts);
   }
   DescriptorIdentity identity;
   if constexpr (std::is_same_v<CallStruct, calls::MemExportToShareableHandle>) {
@@ -173,6 +206,7 @@ void Session::commit(const CallStruct& call, const Step<CallStruct>& step) {
     widen_bounds(*call.devPtr, call.bufferDesc->size);
   }
   const std::lock_guard lock(mutex_);
+  detail::note(ipc_log_, call, step.retired, step.origin.call, step.entered);
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
     model_.commit(call, known, step.origin);
     // A driver describes memory, and refuses to describe a multicast object.

@@ -109,6 +109,27 @@ struct ResultNamer {
   std::string operator()(const calls::ImportExternalSemaphore& call) const {
     return names.name_object('s', *call.extSem_out);
   }
+  // How far opened and imported memory reaches, the call does not say.
+  std::string operator()(const calls::IpcOpenMemHandle& call) const {
+    return names.name_range(*call.pdptr, 0);
+  }
+  std::string operator()(const calls::MemPoolImportPointer& call) const {
+    return names.name_range(*call.ptr_out, 0);
+  }
+  std::string operator()(const calls::MemAllocFromPoolAsync& call) const {
+    return names.name_range(*call.dptr, call.bytesize);
+  }
+  std::string operator()(const calls::MemPoolCreate& call) const {
+    return names.name_object('q', *call.pool);
+  }
+  std::string operator()(const calls::MemPoolImportFromShareableHandle& call) const {
+    return names.name_object('q', *call.pool_out);
+  }
+  std::string operator()(const calls::MemPoolExportToShareableHandle& call) const {
+    if (call.handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return {};
+    return names.name_descriptor(
+        static_cast<std::uint64_t>(*static_cast<const int*>(call.handle_out)));
+  }
   template <class CallStruct>
   std::string operator()(const CallStruct&) const {
     return {};

@@ -50,7 +50,7 @@ void check_exportable(Collector& out, const Model& model, Address dptr, const Fa
   }
   if (unexportable) {
     out.add(Rule::kIpcGetAlive, hex(dptr) + " lies in no live memory of cuMemAlloc",
-            facts.ipc_capable == kNo);
+            facts.ipc_capable == kNo && model.platform().complete);
     return;
   }
   if (facts.allocation_base && facts.allocation_base != dptr) {
@@ -87,9 +87,11 @@ void check_token(Collector& out, const IpcBytes& bytes, bool own, const Facts& f
       return;
     case Token::kUnknown:
       // The driver's answer alone tells which; the nearest to its code is reported.
-      out.add(Rule::kIpcOpenHandleValid,
-              "the handle names no memory that another process exports: it is not what "
-              "cuIpcGetMemHandle wrote, or its memory was freed",
+      // Of bytes that look like a handle, freed memory is the likelier trouble.
+      out.add(Rule::kIpcOpenAlive,
+              "the handle names no memory that another process exports: it was freed, or the bytes "
+              "are not those that cuIpcGetMemHandle wrote, or the exporter is in another PID "
+              "namespace",
               false);
       out.add(Rule::kIpcOpenExporterAlive, "the process that made the handle has ended", false);
       out.add(Rule::kIpcOpenReach, "the current device cannot access the device of the memory",

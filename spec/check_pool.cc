@@ -282,7 +282,8 @@ Violations check(const Model& model, const calls::MemPoolSetAccess& call, const 
 Violations check(const Model& model, const calls::DeviceSetMemPool& call, const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
-  if (!device_valid(model, call.dev)) {
+  const bool valid = device_valid(model, call.dev);
+  if (!valid) {
     out.add(Rule::kPoolSetDevice, "dev is " + std::to_string(call.dev) + ", which is no device");
   }
   const Pool* pool =
@@ -290,7 +291,8 @@ Violations check(const Model& model, const calls::DeviceSetMemPool& call, const 
   if (!pool) return out.take();
   if (pool->imported) {
     out.add(Rule::kPoolSetImported, "the pool was imported").objects.push_back(pool_ref(*pool));
-  } else if (pool->location.type != CU_MEM_LOCATION_TYPE_DEVICE || pool->location.id != call.dev) {
+  } else if (valid && (pool->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+                       pool->location.id != call.dev)) {
     out.add(Rule::kPoolSetLocal, "the pool's memory is on " + location(pool->location) +
                                      ", not on device " + std::to_string(call.dev))
         .objects.push_back(pool_ref(*pool));

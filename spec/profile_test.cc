@@ -31,7 +31,8 @@ TEST(Profile, DocumentedRefusesWhatTheDocumentationForbids) {
   for (const RuleInfo& rule : rules()) {
     const CUresult answer = profile.answer(rule.entry, {{rule.rule, true, "", {}}});
     // No channel is no misuse, hence advice; documented it is all the same.
-    const bool environment = rule.rule == Rule::kCreateFabricChannel;
+    const bool environment =
+        rule.rule == Rule::kCreateFabricChannel || rule.rule == Rule::kPoolCreateFabric;
     const bool forbidden = rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined;
     const bool refused = environment || (forbidden && !rule.uncheckable);
     EXPECT_EQ(answer, refused ? rule.code : CUDA_SUCCESS) << rule.id;

@@ -6,6 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "tools/ipc_order.h"
+
 namespace cuvmm {
 
 namespace {
@@ -46,9 +48,9 @@ void count(Totals& totals, const Json& finding) {
   total = add(total, finding["count"].get<std::uint64_t>());
 }
 
-constexpr const char* kContract[] = {"schema",     "pid",       "ended",     "driver",
-                                     "calls",      "unchecked", "findings",  "summary",
-                                     "suppressed", "alive",     "processes", "notes"};
+constexpr const char* kContract[] = {"schema",    "pid",      "ended",   "driver",     "calls",
+                                     "unchecked", "findings", "summary", "suppressed", "alive",
+                                     "processes", "notes",    "ipc"};
 
 // What this version does not know: lists are united, of anything else the first one stays.
 void keep_unknown(Json& to, const Json& report) {
@@ -105,6 +107,11 @@ MergedReport merge_reports(const std::vector<ProcessReport>& reports,
     }
     if (value.contains("notes") && value["notes"].is_array()) unite(note_list, value["notes"]);
     keep_unknown(unknown, value);
+  }
+  for (Json& finding : ipc_order_findings(reports)) {
+    count(result.totals, finding);
+    if (result.first_rule.empty()) result.first_rule = finding["rule"].get<std::string>();
+    findings.push_back(std::move(finding));
   }
   for (const std::string& note : notes) note_list.push_back(note);
   if (driver.is_null()) driver = {{"path", ""}, {"version", 0}, {"emulated", false}};
