@@ -35,13 +35,12 @@ inline constexpr bool kFrees = detail::kIsOneOf<CallStruct, calls::MemFree, call
 
 /// A success begins or ends an object, so a later report will want to say who did it.
 template <class CallStruct>
-inline constexpr bool kMakesHistory =
-    detail::kIsOneOf<CallStruct, calls::MemAddressReserve, calls::MemAddressFree, calls::MemCreate,
-                     calls::MemRelease, calls::MemMap, calls::MemUnmap,
-                     calls::MemRetainAllocationHandle, calls::MemExportToShareableHandle,
-                     calls::MemImportFromShareableHandle, calls::ImportExternalMemory,
-                     calls::ExternalMemoryGetMappedBuffer, calls::DestroyExternalMemory,
-                     calls::ImportExternalSemaphore, calls::DestroyExternalSemaphore>;
+inline constexpr bool kMakesHistory = detail::kIsOneOf<
+    CallStruct, calls::MemAddressReserve, calls::MemAddressFree, calls::MemCreate,
+    calls::MemRelease, calls::MemMap, calls::MemUnmap, calls::MemRetainAllocationHandle,
+    calls::MemExportToShareableHandle, calls::MemImportFromShareableHandle,
+    calls::ImportExternalMemory, calls::ExternalMemoryGetMappedBuffer, calls::DestroyExternalMemory,
+    calls::ImportExternalSemaphore, calls::DestroyExternalSemaphore, calls::MemMapArrayAsync>;
 
 /// It takes an allocation handle by value, in a parameter called `handle`.
 template <class CallStruct>

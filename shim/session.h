@@ -63,6 +63,10 @@ class Session {
   /// is for with_model's reader.
   bool still_exported(const Export& exported) const;
 
+  /// The name (shim/descriptor.h) of the memory behind a leaked export, import or external memory;
+  /// "" where there is none. Takes the lock.
+  std::string memory_of(const ObjectRef& object);
+
   /// Delivers what is known of a call that the driver did not survive.
   void report_crash(const InFlight& call) noexcept;
 
@@ -90,6 +94,7 @@ class Session {
     Origin origin;
     Touch touched[kMaxTouches];
     std::size_t touches = 0;
+    std::string memory;  ///< behind the descriptor that it imports; the call may close that
   };
 
   template <class CallStruct>
@@ -139,6 +144,8 @@ class Session {
   std::mutex mutex_;  ///< guards what follows; never held across a driver call
   Model model_;
   std::unordered_map<int, DescriptorIdentity> exported_;
+  // By handle: the names of imported memory.
+  std::unordered_map<std::uint64_t, std::string> imported_;
 };
 
 }  // namespace cuvmm::shim

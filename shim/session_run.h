@@ -1,6 +1,7 @@
 // The bodies of Session's templates: one instance per intercepted function.
 #pragma once
 
+#include <climits>
 #include <utility>
 
 #include "shim/session.h"
@@ -27,6 +28,11 @@ Violations check_call(const Model& model, const CallStruct& call, const Touch* t
   } else {
     return check(model, call, facts);
   }
+}
+
+/// Whether the description of external memory holds a descriptor.
+inline bool names_descriptor(const calls::ImportExternalMemory& call) {
+  return call.memHandleDesc && call.memHandleDesc->type == CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
 }
 
 /// Model::commit for the calls that make something; reads the out-parameters.
@@ -113,8 +119,14 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   }
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
     step.facts.descriptor_valid = FactFinder::descriptor_valid(call.osHandle, call.shHandleType);
+    const bool by_fd = call.shHandleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    const auto fd = reinterpret_cast<std::intptr_t>(call.osHandle);
+    if (by_fd && fd >= 0 && fd <= INT_MAX) step.memory = memory_name(static_cast<int>(fd));
   }
   look_up_external(call, step.facts);
+  if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
+    if (detail::names_descriptor(call)) step.memory = memory_name(call.memHandleDesc->handle.fd);
+  }
   if constexpr (kTouches<CallStruct>) {
     CUstream stream = nullptr;
     if constexpr (kOnStream<CallStruct>) stream = call.hStream;
@@ -130,7 +142,9 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     }
   }
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
-    if (call.memHandleDesc) step.facts.object_size = exported_size(call.memHandleDesc->handle.fd);
+    if (detail::names_descriptor(call)) {
+      step.facts.object_size = exported_size(call.memHandleDesc->handle.fd);
+    }
   }
   step.violations = detail::check_call(model_, call, step.touched, step.touches, step.facts);
   const bool answered = options_.enforce && first_to_enforce(step.violations);
@@ -171,6 +185,15 @@ void Session::after(const CallStruct& call, CUresult result, Step<CallStruct>& s
   const std::lock_guard lock(mutex_);
   model_.bury(std::move(step.retired), step.origin);
   detail::record(model_, call, step.facts, known, step.origin);
+  if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
+    imported_[*call.handle] = std::move(step.memory);
+  }
+  if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
+    imported_[reinterpret_cast<std::uintptr_t>(*call.extMem_out)] = std::move(step.memory);
+  }
+  if constexpr (std::is_same_v<CallStruct, calls::MemCreate>) {
+    if (!imported_.empty()) imported_.erase(*call.handle);  // the value of an import that ended
+  }
   if constexpr (std::is_same_v<CallStruct, calls::MemExportToShareableHandle>) {
     if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
       exported_[*static_cast<const int*>(call.shareableHandle)] = std::move(identity);
@@ -183,8 +206,8 @@ void Session::look_up_external(const CallStruct& call, Facts& facts) {
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
     if (!call.memHandleDesc) return;
     facts_.find_device(nullptr, facts);
-    const bool by_fd = call.memHandleDesc->type == CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
-    if (by_fd) facts.descriptor_valid = FactFinder::descriptor_valid(call.memHandleDesc->handle.fd);
+    if (!detail::names_descriptor(call)) return;
+    facts.descriptor_valid = FactFinder::descriptor_valid(call.memHandleDesc->handle.fd);
   } else if constexpr (std::is_same_v<CallStruct, calls::ImportExternalSemaphore>) {
     if (!call.semHandleDesc) return;
     const auto type = call.semHandleDesc->type;

@@ -11,8 +11,8 @@ std::string references(std::uint32_t count) {
 }
 
 // Memory that nothing maps and that references still pin: the program has no use for it any more.
-void check_allocation(Collector& out, const Allocation& a) {
-  if (a.references == 0 || a.mappings != 0) return;
+void check_allocation(Collector& out, const Model& model, const Allocation& a) {
+  if (a.references == 0 || a.mappings != 0 || model.tiles().shows(a.handle)) return;
   const std::string size = a.size ? bytes(a.size) : std::string("memory of unknown size");
   const std::string state = references(a.references) + " of " + handle_text(a.handle) +
                             " never released; " + size + " pinned with no mapping";
@@ -45,7 +45,7 @@ void check_mapping(Collector& out, const Model& model, const Mapping& m) {
 
 Violations check_exit(const Model& model, bool (*fd_open)(const Export&)) {
   Collector out;
-  for (const auto& [handle, a] : model.allocations()) check_allocation(out, a);
+  for (const auto& [handle, a] : model.allocations()) check_allocation(out, model, a);
   for (const auto& [base, m] : model.mappings()) check_mapping(out, model, m);
   for (const auto& [fd, e] : model.exports()) {
     if (!fd_open(e)) continue;

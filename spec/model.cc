@@ -168,6 +168,7 @@ void Model::commit(const calls::MemCreate& call, const Facts& facts, Origin at) 
   a.references = 1;
   a.made = at;
   tombstones_.forget(ObjectRef::Kind::kAllocation, a.handle);
+  tiles_.forget(a.handle);
   allocations_[a.handle] = a;
 }
 
@@ -183,6 +184,7 @@ void Model::commit(const calls::MemImportFromShareableHandle& call, const Alloca
   a.references = 1;
   a.made = at;
   tombstones_.forget(ObjectRef::Kind::kAllocation, a.handle);
+  tiles_.forget(a.handle);
   allocations_[a.handle] = a;
 }
 
@@ -247,6 +249,7 @@ void Model::clear() {
   allocations_.clear();
   exports_.clear();
   external_ = {};
+  tiles_ = {};
   tombstones_.clear();
 }
 

@@ -17,6 +17,7 @@
 #include "api/calls.h"
 #include "spec/external_state.h"
 #include "spec/platform.h"
+#include "spec/tile_state.h"
 #include "spec/tombstones.h"
 #include "spec/violation.h"
 
@@ -104,6 +105,7 @@ class Model {
   const std::unordered_map<Handle, Allocation>& allocations() const { return allocations_; }
   const std::unordered_map<int, Export>& exports() const { return exports_; }
   const ExternalState& external() const { return external_; }
+  const TileState& tiles() const { return tiles_; }
   const Tombstones& tombstones() const { return tombstones_; }
 
   /// The reservation that holds `address`, or null.
@@ -145,6 +147,7 @@ class Model {
   void commit(const calls::ExternalMemoryGetMappedBuffer& call, Origin at);
   void commit(const calls::ImportExternalSemaphore& call, Origin at);
   void commit(const calls::SignalExternalSemaphoresAsync& call, Origin at);
+  void commit(const calls::MemMapArrayAsync& call, Origin at);
 
   /// The process closed this descriptor itself.
   void close_export(int fd) { exports_.erase(fd); }
@@ -163,6 +166,7 @@ class Model {
   std::unordered_map<Handle, Allocation> allocations_;
   std::unordered_map<int, Export> exports_;
   ExternalState external_;
+  TileState tiles_;
   Tombstones tombstones_;
 };
 
