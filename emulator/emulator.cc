@@ -222,6 +222,7 @@ void Emulator::free_plain_of(const Context& context) {
   for (auto at = plain.begin(); at != plain.end();) {
     if (at->second.context == &context && at->second.pool == 0) {
       space.give_back(at->second.region(), at->second.region_size());
+      if (at->second.external) model.bury(model.retire(calls::MemFree{.dptr = at->first}), {});
       at = plain.erase(at);
     } else {
       ++at;

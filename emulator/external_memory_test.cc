@@ -195,6 +195,21 @@ TEST_F(ExternalMemory, ArraysAreRefused) {
   destroy(memory);
 }
 
+TEST_F(ExternalMemory, AContextTakesItsBuffersWithIt) {
+  use_device(2);
+  const CUexternalMemory memory = import(kGranule);
+  const CUdeviceptr address = buffer(memory, 0, kGranule);
+  destroy(memory);
+  auto* reset = symbol<CUresult(CUdevice)>("cuDevicePrimaryCtxReset_v2");
+  ASSERT_EQ(reset(2), CUDA_SUCCESS);
+  use_device(0);
+  EXPECT_EQ(driver()(calls::MemFree{address}), CUDA_ERROR_INVALID_VALUE);
+  CUdeviceptr plain = 0;
+  ASSERT_EQ(driver()(calls::MemAlloc{&plain, kGranule}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemsetD8{plain, 1, 16}), CUDA_SUCCESS);
+  free(plain);
+}
+
 TEST_F(ExternalMemory, NoDescriptorAndNoAddressLeaks) {
   const int before = dup(0);
   close(before);

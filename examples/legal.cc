@@ -95,6 +95,36 @@ void without_a_context() {
   SAW(CUDA_SUCCESS, cuMemAddressFree(address, chunk));
 }
 
+// Nothing is closed here, and nothing is missing: the import as external memory took the descriptor
+// over. Overlapping buffers show the same bytes. They outlive the external memory, and freeing them
+// after its end is the documented order (cuda.h, cuDestroyExternalMemory).
+void external_memory() {
+  const CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  const CUmemAllocationProp prop = bug::memory_on(0, type);
+  CUmemGenericAllocationHandle handle = 0;
+  CUexternalMemory memory = nullptr;
+  CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = {};
+  desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+  desc.size = 2 * chunk;
+  MUST(cuMemCreate(&handle, desc.size, &prop, 0));
+  SAW(CUDA_SUCCESS, cuMemExportToShareableHandle(&desc.handle.fd, handle, type, 0));
+  SAW(CUDA_SUCCESS, cuImportExternalMemory(&memory, &desc));
+  SAW(CUDA_SUCCESS, cuMemRelease(handle));
+  CUDA_EXTERNAL_MEMORY_BUFFER_DESC whole = {}, tail = {};
+  whole.size = desc.size;
+  tail.offset = tail.size = chunk;
+  CUdeviceptr all = 0, end = 0;
+  SAW(CUDA_SUCCESS, cuExternalMemoryGetMappedBuffer(&all, memory, &whole));
+  SAW(CUDA_SUCCESS, cuExternalMemoryGetMappedBuffer(&end, memory, &tail));
+  unsigned char byte = 0;
+  SAW(CUDA_SUCCESS, cuMemsetD8(end, 42, chunk));
+  SAW(CUDA_SUCCESS, cuMemcpyDtoH(&byte, all + chunk, 1));
+  if (byte != 42) ++bug::differences;
+  SAW(CUDA_SUCCESS, cuDestroyExternalMemory(memory));
+  SAW(CUDA_SUCCESS, cuMemFree(end));
+  SAW(CUDA_SUCCESS, cuMemFree(all));
+}
+
 }  // namespace
 
 int main() {
@@ -102,6 +132,7 @@ int main() {
   retain_then_release_twice();
   grow_and_unmap_at_once();
   map_twice();
+  external_memory();
   std::thread(without_a_context).join();
   return bug::verdict();
 }

@@ -7,16 +7,17 @@
 namespace cuvmm::shim {
 
 namespace {
-// What check_exit reports: references, and nothing mapped.
-bool leaked(const Allocation& allocation) {
-  return allocation.references != 0 && allocation.mappings == 0;
+// What check_exit reports: references, and nothing mapped, be it to addresses or to arrays.
+bool leaked(const Model& model, const Allocation& allocation) {
+  return allocation.references != 0 && allocation.mappings == 0 &&
+         !model.tiles().shows(allocation.handle);
 }
 }  // namespace
 
 Alive count_alive(const Model& model) {
   Alive alive;
   for (const auto& [handle, allocation] : model.allocations()) {
-    if (leaked(allocation)) continue;
+    if (leaked(model, allocation)) continue;
     ++alive.allocations;
     alive.bytes += allocation.size;
     alive.objects.push_back(

@@ -41,7 +41,7 @@ inline constexpr bool kMakesHistory = detail::kIsOneOf<
     calls::ImportExternalSemaphore, calls::DestroyExternalSemaphore, calls::IpcGetMemHandle,
     calls::IpcOpenMemHandle, calls::IpcCloseMemHandle, calls::MemPoolCreate, calls::MemPoolDestroy,
     calls::MemPoolImportFromShareableHandle, calls::MemAllocFromPoolAsync,
-    calls::MemPoolImportPointer>;
+    calls::MemPoolImportPointer, calls::MemMapArrayAsync>;
 
 /// It gives up names: Model::retire() takes them out before the call is forwarded.
 template <class CallStruct>

@@ -18,4 +18,10 @@ DescriptorIdentity identify_descriptor(int fd) {
   return identity;
 }
 
+std::string memory_name(int fd) {
+  struct stat file;
+  if (::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return {};
+  return std::to_string(file.st_dev) + ":" + std::to_string(file.st_ino);
+}
+
 }  // namespace cuvmm::shim

@@ -16,4 +16,8 @@ struct DescriptorIdentity {
 /// All empty when `fd` is not open.
 DescriptorIdentity identify_descriptor(int fd);
 
+/// A name for the file behind `fd` that is the same in every process of this machine, "" where
+/// there is none: device files of a driver share one inode.
+std::string memory_name(int fd);
+
 }  // namespace cuvmm::shim

@@ -21,6 +21,8 @@ struct Finding {
   std::optional<Answer> answer;  ///< nothing for what is found at exit
   std::uint64_t call_index = 0;  ///< 0: found at exit
   StackId stack = 0;             ///< of the call; of the object's maker for what is found at exit
+  /// Of a leak: the shared memory that it keeps, by a name that other processes have for it too.
+  std::string memory;
 };
 
 /// Where findings go.

@@ -99,6 +99,7 @@ std::string finding_members(const Entry& entry) {
     add_object(out, finding.violation.objects[i], entry.object_stacks[i], entry.ended_stacks[i]);
   }
   out += ']';
+  if (!finding.memory.empty()) add_text(out, "memory", finding.memory);
   add_text(out, "fix", rule.fix);
   add_text(out, "url", rule_url(rule.rule));
   return out;

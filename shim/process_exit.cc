@@ -24,7 +24,10 @@ void Process::find_leaks(Session& session) {
   for (const Violation& leak : leaks) {
     Finding finding;
     finding.violation = leak;
-    if (!leak.objects.empty()) finding.stack = leak.objects.front().made.stack;
+    if (!leak.objects.empty()) {
+      finding.stack = leak.objects.front().made.stack;
+      finding.memory = session.memory_of(leak.objects.front());
+    }
     ledger_->take(std::move(finding));
   }
 }

@@ -74,6 +74,16 @@ bool Session::still_exported(const Export& exported) const {
   return now != DescriptorIdentity{} && now == made->second;
 }
 
+std::string Session::memory_of(const ObjectRef& object) {
+  const bool exported = object.kind == ObjectRef::Kind::kExport;
+  if (exported) return memory_name(static_cast<int>(object.value));
+  const bool imports = object.kind == ObjectRef::Kind::kAllocation ||
+                       object.kind == ObjectRef::Kind::kExternalMemory;
+  const std::lock_guard lock(mutex_);
+  const auto found = imported_.find(object.value);
+  return imports && found != imported_.end() ? found->second : std::string();
+}
+
 std::uint64_t Session::exported_size(int fd) const {
   const auto found = model_.exports().find(fd);
   if (found == model_.exports().end() || !still_exported(found->second)) return 0;
@@ -121,6 +131,7 @@ void Session::start_in_child() {
   model_.clear();
   exported_.clear();
   ipc_log_.clear();
+  imported_.clear();
   numbers_.store(0, std::memory_order_relaxed);
   counter_.clear();
 }

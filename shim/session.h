@@ -70,6 +70,10 @@ class Session {
   /// is for with_model's reader.
   bool still_exported(const Export& exported) const;
 
+  /// The name (shim/descriptor.h) of the memory behind a leaked export, import or external memory;
+  /// "" where there is none. Takes the lock.
+  std::string memory_of(const ObjectRef& object);
+
   /// Delivers what is known of a call that the driver did not survive.
   void report_crash(const InFlight& call) noexcept;
 
@@ -101,6 +105,7 @@ class Session {
     Violations violations;
     Origin origin;
     std::uint64_t entered = 0;  ///< when it was called, on IpcLog's clock; closes only
+    std::string memory;         ///< behind the descriptor that it imports; the call may close that
     [[no_unique_address]] std::conditional_t<kRetires<CallStruct>, Retired, Nothing> retired;
     [[no_unique_address]] std::conditional_t<kTouches<CallStruct>, Touched, Nothing> touched;
   };
@@ -162,6 +167,8 @@ class Session {
   Model model_;
   std::unordered_map<int, DescriptorIdentity> exported_;
   IpcLog ipc_log_;
+  // By handle: the names of imported memory.
+  std::unordered_map<std::uint64_t, std::string> imported_;
 };
 
 }  // namespace cuvmm::shim

@@ -1,6 +1,7 @@
 // The bodies of Session's templates: one instance per intercepted function.
 #pragma once
 
+#include <climits>
 #include <utility>
 
 #include "shim/runtime_call.h"
@@ -18,6 +19,11 @@ class InFlightScope {
   InFlightScope& operator=(const InFlightScope&) = delete;
   ~InFlightScope() { in_flight() = nullptr; }
 };
+
+/// Whether the description of external memory holds a descriptor.
+inline bool names_descriptor(const calls::ImportExternalMemory& call) {
+  return call.memHandleDesc && call.memHandleDesc->type == CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+}
 
 /// What the log of legacy IPC notes of a successful call.
 template <class CallStruct, class Taken>
@@ -110,6 +116,9 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   }
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
     step.facts.descriptor_valid = FactFinder::descriptor_valid(call.osHandle, call.shHandleType);
+    const bool by_fd = call.shHandleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    const auto fd = reinterpret_cast<std::intptr_t>(call.osHandle);
+    if (by_fd && fd >= 0 && fd <= INT_MAX) step.memory = memory_name(static_cast<int>(fd));
   }
   look_up_external(call, step.facts);
   if constexpr (std::is_same_v<CallStruct, calls::MulticastCreate>) {
@@ -119,6 +128,9 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (kAsksContext<CallStruct>) facts_.find_context(step.facts);
   if constexpr (std::is_same_v<CallStruct, calls::IpcGetMemHandle>) {
     if (call.dptr) facts_.find_memory(call.dptr, step.facts);
+  }
+  if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
+    if (detail::names_descriptor(call)) step.memory = memory_name(call.memHandleDesc->handle.fd);
   }
   if constexpr (kTouches<CallStruct>) {
     CUstream stream = nullptr;
@@ -155,7 +167,9 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     }
   }
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
-    if (call.memHandleDesc) step.facts.object_size = exported_size(call.memHandleDesc->handle.fd);
+    if (detail::names_descriptor(call)) {
+      step.facts.object_size = exported_size(call.memHandleDesc->handle.fd);
+    }
   }
   step.violations = check_call(call, step);
   if constexpr (kRetires<CallStruct>) {
@@ -215,10 +229,17 @@ void Session::commit(const CallStruct& call, const Step<CallStruct>& step) {
       unknown.handle = *call.handle;
       model_.commit_multicast_import(std::move(unknown), step.origin);
     }
+    imported_[*call.handle] = step.memory;
   } else if constexpr (requires { model_.commit(call, step.facts, step.origin); }) {
     model_.commit(call, step.facts, step.origin);
   } else {
     model_.commit(call, step.origin);
+  }
+  if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
+    imported_[reinterpret_cast<std::uintptr_t>(*call.extMem_out)] = step.memory;
+  }
+  if constexpr (std::is_same_v<CallStruct, calls::MemCreate>) {
+    if (!imported_.empty()) imported_.erase(*call.handle);  // the value of an import that ended
   }
   if constexpr (std::is_same_v<CallStruct, calls::MemExportToShareableHandle>) {
     if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
@@ -232,8 +253,8 @@ void Session::look_up_external(const CallStruct& call, Facts& facts) {
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
     if (!call.memHandleDesc) return;
     facts_.find_device(nullptr, facts);
-    const bool by_fd = call.memHandleDesc->type == CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
-    if (by_fd) facts.descriptor_valid = FactFinder::descriptor_valid(call.memHandleDesc->handle.fd);
+    if (!detail::names_descriptor(call)) return;
+    facts.descriptor_valid = FactFinder::descriptor_valid(call.memHandleDesc->handle.fd);
   } else if constexpr (std::is_same_v<CallStruct, calls::ImportExternalSemaphore>) {
     if (!call.semHandleDesc) return;
     const auto type = call.semHandleDesc->type;

@@ -12,7 +12,7 @@ std::string references(std::uint32_t count) {
 
 // Memory that nothing maps and that references still pin: the program has no use for it any more.
 void check_allocation(Collector& out, const Model& model, const Allocation& a) {
-  if (a.references == 0 || a.mappings != 0) return;
+  if (a.references == 0 || a.mappings != 0 || model.tiles().shows(a.handle)) return;
   const std::string size = a.size ? bytes(a.size) : std::string("memory of unknown size");
   const std::string state = references(a.references) + " of " + handle_text(a.handle) +
                             " never released; " + size + " pinned with no mapping";

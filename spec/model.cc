@@ -188,6 +188,7 @@ void Model::commit(const calls::MemCreate& call, const Facts& facts, Origin at) 
   a.made = at;
   multicasts_.erase(a.handle);  // it ended by a route we did not see
   tombstones_.forget(ObjectRef::Kind::kAllocation, a.handle);
+  tiles_.forget(a.handle);
   spare_allocations_.put(allocations_, a.handle, a);
 }
 
@@ -204,6 +205,7 @@ void Model::commit(const calls::MemImportFromShareableHandle& call, const Alloca
   a.made = at;
   multicasts_.erase(a.handle);  // it ended by a route we did not see
   tombstones_.forget(ObjectRef::Kind::kAllocation, a.handle);
+  tiles_.forget(a.handle);
   spare_allocations_.put(allocations_, a.handle, a);
 }
 
@@ -281,6 +283,7 @@ void Model::clear() {
   ipc_ = {};
   pools_ = {};
   external_ = {};
+  tiles_ = {};
   tombstones_.clear();
   last_reservation_.forget();
   last_mapping_.forget();

@@ -23,6 +23,7 @@
 #include "spec/platform.h"
 #include "spec/pool_state.h"
 #include "spec/spare_nodes.h"
+#include "spec/tile_state.h"
 #include "spec/tombstones.h"
 #include "spec/violation.h"
 
@@ -125,6 +126,7 @@ class Model {
   const IpcState& ipc() const { return ipc_; }
   const PoolState& pools() const { return pools_; }
   const ExternalState& external() const { return external_; }
+  const TileState& tiles() const { return tiles_; }
   const Tombstones& tombstones() const { return tombstones_; }
 
   /// The reservation that holds `address`, or null.
@@ -189,6 +191,7 @@ class Model {
   void commit(const calls::ExternalMemoryGetMappedBuffer& call, Origin at);
   void commit(const calls::ImportExternalSemaphore& call, Origin at);
   void commit(const calls::SignalExternalSemaphoresAsync& call, Origin at);
+  void commit(const calls::MemMapArrayAsync& call, Origin at);
 
   /// The process closed this descriptor itself.
   void close_export(int fd) { exports_.erase(fd); }
@@ -223,6 +226,7 @@ class Model {
   IpcState ipc_;
   PoolState pools_;
   ExternalState external_;
+  TileState tiles_;
   Tombstones tombstones_;
   // They remember where const searches ended: readers need the owner's lock as writers do.
   mutable Finger<std::map<Address, Reservation>> last_reservation_;

@@ -1,4 +1,4 @@
-// The model's part for external memory and semaphores.
+// The model's part for external memory, external semaphores and sparse arrays.
 #include <algorithm>
 #include <utility>
 
@@ -132,6 +132,10 @@ void Model::commit(const calls::SignalExternalSemaphoresAsync& call, Origin) {
     found->second.signalled =
         std::max<std::uint64_t>(found->second.signalled, call.paramsArray[i].params.fence.value);
   }
+}
+
+void Model::commit(const calls::MemMapArrayAsync& call, Origin at) {
+  for (unsigned i = 0; i < call.count; ++i) tiles_.commit(call.mapInfoList[i], at);
 }
 
 }  // namespace cuvmm

@@ -290,6 +290,29 @@ class Reports(CliTest):
         self.assertEqual(report["calls"]["cuMemMap"], 3)
         self.validate(report)
 
+    def test_leaks_of_two_processes_name_each_other(self):
+        # One keeps the descriptor, the other never releases what it imported through it.
+        program = """init()
+h0 = cuMemCreate(2M, device=0, handle_types=posix_fd)
+fd0 = cuMemExportToShareableHandle(h0, posix_fd)
+@p1 init()
+@p1 h1 = cuMemImportFromShareableHandle(fd0, posix_fd)
+@p2 init()
+@p2 m0 = cuImportExternalMemory({type=opaque_fd, fd=fd0, size=2M})
+@p1 close(fd0)
+cuMemRelease(h0)
+"""
+        report, result = self.report_of("--emulate", "--", *self.replay_command(program))
+        leaks = {finding["rule"]: finding for finding in report["findings"]}
+        rules = {"cuMemExportToShareableHandle-fd-closed", "cuMemImportFromShareableHandle-released",
+                 "cuImportExternalMemory-destroyed"}
+        self.assertEqual(set(leaks), rules, result.stderr)
+        self.assertEqual(len({leak["memory"] for leak in leaks.values()}), 1)
+        for rule, leak in leaks.items():
+            self.assertEqual({other["rule"] for other in leak["related"]}, rules - {rule})
+            self.assertEqual({other["pid"] for other in leak["related"]},
+                             {leaks[other]["pid"] for other in rules - {rule}})
+
     def test_traces_of_a_tree_do_not_overwrite_each_other(self):
         for name in ["p.txt", "q.txt"]:
             self.path(name, LEGAL)

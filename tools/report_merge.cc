@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -46,6 +47,29 @@ void count(Totals& totals, const Json& finding) {
                          : kind == "leak"      ? totals.leaks
                                                : totals.advice;
   total = add(total, finding["count"].get<std::uint64_t>());
+}
+
+/// Leaks of different processes that keep one memory alive name each other: none of them is the
+/// whole reason.
+void relate(Json& findings) {
+  std::map<std::string, std::vector<Json*>> by_memory;
+  for (Json& finding : findings) {
+    const auto memory = finding.find("memory");
+    if (memory != finding.end() && memory->is_string()) {
+      by_memory[memory->get<std::string>()].push_back(&finding);
+    }
+  }
+  for (auto& [memory, keepers] : by_memory) {
+    std::vector<Json> related;
+    for (const Json* keeper : keepers) {
+      related.push_back({{"pid", (*keeper)["pid"]}, {"rule", (*keeper)["rule"]}});
+    }
+    for (Json* keeper : keepers) {
+      for (const Json& other : related) {
+        if (other["pid"] != (*keeper)["pid"]) (*keeper)["related"].push_back(other);
+      }
+    }
+  }
 }
 
 constexpr const char* kContract[] = {"schema",    "pid",      "ended",   "driver",     "calls",
@@ -113,6 +137,7 @@ MergedReport merge_reports(const std::vector<ProcessReport>& reports,
     if (result.first_rule.empty()) result.first_rule = finding["rule"].get<std::string>();
     findings.push_back(std::move(finding));
   }
+  relate(findings);
   for (const std::string& note : notes) note_list.push_back(note);
   if (driver.is_null()) driver = {{"path", ""}, {"version", 0}, {"emulated", false}};
   result.value = {{"schema", kReportSchema},

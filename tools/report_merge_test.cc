@@ -170,6 +170,31 @@ TEST(MergeReports, SumsCountsAndJoinsFindings) {
   EXPECT_TRUE(merged.totals.any());
 }
 
+TEST(MergeReports, LeaksOfOneMemoryNameEachOther) {
+  Json kept = finding("cuMemExportToShareableHandle-fd-closed", "leak", 1);
+  kept["memory"] = "1:77";
+  Json held = finding("cuMemImportFromShareableHandle-released", "leak", 1);
+  held["memory"] = "1:77";
+  Json other = held;
+  other["memory"] = "1:78";
+  const MergedReport merged = merge_reports(
+      {parsed(report({kept}), "5-a.json"), parsed(report({held, other}), "6-a.json")});
+  const Json& findings = merged.value["findings"];
+  ASSERT_THAT(findings, SizeIs(3));
+  EXPECT_EQ(findings[0]["related"],
+            (Json::array({{{"pid", 6}, {"rule", "cuMemImportFromShareableHandle-released"}}})));
+  EXPECT_EQ(findings[1]["related"],
+            (Json::array({{{"pid", 5}, {"rule", "cuMemExportToShareableHandle-fd-closed"}}})));
+  EXPECT_FALSE(findings[2].contains("related"));
+}
+
+TEST(MergeReports, TwoLeaksOfOneProcessAreNotRelated) {
+  Json held = finding("cuMemImportFromShareableHandle-released", "leak", 1);
+  held["memory"] = "1:77";
+  const MergedReport merged = merge_reports({parsed(report({held, held}), "6-a.json")});
+  for (const Json& one : merged.value["findings"]) EXPECT_FALSE(one.contains("related"));
+}
+
 TEST(MergeReports, AdviceAloneIsNoFailure) {
   const MergedReport merged = merge_reports({parsed(report({finding("x", "advice", 1)}))});
   EXPECT_FALSE(merged.totals.any());

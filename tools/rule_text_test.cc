@@ -34,7 +34,10 @@ TEST(ExplainText, NoLineIsWiderThanATerminalUnlessOneWordIs) {
     const std::string text = explain_text(it.rule);
     const std::string before_example = text.substr(0, text.find("\n  A program"));
     std::istringstream lines(before_example);
-    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("  page  ")) continue;  // the path of a page is one word
+      EXPECT_LE(line.size(), 100u) << line;
+    }
   }
 }
 

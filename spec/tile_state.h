@@ -1,0 +1,40 @@
+// Tiles of sparse arrays that show tile-pool memory.
+#pragma once
+
+#include <cuda.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+
+#include "spec/violation.h"
+
+namespace cuvmm {
+
+/// What cuMemMapArrayAsync mapped and was not seen to unmap, by array and region. Arrays that are
+/// destroyed keep their tiles here, for calls about arrays are not seen: the memory behind them is
+/// never called unused by mistake.
+class TileState {
+ public:
+  struct Tiles {
+    CUmemGenericAllocationHandle memory = 0;
+    Origin made;
+  };
+  /// The array, the kind of region and its numbers.
+  using Key = std::array<std::uint64_t, 10>;
+
+  static Key key(const CUarrayMapInfo& info);
+  /// One entry of a successful call.
+  void commit(const CUarrayMapInfo& info, Origin at);
+  /// A handle value that the driver gave out anew has no tiles.
+  void forget(CUmemGenericAllocationHandle memory);
+  /// Whether some array still shows this memory.
+  bool shows(CUmemGenericAllocationHandle memory) const;
+  std::size_t size() const { return tiles_.size(); }
+
+ private:
+  std::map<Key, Tiles> tiles_;
+};
+
+}  // namespace cuvmm
