@@ -37,6 +37,8 @@ struct Judgement {
   bool accepts(const Profile& profile, EntryPoint entry, CUresult answer) const;
   /// The profile's driver dies in this call.
   bool crashes(const Profile& profile, EntryPoint entry) const;
+  /// A real driver may die in it, read what was freed, or change memory that is not the program's.
+  bool dangerous(const Profile& profile, EntryPoint entry) const;
 };
 
 /// Who makes a call: the device of the thread's current context, -1 without one.
