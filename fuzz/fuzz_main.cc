@@ -22,7 +22,7 @@ constexpr const char* kUsage =
     "  --replay FILE    run a program text or a binary input, once, and say what disagrees\n"
     "  --shrink FILE    make a program that disagrees as short as it can be\n"
     "  --text FILE      print a binary input as program text\n"
-    "  --keep FOLDER    write the programs that showed something new, as text\n"
+    "  --corpus FOLDER  write a few programs that show all that was seen, annotated, as text\n"
     "  --output FOLDER  where findings go (.)\n"
     "exit code: 0 all agreed, 1 a finding, 2 a mistake in the arguments, 3 no driver\n";
 
@@ -30,7 +30,7 @@ struct Arguments {
   Target target;
   double seconds = 10;
   std::uint64_t seed = 1;
-  std::string replay, shrink, text, keep, output = ".";
+  std::string replay, shrink, text, corpus, output = ".";
 };
 
 std::optional<Arguments> parse(int argc, char** argv) {
@@ -53,8 +53,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
       out.shrink = value;
     } else if (key == "--text") {
       out.text = value;
-    } else if (key == "--keep") {
-      out.keep = value;
+    } else if (key == "--corpus") {
+      out.corpus = value;
     } else if (key == "--output") {
       out.output = value;
     } else {
@@ -111,10 +111,14 @@ int search(const Arguments& arguments) {
   std::printf("%s; %.0f programs/s, %.0f calls/s, %zu kept\n", result.statistics.text().c_str(),
               static_cast<double>(result.statistics.programs) / result.seconds,
               static_cast<double>(result.statistics.calls) / result.seconds, result.kept.size());
-  if (!arguments.keep.empty()) {
-    for (std::size_t i = 0; i < result.kept.size(); ++i) {
-      std::ofstream(arguments.keep + "/" + std::to_string(i) + ".cuvmm") << to_text(result.kept[i]);
+  if (!arguments.corpus.empty()) {
+    unsigned number = 0;
+    for (const Ops& ops : minimise(arguments.target, result.kept)) {
+      char name[16];
+      std::snprintf(name, sizeof name, "/%03u.cuvmm", number++);
+      std::ofstream(arguments.corpus + name) << annotated_text(arguments.target, ops);
     }
+    std::printf("%u programs in %s\n", number, arguments.corpus.c_str());
   }
   if (!result.finding) return 0;
   std::printf("found after %.1f s: %s\n", result.seconds, result.finding->problem.c_str());

@@ -4,12 +4,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <set>
 
 #include "api/run_program.h"
 #include "fuzz/generator.h"
+#include "fuzz/shrinker.h"
 
 namespace cuvmm::fuzz {
 
@@ -184,6 +186,64 @@ void search(const Target& target, Board& board, std::uint64_t seed, std::chrono:
 }
 
 }  // namespace
+
+namespace {
+
+// Per call: the answer, and the answer with each broken rule.
+std::set<std::uint64_t> features_of(const Result& result) {
+  std::set<std::uint64_t> out;
+  for (const Step& step : result.steps) {
+    if (step.entry == EntryPoint::kCount) continue;
+    const std::uint64_t answer = static_cast<std::uint64_t>(step.entry) * 1000 +
+                                 static_cast<std::uint64_t>(step.answer.result);
+    out.insert(answer);
+    for (int i = 0; i < step.judgement.count; ++i) {
+      out.insert(answer + (static_cast<std::uint64_t>(step.judgement.broken[i]) + 1) * 1000000);
+    }
+  }
+  return out;
+}
+
+void minimise_here(Differential& machine, const std::vector<Ops>& found, Board& board) {
+  std::vector<std::set<std::uint64_t>> shown;
+  for (const Ops& ops : found) shown.push_back(features_of(machine.run(ops)));
+  std::set<std::uint64_t> covered;
+  for (;;) {
+    // Most new features for its length.
+    std::size_t best = 0;
+    double worth = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      double fresh = 0;
+      for (const std::uint64_t feature : shown[i]) fresh += !covered.contains(feature);
+      const double here = fresh / (10.0 + static_cast<double>(found[i].size()));
+      if (here > worth) worth = here, best = i;
+    }
+    if (worth == 0) return;
+    std::set<std::uint64_t> wanted;
+    for (const std::uint64_t feature : shown[best]) {
+      if (!covered.contains(feature)) wanted.insert(feature);
+    }
+    const ShrinkResult result = shrink(
+        found[best],
+        [&](const Ops& ops) {
+          const auto now = features_of(machine.run(ops));
+          return std::includes(now.begin(), now.end(), wanted.begin(), wanted.end());
+        },
+        500);
+    for (const std::uint64_t feature : features_of(machine.run(result.ops))) covered.insert(feature);
+    keep(board, result.ops);
+  }
+}
+
+}  // namespace
+
+std::vector<Ops> minimise(const Target& target, const std::vector<Ops>& found) {
+  const SharedBoard shared;
+  Board* board = shared.get();
+  if (!board) return {};
+  in_child([&] { minimise_here(*open(target, *board), found, *board); }, std::chrono::minutes(10));
+  return kept_of(*board);
+}
 
 std::optional<Finding> try_program(const Target& target, const Ops& ops) {
   const SharedBoard shared;

@@ -42,4 +42,8 @@ struct Hunt {
 Hunt hunt(const Target& target, std::uint64_t seed, std::chrono::milliseconds time,
           const std::vector<Ops>& start = {});
 
+/// A few programs that between them show every answer and broken rule, call by call, that `found`
+/// shows; each shortened to what the others do not show. Runs in a child.
+std::vector<Ops> minimise(const Target& target, const std::vector<Ops>& found);
+
 }  // namespace cuvmm::fuzz

@@ -29,6 +29,7 @@ Ops program_of(std::uint64_t seed, std::uint64_t number, int devices) {
   Random random(seed * 1000003 + number);
   Style style = swarm(random, devices);
   style.ops = 10 + random.below(50);
+  if (random.chance(50)) style.faults += 10;
   Ops ops = generate(random, style);
   // Some with faults by rule, alone and in pairs.
   const auto rules = plantable();

@@ -28,7 +28,7 @@ struct Judgement {
   bool unpredictable = false; ///< nothing later in the program can be compared between drivers
 
   void add(Rule rule) {
-    if (count < kMost) broken[count++] = rule;
+    if (count < kMost && !breaks(rule)) broken[count++] = rule;
   }
   bool breaks(Rule rule) const;
   /// No rule is broken that is more than advice.

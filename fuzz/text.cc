@@ -165,7 +165,7 @@ class Writer {
       }
       case Code::kWrite: {
         const std::string bytes = std::to_string(op.size);
-        return out + address(op) + ", host(" + (op.size ? bytes : "1") + ", " +
+        return out + address(op) + ", host(" + (op.size ? bytes : "1") + ", fill=" +
                std::to_string(op.value) + "), " + bytes + ")";
       }
       case Code::kCopy:
