@@ -19,6 +19,7 @@ constexpr const char* kUsage =
     "  --seconds N      search for so long (10)\n"
     "  --seed N         of the search (1)\n"
     "  --profile NAME   what the driver behaves as (CUVMM_PROFILE, else the newest GPU's)\n"
+    "  --judge WHAT     emulator: the driver's answers (default); shim: the shim on top of it, too\n"
     "  --replay FILE    run a program text or a binary input, once, and say what disagrees\n"
     "  --shrink FILE    make a program that disagrees as short as it can be\n"
     "  --text FILE      print a binary input as program text\n"
@@ -47,6 +48,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
       out.seed = std::strtoull(value, nullptr, 0);
     } else if (key == "--profile") {
       out.target.profile = value;
+    } else if (key == "--judge") {
+      out.target.shim = std::string_view(value) == "shim";
     } else if (key == "--replay") {
       out.replay = value;
     } else if (key == "--shrink") {

@@ -12,6 +12,7 @@
 #include "api/run_program.h"
 #include "fuzz/generator.h"
 #include "fuzz/shrinker.h"
+#include "fuzz/stacked.h"
 
 namespace cuvmm::fuzz {
 
@@ -75,6 +76,10 @@ std::unique_ptr<Differential> open(const Target& target, Board& board) {
   if (error.empty()) return out;
   put(board.error, error);
   _exit(2);
+}
+
+Result run(const Target& target, Differential& machine, const Ops& ops) {
+  return target.shim ? run_stacked(machine, ops) : machine.run(ops);
 }
 
 std::string describe(const Result& result, const Ops& ops) {
@@ -171,7 +176,7 @@ void search(const Target& target, Board& board, std::uint64_t seed, std::chrono:
       mutate(ops, random, devices, 60);
     }
     show(board, ops);
-    const Result result = machine->run(ops);
+    const Result result = run(target, *machine, ops);
     board.statistics.add(result);
     if (result.verdict == Result::Verdict::kDisagree) {
       put(board.problem, describe(result, ops));
@@ -252,7 +257,7 @@ std::optional<Finding> try_program(const Target& target, const Ops& ops) {
   const std::string death = in_child(
       [&] {
         const auto machine = open(target, *board);
-        const Result result = machine->run(ops);
+        const Result result = run(target, *machine, ops);
         if (result.verdict == Result::Verdict::kDisagree) put(board->problem, describe(result, ops));
       },
       std::chrono::seconds(20));
@@ -268,7 +273,7 @@ std::string annotated_text(const Target& target, const Ops& ops) {
   in_child(
       [&] {
         const auto machine = open(target, *board);
-        put_text(*board, to_text(ops, notes_of(machine->run(ops))));
+        put_text(*board, to_text(ops, notes_of(run(target, *machine, ops))));
       },
       std::chrono::seconds(20));
   return board->text[0] ? board->text : to_text(ops);

@@ -14,6 +14,7 @@ struct Target {
   std::string driver;   ///< path of a libcuda
   std::string profile;  ///< the name or path of what it behaves as
   DifferentialOptions options;
+  bool shim = false;  ///< judge the shim stacked on it, too
 };
 
 /// A program that shows a disagreement, or kills its process.

@@ -24,7 +24,8 @@ std::string report(const Target& target, const Finding& finding, const std::stri
   program << text;
   program.close();
   if (!program) return out + "cannot write " + stem + ".cuvmm\n";
-  out += "replay: cuvmm-fuzz --driver " + target.driver + " --replay " + stem + ".cuvmm\n";
+  out += "replay: cuvmm-fuzz --driver " + target.driver +
+         (target.shim ? " --judge shim" : "") + " --replay " + stem + ".cuvmm\n";
   const ParsedProgram parsed = parse_program(text);
   const CSource c = write_c(parsed.program, stem + ".cuvmm");
   if (c.error.empty() && parsed.errors.empty()) {

@@ -44,10 +44,10 @@ void conclude(const Ops& ops, const Result& result, const char* target) {
   statistics().add(result);
   if (result.verdict != Result::Verdict::kDisagree) return;
   std::fprintf(stderr,
-               "%s: op %zu: %s\n\n%s\nshorter, with C and a test: cuvmm-fuzz --driver %s --shrink "
-               "THE-INPUT\n",
+               "%s: op %zu: %s\n\n%s\nshorter, with C and a test: cuvmm-fuzz --driver %s --judge %s "
+               "--shrink THE-INPUT\n",
                target, result.at, result.problem.c_str(),
-               to_text(ops, notes_of(result)).c_str(), CUVMM_EMULATOR);
+               to_text(ops, notes_of(result)).c_str(), CUVMM_EMULATOR, target);
   std::abort();
 }
 
