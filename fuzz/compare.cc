@@ -32,7 +32,8 @@ Comparison compare(const Recording& recording, const Driver& driver, const std::
                    std::string_view permitted) {
   Comparison out;
   ProfileResult loaded = load_profile(profile.empty() ? builtin_profiles().front() : profile);
-  Differential machine(driver, std::move(loaded.profile), {.spare = true, .wait = false, .charge = false});
+  Differential machine(driver, std::move(loaded.profile),
+                       {.spare = true, .wait = false, .charge = false});
   out.error = loaded.error.empty() ? machine.error() : loaded.error;
   if (!out.error.empty()) return out;
   if (machine.machine().devices() != recording.machine.devices) {
@@ -55,10 +56,10 @@ Comparison compare(const Recording& recording, const Driver& driver, const std::
                         (left_out || (run == step.answer.run &&
                                       (!run || there.result == step.answer.result) && same_value));
       if (same) continue;
-      std::string kind = std::string(shape(program.ops[i].code).function) + ": recorded " +
-                         answer_text(run, left_out, there.result, there.value) + ", here " +
-                         answer_text(step.answer.run, step.skipped, step.answer.result,
-                                     step.answer.value);
+      std::string kind =
+          std::string(shape(program.ops[i].code).function) + ": recorded " +
+          answer_text(run, left_out, there.result, there.value) + ", here " +
+          answer_text(step.answer.run, step.skipped, step.answer.result, step.answer.value);
       for (int j = 0; j < step.judgement.count; ++j) {
         kind += std::string(" !") + info(step.judgement.broken[j]).id;
       }

@@ -15,7 +15,7 @@ struct Step {
   Answer answer;
   Judgement judgement;
   EntryPoint entry = EntryPoint::kCount;  ///< kCount: no call was made
-  bool skipped = false;  ///< the driver would crash, or touch what is nobody's
+  bool skipped = false;                   ///< the driver would crash, or touch what is nobody's
 };
 
 /// What came of a program.
@@ -121,7 +121,10 @@ void Differential::step(const Op& op, std::size_t index, Runner& runner, Result&
     }
     const CUresult answer = runner.run(call);
     if (answer == CUDA_SUCCESS) {
-      if constexpr (requires { call.srcDevice; call.dstHost; }) {
+      if constexpr (requires {
+                      call.srcDevice;
+                      call.dstHost;
+                    }) {
         if (!reference_.knows(call)) step.judgement.unpredictable = true;
       }
       wrong = reference_.accept(call);

@@ -35,7 +35,8 @@ struct Board {
 class SharedBoard {
  public:
   SharedBoard() {
-    void* at = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* at =
+        mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (at != MAP_FAILED) board_ = new (at) Board;
   }
   ~SharedBoard() {
@@ -66,7 +67,8 @@ void show(Board& board, const Ops& ops) {
 // The driver of a child, or its end.
 std::unique_ptr<Differential> open(const Target& target, Board& board) {
   const LoadedDriver loaded = load_driver(target.driver);
-  ProfileResult profile = load_profile(target.profile.empty() ? builtin_profiles().front() : target.profile);
+  ProfileResult profile =
+      load_profile(target.profile.empty() ? builtin_profiles().front() : target.profile);
   std::string error = loaded.error.empty() ? profile.error : loaded.error;
   std::unique_ptr<Differential> out;
   if (error.empty()) {
@@ -235,7 +237,8 @@ void minimise_here(Differential& machine, const std::vector<Ops>& found, Board& 
           return std::includes(now.begin(), now.end(), wanted.begin(), wanted.end());
         },
         500);
-    for (const std::uint64_t feature : features_of(machine.run(result.ops))) covered.insert(feature);
+    for (const std::uint64_t feature : features_of(machine.run(result.ops)))
+      covered.insert(feature);
     keep(board, result.ops);
   }
 }
@@ -258,7 +261,8 @@ std::optional<Finding> try_program(const Target& target, const Ops& ops) {
       [&] {
         const auto machine = open(target, *board);
         const Result result = run(target, *machine, ops);
-        if (result.verdict == Result::Verdict::kDisagree) put(board->problem, describe(result, ops));
+        if (result.verdict == Result::Verdict::kDisagree)
+          put(board->problem, describe(result, ops));
       },
       std::chrono::seconds(20));
   if (!death.empty()) return Finding{ops, death};
@@ -296,8 +300,8 @@ Hunt hunt(const Target& target, std::uint64_t seed, std::chrono::milliseconds ti
   out.statistics = board->statistics;
   out.kept = kept_of(*board);
   if (!death.empty() || board->problem[0]) {
-    out.finding = Finding{decode({board->program, board->running}),
-                          death.empty() ? board->problem : death};
+    out.finding =
+        Finding{decode({board->program, board->running}), death.empty() ? board->problem : death};
   }
   return out;
 }

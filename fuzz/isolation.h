@@ -34,7 +34,7 @@ struct Hunt {
   std::optional<Finding> finding;
   Statistics statistics;
   double seconds = 0;
-  std::string error;  ///< the driver could not be used
+  std::string error;      ///< the driver could not be used
   std::vector<Ops> kept;  ///< programs of which each showed something new, in the order found
 };
 

@@ -132,8 +132,8 @@ RecordSummary record(const RecordOptions& options) {
   RecordSummary out;
   const auto begin = Clock::now();
   const auto end = begin + options.time;
-  void* shared = mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* shared =
+      mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   const int file = open(options.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (shared == MAP_FAILED || file < 0) {
     out.error = "cannot write " + options.output;

@@ -14,7 +14,8 @@ namespace {
 constexpr const char* kUsage =
     "usage: cuvmm-fuzz-record --driver LIBCUDA --output FILE [--calls N] [--seed N] [--seconds S]\n"
     "       cuvmm-fuzz-record --driver LIBCUDA --compare FILE [--permitted LIST]\n"
-    "Records what a libcuda answers to programs generated from a seed (100000 calls, 55 s at most),\n"
+    "Records what a libcuda answers to programs generated from a seed (100000 calls, 55 s at "
+    "most),\n"
     "or runs the recorded programs on another one and prints where the answers differ.\n"
     "cuMulticast* is never called. Exit code: 0 recorded, or no difference that is not permitted;\n"
     "1 differences; 2 a mistake in the arguments; 3 no driver.\n";
@@ -39,7 +40,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
     } else if (key == "--seed") {
       out.record.seed = std::strtoull(value, nullptr, 0);
     } else if (key == "--seconds") {
-      out.record.time = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * std::atof(value)));
+      out.record.time =
+          std::chrono::milliseconds(static_cast<std::int64_t>(1000 * std::atof(value)));
     } else if (key == "--profile") {
       out.record.profile = value;
     } else if (key == "--compare") {
@@ -89,12 +91,12 @@ int compare_with_file(const Arguments& arguments) {
       fuzz::compare(recording, loaded.driver, arguments.record.profile,
                     arguments.permitted.empty() ? std::string() : read(arguments.permitted));
   if (!result.error.empty()) return fail(result.error);
-  std::printf("%s, driver %d, %d device(s): %zu programs, %llu calls compared, %llu differ without "
-              "a reason\n",
-              recording.machine.gpu.c_str(), recording.machine.driver_version,
-              recording.machine.devices, recording.programs.size(),
-              static_cast<unsigned long long>(result.calls),
-              static_cast<unsigned long long>(result.unexplained));
+  std::printf(
+      "%s, driver %d, %d device(s): %zu programs, %llu calls compared, %llu differ without "
+      "a reason\n",
+      recording.machine.gpu.c_str(), recording.machine.driver_version, recording.machine.devices,
+      recording.programs.size(), static_cast<unsigned long long>(result.calls),
+      static_cast<unsigned long long>(result.unexplained));
   for (const Difference& d : result.differences) {
     std::printf("\n%llu x %s\n", static_cast<unsigned long long>(d.count), d.kind.c_str());
     if (d.reason.empty()) {

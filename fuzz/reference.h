@@ -21,11 +21,11 @@ struct Judgement {
   static constexpr int kMost = 24;
   Rule broken[kMost];  ///< every rule that the call breaks, in no order
   int count = 0;
-  bool foreign = false;       ///< touches memory that is nobody's: any error will do
-  bool may_not = false;       ///< a limit of the emulator: NOT_SUPPORTED will do as well
-  bool may_refuse = false;    ///< INVALID_VALUE will do as well
-  bool may_run_out = false;   ///< OUT_OF_MEMORY will do as well
-  bool unpredictable = false; ///< nothing later in the program can be compared between drivers
+  bool foreign = false;        ///< touches memory that is nobody's: any error will do
+  bool may_not = false;        ///< a limit of the emulator: NOT_SUPPORTED will do as well
+  bool may_refuse = false;     ///< INVALID_VALUE will do as well
+  bool may_run_out = false;    ///< OUT_OF_MEMORY will do as well
+  bool unpredictable = false;  ///< nothing later in the program can be compared between drivers
 
   void add(Rule rule) {
     if (count < kMost && !breaks(rule)) broken[count++] = rule;
