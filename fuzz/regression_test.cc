@@ -67,5 +67,21 @@ TEST(Corpus, EachProgramOfOneThreadHasAFormInC) {
   }
 }
 
+// Programs that disagreed, as the shrinker left them.
+
+TEST(FuzzRegression, AnImportHasTheHandleTypesOfItsMemorysCreation) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+r1 = cuMemAddressReserve(4M)
+h3 = cuMemCreate(2M, device=0, handle_types=posix_fd)
+cuMemMap(r1+2M, 2M, h3)
+d1 = cuMemExportToShareableHandle(h3, posix_fd)
+h4 = cuMemImportFromShareableHandle(d1, posix_fd)
+cuMemMap(r1, 2M, h4)
+cuMemGetHandleForAddressRange(r1, 4M, dma_buf)
+)"),
+            "");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz

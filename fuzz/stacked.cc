@@ -26,6 +26,7 @@ bool may_be_silent(Rule rule) {
     case Rule::kGetAccessMapped:
     case Rule::kRetainAddrMapped:
     case Rule::kFreeExact:
+    case Rule::kRangeOneDevice:
     case Rule::kMapBounds:  // of an import, whose size it does not know
     case Rule::kMapPtrAligned:
     case Rule::kAccessPtrAligned:
