@@ -15,7 +15,7 @@ struct Step {
   Answer answer;
   Judgement judgement;
   EntryPoint entry = EntryPoint::kCount;  ///< kCount: no call was made
-  bool skipped = false;  ///< the driver would crash, or touch what is nobody's
+  bool skipped = false;                   ///< the driver would crash, or touch what is nobody's
 };
 
 /// What came of a program.
@@ -68,6 +68,8 @@ class Differential {
   const std::string& error() const { return machine_.error(); }
   Machine& machine() { return machine_; }
   const Profile& profile() const { return profile_; }
+  /// Called before each op, for who watches from outside; may be empty.
+  std::function<void(std::size_t)> on_step;
 
   /// Runs the program and takes away what it left.
   Result run(const Ops& ops) {
@@ -97,7 +99,10 @@ Result Differential::run(const Ops& ops, Runner& runner) {
   result.steps.reserve(ops.size());
   reference_.clear();
   machine_.start();
-  for (std::size_t i = 0; i < ops.size(); ++i) step(ops[i], i, runner, result);
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (on_step) on_step(i);
+    step(ops[i], i, runner, result);
+  }
   clean_up(result);
   return result;
 }
@@ -110,14 +115,16 @@ void Differential::step(const Op& op, std::size_t index, Runner& runner, Result&
   step.answer = machine_.step(op, [&](const auto& call) -> CUresult {
     step.entry = call.kEntryPoint;
     step.judgement = reference_.judge(call, actor);
-    const bool fatal = step.judgement.foreign || step.judgement.crashes(profile_, step.entry);
-    if (options_.spare && fatal) {
+    if (options_.spare && step.judgement.dangerous(profile_, step.entry)) {
       step.skipped = true;
       return CUDA_ERROR_UNKNOWN;
     }
     const CUresult answer = runner.run(call);
     if (answer == CUDA_SUCCESS) {
-      if constexpr (requires { call.srcDevice; call.dstHost; }) {
+      if constexpr (requires {
+                      call.srcDevice;
+                      call.dstHost;
+                    }) {
         if (!reference_.knows(call)) step.judgement.unpredictable = true;
       }
       wrong = reference_.accept(call);

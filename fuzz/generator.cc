@@ -48,12 +48,13 @@ class Maker {
       unsigned weight;
     };
     static constexpr Weight kWeights[] = {
-        {Code::kReserve, 8},   {Code::kFree, 5},       {Code::kCreate, 10},     {Code::kRelease, 7},
-        {Code::kMap, 20},      {Code::kUnmap, 10},     {Code::kSetAccess, 16},  {Code::kGetAccess, 6},
-        {Code::kExport, 4},    {Code::kImport, 4},     {Code::kClose, 3},       {Code::kGranularity, 2},
-        {Code::kProperties, 3}, {Code::kRetain, 4},    {Code::kRangeHandle, 3}, {Code::kFill, 8},
-        {Code::kRead, 8},      {Code::kWrite, 6},      {Code::kCopy, 5},        {Code::kContext, 2},
-        {Code::kMemFree, 1}};
+        {Code::kReserve, 8},    {Code::kFree, 5},      {Code::kCreate, 10},
+        {Code::kRelease, 7},    {Code::kMap, 20},      {Code::kUnmap, 10},
+        {Code::kSetAccess, 16}, {Code::kGetAccess, 6}, {Code::kExport, 4},
+        {Code::kImport, 4},     {Code::kClose, 3},     {Code::kGranularity, 2},
+        {Code::kProperties, 3}, {Code::kRetain, 4},    {Code::kRangeHandle, 3},
+        {Code::kFill, 8},       {Code::kRead, 8},      {Code::kWrite, 6},
+        {Code::kCopy, 5},       {Code::kContext, 2},   {Code::kMemFree, 1}};
     unsigned total = 0;
     for (const Weight& w : kWeights) total += w.weight;
     unsigned at = random_.below(total);
@@ -356,8 +357,7 @@ void mutate(Ops& ops, Random& random, int devices, std::size_t most) {
 }
 
 Ops cross_over(const Ops& a, const Ops& b, Random& random, std::size_t most) {
-  Ops out(a.begin(),
-          a.begin() + random.below(static_cast<std::uint32_t>(a.size() + 1)));
+  Ops out(a.begin(), a.begin() + random.below(static_cast<std::uint32_t>(a.size() + 1)));
   out.insert(out.end(), b.begin() + random.below(static_cast<std::uint32_t>(b.size() + 1)),
              b.end());
   if (out.size() > most) out.resize(most);

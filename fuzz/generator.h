@@ -33,10 +33,10 @@ class Random {
 /// What programs are made of.
 struct Style {
   int devices = 1;
-  unsigned ops = 30;       ///< about how many
-  unsigned granules = 8;   ///< of a reservation, at most
-  unsigned pieces = 3;     ///< granules of an allocation, at most
-  unsigned faults = 8;     ///< percent of ops that get one
+  unsigned ops = 30;      ///< about how many
+  unsigned granules = 8;  ///< of a reservation, at most
+  unsigned pieces = 3;    ///< granules of an allocation, at most
+  unsigned faults = 8;    ///< percent of ops that get one
   unsigned threads = 1;
   std::uint32_t enabled = ~std::uint32_t{0};  ///< bit per Code
 };

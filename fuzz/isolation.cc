@@ -4,12 +4,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <set>
 
 #include "api/run_program.h"
 #include "fuzz/generator.h"
+#include "fuzz/shrinker.h"
+#include "fuzz/stacked.h"
 
 namespace cuvmm::fuzz {
 
@@ -32,7 +35,8 @@ struct Board {
 class SharedBoard {
  public:
   SharedBoard() {
-    void* at = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* at =
+        mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (at != MAP_FAILED) board_ = new (at) Board;
   }
   ~SharedBoard() {
@@ -63,7 +67,8 @@ void show(Board& board, const Ops& ops) {
 // The driver of a child, or its end.
 std::unique_ptr<Differential> open(const Target& target, Board& board) {
   const LoadedDriver loaded = load_driver(target.driver);
-  ProfileResult profile = load_profile(target.profile.empty() ? builtin_profiles().front() : target.profile);
+  ProfileResult profile =
+      load_profile(target.profile.empty() ? builtin_profiles().front() : target.profile);
   std::string error = loaded.error.empty() ? profile.error : loaded.error;
   std::unique_ptr<Differential> out;
   if (error.empty()) {
@@ -73,6 +78,10 @@ std::unique_ptr<Differential> open(const Target& target, Board& board) {
   if (error.empty()) return out;
   put(board.error, error);
   _exit(2);
+}
+
+Result run(const Target& target, Differential& machine, const Ops& ops) {
+  return target.shim ? run_stacked(machine, ops) : machine.run(ops);
 }
 
 std::string describe(const Result& result, const Ops& ops) {
@@ -169,7 +178,7 @@ void search(const Target& target, Board& board, std::uint64_t seed, std::chrono:
       mutate(ops, random, devices, 60);
     }
     show(board, ops);
-    const Result result = machine->run(ops);
+    const Result result = run(target, *machine, ops);
     board.statistics.add(result);
     if (result.verdict == Result::Verdict::kDisagree) {
       put(board.problem, describe(result, ops));
@@ -185,6 +194,65 @@ void search(const Target& target, Board& board, std::uint64_t seed, std::chrono:
 
 }  // namespace
 
+namespace {
+
+// Per call: the answer, and the answer with each broken rule.
+std::set<std::uint64_t> features_of(const Result& result) {
+  std::set<std::uint64_t> out;
+  for (const Step& step : result.steps) {
+    if (step.entry == EntryPoint::kCount) continue;
+    const std::uint64_t answer = static_cast<std::uint64_t>(step.entry) * 1000 +
+                                 static_cast<std::uint64_t>(step.answer.result);
+    out.insert(answer);
+    for (int i = 0; i < step.judgement.count; ++i) {
+      out.insert(answer + (static_cast<std::uint64_t>(step.judgement.broken[i]) + 1) * 1000000);
+    }
+  }
+  return out;
+}
+
+void minimise_here(Differential& machine, const std::vector<Ops>& found, Board& board) {
+  std::vector<std::set<std::uint64_t>> shown;
+  for (const Ops& ops : found) shown.push_back(features_of(machine.run(ops)));
+  std::set<std::uint64_t> covered;
+  for (;;) {
+    // Most new features for its length.
+    std::size_t best = 0;
+    double worth = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      double fresh = 0;
+      for (const std::uint64_t feature : shown[i]) fresh += !covered.contains(feature);
+      const double here = fresh / (10.0 + static_cast<double>(found[i].size()));
+      if (here > worth) worth = here, best = i;
+    }
+    if (worth == 0) return;
+    std::set<std::uint64_t> wanted;
+    for (const std::uint64_t feature : shown[best]) {
+      if (!covered.contains(feature)) wanted.insert(feature);
+    }
+    const ShrinkResult result = shrink(
+        found[best],
+        [&](const Ops& ops) {
+          const auto now = features_of(machine.run(ops));
+          return std::includes(now.begin(), now.end(), wanted.begin(), wanted.end());
+        },
+        500);
+    for (const std::uint64_t feature : features_of(machine.run(result.ops)))
+      covered.insert(feature);
+    keep(board, result.ops);
+  }
+}
+
+}  // namespace
+
+std::vector<Ops> minimise(const Target& target, const std::vector<Ops>& found) {
+  const SharedBoard shared;
+  Board* board = shared.get();
+  if (!board) return {};
+  in_child([&] { minimise_here(*open(target, *board), found, *board); }, std::chrono::minutes(10));
+  return kept_of(*board);
+}
+
 std::optional<Finding> try_program(const Target& target, const Ops& ops) {
   const SharedBoard shared;
   Board* board = shared.get();
@@ -192,8 +260,9 @@ std::optional<Finding> try_program(const Target& target, const Ops& ops) {
   const std::string death = in_child(
       [&] {
         const auto machine = open(target, *board);
-        const Result result = machine->run(ops);
-        if (result.verdict == Result::Verdict::kDisagree) put(board->problem, describe(result, ops));
+        const Result result = run(target, *machine, ops);
+        if (result.verdict == Result::Verdict::kDisagree)
+          put(board->problem, describe(result, ops));
       },
       std::chrono::seconds(20));
   if (!death.empty()) return Finding{ops, death};
@@ -208,7 +277,7 @@ std::string annotated_text(const Target& target, const Ops& ops) {
   in_child(
       [&] {
         const auto machine = open(target, *board);
-        put_text(*board, to_text(ops, notes_of(machine->run(ops))));
+        put_text(*board, to_text(ops, notes_of(run(target, *machine, ops))));
       },
       std::chrono::seconds(20));
   return board->text[0] ? board->text : to_text(ops);
@@ -231,8 +300,8 @@ Hunt hunt(const Target& target, std::uint64_t seed, std::chrono::milliseconds ti
   out.statistics = board->statistics;
   out.kept = kept_of(*board);
   if (!death.empty() || board->problem[0]) {
-    out.finding = Finding{decode({board->program, board->running}),
-                          death.empty() ? board->problem : death};
+    out.finding =
+        Finding{decode({board->program, board->running}), death.empty() ? board->problem : death};
   }
   return out;
 }

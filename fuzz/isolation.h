@@ -14,6 +14,7 @@ struct Target {
   std::string driver;   ///< path of a libcuda
   std::string profile;  ///< the name or path of what it behaves as
   DifferentialOptions options;
+  bool shim = false;  ///< judge the shim stacked on it, too
 };
 
 /// A program that shows a disagreement, or kills its process.
@@ -33,7 +34,7 @@ struct Hunt {
   std::optional<Finding> finding;
   Statistics statistics;
   double seconds = 0;
-  std::string error;  ///< the driver could not be used
+  std::string error;      ///< the driver could not be used
   std::vector<Ops> kept;  ///< programs of which each showed something new, in the order found
 };
 
@@ -41,5 +42,9 @@ struct Hunt {
 /// whose answers and broken rules are new are kept and varied. `start` is what it begins with.
 Hunt hunt(const Target& target, std::uint64_t seed, std::chrono::milliseconds time,
           const std::vector<Ops>& start = {});
+
+/// A few programs that between them show every answer and broken rule, call by call, that `found`
+/// shows; each shortened to what the others do not show. Runs in a child.
+std::vector<Ops> minimise(const Target& target, const std::vector<Ops>& found);
 
 }  // namespace cuvmm::fuzz

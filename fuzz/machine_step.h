@@ -63,9 +63,8 @@ Answer Machine::step(const Op& op, Visit&& visit) {
       return answer;
     }
     used_[op.actor] = true;
-    on_thread(op.actor, [&] {
-      answer.result = driver_(calls::CtxSetCurrent{contexts_[op.place]});
-    });
+    on_thread(op.actor,
+              [&] { answer.result = driver_(calls::CtxSetCurrent{contexts_[op.place]}); });
     if (answer.result == CUDA_SUCCESS) current_[op.actor] = op.place;
     return answer;
   }
@@ -92,8 +91,8 @@ CUresult Machine::call(const Op& op, std::uint64_t first, std::uint64_t second, 
       return visit(calls::MemAddressFree{address, size});
     case Code::kCreate:
       prop_ = properties_of(op);
-      return visit(calls::MemCreate{no_out ? nullptr : &out_.handle, size,
-                                    no_in ? nullptr : &prop_, op.flags});
+      return visit(calls::MemCreate{no_out ? nullptr : &out_.handle, size, no_in ? nullptr : &prop_,
+                                    op.flags});
     case Code::kRelease:
       return visit(calls::MemRelease{first});
     case Code::kMap:
@@ -111,15 +110,15 @@ CUresult Machine::call(const Op& op, std::uint64_t first, std::uint64_t second, 
     }
     case Code::kGetAccess:
       location_ = location_of(op.place);
-      return visit(calls::MemGetAccess{no_out ? nullptr : &out_.flags,
-                                       no_in ? nullptr : &location_, address});
+      return visit(calls::MemGetAccess{no_out ? nullptr : &out_.flags, no_in ? nullptr : &location_,
+                                       address});
     case Code::kExport:
-      return visit(calls::MemExportToShareableHandle{no_out ? nullptr : out_.shareable, first,
-                                                     type, op.flags});
+      return visit(calls::MemExportToShareableHandle{no_out ? nullptr : out_.shareable, first, type,
+                                                     op.flags});
     case Code::kImport: {
       const std::uint64_t descriptor = op.extra ? kNoDescriptor : first;
-      return visit(calls::MemImportFromShareableHandle{
-          no_out ? nullptr : &out_.handle, reinterpret_cast<void*>(descriptor), type});
+      return visit(calls::MemImportFromShareableHandle{no_out ? nullptr : &out_.handle,
+                                                       reinterpret_cast<void*>(descriptor), type});
     }
     case Code::kGranularity:
       prop_ = properties_of(op);
@@ -133,10 +132,9 @@ CUresult Machine::call(const Op& op, std::uint64_t first, std::uint64_t second, 
       return visit(calls::MemRetainAllocationHandle{no_out ? nullptr : &out_.handle,
                                                     reinterpret_cast<void*>(address)});
     case Code::kRangeHandle:
-      return visit(calls::MemGetHandleForAddressRange{no_out ? nullptr : out_.shareable, address,
-                                                      size,
-                                                      static_cast<CUmemRangeHandleType>(op.value),
-                                                      op.flags});
+      return visit(calls::MemGetHandleForAddressRange{
+          no_out ? nullptr : out_.shareable, address, size,
+          static_cast<CUmemRangeHandleType>(op.value), op.flags});
     case Code::kFill: {
       const unsigned value = op.value * 0x01020301u;
       if (op.extra == 0) return visit(calls::MemsetD8{address, op.value, op.size});

@@ -9,19 +9,14 @@ namespace {
 
 constexpr Place kPlaces[] = {{1, 0}, {1, 1}, {1, 2}, {1, 3},  {1, 4}, {1, 5},  {1, 6}, {1, 7},
                              {2, 0}, {3, 0}, {3, 7}, {1, 99}, {0, 0}, {99, 0}, {4, 0}, {1, -1}};
-constexpr std::uint64_t kAlignments[] = {0,
-                                         kGranule,
-                                         2 * kGranule,
-                                         8 * kGranule,
-                                         4096,
-                                         3,
-                                         std::uint64_t{1} << 46,
-                                         std::uint64_t{1} << 63};
+constexpr std::uint64_t kAlignments[] = {
+    0,    kGranule, 2 * kGranule,           8 * kGranule,
+    4096, 3,        std::uint64_t{1} << 46, std::uint64_t{1} << 63};
 constexpr std::uint64_t kOffsets[] = {0, kGranule, 4096, 0 - kGranule};
-constexpr PropertyTwist kTwists[] = {
-    {"", 0},          {"rdma", 1},      {"compression", 1}, {"type", 2},      {"type", 0},
-    {"rdma", 2},      {"usage", 255},   {"compression", 2}, {"reserved0", 1}, {"reserved2", 1},
-    {"reserved3", 1}, {"win32_metadata", 1}};
+constexpr PropertyTwist kTwists[] = {{"", 0},          {"rdma", 1},        {"compression", 1},
+                                     {"type", 2},      {"type", 0},        {"rdma", 2},
+                                     {"usage", 255},   {"compression", 2}, {"reserved0", 1},
+                                     {"reserved2", 1}, {"reserved3", 1},   {"win32_metadata", 1}};
 
 constexpr Shape kShapes[kCodes] = {
     {"context"},
@@ -200,8 +195,7 @@ void canonicalise(Op& op) {
 std::vector<std::uint8_t> encode(const Ops& ops) {
   std::vector<std::uint8_t> bytes(kHeaderBytes + ops.size() * sizeof(Op));
   std::memcpy(bytes.data(), kMagic, sizeof kMagic);
-  if (!ops.empty())
-    std::memcpy(bytes.data() + kHeaderBytes, ops.data(), ops.size() * sizeof(Op));
+  if (!ops.empty()) std::memcpy(bytes.data() + kHeaderBytes, ops.data(), ops.size() * sizeof(Op));
   return bytes;
 }
 

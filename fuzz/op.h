@@ -65,9 +65,9 @@ static_assert(sizeof(Op) == 16);
 
 using Ops = std::vector<Op>;
 
-inline constexpr std::uint8_t kNullOut = 1;  ///< NULL for the out-parameter
-inline constexpr std::uint8_t kNullIn = 2;   ///< NULL for the structure
-inline constexpr std::uint8_t kNoCount = 4;  ///< cuMemSetAccess of no descriptors
+inline constexpr std::uint8_t kNullOut = 1;                 ///< NULL for the out-parameter
+inline constexpr std::uint8_t kNullIn = 2;                  ///< NULL for the structure
+inline constexpr std::uint8_t kNoCount = 4;                 ///< cuMemSetAccess of no descriptors
 inline constexpr std::uint64_t kNoDescriptor = 0x7ffffff0;  ///< nobody has that many files open
 inline constexpr int kThreads = 3;
 inline constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;  ///< bytes

@@ -19,7 +19,7 @@ struct Recipe {
 using How = Recipe::How;
 
 constexpr int kPage = 1, kByte = 2, kTooLarge = 8, kTebibyte = 7;  // indices into kOdd
-constexpr int kNoDevice = 11, kNoNode = 10, kNoType = 12;                     // into places()
+constexpr int kNoDevice = 11, kNoNode = 10, kNoType = 12;          // into places()
 
 // kRepeat makes the call twice; kMoveFirst moves what it refers to behind it, as it were: the call
 // is made before everything else that names its range.
@@ -149,10 +149,9 @@ bool plant(Ops& ops, Rule rule, Random& random) {
       break;
     case How::kMoveFirst: {
       // The call comes later, so that what follows it meets its mapping (or, for data, lacks it).
-      const std::size_t to =
-          rule == Rule::kFreeUnmapped
-              ? ops.size()
-              : random.below(static_cast<std::uint32_t>(at + 1));
+      const std::size_t to = rule == Rule::kFreeUnmapped
+                                 ? ops.size()
+                                 : random.below(static_cast<std::uint32_t>(at + 1));
       ops.erase(begin);
       ops.insert(ops.begin() + static_cast<std::ptrdiff_t>(std::min(to, ops.size())), changed);
       break;

@@ -40,6 +40,19 @@ bool Judgement::crashes(const Profile& profile, EntryPoint entry) const {
   return false;
 }
 
+bool Judgement::dangerous(const Profile& profile, EntryPoint entry) const {
+  static constexpr Rule kDangers[] = {Rule::kReleaseHandleValid, Rule::kReleasePairing,
+                                      Rule::kPropertiesHandleValid, Rule::kPropertiesHandleAlive,
+                                      Rule::kMapHandleValid, Rule::kMapHandleAlive,
+                                      Rule::kExportHandleValid, Rule::kExportHandleAlive,
+                                      // Beyond its reservation lies memory of the driver's own.
+                                      Rule::kMapInsideReservation, Rule::kUnmapInsideReservation};
+  for (const Rule rule : kDangers) {
+    if (breaks(rule)) return true;
+  }
+  return foreign || crashes(profile, entry);
+}
+
 void Reference::clear() {
   cells_.clear();
   ranges_.clear();

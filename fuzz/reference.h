@@ -21,14 +21,14 @@ struct Judgement {
   static constexpr int kMost = 24;
   Rule broken[kMost];  ///< every rule that the call breaks, in no order
   int count = 0;
-  bool foreign = false;       ///< touches memory that is nobody's: any error will do
-  bool may_not = false;       ///< a limit of the emulator: NOT_SUPPORTED will do as well
-  bool may_refuse = false;    ///< INVALID_VALUE will do as well
-  bool may_run_out = false;   ///< OUT_OF_MEMORY will do as well
-  bool unpredictable = false; ///< nothing later in the program can be compared between drivers
+  bool foreign = false;        ///< touches memory that is nobody's: any error will do
+  bool may_not = false;        ///< a limit of the emulator: NOT_SUPPORTED will do as well
+  bool may_refuse = false;     ///< INVALID_VALUE will do as well
+  bool may_run_out = false;    ///< OUT_OF_MEMORY will do as well
+  bool unpredictable = false;  ///< nothing later in the program can be compared between drivers
 
   void add(Rule rule) {
-    if (count < kMost) broken[count++] = rule;
+    if (count < kMost && !breaks(rule)) broken[count++] = rule;
   }
   bool breaks(Rule rule) const;
   /// No rule is broken that is more than advice.
@@ -37,6 +37,8 @@ struct Judgement {
   bool accepts(const Profile& profile, EntryPoint entry, CUresult answer) const;
   /// The profile's driver dies in this call.
   bool crashes(const Profile& profile, EntryPoint entry) const;
+  /// A real driver may die in it, read what was freed, or change memory that is not the program's.
+  bool dangerous(const Profile& profile, EntryPoint entry) const;
 };
 
 /// Who makes a call: the device of the thread's current context, -1 without one.

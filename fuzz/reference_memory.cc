@@ -168,8 +168,8 @@ Judgement Reference::judge(const calls::MemRetainAllocationHandle& call, Actor) 
 const char* Reference::accept(const calls::MemRetainAllocationHandle& call) {
   const Cell* cell = mapped_at(number(call.addr));
   if (!cell) return "nothing is mapped there";
-  Named& named = handles_[static_cast<std::size_t>(
-      mappings_[static_cast<std::size_t>(cell->mapping)].handle)];
+  Named& named =
+      handles_[static_cast<std::size_t>(mappings_[static_cast<std::size_t>(cell->mapping)].handle)];
   ++named.references;
   return named.value == *call.handle ? nullptr : "the handle is not the one that was mapped";
 }
@@ -178,9 +178,9 @@ Judgement Reference::judge(const calls::MemExportToShareableHandle& call, Actor)
   Judgement out;
   if (!call.shareableHandle) out.add(Rule::kExportOutNonnull);
   if (call.flags) out.add(Rule::kExportFlagsZero);
-  const Named* named = judge_handle(out, call.handle, Rule::kExportHandleNonzero,
-                                    Rule::kExportHandleValid, Rule::kExportHandleAlive,
-                                    Rule::kExportHandleReferenced);
+  const Named* named =
+      judge_handle(out, call.handle, Rule::kExportHandleNonzero, Rule::kExportHandleValid,
+                   Rule::kExportHandleAlive, Rule::kExportHandleReferenced);
   const auto type = static_cast<unsigned>(call.handleType);
   if (!one_type(type)) {
     out.add(Rule::kExportOneType);

@@ -113,9 +113,9 @@ const char* Reference::accept(const calls::MemAddressFree& call) {
 
 Judgement Reference::judge(const calls::MemMap& call, Actor) const {
   Judgement out;
-  const Named* named = judge_handle(out, call.handle, Rule::kMapHandleNonzero,
-                                    Rule::kMapHandleValid, Rule::kMapHandleAlive,
-                                    Rule::kMapHandleReferenced);
+  const Named* named =
+      judge_handle(out, call.handle, Rule::kMapHandleNonzero, Rule::kMapHandleValid,
+                   Rule::kMapHandleAlive, Rule::kMapHandleReferenced);
   if (call.flags) out.add(Rule::kMapFlagsZero);
   if (call.ptr % kGranule) out.add(Rule::kMapPtrAligned);
   if (call.offset) out.add(Rule::kMapOffsetZero);
@@ -198,8 +198,8 @@ Judgement Reference::judge(const calls::MemUnmap& call, Actor) const {
 const char* Reference::accept(const calls::MemUnmap& call) {
   for (std::size_t i = 0; i < mappings_.size(); ++i) {
     Mapped& m = mappings_[i];
-    const bool hit = m.live && (m.base >= call.ptr ? m.base - call.ptr < call.size
-                                                   : call.ptr - m.base < m.size);
+    const bool hit =
+        m.live && (m.base >= call.ptr ? m.base - call.ptr < call.size : call.ptr - m.base < m.size);
     if (!hit) continue;
     m.live = false;
     --handles_[static_cast<std::size_t>(m.handle)].mappings;
@@ -263,8 +263,8 @@ Judgement Reference::judge(const calls::MemSetAccess& call, Actor) const {
 
 const char* Reference::accept(const calls::MemSetAccess& call) {
   for (Mapped& m : mappings_) {
-    const bool hit = m.live && (m.base >= call.ptr ? m.base - call.ptr < call.size
-                                                   : call.ptr - m.base < m.size);
+    const bool hit =
+        m.live && (m.base >= call.ptr ? m.base - call.ptr < call.size : call.ptr - m.base < m.size);
     for (std::size_t i = 0; hit && i < call.count; ++i) {
       const CUmemLocation& location = call.desc[i].location;
       const int place = host(static_cast<int>(location.type)) ? kPlaces - 1 : location.id;

@@ -20,7 +20,8 @@ class ReferenceTest : public testing::Test {
               nullptr);
   }
   void create(CUmemGenericAllocationHandle handle, std::uint64_t granules) {
-    EXPECT_EQ(reference_.accept(calls::MemCreate{&handle, granules * kGranule, &prop_, 0}), nullptr);
+    EXPECT_EQ(reference_.accept(calls::MemCreate{&handle, granules * kGranule, &prop_, 0}),
+              nullptr);
   }
   bool legal(const auto& call) const { return reference_.judge(call, Actor{0}).legal(); }
   bool breaks(const auto& call, Rule rule) const {
@@ -40,8 +41,8 @@ TEST_F(ReferenceTest, AMappingNeedsAVacantPlaceInAReservation) {
   EXPECT_TRUE(breaks(call, Rule::kMapVacant));
   EXPECT_TRUE(breaks(calls::MemMap{kBase + 3 * kGranule, 2 * kGranule, 0, 0x100, 0},
                      Rule::kMapInsideReservation));
-  EXPECT_TRUE(breaks(calls::MemMap{kBase - kGranule, 2 * kGranule, 0, 0x100, 0},
-                     Rule::kMapPtrReserved));
+  EXPECT_TRUE(
+      breaks(calls::MemMap{kBase - kGranule, 2 * kGranule, 0, 0x100, 0}, Rule::kMapPtrReserved));
   EXPECT_TRUE(breaks(calls::MemAddressFree{kBase, 4 * kGranule}, Rule::kFreeUnmapped));
   EXPECT_TRUE(breaks(calls::MemUnmap{kBase + kGranule, kGranule}, Rule::kUnmapWhole));
   EXPECT_TRUE(breaks(calls::MemUnmap{kBase, 4 * kGranule}, Rule::kUnmapMapped));

@@ -7,8 +7,8 @@
 namespace cuvmm::fuzz {
 
 std::string test_case(const std::string& title, const std::string& text) {
-  return "TEST(FuzzRegression, " + title +
-         ") {\n  EXPECT_EQ(disagreement(R\"(" + text + ")\"), \"\");\n}\n";
+  return "TEST(FuzzRegression, " + title + ") {\n  EXPECT_EQ(disagreement(R\"(" + text +
+         ")\"), \"\");\n}\n";
 }
 
 std::string report(const Target& target, const Finding& finding, const std::string& folder,
@@ -24,7 +24,8 @@ std::string report(const Target& target, const Finding& finding, const std::stri
   program << text;
   program.close();
   if (!program) return out + "cannot write " + stem + ".cuvmm\n";
-  out += "replay: cuvmm-fuzz --driver " + target.driver + " --replay " + stem + ".cuvmm\n";
+  out += "replay: cuvmm-fuzz --driver " + target.driver + (target.shim ? " --judge shim" : "") +
+         " --replay " + stem + ".cuvmm\n";
   const ParsedProgram parsed = parse_program(text);
   const CSource c = write_c(parsed.program, stem + ".cuvmm");
   if (c.error.empty() && parsed.errors.empty()) {
@@ -32,7 +33,8 @@ std::string report(const Target& target, const Finding& finding, const std::stri
     file << c.text;
     out += "C: " + stem + ".c (cc " + stem + ".c -lcuda)\n";
   } else {
-    out += "no C: " + (c.error.empty() ? format_error(parsed.errors.front(), stem) : c.error) + "\n";
+    out +=
+        "no C: " + (c.error.empty() ? format_error(parsed.errors.front(), stem) : c.error) + "\n";
   }
   return out + "test (fuzz/regression_test.cc):\n" + test_case(title, text);
 }

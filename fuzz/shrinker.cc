@@ -141,8 +141,8 @@ class Shrinker {
   // Each field its plainest value: 0, 1, and what rebinds no other op.
   bool plain_fields() {
     static constexpr std::uint8_t Op::*kFields[] = {
-        &Op::actor, &Op::faults, &Op::flags, &Op::odd,   &Op::odd2,  &Op::odd_size,
-        &Op::extra, &Op::place,  &Op::at,    &Op::at2,   &Op::size,  &Op::value};
+        &Op::actor, &Op::faults, &Op::flags, &Op::odd, &Op::odd2, &Op::odd_size,
+        &Op::extra, &Op::place,  &Op::at,    &Op::at2, &Op::size, &Op::value};
     bool any = false;
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       for (const auto field : kFields) {

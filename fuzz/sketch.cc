@@ -8,7 +8,8 @@ namespace {
 
 template <class List>
 auto find(List& list, std::uint8_t name) {
-  return std::find_if(list.begin(), list.end(), [&](const auto& each) { return each.name == name; });
+  return std::find_if(list.begin(), list.end(),
+                      [&](const auto& each) { return each.name == name; });
 }
 
 // A name bound again stands for the new object; the old one cannot be reached any more.
@@ -71,7 +72,8 @@ void Sketch::follow(const Op& op) {
       if (op.size) replace(ranges, Range{op.name, op.size, {}});
       break;
     case Code::kFree:
-      if (range == ranges.end() || op.at || op.size != range->size || !range->mappings.empty()) break;
+      if (range == ranges.end() || op.at || op.size != range->size || !range->mappings.empty())
+        break;
       dead.push_back({NameKind::kRange, op.ref});
       ranges.erase(range);
       break;
@@ -88,8 +90,7 @@ void Sketch::follow(const Op& op) {
     }
     case Code::kMap:
       if (range == ranges.end() || !memory(op.ref2) || op.extra) break;
-      if (end <= range->size && range->vacant(op.at, op.size) &&
-          memory(op.ref2)->size == op.size) {
+      if (end <= range->size && range->vacant(op.at, op.size) && memory(op.ref2)->size == op.size) {
         range->mappings.push_back({op.at, op.size, op.ref2});
       }
       break;
@@ -128,8 +129,8 @@ void Sketch::follow(const Op& op) {
         if (op.at < m.at || op.at >= m.at + m.size) continue;
         // Two names for one handle: each keeps one reference.
         const Memory* source = memory(m.memory);
-        if (source) replace(memories, Memory{op.name, source->size, 1, source->exportable,
-                                             source->on_host});
+        if (source)
+          replace(memories, Memory{op.name, source->size, 1, source->exportable, source->on_host});
         break;
       }
       break;

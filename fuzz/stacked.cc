@@ -26,6 +26,7 @@ bool may_be_silent(Rule rule) {
     case Rule::kGetAccessMapped:
     case Rule::kRetainAddrMapped:
     case Rule::kFreeExact:
+    case Rule::kRangeOneDevice:
     case Rule::kMapBounds:  // of an import, whose size it does not know
     case Rule::kMapPtrAligned:
     case Rule::kAccessPtrAligned:
@@ -62,7 +63,9 @@ class Shim {
     if (session_.off()) return "the shim turned itself off";
     bool hit = sink_.rules.empty();
     for (const Rule rule : sink_.rules) {
-      if (judgement.breaks(rule)) {
+      // The size of an import is unknown: too much of it and not all of it look the same.
+      const bool size = rule == Rule::kMapWholeAllocation && judgement.breaks(Rule::kMapBounds);
+      if (size || judgement.breaks(rule)) {
         hit = true;
       } else if (!judgement.foreign) {
         text_ = std::string("a finding without a cause: ") + info(rule).id;

@@ -136,8 +136,8 @@ class Writer {
                (op.faults & kNoCount ? ", count=0" : "") + ")";
       }
       case Code::kGetAccess:
-        return out + (no_in ? "null" : location(op.place)) + ", " + address(op) +
-               no_out("flags") + ")";
+        return out + (no_in ? "null" : location(op.place)) + ", " + address(op) + no_out("flags") +
+               ")";
       case Code::kExport:
         return out + first + ", " + bits_text(handle_type_words(), op.value) + flags +
                no_out("shareableHandle") + ")";
@@ -165,8 +165,8 @@ class Writer {
       }
       case Code::kWrite: {
         const std::string bytes = std::to_string(op.size);
-        return out + address(op) + ", host(" + (op.size ? bytes : "1") + ", " +
-               std::to_string(op.value) + "), " + bytes + ")";
+        return out + address(op) + ", host(" + (op.size ? bytes : "1") +
+               ", fill=" + std::to_string(op.value) + "), " + bytes + ")";
       }
       case Code::kCopy:
         return out + address(op) + ", " + sum(op.ref2, distance(op.at2, op.odd2)) + ", " +

@@ -138,10 +138,10 @@ class Reader {
     for (std::size_t i = 0; i < twists().size(); ++i) {
       op.extra = static_cast<std::uint8_t>(i);
       const CUmemAllocationProp twisted = properties_of(op);
-      const bool same = twisted.type == prop.type &&
-                        std::memcmp(&twisted.allocFlags, &prop.allocFlags,
-                                    sizeof prop.allocFlags) == 0 &&
-                        (twisted.win32HandleMetaData != nullptr) == metadata;
+      const bool same =
+          twisted.type == prop.type &&
+          std::memcmp(&twisted.allocFlags, &prop.allocFlags, sizeof prop.allocFlags) == 0 &&
+          (twisted.win32HandleMetaData != nullptr) == metadata;
       if (same) return;
     }
     problem_ = "no op holds these properties";
@@ -156,8 +156,8 @@ class Reader {
     const auto words = handle_type_words();
     switch (op.code) {
       case Code::kContext:
-        op.place = static_cast<std::uint8_t>(
-            bound_.values[0] ? resolver_.number(*bound_.values[0]) : 0);
+        op.place =
+            static_cast<std::uint8_t>(bound_.values[0] ? resolver_.number(*bound_.values[0]) : 0);
         break;
       case Code::kReserve:
         size(op);

@@ -44,8 +44,11 @@ Violations check(const Model& model, const calls::MemGetHandleForAddressRange& c
     if (!first) first = a;
     const auto& p = first->prop;
     const auto& q = a->prop;
-    const bool same = p.location.type == q.location.type && p.location.id == q.location.id &&
-                      p.requestedHandleTypes == q.requestedHandleTypes &&
+    // An import does not know the handle types of its creation.
+    const bool types =
+        first->imported || a->imported || p.requestedHandleTypes == q.requestedHandleTypes;
+    const bool same = types && p.location.type == q.location.type &&
+                      p.location.id == q.location.id &&
                       p.allocFlags.gpuDirectRDMACapable == q.allocFlags.gpuDirectRDMACapable &&
                       p.allocFlags.compressionType == q.allocFlags.compressionType;
     if (same) continue;

@@ -102,7 +102,8 @@ INSTANTIATE_TEST_SUITE_P(
     All, BadProfile,
     ::testing::Values(
         BadText{"[profile\n", "f.toml:1:9: "}, BadText{"[+", "f.toml:1:"},
-        BadText{"[a]\nb\xc3\xa9 = 1\n", "f.toml:2:2: expected printable ASCII"}, BadText{"x = 1\n", "f.toml:1:5: expected a section"},
+        BadText{"[a]\nb\xc3\xa9 = 1\n", "f.toml:2:2: expected printable ASCII"},
+        BadText{"x = 1\n", "f.toml:1:5: expected a section"},
         BadText{"[profil]\nname = \"p\"\n", "unknown section [profil]"},
         BadText{"[profile]\nname = \"p\"\nnane = 1\n", "f.toml:3:8: unknown key nane"},
         BadText{"[profile]\nname = 3\n", "f.toml:2:8: name: expected a string"},

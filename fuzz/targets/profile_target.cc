@@ -6,8 +6,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cuvmm;
-  const ProfileResult read =
-      parse_profile({reinterpret_cast<const char*>(data), size}, "input");
+  const ProfileResult read = parse_profile({reinterpret_cast<const char*>(data), size}, "input");
   if (!read.error.empty()) return 0;
   const std::string written = format_profile(read.profile);
   const ProfileResult again = parse_profile(written, "output");

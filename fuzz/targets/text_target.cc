@@ -1,5 +1,5 @@
-// The program text: any bytes are parsed without harm, what parses prints to itself, and ops survive
-// the way to text and back.
+// The program text: any bytes are parsed without harm, what parses prints to itself, and ops
+// survive the way to text and back.
 #include <cstdlib>
 #include <string_view>
 
