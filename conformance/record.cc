@@ -70,10 +70,11 @@ std::string describe(const Driver& driver, const RunOptions& options, Recording&
 // may.
 bool shim_refuses_multicast(const LoadedDriver& loaded, const RunOptions& options) {
   if (loaded.emulated) return false;
-  const Program question = parse_program(
-                               "init(context=no)\n"
-                               "cuMulticastGetGranularity({numDevices=1, size=2M}, option=minimum)\n")
-                               .program;
+  const Program question =
+      parse_program(
+          "init(context=no)\n"
+          "cuMulticastGetGranularity({numDevices=1, size=2M}, option=minimum)\n")
+          .program;
   const auto answers = run_program(loaded.driver, question, options);
   return answers.size() == 2 && answers[1].result == CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -46,9 +46,8 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 struct Team::Shared {
   char magic[16];
   std::uint32_t version;
-  std::uint32_t devices;
-  std::uint64_t size;
-  std::atomic<std::uint64_t> added;
+  std::atomic<std::uint32_t> devices;
+  std::atomic<std::uint64_t> size, added;
   Entry entries[kEntries];
 };
 
@@ -84,8 +83,8 @@ std::shared_ptr<Team> Team::create(unsigned devices, std::uint64_t size) {
   auto* shared = static_cast<Shared*>(at);  // zeroes: a team of nobody, with nothing bound
   std::memcpy(shared->magic, kMagic, sizeof kMagic);
   shared->version = kVersion;
-  shared->devices = devices;
-  shared->size = size;
+  shared->devices.store(devices);
+  shared->size.store(size);
   return std::shared_ptr<Team>(new Team(fd, shared, devices, size, kMaxMachine));
 }
 
@@ -110,9 +109,8 @@ std::shared_ptr<Team> Team::open(int fd, int machine) {
   }
   auto* shared = static_cast<Shared*>(at);
   // Read once: another process could change them between the check and the use.
-  Shared* const volatile source = shared;
-  const unsigned devices = source->devices;
-  const std::uint64_t size = source->size;
+  const unsigned devices = shared->devices.load();
+  const std::uint64_t size = shared->size.load();
   std::shared_ptr<Team> team(new Team(copy, shared, devices, size, machine));
   const bool ours = std::memcmp(shared->magic, kMagic, sizeof kMagic) == 0 &&
                     shared->version == kVersion && devices != 0 && size != 0;

@@ -218,14 +218,14 @@ Violations check(const Model& model, const calls::MulticastUnbind& call, const F
   if (!exists) {
     out.add(Rule::kMcUnbindDevice, "dev is " + std::to_string(call.dev) + ", which does not exist");
   }
-  if (call.size == 0) out.add(Rule::kMcUnbindSizeNonzero, "size is 0");
-  if (!object) return out.take();
-  const bool member = in_team(added_devices(*object, facts), call.dev);
-  if (exists && !member) {
+  const bool member = object && in_team(added_devices(*object, facts), call.dev);
+  if (object && exists && !member) {
     out.add(Rule::kMcUnbindDevice, "device " + std::to_string(call.dev) + " was not added",
             team_certain(*object, facts))
         .objects.push_back(ref(*object));
   }
+  if (call.size == 0) out.add(Rule::kMcUnbindSizeNonzero, "size is 0");
+  if (!object) return out.take();
   const Size granularity = object->granularity;
   if (granularity != 0 && (call.mcOffset % granularity != 0 || call.size % granularity != 0)) {
     out.add(Rule::kMcUnbindAligned,
