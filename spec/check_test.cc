@@ -11,9 +11,9 @@ namespace {
 
 std::vector<RuleCase> all_cases() {
   std::vector<RuleCase> all;
-  for (auto cases : {address_range_cases(), allocation_cases(), map_cases(), access_cases(),
-                     data_cases(), share_cases(), range_handle_cases(),
-                     ipc_cases(), pool_cases()}) {
+  for (auto cases :
+       {address_range_cases(), allocation_cases(), map_cases(), access_cases(), data_cases(),
+        share_cases(), range_handle_cases(), ipc_cases(), pool_cases()}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
   return all;
@@ -59,6 +59,9 @@ TEST(RuleCases, CoverEveryRuleThatCanBeChecked) {
   covered.insert(Rule::kDriverNotDeinitialized);
   // Two processes are needed to see this one: tools/ipc_order_test.cc has its cases.
   covered.insert(Rule::kIpcFreedWhileOpen);
+#if CUDA_VERSION < 13000
+  covered.insert(Rule::kPoolCreateUsage);  // the structure has no such field
+#endif
   for (const RuleInfo& rule : rules()) {
     EXPECT_TRUE(rule.uncheckable || covered.contains(rule.rule))
         << rule.id << " has no firing case";
