@@ -140,7 +140,11 @@ CUVMM_RECORD(CUmemPoolProps) {
   CUVMM_FIELD_AT(win32_security, win32SecurityAttributes)
   // Not in every header that we build with.
   if constexpr (requires { d.maxSize; }) CUVMM_FIELD(maxSize)
-  if constexpr (requires { d.usage; }) CUVMM_FIELD(usage)
+  if constexpr (requires { d.usage; }) {
+    CUVMM_FIELD(usage)
+  } else {
+    CUVMM_FIELD_AT(usage, reserved[0])  // where it lies in the newer structure
+  }
   CUVMM_FIELD_AT(reserved0, reserved[0])
 }
 

@@ -125,7 +125,7 @@ class Session {
   Violations check_call(const CallStruct& call, const Step<CallStruct>& step) const;
   /// Records what the call made; reads the out-parameters.
   template <class CallStruct>
-  void commit(const CallStruct& call, const Step<CallStruct>& step);
+  void commit(const CallStruct& call, Step<CallStruct>& step);
   /// What only the driver or the kernel knows of descriptors, contexts and streams that imports of
   /// external objects and sparse arrays name.
   template <class CallStruct>

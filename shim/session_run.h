@@ -199,7 +199,7 @@ void Session::after(const CallStruct& call, CUresult result, Step<CallStruct>& s
 }
 
 template <class CallStruct>
-void Session::commit(const CallStruct& call, const Step<CallStruct>& step) {
+void Session::commit(const CallStruct& call, Step<CallStruct>& step) {
   Allocation known;
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
     known = facts_.describe_import(*call.handle);
@@ -229,14 +229,14 @@ void Session::commit(const CallStruct& call, const Step<CallStruct>& step) {
       unknown.handle = *call.handle;
       model_.commit_multicast_import(std::move(unknown), step.origin);
     }
-    imported_[*call.handle] = step.memory;
+    imported_[*call.handle] = std::move(step.memory);
   } else if constexpr (requires { model_.commit(call, step.facts, step.origin); }) {
     model_.commit(call, step.facts, step.origin);
   } else {
     model_.commit(call, step.origin);
   }
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
-    imported_[reinterpret_cast<std::uintptr_t>(*call.extMem_out)] = step.memory;
+    imported_[reinterpret_cast<std::uintptr_t>(*call.extMem_out)] = std::move(step.memory);
   }
   if constexpr (std::is_same_v<CallStruct, calls::MemCreate>) {
     if (!imported_.empty()) imported_.erase(*call.handle);  // the value of an import that ended

@@ -60,6 +60,9 @@ TEST(RuleCases, CoverEveryRuleThatCanBeChecked) {
   covered.insert(Rule::kDriverNotDeinitialized);
   // Two processes are needed to see this one: tools/ipc_order_test.cc has its cases.
   covered.insert(Rule::kIpcFreedWhileOpen);
+#if CUDA_VERSION < 13000
+  covered.insert(Rule::kPoolCreateUsage);  // the structure has no such field
+#endif
   for (const RuleInfo& rule : rules()) {
     EXPECT_TRUE(rule.uncheckable || covered.contains(rule.rule))
         << rule.id << " has no firing case";
