@@ -158,6 +158,8 @@ void Session::after(const CallStruct& call, CUresult result, Step<CallStruct>& s
   if constexpr (std::is_same_v<CallStruct, calls::MemAddressReserve>) {
     widen_bounds(*call.ptr, call.size);
   }
+  // Some drivers map past the end of a reservation; a copy there is ours to judge as well.
+  if constexpr (std::is_same_v<CallStruct, calls::MemMap>) widen_bounds(call.ptr, call.size);
   const std::lock_guard lock(mutex_);
   model_.bury(std::move(step.retired), step.origin);
   detail::record(model_, call, step.facts, known, step.origin);
