@@ -69,7 +69,9 @@ Comparison compare(const Recording& recording, const Driver& driver, const std::
                        program.ops.begin() + static_cast<std::ptrdiff_t>(i + 1));
         difference.kind = kind;
         difference.example = to_text(head, notes_of(here));
-        difference.reason = reason_of(kind, permitted);
+        difference.reason = left_out != step.skipped
+                                ? "addresses lie elsewhere here, so that only one driver was asked"
+                                : reason_of(kind, permitted);
       }
       // Two refusals leave both machines as they were.
       const bool harmless = run && step.answer.run && there.result != CUDA_SUCCESS &&

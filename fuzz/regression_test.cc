@@ -83,5 +83,17 @@ cuMemGetHandleForAddressRange(r1, 4M, dma_buf)
             "");
 }
 
+TEST(FuzzRegression, TheShimSeesACopyToAMappingsTailOutsideEveryReservation) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+r4 = cuMemAddressReserve(2M)
+r1 = cuMemAddressReserve(2M)
+h3 = cuMemCreate(6M, device=0)
+cuMemMap(r1, 6M, h3)
+cuMemcpyHtoD(r1+2M, host(1, fill=0), 1)
+)"),
+            "");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz

@@ -219,6 +219,8 @@ void Session::commit(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (std::is_same_v<CallStruct, calls::ExternalMemoryGetMappedBuffer>) {
     widen_bounds(*call.devPtr, call.bufferDesc->size);
   }
+  // Some drivers map past the end of a reservation; a copy there is ours to judge as well.
+  if constexpr (std::is_same_v<CallStruct, calls::MemMap>) widen_bounds(call.ptr, call.size);
   const std::lock_guard lock(mutex_);
   detail::note(ipc_log_, call, step.retired, step.origin.call, step.entered);
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
