@@ -169,6 +169,10 @@ const std::map<std::string, std::string> kWithoutFamily = {
      "needs an import of the wrong size, forbidden by itself"},
     {"data-external-memory-alive",
      "of every entry point; ext/destroy-with-buffer-then-use breaks it"},
+    {"cuIpcGetMemHandle-freed-after-close", "takes two processes; tools/ipc_order_test.cc does"},
+    {"cuIpcOpenMemHandle-peer", "needs two devices that cannot reach each other"},
+    {"cuIpcOpenMemHandle-one-context", "needs a second context, which no program text makes"},
+    {"cuMemPoolCreate-fabric-channel", "the machine decides; pool/create-fabric asks"},
 };
 
 // Entry points of which no program text can make a legal call: another API makes semaphores, and

@@ -50,8 +50,8 @@ const std::map<std::string, Broken>& hand_written() {
 }
 
 // The rule of a family's single, whose name is made of it: "cuMemMap-size/size-granularity~2"
-// breaks cuMemMap-size-granularity, "cuMemsetD8/data-mapped" data-mapped. A pair ("+") shows which of
-// two rules is checked first, not what a driver does about either.
+// breaks cuMemMap-size-granularity, "cuMemsetD8/data-mapped" data-mapped. A pair ("+") shows which
+// of two rules is checked first, not what a driver does about either.
 std::optional<Rule> rule_of_single(const std::string& name) {
   const std::size_t slash = name.find('/');
   if (slash == std::string::npos || name.find('+') != std::string::npos) return std::nullopt;
@@ -139,7 +139,8 @@ MatrixInput from_profile(const Profile& profile) {
                       ? profile.source
                       : profile.gpu + ", driver " + profile.driver + ", " + profile.recorded;
   for (const RuleInfo& rule : rules()) {
-    add_answer(column.cells[rule.rule], verdict_text(profile.verdicts[static_cast<std::size_t>(rule.rule)]),
+    add_answer(column.cells[rule.rule],
+               verdict_text(profile.verdicts[static_cast<std::size_t>(rule.rule)]),
                "profile " + profile.name);
   }
   // A profile has lost its cases: name those of the suite that ask the same.
