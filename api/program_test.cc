@@ -57,7 +57,7 @@ TEST(ParseProgram, ReportsWhatTheGrammarAllowsButTheVocabularyDoesNot) {
             "f:1:19: expected a record such as {size=2M}, found '1'");
   EXPECT_EQ(
       errors_of("cuMulticastCreate({length=2M})")[0],
-      "f:1:25: expected a field of it (numDevices, size, handleTypes, flags), found 'length'");
+      "f:1:27: expected a field of it (numDevices, size, handleTypes, flags), found 'length'");
   EXPECT_EQ(errors_of("cuIpcOpenMemHandle(\"0g\", 1)")[0],
             "f:1:20: expected up to 64 bytes as hexadecimal digits");
   EXPECT_EQ(errors_of("cuMemSetAccess(1, 2, [device0])")[0],
