@@ -16,6 +16,7 @@ void add_fields(Record record, Fields& fields) {
   visit_record(record, [&]<class T>(const RecordField& field, T&) {
     CField one{field.key, field.path, "", std::is_same_v<T, CUmemLocation>, field.words};
     if (std::is_pointer_v<T>) one.cast = "(void*)(uintptr_t)";
+    if (std::is_same_v<T, int>) one.cast = "(int)";  // a descriptor may be -1
     fields.push_back(std::move(one));
   });
 }
