@@ -1,7 +1,5 @@
 #include "conformance/record.h"
 
-#include <poll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,9 +8,8 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
-#include "conformance/shared_process.h"
+#include "conformance/case_workers.h"
 
 namespace cuvmm {
 
@@ -89,97 +86,11 @@ bool fabric_channel() {
   return false;
 }
 
-/// One worker process runs every `step`-th case and writes "NAME\tID ID...\tOUTCOME\t...\n" per
-/// case.
-void work(int out, const Driver& driver, const std::vector<const Case*>& cases, std::size_t first,
-          std::size_t step, const RunOptions& options, bool share) {
-  FILE* stream = fdopen(out, "w");
-  SharedProcess shared(driver, options);
-  for (std::size_t i = first; i < cases.size(); i += step) {
-    std::vector<int> ids;
-    RunOptions one = options;
-    one.process_ids = &ids;
-    const std::vector<Outcome> outcomes = share && may_share_process(cases[i]->program)
-                                              ? shared.run(cases[i]->program)
-                                              : run_case(driver, *cases[i], one);
-    std::string line = cases[i]->name + '\t';
-    for (int id : ids) line += std::to_string(id) + ' ';
-    for (const Outcome& outcome : outcomes) line += '\t' + outcome_text(outcome);
-    std::fprintf(stream, "%s\n", line.c_str());
-  }
-  std::fclose(stream);
-}
-
-std::vector<std::string> split(const std::string& line, char separator) {
-  std::vector<std::string> parts(1);
-  for (char c : line) {
-    if (c == separator) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
-
-// Reads all pipes as they fill: a worker that waits for its reader would hold up no other.
-void collect(std::vector<int> pipes, Recording& recording) {
-  std::vector<std::string> pending(pipes.size());
-  std::size_t open_pipes = pipes.size();
-  while (open_pipes > 0) {
-    std::vector<pollfd> waits;
-    for (int fd : pipes) waits.push_back({fd, POLLIN, 0});
-    if (poll(waits.data(), waits.size(), -1) < 0) continue;
-    for (std::size_t i = 0; i < pipes.size(); ++i) {
-      if (pipes[i] < 0 || !waits[i].revents) continue;
-      char buffer[4096];
-      const ssize_t got = read(pipes[i], buffer, sizeof buffer);
-      if (got <= 0) {
-        close(pipes[i]);
-        pipes[i] = -1;
-        --open_pipes;
-        continue;
-      }
-      pending[i].append(buffer, static_cast<std::size_t>(got));
-      for (std::size_t end; (end = pending[i].find('\n')) != std::string::npos;) {
-        auto fields = split(pending[i].substr(0, end), '\t');
-        pending[i].erase(0, end + 1);
-        recording.cases[fields[0]].assign(fields.begin() + 2, fields.end());
-        std::istringstream ids(fields[1]);
-        for (int id; ids >> id;) recording.processes[fields[0]].push_back(id);
-      }
-    }
-  }
-}
-
 // Looks at what all processes of the machine share: runs when nothing else does.
 bool must_run_alone(const Case* test_case) {
   const auto& statements = test_case->program.statements;
   return std::any_of(statements.begin(), statements.end(),
                      [](const Statement& s) { return s.function == "cuMemGetInfo"; });
-}
-
-void run_workers(const Driver& driver, const std::vector<const Case*>& cases, std::size_t jobs,
-                 const RecordOptions& options, Recording& recording) {
-  jobs = std::clamp<std::size_t>(jobs, 1, std::max<std::size_t>(cases.size(), 1));
-  std::vector<int> pipes;
-  std::vector<pid_t> workers;
-  for (std::size_t i = 0; i < jobs; ++i) {
-    int ends[2];
-    if (pipe(ends) != 0) break;
-    std::fflush(nullptr);
-    const pid_t pid = fork();
-    if (pid == 0) {
-      close(ends[0]);
-      work(ends[1], driver, cases, i, jobs, options.run, options.share);
-      std::_Exit(0);
-    }
-    close(ends[1]);
-    pipes.push_back(ends[0]);
-    if (pid > 0) workers.push_back(pid);
-  }
-  collect(pipes, recording);
-  for (pid_t pid : workers) waitpid(pid, nullptr, 0);
 }
 
 }  // namespace
@@ -216,14 +127,9 @@ RecordResult record_cases(const std::string& driver_path, const std::vector<Case
   }
   const auto alone = std::stable_partition(chosen.begin(), chosen.end(),
                                            [](const Case* each) { return !must_run_alone(each); });
-  run_workers(loaded.driver, {chosen.begin(), alone},
-              static_cast<std::size_t>(std::max(options.jobs, 1)), options, recording);
-  run_workers(loaded.driver, {alone, chosen.end()}, 1, options, recording);
+  run_in_workers(loaded.driver, {chosen.begin(), alone}, options.jobs, options, recording);
+  run_in_workers(loaded.driver, {alone, chosen.end()}, 1, options, recording);
   if (!options.process_ids) recording.processes.clear();
-  for (const Case* test_case : chosen) {
-    if (!recording.cases.contains(test_case->name))
-      result.error = "no answer for " + test_case->name;
-  }
   return result;
 }
 
