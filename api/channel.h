@@ -9,11 +9,19 @@
 namespace cuvmm {
 
 struct Message {
-  enum class Type : std::uint32_t { kExecute, kOutcome, kFetch, kBinding, kDone };
+  enum class Type : std::uint32_t {
+    kProgram,
+    kExecute,
+    kOutcome,
+    kFetch,
+    kBinding,
+    kTidy,
+    kDone
+  };
   Type type = Type::kDone;
   std::uint32_t kind = 0;    ///< Binding::Kind
   std::uint64_t number = 0;  ///< statement index, or a binding's value
-  std::string text;          ///< name, outcome, or a buffer's bytes
+  std::string text;          ///< program, name, outcome, or a buffer's bytes
   int fd = -1;               ///< owned by the receiver; -1 for none
 };
 

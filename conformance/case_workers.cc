@@ -9,9 +9,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
+#include <span>
 #include <sstream>
 
-#include "conformance/shared_process.h"
+#include "api/program_processes.h"
+#include "conformance/tidy_driver.h"
 
 namespace cuvmm {
 
@@ -34,18 +37,38 @@ std::vector<std::string> split(const std::string& line, char separator) {
   return parts;
 }
 
+// Whether a case may run in processes that others have used: each of its processes starts with a
+// plain init(), it makes and ends no context, and asks for nothing that others change.
+bool may_share_processes(const Program& program) {
+  static constexpr const char* kAlone[] = {"context", "cuMemGetInfo", "peek", "poke"};
+  static constexpr const char* kHarmless[] = {"cuCtxSynchronize", "cuCtxSetCurrent",
+                                              "cuCtxGetCurrent", "cuCtxGetDevice"};
+  const auto among = [](const std::string& function, std::span<const char* const> names) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](const char* name) { return function == name; });
+  };
+  std::set<int> started;
+  return std::all_of(program.statements.begin(), program.statements.end(), [&](const Statement& s) {
+    const bool first = started.insert(s.process).second;
+    const bool contexts =
+        s.function.starts_with("cuCtx") || s.function.starts_with("cuDevicePrimaryCtx");
+    return (!first || (s.function == "init" && s.arguments.empty())) && s.thread == 0 &&
+           !among(s.function, kAlone) && (!contexts || among(s.function, kHarmless));
+  });
+}
+
 // What a worker does with its share: one line "ID ID...\tOUTCOME\t..." per case.
 [[noreturn]] void work(int out, const Driver& driver, const std::vector<const Case*>& share,
                        std::size_t first, const RecordOptions& options) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   {
-    SharedProcess shared(driver, options.run);
+    ProgramProcesses shared(driver, options.run, {tidy_driver, tidy_up});
     for (std::size_t i = first; i < share.size(); ++i) {
       const Program& program = share[i]->program;
       std::vector<int> ids;
       RunOptions one = options.run;
       one.process_ids = &ids;
-      const auto outcomes = options.share && may_share_process(program)
+      const auto outcomes = options.share && may_share_processes(program)
                                 ? shared.run(program)
                                 : run_program(driver, program, one);
       std::string line;

@@ -12,7 +12,9 @@ namespace {
 struct Recorder {
   Driver driver;
   Model model;
-  std::set<CUdeviceptr> plain;  ///< from cuMemAlloc
+  std::set<CUdeviceptr> plain;        ///< from cuMemAlloc
+  std::multiset<CUdeviceptr> opened;  ///< from cuIpcOpenMemHandle
+  std::set<CUdevice> pool_set;        ///< devices that have another current pool
 };
 
 Recorder& recorder() {
@@ -35,6 +37,11 @@ void record(Recorder& r, const CallStruct& call) {
 }
 void record(Recorder& r, const calls::MemAlloc& call) { r.plain.insert(*call.dptr); }
 void record(Recorder& r, const calls::MemFree& call) { r.plain.erase(call.dptr); }
+void record(Recorder& r, const calls::IpcOpenMemHandle& call) { r.opened.insert(*call.pdptr); }
+void record(Recorder& r, const calls::IpcCloseMemHandle& call) {
+  if (const auto found = r.opened.find(call.dptr); found != r.opened.end()) r.opened.erase(found);
+}
+void record(Recorder& r, const calls::DeviceSetMemPool& call) { r.pool_set.insert(call.dev); }
 void record(Recorder& r, const calls::MemFreeAsync& call) { r.plain.erase(call.dptr); }
 
 template <class CallStruct, class Function>
@@ -72,14 +79,21 @@ Driver tidy_driver(const Driver& driver) {
   replace<calls::MemAlloc>(table);
   replace<calls::MemFree>(table);
   replace<calls::MemFreeAsync>(table);
+  replace<calls::DeviceSetMemPool>(table);
+  replace<calls::IpcOpenMemHandle>(table);
+  replace<calls::IpcCloseMemHandle>(table);
   return table;
 }
 
-void tidy_up() {
+bool tidy_up() {
   Recorder& r = recorder();
+  CUcontext context = nullptr;
+  if (r.driver(calls::DevicePrimaryCtxRetain{.ctx = &context, .dev = 0}) == CUDA_SUCCESS) {
+    r.driver(calls::CtxSetCurrent{.ctx = context});
+  }
   // Fills and copies may still run: unmapping under them would break the context for all that
-  // follow.
-  r.driver(calls::CtxSynchronize{});
+  // follow. One that is broken answers nothing but that from now on.
+  if (r.driver(calls::CtxSynchronize{}) != CUDA_SUCCESS) return false;
   for (const auto& [base, m] : r.model.mappings()) {
     r.driver(calls::MemUnmap{.ptr = base, .size = m.size});
   }
@@ -91,13 +105,18 @@ void tidy_up() {
   for (const auto& [base, reservation] : r.model.reservations()) {
     r.driver(calls::MemAddressFree{.ptr = base, .size = reservation.size});
   }
-  CUcontext context = nullptr;
-  if (r.driver(calls::DevicePrimaryCtxRetain{.ctx = &context, .dev = 0}) == CUDA_SUCCESS) {
-    r.driver(calls::CtxSetCurrent{.ctx = context});
+  for (const CUdevice device : r.pool_set) {
+    CUmemoryPool pool = nullptr;
+    if (r.driver(calls::DeviceGetDefaultMemPool{.pool_out = &pool, .dev = device}) == CUDA_SUCCESS)
+      r.driver(calls::DeviceSetMemPool{.dev = device, .pool = pool});
   }
+  r.pool_set.clear();
+  for (CUdeviceptr address : r.opened) r.driver(calls::IpcCloseMemHandle{.dptr = address});
+  r.opened.clear();
   for (CUdeviceptr address : r.plain) r.driver(calls::MemFree{.dptr = address});
   r.plain.clear();
   r.model.clear();
+  return true;
 }
 
 }  // namespace cuvmm

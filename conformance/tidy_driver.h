@@ -5,12 +5,14 @@
 
 namespace cuvmm {
 
-/// A table that forwards to `driver` and records what succeeds: reservations, allocations, mappings
-/// and plain allocations. One per process: the functions of the table find it by a global.
+/// A table that forwards to `driver` and records what succeeds: reservations, allocations,
+/// mappings, plain allocations and those that IPC opened. One per process: the functions of the
+/// table find it by a global.
 Driver tidy_driver(const Driver& driver);
 
-/// Ends everything that calls through the table made and did not end, in the order in which a
-/// driver lets go of it, and makes device 0's primary context current again.
-void tidy_up();
+/// Makes device 0's primary context and the default pools current again and ends everything that
+/// calls through the table made and did not end, in the order in which a driver lets go. False when
+/// a call broke the context: nothing can be run in this process any more.
+bool tidy_up();
 
 }  // namespace cuvmm
