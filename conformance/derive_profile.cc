@@ -76,10 +76,11 @@ class Deriver {
     for (const Family& family : families) read_singles(family);
     for (const Case& each : cases) read_case(each);
     settle_every_entry_point();
+    for (const Family& family : families) read_pairs(family);
+    for (const Case& each : cases) read_case_of_several(each);
     for (const auto& [rule, verdict] : verdicts_) {
       out_.profile.verdicts[static_cast<std::size_t>(rule)] = complete(rule, verdict);
     }
-    for (const Family& family : families) read_pairs(family);
     for (auto& [entry, graph] : graphs_) out_.profile.order[entry] = sort(graph, out_.notes);
     for (const RuleInfo& rule : rules()) {
       if (!rule.uncheckable && rule.kind != RuleKind::kLeak && !verdicts_.contains(rule.rule)) {
@@ -124,22 +125,66 @@ class Deriver {
     return verdict;
   }
 
-  // What no family can say, such as a call before cuInit.
-  void read_case(const Case& each) {
+  /// The one call of a hand-written case that breaks rules, and what it got.
+  struct Broken {
+    EntryPoint entry = EntryPoint::kCount;
+    std::vector<Rule> rules;
+    Verdict verdict;
+  };
+  std::optional<Broken> broken_by(const Case& each) const {
     const auto it = recording_.cases.find(each.name);
-    if (it == recording_.cases.end() || each.file.empty() || each.breaks.size() != 1) return;
-    const auto rule = find_rule(each.breaks[0]);
+    if (it == recording_.cases.end() || each.file.empty()) return std::nullopt;
     const auto& statements = each.program.statements;
     const auto breaks = [](const Statement& s) { return !s.breaks.empty(); };
-    if (!rule || std::count_if(statements.begin(), statements.end(), breaks) != 1) return;
+    if (std::count_if(statements.begin(), statements.end(), breaks) != 1) return std::nullopt;
     const auto at = std::find_if(statements.begin(), statements.end(), breaks);
     const auto index = static_cast<std::size_t>(at - statements.begin());
     const auto verdict = index < it->second.size() ? verdict_of(it->second[index]) : std::nullopt;
-    if (!verdict) return;
-    if (info(*rule).entry != EntryPoint::kCount) {
-      verdicts_.try_emplace(*rule, *verdict);
-    } else if (const EntryPoint entry = entry_of(at->function); entry != EntryPoint::kCount) {
-      by_entry_[*rule].try_emplace(entry, *verdict);
+    if (!verdict) return std::nullopt;
+    Broken broken{entry_of(at->function), {}, *verdict};
+    for (const std::string& id : at->breaks) {
+      if (const auto rule = find_rule(id)) broken.rules.push_back(*rule);
+    }
+    return broken;
+  }
+
+  // What no family can say, such as a call before cuInit.
+  void read_case(const Case& each) {
+    const auto broken = broken_by(each);
+    if (!broken || broken->rules.size() != 1) return;
+    const Rule rule = broken->rules[0];
+    if (info(rule).entry != EntryPoint::kCount) {
+      verdicts_.try_emplace(rule, broken->verdict);
+    } else if (broken->entry != EntryPoint::kCount) {
+      by_entry_[rule].try_emplace(broken->entry, broken->verdict);
+    }
+  }
+
+  // A call that cannot but break several rules. An answer that is none of the known ones is that of
+  // the only rule that is not known; whose answer it is, is checked before the others.
+  void read_case_of_several(const Case& each) {
+    const auto broken = broken_by(each);
+    if (!broken || broken->rules.size() < 2) return;
+    std::vector<Rule> owners, unknown;
+    for (const Rule rule : broken->rules) {
+      const auto known = verdicts_.find(rule);
+      if (known == verdicts_.end()) {
+        unknown.push_back(rule);
+      } else if (same(known->second, broken->verdict)) {
+        owners.push_back(rule);
+      }
+    }
+    if (owners.empty() && unknown.size() == 1) {
+      verdicts_.emplace(unknown[0], broken->verdict);
+      owners = unknown;
+    }
+    if (owners.size() != 1) return;
+    for (const Rule rule : broken->rules) {
+      const auto known = verdicts_.find(rule);
+      const Verdict& other =
+          known == verdicts_.end() ? out_.profile.verdict(broken->entry, rule) : known->second;
+      if (same(other, broken->verdict) || other.kind == Verdict::Kind::kAccepts) continue;
+      graphs_[broken->entry][owners[0]].insert(rule);
     }
   }
 

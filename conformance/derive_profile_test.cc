@@ -93,6 +93,29 @@ TEST_F(DeriveProfile, SaysWhichRulesNothingSettles) {
   EXPECT_THAT(derive().notes, Contains(HasSubstr("no case of a family settles cuMemUnmap-mapped")));
 }
 
+TEST_F(DeriveProfile, TellsWhichOfSeveralRulesAHandWrittenCaseMeets) {
+  const ParsedCases parsed = parse_cases(
+      "case a\nbreaks cuImportExternalSemaphore-fd-valid\ncuImportExternalSemaphore({type=1, "
+      "fd=-1})  # CUDA_ERROR_INVALID_HANDLE !cuImportExternalSemaphore-fd-valid\n"
+      "case b\nbreaks cuImportExternalSemaphore-fd-valid "
+      "cuImportExternalSemaphore-flags-zero\ncuImportExternalSemaphore({type=1, fd=-1, flags=1})  "
+      "# CUDA_ERROR_INVALID_HANDLE !cuImportExternalSemaphore-fd-valid "
+      "!cuImportExternalSemaphore-flags-zero\n",
+      "f");
+  ASSERT_TRUE(parsed.errors.empty()) << parsed.errors[0];
+  recording_.cases["a"] = {"CUDA_ERROR_UNKNOWN"};
+  recording_.cases["b"] = {"CUDA_ERROR_INVALID_VALUE"};
+  const EntryPoint entry = EntryPoint::kImportExternalSemaphore;
+  const Profile profile = derive(parsed.cases).profile;
+  EXPECT_EQ(profile.verdict(entry, Rule::kSemImportFlagsZero).code, CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(profile.order.at(entry),
+            (std::vector<Rule>{Rule::kSemImportFlagsZero, Rule::kSemImportFdValid}));
+  recording_.cases["b"] = {"CUDA_ERROR_UNKNOWN"};
+  EXPECT_EQ(derive(parsed.cases).profile.verdict(entry, Rule::kSemImportFlagsZero).code,
+            CUDA_ERROR_INVALID_HANDLE)
+      << "hidden behind the other rule: as documented";
+}
+
 TEST_F(DeriveProfile, TakesFromHandWrittenCasesWhatNoFamilySays) {
   const ParsedCases parsed = parse_cases(
       "case a\nbreaks driver-initialized\ncuMemRelease(5)  # CUDA_ERROR_NOT_INITIALIZED "

@@ -109,11 +109,16 @@ void forgive(const Emulator&, const CallStruct&, Violations&) {}
 void forgive(const Emulator&, const calls::MemGetAccess&, Violations&);
 void forgive(const Emulator&, const calls::MemFree&, Violations&);
 
-// What the measured driver writes even though it refuses.
+// What the measured driver writes, or does, even though it refuses.
 template <class CallStruct>
 void write_refused(const Emulator&, const CallStruct&, CUresult) {}
 void write_refused(const Emulator&, const calls::MemGetAccess&, CUresult);
 void write_refused(const Emulator&, const calls::MemGetHandleForAddressRange&, CUresult);
+void write_refused(const Emulator&, const calls::IpcGetEventHandle&, CUresult);
+void write_refused(const Emulator&, const calls::MemAllocFromPoolAsync&, CUresult);
+void write_refused(const Emulator&, const calls::MemPoolImportFromShareableHandle&, CUresult);
+void write_refused(const Emulator&, const calls::MemPoolImportPointer&, CUresult);
+void write_refused(const Emulator&, const calls::ImportExternalMemory&, CUresult);
 
 // What the model records of a call that succeeded; most calls make nothing.
 template <class CallStruct>

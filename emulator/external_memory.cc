@@ -23,6 +23,12 @@ void add_facts(const Emulator& e, const calls::ImportExternalMemory& call, Facts
   if (found) facts.object_size = found->size;
 }
 
+void write_refused(const Emulator&, const calls::ImportExternalMemory& call, CUresult refused) {
+  // The driver looks at the descriptor and closes it all the same: ext/import-fd-devnull.
+  if (refused == CUDA_ERROR_UNKNOWN && by_descriptor(call.memHandleDesc))
+    close(call.memHandleDesc->handle.fd);
+}
+
 CUresult perform(Emulator& e, const calls::ImportExternalMemory& call, const Facts&,
                  const Retired&) {
   if (!call.extMem_out || !call.memHandleDesc || call.memHandleDesc->size == 0) {

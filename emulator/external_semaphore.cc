@@ -5,6 +5,7 @@
 
 #include "emulator/entry.h"
 #include "emulator/semaphore.h"
+#include "emulator/shareable.h"
 
 namespace cuvmm::emulator {
 
@@ -22,6 +23,14 @@ std::optional<SemaphoreKind> kind_of(const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC* 
     return SemaphoreKind::kTimeline;
   }
   return std::nullopt;
+}
+
+/// What an accepting profile makes of memory: a counter that nobody else has.
+std::shared_ptr<Semaphore> private_semaphore(SemaphoreKind kind) {
+  const int fd = create_semaphore(kind);
+  auto semaphore = Semaphore::open(fd, kind);
+  if (fd >= 0) close(fd);
+  return semaphore;
 }
 
 bool known_stream(const Emulator& e, CUstream stream) {
@@ -53,20 +62,23 @@ CUresult prepare(const Emulator& e, const CallStruct& call,
 
 }  // namespace
 
-void add_facts(const Emulator&, const calls::ImportExternalSemaphore& call, Facts& facts) {
+void add_facts(const Emulator& e, const calls::ImportExternalSemaphore& call, Facts& facts) {
   const auto kind = kind_of(call.semHandleDesc);
   if (!kind) return;
-  const bool valid = Semaphore::open(call.semHandleDesc->handle.fd, *kind) != nullptr;
+  const int fd = call.semHandleDesc->handle.fd;
+  const bool valid = Semaphore::open(fd, *kind) != nullptr;
   facts.descriptor_valid = valid ? Facts::Answer::kYes : Facts::Answer::kNo;
+  if (!valid && read_shareable(fd, e.device_count())) facts.descriptor_kind = Facts::Answer::kNo;
 }
 
-CUresult perform(Emulator& e, const calls::ImportExternalSemaphore& call, const Facts&,
+CUresult perform(Emulator& e, const calls::ImportExternalSemaphore& call, const Facts& facts,
                  const Retired&) {
   if (!call.extSem_out || !call.semHandleDesc) return CUDA_ERROR_INVALID_HANDLE;
   const auto kind = kind_of(call.semHandleDesc);
   if (!kind) return CUDA_ERROR_NOT_SUPPORTED;
   const int given = call.semHandleDesc->handle.fd;
-  auto semaphore = Semaphore::open(given, *kind);
+  auto semaphore = facts.descriptor_kind == Facts::Answer::kNo ? private_semaphore(*kind)
+                                                               : Semaphore::open(given, *kind);
   if (!semaphore) return CUDA_ERROR_INVALID_HANDLE;
   const auto handle = e.external.new_handle<CUexternalSemaphore>();
   e.external.semaphores.emplace(handle, std::move(semaphore));

@@ -143,6 +143,12 @@ CUresult perform(Emulator& e, const calls::IpcGetEventHandle& call, const Facts&
   return CUDA_SUCCESS;
 }
 
+void write_refused(const Emulator&, const calls::IpcGetEventHandle& call, CUresult refused) {
+  // Seen for an event of the wrong kind (cuIpcGetEventHandle/event-flags), not for NULL.
+  if (refused == CUDA_ERROR_INVALID_HANDLE && call.event && call.pHandle)
+    std::memset(call.pHandle, 0, sizeof *call.pHandle);
+}
+
 void add_facts(const Emulator& e, const calls::IpcOpenEventHandle& call, Facts& facts) {
   const Followed followed =
       follow_ticket(ipc_bytes(call.handle), TicketKind::kIpcEvent, e.device_count());
@@ -155,7 +161,10 @@ CUresult perform(Emulator& e, const calls::IpcOpenEventHandle& call, const Facts
   Context* context = e.current_context();
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
   if (!call.phEvent) return CUDA_ERROR_INVALID_VALUE;
-  if (facts.token != Facts::Token::kValid) return CUDA_ERROR_INVALID_HANDLE;
+  // An event that has ended is as good as one: its work is done, and what it was is not asked.
+  const bool ended =
+      facts.token == Facts::Token::kEnded || facts.token == Facts::Token::kExporterGone;
+  if (facts.token != Facts::Token::kValid && !ended) return CUDA_ERROR_INVALID_HANDLE;
   *call.phEvent = e.streams.create_event(context, CU_EVENT_DISABLE_TIMING);
   return CUDA_SUCCESS;
 }

@@ -94,7 +94,7 @@ TEST_F(Ipc, EventsNeedTheirFlags) {
             CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::IpcGetEventHandle{&handle, event}), CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::EventDestroy{event}), CUDA_SUCCESS);
-  EXPECT_EQ(driver()(calls::IpcGetEventHandle{&handle, event}), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(driver()(calls::IpcGetEventHandle{&handle, event}), CUDA_ERROR_INVALID_VALUE);
 }
 
 }  // namespace

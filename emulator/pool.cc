@@ -116,7 +116,12 @@ CUresult perform(Emulator& e, const calls::MemAllocFromPoolAsync& call, const Fa
                  const Retired&) {
   Pool* pool = e.pools.find(call.pool);
   if (!pool || pool->imported) return CUDA_ERROR_INVALID_VALUE;
+  if (call.dptr && call.bytesize == 0) return *call.dptr = 0, CUDA_SUCCESS;
   return allocate(e, call.dptr, call.bytesize, *pool, call.hStream);
+}
+
+void write_refused(const Emulator&, const calls::MemAllocFromPoolAsync& call, CUresult) {
+  if (call.dptr) *call.dptr = 0;
 }
 
 CUresult run_base(const calls::MemAllocAsync& call) noexcept {
@@ -147,7 +152,8 @@ CUresult perform(Emulator& e, const calls::MemPoolExportToShareableHandle& call,
   if (!call.handle_out || !pool) return CUDA_ERROR_INVALID_VALUE;
   if (!is_posix(call.handleType)) return CUDA_ERROR_NOT_SUPPORTED;
   if (!have_file(*pool)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const int exported = fcntl(pool->file->descriptor(), F_DUPFD_CLOEXEC, 0);
+  // Without FD_CLOEXEC, unlike an allocation's: pool/import-in-one-process.
+  const int exported = dup(pool->file->descriptor());
   if (exported < 0) return CUDA_ERROR_OUT_OF_MEMORY;
   *static_cast<int*>(call.handle_out) = exported;
   return CUDA_SUCCESS;
@@ -156,8 +162,14 @@ CUresult perform(Emulator& e, const calls::MemPoolExportToShareableHandle& call,
 void add_facts(const Emulator& e, const calls::MemPoolImportFromShareableHandle& call,
                Facts& facts) {
   if (!is_posix(call.handleType)) return;
-  const bool valid = pool_in(descriptor_of(call.handle), e.device_count()) != 0;
+  const int fd = descriptor_of(call.handle);
+  const bool valid = pool_in(fd, e.device_count()) != 0;
   facts.descriptor_valid = valid ? Facts::Answer::kYes : Facts::Answer::kNo;
+  if (!valid && read_shareable(fd, e.device_count())) facts.descriptor_kind = Facts::Answer::kNo;
+}
+
+void write_refused(const Emulator&, const calls::MemPoolImportFromShareableHandle& call, CUresult) {
+  if (call.pool_out && call.flags == 0) *call.pool_out = nullptr;
 }
 
 CUresult perform(Emulator& e, const calls::MemPoolImportFromShareableHandle& call, const Facts&,
@@ -218,22 +230,31 @@ void add_facts(const Emulator& e, const calls::MemPoolImportPointer& call, Facts
 CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Facts&,
                  const Retired&) {
   Pool* pool = e.pools.find(call.pool);
-  if (!call.ptr_out || !call.shareData || !pool || !pool->imported) {
+  if (!call.ptr_out || !call.shareData || !call.pool || (pool && !pool->imported)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   const IpcBytes bytes = ipc_bytes(*call.shareData);
   const Followed followed = follow_ticket(bytes, TicketKind::kPoolPointer, e.device_count());
+  // Nobody is there to share freed memory with: what an accepting profile gets is its own.
+  if (followed.token == Facts::Token::kEnded && pool)
+    return allocate(e, call.ptr_out, followed.ticket.size, *pool, CU_STREAM_LEGACY);
   if (followed.fd < 0) return CUDA_ERROR_INVALID_VALUE;
   Physical memory(followed.fd);
   memory.describe(followed.file.size, followed.file.prop);
-  if (followed.ticket.pool != pool->id) return CUDA_ERROR_INVALID_VALUE;
+  if (pool && followed.ticket.pool != pool->id) return CUDA_ERROR_INVALID_VALUE;
   Context* context = e.current_context();
   PlainAllocation* taken = e.adopt(context, followed.ticket.size, std::move(memory), bytes);
   if (!taken) return CUDA_ERROR_OUT_OF_MEMORY;
-  taken->pool = pool->handle;
-  e.pools.took(*pool, taken->size);
+  if (pool) {  // not one that was destroyed, which a profile may accept
+    taken->pool = pool->handle;
+    e.pools.took(*pool, taken->size);
+  }
   *call.ptr_out = taken->base;
   return CUDA_SUCCESS;
+}
+
+void write_refused(const Emulator&, const calls::MemPoolImportPointer& call, CUresult) {
+  if (call.ptr_out && call.pool && call.shareData) *call.ptr_out = 0;
 }
 
 void add_facts(const Emulator& e, const calls::MemPoolSetAccess& call, Facts& facts) {
@@ -242,13 +263,14 @@ void add_facts(const Emulator& e, const calls::MemPoolSetAccess& call, Facts& fa
 
 CUresult perform(Emulator& e, const calls::MemPoolSetAccess& call, const Facts&, const Retired&) {
   Pool* pool = e.pools.find(call.pool);
-  if (!pool || (!call.map && call.count != 0)) return CUDA_ERROR_INVALID_VALUE;
+  if (!call.pool || (!call.map && call.count != 0)) return CUDA_ERROR_INVALID_VALUE;
   for (std::size_t i = 0; i < call.count; ++i) {
     const CUmemLocation& location = call.map[i].location;
     if (location.type != CU_MEM_LOCATION_TYPE_DEVICE || !e.valid_device(location.id)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
   }
+  if (!pool) return CUDA_SUCCESS;  // destroyed: a profile may accept that
   for (std::size_t i = 0; i < call.count; ++i) {
     pool->access[call.map[i].location.id] = static_cast<unsigned>(call.map[i].flags);
   }
@@ -261,8 +283,8 @@ void add_facts(const Emulator& e, const calls::DeviceSetMemPool& call, Facts& fa
 
 CUresult perform(Emulator& e, const calls::DeviceSetMemPool& call, const Facts&, const Retired&) {
   const Pool* pool = e.pools.find(call.pool);
-  if (!pool || !e.valid_device(call.dev)) return CUDA_ERROR_INVALID_VALUE;
-  e.pools.set_current(call.dev, *pool);
+  if (!call.pool || !e.valid_device(call.dev)) return CUDA_ERROR_INVALID_VALUE;
+  if (pool) e.pools.set_current(call.dev, *pool);  // not one that was destroyed
   return CUDA_SUCCESS;
 }
 

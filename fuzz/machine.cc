@@ -60,7 +60,7 @@ Machine::Machine(const Driver& driver) : driver_(driver) {
 void Machine::start() {
   for (int thread = 0; thread < kThreads; ++thread) {
     if (thread != 0 && !used_[thread]) continue;
-    const CUcontext context = thread == 0 ? contexts_[0] : nullptr;
+    CUcontext context = thread == 0 ? contexts_[0] : nullptr;
     on_thread(thread, [&] { driver_(calls::CtxSetCurrent{context}); });
     current_[thread] = thread == 0 ? 0 : -1;
     used_[thread] = false;

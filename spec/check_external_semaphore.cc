@@ -68,11 +68,16 @@ Violations check(const Model& model, const calls::ImportExternalSemaphore& call,
   if (check_given(out, model, fd, facts.descriptor_valid, Rule::kSemImportFdOwned)) {
     return out.take();
   }
-  if (facts.descriptor_valid != Facts::Answer::kYes) {
-    out.add(Rule::kSemImportFdValid,
-            "descriptor " + std::to_string(fd) + " is no " +
-                (is_timeline(type) ? "timeline" : "binary") + " semaphore",
-            fd < 0 || facts.descriptor_valid == Facts::Answer::kNo);
+  const std::string which = "descriptor " + std::to_string(fd);
+  if (facts.descriptor_kind == Facts::Answer::kNo) {
+    out.add(Rule::kSemImportFdKind, which + " is that of memory, not of a semaphore");
+  } else if (facts.descriptor_valid != Facts::Answer::kYes) {
+    const bool certain = fd < 0 || facts.descriptor_valid == Facts::Answer::kNo;
+    if (is_timeline(type)) {
+      out.add(Rule::kSemImportTimelineFdValid, which + " is no timeline semaphore", certain);
+    } else {
+      out.add(Rule::kSemImportFdValid, which + " is no binary semaphore", certain);
+    }
   }
   return out.take();
 }

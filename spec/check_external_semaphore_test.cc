@@ -78,6 +78,19 @@ std::vector<RuleCase> external_semaphore_cases() {
        [](World& w, bool broken) {
          return import(w, import_desc(), broken ? Facts::Answer::kNo : Facts::Answer::kYes);
        }},
+      {Rule::kSemImportTimelineFdValid,
+       [](World& w, bool broken) {
+         return import(w, import_desc(kTimeline),
+                       broken ? Facts::Answer::kNo : Facts::Answer::kYes);
+       }},
+      {Rule::kSemImportFdKind,
+       [](World& w, bool broken) {
+         Facts facts;
+         facts.descriptor_valid = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
+         if (broken) facts.descriptor_kind = Facts::Answer::kNo;
+         const auto desc = import_desc();
+         return check(w.model, calls::ImportExternalSemaphore{&semaphore_out, &desc}, facts);
+       }},
       {Rule::kSemImportFdOwned,
        [](World& w, bool broken) {
          imported(w);

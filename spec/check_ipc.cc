@@ -10,10 +10,8 @@ namespace {
 
 constexpr auto kNo = Facts::Answer::kNo;
 
-bool no_context(Collector& out, const Facts& facts, Rule rule) {
-  if (facts.context != kNo) return false;
-  out.add(rule, "no context is current to the calling thread");
-  return true;
+void check_context(Collector& out, const Facts& facts, Rule rule) {
+  if (facts.context == kNo) out.add(rule, "no context is current to the calling thread");
 }
 
 bool uniform(const IpcBytes& bytes) {
@@ -105,7 +103,7 @@ void check_token(Collector& out, const IpcBytes& bytes, bool own, const Facts& f
 Violations check(const Model& model, const calls::IpcGetMemHandle& call, const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
-  if (no_context(out, facts, Rule::kIpcGetContext)) return out.take();
+  check_context(out, facts, Rule::kIpcGetContext);
   if (!call.pHandle) out.add(Rule::kIpcGetOutNonnull, "pHandle is NULL");
   if (call.dptr == 0) {
     out.add(Rule::kIpcGetPointerNonzero, "dptr is 0");
@@ -118,7 +116,7 @@ Violations check(const Model& model, const calls::IpcGetMemHandle& call, const F
 Violations check(const Model& model, const calls::IpcOpenMemHandle& call, const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
-  if (no_context(out, facts, Rule::kIpcOpenContext)) return out.take();
+  check_context(out, facts, Rule::kIpcOpenContext);
   if (!call.pdptr) out.add(Rule::kIpcOpenOutNonnull, "pdptr is NULL");
   const unsigned lazy = CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS;
   if (!(call.Flags & lazy)) {
@@ -158,7 +156,7 @@ Violations check(const Model& model, const calls::IpcOpenMemHandle& call, const 
 Violations check(const Model& model, const calls::IpcCloseMemHandle& call, const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
-  if (no_context(out, facts, Rule::kIpcCloseContext)) return out.take();
+  check_context(out, facts, Rule::kIpcCloseContext);
   if (model.ipc().open_of(call.dptr)) return out.take();
   if (auto gone = model.tombstones().find(ObjectRef::Kind::kIpcMemory, call.dptr)) {
     out.add(Rule::kIpcClosePairing, hex(call.dptr) + " was closed as often as it was opened")
@@ -193,10 +191,14 @@ Violations check(const Model&, const calls::IpcGetEventHandle& call, const Facts
 Violations check(const Model&, const calls::IpcOpenEventHandle& call, const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
-  if (no_context(out, facts, Rule::kIpcOpenEventContext)) return out.take();
+  check_context(out, facts, Rule::kIpcOpenEventContext);
   if (!call.phEvent) out.add(Rule::kIpcOpenEventOutNonnull, "phEvent is NULL");
   if (facts.token == Facts::Token::kOwn) {
     out.add(Rule::kIpcOpenEventOtherProcess, "the handle was made by this process");
+  } else if (facts.token == Facts::Token::kEnded || facts.token == Facts::Token::kExporterGone) {
+    out.add(Rule::kIpcOpenEventAlive, facts.token == Facts::Token::kEnded
+                                          ? "the event of the handle was destroyed"
+                                          : "the process that made the handle has ended");
   } else if (facts.token != Facts::Token::kValid) {
     const bool empty = uniform(ipc_bytes(call.handle));
     out.add(Rule::kIpcOpenEventValid,

@@ -222,6 +222,10 @@ std::vector<RuleCase> ipc_cases() {
        }},
       {Rule::kIpcOpenEventValid,
        [](World& w, bool broken) {
+         return open_event(w, facts(broken ? Token::kForged : Token::kValid));
+       }},
+      {Rule::kIpcOpenEventAlive,
+       [](World& w, bool broken) {
          return open_event(w, facts(broken ? Token::kEnded : Token::kValid));
        }},
   };

@@ -60,6 +60,10 @@ void check_map_size(Collector& out, const Model& model, const calls::MemMap& cal
                                            bytes(granularity));
   }
   if (!a) return;
+  constexpr unsigned kTilePool = 1;
+  if (a->prop_known && (a->prop.allocFlags.usage & kTilePool)) {
+    out.add(Rule::kMapTilePool, "the memory was created as a tile pool").objects.push_back(ref(*a));
+  }
   if (multicast) {
     check_multicast_map(out, *multicast, call, facts);
     return;

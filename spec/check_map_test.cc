@@ -120,6 +120,14 @@ std::vector<RuleCase> map_cases() {
          if (broken) w.release(0x100);
          return map(w, {.ptr = kBase + 4 * kG, .size = kG});
        }},
+      {Rule::kMapTilePool,
+       [](World& w, bool broken) {
+         w.reserve(kBase, 1);
+         CUmemAllocationProp prop = device_prop();
+         prop.allocFlags.usage = broken ? 1 : 0;
+         w.create(0x100, 1, prop);
+         return map(w, {.ptr = kBase, .size = kG});
+       }},
       {Rule::kMapFlagsZero,
        [](World& w, bool broken) {
          ready(w, 1);

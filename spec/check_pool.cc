@@ -195,6 +195,9 @@ Violations check(const Model& model, const calls::MemPoolImportFromShareableHand
     out.add(Rule::kPoolImportDescriptor,
             "handle is " + hex(static_cast<std::uint64_t>(descriptor)) +
                 ": an address, where the descriptor itself is expected");
+  } else if (facts.descriptor_kind == Facts::Answer::kNo) {
+    out.add(Rule::kPoolImportKind, "descriptor " + std::to_string(descriptor) +
+                                       " is that of an allocation, not of a pool");
   } else if (facts.descriptor_valid != Facts::Answer::kYes) {
     out.add(Rule::kPoolImportDescriptor,
             "descriptor " + std::to_string(descriptor) + " refers to no exported pool",
@@ -229,6 +232,11 @@ Violations check(const Model& model, const calls::MemPoolExportPointer& call, co
                            hex(call.ptr) + " belongs to a pool without a handle type");
     v.objects.push_back(pool_ref(*memory));
     if (pool) v.objects.push_back(pool_ref(*pool));
+  } else if (pool && !pool->exported) {
+    Violation& v = out.add(Rule::kPoolPointerExported,
+                           "the pool of " + hex(call.ptr) + " was not exported yet");
+    v.objects.push_back(pool_ref(*pool));
+    v.objects.push_back(pool_ref(*memory));
   }
   return out.take();
 }
@@ -244,7 +252,9 @@ Violations check(const Model& model, const calls::MemPoolImportPointer& call, co
     Violation& v = out.add(Rule::kPoolTakeImported, "the pool is one of this process");
     if (pool) v.objects.push_back(pool_ref(*pool));
   }
-  if (call.shareData && facts.token != Facts::Token::kValid) {
+  if (call.shareData && facts.token == Facts::Token::kEnded) {
+    out.add(Rule::kPoolTakeAlive, "the memory of shareData was freed");
+  } else if (call.shareData && facts.token != Facts::Token::kValid) {
     const IpcBytes data = ipc_bytes(*call.shareData);
     const bool zeros = std::ranges::all_of(data, [](unsigned char byte) { return byte == 0; });
     out.add(
@@ -267,9 +277,11 @@ Violations check(const Model& model, const calls::MemPoolSetAccess& call, const 
   for (std::size_t i = 0; i < call.count; ++i) {
     const CUmemAccessDesc& desc = call.map[i];
     const std::string which = "descriptor " + std::to_string(i) + ": ";
-    if (desc.location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-        !device_valid(model, desc.location.id)) {
-      out.add(Rule::kPoolAccessLocation, which + location(desc.location) + " is no device here");
+    if (desc.location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+      out.add(Rule::kPoolAccessLocationType, which + location(desc.location) + " is no device");
+    } else if (!device_valid(model, desc.location.id)) {
+      out.add(Rule::kPoolAccessLocationDevice,
+              which + location(desc.location) + " does not exist here");
     }
     const auto flags = static_cast<unsigned>(desc.flags);
     if (flags != 0 && flags != 1 && flags != 3) {

@@ -37,10 +37,13 @@ Violations create(World& w, bool broken, Change change) {
   return create(w, p);
 }
 
-void have(World& w, unsigned handle_types = 1) {
+void have(World& w, unsigned handle_types = 1, bool exported = true) {
   const CUmemPoolProps p = props(handle_types);
   CUmemoryPool out = kPool;
   w.model.commit(calls::MemPoolCreate{.pool = &out, .poolProps = &p}, w.at());
+  calls::MemPoolExportToShareableHandle call{};
+  call.pool = kPool;
+  if (exported) w.model.commit(call, w.at());
 }
 void have_imported(World& w) {
   CUmemoryPool out = kImported;
@@ -91,9 +94,11 @@ Violations export_(World& w, CUmemoryPool pool, unsigned type = 1, unsigned long
                             .flags = flags});
 }
 Violations import(World& w, unsigned type = 1, Answer valid = Answer::kYes,
-                  unsigned long long flags = 0, CUmemoryPool* out = &pool_out) {
+                  unsigned long long flags = 0, CUmemoryPool* out = &pool_out,
+                  Answer kind = Answer::kUnknown) {
   Facts facts;
   facts.descriptor_valid = valid;
+  facts.descriptor_kind = kind;
   return check(w.model,
                calls::MemPoolImportFromShareableHandle{
                    .pool_out = out,
@@ -249,6 +254,11 @@ std::vector<RuleCase> pool_cases() {
       {Rule::kPoolImportType, [](World& w, bool broken) { return import(w, broken ? 3 : 1); }},
       {Rule::kPoolImportDescriptor,
        [](World& w, bool broken) { return import(w, 1, broken ? Answer::kNo : Answer::kYes); }},
+      {Rule::kPoolImportKind,
+       [](World& w, bool broken) {
+         return import(w, 1, broken ? Answer::kNo : Answer::kYes, 0, &pool_out,
+                       broken ? Answer::kNo : Answer::kUnknown);
+       }},
       {Rule::kPoolPointerOutNonnull,
        [](World& w, bool broken) {
          have(w);
@@ -265,6 +275,12 @@ std::vector<RuleCase> pool_cases() {
       {Rule::kPoolPointerShareable,
        [](World& w, bool broken) {
          have(w, broken ? 0 : 1);
+         allocate(w);
+         return export_pointer(w);
+       }},
+      {Rule::kPoolPointerExported,
+       [](World& w, bool broken) {
+         have(w, 1, !broken);
          allocate(w);
          return export_pointer(w);
        }},
@@ -292,16 +308,28 @@ std::vector<RuleCase> pool_cases() {
          have_imported(w);
          return import_pointer(w, kImported, broken ? Token::kForged : Token::kValid);
        }},
+      {Rule::kPoolTakeAlive,
+       [](World& w, bool broken) {
+         have_imported(w);
+         return import_pointer(w, kImported, broken ? Token::kEnded : Token::kValid);
+       }},
       CUVMM_POOL_CASES(PoolAccess, [](World& w, CUmemoryPool pool) { return set_access(w, pool); }),
       {Rule::kPoolAccessMap,
        [](World& w, bool broken) {
          have(w);
          return set_access(w, kPool, access_desc(), broken);
        }},
-      {Rule::kPoolAccessLocation,
+      {Rule::kPoolAccessLocationType,
        [](World& w, bool broken) {
          have(w);
-         return set_access(w, kPool, access_desc(3, broken ? 2 : 1));
+         return set_access(w, kPool, access_desc(3, 0, broken ? 2 : 1));
+       }},
+      {Rule::kPoolAccessLocationDevice,
+       [](World& w, bool broken) {
+         have(w);
+         CUmemAccessDesc desc = access_desc();
+         if (broken) desc.location.id = 9;
+         return set_access(w, kPool, desc);
        }},
       {Rule::kPoolAccessFlags,
        [](World& w, bool broken) {

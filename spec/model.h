@@ -174,6 +174,7 @@ class Model {
   void commit(const calls::IpcOpenMemHandle& call, const Facts& facts, Origin at);
   void commit(const calls::MemPoolCreate& call, Origin at);
   void commit(const calls::MemPoolImportFromShareableHandle& call, Origin at);
+  void commit(const calls::MemPoolExportToShareableHandle& call, Origin at);
   void commit(const calls::MemAllocFromPoolAsync& call, Origin at);
   void commit(const calls::MemPoolImportPointer& call, Origin at);
   void commit(const calls::DeviceSetMemPool& call, Origin at);

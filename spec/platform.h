@@ -44,6 +44,8 @@ struct Facts {
   Answer handle_readable = Answer::kUnknown;
   /// The descriptor of an import is open and refers to an exported allocation.
   Answer descriptor_valid = Answer::kUnknown;
+  /// kNo: it is open, but stands for another kind of object than the call imports.
+  Answer descriptor_kind = Answer::kUnknown;
   std::uint64_t context_id = 0;  ///< the current context's handle, 0 unknown
   /// The address of the call lies in memory that legacy IPC can name: that of cuMemAlloc.
   Answer ipc_capable = Answer::kUnknown;

@@ -77,17 +77,28 @@ void Model::commit(const calls::MemPoolCreate& call, Origin at) {
                           .location = call.poolProps->location,
                           .handle_types = static_cast<unsigned>(call.poolProps->handleTypes),
                           .imported = false,
+                          .exported = false,
                           .made = at};
 }
 
 void Model::commit(const calls::MemPoolImportFromShareableHandle& call, Origin at) {
   const std::uint64_t handle = value(*call.pool_out);
   tombstones_.forget(ObjectRef::Kind::kPool, handle);
-  pools_.pools[handle] = {
-      .handle = handle, .location = {}, .handle_types = 0, .imported = true, .made = at};
+  pools_.pools[handle] = {.handle = handle,
+                          .location = {},
+                          .handle_types = 0,
+                          .imported = true,
+                          .exported = false,
+                          .made = at};
+}
+
+void Model::commit(const calls::MemPoolExportToShareableHandle& call, Origin) {
+  const auto found = pools_.pools.find(value(call.pool));
+  if (found != pools_.pools.end()) found->second.exported = true;
 }
 
 void Model::commit(const calls::MemAllocFromPoolAsync& call, Origin at) {
+  if (call.bytesize == 0) return;  // a driver may accept that; there is no memory
   tombstones_.forget(ObjectRef::Kind::kPoolMemory, *call.dptr);
   pools_.add({.base = *call.dptr,
               .size = call.bytesize,

@@ -16,6 +16,7 @@ struct Pool {
   CUmemLocation location{};  ///< unknown for an imported pool
   unsigned handle_types = 0;
   bool imported = false;
+  bool exported = false;  ///< at least once
   Origin made;
 };
 
