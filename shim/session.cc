@@ -84,6 +84,11 @@ std::string Session::memory_of(const ObjectRef& object) {
   return imports && found != imported_.end() ? found->second : std::string();
 }
 
+bool Session::exports_allocation(int fd) const {
+  const auto found = model_.exports().find(fd);
+  return found != model_.exports().end() && still_exported(found->second);
+}
+
 std::uint64_t Session::exported_size(int fd) const {
   const auto found = model_.exports().find(fd);
   if (found == model_.exports().end() || !still_exported(found->second)) return 0;

@@ -130,6 +130,8 @@ class Session {
   /// external objects and sparse arrays name.
   template <class CallStruct>
   void look_up_external(const CallStruct& call, Facts& facts);
+  /// Whether a descriptor stands for an allocation that this process exported. Needs the lock.
+  bool exports_allocation(int fd) const;
   /// Bytes of the allocation behind a descriptor that this process exported; 0 unknown. Needs the
   /// lock.
   std::uint64_t exported_size(int fd) const;

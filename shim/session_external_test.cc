@@ -150,6 +150,28 @@ TEST_F(ExternalSession, ARefusedImportLeavesTheDescriptorToTheProgram) {
   EXPECT_EQ(close(fd), 0);
 }
 
+TEST_F(ExternalSession, ADescriptorOfAnotherKindIsCaught) {
+  const int fd = memory_file();
+  export_as(fd);
+  CUmemoryPool pool = nullptr;
+  calls::MemPoolImportFromShareableHandle call{};
+  call.pool_out = &pool;
+  call.handle = reinterpret_cast<void*>(static_cast<std::intptr_t>(fd));
+  call.handleType = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  EXPECT_CALL(mock_, MemPoolImportFromShareableHandle).WillOnce(Return(CUDA_ERROR_NOT_SUPPORTED));
+  run(call);
+  CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC desc{};
+  desc.type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD;
+  desc.handle.fd = fd;
+  CUexternalSemaphore semaphore = nullptr;
+  EXPECT_CALL(mock_, ImportExternalSemaphore).WillOnce(Return(CUDA_SUCCESS));
+  run(calls::ImportExternalSemaphore{&semaphore, &desc});
+  EXPECT_EQ(findings_.rules(),
+            (std::vector<std::string>{"cuMemPoolImportFromShareableHandle-descriptor-kind",
+                                      "cuImportExternalSemaphore-fd-kind"}));
+  close(fd);
+}
+
 TEST_F(ExternalSession, ASizeThatIsNotTheAllocationsIsCaught) {
   const int fd = memory_file();
   export_as(fd);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <climits>
+#include <optional>
 #include <utility>
 
 #include "shim/runtime_call.h"
@@ -21,8 +22,29 @@ class InFlightScope {
 };
 
 /// Whether the description of external memory holds a descriptor.
-inline bool names_descriptor(const calls::ImportExternalMemory& call) {
-  return call.memHandleDesc && call.memHandleDesc->type == CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+/// The descriptor that an import names, where it names one.
+inline std::optional<int> descriptor_of(const calls::ImportExternalMemory& call) {
+  const auto* desc = call.memHandleDesc;
+  if (!desc || desc->type != CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD) return std::nullopt;
+  return desc->handle.fd;
+}
+inline std::optional<int> descriptor_of(const calls::ImportExternalSemaphore& call) {
+  const auto* desc = call.semHandleDesc;
+  if (!desc || (desc->type != CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD &&
+                desc->type != CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD))
+    return std::nullopt;
+  return desc->handle.fd;
+}
+inline std::optional<int> descriptor_of(const void* handle, CUmemAllocationHandleType type) {
+  const auto value = reinterpret_cast<std::intptr_t>(handle);
+  const bool by_value = type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && value >= 0;
+  return by_value && value <= INT_MAX ? std::optional(static_cast<int>(value)) : std::nullopt;
+}
+inline std::optional<int> descriptor_of(const calls::MemImportFromShareableHandle& call) {
+  return descriptor_of(call.osHandle, call.shHandleType);
+}
+inline std::optional<int> descriptor_of(const calls::MemPoolImportFromShareableHandle& call) {
+  return descriptor_of(call.handle, call.handleType);
 }
 
 /// What the log of legacy IPC notes of a successful call.
@@ -116,9 +138,7 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   }
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
     step.facts.descriptor_valid = FactFinder::descriptor_valid(call.osHandle, call.shHandleType);
-    const bool by_fd = call.shHandleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    const auto fd = reinterpret_cast<std::intptr_t>(call.osHandle);
-    if (by_fd && fd >= 0 && fd <= INT_MAX) step.memory = memory_name(static_cast<int>(fd));
+    if (const auto fd = detail::descriptor_of(call)) step.memory = memory_name(*fd);
   }
   look_up_external(call, step.facts);
   if constexpr (std::is_same_v<CallStruct, calls::MulticastCreate>) {
@@ -130,7 +150,7 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     if (call.dptr) facts_.find_memory(call.dptr, step.facts);
   }
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
-    if (detail::names_descriptor(call)) step.memory = memory_name(call.memHandleDesc->handle.fd);
+    if (const auto fd = detail::descriptor_of(call)) step.memory = memory_name(*fd);
   }
   if constexpr (kTouches<CallStruct>) {
     CUstream stream = nullptr;
@@ -167,9 +187,12 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     }
   }
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
-    if (detail::names_descriptor(call)) {
-      step.facts.object_size = exported_size(call.memHandleDesc->handle.fd);
-    }
+    if (const auto fd = detail::descriptor_of(call)) step.facts.object_size = exported_size(*fd);
+  }
+  if constexpr (std::is_same_v<CallStruct, calls::ImportExternalSemaphore> ||
+                std::is_same_v<CallStruct, calls::MemPoolImportFromShareableHandle>) {
+    const auto fd = detail::descriptor_of(call);
+    if (fd && exports_allocation(*fd)) step.facts.descriptor_kind = Facts::Answer::kNo;
   }
   step.violations = check_call(call, step);
   if constexpr (kRetires<CallStruct>) {
@@ -255,14 +278,13 @@ void Session::look_up_external(const CallStruct& call, Facts& facts) {
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
     if (!call.memHandleDesc) return;
     facts_.find_device(nullptr, facts);
-    if (!detail::names_descriptor(call)) return;
-    facts.descriptor_valid = FactFinder::descriptor_valid(call.memHandleDesc->handle.fd);
+    if (const auto fd = detail::descriptor_of(call))
+      facts.descriptor_valid = FactFinder::descriptor_valid(*fd);
   } else if constexpr (std::is_same_v<CallStruct, calls::ImportExternalSemaphore>) {
-    if (!call.semHandleDesc) return;
-    const auto type = call.semHandleDesc->type;
-    const bool by_fd = type == CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD ||
-                       type == CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD;
-    if (by_fd) facts.descriptor_valid = FactFinder::descriptor_valid(call.semHandleDesc->handle.fd);
+    if (const auto fd = detail::descriptor_of(call))
+      facts.descriptor_valid = FactFinder::descriptor_valid(*fd);
+  } else if constexpr (std::is_same_v<CallStruct, calls::MemPoolImportFromShareableHandle>) {
+    facts.descriptor_valid = FactFinder::descriptor_valid(call.handle, call.handleType);
   } else if constexpr (std::is_same_v<CallStruct, calls::MemMapArrayAsync>) {
     facts_.find_device(call.hStream, facts);
   }
