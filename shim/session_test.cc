@@ -9,6 +9,7 @@
 
 #include "api/mock_driver.h"
 #include "shim/runtime_call.h"
+#include "shim/testing/findings.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -24,17 +25,6 @@ constexpr CUdeviceptr kBase = 0x700000000000;
 constexpr std::size_t kMiB = 1 << 20;
 constexpr std::size_t kPage = 2 * kMiB;
 constexpr CUmemGenericAllocationHandle kHandle = 0xe000000100;
-
-class Findings : public FindingSink {
- public:
-  void take(Finding finding) override { all.push_back(std::move(finding)); }
-  std::vector<std::string> rules() const {
-    std::vector<std::string> ids;
-    for (const Finding& f : all) ids.emplace_back(info(f.violation.rule).id);
-    return ids;
-  }
-  std::vector<Finding> all;
-};
 
 /// A session over the mock, as the emulator's so that handles need not be readable.
 class SessionTest : public testing::Test {
