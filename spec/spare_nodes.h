@@ -33,6 +33,15 @@ class SpareNodes {
     return next;
   }
 
+  /// map.erase(key), but for the memory.
+  void erase_key(Map& map, const typename Map::key_type& key) {
+    if (nodes_.size() == kMost) {
+      map.erase(key);
+    } else if (auto node = map.extract(key)) {
+      nodes_.push_back(std::move(node));
+    }
+  }
+
   /// A node with this key and value for map.insert(); empty when none is spare.
   typename Map::node_type take(const typename Map::key_type& key,
                                const typename Map::mapped_type& value) {
@@ -45,8 +54,9 @@ class SpareNodes {
   }
 
   /// map[key] = value, where the key is most likely new.
-  void put(Map& map, const typename Map::key_type& key, const typename Map::mapped_type& value) {
-    put(map, map.end(), key, value);
+  typename Map::iterator put(Map& map, const typename Map::key_type& key,
+                             const typename Map::mapped_type& value) {
+    return put(map, map.end(), key, value);
   }
   /// The same with the entry that will follow it, where the map is ordered. Returns its place.
   typename Map::iterator put(Map& map, typename Map::const_iterator hint,
