@@ -24,7 +24,8 @@ class SpareNodes {
 
   /// map.erase(it), but for the memory. Returns the entry after it.
   typename Map::const_iterator erase(Map& map, typename Map::const_iterator it) {
-    const auto next = std::next(it);
+    // The step from the last entry would climb the whole tree.
+    const auto next = it == std::prev(map.cend()) ? map.cend() : std::next(it);
     if (nodes_.size() == kMost) {
       map.erase(it);
     } else {
