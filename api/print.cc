@@ -109,18 +109,7 @@ std::string record_text(const Record& record, const ValueNames* names) {
 }
 
 #define CUVMM_RECORD_TEXT(Type) template std::string record_text(const Type&, const ValueNames*);
-CUVMM_RECORD_TEXT(CUDA_MEMCPY2D)
-CUVMM_RECORD_TEXT(CUDA_MEMCPY3D)
-CUVMM_RECORD_TEXT(CUDA_MEMCPY3D_PEER)
-CUVMM_RECORD_TEXT(CUmulticastObjectProp)
-CUVMM_RECORD_TEXT(CUDA_EXTERNAL_MEMORY_HANDLE_DESC)
-CUVMM_RECORD_TEXT(CUDA_EXTERNAL_MEMORY_BUFFER_DESC)
-CUVMM_RECORD_TEXT(CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC)
-CUVMM_RECORD_TEXT(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC)
-CUVMM_RECORD_TEXT(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS)
-CUVMM_RECORD_TEXT(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS)
-CUVMM_RECORD_TEXT(CUarrayMapInfo)
-CUVMM_RECORD_TEXT(CUmemPoolProps)
+CUVMM_RECORD_TYPES(CUVMM_RECORD_TEXT)
 #undef CUVMM_RECORD_TEXT
 
 std::string prop_text(const CUmemAllocationProp& prop) {
@@ -160,9 +149,8 @@ std::string prop_text(const CUmemAllocationProp& prop) {
 
 std::string access_text(const CUmemAccessDesc* descriptors, std::size_t count) {
   if (!descriptors) return "null";
-  constexpr std::size_t kMost = 64;  // as CallPrinter's: a wild count reads no wild memory
   std::string text = "[";
-  for (std::size_t i = 0; i < count && i < kMost; ++i) {
+  for (std::size_t i = 0; i < count && i < kMostElements; ++i) {
     if (i) text += ", ";
     const auto flags = static_cast<std::uint64_t>(descriptors[i].flags);
     const std::string_view word = find_value(access_words(), flags);

@@ -30,6 +30,9 @@ struct ArgumentText {
       text;  ///< as the program text spells it; properties flattened: "device=0, type=pinned"
 };
 
+/// How many elements of an array are printed: a wild count must not make a report read wild memory.
+inline constexpr std::size_t kMostElements = 64;
+
 /// Whether a kind is an out-parameter: not written in the program text, unless it is NULL.
 bool is_output(ParameterKind kind);
 /// Whether a parameter may be omitted, and is 0 then.
@@ -76,8 +79,6 @@ class CallPrinter {
     bool omitted = false;  ///< not in call(): an optional 0, or an out-parameter with storage
     bool keyed = false;    ///< call() writes `name=`
   };
-  // A wild count must not make a report read wild memory.
-  static constexpr std::size_t kMostElements = 64;
 
   void blob(const char* name, const void* value, std::size_t size);
   void number(ParameterKind kind, const char* name, std::uint64_t value);
@@ -104,21 +105,7 @@ namespace detail {
 template <class CallStruct>
 CallPrinter visited(const CallStruct& call, const ValueNames* names) {
   CallPrinter printer(CallStruct::kEntryPoint, names);
-  if constexpr (requires {
-                  call.desc;
-                  call.count;
-                })
-    printer.set_count(call.count);
-  if constexpr (requires {
-                  call.map;
-                  call.count;
-                })
-    printer.set_count(call.count);
-  if constexpr (requires {
-                  call.mapInfoList;
-                  call.count;
-                })
-    printer.set_count(call.count);
+  if constexpr (requires { printer.set_count(call.count); }) printer.set_count(call.count);
   if constexpr (requires { call.numExtSems; }) printer.set_count(call.numExtSems);
   if constexpr (requires { call.ByteCount; }) printer.set_host_bytes(call.ByteCount);
   call.visit(printer);

@@ -18,6 +18,21 @@ struct RecordField {
   std::span<const Word> words = {};
 };
 
+/// X(Type) for each of the structures.
+#define CUVMM_RECORD_TYPES(X)                  \
+  X(CUDA_MEMCPY2D)                             \
+  X(CUDA_MEMCPY3D)                             \
+  X(CUDA_MEMCPY3D_PEER)                        \
+  X(CUmulticastObjectProp)                     \
+  X(CUDA_EXTERNAL_MEMORY_HANDLE_DESC)          \
+  X(CUDA_EXTERNAL_MEMORY_BUFFER_DESC)          \
+  X(CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC) \
+  X(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC)       \
+  X(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS)     \
+  X(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS)       \
+  X(CUarrayMapInfo)                            \
+  X(CUmemPoolProps)
+
 #define CUVMM_FIELD(name) visit(RecordField{#name, #name}, d.name);
 #define CUVMM_FIELD_AT(key, path) visit(RecordField{#key, #path}, d.path);
 #define CUVMM_FIELD_WORDS(name, words) visit(RecordField{#name, #name, words}, d.name);

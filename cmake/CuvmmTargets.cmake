@@ -10,7 +10,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86
   # tenth of an intercepted call. Not in Debug builds, whose commands clang-tidy reads.
   foreach(option memset memcpy)
     target_compile_options(cuvmm_options INTERFACE
-      "$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<CONFIG:Debug>>>:-m${option}-strategy=unrolled_loop:256:noalign,libcall:-1:noalign>")
+      "$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<CONFIG:Debug>>>:-m${option}-strategy=vector_loop:256:noalign,libcall:-1:noalign>")
   endforeach()
 endif()
 if(CUVMM_SANITIZE)

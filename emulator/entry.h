@@ -175,16 +175,14 @@ CUresult run_entry(const CallStruct& call) noexcept {
           unchecked = mutation().hides_one_of(violations);
         }
         Retired retired;
-        if constexpr (requires { e.model.retire(call); }) retired = e.model.retire(call);
+        if constexpr (requires { e.model.retire(call, retired); }) e.model.retire(call, retired);
         const CUresult result = perform(e, call, facts, retired);
         if (result != CUDA_SUCCESS) {
           e.model.restore(std::move(retired));
           return unchecked ? kUnperformed : result;
         }
-        // Physical memory goes with the model's last mention of it; bury() leaves the list as it
-        // is.
-        e.model.bury(std::move(retired), Origin{});
-        // NOLINTNEXTLINE(bugprone-use-after-move): see above
+        // Physical memory goes with the model's last mention of it.
+        e.model.bury(retired, Origin{});
         end_bindings(e, retired);
         for (const Allocation& allocation : retired.allocations) e.drop_if_dead(allocation.handle);
         record(e, call, facts);

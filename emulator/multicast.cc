@@ -92,7 +92,8 @@ void record_import(Emulator& e, Handle handle) {
 }
 
 void end_bindings(Emulator& e, const Retired& retired) {
-  for (const auto& [object, binding] : retired.multicast.bindings) {
+  if (!retired.rare) return;
+  for (const auto& [object, binding] : retired.rare->multicast.bindings) {
     if (Team* team = team_of(e, object)) team->unbind(binding.device, binding.offset);
   }
 }

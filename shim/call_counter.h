@@ -10,15 +10,22 @@
 
 namespace cuvmm::shim {
 
-/// Thread-safe and exact. Threads count in stripes of their own; the first kStripes never share
-/// one.
+/// Thread-safe and exact. The first kOwned threads of the process count in a stripe of their own,
+/// which costs no atomic addition; later ones share kShared stripes.
 class CallCounter {
  public:
-  static constexpr std::size_t kStripes = 16;
+  static constexpr std::size_t kOwned = 48;
+  static constexpr std::size_t kShared = 16;
+  static constexpr std::size_t kStripes = kOwned + kShared;
 
   void add(EntryPoint entry) noexcept {
-    stripes_[stripe()].counts[static_cast<std::size_t>(entry)].fetch_add(1,
-                                                                         std::memory_order_relaxed);
+    const std::size_t mine = stripe();
+    auto& count = stripes_[mine].counts[static_cast<std::size_t>(entry)];
+    if (mine < kOwned) [[likely]] {
+      count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    } else {
+      count.fetch_add(1, std::memory_order_relaxed);
+    }
   }
   std::uint64_t count(EntryPoint entry) const {
     std::uint64_t sum = 0;
@@ -46,8 +53,12 @@ class CallCounter {
 
   static std::size_t stripe() noexcept {
     if (t_stripe == 0) [[unlikely]]
-      t_stripe = next_.fetch_add(1, std::memory_order_relaxed) % kStripes + 1;
+      choose_stripe();
     return t_stripe - 1;
+  }
+  [[gnu::noinline]] static void choose_stripe() noexcept {
+    const std::size_t thread = next_.fetch_add(1, std::memory_order_relaxed);
+    t_stripe = (thread < kOwned ? thread : kOwned + thread % kShared) + 1;
   }
   [[gnu::tls_model("initial-exec")]] static inline constinit thread_local std::size_t t_stripe = 0;
   static inline std::atomic<std::size_t> next_{0};

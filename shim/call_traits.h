@@ -45,9 +45,26 @@ inline constexpr bool kMakesHistory = detail::kIsOneOf<
 
 /// It gives up names: Model::retire() takes them out before the call is forwarded.
 template <class CallStruct>
-inline constexpr bool kRetires = requires(Model& model, const CallStruct& call) {
-  model.retire(call);
+inline constexpr bool kRetires = requires(Model& model, const CallStruct& call, Retired& retired) {
+  model.retire(call, retired);
 };
+
+/// What it gives up becomes history in the same look at the model: drivers hardly ever refuse it,
+/// and then Model::unbury() takes that back. So nothing is left to do once the driver answered.
+template <class CallStruct>
+inline constexpr bool kBuriesAtOnce =
+    detail::kIsOneOf<CallStruct, calls::MemRelease, calls::MemUnmap, calls::MemAddressFree>;
+
+/// What it makes has no name that the driver chooses, so that Model::record() may note it in the
+/// same look at the model that checks it; Model::unrecord() takes that back where it is refused.
+template <class CallStruct>
+inline constexpr bool kRecordsAtOnce =
+    detail::kIsOneOf<CallStruct, calls::MemMap, calls::MemSetAccess>;
+
+/// It imports memory by a descriptor that the call may close.
+template <class CallStruct>
+inline constexpr bool kImportsMemory =
+    detail::kIsOneOf<CallStruct, calls::MemImportFromShareableHandle, calls::ImportExternalMemory>;
 
 /// A success is recorded by a Model::commit().
 template <class CallStruct>

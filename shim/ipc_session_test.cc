@@ -6,6 +6,7 @@
 
 #include "api/mock_driver.h"
 #include "shim/session.h"
+#include "shim/testing/findings.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -22,12 +23,6 @@ using testing::SetArgPointee;
 
 constexpr CUdeviceptr kPlain = 0x710000000000;
 constexpr CUdeviceptr kOpened = 0x720000000000;
-
-class Findings : public FindingSink {
- public:
-  void take(Finding finding) override { rules.emplace_back(info(finding.violation.rule).id); }
-  std::vector<std::string> rules;
-};
 
 CUipcMemHandle bytes(char first) {
   CUipcMemHandle handle{};
@@ -90,13 +85,13 @@ TEST_F(IpcSession, ALegalLifeHasNoFindings) {
   EXPECT_EQ(close(), CUDA_SUCCESS);
   EXPECT_EQ(close(), CUDA_SUCCESS);
   EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
-  EXPECT_THAT(findings_.rules, IsEmpty());
+  EXPECT_THAT(findings_.rules(), IsEmpty());
   EXPECT_TRUE(at_exit().empty());
 }
 
 TEST_F(IpcSession, AnAcceptedInteriorPointerIsReported) {
   EXPECT_EQ(get(kPlain + 512), CUDA_SUCCESS);
-  EXPECT_THAT(findings_.rules, ElementsAre("cuIpcGetMemHandle-dptr-base"));
+  EXPECT_THAT(findings_.rules(), ElementsAre("cuIpcGetMemHandle-dptr-base"));
 }
 
 TEST_F(IpcSession, OpenedTwiceAndClosedOnceIsALeak) {
@@ -121,14 +116,14 @@ TEST_F(IpcSession, ASurplusCloseIsCertainOnceItWasSeen) {
   EXPECT_EQ(close(), CUDA_SUCCESS);
   EXPECT_CALL(mock_, IpcCloseMemHandle(kOpened)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
   EXPECT_EQ(close(), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_THAT(findings_.rules, ElementsAre("cuIpcCloseMemHandle-pairing"));
+  EXPECT_THAT(findings_.rules(), ElementsAre("cuIpcCloseMemHandle-pairing"));
 }
 
 TEST_F(IpcSession, OnesOwnHandleIsKnownByItsBytes) {
   EXPECT_EQ(get(kPlain), CUDA_SUCCESS);
   EXPECT_CALL(mock_, IpcOpenMemHandle(_, _, _)).WillOnce(Return(CUDA_ERROR_INVALID_CONTEXT));
   EXPECT_EQ(open(1), CUDA_ERROR_INVALID_CONTEXT);
-  EXPECT_THAT(findings_.rules, ElementsAre("cuIpcOpenMemHandle-other-process"));
+  EXPECT_THAT(findings_.rules(), ElementsAre("cuIpcOpenMemHandle-other-process"));
 }
 
 TEST_F(IpcSession, TheDriversCodeTellsWhatIsWrongWithAnUnknownHandle) {
@@ -139,7 +134,7 @@ TEST_F(IpcSession, TheDriversCodeTellsWhatIsWrongWithAnUnknownHandle) {
   EXPECT_EQ(open(), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(open(), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(open(), CUDA_ERROR_MAP_FAILED);
-  EXPECT_THAT(findings_.rules,
+  EXPECT_THAT(findings_.rules(),
               ElementsAre("cuIpcOpenMemHandle-exporter-alive", "cuIpcOpenMemHandle-memory-alive",
                           "cuIpcOpenMemHandle-peer"));
 }
@@ -148,7 +143,7 @@ TEST_F(IpcSession, MemoryAtTheAddressOfAnEndedContextIsNotMistaken) {
   EXPECT_EQ(open(), CUDA_SUCCESS);
   // The context ended, and cuMemAlloc gave the address out: neither is a call that is seen.
   EXPECT_EQ(run(calls::MemFree{kOpened}), CUDA_SUCCESS);
-  EXPECT_THAT(findings_.rules, IsEmpty());
+  EXPECT_THAT(findings_.rules(), IsEmpty());
 }
 
 TEST_F(IpcSession, TheLogHasOneUsePerHandle) {
@@ -175,7 +170,7 @@ TEST_F(IpcSession, ADefaultPoolIsKnownByAskingForIt) {
       .WillByDefault(DoAll(SetArgPointee<0>(pool), Return(CUDA_SUCCESS)));
   EXPECT_CALL(mock_, MemPoolDestroy(pool)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
   EXPECT_EQ(run(calls::MemPoolDestroy{pool}), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_THAT(findings_.rules, ElementsAre("cuMemPoolDestroy-not-default"));
+  EXPECT_THAT(findings_.rules(), ElementsAre("cuMemPoolDestroy-not-default"));
 }
 
 TEST_F(IpcSession, MemoryOfAPoolEndsWithEitherFree) {
@@ -199,7 +194,7 @@ TEST_F(IpcSession, MemoryOfAPoolEndsWithEitherFree) {
   EXPECT_CALL(mock_, MemPoolDestroy(pool)).WillOnce(Return(CUDA_SUCCESS));
   EXPECT_EQ(run(calls::MemPoolDestroy{pool}), CUDA_SUCCESS);
   EXPECT_TRUE(at_exit().empty());
-  EXPECT_THAT(findings_.rules, IsEmpty());
+  EXPECT_THAT(findings_.rules(), IsEmpty());
 }
 
 }  // namespace

@@ -1,52 +1,56 @@
 // The lock of the model: held for tens of nanoseconds, so worth a short spin before sleeping.
 #pragma once
 
+#include <sched.h>
+
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <thread>
 
 namespace cuvmm::shim {
 
-/// A mutex for std::lock_guard. Free, it costs one atomic exchange each way and no call.
+/// A mutex for std::lock_guard. Free, it costs one atomic exchange, and a plain store to let go:
+/// nobody has to be woken, since whoever waits looks again by itself. A thread that spun in vain
+/// (its holder does not run) yields, and then sleeps a little, so that a holder of any priority
+/// gets to run.
 class ModelMutex {
  public:
   void lock() noexcept {
-    int state = kFree;
-    if (state_.compare_exchange_strong(state, kHeld, std::memory_order_acquire,
-                                       std::memory_order_relaxed)) [[likely]]
+    if (try_lock()) [[likely]]
       return;
     lock_contended();
   }
-  void unlock() noexcept {
-    if (state_.exchange(kFree, std::memory_order_release) == kAwaited) [[unlikely]]
-      state_.notify_one();
-  }
+  void unlock() noexcept { held_.store(false, std::memory_order_release); }
   /// How often lock() found it taken.
   std::uint64_t contended() const { return contended_.load(std::memory_order_relaxed); }
 
  private:
-  enum : int { kFree, kHeld, kAwaited };
   static constexpr int kSpins = 100;  // some microseconds: longer than a holder needs
+  static constexpr int kYields = 20;
+  static constexpr std::chrono::microseconds kNap{50};
+
+  bool try_lock() noexcept { return !held_.exchange(true, std::memory_order_acquire); }
 
   [[gnu::noinline]] void lock_contended() noexcept {
     contended_.fetch_add(1, std::memory_order_relaxed);
-    for (int spin = 0; spin < kSpins; ++spin) {
-      int state = kFree;
-      if (state_.load(std::memory_order_relaxed) == kFree &&
-          state_.compare_exchange_weak(state, kHeld, std::memory_order_acquire,
-                                       std::memory_order_relaxed))
-        return;
+    for (int tries = 0;; ++tries) {
+      if (!held_.load(std::memory_order_relaxed) && try_lock()) return;
+      if (tries < kSpins) {
 #if defined(__x86_64__)
-      __builtin_ia32_pause();
+        __builtin_ia32_pause();
 #else
-      asm volatile("yield");
+        asm volatile("yield");
 #endif
-    }
-    while (state_.exchange(kAwaited, std::memory_order_acquire) != kFree) {
-      state_.wait(kAwaited, std::memory_order_relaxed);
+      } else if (tries < kSpins + kYields) {
+        ::sched_yield();
+      } else {
+        std::this_thread::sleep_for(kNap);
+      }
     }
   }
 
-  std::atomic<int> state_{kFree};
+  std::atomic<bool> held_{false};
   std::atomic<std::uint64_t> contended_{0};
 };
 

@@ -12,6 +12,7 @@
 
 #include "api/mock_driver.h"
 #include "shim/session.h"
+#include "shim/testing/findings.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -26,12 +27,6 @@ using testing::SetArgPointee;
 constexpr std::size_t kPage = std::size_t{2} << 20;
 constexpr CUmemGenericAllocationHandle kObject = 0xe000000900;
 constexpr CUmemGenericAllocationHandle kMemory = 0xe000000100;
-
-class Findings : public FindingSink {
- public:
-  void take(Finding finding) override { rules.emplace_back(info(finding.violation.rule).id); }
-  std::vector<std::string> rules;
-};
 
 class MulticastSession : public testing::Test {
  protected:
@@ -89,14 +84,14 @@ TEST_F(MulticastSession, ALegalLifeYieldsNothing) {
   unbind();
   EXPECT_EQ(run(calls::MemRelease{kObject}), CUDA_SUCCESS);
   EXPECT_EQ(run(calls::MemRelease{kMemory}), CUDA_SUCCESS);
-  EXPECT_THAT(findings_.rules, IsEmpty());
+  EXPECT_THAT(findings_.rules(), IsEmpty());
   session_.with_model([](const Model& model) { EXPECT_TRUE(model.multicasts().empty()); });
 }
 
 TEST_F(MulticastSession, TheGranularityIsTheDrivers) {
   EXPECT_CALL(mock_, MulticastCreate(_, _)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
   create(2, kPage / 2);
-  EXPECT_THAT(findings_.rules, testing::ElementsAre("cuMulticastCreate-size-granularity"));
+  EXPECT_THAT(findings_.rules(), testing::ElementsAre("cuMulticastCreate-size-granularity"));
 }
 
 // A bind waits for other processes, which may wait for other threads of this one.
@@ -160,11 +155,12 @@ TEST_F(MulticastSession, ManyBindsThatWaitForCallsOfOtherThreads) {
   });
   for (std::thread& thread : threads) thread.join();
   releaser.join();
-  findings_.rules.erase(
-      std::remove_if(findings_.rules.begin(), findings_.rules.end(),
+  std::vector<std::string> rules = findings_.rules();
+  rules.erase(
+      std::remove_if(rules.begin(), rules.end(),
                      [](const std::string& rule) { return rule.starts_with("cuMemGetAccess"); }),
-      findings_.rules.end());
-  EXPECT_THAT(findings_.rules, IsEmpty());
+      rules.end());
+  EXPECT_THAT(rules, IsEmpty());
 }
 
 TEST_F(MulticastSession, AnIncompleteTeamOfItsOwnIsReported) {
@@ -174,7 +170,7 @@ TEST_F(MulticastSession, AnIncompleteTeamOfItsOwnIsReported) {
   EXPECT_CALL(mock_, MulticastBindMem(_, _, _, _, _, _))
       .WillOnce(Return(CUDA_ERROR_SYSTEM_NOT_READY));
   bind();
-  EXPECT_THAT(findings_.rules, testing::ElementsAre("multicast-all-added"));
+  EXPECT_THAT(findings_.rules(), testing::ElementsAre("multicast-all-added"));
 }
 
 TEST_F(MulticastSession, ASharedTeamIsReportedOnlyWhenTheDriverGaveUp) {
@@ -194,9 +190,9 @@ TEST_F(MulticastSession, ASharedTeamIsReportedOnlyWhenTheDriverGaveUp) {
   bind();
   unbind();
   bind();
-  EXPECT_THAT(findings_.rules, IsEmpty());
+  EXPECT_THAT(findings_.rules(), IsEmpty());
   bind();
-  EXPECT_THAT(findings_.rules, testing::ElementsAre("multicast-all-added"));
+  EXPECT_THAT(findings_.rules(), testing::ElementsAre("multicast-all-added"));
 }
 
 TEST_F(MulticastSession, AnImportThatIsNoMemoryIsAnObjectOfWhichNothingIsKnown) {
@@ -217,9 +213,9 @@ TEST_F(MulticastSession, AnImportThatIsNoMemoryIsAnObjectOfWhichNothingIsKnown) 
   add(0);
   bind();
   unbind();
-  EXPECT_THAT(findings_.rules, IsEmpty());
+  EXPECT_THAT(findings_.rules(), IsEmpty());
   add(1);
-  EXPECT_THAT(findings_.rules, testing::ElementsAre("cuMulticastAddDevice-once"));
+  EXPECT_THAT(findings_.rules(), testing::ElementsAre("cuMulticastAddDevice-once"));
 }
 
 // The driver gives the range out again before the unbind has returned.
@@ -233,7 +229,7 @@ TEST_F(MulticastSession, ARangeBoundAgainInsideAnUnbindIsNotConfused) {
     return CUDA_SUCCESS;
   });
   unbind();
-  EXPECT_THAT(findings_.rules, IsEmpty());
+  EXPECT_THAT(findings_.rules(), IsEmpty());
   session_.with_model(
       [](const Model& model) { EXPECT_EQ(model.multicast(kObject)->bindings.size(), 1u); });
 }

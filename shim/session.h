@@ -94,6 +94,8 @@ class Session {
 
  private:
   struct Nothing {};
+  struct NoMemory {};
+  struct NoRecord {};
   struct Touched {
     Touch list[kMaxTouches];
     std::size_t count = 0;
@@ -105,8 +107,12 @@ class Session {
     Violations violations;
     Origin origin;
     std::uint64_t entered = 0;  ///< when it was called, on IpcLog's clock; closes only
-    std::string memory;         ///< behind the descriptor that it imports; the call may close that
+    /// Behind the descriptor that it imports.
+    [[no_unique_address]] std::conditional_t<kImportsMemory<CallStruct>, std::string, NoMemory>
+        memory;
     [[no_unique_address]] std::conditional_t<kRetires<CallStruct>, Retired, Nothing> retired;
+    [[no_unique_address]] std::conditional_t<kRecordsAtOnce<CallStruct>, Recorded, NoRecord>
+        recorded;
     [[no_unique_address]] std::conditional_t<kTouches<CallStruct>, Touched, Nothing> touched;
   };
 

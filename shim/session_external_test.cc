@@ -6,6 +6,7 @@
 
 #include "api/mock_driver.h"
 #include "shim/session.h"
+#include "shim/testing/findings.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -20,17 +21,6 @@ constexpr CUdeviceptr kBuffer = 0x700000000000;
 constexpr std::size_t kPage = 2 << 20;
 const auto kMemory = reinterpret_cast<CUexternalMemory>(std::uintptr_t{0x5000});
 const auto kContext = reinterpret_cast<CUcontext>(std::uintptr_t{0x10});
-
-class Findings : public FindingSink {
- public:
-  void take(Finding finding) override { all.push_back(std::move(finding)); }
-  std::vector<std::string> rules() const {
-    std::vector<std::string> ids;
-    for (const Finding& f : all) ids.emplace_back(info(f.violation.rule).id);
-    return ids;
-  }
-  std::vector<Finding> all;
-};
 
 class ExternalSession : public testing::Test {
  protected:

@@ -49,18 +49,21 @@ inline std::optional<int> descriptor_of(const calls::MemPoolImportFromShareableH
 
 /// What the log of legacy IPC notes of a successful call.
 template <class CallStruct, class Taken>
-void note(IpcLog& log, const CallStruct& call, [[maybe_unused]] const Taken& retired,
-          std::uint64_t index, [[maybe_unused]] std::uint64_t entered) {
+void note([[maybe_unused]] IpcLog& log, const CallStruct& call,
+          [[maybe_unused]] const Taken& retired, std::uint64_t index,
+          [[maybe_unused]] std::uint64_t entered) {
   if constexpr (std::is_same_v<CallStruct, calls::IpcGetMemHandle>) {
     log.exported(ipc_bytes(*call.pHandle), index);
   } else if constexpr (std::is_same_v<CallStruct, calls::IpcOpenMemHandle>) {
     log.opened(ipc_bytes(call.handle), index);
   } else if constexpr (std::is_same_v<CallStruct, calls::IpcCloseMemHandle>) {
-    for (const IpcOpen& open : retired.ipc_opens) {
+    if (!retired.rare) return;
+    for (const IpcOpen& open : retired.rare->ipc_opens) {
       if (open.count == 1) log.closed(open.bytes, index, entered);
     }
   } else if constexpr (std::is_same_v<CallStruct, calls::MemFree>) {
-    for (const IpcExport& e : retired.ipc_exports) log.freed(e.bytes, index, IpcLog::now());
+    if (!retired.rare) return;
+    for (const IpcExport& e : retired.rare->ipc_exports) log.freed(e.bytes, index, IpcLog::now());
   }
 }
 
@@ -198,7 +201,12 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (kRetires<CallStruct>) {
     const bool answered = options_.enforce && first_to_enforce(step.violations);
     // What the call gives up is gone before the driver can give the name to another thread.
-    if (!answered) step.retired = model_.retire(call);
+    if (!answered) {
+      model_.retire(call, step.retired);
+      if constexpr (kBuriesAtOnce<CallStruct>) model_.bury(step.retired, step.origin);
+    }
+  } else if constexpr (kRecordsAtOnce<CallStruct>) {
+    if (step.violations.empty()) model_.record(call, step.origin, step.recorded);
   }
 }
 
@@ -207,16 +215,26 @@ void Session::after(const CallStruct& call, CUresult result, Step<CallStruct>& s
   if (result != CUDA_SUCCESS) {
     if constexpr (kRetires<CallStruct>) {
       const std::lock_guard lock(mutex_);
+      if constexpr (kBuriesAtOnce<CallStruct>) model_.unbury(step.retired, step.origin);
       model_.restore(std::move(step.retired), step.origin);
+    }
+    if constexpr (kRecordsAtOnce<CallStruct>) {
+      const std::lock_guard lock(mutex_);
+      if (step.recorded.done) model_.unrecord(call, step.origin, step.recorded);
     }
     if (result == CUDA_ERROR_NOT_INITIALIZED) recheck_uninitialized(call, step);
     return;
   }
-  if constexpr (kRetires<CallStruct>) {
+  if constexpr (kBuriesAtOnce<CallStruct>) {
+    return;
+  } else if constexpr (kRetires<CallStruct>) {
     const std::lock_guard lock(mutex_);
     detail::note(ipc_log_, call, step.retired, step.origin.call, step.entered);
-    model_.bury(std::move(step.retired), step.origin);
+    model_.bury(step.retired, step.origin);
   } else if constexpr (kCommits<CallStruct>) {
+    if constexpr (kRecordsAtOnce<CallStruct>) {
+      if (step.recorded.done) return;
+    }
     commit(call, step);
   }
 }

@@ -9,6 +9,7 @@
 
 #include "api/mock_driver.h"
 #include "shim/runtime_call.h"
+#include "shim/testing/findings.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -24,17 +25,6 @@ constexpr CUdeviceptr kBase = 0x700000000000;
 constexpr std::size_t kMiB = 1 << 20;
 constexpr std::size_t kPage = 2 * kMiB;
 constexpr CUmemGenericAllocationHandle kHandle = 0xe000000100;
-
-class Findings : public FindingSink {
- public:
-  void take(Finding finding) override { all.push_back(std::move(finding)); }
-  std::vector<std::string> rules() const {
-    std::vector<std::string> ids;
-    for (const Finding& f : all) ids.emplace_back(info(f.violation.rule).id);
-    return ids;
-  }
-  std::vector<Finding> all;
-};
 
 /// A session over the mock, as the emulator's so that handles need not be readable.
 class SessionTest : public testing::Test {
@@ -298,6 +288,42 @@ TEST_F(SessionTest, ARefusedReleaseKeepsTheReference) {
   EXPECT_EQ(run(calls::MemRelease{handle}), CUDA_ERROR_UNKNOWN);
   session_.with_model(
       [&](const Model& model) { EXPECT_EQ(model.allocation(handle)->references, 1u); });
+}
+
+// All of them are noted before the driver answers.
+TEST_F(SessionTest, WhatIsRefusedLeavesTheModelAsItWas) {
+  const auto ptr = reserve(kBase, kPage);
+  const auto handle = create(kHandle, kPage);
+  EXPECT_CALL(mock_, MemMap(ptr, kPage, 0, handle, 0)).WillOnce(Return(CUDA_ERROR_OUT_OF_MEMORY));
+  EXPECT_EQ(run(calls::MemMap{ptr, kPage, 0, handle, 0}), CUDA_ERROR_OUT_OF_MEMORY);
+  session_.with_model([&](const Model& model) {
+    EXPECT_TRUE(model.mappings().empty());
+    EXPECT_EQ(model.allocation(handle)->mappings, 0u);
+  });
+  map(ptr, kPage, handle);
+  CUmemAccessDesc access{prop_.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  EXPECT_CALL(mock_, MemSetAccess(ptr, kPage, &access, 1)).WillOnce(Return(CUDA_ERROR_UNKNOWN));
+  EXPECT_EQ(run(calls::MemSetAccess{ptr, kPage, &access, 1}), CUDA_ERROR_UNKNOWN);
+  session_.with_model(
+      [&](const Model& model) { EXPECT_EQ(model.mapping_at(ptr)->access.read, 0u); });
+  EXPECT_CALL(mock_, MemUnmap(ptr, kPage))
+      .WillOnce(Return(CUDA_ERROR_UNKNOWN))
+      .WillOnce(Return(CUDA_SUCCESS));
+  EXPECT_EQ(run(calls::MemUnmap{ptr, kPage}), CUDA_ERROR_UNKNOWN);
+  session_.with_model([&](const Model& model) {
+    ASSERT_NE(model.mapping_at(ptr), nullptr);
+    EXPECT_EQ(model.allocation(handle)->mappings, 1u);
+    EXPECT_FALSE(model.tombstones().find(ObjectRef::Kind::kMapping, ptr));
+  });
+  EXPECT_EQ(run(calls::MemUnmap{ptr, kPage}), CUDA_SUCCESS);
+  EXPECT_CALL(mock_, MemAddressFree(ptr, kPage)).WillOnce(Return(CUDA_ERROR_UNKNOWN));
+  EXPECT_EQ(run(calls::MemAddressFree{ptr, kPage}), CUDA_ERROR_UNKNOWN);
+  session_.with_model([&](const Model& model) {
+    EXPECT_NE(model.reservation_at(ptr), nullptr);
+    EXPECT_FALSE(model.tombstones().find(ObjectRef::Kind::kReservation, ptr));
+    EXPECT_TRUE(model.tombstones().find(ObjectRef::Kind::kMapping, ptr));
+  });
+  EXPECT_TRUE(findings_.all.empty());
 }
 
 TEST_F(SessionTest, NoLockIsHeldWhileTheDriverWorks) {

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "api/driver.h"
 #include "shim/session.h"
+#include "shim/testing/answering_driver.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -104,65 +104,51 @@ Memory& memory() {
 }
 
 Driver reusing_driver() {
-  Driver driver;
-  const auto set = [&]<class CallStruct>(const CallStruct&,
-                                         typename CallStruct::Function function) {
-    driver.set(Driver::primary_symbol(CallStruct::kEntryPoint),
-               reinterpret_cast<Driver::AnyFunction>(function));
-  };
-  set(calls::DeviceGetCount{}, [](int* count) {
-    *count = 1;
-    return CUDA_SUCCESS;
-  });
-  set(calls::CtxGetCurrent{}, [](CUcontext* context) {
-    *context = reinterpret_cast<CUcontext>(1);
-    return CUDA_SUCCESS;
-  });
-  set(calls::CtxGetDevice{}, [](CUdevice* device) {
-    *device = 0;
-    return CUDA_SUCCESS;
-  });
-  set(calls::MemGetAllocationGranularity{},
+  AnsweringDriver answering;
+  answering.set(
+      calls::MemGetAllocationGranularity{},
       [](std::size_t* size, const CUmemAllocationProp*, CUmemAllocationGranularity_flags) {
         *size = kPage;
         return CUDA_SUCCESS;
       });
-  set(calls::MemAddressReserve{},
-      [](CUdeviceptr* ptr, std::size_t, std::size_t, CUdeviceptr, unsigned long long) {
-        *ptr = addresses().take();
-        return CUDA_SUCCESS;
-      });
-  set(calls::MemAddressFree{}, [](CUdeviceptr ptr, std::size_t) {
+  answering.set(calls::MemAddressReserve{},
+                [](CUdeviceptr* ptr, std::size_t, std::size_t, CUdeviceptr, unsigned long long) {
+                  *ptr = addresses().take();
+                  return CUDA_SUCCESS;
+                });
+  answering.set(calls::MemAddressFree{}, [](CUdeviceptr ptr, std::size_t) {
     addresses().give(ptr);
     return CUDA_SUCCESS;
   });
-  set(calls::MemCreate{}, [](CUmemGenericAllocationHandle* handle, std::size_t,
-                             const CUmemAllocationProp*, unsigned long long) {
+  answering.set(calls::MemCreate{}, [](CUmemGenericAllocationHandle* handle, std::size_t,
+                                       const CUmemAllocationProp*, unsigned long long) {
     *handle = memory().create();
     return CUDA_SUCCESS;
   });
-  set(calls::MemRelease{}, [](CUmemGenericAllocationHandle handle) {
+  answering.set(calls::MemRelease{}, [](CUmemGenericAllocationHandle handle) {
     memory().drop(handle);
     return CUDA_SUCCESS;
   });
-  set(calls::MemRetainAllocationHandle{}, [](CUmemGenericAllocationHandle* handle, void* address) {
-    *handle = memory().mapped(reinterpret_cast<std::uint64_t>(address));
-    memory().add(*handle);
-    return CUDA_SUCCESS;
-  });
-  set(calls::MemMap{}, [](CUdeviceptr ptr, std::size_t, std::size_t,
-                          CUmemGenericAllocationHandle handle, unsigned long long) {
+  answering.set(calls::MemRetainAllocationHandle{},
+                [](CUmemGenericAllocationHandle* handle, void* address) {
+                  *handle = memory().mapped(reinterpret_cast<std::uint64_t>(address));
+                  memory().add(*handle);
+                  return CUDA_SUCCESS;
+                });
+  answering.set(calls::MemMap{}, [](CUdeviceptr ptr, std::size_t, std::size_t,
+                                    CUmemGenericAllocationHandle handle, unsigned long long) {
     memory().map(ptr, handle);
     return CUDA_SUCCESS;
   });
-  set(calls::MemUnmap{}, [](CUdeviceptr ptr, std::size_t) {
+  answering.set(calls::MemUnmap{}, [](CUdeviceptr ptr, std::size_t) {
     memory().unmap(ptr);
     return CUDA_SUCCESS;
   });
-  set(calls::MemSetAccess{},
-      [](CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t) { return CUDA_SUCCESS; });
-  set(calls::MemsetD8{}, [](CUdeviceptr, unsigned char, std::size_t) { return CUDA_SUCCESS; });
-  return driver;
+  answering.set(calls::MemSetAccess{}, [](CUdeviceptr, std::size_t, const CUmemAccessDesc*,
+                                          std::size_t) { return CUDA_SUCCESS; });
+  answering.set(calls::MemsetD8{},
+                [](CUdeviceptr, unsigned char, std::size_t) { return CUDA_SUCCESS; });
+  return answering.driver();
 }
 
 class Findings : public FindingSink {

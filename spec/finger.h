@@ -25,6 +25,7 @@ class Finger {
   /// The first range that ends after `address`, or the end.
   Place first_after(const Map& map, std::uint64_t address) {
     if (known_) {
+      if (place_ != map.end() && holds(place_, address)) return place_;
       if (answers(map, place_, address)) return place_;
       if (place_ != map.end() && answers(map, std::next(place_), address)) return ++place_;
     }
@@ -45,6 +46,10 @@ class Finger {
   void forget() { known_ = false; }
 
  private:
+  static bool holds(Place place, std::uint64_t address) {
+    const auto& range = place->second;
+    return range.base <= address && address - range.base < range.size;
+  }
   static bool ends_after(Place place, std::uint64_t address) {
     const auto& range = place->second;
     return range.base > address || address - range.base < range.size;

@@ -25,23 +25,21 @@ const IpcOpen* IpcState::open_at(std::uint64_t address) const {
   return inside ? &found->second : nullptr;
 }
 
-Retired Model::retire(const calls::IpcCloseMemHandle& call) {
-  Retired retired;
+void Model::retire(const calls::IpcCloseMemHandle& call, Retired& retired) {
   const auto found = ipc_.opens.find(call.dptr);
-  if (found == ipc_.opens.end()) return retired;
-  retired.ipc_opens.push_back(found->second);
+  if (found == ipc_.opens.end()) return;
+  retired.more().ipc_opens.push_back(found->second);
   if (--found->second.count == 0) ipc_.opens.erase(found);
-  return retired;
 }
 
 void Model::retire_ipc(Address freed, Retired& retired) {
   const auto found = ipc_.exports.find(freed);
   if (found == ipc_.exports.end()) return;
-  retired.ipc_exports.push_back(found->second);
+  retired.more().ipc_exports.push_back(found->second);
   ipc_.exports.erase(found);
 }
 
-void Model::restore_ipc(const Retired& retired) {
+void Model::restore_ipc(const RarelyRetired& retired) {
   for (const IpcExport& e : retired.ipc_exports) ipc_.exports.try_emplace(e.base, e);
   for (const IpcOpen& before : retired.ipc_opens) {
     auto [it, inserted] = ipc_.opens.try_emplace(before.pointer, before);
@@ -53,7 +51,7 @@ void Model::restore_ipc(const Retired& retired) {
   }
 }
 
-void Model::bury_ipc(const Retired& retired, Origin at) {
+void Model::bury_ipc(const RarelyRetired& retired, Origin at) {
   for (const IpcOpen& before : retired.ipc_opens) {
     const auto found = ipc_.opens.find(before.pointer);
     if (found != ipc_.opens.end()) {

@@ -24,6 +24,16 @@ std::uint64_t location_bit(const CUmemLocation& location) {
   return location.id >= 0 && location.id < 63 ? std::uint64_t{1} << location.id : 0;
 }
 
+void grant(const calls::MemSetAccess& call, AccessMask& access) {
+  for (std::size_t i = 0; i < call.count; ++i) {
+    const std::uint64_t bit = location_bit(call.desc[i].location);
+    const unsigned flags = static_cast<unsigned>(call.desc[i].flags);
+    access.read = (flags & CU_MEM_ACCESS_FLAGS_PROT_READ) ? access.read | bit : access.read & ~bit;
+    access.write =
+        flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? access.write | bit : access.write & ~bit;
+  }
+}
+
 }  // namespace
 
 // --- Queries
@@ -42,29 +52,29 @@ const Mapping* Model::mapping_at(Address address) const {
   return it != mappings_.end() && it->second.base <= address ? &it->second : nullptr;
 }
 
-const Allocation* Model::allocation(Handle handle) const {
+const Allocation* Model::search(Handle handle) const {
   auto it = allocations_.find(handle);
-  return it == allocations_.end() ? nullptr : &it->second;
+  return it == allocations_.end() ? nullptr : last_allocation_.set(&it->second);
 }
 
 // --- Taking away
 
-Retired Model::retire(const calls::MemRelease& call) {
-  Retired retired;
-  auto it = allocations_.find(call.handle);
-  if (it == allocations_.end() || it->second.references == 0) return retired;
-  retired.allocations.push_back(it->second);
-  retired.released = true;
-  --it->second.references;
-  if (ended(it->second)) {
-    spare_allocations_.erase(allocations_, it);
-    end_multicast(call.handle, retired.multicast);
-  }
-  return retired;
+void Model::end_allocation(Handle handle, Retired& retired) {
+  last_allocation_.forget();
+  spare_allocations_.erase_key(allocations_, handle);
+  if (!multicasts_.empty()) end_multicast(handle, retired);
 }
 
-Retired Model::retire(const calls::MemUnmap& call) {
-  Retired retired;
+void Model::retire(const calls::MemRelease& call, Retired& retired) {
+  Allocation* const a = own(call.handle);
+  if (!a || a->references == 0) return;
+  retired.allocations.push_back(*a);
+  retired.released = true;
+  --a->references;
+  if (ended(*a)) end_allocation(call.handle, retired);
+}
+
+void Model::retire(const calls::MemUnmap& call, Retired& retired) {
   const auto first = first_mapping_after(call.ptr);
   std::size_t count = 0;
   for (auto it = first;
@@ -73,51 +83,41 @@ Retired Model::retire(const calls::MemUnmap& call) {
     const Mapping& m = it->second;
     const bool whole = m.base >= call.ptr && m.size <= call.size - (m.base - call.ptr);
     // A cut mapping makes a driver refuse the whole call: nothing is given up.
-    if (!whole) return {};
+    if (!whole) return;
     ++count;
     if (reaches_end(m.base, m.size, call.ptr, call.size)) break;
   }
   for (auto it = first; count != 0; --count) {
     retired.mappings.push_back(it->second);
-    auto a = allocations_.find(it->second.handle);
-    if (a != allocations_.end() && a->second.mappings != 0) {
-      retired.allocations.push_back(a->second);
-      --a->second.mappings;
-      if (ended(a->second)) {
-        spare_allocations_.erase(allocations_, a);
-        end_multicast(it->second.handle, retired.multicast);
-      }
+    Allocation* const a = own(it->second.handle);
+    if (a && a->mappings != 0) {
+      retired.allocations.push_back(*a);
+      --a->mappings;
+      if (ended(*a)) end_allocation(it->second.handle, retired);
     }
     it = spare_mappings_.erase(mappings_, it);
     last_mapping_.rest_at(it);
   }
-  return retired;
 }
 
-Retired Model::retire(const calls::MemAddressFree& call) {
-  Retired retired;
+void Model::retire(const calls::MemAddressFree& call, Retired& retired) {
   const auto it = last_reservation_.first_after(reservations_, call.ptr);
   if (it == reservations_.end() || it->second.base != call.ptr || it->second.size != call.size) {
-    return retired;
+    return;
   }
   retired.reservations.push_back(it->second);
   last_reservation_.rest_at(spare_reservations_.erase(reservations_, it));
-  return retired;
 }
 
-Retired Model::retire(const calls::MemFree& call) {
-  Retired retired;
+void Model::retire(const calls::MemFree& call, Retired& retired) {
   retire_ipc(call.dptr, retired);
   retire_pool_memory(call.dptr, retired);
   retire_external_buffer(call.dptr, retired);
-  return retired;
 }
 
-Retired Model::retire(const calls::MemFreeAsync& call) {
-  Retired retired;
+void Model::retire(const calls::MemFreeAsync& call, Retired& retired) {
   retire_pool_memory(call.dptr, retired);
   retire_external_buffer(call.dptr, retired);
-  return retired;
 }
 
 void Model::restore(Retired&& retired, Origin at) {
@@ -130,37 +130,46 @@ void Model::restore(Retired&& retired, Origin at) {
     reservations_.emplace(r.base, r);
   }
   for (const Mapping& m : retired.mappings) mappings_.emplace(m.base, m);
-  restore(retired.external);
   // Counts are given back one by one, since other threads may have changed them meanwhile.
   for (const Allocation& before : retired.allocations) {
     auto [it, inserted] = allocations_.try_emplace(before.handle, before);
-    if (inserted) {
-      if (!retired.released) it->second.mappings = 1;
-    } else if (retired.released) {
-      ++it->second.references;
-    } else {
-      ++it->second.mappings;
-    }
+    // It ended meanwhile: what is given back here is all that keeps it.
+    if (inserted) it->second.references = it->second.mappings = 0;
+    ++(retired.released ? it->second.references : it->second.mappings);
   }
-  restore(std::move(retired.multicast));
-  restore_ipc(retired);
-  restore_pools(retired);
+  if (!retired.rare) return;
+  restore(retired.rare->external);
+  restore(std::move(retired.rare->multicast));
+  restore_ipc(*retired.rare);
+  restore_pools(*retired.rare);
 }
 
-void Model::bury(Retired&& retired, Origin at) {
-  bury(retired.external, at);
+void Model::bury(const Retired& retired, Origin at) {
   for (const Reservation& r : retired.reservations) tombstones_.add(gone(r, at));
   for (const Mapping& m : retired.mappings) tombstones_.add(gone(m, at));
   for (const Allocation& before : retired.allocations) {
-    auto it = allocations_.find(before.handle);
-    if (it != allocations_.end()) {
-      (retired.released ? it->second.released : it->second.unmapped) = at;
+    if (Allocation* const a = own(before.handle)) {
+      (retired.released ? a->released : a->unmapped) = at;
     } else if (before.creation_seen) {
       tombstones_.add(gone(before, at));
     }
   }
-  bury_ipc(retired, at);
-  bury_pools(retired, at);
+  if (!retired.rare) return;
+  bury(retired.rare->external, at);
+  bury_ipc(*retired.rare, at);
+  bury_pools(*retired.rare, at);
+}
+
+void Model::unbury(const Retired& retired, Origin at) {
+  for (const Reservation& r : retired.reservations) tombstones_.retract(gone(r, at));
+  for (const Mapping& m : retired.mappings) tombstones_.retract(gone(m, at));
+  for (const Allocation& before : retired.allocations) {
+    tombstones_.retract(gone(before, at));
+    Allocation* const a = own(before.handle);
+    if (!a) continue;
+    if (a->released.call == at.call) a->released = before.released;
+    if (a->unmapped.call == at.call) a->unmapped = before.unmapped;
+  }
 }
 
 // --- Recording
@@ -186,10 +195,10 @@ void Model::commit(const calls::MemCreate& call, const Facts& facts, Origin at) 
   a.prop_known = true;
   a.references = 1;
   a.made = at;
-  multicasts_.erase(a.handle);  // it ended by a route we did not see
+  if (!multicasts_.empty()) multicasts_.erase(a.handle);  // it ended by a route we did not see
   tombstones_.forget(ObjectRef::Kind::kAllocation, a.handle);
   tiles_.forget(a.handle);
-  spare_allocations_.put(allocations_, a.handle, a);
+  last_allocation_.set(&spare_allocations_.put(allocations_, a.handle, a)->second);
 }
 
 void Model::commit(const calls::MemImportFromShareableHandle& call, const Allocation& known,
@@ -203,10 +212,10 @@ void Model::commit(const calls::MemImportFromShareableHandle& call, const Alloca
   a.imported = true;
   a.references = 1;
   a.made = at;
-  multicasts_.erase(a.handle);  // it ended by a route we did not see
+  if (!multicasts_.empty()) multicasts_.erase(a.handle);  // it ended by a route we did not see
   tombstones_.forget(ObjectRef::Kind::kAllocation, a.handle);
   tiles_.forget(a.handle);
-  spare_allocations_.put(allocations_, a.handle, a);
+  last_allocation_.set(&spare_allocations_.put(allocations_, a.handle, a)->second);
 }
 
 void Model::commit(const calls::MemMap& call, Origin at) {
@@ -222,12 +231,11 @@ void Model::commit(const calls::MemMap& call, Origin at) {
                                              .handle = call.handle,
                                              .access = {},
                                              .made = at}));
-  auto a = allocations_.find(call.handle);
-  if (a == allocations_.end()) return;
-  ++a->second.mappings;
-  if (multicasts_.contains(call.handle)) return;
+  Allocation* const a = own(call.handle);
+  if (!a) return;
+  ++a->mappings;
   // Drivers map an allocation as a whole or not at all: this is the size of an import.
-  if (a->second.size == 0) a->second.size = call.size;
+  if (a->size == 0 && !multicast(call.handle)) a->size = call.size;
 }
 
 void Model::commit(const calls::MemSetAccess& call, Origin) {
@@ -236,17 +244,52 @@ void Model::commit(const calls::MemSetAccess& call, Origin) {
   for (auto it = mappings_.erase(first, first);
        it != mappings_.end() && overlap(it->second.base, it->second.size, call.ptr, call.size);
        ++it) {
-    AccessMask& access = it->second.access;
-    for (std::size_t i = 0; i < call.count; ++i) {
-      const std::uint64_t bit = location_bit(call.desc[i].location);
-      const unsigned flags = static_cast<unsigned>(call.desc[i].flags);
-      access.read =
-          (flags & CU_MEM_ACCESS_FLAGS_PROT_READ) ? access.read | bit : access.read & ~bit;
-      access.write =
-          flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? access.write | bit : access.write & ~bit;
-    }
+    grant(call, it->second.access);
     if (reaches_end(it->second.base, it->second.size, call.ptr, call.size)) break;
   }
+}
+
+void Model::record(const calls::MemMap& call, Origin at, Recorded& recorded) {
+  commit(call, at);
+  recorded.done = true;
+}
+
+void Model::record(const calls::MemSetAccess& call, Origin, Recorded& recorded) {
+  const auto first = first_mapping_after(call.ptr);
+  const auto it = mappings_.erase(first, first);  // the place, to write
+  // A call on several mappings is recorded once it succeeded.
+  if (it == mappings_.end() ||
+      !reaches_end(it->second.base, it->second.size, call.ptr, call.size)) {
+    return;
+  }
+  recorded.access = it->second.access;
+  recorded.done = true;
+  grant(call, it->second.access);
+}
+
+void Model::unrecord(const calls::MemMap& call, Origin at, const Recorded&) {
+  const auto it = mappings_.find(call.ptr);
+  if (it == mappings_.end() || it->second.made.call != at.call) return;
+  last_mapping_.rest_at(spare_mappings_.erase(mappings_, it));
+  Allocation* const a = own(call.handle);
+  if (!a || a->mappings == 0) return;
+  --a->mappings;
+  if (!ended(*a)) return;  // it was released meanwhile
+  const ObjectRef last = gone(*a, a->released);
+  Retired nothing_to_restore;
+  end_allocation(call.handle, nothing_to_restore);
+  tombstones_.add(last);
+}
+
+void Model::unrecord(const calls::MemSetAccess& call, Origin, const Recorded& recorded) {
+  const auto it = mappings_.find(call.ptr);
+  if (it == mappings_.end()) return;
+  // Other threads may have granted access to other locations meanwhile.
+  std::uint64_t mine = 0;
+  for (std::size_t i = 0; i < call.count; ++i) mine |= location_bit(call.desc[i].location);
+  AccessMask& access = it->second.access;
+  access.read = (access.read & ~mine) | (recorded.access.read & mine);
+  access.write = (access.write & ~mine) | (recorded.access.write & mine);
 }
 
 void Model::commit(const calls::MemExportToShareableHandle& call, Origin at) {
@@ -287,6 +330,7 @@ void Model::clear() {
   tombstones_.clear();
   last_reservation_.forget();
   last_mapping_.forget();
+  last_allocation_.forget();
   spare_reservations_.clear();
   spare_mappings_.clear();
   spare_allocations_.clear();

@@ -1,24 +1,26 @@
 // The model: one process's view of the VMM API, as a pure state machine.
 //
-// No I/O, no locks, no clock: the shim calls it under its lock, the emulator under its own. Three
-// steps per call: check() (const) says what is wrong with it; retire() takes away the names that
-// the call gives up, before it is forwarded, so that a name the driver reuses at once is never
-// confused; then commit() records what a successful call made, or restore() puts back what a
-// refused one kept.
+// No I/O, no locks, no clock: the shim calls it under its lock, the emulator under its own. Per
+// call: check() (const) says what is wrong with it; retire() takes away the names that it gives up
+// before it is forwarded, so that a name the driver reuses at once is never confused, and bury()
+// makes them history; commit() records what a successful call made, record() what one is about to
+// make. unbury(), restore() and unrecord() put back what a refused call left as it was.
 #pragma once
 
 #include <cuda.h>
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <unordered_map>
-#include <vector>
+#include <utility>
 
 #include "api/calls.h"
 #include "spec/external_state.h"
 #include "spec/few.h"
 #include "spec/finger.h"
 #include "spec/ipc_state.h"
+#include "spec/last_found.h"
 #include "spec/multicast_state.h"
 #include "spec/platform.h"
 #include "spec/pool_state.h"
@@ -97,18 +99,35 @@ struct Export {
   Origin made;
 };
 
+/// What retire() takes out but seldom.
+struct RarelyRetired {
+  RetiredMulticast multicast;
+  Few<IpcExport> ipc_exports;  ///< of memory that was freed
+  Few<IpcOpen> ipc_opens;      ///< one open of each was closed
+  Few<Pool> pools;
+  Few<PoolMemory> pool_memory;
+  ExternalRetired external;
+};
+
 /// What retire() took out, for restore() or for the tombstones.
 struct Retired {
   Few<Reservation> reservations;
   Few<Mapping> mappings;
   Few<Allocation> allocations;  ///< as they were before; restore() puts them back
   bool released = false;        ///< a reference of allocations[0] was dropped
-  RetiredMulticast multicast;
-  std::vector<IpcExport> ipc_exports;  ///< of memory that was freed
-  std::vector<IpcOpen> ipc_opens;      ///< one open of each was closed
-  std::vector<Pool> pools;
-  std::vector<PoolMemory> pool_memory;
-  ExternalRetired external;
+  /// Null for nearly every call: each one makes and destroys a Retired.
+  std::unique_ptr<RarelyRetired> rare;
+
+  RarelyRetired& more() {
+    if (!rare) rare = std::make_unique<RarelyRetired>();
+    return *rare;
+  }
+};
+
+/// What record() did, for unrecord().
+struct Recorded {
+  bool done = false;
+  AccessMask access;  ///< of the one mapping, before
 };
 
 class Model {
@@ -135,35 +154,61 @@ class Model {
   const Mapping* mapping_at(Address address) const;
   /// The first mapping that ends after `address`, as an iterator of mappings().
   std::map<Address, Mapping>::const_iterator first_mapping_after(Address address) const;
-  const Allocation* allocation(Handle handle) const;
+  const Allocation* allocation(Handle handle) const {
+    const Allocation* last = last_allocation_.get();
+    return last && last->handle == handle ? last : search(handle);
+  }
   const MulticastObjects& multicasts() const { return multicasts_; }
-  const MulticastObject* multicast(Handle handle) const;
+  const MulticastObject* multicast(Handle handle) const {
+    if (multicasts_.empty()) return nullptr;
+    const auto it = multicasts_.find(handle);
+    return it == multicasts_.end() ? nullptr : &it->second;
+  }
   /// The memory that a bind names: its handle and the offset there; handle 0 when it is unknown.
   std::pair<Handle, Size> memory_of(const MulticastBind& bind) const;
   /// The device whose memory a bind names, -1 unknown.
   int device_of(const MulticastBind& bind) const;
 
-  // --- Taking away. Calls that give nothing up have no overload.
-  Retired retire(const calls::MemRelease& call);
-  Retired retire(const calls::MemUnmap& call);
-  Retired retire(const calls::MemAddressFree& call);
-  Retired retire(const calls::MulticastUnbind& call);
-  Retired retire(const calls::MemFree& call);
-  Retired retire(const calls::MemFreeAsync& call);
-  Retired retire(const calls::IpcCloseMemHandle& call);
-  Retired retire(const calls::MemPoolDestroy& call);
-  Retired retire(const calls::DestroyExternalMemory& call);
-  Retired retire(const calls::DestroyExternalSemaphore& call);
+  // --- Taking away, into an empty `retired`. Calls that give nothing up have no overload.
+  void retire(const calls::MemRelease& call, Retired& retired);
+  void retire(const calls::MemUnmap& call, Retired& retired);
+  void retire(const calls::MemAddressFree& call, Retired& retired);
+  void retire(const calls::MulticastUnbind& call, Retired& retired);
+  void retire(const calls::MemFree& call, Retired& retired);
+  void retire(const calls::MemFreeAsync& call, Retired& retired);
+  void retire(const calls::IpcCloseMemHandle& call, Retired& retired);
+  void retire(const calls::MemPoolDestroy& call, Retired& retired);
+  void retire(const calls::DestroyExternalMemory& call, Retired& retired);
+  void retire(const calls::DestroyExternalSemaphore& call, Retired& retired);
+  template <class CallStruct>
+  Retired retire(const CallStruct& call) requires requires(Model& model, Retired& retired) {
+    model.retire(call, retired);
+  }
+  {
+    Retired retired;
+    retire(call, retired);
+    return retired;
+  }
   /// The driver refused: what retire() took is back as it was. `at` is the refused call.
   void restore(Retired&& retired, Origin at = {});
   /// The driver accepted: what retire() took becomes history.
-  void bury(Retired&& retired, Origin at);
+  void bury(const Retired& retired, Origin at);
+  /// Takes back what bury() did for a call that gives up reservations, mappings or references: it
+  /// was buried before the driver answered, and the driver refused. restore() is due next.
+  void unbury(const Retired& retired, Origin at);
 
   // --- Recording what a successful call made; reads its out-parameters. Failed calls make nothing.
   void commit(const calls::MemAddressReserve& call, Origin at);
   void commit(const calls::MemCreate& call, const Facts& facts, Origin at);
   void commit(const calls::MemMap& call, Origin at);
   void commit(const calls::MemSetAccess& call, Origin at);
+  /// The same before the driver answered, for a call that breaks no rule: what it makes has no name
+  /// that the driver chooses. unrecord() is due when the driver refuses.
+  void record(const calls::MemMap& call, Origin at, Recorded& recorded);
+  void record(const calls::MemSetAccess& call, Origin at, Recorded& recorded);
+  void unrecord(const calls::MemMap& call, Origin at, const Recorded& recorded);
+  void unrecord(const calls::MemSetAccess& call, Origin at, const Recorded& recorded);
+
   void commit(const calls::MemExportToShareableHandle& call, Origin at);
   void commit(const calls::MemRetainAllocationHandle& call, Origin at);
   /// `known` carries what the caller could learn of the imported memory: size, granularity and
@@ -201,40 +246,47 @@ class Model {
 
  private:
   void retire_ipc(Address freed, Retired& retired);
-  void restore_ipc(const Retired& retired);
-  void bury_ipc(const Retired& retired, Origin at);
+  void restore_ipc(const RarelyRetired& retired);
+  void bury_ipc(const RarelyRetired& retired, Origin at);
   void retire_pool_memory(Address base, Retired& retired);
-  void restore_pools(const Retired& retired);
-  void bury_pools(const Retired& retired, Origin at);
+  void restore_pools(const RarelyRetired& retired);
+  void bury_pools(const RarelyRetired& retired, Origin at);
   void retire_external_buffer(Address base, Retired& retired);
   void restore(const ExternalRetired& retired);
   void bury(const ExternalRetired& retired, Origin at);
   /// A successful import made the descriptor the driver's.
   void give_away(int fd, Origin at);
 
-  Platform platform_;
-  std::map<Address, Reservation> reservations_;
-  std::map<Address, Mapping> mappings_;
-  std::unordered_map<Handle, Allocation> allocations_;
   // The object of a handle that a multicast call accepted: so it is one, however it was made.
   MulticastObject& known_multicast(Handle handle, Origin at);
   // Takes out what an allocation that ends has to do with multicast.
-  void end_multicast(Handle handle, RetiredMulticast& retired);
+  void end_multicast(Handle handle, Retired& retired);
   void restore(RetiredMulticast&& retired);
+  const Allocation* search(Handle handle) const;
+  Allocation* own(Handle handle) { return const_cast<Allocation*>(allocation(handle)); }
+  // The allocation has neither references nor mappings any more.
+  void end_allocation(Handle handle, Retired& retired);
 
-  std::unordered_map<int, Export> exports_;
+  // What the seven calls of a block's life look at lies together: a driver call leaves cold caches.
+  // The first three remember where const searches ended: readers need the owner's lock as writers
+  // do.
+  mutable Finger<std::map<Address, Mapping>> last_mapping_;
+  mutable Finger<std::map<Address, Reservation>> last_reservation_;
+  mutable LastFound<Allocation> last_allocation_;
+  std::map<Address, Mapping> mappings_;
+  std::map<Address, Reservation> reservations_;
+  std::unordered_map<Handle, Allocation> allocations_;
+  SpareNodes<std::map<Address, Mapping>> spare_mappings_;
+  SpareNodes<std::map<Address, Reservation>> spare_reservations_;
+  SpareNodes<std::unordered_map<Handle, Allocation>> spare_allocations_;
   MulticastObjects multicasts_;
+  TileState tiles_;
+  Platform platform_;
+  Tombstones tombstones_;
+  std::unordered_map<int, Export> exports_;
   IpcState ipc_;
   PoolState pools_;
   ExternalState external_;
-  TileState tiles_;
-  Tombstones tombstones_;
-  // They remember where const searches ended: readers need the owner's lock as writers do.
-  mutable Finger<std::map<Address, Reservation>> last_reservation_;
-  mutable Finger<std::map<Address, Mapping>> last_mapping_;
-  SpareNodes<std::map<Address, Reservation>> spare_reservations_;
-  SpareNodes<std::map<Address, Mapping>> spare_mappings_;
-  SpareNodes<std::unordered_map<Handle, Allocation>> spare_allocations_;
 };
 
 }  // namespace cuvmm

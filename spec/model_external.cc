@@ -13,12 +13,12 @@ std::uint64_t number(Object object) {
   return reinterpret_cast<std::uintptr_t>(object);
 }
 
-/// Takes what `key` names out of the table.
+/// Takes what `key` names out of the table, into what `taken` of the retired is.
 template <class Table, class Key, class Taken>
-void take(Table& table, Key key, Taken& taken) {
+void take(Table& table, Key key, Retired& retired, Taken ExternalRetired::*taken) {
   const auto found = table.find(key);
   if (found == table.end()) return;
-  taken = found->second;
+  retired.more().external.*taken = found->second;
   table.erase(found);
 }
 
@@ -33,20 +33,16 @@ bool by_descriptor(const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC& desc) {
 
 }  // namespace
 
-Retired Model::retire(const calls::DestroyExternalMemory& call) {
-  Retired retired;
-  take(external_.memories, number(call.extMem), retired.external.memory);
-  return retired;
+void Model::retire(const calls::DestroyExternalMemory& call, Retired& retired) {
+  take(external_.memories, number(call.extMem), retired, &ExternalRetired::memory);
 }
 
-Retired Model::retire(const calls::DestroyExternalSemaphore& call) {
-  Retired retired;
-  take(external_.semaphores, number(call.extSem), retired.external.semaphore);
-  return retired;
+void Model::retire(const calls::DestroyExternalSemaphore& call, Retired& retired) {
+  take(external_.semaphores, number(call.extSem), retired, &ExternalRetired::semaphore);
 }
 
 void Model::retire_external_buffer(Address base, Retired& retired) {
-  take(external_.buffers, base, retired.external.buffer);
+  take(external_.buffers, base, retired, &ExternalRetired::buffer);
 }
 
 void Model::restore(const ExternalRetired& retired) {

@@ -13,11 +13,6 @@ std::uint64_t bit(int device) {
 
 }  // namespace
 
-const MulticastObject* Model::multicast(Handle handle) const {
-  const auto it = multicasts_.find(handle);
-  return it == multicasts_.end() ? nullptr : &it->second;
-}
-
 std::pair<Handle, Size> Model::memory_of(const MulticastBind& bind) const {
   if (!bind.by_address) return {bind.memory, bind.memory_offset};
   const Mapping* m = mapping_at(bind.address);
@@ -86,29 +81,26 @@ void Model::commit(const MulticastBind& bind, Origin at) {
   known_multicast(bind.object, at).bindings.push_back(binding);
 }
 
-Retired Model::retire(const calls::MulticastUnbind& call) {
-  Retired retired;
+void Model::retire(const calls::MulticastUnbind& call, Retired& retired) {
   const auto object = multicasts_.find(call.mcHandle);
-  if (object == multicasts_.end()) return retired;
+  if (object == multicasts_.end()) return;
   auto& bindings = object->second.bindings;
   const auto found = std::find_if(bindings.begin(), bindings.end(), [&](const auto& b) {
     return b.offset == call.mcOffset && (b.device == call.dev || b.device < 0);
   });
-  if (found == bindings.end()) return retired;
-  retired.multicast.bindings.emplace_back(call.mcHandle, *found);
+  if (found == bindings.end()) return;
+  retired.more().multicast.bindings.emplace_back(call.mcHandle, *found);
   bindings.erase(found);
-  return retired;
 }
 
-void Model::end_multicast(Handle handle, RetiredMulticast& retired) {
-  if (multicasts_.empty()) return;
+void Model::end_multicast(Handle handle, Retired& retired) {
   if (auto object = multicasts_.extract(handle)) {
-    retired.objects.push_back(std::move(object.mapped()));
+    retired.more().multicast.objects.push_back(std::move(object.mapped()));
   }
   for (auto& [of, object] : multicasts_) {
     std::erase_if(object.bindings, [&, of = of](const MulticastBinding& b) {
       if (b.memory != handle) return false;
-      retired.bindings.emplace_back(of, b);
+      retired.more().multicast.bindings.emplace_back(of, b);
       return true;
     });
   }

@@ -39,27 +39,25 @@ void PoolState::remove(std::uint64_t base) {
 void Model::retire_pool_memory(Address base, Retired& retired) {
   const auto found = pools_.memory.find(base);
   if (found == pools_.memory.end()) return;
-  retired.pool_memory.push_back(found->second);
+  retired.more().pool_memory.push_back(found->second);
   pools_.remove(base);
 }
 
-Retired Model::retire(const calls::MemPoolDestroy& call) {
-  Retired retired;
+void Model::retire(const calls::MemPoolDestroy& call, Retired& retired) {
   const auto found = pools_.pools.find(value(call.pool));
-  if (found == pools_.pools.end()) return retired;
-  retired.pools.push_back(found->second);
+  if (found == pools_.pools.end()) return;
+  retired.more().pools.push_back(found->second);
   pools_.pools.erase(found);
-  return retired;
 }
 
-void Model::restore_pools(const Retired& retired) {
+void Model::restore_pools(const RarelyRetired& retired) {
   for (const Pool& pool : retired.pools) pools_.pools.try_emplace(pool.handle, pool);
   for (const PoolMemory& memory : retired.pool_memory) {
     if (!pools_.memory.contains(memory.base)) pools_.add(memory);
   }
 }
 
-void Model::bury_pools(const Retired& retired, Origin at) {
+void Model::bury_pools(const RarelyRetired& retired, Origin at) {
   for (const Pool& pool : retired.pools) {
     tombstones_.add({ObjectRef::Kind::kPool, pool.handle, 0, pool.made, at});
     // Its devices go back to their default pools.

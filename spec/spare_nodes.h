@@ -24,13 +24,23 @@ class SpareNodes {
 
   /// map.erase(it), but for the memory. Returns the entry after it.
   typename Map::const_iterator erase(Map& map, typename Map::const_iterator it) {
-    const auto next = std::next(it);
+    // The step from the last entry would climb the whole tree.
+    const auto next = it == std::prev(map.cend()) ? map.cend() : std::next(it);
     if (nodes_.size() == kMost) {
       map.erase(it);
     } else {
       nodes_.push_back(map.extract(it));
     }
     return next;
+  }
+
+  /// map.erase(key), but for the memory.
+  void erase_key(Map& map, const typename Map::key_type& key) {
+    if (nodes_.size() == kMost) {
+      map.erase(key);
+    } else if (auto node = map.extract(key)) {
+      nodes_.push_back(std::move(node));
+    }
   }
 
   /// A node with this key and value for map.insert(); empty when none is spare.
@@ -45,8 +55,9 @@ class SpareNodes {
   }
 
   /// map[key] = value, where the key is most likely new.
-  void put(Map& map, const typename Map::key_type& key, const typename Map::mapped_type& value) {
-    put(map, map.end(), key, value);
+  typename Map::iterator put(Map& map, const typename Map::key_type& key,
+                             const typename Map::mapped_type& value) {
+    return put(map, map.end(), key, value);
   }
   /// The same with the entry that will follow it, where the map is ordered. Returns its place.
   typename Map::iterator put(Map& map, typename Map::const_iterator hint,

@@ -22,10 +22,6 @@ void TileState::commit(const CUarrayMapInfo& info, Origin at) {
   }
 }
 
-void TileState::forget(CUmemGenericAllocationHandle memory) {
-  std::erase_if(tiles_, [&](const auto& entry) { return entry.second.memory == memory; });
-}
-
 bool TileState::shows(CUmemGenericAllocationHandle memory) const {
   return std::any_of(tiles_.begin(), tiles_.end(),
                      [&](const auto& entry) { return entry.second.memory == memory; });

@@ -28,7 +28,10 @@ class TileState {
   /// One entry of a successful call.
   void commit(const CUarrayMapInfo& info, Origin at);
   /// A handle value that the driver gave out anew has no tiles.
-  void forget(CUmemGenericAllocationHandle memory);
+  void forget(CUmemGenericAllocationHandle memory) {
+    if (tiles_.empty()) return;
+    std::erase_if(tiles_, [&](const auto& entry) { return entry.second.memory == memory; });
+  }
   /// Whether some array still shows this memory.
   bool shows(CUmemGenericAllocationHandle memory) const;
   std::size_t size() const { return tiles_.size(); }

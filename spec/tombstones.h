@@ -23,20 +23,31 @@ class Tombstones {
   std::optional<ObjectRef> find_covering(ObjectRef::Kind kind, std::uint64_t address) const;
   /// Forgets the handle or address: the driver gave the value out again.
   void forget(ObjectRef::Kind kind, std::uint64_t value);
+  /// Takes add() of this object back.
+  void retract(const ObjectRef& object);
   void clear();
 
  private:
+  /// A cache line each: the next one to write has always left the caches.
+  struct alignas(64) Place {
+    ObjectRef object{};
+  };
+  /// Where the next object goes, and how many there are.
+  struct Head {
+    std::uint32_t next = 0;
+    std::uint32_t count = 0;
+  };
   struct Ring {
-    std::array<ObjectRef, kCapacity> objects{};
-    std::size_t next = 0;
-    std::size_t count = 0;
+    std::array<Place, kCapacity> places{};
     /// How many objects' values fall into each slot: an empty one answers forget() without a
     /// search.
     static constexpr std::size_t kFilter = 4096;
     std::array<std::uint16_t, kFilter> filter{};
     static std::size_t slot(std::uint64_t value);
   };
-  std::array<Ring, static_cast<std::size_t>(ObjectRef::Kind::kCount)> rings_{};
+  static constexpr std::size_t kKinds = static_cast<std::size_t>(ObjectRef::Kind::kCount);
+  std::array<Head, kKinds> heads_{};
+  std::array<Ring, kKinds> rings_{};
 };
 
 }  // namespace cuvmm
