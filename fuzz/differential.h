@@ -127,8 +127,15 @@ void Differential::step(const Op& op, std::size_t index, Runner& runner, Result&
                     }) {
         if (!reference_.knows(call)) step.judgement.unpredictable = true;
       }
-      wrong = reference_.accept(call);
+      if constexpr (requires { reference_.accept(call, profile_); }) {
+        wrong = reference_.accept(call, profile_);
+      } else {
+        wrong = reference_.accept(call);
+      }
       if (options_.wait && op.code >= Code::kFill) machine_.driver()(calls::CtxSynchronize{});
+    }
+    if constexpr (requires { reference_.refuse(call, answer, profile_); }) {
+      if (answer != CUDA_SUCCESS) reference_.refuse(call, answer, profile_);
     }
     if (!wrong) wrong = runner.judge(step.judgement, answer);
     return answer;
