@@ -92,10 +92,11 @@ TEST_P(WrittenProfile, GivesTheSameAnswersAgain) {
   ASSERT_EQ(loaded.error, "");
   const Profile base = load_profile("documented").profile;
   const Profile measured = measure_profile(loaded.driver, first, base, "again");
-  const DerivedProfile derived = derive_profile(measured, suite().families, suite().cases, first);
+  DerivedProfile derived = derive_profile(measured, suite().families, suite().cases, first);
+  const Profile original = load_profile(GetParam()).profile;
+  derived.profile.quirks = original.quirks;  // found by fuzzing; no case of the suite asks for them
   const std::string path = ::testing::TempDir() + "/again-" + GetParam() + ".toml";
   std::ofstream(path) << format_profile(derived.profile);
-  const Profile original = load_profile(GetParam()).profile;
   EXPECT_EQ(measured.total_memory, original.total_memory);
   EXPECT_EQ(measured.device_granularity_minimum, original.device_granularity_minimum);
   EXPECT_EQ(measured.platform.max_reservation, original.platform.max_reservation);

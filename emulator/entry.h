@@ -108,6 +108,16 @@ template <class CallStruct>
 void forgive(const Emulator&, const CallStruct&, Violations&) {}
 void forgive(const Emulator&, const calls::MemGetAccess&, Violations&);
 void forgive(const Emulator&, const calls::MemFree&, Violations&);
+void forgive(const Emulator&, const calls::MemGetHandleForAddressRange&, Violations&);
+
+// What the profile's driver answers first, whatever the rules say; most calls have nothing such.
+template <class CallStruct>
+std::optional<CUresult> quirk(const Emulator&, const CallStruct&, const Facts&) {
+  return std::nullopt;
+}
+std::optional<CUresult> quirk(const Emulator&, const calls::MemCreate&, const Facts&);
+std::optional<CUresult> quirk(const Emulator&, const calls::MemGetHandleForAddressRange&,
+                              const Facts&);
 
 // What the measured driver writes, or does, even though it refuses.
 template <class CallStruct>
@@ -119,6 +129,7 @@ void write_refused(const Emulator&, const calls::MemAllocFromPoolAsync&, CUresul
 void write_refused(const Emulator&, const calls::MemPoolImportFromShareableHandle&, CUresult);
 void write_refused(const Emulator&, const calls::MemPoolImportPointer&, CUresult);
 void write_refused(const Emulator&, const calls::ImportExternalMemory&, CUresult);
+void write_refused(Emulator&, const calls::MemSetAccess&, CUresult);
 
 // What the model records of a call that succeeded; most calls make nothing.
 template <class CallStruct>
@@ -130,6 +141,7 @@ void record(Emulator& e, const CallStruct& call, const Facts& facts) {
   }
 }
 void record(Emulator&, const calls::MemImportFromShareableHandle&, const Facts&);
+void record(Emulator&, const calls::MemSetAccess&, const Facts&);
 
 /// Runs `body` under the emulator's lock, once cuInit has succeeded; no exception leaves. `entry`
 /// is the entry point, where the profile may have an answer of its own for calls before cuInit.
@@ -164,6 +176,7 @@ CUresult run_entry(const CallStruct& call) noexcept {
       [&](Emulator& e) -> CUresult {
         Facts facts = e.facts();
         add_facts(e, call, facts);
+        if (const auto odd = quirk(e, call, facts)) return *odd;
         bool unchecked = false;  // only by a mutation
         if (Violations violations = check(e.model, call, facts); !violations.empty()) {
           forgive(e, call, violations);

@@ -50,17 +50,15 @@ CUresult perform(Emulator& e, const calls::MemGetAccess& call, const Facts&, con
   *call.flags = 0;
   const Mapping* mapping = e.model.mapping_at(call.ptr);
   if (!mapping) return CUDA_SUCCESS;  // accepted by the profile: no access there
-  const Allocation* allocation = e.model.allocation(mapping->handle);
-  const bool device_memory =
-      !allocation || allocation->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
   std::uint64_t bit = AccessMask::kHostBit;
   if (call.location->type == CU_MEM_LOCATION_TYPE_DEVICE) {
     if (!e.valid_device(call.location->id)) return CUDA_ERROR_INVALID_DEVICE;
     bit = std::uint64_t{1} << call.location->id;
-  } else if (call.location->type == CU_MEM_LOCATION_TYPE_HOST && device_memory) {
-    // Measured, and nonsense: device memory that some device can write is said to be open to the
-    // host (observation getaccess/loc-host), for HOST only, not for HOST_NUMA.
-    bit = ~AccessMask::kHostBit;
+  } else if (call.location->type == CU_MEM_LOCATION_TYPE_HOST) {
+    // Measured, and nonsense: memory that some device can write is said to be open to the host
+    // (observation getaccess/loc-host, and for host memory by fuzzing), for HOST, not for
+    // HOST_NUMA.
+    bit = ~std::uint64_t{0};
   }
   if (mapping->access.write & bit) {
     *call.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;

@@ -1,4 +1,6 @@
 // cuMemCreate, cuMemRelease, cuMemRetainAllocationHandle and what is asked of an allocation.
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "emulator/entry.h"
@@ -17,6 +19,25 @@ Size minimum_granularity(const Profile& profile, const CUmemAllocationProp& prop
   return on_host(prop) ? profile.host_granularity_minimum : profile.device_granularity_minimum;
 }
 
+// Properties as the driver reports them.
+CUmemAllocationProp told(const Profile& profile, CUmemAllocationProp prop) {
+  if (!profile.has(Quirk::kPropertiesNormalised)) return prop;
+  if (prop.location.type == CU_MEM_LOCATION_TYPE_HOST) {
+    prop.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+  }
+  constexpr unsigned kKnown = 1 | 2 | 4 | 8;
+  prop.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(
+      static_cast<unsigned>(prop.requestedHandleTypes) & kKnown);
+  return prop;
+}
+
+// Bytes of this machine's own memory: what memory on the host is taken from.
+std::uint64_t host_memory() {
+  static const std::uint64_t bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                                     static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
 }  // namespace
 
 void add_facts(const Emulator& e, const calls::MemCreate& call, Facts& facts) {
@@ -26,6 +47,8 @@ void add_facts(const Emulator& e, const calls::MemCreate& call, Facts& facts) {
   if (location.type == CU_MEM_LOCATION_TYPE_DEVICE && e.valid_device(location.id)) {
     const Device& device = e.devices[static_cast<std::size_t>(location.id)];
     facts.free_memory = device.total - std::min(device.used, device.total);
+  } else if (on_host(*call.prop)) {
+    facts.free_memory = host_memory();
   }
 }
 
@@ -69,14 +92,14 @@ CUresult perform(Emulator& e, const calls::MemGetAllocationPropertiesFromHandle&
   if (!call.prop) return CUDA_ERROR_INVALID_VALUE;
   if (e.teams.contains(call.handle)) return CUDA_ERROR_NOT_SUPPORTED;  // it is no memory
   if (const auto found = e.physical.find(call.handle); found != e.physical.end()) {
-    *call.prop = found->second.prop();
+    *call.prop = told(e.profile, found->second.prop());
     return CUDA_SUCCESS;
   }
   // Drivers read the memory that they just freed, and find it unchanged (observation
   // props/released).
   const auto stale = e.stale_prop(call.handle);
   if (!stale) return CUDA_ERROR_INVALID_VALUE;
-  *call.prop = *stale;
+  *call.prop = told(e.profile, *stale);
   return CUDA_SUCCESS;
 }
 

@@ -1,5 +1,7 @@
 // cuMemGetHandleForAddressRange: a descriptor of the memory behind an address range.
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "emulator/entry.h"
 
@@ -7,6 +9,7 @@ namespace cuvmm::emulator {
 
 namespace {
 
+// The memory behind a range that lies in one mapping or plain allocation.
 Physical* memory_at(Emulator& e, Address address, Size size) {
   if (const Mapping* mapping = e.model.mapping_at(address)) {
     if (size > mapping->size - (address - mapping->base)) return nullptr;
@@ -19,19 +22,55 @@ Physical* memory_at(Emulator& e, Address address, Size size) {
   return const_cast<Physical*>(&plain->memory);
 }
 
+// What the driver has against the memory behind a range of mappings.
+CUresult refusal(const Emulator& e, const calls::MemGetHandleForAddressRange& call) {
+  bool host = false, compressed = false;
+  for (auto at = e.model.first_mapping_after(call.dptr);
+       at != e.model.mappings().end() &&
+       (at->first < call.dptr || at->first - call.dptr < call.size);
+       ++at) {
+    const auto memory = e.physical.find(at->second.handle);
+    if (memory == e.physical.end() || e.teams.contains(at->second.handle)) {
+      return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    host = host || memory->second.prop().location.type != CU_MEM_LOCATION_TYPE_DEVICE;
+    compressed = compressed || memory->second.prop().allocFlags.compressionType != 0;
+  }
+  const auto holds = [&](Quirk quirk, bool condition) { return condition && e.profile.has(quirk); };
+  if (holds(Quirk::kRangePcie, call.flags != 0)) return info(Quirk::kRangePcie).code;
+  if (holds(Quirk::kRangeHost, host)) return info(Quirk::kRangeHost).code;
+  if (holds(Quirk::kRangeCompressed, compressed)) return info(Quirk::kRangeCompressed).code;
+  return CUDA_SUCCESS;
+}
+
+// Several allocations have no file in common: the descriptor has the range's size, and nobody
+// else's bytes. CUDA takes it for nothing, and only a driver for another device could tell.
+int stand_in(Size size) {
+  const int fd = memfd_create("cuvmm-dma-buf", MFD_CLOEXEC);
+  if (fd >= 0 && ftruncate(fd, static_cast<off_t>(size)) == 0) return fd;
+  if (fd >= 0) close(fd);
+  return -1;
+}
+
 }  // namespace
 
 CUresult perform(Emulator& e, const calls::MemGetHandleForAddressRange& call, const Facts&,
                  const Retired&) {
   if (!call.handle) return CUDA_ERROR_INVALID_VALUE;
-  Physical* memory = memory_at(e, call.dptr, call.size);
-  if (!memory) {
-    // One memfd stands for one allocation: a range over several mappings is legal, not emulated.
-    const bool several = e.model.mapping_at(call.dptr) != nullptr;
-    return several ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+  const bool mapped = e.model.mapping_at(call.dptr) != nullptr;
+  if (mapped) {
+    const CUresult refused = refusal(e, call);
+    if (refused != CUDA_SUCCESS) return refused;
   }
-  const int fd = memory->descriptor();
-  const int exported = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  Physical* memory = memory_at(e, call.dptr, call.size);
+  if (!memory && !mapped) return CUDA_ERROR_INVALID_VALUE;
+  int exported = -1;
+  if (memory) {
+    const int fd = memory->descriptor();
+    if (fd >= 0) exported = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  } else {
+    exported = stand_in(call.size);
+  }
   if (exported < 0) return CUDA_ERROR_OUT_OF_MEMORY;
   *static_cast<int*>(call.handle) = exported;
   return CUDA_SUCCESS;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "fuzz/layout.h"
 #include "fuzz/record.h"
 
 namespace cuvmm::fuzz {
@@ -20,10 +21,57 @@ std::string reason_of(const std::string& kind, std::string_view permitted) {
   return {};
 }
 
-std::string answer_text(bool run, bool left_out, CUresult result, std::uint32_t value) {
+std::string answer_text(bool died, bool run, bool left_out, CUresult result, std::uint32_t value) {
+  if (died) return "its end";
   if (left_out) return "left out";
   if (!run) return "not run";
   return result_name(result) + (value ? " =" + std::to_string(value) : "");
+}
+
+bool same(const RecordedAnswer& there, const Step& here) {
+  const bool left_out = there.how == RecordedAnswer::How::kLeftOut;
+  const bool run = there.how == RecordedAnswer::How::kDone;
+  if (there.how == RecordedAnswer::How::kDied) return false;
+  if (left_out || here.skipped) return left_out == here.skipped;
+  if (run != here.answer.run) return false;
+  if (!run) return true;
+  return there.result == here.answer.result &&
+         (there.value == here.answer.value || here.judgement.unpredictable);
+}
+
+std::string kind_of(const Op& op, const RecordedAnswer& there, const Step& here,
+                    const char* leaves) {
+  const bool left_out = there.how == RecordedAnswer::How::kLeftOut;
+  const bool run = there.how == RecordedAnswer::How::kDone;
+  const bool died = there.how == RecordedAnswer::How::kDied;
+  std::string out =
+      std::string(shape(op.code).function) + ": recorded " +
+      answer_text(died, run, left_out, there.result, there.value) + ", here " +
+      answer_text(false, here.answer.run, here.skipped, here.answer.result, here.answer.value);
+  for (int i = 0; i < here.judgement.count; ++i) {
+    out += std::string(" !") + info(here.judgement.broken[i]).id;
+  }
+  return leaves ? out + " (outside)" : out;
+}
+
+// Whether the call leaves the machine as it is.
+bool only_looks(const Op& op) {
+  return op.code == Code::kGetAccess || op.code == Code::kRangeHandle ||
+         op.code == Code::kProperties || op.code == Code::kRead || op.code == Code::kContext;
+}
+
+// Whether one of the first calls changed something outside what its names stand for, by the answers
+// of this driver.
+bool leaves_before(const Ops& ops, const Result& here, std::size_t count) {
+  Layout layout;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (layout.leaves(ops[i]) && !only_looks(ops[i])) return true;
+    const Step& step = here.steps[i];
+    step.answer.run && !step.skipped && step.answer.result == CUDA_SUCCESS
+        ? layout.succeeded(ops[i])
+        : layout.failed(ops[i]);
+  }
+  return false;
 }
 
 }  // namespace
@@ -41,43 +89,54 @@ Comparison compare(const Recording& recording, const Driver& driver, const std::
     return out;
   }
   std::map<std::string, Difference> kinds;
+  std::size_t number = 0;
   for (const RecordedProgram& program : recording.programs) {
     const Result here = machine.run(program.ops);
-    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    Layout layout;
+    // What a program answered before the driver died in it went with the process.
+    const auto died =
+        std::find_if(program.answers.begin(), program.answers.end(),
+                     [](const RecordedAnswer& a) { return a.how == RecordedAnswer::How::kDied; });
+    const bool dead = died != program.answers.end();
+    std::size_t i = dead ? static_cast<std::size_t>(died - program.answers.begin()) : 0;
+    if (dead && leaves_before(program.ops, here, i)) {
+      out.beyond += program.ops.size();
+      ++number;
+      continue;
+    }
+    if (dead && here.steps[i].skipped) ++out.deaths;
+    for (; i < program.ops.size(); ++i) {
+      if (dead && here.steps[i].skipped) break;
+      const Op& op = program.ops[i];
       const RecordedAnswer& there = program.answers[i];
       const Step& step = here.steps[i];
-      const bool left_out = there.how == RecordedAnswer::How::kLeftOut;
-      if (there.how == RecordedAnswer::How::kDied) break;
       const bool run = there.how == RecordedAnswer::How::kDone;
+      const bool done = run && there.result == CUDA_SUCCESS;
+      const char* leaves = layout.leaves(op);
+      done ? layout.succeeded(op) : layout.failed(op);
       ++out.calls;
-      const bool same_value =
-          there.value == step.answer.value || step.judgement.unpredictable || !run;
-      const bool same = left_out == step.skipped &&
-                        (left_out || (run == step.answer.run &&
-                                      (!run || there.result == step.answer.result) && same_value));
-      if (same) continue;
-      std::string kind =
-          std::string(shape(program.ops[i].code).function) + ": recorded " +
-          answer_text(run, left_out, there.result, there.value) + ", here " +
-          answer_text(step.answer.run, step.skipped, step.answer.result, step.answer.value);
-      for (int j = 0; j < step.judgement.count; ++j) {
-        kind += std::string(" !") + info(step.judgement.broken[j]).id;
+      if (!same(there, step)) {
+        const std::string kind = kind_of(op, there, step, leaves);
+        Difference& difference = kinds[kind];
+        if (difference.count++ == 0) {
+          const Ops head(program.ops.begin(),
+                         program.ops.begin() + static_cast<std::ptrdiff_t>(i + 1));
+          difference.kind = kind;
+          difference.example =
+              "program " + std::to_string(number) + "\n" + to_text(head, notes_of(here));
+          difference.reason = leaves ? leaves : reason_of(kind, permitted);
+        }
+        // Two refusals leave both machines as they were.
+        const bool harmless =
+            !done && (!step.answer.run || step.skipped || step.answer.result != CUDA_SUCCESS);
+        if (harmless) continue;
+        break;
       }
-      Difference& difference = kinds[kind];
-      if (difference.count++ == 0) {
-        const Ops head(program.ops.begin(),
-                       program.ops.begin() + static_cast<std::ptrdiff_t>(i + 1));
-        difference.kind = kind;
-        difference.example = to_text(head, notes_of(here));
-        difference.reason = left_out != step.skipped
-                                ? "addresses lie elsewhere here, so that only one driver was asked"
-                                : reason_of(kind, permitted);
-      }
-      // Two refusals leave both machines as they were.
-      const bool harmless = run && step.answer.run && there.result != CUDA_SUCCESS &&
-                            step.answer.result != CUDA_SUCCESS;
-      if (!harmless) break;
+      // The same answer, but perhaps about something else: the two machines may differ from here.
+      if (leaves && done && !only_looks(op)) break;
     }
+    out.beyond += program.ops.size() - std::min(i + 1, program.ops.size());
+    ++number;
   }
   for (auto& [kind, difference] : kinds) {
     if (difference.reason.empty()) out.unexplained += difference.count;

@@ -15,7 +15,7 @@ std::size_t free_memory(Machine& machine) {
 }  // namespace
 
 Differential::Differential(const Driver& driver, Profile profile, DifferentialOptions options)
-    : machine_(driver),
+    : machine_(failing(driver)),
       profile_(std::move(profile)),
       options_(options),
       free_memory_(free_memory(machine_)),

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/failing.h"
 #include "fuzz/machine.h"
 #include "fuzz/reference.h"
 #include "fuzz/text.h"
@@ -16,6 +17,7 @@ struct Step {
   Judgement judgement;
   EntryPoint entry = EntryPoint::kCount;  ///< kCount: no call was made
   bool skipped = false;                   ///< the driver would crash, or touch what is nobody's
+  bool failed = false;                    ///< made to fail (fuzz/failing.h)
 };
 
 /// What came of a program.
@@ -103,6 +105,7 @@ Result Differential::run(const Ops& ops, Runner& runner) {
     if (on_step) on_step(i);
     step(ops[i], i, runner, result);
   }
+  fail_call(0);
   clean_up(result);
   return result;
 }
@@ -119,7 +122,10 @@ void Differential::step(const Op& op, std::size_t index, Runner& runner, Result&
       step.skipped = true;
       return CUDA_ERROR_UNKNOWN;
     }
+    const bool failed_before = call_failed();
     const CUresult answer = runner.run(call);
+    // A shim asks the driver things of its own: then the program's call went on.
+    step.failed = call_failed() && !failed_before && answer == CUDA_ERROR_OUT_OF_MEMORY;
     if (answer == CUDA_SUCCESS) {
       if constexpr (requires {
                       call.srcDevice;
@@ -127,13 +133,21 @@ void Differential::step(const Op& op, std::size_t index, Runner& runner, Result&
                     }) {
         if (!reference_.knows(call)) step.judgement.unpredictable = true;
       }
-      wrong = reference_.accept(call);
+      if constexpr (requires { reference_.accept(call, profile_); }) {
+        wrong = reference_.accept(call, profile_);
+      } else {
+        wrong = reference_.accept(call);
+      }
       if (options_.wait && op.code >= Code::kFill) machine_.driver()(calls::CtxSynchronize{});
+    }
+    if constexpr (requires { reference_.refuse(call, answer, profile_); }) {
+      if (answer != CUDA_SUCCESS) reference_.refuse(call, answer, profile_);
     }
     if (!wrong) wrong = runner.judge(step.judgement, answer);
     return answer;
   });
   if (step.entry == EntryPoint::kCount || step.skipped) return;
+  if (step.failed) return;
   const CUresult answer = step.answer.result;
   if (!step.judgement.accepts(profile_, step.entry, answer)) {
     disagree(result, index, std::string(name(step.entry)) + " answered " + result_name(answer));

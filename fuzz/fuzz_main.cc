@@ -24,6 +24,7 @@ constexpr const char* kUsage =
     "  --replay FILE    run a program text or a binary input, once, and say what disagrees\n"
     "  --shrink FILE    make a program that disagrees as short as it can be\n"
     "  --text FILE      print a binary input as program text\n"
+    "  --annotate FILE  print a program text with what the driver answers now\n"
     "  --binary FILE    write a program text to standard output as an input of the targets\n"
     "  --corpus FOLDER  write a few programs that show all that was seen, annotated, as text\n"
     "  --output FOLDER  where findings go (.)\n"
@@ -33,7 +34,7 @@ struct Arguments {
   Target target;
   double seconds = 10;
   std::uint64_t seed = 1;
-  std::string replay, shrink, text, binary, corpus, output = ".";
+  std::string replay, shrink, text, annotate, binary, corpus, output = ".";
 };
 
 std::optional<Arguments> parse(int argc, char** argv) {
@@ -56,6 +57,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
       out.replay = value;
     } else if (key == "--shrink") {
       out.shrink = value;
+    } else if (key == "--annotate") {
+      out.annotate = value;
     } else if (key == "--text") {
       out.text = value;
     } else if (key == "--binary") {
@@ -144,6 +147,10 @@ int run(int argc, char** argv) {
   if (!arguments) {
     std::fputs(kUsage, stderr);
     return 2;
+  }
+  if (!arguments->annotate.empty()) {
+    std::cout << annotated_text(arguments->target, read_ops(arguments->annotate));
+    return 0;
   }
   if (!arguments->text.empty()) {
     std::cout << to_text(read_ops(arguments->text));

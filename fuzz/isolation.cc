@@ -80,8 +80,9 @@ std::unique_ptr<Differential> open(const Target& target, Board& board) {
   _exit(2);
 }
 
-Result run(const Target& target, Differential& machine, const Ops& ops) {
-  return target.shim ? run_stacked(machine, ops) : machine.run(ops);
+Result run(const Target& target, Differential& machine, const Ops& ops,
+           Failures failures = Failures::kOne) {
+  return target.shim ? run_stacked(machine, ops, failures) : machine.run(ops);
 }
 
 std::string describe(const Result& result, const Ops& ops) {
@@ -260,7 +261,8 @@ std::optional<Finding> try_program(const Target& target, const Ops& ops) {
   const std::string death = in_child(
       [&] {
         const auto machine = open(target, *board);
-        const Result result = run(target, *machine, ops);
+        // A shorter program fails at another call: all are tried.
+        const Result result = run(target, *machine, ops, Failures::kEach);
         if (result.verdict == Result::Verdict::kDisagree)
           put(board->problem, describe(result, ops));
       },

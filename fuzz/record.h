@@ -39,10 +39,13 @@ struct Difference {
 struct Comparison {
   std::vector<Difference> differences;
   std::uint64_t calls = 0, unexplained = 0;
+  std::uint64_t beyond = 0;  ///< calls not compared: the two machines may have differed by then
+  std::uint64_t deaths = 0;  ///< of the recorded driver, in calls that the reference warns of
   std::string error;
 };
 /// Runs the recorded programs on another driver in this process, which is used up by that. The
-/// rest of a program is not compared after a difference. `permitted` has a line per kind that may
+/// rest of a program is not compared after a difference, nor after a call that changed something
+/// outside what its names stand for (fuzz/layout.h). `permitted` has a line per kind that may
 /// differ: the beginning of its text, then " # " and the reason.
 Comparison compare(const Recording& recording, const Driver& driver, const std::string& profile,
                    std::string_view permitted);

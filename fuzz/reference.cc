@@ -20,11 +20,20 @@ bool Judgement::legal() const {
 
 bool Judgement::accepts(const Profile& profile, EntryPoint entry, CUresult answer) const {
   if (foreign) return answer != CUDA_SUCCESS;
-  if (may_not && answer == CUDA_ERROR_NOT_SUPPORTED) return true;
   if (may_refuse && answer == CUDA_ERROR_INVALID_VALUE) return true;
   if (may_run_out && answer == CUDA_ERROR_OUT_OF_MEMORY) return true;
-  bool refused = false;
+  bool refused = false, mixed = false;
+  for (int i = 0; i < quirk_count; ++i) {
+    if (!profile.has(quirks[i])) continue;
+    if (quirks[i] == Quirk::kRangeMixed) {
+      mixed = true;
+      continue;
+    }
+    refused = true;
+    if (info(quirks[i]).code == answer) return true;
+  }
   for (int i = 0; i < count; ++i) {
+    if (mixed && broken[i] == Rule::kRangeOneDevice) continue;
     const Verdict& verdict = profile.verdict(entry, broken[i]);
     if (verdict.kind == Verdict::Kind::kAccepts || verdict.code == CUDA_SUCCESS) continue;
     refused = true;
@@ -50,7 +59,7 @@ bool Judgement::dangerous(const Profile& profile, EntryPoint entry) const {
   for (const Rule rule : kDangers) {
     if (breaks(rule)) return true;
   }
-  return foreign || crashes(profile, entry);
+  return foreign || fatal || crashes(profile, entry);
 }
 
 void Reference::clear() {
@@ -72,6 +81,12 @@ const Reference::Cell* Reference::cell_at(std::uint64_t address) const {
 const Reference::Cell* Reference::mapped_at(std::uint64_t address) const {
   const Cell* cell = cell_at(address);
   return cell && cell->mapping >= 0 ? cell : nullptr;
+}
+
+const CUmemAllocationProp& Reference::prop_of(const Cell& cell) const {
+  const Mapped& m = mappings_[static_cast<std::size_t>(cell.mapping)];
+  const Named& named = handles_[static_cast<std::size_t>(m.handle)];
+  return memories_[static_cast<std::size_t>(named.memory)].prop;
 }
 
 bool Reference::meets(const Cell& cell, std::uint64_t base, std::uint64_t size) {

@@ -21,15 +21,18 @@ struct Judgement {
   static constexpr int kMost = 24;
   Rule broken[kMost];  ///< every rule that the call breaks, in no order
   int count = 0;
-  bool foreign = false;        ///< touches memory that is nobody's: any error will do
-  bool may_not = false;        ///< a limit of the emulator: NOT_SUPPORTED will do as well
-  bool may_refuse = false;     ///< INVALID_VALUE will do as well
-  bool may_run_out = false;    ///< OUT_OF_MEMORY will do as well
+  bool foreign = false;      ///< touches memory that is nobody's: any error will do
+  bool may_refuse = false;   ///< INVALID_VALUE will do as well
+  bool may_run_out = false;  ///< OUT_OF_MEMORY will do as well
+  bool fatal = false;        ///< a real driver dies in it, though no rule says so
+  Quirk quirks[4];           ///< what a driver may have against the call beside the rules
+  int quirk_count = 0;
   bool unpredictable = false;  ///< nothing later in the program can be compared between drivers
 
   void add(Rule rule) {
     if (count < kMost && !breaks(rule)) broken[count++] = rule;
   }
+  void add(Quirk quirk) { quirks[quirk_count++] = quirk; }
   bool breaks(Rule rule) const;
   /// No rule is broken that is more than advice.
   bool legal() const;
@@ -54,7 +57,7 @@ struct ReferenceMachine {
 };
 
 /// judge() before a call, accept() after it succeeded (reads the out-parameters). A call that
-/// failed changed nothing.
+/// failed changed nothing, or what refuse() says.
 class Reference {
  public:
   explicit Reference(ReferenceMachine machine) : machine_(machine) {}
@@ -90,7 +93,7 @@ class Reference {
   const char* accept(const calls::MemRelease&);
   const char* accept(const calls::MemMap&);
   const char* accept(const calls::MemUnmap&);
-  const char* accept(const calls::MemSetAccess&);
+  const char* accept(const calls::MemSetAccess&, const Profile& profile);
   const char* accept(const calls::MemGetAccess&);
   const char* accept(const calls::MemExportToShareableHandle&);
   const char* accept(const calls::MemImportFromShareableHandle&);
@@ -105,6 +108,9 @@ class Reference {
   const char* accept(const calls::MemcpyHtoD&);
   const char* accept(const calls::MemcpyDtoD&);
   const char* accept(const calls::MemFree&) { return nullptr; }
+
+  /// What a driver with this profile does even though it refuses.
+  void refuse(const calls::MemSetAccess&, CUresult answer, const Profile& profile);
 
   /// The program closed this descriptor.
   void close(int fd);
@@ -175,9 +181,11 @@ class Reference {
   /// Every byte lies in a cell for which `good` holds.
   template <class Good>
   bool all(std::uint64_t base, std::uint64_t size, Good good) const;
-  void judge_touch(Judgement& out, std::uint64_t base, std::uint64_t size, bool write,
+  static void grant(Mapped& mapping, const CUmemAccessDesc* desc, std::size_t count);
+  const CUmemAllocationProp& prop_of(const Cell& cell) const;
+  void judge_touch(Judgement& out, std::uint64_t base, std::uint64_t size, bool write, bool fill,
                    Actor actor) const;
-  Judgement judge_fill(std::uint64_t base, std::uint64_t size, Actor actor) const;
+  Judgement judge_write(std::uint64_t base, std::uint64_t size, bool fill, Actor actor) const;
   void store(std::uint64_t at, const unsigned char* bytes, std::uint64_t size, bool known);
   /// -1: never written.
   int byte_at(std::uint64_t address) const;

@@ -6,7 +6,7 @@
 namespace cuvmm::fuzz {
 
 void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t size, bool write,
-                            Actor actor) const {
+                            bool fill, Actor actor) const {
   if (size == 0) return;
   if (!cell_at(base)) {
     out.foreign = true;
@@ -20,7 +20,15 @@ void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t si
       out.add(Rule::kDataMapped);
       return;
     }
-    const auto access = mappings_[static_cast<std::size_t>(cell->mapping)].access[actor.device];
+    const auto& all = mappings_[static_cast<std::size_t>(cell->mapping)].access;
+    unsigned access = all[actor.device];
+    if (!fill && static_cast<int>(prop_of(*cell).location.type) != 1) {
+      // A copy of host memory is the CPU's work where the host has access, and where nobody has: a
+      // driver was seen to die of what the CPU then may not do.
+      const unsigned host = all[kPlaces - 1];
+      if (host ? write && host != 3 : access == 0) out.fatal = true;
+      access |= host;
+    }
     if (write && access != 3) out.add(Rule::kDataWritable);
     if (!write && !(access & 1)) out.add(Rule::kDataReadable);
     at += run;
@@ -28,27 +36,28 @@ void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t si
   }
 }
 
-Judgement Reference::judge_fill(std::uint64_t base, std::uint64_t size, Actor actor) const {
+Judgement Reference::judge_write(std::uint64_t base, std::uint64_t size, bool fill,
+                                 Actor actor) const {
   Judgement out;
   if (actor.device < 0) {
     out.add(Rule::kDataContext);
   } else {
-    judge_touch(out, base, size, true, actor);
+    judge_touch(out, base, size, true, fill, actor);
   }
   return out;
 }
 
 Judgement Reference::judge(const calls::MemsetD8& call, Actor actor) const {
-  return judge_fill(call.dstDevice, call.N, actor);
+  return judge_write(call.dstDevice, call.N, true, actor);
 }
 Judgement Reference::judge(const calls::MemsetD16& call, Actor actor) const {
-  return judge_fill(call.dstDevice, 2 * call.N, actor);
+  return judge_write(call.dstDevice, 2 * call.N, true, actor);
 }
 Judgement Reference::judge(const calls::MemsetD32& call, Actor actor) const {
-  return judge_fill(call.dstDevice, 4 * call.N, actor);
+  return judge_write(call.dstDevice, 4 * call.N, true, actor);
 }
 Judgement Reference::judge(const calls::MemcpyHtoD& call, Actor actor) const {
-  return judge_fill(call.dstDevice, call.ByteCount, actor);
+  return judge_write(call.dstDevice, call.ByteCount, false, actor);
 }
 
 Judgement Reference::judge(const calls::MemcpyDtoH& call, Actor actor) const {
@@ -56,14 +65,14 @@ Judgement Reference::judge(const calls::MemcpyDtoH& call, Actor actor) const {
   if (actor.device < 0) {
     out.add(Rule::kDataContext);
   } else {
-    judge_touch(out, call.srcDevice, call.ByteCount, false, actor);
+    judge_touch(out, call.srcDevice, call.ByteCount, false, false, actor);
   }
   return out;
 }
 
 Judgement Reference::judge(const calls::MemcpyDtoD& call, Actor actor) const {
-  Judgement out = judge_fill(call.dstDevice, call.ByteCount, actor);
-  if (actor.device >= 0) judge_touch(out, call.srcDevice, call.ByteCount, false, actor);
+  Judgement out = judge_write(call.dstDevice, call.ByteCount, false, actor);
+  if (actor.device >= 0) judge_touch(out, call.srcDevice, call.ByteCount, false, false, actor);
   return out;
 }
 
@@ -79,7 +88,7 @@ Judgement Reference::judge(const calls::MemFree& call, Actor) const {
   return out;
 }
 
-Judgement Reference::judge(const calls::MemGetHandleForAddressRange& call, Actor) const {
+Judgement Reference::judge(const calls::MemGetHandleForAddressRange& call, Actor actor) const {
   Judgement out;
   if (!call.handle) out.add(Rule::kRangeOutNonnull);
   if (static_cast<unsigned>(call.handleType) != 1) out.add(Rule::kRangeType);
@@ -88,6 +97,7 @@ Judgement Reference::judge(const calls::MemGetHandleForAddressRange& call, Actor
     out.add(Rule::kRangeAligned);
     return out;
   }
+  if (actor.device < 0) out.add(Quirk::kRangeContext);
   const Cell* first = cell_at(call.dptr);
   if (!first) {
     if (out.count == 0) out.foreign = true;
@@ -95,18 +105,21 @@ Judgement Reference::judge(const calls::MemGetHandleForAddressRange& call, Actor
   }
   const Memory* one = nullptr;
   std::uint64_t covered = 0;
+  bool host = false, compressed = false, one_place = true;
   for (const Cell& cell : cells_) {
     if (cell.mapping < 0 || !meets(cell, call.dptr, call.size)) continue;
     ++covered;
-    if (cell.mapping != first->mapping) out.may_not = true;  // the emulator has one memfd for each
     const Mapped& m = mappings_[static_cast<std::size_t>(cell.mapping)];
     const Named& named = handles_[static_cast<std::size_t>(m.handle)];
     const Memory& memory = memories_[static_cast<std::size_t>(named.memory)];
     if (!one) one = &memory;
+    host = host || static_cast<int>(memory.prop.location.type) != 1;
+    compressed = compressed || memory.prop.allocFlags.compressionType != 0;
     const auto& p = one->prop;
     const auto& q = memory.prop;
-    if (p.location.type != q.location.type || p.location.id != q.location.id ||
-        p.requestedHandleTypes != q.requestedHandleTypes ||
+    const bool same_place = p.location.type == q.location.type && p.location.id == q.location.id;
+    one_place = one_place && same_place;
+    if (!same_place || p.requestedHandleTypes != q.requestedHandleTypes ||
         p.allocFlags.compressionType != q.allocFlags.compressionType ||
         p.allocFlags.gpuDirectRDMACapable != q.allocFlags.gpuDirectRDMACapable) {
       if (!out.breaks(Rule::kRangeOneDevice)) out.add(Rule::kRangeOneDevice);
@@ -116,6 +129,10 @@ Judgement Reference::judge(const calls::MemGetHandleForAddressRange& call, Actor
   if (last < call.dptr || covered != last / kGranule - call.dptr / kGranule + 1) {
     out.add(Rule::kRangeMapped);
   }
+  if (call.flags == 1) out.add(Quirk::kRangePcie);
+  if (host) out.add(Quirk::kRangeHost);
+  if (compressed) out.add(Quirk::kRangeCompressed);
+  if (one_place) out.add(Quirk::kRangeMixed);
   return out;
 }
 

@@ -65,6 +65,18 @@ Judgement Reference::judge(const calls::MemCreate& call, Actor) const {
     return out;
   }
   judge_prop(out, *call.prop);
+  const auto& flags = call.prop->allocFlags;
+  const int type = static_cast<int>(call.prop->location.type);
+  const bool on_host = type == 2 || type == 3;
+  if (on_host && (flags.compressionType || flags.gpuDirectRDMACapable)) {
+    out.add(Quirk::kHostMemoryPlain);
+  }
+  const bool shared = static_cast<unsigned>(call.prop->requestedHandleTypes) != 0;
+  if ((flags.usage & 1) && (shared || call.size > machine_.device_memory)) {
+    out.add(Quirk::kTilePoolPrivate);
+  }
+  // How much the host has is the machine's own affair.
+  if (on_host && call.size >= std::uint64_t{1} << 30) out.may_run_out = true;
   if (static_cast<int>(call.prop->location.type) != 1 || !valid_device(call.prop->location.id)) {
     return out;
   }
@@ -144,14 +156,19 @@ const char* Reference::accept(const calls::MemGetAllocationPropertiesFromHandle&
   if (!named || !named->alive()) return nullptr;
   const CUmemAllocationProp& made = memories_[static_cast<std::size_t>(named->memory)].prop;
   const CUmemAllocationProp& told = *call.prop;
-  if (made.type != told.type || made.location.type != told.location.type) {
+  // HOST memory may be told as HOST_NUMA, and bits that are no handle type may be left out.
+  const int made_type = static_cast<int>(made.location.type);
+  const int told_type = static_cast<int>(told.location.type);
+  const bool same_place = made_type == told_type || (made_type == 2 && told_type == 3);
+  if (made.type != told.type || !same_place) {
     return "the properties are not those of the creation";
   }
   if (static_cast<int>(made.location.type) == 1 && made.location.id != told.location.id) {
     return "the device is not that of the creation";
   }
   const unsigned types = named->imported ? 0 : static_cast<unsigned>(made.requestedHandleTypes);
-  if (static_cast<unsigned>(told.requestedHandleTypes) != types) {
+  const auto told_types = static_cast<unsigned>(told.requestedHandleTypes);
+  if (told_types != types && told_types != (types & 15)) {
     return named->imported ? "an import has no handle types"
                            : "the handle types are not those of the creation";
   }

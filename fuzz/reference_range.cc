@@ -121,6 +121,8 @@ Judgement Reference::judge(const calls::MemMap& call, Actor) const {
   if (call.offset) out.add(Rule::kMapOffsetZero);
   if (call.size % kGranule) out.add(Rule::kMapSizeGranularity);
   if (named) {
+    const auto& prop = memories_[static_cast<std::size_t>(named->memory)].prop;
+    if (prop.allocFlags.usage & 1) out.add(Rule::kMapTilePool);
     const std::uint64_t size = memories_[static_cast<std::size_t>(named->memory)].size;
     if (call.offset > size || call.size > size - call.offset) {
       out.add(Rule::kMapBounds);
@@ -224,7 +226,7 @@ Judgement Reference::judge(const calls::MemSetAccess& call, Actor) const {
     const int type = static_cast<int>(call.desc[i].location.type);
     if (flags == 2 || flags > 3) out.add(Rule::kAccessFlags);
     if (host(type)) {
-      host_asked = true;
+      host_asked = host_asked || flags != 0;
     } else if (type != 1) {
       out.add(Rule::kAccessLocationType);
     } else if (!valid_device(call.desc[i].location.id)) {
@@ -249,28 +251,49 @@ Judgement Reference::judge(const calls::MemSetAccess& call, Actor) const {
   } else if (!all(call.ptr, call.size, [](const Cell& c) { return c.mapping >= 0; })) {
     out.add(Rule::kAccessHole);
   }
-  for (const Cell& cell : cells_) {
-    if (!host_asked || cell.mapping < 0 || !meets(cell, call.ptr, call.size)) continue;
-    const Mapped& m = mappings_[static_cast<std::size_t>(cell.mapping)];
-    const Named& named = handles_[static_cast<std::size_t>(m.handle)];
-    const auto& prop = memories_[static_cast<std::size_t>(named.memory)].prop;
-    if (static_cast<int>(prop.location.type) != 1) continue;
+  // Behind a hole nobody looks.
+  for (std::uint64_t at = 0; host_asked && at < call.size; at += kGranule) {
+    const Cell* cell = mapped_at(call.ptr + at);
+    if (!cell) break;
+    if (static_cast<int>(prop_of(*cell).location.type) != 1) continue;
     out.add(Rule::kAccessHostLocation);
     break;
   }
   return out;
 }
 
-const char* Reference::accept(const calls::MemSetAccess& call) {
-  for (Mapped& m : mappings_) {
-    const bool hit =
-        m.live && (m.base >= call.ptr ? m.base - call.ptr < call.size : call.ptr - m.base < m.size);
-    for (std::size_t i = 0; hit && i < call.count; ++i) {
-      const CUmemLocation& location = call.desc[i].location;
-      const int place = host(static_cast<int>(location.type)) ? kPlaces - 1 : location.id;
-      if (place < 0 || place >= kPlaces) continue;
-      m.access[place] = static_cast<unsigned char>(call.desc[i].flags);
-    }
+void Reference::refuse(const calls::MemSetAccess& call, CUresult answer, const Profile& profile) {
+  if (answer != CUDA_ERROR_NOT_SUPPORTED || !profile.has(Quirk::kAccessPartial)) return;
+  std::size_t bad = 0;
+  for (; bad < call.count; ++bad) {
+    const CUmemAccessDesc& desc = call.desc[bad];
+    if (static_cast<int>(desc.location.type) != 1 && static_cast<int>(desc.flags) != 0) break;
+  }
+  if (bad == call.count) return;
+  for (std::uint64_t at = 0; at < call.size; at += kGranule) {
+    const Cell* cell = mapped_at(call.ptr + at);
+    if (!cell) return;
+    const bool last = static_cast<int>(prop_of(*cell).location.type) == 1;
+    grant(mappings_[static_cast<std::size_t>(cell->mapping)], call.desc, last ? bad : call.count);
+    if (last) return;
+  }
+}
+
+void Reference::grant(Mapped& mapping, const CUmemAccessDesc* desc, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const CUmemLocation& location = desc[i].location;
+    const int place = host(static_cast<int>(location.type)) ? kPlaces - 1 : location.id;
+    if (place < 0 || place >= kPlaces) continue;
+    mapping.access[place] = static_cast<unsigned char>(desc[i].flags);
+  }
+}
+
+const char* Reference::accept(const calls::MemSetAccess& call, const Profile& profile) {
+  for (std::uint64_t at = 0; at < call.size; at += kGranule) {
+    const Cell* cell = mapped_at(call.ptr + at);
+    if (!cell && profile.has(Quirk::kAccessToHole)) break;
+    if (!cell) continue;
+    grant(mappings_[static_cast<std::size_t>(cell->mapping)], call.desc, call.count);
   }
   return nullptr;
 }
@@ -297,17 +320,15 @@ const char* Reference::accept(const calls::MemGetAccess& call) {
   unsigned expected = 0;
   if (const Cell* cell = mapped_at(call.ptr)) {
     const Mapped& m = mappings_[static_cast<std::size_t>(cell->mapping)];
-    const Named& named = handles_[static_cast<std::size_t>(m.handle)];
-    const auto& prop = memories_[static_cast<std::size_t>(named.memory)].prop;
     const int type = static_cast<int>(call.location->type);
     if (type == 1) {
       expected = m.access[call.location->id];
-    } else if (static_cast<int>(prop.location.type) != 1) {
+    } else if (type == 3) {
       expected = m.access[kPlaces - 1];
-    } else if (type == 2) {
-      // Measured, and nonsense: the most that any device has (observation getaccess/loc-host).
-      for (int i = 0; i + 1 < kPlaces; ++i) {
-        if (m.access[i] > expected) expected = m.access[i];
+    } else {
+      // Measured, and nonsense: the most that anybody has (observation getaccess/loc-host).
+      for (const unsigned char access : m.access) {
+        if (access > expected) expected = access;
       }
     }
   }

@@ -81,7 +81,7 @@ TEST_F(ReferenceTest, DataNeedsTheAccessOfItsDevice) {
   desc.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   const calls::MemSetAccess access{kBase, kGranule, &desc, 1};
   EXPECT_TRUE(legal(access));
-  ASSERT_EQ(reference_.accept(access), nullptr);
+  ASSERT_EQ(reference_.accept(access, Profile{}), nullptr);
   EXPECT_TRUE(legal(calls::MemsetD8{kBase, 1, 4}));
   EXPECT_TRUE(reference_.judge(calls::MemsetD8{kBase, 1, 4}, Actor{1}).breaks(Rule::kDataWritable));
   EXPECT_TRUE(breaks(calls::MemsetD8{kBase + kGranule - 2, 1, 4}, Rule::kDataMapped));

@@ -42,9 +42,14 @@ bool may_be_silent(Rule rule) {
   }
 }
 
+bool of_access(Rule rule) { return rule == Rule::kDataReadable || rule == Rule::kDataWritable; }
+
 class Sink : public shim::FindingSink {
  public:
-  void take(shim::Finding finding) override { rules.push_back(finding.violation.rule); }
+  void take(shim::Finding finding) override {
+    if (guesses || finding.violation.certain) rules.push_back(finding.violation.rule);
+  }
+  bool guesses = true;      ///< whether findings that the shim is not certain of count
   std::vector<Rule> rules;  ///< of the last call
 };
 
@@ -59,22 +64,32 @@ class Shim {
     return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
   }
 
-  const char* judge(const Judgement& judgement, CUresult) {
+  const char* judge(const Judgement& judgement, CUresult answer) {
     if (session_.off()) return "the shim turned itself off";
+    // Why a call failed that was made to fail is anybody's guess. Where it was a question of the
+    // shim's own, it has not learned something, and may be silent from then on.
+    const bool failed = call_failed() && !failed_before_;
+    failed_before_ = call_failed();
+    if (failed && answer != CUDA_ERROR_OUT_OF_MEMORY) blind_ = true, sink_.guesses = false;
+    if (failed) return nullptr;
+    // Where a driver sets the access of a part only, the shim cannot know of which.
+    partly_ = partly_ || (judgement.breaks(Rule::kAccessHole) && answer == CUDA_SUCCESS) ||
+              (judgement.breaks(Rule::kAccessHostLocation) && answer == CUDA_ERROR_NOT_SUPPORTED);
     bool hit = sink_.rules.empty();
     for (const Rule rule : sink_.rules) {
       // The size of an import is unknown: too much of it and not all of it look the same.
       const bool size = rule == Rule::kMapWholeAllocation && judgement.breaks(Rule::kMapBounds);
-      if (size || judgement.breaks(rule)) {
+      if (size || judgement.breaks(rule) || (partly_ && of_access(rule))) {
         hit = true;
       } else if (!judgement.foreign) {
         text_ = std::string("a finding without a cause: ") + info(rule).id;
         return text_.c_str();
       }
     }
-    if (!sink_.rules.empty() || judgement.foreign) return nullptr;
+    if (!sink_.rules.empty() || judgement.foreign || blind_) return nullptr;
     for (int i = 0; hit && i < judgement.count; ++i) {
-      if (may_be_silent(judgement.broken[i])) continue;
+      const Rule rule = judgement.broken[i];
+      if (may_be_silent(rule) || (partly_ && of_access(rule))) continue;
       text_ = std::string("no finding for ") + info(judgement.broken[i]).id;
       return text_.c_str();
     }
@@ -84,17 +99,18 @@ class Shim {
  private:
   Sink sink_;
   std::string text_;
+  bool failed_before_ = false;
+  bool partly_ = false;
+  bool blind_ = false;
   shim::Session session_;
 };
 
 }  // namespace
 
-Result run_stacked(Differential& machine, const Ops& ops) {
-  Result bare = machine.run(ops);
-  if (bare.verdict == Result::Verdict::kDisagree) return bare;
-  const auto shim = std::make_unique<Shim>(machine.machine().driver());
-  Result stacked = machine.run(ops, *shim);
-  if (stacked.verdict == Result::Verdict::kDisagree) return stacked;
+namespace {
+
+// The first call of the program that answers otherwise under the shim.
+void hold_together(const Ops& ops, const Result& bare, Result& stacked) {
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Answer& a = bare.steps[i].answer;
     const Answer& b = stacked.steps[i].answer;
@@ -105,7 +121,46 @@ Result run_stacked(Differential& machine, const Ops& ops) {
     stacked.at = i;
     stacked.problem = std::string(shape(ops[i].code).function) + ": " + result_name(a.result) +
                       " bare, " + result_name(b.result) + " under the shim";
-    break;
+    return;
+  }
+}
+
+// The program under the shim with its k-th driver call failing.
+Result run_failing(Differential& machine, const Ops& ops, unsigned k) {
+  const auto shim = std::make_unique<Shim>(machine.machine().driver());
+  fail_call(k);
+  Result result = machine.run(ops, *shim);
+  if (result.verdict == Result::Verdict::kDisagree) {
+    result.problem += ", driver call " + std::to_string(k) + " having failed";
+  }
+  return result;
+}
+
+// A number that follows from the program, below `count`.
+unsigned pick(const Ops& ops, unsigned count) {
+  std::uint64_t hash = 1469598103934665603u;
+  for (const std::uint8_t byte : encode(ops)) hash = (hash ^ byte) * 1099511628211u;
+  return static_cast<unsigned>(hash % count);
+}
+
+}  // namespace
+
+Result run_stacked(Differential& machine, const Ops& ops, Failures failures) {
+  Result bare = machine.run(ops);
+  if (bare.verdict == Result::Verdict::kDisagree) return bare;
+  const auto shim = std::make_unique<Shim>(machine.machine().driver());
+  Result stacked = machine.run(ops, *shim);
+  if (stacked.verdict == Result::Verdict::kDisagree) return stacked;
+  hold_together(ops, bare, stacked);
+  if (stacked.verdict == Result::Verdict::kDisagree || failures == Failures::kNone || ops.empty()) {
+    return stacked;
+  }
+  const auto count = static_cast<unsigned>(ops.size());
+  const unsigned first = failures == Failures::kEach ? 1 : 1 + pick(ops, count);
+  for (unsigned k = first; k <= count; ++k) {
+    Result failed = run_failing(machine, ops, k);
+    if (failed.verdict == Result::Verdict::kDisagree) return failed;
+    if (failures == Failures::kOne) break;
   }
   return stacked;
 }

@@ -113,9 +113,11 @@ void FactFinder::find_device(CUstream stream, Facts& facts) const {
   facts.device = device_of(context);
 }
 
-Allocation FactFinder::describe_import(CUmemGenericAllocationHandle handle) {
+Allocation FactFinder::describe_import(CUmemGenericAllocationHandle handle, bool& memory) {
   Allocation known;
   const auto result = driver_(calls::MemGetAllocationPropertiesFromHandle{&known.prop, handle});
+  // A driver that has run out of memory says nothing of what the handle is.
+  memory = result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY;
   if (result != CUDA_SUCCESS) return known;
   known.prop_known = true;
   known.granularity = granularity(known.prop);

@@ -46,8 +46,9 @@ class FactFinder {
   /// Whether a pool that the model does not know is a device's default one.
   void find_pool(CUmemoryPool pool, Facts& facts) const;
 
-  /// What can be learned of memory just imported: its properties and their granularity.
-  Allocation describe_import(CUmemGenericAllocationHandle handle);
+  /// What can be learned of memory just imported: its properties and their granularity. `memory` is
+  /// false where the driver refuses to describe it: it is a multicast object.
+  Allocation describe_import(CUmemGenericAllocationHandle handle, bool& memory);
 
   /// Fills device_count, reach, handle_types, numa_nodes and host_page. What the driver answered:
   /// NOT_INITIALIZED before cuInit, and then nothing is filled.

@@ -242,8 +242,9 @@ void Session::after(const CallStruct& call, CUresult result, Step<CallStruct>& s
 template <class CallStruct>
 void Session::commit(const CallStruct& call, Step<CallStruct>& step) {
   Allocation known;
+  [[maybe_unused]] bool is_memory = true;
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
-    known = facts_.describe_import(*call.handle);
+    known = facts_.describe_import(*call.handle, is_memory);
   }
   if constexpr (std::is_same_v<CallStruct, calls::IpcOpenMemHandle>) {
     facts_.find_memory(*call.pdptr, step.facts);
@@ -267,7 +268,7 @@ void Session::commit(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
     model_.commit(call, known, step.origin);
     // A driver describes memory, and refuses to describe a multicast object.
-    if (!known.prop_known) {
+    if (!is_memory) {
       MulticastObject unknown;
       unknown.handle = *call.handle;
       model_.commit_multicast_import(std::move(unknown), step.origin);

@@ -76,7 +76,7 @@ void check_reach(Collector& out, const Model& model, const calls::MemSetAccess& 
     const CUmemAccessDesc& desc = call.desc[i];
     const bool grants = static_cast<unsigned>(desc.flags) != 0;
     if (is_host(desc.location)) {
-      if (!device_memory) continue;
+      if (!device_memory || !grants) continue;
       out.add(Rule::kAccessHostLocation, at_index(i) + " names " + location(desc.location) +
                                              " for memory on " + location(a->prop.location))
           .objects.push_back(ref(*a));
@@ -123,10 +123,13 @@ void check_access_range(Collector& out, const Model& model, const calls::MemSetA
                    model, c.hole);
   }
   if (!call.desc) return;
+  // Behind a hole nobody looks: a driver was seen to accept there what it refuses before.
+  Address next = call.ptr;
   for (auto it = model.first_mapping_after(call.ptr);
        it != model.mappings().end() &&
-       overlap(it->second.base, it->second.size, call.ptr, call.size);
+       overlap(it->second.base, it->second.size, call.ptr, call.size) && it->first <= next;
        ++it) {
+    next = it->first + it->second.size;
     const bool before = out.empty();
     check_reach(out, model, call, it->second, facts);
     if (before && !out.empty()) break;  // one mapping that shows it is enough

@@ -2,12 +2,20 @@
 #include <algorithm>
 
 #include "spec/check_multicast.h"
+#include "spec/check_prop.h"
 #include "spec/touch.h"
 
 namespace cuvmm {
 using namespace detail;
 
 namespace {
+
+bool on_host(const Model& model, const Mapping& mapping) {
+  const Allocation* a = model.allocation(mapping.handle);
+  if (!a || !a->prop_known) return false;
+  const int type = static_cast<int>(a->prop.location.type);
+  return type == kLocationHost || type == kLocationHostNuma;
+}
 
 // One contiguous run of bytes. True when it is all right, or none of our business: a touch that
 // starts outside every reservation is host memory or cuMemAlloc's.
@@ -33,6 +41,14 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, Address b
     }
     const std::uint64_t mask = touch.write ? m->access.write : m->access.read;
     const bool allowed = bit ? (mask & bit) != 0 : mask != 0;
+    // A copy of memory on the host is the CPU's work where the host has access.
+    if (!allowed && !touch.fill && (mask & AccessMask::kHostBit) && on_host(model, *m)) {
+      const Size rest = m->size - (at - m->base);
+      if (rest >= left) return true;
+      at += rest;
+      left -= rest;
+      continue;
+    }
     if (!allowed) {
       Violation& v = out.add(touch.write ? Rule::kDataWritable : Rule::kDataReadable,
                              std::string(touch.parameter) + ": " + who + " has no " +

@@ -44,8 +44,11 @@ void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
       break;
     case kLocationHostNuma: {
       const bool in_mask = id >= 0 && id < 64 && (platform.numa_nodes >> id & 1);
-      // Not every node that exists can back memory, and only the driver knows which.
-      if (!in_mask || !platform.complete) {
+      // Not every node that exists can back memory, and only the driver knows which. It has another
+      // reason to refuse memory on the host that is to be compressed, or reachable by RDMA.
+      const bool other_reason = prop.allocFlags.compressionType ||
+                                prop.allocFlags.gpuDirectRDMACapable || prop.allocFlags.usage;
+      if (!in_mask || (!platform.complete && !other_reason)) {
         add(Rule::kCreateNumaNode,
             "prop.location.id " + std::to_string(id) + " is no NUMA node that can back memory",
             id < 0 || (platform.numa_nodes != 0 && !in_mask));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "spec/platform.h"
+#include "spec/quirk.h"
 #include "spec/rule.h"
 #include "spec/violation.h"
 
@@ -47,6 +48,8 @@ struct Profile {
   std::array<Verdict, static_cast<std::size_t>(Rule::kCount)> verdicts;
   /// Where one entry point answers otherwise than the others to a rule of every entry point.
   std::map<std::pair<EntryPoint, Rule>, Verdict> entry_verdicts;
+  std::array<bool, static_cast<std::size_t>(Quirk::kCount)> quirks{};
+  bool has(Quirk quirk) const { return quirks[static_cast<std::size_t>(quirk)]; }
   /// The value of a device attribute on a machine of `devices` GPUs, if the profile knows it.
   std::optional<int> attribute(int number, int devices) const;
 

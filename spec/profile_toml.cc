@@ -83,10 +83,12 @@ class Reader {
         read_verdicts(*table);
       } else if (section == "order") {
         read_order(*table);
+      } else if (section == "quirks") {
+        read_quirks(*table);
       } else {
         fail(node, "unknown section [" + std::string(section) +
-                       "]; expected profile, limits, attributes, attributes_of_several, verdicts "
-                       "or order");
+                       "]; expected profile, limits, attributes, attributes_of_several, verdicts, "
+                       "order or quirks");
       }
     }
     if (error_.empty() && profile_.name.empty())
@@ -207,6 +209,18 @@ class Reader {
     }
   }
 
+  void read_quirks(const toml::table& table) {
+    for (auto&& [key, node] : table) {
+      const auto quirk = find_quirk(key.str());
+      const auto flag = node.value_exact<bool>();
+      if (!quirk || !flag) {
+        fail(node, "expected QUIRK = true; spec/quirk.cc has the list");
+      } else {
+        profile_.quirks[static_cast<std::size_t>(*quirk)] = *flag;
+      }
+    }
+  }
+
   void read_order(const toml::table& table) {
     for (auto&& [key, node] : table) {
       const auto entry = find_entry(key.str());
@@ -299,6 +313,13 @@ std::string format_profile(const Profile& profile) {
     for (std::size_t i = 0; i < order.size(); ++i)
       out += (i ? ", \"" : "\"") + std::string(info(order[i]).id) + "\"";
     out += "]\n";
+  }
+  bool first = true;
+  for (std::size_t i = 0; i < copy.quirks.size(); ++i) {
+    if (!copy.quirks[i]) continue;
+    if (first) out += "\n[quirks]\n";
+    first = false;
+    out += "\"" + std::string(info(static_cast<Quirk>(i)).id) + "\" = true\n";
   }
   return out;
 }

@@ -13,6 +13,10 @@ Touch write(const char* parameter, std::uint64_t base, std::uint64_t width) {
   return {.base = base, .width = width, .write = true, .parameter = parameter};
 }
 
+Touch fill(std::uint64_t base, std::uint64_t width) {
+  return {.base = base, .width = width, .write = true, .fill = true, .parameter = "dstDevice"};
+}
+
 std::size_t one(Out out, std::uint64_t bytes, Touch touch) {
   if (bytes == 0) return 0;
   out[0] = touch;
@@ -29,7 +33,7 @@ std::size_t two(Out out, std::uint64_t bytes, Touch first, Touch second) {
 std::size_t fill2d(Out out, std::uint64_t base, std::uint64_t pitch, std::uint64_t row_bytes,
                    std::uint64_t height) {
   if (row_bytes == 0 || height == 0) return 0;
-  out[0] = write("dstDevice", base, row_bytes);
+  out[0] = fill(base, row_bytes);
   out[0].pitch = height > 1 ? pitch : row_bytes;
   out[0].rows = height;
   return 1;
@@ -138,9 +142,9 @@ CUVMM_TOUCH_BOTH(Memcpy2D, copy2d(out, c.pCopy))
 CUVMM_TOUCH(Memcpy2DUnaligned, copy2d(out, c.pCopy))
 CUVMM_TOUCH_BOTH(Memcpy3D, copy3d(out, c.pCopy))
 CUVMM_TOUCH_BOTH(Memcpy3DPeer, peer3d(out, c.pCopy))
-CUVMM_TOUCH_BOTH(MemsetD8, one(out, c.N, write("dstDevice", c.dstDevice, c.N)))
-CUVMM_TOUCH_BOTH(MemsetD16, one(out, c.N, write("dstDevice", c.dstDevice, c.N * 2)))
-CUVMM_TOUCH_BOTH(MemsetD32, one(out, c.N, write("dstDevice", c.dstDevice, c.N * 4)))
+CUVMM_TOUCH_BOTH(MemsetD8, one(out, c.N, fill(c.dstDevice, c.N)))
+CUVMM_TOUCH_BOTH(MemsetD16, one(out, c.N, fill(c.dstDevice, c.N * 2)))
+CUVMM_TOUCH_BOTH(MemsetD32, one(out, c.N, fill(c.dstDevice, c.N * 4)))
 CUVMM_TOUCH_BOTH(MemsetD2D8, fill2d(out, c.dstDevice, c.dstPitch, c.Width, c.Height))
 CUVMM_TOUCH_BOTH(MemsetD2D16, fill2d(out, c.dstDevice, c.dstPitch, c.Width * 2, c.Height))
 CUVMM_TOUCH_BOTH(MemsetD2D32, fill2d(out, c.dstDevice, c.dstPitch, c.Width * 4, c.Height))

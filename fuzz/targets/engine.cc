@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "fuzz/generator.h"
 
@@ -14,20 +15,33 @@ Statistics& statistics() {
   static Statistics all;
   return all;
 }
+
+// The emulator: named, or beside the program where a fleet's build put it, or in the build's
+// folder.
+std::string driver_path() {
+  if (const char* named = std::getenv("CUVMM_DRIVER")) return named;
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto beside = program.parent_path() / "emulator/libcuda.so.1";
+  return std::filesystem::exists(beside, error) ? beside.string() : CUVMM_EMULATOR;
+}
+
+const LoadedDriver& loaded() {
+  static const LoadedDriver driver = load_driver(driver_path());
+  return driver;
+}
 }  // namespace
 
 Differential& engine() {
   static Differential* const only = [] {
     setenv("CUVMM_DEVICES", "3", 0);
     setenv("CUVMM_DEVICE_MEMORY", "64M", 0);
-    const char* path = std::getenv("CUVMM_DRIVER");
     const char* wanted = std::getenv("CUVMM_PROFILE");
-    const LoadedDriver loaded = load_driver(path ? path : CUVMM_EMULATOR);
     ProfileResult profile = load_profile(wanted ? wanted : builtin_profiles().front());
-    std::string error = loaded.error.empty() ? profile.error : loaded.error;
+    std::string error = loaded().error.empty() ? profile.error : loaded().error;
     Differential* out = nullptr;
     if (error.empty()) {
-      out = new Differential(loaded.driver, std::move(profile.profile), {});
+      out = new Differential(loaded().driver, std::move(profile.profile), {});
       error = out->error();
     }
     if (!error.empty()) {
@@ -79,6 +93,13 @@ std::size_t room(std::size_t most) {
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most)
     __attribute__((weak));
+
+// AFL++ forks after this: libraries with counters have to be there by then, and the emulator must
+// not have been used yet, because a child cannot go on with it.
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  cuvmm::fuzz::loaded();
+  return 0;
+}
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t most, unsigned seed) {

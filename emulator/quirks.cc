@@ -1,0 +1,118 @@
+// What the profile's driver refuses though no rule is broken, and what it lets pass (spec/quirk.h).
+#include <algorithm>
+
+#include "emulator/entry.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+constexpr unsigned kTilePool = 1;
+
+bool on_host(const CUmemAllocationProp& prop) {
+  return prop.location.type == CU_MEM_LOCATION_TYPE_HOST ||
+         prop.location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
+}
+
+std::optional<CUresult> code(const Emulator& e, Quirk quirk, bool holds) {
+  if (!holds || !e.profile.has(quirk)) return std::nullopt;
+  return info(quirk).code;
+}
+
+}  // namespace
+
+std::optional<CUresult> quirk(const Emulator& e, const calls::MemCreate& call, const Facts&) {
+  if (!call.prop) return std::nullopt;
+  const CUmemAllocationProp& prop = *call.prop;
+  const bool host = on_host(prop);
+  const auto& flags = prop.allocFlags;
+  if (const auto plain = code(e, Quirk::kHostMemoryPlain,
+                              host && (flags.compressionType || flags.gpuDirectRDMACapable))) {
+    return plain;
+  }
+  if (!host && !e.valid_device(prop.location.id)) return std::nullopt;
+  const std::uint64_t total =
+      host ? ~std::uint64_t{0} : e.devices[static_cast<std::size_t>(prop.location.id)].total;
+  return code(e, Quirk::kTilePoolPrivate,
+              (flags.usage & kTilePool) &&
+                  (static_cast<unsigned>(prop.requestedHandleTypes) != 0 || call.size > total));
+}
+
+std::optional<CUresult> quirk(const Emulator& e, const calls::MemGetHandleForAddressRange& call,
+                              const Facts& facts) {
+  const Size page = e.profile.platform.host_page;
+  const bool looks = call.handle && call.flags <= 1 && call.size != 0 && call.dptr % page == 0 &&
+                     call.size % page == 0;
+  return code(e, Quirk::kRangeContext, looks && facts.context == Facts::Answer::kNo);
+}
+
+void forgive(const Emulator& e, const calls::MemGetHandleForAddressRange& call,
+             Violations& violations) {
+  if (!e.profile.has(Quirk::kRangeMixed)) return;
+  const Allocation* first = nullptr;
+  bool one_device = true;
+  for (auto at = e.model.first_mapping_after(call.dptr);
+       at != e.model.mappings().end() &&
+       (at->first < call.dptr || at->first - call.dptr < call.size);
+       ++at) {
+    const Allocation* a = e.model.allocation(at->second.handle);
+    if (!first) first = a;
+    one_device = one_device && a && a->prop.location.type == first->prop.location.type &&
+                 a->prop.location.id == first->prop.location.id;
+  }
+  if (!one_device) return;
+  std::erase_if(violations, [](const Violation& v) { return v.rule == Rule::kRangeOneDevice; });
+}
+
+namespace {
+
+// Gives access as if the call had been this one.
+void grant(Emulator& e, Address base, Size size, const CUmemAccessDesc* desc, std::size_t count) {
+  const calls::MemSetAccess call{base, size, desc, count};
+  if (count != 0 && size != 0 && perform(e, call, {}, {}) == CUDA_SUCCESS) {
+    e.model.commit(call, Origin{});
+  }
+}
+
+// Bytes of a range before its first hole.
+Size before_hole(const Emulator& e, Address base, Size size) {
+  Size covered = 0;
+  while (covered < size) {
+    const Mapping* mapping = e.model.mapping_at(base + covered);
+    if (!mapping) break;
+    covered = mapping->base + mapping->size - base;
+  }
+  return std::min(covered, size);
+}
+
+}  // namespace
+
+void write_refused(Emulator& e, const calls::MemSetAccess& call, CUresult refused) {
+  if (refused != CUDA_ERROR_NOT_SUPPORTED || !call.desc || !e.profile.has(Quirk::kAccessPartial)) {
+    return;
+  }
+  const auto* end = call.desc + call.count;
+  const auto* bad = std::find_if(call.desc, end, [](const CUmemAccessDesc& desc) {
+    return desc.location.type != CU_MEM_LOCATION_TYPE_DEVICE && static_cast<int>(desc.flags) != 0;
+  });
+  if (bad == end) return;
+  for (Address at = call.ptr; at - call.ptr < call.size;) {
+    const Mapping* mapping = e.model.mapping_at(at);
+    const Allocation* a = mapping ? e.model.allocation(mapping->handle) : nullptr;
+    if (!a) return;
+    const bool last = a->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    const Address next = mapping->base + mapping->size;
+    grant(e, mapping->base, mapping->size, call.desc,
+          last ? static_cast<std::size_t>(bad - call.desc) : call.count);
+    if (last) return;
+    at = next;
+  }
+}
+
+void record(Emulator& e, const calls::MemSetAccess& call, const Facts&) {
+  calls::MemSetAccess done = call;
+  if (e.profile.has(Quirk::kAccessToHole)) done.size = before_hole(e, call.ptr, call.size);
+  e.model.commit(done, Origin{});
+}
+
+}  // namespace cuvmm::emulator

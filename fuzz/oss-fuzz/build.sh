@@ -1,0 +1,4 @@
+#!/usr/bin/env bash
+# One script builds for OSS-Fuzz and for ClusterFuzzLite: the one in the repository.
+set -euo pipefail
+exec "$SRC/cuvmm/.clusterfuzzlite/build.sh"
