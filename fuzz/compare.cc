@@ -99,14 +99,14 @@ Comparison compare(const Recording& recording, const Driver& driver, const std::
                      [](const RecordedAnswer& a) { return a.how == RecordedAnswer::How::kDied; });
     const bool dead = died != program.answers.end();
     std::size_t i = dead ? static_cast<std::size_t>(died - program.answers.begin()) : 0;
-    if (dead && leaves_before(program.ops, here, i)) {
+    const bool foreseen = dead && here.steps[i].skipped;
+    out.deaths += foreseen;
+    if (foreseen || (dead && leaves_before(program.ops, here, i))) {
       out.beyond += program.ops.size();
       ++number;
       continue;
     }
-    if (dead && here.steps[i].skipped) ++out.deaths;
     for (; i < program.ops.size(); ++i) {
-      if (dead && here.steps[i].skipped) break;
       const Op& op = program.ops[i];
       const RecordedAnswer& there = program.answers[i];
       const Step& step = here.steps[i];

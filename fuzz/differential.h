@@ -25,6 +25,7 @@ struct Result {
   enum class Verdict { kAgree, kPoisoned, kDisagree };
   Verdict verdict = Verdict::kAgree;
   std::string problem;  ///< of the first disagreement: "op 3, cuMemMap: ..."; names no address
+  unsigned calls = 0;   ///< that reached the driver, those of a shim's own among them
   std::size_t at = 0;   ///< index of its op; the number of ops when found while cleaning up
   std::vector<Step> steps;
 };
@@ -105,6 +106,7 @@ Result Differential::run(const Ops& ops, Runner& runner) {
     if (on_step) on_step(i);
     step(ops[i], i, runner, result);
   }
+  result.calls = calls_made();
   fail_call(0);
   clean_up(result);
   return result;

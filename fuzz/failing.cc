@@ -7,10 +7,12 @@ namespace cuvmm::fuzz {
 namespace {
 
 std::atomic<unsigned> left{0};  // calls up to and with the one that fails; 0: none does
+std::atomic<unsigned> made{0};
 std::atomic<bool> struck{false};
 
 // Only one thread of a program runs at a time.
 bool strikes() {
+  ++made;
   if (left == 0 || --left != 0) return false;
   struck = true;
   return true;
@@ -58,8 +60,10 @@ Driver failing(const Driver& driver) {
 void fail_call(unsigned k) {
   left = k;
   struck = false;
+  made = 0;
 }
 
 bool call_failed() { return struck; }
+unsigned calls_made() { return made; }
 
 }  // namespace cuvmm::fuzz

@@ -13,5 +13,7 @@ Driver failing(const Driver& driver);
 void fail_call(unsigned k);
 /// Whether that call has been made.
 bool call_failed();
+/// Calls led past the counter since fail_call(), those of a shim's own among them.
+unsigned calls_made();
 
 }  // namespace cuvmm::fuzz

@@ -93,10 +93,11 @@ int compare_with_file(const Arguments& arguments) {
   if (!result.error.empty()) return fail(result.error);
   std::printf(
       "%s, driver %d, %d device(s): %zu programs, %llu calls compared, %llu beyond comparison, "
-      "%llu differ without a reason\n",
+      "%llu deaths foreseen, %llu differ without a reason\n",
       recording.machine.gpu.c_str(), recording.machine.driver_version, recording.machine.devices,
       recording.programs.size(), static_cast<unsigned long long>(result.calls),
       static_cast<unsigned long long>(result.beyond),
+      static_cast<unsigned long long>(result.deaths),
       static_cast<unsigned long long>(result.unexplained));
   for (const Difference& d : result.differences) {
     std::printf("\n%llu x %s\n", static_cast<unsigned long long>(d.count), d.kind.c_str());

@@ -95,5 +95,20 @@ cuMemcpyHtoD(r1+2M, host(1, fill=0), 1)
             "");
 }
 
+// Found by failing each driver call: that the driver could not describe the import made it a
+// multicast object.
+TEST(FuzzRegression, AnImportThatIsNotDescribedForLackOfMemoryIsMemory) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+h1 = cuMemCreate(2M, device=0, handle_types=posix_fd)
+d1 = cuMemExportToShareableHandle(h1, posix_fd)
+h2 = cuMemImportFromShareableHandle(d1, posix_fd)
+r1 = cuMemAddressReserve(2M)
+cuMemMap(r1, 2M, h2)
+cuMemSetAccess(r1, 2M, [host:none])
+)"),
+            "");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz

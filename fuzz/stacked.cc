@@ -152,10 +152,10 @@ Result run_stacked(Differential& machine, const Ops& ops, Failures failures) {
   Result stacked = machine.run(ops, *shim);
   if (stacked.verdict == Result::Verdict::kDisagree) return stacked;
   hold_together(ops, bare, stacked);
-  if (stacked.verdict == Result::Verdict::kDisagree || failures == Failures::kNone || ops.empty()) {
+  const unsigned count = stacked.calls;
+  if (stacked.verdict == Result::Verdict::kDisagree || failures == Failures::kNone || count == 0) {
     return stacked;
   }
-  const auto count = static_cast<unsigned>(ops.size());
   const unsigned first = failures == Failures::kEach ? 1 : 1 + pick(ops, count);
   for (unsigned k = first; k <= count; ++k) {
     Result failed = run_failing(machine, ops, k);

@@ -1,0 +1,54 @@
+#include "fuzz/layout.h"
+
+#include <gtest/gtest.h>
+
+#include "fuzz/text.h"
+
+namespace cuvmm::fuzz {
+namespace {
+
+// Whether the last call of a program depends on the layout when all before it succeed.
+bool last_leaves(const std::string& text) {
+  const TextOps read = from_text("cuvmm-program 1\ninit()\n" + text);
+  EXPECT_EQ(read.error, "");
+  Layout layout;
+  for (std::size_t i = 0; i + 1 < read.ops.size(); ++i) {
+    EXPECT_EQ(layout.leaves(read.ops[i]), nullptr) << "op " << i;
+    layout.succeeded(read.ops[i]);
+  }
+  return layout.leaves(read.ops.back()) != nullptr;
+}
+
+TEST(Layout, ACallInsideItsReservationFollowsFromTheProgram) {
+  EXPECT_FALSE(last_leaves("r1 = cuMemAddressReserve(4M)\ncuMemUnmap(r1+2M, 2M)\n"));
+  EXPECT_TRUE(last_leaves("r1 = cuMemAddressReserve(4M)\ncuMemUnmap(r1+2M, 4M)\n"));
+  EXPECT_TRUE(last_leaves("r1 = cuMemAddressReserve(4M)\ncuMemGetAccess(device0, r1+4M)\n"));
+  EXPECT_FALSE(last_leaves("r1 = cuMemAddressReserve(4M)\ncuMemUnmap(4M, 4M)\n"))
+      << "no name: the address is the same everywhere";
+}
+
+TEST(Layout, WhatIsFreedIsNobodysOrSomebodyElses) {
+  EXPECT_TRUE(last_leaves(
+      "r1 = cuMemAddressReserve(4M)\ncuMemAddressFree(r1, 4M)\ncuMemAddressFree(r1, 4M)\n"));
+  EXPECT_FALSE(last_leaves("r1 = cuMemAddressReserve(4M)\ncuMemAddressFree(r1, 16M)\n"))
+      << "a live reservation has one size";
+}
+
+TEST(Layout, AHandleIsItselfWhileSomethingHoldsIt) {
+  const std::string made = "h1 = cuMemCreate(2M, device=0)\nr1 = cuMemAddressReserve(4M)\n";
+  EXPECT_TRUE(last_leaves(made + "cuMemRelease(h1)\ncuMemMap(r1, 2M, h1)\n"));
+  EXPECT_FALSE(last_leaves(made + "cuMemMap(r1, 2M, h1)\ncuMemRelease(h1)\ncuMemRelease(h1)\n"));
+  EXPECT_TRUE(last_leaves(
+      made + "cuMemMap(r1, 2M, h1)\ncuMemRelease(h1)\ncuMemUnmap(r1, 4M)\ncuMemRelease(h1)\n"));
+  EXPECT_FALSE(last_leaves(made + "cuMemMap(r1, 2M, h1)\nh2 = cuMemRetainAllocationHandle(r1)\n"
+                                  "cuMemRelease(h1)\ncuMemUnmap(r1, 2M)\ncuMemRelease(h2)\n"));
+}
+
+TEST(Layout, AHintsAlignmentIsThatOfItsRange) {
+  const std::string made = "r1 = cuMemAddressReserve(4M)\n";
+  EXPECT_TRUE(last_leaves(made + "r2 = cuMemAddressReserve(2M, alignment=16M, addr=r1+4M)\n"));
+  EXPECT_FALSE(last_leaves(made + "r2 = cuMemAddressReserve(2M, addr=r1+4M)\n"));
+}
+
+}  // namespace
+}  // namespace cuvmm::fuzz
