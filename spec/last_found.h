@@ -12,7 +12,7 @@ class LastFound {
   LastFound() = default;
   // An entry of another table is of no use.
   LastFound(const LastFound&) {}
-  LastFound& operator=(const LastFound&) {
+  LastFound& operator=(const LastFound&) {  // NOLINT(bugprone-unhandled-self-assignment)
     entry_ = nullptr;
     return *this;
   }
