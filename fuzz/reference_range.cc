@@ -122,7 +122,7 @@ Judgement Reference::judge(const calls::MemMap& call, Actor) const {
   if (call.size % kGranule) out.add(Rule::kMapSizeGranularity);
   if (named) {
     const auto& prop = memories_[static_cast<std::size_t>(named->memory)].prop;
-    if (prop.allocFlags.usage & 1) out.add(Quirk::kTilePoolUnmapped);
+    if (prop.allocFlags.usage > 3 && (prop.allocFlags.usage & 1)) out.add(Quirk::kOddUsageUnmapped);
     const std::uint64_t size = memories_[static_cast<std::size_t>(named->memory)].size;
     if (call.offset > size || call.size > size - call.offset) {
       out.add(Rule::kMapBounds);

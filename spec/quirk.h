@@ -12,8 +12,8 @@ namespace cuvmm {
 
 enum class Quirk : std::uint8_t {
   kHostMemoryPlain,
-  kTilePoolPrivate,
-  kTilePoolUnmapped,
+  kOddUsagePrivate,
+  kOddUsageUnmapped,
   kPropertiesNormalised,
   kAccessPartial,
   kAccessToHole,
