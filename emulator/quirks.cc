@@ -7,7 +7,12 @@ namespace cuvmm::emulator {
 
 namespace {
 
-constexpr unsigned kTilePool = 1;
+// Seen with 255, and not with 128. Whether TILE_POOL alone is enough was not asked: it stays as
+// documented.
+bool odd_usage(const CUmemAllocationProp& prop) {
+  constexpr unsigned kTilePool = 1, kKnown = 1 | 2;
+  return (prop.allocFlags.usage & kTilePool) && (prop.allocFlags.usage & ~kKnown);
+}
 
 bool on_host(const CUmemAllocationProp& prop) {
   return prop.location.type == CU_MEM_LOCATION_TYPE_HOST ||
@@ -33,8 +38,8 @@ std::optional<CUresult> quirk(const Emulator& e, const calls::MemCreate& call, c
   if (!host && !e.valid_device(prop.location.id)) return std::nullopt;
   const std::uint64_t total =
       host ? ~std::uint64_t{0} : e.devices[static_cast<std::size_t>(prop.location.id)].total;
-  return code(e, Quirk::kTilePoolPrivate,
-              (flags.usage & kTilePool) &&
+  return code(e, Quirk::kOddUsagePrivate,
+              odd_usage(prop) &&
                   (static_cast<unsigned>(prop.requestedHandleTypes) != 0 || call.size > total));
 }
 

@@ -43,9 +43,9 @@ TEST_F(Quirks, HostMemoryIsPlain) {
   }
 }
 
-TEST_F(Quirks, TilePoolMemoryIsNeitherSharedNorMapped) {
+TEST_F(Quirks, MemoryOfOddUsageIsNeitherSharedNorMapped) {
   CUmemAllocationProp prop = properties();
-  prop.allocFlags.usage = CU_MEM_CREATE_USAGE_TILE_POOL;
+  prop.allocFlags.usage = 255;
   const auto handle = create(kGranule, prop);
   const CUdeviceptr address = reserve(kGranule);
   EXPECT_EQ(map(address, kGranule, handle), CUDA_ERROR_INVALID_VALUE);

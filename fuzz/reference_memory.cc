@@ -72,8 +72,8 @@ Judgement Reference::judge(const calls::MemCreate& call, Actor) const {
     out.add(Quirk::kHostMemoryPlain);
   }
   const bool shared = static_cast<unsigned>(call.prop->requestedHandleTypes) != 0;
-  if ((flags.usage & 1) && (shared || call.size > machine_.device_memory)) {
-    out.add(Quirk::kTilePoolPrivate);
+  if (flags.usage > 3 && (flags.usage & 1) && (shared || call.size > machine_.device_memory)) {
+    out.add(Quirk::kOddUsagePrivate);
   }
   // How much the host has is the machine's own affair.
   if (on_host && call.size >= std::uint64_t{1} << 30) out.may_run_out = true;

@@ -7,8 +7,8 @@ namespace {
 constexpr QuirkInfo kQuirks[] = {
     {"cuMemCreate-host-memory-plain", CUDA_ERROR_INVALID_VALUE,
      "HOST and HOST_NUMA memory is refused with compression or gpuDirectRDMACapable set."},
-    {"cuMemCreate-tile-pool-private", CUDA_ERROR_INVALID_VALUE,
-     "TILE_POOL memory is refused with any handle type, and beyond the size of the device."},
+    {"cuMemCreate-odd-usage", CUDA_ERROR_INVALID_VALUE,
+     "Memory of usage 255 is refused with any handle type, and beyond the device's size."},
     {"cuMemGetAllocationPropertiesFromHandle-normalised", CUDA_SUCCESS,
      "HOST memory is reported as HOST_NUMA, and handle types without their unknown bits."},
     {"cuMemSetAccess-partial", CUDA_SUCCESS,

@@ -12,7 +12,7 @@ namespace cuvmm {
 
 enum class Quirk : std::uint8_t {
   kHostMemoryPlain,
-  kTilePoolPrivate,
+  kOddUsagePrivate,
   kPropertiesNormalised,
   kAccessPartial,
   kAccessToHole,
