@@ -139,7 +139,7 @@ TEST_F(TicketTest, ItsMakerMayBeGone) {
   Ticket ticket;
   std::memcpy(&ticket, bytes.data(), sizeof ticket);
   ticket.pid = getpid();
-  --ticket.start;  // clock ticks are long: both may have started in one
+  ++ticket.start;  // later than ours, for clock ticks are long: both may have started in one
   EXPECT_EQ(follow(ipc_bytes(ticket)).token, Token::kExporterGone);
   close(ends[0]);
   close(ends[1]);
