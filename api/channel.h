@@ -9,15 +9,7 @@
 namespace cuvmm {
 
 struct Message {
-  enum class Type : std::uint32_t {
-    kProgram,
-    kExecute,
-    kOutcome,
-    kFetch,
-    kBinding,
-    kTidy,
-    kDone
-  };
+  enum class Type : std::uint32_t { kProgram, kExecute, kOutcome, kFetch, kBinding, kTidy, kDone };
   Type type = Type::kDone;
   std::uint32_t kind = 0;    ///< Binding::Kind
   std::uint64_t number = 0;  ///< statement index, or a binding's value
