@@ -13,11 +13,6 @@
 
 namespace cuvmm {
 
-std::vector<Outcome> run_case(const Driver& driver, const Case& test_case,
-                              const RunOptions& options) {
-  return run_program(driver, test_case.program, options);
-}
-
 namespace {
 
 std::string utc_now() {

@@ -13,10 +13,6 @@
 
 namespace cuvmm {
 
-/// Runs one case in processes of its own; one outcome per statement.
-std::vector<Outcome> run_case(const Driver& driver, const Case& test_case,
-                              const RunOptions& options = {});
-
 /// What a driver answered, as a file of conformance/recorded/ holds it.
 struct Recording {
   std::string driver;          ///< path of the libcuda
