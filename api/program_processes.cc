@@ -114,6 +114,18 @@ std::string signal_name(int signal) {
   return std::to_string(signal);
 }
 
+Outcome outcome_of_end(int wait_status) {
+  Outcome outcome;
+  if (WIFSIGNALED(wait_status)) {
+    outcome.status = Outcome::Status::kSignal;
+    outcome.detail = signal_name(WTERMSIG(wait_status));
+  } else {
+    outcome.status = Outcome::Status::kExited;
+    outcome.detail = std::to_string(WEXITSTATUS(wait_status));
+  }
+  return outcome;
+}
+
 ProgramProcesses::~ProgramProcesses() {
   // All channels first: a process holds copies of those that were open when it was forked.
   for (auto& [number, process] : processes_) {
@@ -251,15 +263,7 @@ void ProgramProcesses::kill_hanging(Process& process) {
 }
 
 Outcome ProgramProcesses::died(Process& process) {
-  Outcome outcome;
-  const int status = reap(process);
-  if (WIFSIGNALED(status)) {
-    outcome.status = Outcome::Status::kSignal;
-    outcome.detail = signal_name(WTERMSIG(status));
-  } else {
-    outcome.status = Outcome::Status::kExited;
-    outcome.detail = std::to_string(WEXITSTATUS(status));
-  }
+  Outcome outcome = outcome_of_end(reap(process));
   process.gone = outcome_text(outcome);
   return outcome;
 }

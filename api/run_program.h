@@ -29,6 +29,8 @@ std::vector<Outcome> run_program(const Driver& driver, const Program& program,
 
 /// "SIGSEGV"; the number where it has no name here.
 std::string signal_name(int signal);
+/// How a process ended, from the status that waitpid() gave.
+Outcome outcome_of_end(int wait_status);
 
 /// Whether a statement answered what its comment expects; true when it expects nothing.
 bool as_expected(const Statement& statement, const Outcome& outcome);

@@ -131,13 +131,8 @@ class Worker {
     int status = 0;
     waitpid(pid_, &status, 0);
     if (finished()) return;
-    Outcome how;
-    how.status = too_late              ? Outcome::Status::kTimeout
-                 : WIFSIGNALED(status) ? Outcome::Status::kSignal
-                                       : Outcome::Status::kExited;
-    if (!too_late)
-      how.detail =
-          WIFSIGNALED(status) ? signal_name(WTERMSIG(status)) : std::to_string(WEXITSTATUS(status));
+    const Outcome how =
+        too_late ? Outcome{Outcome::Status::kTimeout, {}, {}, {}} : outcome_of_end(status);
     Outcome not_run;
     not_run.detail = "its worker is gone (" + outcome_text(how) + ")";
     auto& answers = recording_.cases[current().name];

@@ -24,6 +24,13 @@ CUresult open(const CUipcMemHandle& handle, CUdeviceptr* address, unsigned flags
 }
 CUresult close_memory(CUdeviceptr address) { return driver()(calls::IpcCloseMemHandle{address}); }
 
+// One that exports 1 MiB, and stays until the other is done.
+void export_one(int socket) {
+  initialise();
+  send(socket, handle_of(allocate(kMiB, 1)));
+  hear(socket);
+}
+
 // Observation x-ipc/open-close.
 TEST_F(IpcProcesses, OpensCountInOneContext) {
   run_pair(
@@ -54,35 +61,29 @@ TEST_F(IpcProcesses, OpensCountInOneContext) {
 
 // Observations x-ipc/flags and x-ipc/reexport.
 TEST_F(IpcProcesses, OpenedMemoryIsNotOnesOwn) {
-  run_pair(
-      [](int socket) {
-        initialise();
-        send(socket, handle_of(allocate(kMiB, 1)));
-        hear(socket);
-      },
-      [](int socket) {
-        initialise();
-        const auto handle = receive<CUipcMemHandle>(socket);
-        CUdeviceptr q = 0;
-        CHILD_EXPECT(open(handle, &q, 0) == CUDA_ERROR_INVALID_VALUE);
-        CHILD_EXPECT(open(handle, &q, 2) == CUDA_ERROR_INVALID_VALUE);
-        CHILD_EXPECT(open(handle, &q, 3) == CUDA_SUCCESS);
-        CHILD_EXPECT(driver()(calls::MemFree{q}) == CUDA_ERROR_INVALID_VALUE);
-        CHILD_EXPECT(close_memory(q + 4096) == CUDA_ERROR_INVALID_VALUE);
-        CUipcMemHandle passed_on;
-        CHILD_EXPECT(driver()(calls::IpcGetMemHandle{&passed_on, q}) == CUDA_ERROR_INVALID_VALUE);
-        CUdeviceptr base = 0;
-        std::size_t size = 0;
-        CHILD_EXPECT(driver()(calls::MemGetAddressRange{&base, &size, q}) == CUDA_SUCCESS);
-        CHILD_EXPECT(base == q && size == kMiB);
-        int capable = 9;
-        CHILD_EXPECT(driver()(calls::PointerGetAttribute{
-                         &capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, q}) ==
-                     CUDA_SUCCESS);
-        CHILD_EXPECT(capable == 0);
-        CHILD_EXPECT(close_memory(q) == CUDA_SUCCESS);
-        say(socket);
-      });
+  run_pair(export_one, [](int socket) {
+    initialise();
+    const auto handle = receive<CUipcMemHandle>(socket);
+    CUdeviceptr q = 0;
+    CHILD_EXPECT(open(handle, &q, 0) == CUDA_ERROR_INVALID_VALUE);
+    CHILD_EXPECT(open(handle, &q, 2) == CUDA_ERROR_INVALID_VALUE);
+    CHILD_EXPECT(open(handle, &q, 3) == CUDA_SUCCESS);
+    CHILD_EXPECT(driver()(calls::MemFree{q}) == CUDA_ERROR_INVALID_VALUE);
+    CHILD_EXPECT(close_memory(q + 4096) == CUDA_ERROR_INVALID_VALUE);
+    CUipcMemHandle passed_on;
+    CHILD_EXPECT(driver()(calls::IpcGetMemHandle{&passed_on, q}) == CUDA_ERROR_INVALID_VALUE);
+    CUdeviceptr base = 0;
+    std::size_t size = 0;
+    CHILD_EXPECT(driver()(calls::MemGetAddressRange{&base, &size, q}) == CUDA_SUCCESS);
+    CHILD_EXPECT(base == q && size == kMiB);
+    int capable = 9;
+    CHILD_EXPECT(driver()(calls::PointerGetAttribute{
+                     &capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, q}) ==
+                 CUDA_SUCCESS);
+    CHILD_EXPECT(capable == 0);
+    CHILD_EXPECT(close_memory(q) == CUDA_SUCCESS);
+    say(socket);
+  });
 }
 
 // Observation m/x-ipc-peer: each context has a pointer of its own; the memory stays on its device.
@@ -168,25 +169,19 @@ TEST_F(IpcProcesses, OpenedMemoryOutlivesItsExporter) {
 }
 
 TEST_F(IpcProcesses, ChangedBytesAreRefused) {
-  run_pair(
-      [](int socket) {
-        initialise();
-        send(socket, handle_of(allocate(kMiB, 1)));
-        hear(socket);
-      },
-      [](int socket) {
-        initialise();
-        const auto handle = receive<CUipcMemHandle>(socket);
-        CUdeviceptr q = 7;
-        for (std::size_t i = 0; i < sizeof handle; ++i) {
-          CUipcMemHandle forged = handle;
-          forged.reserved[i] = static_cast<char>(forged.reserved[i] ^ 1);
-          CHILD_EXPECT(open(forged, &q) != CUDA_SUCCESS);
-        }
-        CHILD_EXPECT(open(CUipcMemHandle{}, &q) == CUDA_ERROR_INVALID_VALUE && q == 7);
-        CHILD_EXPECT(open(handle, &q) == CUDA_SUCCESS);
-        say(socket);
-      });
+  run_pair(export_one, [](int socket) {
+    initialise();
+    const auto handle = receive<CUipcMemHandle>(socket);
+    CUdeviceptr q = 7;
+    for (std::size_t i = 0; i < sizeof handle; ++i) {
+      CUipcMemHandle forged = handle;
+      forged.reserved[i] = static_cast<char>(forged.reserved[i] ^ 1);
+      CHILD_EXPECT(open(forged, &q) != CUDA_SUCCESS);
+    }
+    CHILD_EXPECT(open(CUipcMemHandle{}, &q) == CUDA_ERROR_INVALID_VALUE && q == 7);
+    CHILD_EXPECT(open(handle, &q) == CUDA_SUCCESS);
+    say(socket);
+  });
 }
 
 TEST_F(IpcProcesses, EventsAreShared) {
@@ -224,27 +219,21 @@ TEST_F(IpcProcesses, EventsAreShared) {
 }
 
 TEST_F(IpcProcesses, NoDescriptorLeaks) {
-  run_pair(
-      [](int socket) {
-        initialise();
-        send(socket, handle_of(allocate(kMiB, 1)));
-        hear(socket);
-      },
-      [](int socket) {
-        initialise();
-        const auto handle = receive<CUipcMemHandle>(socket);
-        const int before = dup(0);
-        close(before);
-        for (int i = 0; i < 20; ++i) {
-          CUdeviceptr q = 0;
-          CHILD_EXPECT(open(handle, &q) == CUDA_SUCCESS && open(handle, &q) == CUDA_SUCCESS);
-          CHILD_EXPECT(open(handle, &q, 0) == CUDA_ERROR_INVALID_VALUE);
-          CHILD_EXPECT(close_memory(q) == CUDA_SUCCESS && close_memory(q) == CUDA_SUCCESS);
-        }
-        const int after = dup(0);
-        CHILD_EXPECT(after == before);
-        say(socket);
-      });
+  run_pair(export_one, [](int socket) {
+    initialise();
+    const auto handle = receive<CUipcMemHandle>(socket);
+    const int before = dup(0);
+    close(before);
+    for (int i = 0; i < 20; ++i) {
+      CUdeviceptr q = 0;
+      CHILD_EXPECT(open(handle, &q) == CUDA_SUCCESS && open(handle, &q) == CUDA_SUCCESS);
+      CHILD_EXPECT(open(handle, &q, 0) == CUDA_ERROR_INVALID_VALUE);
+      CHILD_EXPECT(close_memory(q) == CUDA_SUCCESS && close_memory(q) == CUDA_SUCCESS);
+    }
+    const int after = dup(0);
+    CHILD_EXPECT(after == before);
+    say(socket);
+  });
 }
 
 }  // namespace

@@ -109,9 +109,8 @@ std::string in_child(Work&& work, std::chrono::milliseconds time) {
     }
     usleep(200);
   }
-  if (WIFSIGNALED(status)) return "signal:" + signal_name(WTERMSIG(status));
-  const int code = WEXITSTATUS(status);
-  return code == 0 || code == 2 ? "" : "exit:" + std::to_string(code);
+  const bool meant = WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 2);
+  return meant ? "" : outcome_text(outcome_of_end(status));
 }
 
 // Answers and broken rules in pairs of neighbours: what makes a program new.
