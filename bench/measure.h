@@ -27,7 +27,8 @@ void measure_threads(const Variants& variants, int threads, bool shared, double 
 void measure_copies(const Variants& variants, const std::string& where,
                     const std::vector<int>& threads, double seconds, Results& results);
 
-/// A function that no shim intercepts, linked directly: "other/cuCtxGetCurrent/VARIANT" in ns.
+/// Functions that no shim intercepts, called directly: "other/NAME/VARIANT" in ns. A kernel is
+/// launched only where the driver can compile one (the emulator cannot).
 void measure_other(const Variants& variants, double seconds, Results& results);
 
 /// Resident memory that each of `live` mappings takes: "memory/live:N/VARIANT" in bytes.

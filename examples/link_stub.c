@@ -1,6 +1,13 @@
 /* A libcuda to link against where no driver and no toolkit stub is installed: every symbol that
-   api/entry_points.def names, without a body. It is never loaded: programs find libcuda.so.1 by its
-   SONAME at run time, and this one lies in no search path. */
+   api/entry_points.def names, and what our programs call besides, without a body. It is never
+   loaded: programs find libcuda.so.1 by its SONAME at run time, and this one lies in no search
+   path. */
 #define CUVMM_SYMBOL(Name, symbol, query, version, flags) \
   __attribute__((visibility("default"))) void symbol(void) {}
 #include "api/entry_points.def"
+
+#define FUNCTION(symbol) \
+  __attribute__((visibility("default"))) void symbol(void) {}
+FUNCTION(cuDeviceGetUuid_v2)
+FUNCTION(cuMipmappedArrayDestroy)
+FUNCTION(cuMipmappedArrayGetLevel)

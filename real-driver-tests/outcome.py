@@ -22,7 +22,7 @@ class Outcome:
     name: str
     state: str
     reasons: list[str] = dataclasses.field(default_factory=list)
-    vmm_calls: int = 0
+    checked_calls: int = 0
     calls: dict[str, int] = dataclasses.field(default_factory=dict)
     unchecked: list = dataclasses.field(default_factory=list)
     expected: list[str] | None = None
@@ -43,12 +43,12 @@ def judge(step: steps.Step, run: under_shim.Run) -> Outcome:
         reasons.append("there is no report")
     elif step.shim:
         outcome.calls = run.calls
-        outcome.vmm_calls = sum(run.calls.get(name, 0) for name in steps.VMM_CALLS)
+        outcome.checked_calls = sum(run.calls.get(name, 0) for name in steps.CHECKED_CALLS)
         outcome.unchecked = run.report.get("unchecked", [])
         outcome.alive = run.report.get("alive", {})
         outcome.findings = [_kept(finding, step) for finding in run.findings]
-        if outcome.vmm_calls == 0:
-            reasons.append("no VMM call was intercepted")
+        if outcome.checked_calls == 0:
+            reasons.append("no checked call was intercepted")
         if step.expects is not None:
             outcome.expected = list(step.expects)
             reasons += steps.expectation.Expectation(step.expects).difference(run.findings)
@@ -121,12 +121,12 @@ def _markdown(head: dict, outcomes: list[Outcome]) -> str:
         ", ".join(f"{name} {version}" for name, version in software.items()) + ".", "",
         "Seconds are those of the workload's own work where it measures it, else of the whole process; one run",
         "each, so small differences mean nothing.", "",
-        "| step | state | VMM calls | findings | s with shim | s without |", "| --- | --- | --: | --- | --: | --: |",
+        "| step | state | checked calls | findings | s with shim | s without |", "| --- | --- | --: | --- | --: | --: |",
     ]
     for o in outcomes:
         found = ", ".join(f"{f['rule']} ×{f.get('count', 1)}" for f in o.findings) or "none"
         state = o.state + (f": {'; '.join(o.reasons)}" if o.reasons else "")
-        lines.append(f"| {o.name} | {state.replace('|', '/')} | {o.vmm_calls or ''} | {found if o.calls else ''} "
+        lines.append(f"| {o.name} | {state.replace('|', '/')} | {o.checked_calls or ''} | {found if o.calls else ''} "
                      f"| {_seconds(o, 'with shim')} | {_seconds(o, 'without shim')} |")
     lines += ["", "## Findings and judgements", ""]
     for o in outcomes:

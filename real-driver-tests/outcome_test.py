@@ -25,7 +25,7 @@ def run(code=0, calls=None, rules=("a",), report=True) -> under_shim.Run:
 class JudgeTest(unittest.TestCase):
     def test_passes_with_the_expected_findings(self):
         got = outcome.judge(STEP, run())
-        self.assertEqual((got.state, got.reasons, got.vmm_calls), ("passed", [], 3))
+        self.assertEqual((got.state, got.reasons, got.checked_calls), ("passed", [], 3))
         self.assertEqual(got.seconds, {"with shim": 2.0, "with shim, work": 0.7})
 
     def test_fails_for_each_thing_that_is_wrong(self):

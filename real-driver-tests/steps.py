@@ -32,12 +32,17 @@ VIRTUAL_MEMORY_RESOURCE = {
     "cuMemRetainAllocationHandle-addr-mapped": "true: the buffer that growing replaced is freed again, at address 0",
 }
 
-# The VMM surface; a step that calls none of it proves nothing about the shim.
-VMM_CALLS = (
+# The surface that is checked; a step that calls none of it proves nothing about the shim.
+CHECKED_CALLS = (
     "cuMemAddressReserve", "cuMemAddressFree", "cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap",
     "cuMemSetAccess", "cuMemGetAccess", "cuMemExportToShareableHandle", "cuMemImportFromShareableHandle",
     "cuMemGetAllocationGranularity", "cuMemGetAllocationPropertiesFromHandle", "cuMemRetainAllocationHandle",
     "cuMemGetHandleForAddressRange",
+    "cuImportExternalMemory", "cuExternalMemoryGetMappedBuffer", "cuExternalMemoryGetMappedMipmappedArray",
+    "cuDestroyExternalMemory", "cuImportExternalSemaphore", "cuDestroyExternalSemaphore",
+    "cuIpcGetMemHandle", "cuIpcOpenMemHandle", "cuIpcCloseMemHandle", "cuIpcGetEventHandle", "cuIpcOpenEventHandle",
+    "cuMemPoolExportToShareableHandle", "cuMemPoolImportFromShareableHandle", "cuMemPoolExportPointer",
+    "cuMemPoolImportPointer",
 )
 
 
@@ -59,7 +64,7 @@ class Step:
 
 def all_steps(build: under_shim.Build, python: str) -> list[Step]:
     """In the order in which they run: the cheapest proof first."""
-    return _examples(build) + _clients(python) + _workloads(python) + _recorder(build)
+    return _examples(build) + _clients(python) + _vulkan(build) + _workloads(python) + _recorder(build)
 
 
 def _examples(build: under_shim.Build) -> list[Step]:
@@ -87,6 +92,11 @@ def _clients(python: str) -> list[Step]:
     ]
 
 
+def _vulkan(build: under_shim.Build) -> list[Step]:
+    program = str(build.folder / "bin" / "workloads" / "vulkan_import")
+    return [Step("workload.vulkan_import", (program,), timeout=60, gpu=True, expects=())]
+
+
 def _workloads(python: str) -> list[Step]:
     def workload(name: str, *, launcher: tuple[str, ...] = (), **more) -> Step:
         argv = (python, *launcher, str(WORKLOADS / f"{name}.py"))
@@ -109,5 +119,5 @@ def _workloads(python: str) -> list[Step]:
 def _recorder(build: under_shim.Build) -> list[Step]:
     """What this driver answers to every conformance case, for a profile; no judgement."""
     argv = (str(build.folder / "bin" / "cuvmm-record"), "--output", f"{RESULT}-conformance.json",
-            str(ROOT / "conformance" / "cases"), "--families", str(ROOT / "conformance" / "families"), "--pairs")
+            str(ROOT / "conformance" / "cases"), "--families", str(ROOT / "conformance" / "families"), "--pairs", "--share", "--jobs", "8")
     return [Step("recorder", argv, timeout=180, shim=False, timed=False)]
