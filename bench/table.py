@@ -2,10 +2,13 @@
 """Markdown tables of cuvmm-bench's JSON files: one row per measurement, one column per variant.
 
 bench/table.py FILE.json...      the files' variants stand side by side; "bare" is what others add to
+bench/table.py --apart FILE...   each file is one process with one variant, run several times in turn:
+                                 medians over the processes, and what each adds to the median of "bare"
 """
 
 import json
 import re
+import statistics
 import sys
 
 SECTIONS = [
@@ -46,26 +49,50 @@ def load(paths):
     return contexts, rows, variants
 
 
+def load_apart(paths):
+    found, variants = {}, []
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            for result in json.load(file)["benchmarks"]:
+                name, variant = result["name"].rsplit("/", 1)
+                found.setdefault(name, {}).setdefault(variant, []).append(result)
+                if variant not in variants:
+                    variants.append(variant)
+    rows = {}
+    for name, by_variant in found.items():
+        rows[name] = {
+            variant: results[0] | {key: statistics.median(r[key] for r in results) for key in ("real_time", "p99")}
+            for variant, results in by_variant.items()
+        }
+        if "bare" in rows[name]:
+            for result in rows[name].values():
+                result["bare"] = rows[name]["bare"]["real_time"]
+    return [], rows, variants
+
+
 def cell(result):
     value = f"{result['real_time']:,.{0 if result['real_time'] >= 100 else 1}f}"
     return f"{value} ({result['p99']:,.0f})" if result["p99"] else value
 
 
 def added(result):
-    """What a variant adds to the bare driver of its own process."""
+    """What a variant adds to the bare driver: of its own process, or of the processes beside it."""
     if "bare" not in result or result["name"].endswith("/bare") or not result["bare"]:
         return ""
     if result["time_unit"] == "calls/s":
         return f" {100 * (result['real_time'] / result['bare'] - 1):+.1f} %"
-    return f" **{result['real_time'] - result['bare']:+,.0f}**"
+    more = result["real_time"] - result["bare"]
+    return f" **{more:+,.0f}**" if result["time_unit"] == "ns" else f" **{more:+,.1f}**"
 
 
 def order(name):
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
-def main(paths):
-    contexts, rows, variants = load(paths)
+def main(paths, apart):
+    contexts, rows, variants = load_apart(paths) if apart else load(paths)
+    if apart:
+        print("\n# Each column in processes of its own, in turn: medians over the processes")
     for context in contexts:
         print("; ".join(f"{key}: {value}" for key, value in context.items()) + "\n")
     for prefix, title in SECTIONS:
@@ -84,6 +111,7 @@ def main(paths):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
+    files = [argument for argument in sys.argv[1:] if argument != "--apart"]
+    if not files:
         sys.exit(__doc__)
-    main(sys.argv[1:])
+    main(files, len(files) != len(sys.argv) - 1)

@@ -55,10 +55,9 @@ CUresult perform(Emulator& e, const calls::MemGetAccess& call, const Facts&, con
     if (!e.valid_device(call.location->id)) return CUDA_ERROR_INVALID_DEVICE;
     bit = std::uint64_t{1} << call.location->id;
   } else if (call.location->type == CU_MEM_LOCATION_TYPE_HOST) {
-    // Measured, and nonsense: memory that some device can write is said to be open to the host
-    // (observation getaccess/loc-host, and for host memory by fuzzing), for HOST, not for
-    // HOST_NUMA.
-    bit = ~std::uint64_t{0};
+    // Measured, and nonsense: for HOST, not for HOST_NUMA, it answers what the host or device 0 was
+    // given last (observation getaccess/loc-host; recorded calls).
+    bit = AccessMask::kHostAnswerBit;
   }
   if (mapping->access.write & bit) {
     *call.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;

@@ -134,6 +134,25 @@ TEST_F(Vmm, TheCpuUsesHostMemoryAtItsDeviceAddress) {
   }
 }
 
+TEST_F(Vmm, TheHostsAccessIsWhatItOrDevice0WasGivenLast) {
+  CUmemAllocationProp prop = properties();
+  prop.location.type = CU_MEM_LOCATION_TYPE_HOST;
+  const Mapped m = mapped(kGranule, prop);  // device 0 may write
+  const auto given = [&](const CUmemAccessDesc& desc) {
+    EXPECT_EQ(set_access(m.address, m.size, desc), CUDA_SUCCESS);
+    const CUmemLocation host{CU_MEM_LOCATION_TYPE_HOST, {0}};
+    unsigned long long flags = 9;
+    EXPECT_EQ(driver()(calls::MemGetAccess{&flags, &host, m.address}), CUDA_SUCCESS);
+    return flags;
+  };
+  EXPECT_EQ(given(access(1)), 3u) << "other devices do not count";
+  EXPECT_EQ(given(access(0, 1)), 1u);
+  EXPECT_EQ(given(access(0, 3, CU_MEM_LOCATION_TYPE_HOST)), 3u);
+  EXPECT_EQ(given(access(0, 0, CU_MEM_LOCATION_TYPE_HOST)), 3u) << "NONE changes nothing";
+  EXPECT_EQ(given(access(0, 0)), 0u);
+  end(m);
+}
+
 using VmmDeathTest = Vmm;
 
 TEST_F(VmmDeathTest, TheCpuFaultsOnEverythingElse) {

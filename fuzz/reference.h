@@ -141,6 +141,7 @@ class Reference {
     std::uint64_t base, size;
     int handle;  ///< index into handles_
     unsigned char access[kPlaces];
+    unsigned char host_answer;  ///< what cuMemGetAccess says of HOST
     bool live;
   };
   struct Write {

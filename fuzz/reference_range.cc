@@ -163,7 +163,7 @@ const char* Reference::accept(const calls::MemMap& call) {
   if (!named) return "a handle that nothing made was mapped";
   ++named->mappings;
   const int mapping = static_cast<int>(mappings_.size());
-  Mapped made{call.ptr, call.size, static_cast<int>(named - handles_.data()), {}, true};
+  Mapped made{call.ptr, call.size, static_cast<int>(named - handles_.data()), {}, 0, true};
   mappings_.push_back(made);
   for (std::uint64_t at = 0; at < call.size; at += kGranule) {
     if (Cell* cell = const_cast<Cell*>(cell_at(call.ptr + at))) {
@@ -285,6 +285,11 @@ void Reference::grant(Mapped& mapping, const CUmemAccessDesc* desc, std::size_t 
     const int place = host(static_cast<int>(location.type)) ? kPlaces - 1 : location.id;
     if (place < 0 || place >= kPlaces) continue;
     mapping.access[place] = static_cast<unsigned char>(desc[i].flags);
+    // Recorded on an H200: the last of what device 0 and the host were given, the host's NONE
+    // aside.
+    if (place == 0 || (place == kPlaces - 1 && desc[i].flags != 0)) {
+      mapping.host_answer = mapping.access[place];
+    }
   }
 }
 
@@ -326,10 +331,7 @@ const char* Reference::accept(const calls::MemGetAccess& call) {
     } else if (type == 3) {
       expected = m.access[kPlaces - 1];
     } else {
-      // Measured, and nonsense: the most that anybody has (observation getaccess/loc-host).
-      for (const unsigned char access : m.access) {
-        if (access > expected) expected = access;
-      }
+      expected = m.host_answer;
     }
   }
   return *call.flags == expected ? nullptr : "the access is not what was set";

@@ -35,7 +35,8 @@ class Outcome:
 def judge(step: steps.Step, run: under_shim.Run) -> Outcome:
     """Holds a run of a step against what it must show."""
     if run.code == 77:
-        return Outcome(step.name, "skipped", [(run.output.strip().splitlines() or ["it said no reason"])[-1]])
+        lines = run.output.strip().splitlines() or ["it said no reason"]
+        return Outcome(step.name, "skipped", [next((line for line in lines if line.startswith("skipped")), lines[-1])])
     reasons = [] if run.code == 0 else [run.end()]
     outcome = Outcome(step.name, "passed", reasons, output=run.output[-KEPT_OUTPUT:])
     outcome.seconds = times(run, "with shim" if step.shim else "without shim")

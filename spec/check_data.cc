@@ -39,7 +39,8 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, Address b
       attach_history(v, model, at);
       return false;
     }
-    const std::uint64_t mask = touch.write ? m->access.write : m->access.read;
+    const std::uint64_t mask =
+        (touch.write ? m->access.write : m->access.read) & ~AccessMask::kHostAnswerBit;
     const bool allowed = bit ? (mask & bit) != 0 : mask != 0;
     // A copy of memory on the host is the CPU's work where the host has access.
     if (!allowed && !touch.fill && (mask & AccessMask::kHostBit) && on_host(model, *m)) {

@@ -21,12 +21,19 @@ bool ended(const Allocation& a) { return a.references == 0 && a.mappings == 0; }
 
 std::uint64_t location_bit(const CUmemLocation& location) {
   if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) return AccessMask::kHostBit;
-  return location.id >= 0 && location.id < 63 ? std::uint64_t{1} << location.id : 0;
+  return location.id >= 0 && location.id < 62 ? std::uint64_t{1} << location.id : 0;
+}
+
+// The bits that `desc` sets or clears.
+std::uint64_t bits_of(const CUmemAccessDesc& desc) {
+  const std::uint64_t bit = location_bit(desc.location);
+  const bool answers = bit == 1 || (bit == AccessMask::kHostBit && static_cast<int>(desc.flags));
+  return answers ? bit | AccessMask::kHostAnswerBit : bit;
 }
 
 void grant(const calls::MemSetAccess& call, AccessMask& access) {
   for (std::size_t i = 0; i < call.count; ++i) {
-    const std::uint64_t bit = location_bit(call.desc[i].location);
+    const std::uint64_t bit = bits_of(call.desc[i]);
     const unsigned flags = static_cast<unsigned>(call.desc[i].flags);
     access.read = (flags & CU_MEM_ACCESS_FLAGS_PROT_READ) ? access.read | bit : access.read & ~bit;
     access.write =
@@ -286,7 +293,7 @@ void Model::unrecord(const calls::MemSetAccess& call, Origin, const Recorded& re
   if (it == mappings_.end()) return;
   // Other threads may have granted access to other locations meanwhile.
   std::uint64_t mine = 0;
-  for (std::size_t i = 0; i < call.count; ++i) mine |= location_bit(call.desc[i].location);
+  for (std::size_t i = 0; i < call.count; ++i) mine |= bits_of(call.desc[i]);
   AccessMask& access = it->second.access;
   access.read = (access.read & ~mine) | (recorded.access.read & mine);
   access.write = (access.write & ~mine) | (recorded.access.write & mine);

@@ -74,9 +74,12 @@ struct Allocation {
   Origin unmapped;  ///< the call that removed its last mapping
 };
 
-/// Access per location as bit masks: bit d for device d (0..62), kHostBit for every host location.
+/// Access per location as bit masks: bit d for device d (0..61), kHostBit for every host location.
+/// kHostAnswerBit is no access: what a driver answers for HOST, which is what the host (but NONE)
+/// or device 0 was given last (recorded on an H200).
 struct AccessMask {
   static constexpr std::uint64_t kHostBit = std::uint64_t{1} << 63;
+  static constexpr std::uint64_t kHostAnswerBit = std::uint64_t{1} << 62;
   std::uint64_t read = 0;
   std::uint64_t write = 0;
 };
