@@ -94,7 +94,7 @@ void share_buffer(const vulkan::Gpu& gpu, bool dedicated, bool timeline) {
 
   Shared filled(gpu, timeline);
   Shared changed(gpu, timeline);
-  const CUexternalMemory imported = import(gpu, memory, requirements.size, dedicated);
+  CUexternalMemory imported = import(gpu, memory, requirements.size, dedicated);
   const CUdeviceptr whole = mapped(imported, 0, kBytes);
   // Of dedicated memory an H200 maps nothing but what begins at 0.
   const CUdeviceptr tail =
@@ -146,7 +146,7 @@ void share_image(const vulkan::Gpu& gpu) {
       gpu.allocate(requirements, vk::MemoryPropertyFlagBits::eDeviceLocal, &exportable);
   image.bindMemory(*memory, 0);
 
-  const CUexternalMemory imported = import(gpu, memory, requirements.size, true);
+  CUexternalMemory imported = import(gpu, memory, requirements.size, true);
   CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC desc = {};
   desc.arrayDesc.Width = kSide;
   desc.arrayDesc.Height = kSide;
