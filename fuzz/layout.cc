@@ -1,5 +1,8 @@
 #include "fuzz/layout.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "fuzz/machine.h"
 
 namespace cuvmm::fuzz {
@@ -43,6 +46,44 @@ const char* Layout::leaves_memory(std::uint8_t number) const {
   const int index = bound(NameKind::kMemory, number);
   if (index <= 0) return nullptr;
   return memories_[static_cast<std::size_t>(index - 1)].alive() ? nullptr : kStale;
+}
+
+const Layout::Object* Layout::object_of(std::uint8_t number) const {
+  const int index = bound(NameKind::kMemory, number);
+  if (index <= 0) return nullptr;
+  return &objects_[static_cast<std::size_t>(memories_[static_cast<std::size_t>(index - 1)].object)];
+}
+
+bool Layout::unsettled(const Op& op) const {
+  const auto broken = [](const Object& object) { return object.rdma && object.oldest_gone; };
+  if (op.code == Code::kMap) {
+    const Object* object = object_of(op.ref2);
+    return object && broken(*object);
+  }
+  if (op.code != Code::kSetAccess) return false;
+  const int range = bound(NameKind::kRange, op.ref);
+  const std::uint64_t at = distance(op.at, op.odd);
+  const std::uint64_t size = distance(op.size, op.odd_size);
+  return std::any_of(mappings_.begin(), mappings_.end(), [&](const Mapping& m) {
+    const Memory& memory = memories_[static_cast<std::size_t>(m.memory - 1)];
+    return m.live && m.range == range && m.at >= at && m.at - at < size &&
+           broken(objects_[static_cast<std::size_t>(memory.object)]);
+  });
+}
+
+void Layout::unmap(Mapping& mapping) {
+  mapping.live = false;
+  Memory& memory = memories_[static_cast<std::size_t>(mapping.memory - 1)];
+  --memory.mappings;
+  bool older = false, others = false;
+  for (const Mapping& m : mappings_) {
+    if (!m.live || memories_[static_cast<std::size_t>(m.memory - 1)].object != memory.object)
+      continue;
+    others = true;
+    older |= &m < &mapping;
+  }
+  Object& object = objects_[static_cast<std::size_t>(memory.object)];
+  object.oldest_gone = others && (object.oldest_gone || !older);
 }
 
 const char* Layout::leaves(const Op& op) const {
@@ -89,10 +130,21 @@ void Layout::succeeded(const Op& op) {
       if (range > 0) ranges_[static_cast<std::size_t>(range - 1)].live = false;
       break;
     case Code::kCreate:
-    case Code::kImport:
-      memories_.push_back({1, 0});
+      objects_.push_back({std::string_view(twists()[op.extra].key) == "rdma", false});
+      memories_.push_back({1, 0, static_cast<int>(objects_.size() - 1)});
       made = static_cast<int>(memories_.size());
       break;
+    case Code::kExport:
+      // A descriptor stands for the handle that it was made of.
+      if (const int memory = bound(NameKind::kMemory, op.ref); memory > 0) made = memory;
+      break;
+    case Code::kImport: {
+      const int from = bound(NameKind::kDescriptor, op.ref);
+      memories_.push_back(
+          {1, 0, from > 0 ? memories_[static_cast<std::size_t>(from - 1)].object : 0});
+      made = static_cast<int>(memories_.size());
+      break;
+    }
     case Code::kRelease:
       if (const int memory = bound(NameKind::kMemory, op.ref); memory > 0) {
         --memories_[static_cast<std::size_t>(memory - 1)].references;
@@ -106,9 +158,7 @@ void Layout::succeeded(const Op& op) {
       break;
     case Code::kUnmap:
       for (Mapping& m : mappings_) {
-        if (!m.live || m.range != range || m.at < at || m.at - at >= size) continue;
-        m.live = false;
-        --memories_[static_cast<std::size_t>(m.memory - 1)].mappings;
+        if (m.live && m.range == range && m.at >= at && m.at - at < size) unmap(m);
       }
       break;
     case Code::kRetain:

@@ -8,6 +8,7 @@
 #include "fuzz/generator.h"
 #include "fuzz/machines.h"
 #include "fuzz/record.h"
+#include "fuzz/text.h"
 
 namespace cuvmm::fuzz {
 namespace {
@@ -80,6 +81,31 @@ TEST(Recording, AnEmulatorAgreesWithItsOwnRecordingAndNotWithAnotherProfiles) {
       return;
     }
   }
+}
+
+// A driver that died in a read past its reservation met what only it had laid there; one that died
+// in a read of mapped bytes did something new.
+TEST(Recording, ADeathIsJudgedByWhatItsCallNames) {
+  const std::string given =
+      "cuvmm-program 1\ninit()\nr1 = cuMemAddressReserve(4M)\n"
+      "r2 = cuMemAddressReserve(4M)\nh1 = cuMemCreate(4M, device=0)\ncuMemMap(r1, 4M, h1)\n"
+      "cuMemMap(r2, 4M, h1)\ncuMemSetAccess(r1, 4M, [device0:rw])\n"
+      "cuMemSetAccess(r2, 4M, [device0:rw])\nb1 = host(34, fill=0xcd)\n";
+  const auto unexplained = [&](const std::string& read) {
+    const TextOps text = from_text(given + read);
+    EXPECT_EQ(text.error, "");
+    RecordedProgram program{text.ops, std::vector<RecordedAnswer>(text.ops.size())};
+    program.answers.back().how = RecordedAnswer::How::kDied;
+    const Driver& driver = emulated().machine().driver();
+    Recording recording;
+    recording.machine.devices = emulated().machine().devices();
+    recording.programs.push_back(program);
+    const Comparison out = compare(recording, driver, "", "");
+    EXPECT_EQ(out.error, "");
+    return out.unexplained;
+  };
+  EXPECT_EQ(unexplained("cuMemcpyDtoH(b1, r1+4194288, 34)\n"), 0u);
+  EXPECT_EQ(unexplained("cuMemcpyDtoH(b1, r1+64, 34)\n"), 1u);
 }
 
 }  // namespace

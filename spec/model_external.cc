@@ -86,6 +86,7 @@ void Model::commit(const calls::ImportExternalMemory& call, const Facts& facts, 
                                 .type = static_cast<unsigned>(desc.type),
                                 .size = desc.size,
                                 .object_size = facts.object_size,
+                                .dedicated = (desc.flags & CUDA_EXTERNAL_MEMORY_DEDICATED) != 0,
                                 .made = at};
   if (by_descriptor(desc)) give_away(desc.handle.fd, at);
 }
