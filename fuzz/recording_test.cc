@@ -56,6 +56,7 @@ TEST(Recording, AnEmulatorAgreesWithItsOwnRecordingAndNotWithAnotherProfiles) {
   options.output = path;
   options.calls = 3000;
   setenv("CUVMM_DEVICES", "3", 1);
+  setenv("CUVMM_DEVICE_MEMORY", "64M", 1);
   const RecordSummary done = record(options);
   ASSERT_EQ(done.error, "");
   EXPECT_GE(done.calls, 3000u);
