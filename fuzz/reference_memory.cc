@@ -148,6 +148,8 @@ Judgement Reference::judge(const calls::MemGetAllocationPropertiesFromHandle& ca
                Rule::kPropertiesHandleAlive, Rule::kPropertiesHandleReferenced);
   // What freed memory still says is anybody's guess.
   out.may_refuse = out.breaks(Rule::kPropertiesHandleAlive);
+  // Another process's value may be that of memory which an earlier program freed here.
+  out.may_succeed = out.breaks(Rule::kPropertiesHandleValid);
   return out;
 }
 

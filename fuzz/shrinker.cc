@@ -14,6 +14,7 @@ class Shrinker {
 
   ShrinkResult run() {
     drop_tail();
+    one_process();
     keep_related();
     for (bool again = true; again;) {
       again = drop_runs();
@@ -40,6 +41,13 @@ class Shrinker {
     Ops out(ops.begin(), ops.begin() + static_cast<std::ptrdiff_t>(first));
     out.insert(out.end(), ops.begin() + static_cast<std::ptrdiff_t>(first + count), ops.end());
     return out;
+  }
+
+  // Where it needs no second process, which call by call cannot be seen.
+  void one_process() {
+    Ops candidate = ops_;
+    for (Op& op : candidate) op.actor = process_of(op) ? 0 : op.actor;
+    attempt(std::move(candidate));
   }
 
   // Calls after the one that shows it.
