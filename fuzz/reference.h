@@ -25,7 +25,7 @@ struct Judgement {
   bool may_refuse = false;   ///< INVALID_VALUE will do as well
   bool may_run_out = false;  ///< OUT_OF_MEMORY will do as well
   bool may_succeed = false;  ///< CUDA_SUCCESS will do as well
-  bool fatal = false;        ///< a real driver dies in it, though no rule says so
+  bool fatal = false;        ///< a real driver or its machine dies in it, though no rule says so
   Quirk quirks[4];           ///< what a driver may have against the call beside the rules
   int quirk_count = 0;
   bool unpredictable = false;  ///< nothing later in the program can be compared between drivers

@@ -75,8 +75,10 @@ Judgement Reference::judge(const calls::MemCreate& call, Actor) const {
   if (flags.usage > 3 && (flags.usage & 1) && (shared || call.size > machine_.device_memory)) {
     out.add(Quirk::kOddUsagePrivate);
   }
-  // How much the host has is the machine's own affair.
+  // How much the host has is the machine's own affair. What it may have but can hardly spare is not
+  // asked of a real one.
   if (on_host && call.size >= std::uint64_t{1} << 30) out.may_run_out = true;
+  if (on_host && out.may_run_out && call.size < std::uint64_t{1} << 40) out.fatal = true;
   if (static_cast<int>(call.prop->location.type) != 1 || !valid_device(call.prop->location.id)) {
     return out;
   }
