@@ -5,8 +5,27 @@
 
 #include <csignal>
 
+#include "fuzz/remote_call.h"
+
 namespace cuvmm::fuzz {
 namespace {
+
+template <class... CallStructs>
+void expect_no_multicast(std::tuple<CallStructs...>*) {
+  for (const EntryPoint entry : {CallStructs::kEntryPoint...}) {
+    EXPECT_EQ(std::string(name(entry)).find("Multicast"), std::string::npos) << name(entry);
+  }
+}
+
+// On some real machines it cannot be undone.
+TEST(Peer, CannotBeAskedForMulticast) {
+  expect_no_multicast(static_cast<RemoteCalls*>(nullptr));
+  Peer peer(CUVMM_EMULATOR);
+  const Driver driver = peer.driver();
+  EXPECT_NE(driver.function<calls::MemCreate>(), nullptr);
+  EXPECT_EQ(driver.function<calls::MulticastCreate>(), nullptr);
+  EXPECT_EQ(driver.function<calls::MulticastAddDevice>(), nullptr);
+}
 
 // Forked for each test, before this process uses a driver.
 TEST(Peer, ADescriptorCrossesBothWaysAndADeathIsNoticed) {

@@ -135,6 +135,9 @@ class Shrinker {
         if (kind == NameKind::kNone) continue;
         for (std::size_t j = 0; j < i; ++j) {
           if (shape(ops_[j].code).makes != kind) continue;
+          // Another process's number may be a good one here by chance.
+          const bool own = process_of(ops_[i]) == process_of(ops_[j]);
+          if (!own && kind != NameKind::kDescriptor) continue;
           Ops candidate = ops_;
           std::uint8_t& ref = second ? candidate[i].ref2 : candidate[i].ref;
           if (ref <= ops_[j].name) continue;
