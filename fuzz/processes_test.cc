@@ -1,13 +1,12 @@
 // Programs of two processes: the emulator in this one and in another, against one reference.
 #include <gtest/gtest.h>
 
-#include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "fuzz/differential.h"
 #include "fuzz/generator.h"
-#include "fuzz/isolation.h"
-#include "fuzz/shrinker.h"
 
 namespace cuvmm::fuzz {
 namespace {
@@ -104,6 +103,27 @@ TEST(Processes, WithoutASecondOneItsCallsAreNotMade) {
   EXPECT_TRUE(result.steps[4].answer.run);
   EXPECT_FALSE(result.steps[5].answer.run);
   EXPECT_FALSE(result.steps.back().answer.run);
+}
+
+// What the programs of fuzz/corpus/processes say of their calls; the bytes that they read are
+// checked by `cuvmm replay`, which ctest runs on each of them.
+TEST(Processes, TheCorpusAnswersAsItSays) {
+  unsigned programs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(CUVMM_CORPUS "/processes")) {
+    std::ifstream file(entry.path());
+    std::string text, line;
+    while (std::getline(file, line)) {
+      if (line.find("bytes(") == std::string::npos) text += line + "\n";
+    }
+    const TextOps read = from_text(text);
+    ASSERT_EQ(read.error, "") << entry.path();
+    EXPECT_EQ(processes_of(read.ops), 2) << entry.path();
+    const Result result = two_processes().run(read.ops);
+    EXPECT_EQ(result.problem, "") << entry.path();
+    EXPECT_EQ(to_text(read.ops, notes_of(result)), text) << entry.path();
+    ++programs;
+  }
+  EXPECT_GE(programs, 5u);
 }
 
 TEST(Processes, GeneratedProgramsShareMemoryAndAgree) {
