@@ -79,11 +79,15 @@ bool leaves_before(const Ops& ops, const Result& here, std::size_t count, Layout
 }  // namespace
 
 Comparison compare(const Recording& recording, const Driver& driver, const std::string& profile,
-                   std::string_view permitted) {
+                   std::string_view permitted, std::unique_ptr<Peer> peer) {
   Comparison out;
   ProfileResult loaded = load_profile(profile.empty() ? builtin_profiles().front() : profile);
+  if (recording.machine.processes > 1 && !peer) {
+    out.error = "the recording is of two processes";
+    return out;
+  }
   Differential machine(driver, std::move(loaded.profile),
-                       {.spare = true, .wait = false, .charge = false});
+                       {.spare = true, .wait = false, .charge = false}, std::move(peer));
   out.error = loaded.error.empty() ? machine.error() : loaded.error;
   if (!out.error.empty()) return out;
   if (machine.machine().devices() != recording.machine.devices) {
@@ -94,6 +98,11 @@ Comparison compare(const Recording& recording, const Driver& driver, const std::
   std::size_t number = 0;
   for (const RecordedProgram& program : recording.programs) {
     const Result here = machine.run(program.ops);
+    if (!machine.lost().empty()) {
+      out.error = "program " + std::to_string(number) + ": process 1 ends: " + machine.lost() +
+                  "\n" + to_text(program.ops, notes_of(here));
+      return out;
+    }
     Layout layout;
     // What a program answered before the driver died in it went with the process.
     const auto died =

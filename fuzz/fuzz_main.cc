@@ -1,6 +1,7 @@
 // cuvmm-fuzz: searches for sequences of calls on which a libcuda and the reference disagree.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -21,6 +22,7 @@ constexpr const char* kUsage =
     "  --profile NAME   what the driver behaves as (CUVMM_PROFILE, else the newest GPU's)\n"
     "  --judge WHAT     emulator: the driver's answers (default); shim: the shim on top of it, "
     "too\n"
+    "  --processes N    programs of one process (default) or of two, which share memory\n"
     "  --replay FILE    run a program text or a binary input, once, and say what disagrees\n"
     "  --shrink FILE    make a program that disagrees as short as it can be\n"
     "  --text FILE      print a binary input as program text\n"
@@ -53,6 +55,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
       out.target.profile = value;
     } else if (key == "--judge") {
       out.target.shim = std::string_view(value) == "shim";
+    } else if (key == "--processes") {
+      out.target.processes = std::clamp(std::atoi(value), 1, kProcesses);
     } else if (key == "--replay") {
       out.replay = value;
     } else if (key == "--shrink") {

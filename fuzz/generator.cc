@@ -22,12 +22,14 @@ class Maker {
  public:
   Maker(Random& random, const Style& style) : random_(random), style_(style) {}
 
-  Op make(const Sketch& now) {
+  Op make(Sketch& now) {
     for (int attempt = 0; attempt < 12; ++attempt) {
       Op op;
+      if (style_.processes > 1 && random_.chance(50)) op.actor = actor_of(1, 0);
+      now.turn_to(process_of(op));
       op.code = choose(now);
       if (!(style_.enabled >> static_cast<unsigned>(op.code) & 1)) continue;
-      if (style_.threads > 1) op.actor = byte(random_.below(style_.threads));
+      if (style_.threads > 1 && process_of(op) == 0) op.actor = byte(random_.below(style_.threads));
       if (!fill(op, now)) continue;
       if (random_.chance(style_.faults)) spoil(op, now);
       canonicalise(op);
@@ -42,6 +44,7 @@ class Maker {
   // What is missing comes first; then everything, in proportion to how often programs do it.
   Code choose(const Sketch& now) {
     if (now.ranges.empty() && random_.chance(60)) return Code::kReserve;
+    if (style_.processes > 1 && random_.chance(40)) return hand_over(now);
     if (now.memories.empty() && random_.chance(60)) return Code::kCreate;
     struct Weight {
       Code code;
@@ -63,6 +66,28 @@ class Maker {
       at -= w.weight;
     }
     return Code::kMap;
+  }
+
+  // The next step on the way of memory from one process to the other.
+  Code hand_over(const Sketch& now) {
+    const bool arrived = std::any_of(now.descriptors.begin(), now.descriptors.end(),
+                                     [&](const auto& d) { return d.process != now.process; });
+    const bool imported = std::any_of(now.memories.begin(), now.memories.end(),
+                                      [](const auto& m) { return m.imported && m.references; });
+    const bool exportable = std::any_of(now.memories.begin(), now.memories.end(),
+                                        [](const auto& m) { return m.exportable && m.references; });
+    if (arrived && (!imported || random_.chance(10))) return Code::kImport;
+    if (exportable && (now.descriptors.empty() || random_.chance(10))) return Code::kExport;
+    if (now.memories.empty()) return Code::kCreate;
+    const auto mappings = now.pieces();
+    if (mappings.empty()) return Code::kMap;
+    const int device = now.device[actor_of(now.process, 0)];
+    const bool usable = std::any_of(mappings.begin(), mappings.end(), [&](const auto& piece) {
+      return device >= 0 && piece.mapping->access[device] == 3;
+    });
+    if (!usable) return Code::kSetAccess;
+    constexpr Code kData[] = {Code::kFill, Code::kRead, Code::kRead, Code::kWrite, Code::kCopy};
+    return kData[random_.below(std::size(kData))];
   }
 
   std::uint8_t device() { return byte(random_.below(static_cast<std::uint32_t>(style_.devices))); }
@@ -117,7 +142,9 @@ class Maker {
         op.name = now.free_name(NameKind::kMemory, random_.below(256));
         op.size = byte(1 + random_.below(style_.pieces));
         op.place = random_.chance(8) ? (random_.chance(50) ? kHostPlace : kNumaPlace) : device();
-        if (random_.chance(40) && op.place != kHostPlace) op.value = kPosix;
+        if (random_.chance(style_.processes > 1 ? 80 : 40) && op.place != kHostPlace) {
+          op.value = kPosix;
+        }
         if (random_.chance(10)) op.extra = byte(1 + random_.below(2));
         return true;
       case Code::kRelease:
@@ -139,6 +166,11 @@ class Maker {
       case Code::kClose:
         if (now.descriptors.empty()) return false;
         op.ref = pick(now.descriptors, random_).name;
+        if (op.code == Code::kImport && style_.processes > 1 && random_.chance(80)) {
+          for (const auto& descriptor : now.descriptors) {
+            if (descriptor.process != now.process) op.ref = descriptor.name;
+          }
+        }
         op.value = kPosix;
         op.name = now.free_name(NameKind::kMemory, random_.below(256));
         return true;
@@ -259,8 +291,18 @@ class Maker {
         case 9:
           (random_.chance(50) ? op.ref : op.ref2) = 0;
           break;
-        default:  // some other object, perhaps one that is gone
-          if (!now.dead.empty()) {
+        default:  // some other object, perhaps one that is gone, or another process's
+          if (style_.processes > 1 && random_.chance(30)) {
+            const Shape& s = shape(op.code);
+            if (s.ref == NameKind::kRange && !now.foreign_ranges.empty()) {
+              op.ref = pick(now.foreign_ranges, random_).name;
+            }
+            if (!now.foreign_memories.empty()) {
+              const std::uint8_t name = pick(now.foreign_memories, random_).name;
+              if (s.ref == NameKind::kMemory) op.ref = name;
+              if (s.ref2 == NameKind::kMemory) op.ref2 = name;
+            }
+          } else if (!now.dead.empty()) {
             const auto& gone = pick(now.dead, random_);
             if (shape(op.code).ref == gone.kind) op.ref = gone.name;
             if (shape(op.code).ref2 == gone.kind) op.ref2 = gone.name;
@@ -274,26 +316,31 @@ class Maker {
   const Style& style_;
 };
 
-// References whose producer is gone, or was never there, go to a live one.
+// References whose producer is gone, or was never there, go to a live one of the same process; a
+// descriptor is anybody's.
 void rebind(Ops& ops, Random& random) {
-  std::vector<std::uint8_t> bound[4];
+  std::vector<std::uint8_t> bound[kProcesses][4];
   for (Op& op : ops) {
     const Shape& s = shape(op.code);
+    const auto names_of = [&](NameKind kind) -> auto& {
+      return bound[kind == NameKind::kDescriptor ? 0 : process_of(op)]
+                  [static_cast<std::size_t>(kind)];
+    };
     const auto fix = [&](NameKind kind, std::uint8_t& ref) {
       if (kind == NameKind::kNone || ref == 0) return;
-      const auto& names = bound[static_cast<std::size_t>(kind)];
+      const auto& names = names_of(kind);
       if (names.empty() || std::find(names.begin(), names.end(), ref) != names.end()) return;
       ref = pick(names, random);
     };
     fix(s.ref, op.ref);
     fix(s.ref2, op.ref2);
-    if (s.makes != NameKind::kNone) bound[static_cast<std::size_t>(s.makes)].push_back(op.name);
+    if (s.makes != NameKind::kNone) names_of(s.makes).push_back(op.name);
   }
 }
 
 }  // namespace
 
-Style swarm(Random& random, int devices) {
+Style swarm(Random& random, int devices, int processes) {
   Style style;
   style.devices = devices;
   style.ops = 5 + random.below(50);
@@ -307,6 +354,14 @@ Style swarm(Random& random, int devices) {
                                       1u << static_cast<unsigned>(Code::kCreate) |
                                       1u << static_cast<unsigned>(Code::kMap);
     style.enabled = kAlways | static_cast<std::uint32_t>(random.next() >> 20);
+  }
+  if (processes > 1 && random.chance(85)) {
+    style.processes = processes;
+    style.ops += 15;
+    style.granules = std::min(style.granules, 8u);  // fewer places, more often the same
+    style.enabled |= 1u << static_cast<unsigned>(Code::kExport) |
+                     1u << static_cast<unsigned>(Code::kImport) |
+                     1u << static_cast<unsigned>(Code::kSetAccess);
   }
   return style;
 }
@@ -323,8 +378,8 @@ Ops generate(Random& random, const Style& style) {
   return ops;
 }
 
-void mutate(Ops& ops, Random& random, int devices, std::size_t most) {
-  Style style = swarm(random, devices);
+void mutate(Ops& ops, Random& random, int devices, std::size_t most, int processes) {
+  Style style = swarm(random, devices, processes);
   style.faults = 15;
   const unsigned changes = 1 + random.below(4);
   for (unsigned i = 0; i < changes; ++i) {
@@ -350,6 +405,10 @@ void mutate(Ops& ops, Random& random, int devices, std::size_t most) {
       auto* bytes = reinterpret_cast<std::uint8_t*>(&ops[at]);
       bytes[1 + random.below(sizeof(Op) - 1)] = byte(random.below(random.chance(70) ? 8 : 256));
       canonicalise(ops[at]);
+      if (process_of(ops[at]) >= processes) ops[at].actor = 0;
+      if (processes > 1 && random.chance(20)) {  // the same call, but the other process makes it
+        ops[at].actor = actor_of(1 - process_of(ops[at]), 0);
+      }
     }
   }
   if (ops.size() > most) ops.resize(most);

@@ -64,15 +64,17 @@ void show(Board& board, const Ops& ops) {
   board.running = static_cast<std::uint32_t>(bytes.size());
 }
 
-// The driver of a child, or its end.
-std::unique_ptr<Differential> open(const Target& target, Board& board) {
+// The driver of a child, or its end; with a second process where programs need one.
+std::unique_ptr<Differential> open(const Target& target, Board& board, int processes) {
+  auto peer = processes > 1 ? std::make_unique<Peer>(target.driver) : nullptr;
   const LoadedDriver loaded = load_driver(target.driver);
   ProfileResult profile =
       load_profile(target.profile.empty() ? builtin_profiles().front() : target.profile);
   std::string error = loaded.error.empty() ? profile.error : loaded.error;
   std::unique_ptr<Differential> out;
   if (error.empty()) {
-    out = std::make_unique<Differential>(loaded.driver, std::move(profile.profile), target.options);
+    out = std::make_unique<Differential>(loaded.driver, std::move(profile.profile), target.options,
+                                         std::move(peer));
     error = out->error();
   }
   if (error.empty()) return out;
@@ -157,7 +159,7 @@ std::vector<Ops> kept_of(const Board& board) {
 
 void search(const Target& target, Board& board, std::uint64_t seed, std::chrono::milliseconds time,
             const std::vector<Ops>& start) {
-  const auto machine = open(target, board);
+  const auto machine = open(target, board, target.processes);
   const int devices = machine->machine().devices();
   const auto end = Clock::now() + time;
   Random random(seed);
@@ -169,13 +171,13 @@ void search(const Target& target, Board& board, std::uint64_t seed, std::chrono:
     if (given < start.size()) {
       ops = start[given++];
     } else if (pool.empty() || random.chance(40)) {
-      ops = generate(random, swarm(random, devices));
+      ops = generate(random, swarm(random, devices, target.processes));
     } else {
       const auto any = [&]() -> const Ops& {
         return pool[random.below(static_cast<std::uint32_t>(pool.size()))];
       };
       ops = random.chance(25) ? cross_over(any(), any(), random, 60) : any();
-      mutate(ops, random, devices, 60);
+      mutate(ops, random, devices, 60, target.processes);
     }
     show(board, ops);
     const Result result = run(target, *machine, ops);
@@ -249,7 +251,8 @@ std::vector<Ops> minimise(const Target& target, const std::vector<Ops>& found) {
   const SharedBoard shared;
   Board* board = shared.get();
   if (!board) return {};
-  in_child([&] { minimise_here(*open(target, *board), found, *board); }, std::chrono::minutes(10));
+  in_child([&] { minimise_here(*open(target, *board, target.processes), found, *board); },
+           std::chrono::minutes(10));
   return kept_of(*board);
 }
 
@@ -259,7 +262,7 @@ std::optional<Finding> try_program(const Target& target, const Ops& ops) {
   if (!board) return std::nullopt;
   const std::string death = in_child(
       [&] {
-        const auto machine = open(target, *board);
+        const auto machine = open(target, *board, processes_of(ops));
         // A shorter program fails at another call: all are tried.
         const Result result = run(target, *machine, ops, Failures::kEach);
         if (result.verdict == Result::Verdict::kDisagree)
@@ -277,7 +280,7 @@ std::string annotated_text(const Target& target, const Ops& ops) {
   if (!board) return to_text(ops);
   in_child(
       [&] {
-        const auto machine = open(target, *board);
+        const auto machine = open(target, *board, processes_of(ops));
         put_text(*board, to_text(ops, notes_of(run(target, *machine, ops))));
       },
       std::chrono::seconds(20));

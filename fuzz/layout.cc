@@ -14,6 +14,9 @@ constexpr const char* kElsewhere =
 constexpr const char* kStale =
     "the handle's allocation is gone: whether its value names another is the driver's heap";
 
+constexpr const char* kForeign =
+    "the value is another process's: whether it means something in this one is the driver's layout";
+
 // Bytes that a call names at its first address.
 std::uint64_t extent(const Op& op) {
   switch (op.code) {
@@ -34,18 +37,22 @@ std::uint64_t extent(const Op& op) {
 
 }  // namespace
 
-const char* Layout::leaves_range(std::uint8_t number, std::uint64_t at, std::uint64_t size) const {
+const char* Layout::leaves_range(int process, std::uint8_t number, std::uint64_t at,
+                                 std::uint64_t size) const {
   const int index = bound(NameKind::kRange, number);
   if (index <= 0) return nullptr;
   const Range& range = ranges_[static_cast<std::size_t>(index - 1)];
+  if (range.process != process) return kForeign;
   const bool inside = range.live && at < range.size && size <= range.size - at;
   return inside ? nullptr : kElsewhere;
 }
 
-const char* Layout::leaves_memory(std::uint8_t number) const {
+const char* Layout::leaves_memory(int process, std::uint8_t number) const {
   const int index = bound(NameKind::kMemory, number);
   if (index <= 0) return nullptr;
-  return memories_[static_cast<std::size_t>(index - 1)].alive() ? nullptr : kStale;
+  const Memory& memory = memories_[static_cast<std::size_t>(index - 1)];
+  if (memory.process != process) return kForeign;
+  return memory.alive() ? nullptr : kStale;
 }
 
 const Layout::Object* Layout::object_of(std::uint8_t number) const {
@@ -89,6 +96,7 @@ void Layout::unmap(Mapping& mapping) {
 const char* Layout::leaves(const Op& op) const {
   const std::uint64_t at = distance(op.at, op.odd);
   const Shape& s = shape(op.code);
+  const int process = process_of(op);
   if (op.code == Code::kReserve) {
     // Whether the hint is a multiple of a large alignment.
     const bool hinted = bound(NameKind::kRange, op.ref) > 0;
@@ -97,15 +105,17 @@ const char* Layout::leaves(const Op& op) const {
   const char* out = nullptr;
   if (op.code == Code::kFree) {
     // One reservation lies at a live base, whatever the size that is asked for.
-    out = leaves_range(op.ref, at, 1);
+    out = leaves_range(process, op.ref, at, 1);
   } else if (s.ref == NameKind::kRange) {
-    out = leaves_range(op.ref, at, extent(op));
+    out = leaves_range(process, op.ref, at, extent(op));
   } else if (s.ref == NameKind::kMemory) {
-    out = leaves_memory(op.ref);
+    out = leaves_memory(process, op.ref);
   }
   if (out) return out;
-  if (s.ref2 == NameKind::kMemory) return leaves_memory(op.ref2);
-  if (s.ref2 == NameKind::kRange) return leaves_range(op.ref2, distance(op.at2, op.odd2), op.size);
+  if (s.ref2 == NameKind::kMemory) return leaves_memory(process, op.ref2);
+  if (s.ref2 == NameKind::kRange) {
+    return leaves_range(process, op.ref2, distance(op.at2, op.odd2), op.size);
+  }
   return nullptr;
 }
 
@@ -123,7 +133,7 @@ void Layout::succeeded(const Op& op) {
   int made = 1;  // something, whatever it is
   switch (op.code) {
     case Code::kReserve:
-      ranges_.push_back({size, true});
+      ranges_.push_back({size, true, process_of(op)});
       made = static_cast<int>(ranges_.size());
       break;
     case Code::kFree:
@@ -131,7 +141,7 @@ void Layout::succeeded(const Op& op) {
       break;
     case Code::kCreate:
       objects_.push_back({std::string_view(twists()[op.extra].key) == "rdma", false});
-      memories_.push_back({1, 0, static_cast<int>(objects_.size() - 1)});
+      memories_.push_back({1, 0, static_cast<int>(objects_.size() - 1), process_of(op)});
       made = static_cast<int>(memories_.size());
       break;
     case Code::kExport:
@@ -139,9 +149,17 @@ void Layout::succeeded(const Op& op) {
       if (const int memory = bound(NameKind::kMemory, op.ref); memory > 0) made = memory;
       break;
     case Code::kImport: {
-      const int from = bound(NameKind::kDescriptor, op.ref);
-      memories_.push_back(
-          {1, 0, from > 0 ? memories_[static_cast<std::size_t>(from - 1)].object : 0});
+      int object = 0;
+      if (const int from = bound(NameKind::kDescriptor, op.ref); from > 0) {
+        const Memory& exported = memories_[static_cast<std::size_t>(from - 1)];
+        object = exported.object;
+        if (exported.process != process_of(op)) {
+          // Each process has mappings of its own.
+          objects_.push_back({objects_[static_cast<std::size_t>(object)].rdma, false});
+          object = static_cast<int>(objects_.size() - 1);
+        }
+      }
+      memories_.push_back({1, 0, object, process_of(op)});
       made = static_cast<int>(memories_.size());
       break;
     }

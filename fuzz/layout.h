@@ -10,7 +10,8 @@ namespace cuvmm::fuzz {
 /// Follows a program by its names alone. A call leaves them when it reaches past the reservation
 /// that its name stands for, or uses the name of what is freed: then the answer depends on what
 /// else lies there, which is the driver's own affair (address-space layout, reuse of handle
-/// values).
+/// values). So it is with a range or a handle of another process: the number may be a good one
+/// here.
 class Layout {
  public:
   /// What an op's answer depends on; null for nothing but the program.
@@ -28,24 +29,27 @@ class Layout {
   struct Range {
     std::uint64_t size;
     bool live;
+    int process;
   };
   struct Mapping {
     int range, memory;
     std::uint64_t at, size;
     bool live;
   };
-  /// An allocation, whatever its handles.
+  /// An allocation as one process knows it, whatever its handles.
   struct Object {
     bool rdma;
     bool oldest_gone;
   };
   struct Memory {
     int references, mappings, object;
+    int process;  ///< whose handle it is
     bool alive() const { return references > 0 || mappings > 0; }
   };
 
-  const char* leaves_range(std::uint8_t name, std::uint64_t at, std::uint64_t size) const;
-  const char* leaves_memory(std::uint8_t name) const;
+  const char* leaves_range(int process, std::uint8_t name, std::uint64_t at,
+                           std::uint64_t size) const;
+  const char* leaves_memory(int process, std::uint8_t name) const;
   const Object* object_of(std::uint8_t name) const;
   void unmap(Mapping& mapping);
   int& name(NameKind kind, std::uint8_t number) {

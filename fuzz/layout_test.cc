@@ -44,6 +44,18 @@ TEST(Layout, AHandleIsItselfWhileSomethingHoldsIt) {
                                   "cuMemRelease(h1)\ncuMemUnmap(r1, 2M)\ncuMemRelease(h2)\n"));
 }
 
+TEST(Layout, AnotherProcessesRangesAndHandlesMeanNothingHere) {
+  const std::string made =
+      "r1 = cuMemAddressReserve(4M)\nh1 = cuMemCreate(2M, device=0, handle_types=posix_fd)\n"
+      "d1 = cuMemExportToShareableHandle(h1, posix_fd)\n";
+  EXPECT_TRUE(last_leaves(made + "@p1 cuMemUnmap(r1, 2M)\n"));
+  EXPECT_TRUE(last_leaves(made + "@p1 cuMemRelease(h1)\n"));
+  EXPECT_TRUE(last_leaves(made + "@p1 r2 = cuMemAddressReserve(2M)\n@p1 cuMemMap(r2, 2M, h1)\n"));
+  EXPECT_FALSE(last_leaves(made + "@p1 h2 = cuMemImportFromShareableHandle(d1, posix_fd)\n"
+                                  "@p1 r2 = cuMemAddressReserve(2M)\n@p1 cuMemMap(r2, 2M, h2)\n"))
+      << "a descriptor is everybody's";
+}
+
 TEST(Layout, AHintsAlignmentIsThatOfItsRange) {
   const std::string made = "r1 = cuMemAddressReserve(4M)\n";
   EXPECT_TRUE(last_leaves(made + "r2 = cuMemAddressReserve(2M, alignment=16M, addr=r1+4M)\n"));

@@ -42,7 +42,8 @@ Answer Machine::step(const Op& op, Visit&& visit) {
     if (b.state == Binding::kFailed) usable = false;
     return b.state == Binding::kBound ? b.value : 0;
   };
-  bool usable = true;
+  const int process = process_of(op);
+  bool usable = process < processes();
   const std::uint64_t first = value(s.ref, op.ref, usable);
   const std::uint64_t second = value(s.ref2, op.ref2, usable);
   if (target) target->state = Binding::kFailed;
@@ -62,13 +63,14 @@ Answer Machine::step(const Op& op, Visit&& visit) {
       answer.result = CUDA_ERROR_INVALID_DEVICE;
       return answer;
     }
-    used_[op.actor] = true;
-    on_thread(op.actor,
-              [&] { answer.result = driver_(calls::CtxSetCurrent{contexts_[op.place]}); });
+    const int thread = thread_of(op);
+    used_[thread] = true;
+    const calls::CtxSetCurrent change{contexts_[process][op.place]};
+    on_thread(thread, [&] { answer.result = drivers_[process](change); });
     if (answer.result == CUDA_SUCCESS) current_[op.actor] = op.place;
     return answer;
   }
-  on_thread(op.actor, [&] { answer.result = call(op, first, second, visit); });
+  on_thread(thread_of(op), [&] { answer.result = call(op, first, second, visit); });
   if (answer.result == CUDA_SUCCESS) {
     answer.value = value_of(op);
     if (target) *target = {Binding::kBound, made(op)};

@@ -42,6 +42,21 @@ TEST(Op, OneChangedByteChangesOneOp) {
   }
 }
 
+TEST(Op, AnActorIsAThreadOfTheFirstProcessOrAnother) {
+  Op op;
+  for (int actor = 0; actor < 256; ++actor) {
+    op.actor = static_cast<std::uint8_t>(actor);
+    canonicalise(op);
+    EXPECT_LT(op.actor, kActors);
+    EXPECT_LT(process_of(op), kProcesses);
+    EXPECT_LT(thread_of(op), kThreads);
+    EXPECT_EQ(actor_of(process_of(op), thread_of(op)), op.actor);
+  }
+  EXPECT_EQ(processes_of({}), 1);
+  op.actor = actor_of(1, 0);
+  EXPECT_EQ(processes_of({op}), 2);
+}
+
 TEST(Op, ADistanceHasOneForm) {
   std::uint8_t granules = 9, odd = 9;
   EXPECT_TRUE(split(3 * kGranule + 4096, granules, odd));

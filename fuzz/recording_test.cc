@@ -22,17 +22,37 @@ TEST(Recording, ReadsBackTheSame) {
                                static_cast<std::uint32_t>(i * 1000000)});
   }
   const std::string bytes =
-      recording_header({.gpu = "A GPU", .driver_version = 13000, .devices = 2, .seed = 5}) +
+      recording_header(
+          {.gpu = "A GPU", .driver_version = 13000, .devices = 2, .seed = 5, .processes = 2}) +
       recorded_bytes(program);
   const Recording read = parse_recording(bytes);
   EXPECT_EQ(read.error, "");
   EXPECT_EQ(read.machine.gpu, "A GPU");
   EXPECT_EQ(read.machine.driver_version, 13000);
   EXPECT_EQ(read.machine.devices, 2);
+  EXPECT_EQ(read.machine.processes, 2);
   ASSERT_EQ(read.programs.size(), 1u);
   EXPECT_EQ(read.programs[0].ops, program.ops);
   EXPECT_EQ(read.programs[0].answers.back().value, program.answers.back().value);
   EXPECT_EQ(read.programs[0].answers[0].result, CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST(Recording, TheFirstVersionIsStillRead) {
+  RecordedProgram program;
+  program.ops.resize(2);
+  program.answers.resize(2);
+  const std::string bytes =
+      recording_header({.gpu = "A GPU", .devices = 2, .seed = 5}) + recorded_bytes(program);
+  const std::size_t line = bytes.find('\n');
+  constexpr std::size_t kFirst = 64 + 4 + 4 + 8;  // the rest of its header
+  const std::string old = "cuvmm-fuzz-recording 1\n" + bytes.substr(line + 1, kFirst) +
+                          bytes.substr(line + 1 + kFirst + 4);
+  const Recording read = parse_recording(old);
+  EXPECT_EQ(read.error, "");
+  EXPECT_EQ(read.machine.processes, 1);
+  EXPECT_EQ(read.machine.seed, 5u);
+  EXPECT_EQ(read.programs.size(), 1u);
+  EXPECT_NE(parse_recording("cuvmm-fuzz-recording 3\n" + bytes.substr(line + 1)).error, "");
 }
 
 TEST(Recording, ACutOrForeignFileDoesNoHarm) {
@@ -57,6 +77,7 @@ TEST(Recording, AnEmulatorAgreesWithItsOwnRecordingAndNotWithAnotherProfiles) {
   options.output = path;
   options.calls = 3000;
   setenv("CUVMM_DEVICES", "3", 1);
+  setenv("CUVMM_DEVICE_MEMORY", "64M", 1);
   const RecordSummary done = record(options);
   ASSERT_EQ(done.error, "");
   EXPECT_GE(done.calls, 3000u);

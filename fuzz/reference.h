@@ -24,7 +24,8 @@ struct Judgement {
   bool foreign = false;      ///< touches memory that is nobody's: any error will do
   bool may_refuse = false;   ///< INVALID_VALUE will do as well
   bool may_run_out = false;  ///< OUT_OF_MEMORY will do as well
-  bool fatal = false;        ///< a real driver dies in it, though no rule says so
+  bool may_succeed = false;  ///< CUDA_SUCCESS will do as well
+  bool fatal = false;        ///< a real driver or its machine dies in it, though no rule says so
   Quirk quirks[4];           ///< what a driver may have against the call beside the rules
   int quirk_count = 0;
   bool unpredictable = false;  ///< nothing later in the program can be compared between drivers
@@ -61,7 +62,13 @@ struct ReferenceMachine {
 class Reference {
  public:
   explicit Reference(ReferenceMachine machine) : machine_(machine) {}
-  /// Forgets everything.
+  /// Another process of that machine: what memories hold and descriptors stand for is the same in
+  /// both, everything else its own. `first` outlives it.
+  Reference(ReferenceMachine machine, Reference& first)
+      : machine_(machine), memories_(first.memories_), descriptors_(first.descriptors_) {}
+  Reference(const Reference&) = delete;
+  Reference& operator=(const Reference&) = delete;
+  /// Forgets everything, the other process's memories and descriptors too.
   void clear();
 
   Judgement judge(const calls::MemAddressReserve&, Actor) const;
@@ -198,9 +205,12 @@ class Reference {
   std::vector<Cell> cells_;
   std::vector<Range> ranges_;
   std::vector<Mapped> mappings_;
-  std::vector<Memory> memories_;
   std::vector<Named> handles_;
-  std::vector<Descriptor> descriptors_;
+  // Of all processes.
+  std::vector<Memory> own_memories_;
+  std::vector<Descriptor> own_descriptors_;
+  std::vector<Memory>& memories_ = own_memories_;
+  std::vector<Descriptor>& descriptors_ = own_descriptors_;
 };
 
 }  // namespace cuvmm::fuzz

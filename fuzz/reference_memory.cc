@@ -76,8 +76,10 @@ Judgement Reference::judge(const calls::MemCreate& call, Actor) const {
   if (flags.usage > 3 && (flags.usage & 1) && (shared || too_large)) {
     out.add(Quirk::kOddUsagePrivate);
   }
-  // How much the host has is the machine's own affair.
+  // How much the host has is the machine's own affair. What it may have but can hardly spare is not
+  // asked of a real one.
   if (on_host && call.size >= std::uint64_t{1} << 30) out.may_run_out = true;
+  if (on_host && out.may_run_out && call.size < std::uint64_t{1} << 40) out.fatal = true;
   if (static_cast<int>(call.prop->location.type) != 1 || !valid_device(call.prop->location.id)) {
     return out;
   }
@@ -149,6 +151,8 @@ Judgement Reference::judge(const calls::MemGetAllocationPropertiesFromHandle& ca
                Rule::kPropertiesHandleAlive, Rule::kPropertiesHandleReferenced);
   // What freed memory still says is anybody's guess.
   out.may_refuse = out.breaks(Rule::kPropertiesHandleAlive);
+  // Another process's value may be that of memory which an earlier program freed here.
+  out.may_succeed = out.breaks(Rule::kPropertiesHandleValid);
   return out;
 }
 

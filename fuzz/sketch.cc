@@ -56,7 +56,15 @@ void Sketch::avoid(const Ops& ops) {
   for (const Op& op : ops) used[static_cast<std::size_t>(shape(op.code).makes)][op.name] = true;
 }
 
+void Sketch::turn_to(int which) {
+  if (which == process) return;
+  process = which;
+  ranges.swap(foreign_ranges);
+  memories.swap(foreign_memories);
+}
+
 void Sketch::follow(const Op& op) {
+  turn_to(process_of(op));
   used[static_cast<std::size_t>(shape(op.code).makes)][op.name] = true;
   // What looks like a fault changes nothing; being wrong now and then does no harm.
   if (op.faults || op.flags || op.odd_size) return;
@@ -108,12 +116,14 @@ void Sketch::follow(const Op& op) {
       }
       break;
     case Code::kExport:
-      replace(descriptors, Descriptor{op.name, op.ref});
+      if (const Memory* source = memory(op.ref)) {
+        replace(descriptors, Descriptor{op.name, source->size, source->on_host, process});
+      }
       break;
     case Code::kImport: {
       const auto from = find(descriptors, op.ref);
-      const Memory* source = from == descriptors.end() ? nullptr : memory(from->memory);
-      if (source) replace(memories, Memory{op.name, source->size, 1, false, source->on_host});
+      if (from == descriptors.end()) break;
+      replace(memories, Memory{op.name, from->size, 1, false, from->on_host, true});
       break;
     }
     case Code::kClose: {

@@ -27,10 +27,13 @@ struct Sketch {
     int references;
     bool exportable;
     bool on_host;
+    bool imported = false;
   };
   struct Descriptor {
     std::uint8_t name;
-    std::uint8_t memory;
+    unsigned size;  ///< of the memory behind it
+    bool on_host;
+    int process;  ///< that made it
   };
   struct Dead {
     NameKind kind;
@@ -42,13 +45,21 @@ struct Sketch {
     bool on_host;
   };
 
+  // Of the process that the next call belongs to.
   std::vector<Range> ranges;
   std::vector<Memory> memories;
+  // Of the other one: nothing of it is valid here.
+  std::vector<Range> foreign_ranges;
+  std::vector<Memory> foreign_memories;
+  int process = 0;
+  // Of both.
   std::vector<Descriptor> descriptors;
   std::vector<Dead> dead;
-  int device[kThreads] = {0, -1, -1};
+  int device[kActors] = {0, -1, -1, 0};
   bool used[4][256] = {};
 
+  /// What follows is about this process.
+  void turn_to(int which);
   /// All mappings with the names of their ranges; valid until the next follow().
   std::vector<Piece> pieces() const;
   const Memory* memory(std::uint8_t name) const;

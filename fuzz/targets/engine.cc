@@ -26,6 +26,12 @@ std::string driver_path() {
   return std::filesystem::exists(beside, error) ? beside.string() : CUVMM_EMULATOR;
 }
 
+// CUVMM_FUZZ_PROCESSES=2: programs may be those of two processes.
+int processes() {
+  const char* count = std::getenv("CUVMM_FUZZ_PROCESSES");
+  return count ? std::clamp(std::atoi(count), 1, kProcesses) : 1;
+}
+
 const LoadedDriver& loaded() {
   static const LoadedDriver driver = load_driver(driver_path());
   return driver;
@@ -41,7 +47,9 @@ Differential& engine() {
     std::string error = loaded().error.empty() ? profile.error : loaded().error;
     Differential* out = nullptr;
     if (error.empty()) {
-      out = new Differential(loaded().driver, std::move(profile.profile), {});
+      // Forked before the driver is used, and by the process that runs the programs.
+      auto peer = processes() > 1 ? std::make_unique<Peer>(driver_path()) : nullptr;
+      out = new Differential(loaded().driver, std::move(profile.profile), {}, std::move(peer));
       error = out->error();
     }
     if (!error.empty()) {
@@ -109,10 +117,10 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   if (random.chance(15) && LLVMFuzzerMutate) return LLVMFuzzerMutate(data, size, most);
   Ops ops = decode({data, size});
   if (ops.empty() || random.chance(5)) {
-    ops = generate(random, swarm(random, 3));
+    ops = generate(random, swarm(random, 3, processes()));
     if (ops.size() > room(most)) ops.resize(room(most));
   } else {
-    mutate(ops, random, 3, room(most));
+    mutate(ops, random, 3, room(most), processes());
   }
   return store(ops, data, most);
 }
