@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Counts the cache lines that the shim touches per call: what a call behind cold caches waits for.
 
-bench/cache_lines.py BENCH EMULATOR SHIM [--by-function] [--only NAME]
+bench/cache_lines.py BENCH EMULATOR SHIM [--by-function] [--only NAME] [--limit N]
 
 Follows every access of some lives of a block (bench/life.h) with valgrind's lackey, leaves out what the
 emulator touches, and prints a Markdown table: distinct lines of 64 bytes per call, as the average of the last
-lives. "heap" holds the thread's own data too. --by-function says which functions touch them first, by call.
+lives. What lies on the stack counts by itself: the driver uses the same lines. --by-function says which functions
+touch each line first, by call; --only NAME does so for one. --limit N fails where a cycle touches more than N.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import tempfile
 SKIPPED = 77
 WARM, COUNTED = 24, 8  # lives
 LINE = 6  # log2 of its bytes
-KINDS = ("code", "stack", "static", "heap")
+KINDS = ("code", "data", "stack")
 CYCLE = ("cuMemAddressReserve", "cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemUnmap", "cuMemRelease",
          "cuMemAddressFree")
 
@@ -29,13 +30,9 @@ class Library:
     """Where a shared object lies, and its functions by address."""
 
     def __init__(self, path, maps):
-        spans = [(int(low, 16), int(high, 16), mode) for low, high, mode in
-                 re.findall(r"^(\w+)-(\w+) (\S+) .*/" + re.escape(path.rsplit("/", 1)[-1]) + r"[\d.]*$", maps, re.MULTILINE)]
-        self.low, self.high = min(s[0] for s in spans), max(s[1] for s in spans)
-        # What follows the last mapped page of the file is .bss.
-        for low, high, mode in re.findall(r"^(\w+)-(\w+) (\S+) 00000000 00:00 0\s*$", maps, re.MULTILINE):
-            if int(low, 16) == self.high:
-                self.high = int(high, 16)
+        line = r"^(\w+)-(\w+) (\S+) .*/" + re.escape(path.rsplit("/", 1)[-1]) + r"[\d.]*$"
+        spans = [(int(low, 16), int(high, 16), mode) for low, high, mode in re.findall(line, maps, re.MULTILINE)]
+        self.low = min(span[0] for span in spans)
         self.text = next((low, high) for low, high, mode in spans if "x" in mode)
         listing = subprocess.run(["nm", "-C", "-S", "--defined-only", path], check=True,
                                  capture_output=True, text=True).stdout
@@ -105,7 +102,7 @@ def trace(command, maps, shim, emulator, bench):
                 if stack - (1 << 16) < address < stack + (1 << 16):
                     call.add("stack", address, size, where)
                 else:
-                    call.add("static" if shim.low <= address < shim.high else "heap", address, size, where)
+                    call.add("data", address, size, where)
     return calls
 
 
@@ -127,6 +124,7 @@ def print_table(by_name):
         print(f"| {name} | " + " | ".join(f"{means[kind]:.1f}" for kind in KINDS) + f" | {sum(means.values()):.1f} |")
     print("| the seven calls of a cycle | " + " | ".join(f"{totals[kind]:.0f}" for kind in KINDS) +
           f" | {sum(totals.values()):.0f} |")
+    return sum(totals.values())
 
 
 def print_functions(by_name, shim, only):
@@ -149,6 +147,7 @@ def main():
         parser.add_argument(name)
     parser.add_argument("--by-function", action="store_true")
     parser.add_argument("--only")
+    parser.add_argument("--limit", type=int)
     args = parser.parse_args()
     if not shutil.which("valgrind"):
         print("no valgrind: skipped")
@@ -166,7 +165,9 @@ def main():
         by_name[call.name].append(call)
     if not by_name:
         sys.exit("no call was seen")
-    print_table(by_name)
+    lines = print_table(by_name)
+    if args.limit and not 0 < lines <= args.limit:
+        sys.exit(f"a cycle touches {lines:.0f} lines, and {args.limit} are allowed")
     if args.by_function or args.only:
         print_functions(by_name, shim, args.only)
     return 0
