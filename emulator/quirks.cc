@@ -69,7 +69,7 @@ void forgive(const Emulator& e, const calls::MemGetHandleForAddressRange& call,
                  a->prop.location.id == first->prop.location.id;
   }
   if (!one_device) return;
-  std::erase_if(violations, [](const Violation& v) { return v.rule == Rule::kRangeOneDevice; });
+  violations.erase_if([](const Violation& v) { return v.rule == Rule::kRangeOneDevice; });
 }
 
 namespace {
