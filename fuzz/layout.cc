@@ -9,6 +9,7 @@ namespace cuvmm::fuzz {
 
 namespace {
 
+constexpr std::uint64_t kFar = std::uint64_t{1} << 30;  ///< more than any reservation
 constexpr const char* kElsewhere =
     "the address lies outside what its name stands for: what else is there is the driver's layout";
 constexpr const char* kStale =
@@ -98,9 +99,9 @@ const char* Layout::leaves(const Op& op) const {
   const Shape& s = shape(op.code);
   const int process = process_of(op);
   if (op.code == Code::kReserve) {
-    // Whether the hint is a multiple of a large alignment.
+    // Whether the hint is a multiple of a large alignment, and still in the user's address space.
     const bool hinted = bound(NameKind::kRange, op.ref) > 0;
-    return hinted && alignments()[op.extra] > kGranule ? kElsewhere : nullptr;
+    return hinted && (alignments()[op.extra] > kGranule || at > kFar) ? kElsewhere : nullptr;
   }
   const char* out = nullptr;
   if (op.code == Code::kFree) {

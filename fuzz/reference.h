@@ -148,7 +148,7 @@ class Reference {
     std::uint64_t base, size;
     int handle;  ///< index into handles_
     unsigned char access[kPlaces];
-    unsigned char host_answer;  ///< what cuMemGetAccess says of HOST
+    bool device_last;  ///< device 0's access was changed after the host's
     bool live;
   };
   struct Write {

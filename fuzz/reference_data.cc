@@ -23,11 +23,15 @@ void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t si
     const auto& all = mappings_[static_cast<std::size_t>(cell->mapping)].access;
     unsigned access = all[actor.device];
     if (!fill && static_cast<int>(prop_of(*cell).location.type) != 1) {
-      // A copy of host memory is the CPU's work where the host has access, and where nobody has: a
-      // driver was seen to die of what the CPU then may not do.
-      const unsigned host = all[kPlaces - 1];
-      if (host ? write && host != 3 : access == 0) out.fatal = true;
-      access |= host;
+      // What the device may not do is refused, where it may do anything. Else the CPU makes the
+      // copy, as it does where the host has access too: and the driver dies of what that one may
+      // not do. All orders of up to three settings were asked of an H200.
+      const unsigned host = all[kPlaces - 1], needed = write ? 3 : 1;
+      const bool refused = access != 0 && access < needed;
+      if (!refused && (host != 0 || access == 0)) {
+        access = host;
+        out.fatal = out.fatal || host < needed;
+      }
     }
     if (write && access != 3) out.add(Rule::kDataWritable);
     if (!write && !(access & 1)) out.add(Rule::kDataReadable);

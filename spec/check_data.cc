@@ -38,19 +38,19 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, Address b
       return false;
     }
     const std::uint64_t mask =
-        (touch.write ? m->access.write : m->access.read) & ~AccessMask::kHostAnswerBit;
-    const bool allowed = bit ? (mask & bit) != 0 : mask != 0;
-    // A copy of memory on the host is the CPU's work where the host has access.
-    if (!allowed && !touch.fill && (mask & AccessMask::kHostBit) && on_host(model, *m)) {
-      const Size rest = m->size - (at - m->base);
-      if (rest >= left) return true;
-      at += rest;
-      left -= rest;
-      continue;
+        (touch.write ? m->access.write : m->access.read) & ~AccessMask::kDeviceLastBit;
+    bool allowed = bit ? (mask & bit) != 0 : mask != 0;
+    // A copy of memory on the host is the CPU's work where the host has access, and has to be
+    // allowed to the device all the same where that has any (asked of an H200).
+    bool by_cpu = false;
+    if ((m->access.read & AccessMask::kHostBit) && bit && !touch.fill && on_host(model, *m)) {
+      by_cpu = allowed || !(m->access.read & bit);
+      if (by_cpu) allowed = (mask & AccessMask::kHostBit) != 0;
     }
     if (!allowed) {
-      const std::string who =
-          device >= 0 ? "device " + std::to_string(device) : std::string("any device");
+      const std::string who = by_cpu        ? "the host, whose CPU makes this copy,"
+                              : device >= 0 ? "device " + std::to_string(device)
+                                            : std::string("any device");
       Violation& v = out.add(touch.write ? Rule::kDataWritable : Rule::kDataReadable,
                              std::string(touch.parameter) + ": " + who + " has no " +
                                  (touch.write ? "write" : "read") + " access to " + hex(at) +
