@@ -6,7 +6,7 @@
 namespace cuvmm::fuzz {
 
 void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t size, bool write,
-                            bool fill, Actor actor) const {
+                            bool fill, Actor actor, bool other_on_host) const {
   if (size == 0) return;
   if (!cell_at(base)) {
     out.foreign = true;
@@ -24,11 +24,11 @@ void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t si
     unsigned access = all[actor.device];
     if (!fill && static_cast<int>(prop_of(*cell).location.type) != 1) {
       // What the device may not do is refused, where it may do anything. Else the CPU makes the
-      // copy, as it does where the host has access too: and the driver dies of what that one may
-      // not do. All orders of up to three settings were asked of an H200.
+      // copy, as it does between two places on the host where that has access too: and the driver
+      // dies of what the host may not do. All orders of up to three settings were asked of an H200.
       const unsigned host = all[kPlaces - 1], needed = write ? 3 : 1;
       const bool refused = access != 0 && access < needed;
-      if (!refused && (host != 0 || access == 0)) {
+      if (!refused && (access == 0 || (host != 0 && other_on_host))) {
         access = host;
         out.fatal = out.fatal || host < needed;
       }
@@ -40,13 +40,13 @@ void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t si
   }
 }
 
-Judgement Reference::judge_write(std::uint64_t base, std::uint64_t size, bool fill,
-                                 Actor actor) const {
+Judgement Reference::judge_write(std::uint64_t base, std::uint64_t size, bool fill, Actor actor,
+                                 bool from_host) const {
   Judgement out;
   if (actor.device < 0) {
     out.add(Rule::kDataContext);
   } else {
-    judge_touch(out, base, size, true, fill, actor);
+    judge_touch(out, base, size, true, fill, actor, from_host);
   }
   return out;
 }
@@ -61,7 +61,7 @@ Judgement Reference::judge(const calls::MemsetD32& call, Actor actor) const {
   return judge_write(call.dstDevice, 4 * call.N, true, actor);
 }
 Judgement Reference::judge(const calls::MemcpyHtoD& call, Actor actor) const {
-  return judge_write(call.dstDevice, call.ByteCount, false, actor);
+  return judge_write(call.dstDevice, call.ByteCount, false, actor, true);
 }
 
 Judgement Reference::judge(const calls::MemcpyDtoH& call, Actor actor) const {
@@ -75,7 +75,10 @@ Judgement Reference::judge(const calls::MemcpyDtoH& call, Actor actor) const {
 }
 
 Judgement Reference::judge(const calls::MemcpyDtoD& call, Actor actor) const {
-  Judgement out = judge_write(call.dstDevice, call.ByteCount, false, actor);
+  const Cell* source = cell_at(call.srcDevice);
+  const bool from_host =
+      source && source->mapping >= 0 && static_cast<int>(prop_of(*source).location.type) != 1;
+  Judgement out = judge_write(call.dstDevice, call.ByteCount, false, actor, from_host);
   if (actor.device >= 0) judge_touch(out, call.srcDevice, call.ByteCount, false, false, actor);
   return out;
 }

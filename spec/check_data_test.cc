@@ -96,6 +96,15 @@ std::vector<RuleCase> data_cases() {
            return check_data(
                w, calls::MemcpyHtoD{.dstDevice = kBase, .srcHost = host, .ByteCount = 1});
          }},
+        {Rule::kDataWritable,  // from other memory of the host, or where the device may not
+         [](World& w, bool broken) {
+           host_mapped(w, 1, 3);
+           if (!broken) w.mapped(kBase + 16 * kG, 1, 0x200);
+           return check_data(
+               w, calls::MemcpyDtoD{.dstDevice = kBase,
+                                    .srcDevice = broken ? kBase + kG / 2 : kBase + 16 * kG,
+                                    .ByteCount = 1});
+         }},
         {Rule::kDataWritable,  // but fills nothing
          [](World& w, bool broken) {
            host_mapped(w, 3, broken ? 0 : 3);
