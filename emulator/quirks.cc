@@ -12,11 +12,6 @@ bool tile_pool(const CUmemAllocationProp& prop) {
   return prop.allocFlags.usage & CU_MEM_CREATE_USAGE_TILE_POOL;
 }
 
-bool on_host(const CUmemAllocationProp& prop) {
-  return prop.location.type == CU_MEM_LOCATION_TYPE_HOST ||
-         prop.location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
-}
-
 std::optional<CUresult> code(const Emulator& e, Quirk quirk, bool holds) {
   if (!holds || !e.profile.has(quirk)) return std::nullopt;
   return info(quirk).code;
@@ -27,21 +22,13 @@ std::optional<CUresult> code(const Emulator& e, Quirk quirk, bool holds) {
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemCreate& call, const Facts&) {
   if (!call.prop) return std::nullopt;
   const CUmemAllocationProp& prop = *call.prop;
-  const bool host = on_host(prop);
-  const auto& flags = prop.allocFlags;
-  if (const auto plain = code(e, Quirk::kHostMemoryPlain,
-                              host && (flags.compressionType || flags.gpuDirectRDMACapable))) {
-    return plain;
-  }
-  if (!host && !e.valid_device(prop.location.id)) return std::nullopt;
-  const std::uint64_t total =
-      host ? ~std::uint64_t{0} : e.devices[static_cast<std::size_t>(prop.location.id)].total;
+  if (prop.location.type != CU_MEM_LOCATION_TYPE_DEVICE || !e.valid_device(prop.location.id))
+    return std::nullopt;
+  const std::uint64_t total = e.devices[static_cast<std::size_t>(prop.location.id)].total;
   // From here on the size is refused as any other is: 2^45 - 2 MiB was INVALID_VALUE, 2^45
   // OUT_OF_MEMORY.
   constexpr std::uint64_t kAbsurd = std::uint64_t{1} << 45;
-  return code(e, Quirk::kOddUsagePrivate,
-              tile_pool(prop) && (static_cast<unsigned>(prop.requestedHandleTypes) != 0 ||
-                                  (call.size > total && call.size < kAbsurd)));
+  return code(e, Quirk::kTilePoolSize, tile_pool(prop) && call.size > total && call.size < kAbsurd);
 }
 
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemGetHandleForAddressRange& call,

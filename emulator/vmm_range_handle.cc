@@ -24,7 +24,6 @@ Physical* memory_at(Emulator& e, Address address, Size size) {
 
 // What the driver has against the memory behind a range of mappings.
 CUresult refusal(const Emulator& e, const calls::MemGetHandleForAddressRange& call) {
-  bool host = false, compressed = false;
   for (auto at = e.model.first_mapping_after(call.dptr);
        at != e.model.mappings().end() &&
        (at->first < call.dptr || at->first - call.dptr < call.size);
@@ -33,13 +32,8 @@ CUresult refusal(const Emulator& e, const calls::MemGetHandleForAddressRange& ca
     if (memory == e.physical.end() || e.teams.contains(at->second.handle)) {
       return CUDA_ERROR_NOT_SUPPORTED;
     }
-    host = host || memory->second.prop().location.type != CU_MEM_LOCATION_TYPE_DEVICE;
-    compressed = compressed || memory->second.prop().allocFlags.compressionType != 0;
   }
-  const auto holds = [&](Quirk quirk, bool condition) { return condition && e.profile.has(quirk); };
-  if (holds(Quirk::kRangePcie, call.flags != 0)) return info(Quirk::kRangePcie).code;
-  if (holds(Quirk::kRangeHost, host)) return info(Quirk::kRangeHost).code;
-  if (holds(Quirk::kRangeCompressed, compressed)) return info(Quirk::kRangeCompressed).code;
+  if (call.flags != 0 && e.profile.has(Quirk::kRangePcie)) return info(Quirk::kRangePcie).code;
   return CUDA_SUCCESS;
 }
 

@@ -137,8 +137,8 @@ Judgement Reference::judge(const calls::MemGetHandleForAddressRange& call, Actor
     out.add(Rule::kRangeMapped);
   }
   if (call.flags == 1) out.add(Quirk::kRangePcie);
-  if (host) out.add(Quirk::kRangeHost);
-  if (compressed) out.add(Quirk::kRangeCompressed);
+  if (host && call.flags == 0) out.add(Rule::kRangeHost);
+  if (compressed && call.flags == 0) out.add(Rule::kRangeCompressed);
   if (one_place) out.add(Quirk::kRangeMixed);
   return out;
 }

@@ -69,12 +69,13 @@ Judgement Reference::judge(const calls::MemCreate& call, Actor) const {
   const int type = static_cast<int>(call.prop->location.type);
   const bool on_host = type == 2 || type == 3;
   if (on_host && (flags.compressionType || flags.gpuDirectRDMACapable)) {
-    out.add(Quirk::kHostMemoryPlain);
+    out.add(Rule::kCreateHostPlain);
   }
-  const bool shared = static_cast<unsigned>(call.prop->requestedHandleTypes) != 0;
-  const bool too_large = call.size > machine_.device_memory && call.size >> 45 == 0;
-  if ((flags.usage & 1) && (shared || too_large)) {
-    out.add(Quirk::kOddUsagePrivate);
+  if (flags.usage & 1) {
+    if (call.prop->requestedHandleTypes) out.add(Rule::kCreateTilePoolPrivate);
+    if (type == 1 && call.size > machine_.device_memory && call.size >> 45 == 0) {
+      out.add(Quirk::kTilePoolSize);
+    }
   }
   // How much the host has is the machine's own affair. What it may have but can hardly spare is not
   // asked of a real one.

@@ -85,6 +85,24 @@ std::vector<RuleCase> allocation_cases() {
        [](World& w, bool broken) { return create(w, at(3, broken ? -1 : 0)); }},
       {Rule::kCreateHostHandleTypes,
        [](World& w, bool broken) { return create(w, at(2, 0, broken ? 1 : 0)); }},
+      {Rule::kCreateHostPlain,
+       [](World& w, bool broken) {
+         CUmemAllocationProp prop = broken ? at(2, 0) : device_prop();
+         prop.allocFlags.compressionType = 1;
+         return create(w, prop);
+       }},
+      {Rule::kCreateHostPlain,
+       [](World& w, bool broken) {
+         CUmemAllocationProp prop = at(3, 0);
+         prop.allocFlags.gpuDirectRDMACapable = broken;
+         return create(w, prop);
+       }},
+      {Rule::kCreateTilePoolPrivate,
+       [](World& w, bool broken) {
+         CUmemAllocationProp prop = device_prop(0, 1);
+         prop.allocFlags.usage = broken ? 1 : 2;
+         return create(w, prop);
+       }},
       {Rule::kCreateHandleTypesKnown,
        [](World& w, bool broken) { return create(w, device_prop(0, broken ? 17 : 1)); }},
       {Rule::kCreateHandleTypesSupported,

@@ -104,6 +104,19 @@ void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
   if (flags.reserved[3] != 0) {
     add(Rule::kCreateReservedTailZero, "prop.allocFlags.reserved[3] is not 0", true);
   }
+  const int type = static_cast<int>(prop.location.type);
+  if ((type == kLocationHost || type == kLocationHostNuma) &&
+      (flags.compressionType || flags.gpuDirectRDMACapable)) {
+    add(Rule::kCreateHostPlain,
+        std::string("prop.allocFlags asks for ") +
+            (flags.compressionType ? "compression" : "gpuDirectRDMACapable") +
+            " for memory on the host",
+        false);
+  }
+  if ((flags.usage & CU_MEM_CREATE_USAGE_TILE_POOL) && types != 0) {
+    add(Rule::kCreateTilePoolPrivate,
+        "prop.requestedHandleTypes is " + hex(types) + " for TILE_POOL memory, not 0", false);
+  }
 }
 
 }  // namespace cuvmm::detail

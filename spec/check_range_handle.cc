@@ -34,7 +34,8 @@ Violations check(const Model& model, const calls::MemGetHandleForAddressRange& c
                                                    range(call.dptr, call.size)),
                    model, c.hole);
   }
-  const Allocation* first = nullptr;
+  const Allocation *first = nullptr, *host = nullptr, *compressed = nullptr;
+  bool mixed = false;
   for (auto it = model.first_mapping_after(call.dptr);
        it != model.mappings().end() &&
        overlap(it->second.base, it->second.size, call.dptr, call.size);
@@ -44,6 +45,8 @@ Violations check(const Model& model, const calls::MemGetHandleForAddressRange& c
     if (!first) first = a;
     const auto& p = first->prop;
     const auto& q = a->prop;
+    if (!host && static_cast<int>(q.location.type) != kLocationDevice) host = a;
+    if (!compressed && q.allocFlags.compressionType) compressed = a;
     // An import does not know the handle types of its creation.
     const bool types =
         first->imported || a->imported || p.requestedHandleTypes == q.requestedHandleTypes;
@@ -51,14 +54,24 @@ Violations check(const Model& model, const calls::MemGetHandleForAddressRange& c
                       p.location.id == q.location.id &&
                       p.allocFlags.gpuDirectRDMACapable == q.allocFlags.gpuDirectRDMACapable &&
                       p.allocFlags.compressionType == q.allocFlags.compressionType;
-    if (same) continue;
+    if (same || mixed) continue;
+    mixed = true;
     Violation& v = out.add(Rule::kRangeOneDevice,
                            "the memory behind " + range(call.dptr, call.size) + " lies on " +
                                location(p.location) + " and on " + location(q.location) +
                                ", or was created with different properties");
     v.objects.push_back(ref(*first));
     v.objects.push_back(ref(*a));
-    break;
+  }
+  if (call.flags != 0) return out.take();  // whether there is a PCIe mapping is asked first
+  const std::string behind = "the memory behind " + range(call.dptr, call.size);
+  if (host) {
+    out.add(Rule::kRangeHost, behind + " lies on " + location(host->prop.location), false)
+        .objects.push_back(ref(*host));
+  }
+  if (compressed) {
+    out.add(Rule::kRangeCompressed, behind + " was created with compression", false)
+        .objects.push_back(ref(*compressed));
   }
   return out.take();
 }

@@ -15,6 +15,13 @@ Violations range(World& w, Address ptr, std::uint64_t size, unsigned type = 1,
                             .handleType = static_cast<CUmemRangeHandleType>(type),
                             .flags = flags});
 }
+
+Violations mapped(World& w, const CUmemAllocationProp& prop, unsigned long long flags = 0) {
+  w.reserve(kBase, 1);
+  w.create(0x100, 1, prop);
+  w.map(kBase, 1, 0x100);
+  return range(w, kBase, kG, 1, flags);
+}
 }  // namespace
 
 std::vector<RuleCase> range_handle_cases() {
@@ -54,6 +61,18 @@ std::vector<RuleCase> range_handle_cases() {
          w.map(kBase, 1, 0x100);
          w.map(kBase + kG, 1, 0x200);
          return range(w, kBase, 2 * kG);
+       }},
+      {Rule::kRangeHost,
+       [](World& w, bool broken) {
+         CUmemAllocationProp prop = device_prop();
+         if (broken) prop.location.type = static_cast<CUmemLocationType>(2);
+         return mapped(w, prop);
+       }},
+      {Rule::kRangeCompressed,
+       [](World& w, bool broken) {
+         CUmemAllocationProp prop = device_prop();
+         prop.allocFlags.compressionType = 1;
+         return mapped(w, prop, broken ? 0 : 1);  // the PCIe mapping is another question
        }},
   };
 }

@@ -5,12 +5,9 @@ namespace cuvmm {
 namespace {
 
 constexpr QuirkInfo kQuirks[] = {
-    {"cuMemCreate-host-memory-plain", CUDA_ERROR_INVALID_VALUE,
-     "HOST and HOST_NUMA memory is refused with compression or gpuDirectRDMACapable set."},
-    {"cuMemCreate-odd-usage", CUDA_ERROR_INVALID_VALUE,
-     "TILE_POOL memory is refused with any handle type, and beyond the device's size; from 2^45 "
-     "bytes "
-     "on as any memory is."},
+    {"cuMemCreate-tile-pool-size", CUDA_ERROR_INVALID_VALUE,
+     "TILE_POOL memory beyond the device's size is an invalid value; from 2^45 bytes on it is "
+     "refused as any memory is."},
     {"cuMemGetAllocationPropertiesFromHandle-normalised", CUDA_SUCCESS,
      "HOST memory is reported as HOST_NUMA, and handle types without their unknown bits."},
     {"cuMemSetAccess-partial", CUDA_SUCCESS,
@@ -24,10 +21,6 @@ constexpr QuirkInfo kQuirks[] = {
      "The memory behind a range may be of different properties as long as it is on one device."},
     {"cuMemGetHandleForAddressRange-pcie", CUDA_ERROR_NOT_SUPPORTED,
      "The PCIe mapping type is not supported. Checked after the range."},
-    {"cuMemGetHandleForAddressRange-host", CUDA_ERROR_INVALID_VALUE,
-     "Host memory has no dma-buf. Checked after the PCIe mapping type."},
-    {"cuMemGetHandleForAddressRange-compressed", CUDA_ERROR_UNKNOWN,
-     "Compressed memory has no dma-buf."},
 };
 static_assert(sizeof kQuirks / sizeof *kQuirks == static_cast<std::size_t>(Quirk::kCount));
 

@@ -11,16 +11,13 @@
 namespace cuvmm {
 
 enum class Quirk : std::uint8_t {
-  kHostMemoryPlain,
-  kOddUsagePrivate,
+  kTilePoolSize,
   kPropertiesNormalised,
   kAccessPartial,
   kAccessToHole,
   kRangeContext,
   kRangeMixed,
   kRangePcie,
-  kRangeHost,
-  kRangeCompressed,
   kCount
 };
 
