@@ -43,6 +43,13 @@ void Differential::clean_up(Result& result) {
   for (const auto& span : reference_.mapped()) {
     check(driver(calls::MemUnmap{span.base, span.size}), "unmapping what is mapped");
   }
+  for (const auto& span : reference_.plain()) {
+    check(driver(calls::MemFree{span.base}), "freeing memory that is left");
+  }
+  for (const std::uint64_t object : reference_.external_memories()) {
+    check(driver(calls::DestroyExternalMemory{reinterpret_cast<CUexternalMemory>(object)}),
+          "destroying external memory");
+  }
   for (const std::uint64_t handle : reference_.references()) {
     check(driver(calls::MemRelease{handle}), "releasing what has a reference");
   }

@@ -53,7 +53,8 @@ Driver failing(const Driver& driver) {
            calls::MemGetAllocationGranularity, calls::MemGetAllocationPropertiesFromHandle,
            calls::MemRetainAllocationHandle, calls::MemGetHandleForAddressRange, calls::MemsetD8,
            calls::MemsetD16, calls::MemsetD32, calls::MemcpyDtoH, calls::MemcpyHtoD,
-           calls::MemcpyDtoD, calls::MemFree>(out);
+           calls::MemcpyDtoD, calls::MemFree, calls::ImportExternalMemory,
+           calls::ExternalMemoryGetMappedBuffer, calls::DestroyExternalMemory>(out);
   return out;
 }
 

@@ -43,6 +43,9 @@ class Maker {
   Code choose(const Sketch& now) {
     if (now.ranges.empty() && random_.chance(60)) return Code::kReserve;
     if (now.memories.empty() && random_.chance(60)) return Code::kCreate;
+    if (now.externals.empty() && !now.descriptors.empty() && random_.chance(15)) {
+      return Code::kExtImport;
+    }
     struct Weight {
       Code code;
       unsigned weight;
@@ -54,7 +57,8 @@ class Maker {
         {Code::kImport, 4},     {Code::kClose, 3},     {Code::kGranularity, 2},
         {Code::kProperties, 3}, {Code::kRetain, 4},    {Code::kRangeHandle, 3},
         {Code::kFill, 8},       {Code::kRead, 8},      {Code::kWrite, 6},
-        {Code::kCopy, 5},       {Code::kContext, 2},   {Code::kMemFree, 1}};
+        {Code::kCopy, 5},       {Code::kContext, 2},   {Code::kMemFree, 3},
+        {Code::kExtImport, 4},  {Code::kExtBuffer, 7}, {Code::kExtDestroy, 2}};
     unsigned total = 0;
     for (const Weight& w : kWeights) total += w.weight;
     unsigned at = random_.below(total);
@@ -69,18 +73,27 @@ class Maker {
 
   bool data(Op& op, const Sketch& now, bool second) {
     const int device = now.device[op.actor];
-    std::vector<Sketch::Piece> usable;
+    struct Usable {
+      std::uint8_t name;
+      unsigned at, size;
+    };
+    std::vector<Usable> usable;
     for (const auto& piece : now.pieces()) {
       const unsigned access = device < 0 ? 0 : piece.mapping->access[device];
-      if (access == 3 || (access == 1 && op.code == Code::kRead)) usable.push_back(piece);
+      if (access == 3 || (access == 1 && op.code == Code::kRead)) {
+        usable.push_back({piece.range, piece.mapping->at, piece.mapping->size});
+      }
+    }
+    if (device >= 0) {
+      for (const auto& plain : now.plains) usable.push_back({plain.name, 0, plain.size});
     }
     if (usable.empty()) return false;
     const auto place = [&](std::uint8_t& ref, std::uint8_t& at, std::uint8_t& odd) {
       const auto& piece = pick(usable, random_);
-      ref = piece.range;
-      at = byte(piece.mapping->at + random_.below(piece.mapping->size));
+      ref = piece.name;
+      at = byte(piece.at + random_.below(piece.size));
       // Now and then across the end of a granule, when the next one belongs to the same mapping.
-      const bool inside = at + 1u < piece.mapping->at + piece.mapping->size;
+      const bool inside = at + 1u < piece.at + piece.size;
       odd = byte(random_.chance(30) ? (inside ? 6 : 1) : random_.chance(30) ? 3 : 0);
     };
     place(op.ref, op.at, op.odd);
@@ -204,9 +217,43 @@ class Maker {
       case Code::kCopy:
         return data(op, now, true);
       case Code::kMemFree:
-        // Never legal here: a fault by itself.
+        if (!now.plains.empty() && random_.chance(90)) {
+          op.ref = pick(now.plains, random_).name;
+          return true;
+        }
+        // Of a reservation: a fault by itself.
         if (now.ranges.empty() || !random_.chance(style_.faults)) return false;
         op.ref = pick(now.ranges, random_).name;
+        return true;
+      case Code::kExtImport: {
+        if (now.descriptors.empty()) return false;
+        const auto& from = pick(now.descriptors, random_);
+        const auto* memory = now.memory(from.memory);
+        if (!memory) return false;
+        op.ref = from.name;
+        op.value = 1;
+        op.size = byte(memory->size + (random_.chance(5) ? 1 : 0));
+        op.name = now.free_name(NameKind::kExternal, random_.below(256));
+        return true;
+      }
+      case Code::kExtBuffer: {
+        if (now.externals.empty()) return false;
+        const auto& from = pick(now.externals, random_);
+        op.ref = from.name;
+        op.name = now.free_name(NameKind::kRange, random_.below(256));
+        op.at = byte(random_.chance(60) ? 0 : random_.below(from.size));
+        op.size = byte(from.size - op.at + (from.beyond && random_.chance(30) ? 1 : 0));
+        if (random_.chance(20) && op.size > 1) {  // any place and size will do
+          --op.size;
+          op.odd = byte(random_.below(7));
+          op.odd_size = byte(random_.below(2));
+          if (op.odd_size) --op.size;
+        }
+        return true;
+      }
+      case Code::kExtDestroy:
+        if (now.externals.empty()) return false;
+        op.ref = pick(now.externals, random_).name;
         return true;
       case Code::kCount:
         break;
@@ -276,7 +323,7 @@ class Maker {
 
 // References whose producer is gone, or was never there, go to a live one.
 void rebind(Ops& ops, Random& random) {
-  std::vector<std::uint8_t> bound[4];
+  std::vector<std::uint8_t> bound[kNameKinds];
   for (Op& op : ops) {
     const Shape& s = shape(op.code);
     const auto fix = [&](NameKind kind, std::uint8_t& ref) {
@@ -293,6 +340,12 @@ void rebind(Ops& ops, Random& random) {
 
 }  // namespace
 
+namespace {
+constexpr std::uint64_t bit(Code code) { return std::uint64_t{1} << static_cast<unsigned>(code); }
+constexpr std::uint64_t kExternalMemory =
+    bit(Code::kExtImport) | bit(Code::kExtBuffer) | bit(Code::kExtDestroy);
+}  // namespace
+
 Style swarm(Random& random, int devices) {
   Style style;
   style.devices = devices;
@@ -303,11 +356,10 @@ Style swarm(Random& random, int devices) {
   style.threads = random.chance(90) ? 1 : 1 + random.below(kThreads);
   if (random.chance(50)) {
     // Calls that the others cannot do without stay.
-    constexpr std::uint32_t kAlways = 1u << static_cast<unsigned>(Code::kReserve) |
-                                      1u << static_cast<unsigned>(Code::kCreate) |
-                                      1u << static_cast<unsigned>(Code::kMap);
-    style.enabled = kAlways | static_cast<std::uint32_t>(random.next() >> 20);
+    constexpr std::uint64_t kAlways = bit(Code::kReserve) | bit(Code::kCreate) | bit(Code::kMap);
+    style.enabled = kAlways | random.next() >> 8;
   }
+  if (!random.chance(40)) style.enabled &= ~kExternalMemory;
   return style;
 }
 

@@ -38,7 +38,7 @@ struct Style {
   unsigned pieces = 3;    ///< granules of an allocation, at most
   unsigned faults = 8;    ///< percent of ops that get one
   unsigned threads = 1;
-  std::uint32_t enabled = ~std::uint32_t{0};  ///< bit per Code
+  std::uint64_t enabled = ~std::uint64_t{0};  ///< bit per Code
 };
 
 /// A random style: swarm selection of calls, sizes, threads and share of faults.

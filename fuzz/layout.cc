@@ -10,6 +10,8 @@ constexpr const char* kElsewhere =
     "the address lies outside what its name stands for: what else is there is the driver's layout";
 constexpr const char* kStale =
     "the handle's allocation is gone: whether its value names another is the driver's heap";
+constexpr const char* kReused =
+    "the descriptor was taken over: whether another file has its number is the driver's affair";
 
 // Bytes that a call names at its first address.
 std::uint64_t extent(const Op& op) {
@@ -53,6 +55,7 @@ const char* Layout::leaves(const Op& op) const {
     const bool hinted = bound(NameKind::kRange, op.ref) > 0;
     return hinted && alignments()[op.extra] > kGranule ? kElsewhere : nullptr;
   }
+  if (s.ref == NameKind::kDescriptor && bound(s.ref, op.ref) == kTaken) return kReused;
   const char* out = nullptr;
   if (op.code == Code::kFree) {
     // One reservation lies at a live base, whatever the size that is asked for.
@@ -121,6 +124,16 @@ void Layout::succeeded(const Op& op) {
       break;
     case Code::kClose:
       if (op.ref) name(s.ref, op.ref) = kUnbound;
+      break;
+    case Code::kExtBuffer:
+      ranges_.push_back({size, true});
+      made = static_cast<int>(ranges_.size());
+      break;
+    case Code::kMemFree:
+      if (range > 0) ranges_[static_cast<std::size_t>(range - 1)].live = false;
+      break;
+    case Code::kExtImport:
+      if (op.ref) name(s.ref, op.ref) = kTaken;
       break;
     default:
       break;

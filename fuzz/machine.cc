@@ -101,7 +101,10 @@ std::uint64_t Machine::made(const Op& op) const {
       std::memcpy(&fd, out_.shareable, sizeof fd);
       return static_cast<std::uint64_t>(std::int64_t{fd});
     }
+    case NameKind::kExternal:
+      return reinterpret_cast<std::uint64_t>(out_.external);
     case NameKind::kNone:
+    case NameKind::kCount:
       break;
   }
   return 0;

@@ -62,6 +62,8 @@ class Machine {
   struct Binding {
     enum : std::uint8_t { kUnbound, kFailed, kBound } state = kUnbound;
     std::uint64_t value = 0;
+    bool given = false;  ///< a descriptor that was offered as external memory: no longer closed
+    bool taken = false;  ///< and was accepted, so that its number is the driver's
   };
   struct Outputs {
     CUdeviceptr address = 0;
@@ -70,6 +72,7 @@ class Machine {
     unsigned long long flags = 0;
     alignas(16) unsigned char shareable[64] = {};
     CUmemAllocationProp prop{};
+    CUexternalMemory external = nullptr;
     unsigned char bytes[1024] = {};
   };
 
@@ -78,13 +81,16 @@ class Machine {
   }
   template <class Visit>
   CUresult call(const Op& op, std::uint64_t first, std::uint64_t second, Visit& visit);
+  /// The calls of other areas than VMM, in machine_areas.h.
+  template <class Visit>
+  CUresult call_area(const Op& op, std::uint64_t first, std::uint64_t second, Visit& visit);
   std::uint64_t made(const Op& op) const;
   std::uint32_t value_of(const Op& op) const;
 
   Driver driver_;
   std::string error_;
   std::vector<CUcontext> contexts_;
-  Binding bindings_[4][256];
+  Binding bindings_[kNameKinds][256];
   int current_[kThreads] = {0, -1, -1};
   bool used_[kThreads] = {};
   std::unique_ptr<Helper> helpers_[kThreads];
@@ -96,4 +102,5 @@ class Machine {
 
 }  // namespace cuvmm::fuzz
 
-#include "fuzz/machine_step.h"  // IWYU pragma: export
+#include "fuzz/machine_areas.h"  // IWYU pragma: export
+#include "fuzz/machine_step.h"   // IWYU pragma: export

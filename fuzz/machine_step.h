@@ -1,6 +1,7 @@
 // The bodies of Machine's templates.
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -40,14 +41,18 @@ Answer Machine::step(const Op& op, Visit&& visit) {
     if (kind == NameKind::kNone || name == 0) return 0;
     const Binding& b = binding(kind, name);
     if (b.state == Binding::kFailed) usable = false;
+    // Whose file has the number of a descriptor that was taken is the driver's own affair.
+    if (b.taken && fcntl(static_cast<int>(b.value), F_GETFD) >= 0) usable = false;
     return b.state == Binding::kBound ? b.value : 0;
   };
   bool usable = true;
   const std::uint64_t first = value(s.ref, op.ref, usable);
   const std::uint64_t second = value(s.ref2, op.ref2, usable);
-  if (target) target->state = Binding::kFailed;
+  if (target) *target = {Binding::kFailed};
+  if (op.code == Code::kExtImport && op.ref) binding(s.ref, op.ref).given = true;
   if (op.code == Code::kClose) {
     // A number that is closed may come back as somebody else's: the name stands for nothing now.
+    if (op.ref && binding(s.ref, op.ref).given) return answer;
     if (op.ref) binding(s.ref, op.ref).state = Binding::kUnbound;
     if (!usable || first == 0) return answer;
     ::close(static_cast<int>(first));
@@ -71,6 +76,7 @@ Answer Machine::step(const Op& op, Visit&& visit) {
   on_thread(op.actor, [&] { answer.result = call(op, first, second, visit); });
   if (answer.result == CUDA_SUCCESS) {
     answer.value = value_of(op);
+    if (op.code == Code::kExtImport && op.ref) binding(s.ref, op.ref).taken = true;
     if (target) *target = {Binding::kBound, made(op)};
   }
   return answer;
@@ -154,7 +160,7 @@ CUresult Machine::call(const Op& op, std::uint64_t first, std::uint64_t second, 
     case Code::kMemFree:
       return visit(calls::MemFree{address});
     default:
-      return CUDA_ERROR_NOT_SUPPORTED;
+      return call_area(op, first, second, visit);
   }
 }
 

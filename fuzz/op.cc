@@ -40,7 +40,10 @@ constexpr Shape kShapes[kCodes] = {
     {"cuMemcpyDtoH", NameKind::kNone, NameKind::kRange},
     {"cuMemcpyHtoD", NameKind::kNone, NameKind::kRange},
     {"cuMemcpyDtoD", NameKind::kNone, NameKind::kRange, NameKind::kRange},
-    {"cuMemFree", NameKind::kNone, NameKind::kRange}};
+    {"cuMemFree", NameKind::kNone, NameKind::kRange},
+    {"cuImportExternalMemory", NameKind::kExternal, NameKind::kDescriptor},
+    {"cuExternalMemoryGetMappedBuffer", NameKind::kRange, NameKind::kExternal},
+    {"cuDestroyExternalMemory", NameKind::kNone, NameKind::kExternal}};
 
 // Which fields a call reads, beside its references.
 enum Field : unsigned {
@@ -76,7 +79,10 @@ constexpr unsigned kFields[kCodes] = {
     kSize | kAddress,
     kSize | kValue | kAddress,
     kSize | kAddress,
-    kAddress};
+    kAddress,
+    kSize | kOddSize | kFlags | kValue | kExtra | kOut | kIn,
+    kSize | kOddSize | kFlags | kExtra | kOut | kIn | kAddress,
+    kExtra};
 
 constexpr std::uint8_t kTebibyte = 7;  // indices into kOdd
 constexpr std::uint8_t kTooLarge = 8;
@@ -180,6 +186,20 @@ void canonicalise(Op& op) {
     case Code::kRangeHandle:
       op.value &= 3;
       break;
+    case Code::kExtImport:
+      op.value &= 15;
+      if (op.value == 8 || op.value == 9) op.value = 1;  // not known to be refused everywhere
+      op.extra &= kReservedWord | kWild;
+      if (op.extra & kWild) op.ref = 0;
+      break;
+    case Code::kExtBuffer:
+      op.extra &= kReservedWord | kWild;
+      if (op.extra & kWild) op.ref = 0;
+      break;
+    case Code::kExtDestroy:
+      op.extra &= kWild;
+      if (op.extra) op.ref = 0;
+      break;
     default:
       break;
   }
@@ -189,6 +209,10 @@ void canonicalise(Op& op) {
   if (fields & kOddSize) settle(op.size, op.odd_size);
   // A missing structure has no fields.
   if (op.faults & kNullIn) op.place = op.value = op.extra = 0;
+  if (op.faults & kNullIn && op.code >= Code::kExtImport) {
+    op.size = op.odd_size = op.flags = op.at = op.odd = 0;
+    if (op.code == Code::kExtImport) op.ref = 0;
+  }
   if (op.code == Code::kSetAccess && (op.faults & kNullIn)) op.faults &= ~kNoCount;
 }
 

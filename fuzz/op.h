@@ -32,12 +32,23 @@ enum class Code : std::uint8_t {
   kWrite,  ///< cuMemcpyHtoD
   kCopy,   ///< cuMemcpyDtoD
   kMemFree,
+  kExtImport,   ///< cuImportExternalMemory of a descriptor
+  kExtBuffer,   ///< cuExternalMemoryGetMappedBuffer
+  kExtDestroy,  ///< cuDestroyExternalMemory
   kCount
 };
 inline constexpr std::size_t kCodes = static_cast<std::size_t>(Code::kCount);
 
 /// What a name stands for; a reference asks for one kind.
-enum class NameKind : std::uint8_t { kNone, kRange, kMemory, kDescriptor };
+enum class NameKind : std::uint8_t {
+  kNone,
+  kRange,  ///< an address: of a reservation, or of memory that needs none
+  kMemory,
+  kDescriptor,
+  kExternal,
+  kCount
+};
+inline constexpr std::size_t kNameKinds = static_cast<std::size_t>(NameKind::kCount);
 
 /// References are names, bound by the op that produces them (as in the program text): taking an op
 /// out renumbers nothing. 0 is no name; a name without a binding has the value 0.
@@ -69,6 +80,7 @@ inline constexpr std::uint8_t kNullOut = 1;                 ///< NULL for the ou
 inline constexpr std::uint8_t kNullIn = 2;                  ///< NULL for the structure
 inline constexpr std::uint8_t kNoCount = 4;                 ///< cuMemSetAccess of no descriptors
 inline constexpr std::uint64_t kNoDescriptor = 0x7ffffff0;  ///< nobody has that many files open
+inline constexpr std::uint64_t kGarbage = 0x1234;           ///< a handle that no driver gave
 inline constexpr int kThreads = 3;
 inline constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;  ///< bytes
 inline constexpr std::size_t kMostOps = 200;
@@ -116,6 +128,10 @@ struct Shape {
   NameKind ref2 = NameKind::kNone;
 };
 const Shape& shape(Code code);
+
+/// What `extra` of the calls about external memory says; the bit that needs no name clears it.
+inline constexpr std::uint8_t kReservedWord = 1;  ///< a reserved word that is not 0
+inline constexpr std::uint8_t kWild = 2;          ///< kNoDescriptor, or kGarbage
 
 /// Puts every field into its range and clears those that the call does not use, so that equal calls
 /// are equal bytes. Any 16 bytes become a valid op.

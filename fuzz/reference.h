@@ -12,6 +12,8 @@
 
 #include "api/calls.h"
 #include "fuzz/op.h"
+#include "fuzz/reference_external.h"
+#include "fuzz/reference_plain.h"
 #include "spec/profile.h"
 
 namespace cuvmm::fuzz {
@@ -27,6 +29,7 @@ struct Judgement {
   bool fatal = false;        ///< a real driver dies in it, though no rule says so
   Quirk quirks[4];           ///< what a driver may have against the call beside the rules
   int quirk_count = 0;
+  bool loose = false;          ///< nothing is written of what should happen: any answer will do
   bool unpredictable = false;  ///< nothing later in the program can be compared between drivers
 
   void add(Rule rule) {
@@ -85,6 +88,9 @@ class Reference {
   Judgement judge(const calls::MemcpyHtoD&, Actor) const;
   Judgement judge(const calls::MemcpyDtoD&, Actor) const;
   Judgement judge(const calls::MemFree&, Actor) const;
+  Judgement judge(const calls::ImportExternalMemory&, Actor) const;
+  Judgement judge(const calls::ExternalMemoryGetMappedBuffer&, Actor) const;
+  Judgement judge(const calls::DestroyExternalMemory&, Actor) const;
 
   // What a success changes. The sentence is what is wrong with the outputs, null when nothing is.
   const char* accept(const calls::MemAddressReserve&);
@@ -107,10 +113,14 @@ class Reference {
   const char* accept(const calls::MemcpyDtoH&);
   const char* accept(const calls::MemcpyHtoD&);
   const char* accept(const calls::MemcpyDtoD&);
-  const char* accept(const calls::MemFree&) { return nullptr; }
+  const char* accept(const calls::MemFree&);
+  const char* accept(const calls::ImportExternalMemory&);
+  const char* accept(const calls::ExternalMemoryGetMappedBuffer&);
+  const char* accept(const calls::DestroyExternalMemory&);
 
   /// What a driver with this profile does even though it refuses.
   void refuse(const calls::MemSetAccess&, CUresult answer, const Profile& profile);
+  void refuse(const calls::ImportExternalMemory&, CUresult answer, const Profile& profile);
 
   /// The program closed this descriptor.
   void close(int fd);
@@ -125,6 +135,8 @@ class Reference {
   std::vector<Span> reserved() const;
   std::vector<std::uint64_t> references() const;  ///< a handle as often as it must be released
   std::vector<int> descriptors() const;
+  std::vector<Span> plain() const;
+  std::vector<std::uint64_t> external_memories() const;
 
  private:
   static constexpr int kPlaces = 9;  ///< devices 0..7, then the host
@@ -168,6 +180,23 @@ class Reference {
     bool open;
   };
 
+  /// Where the byte of a live address lies; memory -1 for nowhere. `run`: bytes up to where that
+  /// may change.
+  struct Spot {
+    int memory = -1;
+    std::uint64_t offset = 0;
+    std::uint64_t run = 0;
+  };
+  Spot spot(std::uint64_t address) const;
+  /// Memory with an address of its own, and the tail of a mapping that left its reservation.
+  bool ambiguous(std::uint64_t address) const;
+  /// The open export of that number; null for none.
+  const Descriptor* export_at(int fd) const;
+  /// A new file has this number.
+  void opened(int fd);
+  /// Adds memory with an address of its own; what is wrong with that, or null.
+  const char* place(const PlainMemory& made);
+  void judge_plain(Judgement& out, const PlainMemory& plain) const;
   const Cell* cell_at(std::uint64_t address) const;
   const Cell* mapped_at(std::uint64_t address) const;
   static bool meets(const Cell& cell, std::uint64_t base, std::uint64_t size);
@@ -186,6 +215,7 @@ class Reference {
   const CUmemAllocationProp& prop_of(const Cell& cell) const;
   void judge_touch(Judgement& out, std::uint64_t base, std::uint64_t size, bool write, bool fill,
                    Actor actor) const;
+  void judge_context(Judgement& out, std::uint64_t base, std::uint64_t size, Actor actor) const;
   Judgement judge_write(std::uint64_t base, std::uint64_t size, bool fill, Actor actor) const;
   void store(std::uint64_t at, const unsigned char* bytes, std::uint64_t size, bool known);
   /// -1: never written.
@@ -201,6 +231,8 @@ class Reference {
   std::vector<Memory> memories_;
   std::vector<Named> handles_;
   std::vector<Descriptor> descriptors_;
+  PlainList plain_;
+  ExternalState external_;
 };
 
 }  // namespace cuvmm::fuzz

@@ -214,7 +214,7 @@ Judgement Reference::judge(const calls::MemExportToShareableHandle& call, Actor)
 const char* Reference::accept(const calls::MemExportToShareableHandle& call) {
   const Named* named = handle(call.handle);
   const int fd = *static_cast<const int*>(call.shareableHandle);
-  close(fd);  // an older descriptor of that number is gone
+  opened(fd);  // an older descriptor of that number is gone
   descriptors_.push_back({fd, named ? named->memory : -1, true});
   return fd < 0 ? "the descriptor is negative" : nullptr;
 }
@@ -235,7 +235,8 @@ Judgement Reference::judge(const calls::MemImportFromShareableHandle& call, Acto
   for (const Descriptor& d : descriptors_) {
     if (d.open && d.memory >= 0 && static_cast<std::uintptr_t>(d.fd) == value) return out;
   }
-  out.add(Rule::kImportDescriptorValid);
+  const bool taken = external_.took(static_cast<int>(value));
+  out.add(taken ? Rule::kImportDescriptorOwned : Rule::kImportDescriptorValid);
   return out;
 }
 

@@ -60,6 +60,7 @@ const char* Reference::accept(const calls::MemAddressReserve& call) {
   const char* wrong = nullptr;
   if (base == 0 || base % kGranule) wrong = "the address is not one of a granule";
   if (call.alignment && base % call.alignment) wrong = "the address is not aligned as asked for";
+  if (plain_.meets(base, call.size)) wrong = "the range overlaps memory in use";
   const int range = static_cast<int>(ranges_.size());
   ranges_.push_back({base, call.size, true});
   for (std::uint64_t at = 0; at < call.size; at += kGranule) {
@@ -314,7 +315,9 @@ Judgement Reference::judge(const calls::MemGetAccess& call, Actor) const {
   }
   if (call.ptr == 0) {
     out.add(Rule::kGetAccessPtrNonnull);
-  } else if (!mapped_at(call.ptr)) {
+  } else if (ambiguous(call.ptr)) {
+    out.loose = true;
+  } else if (!mapped_at(call.ptr) && !plain_.at(call.ptr)) {  // H200: getaccess/cuMemAlloc-ptr
     const bool past_end = !cell_at(call.ptr) && mapped_at(call.ptr - 1);
     out.add(past_end ? Rule::kGetAccessPastEnd : Rule::kGetAccessMapped);
   }
@@ -323,6 +326,7 @@ Judgement Reference::judge(const calls::MemGetAccess& call, Actor) const {
 
 const char* Reference::accept(const calls::MemGetAccess& call) {
   unsigned expected = 0;
+  if (ambiguous(call.ptr)) return nullptr;
   if (const Cell* cell = mapped_at(call.ptr)) {
     const Mapped& m = mappings_[static_cast<std::size_t>(cell->mapping)];
     const int type = static_cast<int>(call.location->type);

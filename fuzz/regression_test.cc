@@ -110,5 +110,30 @@ cuMemSetAccess(r1, 2M, [host:none])
             "");
 }
 
+// The shim forgot how large an export was once its allocation's handle was released.
+TEST(FuzzRegression, AnExportsSizeOutlivesItsHandle) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+h5 = cuMemCreate(2M, device=0, handle_types=posix_fd)
+d2 = cuMemExportToShareableHandle(h5, posix_fd)
+cuMemRelease(h5)
+x2 = cuImportExternalMemory({type=opaque_fd, fd=d2, size=4M})
+)"),
+            "");
+}
+
+// The shim took a mapped buffer for an address at which nothing is mapped.
+TEST(FuzzRegression, ABuffersAccessMayBeAskedFor) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+h2 = cuMemCreate(2M, device=0, handle_types=posix_fd)
+d1 = cuMemExportToShareableHandle(h2, posix_fd)
+x1 = cuImportExternalMemory({type=opaque_fd, fd=d1, size=2M})
+r6 = cuExternalMemoryGetMappedBuffer(x1, {offset=0, size=2M})
+cuMemGetAccess(device0, r6)
+)"),
+            "");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz

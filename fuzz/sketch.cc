@@ -56,9 +56,56 @@ void Sketch::avoid(const Ops& ops) {
   for (const Op& op : ops) used[static_cast<std::size_t>(shape(op.code).makes)][op.name] = true;
 }
 
+void Sketch::add_plain(std::uint8_t name, unsigned size) {
+  std::erase_if(ranges, [&](const Range& r) { return r.name == name; });
+  replace(plains, Plain{name, size});
+}
+
+bool Sketch::follow_area(const Op& op) {
+  if (op.faults || op.extra) return op.code >= Code::kExtImport;
+  switch (op.code) {
+    case Code::kExtImport: {
+      const auto from = find(descriptors, op.ref);
+      if (from == descriptors.end() || op.value != 1 || op.flags > 1) return true;
+      const Memory* source = memory(from->memory);
+      // A claim of another size is accepted by some, but nothing beyond is there.
+      if (source && op.size) {
+        replace(externals, External{op.name, std::min<unsigned>(op.size, source->size),
+                                    op.size > source->size});
+      }
+      dead.push_back({NameKind::kDescriptor, op.ref});
+      descriptors.erase(from);
+      return true;
+    }
+    case Code::kExtBuffer: {
+      const auto from = find(externals, op.ref);
+      const bool inside = from != externals.end() && op.at + op.size <= from->size;
+      if (inside && !op.flags && op.size) add_plain(op.name, op.size);
+      return true;
+    }
+    case Code::kExtDestroy: {
+      const auto gone = find(externals, op.ref);
+      if (gone == externals.end()) return true;
+      dead.push_back({NameKind::kExternal, op.ref});
+      externals.erase(gone);
+      return true;
+    }
+    case Code::kMemFree: {
+      const auto gone = find(plains, op.ref);
+      if (gone == plains.end() || op.at || op.odd) return true;
+      dead.push_back({NameKind::kRange, op.ref});
+      plains.erase(gone);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
 void Sketch::follow(const Op& op) {
   used[static_cast<std::size_t>(shape(op.code).makes)][op.name] = true;
   // What looks like a fault changes nothing; being wrong now and then does no harm.
+  if (follow_area(op)) return;
   if (op.faults || op.flags || op.odd_size) return;
   const bool data = op.code >= Code::kFill;
   if (op.odd && !data) return;
@@ -69,7 +116,9 @@ void Sketch::follow(const Op& op) {
       device[op.actor] = op.place;
       break;
     case Code::kReserve:
-      if (op.size) replace(ranges, Range{op.name, op.size, {}});
+      if (!op.size) break;
+      std::erase_if(plains, [&](const Plain& p) { return p.name == op.name; });
+      replace(ranges, Range{op.name, op.size, {}});
       break;
     case Code::kFree:
       if (range == ranges.end() || op.at || op.size != range->size || !range->mappings.empty())

@@ -32,6 +32,16 @@ struct Sketch {
     std::uint8_t name;
     std::uint8_t memory;
   };
+  struct External {
+    std::uint8_t name;
+    unsigned size;
+    bool beyond;  ///< imported with more than there is
+  };
+  /// Memory with an address and no reservation.
+  struct Plain {
+    std::uint8_t name;  ///< among those of ranges
+    unsigned size;
+  };
   struct Dead {
     NameKind kind;
     std::uint8_t name;
@@ -45,9 +55,11 @@ struct Sketch {
   std::vector<Range> ranges;
   std::vector<Memory> memories;
   std::vector<Descriptor> descriptors;
+  std::vector<External> externals;
+  std::vector<Plain> plains;
   std::vector<Dead> dead;
   int device[kThreads] = {0, -1, -1};
-  bool used[4][256] = {};
+  bool used[kNameKinds][256] = {};
 
   /// All mappings with the names of their ranges; valid until the next follow().
   std::vector<Piece> pieces() const;
@@ -57,6 +69,11 @@ struct Sketch {
   /// Names that later ops bind are taken too.
   void avoid(const Ops& ops);
   void follow(const Op& op);
+
+ private:
+  /// The same for the calls of other areas; false for a call of VMM.
+  bool follow_area(const Op& op);
+  void add_plain(std::uint8_t name, unsigned size);
 };
 
 }  // namespace cuvmm::fuzz

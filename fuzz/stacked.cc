@@ -81,12 +81,12 @@ class Shim {
       const bool size = rule == Rule::kMapWholeAllocation && judgement.breaks(Rule::kMapBounds);
       if (size || judgement.breaks(rule) || (partly_ && of_access(rule))) {
         hit = true;
-      } else if (!judgement.foreign) {
+      } else if (!judgement.foreign && !judgement.loose) {
         text_ = std::string("a finding without a cause: ") + info(rule).id;
         return text_.c_str();
       }
     }
-    if (!sink_.rules.empty() || judgement.foreign || blind_) return nullptr;
+    if (!sink_.rules.empty() || judgement.foreign || judgement.loose || blind_) return nullptr;
     for (int i = 0; hit && i < judgement.count; ++i) {
       const Rule rule = judgement.broken[i];
       if (may_be_silent(rule) || (partly_ && of_access(rule))) continue;

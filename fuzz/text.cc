@@ -7,7 +7,7 @@ namespace cuvmm::fuzz {
 
 namespace {
 
-constexpr char kPrefix[] = {'?', 'r', 'h', 'd'};
+constexpr char kPrefix[kNameKinds] = {'?', 'r', 'h', 'd', 'x'};
 
 std::uint64_t distance(std::uint8_t granules, std::uint8_t odd) {
   return granules * kGranule + kOdd[odd];
@@ -36,7 +36,7 @@ class Writer {
     const Shape& s = shape(op.code);
     if (op.code == Code::kClose) {
       bool& bound = bound_[static_cast<std::size_t>(s.ref)][op.ref];
-      if (!bound) return "# closes nothing\n";
+      if (!bound || given_[op.ref]) return {};  // closes nothing
       bound = false;
       return actor + "close(" + name(s.ref, op.ref) + ")\n";
     }
@@ -48,7 +48,10 @@ class Writer {
       auto& bound = bound_[static_cast<std::size_t>(s.makes)][op.name];
       // A call without an out-parameter binds nothing: the name is as if it had failed.
       if (named) bound = true;
+      if (named && s.makes == NameKind::kDescriptor) given_[op.name] = false;
     }
+    // It may be the driver's now: the program does not close it any more.
+    if (op.code == Code::kExtImport) given_[op.ref] = true;
     return out;
   }
 
@@ -94,6 +97,22 @@ class Writer {
   static std::string access(unsigned flags) {
     const std::string_view word = find_value(access_words(), flags);
     return word.empty() ? "flags(" + std::to_string(flags) + ")" : std::string(word);
+  }
+
+  std::string external(const Op& op) const {
+    const std::string name = reference(NameKind::kExternal, op.ref);
+    return op.extra & kWild ? num(kGarbage) : name == "0" ? "null" : name;
+  }
+  static std::string external_record(const Op& op, const std::string& middle) {
+    std::string out = "{";
+    if (op.code == Code::kExtImport) {
+      const std::string_view word = find_value(external_memory_type_words(), op.value);
+      out += "type=" + (word.empty() ? std::to_string(op.value) : std::string(word)) + ", ";
+    }
+    out += middle + ", size=" + num(distance(op.size, op.odd_size));
+    if (op.flags) out += ", flags=" + std::to_string(op.flags);
+    if (op.extra & kReservedWord) out += ", reserved0=1";
+    return out + "}";
   }
 
   std::string call(const Op& op) const {
@@ -173,12 +192,25 @@ class Writer {
                std::to_string(op.size) + ")";
       case Code::kMemFree:
         return out + address(op) + ")";
+      case Code::kExtImport: {
+        const std::string fd = op.extra & kWild ? num(kNoDescriptor) : first == "0" ? "-1" : first;
+        return out + (no_in ? "null" : external_record(op, "fd=" + fd)) + no_out("extMem_out") +
+               ")";
+      }
+      case Code::kExtBuffer: {
+        const std::string offset = num(distance(op.at, op.odd));
+        return out + external(op) + ", " +
+               (no_in ? "null" : external_record(op, "offset=" + offset)) + no_out("devPtr") + ")";
+      }
+      case Code::kExtDestroy:
+        return out + external(op) + ")";
       default:
         return out + ")";
     }
   }
 
-  bool bound_[4][256] = {};
+  bool bound_[kNameKinds][256] = {};
+  bool given_[256] = {};  ///< descriptors that were offered as external memory
   int buffers_ = 0;
 };
 

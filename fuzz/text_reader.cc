@@ -1,4 +1,5 @@
 // The program text as ops: numbers by the executor's own resolver, names by what they are bound to.
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -146,6 +147,47 @@ class Reader {
     }
     problem_ = "no op holds these properties";
   }
+  /// The value of a record's field; null when it has none.
+  static const Value* field(const Value& record, std::string_view key) {
+    for (const Argument& part : record.parts) {
+      if (part.key == key) return &part.value;
+    }
+    return nullptr;
+  }
+  void distance_of(std::uint64_t wanted, std::uint8_t& granules, std::uint8_t& odd) {
+    if (!split(wanted, granules, odd)) problem_ = "no op holds this distance";
+  }
+  void external(Op& op) {
+    op.ref = reference(NameKind::kExternal, "extMem");
+    if (op.ref == 0 && number("extMem") != 0) op.extra |= kWild;
+  }
+  void external_import(Op& op) {
+    const Value* record = value("memHandleDesc");
+    if (!record || record->kind == Value::Kind::kNull) {
+      op.faults |= kNullIn;
+      return;
+    }
+    const auto desc = resolver_.record<CUDA_EXTERNAL_MEMORY_HANDLE_DESC>(*record);
+    const Value* fd = field(*record, "fd");
+    if (fd && fd->kind == Value::Kind::kName) op.ref = name(NameKind::kDescriptor, fd->text, false);
+    if (op.ref == 0 && desc.handle.fd > 0) op.extra |= kWild;
+    op.value = static_cast<std::uint8_t>(std::min<unsigned>(desc.type, 15));
+    distance_of(desc.size, op.size, op.odd_size);
+    op.flags = static_cast<std::uint8_t>(desc.flags);
+    if (desc.reserved[0]) op.extra |= kReservedWord;
+  }
+  void external_buffer(Op& op) {
+    const Value* record = value("bufferDesc");
+    if (!record || record->kind == Value::Kind::kNull) {
+      op.faults |= kNullIn;
+      return;
+    }
+    const auto desc = resolver_.record<CUDA_EXTERNAL_MEMORY_BUFFER_DESC>(*record);
+    distance_of(desc.offset, op.at, op.odd);
+    distance_of(desc.size, op.size, op.odd_size);
+    op.flags = static_cast<std::uint8_t>(desc.flags);
+    if (desc.reserved[0]) op.extra |= kReservedWord;
+  }
   void no_out(Op& op, std::string_view parameter) {
     if (null(parameter)) op.faults |= kNullOut;
   }
@@ -277,6 +319,18 @@ class Reader {
       case Code::kMemFree:
         range("dptr", op.ref, op.at, op.odd);
         break;
+      case Code::kExtImport:
+        no_out(op, "extMem_out");
+        external_import(op);
+        break;
+      case Code::kExtBuffer:
+        no_out(op, "devPtr");
+        external(op);
+        external_buffer(op);
+        break;
+      case Code::kExtDestroy:
+        external(op);
+        break;
       case Code::kCount:
         break;
     }
@@ -285,7 +339,7 @@ class Reader {
   Zero zero_;
   Resolver resolver_{zero_};
   BoundArguments bound_;
-  std::map<std::string, std::uint8_t> names_[4];
+  std::map<std::string, std::uint8_t> names_[kNameKinds];
   std::string problem_;
 };
 

@@ -36,7 +36,8 @@ TEST(FuzzText, ReadsNamesAndNumbersOfOtherWriters) {
 TEST(FuzzText, SaysWhatNoOpHolds) {
   EXPECT_EQ(from_text("init()\nr0 = cuMemAddressReserve(size=5000)\n").error,
             "2: no op holds this size");
-  EXPECT_EQ(from_text("init()\np = cuMemAlloc(64)\n").error, "2: no op stands for cuMemAlloc");
+  EXPECT_EQ(from_text("init()\np = cuMemAllocAsync(64)\n").error,
+            "2: no op stands for cuMemAllocAsync");
   EXPECT_NE(from_text("init(\n").error, "");
 }
 

@@ -193,7 +193,7 @@ Violations check(const Model& model, const calls::MemGetAccess& call, const Fact
   }
   if (call.ptr == 0) {
     out.add(Rule::kGetAccessPtrNonnull, "ptr is 0");
-  } else if (!model.mapping_at(call.ptr)) {
+  } else if (!model.mapping_at(call.ptr) && !model.external().buffer_at(call.ptr)) {
     const bool ours = model.reservation_at(call.ptr) != nullptr;
     const Mapping* before = model.mapping_at(call.ptr - 1);
     Violation& v =

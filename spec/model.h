@@ -99,6 +99,7 @@ struct Mapping {
 struct Export {
   int fd = -1;
   Handle handle = 0;
+  Size size = 0;  ///< of the allocation, which may be released since; 0 unknown
   Origin made;
 };
 

@@ -1,0 +1,33 @@
+// What the reference knows of external memory.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace cuvmm::fuzz {
+
+struct ExternalState {
+  struct Object {
+    std::uint64_t value;  ///< the CUexternalMemory
+    int memory;           ///< the reference's index of the allocation behind it
+    std::uint64_t size;   ///< that it was imported with
+    bool live;
+  };
+  std::vector<Object> objects;
+  std::vector<int> taken;  ///< numbers of descriptors that are the driver's
+
+  void clear() { *this = {}; }
+  /// The last object of that value; -1 for none.
+  int find(std::uint64_t value) const {
+    for (std::size_t i = objects.size(); i-- > 0;) {
+      if (objects[i].value == value) return static_cast<int>(i);
+    }
+    return -1;
+  }
+  bool took(int fd) const { return std::find(taken.begin(), taken.end(), fd) != taken.end(); }
+  /// A new file has this number.
+  void opened(int fd) { std::erase(taken, fd); }
+};
+
+}  // namespace cuvmm::fuzz
