@@ -15,7 +15,7 @@ std::size_t free_memory(Machine& machine) {
 }  // namespace
 
 Differential::Differential(const Driver& driver, Profile profile, DifferentialOptions options)
-    : machine_(failing(driver)),
+    : machine_(failing(driver), options.multicast),
       profile_(std::move(profile)),
       options_(options),
       free_memory_(free_memory(machine_)),
@@ -45,6 +45,9 @@ void Differential::clean_up(Result& result) {
   }
   for (const auto& span : reference_.plain()) {
     check(driver(calls::MemFree{span.base}), "freeing memory that is left");
+  }
+  for (const std::uint64_t pool : reference_.pools()) {
+    check(driver(calls::MemPoolDestroy{reinterpret_cast<CUmemoryPool>(pool)}), "destroying a pool");
   }
   for (const std::uint64_t object : reference_.external_memories()) {
     check(driver(calls::DestroyExternalMemory{reinterpret_cast<CUexternalMemory>(object)}),

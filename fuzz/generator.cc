@@ -27,6 +27,7 @@ class Maker {
       Op op;
       op.code = choose(now);
       if (!(style_.enabled >> static_cast<unsigned>(op.code) & 1)) continue;
+      if (is_multicast(op.code) && !style_.multicast) continue;
       if (style_.threads > 1) op.actor = byte(random_.below(style_.threads));
       if (!fill(op, now)) continue;
       if (random_.chance(style_.faults)) spoil(op, now);
@@ -46,19 +47,38 @@ class Maker {
     if (now.externals.empty() && !now.descriptors.empty() && random_.chance(15)) {
       return Code::kExtImport;
     }
+    // What an area's objects are for takes several of its calls.
+    const auto one_of = [&](Code first, Code last) {
+      const auto low = static_cast<std::uint32_t>(first);
+      return static_cast<Code>(low + random_.below(static_cast<std::uint32_t>(last) - low + 1));
+    };
+    if (!now.pools.empty() && random_.chance(20)) {
+      return one_of(Code::kPoolCreate, Code::kPointerImport);
+    }
+    const bool team = std::any_of(now.memories.begin(), now.memories.end(),
+                                  [](const auto& memory) { return memory.team != 0; });
+    if (team && random_.chance(25)) return one_of(Code::kMcAddDevice, Code::kMcUnbind);
+    if (!now.plains.empty() && random_.chance(10)) return one_of(Code::kAlloc, Code::kIpcOpen);
     struct Weight {
       Code code;
       unsigned weight;
     };
     static constexpr Weight kWeights[] = {
-        {Code::kReserve, 8},    {Code::kFree, 5},      {Code::kCreate, 10},
-        {Code::kRelease, 7},    {Code::kMap, 20},      {Code::kUnmap, 10},
-        {Code::kSetAccess, 16}, {Code::kGetAccess, 6}, {Code::kExport, 4},
-        {Code::kImport, 4},     {Code::kClose, 3},     {Code::kGranularity, 2},
-        {Code::kProperties, 3}, {Code::kRetain, 4},    {Code::kRangeHandle, 3},
-        {Code::kFill, 8},       {Code::kRead, 8},      {Code::kWrite, 6},
-        {Code::kCopy, 5},       {Code::kContext, 2},   {Code::kMemFree, 3},
-        {Code::kExtImport, 4},  {Code::kExtBuffer, 7}, {Code::kExtDestroy, 2}};
+        {Code::kReserve, 8},       {Code::kFree, 5},          {Code::kCreate, 10},
+        {Code::kRelease, 7},       {Code::kMap, 20},          {Code::kUnmap, 10},
+        {Code::kSetAccess, 16},    {Code::kGetAccess, 6},     {Code::kExport, 4},
+        {Code::kImport, 4},        {Code::kClose, 3},         {Code::kGranularity, 2},
+        {Code::kProperties, 3},    {Code::kRetain, 4},        {Code::kRangeHandle, 3},
+        {Code::kFill, 8},          {Code::kRead, 8},          {Code::kWrite, 6},
+        {Code::kCopy, 5},          {Code::kContext, 2},       {Code::kMemFree, 3},
+        {Code::kExtImport, 4},     {Code::kExtBuffer, 7},     {Code::kExtDestroy, 2},
+        {Code::kMcCreate, 5},      {Code::kMcAddDevice, 12},  {Code::kMcBindMem, 12},
+        {Code::kMcBindAddr, 6},    {Code::kMcUnbind, 5},      {Code::kMcGranularity, 2},
+        {Code::kPoolCreate, 4},    {Code::kPoolDefault, 1},   {Code::kPoolDestroy, 1},
+        {Code::kPoolAlloc, 7},     {Code::kFreeAsync, 3},     {Code::kPoolSetAccess, 3},
+        {Code::kPoolSet, 2},       {Code::kPoolExport, 3},    {Code::kPoolImport, 3},
+        {Code::kPointerExport, 4}, {Code::kPointerImport, 4}, {Code::kAlloc, 4},
+        {Code::kIpcGet, 4},        {Code::kIpcOpen, 1},       {Code::kIpcClose, 1}};
     unsigned total = 0;
     for (const Weight& w : kWeights) total += w.weight;
     unsigned at = random_.below(total);
@@ -80,6 +100,12 @@ class Maker {
     std::vector<Usable> usable;
     for (const auto& piece : now.pieces()) {
       const unsigned access = device < 0 ? 0 : piece.mapping->access[device];
+      const auto* behind = now.memory(piece.mapping->memory);
+      if (behind && behind->team) {
+        // A copy's two sides are alike here.
+        const bool writes = op.code == Code::kFill || op.code == Code::kWrite;
+        if (!writes || !now.all_bound(*behind) || !random_.chance(90)) continue;
+      }
       if (access == 3 || (access == 1 && op.code == Code::kRead)) {
         usable.push_back({piece.range, piece.mapping->at, piece.mapping->size});
       }
@@ -151,12 +177,18 @@ class Maker {
       case Code::kImport:
       case Code::kClose:
         if (now.descriptors.empty()) return false;
+        if (op.code == Code::kImport && now.descriptors.back().pool && random_.chance(95)) {
+          return false;
+        }
         op.ref = pick(now.descriptors, random_).name;
         op.value = kPosix;
         op.name = now.free_name(NameKind::kMemory, random_.below(256));
         return true;
       case Code::kMap: {
         if (!reference(op.ref2, now) || now.ranges.empty()) return false;
+        if (const auto* team = now.memory(op.ref2); team->missing() && !random_.chance(5)) {
+          return false;
+        }
         const unsigned size = now.memory(op.ref2)->size;
         // The first vacant run from a random place.
         const auto& range = pick(now.ranges, random_);
@@ -187,6 +219,9 @@ class Maker {
         op.size = byte(end - piece.mapping->at);
         if (op.code == Code::kUnmap) return true;
         op.place = piece.on_host && random_.chance(40) ? kHostPlace : device();
+        if (const auto* team = now.memory(piece.mapping->memory); team && !team->added.empty()) {
+          if (random_.chance(95)) op.place = pick(team->added, random_);
+        }
         op.value = random_.chance(75) ? 3 : random_.chance(60) ? 1 : 0;
         if (style_.devices > 1 && random_.chance(20)) op.extra = byte(1 + device());
         return true;
@@ -251,6 +286,49 @@ class Maker {
         }
         return true;
       }
+      case Code::kPoolCreate:
+      case Code::kPoolDefault:
+      case Code::kPoolDestroy:
+      case Code::kPoolAlloc:
+      case Code::kFreeAsync:
+      case Code::kPoolSetAccess:
+      case Code::kPoolSet:
+      case Code::kPoolExport:
+      case Code::kPoolImport:
+      case Code::kPointerExport:
+      case Code::kPointerImport:
+      case Code::kAlloc:
+      case Code::kIpcGet:
+      case Code::kIpcOpen:
+      case Code::kIpcClose:
+        return pooled(op, now);
+      case Code::kMcCreate:
+        op.name = now.free_name(NameKind::kMemory, random_.below(256));
+        op.extra = byte(1 + random_.below(static_cast<std::uint32_t>(style_.devices)));
+        op.size = byte(1 + random_.below(style_.pieces + 1));
+        if (random_.chance(15)) op.value = kPosix;
+        return true;
+      case Code::kMcGranularity:
+        op.extra = byte(1 + random_.below(static_cast<std::uint32_t>(style_.devices)));
+        op.size = byte(1 + random_.below(4));
+        if (random_.chance(40)) op.value = 16;
+        return true;
+      case Code::kMcAddDevice:
+        if (!team(op.ref, now, false)) return false;
+        op.place = device();
+        if (now.memory(op.ref)->member(op.place) && !random_.chance(5)) return false;
+        return true;
+      case Code::kMcBindMem:
+      case Code::kMcBindAddr:
+        return team(op.ref, now, true) && bind(op, now);
+      case Code::kMcUnbind: {
+        if (!team(op.ref, now, true) || now.memory(op.ref)->bound.empty()) return false;
+        const auto& bound = pick(now.memory(op.ref)->bound, random_);
+        op.place = bound.device;
+        op.at = byte(bound.at);
+        op.size = byte(bound.size);
+        return true;
+      }
       case Code::kExtDestroy:
         if (now.externals.empty()) return false;
         op.ref = pick(now.externals, random_).name;
@@ -259,6 +337,131 @@ class Maker {
         break;
     }
     return false;
+  }
+
+  /// The calls about pools, plain memory and legacy IPC.
+  bool pooled(Op& op, const Sketch& now) {
+    const Shape& s = shape(op.code);
+    if (s.makes != NameKind::kNone) op.name = now.free_name(s.makes, random_.below(256));
+    const auto any = [&](const auto& list, std::uint8_t& ref, auto fits) {
+      std::vector<std::uint8_t> names;
+      for (const auto& each : list) {
+        if (fits(each)) names.push_back(each.name);
+      }
+      if (!names.empty()) ref = pick(names, random_);
+      return !names.empty();
+    };
+    const auto pool = [&](auto fits) { return any(now.pools, op.ref, fits); };
+    const auto plain = [&](auto fits) { return any(now.plains, op.ref, fits); };
+    using Pool = Sketch::Pool;
+    using Plain = Sketch::Plain;
+    const auto live = [](const auto&) { return true; };
+    const auto own = [](const Pool& p) { return !p.source; };
+    const bool context = now.device[op.actor] >= 0;
+    op.size = byte(1 + random_.below(style_.pieces));
+    switch (op.code) {
+      case Code::kPoolCreate:
+        op.place = random_.chance(5) ? kNumaPlace : device();
+        if (random_.chance(60)) op.value = kPosix;
+        return true;
+      case Code::kPoolDefault:
+        op.place = device();
+        return true;
+      case Code::kPoolDestroy:
+        // A default one: a fault by itself.
+        return pool([&](const Pool& p) { return !p.is_default || random_.chance(style_.faults); });
+      case Code::kPoolAlloc:
+        if (random_.chance(10)) op.size = 0, op.odd_size = byte(1 + random_.below(4));
+        return context && pool(own);
+      case Code::kFreeAsync:
+        return context && plain([](const Plain& p) { return p.made != Code::kExtBuffer; });
+      case Code::kPoolSetAccess:
+        op.place = device();
+        op.value = random_.chance(70) ? 3 : random_.chance(50) ? 1 : 0;
+        return pool(live);
+      case Code::kPoolSet: {
+        if (!pool(own)) return false;
+        for (const Pool& p : now.pools) {
+          if (p.name == op.ref) op.place = p.device;
+        }
+        return op.place < kHostPlace;
+      }
+      case Code::kPoolExport:
+        op.value = kPosix;
+        return pool([](const Pool& p) { return p.shareable && !p.source; });
+      case Code::kPoolImport:
+        op.value = kPosix;
+        return any(now.descriptors, op.ref, [](const auto& d) { return d.pool != 0; });
+      case Code::kPointerExport:
+        return plain([&](const Plain& p) {
+          return p.made == Code::kPoolAlloc &&
+                 std::any_of(now.pools.begin(), now.pools.end(),
+                             [&](const Pool& o) { return o.name == p.owner && o.exported; });
+        });
+      case Code::kPointerImport: {
+        if (!context) return false;
+        const auto paired = [&](const Sketch::Token& t) {
+          return t.pool && std::any_of(now.pools.begin(), now.pools.end(),
+                                       [&](const Pool& p) { return p.source == t.pool; });
+        };
+        if (!any(now.tokens, op.ref2, paired)) return false;
+        for (const Sketch::Token& t : now.tokens) {
+          if (t.name == op.ref2) return pool([&](const Pool& p) { return p.source == t.pool; });
+        }
+        return false;
+      }
+      case Code::kAlloc:
+        return context;
+      case Code::kIpcGet:
+        return context && plain([](const Plain& p) { return p.made == Code::kAlloc; });
+      case Code::kIpcOpen:
+        op.flags = 1;
+        // Never legal in the process of the exporter.
+        return random_.chance(20 + style_.faults) &&
+               any(now.tokens, op.ref, [](const auto& t) { return t.pool == 0; });
+      case Code::kIpcClose:
+        return random_.chance(style_.faults) && plain(live);
+      default:
+        return false;
+    }
+  }
+
+  /// A multicast object, of which all devices were added or some are missing.
+  bool team(std::uint8_t& ref, const Sketch& now, bool complete) {
+    std::vector<std::uint8_t> names;
+    for (const auto& memory : now.memories) {
+      const bool fits = memory.team && memory.references > 0 && memory.missing() != complete;
+      if (fits || (memory.team && random_.chance(3))) names.push_back(memory.name);
+    }
+    if (names.empty()) return false;
+    ref = pick(names, random_);
+    return true;
+  }
+
+  bool bind(Op& op, const Sketch& now) {
+    const Sketch::Memory& object = *now.memory(op.ref);
+    if (op.code == Code::kMcBindAddr) {
+      const auto mappings = now.pieces();
+      if (mappings.empty()) return false;
+      const auto& piece = pick(mappings, random_);
+      const auto* memory = now.memory(piece.mapping->memory);
+      if (!memory || memory->team || !object.member(memory->device)) return false;
+      op.ref2 = piece.range;
+      op.at2 = byte(piece.mapping->at);
+      op.size = byte(piece.mapping->size);
+    } else {
+      if (!reference(op.ref2, now)) return false;
+      const auto* memory = now.memory(op.ref2);
+      if (memory->team || !object.member(memory->device)) return false;
+      op.size = byte(memory->size);
+    }
+    if (op.size > 1 && random_.chance(20)) {
+      --op.size;
+      op.at2 = byte(op.at2 + random_.below(2));
+    }
+    if (op.size > object.size) op.size = byte(object.size);
+    op.at = byte(random_.below(object.size - op.size + 1));
+    return true;
   }
 
   bool reference(std::uint8_t& ref, const Sketch& now) {
@@ -340,29 +543,6 @@ void rebind(Ops& ops, Random& random) {
 
 }  // namespace
 
-namespace {
-constexpr std::uint64_t bit(Code code) { return std::uint64_t{1} << static_cast<unsigned>(code); }
-constexpr std::uint64_t kExternalMemory =
-    bit(Code::kExtImport) | bit(Code::kExtBuffer) | bit(Code::kExtDestroy);
-}  // namespace
-
-Style swarm(Random& random, int devices) {
-  Style style;
-  style.devices = devices;
-  style.ops = 5 + random.below(50);
-  style.granules = random.chance(30) ? 2 + random.below(3) : 4 + random.below(12);
-  style.pieces = 1 + random.below(random.chance(70) ? 2 : 5);
-  style.faults = random.chance(40) ? 0 : random.chance(70) ? 5 : 25;
-  style.threads = random.chance(90) ? 1 : 1 + random.below(kThreads);
-  if (random.chance(50)) {
-    // Calls that the others cannot do without stay.
-    constexpr std::uint64_t kAlways = bit(Code::kReserve) | bit(Code::kCreate) | bit(Code::kMap);
-    style.enabled = kAlways | random.next() >> 8;
-  }
-  if (!random.chance(40)) style.enabled &= ~kExternalMemory;
-  return style;
-}
-
 Ops generate(Random& random, const Style& style) {
   Ops ops;
   Sketch now;
@@ -375,8 +555,8 @@ Ops generate(Random& random, const Style& style) {
   return ops;
 }
 
-void mutate(Ops& ops, Random& random, int devices, std::size_t most) {
-  Style style = swarm(random, devices);
+void mutate(Ops& ops, Random& random, int devices, std::size_t most, bool multicast) {
+  Style style = swarm(random, devices, multicast);
   style.faults = 15;
   const unsigned changes = 1 + random.below(4);
   for (unsigned i = 0; i < changes; ++i) {

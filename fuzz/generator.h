@@ -38,17 +38,18 @@ struct Style {
   unsigned pieces = 3;    ///< granules of an allocation, at most
   unsigned faults = 8;    ///< percent of ops that get one
   unsigned threads = 1;
+  bool multicast = false;                     ///< only for what never loads a real driver
   std::uint64_t enabled = ~std::uint64_t{0};  ///< bit per Code
 };
 
 /// A random style: swarm selection of calls, sizes, threads and share of faults.
-Style swarm(Random& random, int devices);
+Style swarm(Random& random, int devices, bool multicast = false);
 
 Ops generate(Random& random, const Style& style);
 
 /// Structure-aware changes: insert, remove, repeat, exchange, retarget or change an op, plant a
 /// fault. The result is canonical, at most `most` ops, its references bound to live producers.
-void mutate(Ops& ops, Random& random, int devices, std::size_t most);
+void mutate(Ops& ops, Random& random, int devices, std::size_t most, bool multicast = false);
 /// The head of one program and the tail of another, references rebound.
 Ops cross_over(const Ops& a, const Ops& b, Random& random, std::size_t most);
 

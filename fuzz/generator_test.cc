@@ -16,8 +16,8 @@ TEST(Generator, SevenCallsOfTenSucceedAndAllKindsAreMade) {
   Random random(1);
   Statistics statistics;
   bool made[kCodes] = {};
-  for (int i = 0; i < 300; ++i) {
-    const Ops ops = generate(random, swarm(random, 3));
+  for (int i = 0; i < 1000; ++i) {
+    const Ops ops = generate(random, swarm(random, 3, true));
     for (const Op& op : ops) made[static_cast<std::size_t>(op.code)] = true;
     statistics.add(emulated().run(ops));
   }
@@ -31,8 +31,8 @@ TEST(Generator, MutantsAndCrossesStayCanonicalAndBounded) {
   Random random(3);
   Ops before = generate(random, swarm(random, 3));
   for (int i = 0; i < 500; ++i) {
-    Ops ops = generate(random, swarm(random, 3));
-    mutate(ops, random, 3, 60);
+    Ops ops = generate(random, swarm(random, 3, true));
+    mutate(ops, random, 3, 60, true);
     EXPECT_LE(ops.size(), 60u);
     ops = cross_over(ops, before, random, 60);
     EXPECT_LE(ops.size(), 60u);
@@ -45,11 +45,13 @@ TEST(Generator, MutantsAndCrossesStayCanonicalAndBounded) {
 TEST(Generator, APlantedFaultBreaksItsRule) {
   for (const Rule rule : plantable()) {
     bool broken = false;
-    for (std::uint64_t seed = 1; seed < 60 && !broken; ++seed) {
+    for (std::uint64_t seed = 1; seed < 400 && !broken; ++seed) {
       Random random(seed);
       Style style;
       style.faults = rule == Rule::kMemFreeNotVmm ? 50 : 0;
-      style.ops = 60;
+      style.ops = 100;
+      style.multicast = seed % 2;
+      style.devices = 3;
       Ops ops = generate(random, style);
       if (!plant(ops, rule, random)) continue;
       for (const Step& step : emulated().run(ops).steps) {

@@ -71,6 +71,9 @@ std::unique_ptr<Differential> open(const Target& target, Board& board) {
       load_profile(target.profile.empty() ? builtin_profiles().front() : target.profile);
   std::string error = loaded.error.empty() ? profile.error : loaded.error;
   std::unique_ptr<Differential> out;
+  if (error.empty() && target.options.multicast && !loaded.emulated) {
+    error = "cuMulticast* is called on the emulator alone";
+  }
   if (error.empty()) {
     out = std::make_unique<Differential>(loaded.driver, std::move(profile.profile), target.options);
     error = out->error();
@@ -169,13 +172,13 @@ void search(const Target& target, Board& board, std::uint64_t seed, std::chrono:
     if (given < start.size()) {
       ops = start[given++];
     } else if (pool.empty() || random.chance(40)) {
-      ops = generate(random, swarm(random, devices));
+      ops = generate(random, swarm(random, devices, target.options.multicast));
     } else {
       const auto any = [&]() -> const Ops& {
         return pool[random.below(static_cast<std::uint32_t>(pool.size()))];
       };
       ops = random.chance(25) ? cross_over(any(), any(), random, 60) : any();
-      mutate(ops, random, devices, 60);
+      mutate(ops, random, devices, 60, target.options.multicast);
     }
     show(board, ops);
     const Result result = run(target, *machine, ops);

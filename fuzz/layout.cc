@@ -25,6 +25,10 @@ std::uint64_t extent(const Op& op) {
     case Code::kGetAccess:
     case Code::kRetain:
     case Code::kMemFree:
+    case Code::kFreeAsync:
+    case Code::kPointerExport:
+    case Code::kIpcGet:
+    case Code::kIpcClose:
       return 1;
     default:
       return distance(op.size, op.odd_size);
@@ -67,6 +71,9 @@ const char* Layout::leaves(const Op& op) const {
   }
   if (out) return out;
   if (s.ref2 == NameKind::kMemory) return leaves_memory(op.ref2);
+  if (op.code == Code::kMcBindAddr) {
+    return leaves_range(op.ref2, distance(op.at2, op.odd2), distance(op.size, op.odd_size));
+  }
   if (s.ref2 == NameKind::kRange) return leaves_range(op.ref2, distance(op.at2, op.odd2), op.size);
   return nullptr;
 }
@@ -92,6 +99,7 @@ void Layout::succeeded(const Op& op) {
       if (range > 0) ranges_[static_cast<std::size_t>(range - 1)].live = false;
       break;
     case Code::kCreate:
+    case Code::kMcCreate:
     case Code::kImport:
       memories_.push_back({1, 0});
       made = static_cast<int>(memories_.size());
@@ -125,10 +133,13 @@ void Layout::succeeded(const Op& op) {
     case Code::kClose:
       if (op.ref) name(s.ref, op.ref) = kUnbound;
       break;
+    case Code::kPoolAlloc:
+    case Code::kAlloc:
     case Code::kExtBuffer:
       ranges_.push_back({size, true});
       made = static_cast<int>(ranges_.size());
       break;
+    case Code::kFreeAsync:
     case Code::kMemFree:
       if (range > 0) ranges_[static_cast<std::size_t>(range - 1)].live = false;
       break;

@@ -42,7 +42,22 @@ void Helper::run(const std::function<void()>& work) {
   changed_.wait(lock, [this] { return !work_; });
 }
 
-Machine::Machine(const Driver& driver) : driver_(driver) {
+namespace {
+// A driver whose table has no cuMulticast*: not even a shim could call one through it.
+Driver without_multicast(Driver driver) {
+  for (const EntryPoint entry :
+       {EntryPoint::kMulticastCreate, EntryPoint::kMulticastAddDevice,
+        EntryPoint::kMulticastBindMem, EntryPoint::kMulticastBindAddr,
+        EntryPoint::kMulticastBindMem_v2, EntryPoint::kMulticastBindAddr_v2,
+        EntryPoint::kMulticastUnbind, EntryPoint::kMulticastGetGranularity}) {
+    driver.set(Driver::primary_symbol(entry), nullptr);
+  }
+  return driver;
+}
+}  // namespace
+
+Machine::Machine(const Driver& driver, bool multicast)
+    : driver_(multicast ? driver : without_multicast(driver)), multicast_(multicast) {
   int count = 0;
   CUresult result = driver_(calls::Init{0});
   if (result == CUDA_SUCCESS) result = driver_(calls::DeviceGetCount{&count});
@@ -65,6 +80,7 @@ void Machine::start() {
     current_[thread] = thread == 0 ? 0 : -1;
     used_[thread] = false;
   }
+  blobs_.clear();
   std::memset(static_cast<void*>(bindings_), 0, sizeof bindings_);
 }
 
@@ -90,7 +106,7 @@ CUmemAllocationProp properties_of(const Op& op) {
   return prop;
 }
 
-std::uint64_t Machine::made(const Op& op) const {
+std::uint64_t Machine::made(const Op& op) {
   switch (shape(op.code).makes) {
     case NameKind::kRange:
       return out_.address;
@@ -103,6 +119,11 @@ std::uint64_t Machine::made(const Op& op) const {
     }
     case NameKind::kExternal:
       return reinterpret_cast<std::uint64_t>(out_.external);
+    case NameKind::kPool:
+      return reinterpret_cast<std::uint64_t>(out_.pool);
+    case NameKind::kBlob:
+      blobs_.push_back(out_.blob);
+      return blobs_.size();
     case NameKind::kNone:
     case NameKind::kCount:
       break;
@@ -115,6 +136,7 @@ std::uint32_t Machine::value_of(const Op& op) const {
     case Code::kGetAccess:
       return static_cast<std::uint32_t>(out_.flags);
     case Code::kGranularity:
+    case Code::kMcGranularity:
       return static_cast<std::uint32_t>(out_.size);
     case Code::kProperties: {
       const int fields[] = {static_cast<int>(out_.prop.type),

@@ -38,7 +38,8 @@ class Helper {
 class Machine {
  public:
   /// Initialises the driver; error() says what failed.
-  explicit Machine(const Driver& driver);
+  /// Without `multicast` no cuMulticast* is called, whoever asks for it.
+  explicit Machine(const Driver& driver, bool multicast = false);
   const std::string& error() const { return error_; }
   int devices() const { return static_cast<int>(contexts_.size()); }
   const Driver& driver() const { return driver_; }
@@ -73,6 +74,8 @@ class Machine {
     alignas(16) unsigned char shareable[64] = {};
     CUmemAllocationProp prop{};
     CUexternalMemory external = nullptr;
+    CUmemoryPool pool = nullptr;
+    std::array<unsigned char, 64> blob = {};
     unsigned char bytes[1024] = {};
   };
 
@@ -84,10 +87,11 @@ class Machine {
   /// The calls of other areas than VMM, in machine_areas.h.
   template <class Visit>
   CUresult call_area(const Op& op, std::uint64_t first, std::uint64_t second, Visit& visit);
-  std::uint64_t made(const Op& op) const;
+  std::uint64_t made(const Op& op);
   std::uint32_t value_of(const Op& op) const;
 
   Driver driver_;
+  bool multicast_ = false;
   std::string error_;
   std::vector<CUcontext> contexts_;
   Binding bindings_[kNameKinds][256];
@@ -95,6 +99,7 @@ class Machine {
   bool used_[kThreads] = {};
   std::unique_ptr<Helper> helpers_[kThreads];
   Outputs out_;
+  std::vector<std::array<unsigned char, 64>> blobs_;  ///< a name is worth an index + 1
   CUmemAllocationProp prop_{};
   CUmemAccessDesc access_[2] = {};
   CUmemLocation location_{};

@@ -33,6 +33,7 @@ void Machine::on_thread(int thread, Work&& work) {
 template <class Visit>
 Answer Machine::step(const Op& op, Visit&& visit) {
   Answer answer;
+  if (is_multicast(op.code) && !multicast_) return answer;
   const Shape& s = shape(op.code);
   // Without a place to write to the name is not even bound again.
   const bool makes = s.makes != NameKind::kNone && !(op.faults & kNullOut);

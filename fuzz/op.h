@@ -35,9 +35,36 @@ enum class Code : std::uint8_t {
   kExtImport,   ///< cuImportExternalMemory of a descriptor
   kExtBuffer,   ///< cuExternalMemoryGetMappedBuffer
   kExtDestroy,  ///< cuDestroyExternalMemory
+  kMcCreate,
+  kMcAddDevice,
+  kMcBindMem,
+  kMcBindAddr,
+  kMcUnbind,
+  kMcGranularity,
+  kPoolCreate,
+  kPoolDefault,  ///< cuDeviceGetDefaultMemPool
+  kPoolDestroy,
+  kPoolAlloc,
+  kFreeAsync,
+  kPoolSetAccess,
+  kPoolSet,  ///< cuDeviceSetMemPool
+  kPoolExport,
+  kPoolImport,
+  kPointerExport,
+  kPointerImport,
+  kAlloc,
+  kIpcGet,
+  kIpcOpen,
+  kIpcClose,
   kCount
 };
 inline constexpr std::size_t kCodes = static_cast<std::size_t>(Code::kCount);
+
+/// cuMulticast*: on a shared fabric such a call can disturb others, so none may reach a real
+/// driver.
+constexpr bool is_multicast(Code code) {
+  return code >= Code::kMcCreate && code <= Code::kMcGranularity;
+}
 
 /// What a name stands for; a reference asks for one kind.
 enum class NameKind : std::uint8_t {
@@ -46,6 +73,8 @@ enum class NameKind : std::uint8_t {
   kMemory,
   kDescriptor,
   kExternal,
+  kPool,
+  kBlob,  ///< 64 bytes that stand for memory elsewhere
   kCount
 };
 inline constexpr std::size_t kNameKinds = static_cast<std::size_t>(NameKind::kCount);
@@ -132,6 +161,15 @@ const Shape& shape(Code code);
 /// What `extra` of the calls about external memory says; the bit that needs no name clears it.
 inline constexpr std::uint8_t kReservedWord = 1;  ///< a reserved word that is not 0
 inline constexpr std::uint8_t kWild = 2;          ///< kNoDescriptor, or kGarbage
+
+/// The device that a place names, or one that does not exist; how many devices `extra` asks for.
+int device_number(std::uint8_t place);
+constexpr std::uint8_t kAllOnes = 10;
+constexpr unsigned team_size(std::uint8_t extra) { return extra == kAllOnes ? ~0u : extra; }
+
+/// What is odd about the properties of a pool, by `extra`.
+std::span<const PropertyTwist> pool_twists();
+inline constexpr unsigned char kForged = 0xa5;  ///< each byte of a blob that no driver wrote
 
 /// Puts every field into its range and clears those that the call does not use, so that equal calls
 /// are equal bytes. Any 16 bytes become a valid op.

@@ -10,7 +10,7 @@ namespace {
 TEST(Op, BytesGiveTheProgramBack) {
   Random random(7);
   for (int i = 0; i < 200; ++i) {
-    const Ops ops = generate(random, swarm(random, 3));
+    const Ops ops = generate(random, swarm(random, 3, true));
     EXPECT_EQ(decode(encode(ops)), ops);
   }
 }

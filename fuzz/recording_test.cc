@@ -66,6 +66,9 @@ TEST(Recording, AnEmulatorAgreesWithItsOwnRecordingAndNotWithAnotherProfiles) {
   std::remove(path.c_str());
   Recording recording = parse_recording(stream.str());
   EXPECT_EQ(recording.programs.size(), done.programs);
+  for (const RecordedProgram& program : recording.programs) {
+    for (const Op& op : program.ops) EXPECT_FALSE(is_multicast(op.code));
+  }
   const Driver& driver = emulated().machine().driver();
   EXPECT_EQ(compare(recording, driver, "", "").unexplained, 0u);
   // A changed answer is noticed, and a reason makes it good.

@@ -72,6 +72,8 @@ void Reference::clear() {
   descriptors_.clear();
   plain_.clear();
   external_.clear();
+  teams_.clear();
+  pool_state_.clear();
 }
 
 const Reference::Cell* Reference::cell_at(std::uint64_t address) const {

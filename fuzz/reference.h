@@ -13,7 +13,9 @@
 #include "api/calls.h"
 #include "fuzz/op.h"
 #include "fuzz/reference_external.h"
+#include "fuzz/reference_multicast.h"
 #include "fuzz/reference_plain.h"
+#include "fuzz/reference_pool.h"
 #include "spec/profile.h"
 
 namespace cuvmm::fuzz {
@@ -91,6 +93,27 @@ class Reference {
   Judgement judge(const calls::ImportExternalMemory&, Actor) const;
   Judgement judge(const calls::ExternalMemoryGetMappedBuffer&, Actor) const;
   Judgement judge(const calls::DestroyExternalMemory&, Actor) const;
+  Judgement judge(const calls::MulticastCreate&, Actor) const;
+  Judgement judge(const calls::MulticastAddDevice&, Actor) const;
+  Judgement judge(const calls::MulticastBindMem&, Actor) const;
+  Judgement judge(const calls::MulticastBindAddr&, Actor) const;
+  Judgement judge(const calls::MulticastUnbind&, Actor) const;
+  Judgement judge(const calls::MulticastGetGranularity&, Actor) const;
+  Judgement judge(const calls::MemPoolCreate&, Actor) const;
+  Judgement judge(const calls::DeviceGetDefaultMemPool&, Actor) const;
+  Judgement judge(const calls::MemPoolDestroy&, Actor) const;
+  Judgement judge(const calls::MemAllocFromPoolAsync&, Actor) const;
+  Judgement judge(const calls::MemFreeAsync&, Actor) const;
+  Judgement judge(const calls::MemPoolSetAccess&, Actor) const;
+  Judgement judge(const calls::DeviceSetMemPool&, Actor) const;
+  Judgement judge(const calls::MemPoolExportToShareableHandle&, Actor) const;
+  Judgement judge(const calls::MemPoolImportFromShareableHandle&, Actor) const;
+  Judgement judge(const calls::MemPoolExportPointer&, Actor) const;
+  Judgement judge(const calls::MemPoolImportPointer&, Actor) const;
+  Judgement judge(const calls::MemAlloc&, Actor) const;
+  Judgement judge(const calls::IpcGetMemHandle&, Actor) const;
+  Judgement judge(const calls::IpcOpenMemHandle&, Actor) const;
+  Judgement judge(const calls::IpcCloseMemHandle&, Actor) const;
 
   // What a success changes. The sentence is what is wrong with the outputs, null when nothing is.
   const char* accept(const calls::MemAddressReserve&);
@@ -117,6 +140,27 @@ class Reference {
   const char* accept(const calls::ImportExternalMemory&);
   const char* accept(const calls::ExternalMemoryGetMappedBuffer&);
   const char* accept(const calls::DestroyExternalMemory&);
+  const char* accept(const calls::MulticastCreate&);
+  const char* accept(const calls::MulticastAddDevice&);
+  const char* accept(const calls::MulticastBindMem&);
+  const char* accept(const calls::MulticastBindAddr&);
+  const char* accept(const calls::MulticastUnbind&);
+  const char* accept(const calls::MulticastGetGranularity&);
+  const char* accept(const calls::MemPoolCreate&);
+  const char* accept(const calls::DeviceGetDefaultMemPool&);
+  const char* accept(const calls::MemPoolDestroy&);
+  const char* accept(const calls::MemAllocFromPoolAsync&);
+  const char* accept(const calls::MemFreeAsync&);
+  const char* accept(const calls::MemPoolSetAccess&) { return nullptr; }
+  const char* accept(const calls::DeviceSetMemPool&) { return nullptr; }
+  const char* accept(const calls::MemPoolExportToShareableHandle&);
+  const char* accept(const calls::MemPoolImportFromShareableHandle&);
+  const char* accept(const calls::MemPoolExportPointer&);
+  const char* accept(const calls::MemPoolImportPointer&);
+  const char* accept(const calls::MemAlloc&);
+  const char* accept(const calls::IpcGetMemHandle&);
+  const char* accept(const calls::IpcOpenMemHandle&);
+  const char* accept(const calls::IpcCloseMemHandle&);
 
   /// What a driver with this profile does even though it refuses.
   void refuse(const calls::MemSetAccess&, CUresult answer, const Profile& profile);
@@ -137,6 +181,7 @@ class Reference {
   std::vector<int> descriptors() const;
   std::vector<Span> plain() const;
   std::vector<std::uint64_t> external_memories() const;
+  std::vector<std::uint64_t> pools() const;
 
  private:
   static constexpr int kPlaces = 9;  ///< devices 0..7, then the host
@@ -155,6 +200,7 @@ class Reference {
     unsigned char access[kPlaces];
     unsigned char host_answer;  ///< what cuMemGetAccess says of HOST
     bool live;
+    std::uint64_t offset = 0;  ///< into a multicast object
   };
   struct Write {
     std::uint64_t at;
@@ -165,6 +211,7 @@ class Reference {
     std::uint64_t size;
     CUmemAllocationProp prop;
     std::vector<Write> writes;
+    int team = -1;  ///< index into teams_: it is a multicast object
   };
   struct Named {
     std::uint64_t value;  ///< the handle
@@ -178,6 +225,7 @@ class Reference {
     int fd;
     int memory;
     bool open;
+    int pool = -1;  ///< index into the pools: it is an export of one
   };
 
   /// Where the byte of a live address lies; memory -1 for nowhere. `run`: bytes up to where that
@@ -190,6 +238,32 @@ class Reference {
   Spot spot(std::uint64_t address) const;
   /// Memory with an address of its own, and the tail of a mapping that left its reservation.
   bool ambiguous(std::uint64_t address) const;
+  // Pools.
+  const PoolState::Pool* judge_pool(Judgement& out, CUmemoryPool pool, Rule valid,
+                                    Rule alive) const;
+  int pool_behind(int fd) const;
+  /// The index of memory that nobody wrote to yet.
+  int fresh_memory(std::uint64_t size, int type, int id);
+  // Multicast.
+  struct Bind {
+    std::uint64_t object, offset, size;
+    unsigned long long flags;
+    const Named* memory;      ///< null for none
+    std::uint64_t memory_at;  ///< offset or address, as it was asked for
+    std::uint64_t memory_offset;
+  };
+  const MulticastTeam* team_of(const Named& named) const;
+  const MulticastTeam* team_at(const Cell& cell) const;  ///< of a mapped cell
+  bool holds(const MulticastTeam::Binding& binding) const;
+  bool bound(int handle) const;
+  const MulticastTeam* judge_team(Judgement& out, std::uint64_t value) const;
+  void judge_bind(Judgement& out, const Bind& bind) const;
+  void judge_map(Judgement& out, const calls::MemMap& call, const MulticastTeam& team) const;
+  void judge_touch(Judgement& out, const MulticastTeam& team, const Cell& cell, std::uint64_t at,
+                   std::uint64_t size, bool write) const;
+  const char* bind(const Bind& bind);
+  void store(const MulticastTeam& team, std::uint64_t offset, const unsigned char* bytes,
+             std::uint64_t size, bool known);
   /// The open export of that number; null for none.
   const Descriptor* export_at(int fd) const;
   /// A new file has this number.
@@ -233,6 +307,8 @@ class Reference {
   std::vector<Descriptor> descriptors_;
   PlainList plain_;
   ExternalState external_;
+  PoolState pool_state_;
+  std::vector<MulticastTeam> teams_;
 };
 
 }  // namespace cuvmm::fuzz

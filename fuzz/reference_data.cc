@@ -43,6 +43,7 @@ void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t si
       if (host ? write && host != 3 : access == 0) out.fatal = true;
       access |= host;
     }
+    if (const MulticastTeam* team = team_at(*cell)) judge_touch(out, *team, *cell, at, run, write);
     if (write && access != 3) out.add(Rule::kDataWritable);
     if (!write && !(access & 1)) out.add(Rule::kDataReadable);
     at += run;
@@ -122,7 +123,13 @@ Judgement Reference::judge(const calls::MemGetHandleForAddressRange& call, Actor
   }
   if (actor.device < 0) out.add(Quirk::kRangeContext);
   const Cell* first = cell_at(call.dptr);
+  for (const Cell& cell : cells_) {
+    if (cell.mapping >= 0 && meets(cell, call.dptr, call.size) && team_at(cell)) out.loose = true;
+  }
   if (!first) {
+    // Memory of cuMemAlloc has a dma-buf (H200: dmabuf/malloc); of the rest nothing is written.
+    const PlainMemory* plain = plain_.at(call.dptr);
+    out.loose = plain && plain->kind != PlainMemory::Kind::kExternal;
     if (out.count == 0) out.foreign = true;
     return out;
   }
@@ -181,7 +188,7 @@ Reference::Spot Reference::spot(std::uint64_t address) const {
   if (!cell) return {};
   const Mapped& m = mappings_[static_cast<std::size_t>(cell->mapping)];
   const Named& named = handles_[static_cast<std::size_t>(m.handle)];
-  return {named.memory, address - m.base, kGranule - address % kGranule};
+  return {named.memory, address - m.base + m.offset, kGranule - address % kGranule};
 }
 
 void Reference::store(std::uint64_t at, const unsigned char* bytes, std::uint64_t size,
@@ -189,6 +196,14 @@ void Reference::store(std::uint64_t at, const unsigned char* bytes, std::uint64_
   while (size != 0) {
     const Spot here = spot(at);
     if (here.memory < 0) return;
+    if (const int team = memories_[static_cast<std::size_t>(here.memory)].team; team >= 0) {
+      const std::uint64_t run = std::min(size, here.run);
+      store(teams_[static_cast<std::size_t>(team)], here.offset, bytes, run, known);
+      at += run;
+      bytes += run;
+      size -= run;
+      continue;
+    }
     const std::uint64_t run = std::min(size, here.run);
     if (ambiguous(at)) {
       // Which of the two it is, nobody says: neither is known any more.
@@ -276,6 +291,10 @@ const char* Reference::accept(const calls::MemcpyDtoD& call) {
     bytes[i] = static_cast<unsigned char>(byte < 0 ? 0 : byte);
   }
   const auto memory_of = [&](std::uint64_t at) { return spot(at).memory; };
+  // Through a multicast address it is several memories.
+  if (const int to = memory_of(call.dstDevice); to >= 0) {
+    shared = memories_[static_cast<std::size_t>(to)].team >= 0;
+  }
   for (std::uint64_t i = 0; i < call.ByteCount; ++i) {
     shared = shared || memory_of(call.srcDevice + i) == memory_of(call.dstDevice) ||
              memory_of(call.srcDevice + i) ==

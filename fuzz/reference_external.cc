@@ -48,6 +48,8 @@ Judgement Reference::judge(const calls::ImportExternalMemory& call, Actor actor)
   if (!exported) {
     const bool taken = external_.took(desc.handle.fd);
     out.add(taken ? Rule::kExtImportFdOwned : Rule::kExtImportFdValid);
+  } else if (memories_[static_cast<std::size_t>(exported->memory)].team >= 0) {
+    out.loose = true;  // a multicast object is no memory
   } else if (desc.size && desc.size != memories_[static_cast<std::size_t>(exported->memory)].size) {
     out.add(Rule::kExtImportSizeExact);
   }

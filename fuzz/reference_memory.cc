@@ -83,7 +83,8 @@ Judgement Reference::judge(const calls::MemCreate& call, Actor) const {
   std::uint64_t used = 0;
   for (const Named& named : handles_) {
     const Memory& memory = memories_[static_cast<std::size_t>(named.memory)];
-    if (named.alive() && !named.imported && static_cast<int>(memory.prop.location.type) == 1 &&
+    if (named.alive() && !named.imported && memory.team < 0 &&
+        static_cast<int>(memory.prop.location.type) == 1 &&
         memory.prop.location.id == call.prop->location.id) {
       used += memory.size;
     }
@@ -92,6 +93,11 @@ Judgement Reference::judge(const calls::MemCreate& call, Actor) const {
     out.add(Rule::kCreateFits);
   }
   out.may_run_out = !machine_.charge;
+  for (const PlainMemory& p : plain_.all()) {
+    // How much of a device plain memory takes is a driver's own affair.
+    const bool own = p.kind == PlainMemory::Kind::kPool || p.kind == PlainMemory::Kind::kAlloc;
+    if (p.live && own) out.may_run_out = true;
+  }
   return out;
 }
 
@@ -108,6 +114,9 @@ Judgement Reference::judge(const calls::MemRelease& call, Actor) const {
   Judgement out;
   judge_handle(out, call.handle, Rule::kReleaseHandleNonzero, Rule::kReleaseHandleValid,
                Rule::kReleasePairing, Rule::kReleasePairing);
+  const Named* named = out.count == 0 ? handle(call.handle) : nullptr;
+  const bool ends = named && named->references == 1 && named->mappings == 0;
+  if (ends && bound(static_cast<int>(named - handles_.data()))) out.add(Rule::kMcBoundMemoryEnds);
   return out;
 }
 
@@ -146,6 +155,8 @@ Judgement Reference::judge(const calls::MemGetAllocationPropertiesFromHandle& ca
   if (!call.prop) out.add(Rule::kPropertiesPropNonnull);
   judge_handle(out, call.handle, Rule::kPropertiesHandleNonzero, Rule::kPropertiesHandleValid,
                Rule::kPropertiesHandleAlive, Rule::kPropertiesHandleReferenced);
+  const Named* asked = handle(call.handle);
+  if (asked && team_of(*asked)) out.loose = true;  // nobody says what a multicast object tells
   // What freed memory still says is anybody's guess.
   out.may_refuse = out.breaks(Rule::kPropertiesHandleAlive);
   return out;
@@ -153,7 +164,7 @@ Judgement Reference::judge(const calls::MemGetAllocationPropertiesFromHandle& ca
 
 const char* Reference::accept(const calls::MemGetAllocationPropertiesFromHandle& call) {
   const Named* named = handle(call.handle);
-  if (!named || !named->alive()) return nullptr;
+  if (!named || !named->alive() || team_of(*named)) return nullptr;
   const CUmemAllocationProp& made = memories_[static_cast<std::size_t>(named->memory)].prop;
   const CUmemAllocationProp& told = *call.prop;
   // HOST memory may be told as HOST_NUMA, and bits that are no handle type may be left out.
@@ -216,6 +227,7 @@ const char* Reference::accept(const calls::MemExportToShareableHandle& call) {
   const int fd = *static_cast<const int*>(call.shareableHandle);
   opened(fd);  // an older descriptor of that number is gone
   descriptors_.push_back({fd, named ? named->memory : -1, true});
+  if (named && team_of(*named)) const_cast<MulticastTeam*>(team_of(*named))->shared = true;
   return fd < 0 ? "the descriptor is negative" : nullptr;
 }
 
@@ -233,7 +245,10 @@ Judgement Reference::judge(const calls::MemImportFromShareableHandle& call, Acto
   if (type == 8) out.add(value ? Rule::kImportFabricValid : Rule::kImportFabricNonnull);
   if (type != 1 || value == 0) return out;
   for (const Descriptor& d : descriptors_) {
-    if (d.open && d.memory >= 0 && static_cast<std::uintptr_t>(d.fd) == value) return out;
+    if (d.open && d.memory >= 0 && static_cast<std::uintptr_t>(d.fd) == value) {
+      out.loose = memories_[static_cast<std::size_t>(d.memory)].team >= 0;
+      return out;
+    }
   }
   const bool taken = external_.took(static_cast<int>(value));
   out.add(taken ? Rule::kImportDescriptorOwned : Rule::kImportDescriptorValid);

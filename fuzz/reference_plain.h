@@ -7,7 +7,7 @@
 namespace cuvmm::fuzz {
 
 struct PlainMemory {
-  enum class Kind : std::uint8_t { kExternal };
+  enum class Kind : std::uint8_t { kExternal, kPool, kTaken, kAlloc };
   std::uint64_t base = 0, size = 0;
   Kind kind = Kind::kExternal;
   int memory = -1;           ///< the reference's index of what holds its bytes
@@ -51,6 +51,7 @@ class PlainList {
     }
     return false;
   }
+  int index(const PlainMemory& one) const { return static_cast<int>(&one - all_.data()); }
   const std::vector<PlainMemory>& all() const { return all_; }
 
  private:

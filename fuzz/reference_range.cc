@@ -1,4 +1,6 @@
 // The reference's opinion of reservations, mappings and access.
+#include <algorithm>
+
 #include "fuzz/reference.h"
 
 namespace cuvmm::fuzz {
@@ -119,9 +121,14 @@ Judgement Reference::judge(const calls::MemMap& call, Actor) const {
                    Rule::kMapHandleAlive, Rule::kMapHandleReferenced);
   if (call.flags) out.add(Rule::kMapFlagsZero);
   if (call.ptr % kGranule) out.add(Rule::kMapPtrAligned);
-  if (call.offset) out.add(Rule::kMapOffsetZero);
+  const MulticastTeam* team = named ? team_of(*named) : nullptr;
+  if (team) {
+    judge_map(out, call, *team);
+  } else if (call.offset) {
+    out.add(Rule::kMapOffsetZero);
+  }
   if (call.size % kGranule) out.add(Rule::kMapSizeGranularity);
-  if (named) {
+  if (named && !team) {
     const auto& prop = memories_[static_cast<std::size_t>(named->memory)].prop;
     if (prop.allocFlags.usage & 1) out.add(Rule::kMapTilePool);
     const std::uint64_t size = memories_[static_cast<std::size_t>(named->memory)].size;
@@ -164,7 +171,8 @@ const char* Reference::accept(const calls::MemMap& call) {
   if (!named) return "a handle that nothing made was mapped";
   ++named->mappings;
   const int mapping = static_cast<int>(mappings_.size());
-  Mapped made{call.ptr, call.size, static_cast<int>(named - handles_.data()), {}, 0, true};
+  Mapped made{call.ptr, call.size,  static_cast<int>(named - handles_.data()), {}, 0,
+              true,     call.offset};
   mappings_.push_back(made);
   for (std::uint64_t at = 0; at < call.size; at += kGranule) {
     if (Cell* cell = const_cast<Cell*>(cell_at(call.ptr + at))) {
@@ -184,6 +192,15 @@ Judgement Reference::judge(const calls::MemUnmap& call, Actor) const {
   }
   const bool cut = cuts(call.ptr, call.size);
   if (cut) out.add(Rule::kUnmapWhole);
+  for (std::size_t i = 0; i < handles_.size(); ++i) {
+    const Named& named = handles_[i];
+    const auto goes = std::count_if(mappings_.begin(), mappings_.end(), [&](const Mapped& m) {
+      return m.live && m.handle == static_cast<int>(i) &&
+             (m.base >= call.ptr ? m.base - call.ptr < call.size : call.ptr - m.base < m.size);
+    });
+    if (goes == 0 || goes != named.mappings || named.references != 0) continue;
+    if (bound(static_cast<int>(i))) out.add(Rule::kMcBoundMemoryEnds);
+  }
   const Cell* first = cell_at(call.ptr);
   if (!first || first->range < 0) {
     // The tail of a mapping that left its reservation may go as a whole.
@@ -252,6 +269,16 @@ Judgement Reference::judge(const calls::MemSetAccess& call, Actor) const {
   } else if (!all(call.ptr, call.size, [](const Cell& c) { return c.mapping >= 0; })) {
     out.add(Rule::kAccessHole);
   }
+  for (std::size_t i = 0; call.desc && i < call.count; ++i) {
+    const CUmemAccessDesc& desc = call.desc[i];
+    if (static_cast<int>(desc.location.type) != 1 || static_cast<int>(desc.flags) == 0) continue;
+    for (const Cell& cell : cells_) {
+      if (cell.mapping < 0 || !meets(cell, call.ptr, call.size)) continue;
+      const MulticastTeam* team = team_at(cell);
+      if (team && !team->member(desc.location.id)) out.add(Rule::kMcAccessMember);
+      if (team && team->shared) out.loose = true;
+    }
+  }
   // Behind a hole nobody looks.
   for (std::uint64_t at = 0; host_asked && at < call.size; at += kGranule) {
     const Cell* cell = mapped_at(call.ptr + at);
@@ -317,6 +344,8 @@ Judgement Reference::judge(const calls::MemGetAccess& call, Actor) const {
     out.add(Rule::kGetAccessPtrNonnull);
   } else if (ambiguous(call.ptr)) {
     out.loose = true;
+  } else if (plain_.at(call.ptr) && mapped_at(call.ptr - 1)) {
+    out.loose = true;  // the end of a mapping, and the beginning of something else
   } else if (!mapped_at(call.ptr) && !plain_.at(call.ptr)) {  // H200: getaccess/cuMemAlloc-ptr
     const bool past_end = !cell_at(call.ptr) && mapped_at(call.ptr - 1);
     out.add(past_end ? Rule::kGetAccessPastEnd : Rule::kGetAccessMapped);

@@ -135,5 +135,15 @@ cuMemGetAccess(device0, r6)
             "");
 }
 
+// The emulator made the default pool of one device the current one of another.
+TEST(FuzzRegression, ADefaultPoolLiesOnItsOwnDevice) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+o2 = cuDeviceGetDefaultMemPool(1)
+cuDeviceSetMemPool(0, o2)
+)"),
+            "");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz

@@ -27,10 +27,23 @@ struct Sketch {
     int references;
     bool exportable;
     bool on_host;
+    std::uint8_t device = 0;
+    /// Of a multicast object: for how many devices, which were added, what was bound.
+    struct Bound {
+      std::uint8_t device;
+      unsigned at, size;
+      std::uint8_t memory;
+    };
+    unsigned team = 0;
+    std::vector<std::uint8_t> added = {};
+    std::vector<Bound> bound = {};
+    bool missing() const { return added.size() < team; }
+    bool member(std::uint8_t place) const;
   };
   struct Descriptor {
     std::uint8_t name;
     std::uint8_t memory;
+    std::uint8_t pool = 0;
   };
   struct External {
     std::uint8_t name;
@@ -40,6 +53,23 @@ struct Sketch {
   /// Memory with an address and no reservation.
   struct Plain {
     std::uint8_t name;  ///< among those of ranges
+    unsigned size;
+    Code made = Code::kExtBuffer;
+    std::uint8_t owner = 0;  ///< pool
+  };
+  struct Pool {
+    std::uint8_t name;
+    std::uint8_t device;
+    bool shareable;
+    bool exported = false;
+    std::uint8_t source = 0;  ///< of an imported one
+    bool is_default = false;
+  };
+  /// An exported pointer, or a handle of plain memory.
+  struct Token {
+    std::uint8_t name;
+    std::uint8_t range;
+    std::uint8_t pool;  ///< 0: legacy IPC
     unsigned size;
   };
   struct Dead {
@@ -57,6 +87,8 @@ struct Sketch {
   std::vector<Descriptor> descriptors;
   std::vector<External> externals;
   std::vector<Plain> plains;
+  std::vector<Pool> pools;
+  std::vector<Token> tokens;
   std::vector<Dead> dead;
   int device[kThreads] = {0, -1, -1};
   bool used[kNameKinds][256] = {};
@@ -64,6 +96,8 @@ struct Sketch {
   /// All mappings with the names of their ranges; valid until the next follow().
   std::vector<Piece> pieces() const;
   const Memory* memory(std::uint8_t name) const;
+  /// Whether each byte of a multicast object is bound for each device.
+  bool all_bound(const Memory& object) const;
   /// A name that nothing has had; any when all are taken.
   std::uint8_t free_name(NameKind kind, std::uint32_t otherwise) const;
   /// Names that later ops bind are taken too.
@@ -73,7 +107,9 @@ struct Sketch {
  private:
   /// The same for the calls of other areas; false for a call of VMM.
   bool follow_area(const Op& op);
-  void add_plain(std::uint8_t name, unsigned size);
+  void follow_multicast(const Op& op);
+  void follow_pool(const Op& op);
+  void add_plain(const Plain& plain);
 };
 
 }  // namespace cuvmm::fuzz

@@ -7,7 +7,7 @@ namespace cuvmm::fuzz {
 
 namespace {
 
-constexpr char kPrefix[kNameKinds] = {'?', 'r', 'h', 'd', 'x'};
+constexpr char kPrefix[kNameKinds] = {'?', 'r', 'h', 'd', 'x', 'o', 's'};
 
 std::uint64_t distance(std::uint8_t granules, std::uint8_t odd) {
   return granules * kGranule + kOdd[odd];
@@ -115,6 +115,34 @@ class Writer {
     return out + "}";
   }
 
+  std::string pool(const Op& op) const {
+    const std::string name = reference(NameKind::kPool, op.ref);
+    return name == "0" ? "null" : name;
+  }
+  std::string blob(std::uint8_t ref, bool forged) const {
+    std::string name = reference(NameKind::kBlob, ref);
+    if (!forged) return name == "0" ? "\"\"" : name;
+    name = "\"";
+    for (int i = 0; i < 64; ++i) name += "a5";
+    return name + "\"";
+  }
+  static std::string pool_record(const Op& op) {
+    const PropertyTwist& twist = pool_twists()[op.extra];
+    std::string out =
+        std::string_view(twist.key) == "allocType" ? "{allocType=0" : "{allocType=pinned";
+    if (op.value) out += ", handleTypes=" + bits_text(handle_type_words(), op.value);
+    out += ", location=" + location(op.place);
+    if (op.extra > 1) out += std::string(", ") + twist.key + "=" + num(twist.value);
+    return out + "}";
+  }
+  static std::string team_record(const Op& op, unsigned types) {
+    std::string out =
+        "{numDevices=" + num(team_size(op.extra)) + ", size=" + num(distance(op.size, op.odd_size));
+    if (types) out += ", handleTypes=" + bits_text(handle_type_words(), types);
+    if (op.flags) out += ", flags=" + std::to_string(op.flags);
+    return out + "}";
+  }
+
   std::string call(const Op& op) const {
     const Shape& s = shape(op.code);
     const std::string size = num(distance(op.size, op.odd_size));
@@ -204,6 +232,59 @@ class Writer {
       }
       case Code::kExtDestroy:
         return out + external(op) + ")";
+      case Code::kPoolCreate:
+        return out + (no_in ? "null" : pool_record(op)) + no_out("pool") + ")";
+      case Code::kPoolDefault:
+        return out + std::to_string(device_number(op.place)) + ")";
+      case Code::kPoolDestroy:
+        return out + pool(op) + ")";
+      case Code::kPoolAlloc:
+        return out + size + ", " + pool(op) + no_out("dptr") + ")";
+      case Code::kFreeAsync:
+      case Code::kIpcClose:
+        return out + address(op) + ")";
+      case Code::kPoolSetAccess: {
+        std::string list = "[" + location(op.place) + ":" + access(op.value);
+        if (op.extra) list += ", " + location(static_cast<std::uint8_t>(op.extra - 1)) + ":rw";
+        return out + pool(op) + ", " + (no_in ? "null, count=1" : list + "]") + ")";
+      }
+      case Code::kPoolSet:
+        return out + std::to_string(device_number(op.place)) + ", " + pool(op) + ")";
+      case Code::kPoolExport:
+        return out + pool(op) + ", " + bits_text(handle_type_words(), op.value) + flags +
+               no_out("handle_out") + ")";
+      case Code::kPoolImport:
+        return out + (op.extra & kWild ? num(kNoDescriptor) : first) + ", " +
+               bits_text(handle_type_words(), op.value) + flags + no_out("pool_out") + ")";
+      case Code::kPointerExport:
+        return out + address(op) + no_out("shareData_out") + ")";
+      case Code::kPointerImport:
+        return out + pool(op) + ", " + (no_in ? "null" : blob(op.ref2, false)) + no_out("ptr_out") +
+               ")";
+      case Code::kAlloc:
+        return out + size + ")";
+      case Code::kIpcGet:
+        return out + address(op) + no_out("pHandle") + ")";
+      case Code::kIpcOpen:
+        return out + blob(op.ref, op.extra & kWild) + ", " + std::to_string(op.flags) +
+               no_out("pdptr") + ")";
+      case Code::kMcCreate:
+        return out + (no_in ? "null" : team_record(op, op.value)) + no_out("mcHandle") + ")";
+      case Code::kMcAddDevice:
+        return out + first + ", " + std::to_string(device_number(op.place)) + ")";
+      case Code::kMcBindMem:
+        return out + first + ", " + num(distance(op.at, op.odd)) + ", " +
+               reference(s.ref2, op.ref2) + ", " + num(distance(op.at2, op.odd2)) + ", " + size +
+               flags + ")";
+      case Code::kMcBindAddr:
+        return out + first + ", " + num(distance(op.at, op.odd)) + ", " +
+               sum(op.ref2, distance(op.at2, op.odd2)) + ", " + size + flags + ")";
+      case Code::kMcUnbind:
+        return out + first + ", " + std::to_string(device_number(op.place)) + ", " +
+               num(distance(op.at, op.odd)) + ", " + size + ")";
+      case Code::kMcGranularity:
+        return out + (no_in ? "null" : team_record(op, op.value & 15u)) +
+               ", option=" + std::to_string(op.value >> 4) + no_out("granularity") + ")";
       default:
         return out + ")";
     }

@@ -10,8 +10,8 @@ namespace {
 TEST(FuzzText, TheTextOfAProgramGivesItBack) {
   Random random(11);
   for (int i = 0; i < 400; ++i) {
-    Ops ops = generate(random, swarm(random, 3));
-    mutate(ops, random, 3, 60);
+    Ops ops = generate(random, swarm(random, 3, true));
+    mutate(ops, random, 3, 60, true);
     const std::string text = to_text(ops);
     const TextOps read = from_text(text);
     ASSERT_EQ(read.error, "") << text;

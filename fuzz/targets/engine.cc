@@ -36,12 +36,14 @@ Differential& engine() {
   static Differential* const only = [] {
     setenv("CUVMM_DEVICES", "3", 0);
     setenv("CUVMM_DEVICE_MEMORY", "64M", 0);
+    setenv("CUVMM_MULTICAST_TIMEOUT_MS", "0", 0);
     const char* wanted = std::getenv("CUVMM_PROFILE");
     ProfileResult profile = load_profile(wanted ? wanted : builtin_profiles().front());
     std::string error = loaded().error.empty() ? profile.error : loaded().error;
     Differential* out = nullptr;
     if (error.empty()) {
-      out = new Differential(loaded().driver, std::move(profile.profile), {});
+      out = new Differential(loaded().driver, std::move(profile.profile),
+                             {.multicast = loaded().emulated});
       error = out->error();
     }
     if (!error.empty()) {
@@ -109,10 +111,10 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   if (random.chance(15) && LLVMFuzzerMutate) return LLVMFuzzerMutate(data, size, most);
   Ops ops = decode({data, size});
   if (ops.empty() || random.chance(5)) {
-    ops = generate(random, swarm(random, 3));
+    ops = generate(random, swarm(random, 3, loaded().emulated));
     if (ops.size() > room(most)) ops.resize(room(most));
   } else {
-    mutate(ops, random, 3, room(most));
+    mutate(ops, random, 3, room(most), loaded().emulated);
   }
   return store(ops, data, most);
 }
