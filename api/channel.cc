@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <vector>
 
 namespace cuvmm {
 
@@ -62,8 +61,8 @@ std::optional<Message> Channel::receive(std::chrono::milliseconds timeout) {
     return std::nullopt;
   }
   Header header{};
-  std::vector<char> text(kMaxText);
-  iovec parts[2] = {{&header, sizeof header}, {text.data(), text.size()}};
+  char text[kMaxText];  // not initialised: that would cost more than the message
+  iovec parts[2] = {{&header, sizeof header}, {text, sizeof text}};
   msghdr envelope{};
   envelope.msg_iov = parts;
   envelope.msg_iovlen = 2;
@@ -79,7 +78,7 @@ std::optional<Message> Channel::receive(std::chrono::milliseconds timeout) {
   message.type = static_cast<Message::Type>(header.type);
   message.kind = header.kind;
   message.number = header.number;
-  message.text.assign(text.data(), static_cast<std::size_t>(got) - sizeof header);
+  message.text.assign(text, static_cast<std::size_t>(got) - sizeof header);
   for (cmsghdr* item = CMSG_FIRSTHDR(&envelope); item; item = CMSG_NXTHDR(&envelope, item)) {
     if (item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_RIGHTS) {
       std::memcpy(&message.fd, CMSG_DATA(item), sizeof message.fd);

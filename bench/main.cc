@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "bench/measure.h"
 #include "bench/samples.h"
 #include "bench/startup.h"
+#include "bench/stopwatch.h"
 
 namespace cuvmm::bench {
 namespace {
@@ -21,6 +23,7 @@ namespace {
 constexpr const char* kUsage = R"(cuvmm-bench --driver PATH [--shim PATH] [options]
   --driver PATH     the libcuda to measure
   --shim PATH       measure libcuvmm-shim.so over it as well, in turn
+  --before PATH     and another shim, as "before", in the same run
   --name NAME       what the driver's column is called (default "bare")
   --shim-name NAME  what the shim's column is called (default "shim")
   --only LIST       of copies,calls,threads,other,startup,memory (default all but memory)
@@ -29,16 +32,20 @@ constexpr const char* kUsage = R"(cuvmm-bench --driver PATH [--shim PATH] [optio
   --seconds S       per measurement (default 0.3)
   --startups N      how often a program is started (default 30)
   --out FILE        JSON in Google Benchmark's layout
-  --lives N         do N lives of a block instead, and measure nothing (for callgrind)
+  --cold KIB        each call below evicts KIB of data and of code from the caches, as a driver in
+                    the kernel does; the time of that is taken off (see docs/performance.md)
+  --lives N         do N lives of a block instead, and measure nothing (for callgrind); FILE then
+                    gets /proc/self/maps
 )";
 
 struct Options {
-  std::string driver, shim, name = "bare", shim_name = "shim", out;
+  std::string driver, shim, before, name = "bare", shim_name = "shim", out;
   std::string only = "copies,calls,threads,other,startup";
   std::vector<int> live{0, 1000};
   std::vector<int> threads{1, 4, 16};
   double seconds = 0.3;
   int lives = 0;
+  std::string cold;
   int startups = 30;
 
   bool wants(const char* what) const {
@@ -65,6 +72,8 @@ Options parse(int argc, char** argv) {
       options.driver = value;
     else if (flag == "--shim")
       options.shim = value;
+    else if (flag == "--before")
+      options.before = value;
     else if (flag == "--name")
       options.name = value;
     else if (flag == "--shim-name")
@@ -79,6 +88,8 @@ Options parse(int argc, char** argv) {
       options.startups = static_cast<int>(std::strtol(value, nullptr, 10));
     else if (flag == "--lives")
       options.lives = static_cast<int>(std::strtol(value, nullptr, 10));
+    else if (flag == "--cold")
+      options.cold = value;
     else if (flag == "--seconds")
       options.seconds = std::strtod(value, nullptr);
     else if (flag == "--out")
@@ -113,18 +124,34 @@ void describe(const Variant& bare, const std::string& path, Results& results) {
   results.context("clock_overhead_ns", std::to_string(clock_overhead()));
 }
 
+// The libcuda that stands before `path` and evicts, from the folder lib beside this program's own.
+std::string cold_driver(const std::string& path, const std::string& kibibytes) {
+  ::setenv("CUVMM_BENCH_BELOW", path.c_str(), 1);
+  ::setenv("CUVMM_BENCH_COLD", kibibytes.c_str(), 1);
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() /
+         "lib/libcuvmm-cold.so";
+}
+
 int run(const Options& options) {
   Results results;
   const LoadedDriver found = load_driver(options.driver);
-  const std::string path = found.error.empty() ? found.path : options.driver;
+  std::string path = found.error.empty() ? found.path : options.driver;
+  if (!options.cold.empty()) path = cold_driver(path, options.cold);
   // Before the driver is initialised here: children are started.
   if (options.lives == 0 && options.wants("startup"))
     measure_startup(path, options.shim, options.startups, results);
   if (!options.shim.empty()) ::setenv("CUVMM_DRIVER", path.c_str(), 1);
   ::setenv("CUVMM_QUIET", "1", 1);
-  Variants variants{open_variant(options.name, options.driver)};
+  Variants variants{open_variant(options.name, options.cold.empty() ? options.driver : path)};
+  if (!options.before.empty()) variants.push_back(open_variant("before", options.before));
   if (!options.shim.empty()) variants.push_back(open_variant(options.shim_name, options.shim));
+  if (const void* counter = ::dlsym(variants[0].library, "cuvmm_cold_ticks")) {
+    Stopwatch::set_evicted(static_cast<const std::uint64_t*>(counter));
+  }
   if (options.lives != 0) {
+    if (!options.out.empty()) {
+      std::ofstream(options.out) << std::ifstream("/proc/self/maps").rdbuf();
+    }
     for (int i = 0; i < options.lives; ++i) {
       live_once([&](const auto& call) { must(variants.back().driver(call), call.kName); }, nullptr);
     }

@@ -5,6 +5,7 @@
 #include "bench/life.h"
 #include "bench/measure.h"
 #include "bench/samples.h"
+#include "bench/stopwatch.h"
 
 namespace cuvmm::bench {
 
@@ -29,11 +30,11 @@ struct Seen {
 
 void one_round(const Variant& variant, bool share, void* host, Seen& seen) {
   const auto timed = [&](const auto& call) {
-    const std::uint64_t start = ticks();
+    const Stopwatch watch;
     const CUresult result = variant.driver(call);
-    const std::uint64_t end = ticks();
+    const std::uint64_t elapsed = watch.elapsed();
     must(result, std::decay_t<decltype(call)>::kName);
-    seen.add(call, end - start);
+    seen.add(call, elapsed);
   };
   // The same, of what no other sequence has: these blocks hold bytes, so they die more slowly.
   const auto timed_only = [&]<class CallStruct>(const CallStruct& call) {
@@ -46,9 +47,9 @@ void one_round(const Variant& variant, bool share, void* host, Seen& seen) {
     }
   };
   for (int i = 0; i < 50; ++i) {
-    const std::uint64_t start = ticks();
+    const Stopwatch watch;
     cycle_once(variant.driver);
-    seen.cycles.add(ticks() - start);
+    seen.cycles.add(watch.elapsed());
   }
   for (int i = 0; i < 50; ++i) live_once(timed, nullptr);
   for (int i = 0; i < 5; ++i) live_once(timed_only, host);

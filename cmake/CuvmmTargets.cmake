@@ -13,6 +13,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86
       "$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<CONFIG:Debug>>>:-m${option}-strategy=vector_loop:256:noalign,libcall:-1:noalign>")
   endforeach()
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # What a call runs waits for the lines of its code more than for anything else (docs/performance.md): no padding in it.
+  target_compile_options(cuvmm_options INTERFACE
+    "$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<CONFIG:Debug>>>:-fno-align-jumps;-fno-align-loops;-fno-align-labels>")
+endif()
 if(CUVMM_SANITIZE)
   list(JOIN CUVMM_SANITIZE "," sanitizers)
   # Not `enum`: C callers put any number into <cuda.h>'s enumerations, and judging such calls is our job.

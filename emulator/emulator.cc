@@ -35,7 +35,7 @@ CUresult Emulator::initialize() {
 
 CUresult Emulator::before_init(EntryPoint entry) {
   const Mutation& m = mutation();
-  if (m.kind == Mutation::Kind::kNone || m.rule != Rule::kDriverInitialized) {
+  if (!m.of_a_rule() || m.rule != Rule::kDriverInitialized) {
     if (!load_profile_once(read_options())) return CUDA_ERROR_NOT_INITIALIZED;
     const Verdict& verdict = profile.verdict(entry, Rule::kDriverInitialized);
     return verdict.kind == Verdict::Kind::kCode ? verdict.code : CUDA_ERROR_NOT_INITIALIZED;

@@ -22,7 +22,7 @@ void wait_for_team(Handle handle, const CallStruct& call) {
         Facts facts = e.facts();
         add_facts(e, call, facts);
         Violations violations = check(e.model, call, facts);
-        std::erase_if(violations, [](const Violation& v) { return v.rule == Rule::kMcAllAdded; });
+        violations.erase_if([](const Violation& v) { return v.rule == Rule::kMcAllAdded; });
         if (e.profile.answer(CallStruct::kEntryPoint, violations) != CUDA_SUCCESS) {
           return CUDA_SUCCESS;
         }

@@ -14,7 +14,7 @@ bool Mutation::hides(const Violations& violations) const {
 }
 
 void Mutation::apply(Profile& profile) const {
-  if (kind == Kind::kNone) return;
+  if (!of_a_rule()) return;
   const Verdict mistaken = kind == Kind::kRemove ? Verdict{Verdict::Kind::kAccepts, CUDA_SUCCESS}
                                                  : Verdict{Verdict::Kind::kCode, code};
   profile.verdicts[static_cast<std::size_t>(rule)] = mistaken;
@@ -33,9 +33,13 @@ Mutation parse_mutation(std::string_view text) {
     mutation.error = "CUVMM_MUTATION=" + std::string(text) + ": " + why;
     return mutation;
   };
+  if (verb == "slip" && id == "import-copies" && code.empty()) {
+    mutation.kind = Mutation::Kind::kImportCopies;
+    return mutation;
+  }
   const bool remove = verb == "remove";
   if ((!remove && verb != "code") || id.empty() || remove != code.empty() || !more.empty()) {
-    return fail("expected 'remove RULE-ID' or 'code RULE-ID CUDA_ERROR_...'");
+    return fail("expected 'remove RULE-ID', 'code RULE-ID CUDA_ERROR_...' or 'slip import-copies'");
   }
   const auto rule = find_rule(id);
   if (!rule) return fail("no rule '" + id + "'; `cuvmm rules` lists them");

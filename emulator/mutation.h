@@ -9,14 +9,17 @@
 namespace cuvmm::emulator {
 
 /// CUVMM_MUTATION: "remove RULE-ID" (the rule is not checked) or "code RULE-ID CUDA_ERROR_X" (the
-/// rule answers another code); unset or empty: no mistake.
+/// rule answers another code); "slip import-copies" (no rule: an import of another process's
+/// memory gets a copy of what it holds instead of sharing it); unset or empty: no mistake.
 struct Mutation {
-  enum class Kind : std::uint8_t { kNone, kRemove, kCode };
+  enum class Kind : std::uint8_t { kNone, kRemove, kCode, kImportCopies };
   Kind kind = Kind::kNone;
   Rule rule{};
   CUresult code = CUDA_SUCCESS;  ///< for kCode
   std::string error;             ///< one line that says what was expected; empty when all is well
 
+  /// The mistake is one about a rule.
+  bool of_a_rule() const { return kind == Kind::kRemove || kind == Kind::kCode; }
   /// Puts the mistake into what the emulator goes by, for every entry point.
   void apply(Profile& profile) const;
   /// Whether the rule that is not checked is among those that a call breaks.

@@ -39,13 +39,26 @@ TEST(Mutation, ReadsAWrongCode) {
   EXPECT_FALSE(mutation.hides_one_of(both)) << "it answers, hence hides nothing";
 }
 
+TEST(Mutation, ASlipIsAboutNoRule) {
+  const Mutation mutation = parse_mutation("slip import-copies");
+  EXPECT_EQ(mutation.error, "");
+  EXPECT_EQ(mutation.kind, Mutation::Kind::kImportCopies);
+  Profile profile, untouched;
+  mutation.apply(profile);
+  EXPECT_EQ(format_profile(profile), format_profile(untouched));
+}
+
 TEST(Mutation, SaysWhatWasExpected) {
-  constexpr const char* kShape = "expected 'remove RULE-ID' or 'code RULE-ID CUDA_ERROR_...'";
+  constexpr const char* kShape =
+      "expected 'remove RULE-ID', 'code RULE-ID CUDA_ERROR_...' or 'slip import-copies'";
   const std::pair<const char*, const char*> cases[] = {
       {"remove", kShape},
       {"code cuMemMap-offset-zero", kShape},
       {"remove cuMemMap-offset-zero CUDA_ERROR_UNKNOWN", kShape},
       {"delete cuMemMap-offset-zero", kShape},
+      {"slip", kShape},
+      {"slip import-moves", kShape},
+      {"slip import-copies now", kShape},
       {"code cuMemMap-offset-zero CUDA_ERROR_UNKNOWN now", kShape},
       {"remove cuMemMap-offset", "no rule 'cuMemMap-offset'"},
       {"code cuMemMap-offset-zero CUDA_ERROR_ODD", "found 'CUDA_ERROR_ODD'"},

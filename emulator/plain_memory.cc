@@ -44,7 +44,7 @@ void forgive(const Emulator& e, const calls::MemFree& call, Violations& violatio
   // memory's by now, which the model does not follow.
   const PlainAllocation* plain = e.plain_at(call.dptr);
   if (!plain) return;
-  std::erase_if(violations, [&](const Violation& v) {
+  violations.erase_if([&](const Violation& v) {
     return v.rule == Rule::kExtBufferFreedOnce ||
            (v.rule == Rule::kIpcFreeInstead && plain->opens == 0);
   });

@@ -38,9 +38,12 @@ std::optional<CUresult> quirk(const Emulator& e, const calls::MemCreate& call, c
   if (!host && !e.valid_device(prop.location.id)) return std::nullopt;
   const std::uint64_t total =
       host ? ~std::uint64_t{0} : e.devices[static_cast<std::size_t>(prop.location.id)].total;
+  // From here on the size is refused as any other is: 2^45 - 2 MiB was INVALID_VALUE, 2^45
+  // OUT_OF_MEMORY.
+  constexpr std::uint64_t kAbsurd = std::uint64_t{1} << 45;
   return code(e, Quirk::kOddUsagePrivate,
-              odd_usage(prop) &&
-                  (static_cast<unsigned>(prop.requestedHandleTypes) != 0 || call.size > total));
+              odd_usage(prop) && (static_cast<unsigned>(prop.requestedHandleTypes) != 0 ||
+                                  (call.size > total && call.size < kAbsurd)));
 }
 
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemGetHandleForAddressRange& call,
@@ -66,7 +69,7 @@ void forgive(const Emulator& e, const calls::MemGetHandleForAddressRange& call,
                  a->prop.location.id == first->prop.location.id;
   }
   if (!one_device) return;
-  std::erase_if(violations, [](const Violation& v) { return v.rule == Rule::kRangeOneDevice; });
+  violations.erase_if([](const Violation& v) { return v.rule == Rule::kRangeOneDevice; });
 }
 
 namespace {

@@ -55,6 +55,8 @@ TEST_F(Quirks, MemoryOfOddUsageIsNeitherSharedNorMapped) {
   EXPECT_EQ(driver()(calls::MemRelease{handle}), CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::MemAddressFree{address, kGranule}), CUDA_SUCCESS);
   EXPECT_EQ(try_create(prop, std::size_t{1} << 40), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(try_create(prop, (std::size_t{1} << 45) - kGranule), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(try_create(prop, std::size_t{1} << 45), CUDA_ERROR_OUT_OF_MEMORY);
   prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   EXPECT_EQ(try_create(prop), CUDA_ERROR_INVALID_VALUE);
 }

@@ -71,7 +71,7 @@ void forgive(const Emulator& e, const calls::MemGetAccess& call, Violations& vio
   // Memory of cuMemAlloc is known to the driver, and none of its access comes from cuMemSetAccess
   // (observation access/cuMemAlloc-ptr).
   if (!e.plain_at(call.ptr)) return;
-  std::erase_if(violations, [](const Violation& v) { return v.rule == Rule::kGetAccessMapped; });
+  violations.erase_if([](const Violation& v) { return v.rule == Rule::kGetAccessMapped; });
 }
 
 void write_refused(const Emulator&, const calls::MemGetAccess& call, CUresult refused) {

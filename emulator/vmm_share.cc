@@ -1,7 +1,11 @@
 // cuMemExportToShareableHandle and cuMemImportFromShareableHandle.
 #include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cstring>
 
 #include "emulator/entry.h"
+#include "emulator/mutation.h"
 #include "emulator/shareable.h"
 
 namespace cuvmm::emulator {
@@ -14,6 +18,22 @@ int descriptor_of(const calls::MemImportFromShareableHandle& call) {
 
 bool is_posix(CUmemAllocationHandleType type) {
   return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+}
+
+// The mistake of CUVMM_MUTATION=slip import-copies: what is another process's is not shared.
+void copy_foreign(Emulator& e, Physical& memory) {
+  struct stat imported {};
+  if (fstat(memory.descriptor(), &imported) != 0) return;
+  for (auto& [handle, mine] : e.physical) {
+    struct stat own {};
+    if (fstat(mine.descriptor(), &own) == 0 && own.st_ino == imported.st_ino) return;
+  }
+  Physical copy(memory.size(), memory.prop(), true, 0, nullptr);
+  char* const to = copy.touch();
+  const char* const from = memory.touch();
+  if (to && from) std::memcpy(to, from, memory.size());
+  memory.~Physical();
+  new (&memory) Physical(std::move(copy));
 }
 
 }  // namespace
@@ -57,6 +77,7 @@ CUresult perform(Emulator& e, const calls::MemImportFromShareableHandle& call, c
   }
   memory.describe(found->size, found->prop);
   const Handle handle = e.new_handle();
+  if (mutation().kind == Mutation::Kind::kImportCopies) copy_foreign(e, memory);
   e.physical.try_emplace(handle, std::move(memory));
   *call.handle = handle;
   return CUDA_SUCCESS;

@@ -39,8 +39,8 @@ bool same(const RecordedAnswer& there, const Step& here) {
          (there.value == here.answer.value || here.judgement.unpredictable);
 }
 
-std::string kind_of(const Op& op, const RecordedAnswer& there, const Step& here,
-                    const char* leaves) {
+std::string kind_of(const Op& op, const RecordedAnswer& there, const Step& here, const char* leaves,
+                    bool unsettled) {
   const bool left_out = there.how == RecordedAnswer::How::kLeftOut;
   const bool run = there.how == RecordedAnswer::How::kDone;
   const bool died = there.how == RecordedAnswer::How::kDied;
@@ -51,7 +51,9 @@ std::string kind_of(const Op& op, const RecordedAnswer& there, const Step& here,
   for (int i = 0; i < here.judgement.count; ++i) {
     out += std::string(" !") + info(here.judgement.broken[i]).id;
   }
-  return leaves ? out + " (outside)" : out;
+  if (leaves) out += " (outside)";
+  if (unsettled) out += " (RDMA memory without its oldest mapping)";
+  return out;
 }
 
 // Whether the call leaves the machine as it is.
@@ -60,28 +62,32 @@ bool only_looks(const Op& op) {
          op.code == Code::kProperties || op.code == Code::kRead || op.code == Code::kContext;
 }
 
-// Whether one of the first calls changed something outside what its names stand for, by the answers
-// of this driver.
-bool leaves_before(const Ops& ops, const Result& here, std::size_t count) {
-  Layout layout;
+// Takes the first calls into the layout, by the answers of this driver; whether one of them changed
+// something outside what its names stand for.
+bool leaves_before(const Ops& ops, const Result& here, std::size_t count, Layout& layout) {
+  bool out = false;
   for (std::size_t i = 0; i < count; ++i) {
-    if (layout.leaves(ops[i]) && !only_looks(ops[i])) return true;
+    out |= layout.leaves(ops[i]) && !only_looks(ops[i]);
     const Step& step = here.steps[i];
     step.answer.run && !step.skipped && step.answer.result == CUDA_SUCCESS
         ? layout.succeeded(ops[i])
         : layout.failed(ops[i]);
   }
-  return false;
+  return out;
 }
 
 }  // namespace
 
 Comparison compare(const Recording& recording, const Driver& driver, const std::string& profile,
-                   std::string_view permitted) {
+                   std::string_view permitted, std::unique_ptr<Peer> peer) {
   Comparison out;
   ProfileResult loaded = load_profile(profile.empty() ? builtin_profiles().front() : profile);
+  if (recording.machine.processes > 1 && !peer) {
+    out.error = "the recording is of two processes";
+    return out;
+  }
   Differential machine(driver, std::move(loaded.profile),
-                       {.spare = true, .wait = false, .charge = false});
+                       {.spare = true, .wait = false, .charge = false}, std::move(peer));
   out.error = loaded.error.empty() ? machine.error() : loaded.error;
   if (!out.error.empty()) return out;
   if (machine.machine().devices() != recording.machine.devices) {
@@ -92,6 +98,11 @@ Comparison compare(const Recording& recording, const Driver& driver, const std::
   std::size_t number = 0;
   for (const RecordedProgram& program : recording.programs) {
     const Result here = machine.run(program.ops);
+    if (!machine.lost().empty()) {
+      out.error = "program " + std::to_string(number) + ": process 1 ends: " + machine.lost() +
+                  "\n" + to_text(program.ops, notes_of(here));
+      return out;
+    }
     Layout layout;
     // What a program answered before the driver died in it went with the process.
     const auto died =
@@ -101,7 +112,7 @@ Comparison compare(const Recording& recording, const Driver& driver, const std::
     std::size_t i = dead ? static_cast<std::size_t>(died - program.answers.begin()) : 0;
     const bool foreseen = dead && here.steps[i].skipped;
     out.deaths += foreseen;
-    if (foreseen || (dead && leaves_before(program.ops, here, i))) {
+    if (foreseen || (dead && leaves_before(program.ops, here, i, layout))) {
       out.beyond += program.ops.size();
       ++number;
       continue;
@@ -113,10 +124,11 @@ Comparison compare(const Recording& recording, const Driver& driver, const std::
       const bool run = there.how == RecordedAnswer::How::kDone;
       const bool done = run && there.result == CUDA_SUCCESS;
       const char* leaves = layout.leaves(op);
+      const bool unsettled = layout.unsettled(op);
       done ? layout.succeeded(op) : layout.failed(op);
       ++out.calls;
       if (!same(there, step)) {
-        const std::string kind = kind_of(op, there, step, leaves);
+        const std::string kind = kind_of(op, there, step, leaves, unsettled);
         Difference& difference = kinds[kind];
         if (difference.count++ == 0) {
           const Ops head(program.ops.begin(),

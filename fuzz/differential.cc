@@ -4,24 +4,34 @@ namespace cuvmm::fuzz {
 
 namespace {
 
-std::size_t free_memory(Machine& machine) {
+std::size_t free_memory(Machine& machine, int process) {
   std::size_t free = 0, total = 0;
-  if (!machine.error().empty()) return 0;
+  if (!machine.error().empty() || process >= machine.processes()) return 0;
   machine.start();
-  machine.driver()(calls::MemGetInfo{&free, &total});
+  machine.driver(process)(calls::MemGetInfo{&free, &total});
   return free;
+}
+
+std::optional<Driver> driver_of(const std::unique_ptr<Peer>& peer) {
+  return peer ? std::optional(peer->driver()) : std::nullopt;
 }
 
 }  // namespace
 
-Differential::Differential(const Driver& driver, Profile profile, DifferentialOptions options)
-    : machine_(failing(driver), options.multicast),
+Differential::Differential(const Driver& driver, Profile profile, DifferentialOptions options,
+                           std::unique_ptr<Peer> peer)
+    : peer_(std::move(peer)),
+      machine_(failing(driver), options.multicast, driver_of(peer_)),
       profile_(std::move(profile)),
       options_(options),
-      free_memory_(free_memory(machine_)),
+      free_memory_{free_memory(machine_, 0), free_memory(machine_, 1)},
       reference_({.devices = machine_.devices(),
-                  .device_memory = free_memory_,
-                  .charge = options.charge}) {
+                  .device_memory = free_memory_[0],
+                  .charge = options.charge}),
+      other_reference_({.devices = machine_.devices(),
+                        .device_memory = free_memory_[1],
+                        .charge = options.charge},
+                       reference_) {
   machine_.on_close = [this](int fd) { reference_.close(fd); };
 }
 
@@ -33,36 +43,51 @@ void Differential::disagree(Result& result, std::size_t at, std::string problem)
 }
 
 void Differential::clean_up(Result& result) {
-  const Driver& driver = machine_.driver();
-  const std::size_t end = result.steps.size();
-  const auto check = [&](CUresult answer, const char* what) {
-    if (answer != CUDA_SUCCESS) {
-      disagree(result, end, std::string("the end: ") + what + " answered " + result_name(answer));
-    }
-  };
-  for (const auto& span : reference_.mapped()) {
-    check(driver(calls::MemUnmap{span.base, span.size}), "unmapping what is mapped");
+  for (int process = 0; process < machine_.processes(); ++process) clean_up(result, process);
+  for (const int fd : reference_.descriptors()) ::close(fd);
+  for (int process = 0; options_.charge && process < machine_.processes(); ++process) {
+    if (process && !lost().empty()) continue;
+    if (free_memory(machine_, process) == free_memory_[process]) continue;
+    disagree(result, result.steps.size(), "the end: memory of device 0 did not come back");
   }
+}
+
+void Differential::check_end(Result& result, CUresult answer, const char* what) {
+  if (answer == CUDA_SUCCESS) return;
+  disagree(result, result.steps.size(),
+           std::string("the end: ") + what + " answered " + result_name(answer));
+}
+
+void Differential::clean_up_areas(Result& result) {
+  const Driver& driver = machine_.driver();
   for (const auto& span : reference_.plain()) {
-    check(driver(calls::MemFree{span.base}), "freeing memory that is left");
+    check_end(result, driver(calls::MemFree{span.base}), "freeing memory that is left");
   }
   for (const std::uint64_t pool : reference_.pools()) {
-    check(driver(calls::MemPoolDestroy{reinterpret_cast<CUmemoryPool>(pool)}), "destroying a pool");
+    check_end(result, driver(calls::MemPoolDestroy{reinterpret_cast<CUmemoryPool>(pool)}),
+              "destroying a pool");
   }
   for (const std::uint64_t object : reference_.external_memories()) {
-    check(driver(calls::DestroyExternalMemory{reinterpret_cast<CUexternalMemory>(object)}),
-          "destroying external memory");
+    const calls::DestroyExternalMemory destroy{reinterpret_cast<CUexternalMemory>(object)};
+    check_end(result, driver(destroy), "destroying external memory");
   }
-  for (const std::uint64_t handle : reference_.references()) {
+}
+
+void Differential::clean_up(Result& result, int process) {
+  if (process && !lost().empty()) return;
+  const Driver& driver = machine_.driver(process);
+  const Reference& reference = this->reference(process);
+  const auto check = [&](CUresult answer, const char* what) { check_end(result, answer, what); };
+  for (const auto& span : reference.mapped()) {
+    check(driver(calls::MemUnmap{span.base, span.size}), "unmapping what is mapped");
+  }
+  if (process == 0) clean_up_areas(result);
+  for (const std::uint64_t handle : reference.references()) {
     check(driver(calls::MemRelease{handle}), "releasing what has a reference");
   }
-  for (const auto& span : reference_.reserved()) {
+  for (const auto& span : reference.reserved()) {
     check(driver(calls::MemAddressFree{span.base, span.size}), "freeing what is reserved");
   }
-  for (const int fd : reference_.descriptors()) ::close(fd);
-  if (!options_.charge) return;
-  const std::size_t free = free_memory(machine_);
-  if (free != free_memory_) disagree(result, end, "the end: memory of device 0 did not come back");
 }
 
 std::vector<Note> notes_of(const Result& result) {

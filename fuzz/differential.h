@@ -6,6 +6,7 @@
 
 #include "fuzz/failing.h"
 #include "fuzz/machine.h"
+#include "fuzz/peer.h"
 #include "fuzz/reference.h"
 #include "fuzz/text.h"
 
@@ -69,10 +70,15 @@ class Plain {
 /// One process's driver, used for any number of programs.
 class Differential {
  public:
-  Differential(const Driver& driver, Profile profile, DifferentialOptions options);
+  /// With `peer`, programs may be those of two processes: its driver is the other one's.
+  Differential(const Driver& driver, Profile profile, DifferentialOptions options,
+               std::unique_ptr<Peer> peer = nullptr);
   const std::string& error() const { return machine_.error(); }
   Machine& machine() { return machine_; }
   const Profile& profile() const { return profile_; }
+  /// How the other process ended by itself; empty while it lives, or when there is none. Nothing
+  /// can be run any more then.
+  std::string lost() const { return peer_ ? peer_->lost() : std::string(); }
   /// Called before each op, for who watches from outside; may be empty.
   std::function<void(std::size_t)> on_step;
 
@@ -89,13 +95,19 @@ class Differential {
   template <class Runner>
   void step(const Op& op, std::size_t index, Runner& runner, Result& result);
   void clean_up(Result& result);
+  void clean_up(Result& result, int process);
+  /// What process 0 has left beside virtual memory management; the other process has none.
+  void clean_up_areas(Result& result);
+  static void check_end(Result& result, CUresult answer, const char* what);
+  Reference& reference(int process) { return process ? other_reference_ : reference_; }
   static void disagree(Result& result, std::size_t at, std::string problem);
 
+  std::unique_ptr<Peer> peer_;
   Machine machine_;
   Profile profile_;
   DifferentialOptions options_;
-  std::size_t free_memory_ = 0;
-  Reference reference_;
+  std::size_t free_memory_[kProcesses] = {};
+  Reference reference_, other_reference_;
 };
 
 template <class Runner>
@@ -103,10 +115,15 @@ Result Differential::run(const Ops& ops, Runner& runner) {
   Result result;
   result.steps.reserve(ops.size());
   reference_.clear();
+  other_reference_.clear();
   machine_.start();
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (on_step) on_step(i);
     step(ops[i], i, runner, result);
+    if (!peer_ || peer_->lost().empty()) continue;
+    disagree(result, i, "process 1 ends: " + peer_->lost());
+    result.steps.resize(ops.size());
+    break;
   }
   result.calls = calls_made();
   fail_call(0);
@@ -119,15 +136,18 @@ void Differential::step(const Op& op, std::size_t index, Runner& runner, Result&
   Step& step = result.steps.emplace_back();
   const char* wrong = nullptr;
   const Actor actor{machine_.device_of(op.actor)};
+  const int process = process_of(op);
+  Reference& reference = this->reference(process);
   step.answer = machine_.step(op, [&](const auto& call) -> CUresult {
     step.entry = call.kEntryPoint;
-    step.judgement = reference_.judge(call, actor);
-    if (options_.spare && step.judgement.dangerous(profile_, step.entry)) {
+    step.judgement = reference.judge(call, actor);
+    const bool spared = options_.spare && step.judgement.dangerous(profile_, step.entry);
+    if (spared || step.judgement.uncovered) {
       step.skipped = true;
       return CUDA_ERROR_UNKNOWN;
     }
     const bool failed_before = call_failed();
-    const CUresult answer = runner.run(call);
+    const CUresult answer = process ? machine_.driver(process)(call) : runner.run(call);
     // A shim asks the driver things of its own: then the program's call went on.
     step.failed = call_failed() && !failed_before && answer == CUDA_ERROR_OUT_OF_MEMORY;
     if (answer == CUDA_SUCCESS) {
@@ -135,23 +155,26 @@ void Differential::step(const Op& op, std::size_t index, Runner& runner, Result&
                       call.srcDevice;
                       call.dstHost;
                     }) {
-        if (!reference_.knows(call)) step.judgement.unpredictable = true;
+        if (!reference.knows(call)) step.judgement.unpredictable = true;
       }
-      if constexpr (requires { reference_.accept(call, profile_); }) {
-        wrong = reference_.accept(call, profile_);
+      if constexpr (requires { reference.accept(call, profile_); }) {
+        wrong = reference.accept(call, profile_);
       } else {
-        wrong = reference_.accept(call);
+        wrong = reference.accept(call);
       }
-      if (options_.wait && op.code >= Code::kFill) machine_.driver()(calls::CtxSynchronize{});
+      if (options_.wait && op.code >= Code::kFill) {
+        machine_.driver(process)(calls::CtxSynchronize{});
+      }
     }
-    if constexpr (requires { reference_.refuse(call, answer, profile_); }) {
-      if (answer != CUDA_SUCCESS) reference_.refuse(call, answer, profile_);
+    if constexpr (requires { reference.refuse(call, answer, profile_); }) {
+      if (answer != CUDA_SUCCESS) reference.refuse(call, answer, profile_);
     }
-    if (!wrong) wrong = runner.judge(step.judgement, answer);
+    if (!wrong && !process) wrong = runner.judge(step.judgement, answer);
     return answer;
   });
   if (step.entry == EntryPoint::kCount || step.skipped) return;
   if (step.failed) return;
+  if (process && !peer_->lost().empty()) return;
   const CUresult answer = step.answer.result;
   if (!step.judgement.accepts(profile_, step.entry, answer)) {
     disagree(result, index, std::string(name(step.entry)) + " answered " + result_name(answer));

@@ -1,6 +1,7 @@
 // cuvmm-fuzz: searches for sequences of calls on which a libcuda and the reference disagree.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -22,6 +23,7 @@ constexpr const char* kUsage =
     "  --judge WHAT     emulator: the driver's answers (default); shim: the shim on top of it, "
     "too\n"
     "  --multicast yes  call cuMulticast*, too, which only the emulator is asked to (no)\n"
+    "  --processes N    programs of one process (default) or of two, which share memory\n"
     "  --replay FILE    run a program text or a binary input, once, and say what disagrees\n"
     "  --shrink FILE    make a program that disagrees as short as it can be\n"
     "  --text FILE      print a binary input as program text\n"
@@ -56,6 +58,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
       out.target.shim = std::string_view(value) == "shim";
     } else if (key == "--multicast") {
       out.target.options.multicast = std::string_view(value) == "yes";
+    } else if (key == "--processes") {
+      out.target.processes = std::clamp(std::atoi(value), 1, kProcesses);
     } else if (key == "--replay") {
       out.replay = value;
     } else if (key == "--shrink") {

@@ -22,13 +22,19 @@ class Maker {
  public:
   Maker(Random& random, const Style& style) : random_(random), style_(style) {}
 
-  Op make(const Sketch& now) {
+  Op make(Sketch& now) {
     for (int attempt = 0; attempt < 12; ++attempt) {
       Op op;
+      if (style_.processes > 1 && random_.chance(50)) op.actor = actor_of(1, 0);
+      now.turn_to(process_of(op));
       op.code = choose(now);
       if (!(style_.enabled >> static_cast<unsigned>(op.code) & 1)) continue;
       if (is_multicast(op.code) && !style_.multicast) continue;
-      if (style_.threads > 1) op.actor = byte(random_.below(style_.threads));
+      if (!crosses(op.code)) {
+        op.actor = 0;
+        now.turn_to(0);
+      }
+      if (style_.threads > 1 && process_of(op) == 0) op.actor = byte(random_.below(style_.threads));
       if (!fill(op, now)) continue;
       if (random_.chance(style_.faults)) spoil(op, now);
       canonicalise(op);
@@ -43,6 +49,7 @@ class Maker {
   // What is missing comes first; then everything, in proportion to how often programs do it.
   Code choose(const Sketch& now) {
     if (now.ranges.empty() && random_.chance(60)) return Code::kReserve;
+    if (style_.processes > 1 && random_.chance(40)) return hand_over(now);
     if (now.memories.empty() && random_.chance(60)) return Code::kCreate;
     if (now.externals.empty() && !now.descriptors.empty() && random_.chance(15)) {
       return Code::kExtImport;
@@ -87,6 +94,29 @@ class Maker {
       at -= w.weight;
     }
     return Code::kMap;
+  }
+
+  // The next step on the way of memory from one process to the other.
+  Code hand_over(const Sketch& now) {
+    const bool arrived =
+        std::any_of(now.descriptors.begin(), now.descriptors.end(),
+                    [&](const auto& d) { return d.process != now.process && !d.pool; });
+    const bool imported = std::any_of(now.memories.begin(), now.memories.end(),
+                                      [](const auto& m) { return m.imported && m.references; });
+    const bool exportable = std::any_of(now.memories.begin(), now.memories.end(),
+                                        [](const auto& m) { return m.exportable && m.references; });
+    if (arrived && (!imported || random_.chance(10))) return Code::kImport;
+    if (exportable && (now.descriptors.empty() || random_.chance(10))) return Code::kExport;
+    if (now.memories.empty()) return Code::kCreate;
+    const auto mappings = now.pieces();
+    if (mappings.empty()) return Code::kMap;
+    const int device = now.device[actor_of(now.process, 0)];
+    const bool usable = std::any_of(mappings.begin(), mappings.end(), [&](const auto& piece) {
+      return device >= 0 && piece.mapping->access[device] == 3;
+    });
+    if (!usable) return Code::kSetAccess;
+    constexpr Code kData[] = {Code::kFill, Code::kRead, Code::kRead, Code::kWrite, Code::kCopy};
+    return kData[random_.below(std::size(kData))];
   }
 
   std::uint8_t device() { return byte(random_.below(static_cast<std::uint32_t>(style_.devices))); }
@@ -156,7 +186,9 @@ class Maker {
         op.name = now.free_name(NameKind::kMemory, random_.below(256));
         op.size = byte(1 + random_.below(style_.pieces));
         op.place = random_.chance(8) ? (random_.chance(50) ? kHostPlace : kNumaPlace) : device();
-        if (random_.chance(40) && op.place != kHostPlace) op.value = kPosix;
+        if (random_.chance(style_.processes > 1 ? 80 : 40) && op.place != kHostPlace) {
+          op.value = kPosix;
+        }
         if (random_.chance(10)) op.extra = byte(1 + random_.below(2));
         return true;
       case Code::kRelease:
@@ -181,6 +213,11 @@ class Maker {
           return false;
         }
         op.ref = pick(now.descriptors, random_).name;
+        if (op.code == Code::kImport && style_.processes > 1 && random_.chance(80)) {
+          for (const auto& descriptor : now.descriptors) {
+            if (descriptor.process != now.process && !descriptor.pool) op.ref = descriptor.name;
+          }
+        }
         op.value = kPosix;
         op.name = now.free_name(NameKind::kMemory, random_.below(256));
         return true;
@@ -263,11 +300,11 @@ class Maker {
       case Code::kExtImport: {
         if (now.descriptors.empty()) return false;
         const auto& from = pick(now.descriptors, random_);
-        const auto* memory = now.memory(from.memory);
-        if (!memory) return false;
+        if (from.pool) return false;
         op.ref = from.name;
         op.value = 1;
-        op.size = byte(memory->size + (random_.chance(5) ? 1 : 0));
+        op.size = byte(from.size + (random_.chance(5) ? 1 : 0));
+        op.flags = random_.chance(15) ? 1 : 0;  // dedicated
         op.name = now.free_name(NameKind::kExternal, random_.below(256));
         return true;
       }
@@ -276,9 +313,10 @@ class Maker {
         const auto& from = pick(now.externals, random_);
         op.ref = from.name;
         op.name = now.free_name(NameKind::kRange, random_.below(256));
-        op.at = byte(random_.chance(60) ? 0 : random_.below(from.size));
+        const bool at_start = from.dedicated && !random_.chance(style_.faults);
+        op.at = byte(at_start || random_.chance(60) ? 0 : random_.below(from.size));
         op.size = byte(from.size - op.at + (from.beyond && random_.chance(30) ? 1 : 0));
-        if (random_.chance(20) && op.size > 1) {  // any place and size will do
+        if (!at_start && random_.chance(20) && op.size > 1) {  // any place and size will do
           --op.size;
           op.odd = byte(random_.below(7));
           op.odd_size = byte(random_.below(2));
@@ -509,8 +547,18 @@ class Maker {
         case 9:
           (random_.chance(50) ? op.ref : op.ref2) = 0;
           break;
-        default:  // some other object, perhaps one that is gone
-          if (!now.dead.empty()) {
+        default:  // some other object, perhaps one that is gone, or another process's
+          if (style_.processes > 1 && random_.chance(30)) {
+            const Shape& s = shape(op.code);
+            if (s.ref == NameKind::kRange && !now.foreign_ranges.empty()) {
+              op.ref = pick(now.foreign_ranges, random_).name;
+            }
+            if (!now.foreign_memories.empty()) {
+              const std::uint8_t name = pick(now.foreign_memories, random_).name;
+              if (s.ref == NameKind::kMemory) op.ref = name;
+              if (s.ref2 == NameKind::kMemory) op.ref2 = name;
+            }
+          } else if (!now.dead.empty()) {
             const auto& gone = pick(now.dead, random_);
             if (shape(op.code).ref == gone.kind) op.ref = gone.name;
             if (shape(op.code).ref2 == gone.kind) op.ref2 = gone.name;
@@ -524,20 +572,25 @@ class Maker {
   const Style& style_;
 };
 
-// References whose producer is gone, or was never there, go to a live one.
+// References whose producer is gone, or was never there, go to a live one of the same process; a
+// descriptor is anybody's.
 void rebind(Ops& ops, Random& random) {
-  std::vector<std::uint8_t> bound[kNameKinds];
+  std::vector<std::uint8_t> bound[kProcesses][kNameKinds];
   for (Op& op : ops) {
     const Shape& s = shape(op.code);
+    const auto names_of = [&](NameKind kind) -> auto& {
+      return bound[kind == NameKind::kDescriptor ? 0 : process_of(op)]
+                  [static_cast<std::size_t>(kind)];
+    };
     const auto fix = [&](NameKind kind, std::uint8_t& ref) {
       if (kind == NameKind::kNone || ref == 0) return;
-      const auto& names = bound[static_cast<std::size_t>(kind)];
+      const auto& names = names_of(kind);
       if (names.empty() || std::find(names.begin(), names.end(), ref) != names.end()) return;
       ref = pick(names, random);
     };
     fix(s.ref, op.ref);
     fix(s.ref2, op.ref2);
-    if (s.makes != NameKind::kNone) bound[static_cast<std::size_t>(s.makes)].push_back(op.name);
+    if (s.makes != NameKind::kNone) names_of(s.makes).push_back(op.name);
   }
 }
 
@@ -555,8 +608,8 @@ Ops generate(Random& random, const Style& style) {
   return ops;
 }
 
-void mutate(Ops& ops, Random& random, int devices, std::size_t most, bool multicast) {
-  Style style = swarm(random, devices, multicast);
+void mutate(Ops& ops, Random& random, const Scope& scope, std::size_t most) {
+  Style style = swarm(random, scope);
   style.faults = 15;
   const unsigned changes = 1 + random.below(4);
   for (unsigned i = 0; i < changes; ++i) {
@@ -582,6 +635,11 @@ void mutate(Ops& ops, Random& random, int devices, std::size_t most, bool multic
       auto* bytes = reinterpret_cast<std::uint8_t*>(&ops[at]);
       bytes[1 + random.below(sizeof(Op) - 1)] = byte(random.below(random.chance(70) ? 8 : 256));
       canonicalise(ops[at]);
+      if (process_of(ops[at]) >= scope.processes) ops[at].actor = 0;
+      // The same call, but the other process makes it.
+      if (scope.processes > 1 && crosses(ops[at].code) && random.chance(20)) {
+        ops[at].actor = actor_of(1 - process_of(ops[at]), 0);
+      }
     }
   }
   if (ops.size() > most) ops.resize(most);

@@ -5,11 +5,13 @@
 namespace cuvmm::fuzz {
 namespace {
 
+constexpr Scope kEverything{.devices = 3, .processes = 1, .multicast = true};
+
 TEST(Generator, ASeedMeansAProgram) {
   Random a(5), b(5), c(6);
-  const Ops ops = generate(a, swarm(a, 2));
-  EXPECT_EQ(generate(b, swarm(b, 2)), ops);
-  EXPECT_NE(generate(c, swarm(c, 2)), ops);
+  const Ops ops = generate(a, swarm(a, {.devices = 2}));
+  EXPECT_EQ(generate(b, swarm(b, {.devices = 2})), ops);
+  EXPECT_NE(generate(c, swarm(c, {.devices = 2})), ops);
 }
 
 TEST(Generator, SevenCallsOfTenSucceedAndAllKindsAreMade) {
@@ -17,7 +19,7 @@ TEST(Generator, SevenCallsOfTenSucceedAndAllKindsAreMade) {
   Statistics statistics;
   bool made[kCodes] = {};
   for (int i = 0; i < 1000; ++i) {
-    const Ops ops = generate(random, swarm(random, 3, true));
+    const Ops ops = generate(random, swarm(random, kEverything));
     for (const Op& op : ops) made[static_cast<std::size_t>(op.code)] = true;
     statistics.add(emulated().run(ops));
   }
@@ -29,10 +31,10 @@ TEST(Generator, SevenCallsOfTenSucceedAndAllKindsAreMade) {
 
 TEST(Generator, MutantsAndCrossesStayCanonicalAndBounded) {
   Random random(3);
-  Ops before = generate(random, swarm(random, 3));
+  Ops before = generate(random, swarm(random, {.devices = 3}));
   for (int i = 0; i < 500; ++i) {
-    Ops ops = generate(random, swarm(random, 3, true));
-    mutate(ops, random, 3, 60, true);
+    Ops ops = generate(random, swarm(random, kEverything));
+    mutate(ops, random, kEverything, 60);
     EXPECT_LE(ops.size(), 60u);
     ops = cross_over(ops, before, random, 60);
     EXPECT_LE(ops.size(), 60u);

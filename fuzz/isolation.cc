@@ -64,8 +64,9 @@ void show(Board& board, const Ops& ops) {
   board.running = static_cast<std::uint32_t>(bytes.size());
 }
 
-// The driver of a child, or its end.
-std::unique_ptr<Differential> open(const Target& target, Board& board) {
+// The driver of a child, or its end; with a second process where programs need one.
+std::unique_ptr<Differential> open(const Target& target, Board& board, int processes) {
+  auto peer = processes > 1 ? std::make_unique<Peer>(target.driver) : nullptr;
   const LoadedDriver loaded = load_driver(target.driver);
   ProfileResult profile =
       load_profile(target.profile.empty() ? builtin_profiles().front() : target.profile);
@@ -75,7 +76,8 @@ std::unique_ptr<Differential> open(const Target& target, Board& board) {
     error = "cuMulticast* is called on the emulator alone";
   }
   if (error.empty()) {
-    out = std::make_unique<Differential>(loaded.driver, std::move(profile.profile), target.options);
+    out = std::make_unique<Differential>(loaded.driver, std::move(profile.profile), target.options,
+                                         std::move(peer));
     error = out->error();
   }
   if (error.empty()) return out;
@@ -160,8 +162,10 @@ std::vector<Ops> kept_of(const Board& board) {
 
 void search(const Target& target, Board& board, std::uint64_t seed, std::chrono::milliseconds time,
             const std::vector<Ops>& start) {
-  const auto machine = open(target, board);
-  const int devices = machine->machine().devices();
+  const auto machine = open(target, board, target.processes);
+  const Scope scope{.devices = machine->machine().devices(),
+                    .processes = target.processes,
+                    .multicast = target.options.multicast};
   const auto end = Clock::now() + time;
   Random random(seed);
   Novelty novelty;
@@ -172,13 +176,13 @@ void search(const Target& target, Board& board, std::uint64_t seed, std::chrono:
     if (given < start.size()) {
       ops = start[given++];
     } else if (pool.empty() || random.chance(40)) {
-      ops = generate(random, swarm(random, devices, target.options.multicast));
+      ops = generate(random, swarm(random, scope));
     } else {
       const auto any = [&]() -> const Ops& {
         return pool[random.below(static_cast<std::uint32_t>(pool.size()))];
       };
       ops = random.chance(25) ? cross_over(any(), any(), random, 60) : any();
-      mutate(ops, random, devices, 60, target.options.multicast);
+      mutate(ops, random, scope, 60);
     }
     show(board, ops);
     const Result result = run(target, *machine, ops);
@@ -252,7 +256,8 @@ std::vector<Ops> minimise(const Target& target, const std::vector<Ops>& found) {
   const SharedBoard shared;
   Board* board = shared.get();
   if (!board) return {};
-  in_child([&] { minimise_here(*open(target, *board), found, *board); }, std::chrono::minutes(10));
+  in_child([&] { minimise_here(*open(target, *board, target.processes), found, *board); },
+           std::chrono::minutes(10));
   return kept_of(*board);
 }
 
@@ -262,7 +267,7 @@ std::optional<Finding> try_program(const Target& target, const Ops& ops) {
   if (!board) return std::nullopt;
   const std::string death = in_child(
       [&] {
-        const auto machine = open(target, *board);
+        const auto machine = open(target, *board, processes_of(ops));
         // A shorter program fails at another call: all are tried.
         const Result result = run(target, *machine, ops, Failures::kEach);
         if (result.verdict == Result::Verdict::kDisagree)
@@ -280,7 +285,7 @@ std::string annotated_text(const Target& target, const Ops& ops) {
   if (!board) return to_text(ops);
   in_child(
       [&] {
-        const auto machine = open(target, *board);
+        const auto machine = open(target, *board, processes_of(ops));
         put_text(*board, to_text(ops, notes_of(run(target, *machine, ops))));
       },
       std::chrono::seconds(20));

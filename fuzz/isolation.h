@@ -15,6 +15,7 @@ struct Target {
   std::string profile;  ///< the name or path of what it behaves as
   DifferentialOptions options;
   bool shim = false;  ///< judge the shim stacked on it, too
+  int processes = 1;  ///< of the programs that a search makes
 };
 
 /// A program that shows a disagreement, or kills its process.

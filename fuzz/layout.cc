@@ -1,5 +1,8 @@
 #include "fuzz/layout.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "fuzz/machine.h"
 
 namespace cuvmm::fuzz {
@@ -12,6 +15,9 @@ constexpr const char* kStale =
     "the handle's allocation is gone: whether its value names another is the driver's heap";
 constexpr const char* kReused =
     "the descriptor was taken over: whether another file has its number is the driver's affair";
+
+constexpr const char* kForeign =
+    "the value is another process's: whether it means something in this one is the driver's layout";
 
 // Bytes that a call names at its first address.
 std::uint64_t extent(const Op& op) {
@@ -37,23 +43,66 @@ std::uint64_t extent(const Op& op) {
 
 }  // namespace
 
-const char* Layout::leaves_range(std::uint8_t number, std::uint64_t at, std::uint64_t size) const {
+const char* Layout::leaves_range(int process, std::uint8_t number, std::uint64_t at,
+                                 std::uint64_t size) const {
   const int index = bound(NameKind::kRange, number);
   if (index <= 0) return nullptr;
   const Range& range = ranges_[static_cast<std::size_t>(index - 1)];
+  if (range.process != process) return kForeign;
   const bool inside = range.live && at < range.size && size <= range.size - at;
   return inside ? nullptr : kElsewhere;
 }
 
-const char* Layout::leaves_memory(std::uint8_t number) const {
+const char* Layout::leaves_memory(int process, std::uint8_t number) const {
   const int index = bound(NameKind::kMemory, number);
   if (index <= 0) return nullptr;
-  return memories_[static_cast<std::size_t>(index - 1)].alive() ? nullptr : kStale;
+  const Memory& memory = memories_[static_cast<std::size_t>(index - 1)];
+  if (memory.process != process) return kForeign;
+  return memory.alive() ? nullptr : kStale;
+}
+
+const Layout::Object* Layout::object_of(std::uint8_t number) const {
+  const int index = bound(NameKind::kMemory, number);
+  if (index <= 0) return nullptr;
+  return &objects_[static_cast<std::size_t>(memories_[static_cast<std::size_t>(index - 1)].object)];
+}
+
+bool Layout::unsettled(const Op& op) const {
+  const auto broken = [](const Object& object) { return object.rdma && object.oldest_gone; };
+  if (op.code == Code::kMap) {
+    const Object* object = object_of(op.ref2);
+    return object && broken(*object);
+  }
+  if (op.code != Code::kSetAccess) return false;
+  const int range = bound(NameKind::kRange, op.ref);
+  const std::uint64_t at = distance(op.at, op.odd);
+  const std::uint64_t size = distance(op.size, op.odd_size);
+  return std::any_of(mappings_.begin(), mappings_.end(), [&](const Mapping& m) {
+    const Memory& memory = memories_[static_cast<std::size_t>(m.memory - 1)];
+    return m.live && m.range == range && m.at >= at && m.at - at < size &&
+           broken(objects_[static_cast<std::size_t>(memory.object)]);
+  });
+}
+
+void Layout::unmap(Mapping& mapping) {
+  mapping.live = false;
+  Memory& memory = memories_[static_cast<std::size_t>(mapping.memory - 1)];
+  --memory.mappings;
+  bool older = false, others = false;
+  for (const Mapping& m : mappings_) {
+    if (!m.live || memories_[static_cast<std::size_t>(m.memory - 1)].object != memory.object)
+      continue;
+    others = true;
+    older |= &m < &mapping;
+  }
+  Object& object = objects_[static_cast<std::size_t>(memory.object)];
+  object.oldest_gone = others && (object.oldest_gone || !older);
 }
 
 const char* Layout::leaves(const Op& op) const {
   const std::uint64_t at = distance(op.at, op.odd);
   const Shape& s = shape(op.code);
+  const int process = process_of(op);
   if (op.code == Code::kReserve) {
     // Whether the hint is a multiple of a large alignment.
     const bool hinted = bound(NameKind::kRange, op.ref) > 0;
@@ -63,18 +112,19 @@ const char* Layout::leaves(const Op& op) const {
   const char* out = nullptr;
   if (op.code == Code::kFree) {
     // One reservation lies at a live base, whatever the size that is asked for.
-    out = leaves_range(op.ref, at, 1);
+    out = leaves_range(process, op.ref, at, 1);
   } else if (s.ref == NameKind::kRange) {
-    out = leaves_range(op.ref, at, extent(op));
+    out = leaves_range(process, op.ref, at, extent(op));
   } else if (s.ref == NameKind::kMemory) {
-    out = leaves_memory(op.ref);
+    out = leaves_memory(process, op.ref);
   }
   if (out) return out;
-  if (s.ref2 == NameKind::kMemory) return leaves_memory(op.ref2);
-  if (op.code == Code::kMcBindAddr) {
-    return leaves_range(op.ref2, distance(op.at2, op.odd2), distance(op.size, op.odd_size));
+  if (s.ref2 == NameKind::kMemory) return leaves_memory(process, op.ref2);
+  if (s.ref2 == NameKind::kRange) {
+    const bool bind = op.code == Code::kMcBindAddr;
+    const std::uint64_t size = bind ? distance(op.size, op.odd_size) : op.size;
+    return leaves_range(process, op.ref2, distance(op.at2, op.odd2), size);
   }
-  if (s.ref2 == NameKind::kRange) return leaves_range(op.ref2, distance(op.at2, op.odd2), op.size);
   return nullptr;
 }
 
@@ -92,7 +142,7 @@ void Layout::succeeded(const Op& op) {
   int made = 1;  // something, whatever it is
   switch (op.code) {
     case Code::kReserve:
-      ranges_.push_back({size, true});
+      ranges_.push_back({size, true, process_of(op)});
       made = static_cast<int>(ranges_.size());
       break;
     case Code::kFree:
@@ -100,10 +150,30 @@ void Layout::succeeded(const Op& op) {
       break;
     case Code::kCreate:
     case Code::kMcCreate:
-    case Code::kImport:
-      memories_.push_back({1, 0});
+      objects_.push_back(
+          {op.code == Code::kCreate && std::string_view(twists()[op.extra].key) == "rdma", false});
+      memories_.push_back({1, 0, static_cast<int>(objects_.size() - 1), process_of(op)});
       made = static_cast<int>(memories_.size());
       break;
+    case Code::kExport:
+      // A descriptor stands for the handle that it was made of.
+      if (const int memory = bound(NameKind::kMemory, op.ref); memory > 0) made = memory;
+      break;
+    case Code::kImport: {
+      int object = 0;
+      if (const int from = bound(NameKind::kDescriptor, op.ref); from > 0) {
+        const Memory& exported = memories_[static_cast<std::size_t>(from - 1)];
+        object = exported.object;
+        if (exported.process != process_of(op)) {
+          // Each process has mappings of its own.
+          objects_.push_back({objects_[static_cast<std::size_t>(object)].rdma, false});
+          object = static_cast<int>(objects_.size() - 1);
+        }
+      }
+      memories_.push_back({1, 0, object, process_of(op)});
+      made = static_cast<int>(memories_.size());
+      break;
+    }
     case Code::kRelease:
       if (const int memory = bound(NameKind::kMemory, op.ref); memory > 0) {
         --memories_[static_cast<std::size_t>(memory - 1)].references;
@@ -117,9 +187,7 @@ void Layout::succeeded(const Op& op) {
       break;
     case Code::kUnmap:
       for (Mapping& m : mappings_) {
-        if (!m.live || m.range != range || m.at < at || m.at - at >= size) continue;
-        m.live = false;
-        --memories_[static_cast<std::size_t>(m.memory - 1)].mappings;
+        if (m.live && m.range == range && m.at >= at && m.at - at < size) unmap(m);
       }
       break;
     case Code::kRetain:
@@ -136,11 +204,27 @@ void Layout::succeeded(const Op& op) {
     case Code::kPoolAlloc:
     case Code::kAlloc:
     case Code::kExtBuffer:
-      ranges_.push_back({size, true});
+      ranges_.push_back({size, true, process_of(op)});
       made = static_cast<int>(ranges_.size());
       break;
+    case Code::kPoolExport:
+      made = kUnbound;  // of no memory
+      break;
+    case Code::kPointerExport:
+    case Code::kIpcGet:
+      made = range;  // stands for what it was made of
+      break;
+    case Code::kPointerImport:
+    case Code::kIpcOpen: {
+      const int from = bound(NameKind::kBlob, s.ref == NameKind::kBlob ? op.ref : op.ref2);
+      const std::uint64_t bytes = from > 0 ? ranges_[static_cast<std::size_t>(from - 1)].size : 0;
+      ranges_.push_back({bytes, true, process_of(op)});
+      made = static_cast<int>(ranges_.size());
+      break;
+    }
     case Code::kFreeAsync:
     case Code::kMemFree:
+    case Code::kIpcClose:
       if (range > 0) ranges_[static_cast<std::size_t>(range - 1)].live = false;
       break;
     case Code::kExtImport:

@@ -10,11 +10,15 @@ namespace cuvmm::fuzz {
 /// Follows a program by its names alone. A call leaves them when it reaches past the reservation
 /// that its name stands for, or uses the name of what is freed: then the answer depends on what
 /// else lies there, which is the driver's own affair (address-space layout, reuse of handle
-/// values).
+/// values). So it is with a range or a handle of another process: the number may be a good one
+/// here.
 class Layout {
  public:
   /// What an op's answer depends on; null for nothing but the program.
   const char* leaves(const Op& op) const;
+  /// Whether it maps, or gives access to, GPUDirect RDMA memory whose oldest mapping was unmapped
+  /// while it had others. A driver refuses some of these and not others, as stale memory would.
+  bool unsettled(const Op& op) const;
   /// The op succeeded: its names stand for something else now.
   void succeeded(const Op& op);
   /// The op failed or was not run: what it would have made does not exist.
@@ -25,19 +29,29 @@ class Layout {
   struct Range {
     std::uint64_t size;
     bool live;
+    int process;
   };
   struct Mapping {
     int range, memory;
     std::uint64_t at, size;
     bool live;
   };
+  /// An allocation as one process knows it, whatever its handles.
+  struct Object {
+    bool rdma;
+    bool oldest_gone;
+  };
   struct Memory {
-    int references, mappings;
+    int references, mappings, object;
+    int process;  ///< whose handle it is
     bool alive() const { return references > 0 || mappings > 0; }
   };
 
-  const char* leaves_range(std::uint8_t name, std::uint64_t at, std::uint64_t size) const;
-  const char* leaves_memory(std::uint8_t name) const;
+  const char* leaves_range(int process, std::uint8_t name, std::uint64_t at,
+                           std::uint64_t size) const;
+  const char* leaves_memory(int process, std::uint8_t name) const;
+  const Object* object_of(std::uint8_t name) const;
+  void unmap(Mapping& mapping);
   int& name(NameKind kind, std::uint8_t number) {
     return names_[static_cast<std::size_t>(kind)][number];
   }
@@ -49,6 +63,7 @@ class Layout {
   std::vector<Range> ranges_;
   std::vector<Mapping> mappings_;
   std::vector<Memory> memories_;
+  std::vector<Object> objects_{{}};  ///< the first is what an unknown descriptor imports
 };
 
 }  // namespace cuvmm::fuzz

@@ -44,10 +44,51 @@ TEST(Layout, AHandleIsItselfWhileSomethingHoldsIt) {
                                   "cuMemRelease(h1)\ncuMemUnmap(r1, 2M)\ncuMemRelease(h2)\n"));
 }
 
+TEST(Layout, AnotherProcessesRangesAndHandlesMeanNothingHere) {
+  const std::string made =
+      "r1 = cuMemAddressReserve(4M)\nh1 = cuMemCreate(2M, device=0, handle_types=posix_fd)\n"
+      "d1 = cuMemExportToShareableHandle(h1, posix_fd)\n";
+  EXPECT_TRUE(last_leaves(made + "@p1 cuMemUnmap(r1, 2M)\n"));
+  EXPECT_TRUE(last_leaves(made + "@p1 cuMemRelease(h1)\n"));
+  EXPECT_TRUE(last_leaves(made + "@p1 r2 = cuMemAddressReserve(2M)\n@p1 cuMemMap(r2, 2M, h1)\n"));
+  EXPECT_FALSE(last_leaves(made + "@p1 h2 = cuMemImportFromShareableHandle(d1, posix_fd)\n"
+                                  "@p1 r2 = cuMemAddressReserve(2M)\n@p1 cuMemMap(r2, 2M, h2)\n"))
+      << "a descriptor is everybody's";
+}
+
 TEST(Layout, AHintsAlignmentIsThatOfItsRange) {
   const std::string made = "r1 = cuMemAddressReserve(4M)\n";
   EXPECT_TRUE(last_leaves(made + "r2 = cuMemAddressReserve(2M, alignment=16M, addr=r1+4M)\n"));
   EXPECT_FALSE(last_leaves(made + "r2 = cuMemAddressReserve(2M, addr=r1+4M)\n"));
+}
+
+// Whether the last call falls on RDMA memory that lost its oldest mapping.
+bool last_unsettled(const std::string& text) {
+  const TextOps read = from_text("cuvmm-program 1\ninit()\n" + text);
+  EXPECT_EQ(read.error, "");
+  Layout layout;
+  for (std::size_t i = 0; i + 1 < read.ops.size(); ++i) layout.succeeded(read.ops[i]);
+  return layout.unsettled(read.ops.back());
+}
+
+TEST(Layout, RdmaMemoryIsUnsettledOnceItsOldestMappingIsGone) {
+  const std::string made =
+      "h1 = cuMemCreate(2M, device=0, rdma=1, handle_types=posix_fd)\nr1 = "
+      "cuMemAddressReserve(8M)\n"
+      "cuMemMap(r1+2M, 2M, h1)\nfd1 = cuMemExportToShareableHandle(h1, posix_fd)\n"
+      "h2 = cuMemImportFromShareableHandle(fd1, posix_fd)\ncuMemMap(r1, 2M, h2)\n";
+  const std::string access = "cuMemSetAccess(r1, 2M, [device0:rw])\n";
+  EXPECT_FALSE(last_unsettled(made + access));
+  EXPECT_TRUE(last_unsettled(made + "cuMemUnmap(r1+2M, 2M)\n" + access));
+  EXPECT_TRUE(last_unsettled(made + "cuMemUnmap(r1+2M, 2M)\ncuMemMap(r1+4M, 2M, h1)\n"));
+  EXPECT_FALSE(
+      last_unsettled(made + "cuMemUnmap(r1, 2M)\ncuMemSetAccess(r1+2M, 2M, [device0:rw])\n"))
+      << "the oldest is there";
+  EXPECT_FALSE(last_unsettled(made + "cuMemUnmap(r1, 8M)\ncuMemMap(r1+4M, 2M, h1)\n"))
+      << "none is left: the next one is the oldest";
+  std::string plain = made + "cuMemUnmap(r1+2M, 2M)\n" + access;
+  plain.replace(plain.find(" rdma=1,"), 8, "");
+  EXPECT_FALSE(last_unsettled(plain));
 }
 
 }  // namespace

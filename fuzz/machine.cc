@@ -56,31 +56,42 @@ Driver without_multicast(Driver driver) {
 }
 }  // namespace
 
-Machine::Machine(const Driver& driver, bool multicast)
-    : driver_(multicast ? driver : without_multicast(driver)), multicast_(multicast) {
-  int count = 0;
-  CUresult result = driver_(calls::Init{0});
-  if (result == CUDA_SUCCESS) result = driver_(calls::DeviceGetCount{&count});
-  for (int i = 0; i < count && i < kHostPlace && result == CUDA_SUCCESS; ++i) {
-    CUdevice device = 0;
-    CUcontext context = nullptr;
-    result = driver_(calls::DeviceGet{&device, i});
-    if (result == CUDA_SUCCESS) result = driver_(calls::DevicePrimaryCtxRetain{&context, device});
-    contexts_.push_back(context);
+Machine::Machine(const Driver& first, bool multicast, const std::optional<Driver>& other)
+    : drivers_{multicast ? first : without_multicast(first)}, multicast_(multicast) {
+  // What another process is asked to do is a list without cuMulticast*.
+  if (other) drivers_.push_back(without_multicast(*other));
+  for (int process = 0; process < processes() && error_.empty(); ++process) {
+    const Driver& driver = drivers_[process];
+    auto& contexts = contexts_[process];
+    int count = 0;
+    CUresult result = driver(calls::Init{0});
+    if (result == CUDA_SUCCESS) result = driver(calls::DeviceGetCount{&count});
+    for (int i = 0; i < count && i < kHostPlace && result == CUDA_SUCCESS; ++i) {
+      CUdevice device = 0;
+      CUcontext context = nullptr;
+      result = driver(calls::DeviceGet{&device, i});
+      if (result == CUDA_SUCCESS) result = driver(calls::DevicePrimaryCtxRetain{&context, device});
+      contexts.push_back(context);
+    }
+    if (result != CUDA_SUCCESS) error_ = "the driver does not start: " + result_name(result);
+    if (contexts.empty() && error_.empty()) error_ = "the driver has no device";
+    if (contexts.size() != contexts_[0].size()) error_ = "two processes see different devices";
   }
-  if (result != CUDA_SUCCESS) error_ = "the driver does not start: " + result_name(result);
-  if (contexts_.empty() && error_.empty()) error_ = "the driver has no device";
 }
 
 void Machine::start() {
   for (int thread = 0; thread < kThreads; ++thread) {
     if (thread != 0 && !used_[thread]) continue;
-    CUcontext context = thread == 0 ? contexts_[0] : nullptr;
-    on_thread(thread, [&] { driver_(calls::CtxSetCurrent{context}); });
+    CUcontext context = thread == 0 ? contexts_[0][0] : nullptr;
+    on_thread(thread, [&] { drivers_[0](calls::CtxSetCurrent{context}); });
     current_[thread] = thread == 0 ? 0 : -1;
     used_[thread] = false;
   }
   blobs_.clear();
+  for (int process = 1; process < processes(); ++process) {
+    drivers_[process](calls::CtxSetCurrent{contexts_[process][0]});
+    current_[actor_of(process, 0)] = 0;
+  }
   std::memset(static_cast<void*>(bindings_), 0, sizeof bindings_);
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "api/driver.h"
@@ -34,25 +35,30 @@ class Helper {
   std::thread thread_;
 };
 
-/// One process's driver with its contexts, for any number of programs one after the other.
+/// One process's driver with its contexts, for any number of programs one after the other; another
+/// process's too where there is one. Names stand for the same numbers in both.
 class Machine {
  public:
-  /// Initialises the driver; error() says what failed.
-  /// Without `multicast` no cuMulticast* is called, whoever asks for it.
-  explicit Machine(const Driver& driver, bool multicast = false);
+  /// Initialises the drivers; error() says what failed. Without `other` the ops of the second
+  /// process are not run. Without `multicast` no cuMulticast* is called, whoever asks for it.
+  explicit Machine(const Driver& driver, bool multicast = false,
+                   const std::optional<Driver>& other = std::nullopt);
   const std::string& error() const { return error_; }
-  int devices() const { return static_cast<int>(contexts_.size()); }
-  const Driver& driver() const { return driver_; }
+  int devices() const { return static_cast<int>(contexts_[0].size()); }
+  const Driver& driver(int process = 0) const { return drivers_[process]; }
+  int processes() const { return static_cast<int>(drivers_.size()); }
 
-  /// Before a program: nothing is bound, device 0 is current to thread 0 and none to the others.
+  /// Before a program: nothing is bound, device 0 is current to the first thread of each process
+  /// and none to the others.
   void start();
-  /// Device of a thread's current context; -1 for none.
-  int device_of(int thread) const { return current_[thread]; }
+  /// Device of the current context of an op's actor; -1 for none.
+  int device_of(int actor) const { return current_[actor]; }
 
   /// Makes the op's call through `visit(call)`, which returns its CUresult, on the op's thread.
   template <class Visit>
   Answer step(const Op& op, Visit&& visit);
-  /// Runs on one of the threads; thread 0 is the caller.
+  /// Runs on one of the threads; thread 0 is the caller. What another process does starts here,
+  /// too.
   template <class Work>
   void on_thread(int thread, Work&& work);
 
@@ -90,12 +96,12 @@ class Machine {
   std::uint64_t made(const Op& op);
   std::uint32_t value_of(const Op& op) const;
 
-  Driver driver_;
+  std::vector<Driver> drivers_;  // by process
   bool multicast_ = false;
   std::string error_;
-  std::vector<CUcontext> contexts_;
+  std::vector<CUcontext> contexts_[kProcesses];
   Binding bindings_[kNameKinds][256];
-  int current_[kThreads] = {0, -1, -1};
+  int current_[kActors] = {0, -1, -1, 0};
   bool used_[kThreads] = {};
   std::unique_ptr<Helper> helpers_[kThreads];
   Outputs out_;

@@ -42,11 +42,14 @@ Answer Machine::step(const Op& op, Visit&& visit) {
     if (kind == NameKind::kNone || name == 0) return 0;
     const Binding& b = binding(kind, name);
     if (b.state == Binding::kFailed) usable = false;
+    // A descriptor is handed over while it is open; the driver may have closed this one.
+    if (b.given && process_of(op) != 0) usable = false;
     // Whose file has the number of a descriptor that was taken is the driver's own affair.
     if (b.taken && fcntl(static_cast<int>(b.value), F_GETFD) >= 0) usable = false;
     return b.state == Binding::kBound ? b.value : 0;
   };
-  bool usable = true;
+  const int process = process_of(op);
+  bool usable = process < processes();
   const std::uint64_t first = value(s.ref, op.ref, usable);
   const std::uint64_t second = value(s.ref2, op.ref2, usable);
   if (target) *target = {Binding::kFailed};
@@ -68,13 +71,14 @@ Answer Machine::step(const Op& op, Visit&& visit) {
       answer.result = CUDA_ERROR_INVALID_DEVICE;
       return answer;
     }
-    used_[op.actor] = true;
-    on_thread(op.actor,
-              [&] { answer.result = driver_(calls::CtxSetCurrent{contexts_[op.place]}); });
+    const int thread = thread_of(op);
+    used_[thread] = true;
+    const calls::CtxSetCurrent change{contexts_[process][op.place]};
+    on_thread(thread, [&] { answer.result = drivers_[process](change); });
     if (answer.result == CUDA_SUCCESS) current_[op.actor] = op.place;
     return answer;
   }
-  on_thread(op.actor, [&] { answer.result = call(op, first, second, visit); });
+  on_thread(thread_of(op), [&] { answer.result = call(op, first, second, visit); });
   if (answer.result == CUDA_SUCCESS) {
     answer.value = value_of(op);
     if (op.code == Code::kExtImport && op.ref) binding(s.ref, op.ref).taken = true;

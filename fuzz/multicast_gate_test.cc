@@ -72,8 +72,8 @@ TEST(MulticastGate, TheTrapsWouldNotice) {
 TEST(MulticastGate, NoStyleHasThemByDefault) {
   Random random(4);
   for (int i = 0; i < 300; ++i) {
-    Ops ops = generate(random, swarm(random, 3));
-    mutate(ops, random, 3, 60);
+    Ops ops = generate(random, swarm(random, {.devices = 3}));
+    mutate(ops, random, {.devices = 3}, 60);
     for (const Op& op : ops) EXPECT_FALSE(is_multicast(op.code));
   }
 }

@@ -131,6 +131,7 @@ constexpr unsigned kFields[kCodes] = {
 constexpr std::uint8_t kNoDevicePlace = 11;  // into kPlaces
 constexpr std::uint8_t kTebibyte = 7;        // indices into kOdd
 constexpr std::uint8_t kTooLarge = 8;
+constexpr std::uint8_t kLarge = 11;  // and what follows
 constexpr char kMagic[8] = {'c', 'u', 'v', 'm', 'm', 'f', 'z', '1'};
 
 template <class T>
@@ -160,6 +161,12 @@ bool split(std::uint64_t distance, std::uint8_t& granules, std::uint8_t& odd) {
   return false;
 }
 
+int processes_of(const Ops& ops) {
+  int most = 0;
+  for (const Op& op : ops) most = std::max(most, process_of(op));
+  return most + 1;
+}
+
 std::span<const Place> places() { return kPlaces; }
 std::span<const std::uint64_t> alignments() { return kAlignments; }
 std::span<const std::uint64_t> offsets() { return kOffsets; }
@@ -180,7 +187,8 @@ void canonicalise(Op& op) {
   } else if (op.name == 0) {
     op.name = 1;
   }
-  op.actor = wrapped(op.actor, kThreads);
+  op.actor = wrapped(op.actor, kActors);
+  if (!crosses(op.code)) op.actor = wrapped(op.actor, kThreads);
   keep(op.ref, s.ref != NameKind::kNone);
   keep(op.ref2, s.ref2 != NameKind::kNone);
   const bool two_addresses =
@@ -204,7 +212,8 @@ void canonicalise(Op& op) {
   switch (op.code) {
     case Code::kReserve:
       op.extra = wrapped(op.extra, std::size(kAlignments));
-      if (op.odd_size == kTebibyte) op.odd_size = kTooLarge;  // would be half a million granules
+      // Would be thousands of granules and more.
+      if (op.odd_size == kTebibyte || op.odd_size >= kLarge) op.odd_size = kTooLarge;
       break;
     case Code::kMap:
       op.extra = wrapped(op.extra, std::size(kOffsets));

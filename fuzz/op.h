@@ -66,6 +66,10 @@ constexpr bool is_multicast(Code code) {
   return code >= Code::kMcCreate && code <= Code::kMcGranularity;
 }
 
+/// Whether processes other than process 0 make this call, too: those of virtual memory management
+/// and of data. The other areas' are process 0's alone.
+constexpr bool crosses(Code code) { return code < Code::kExtImport; }
+
 /// What a name stands for; a reference asks for one kind.
 enum class NameKind : std::uint8_t {
   kNone,
@@ -84,7 +88,7 @@ inline constexpr std::size_t kNameKinds = static_cast<std::size_t>(NameKind::kCo
 struct Op {
   Code code = Code::kContext;
   std::uint8_t name = 0;   ///< what it binds
-  std::uint8_t actor = 0;  ///< thread, 0..kThreads-1
+  std::uint8_t actor = 0;  ///< a thread of process 0, 0..kThreads-1; then the other processes
   std::uint8_t ref = 0;    ///< first reference: an address, or the handle where there is no address
   std::uint8_t ref2 = 0;   ///< second reference: the handle of a map, the source of a copy
   std::uint8_t at = 0;     ///< granules added to the address
@@ -110,9 +114,21 @@ inline constexpr std::uint8_t kNullIn = 2;                  ///< NULL for the st
 inline constexpr std::uint8_t kNoCount = 4;                 ///< cuMemSetAccess of no descriptors
 inline constexpr std::uint64_t kNoDescriptor = 0x7ffffff0;  ///< nobody has that many files open
 inline constexpr std::uint64_t kGarbage = 0x1234;           ///< a handle that no driver gave
-inline constexpr int kThreads = 3;
+inline constexpr int kThreads = 3;                          ///< of process 0; the others have one
+inline constexpr int kProcesses = 2;
+inline constexpr std::uint8_t kActors = kThreads + kProcesses - 1;
 inline constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;  ///< bytes
 inline constexpr std::size_t kMostOps = 200;
+
+/// Who makes an op's call.
+constexpr int process_of(std::uint8_t actor) { return actor < kThreads ? 0 : actor - kThreads + 1; }
+constexpr int process_of(const Op& op) { return process_of(op.actor); }
+constexpr int thread_of(const Op& op) { return op.actor < kThreads ? op.actor : 0; }
+constexpr std::uint8_t actor_of(int process, int thread) {
+  return static_cast<std::uint8_t>(process == 0 ? thread : kThreads - 1 + process);
+}
+/// The number of processes that a program needs.
+int processes_of(const Ops& ops);
 
 /// Distances, in bytes, that break an alignment, cross a border, or are absurd.
 inline constexpr std::uint64_t kOdd[] = {0,
@@ -125,7 +141,9 @@ inline constexpr std::uint64_t kOdd[] = {0,
                                          std::uint64_t{1} << 40,
                                          std::uint64_t{1} << 47,
                                          0 - kGranule,
-                                         kGranule - 1};
+                                         kGranule - 1,
+                                         std::uint64_t{1} << 36,
+                                         std::uint64_t{1} << 33};
 inline constexpr std::size_t kOdds = std::size(kOdd);
 
 /// A CUmemLocation as numbers.

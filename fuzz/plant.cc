@@ -138,6 +138,7 @@ constexpr Recipe kRecipes[] = {
     {Rule::kExtBufferReservedZero, Code::kExtBuffer, How::kChange, &Op::extra, kReservedWord},
     {Rule::kExtBufferSizeNonzero, Code::kExtBuffer, How::kChange, &Op::size, 0},
     {Rule::kExtBufferBounds, Code::kExtBuffer, How::kChange, &Op::at, 250},
+    {Rule::kExtBufferDedicatedOffset, Code::kExtImport, How::kChange, &Op::flags, 1},
     {Rule::kExtBufferAfterDestroy, Code::kExtDestroy, How::kMoveFirst},
     {Rule::kExtBufferFreedOnce, Code::kMemFree, How::kRepeat},
     {Rule::kExtDestroyNonnull, Code::kExtDestroy, How::kChange, &Op::ref, 0},

@@ -14,6 +14,7 @@ namespace cuvmm::fuzz {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr int kPeerLost = 5;  // the child's exit code: the other process died or hung
 
 // What the child tells its watchdog.
 struct Progress {
@@ -25,10 +26,10 @@ struct Progress {
   char error[256];
 };
 
-Ops program_of(std::uint64_t seed, std::uint64_t number, int devices) {
-  Random random(seed * 1000003 + number);
-  Style style = swarm(random, devices);
-  style.ops = 10 + random.below(50);
+Ops program_of(const RecordOptions& options, std::uint64_t number, int devices) {
+  Random random(options.seed * 1000003 + number);
+  Style style = swarm(random, {.devices = devices, .processes = options.processes});
+  style.ops = (style.processes > 1 ? 20 : 10) + random.below(50);
   if (random.chance(50)) style.faults += 10;
   Ops ops = generate(random, style);
   // Some with faults by rule, alone and in pairs.
@@ -48,22 +49,24 @@ class Child {
       : options_(options), progress_(progress), file_(file), end_(end) {}
 
   [[noreturn]] void run() {
+    auto peer = options_.processes > 1 ? std::make_unique<Peer>(options_.driver) : nullptr;
     const LoadedDriver loaded = load_driver(options_.driver);
     ProfileResult profile =
         load_profile(options_.profile.empty() ? builtin_profiles().front() : options_.profile);
     if (!loaded.error.empty()) stop(loaded.error);
     if (!profile.error.empty()) stop(profile.error);
     Differential machine(loaded.driver, std::move(profile.profile),
-                         {.spare = true, .wait = true, .charge = false});
+                         {.spare = true, .wait = true, .charge = false}, std::move(peer));
     if (!machine.error().empty()) stop(machine.error());
     progress_.devices = machine.machine().devices();
     if (progress_.program == 0) write_header(machine);
     machine.on_step = [this](std::size_t op) { progress_.op = op; };
     while (Clock::now() < end_ && progress_.calls < options_.calls) {
       RecordedProgram program;
-      program.ops = program_of(options_.seed, progress_.program, machine.machine().devices());
+      program.ops = program_of(options_, progress_.program, machine.machine().devices());
       progress_.op = 0;
       const Result result = machine.run(program.ops);
+      if (!machine.lost().empty()) _exit(kPeerLost);
       take(result, program);
       ++progress_.program;
       // What would not go away would be in the way of all that follows.
@@ -86,6 +89,7 @@ class Child {
     recorded.gpu = name;
     recorded.devices = machine.machine().devices();
     recorded.seed = options_.seed;
+    recorded.processes = options_.processes;
     put(recording_header(recorded));
   }
   void take(const Result& result, RecordedProgram& program) {
@@ -120,7 +124,7 @@ class Child {
 // The program in which the child died, as far as it is known.
 std::string last_words(const RecordOptions& options, const Progress& progress, int devices) {
   RecordedProgram program;
-  program.ops = program_of(options.seed, progress.program, devices);
+  program.ops = program_of(options, progress.program, devices);
   program.answers.resize(program.ops.size());
   if (progress.op < program.answers.size()) {
     program.answers[progress.op].how = RecordedAnswer::How::kDied;
@@ -168,7 +172,8 @@ RecordSummary record(const RecordOptions& options) {
     }
     if (progress.finished) break;
     ++out.restarts;
-    const bool died = hung || WIFSIGNALED(status);
+    const bool lost = WIFEXITED(status) && WEXITSTATUS(status) == kPeerLost;
+    const bool died = hung || lost || WIFSIGNALED(status);
     if (!died) continue;
     // The header's device count stands in the file; programs are generated for it again.
     const std::string words = last_words(options, progress, std::max(1, progress.devices));

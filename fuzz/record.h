@@ -15,6 +15,7 @@ struct RecordOptions {
   std::uint64_t seed = 1;
   std::uint64_t calls = 100000;  ///< stop after so many
   std::chrono::milliseconds time{55000};
+  int processes = 1;  ///< of the programs; the second process is a child of the recorder's child
 };
 
 struct RecordSummary {
@@ -26,7 +27,7 @@ struct RecordSummary {
 
 /// Programs are generated from the seed and their number. Calls whose broken rules make a driver
 /// read freed or foreign memory are left out. A child runs them; when it dies or hangs, that is
-/// recorded, and another one goes on with the next program.
+/// recorded, and another one goes on with the next program. So it is when a second process is lost.
 RecordSummary record(const RecordOptions& options);
 
 /// Where a driver and the recording differ.
@@ -43,11 +44,12 @@ struct Comparison {
   std::uint64_t deaths = 0;  ///< of the recorded driver, in calls that the reference warns of
   std::string error;
 };
-/// Runs the recorded programs on another driver in this process, which is used up by that. The
+/// Runs the recorded programs on another driver in this process, which is used up by that, and in
+/// `peer` where they are those of two. The
 /// rest of a program is not compared after a difference, nor after a call that changed something
 /// outside what its names stand for (fuzz/layout.h). `permitted` has a line per kind that may
 /// differ: the beginning of its text, then " # " and the reason.
 Comparison compare(const Recording& recording, const Driver& driver, const std::string& profile,
-                   std::string_view permitted);
+                   std::string_view permitted, std::unique_ptr<Peer> peer = nullptr);
 
 }  // namespace cuvmm::fuzz

@@ -1,4 +1,5 @@
 // cuvmm-fuzz-record: a driver's answers to generated programs, and their comparison with another's.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -13,10 +14,12 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: cuvmm-fuzz-record --driver LIBCUDA --output FILE [--calls N] [--seed N] [--seconds S]\n"
+    "                         [--processes N]\n"
     "       cuvmm-fuzz-record --driver LIBCUDA --compare FILE [--permitted LIST]\n"
     "Records what a libcuda answers to programs generated from a seed (100000 calls, 55 s at "
     "most),\n"
     "or runs the recorded programs on another one and prints where the answers differ.\n"
+    "--processes 2: programs of two processes that share memory.\n"
     "cuMulticast* is never called. Exit code: 0 recorded, or no difference that is not permitted;\n"
     "1 differences; 2 a mistake in the arguments; 3 no driver.\n";
 
@@ -42,6 +45,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
     } else if (key == "--seconds") {
       out.record.time =
           std::chrono::milliseconds(static_cast<std::int64_t>(1000 * std::atof(value)));
+    } else if (key == "--processes") {
+      out.record.processes = std::clamp(std::atoi(value), 1, kProcesses);
     } else if (key == "--profile") {
       out.record.profile = value;
     } else if (key == "--compare") {
@@ -85,18 +90,22 @@ int compare_with_file(const Arguments& arguments) {
   const Recording recording = parse_recording(read(arguments.compare));
   if (!recording.error.empty()) return fail(arguments.compare + ": " + recording.error);
   setenv("CUVMM_DEVICES", std::to_string(recording.machine.devices).c_str(), 1);
+  // Forked before this process uses a driver.
+  auto peer =
+      recording.machine.processes > 1 ? std::make_unique<Peer>(arguments.record.driver) : nullptr;
   const LoadedDriver loaded = load_driver(arguments.record.driver);
   if (!loaded.error.empty()) return fail(loaded.error);
-  const Comparison result =
-      fuzz::compare(recording, loaded.driver, arguments.record.profile,
-                    arguments.permitted.empty() ? std::string() : read(arguments.permitted));
+  const Comparison result = fuzz::compare(
+      recording, loaded.driver, arguments.record.profile,
+      arguments.permitted.empty() ? std::string() : read(arguments.permitted), std::move(peer));
   if (!result.error.empty()) return fail(result.error);
   std::printf(
-      "%s, driver %d, %d device(s): %zu programs, %llu calls compared, %llu beyond comparison, "
+      "%s, driver %d, %d device(s), %d process(es): %zu programs, %llu calls compared, %llu beyond "
+      "comparison, "
       "%llu deaths foreseen, %llu differ without a reason\n",
       recording.machine.gpu.c_str(), recording.machine.driver_version, recording.machine.devices,
-      recording.programs.size(), static_cast<unsigned long long>(result.calls),
-      static_cast<unsigned long long>(result.beyond),
+      recording.machine.processes, recording.programs.size(),
+      static_cast<unsigned long long>(result.calls), static_cast<unsigned long long>(result.beyond),
       static_cast<unsigned long long>(result.deaths),
       static_cast<unsigned long long>(result.unexplained));
   for (const Difference& d : result.differences) {

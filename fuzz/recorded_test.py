@@ -3,23 +3,33 @@
 reason that is written down.
 
 usage: recorded_test.py CUVMM-FUZZ-RECORD EMULATOR RECORDING.rec.xz PERMITTED [EVERY]
+       recorded_test.py CUVMM-FUZZ-RECORD EMULATOR --new PERMITTED
 
 EVERY: take each so manieth program only (a slow build); 1 takes all.
+--new: a recording of two processes, made with the emulator itself.
 """
 import lzma
+import os
 import re
 import struct
 import subprocess
 import sys
 import tempfile
 
-HEADER = 64 + 4 + 4 + 8  # behind the first line: name, driver, devices, seed
+# Behind the first line, which ends with the version: name, driver, devices, seed; then processes.
+HEADERS = {b"1": 64 + 4 + 4 + 8, b"2": 64 + 4 + 4 + 8 + 4}
 OP, ANSWER = 16, 7
+
+
+def start(recording):
+    """Where the first program begins."""
+    line = recording.index(b"\n")
+    return line + 1 + HEADERS[recording[line - 1 : line]]
 
 
 def thinned(recording, every):
     """The header and every so manieth program; (bytes, programs, calls)."""
-    at = recording.index(b"\n") + 1 + HEADER
+    at = start(recording)
     parts, number, programs, calls = [recording[:at]], 0, 0, 0
     while at + 2 <= len(recording):
         (count,) = struct.unpack_from("<H", recording, at)
@@ -35,7 +45,7 @@ def thinned(recording, every):
 
 def spoilt(recording):
     """Its first program with one answer changed: a comparison that finds nothing there is worthless."""
-    at = recording.index(b"\n") + 1 + HEADER
+    at = start(recording)
     (count,) = struct.unpack_from("<H", recording, at)
     answer = at + 2 + count * OP + 1  # behind how it came about
     end = at + 2 + count * (OP + ANSWER)
@@ -52,11 +62,23 @@ def compare(tool, emulator, permitted, recording):
         )
 
 
+def recorded(tool, emulator):
+    with tempfile.NamedTemporaryFile(suffix=".rec") as file:
+        subprocess.run(
+            [tool, "--driver", emulator, "--processes", "2", "--calls", "20000", "--output", file.name],
+            env=dict(os.environ, CUVMM_DEVICES="3"), stdout=subprocess.DEVNULL, check=True,
+        )
+        return file.read()
+
+
 def main():
     tool, emulator, path, permitted = sys.argv[1:5]
     every = int(sys.argv[5]) if len(sys.argv) > 5 else 1
-    with lzma.open(path) as file:
-        recording, programs, calls = thinned(file.read(), every)
+    if path == "--new":
+        recording, programs, calls = thinned(recorded(tool, emulator), every)
+    else:
+        with lzma.open(path) as file:
+            recording, programs, calls = thinned(file.read(), every)
     result = compare(tool, emulator, permitted, recording)
     counts = re.search(r"(\d+) programs, (\d+) calls compared, (\d+) beyond", result.stdout)
     print(result.stdout.split("\n", 1)[0])

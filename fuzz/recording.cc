@@ -7,7 +7,8 @@ namespace cuvmm::fuzz {
 
 namespace {
 
-constexpr std::string_view kMagic = "cuvmm-fuzz-recording 1\n";
+constexpr std::string_view kMagic = "cuvmm-fuzz-recording ";  // then the version and a line's end
+constexpr char kVersion = '2';
 constexpr std::size_t kNameBytes = 64;
 constexpr std::size_t kAnswerBytes = 7;
 
@@ -42,12 +43,15 @@ class Cursor {
 
 std::string recording_header(const RecordedMachine& machine) {
   std::string out(kMagic);
+  out += kVersion;
+  out += '\n';
   std::string name = machine.gpu.substr(0, kNameBytes);
   name.resize(kNameBytes);
   out += name;
   put(out, std::int32_t{machine.driver_version});
   put(out, std::int32_t{machine.devices});
   put(out, machine.seed);
+  put(out, std::int32_t{machine.processes});
   return out;
 }
 
@@ -66,9 +70,10 @@ std::string recorded_bytes(const RecordedProgram& program) {
 Recording parse_recording(std::string_view bytes) {
   Recording out;
   Cursor cursor(bytes);
-  if (cursor.take(kMagic.size()) != kMagic) {
-    out.error = "no recording: expected the line '" +
-                std::string(kMagic.substr(0, kMagic.size() - 1)) + "'";
+  const bool magic = cursor.take(kMagic.size()) == kMagic;
+  const std::string_view version = cursor.take(2);
+  if (!magic || (version != "1\n" && version != "2\n")) {
+    out.error = "no recording: expected the line '" + std::string(kMagic) + "1' or 2";
     return out;
   }
   const std::string_view name = cursor.take(kNameBytes);
@@ -76,6 +81,7 @@ Recording parse_recording(std::string_view bytes) {
   out.machine.driver_version = cursor.get<std::int32_t>();
   out.machine.devices = cursor.get<std::int32_t>();
   out.machine.seed = cursor.get<std::uint64_t>();
+  if (version[0] != '1') out.machine.processes = cursor.get<std::int32_t>();
   while (cursor.has(sizeof(std::uint16_t))) {
     const std::size_t count = cursor.get<std::uint16_t>();
     if (!cursor.has(count * (sizeof(Op) + kAnswerBytes))) break;

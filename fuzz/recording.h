@@ -15,6 +15,7 @@ struct RecordedMachine {
   int driver_version = 0;  ///< as cuDriverGetVersion writes it
   int devices = 0;
   std::uint64_t seed = 0;
+  int processes = 1;  ///< of its programs, at most
 };
 
 /// An op's answer as stored: 7 bytes.
@@ -39,7 +40,7 @@ struct Recording {
   std::vector<RecordedProgram> programs;
   std::string error;  ///< empty on success; a cut last program is left out in silence
 };
-/// Any bytes are read without harm.
+/// Any bytes are read without harm. Version 1 of the format said nothing of processes: one.
 Recording parse_recording(std::string_view bytes);
 
 }  // namespace cuvmm::fuzz

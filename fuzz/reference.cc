@@ -22,6 +22,7 @@ bool Judgement::accepts(const Profile& profile, EntryPoint entry, CUresult answe
   if (loose) return true;
   if (foreign) return answer != CUDA_SUCCESS;
   if (may_refuse && answer == CUDA_ERROR_INVALID_VALUE) return true;
+  if (may_succeed && answer == CUDA_SUCCESS) return true;
   if (may_run_out && answer == CUDA_ERROR_OUT_OF_MEMORY) return true;
   bool refused = false, mixed = false;
   for (int i = 0; i < quirk_count; ++i) {

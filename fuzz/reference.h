@@ -28,10 +28,14 @@ struct Judgement {
   bool foreign = false;      ///< touches memory that is nobody's: any error will do
   bool may_refuse = false;   ///< INVALID_VALUE will do as well
   bool may_run_out = false;  ///< OUT_OF_MEMORY will do as well
-  bool fatal = false;        ///< a real driver dies in it, though no rule says so
+  bool may_succeed = false;  ///< CUDA_SUCCESS will do as well
+  bool fatal = false;        ///< a real driver or its machine dies in it, though no rule says so
   Quirk quirks[4];           ///< what a driver may have against the call beside the rules
   int quirk_count = 0;
-  bool loose = false;          ///< nothing is written of what should happen: any answer will do
+  bool uncovered =
+      false;            ///< another process would get what only the first one's reference follows
+  bool unseen = false;  ///< about memory that another process exported: no shim saw it made
+  bool loose = false;   ///< nothing is written of what should happen: any answer will do
   bool unpredictable = false;  ///< nothing later in the program can be compared between drivers
 
   void add(Rule rule) {
@@ -66,7 +70,16 @@ struct ReferenceMachine {
 class Reference {
  public:
   explicit Reference(ReferenceMachine machine) : machine_(machine) {}
-  /// Forgets everything.
+  /// Another process of that machine: what memories hold and descriptors stand for is the same in
+  /// both, everything else its own. `first` outlives it.
+  Reference(ReferenceMachine machine, Reference& first)
+      : machine_(machine),
+        memories_(first.memories_),
+        descriptors_(first.descriptors_),
+        external_(first.external_) {}
+  Reference(const Reference&) = delete;
+  Reference& operator=(const Reference&) = delete;
+  /// Forgets everything, the other process's memories and descriptors too.
   void clear();
 
   Judgement judge(const calls::MemAddressReserve&, Actor) const;
@@ -225,7 +238,8 @@ class Reference {
     int fd;
     int memory;
     bool open;
-    int pool = -1;  ///< index into the pools: it is an export of one
+    int pool = -1;       ///< index into the pools: it is an export of one
+    bool other = false;  ///< not made by the first process
   };
 
   /// Where the byte of a live address lies; memory -1 for nowhere. `run`: bytes up to where that
@@ -236,6 +250,8 @@ class Reference {
     std::uint64_t run = 0;
   };
   Spot spot(std::uint64_t address) const;
+  /// Of another process than the first.
+  bool other() const { return &memories_ != &own_memories_; }
   /// Memory with an address of its own, and the tail of a mapping that left its reservation.
   bool ambiguous(std::uint64_t address) const;
   // Pools.
@@ -252,6 +268,9 @@ class Reference {
     std::uint64_t memory_at;  ///< offset or address, as it was asked for
     std::uint64_t memory_offset;
   };
+  bool is_team(int memory) const {
+    return memory >= 0 && memories_[static_cast<std::size_t>(memory)].team >= 0;
+  }
   const MulticastTeam* team_of(const Named& named) const;
   const MulticastTeam* team_at(const Cell& cell) const;  ///< of a mapped cell
   bool holds(const MulticastTeam::Binding& binding) const;
@@ -302,11 +321,16 @@ class Reference {
   std::vector<Cell> cells_;
   std::vector<Range> ranges_;
   std::vector<Mapped> mappings_;
-  std::vector<Memory> memories_;
   std::vector<Named> handles_;
-  std::vector<Descriptor> descriptors_;
+  // Of all processes.
+  std::vector<Memory> own_memories_;
+  std::vector<Descriptor> own_descriptors_;
+  ExternalState own_external_;
+  std::vector<Memory>& memories_ = own_memories_;
+  std::vector<Descriptor>& descriptors_ = own_descriptors_;
+  ExternalState& external_ = own_external_;
+  // Of the first process: the others have none.
   PlainList plain_;
-  ExternalState external_;
   PoolState pool_state_;
   std::vector<MulticastTeam> teams_;
 };

@@ -8,6 +8,7 @@ namespace cuvmm::fuzz {
 namespace {
 
 constexpr int kOpaqueFd = 1;
+constexpr unsigned kDedicated = 1;
 
 std::uint64_t number(CUexternalMemory object) { return reinterpret_cast<std::uint64_t>(object); }
 
@@ -45,10 +46,11 @@ Judgement Reference::judge(const calls::ImportExternalMemory& call, Actor actor)
   if (any(desc.reserved)) out.add(Rule::kExtImportReservedZero);
   if (type != kOpaqueFd) return out;
   const Descriptor* exported = export_at(desc.handle.fd);
+  out.unseen = exported && exported->other;
   if (!exported) {
     const bool taken = external_.took(desc.handle.fd);
     out.add(taken ? Rule::kExtImportFdOwned : Rule::kExtImportFdValid);
-  } else if (memories_[static_cast<std::size_t>(exported->memory)].team >= 0) {
+  } else if (is_team(exported->memory)) {
     out.loose = true;  // a multicast object is no memory
   } else if (desc.size && desc.size != memories_[static_cast<std::size_t>(exported->memory)].size) {
     out.add(Rule::kExtImportSizeExact);
@@ -62,7 +64,12 @@ const char* Reference::accept(const calls::ImportExternalMemory& call) {
   const int memory = exported ? exported->memory : -1;
   const int other = external_.find(number(*call.extMem_out));
   const bool used = other >= 0 && external_.objects[static_cast<std::size_t>(other)].live;
-  external_.objects.push_back({number(*call.extMem_out), memory, call.memHandleDesc->size, true});
+  external_.objects.push_back({.value = number(*call.extMem_out),
+                               .memory = memory,
+                               .size = call.memHandleDesc->size,
+                               .dedicated = (call.memHandleDesc->flags & kDedicated) != 0,
+                               .unseen = exported && exported->other,
+                               .live = true});
   close(fd);
   external_.taken.push_back(fd);
   if (memory < 0) return "something that is no export was imported";
@@ -98,6 +105,8 @@ Judgement Reference::judge(const calls::ExternalMemoryGetMappedBuffer& call, Act
   if (any(desc.reserved)) out.add(Rule::kExtBufferReservedZero);
   if (desc.size == 0) out.add(Rule::kExtBufferSizeNonzero);
   if (!object) return out;
+  out.unseen = object->unseen;
+  if (object->dedicated && desc.offset != 0) out.add(Rule::kExtBufferDedicatedOffset);
   const auto fits = [&](std::uint64_t whole) {
     return desc.offset <= whole && desc.size <= whole - desc.offset;
   };

@@ -12,6 +12,8 @@ struct ExternalState {
     std::uint64_t value;  ///< the CUexternalMemory
     int memory;           ///< the reference's index of the allocation behind it
     std::uint64_t size;   ///< that it was imported with
+    bool dedicated;       ///< imported as such
+    bool unseen;          ///< another process exported it
     bool live;
   };
   std::vector<Object> objects;

@@ -72,11 +72,14 @@ Judgement Reference::judge(const calls::MemCreate& call, Actor) const {
     out.add(Quirk::kHostMemoryPlain);
   }
   const bool shared = static_cast<unsigned>(call.prop->requestedHandleTypes) != 0;
-  if (flags.usage > 3 && (flags.usage & 1) && (shared || call.size > machine_.device_memory)) {
+  const bool too_large = call.size > machine_.device_memory && call.size >> 45 == 0;
+  if (flags.usage > 3 && (flags.usage & 1) && (shared || too_large)) {
     out.add(Quirk::kOddUsagePrivate);
   }
-  // How much the host has is the machine's own affair.
+  // How much the host has is the machine's own affair. What it may have but can hardly spare is not
+  // asked of a real one.
   if (on_host && call.size >= std::uint64_t{1} << 30) out.may_run_out = true;
+  if (on_host && out.may_run_out && call.size < std::uint64_t{1} << 40) out.fatal = true;
   if (static_cast<int>(call.prop->location.type) != 1 || !valid_device(call.prop->location.id)) {
     return out;
   }
@@ -159,6 +162,8 @@ Judgement Reference::judge(const calls::MemGetAllocationPropertiesFromHandle& ca
   if (asked && team_of(*asked)) out.loose = true;  // nobody says what a multicast object tells
   // What freed memory still says is anybody's guess.
   out.may_refuse = out.breaks(Rule::kPropertiesHandleAlive);
+  // Another process's value may be that of memory which an earlier program freed here.
+  out.may_succeed = out.breaks(Rule::kPropertiesHandleValid);
   return out;
 }
 
@@ -226,7 +231,7 @@ const char* Reference::accept(const calls::MemExportToShareableHandle& call) {
   const Named* named = handle(call.handle);
   const int fd = *static_cast<const int*>(call.shareableHandle);
   opened(fd);  // an older descriptor of that number is gone
-  descriptors_.push_back({fd, named ? named->memory : -1, true});
+  descriptors_.push_back({fd, named ? named->memory : -1, true, -1, other()});
   if (named && team_of(*named)) const_cast<MulticastTeam*>(team_of(*named))->shared = true;
   return fd < 0 ? "the descriptor is negative" : nullptr;
 }
@@ -245,8 +250,10 @@ Judgement Reference::judge(const calls::MemImportFromShareableHandle& call, Acto
   if (type == 8) out.add(value ? Rule::kImportFabricValid : Rule::kImportFabricNonnull);
   if (type != 1 || value == 0) return out;
   for (const Descriptor& d : descriptors_) {
-    if (d.open && d.memory >= 0 && static_cast<std::uintptr_t>(d.fd) == value) {
-      out.loose = memories_[static_cast<std::size_t>(d.memory)].team >= 0;
+    if (!d.open || static_cast<std::uintptr_t>(d.fd) != value) continue;
+    out.uncovered = other() && (d.pool >= 0 || is_team(d.memory));
+    if (d.memory >= 0) {
+      out.loose = is_team(d.memory);
       return out;
     }
   }
@@ -259,7 +266,8 @@ const char* Reference::accept(const calls::MemImportFromShareableHandle& call) {
   const Named* other = handle(*call.handle);
   const bool taken = other && other->alive();
   for (const Descriptor& d : descriptors_) {
-    if (!d.open || static_cast<std::uintptr_t>(d.fd) != number(call.osHandle)) continue;
+    if (!d.open || d.memory < 0) continue;
+    if (static_cast<std::uintptr_t>(d.fd) != number(call.osHandle)) continue;
     handles_.push_back({*call.handle, d.memory, 1, 0, true});
     return taken ? "the handle is one in use" : nullptr;
   }

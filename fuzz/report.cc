@@ -43,6 +43,10 @@ std::string report(const Target& target, const Finding& finding, const std::stri
     out +=
         "no C: " + (c.error.empty() ? format_error(parsed.errors.front(), stem) : c.error) + "\n";
   }
+  if (processes_of(finding.ops) > 1) {
+    return out + "test: once it is mended, put what cuvmm-fuzz --annotate " + stem +
+           ".cuvmm prints into fuzz/corpus/processes\n";
+  }
   return out + "test (fuzz/regression_test.cc):\n" + test_case(title, text);
 }
 

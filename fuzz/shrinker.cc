@@ -14,6 +14,7 @@ class Shrinker {
 
   ShrinkResult run() {
     drop_tail();
+    one_process();
     keep_related();
     for (bool again = true; again;) {
       again = drop_runs();
@@ -40,6 +41,13 @@ class Shrinker {
     Ops out(ops.begin(), ops.begin() + static_cast<std::ptrdiff_t>(first));
     out.insert(out.end(), ops.begin() + static_cast<std::ptrdiff_t>(first + count), ops.end());
     return out;
+  }
+
+  // Where it needs no second process, which call by call cannot be seen.
+  void one_process() {
+    Ops candidate = ops_;
+    for (Op& op : candidate) op.actor = process_of(op) ? 0 : op.actor;
+    attempt(std::move(candidate));
   }
 
   // Calls after the one that shows it.
@@ -127,6 +135,9 @@ class Shrinker {
         if (kind == NameKind::kNone) continue;
         for (std::size_t j = 0; j < i; ++j) {
           if (shape(ops_[j].code).makes != kind) continue;
+          // Another process's number may be a good one here by chance.
+          const bool own = process_of(ops_[i]) == process_of(ops_[j]);
+          if (!own && kind != NameKind::kDescriptor) continue;
           Ops candidate = ops_;
           std::uint8_t& ref = second ? candidate[i].ref2 : candidate[i].ref;
           if (ref <= ops_[j].name) continue;

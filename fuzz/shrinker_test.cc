@@ -29,6 +29,23 @@ TEST(Shrinker, KeepsWhatMattersAndNothingElse) {
   for (const Op& op : result.ops) EXPECT_EQ(op.odd, 0);
 }
 
+TEST(Shrinker, OneProcessDoesWhereTwoDoNotMatter) {
+  Random random(5);
+  Style style;
+  style.ops = 80;
+  style.processes = 2;
+  const Ops ops = generate(random, style);
+  ASSERT_EQ(processes_of(ops), 2);
+  const auto shows = [](const Ops& candidate) { return count(candidate, Code::kMap) >= 2; };
+  EXPECT_EQ(processes_of(shrink(ops, shows).ops), 1);
+  const auto both = [&](const Ops& candidate) {
+    return shows(candidate) && processes_of(candidate) == 2;
+  };
+  const ShrinkResult result = shrink(ops, both);
+  EXPECT_EQ(result.ops.size(), 2u);
+  EXPECT_EQ(processes_of(result.ops), 2);
+}
+
 TEST(Shrinker, StopsAfterSoManyTries) {
   Random random(4);
   Style style;

@@ -90,7 +90,7 @@ void Sketch::follow_pool(const Op& op) {
     case Code::kPoolExport:
       if (!known || !pool->shareable || pool->source || op.flags || op.value != 1) break;
       pool->exported = true;
-      replace(descriptors, Descriptor{op.name, 0, op.ref});
+      replace(descriptors, Descriptor{op.name, 0, false, 0, process, op.ref});
       break;
     case Code::kPoolImport: {
       const auto from = find(descriptors, op.ref);
@@ -195,11 +195,10 @@ bool Sketch::follow_area(const Op& op) {
     case Code::kExtImport: {
       const auto from = find(descriptors, op.ref);
       if (from == descriptors.end() || op.value != 1 || op.flags > 1) return true;
-      const Memory* source = memory(from->memory);
       // A claim of another size is accepted by some, but nothing beyond is there.
-      if (source && op.size) {
-        replace(externals, External{op.name, std::min<unsigned>(op.size, source->size),
-                                    op.size > source->size});
+      if (!from->pool && op.size) {
+        replace(externals, External{op.name, std::min<unsigned>(op.size, from->size),
+                                    op.size > from->size, op.flags == 1});
       }
       dead.push_back({NameKind::kDescriptor, op.ref});
       descriptors.erase(from);
@@ -230,7 +229,15 @@ bool Sketch::follow_area(const Op& op) {
   }
 }
 
+void Sketch::turn_to(int which) {
+  if (which == process) return;
+  process = which;
+  ranges.swap(foreign_ranges);
+  memories.swap(foreign_memories);
+}
+
 void Sketch::follow(const Op& op) {
+  turn_to(process_of(op));
   used[static_cast<std::size_t>(shape(op.code).makes)][op.name] = true;
   // What looks like a fault changes nothing; being wrong now and then does no harm.
   if (follow_area(op)) return;
@@ -285,14 +292,17 @@ void Sketch::follow(const Op& op) {
       }
       break;
     case Code::kExport:
-      replace(descriptors, Descriptor{op.name, op.ref});
+      if (const Memory* source = memory(op.ref)) {
+        replace(descriptors,
+                Descriptor{op.name, source->size, source->on_host, source->device, process});
+      }
       break;
     case Code::kImport: {
       const auto from = find(descriptors, op.ref);
-      const Memory* source = from == descriptors.end() ? nullptr : memory(from->memory);
-      if (source) {
-        replace(memories, Memory{op.name, source->size, 1, false, source->on_host, source->device});
-      }
+      if (from == descriptors.end() || from->pool) break;
+      Memory made{op.name, from->size, 1, false, from->on_host, from->device};
+      made.imported = true;
+      replace(memories, std::move(made));
       break;
     }
     case Code::kClose: {

@@ -39,16 +39,21 @@ struct Sketch {
     std::vector<Bound> bound = {};
     bool missing() const { return added.size() < team; }
     bool member(std::uint8_t place) const;
+    bool imported = false;
   };
   struct Descriptor {
     std::uint8_t name;
-    std::uint8_t memory;
-    std::uint8_t pool = 0;
+    unsigned size;  ///< of the memory behind it
+    bool on_host;
+    std::uint8_t device;
+    int process;            ///< that made it
+    std::uint8_t pool = 0;  ///< it is no memory but this pool
   };
   struct External {
     std::uint8_t name;
     unsigned size;
     bool beyond;  ///< imported with more than there is
+    bool dedicated;
   };
   /// Memory with an address and no reservation.
   struct Plain {
@@ -82,17 +87,25 @@ struct Sketch {
     bool on_host;
   };
 
+  // Of the process that the next call belongs to.
   std::vector<Range> ranges;
   std::vector<Memory> memories;
+  // Of the other one: nothing of it is valid here.
+  std::vector<Range> foreign_ranges;
+  std::vector<Memory> foreign_memories;
+  int process = 0;
+  // Of both.
   std::vector<Descriptor> descriptors;
   std::vector<External> externals;
   std::vector<Plain> plains;
   std::vector<Pool> pools;
   std::vector<Token> tokens;
   std::vector<Dead> dead;
-  int device[kThreads] = {0, -1, -1};
+  int device[kActors] = {0, -1, -1, 0};
   bool used[kNameKinds][256] = {};
 
+  /// What follows is about this process.
+  void turn_to(int which);
   /// All mappings with the names of their ranges; valid until the next follow().
   std::vector<Piece> pieces() const;
   const Memory* memory(std::uint8_t name) const;

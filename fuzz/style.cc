@@ -1,4 +1,6 @@
 // What a program is made of: drawn for each, so that programs differ more than their calls do.
+#include <algorithm>
+
 #include "fuzz/generator.h"
 
 namespace cuvmm::fuzz {
@@ -12,9 +14,9 @@ constexpr std::uint64_t kPools = from_to(Code::kPoolCreate, Code::kPointerImport
 constexpr std::uint64_t kLegacy = from_to(Code::kAlloc, Code::kIpcClose);
 }  // namespace
 
-Style swarm(Random& random, int devices, bool multicast) {
+Style swarm(Random& random, const Scope& scope) {
   Style style;
-  style.devices = devices;
+  style.devices = scope.devices;
   style.ops = 5 + random.below(50);
   style.granules = random.chance(30) ? 2 + random.below(3) : 4 + random.below(12);
   style.pieces = 1 + random.below(random.chance(70) ? 2 : 5);
@@ -28,7 +30,13 @@ Style swarm(Random& random, int devices, bool multicast) {
   if (!random.chance(40)) style.enabled &= ~kExternalMemory;
   if (!random.chance(35)) style.enabled &= ~kPools;
   if (!random.chance(35)) style.enabled &= ~kLegacy;
-  style.multicast = multicast && random.chance(30);
+  style.multicast = scope.multicast && random.chance(30);
+  if (scope.processes > 1 && random.chance(85)) {
+    style.processes = scope.processes;
+    style.ops += 15;
+    style.granules = std::min(style.granules, 8u);  // fewer places, more often the same
+    style.enabled |= bit(Code::kExport) | bit(Code::kImport) | bit(Code::kSetAccess);
+  }
   return style;
 }
 

@@ -20,7 +20,9 @@ class Writer {
  public:
   std::string line(const Op& op, const Note& note) {
     std::string out;
-    const std::string actor = op.actor ? "@t" + std::to_string(op.actor) + " " : "";
+    const int process = process_of(op), thread = thread_of(op);
+    std::string actor = thread ? "@t" + std::to_string(thread) + " " : "";
+    if (process) actor = "@p" + std::to_string(process) + " ";
     const std::string comment = note.text.empty() ? "" : "  # " + note.text;
     if (op.code == Code::kRead) {
       const std::string buffer = "b" + std::to_string(++buffers_);
@@ -298,12 +300,14 @@ class Writer {
 }  // namespace
 
 std::string to_text(const Ops& ops, std::span<const Note> notes) {
-  std::string out = "cuvmm-program 1\ninit()\n";
+  std::string lines = "\n";
   Writer writer;
   for (std::size_t i = 0; i < ops.size(); ++i) {
-    out += writer.line(ops[i], i < notes.size() ? notes[i] : Note{});
+    lines += writer.line(ops[i], i < notes.size() ? notes[i] : Note{});
   }
-  return out;
+  static_assert(kProcesses == 2);
+  const bool second = lines.find("\n@p1 ") != std::string::npos;
+  return "cuvmm-program 1\ninit()" + std::string(second ? "\n@p1 init()" : "") + lines;
 }
 
 }  // namespace cuvmm::fuzz

@@ -38,8 +38,9 @@ class Reader {
     Op op;
     op.code = code_of(statement.function);
     if (op.code == Code::kCount) return "no op stands for " + statement.function;
-    if (statement.process != 0 || statement.thread >= kThreads) return "too many threads";
-    op.actor = static_cast<std::uint8_t>(statement.thread);
+    if (statement.process >= kProcesses) return "too many processes";
+    if (statement.thread >= (statement.process ? 1 : kThreads)) return "too many threads";
+    op.actor = actor_of(statement.process, statement.thread);
     const FunctionSignature* signature = find_function(statement.function);
     if (!signature) return "unknown function";
     std::vector<ArgumentError> mistakes;

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "api/calls.h"
+#include "shim/thread_state.h"
 
 namespace cuvmm::shim {
 
@@ -18,7 +19,7 @@ class CallCounter {
   static constexpr std::size_t kShared = 16;
   static constexpr std::size_t kStripes = kOwned + kShared;
 
-  void add(EntryPoint entry) noexcept {
+  [[gnu::always_inline]] void add(EntryPoint entry) noexcept {
     const std::size_t mine = stripe();
     auto& count = stripes_[mine].counts[static_cast<std::size_t>(entry)];
     if (mine < kOwned) [[likely]] {
@@ -51,16 +52,15 @@ class CallCounter {
     std::array<std::atomic<std::uint64_t>, kEntries> counts{};
   };
 
-  static std::size_t stripe() noexcept {
-    if (t_stripe == 0) [[unlikely]]
+  [[gnu::always_inline]] static std::size_t stripe() noexcept {
+    if (t_state.stripe == 0) [[unlikely]]
       choose_stripe();
-    return t_stripe - 1;
+    return t_state.stripe - 1;
   }
-  [[gnu::noinline]] static void choose_stripe() noexcept {
+  [[gnu::cold, gnu::noinline]] static void choose_stripe() noexcept {
     const std::size_t thread = next_.fetch_add(1, std::memory_order_relaxed);
-    t_stripe = (thread < kOwned ? thread : kOwned + thread % kShared) + 1;
+    t_state.stripe = (thread < kOwned ? thread : kOwned + thread % kShared) + 1;
   }
-  [[gnu::tls_model("initial-exec")]] static inline constinit thread_local std::size_t t_stripe = 0;
   static inline std::atomic<std::size_t> next_{0};
 
   std::array<Stripe, kStripes> stripes_;

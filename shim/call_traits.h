@@ -81,6 +81,10 @@ inline constexpr bool kChecksPlatformOnly =
     detail::kIsOneOf<CallStruct, calls::MemAddressReserve, calls::MemCreate,
                      calls::MemGetAllocationGranularity>;
 
+/// It takes the model's lock only once the driver answered, and has its number from then on.
+template <class CallStruct>
+inline constexpr bool kNumberedLate = kChecksPlatformOnly<CallStruct>&& kCommits<CallStruct>;
+
 /// The handles that it takes by value, in parameters called `handle`, `mcHandle` and `memHandle`:
 /// visit(handle) for each.
 template <class CallStruct, class Visitor>

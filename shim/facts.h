@@ -20,7 +20,7 @@ class FactFinder {
   FactFinder(const Driver& driver, bool emulated) : driver_(driver), emulated_(emulated) {}
 
   /// MINIMUM granularity for these properties in bytes; 0 unknown. Cached by what it depends on.
-  std::uint64_t granularity(const CUmemAllocationProp& prop);
+  [[gnu::hot]] std::uint64_t granularity(const CUmemAllocationProp& prop);
 
   /// The granularities of a multicast object with these properties, into facts; 0 unknown. Asked
   /// only for a cuMulticastCreate that is about to be forwarded.

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "api/calls.h"
-#include "shim/stacks.h"
+#include "shim/thread_state.h"
 #include "spec/violation.h"
 
 namespace cuvmm::shim {
@@ -14,15 +14,12 @@ struct InFlight {
   const void* call = nullptr;
   Call (*box)(const void* call) = nullptr;  ///< the call as a variant
   const Violations* violations = nullptr;
-  std::uint64_t index = 0;
+  const Origin* origin = nullptr;
   Caller caller;
 };
 
-// A preloaded object's thread-locals have their place from the start: no call to reach them.
-[[gnu::tls_model("initial-exec")]] inline constinit thread_local InFlight* t_in_flight = nullptr;
-
 /// The calling thread's call, or null. While it is set, calls from below (a driver that uses its
 /// own exported functions) are forwarded unchecked.
-inline InFlight*& in_flight() noexcept { return t_in_flight; }
+inline InFlight*& in_flight() noexcept { return t_state.in_flight; }
 
 }  // namespace cuvmm::shim

@@ -32,7 +32,7 @@ class ModelMutex {
 
   bool try_lock() noexcept { return !held_.exchange(true, std::memory_order_acquire); }
 
-  [[gnu::noinline]] void lock_contended() noexcept {
+  [[gnu::cold, gnu::noinline]] void lock_contended() noexcept {
     contended_.fetch_add(1, std::memory_order_relaxed);
     for (int tries = 0;; ++tries) {
       if (!held_.load(std::memory_order_relaxed) && try_lock()) return;
@@ -52,6 +52,18 @@ class ModelMutex {
 
   std::atomic<bool> held_{false};
   std::atomic<std::uint64_t> contended_{0};
+};
+
+/// Lets a lock that is held go for a scope, to ask the driver something.
+class Unlocked {
+ public:
+  explicit Unlocked(ModelMutex& mutex) : mutex_(mutex) { mutex_.unlock(); }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+  ~Unlocked() { mutex_.lock(); }
+
+ private:
+  ModelMutex& mutex_;
 };
 
 }  // namespace cuvmm::shim

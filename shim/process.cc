@@ -63,6 +63,7 @@ Process::Opened& Process::open_now() {
     delete mine;
     return *first;
   }
+  g_session.store(&mine->session, std::memory_order_release);
   // A process that never uses CUDA (a shell around the program) says nothing and truncates no
   // trace.
   if (!options_.complaint.empty()) say(options_.complaint);

@@ -19,7 +19,14 @@ class Process {
  public:
   /// Thread-safe, and safe in constructors of other libraries.
   static Process& get() noexcept;
-  /// The same where it exists already, or null. Async-signal-safe.
+  /// get().session(), where there is one already at the cost of one load.
+  static Session& current_session() noexcept {
+    Session* const open = g_session.load(std::memory_order_acquire);
+    if (open) [[likely]]
+      return *open;
+    return get().session();
+  }
+  /// get() where it exists already, or null. Async-signal-safe.
   static Process* if_made() noexcept;
   /// False in a child of vfork, which shares this memory.
   bool is_current() const;
@@ -55,6 +62,8 @@ class Process {
     RealDriver driver;
     Session session;
   };
+
+  static inline constinit std::atomic<Session*> g_session{nullptr};
 
   Process();
   Opened& opened() {

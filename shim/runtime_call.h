@@ -1,19 +1,21 @@
 // The function of the CUDA runtime that a thread is in, for findings that speak of it.
 #pragma once
 
-#include "shim/stacks.h"
+#include "shim/thread_state.h"
 
 namespace cuvmm::shim {
 
-struct RuntimeCall {
-  const char* name = nullptr;  ///< "cudaIpcOpenMemHandle"; lives for ever
-  Caller caller;               ///< of that function: the program's own code
-};
+/// runtime_call() of a thread that has been in one and may not have left it.
+[[gnu::cold]] const RuntimeCall* entered_runtime_call() noexcept;
 
 /// The calling thread's outermost runtime function, or null. While it is set, findings and
 /// histories name the place where the program called it, not the runtime library's call of the
 /// driver.
-const RuntimeCall* runtime_call() noexcept;
+inline const RuntimeCall* runtime_call() noexcept {
+  if (!t_state.runtime.name) [[likely]]
+    return nullptr;
+  return entered_runtime_call();
+}
 
 /// Marks the calling thread as inside a runtime function, for its scope.
 class RuntimeScope {

@@ -54,6 +54,11 @@ void Session::find_devices(const Touched& touched, CUstream stream, Facts& facts
   }
 }
 
+void Session::ask_about(CUmemGenericAllocationHandle stranger, Facts& facts) {
+  const Unlocked unlocked(mutex_);
+  facts.handle_readable = facts_.handle_readable(stranger);
+}
+
 void Session::learn_platform(Facts& facts) {
   Platform platform;
   const CUresult answer = facts_.learn(platform);
@@ -98,8 +103,8 @@ std::uint64_t Session::exported_size(int fd) const {
   return found->second.size;
 }
 
-void Session::conclude(const Call& call, Violations violations, const Answer& answer,
-                       std::uint64_t index, StackId stack) {
+void Session::report(const Call& call, Violations violations, const Answer& answer,
+                     std::uint64_t index, StackId stack) {
   violations = judge(std::move(violations), answer);
   if (violations.empty()) return;
   const std::vector<ArgumentText> arguments = describe_arguments(call);
@@ -120,9 +125,16 @@ void Session::report_crash(const InFlight& call) noexcept {
   try {
     Answer answer;
     answer.crashed = true;
-    conclude(call.box(call.call), *call.violations, answer, call.index, capture_stack(call.caller));
+    report(call.box(call.call), *call.violations, answer, call.origin->call,
+           capture_stack(call.caller));
   } catch (...) {
     turn_off();
+  }
+}
+
+void Session::enforce(const Violations& violations, Answer& answer) const {
+  if (const Violation* forbidden = first_to_enforce(violations)) {
+    answer = {.result = enforced_code(*forbidden), .enforced = true};
   }
 }
 
@@ -135,7 +147,7 @@ void Session::start_in_child() {
   exported_.clear();
   ipc_log_.clear();
   imported_.clear();
-  numbers_.store(0, std::memory_order_relaxed);
+  numbers_ = 0;
   counter_.clear();
 }
 

@@ -14,6 +14,7 @@
 #include "shim/finding.h"
 #include "shim/in_flight.h"
 #include "shim/ipc_log.h"
+#include "shim/late_facts.h"
 #include "shim/model_mutex.h"
 #include "shim/stacks.h"
 #include "spec/check.h"
@@ -35,7 +36,7 @@ class CallObserver {
 
 /// Thread-safe. Never throws: a failure of its own turns it off, and calls are forwarded as they
 /// are.
-class Session {
+class alignas(64) Session {
  public:
   /// All three outlive the session.
   Session(const Driver& driver, SessionOptions options, FindingSink& sink)
@@ -45,7 +46,7 @@ class Session {
   /// arguments (not at all where --enforce answers), recorded. Returns what the program gets.
   /// errno is what the driver left; out-parameters are read only after success, never written.
   template <class CallStruct>
-  CUresult run(Symbol symbol, const CallStruct& call, const Caller& caller) noexcept;
+  [[gnu::hot]] CUresult run(Symbol symbol, const CallStruct& call, const Caller& caller) noexcept;
 
   /// Calls seen, by entry point.
   std::uint64_t count(EntryPoint entry) const { return counter_.count(entry); }
@@ -103,7 +104,7 @@ class Session {
   /// What is known of a call on its way; no more than this entry point has.
   template <class CallStruct>
   struct Step {
-    Facts facts;
+    LateFacts facts;
     Violations violations;
     Origin origin;
     std::uint64_t entered = 0;  ///< when it was called, on IpcLog's clock; closes only
@@ -117,25 +118,43 @@ class Session {
   };
 
   template <class CallStruct>
-  void before(const CallStruct& call, Step<CallStruct>& step);
+  [[gnu::hot]] void before(const CallStruct& call, Step<CallStruct>& step);
   template <class CallStruct>
-  void after(const CallStruct& call, CUresult result, Step<CallStruct>& step);
+  [[gnu::hot]] void after(const CallStruct& call, Step<CallStruct>& step);
+  /// The driver said no: what was done before it was asked is taken back.
   template <class CallStruct>
-  void report_uninitialized(const CallStruct& call, Step<CallStruct>& step,
-                            const Caller& caller) noexcept;
+  [[gnu::cold, gnu::noinline]] void refused(const CallStruct& call, CUresult result,
+                                            Step<CallStruct>& step);
+  /// What is left to do of a call that was refused, that broke a rule, or that somebody watches.
   template <class CallStruct>
-  void recheck_uninitialized(const CallStruct& call, Step<CallStruct>& step);
+  [[gnu::cold, gnu::noinline]] void conclude(const CallStruct& call, const Answer& answer,
+                                             Step<CallStruct>& step, const Caller& caller,
+                                             CallObserver* observer);
+  /// The answer to a call that must not reach the driver; nothing where it may.
+  [[gnu::cold, gnu::noinline]] void enforce(const Violations& violations, Answer& answer) const;
+  /// What can be learned of a handle that the model does not know. Called with the lock, which it
+  /// lets go meanwhile.
+  [[gnu::cold, gnu::noinline]] void ask_about(CUmemGenericAllocationHandle stranger, Facts& facts);
+  template <class CallStruct>
+  [[gnu::cold, gnu::noinline]] void report_uninitialized(const CallStruct& call,
+                                                         Step<CallStruct>& step,
+                                                         const Caller& caller) noexcept;
+  template <class CallStruct>
+  [[gnu::cold, gnu::noinline]] void recheck_uninitialized(const CallStruct& call,
+                                                          Step<CallStruct>& step);
 
   /// The rules that the call breaks; copies by the bytes they touch.
   template <class CallStruct>
   Violations check_call(const CallStruct& call, const Step<CallStruct>& step) const;
+  /// Gives a call its number, which costs nothing while the lock is held anyway. Needs it.
+  void number(Origin& origin) { origin.call = ++numbers_; }
   /// Records what the call made; reads the out-parameters.
   template <class CallStruct>
-  void commit(const CallStruct& call, Step<CallStruct>& step);
+  [[gnu::hot]] void commit(const CallStruct& call, Step<CallStruct>& step);
   /// What only the driver or the kernel knows of descriptors, contexts and streams that imports of
   /// external objects and sparse arrays name.
   template <class CallStruct>
-  void look_up_external(const CallStruct& call, Facts& facts);
+  void look_up_external(const CallStruct& call, LateFacts& facts);
   /// Whether a descriptor stands for an allocation that this process exported. Needs the lock.
   bool exports_allocation(int fd) const;
   /// Bytes of the allocation behind a descriptor that this process exported; 0 unknown. Needs the
@@ -147,16 +166,15 @@ class Session {
   void widen_bounds(Address base, Size size);
   void find_devices(const Touched& touched, CUstream stream, Facts& facts);
   /// Asks the driver once it is initialised; notes in `facts` that it is not.
-  void learn_platform(Facts& facts);
+  [[gnu::cold]] void learn_platform(Facts& facts);
   /// Turns violations into findings and hands them on. Without a lock.
-  void conclude(const Call& call, Violations violations, const Answer& answer, std::uint64_t index,
-                StackId stack);
-  void turn_off() noexcept;
+  [[gnu::cold]] void report(const Call& call, Violations violations, const Answer& answer,
+                            std::uint64_t index, StackId stack);
+  [[gnu::cold]] void turn_off() noexcept;
 
   const Driver& driver_;
   const SessionOptions options_;
   FindingSink& sink_;
-  FactFinder facts_;
 
   // Read by every call and hardly ever written.
   std::atomic<CallObserver*> observer_{nullptr};
@@ -167,11 +185,12 @@ class Session {
   std::atomic<Address> low_{~Address{0}};
   std::atomic<Address> high_{0};
 
+  FactFinder facts_;
   CallCounter counter_;
 
   // One cache line of what VMM calls write, apart from what copies read.
-  alignas(64) std::atomic<std::uint64_t> numbers_{0};  ///< of the calls that were checked
-  ModelMutex mutex_;  ///< guards what follows; never held across a driver call
+  alignas(64) ModelMutex mutex_;  ///< guards what follows; never held across a driver call
+  std::uint64_t numbers_ = 0;     ///< of the calls that were checked
   Model model_;
   std::unordered_map<int, DescriptorIdentity> exported_;
   IpcLog ipc_log_;

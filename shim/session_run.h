@@ -78,7 +78,7 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direc
   // Of a runtime function's call, the place that the user knows is where that function was called.
   const RuntimeCall* const runtime = runtime_call();
   const Caller& caller = runtime ? runtime->caller : direct;
-  int& program_errno = errno;  // its place is a call away, and stays
+  int& program_errno = t_state.error();
   const int entry_errno = program_errno;
   CallObserver* const observer = observer_.load(std::memory_order_acquire);
   counter_.add(CallStruct::kEntryPoint);
@@ -94,10 +94,9 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direc
       return result;
     }
   }
-  step.origin.call = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
 
   InFlight here{&call, [](const void* c) { return Call(*static_cast<const CallStruct*>(c)); },
-                &step.violations, step.origin.call, caller};
+                &step.violations, &step.origin, caller};
   const detail::InFlightScope scope(here);
   try {
     before(call, step);
@@ -106,24 +105,20 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direc
   }
 
   Answer answer;
-  const Violation* enforced = options_.enforce ? first_to_enforce(step.violations) : nullptr;
+  if (options_.enforce) [[unlikely]]
+    enforce(step.violations, answer);
   int driver_errno = entry_errno;
-  if (enforced) {
-    answer = {.result = enforced_code(*enforced), .enforced = true};
-  } else {
+  if (!answer.enforced) [[likely]] {
     program_errno = entry_errno;
     answer.result = call.invoke(function);
     driver_errno = program_errno;
   }
 
   try {
-    if (!answer.enforced) after(call, answer.result, step);
-    if (!step.violations.empty()) [[unlikely]] {
-      conclude(Call(call), std::move(step.violations), answer, step.origin.call,
-               capture_stack(caller));
-    }
-    if (observer) [[unlikely]]
-      observer->after(Call(call), answer.result);
+    if (answer.result == CUDA_SUCCESS) [[likely]]
+      after(call, step);
+    if (answer.result != CUDA_SUCCESS || !step.violations.empty() || observer) [[unlikely]]
+      conclude(call, answer, step, caller, observer);
   } catch (...) {
     turn_off();
   }
@@ -132,25 +127,36 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direc
 }
 
 template <class CallStruct>
+void Session::conclude(const CallStruct& call, const Answer& answer, Step<CallStruct>& step,
+                       const Caller& caller, CallObserver* observer) {
+  if (answer.result != CUDA_SUCCESS && !answer.enforced) refused(call, answer.result, step);
+  if (!step.violations.empty()) {
+    report(Call(call), std::move(step.violations), answer, step.origin.call, capture_stack(caller));
+  }
+  if (observer) observer->after(Call(call), answer.result);
+}
+
+template <class CallStruct>
 void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   if (!platform_known_.load(std::memory_order_acquire)) [[unlikely]]
-    learn_platform(step.facts);
+    learn_platform(step.facts.write());
   if constexpr (kMakesHistory<CallStruct>) step.origin.stack = capture_stack(in_flight()->caller);
   if constexpr (std::is_same_v<CallStruct, calls::MemCreate>) {
-    if (call.prop) step.facts.granularity = facts_.granularity(*call.prop);
+    if (call.prop) step.facts.write().granularity = facts_.granularity(*call.prop);
   }
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
-    step.facts.descriptor_valid = FactFinder::descriptor_valid(call.osHandle, call.shHandleType);
+    step.facts.write().descriptor_valid =
+        FactFinder::descriptor_valid(call.osHandle, call.shHandleType);
     if (const auto fd = detail::descriptor_of(call)) step.memory = memory_name(*fd);
   }
   look_up_external(call, step.facts);
   if constexpr (std::is_same_v<CallStruct, calls::MulticastCreate>) {
-    if (call.prop) facts_.find_multicast_granularity(*call.prop, step.facts);
+    if (call.prop) facts_.find_multicast_granularity(*call.prop, step.facts.write());
   }
   if constexpr (std::is_same_v<CallStruct, calls::IpcCloseMemHandle>) step.entered = IpcLog::now();
-  if constexpr (kAsksContext<CallStruct>) facts_.find_context(step.facts);
+  if constexpr (kAsksContext<CallStruct>) facts_.find_context(step.facts.write());
   if constexpr (std::is_same_v<CallStruct, calls::IpcGetMemHandle>) {
-    if (call.dptr) facts_.find_memory(call.dptr, step.facts);
+    if (call.dptr) facts_.find_memory(call.dptr, step.facts.write());
   }
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
     if (const auto fd = detail::descriptor_of(call)) step.memory = memory_name(*fd);
@@ -158,17 +164,24 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (kTouches<CallStruct>) {
     CUstream stream = nullptr;
     if constexpr (kOnStream<CallStruct>) stream = call.hStream;
-    find_devices(step.touched, stream, step.facts);
+    find_devices(step.touched, stream, step.facts.write());
   }
 
   if constexpr (kChecksPlatformOnly<CallStruct>) {
     // It was read once, before this flag was set, and stays as it is.
     if (platform_known_.load(std::memory_order_acquire)) [[likely]] {
       step.violations = check_call(call, step);
+      if constexpr (kNumberedLate<CallStruct>) {
+        if (step.violations.empty()) [[likely]]
+          return;
+      }
+      const std::lock_guard lock(mutex_);
+      number(step.origin);
       return;
     }
   }
-  std::unique_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
+  number(step.origin);
   // The fact is about the one handle that the model does not know; of two it says nothing.
   int unknown = 0;
   CUmemGenericAllocationHandle stranger = 0;
@@ -177,33 +190,33 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     ++unknown;
     stranger = handle;
   });
-  if (unknown == 1) [[unlikely]] {
-    lock.unlock();
-    step.facts.handle_readable = facts_.handle_readable(stranger);
-    lock.lock();
-  }
+  if (unknown == 1) [[unlikely]]
+    ask_about(stranger, step.facts.write());
   if constexpr (kTakesPool<CallStruct>) {
     if (call.pool && !model_.pools().find(call.pool)) [[unlikely]] {
-      lock.unlock();
-      facts_.find_pool(call.pool, step.facts);
-      lock.lock();
+      const Unlocked unlocked(mutex_);
+      facts_.find_pool(call.pool, step.facts.write());
     }
   }
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
-    if (const auto fd = detail::descriptor_of(call)) step.facts.object_size = exported_size(*fd);
+    if (const auto fd = detail::descriptor_of(call))
+      step.facts.write().object_size = exported_size(*fd);
   }
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalSemaphore> ||
                 std::is_same_v<CallStruct, calls::MemPoolImportFromShareableHandle>) {
     const auto fd = detail::descriptor_of(call);
-    if (fd && exports_allocation(*fd)) step.facts.descriptor_kind = Facts::Answer::kNo;
+    if (fd && exports_allocation(*fd)) step.facts.write().descriptor_kind = Facts::Answer::kNo;
   }
   step.violations = check_call(call, step);
   if constexpr (kRetires<CallStruct>) {
     const bool answered = options_.enforce && first_to_enforce(step.violations);
     // What the call gives up is gone before the driver can give the name to another thread.
-    if (!answered) {
+    if (answered) [[unlikely]]
+      return;
+    if constexpr (kBuriesAtOnce<CallStruct>) {
+      model_.give_up(call, step.origin, step.retired);
+    } else {
       model_.retire(call, step.retired);
-      if constexpr (kBuriesAtOnce<CallStruct>) model_.bury(step.retired, step.origin);
     }
   } else if constexpr (kRecordsAtOnce<CallStruct>) {
     if (step.violations.empty()) model_.record(call, step.origin, step.recorded);
@@ -211,20 +224,26 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
 }
 
 template <class CallStruct>
-void Session::after(const CallStruct& call, CUresult result, Step<CallStruct>& step) {
-  if (result != CUDA_SUCCESS) {
-    if constexpr (kRetires<CallStruct>) {
-      const std::lock_guard lock(mutex_);
-      if constexpr (kBuriesAtOnce<CallStruct>) model_.unbury(step.retired, step.origin);
-      model_.restore(std::move(step.retired), step.origin);
-    }
-    if constexpr (kRecordsAtOnce<CallStruct>) {
-      const std::lock_guard lock(mutex_);
-      if (step.recorded.done) model_.unrecord(call, step.origin, step.recorded);
-    }
-    if (result == CUDA_ERROR_NOT_INITIALIZED) recheck_uninitialized(call, step);
-    return;
+void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>& step) {
+  if constexpr (kNumberedLate<CallStruct>) {
+    const std::lock_guard lock(mutex_);
+    if (step.origin.call == 0) number(step.origin);
   }
+  if constexpr (kRetires<CallStruct>) {
+    const std::lock_guard lock(mutex_);
+    if constexpr (kBuriesAtOnce<CallStruct>) model_.unbury(step.retired, step.origin);
+    model_.restore(std::move(step.retired), step.origin);
+  }
+  if constexpr (kRecordsAtOnce<CallStruct>) {
+    const std::lock_guard lock(mutex_);
+    if (step.recorded.done) model_.unrecord(call, step.origin, step.recorded);
+  }
+  if (result == CUDA_ERROR_NOT_INITIALIZED) recheck_uninitialized(call, step);
+}
+
+template <class CallStruct>
+void Session::after([[maybe_unused]] const CallStruct& call,
+                    [[maybe_unused]] Step<CallStruct>& step) {
   if constexpr (kBuriesAtOnce<CallStruct>) {
     return;
   } else if constexpr (kRetires<CallStruct>) {
@@ -247,7 +266,7 @@ void Session::commit(const CallStruct& call, Step<CallStruct>& step) {
     known = facts_.describe_import(*call.handle, is_memory);
   }
   if constexpr (std::is_same_v<CallStruct, calls::IpcOpenMemHandle>) {
-    facts_.find_memory(*call.pdptr, step.facts);
+    facts_.find_memory(*call.pdptr, step.facts.write());
   }
   DescriptorIdentity identity;
   if constexpr (std::is_same_v<CallStruct, calls::MemExportToShareableHandle>) {
@@ -264,6 +283,10 @@ void Session::commit(const CallStruct& call, Step<CallStruct>& step) {
   // Some drivers map past the end of a reservation; a copy there is ours to judge as well.
   if constexpr (std::is_same_v<CallStruct, calls::MemMap>) widen_bounds(call.ptr, call.size);
   const std::lock_guard lock(mutex_);
+  if constexpr (kNumberedLate<CallStruct>) {
+    if (step.origin.call == 0) [[likely]]
+      number(step.origin);
+  }
   detail::note(ipc_log_, call, step.retired, step.origin.call, step.entered);
   if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
     model_.commit(call, known, step.origin);
@@ -274,8 +297,8 @@ void Session::commit(const CallStruct& call, Step<CallStruct>& step) {
       model_.commit_multicast_import(std::move(unknown), step.origin);
     }
     imported_[*call.handle] = std::move(step.memory);
-  } else if constexpr (requires { model_.commit(call, step.facts, step.origin); }) {
-    model_.commit(call, step.facts, step.origin);
+  } else if constexpr (requires { model_.commit(call, step.facts.read(), step.origin); }) {
+    model_.commit(call, step.facts.read(), step.origin);
   } else {
     model_.commit(call, step.origin);
   }
@@ -293,19 +316,19 @@ void Session::commit(const CallStruct& call, Step<CallStruct>& step) {
 }
 
 template <class CallStruct>
-void Session::look_up_external(const CallStruct& call, Facts& facts) {
+void Session::look_up_external(const CallStruct& call, [[maybe_unused]] LateFacts& facts) {
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
     if (!call.memHandleDesc) return;
-    facts_.find_device(nullptr, facts);
+    facts_.find_device(nullptr, facts.write());
     if (const auto fd = detail::descriptor_of(call))
-      facts.descriptor_valid = FactFinder::descriptor_valid(*fd);
+      facts.write().descriptor_valid = FactFinder::descriptor_valid(*fd);
   } else if constexpr (std::is_same_v<CallStruct, calls::ImportExternalSemaphore>) {
     if (const auto fd = detail::descriptor_of(call))
-      facts.descriptor_valid = FactFinder::descriptor_valid(*fd);
+      facts.write().descriptor_valid = FactFinder::descriptor_valid(*fd);
   } else if constexpr (std::is_same_v<CallStruct, calls::MemPoolImportFromShareableHandle>) {
-    facts.descriptor_valid = FactFinder::descriptor_valid(call.handle, call.handleType);
+    facts.write().descriptor_valid = FactFinder::descriptor_valid(call.handle, call.handleType);
   } else if constexpr (std::is_same_v<CallStruct, calls::MemMapArrayAsync>) {
-    facts_.find_device(call.hStream, facts);
+    facts_.find_device(call.hStream, facts.write());
   }
 }
 
@@ -313,11 +336,14 @@ template <class CallStruct>
 void Session::report_uninitialized(const CallStruct& call, Step<CallStruct>& step,
                                    const Caller& caller) noexcept {
   const int entry_errno = errno;
-  step.origin.call = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
   try {
+    {
+      const std::lock_guard lock(mutex_);
+      number(step.origin);
+    }
     recheck_uninitialized(call, step);
-    conclude(Call(call), std::move(step.violations), {.result = CUDA_ERROR_NOT_INITIALIZED},
-             step.origin.call, capture_stack(caller));
+    report(Call(call), std::move(step.violations), {.result = CUDA_ERROR_NOT_INITIALIZED},
+           step.origin.call, capture_stack(caller));
   } catch (...) {
     turn_off();
   }
@@ -326,7 +352,7 @@ void Session::report_uninitialized(const CallStruct& call, Step<CallStruct>& ste
 
 template <class CallStruct>
 void Session::recheck_uninitialized(const CallStruct& call, Step<CallStruct>& step) {
-  step.facts.initialized = Facts::Answer::kNo;
+  step.facts.write().initialized = Facts::Answer::kNo;
   const std::lock_guard lock(mutex_);
   // Nothing else is worth saying: the driver looked at none of the arguments.
   step.violations = check_call(call, step);
@@ -336,9 +362,9 @@ template <class CallStruct>
 Violations Session::check_call(const CallStruct& call, const Step<CallStruct>& step) const {
   if constexpr (kTouches<CallStruct>) {
     return check_touches(model_, CallStruct::kEntryPoint, step.touched.list, step.touched.count,
-                         step.facts);
+                         step.facts.read());
   } else {
-    return check(model_, call, step.facts);
+    return check(model_, call, step.facts.read());
   }
 }
 

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <type_traits>
+
+#include "shim/thread_state.h"
 
 namespace cuvmm::shim {
 
@@ -88,13 +90,9 @@ StackId intern(std::span<const std::uintptr_t> frames) {
 
 // --- Unwinding, and the cache that avoids it.
 
-// A stack as it was found: each return address and the slot it lay in. If the same slots, from the
-// innermost outwards, hold the same addresses again, it is the same stack: equal code at an equal
-// stack pointer has its caller's return address in the same slot, so each comparison that succeeds
-// makes the next slot one of a live frame of this thread. No unwinding, no unmapped reads.
+// A stack as unwinding found it: each return address and the slot it lay in.
 struct Walk {
-  StackId id;
-  std::uint32_t count;  ///< of places; 0: nothing here
+  std::uint32_t count;  ///< of places
   bool repeatable;      ///< every slot was found
   struct Place {
     std::uintptr_t address;
@@ -104,15 +102,6 @@ struct Walk {
   void start(const Caller& caller) {
     places[0] = {caller.return_address, caller.slot};
     count = 1;
-  }
-  bool matches(const Caller& caller) const {
-    if (count == 0 || places[0].slot != caller.slot || places[0].address != caller.return_address)
-      return false;
-    for (std::uint32_t i = 1; i < count; ++i) {
-      if (*static_cast<const volatile std::uintptr_t*>(places[i].slot) != places[i].address)
-        return false;
-    }
-    return true;
   }
 };
 
@@ -189,13 +178,46 @@ void unwind(const Caller& caller, Walk& walk) {
 
 // --- One small cache per thread, made at its first capture and freed with the thread.
 
+// The frames of a walk but the first. If the same slots, from the innermost outwards, hold the same
+// addresses again, it is the same stack: equal code at an equal stack pointer has its caller's
+// return address in the same slot, so each comparison that succeeds makes the next slot one of a
+// live frame of this thread. No unwinding, no unmapped reads.
+struct alignas(64) KnownWalk {
+  static constexpr unsigned kShift = 48;  // of the slot's distance from the one before, in words
+
+  StackId id;
+  std::uint32_t count;
+  std::uint64_t frames[kMaxFrames - 1];  ///< address and distance in a word: few cache lines
+
+  bool matches(const std::uintptr_t* slot) const {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      slot += frames[i] >> kShift;
+      const std::uint64_t address = frames[i] & ((std::uint64_t{1} << kShift) - 1);
+      if (*static_cast<const volatile std::uintptr_t*>(slot) != address) return false;
+    }
+    return true;
+  }
+  /// False where it cannot be recognised again, and then nothing is here.
+  bool keep(const Walk& walk) {
+    for (std::uint32_t i = 1; i < walk.count; ++i) {
+      const std::uint64_t address = walk.places[i].address;
+      const std::ptrdiff_t distance = walk.places[i].slot - walk.places[i - 1].slot;
+      if (address >> kShift != 0 || distance <= 0 || distance >> (64 - kShift) != 0) return false;
+      frames[i - 1] = address | static_cast<std::uint64_t>(distance) << kShift;
+    }
+    count = walk.count - 1;
+    return true;
+  }
+};
+
 // Sets of a few walks each: two calls of one loop must not push each other out, whatever their
 // addresses, and one place that is reached in several ways has room for them.
 constexpr std::size_t kSets = 32;
 constexpr std::size_t kWays = 4;
 struct Cache {
   struct Set {
-    Walk walks[kWays];
+    Caller callers[kWays];  ///< one cache line; return address 0: nothing is known there
+    KnownWalk walks[kWays];
     unsigned oldest;
   };
   Set sets[kSets];
@@ -207,49 +229,59 @@ struct Cache {
   static_assert(kSets == 32);
 };
 
-thread_local Cache* t_cache = nullptr;
 pthread_key_t g_key;
 bool g_have_key = false;
 pthread_once_t g_key_once = PTHREAD_ONCE_INIT;
 
-Cache* thread_cache() {
-  if (t_cache) return t_cache;
+Cache* make_cache() {
   pthread_once(&g_key_once, [] {
-    g_have_key = pthread_key_create(&g_key, [](void* cache) {
-                   t_cache = nullptr;
-                   std::free(cache);
+    g_have_key = pthread_key_create(&g_key, [](void* block) {
+                   t_state.stacks = nullptr;
+                   std::free(block);
                  }) == 0;
   });
   if (!g_have_key) return nullptr;
   // Zero bytes are an empty cache, and pages that no walk uses cost nothing.
   static_assert(std::is_trivially_copyable_v<Cache>);
-  auto* cache = static_cast<Cache*>(std::calloc(1, sizeof(Cache)));
-  if (cache && pthread_setspecific(g_key, cache) != 0) {
-    std::free(cache);
+  void* const block = std::calloc(1, sizeof(Cache) + alignof(Cache));
+  if (!block || pthread_setspecific(g_key, block) != 0) {
+    std::free(block);
     return nullptr;
   }
-  return t_cache = cache;
+  void* aligned = block;
+  std::size_t space = sizeof(Cache) + alignof(Cache);
+  t_state.stacks = std::align(alignof(Cache), sizeof(Cache), aligned, space);
+  return static_cast<Cache*>(t_state.stacks);
+}
+
+[[gnu::cold, gnu::noinline]] StackId capture_new_stack(const Caller& caller) noexcept {
+  Walk walk;
+  unwind(caller, walk);
+  const StackId id = intern(walk);
+  auto* cache = static_cast<Cache*>(t_state.stacks);
+  if (!cache) cache = make_cache();
+  if (!cache || !walk.repeatable) return id;
+  Cache::Set& set = cache->set_of(caller);
+  const unsigned way = set.oldest++ % kWays;
+  set.callers[way] = {};
+  if (!set.walks[way].keep(walk)) return id;
+  set.walks[way].id = id;
+  set.callers[way] = caller;
+  return id;
 }
 
 }  // namespace
 
 StackId capture_stack(const Caller& caller) noexcept {
-  Cache* cache = thread_cache();
-  if (!cache) {
-    Walk walk;
-    unwind(caller, walk);
-    return intern(walk);
+  if (auto* cache = static_cast<Cache*>(t_state.stacks)) [[likely]] {
+    const Cache::Set& set = cache->set_of(caller);
+    for (std::size_t way = 0; way < kWays; ++way) {
+      if (set.callers[way].return_address == caller.return_address &&
+          set.callers[way].slot == caller.slot && set.walks[way].matches(caller.slot))
+        return set.walks[way].id;
+    }
   }
-  Cache::Set& set = cache->set_of(caller);
-  for (const Walk& walk : set.walks) {
-    if (walk.matches(caller)) return walk.id;
-  }
-  Walk& walk = set.walks[set.oldest++ % kWays];
-  unwind(caller, walk);
-  walk.id = intern(walk);
-  const StackId id = walk.id;
-  if (!walk.repeatable) walk.count = 0;
-  return id;
+  return capture_new_stack(caller);
 }
 
 std::span<const std::uintptr_t> stack_frames(StackId id) noexcept {

@@ -28,7 +28,7 @@ inline constexpr std::size_t kMaxFrames = 48;
 
 /// The id of the calling thread's stack from `caller` outwards. 0 when the memory for stacks is
 /// used up. Thread-safe; takes a lock only for a stack that this thread has not seen lately.
-StackId capture_stack(const Caller& caller) noexcept;
+[[gnu::hot]] StackId capture_stack(const Caller& caller) noexcept;
 
 /// The return addresses of a stack, innermost first. Valid for ever.
 std::span<const std::uintptr_t> stack_frames(StackId id) noexcept;

@@ -77,6 +77,21 @@ TEST(Stacks, DeepStacksAreCut) {
   EXPECT_EQ(frames.size(), kMaxFrames);
 }
 
+// A frame between, too large for what a cached walk notes of distances: unwound each time.
+KEEP_FRAME StackId behind_a_large_frame() {
+  volatile char large[600 * 1024];
+  large[0] = 1;
+  const StackId id = from_first();
+  asm volatile("" ::: "memory");
+  return id;
+}
+TEST(Stacks, FramesFarApartAreFoundAgainAsWell) {
+  const StackId first = behind_a_large_frame();
+  EXPECT_NE(first, from_first());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(behind_a_large_frame(), first);
+  EXPECT_GT(stack_frames(first).size(), 2u);
+}
+
 TEST(Stacks, EveryThreadHasItsOwnCache) {
   const StackId mine = from_first();
   StackId theirs = 0;

@@ -12,7 +12,7 @@ struct Wrapper;
 template <Symbol symbol, class CallStruct, class... Args>
 struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
   [[gnu::noinline]] static CUresult CUDAAPI call(Args... args) {
-    return Process::get().session().run(symbol, CallStruct{args...}, CUVMM_CALLER);
+    return Process::current_session().run(symbol, CallStruct{args...}, CUVMM_CALLER);
   }
 };
 

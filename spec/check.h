@@ -7,20 +7,22 @@ namespace cuvmm {
 
 // One overload per entry point, each in the spec/check_*.cc named for its area. Violations come in
 // the order of the checks; a driver's own order is its profile's (spec/profile.h).
-Violations check(const Model&, const calls::MemAddressReserve&, const Facts& = {});
-Violations check(const Model&, const calls::MemAddressFree&, const Facts& = {});
-Violations check(const Model&, const calls::MemCreate&, const Facts& = {});
-Violations check(const Model&, const calls::MemRelease&, const Facts& = {});
-Violations check(const Model&, const calls::MemMap&, const Facts& = {});
-Violations check(const Model&, const calls::MemUnmap&, const Facts& = {});
-Violations check(const Model&, const calls::MemSetAccess&, const Facts& = {});
-Violations check(const Model&, const calls::MemGetAccess&, const Facts& = {});
+[[gnu::hot]] Violations check(const Model&, const calls::MemAddressReserve&, const Facts& = {});
+[[gnu::hot]] Violations check(const Model&, const calls::MemAddressFree&, const Facts& = {});
+[[gnu::hot]] Violations check(const Model&, const calls::MemCreate&, const Facts& = {});
+[[gnu::hot]] Violations check(const Model&, const calls::MemRelease&, const Facts& = {});
+[[gnu::hot]] Violations check(const Model&, const calls::MemMap&, const Facts& = {});
+[[gnu::hot]] Violations check(const Model&, const calls::MemUnmap&, const Facts& = {});
+[[gnu::hot]] Violations check(const Model&, const calls::MemSetAccess&, const Facts& = {});
+[[gnu::hot]] Violations check(const Model&, const calls::MemGetAccess&, const Facts& = {});
 Violations check(const Model&, const calls::MemExportToShareableHandle&, const Facts& = {});
 Violations check(const Model&, const calls::MemImportFromShareableHandle&, const Facts& = {});
-Violations check(const Model&, const calls::MemGetAllocationGranularity&, const Facts& = {});
-Violations check(const Model&, const calls::MemGetAllocationPropertiesFromHandle&,
-                 const Facts& = {});
-Violations check(const Model&, const calls::MemRetainAllocationHandle&, const Facts& = {});
+[[gnu::hot]] Violations check(const Model&, const calls::MemGetAllocationGranularity&,
+                              const Facts& = {});
+[[gnu::hot]] Violations check(const Model&, const calls::MemGetAllocationPropertiesFromHandle&,
+                              const Facts& = {});
+[[gnu::hot]] Violations check(const Model&, const calls::MemRetainAllocationHandle&,
+                              const Facts& = {});
 Violations check(const Model&, const calls::MemGetHandleForAddressRange&, const Facts& = {});
 Violations check(const Model&, const calls::MemFree&, const Facts& = {});
 Violations check(const Model&, const calls::MemFreeAsync&, const Facts& = {});
@@ -61,8 +63,8 @@ Violations check(const Model&, const calls::DeviceSetMemPool&, const Facts& = {}
 /// lies in a reservation of the model is mapped, and accessible to the device that touches it.
 /// A byte outside every known reservation is none of our business.
 struct Touch;
-Violations check_touches(const Model&, EntryPoint entry, const Touch* touches, std::size_t count,
-                         const Facts& = {});
+[[gnu::hot]] Violations check_touches(const Model&, EntryPoint entry, const Touch* touches,
+                                      std::size_t count, const Facts& = {});
 
 #if CUDA_VERSION >= 13000
 /// A batch is any number of copies, each checked as cuMemcpyAsync would be.

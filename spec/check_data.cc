@@ -22,8 +22,6 @@ bool on_host(const Model& model, const Mapping& mapping) {
 bool check_run(Collector& out, const Model& model, const Touch& touch, Address base, Size size,
                int device) {
   const std::uint64_t bit = device >= 0 && device < 63 ? std::uint64_t{1} << device : 0;
-  const std::string who =
-      device >= 0 ? "device " + std::to_string(device) : std::string("any device");
   Address at = base;
   Size left = size;
   while (left != 0) {
@@ -51,6 +49,8 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, Address b
       continue;
     }
     if (!allowed) {
+      const std::string who =
+          device >= 0 ? "device " + std::to_string(device) : std::string("any device");
       Violation& v = out.add(touch.write ? Rule::kDataWritable : Rule::kDataReadable,
                              std::string(touch.parameter) + ": " + who + " has no " +
                                  (touch.write ? "write" : "read") + " access to " + hex(at) +
@@ -60,7 +60,8 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, Address b
       return false;
     }
     const Size rest = m->size - (at - m->base);
-    if (!check_multicast_touch(out, model, *m, touch.parameter, touch.write,
+    if (!model.multicasts().empty() &&
+        !check_multicast_touch(out, model, *m, touch.parameter, touch.write,
                                m->offset + (at - m->base), std::min(rest, left)))
       return false;
     if (rest >= left) break;
@@ -139,7 +140,7 @@ Violations check(const Model& model, const calls::MemcpyBatchAsync& call, const 
     const std::size_t count = touches(one, touched);
     Violations found = check_touches(model, call.kEntryPoint, touched, count, facts);
     for (Violation& v : found) v.message = "copy " + std::to_string(i) + ": " + v.message;
-    all.insert(all.end(), found.begin(), found.end());
+    all.append(found);
   }
   return all;
 }

@@ -131,6 +131,11 @@ Violations check(const Model& model, const calls::ExternalMemoryGetMappedBuffer&
   const auto past = [&](std::uint64_t end) {
     return desc.offset > end || desc.size > end - desc.offset;
   };
+  if (memory->dedicated && desc.offset != 0) {
+    out.add(Rule::kExtBufferDedicatedOffset,
+            "offset is " + bytes(desc.offset) + ", in memory imported as dedicated")
+        .objects.push_back(ref(*memory));
+  }
   const std::string what = bytes(desc.size) + " at offset " + bytes(desc.offset);
   if (past(memory->size)) {
     out.add(Rule::kExtBufferBounds, what + ", in memory imported with " + bytes(memory->size))

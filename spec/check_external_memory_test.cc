@@ -45,10 +45,11 @@ Violations import(World& w, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC& desc, Facts 
 }
 /// A successful import: the descriptor is the driver's from here on.
 CUexternalMemory imported(World& w, int fd = 7, std::uint64_t size = 2 * kGranule,
-                          std::uint64_t object_size = 0, unsigned type = 1) {
+                          std::uint64_t object_size = 0, unsigned type = 1, unsigned flags = 0) {
   CUexternalMemory out = object(kMemory);
   CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = import_desc(fd, size);
   desc.type = static_cast<CUexternalMemoryHandleType>(type);
+  desc.flags = flags;
   w.model.commit(calls::ImportExternalMemory{.extMem_out = &out, .memHandleDesc = &desc},
                  good_fd(object_size), w.at());
   return out;
@@ -214,6 +215,11 @@ std::vector<RuleCase> external_memory_cases() {
        [](World& w, bool broken) {
          return buffer(w, imported(w, 7, 4 * kGranule, kGranule),
                        buffer_desc(0, kGranule + (broken ? 1 : 0)));
+       }},
+      {Rule::kExtBufferDedicatedOffset,
+       [](World& w, bool broken) {
+         return buffer(w, imported(w, 7, 2 * kGranule, 0, 1, CUDA_EXTERNAL_MEMORY_DEDICATED),
+                       buffer_desc(broken ? kGranule : 0));
        }},
       {Rule::kExtBufferLeak,
        [](World& w, bool broken) {

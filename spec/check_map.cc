@@ -88,7 +88,8 @@ void check_map_size(Collector& out, const Model& model, const calls::MemMap& cal
 
 // Memory whose last mappings lie in the range, with no reference left: it ends, and is unbound.
 void check_ends(Collector& out, const Model& model, const calls::MemUnmap& call) {
-  if (model.multicasts().empty()) return;
+  if (model.multicasts().empty()) [[likely]]
+    return;
   std::map<Handle, std::uint32_t> unmapped;
   for (auto it = model.first_mapping_after(call.ptr);
        it != model.mappings().end() &&
@@ -103,7 +104,7 @@ void check_ends(Collector& out, const Model& model, const calls::MemUnmap& call)
 }
 
 // The first byte of the range that no live reservation and no mapping holds.
-std::optional<Address> first_unreserved(const Model& model, Address base, Size size) {
+[[gnu::cold]] std::optional<Address> first_unreserved(const Model& model, Address base, Size size) {
   Address at = base;
   while (true) {
     Size rest = 0;
@@ -158,7 +159,8 @@ Violations check(const Model& model, const calls::MemUnmap& call, const Facts& f
     attach_history(v, model, call.ptr);
     return out.take();
   }
-  if (const auto outside = first_unreserved(model, call.ptr, call.size)) {
+  const bool inside = call.size <= r->size - (call.ptr - r->base);
+  if (const auto outside = inside ? std::nullopt : first_unreserved(model, call.ptr, call.size)) {
     Violation& v = out.add(Rule::kUnmapInsideReservation,
                            range(call.ptr, call.size) + " leaves the reservation " +
                                range(r->base, r->size) + ": " + hex(*outside) + " is in none");

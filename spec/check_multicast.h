@@ -41,7 +41,7 @@ void check_unbound(Collector& out, const Model& model, const Allocation& ends);
 bool check_multicast_touch(Collector& out, const Model& model, const Mapping& mapping,
                            const std::string& parameter, bool write, Size offset, Size size);
 
-ObjectRef ref(const MulticastObject& object);
-ObjectRef ref(const MulticastBinding& binding);
+[[gnu::cold]] ObjectRef ref(const MulticastObject& object);
+[[gnu::cold]] ObjectRef ref(const MulticastBinding& binding);
 
 }  // namespace cuvmm::detail

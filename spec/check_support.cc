@@ -37,6 +37,11 @@ const char* name(ObjectRef::Kind kind) {
 
 namespace detail {
 
+Violation& Collector::add(Rule rule, std::string message, bool certain) {
+  violations_.push_back({rule, certain, std::move(message), {}});
+  return violations_.back();
+}
+
 std::string hex(std::uint64_t value) {
   char text[32];
   std::snprintf(text, sizeof text, "0x%" PRIx64, value);
@@ -102,14 +107,8 @@ ObjectRef ref(const ExternalSemaphore& s) {
   return {ObjectRef::Kind::kExternalSemaphore, s.handle, 0, s.made, {}};
 }
 
-bool not_initialized(Collector& out, const Facts& facts) {
-  if (facts.initialized != Facts::Answer::kNo) return false;
-  out.add(Rule::kDriverInitialized, "cuInit has not succeeded in this process");
-  return true;
-}
-
-const Allocation* check_handle(Collector& out, const Model& model, Handle handle,
-                               const HandleRules& rules, const Facts& facts) {
+const Allocation* check_doubtful_handle(Collector& out, const Model& model, Handle handle,
+                                        const HandleRules& rules, const Facts& facts) {
   if (handle == 0) {
     out.add(rules.nonzero, "the handle is 0");
     return nullptr;
@@ -138,7 +137,7 @@ const Allocation* check_handle(Collector& out, const Model& model, Handle handle
   return nullptr;
 }
 
-Coverage coverage(const Model& model, Address base, Size size) {
+Coverage coverage_by_steps(const Model& model, Address base, Size size) {
   Coverage c;
   Address next = base;  // first byte not yet looked at
   for (auto it = model.first_mapping_after(base); it != model.mappings().end(); ++it) {

@@ -13,10 +13,9 @@ namespace cuvmm::detail {
 class Collector {
  public:
   /// Adds a violation; returns it so that objects can be attached.
-  Violation& add(Rule rule, std::string message, bool certain = true) {
-    violations_.push_back({rule, certain, std::move(message), {}});
-    return violations_.back();
-  }
+  /// Cold: so the compiler moves all that leads here, which is most of each check, out of the way
+  /// of the calls that break nothing.
+  [[gnu::cold]] Violation& add(Rule rule, std::string message, bool certain = true);
   bool empty() const { return violations_.empty(); }
   Violations take() { return std::move(violations_); }
 
@@ -25,26 +24,31 @@ class Collector {
 };
 
 /// "0x7f0000200000".
-std::string hex(std::uint64_t value);
+[[gnu::cold]] std::string hex(std::uint64_t value);
 /// "4 MiB", "2 MiB + 4096 B", "17 B": what a person would say of a size.
-std::string bytes(std::uint64_t size);
+[[gnu::cold]] std::string bytes(std::uint64_t size);
 /// "[0x200000, 0x400000) (2 MiB)".
-std::string range(std::uint64_t base, std::uint64_t size);
+[[gnu::cold]] std::string range(std::uint64_t base, std::uint64_t size);
 /// "device 0", "the host", "NUMA node 1", "location type 99, id 0".
-std::string location(const CUmemLocation& location);
+[[gnu::cold]] std::string location(const CUmemLocation& location);
 /// "handle 0x1234".
-std::string handle_text(Handle handle);
+[[gnu::cold]] std::string handle_text(Handle handle);
 
-ObjectRef ref(const Reservation& r);
-ObjectRef ref(const Allocation& a);
-ObjectRef ref(const Mapping& m);
-ObjectRef ref(const Export& e);
-ObjectRef ref(const ExternalMemory& m);
-ObjectRef ref(const ExternalBuffer& b);
-ObjectRef ref(const ExternalSemaphore& s);
+[[gnu::cold]] ObjectRef ref(const Reservation& r);
+[[gnu::cold]] ObjectRef ref(const Allocation& a);
+[[gnu::cold]] ObjectRef ref(const Mapping& m);
+[[gnu::cold]] ObjectRef ref(const Export& e);
+[[gnu::cold]] ObjectRef ref(const ExternalMemory& m);
+[[gnu::cold]] ObjectRef ref(const ExternalBuffer& b);
+[[gnu::cold]] ObjectRef ref(const ExternalSemaphore& s);
 
 /// True (and the violation added) when cuInit has not succeeded: nothing else is worth saying.
-bool not_initialized(Collector& out, const Facts& facts);
+inline bool not_initialized(Collector& out, const Facts& facts) {
+  if (facts.initialized != Facts::Answer::kNo) [[likely]]
+    return false;
+  out.add(Rule::kDriverInitialized, "cuInit has not succeeded in this process");
+  return true;
+}
 
 /// Adds `owned` when an import of external memory or of a semaphore took the descriptor over. True
 /// when that is certain: nothing has got the number since. `open` is whether the descriptor is an
@@ -58,10 +62,19 @@ void check_external_exit(Collector& out, const Model& model);
 struct HandleRules {
   Rule nonzero, valid, alive, referenced;
 };
+/// check_handle() of one that is unknown, 0 or without references.
+[[gnu::cold]] const Allocation* check_doubtful_handle(Collector& out, const Model& model,
+                                                      Handle handle, const HandleRules& rules,
+                                                      const Facts& facts);
 /// Checks a handle parameter; null (with a violation unless the handle is merely unknown) when
 /// nothing is known of its allocation.
-const Allocation* check_handle(Collector& out, const Model& model, Handle handle,
-                               const HandleRules& rules, const Facts& facts);
+inline const Allocation* check_handle(Collector& out, const Model& model, Handle handle,
+                                      const HandleRules& rules, const Facts& facts) {
+  const Allocation* a = model.allocation(handle);
+  if (a && a->references != 0 && handle != 0) [[likely]]
+    return a;
+  return check_doubtful_handle(out, model, handle, rules, facts);
+}
 
 /// How the bytes of a range are mapped.
 struct Coverage {
@@ -72,11 +85,21 @@ struct Coverage {
   bool has_hole = false;
   const Mapping* cut = nullptr;  ///< a mapping that the range holds only in part
 };
-Coverage coverage(const Model& model, Address base, Size size);
+[[gnu::hot]] Coverage coverage_by_steps(const Model& model, Address base, Size size);
+inline Coverage coverage(const Model& model, Address base, Size size) {
+  const Mapping* m = model.mapping_at(base);
+  // Nearly always it is one mapping as it was made.
+  if (m && m->base == base && m->size == size) [[likely]] {
+    Coverage whole;
+    whole.any = whole.first = whole.last = true;
+    return whole;
+  }
+  return coverage_by_steps(model, base, size);
+}
 
 /// Attaches what is known of an address: the live or the ended mapping and reservation that hold
 /// it.
-void attach_history(Violation& violation, const Model& model, Address address);
+[[gnu::cold]] void attach_history(Violation& violation, const Model& model, Address address);
 
 /// cuMemFree of memory that cuIpcOpenMemHandle gave.
 void check_free_of_opened(Collector& out, const Model& model, Address address);
@@ -86,6 +109,6 @@ void check_pool_exit(Collector& out, const Model& model);
 
 /// Whether an address that no live reservation holds is certainly wrong: everything is seen, or the
 /// range was ours and is gone.
-bool certainly_not_reserved(const Model& model, Address address);
+[[gnu::cold]] bool certainly_not_reserved(const Model& model, Address address);
 
 }  // namespace cuvmm::detail

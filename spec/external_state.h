@@ -28,6 +28,7 @@ struct ExternalMemory {
   unsigned type = 0;              ///< CUexternalMemoryHandleType
   std::uint64_t size = 0;         ///< as the import claimed
   std::uint64_t object_size = 0;  ///< what the object really has, 0 unknown
+  bool dedicated = false;         ///< imported with CUDA_EXTERNAL_MEMORY_DEDICATED
   Origin made;
 };
 

@@ -3,7 +3,8 @@
 
 #include <cstddef>
 #include <optional>
-#include <vector>
+
+#include "spec/seldom.h"
 
 namespace cuvmm {
 
@@ -25,7 +26,7 @@ class Few {
 
   std::size_t size() const { return many_.empty() ? std::size_t{one_.has_value()} : many_.size(); }
   bool empty() const { return !one_.has_value(); }
-  T* begin() { return many_.empty() ? first() : many_.data(); }
+  T* begin() { return many_.empty() ? first() : many_.begin(); }
   T* end() { return begin() + size(); }
   const T* begin() const { return const_cast<Few*>(this)->begin(); }
   const T* end() const { return begin() + size(); }
@@ -35,7 +36,7 @@ class Few {
   T* first() { return one_ ? &*one_ : nullptr; }
 
   std::optional<T> one_;
-  std::vector<T> many_;  ///< all of them, once there are two
+  Seldom<T> many_;  ///< all of them, once there are two
 };
 
 }  // namespace cuvmm

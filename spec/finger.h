@@ -24,8 +24,22 @@ class Finger {
 
   /// The first range that ends after `address`, or the end.
   Place first_after(const Map& map, std::uint64_t address) {
+    if (known_ && place_ != map.end() && holds(place_, address)) [[likely]]
+      return place_;
+    return search(map, address);
+  }
+
+  /// The next search starts here. Due after an entry was erased, with the one that follows it.
+  void rest_at(Place place) {
+    place_ = place;
+    known_ = true;
+  }
+  void forget() { known_ = false; }
+
+ private:
+  // The same where the entry of the last search is another one.
+  [[gnu::hot, gnu::noinline]] Place search(const Map& map, std::uint64_t address) {
     if (known_) {
-      if (place_ != map.end() && holds(place_, address)) return place_;
       if (answers(map, place_, address)) return place_;
       if (place_ != map.end() && answers(map, std::next(place_), address)) return ++place_;
     }
@@ -38,14 +52,6 @@ class Finger {
     return place_;
   }
 
-  /// The next search starts here. Due after an entry was erased, with the one that follows it.
-  void rest_at(Place place) {
-    place_ = place;
-    known_ = true;
-  }
-  void forget() { known_ = false; }
-
- private:
   static bool holds(Place place, std::uint64_t address) {
     const auto& range = place->second;
     return range.base <= address && address - range.base < range.size;

@@ -69,19 +69,30 @@ const Allocation* Model::search(Handle handle) const {
 void Model::end_allocation(Handle handle, Retired& retired) {
   last_allocation_.forget();
   spare_allocations_.erase_key(allocations_, handle);
-  if (!multicasts_.empty()) end_multicast(handle, retired);
+  if (!multicasts_.empty()) [[unlikely]]
+    end_multicast(handle, retired);
 }
 
-void Model::retire(const calls::MemRelease& call, Retired& retired) {
+void Model::lose(Allocation& a, std::uint32_t Allocation::*count, Origin Allocation::*when,
+                 const Origin* at, Retired& retired) {
+  retired.allocations.push_back(a);
+  --(a.*count);
+  if (!ended(a)) {
+    if (at) a.*when = *at;
+    return;
+  }
+  if (at && a.creation_seen) tombstones_.add(gone(a, *at));
+  end_allocation(a.handle, retired);
+}
+
+void Model::take(const calls::MemRelease& call, const Origin* at, Retired& retired) {
   Allocation* const a = own(call.handle);
   if (!a || a->references == 0) return;
-  retired.allocations.push_back(*a);
   retired.released = true;
-  --a->references;
-  if (ended(*a)) end_allocation(call.handle, retired);
+  lose(*a, &Allocation::references, &Allocation::released, at, retired);
 }
 
-void Model::retire(const calls::MemUnmap& call, Retired& retired) {
+void Model::take(const calls::MemUnmap& call, const Origin* at, Retired& retired) {
   const auto first = first_mapping_after(call.ptr);
   std::size_t count = 0;
   for (auto it = first;
@@ -90,30 +101,53 @@ void Model::retire(const calls::MemUnmap& call, Retired& retired) {
     const Mapping& m = it->second;
     const bool whole = m.base >= call.ptr && m.size <= call.size - (m.base - call.ptr);
     // A cut mapping makes a driver refuse the whole call: nothing is given up.
-    if (!whole) return;
+    if (!whole) [[unlikely]]
+      return;
     ++count;
     if (reaches_end(m.base, m.size, call.ptr, call.size)) break;
   }
   for (auto it = first; count != 0; --count) {
     retired.mappings.push_back(it->second);
+    if (at) tombstones_.add(gone(it->second, *at));
     Allocation* const a = own(it->second.handle);
     if (a && a->mappings != 0) {
-      retired.allocations.push_back(*a);
-      --a->mappings;
-      if (ended(*a)) end_allocation(it->second.handle, retired);
+      lose(*a, &Allocation::mappings, &Allocation::unmapped, at, retired);
     }
     it = spare_mappings_.erase(mappings_, it);
     last_mapping_.rest_at(it);
   }
 }
 
-void Model::retire(const calls::MemAddressFree& call, Retired& retired) {
+void Model::take(const calls::MemAddressFree& call, const Origin* at, Retired& retired) {
   const auto it = last_reservation_.first_after(reservations_, call.ptr);
   if (it == reservations_.end() || it->second.base != call.ptr || it->second.size != call.size) {
     return;
   }
   retired.reservations.push_back(it->second);
+  if (at) tombstones_.add(gone(it->second, *at));
   last_reservation_.rest_at(spare_reservations_.erase(reservations_, it));
+}
+
+void Model::retire(const calls::MemRelease& call, Retired& retired) {
+  take(call, nullptr, retired);
+}
+void Model::retire(const calls::MemUnmap& call, Retired& retired) { take(call, nullptr, retired); }
+void Model::retire(const calls::MemAddressFree& call, Retired& retired) {
+  take(call, nullptr, retired);
+}
+
+void Model::give_up(const calls::MemRelease& call, Origin at, Retired& retired) {
+  take(call, &at, retired);
+  if (retired.rare) [[unlikely]]
+    bury(*retired.rare, at);
+}
+void Model::give_up(const calls::MemUnmap& call, Origin at, Retired& retired) {
+  take(call, &at, retired);
+  if (retired.rare) [[unlikely]]
+    bury(*retired.rare, at);
+}
+void Model::give_up(const calls::MemAddressFree& call, Origin at, Retired& retired) {
+  take(call, &at, retired);
 }
 
 void Model::retire(const calls::MemFree& call, Retired& retired) {
@@ -161,10 +195,14 @@ void Model::bury(const Retired& retired, Origin at) {
       tombstones_.add(gone(before, at));
     }
   }
-  if (!retired.rare) return;
-  bury(retired.rare->external, at);
-  bury_ipc(*retired.rare, at);
-  bury_pools(*retired.rare, at);
+  if (retired.rare) [[unlikely]]
+    bury(*retired.rare, at);
+}
+
+void Model::bury(const RarelyRetired& rare, Origin at) {
+  bury(rare.external, at);
+  bury_ipc(rare, at);
+  bury_pools(rare, at);
 }
 
 void Model::unbury(const Retired& retired, Origin at) {
@@ -185,27 +223,33 @@ void Model::commit(const calls::MemAddressReserve& call, Origin at) {
   const Address base = *call.ptr;
   auto first = last_reservation_.first_after(reservations_, base);
   while (first != reservations_.end() &&
-         overlap(first->second.base, first->second.size, base, call.size)) {
-    first = reservations_.erase(first);  // it ended by a route we did not see
-  }
+         overlap(first->second.base, first->second.size, base, call.size))
+    [[unlikely]] {
+      first = reservations_.erase(first);  // it ended by a route we did not see
+    }
   last_reservation_.rest_at(
       spare_reservations_.put(reservations_, first, base,
                               {.base = base, .size = call.size, .made = at, .free_refused = {}}));
 }
 
 void Model::commit(const calls::MemCreate& call, const Facts& facts, Origin at) {
-  Allocation a;
-  a.handle = *call.handle;
-  a.size = call.size;
-  a.granularity = facts.granularity;
-  a.prop = *call.prop;
-  a.prop_known = true;
-  a.references = 1;
-  a.made = at;
-  if (!multicasts_.empty()) multicasts_.erase(a.handle);  // it ended by a route we did not see
-  tombstones_.forget(ObjectRef::Kind::kAllocation, a.handle);
-  tiles_.forget(a.handle);
-  last_allocation_.set(&spare_allocations_.put(allocations_, a.handle, a)->second);
+  const Handle handle = *call.handle;
+  if (!multicasts_.empty()) [[unlikely]]
+    multicasts_.erase(handle);  // it ended by a route we did not see
+  tombstones_.forget(ObjectRef::Kind::kAllocation, handle);
+  tiles_.forget(handle);
+  Allocation& a = spare_allocations_.fresh(allocations_, handle);
+  a = {.handle = handle,
+       .size = call.size,
+       .granularity = facts.granularity,
+       .prop = *call.prop,
+       .prop_known = true,
+       .references = 1,
+       .made = at,
+       .retained = {},
+       .released = {},
+       .unmapped = {}};
+  last_allocation_.set(&a);
 }
 
 void Model::commit(const calls::MemImportFromShareableHandle& call, const Allocation& known,
@@ -219,7 +263,8 @@ void Model::commit(const calls::MemImportFromShareableHandle& call, const Alloca
   a.imported = true;
   a.references = 1;
   a.made = at;
-  if (!multicasts_.empty()) multicasts_.erase(a.handle);  // it ended by a route we did not see
+  if (!multicasts_.empty()) [[unlikely]]
+    multicasts_.erase(a.handle);  // it ended by a route we did not see
   tombstones_.forget(ObjectRef::Kind::kAllocation, a.handle);
   tiles_.forget(a.handle);
   last_allocation_.set(&spare_allocations_.put(allocations_, a.handle, a)->second);
@@ -228,9 +273,10 @@ void Model::commit(const calls::MemImportFromShareableHandle& call, const Alloca
 void Model::commit(const calls::MemMap& call, Origin at) {
   auto first = first_mapping_after(call.ptr);
   while (first != mappings_.end() &&
-         overlap(first->second.base, first->second.size, call.ptr, call.size)) {
-    first = mappings_.erase(first);  // it ended by a route we did not see
-  }
+         overlap(first->second.base, first->second.size, call.ptr, call.size))
+    [[unlikely]] {
+      first = mappings_.erase(first);  // it ended by a route we did not see
+    }
   last_mapping_.rest_at(spare_mappings_.put(mappings_, first, call.ptr,
                                             {.base = call.ptr,
                                              .size = call.size,

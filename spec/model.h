@@ -119,11 +119,14 @@ struct Retired {
   Few<Mapping> mappings;
   Few<Allocation> allocations;  ///< as they were before; restore() puts them back
   bool released = false;        ///< a reference of allocations[0] was dropped
+  struct Drop {
+    [[gnu::cold, gnu::noinline]] void operator()(RarelyRetired* rare) const { delete rare; }
+  };
   /// Null for nearly every call: each one makes and destroys a Retired.
-  std::unique_ptr<RarelyRetired> rare;
+  std::unique_ptr<RarelyRetired, Drop> rare;
 
   RarelyRetired& more() {
-    if (!rare) rare = std::make_unique<RarelyRetired>();
+    if (!rare) rare.reset(new RarelyRetired);
     return *rare;
   }
 };
@@ -153,11 +156,12 @@ class Model {
   const Tombstones& tombstones() const { return tombstones_; }
 
   /// The reservation that holds `address`, or null.
-  const Reservation* reservation_at(Address address) const;
+  [[gnu::hot]] const Reservation* reservation_at(Address address) const;
   /// The mapping that holds `address`, or null.
-  const Mapping* mapping_at(Address address) const;
+  [[gnu::hot]] const Mapping* mapping_at(Address address) const;
   /// The first mapping that ends after `address`, as an iterator of mappings().
-  std::map<Address, Mapping>::const_iterator first_mapping_after(Address address) const;
+  [[gnu::hot]] std::map<Address, Mapping>::const_iterator first_mapping_after(
+      Address address) const;
   const Allocation* allocation(Handle handle) const {
     const Allocation* last = last_allocation_.get();
     return last && last->handle == handle ? last : search(handle);
@@ -193,28 +197,33 @@ class Model {
     retire(call, retired);
     return retired;
   }
+  /// retire() and bury() in one, for a driver that hardly ever refuses; unbury() and restore() are
+  /// due when it does.
+  [[gnu::hot]] void give_up(const calls::MemRelease& call, Origin at, Retired& retired);
+  [[gnu::hot]] void give_up(const calls::MemUnmap& call, Origin at, Retired& retired);
+  [[gnu::hot]] void give_up(const calls::MemAddressFree& call, Origin at, Retired& retired);
   /// The driver refused: what retire() took is back as it was. `at` is the refused call.
-  void restore(Retired&& retired, Origin at = {});
+  [[gnu::cold]] void restore(Retired&& retired, Origin at = {});
   /// The driver accepted: what retire() took becomes history.
   void bury(const Retired& retired, Origin at);
   /// Takes back what bury() did for a call that gives up reservations, mappings or references: it
   /// was buried before the driver answered, and the driver refused. restore() is due next.
-  void unbury(const Retired& retired, Origin at);
+  [[gnu::cold]] void unbury(const Retired& retired, Origin at);
 
   // --- Recording what a successful call made; reads its out-parameters. Failed calls make nothing.
-  void commit(const calls::MemAddressReserve& call, Origin at);
-  void commit(const calls::MemCreate& call, const Facts& facts, Origin at);
-  void commit(const calls::MemMap& call, Origin at);
-  void commit(const calls::MemSetAccess& call, Origin at);
+  [[gnu::hot]] void commit(const calls::MemAddressReserve& call, Origin at);
+  [[gnu::hot]] void commit(const calls::MemCreate& call, const Facts& facts, Origin at);
+  [[gnu::hot]] void commit(const calls::MemMap& call, Origin at);
+  [[gnu::hot]] void commit(const calls::MemSetAccess& call, Origin at);
   /// The same before the driver answered, for a call that breaks no rule: what it makes has no name
   /// that the driver chooses. unrecord() is due when the driver refuses.
-  void record(const calls::MemMap& call, Origin at, Recorded& recorded);
-  void record(const calls::MemSetAccess& call, Origin at, Recorded& recorded);
-  void unrecord(const calls::MemMap& call, Origin at, const Recorded& recorded);
-  void unrecord(const calls::MemSetAccess& call, Origin at, const Recorded& recorded);
+  [[gnu::hot]] void record(const calls::MemMap& call, Origin at, Recorded& recorded);
+  [[gnu::hot]] void record(const calls::MemSetAccess& call, Origin at, Recorded& recorded);
+  [[gnu::cold]] void unrecord(const calls::MemMap& call, Origin at, const Recorded& recorded);
+  [[gnu::cold]] void unrecord(const calls::MemSetAccess& call, Origin at, const Recorded& recorded);
 
   void commit(const calls::MemExportToShareableHandle& call, Origin at);
-  void commit(const calls::MemRetainAllocationHandle& call, Origin at);
+  [[gnu::hot]] void commit(const calls::MemRetainAllocationHandle& call, Origin at);
   /// `known` carries what the caller could learn of the imported memory: size, granularity and
   /// prop where prop_known; the rest is ignored.
   void commit(const calls::MemImportFromShareableHandle& call, const Allocation& known, Origin at);
@@ -249,8 +258,16 @@ class Model {
   void clear();
 
  private:
+  // retire(), and bury() as well where `at` is not null.
+  [[gnu::hot]] void take(const calls::MemRelease& call, const Origin* at, Retired& retired);
+  [[gnu::hot]] void take(const calls::MemUnmap& call, const Origin* at, Retired& retired);
+  [[gnu::hot]] void take(const calls::MemAddressFree& call, const Origin* at, Retired& retired);
+  // One reference or mapping of it less: `before` in its count, and its end if that was the last.
+  [[gnu::hot]] void lose(Allocation& a, std::uint32_t Allocation::*count, Origin Allocation::*when,
+                         const Origin* at, Retired& retired);
   void retire_ipc(Address freed, Retired& retired);
   void restore_ipc(const RarelyRetired& retired);
+  [[gnu::cold]] void bury(const RarelyRetired& rare, Origin at);
   void bury_ipc(const RarelyRetired& retired, Origin at);
   void retire_pool_memory(Address base, Retired& retired);
   void restore_pools(const RarelyRetired& retired);
@@ -266,10 +283,10 @@ class Model {
   // Takes out what an allocation that ends has to do with multicast.
   void end_multicast(Handle handle, Retired& retired);
   void restore(RetiredMulticast&& retired);
-  const Allocation* search(Handle handle) const;
+  [[gnu::hot]] const Allocation* search(Handle handle) const;
   Allocation* own(Handle handle) { return const_cast<Allocation*>(allocation(handle)); }
   // The allocation has neither references nor mappings any more.
-  void end_allocation(Handle handle, Retired& retired);
+  [[gnu::hot]] void end_allocation(Handle handle, Retired& retired);
 
   // What the seven calls of a block's life look at lies together: a driver call leaves cold caches.
   // The first three remember where const searches ended: readers need the owner's lock as writers

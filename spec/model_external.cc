@@ -15,7 +15,7 @@ std::uint64_t number(Object object) {
 
 /// Takes what `key` names out of the table, into what `taken` of the retired is.
 template <class Table, class Key, class Taken>
-void take(Table& table, Key key, Retired& retired, Taken ExternalRetired::*taken) {
+void take_out(Table& table, Key key, Retired& retired, Taken ExternalRetired::*taken) {
   const auto found = table.find(key);
   if (found == table.end()) return;
   retired.more().external.*taken = found->second;
@@ -34,15 +34,15 @@ bool by_descriptor(const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC& desc) {
 }  // namespace
 
 void Model::retire(const calls::DestroyExternalMemory& call, Retired& retired) {
-  take(external_.memories, number(call.extMem), retired, &ExternalRetired::memory);
+  take_out(external_.memories, number(call.extMem), retired, &ExternalRetired::memory);
 }
 
 void Model::retire(const calls::DestroyExternalSemaphore& call, Retired& retired) {
-  take(external_.semaphores, number(call.extSem), retired, &ExternalRetired::semaphore);
+  take_out(external_.semaphores, number(call.extSem), retired, &ExternalRetired::semaphore);
 }
 
 void Model::retire_external_buffer(Address base, Retired& retired) {
-  take(external_.buffers, base, retired, &ExternalRetired::buffer);
+  take_out(external_.buffers, base, retired, &ExternalRetired::buffer);
 }
 
 void Model::restore(const ExternalRetired& retired) {
@@ -86,6 +86,7 @@ void Model::commit(const calls::ImportExternalMemory& call, const Facts& facts, 
                                 .type = static_cast<unsigned>(desc.type),
                                 .size = desc.size,
                                 .object_size = facts.object_size,
+                                .dedicated = (desc.flags & CUDA_EXTERNAL_MEMORY_DEDICATED) != 0,
                                 .made = at};
   if (by_descriptor(desc)) give_away(desc.handle.fd, at);
 }

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <ostream>
+
 namespace cuvmm {
 namespace {
 
@@ -75,6 +77,7 @@ struct BadText {
   const char* text;
   const char* error;
 };
+void PrintTo(const BadText& bad, std::ostream* out) { *out << bad.error; }
 
 class BadProfile : public ::testing::TestWithParam<BadText> {};
 

@@ -2,9 +2,14 @@
 
 #include <gmock/gmock.h>
 
+#include <ostream>
 #include <string>
 
 namespace cuvmm {
+
+// For the names of tests, where GoogleTest would print its bytes.
+void PrintTo(const RuleInfo& rule, std::ostream* out) { *out << rule.id; }
+
 namespace {
 
 class EachRule : public ::testing::TestWithParam<RuleInfo> {};

@@ -26,7 +26,7 @@ class SpareNodes {
   typename Map::const_iterator erase(Map& map, typename Map::const_iterator it) {
     // The step from the last entry would climb the whole tree.
     const auto next = it == std::prev(map.cend()) ? map.cend() : std::next(it);
-    if (nodes_.size() == kMost) {
+    if (nodes_.size() == kMost) [[unlikely]] {
       map.erase(it);
     } else {
       nodes_.push_back(map.extract(it));
@@ -36,7 +36,7 @@ class SpareNodes {
 
   /// map.erase(key), but for the memory.
   void erase_key(Map& map, const typename Map::key_type& key) {
-    if (nodes_.size() == kMost) {
+    if (nodes_.size() == kMost) [[unlikely]] {
       map.erase(key);
     } else if (auto node = map.extract(key)) {
       nodes_.push_back(std::move(node));
@@ -54,6 +54,16 @@ class SpareNodes {
     return node;
   }
 
+  /// map[key] for whoever assigns all of it: a spare's is what it was.
+  typename Map::mapped_type& fresh(Map& map, const typename Map::key_type& key) {
+    if (nodes_.empty()) [[unlikely]]
+      return map[key];
+    typename Map::node_type node = std::move(nodes_.back());
+    nodes_.pop_back();
+    node.key() = key;
+    return map.insert(std::move(node)).position->second;
+  }
+
   /// map[key] = value, where the key is most likely new.
   typename Map::iterator put(Map& map, const typename Map::key_type& key,
                              const typename Map::mapped_type& value) {
@@ -63,17 +73,25 @@ class SpareNodes {
   typename Map::iterator put(Map& map, typename Map::const_iterator hint,
                              const typename Map::key_type& key,
                              const typename Map::mapped_type& value) {
+    if (nodes_.empty()) [[unlikely]]
+      return put_new(map, hint, key, value);
     auto node = take(key, value);
-    if (node.empty()) return map.insert_or_assign(hint, key, value);
     const std::size_t before = map.size();
     const auto it = map.insert(hint, std::move(node));
-    if (map.size() == before) it->second = value;
+    if (map.size() == before) [[unlikely]]
+      it->second = value;
     return it;
   }
 
   void clear() { nodes_.clear(); }
 
  private:
+  [[gnu::cold, gnu::noinline]] static typename Map::iterator put_new(
+      Map& map, typename Map::const_iterator hint, const typename Map::key_type& key,
+      const typename Map::mapped_type& value) {
+    return map.insert_or_assign(hint, key, value);
+  }
+
   std::vector<typename Map::node_type> nodes_;
 };
 

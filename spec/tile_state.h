@@ -29,7 +29,8 @@ class TileState {
   void commit(const CUarrayMapInfo& info, Origin at);
   /// A handle value that the driver gave out anew has no tiles.
   void forget(CUmemGenericAllocationHandle memory) {
-    if (tiles_.empty()) return;
+    if (tiles_.empty()) [[likely]]
+      return;
     std::erase_if(tiles_, [&](const auto& entry) { return entry.second.memory == memory; });
   }
   /// Whether some array still shows this memory.

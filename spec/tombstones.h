@@ -16,13 +16,13 @@ class Tombstones {
  public:
   static constexpr std::size_t kCapacity = 1024;
 
-  void add(const ObjectRef& object);
+  [[gnu::hot]] void add(const ObjectRef& object);
   /// The newest ended object of this kind with exactly this value.
   std::optional<ObjectRef> find(ObjectRef::Kind kind, std::uint64_t value) const;
   /// The newest ended object of this kind whose [value, value + size) holds `address`.
   std::optional<ObjectRef> find_covering(ObjectRef::Kind kind, std::uint64_t address) const;
   /// Forgets the handle or address: the driver gave the value out again.
-  void forget(ObjectRef::Kind kind, std::uint64_t value);
+  [[gnu::hot]] void forget(ObjectRef::Kind kind, std::uint64_t value);
   /// Takes add() of this object back.
   void retract(const ObjectRef& object);
   void clear();

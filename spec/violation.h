@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "spec/rule.h"
+#include "spec/seldom.h"
 
 namespace cuvmm {
 
@@ -54,6 +55,6 @@ struct Violation {
 };
 
 /// In the order in which the checks were made. No allocation while empty.
-using Violations = std::vector<Violation>;
+using Violations = Seldom<Violation>;
 
 }  // namespace cuvmm

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <ostream>
 
 #include "tools/summary.h"
 #include "tools/temporary_folder.h"
@@ -70,6 +71,7 @@ std::string with_finding(const char* key, Json part) {
   return report({one}).dump();
 }
 
+void PrintTo(const Bad& bad, std::ostream* out) { *out << bad.name; }
 class BadReport : public testing::TestWithParam<Bad> {};
 
 TEST_P(BadReport, IsRefusedByNameAndReason) {

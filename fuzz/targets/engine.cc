@@ -26,10 +26,18 @@ std::string driver_path() {
   return std::filesystem::exists(beside, error) ? beside.string() : CUVMM_EMULATOR;
 }
 
+// CUVMM_FUZZ_PROCESSES=2: programs may be those of two processes.
+int processes() {
+  const char* count = std::getenv("CUVMM_FUZZ_PROCESSES");
+  return count ? std::clamp(std::atoi(count), 1, kProcesses) : 1;
+}
+
 const LoadedDriver& loaded() {
   static const LoadedDriver driver = load_driver(driver_path());
   return driver;
 }
+
+Scope scope() { return {.devices = 3, .processes = processes(), .multicast = loaded().emulated}; }
 }  // namespace
 
 Differential& engine() {
@@ -42,8 +50,10 @@ Differential& engine() {
     std::string error = loaded().error.empty() ? profile.error : loaded().error;
     Differential* out = nullptr;
     if (error.empty()) {
+      // Forked before the driver is used, and by the process that runs the programs.
+      auto peer = processes() > 1 ? std::make_unique<Peer>(driver_path()) : nullptr;
       out = new Differential(loaded().driver, std::move(profile.profile),
-                             {.multicast = loaded().emulated});
+                             {.multicast = loaded().emulated}, std::move(peer));
       error = out->error();
     }
     if (!error.empty()) {
@@ -111,10 +121,10 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   if (random.chance(15) && LLVMFuzzerMutate) return LLVMFuzzerMutate(data, size, most);
   Ops ops = decode({data, size});
   if (ops.empty() || random.chance(5)) {
-    ops = generate(random, swarm(random, 3, loaded().emulated));
+    ops = generate(random, swarm(random, scope()));
     if (ops.size() > room(most)) ops.resize(room(most));
   } else {
-    mutate(ops, random, 3, room(most), loaded().emulated);
+    mutate(ops, random, scope(), room(most));
   }
   return store(ops, data, most);
 }

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <deque>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -167,6 +168,8 @@ struct RuleCase {
   Rule rule;
   Violations (*run)(World& world, bool broken);
 };
+/// For the names of tests, where GoogleTest would print its bytes.
+inline void PrintTo(const RuleCase& one, std::ostream* out) { *out << info(one.rule).id; }
 
 /// The cases of each area; together they cover every rule that a program can check.
 std::vector<RuleCase> address_range_cases();

@@ -1,0 +1,38 @@
+// What the shim keeps for each thread, in one cache line.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+
+#include "shim/stacks.h"
+
+namespace cuvmm::shim {
+
+struct InFlight;
+
+/// The function of the CUDA runtime that a thread is in.
+struct RuntimeCall {
+  const char* name = nullptr;  ///< "cudaIpcOpenMemHandle"; lives for ever
+  Caller caller;               ///< of that function: the program's own code
+};
+
+/// Each part is its header's own.
+struct alignas(64) ThreadState {
+  InFlight* in_flight = nullptr;  ///< shim/in_flight.h
+  RuntimeCall runtime;            ///< shim/runtime_call.h; its name is null outside of one
+  std::size_t stripe = 0;         ///< shim/call_counter.h
+  void* stacks = nullptr;         ///< shim/stacks.cc
+  int* errno_place = nullptr;
+
+  /// Where the thread's errno lies: stays, and to ask the C library costs two cold lines of code.
+  int& error() noexcept {
+    if (!errno_place) [[unlikely]]
+      errno_place = &errno;
+    return *errno_place;
+  }
+};
+
+// A preloaded object's thread-locals have their place from the start: no call to reach them.
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local ThreadState t_state{};
+
+}  // namespace cuvmm::shim
