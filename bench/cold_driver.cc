@@ -55,31 +55,6 @@ CUresult run(const CallStruct& call) {
 
 }  // namespace
 
-#define CUVMM_PARAMETER(kind, type, name) , type name
-#define CUVMM_ARGUMENT(kind, type, name) call.name = name;
-#define CUVMM_AFTER_FIRST_(first, ...) __VA_ARGS__
-#define CUVMM_AFTER_FIRST(...) CUVMM_AFTER_FIRST_(__VA_ARGS__)
-#define CUVMM_PARAMETERS(...) CUVMM_AFTER_FIRST(void CUVMM_FOR_EACH(CUVMM_PARAMETER, __VA_ARGS__))
-
-#define CUVMM_ENTRY(Name, area, ...)                                     \
-  extern "C" CUresult cuvmm_cold_##Name(CUVMM_PARAMETERS(__VA_ARGS__)) { \
-    calls::Name call{};                                                  \
-    CUVMM_FOR_EACH(CUVMM_ARGUMENT, __VA_ARGS__)                          \
-    return run(call);                                                    \
-  }
-#define CUVMM_BASE(Name, ...) CUVMM_ENTRY(Name, base __VA_OPT__(, ) __VA_ARGS__)
-#include "api/entry_points.def"
-
-// The C names, as the emulator does it: <cuda.h> #defines many of them.
-#define CUVMM_ALIAS(Name, text, exported)                       \
-  extern "C" decltype(cuvmm_cold_##Name) exported __asm__(text) \
-      __attribute__((visibility("default"), alias("cuvmm_cold_" #Name)));
-#define CUVMM_NO_ALIAS(...)
-#define CUVMM_SECOND(first, second, ...) second
-#define CUVMM_CHOOSE(...) CUVMM_SECOND(__VA_ARGS__, CUVMM_ALIAS, )
-#define CUVMM_IS_Other ~, CUVMM_NO_ALIAS
-#define CUVMM_SYMBOL(Name, symbol, query, version, flags) \
-  CUVMM_CHOOSE(CUVMM_IS_##Name)(Name, #symbol, exported_##symbol)
-#include "api/entry_points.def"
+#include "api/export_entries.def"
 
 }  // namespace cuvmm::bench

@@ -7,11 +7,9 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// Seen with 255, and not with 128. Whether TILE_POOL alone is enough was not asked: it stays as
-// documented.
-bool odd_usage(const CUmemAllocationProp& prop) {
-  constexpr unsigned kTilePool = 1, kKnown = 1 | 2;
-  return (prop.allocFlags.usage & kTilePool) && (prop.allocFlags.usage & ~kKnown);
+// Seen with 1, 3, 5, 7, 127, 129 and 255, and not with 2, 4, 64, 128 and 254.
+bool tile_pool(const CUmemAllocationProp& prop) {
+  return prop.allocFlags.usage & CU_MEM_CREATE_USAGE_TILE_POOL;
 }
 
 bool on_host(const CUmemAllocationProp& prop) {
@@ -42,7 +40,7 @@ std::optional<CUresult> quirk(const Emulator& e, const calls::MemCreate& call, c
   // OUT_OF_MEMORY.
   constexpr std::uint64_t kAbsurd = std::uint64_t{1} << 45;
   return code(e, Quirk::kOddUsagePrivate,
-              odd_usage(prop) && (static_cast<unsigned>(prop.requestedHandleTypes) != 0 ||
+              tile_pool(prop) && (static_cast<unsigned>(prop.requestedHandleTypes) != 0 ||
                                   (call.size > total && call.size < kAbsurd)));
 }
 

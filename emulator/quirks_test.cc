@@ -43,7 +43,7 @@ TEST_F(Quirks, HostMemoryIsPlain) {
   }
 }
 
-TEST_F(Quirks, MemoryOfOddUsageIsNeitherSharedNorMapped) {
+TEST_F(Quirks, TilePoolMemoryIsNeitherSharedNorMapped) {
   CUmemAllocationProp prop = properties();
   prop.allocFlags.usage = 255;
   const auto handle = create(kGranule, prop);
@@ -58,7 +58,14 @@ TEST_F(Quirks, MemoryOfOddUsageIsNeitherSharedNorMapped) {
   EXPECT_EQ(try_create(prop, (std::size_t{1} << 45) - kGranule), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(try_create(prop, std::size_t{1} << 45), CUDA_ERROR_OUT_OF_MEMORY);
   prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-  EXPECT_EQ(try_create(prop), CUDA_ERROR_INVALID_VALUE);
+  for (const unsigned short usage : {1, 3, 129, 255}) {
+    prop.allocFlags.usage = usage;
+    EXPECT_EQ(try_create(prop), CUDA_ERROR_INVALID_VALUE) << usage;
+  }
+  for (const unsigned short usage : {2, 128, 254}) {
+    prop.allocFlags.usage = usage;
+    EXPECT_EQ(try_create(prop), CUDA_SUCCESS) << usage;
+  }
 }
 
 TEST_F(Quirks, HostMemoryIsReportedAsThatOfANode) {

@@ -157,7 +157,7 @@ void Layout::succeeded(const Op& op) {
       break;
     case Code::kExport:
       // A descriptor stands for the handle that it was made of.
-      if (const int memory = bound(NameKind::kMemory, op.ref); memory > 0) made = memory;
+      made = std::max<int>(bound(NameKind::kMemory, op.ref), kUnbound);
       break;
     case Code::kImport: {
       int object = 0;

@@ -73,7 +73,7 @@ Judgement Reference::judge(const calls::MemCreate& call, Actor) const {
   }
   const bool shared = static_cast<unsigned>(call.prop->requestedHandleTypes) != 0;
   const bool too_large = call.size > machine_.device_memory && call.size >> 45 == 0;
-  if (flags.usage > 3 && (flags.usage & 1) && (shared || too_large)) {
+  if ((flags.usage & 1) && (shared || too_large)) {
     out.add(Quirk::kOddUsagePrivate);
   }
   // How much the host has is the machine's own affair. What it may have but can hardly spare is not

@@ -78,9 +78,11 @@ void each_buffer(CallStruct& call, Visitor&& visitor) {
     if constexpr (std::is_pointer_v<Field>) {
       using Pointee = std::remove_pointer_t<Field>;
       std::size_t pointee = 0;
+      // NOLINTBEGIN(bugprone-sizeof-expression): what is pointed to may itself be a pointer
       if constexpr (!std::is_void_v<Pointee> && requires { sizeof(Pointee); }) {
         pointee = sizeof(Pointee);
       }
+      // NOLINTEND(bugprone-sizeof-expression)
       const std::size_t bytes = detail::bytes_behind(kind, call, pointee);
       if (field && bytes) visitor(const_cast<Field&>(field), bytes);
     }

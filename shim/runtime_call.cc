@@ -2,7 +2,8 @@
 
 namespace cuvmm::shim {
 
-// The thread's is a copy, not a pointer to the wrapper's frame: a program may leave that by longjmp.
+// The thread's is a copy, not a pointer to the wrapper's frame: a program may leave that by
+// longjmp.
 const RuntimeCall* entered_runtime_call() noexcept {
   RuntimeCall& call = t_state.runtime;
   // Stacks grow down: a wrapper that has not returned lies above this frame, and its return address

@@ -79,17 +79,18 @@ TEST(Stacks, DeepStacksAreCut) {
 
 // A frame between, too large for what a cached walk notes of distances: unwound each time.
 KEEP_FRAME StackId behind_a_large_frame() {
-  volatile char large[600 * 1024];
-  large[0] = 1;
+  char large[600 * 1024];
+  asm volatile("" : : "r"(large) : "memory");  // has to exist
   const StackId id = from_first();
-  asm volatile("" ::: "memory");
+  asm volatile("" : : "r"(large) : "memory");
   return id;
 }
 TEST(Stacks, FramesFarApartAreFoundAgainAsWell) {
-  const StackId first = behind_a_large_frame();
-  EXPECT_NE(first, from_first());
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(behind_a_large_frame(), first);
-  EXPECT_GT(stack_frames(first).size(), 2u);
+  StackId ids[4];
+  for (StackId& id : ids) id = behind_a_large_frame();
+  for (const StackId id : ids) EXPECT_EQ(id, ids[0]);
+  EXPECT_NE(ids[0], from_first());
+  EXPECT_GT(stack_frames(ids[0]).size(), 2u);
 }
 
 TEST(Stacks, EveryThreadHasItsOwnCache) {

@@ -8,7 +8,7 @@ constexpr QuirkInfo kQuirks[] = {
     {"cuMemCreate-host-memory-plain", CUDA_ERROR_INVALID_VALUE,
      "HOST and HOST_NUMA memory is refused with compression or gpuDirectRDMACapable set."},
     {"cuMemCreate-odd-usage", CUDA_ERROR_INVALID_VALUE,
-     "Memory of usage 255 is refused with any handle type, and beyond the device's size; from 2^45 "
+     "TILE_POOL memory is refused with any handle type, and beyond the device's size; from 2^45 "
      "bytes "
      "on as any memory is."},
     {"cuMemGetAllocationPropertiesFromHandle-normalised", CUDA_SUCCESS,
