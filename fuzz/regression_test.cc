@@ -146,4 +146,16 @@ cuDeviceSetMemPool(0, o2)
 }
 
 }  // namespace
+// The shim was sure that nothing lies where a reservation was; cuMemAlloc's memory may.
+TEST(FuzzRegression, MemoryWhereAReservationWasMayBeAskedFor) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+r1 = cuMemAddressReserve(12M)
+cuMemAddressFree(r1, 12M)
+r4 = cuMemAlloc(6M)
+cuMemGetAccess(device0, r1)
+)"),
+            "");
+}
+
 }  // namespace cuvmm::fuzz
