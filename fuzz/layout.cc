@@ -132,6 +132,8 @@ void Layout::failed(const Op& op) {
   const Shape& s = shape(op.code);
   if (s.makes != NameKind::kNone && !(op.faults & kNullOut)) name(s.makes, op.name) = kFailed;
   if (op.code == Code::kClose && op.ref) name(s.ref, op.ref) = kUnbound;
+  // Some refusals close the descriptor as well.
+  if (op.code == Code::kExtImport && op.ref) name(s.ref, op.ref) = kTaken;
 }
 
 void Layout::succeeded(const Op& op) {

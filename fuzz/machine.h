@@ -70,7 +70,7 @@ class Machine {
     enum : std::uint8_t { kUnbound, kFailed, kBound } state = kUnbound;
     std::uint64_t value = 0;
     bool given = false;  ///< a descriptor that was offered as external memory: no longer closed
-    bool taken = false;  ///< and was accepted, so that its number is the driver's
+    bool taken = false;  ///< and was closed by the driver, whose its number is now
   };
   struct Outputs {
     CUdeviceptr address = 0;

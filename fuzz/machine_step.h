@@ -79,9 +79,11 @@ Answer Machine::step(const Op& op, Visit&& visit) {
     return answer;
   }
   on_thread(thread_of(op), [&] { answer.result = call(op, first, second, visit); });
+  // UNKNOWN: it looked at the descriptor, and closed it all the same.
+  const bool took = answer.result == CUDA_SUCCESS || answer.result == CUDA_ERROR_UNKNOWN;
+  if (op.code == Code::kExtImport && op.ref && took) binding(s.ref, op.ref).taken = true;
   if (answer.result == CUDA_SUCCESS) {
     answer.value = value_of(op);
-    if (op.code == Code::kExtImport && op.ref) binding(s.ref, op.ref).taken = true;
     if (target) *target = {Binding::kBound, made(op)};
   }
   return answer;

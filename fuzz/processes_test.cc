@@ -7,6 +7,7 @@
 
 #include "fuzz/differential.h"
 #include "fuzz/generator.h"
+#include "fuzz/stacked.h"
 
 namespace cuvmm::fuzz {
 namespace {
@@ -124,6 +125,7 @@ TEST(Processes, TheCorpusAnswersAsItSays) {
     const Result result = two_processes().run(read.ops);
     EXPECT_EQ(result.problem, "") << entry.path();
     EXPECT_EQ(to_text(read.ops, notes_of(result)), text) << entry.path();
+    EXPECT_EQ(run_stacked(two_processes(), read.ops, Failures::kEach).problem, "") << entry.path();
     ++programs;
   }
   EXPECT_GE(programs, 5u);
@@ -198,6 +200,15 @@ TEST(Processes, GeneratedProgramsShareMemoryAndAgree) {
   EXPECT_GE(imports, 150u);
   EXPECT_GE(reads, 20u);
   std::printf("%s, %u imports, %u reads\n", statistics.text().c_str(), imports, reads);
+}
+
+TEST(Processes, GeneratedProgramsAgreeUnderTheShim) {
+  Random random(7);
+  for (int i = 0; i < 100; ++i) {
+    const Ops ops = generate(random, swarm(random, kTwo));
+    const Result result = run_stacked(two_processes(), ops, Failures::kOne);
+    ASSERT_EQ(result.problem, "") << to_text(ops, notes_of(result));
+  }
 }
 
 TEST(Processes, MutantsAgree) {

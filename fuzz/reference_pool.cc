@@ -192,8 +192,9 @@ Judgement Reference::judge(const calls::MemPoolImportFromShareableHandle& call, 
   if (!one_type(type)) out.add(Rule::kPoolImportType);
   if (type != 1) return out;
   const int fd = static_cast<int>(reinterpret_cast<std::intptr_t>(call.handle));
-  if (export_at(fd)) {
+  if (const Descriptor* exported = export_at(fd)) {
     out.add(Rule::kPoolImportKind);
+    out.unseen = exported->other;
   } else if (pool_behind(fd) < 0) {
     out.add(Rule::kPoolImportDescriptor);
   }

@@ -145,7 +145,17 @@ cuDeviceSetMemPool(0, o2)
             "");
 }
 
-}  // namespace
+// The shim did not ask whether memory is a default pool's.
+TEST(FuzzRegression, MemoryOfADefaultPoolCannotBeShared) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+o3 = cuDeviceGetDefaultMemPool(0)
+r7 = cuMemAllocFromPoolAsync(2M, o3)
+s1 = cuMemPoolExportPointer(r7)
+)"),
+            "");
+}
+
 // The shim was sure that nothing lies where a reservation was; cuMemAlloc's memory may.
 TEST(FuzzRegression, MemoryWhereAReservationWasMayBeAskedFor) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
@@ -158,4 +168,32 @@ cuMemGetAccess(device0, r1)
             "");
 }
 
+// A descriptor that a driver refuses is closed as well; its number was taken for the program's.
+TEST(FuzzRegression, ARefusedDescriptorsNumberIsTheDrivers) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+o1 = cuMemPoolCreate({allocType=pinned, handleTypes=posix_fd, location=device0})
+d1 = cuMemPoolExportToShareableHandle(o1, posix_fd)
+h2 = cuMemCreate(2M, device=0, handle_types=posix_fd)
+x1 = cuImportExternalMemory({type=opaque_fd, fd=d1, size=2M})
+d3 = cuMemExportToShareableHandle(h2, posix_fd)
+o4 = cuMemPoolImportFromShareableHandle(d1, posix_fd)
+)"),
+            "");
+}
+
+// From outside a pool's pointer is a handle of memory that is gone.
+TEST(FuzzRegression, APoolsPointerIsNoIpcHandle) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+o1 = cuMemPoolCreate({allocType=pinned, handleTypes=posix_fd, location=device0})
+r3 = cuMemAllocFromPoolAsync(2M, o1)
+d1 = cuMemPoolExportToShareableHandle(o1, posix_fd)
+s1 = cuMemPoolExportPointer(r3)
+r9 = cuIpcOpenMemHandle(s1, 1)
+)"),
+            "");
+}
+
+}  // namespace
 }  // namespace cuvmm::fuzz

@@ -54,6 +54,20 @@ bool of_unseen(Rule rule) {
 
 bool of_access(Rule rule) { return rule == Rule::kDataReadable || rule == Rule::kDataWritable; }
 
+// Whether another mistake was made than was found, of which the shim sees nothing else.
+bool looks_alike(Rule found, const Judgement& judgement) {
+  switch (found) {
+    case Rule::kMapWholeAllocation:  // the size of an import is unknown: too much, or not all
+      return judgement.breaks(Rule::kMapBounds);
+    case Rule::kPoolImportDescriptor:  // another process's export is no pool's, whatever it is
+      return judgement.unseen && judgement.breaks(Rule::kPoolImportKind);
+    case Rule::kIpcOpenAlive:  // bytes of something else, or of memory that is gone
+      return judgement.breaks(Rule::kIpcOpenHandleValid);
+    default:
+      return false;
+  }
+}
+
 class Sink : public shim::FindingSink {
  public:
   void take(shim::Finding finding) override {
@@ -91,9 +105,7 @@ class Shim {
               (judgement.breaks(Rule::kAccessHostLocation) && answer == CUDA_ERROR_NOT_SUPPORTED);
     bool hit = sink_.rules.empty();
     for (const Rule rule : sink_.rules) {
-      // The size of an import is unknown: too much of it and not all of it look the same.
-      const bool size = rule == Rule::kMapWholeAllocation && judgement.breaks(Rule::kMapBounds);
-      if (size || judgement.breaks(rule) || (partly_ && of_access(rule))) {
+      if (judgement.breaks(rule) || looks_alike(rule, judgement) || (partly_ && of_access(rule))) {
         hit = true;
       } else if (!judgement.foreign && !judgement.loose) {
         text_ = std::string("a finding without a cause: ") + info(rule).id;

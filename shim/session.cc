@@ -59,6 +59,11 @@ void Session::ask_about(CUmemGenericAllocationHandle stranger, Facts& facts) {
   facts.handle_readable = facts_.handle_readable(stranger);
 }
 
+void Session::ask_about(CUmemoryPool stranger, Facts& facts) {
+  const Unlocked unlocked(mutex_);
+  facts_.find_pool(stranger, facts);
+}
+
 void Session::learn_platform(Facts& facts) {
   Platform platform;
   const CUresult answer = facts_.learn(platform);
