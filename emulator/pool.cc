@@ -71,7 +71,7 @@ CUresult allocate(Emulator& e, CUdeviceptr* out, std::size_t size, Pool& pool, C
   Address address = 0;
   const CUresult result = e.allocate_memory(context, size, pool.prop, pool.handle, &address);
   if (result != CUDA_SUCCESS) return result;
-  e.pools.took(pool, size);
+  e.pools.took(pool.handle, size);
   *out = address;
   return CUDA_SUCCESS;
 }
@@ -245,10 +245,9 @@ CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Fac
   Context* context = e.current_context();
   PlainAllocation* taken = e.adopt(context, followed.ticket.size, std::move(memory), bytes);
   if (!taken) return CUDA_ERROR_OUT_OF_MEMORY;
-  if (pool) {  // not one that was destroyed, which a profile may accept
-    taken->pool = pool->handle;
-    e.pools.took(*pool, taken->size);
-  }
+  // Of a pool that was destroyed, which a profile may accept, it is a pool's memory as well.
+  taken->pool = reinterpret_cast<std::uint64_t>(call.pool);
+  e.pools.took(taken->pool, taken->size);
   *call.ptr_out = taken->base;
   return CUDA_SUCCESS;
 }

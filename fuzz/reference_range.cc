@@ -269,17 +269,18 @@ Judgement Reference::judge(const calls::MemSetAccess& call, Actor) const {
   } else if (!all(call.ptr, call.size, [](const Cell& c) { return c.mapping >= 0; })) {
     out.add(Rule::kAccessHole);
   }
-  for (std::size_t i = 0; call.desc && i < call.count; ++i) {
-    const CUmemAccessDesc& desc = call.desc[i];
-    if (static_cast<int>(desc.location.type) != 1 || static_cast<int>(desc.flags) == 0) continue;
-    for (const Cell& cell : cells_) {
-      if (cell.mapping < 0 || !meets(cell, call.ptr, call.size)) continue;
-      const MulticastTeam* team = team_at(cell);
-      if (team && !team->member(desc.location.id)) out.add(Rule::kMcAccessMember);
-      if (team && team->shared) out.loose = true;
+  // Behind a hole nobody looks.
+  for (std::uint64_t at = 0; call.desc && at < call.size; at += kGranule) {
+    const Cell* cell = mapped_at(call.ptr + at);
+    if (!cell) break;
+    const MulticastTeam* team = team_at(*cell);
+    for (std::size_t i = 0; team && i < call.count; ++i) {
+      const CUmemAccessDesc& desc = call.desc[i];
+      if (static_cast<int>(desc.location.type) != 1 || static_cast<int>(desc.flags) == 0) continue;
+      if (!team->member(desc.location.id)) out.add(Rule::kMcAccessMember);
+      if (team->shared) out.loose = true;
     }
   }
-  // Behind a hole nobody looks.
   for (std::uint64_t at = 0; host_asked && at < call.size; at += kGranule) {
     const Cell* cell = mapped_at(call.ptr + at);
     if (!cell) break;

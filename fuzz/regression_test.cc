@@ -195,5 +195,102 @@ r9 = cuIpcOpenMemHandle(s1, 1)
             "");
 }
 
+// Nor does anybody look there whether a multicast object's devices include the one named.
+TEST(FuzzRegression, BehindAHoleNobodyLooksForTheTeam) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+h2 = cuMulticastCreate({numDevices=1, size=2M})
+cuMulticastAddDevice(h2, 1)
+h3 = cuMulticastCreate({numDevices=2, size=2M})
+cuMulticastAddDevice(h3, 1)
+cuMulticastAddDevice(h3, 0)
+r4 = cuMemAddressReserve(6M)
+cuMemMap(r4, 2M, h3)
+cuMemMap(r4+4M, 2M, h2)
+cuMemSetAccess(r4, 6M, [device0:r])
+)"),
+            "");
+}
+
+// Whether a fill may run from a mapping on into memory of cuMemAlloc is the driver's affair.
+TEST(FuzzRegression, AFillAcrossWhereTwoObjectsMeetMayBeRefused) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+r2 = cuMemAddressReserve(14M)
+r3 = cuMemAlloc(4M)
+cuMemAddressFree(r2, 14M)
+r4 = cuMemAddressReserve(10M)
+r2 = cuMemAddressReserve(4M)
+h6 = cuMemCreate(2M, device=0)
+cuMemMap(r2+2M, 2M, h6)
+cuMemSetAccess(r2+2M, 2M, [device0:rw])
+cuMemsetD8(r2+4194303, 0, 3)
+)"),
+            "");
+}
+
+// What is in effect after a refused host location was one thing for memory, another for teams.
+TEST(FuzzRegression, ARefusedHostLocationLeavesWhatCameBeforeItOnATeamToo) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+r1 = cuMemAddressReserve(4M)
+h3 = cuMulticastCreate({numDevices=1, size=2M})
+cuMulticastAddDevice(h3, 2)
+cuMemMap(r1+2M, 2M, h3)
+cuMemSetAccess(r1+2M, 2M, [device2:r, host_numa0:rw])
+cuMemGetAccess(device2, r1+2M)
+cuMemSetAccess(r1+2M, 2M, [host:none, device2:rw])
+cuMemGetAccess(device2, r1+2M)
+)"),
+            "");
+}
+
+// In the emulator, a pointer imported into a destroyed pool was memory of cuMemAlloc.
+TEST(FuzzRegression, WhatADestroyedPoolImportedIsNoPlainMemory) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+o2 = cuMemPoolCreate({allocType=pinned, location=device0})
+o3 = cuMemPoolCreate({allocType=pinned, handleTypes=posix_fd, location=device0})
+r3 = cuMemAllocFromPoolAsync(2M, o3)
+d1 = cuMemPoolExportToShareableHandle(o3, posix_fd)
+cuMemPoolDestroy(o2)
+s1 = cuMemPoolExportPointer(r3)
+r4 = cuMemPoolImportPointer(o2, s1)
+s1 = cuIpcGetMemHandle(r4)
+)"),
+            "");
+}
+
+// The emulator asked the first multicast object of a range alone who is in its team.
+TEST(FuzzRegression, AccessToSeveralTeamsIsForWhoIsInAll) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+h3 = cuMulticastCreate({numDevices=1, size=2M})
+cuMulticastAddDevice(h3, 0)
+r4 = cuMemAddressReserve(6M)
+cuMemMap(r4+2M, 2M, h3)
+h5 = cuMulticastCreate({numDevices=1, size=2M})
+cuMulticastAddDevice(h5, 1)
+cuMemMap(r4+4M, 2M, h5)
+cuMemSetAccess(r4+2M, 4M, [device0:r])
+)"),
+            "");
+}
+
+// The shim kept a number for the driver's that a pool's export had brought back.
+TEST(FuzzRegression, APoolsDescriptorIsNotTheOneThatTheDriverTook) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+h1 = cuMemCreate(2M, device=0, handle_types=posix_fd)
+o4 = cuMemPoolCreate({allocType=pinned, handleTypes=posix_fd, location=device0})
+d1 = cuMemExportToShareableHandle(h1, posix_fd)
+d2 = cuMemPoolExportToShareableHandle(o4, posix_fd)
+x1 = cuImportExternalMemory({type=opaque_fd, fd=d1, size=2M})
+d3 = cuMemPoolExportToShareableHandle(o4, posix_fd)
+h8 = cuMemImportFromShareableHandle(d3, posix_fd)
+)"),
+            "");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz

@@ -104,10 +104,12 @@ class Shim {
     partly_ = partly_ || (judgement.breaks(Rule::kAccessHole) && answer == CUDA_SUCCESS) ||
               (judgement.breaks(Rule::kAccessHostLocation) && answer == CUDA_ERROR_NOT_SUPPORTED);
     bool hit = sink_.rules.empty();
+    // Why a driver refuses what it may refuse, a shim can only guess.
+    const bool guessed = judgement.may_refuse && answer != CUDA_SUCCESS;
     for (const Rule rule : sink_.rules) {
       if (judgement.breaks(rule) || looks_alike(rule, judgement) || (partly_ && of_access(rule))) {
         hit = true;
-      } else if (!judgement.foreign && !judgement.loose) {
+      } else if (!judgement.foreign && !judgement.loose && !guessed) {
         text_ = std::string("a finding without a cause: ") + info(rule).id;
         return text_.c_str();
       }

@@ -43,6 +43,7 @@ void check_team(Collector& out, const MulticastObject& object, const calls::MemS
                 const Facts& facts) {
   for (std::size_t i = 0; i < call.count; ++i) {
     const CUmemAccessDesc& desc = call.desc[i];
+    if (static_cast<unsigned>(desc.flags) == 0) continue;  // nothing is asked for
     if (is_host(desc.location)) {
       out.add(Rule::kAccessHostLocation,
               at_index(i) + " names " + location(desc.location) + " for a multicast object")
@@ -50,7 +51,6 @@ void check_team(Collector& out, const MulticastObject& object, const calls::MemS
       return;
     }
     if (static_cast<int>(desc.location.type) != kLocationDevice ||
-        static_cast<unsigned>(desc.flags) == 0 ||
         in_team(added_devices(object, facts), desc.location.id))
       continue;
     out.add(Rule::kMcAccessMember,
