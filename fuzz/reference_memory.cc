@@ -72,7 +72,8 @@ Judgement Reference::judge(const calls::MemCreate& call, Actor) const {
     out.add(Quirk::kHostMemoryPlain);
   }
   const bool shared = static_cast<unsigned>(call.prop->requestedHandleTypes) != 0;
-  const bool too_large = call.size > machine_.device_memory && call.size >> 45 == 0;
+  // Of the host, nobody has asked.
+  const bool too_large = !on_host && call.size > machine_.device_memory && call.size >> 45 == 0;
   if ((flags.usage & 1) && (shared || too_large)) {
     out.add(Quirk::kOddUsagePrivate);
   }

@@ -195,6 +195,7 @@ Judgement Reference::judge(const calls::MemPoolImportFromShareableHandle& call, 
   if (const Descriptor* exported = export_at(fd)) {
     out.add(Rule::kPoolImportKind);
     out.unseen = exported->other;
+    out.loose = is_team(exported->memory);  // how a multicast object is refused nobody says
   } else if (pool_behind(fd) < 0) {
     out.add(Rule::kPoolImportDescriptor);
   }

@@ -292,5 +292,38 @@ h8 = cuMemImportFromShareableHandle(d3, posix_fd)
             "");
 }
 
+TEST(FuzzRegression, TilePoolMemoryOfTheHostMayBeLargerThanADevice) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+h6 = cuMemCreate(128M, host, usage=255)
+)"),
+            "");
+}
+
+// As far as the shim knows, an import may have any size.
+TEST(FuzzRegression, HowMuchOfAnImportIsBoundIsTheDriversToRefuse) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+h1 = cuMemCreate(2M, device=1, handle_types=posix_fd)
+h2 = cuMulticastCreate({numDevices=1, size=4M})
+d1 = cuMemExportToShareableHandle(h1, posix_fd)
+cuMulticastAddDevice(h2, 1)
+h4 = cuMemImportFromShareableHandle(d1, posix_fd)
+cuMulticastBindMem(h2, 0, h4, 0, 4M)
+)"),
+            "");
+}
+
+// How a driver refuses a multicast object where it wants a pool is not known.
+TEST(FuzzRegression, ATeamIsNoPool) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+h3 = cuMulticastCreate({numDevices=1, size=2M, handleTypes=posix_fd})
+d3 = cuMemExportToShareableHandle(h3, posix_fd)
+o5 = cuMemPoolImportFromShareableHandle(d3, posix_fd)
+)"),
+            "");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz

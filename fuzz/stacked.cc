@@ -29,6 +29,7 @@ bool may_be_silent(Rule rule) {
     case Rule::kFreeExact:
     case Rule::kRangeOneDevice:
     case Rule::kMapBounds:  // of an import, whose size it does not know
+    case Rule::kMcBindInsideMemory:
     case Rule::kMapPtrAligned:
     case Rule::kAccessPtrAligned:
     case Rule::kAccessSizeAligned:

@@ -326,14 +326,14 @@ TEST(ExternalMemory, SoIsOneThatComesBackForAPoolOrARange) {
   imported(w, fd);
   ASSERT_EQ(w.model.external().given.count(fd), 1u);
   w.model.commit(
-      calls::MemPoolExportToShareableHandle{
-          .handle_out = &fd, .handleType = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR},
+      calls::MemPoolExportToShareableHandle{.handle_out = &fd,
+                                            .handleType = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR},
       Origin{});
   EXPECT_EQ(w.model.external().given.count(fd), 0u);
   w.export_fd(w.create(0x100, 1, device_prop(0, 1)), fd);
   w.model.commit(
-      calls::MemGetHandleForAddressRange{
-          .handle = &fd, .handleType = CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD},
+      calls::MemGetHandleForAddressRange{.handle = &fd,
+                                         .handleType = CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD},
       Origin{});
   EXPECT_EQ(w.model.exports().count(fd), 0u);
 }
