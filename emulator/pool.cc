@@ -221,10 +221,11 @@ void add_facts(const Emulator& e, const calls::MemPoolImportPointer& call, Facts
   const Pool* pool = e.pools.find(call.pool);
   // Data is right or wrong for a pool that can import it; of others it is not to be said.
   const bool judged = pool && pool->imported;
-  const bool of_pool = followed.fd >= 0 && (!judged || pool->id == followed.ticket.pool);
+  const bool known = followed.fd >= 0 || followed.token == Facts::Token::kEnded;
+  const bool of_pool = !judged || pool->id == followed.ticket.pool;
   // The documentation does not forbid it within one process.
-  if (of_pool) facts.token = Facts::Token::kValid;
-  if (followed.fd >= 0 && !of_pool) facts.token = Facts::Token::kForged;
+  if (followed.fd >= 0) facts.token = Facts::Token::kValid;
+  if (known && !of_pool) facts.token = Facts::Token::kForged;
 }
 
 CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Facts&,
@@ -236,7 +237,7 @@ CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Fac
   const IpcBytes bytes = ipc_bytes(*call.shareData);
   const Followed followed = follow_ticket(bytes, TicketKind::kPoolPointer, e.device_count());
   // Nobody is there to share freed memory with: what an accepting profile gets is its own.
-  if (followed.token == Facts::Token::kEnded && pool)
+  if (followed.token == Facts::Token::kEnded && pool && followed.ticket.pool == pool->id)
     return allocate(e, call.ptr_out, followed.ticket.size, *pool, CU_STREAM_LEGACY);
   if (followed.fd < 0) return CUDA_ERROR_INVALID_VALUE;
   Physical memory(followed.fd);

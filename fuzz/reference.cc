@@ -141,7 +141,7 @@ std::vector<int> Reference::descriptors() const {
 
 void Reference::opened(int fd) {
   close(fd);
-  external_.opened(fd);
+  external_.opened(fd, other());
 }
 
 void Reference::close(int fd) {

@@ -34,7 +34,7 @@ struct Judgement {
   int quirk_count = 0;
   bool uncovered =
       false;            ///< another process would get what only the first one's reference follows
-  bool unseen = false;  ///< about memory that another process exported: no shim saw it made
+  bool unseen = false;  ///< about a descriptor of another process's export: no shim saw it made
   bool loose = false;   ///< nothing is written of what should happen: any answer will do
   bool unpredictable = false;  ///< nothing later in the program can be compared between drivers
 

@@ -49,6 +49,7 @@ Judgement Reference::judge(const calls::ImportExternalMemory& call, Actor actor)
   out.unseen = exported && exported->other;
   if (!exported) {
     const bool taken = external_.took(desc.handle.fd);
+    out.unseen = external_.came_back(desc.handle.fd);
     out.add(taken ? Rule::kExtImportFdOwned : Rule::kExtImportFdValid);
   } else if (is_team(exported->memory)) {
     out.loose = true;  // a multicast object is no memory

@@ -17,7 +17,8 @@ struct ExternalState {
     bool live;
   };
   std::vector<Object> objects;
-  std::vector<int> taken;  ///< numbers of descriptors that are the driver's
+  std::vector<int> taken;     ///< numbers of descriptors that are the driver's
+  std::vector<int> received;  ///< such a number, under which another process's export came since
 
   void clear() { *this = {}; }
   /// The last object of that value; -1 for none.
@@ -28,8 +29,15 @@ struct ExternalState {
     return -1;
   }
   bool took(int fd) const { return std::find(taken.begin(), taken.end(), fd) != taken.end(); }
-  /// A new file has this number.
-  void opened(int fd) { std::erase(taken, fd); }
+  /// What only looks as if the driver had it: no call of this process brought the number back.
+  bool came_back(int fd) const {
+    return std::find(received.begin(), received.end(), fd) != received.end();
+  }
+  /// A new file has this number, of another process's making or not.
+  void opened(int fd, bool other) {
+    std::erase(received, fd);
+    if (std::erase(taken, fd) != 0 && other) received.push_back(fd);
+  }
 };
 
 }  // namespace cuvmm::fuzz

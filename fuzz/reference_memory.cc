@@ -259,6 +259,7 @@ Judgement Reference::judge(const calls::MemImportFromShareableHandle& call, Acto
     }
   }
   const bool taken = external_.took(static_cast<int>(value));
+  out.unseen = external_.came_back(static_cast<int>(value));
   out.add(taken ? Rule::kImportDescriptorOwned : Rule::kImportDescriptorValid);
   return out;
 }

@@ -325,5 +325,22 @@ o5 = cuMemPoolImportFromShareableHandle(d3, posix_fd)
             "");
 }
 
+// The emulator imported freed memory into any pool, not only into its own.
+TEST(FuzzRegression, FreedMemoryOfAnotherPoolIsNotImported) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+o1 = cuMemPoolCreate({allocType=pinned, handleTypes=posix_fd, location=device0})
+r2 = cuMemAllocFromPoolAsync(2M, o1)
+d3 = cuMemPoolExportToShareableHandle(o1, posix_fd)
+o2 = cuMemPoolCreate({allocType=pinned, handleTypes=posix_fd, location=device0})
+s1 = cuMemPoolExportPointer(r2)
+d2 = cuMemPoolExportToShareableHandle(o2, posix_fd)
+cuMemFree(r2)
+o3 = cuMemPoolImportFromShareableHandle(d2, posix_fd)
+r8 = cuMemPoolImportPointer(o3, s1)
+)"),
+            "");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz

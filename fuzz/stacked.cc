@@ -62,6 +62,10 @@ bool looks_alike(Rule found, const Judgement& judgement) {
       return judgement.breaks(Rule::kMapBounds);
     case Rule::kPoolImportDescriptor:  // another process's export is no pool's, whatever it is
       return judgement.unseen && judgement.breaks(Rule::kPoolImportKind);
+    case Rule::kImportDescriptorOwned:  // the number came back by another process, and went again
+      return judgement.unseen && judgement.breaks(Rule::kImportDescriptorValid);
+    case Rule::kExtImportFdOwned:
+      return judgement.unseen && judgement.breaks(Rule::kExtImportFdValid);
     case Rule::kIpcOpenAlive:  // bytes of something else, or of memory that is gone
       return judgement.breaks(Rule::kIpcOpenHandleValid);
     default:
