@@ -50,7 +50,7 @@ void measure_copies(const Variants& variants, const std::string& where,
   });
   must(maker(calls::CtxSynchronize{}), "cuCtxSynchronize");
   for (const int count : threads) {
-    const auto medians =
+    const auto measured =
         throughputs(variants, count, seconds, [&](const Variant& variant, int thread) {
           char mine[kBytes] = {};
           constexpr std::uint64_t kTogether = 16;
@@ -63,7 +63,7 @@ void measure_copies(const Variants& variants, const std::string& where,
         });
     for (std::size_t v = 0; v < variants.size(); ++v) {
       results.add({where + "/threads:" + std::to_string(count) + "/" + variants[v].name, "calls/s",
-                   medians[v], 0, 5});
+                   measured.medians[v], 0, measured.turns});
     }
   }
   must(maker(calls::MemFree{ptr}), "cuMemFree");

@@ -10,7 +10,7 @@ void measure_threads(const Variants& variants, int threads, bool shared, double 
   const std::size_t size = static_cast<std::size_t>(threads) * kGranule;
   const Driver& maker = variants.back().driver;
   if (shared) must(maker(calls::MemAddressReserve{.ptr = &base, .size = size}), "reserve");
-  const auto medians =
+  const auto measured =
       throughputs(variants, threads, seconds, [&](const Variant& variant, int thread) {
         std::uint64_t calls = 0;
         live_once(
@@ -25,7 +25,7 @@ void measure_threads(const Variants& variants, int threads, bool shared, double 
   const std::string name =
       std::string(shared ? "shared" : "disjoint") + "/threads:" + std::to_string(threads) + "/";
   for (std::size_t v = 0; v < variants.size(); ++v) {
-    results.add({name + variants[v].name, "calls/s", medians[v], 0, 5});
+    results.add({name + variants[v].name, "calls/s", measured.medians[v], 0, measured.turns});
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -43,25 +44,30 @@ double throughput(const Variant& variant, int threads, double seconds, Body body
   return static_cast<double>(calls.load()) / took.count();
 }
 
-/// throughput() of each variant in turn, five times; the medians.
+/// throughput() of each variant in turn, for some 20 ms each: a machine that others use too is
+/// rarely the same for longer. The medians, and how many turns there were.
+struct Throughputs {
+  std::vector<double> medians;
+  std::uint64_t turns = 0;
+};
 template <class Body>
-std::vector<double> throughputs(const std::vector<Variant>& variants, int threads, double seconds,
-                                Body body) {
-  constexpr std::size_t kTimes = 5;
+Throughputs throughputs(const std::vector<Variant>& variants, int threads, double seconds,
+                        Body body) {
+  const double each = seconds / static_cast<double>(variants.size());
+  const auto turns = static_cast<std::size_t>(std::clamp(each / 0.02, 5.0, 501.0));
   std::vector<std::vector<double>> all(variants.size());
-  for (std::size_t time = 0; time < kTimes; ++time) {
+  for (std::size_t time = 0; time < turns; ++time) {
     for (std::size_t v = 0; v < variants.size(); ++v) {
-      all[v].push_back(throughput(variants[v], threads,
-                                  seconds / static_cast<double>(kTimes * variants.size()),
+      all[v].push_back(throughput(variants[v], threads, each / static_cast<double>(turns),
                                   [&](int t) { return body(variants[v], t); }));
     }
   }
-  std::vector<double> medians;
+  Throughputs result{{}, turns};
   for (std::vector<double>& one : all) {
-    std::nth_element(one.begin(), one.begin() + kTimes / 2, one.end());
-    medians.push_back(one[kTimes / 2]);
+    std::nth_element(one.begin(), one.begin() + static_cast<std::ptrdiff_t>(turns / 2), one.end());
+    result.medians.push_back(one[turns / 2]);
   }
-  return medians;
+  return result;
 }
 
 }  // namespace cuvmm::bench

@@ -55,9 +55,9 @@ CUresult perform(Emulator& e, const calls::MemGetAccess& call, const Facts&, con
     if (!e.valid_device(call.location->id)) return CUDA_ERROR_INVALID_DEVICE;
     bit = std::uint64_t{1} << call.location->id;
   } else if (call.location->type == CU_MEM_LOCATION_TYPE_HOST) {
-    // Measured, and nonsense: for HOST, not for HOST_NUMA, it answers what the host or device 0 was
-    // given last (observation getaccess/loc-host; recorded calls).
-    bit = AccessMask::kHostAnswerBit;
+    // Measured, and nonsense: for HOST, not for HOST_NUMA, it may answer device 0's access
+    // (observation getaccess/loc-host; recorded calls).
+    bit = mapping->access.host_answer_bit();
   }
   if (mapping->access.write & bit) {
     *call.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;

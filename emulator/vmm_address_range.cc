@@ -1,4 +1,6 @@
 // cuMemAddressReserve and cuMemAddressFree.
+#include <algorithm>
+
 #include "emulator/entry.h"
 
 namespace cuvmm::emulator {
@@ -6,9 +8,13 @@ namespace cuvmm::emulator {
 CUresult perform(Emulator& e, const calls::MemAddressReserve& call, const Facts&, const Retired&) {
   if (!call.ptr || call.size == 0) return CUDA_ERROR_INVALID_VALUE;
   if (call.alignment & (call.alignment - 1)) return CUDA_ERROR_INVALID_VALUE;
-  // No address above user space is a hint at anything (measured: reserve/hint-kernel).
-  constexpr Address kUserEnd = Address{1} << 47;
-  if (call.addr >= kUserEnd) return CUDA_ERROR_OUT_OF_MEMORY;
+  // No address above user space is a hint at anything (measured: reserve/hint-kernel), nor one
+  // below it without room for the range (hints from 2 MiB to 80 MiB below it, of 2, 6 and 128 MiB).
+  constexpr Address kUserEnd = Address{1} << 47, kStep = Address{32} << 20;
+  const auto stepped = [](Address at) { return (at + kStep - 1) / kStep * kStep; };
+  if (call.addr >= kUserEnd ||
+      (call.addr && stepped(call.addr) + stepped(std::min(call.size, kUserEnd)) >= kUserEnd))
+    return CUDA_ERROR_OUT_OF_MEMORY;
   const auto base = e.space.take(call.size, call.alignment, call.addr);
   if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
   *call.ptr = *base;

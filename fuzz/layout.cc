@@ -9,6 +9,7 @@ namespace cuvmm::fuzz {
 
 namespace {
 
+constexpr std::uint64_t kFar = std::uint64_t{1} << 30;  ///< more than any reservation
 constexpr const char* kElsewhere =
     "the address lies outside what its name stands for: what else is there is the driver's layout";
 constexpr const char* kStale =
@@ -104,9 +105,9 @@ const char* Layout::leaves(const Op& op) const {
   const Shape& s = shape(op.code);
   const int process = process_of(op);
   if (op.code == Code::kReserve) {
-    // Whether the hint is a multiple of a large alignment.
+    // Whether the hint is a multiple of a large alignment, and still in the user's address space.
     const bool hinted = bound(NameKind::kRange, op.ref) > 0;
-    return hinted && alignments()[op.extra] > kGranule ? kElsewhere : nullptr;
+    return hinted && (alignments()[op.extra] > kGranule || at > kFar) ? kElsewhere : nullptr;
   }
   if (s.ref == NameKind::kDescriptor && bound(s.ref, op.ref) == kTaken) return kReused;
   const char* out = nullptr;

@@ -72,9 +72,11 @@ TEST(Layout, ADescriptorThatWasOfferedIsTheDrivers) {
   EXPECT_NE(layout.leaves(ops[3]), nullptr) << "some refusals close it";
 }
 
-TEST(Layout, AHintsAlignmentIsThatOfItsRange) {
+TEST(Layout, AHintDependsOnItsRangesPlaceWhereItIsFarFromItOrAligned) {
   const std::string made = "r1 = cuMemAddressReserve(4M)\n";
   EXPECT_TRUE(last_leaves(made + "r2 = cuMemAddressReserve(2M, alignment=16M, addr=r1+4M)\n"));
+  EXPECT_TRUE(last_leaves(made + "r2 = cuMemAddressReserve(2M, addr=r1+1T)\n"))
+      << "it may lie above the user's address space";
   EXPECT_FALSE(last_leaves(made + "r2 = cuMemAddressReserve(2M, addr=r1+4M)\n"));
 }
 

@@ -211,7 +211,7 @@ class Reference {
     std::uint64_t base, size;
     int handle;  ///< index into handles_
     unsigned char access[kPlaces];
-    unsigned char host_answer;  ///< what cuMemGetAccess says of HOST
+    bool device_last;  ///< device 0's access was changed after the host's
     bool live;
     std::uint64_t offset = 0;  ///< into a multicast object
   };
@@ -307,9 +307,10 @@ class Reference {
   static void grant(Mapped& mapping, const CUmemAccessDesc* desc, std::size_t count);
   const CUmemAllocationProp& prop_of(const Cell& cell) const;
   void judge_touch(Judgement& out, std::uint64_t base, std::uint64_t size, bool write, bool fill,
-                   Actor actor) const;
+                   Actor actor, bool other_on_host = false) const;
   void judge_context(Judgement& out, std::uint64_t base, std::uint64_t size, Actor actor) const;
-  Judgement judge_write(std::uint64_t base, std::uint64_t size, bool fill, Actor actor) const;
+  Judgement judge_write(std::uint64_t base, std::uint64_t size, bool fill, Actor actor,
+                        bool from_host = false) const;
   void store(std::uint64_t at, const unsigned char* bytes, std::uint64_t size, bool known);
   /// -1: never written.
   int byte_at(std::uint64_t address) const;

@@ -6,7 +6,7 @@
 namespace cuvmm::fuzz {
 
 void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t size, bool write,
-                            bool fill, Actor actor) const {
+                            bool fill, Actor actor, bool other_on_host) const {
   if (size == 0) return;
   if (!cell_at(base) && !plain_.at(base)) {
     out.foreign = true;
@@ -37,11 +37,15 @@ void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t si
     const auto& all = mappings_[static_cast<std::size_t>(cell->mapping)].access;
     unsigned access = all[actor.device];
     if (!fill && static_cast<int>(prop_of(*cell).location.type) != 1) {
-      // A copy of host memory is the CPU's work where the host has access, and where nobody has: a
-      // driver was seen to die of what the CPU then may not do.
-      const unsigned host = all[kPlaces - 1];
-      if (host ? write && host != 3 : access == 0) out.fatal = true;
-      access |= host;
+      // What the device may not do is refused, where it may do anything. Else the CPU makes the
+      // copy, as it does between two places on the host where that has access too: and the driver
+      // dies of what the host may not do. All orders of up to three settings were asked of an H200.
+      const unsigned host = all[kPlaces - 1], needed = write ? 3 : 1;
+      const bool refused = access != 0 && access < needed;
+      if (!refused && (access == 0 || (host != 0 && other_on_host))) {
+        access = host;
+        out.fatal = out.fatal || host < needed;
+      }
     }
     if (const MulticastTeam* team = team_at(*cell)) judge_touch(out, *team, *cell, at, run, write);
     if (write && access != 3) out.add(Rule::kDataWritable);
@@ -51,11 +55,11 @@ void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t si
   }
 }
 
-Judgement Reference::judge_write(std::uint64_t base, std::uint64_t size, bool fill,
-                                 Actor actor) const {
+Judgement Reference::judge_write(std::uint64_t base, std::uint64_t size, bool fill, Actor actor,
+                                 bool from_host) const {
   Judgement out;
   judge_context(out, base, size, actor);
-  if (actor.device >= 0) judge_touch(out, base, size, true, fill, actor);
+  if (actor.device >= 0) judge_touch(out, base, size, true, fill, actor, from_host);
   return out;
 }
 
@@ -77,7 +81,7 @@ Judgement Reference::judge(const calls::MemsetD32& call, Actor actor) const {
   return judge_write(call.dstDevice, 4 * call.N, true, actor);
 }
 Judgement Reference::judge(const calls::MemcpyHtoD& call, Actor actor) const {
-  return judge_write(call.dstDevice, call.ByteCount, false, actor);
+  return judge_write(call.dstDevice, call.ByteCount, false, actor, true);
 }
 
 Judgement Reference::judge(const calls::MemcpyDtoH& call, Actor actor) const {
@@ -88,7 +92,10 @@ Judgement Reference::judge(const calls::MemcpyDtoH& call, Actor actor) const {
 }
 
 Judgement Reference::judge(const calls::MemcpyDtoD& call, Actor actor) const {
-  Judgement out = judge_write(call.dstDevice, call.ByteCount, false, actor);
+  const Cell* source = cell_at(call.srcDevice);
+  const bool from_host =
+      source && source->mapping >= 0 && static_cast<int>(prop_of(*source).location.type) != 1;
+  Judgement out = judge_write(call.dstDevice, call.ByteCount, false, actor, from_host);
   judge_context(out, call.srcDevice, call.ByteCount, actor);
   if (actor.device >= 0) judge_touch(out, call.srcDevice, call.ByteCount, false, false, actor);
   return out;

@@ -43,7 +43,12 @@ Judgement Reference::judge(const calls::MemAddressReserve& call, Actor) const {
   if (call.size > kLargest) out.add(Rule::kReserveCapacity);
   if (call.addr % kPage) out.add(Rule::kReserveAddrPage);
   if (call.addr % kGranule) out.add(Rule::kReserveAddrGranularity);
-  if (call.addr >= std::uint64_t{1} << 47) out.add(Rule::kReserveAddrUser);
+  constexpr std::uint64_t kUserEnd = std::uint64_t{1} << 47, kMargin = std::uint64_t{64} << 20;
+  if (call.addr != 0 && (call.addr >= kUserEnd || call.size > kUserEnd - call.addr)) {
+    out.add(Rule::kReserveAddrUser);
+  } else if (call.addr != 0 && kUserEnd - call.addr - call.size < kMargin) {
+    out.may_run_out = true;  // an H200 wants some room above
+  }
   int bits = 0;
   for (int i = 0; i < 64; ++i) bits += static_cast<int>(call.alignment >> i & 1);
   if (bits > 1) out.add(Rule::kReserveAlignmentPowerOfTwo);
@@ -53,7 +58,7 @@ Judgement Reference::judge(const calls::MemAddressReserve& call, Actor) const {
   } else if (call.alignment >= kLargest) {
     out.add(Rule::kReserveAlignmentLimit);
   }
-  out.may_run_out = call.size >= std::uint64_t{1} << 40;
+  out.may_run_out = out.may_run_out || call.size >= std::uint64_t{1} << 40;
   return out;
 }
 
@@ -313,12 +318,10 @@ void Reference::grant(Mapped& mapping, const CUmemAccessDesc* desc, std::size_t 
     const CUmemLocation& location = desc[i].location;
     const int place = host(static_cast<int>(location.type)) ? kPlaces - 1 : location.id;
     if (place < 0 || place >= kPlaces) continue;
-    mapping.access[place] = static_cast<unsigned char>(desc[i].flags);
-    // Recorded on an H200: the last of what device 0 and the host were given, the host's NONE
-    // aside.
-    if (place == 0 || (place == kPlaces - 1 && desc[i].flags != 0)) {
-      mapping.host_answer = mapping.access[place];
-    }
+    const auto given = static_cast<unsigned char>(desc[i].flags);
+    if (given == mapping.access[place]) continue;
+    mapping.access[place] = given;
+    if (place == 0 || place == kPlaces - 1) mapping.device_last = place == 0;
   }
 }
 
@@ -365,7 +368,9 @@ const char* Reference::accept(const calls::MemGetAccess& call) {
     } else if (type == 3) {
       expected = m.access[kPlaces - 1];
     } else {
-      expected = m.host_answer;
+      // Asked of an H200: the later of the host's and device 0's, where both have any.
+      const unsigned device = m.access[0], on_host = m.access[kPlaces - 1];
+      expected = on_host == 0 || (device != 0 && m.device_last) ? device : on_host;
     }
   }
   return *call.flags == expected ? nullptr : "the access is not what was set";

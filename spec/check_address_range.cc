@@ -58,6 +58,11 @@ Violations check(const Model& model, const calls::MemAddressReserve& call, const
   } else if (call.addr >= kUserSpaceEnd) {
     out.add(Rule::kReserveAddrUser, "hint " + hex(call.addr) + " is outside the user address space",
             false);
+  } else if (call.addr != 0 && call.size > kUserSpaceEnd - call.addr) {
+    out.add(Rule::kReserveAddrUser,
+            bytes(call.size) + " at the hint " + hex(call.addr) +
+                " reach past the user address space, which ends at " + hex(kUserSpaceEnd),
+            false);
   }
   if (platform.max_reservation != 0 && call.size > platform.max_reservation) {
     out.add(Rule::kReserveCapacity, "size " + bytes(call.size) + " exceeds what can be reserved, " +

@@ -44,6 +44,11 @@ std::vector<RuleCase> address_range_cases() {
        [](World& w, bool broken) {
          return reserve(w, {.addr = broken ? 0x8000'0000'0000 : 0x8000'0000'0000 - kGranule});
        }},
+      {Rule::kReserveAddrUser,  // its end
+       [](World& w, bool broken) {
+         return reserve(
+             w, {.size = (broken ? 5 : 4) * kGranule, .addr = 0x8000'0000'0000 - 4 * kGranule});
+       }},
       {Rule::kReserveAlignmentPowerOfTwo,
        [](World& w, bool broken) {
          return reserve(w, {.alignment = broken ? 3 * kGranule : 4 * kGranule});

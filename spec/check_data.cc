@@ -17,10 +17,15 @@ bool on_host(const Model& model, const Mapping& mapping) {
   return type == kLocationHost || type == kLocationHostNuma;
 }
 
+bool on_host(const Model& model, Address address) {
+  const Mapping* m = model.mapping_at(address);
+  return m && on_host(model, *m);
+}
+
 // One contiguous run of bytes. True when it is all right, or none of our business: a touch that
 // starts outside every reservation is host memory or cuMemAlloc's.
-bool check_run(Collector& out, const Model& model, const Touch& touch, Address base, Size size,
-               int device) {
+bool check_run(Collector& out, const Model& model, const Touch& touch, const Touch* source,
+               Address base, Size size, int device) {
   const std::uint64_t bit = device >= 0 && device < 63 ? std::uint64_t{1} << device : 0;
   Address at = base;
   Size left = size;
@@ -38,19 +43,21 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, Address b
       return false;
     }
     const std::uint64_t mask =
-        (touch.write ? m->access.write : m->access.read) & ~AccessMask::kHostAnswerBit;
-    const bool allowed = bit ? (mask & bit) != 0 : mask != 0;
-    // A copy of memory on the host is the CPU's work where the host has access.
-    if (!allowed && !touch.fill && (mask & AccessMask::kHostBit) && on_host(model, *m)) {
-      const Size rest = m->size - (at - m->base);
-      if (rest >= left) return true;
-      at += rest;
-      left -= rest;
-      continue;
+        (touch.write ? m->access.write : m->access.read) & ~AccessMask::kDeviceLastBit;
+    bool allowed = bit ? (mask & bit) != 0 : mask != 0;
+    // The CPU copies to and from memory on the host where the device has no access to it, and where
+    // both sides lie on the host and the host has some; what the device may not do, where it may do
+    // anything, is refused all the same (asked of an H200).
+    bool by_cpu = false;
+    if ((m->access.read & AccessMask::kHostBit) && bit && !touch.fill && on_host(model, *m)) {
+      by_cpu = !(m->access.read & bit) ||
+               (allowed && (touch.from_host || (source && on_host(model, source->base))));
+      if (by_cpu) allowed = (mask & AccessMask::kHostBit) != 0;
     }
     if (!allowed) {
-      const std::string who =
-          device >= 0 ? "device " + std::to_string(device) : std::string("any device");
+      const std::string who = by_cpu        ? "the host, whose CPU makes this copy,"
+                              : device >= 0 ? "device " + std::to_string(device)
+                                            : std::string("any device");
       Violation& v = out.add(touch.write ? Rule::kDataWritable : Rule::kDataReadable,
                              std::string(touch.parameter) + ": " + who + " has no " +
                                  (touch.write ? "write" : "read") + " access to " + hex(at) +
@@ -71,7 +78,9 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, Address b
   return true;
 }
 
-void check_touch(Collector& out, const Model& model, const Touch& touch, int device) {
+// `source`: what is written comes from there; null where that is not in device address space.
+void check_touch(Collector& out, const Model& model, const Touch& touch, const Touch* source,
+                 int device) {
   if (touch.width == 0 || touch.rows == 0 || touch.slices == 0) return;
   if (const ExternalBuffer* b = model.external().buffer_at(touch.base)) {
     if (!b->memory_ended) return;
@@ -89,11 +98,12 @@ void check_touch(Collector& out, const Model& model, const Touch& touch, int dev
     const Mapping* m = model.mapping_at(start);
     const Size span = (touch.rows - 1) * touch.pitch + touch.width;
     if (m && span <= m->size - (start - m->base)) {
-      if (!check_run(out, model, touch, start, span, device)) return;
+      if (!check_run(out, model, touch, source, start, span, device)) return;
       continue;
     }
     for (std::uint64_t row = 0; row < touch.rows; ++row) {
-      if (!check_run(out, model, touch, start + row * touch.pitch, touch.width, device)) return;
+      const Address at = start + row * touch.pitch;
+      if (!check_run(out, model, touch, source, at, touch.width, device)) return;
     }
   }
 }
@@ -122,7 +132,8 @@ Violations check_touches(const Model& model, EntryPoint, const Touch* touches, s
   }
   for (std::size_t i = 0; i < count; ++i) {
     const int device = touches[i].peer_source ? facts.peer_device : facts.device;
-    check_touch(out, model, touches[i], device);
+    const Touch* const source = i == 0 && count == 2 ? &touches[1] : nullptr;
+    check_touch(out, model, touches[i], source, device);
   }
   return out.take();
 }

@@ -5,6 +5,17 @@ namespace cuvmm::testing {
 namespace {
 constexpr std::uint64_t kG = kGranule;
 char host[64];
+
+// Memory on the host, mapped, with these accesses of the host and of device 0.
+void host_mapped(World& w, unsigned of_host, unsigned of_device) {
+  CUmemAllocationProp prop = device_prop();
+  prop.location.type = static_cast<CUmemLocationType>(2);
+  w.create(0x100, 1, prop);
+  w.reserve(kBase, 1);
+  w.map(kBase, 1, 0x100);
+  w.access(kBase, 1, of_host, 0, 2);
+  w.access(kBase, 1, of_device);
+}
 }  // namespace
 
 std::vector<RuleCase> data_cases() {
@@ -72,6 +83,38 @@ std::vector<RuleCase> data_cases() {
            w.mapped(kBase, 1);
            w.access(kBase, 1, broken ? 1 : 3);
            return check_data(w, calls::MemsetD32{.dstDevice = kBase, .N = 4});
+         }},
+        {Rule::kDataWritable,  // the device's access counts, whatever the host's
+         [](World& w, bool broken) {
+           host_mapped(w, 3, broken ? 1 : 3);
+           return check_data(
+               w, calls::MemcpyHtoD{.dstDevice = kBase, .srcHost = host, .ByteCount = 1});
+         }},
+        {Rule::kDataWritable,  // the CPU copies where the host has access
+         [](World& w, bool broken) {
+           host_mapped(w, broken ? 1 : 0, 3);
+           return check_data(
+               w, calls::MemcpyHtoD{.dstDevice = kBase, .srcHost = host, .ByteCount = 1});
+         }},
+        {Rule::kDataWritable,  // from other memory of the host, or where the device may not
+         [](World& w, bool broken) {
+           host_mapped(w, 1, 3);
+           if (!broken) w.mapped(kBase + 16 * kG, 1, 0x200);
+           return check_data(
+               w, calls::MemcpyDtoD{.dstDevice = kBase,
+                                    .srcDevice = broken ? kBase + kG / 2 : kBase + 16 * kG,
+                                    .ByteCount = 1});
+         }},
+        {Rule::kDataWritable,  // but fills nothing
+         [](World& w, bool broken) {
+           host_mapped(w, 3, broken ? 0 : 3);
+           return check_data(w, calls::MemsetD32{.dstDevice = kBase, .N = 4});
+         }},
+        {Rule::kDataReadable,  // and nobody copies what nobody may read
+         [](World& w, bool broken) {
+           host_mapped(w, broken ? 0 : 1, 0);
+           return check_data(
+               w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
          }},
         {Rule::kDataContext,
          [](World& w, bool broken) {

@@ -24,20 +24,17 @@ std::uint64_t location_bit(const CUmemLocation& location) {
   return location.id >= 0 && location.id < 62 ? std::uint64_t{1} << location.id : 0;
 }
 
-// The bits that `desc` sets or clears.
-std::uint64_t bits_of(const CUmemAccessDesc& desc) {
-  const std::uint64_t bit = location_bit(desc.location);
-  const bool answers = bit == 1 || (bit == AccessMask::kHostBit && static_cast<int>(desc.flags));
-  return answers ? bit | AccessMask::kHostAnswerBit : bit;
-}
-
 void grant(const calls::MemSetAccess& call, AccessMask& access) {
   for (std::size_t i = 0; i < call.count; ++i) {
-    const std::uint64_t bit = bits_of(call.desc[i]);
+    const std::uint64_t bit = location_bit(call.desc[i].location);
     const unsigned flags = static_cast<unsigned>(call.desc[i].flags);
+    const AccessMask before = access;
     access.read = (flags & CU_MEM_ACCESS_FLAGS_PROT_READ) ? access.read | bit : access.read & ~bit;
     access.write =
         flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? access.write | bit : access.write & ~bit;
+    if (access.read == before.read && access.write == before.write) continue;
+    if (bit == 1) access.read |= AccessMask::kDeviceLastBit;
+    if (bit == AccessMask::kHostBit) access.read &= ~AccessMask::kDeviceLastBit;
   }
 }
 
@@ -339,7 +336,8 @@ void Model::unrecord(const calls::MemSetAccess& call, Origin, const Recorded& re
   if (it == mappings_.end()) return;
   // Other threads may have granted access to other locations meanwhile.
   std::uint64_t mine = 0;
-  for (std::size_t i = 0; i < call.count; ++i) mine |= bits_of(call.desc[i]);
+  for (std::size_t i = 0; i < call.count; ++i) mine |= location_bit(call.desc[i].location);
+  if (mine & (AccessMask::kHostBit | 1)) mine |= AccessMask::kDeviceLastBit;
   AccessMask& access = it->second.access;
   access.read = (access.read & ~mine) | (recorded.access.read & mine);
   access.write = (access.write & ~mine) | (recorded.access.write & mine);

@@ -75,13 +75,19 @@ struct Allocation {
 };
 
 /// Access per location as bit masks: bit d for device d (0..61), kHostBit for every host location.
-/// kHostAnswerBit is no access: what a driver answers for HOST, which is what the host (but NONE)
-/// or device 0 was given last (recorded on an H200).
+/// kDeviceLastBit of `read` is no access: device 0's was changed after the host's.
 struct AccessMask {
   static constexpr std::uint64_t kHostBit = std::uint64_t{1} << 63;
-  static constexpr std::uint64_t kHostAnswerBit = std::uint64_t{1} << 62;
+  static constexpr std::uint64_t kDeviceLastBit = std::uint64_t{1} << 62;
   std::uint64_t read = 0;
   std::uint64_t write = 0;
+
+  /// Whose access a driver answers for HOST: the host's or device 0's, of those that have any the
+  /// one that was changed last (all orders of up to three settings, asked of an H200).
+  std::uint64_t host_answer_bit() const {
+    if (!(read & kHostBit)) return 1;
+    return (read & 1) && (read & kDeviceLastBit) ? 1 : kHostBit;
+  }
 };
 
 /// [base, base + size) backed by an allocation from its start, or by a multicast object from an

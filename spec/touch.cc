@@ -13,6 +13,9 @@ Touch write(const char* parameter, std::uint64_t base, std::uint64_t width) {
   return {.base = base, .width = width, .write = true, .parameter = parameter};
 }
 
+Touch from_host(std::uint64_t base, std::uint64_t width) {
+  return {.base = base, .width = width, .write = true, .from_host = true, .parameter = "dstDevice"};
+}
 Touch fill(std::uint64_t base, std::uint64_t width) {
   return {.base = base, .width = width, .write = true, .fill = true, .parameter = "dstDevice"};
 }
@@ -57,6 +60,7 @@ std::size_t copy2d(Out out, const Copy* copy) {
                 .pitch = row,
                 .rows = copy->Height,
                 .write = is_write,
+                .from_host = is_write && copy->srcMemoryType == CU_MEMORYTYPE_HOST,
                 .parameter = parameter};
   };
   add("pCopy->dstDevice", copy->dstMemoryType, copy->dstDevice, copy->dstPitch, copy->dstXInBytes,
@@ -94,6 +98,7 @@ std::size_t copy3d(Out out, const Copy* copy) {
                 .slices = copy->Depth,
                 .slice_pitch = slice,
                 .write = side.write,
+                .from_host = side.write && copy->srcMemoryType == CU_MEMORYTYPE_HOST,
                 .parameter = side.parameter};
   }
   return n;
@@ -132,7 +137,7 @@ std::size_t peer(const Call& c, Out out) {
 CUVMM_TOUCH_BOTH(Memcpy, two(out, c.ByteCount, write("dst", c.dst, c.ByteCount),
                              read("src", c.src, c.ByteCount)))
 CUVMM_TOUCH_BOTH(MemcpyPeer, peer(c, out))
-CUVMM_TOUCH_BOTH(MemcpyHtoD, one(out, c.ByteCount, write("dstDevice", c.dstDevice, c.ByteCount)))
+CUVMM_TOUCH_BOTH(MemcpyHtoD, one(out, c.ByteCount, from_host(c.dstDevice, c.ByteCount)))
 CUVMM_TOUCH_BOTH(MemcpyDtoH, one(out, c.ByteCount, read("srcDevice", c.srcDevice, c.ByteCount)))
 CUVMM_TOUCH_BOTH(MemcpyDtoD, two(out, c.ByteCount, write("dstDevice", c.dstDevice, c.ByteCount),
                                  read("srcDevice", c.srcDevice, c.ByteCount)))
