@@ -342,5 +342,21 @@ r8 = cuMemPoolImportPointer(o3, s1)
             "");
 }
 
+// Where the driver could not describe an import, the shim was sure that it lies on no host.
+TEST(FuzzRegression, AnImportThatIsNotDescribedMayLieOnTheHost) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+h1 = cuMemCreate(2M, host_numa=0, handle_types=posix_fd)
+d1 = cuMemExportToShareableHandle(h1, posix_fd)
+h2 = cuMemImportFromShareableHandle(d1, posix_fd)
+r1 = cuMemAddressReserve(2M)
+cuMemMap(r1, 2M, h2)
+cuMemSetAccess(r1, 2M, [host:r])
+b1 = host(1, fill=0xcd)
+cuMemcpyDtoH(b1, r1, 1)
+)"),
+            "");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz
