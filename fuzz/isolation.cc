@@ -243,7 +243,7 @@ void minimise_here(Differential& machine, const std::vector<Ops>& found, Board& 
           const auto now = features_of(machine.run(ops));
           return std::includes(now.begin(), now.end(), wanted.begin(), wanted.end());
         },
-        500);
+        {.tries = 500});
     for (const std::uint64_t feature : features_of(machine.run(result.ops)))
       covered.insert(feature);
     keep(board, result.ops);

@@ -63,8 +63,7 @@ bool Maker::multicast(Op& op, const Sketch& now) {
     case Code::kMcAddDevice:
       if (!team(op.ref, now, false)) return false;
       op.place = device();
-      if (now.memory(op.ref)->member(op.place) && !random_.chance(5)) return false;
-      return true;
+      return !now.memory(op.ref)->member(op.place) || random_.chance(5);
     case Code::kMcBindMem:
     case Code::kMcBindAddr:
       return team(op.ref, now, true) && bind(op, now);

@@ -176,9 +176,13 @@ const char* Reference::accept(const calls::MemMap& call) {
   if (!named) return "a handle that nothing made was mapped";
   ++named->mappings;
   const int mapping = static_cast<int>(mappings_.size());
-  Mapped made{call.ptr, call.size,  static_cast<int>(named - handles_.data()), {}, 0,
-              true,     call.offset};
-  mappings_.push_back(made);
+  mappings_.push_back({.base = call.ptr,
+                       .size = call.size,
+                       .handle = static_cast<int>(named - handles_.data()),
+                       .access = {},
+                       .device_last = false,
+                       .live = true,
+                       .offset = call.offset});
   for (std::uint64_t at = 0; at < call.size; at += kGranule) {
     if (Cell* cell = const_cast<Cell*>(cell_at(call.ptr + at))) {
       cell->mapping = mapping;

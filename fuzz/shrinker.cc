@@ -8,9 +8,14 @@ namespace cuvmm::fuzz {
 namespace {
 
 class Shrinker {
+  using Clock = std::chrono::steady_clock;
+
  public:
-  Shrinker(Ops ops, const std::function<bool(const Ops&)>& shows, unsigned most)
-      : ops_(std::move(ops)), shows_(shows), most_(most) {}
+  Shrinker(Ops ops, const std::function<bool(const Ops&)>& shows, ShrinkLimits limits)
+      : ops_(std::move(ops)),
+        shows_(shows),
+        most_(limits.tries),
+        end_(Clock::now() + limits.time) {}
 
   ShrinkResult run() {
     drop_tail();
@@ -28,7 +33,7 @@ class Shrinker {
  private:
   bool attempt(Ops candidate) {
     for (Op& op : candidate) canonicalise(op);
-    if (candidate == ops_ || tried_ >= most_) return false;
+    if (candidate == ops_ || tried_ >= most_ || Clock::now() >= end_) return false;
     std::vector<std::uint8_t> key = encode(candidate);
     if (!seen_.insert(std::move(key)).second) return false;
     ++tried_;
@@ -182,14 +187,15 @@ class Shrinker {
   Ops ops_;
   const std::function<bool(const Ops&)>& shows_;
   const unsigned most_;
+  const Clock::time_point end_;
   unsigned tried_ = 0;
   std::set<std::vector<std::uint8_t>> seen_;
 };
 
 }  // namespace
 
-ShrinkResult shrink(Ops ops, const std::function<bool(const Ops&)>& shows, unsigned most) {
-  return Shrinker(std::move(ops), shows, most).run();
+ShrinkResult shrink(Ops ops, const std::function<bool(const Ops&)>& shows, ShrinkLimits limits) {
+  return Shrinker(std::move(ops), shows, limits).run();
 }
 
 }  // namespace cuvmm::fuzz

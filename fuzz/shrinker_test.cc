@@ -53,9 +53,18 @@ TEST(Shrinker, StopsAfterSoManyTries) {
   unsigned calls = 0;
   const auto never = [&](const Ops&) { return ++calls, false; };
   const Ops ops = generate(random, style);
-  const ShrinkResult result = shrink(ops, never, 10);
+  const ShrinkResult result = shrink(ops, never, {.tries = 10});
   EXPECT_EQ(result.ops, ops);
   EXPECT_EQ(calls, 10u);
+}
+
+TEST(Shrinker, StopsWhenItsTimeIsUp) {
+  Random random(6);
+  const Ops ops = generate(random, Style{});
+  const ShrinkResult result =
+      shrink(ops, [](const Ops&) { return true; }, {.time = std::chrono::milliseconds(0)});
+  EXPECT_EQ(result.candidates, 0u);
+  EXPECT_EQ(result.ops, ops);
 }
 
 }  // namespace
