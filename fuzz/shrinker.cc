@@ -25,6 +25,7 @@ class Shrinker {
       again = drop_runs();
       again = drop_pairs() || again;
       again = merge_names() || again;
+      again = no_descriptor() || again;
       again = plain_fields() || again;
     }
     return {ops_, tried_};
@@ -130,6 +131,39 @@ class Shrinker {
     return any;
   }
 
+  bool merge(std::size_t i, bool second, std::uint8_t name) {
+    bool any = false;
+    const auto side = [second](Op & op, std::uint8_t Op::*first, std::uint8_t Op::*other) -> auto& {
+      return op.*(second ? other : first);
+    };
+    if (side(ops_[i], &Op::ref, &Op::ref2) > name) {
+      Ops candidate = ops_;
+      side(candidate[i], &Op::ref, &Op::ref2) = name;
+      any = attempt(std::move(candidate));
+    }
+    // What lies beside one object may be another one.
+    if (side(ops_[i], &Op::at, &Op::at2) != 0 || side(ops_[i], &Op::odd, &Op::odd2) != 0) {
+      Ops candidate = ops_;
+      side(candidate[i], &Op::ref, &Op::ref2) = name;
+      side(candidate[i], &Op::at, &Op::at2) = side(candidate[i], &Op::odd, &Op::odd2) = 0;
+      any = attempt(std::move(candidate)) || any;
+    }
+    return any;
+  }
+
+  // A descriptor that nobody has instead of one that is wrong: it needs no call that makes it.
+  bool no_descriptor() {
+    bool any = false;
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      if (shape(ops_[i].code).ref != NameKind::kDescriptor || ops_[i].ref == 0) continue;
+      Ops candidate = ops_;
+      candidate[i].ref = 0;
+      candidate[i].extra = ops_[i].code == Code::kImport ? 1 : kWild;
+      any = attempt(std::move(candidate)) || any;
+    }
+    return any;
+  }
+
   // One object instead of two: references go to the oldest name of their kind.
   bool merge_names() {
     bool any = false;
@@ -143,11 +177,7 @@ class Shrinker {
           // Another process's number may be a good one here by chance.
           const bool own = process_of(ops_[i]) == process_of(ops_[j]);
           if (!own && kind != NameKind::kDescriptor) continue;
-          Ops candidate = ops_;
-          std::uint8_t& ref = second ? candidate[i].ref2 : candidate[i].ref;
-          if (ref <= ops_[j].name) continue;
-          ref = ops_[j].name;
-          any = attempt(std::move(candidate)) || any;
+          any = merge(i, second, ops_[j].name) || any;
         }
       }
     }
