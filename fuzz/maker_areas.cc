@@ -18,7 +18,7 @@ bool Maker::external(Op& op, const Sketch& now) {
       op.ref = from.name;
       op.value = 1;
       op.size = byte(from.size + (random_.chance(5) ? 1 : 0));
-      op.flags = random_.chance(15) ? 1 : 0;  // dedicated
+      op.flags = random_.chance(25) ? 1 : 0;  // dedicated
       op.name = now.free_name(NameKind::kExternal, random_.below(256));
       return true;
     }
@@ -27,8 +27,12 @@ bool Maker::external(Op& op, const Sketch& now) {
       const auto& from = pick(now.externals, random_);
       op.ref = from.name;
       op.name = now.free_name(NameKind::kRange, random_.below(256));
-      const bool at_start = from.dedicated && !random_.chance(style_.faults);
+      // Elsewhere in a dedicated one is a fault by itself.
+      const bool at_start = from.dedicated && !random_.chance(5 + style_.faults);
       op.at = byte(at_start || random_.chance(60) ? 0 : random_.below(from.size));
+      if (from.dedicated && !at_start && from.size > 1) {
+        op.at = byte(1 + random_.below(from.size - 1));
+      }
       op.size = byte(from.size - op.at + (from.beyond && random_.chance(30) ? 1 : 0));
       if (!at_start && random_.chance(20) && op.size > 1) {  // any place and size will do
         --op.size;

@@ -207,7 +207,8 @@ bool Sketch::follow_area(const Op& op) {
     case Code::kExtBuffer: {
       const auto from = find(externals, op.ref);
       const bool inside = from != externals.end() && op.at + op.size <= from->size;
-      if (inside && !op.flags && op.size) add_plain({op.name, op.size});
+      const bool refused = inside && from->dedicated && (op.at || op.odd);
+      if (inside && !refused && !op.flags && op.size) add_plain({op.name, op.size});
       return true;
     }
     case Code::kExtDestroy: {
