@@ -111,7 +111,16 @@ void add_facts(const Emulator& e, const calls::MemMap& call, Facts& facts) {
 
 void add_facts(const Emulator& e, const calls::MemSetAccess& call, Facts& facts) {
   if (e.teams.empty()) return;
-  if (const Mapping* mapping = e.model.mapping_at(call.ptr)) learn_team(e, mapping->handle, facts);
+  // Of several objects, up to the first hole: who is in all of them.
+  Address next = call.ptr;
+  for (auto at = e.model.first_mapping_after(call.ptr);
+       at != e.model.mappings().end() && at->first <= next &&
+       (at->first < call.ptr || at->first - call.ptr < call.size);
+       ++at) {
+    next = at->first + at->second.size;
+    const Team* team = team_of(e, at->second.handle);
+    if (team) facts.team = facts.team.value_or(~std::uint64_t{0}) & team->added();
+  }
 }
 
 #define CUVMM_TEAM_FACTS(Name)                                               \

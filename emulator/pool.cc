@@ -71,7 +71,7 @@ CUresult allocate(Emulator& e, CUdeviceptr* out, std::size_t size, Pool& pool, C
   Address address = 0;
   const CUresult result = e.allocate_memory(context, size, pool.prop, pool.handle, &address);
   if (result != CUDA_SUCCESS) return result;
-  e.pools.took(pool, size);
+  e.pools.took(pool.handle, size);
   *out = address;
   return CUDA_SUCCESS;
 }
@@ -221,10 +221,11 @@ void add_facts(const Emulator& e, const calls::MemPoolImportPointer& call, Facts
   const Pool* pool = e.pools.find(call.pool);
   // Data is right or wrong for a pool that can import it; of others it is not to be said.
   const bool judged = pool && pool->imported;
-  const bool of_pool = followed.fd >= 0 && (!judged || pool->id == followed.ticket.pool);
+  const bool known = followed.fd >= 0 || followed.token == Facts::Token::kEnded;
+  const bool of_pool = !judged || pool->id == followed.ticket.pool;
   // The documentation does not forbid it within one process.
-  if (of_pool) facts.token = Facts::Token::kValid;
-  if (followed.fd >= 0 && !of_pool) facts.token = Facts::Token::kForged;
+  if (followed.fd >= 0) facts.token = Facts::Token::kValid;
+  if (known && !of_pool) facts.token = Facts::Token::kForged;
 }
 
 CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Facts&,
@@ -236,7 +237,7 @@ CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Fac
   const IpcBytes bytes = ipc_bytes(*call.shareData);
   const Followed followed = follow_ticket(bytes, TicketKind::kPoolPointer, e.device_count());
   // Nobody is there to share freed memory with: what an accepting profile gets is its own.
-  if (followed.token == Facts::Token::kEnded && pool)
+  if (followed.token == Facts::Token::kEnded && pool && followed.ticket.pool == pool->id)
     return allocate(e, call.ptr_out, followed.ticket.size, *pool, CU_STREAM_LEGACY);
   if (followed.fd < 0) return CUDA_ERROR_INVALID_VALUE;
   Physical memory(followed.fd);
@@ -245,10 +246,9 @@ CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Fac
   Context* context = e.current_context();
   PlainAllocation* taken = e.adopt(context, followed.ticket.size, std::move(memory), bytes);
   if (!taken) return CUDA_ERROR_OUT_OF_MEMORY;
-  if (pool) {  // not one that was destroyed, which a profile may accept
-    taken->pool = pool->handle;
-    e.pools.took(*pool, taken->size);
-  }
+  // Of a pool that was destroyed, which a profile may accept, it is a pool's memory as well.
+  taken->pool = reinterpret_cast<std::uint64_t>(call.pool);
+  e.pools.took(taken->pool, taken->size);
   *call.ptr_out = taken->base;
   return CUDA_SUCCESS;
 }
@@ -284,6 +284,10 @@ void add_facts(const Emulator& e, const calls::DeviceSetMemPool& call, Facts& fa
 CUresult perform(Emulator& e, const calls::DeviceSetMemPool& call, const Facts&, const Retired&) {
   const Pool* pool = e.pools.find(call.pool);
   if (!call.pool || !e.valid_device(call.dev)) return CUDA_ERROR_INVALID_VALUE;
+  // The model knows where created pools lie, and nothing of default ones.
+  const bool local = !pool || (pool->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+                               pool->prop.location.id == call.dev);
+  if (!local && pool->is_default) return CUDA_ERROR_INVALID_VALUE;
   if (pool) e.pools.set_current(call.dev, *pool);  // not one that was destroyed
   return CUDA_SUCCESS;
 }

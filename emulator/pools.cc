@@ -39,7 +39,10 @@ void Pools::destroy(Pool& pool) {
   drop_if_done(pool.handle);
 }
 
-void Pools::took(Pool& pool, std::uint64_t bytes) {
+void Pools::took(std::uint64_t handle, std::uint64_t bytes) {
+  const auto found = pools_.find(handle);
+  if (found == pools_.end()) return;
+  Pool& pool = found->second;
   pool.used += bytes;
   pool.used_high = std::max(pool.used_high, pool.used);
 }

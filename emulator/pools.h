@@ -45,7 +45,7 @@ class Pools {
   }
   /// Its devices go back to their default pools; the rest waits for the last free.
   void destroy(Pool& pool);
-  void took(Pool& pool, std::uint64_t bytes);
+  void took(std::uint64_t pool, std::uint64_t bytes);
   /// Memory of a pool was freed; `pool` 0 does nothing.
   void freed(std::uint64_t pool, std::uint64_t bytes);
 

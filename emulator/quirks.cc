@@ -92,8 +92,9 @@ void write_refused(Emulator& e, const calls::MemSetAccess& call, CUresult refuse
   for (Address at = call.ptr; at - call.ptr < call.size;) {
     const Mapping* mapping = e.model.mapping_at(at);
     const Allocation* a = mapping ? e.model.allocation(mapping->handle) : nullptr;
-    if (!a) return;
-    const bool last = a->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    const bool team = mapping && e.model.multicast(mapping->handle);
+    if (!a && !team) return;
+    const bool last = team || a->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
     const Address next = mapping->base + mapping->size;
     grant(e, mapping->base, mapping->size, call.desc,
           last ? static_cast<std::size_t>(bad - call.desc) : call.count);

@@ -14,8 +14,6 @@ bool host_location(CUmemLocationType type) {
 // Maps host memory at its device address, so that the CPU reaches it, or takes it away again.
 bool show_to_cpu(Emulator& e, const Mapping& mapping, unsigned flags) {
   if (!e.space.owns(mapping.base, mapping.size)) return true;
-  const auto memory = e.physical.find(mapping.handle);
-  if (memory == e.physical.end() || e.teams.contains(mapping.handle)) return false;
   const int protection = flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? PROT_READ | PROT_WRITE
                          : flags == CU_MEM_ACCESS_FLAGS_PROT_READ    ? PROT_READ
                                                                      : PROT_NONE;
@@ -23,6 +21,8 @@ bool show_to_cpu(Emulator& e, const Mapping& mapping, unsigned flags) {
     if (e.cpu_visible.erase(mapping.base)) e.space.seal(mapping.base, mapping.size);
     return true;
   }
+  const auto memory = e.physical.find(mapping.handle);
+  if (memory == e.physical.end() || e.teams.contains(mapping.handle)) return false;
   if (!memory->second.map_at(mapping.base, mapping.size, protection)) return false;
   e.cpu_visible[mapping.base] = mapping.size;
   return true;

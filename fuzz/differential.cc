@@ -21,7 +21,7 @@ std::optional<Driver> driver_of(const std::unique_ptr<Peer>& peer) {
 Differential::Differential(const Driver& driver, Profile profile, DifferentialOptions options,
                            std::unique_ptr<Peer> peer)
     : peer_(std::move(peer)),
-      machine_(failing(driver), driver_of(peer_)),
+      machine_(failing(driver), options.multicast, driver_of(peer_)),
       profile_(std::move(profile)),
       options_(options),
       free_memory_{free_memory(machine_, 0), free_memory(machine_, 1)},
@@ -52,19 +52,36 @@ void Differential::clean_up(Result& result) {
   }
 }
 
+void Differential::check_end(Result& result, CUresult answer, const char* what) {
+  if (answer == CUDA_SUCCESS) return;
+  disagree(result, result.steps.size(),
+           std::string("the end: ") + what + " answered " + result_name(answer));
+}
+
+void Differential::clean_up_areas(Result& result) {
+  const Driver& driver = machine_.driver();
+  for (const auto& span : reference_.plain()) {
+    check_end(result, driver(calls::MemFree{span.base}), "freeing memory that is left");
+  }
+  for (const std::uint64_t pool : reference_.pools()) {
+    check_end(result, driver(calls::MemPoolDestroy{reinterpret_cast<CUmemoryPool>(pool)}),
+              "destroying a pool");
+  }
+  for (const std::uint64_t object : reference_.external_memories()) {
+    const calls::DestroyExternalMemory destroy{reinterpret_cast<CUexternalMemory>(object)};
+    check_end(result, driver(destroy), "destroying external memory");
+  }
+}
+
 void Differential::clean_up(Result& result, int process) {
   if (process && !lost().empty()) return;
   const Driver& driver = machine_.driver(process);
   const Reference& reference = this->reference(process);
-  const std::size_t end = result.steps.size();
-  const auto check = [&](CUresult answer, const char* what) {
-    if (answer != CUDA_SUCCESS) {
-      disagree(result, end, std::string("the end: ") + what + " answered " + result_name(answer));
-    }
-  };
+  const auto check = [&](CUresult answer, const char* what) { check_end(result, answer, what); };
   for (const auto& span : reference.mapped()) {
     check(driver(calls::MemUnmap{span.base, span.size}), "unmapping what is mapped");
   }
+  if (process == 0) clean_up_areas(result);
   for (const std::uint64_t handle : reference.references()) {
     check(driver(calls::MemRelease{handle}), "releasing what has a reference");
   }

@@ -44,6 +44,8 @@ struct Statistics {
 struct DifferentialOptions {
   bool spare = false;  ///< leave out calls that kill a real driver or touch foreign memory
   bool wait = false;   ///< let copies and fills end before the next call
+  bool multicast =
+      false;           ///< make cuMulticast* calls: of the emulator only, never of a real driver
   bool charge = true;  ///< memory is this program's alone: what is free can be foretold
 };
 
@@ -94,6 +96,9 @@ class Differential {
   void step(const Op& op, std::size_t index, Runner& runner, Result& result);
   void clean_up(Result& result);
   void clean_up(Result& result, int process);
+  /// What process 0 has left beside virtual memory management; the other process has none.
+  void clean_up_areas(Result& result);
+  static void check_end(Result& result, CUresult answer, const char* what);
   Reference& reference(int process) { return process ? other_reference_ : reference_; }
   static void disagree(Result& result, std::size_t at, std::string problem);
 
@@ -136,7 +141,8 @@ void Differential::step(const Op& op, std::size_t index, Runner& runner, Result&
   step.answer = machine_.step(op, [&](const auto& call) -> CUresult {
     step.entry = call.kEntryPoint;
     step.judgement = reference.judge(call, actor);
-    if (options_.spare && step.judgement.dangerous(profile_, step.entry)) {
+    const bool spared = options_.spare && step.judgement.dangerous(profile_, step.entry);
+    if (spared || step.judgement.uncovered) {
       step.skipped = true;
       return CUDA_ERROR_UNKNOWN;
     }

@@ -53,7 +53,15 @@ Driver failing(const Driver& driver) {
            calls::MemGetAllocationGranularity, calls::MemGetAllocationPropertiesFromHandle,
            calls::MemRetainAllocationHandle, calls::MemGetHandleForAddressRange, calls::MemsetD8,
            calls::MemsetD16, calls::MemsetD32, calls::MemcpyDtoH, calls::MemcpyHtoD,
-           calls::MemcpyDtoD, calls::MemFree>(out);
+           calls::MemcpyDtoD, calls::MemFree, calls::ImportExternalMemory,
+           calls::ExternalMemoryGetMappedBuffer, calls::DestroyExternalMemory,
+           calls::MulticastCreate, calls::MulticastAddDevice, calls::MulticastBindMem,
+           calls::MulticastBindAddr, calls::MulticastUnbind, calls::MulticastGetGranularity,
+           calls::MemPoolCreate, calls::MemPoolDestroy, calls::MemAllocFromPoolAsync,
+           calls::MemFreeAsync, calls::MemPoolSetAccess, calls::DeviceSetMemPool,
+           calls::MemPoolExportToShareableHandle, calls::MemPoolImportFromShareableHandle,
+           calls::MemPoolExportPointer, calls::MemPoolImportPointer, calls::IpcGetMemHandle,
+           calls::IpcOpenMemHandle, calls::IpcCloseMemHandle>(out);
   return out;
 }
 

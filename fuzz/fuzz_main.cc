@@ -22,6 +22,7 @@ constexpr const char* kUsage =
     "  --profile NAME   what the driver behaves as (CUVMM_PROFILE, else the newest GPU's)\n"
     "  --judge WHAT     emulator: the driver's answers (default); shim: the shim on top of it, "
     "too\n"
+    "  --multicast yes  call cuMulticast*, too, which only the emulator is asked to (no)\n"
     "  --processes N    programs of one process (default) or of two, which share memory\n"
     "  --replay FILE    run a program text or a binary input, once, and say what disagrees\n"
     "  --shrink FILE    make a program that disagrees as short as it can be\n"
@@ -55,6 +56,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
       out.target.profile = value;
     } else if (key == "--judge") {
       out.target.shim = std::string_view(value) == "shim";
+    } else if (key == "--multicast") {
+      out.target.options.multicast = std::string_view(value) == "yes";
     } else if (key == "--processes") {
       out.target.processes = std::clamp(std::atoi(value), 1, kProcesses);
     } else if (key == "--replay") {
@@ -169,6 +172,7 @@ int run(int argc, char** argv) {
   // Small enough that a program can run out of it.
   setenv("CUVMM_DEVICES", "3", 0);
   setenv("CUVMM_DEVICE_MEMORY", "64M", 0);
+  setenv("CUVMM_MULTICAST_TIMEOUT_MS", "0", 0);
   if (!arguments->replay.empty()) {
     const Ops ops = read_ops(arguments->replay);
     std::cout << annotated_text(arguments->target, ops);

@@ -39,18 +39,26 @@ struct Style {
   unsigned faults = 8;    ///< percent of ops that get one
   unsigned threads = 1;
   int processes = 1;
-  std::uint32_t enabled = ~std::uint32_t{0};  ///< bit per Code
+  bool multicast = false;                     ///< only for what never loads a real driver
+  std::uint64_t enabled = ~std::uint64_t{0};  ///< bit per Code
+};
+
+/// What programs may be made of.
+struct Scope {
+  int devices = 1;
+  int processes = 1;
+  bool multicast = false;
 };
 
 /// A random style: swarm selection of calls, sizes, threads and share of faults. With two processes
 /// most programs are of both.
-Style swarm(Random& random, int devices, int processes = 1);
+Style swarm(Random& random, const Scope& scope);
 
 Ops generate(Random& random, const Style& style);
 
 /// Structure-aware changes: insert, remove, repeat, exchange, retarget or change an op, plant a
 /// fault. The result is canonical, at most `most` ops, its references bound to live producers.
-void mutate(Ops& ops, Random& random, int devices, std::size_t most, int processes = 1);
+void mutate(Ops& ops, Random& random, const Scope& scope, std::size_t most);
 /// The head of one program and the tail of another, references rebound.
 Ops cross_over(const Ops& a, const Ops& b, Random& random, std::size_t most);
 

@@ -5,19 +5,21 @@
 namespace cuvmm::fuzz {
 namespace {
 
+constexpr Scope kEverything{.devices = 3, .processes = 1, .multicast = true};
+
 TEST(Generator, ASeedMeansAProgram) {
   Random a(5), b(5), c(6);
-  const Ops ops = generate(a, swarm(a, 2));
-  EXPECT_EQ(generate(b, swarm(b, 2)), ops);
-  EXPECT_NE(generate(c, swarm(c, 2)), ops);
+  const Ops ops = generate(a, swarm(a, {.devices = 2}));
+  EXPECT_EQ(generate(b, swarm(b, {.devices = 2})), ops);
+  EXPECT_NE(generate(c, swarm(c, {.devices = 2})), ops);
 }
 
 TEST(Generator, SevenCallsOfTenSucceedAndAllKindsAreMade) {
   Random random(1);
   Statistics statistics;
   bool made[kCodes] = {};
-  for (int i = 0; i < 300; ++i) {
-    const Ops ops = generate(random, swarm(random, 3));
+  for (int i = 0; i < 1000; ++i) {
+    const Ops ops = generate(random, swarm(random, kEverything));
     for (const Op& op : ops) made[static_cast<std::size_t>(op.code)] = true;
     statistics.add(emulated().run(ops));
   }
@@ -29,10 +31,10 @@ TEST(Generator, SevenCallsOfTenSucceedAndAllKindsAreMade) {
 
 TEST(Generator, MutantsAndCrossesStayCanonicalAndBounded) {
   Random random(3);
-  Ops before = generate(random, swarm(random, 3));
+  Ops before = generate(random, swarm(random, {.devices = 3}));
   for (int i = 0; i < 500; ++i) {
-    Ops ops = generate(random, swarm(random, 3));
-    mutate(ops, random, 3, 60);
+    Ops ops = generate(random, swarm(random, kEverything));
+    mutate(ops, random, kEverything, 60);
     EXPECT_LE(ops.size(), 60u);
     ops = cross_over(ops, before, random, 60);
     EXPECT_LE(ops.size(), 60u);
@@ -45,11 +47,13 @@ TEST(Generator, MutantsAndCrossesStayCanonicalAndBounded) {
 TEST(Generator, APlantedFaultBreaksItsRule) {
   for (const Rule rule : plantable()) {
     bool broken = false;
-    for (std::uint64_t seed = 1; seed < 60 && !broken; ++seed) {
+    for (std::uint64_t seed = 1; seed < 400 && !broken; ++seed) {
       Random random(seed);
       Style style;
       style.faults = rule == Rule::kMemFreeNotVmm ? 50 : 0;
-      style.ops = 60;
+      style.ops = 100;
+      style.multicast = seed % 2;
+      style.devices = 3;
       Ops ops = generate(random, style);
       if (!plant(ops, rule, random)) continue;
       for (const Step& step : emulated().run(ops).steps) {

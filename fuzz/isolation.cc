@@ -72,6 +72,9 @@ std::unique_ptr<Differential> open(const Target& target, Board& board, int proce
       load_profile(target.profile.empty() ? builtin_profiles().front() : target.profile);
   std::string error = loaded.error.empty() ? profile.error : loaded.error;
   std::unique_ptr<Differential> out;
+  if (error.empty() && target.options.multicast && !loaded.emulated) {
+    error = "cuMulticast* is called on the emulator alone";
+  }
   if (error.empty()) {
     out = std::make_unique<Differential>(loaded.driver, std::move(profile.profile), target.options,
                                          std::move(peer));
@@ -160,7 +163,9 @@ std::vector<Ops> kept_of(const Board& board) {
 void search(const Target& target, Board& board, std::uint64_t seed, std::chrono::milliseconds time,
             const std::vector<Ops>& start) {
   const auto machine = open(target, board, target.processes);
-  const int devices = machine->machine().devices();
+  const Scope scope{.devices = machine->machine().devices(),
+                    .processes = target.processes,
+                    .multicast = target.options.multicast};
   const auto end = Clock::now() + time;
   Random random(seed);
   Novelty novelty;
@@ -171,13 +176,13 @@ void search(const Target& target, Board& board, std::uint64_t seed, std::chrono:
     if (given < start.size()) {
       ops = start[given++];
     } else if (pool.empty() || random.chance(40)) {
-      ops = generate(random, swarm(random, devices, target.processes));
+      ops = generate(random, swarm(random, scope));
     } else {
       const auto any = [&]() -> const Ops& {
         return pool[random.below(static_cast<std::uint32_t>(pool.size()))];
       };
       ops = random.chance(25) ? cross_over(any(), any(), random, 60) : any();
-      mutate(ops, random, devices, 60, target.processes);
+      mutate(ops, random, scope, 60);
     }
     show(board, ops);
     const Result result = run(target, *machine, ops);
@@ -238,7 +243,7 @@ void minimise_here(Differential& machine, const std::vector<Ops>& found, Board& 
           const auto now = features_of(machine.run(ops));
           return std::includes(now.begin(), now.end(), wanted.begin(), wanted.end());
         },
-        500);
+        {.tries = 500});
     for (const std::uint64_t feature : features_of(machine.run(result.ops)))
       covered.insert(feature);
     keep(board, result.ops);

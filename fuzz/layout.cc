@@ -14,6 +14,8 @@ constexpr const char* kElsewhere =
     "the address lies outside what its name stands for: what else is there is the driver's layout";
 constexpr const char* kStale =
     "the handle's allocation is gone: whether its value names another is the driver's heap";
+constexpr const char* kReused =
+    "the descriptor was taken over: whether another file has its number is the driver's affair";
 
 constexpr const char* kForeign =
     "the value is another process's: whether it means something in this one is the driver's layout";
@@ -30,6 +32,10 @@ std::uint64_t extent(const Op& op) {
     case Code::kGetAccess:
     case Code::kRetain:
     case Code::kMemFree:
+    case Code::kFreeAsync:
+    case Code::kPointerExport:
+    case Code::kIpcGet:
+    case Code::kIpcClose:
       return 1;
     default:
       return distance(op.size, op.odd_size);
@@ -103,6 +109,7 @@ const char* Layout::leaves(const Op& op) const {
     const bool hinted = bound(NameKind::kRange, op.ref) > 0;
     return hinted && (alignments()[op.extra] > kGranule || at > kFar) ? kElsewhere : nullptr;
   }
+  if (s.ref == NameKind::kDescriptor && bound(s.ref, op.ref) == kTaken) return kReused;
   const char* out = nullptr;
   if (op.code == Code::kFree) {
     // One reservation lies at a live base, whatever the size that is asked for.
@@ -115,7 +122,9 @@ const char* Layout::leaves(const Op& op) const {
   if (out) return out;
   if (s.ref2 == NameKind::kMemory) return leaves_memory(process, op.ref2);
   if (s.ref2 == NameKind::kRange) {
-    return leaves_range(process, op.ref2, distance(op.at2, op.odd2), op.size);
+    const bool bind = op.code == Code::kMcBindAddr;
+    const std::uint64_t size = bind ? distance(op.size, op.odd_size) : op.size;
+    return leaves_range(process, op.ref2, distance(op.at2, op.odd2), size);
   }
   return nullptr;
 }
@@ -124,6 +133,8 @@ void Layout::failed(const Op& op) {
   const Shape& s = shape(op.code);
   if (s.makes != NameKind::kNone && !(op.faults & kNullOut)) name(s.makes, op.name) = kFailed;
   if (op.code == Code::kClose && op.ref) name(s.ref, op.ref) = kUnbound;
+  // Some refusals close the descriptor as well.
+  if (op.code == Code::kExtImport && op.ref) name(s.ref, op.ref) = kTaken;
 }
 
 void Layout::succeeded(const Op& op) {
@@ -141,7 +152,9 @@ void Layout::succeeded(const Op& op) {
       if (range > 0) ranges_[static_cast<std::size_t>(range - 1)].live = false;
       break;
     case Code::kCreate:
-      objects_.push_back({std::string_view(twists()[op.extra].key) == "rdma", false});
+    case Code::kMcCreate:
+      objects_.push_back(
+          {op.code == Code::kCreate && std::string_view(twists()[op.extra].key) == "rdma", false});
       memories_.push_back({1, 0, static_cast<int>(objects_.size() - 1), process_of(op)});
       made = static_cast<int>(memories_.size());
       break;
@@ -190,6 +203,35 @@ void Layout::succeeded(const Op& op) {
       break;
     case Code::kClose:
       if (op.ref) name(s.ref, op.ref) = kUnbound;
+      break;
+    case Code::kPoolAlloc:
+    case Code::kAlloc:
+    case Code::kExtBuffer:
+      ranges_.push_back({size, true, process_of(op)});
+      made = static_cast<int>(ranges_.size());
+      break;
+    case Code::kPoolExport:
+      made = kUnbound;  // of no memory
+      break;
+    case Code::kPointerExport:
+    case Code::kIpcGet:
+      made = range;  // stands for what it was made of
+      break;
+    case Code::kPointerImport:
+    case Code::kIpcOpen: {
+      const int from = bound(NameKind::kBlob, s.ref == NameKind::kBlob ? op.ref : op.ref2);
+      const std::uint64_t bytes = from > 0 ? ranges_[static_cast<std::size_t>(from - 1)].size : 0;
+      ranges_.push_back({bytes, true, process_of(op)});
+      made = static_cast<int>(ranges_.size());
+      break;
+    }
+    case Code::kFreeAsync:
+    case Code::kMemFree:
+    case Code::kIpcClose:
+      if (range > 0) ranges_[static_cast<std::size_t>(range - 1)].live = false;
+      break;
+    case Code::kExtImport:
+      if (op.ref) name(s.ref, op.ref) = kTaken;
       break;
     default:
       break;

@@ -25,7 +25,7 @@ class Layout {
   void failed(const Op& op);
 
  private:
-  enum : int { kUnbound = 0, kFailed = -1 };  // else an index + 1
+  enum : int { kUnbound = 0, kFailed = -1, kTaken = -2 };  // else an index + 1
   struct Range {
     std::uint64_t size;
     bool live;
@@ -59,7 +59,7 @@ class Layout {
     return number ? names_[static_cast<std::size_t>(kind)][number] : int{kUnbound};
   }
 
-  int names_[4][256] = {};
+  int names_[kNameKinds][256] = {};
   std::vector<Range> ranges_;
   std::vector<Mapping> mappings_;
   std::vector<Memory> memories_;

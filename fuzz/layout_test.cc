@@ -56,6 +56,22 @@ TEST(Layout, AnotherProcessesRangesAndHandlesMeanNothingHere) {
       << "a descriptor is everybody's";
 }
 
+TEST(Layout, ADescriptorThatWasOfferedIsTheDrivers) {
+  const std::string made =
+      "h1 = cuMemCreate(2M, device=0, handle_types=posix_fd)\n"
+      "d1 = cuMemExportToShareableHandle(h1, posix_fd)\n";
+  const std::string offer = "x1 = cuImportExternalMemory({type=opaque_fd, fd=d1, size=2M})\n";
+  const std::string use = "h2 = cuMemImportFromShareableHandle(d1, posix_fd)\n";
+  EXPECT_FALSE(last_leaves(made + use));
+  EXPECT_TRUE(last_leaves(made + offer + use));
+  const Ops ops = from_text("cuvmm-program 1\ninit()\n" + made + offer + use).ops;
+  Layout layout;
+  layout.succeeded(ops[0]);
+  layout.succeeded(ops[1]);
+  layout.failed(ops[2]);
+  EXPECT_NE(layout.leaves(ops[3]), nullptr) << "some refusals close it";
+}
+
 TEST(Layout, AHintDependsOnItsRangesPlaceWhereItIsFarFromItOrAligned) {
   const std::string made = "r1 = cuMemAddressReserve(4M)\n";
   EXPECT_TRUE(last_leaves(made + "r2 = cuMemAddressReserve(2M, alignment=16M, addr=r1+4M)\n"));

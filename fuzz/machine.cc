@@ -42,8 +42,24 @@ void Helper::run(const std::function<void()>& work) {
   changed_.wait(lock, [this] { return !work_; });
 }
 
-Machine::Machine(const Driver& first, const std::optional<Driver>& other) : drivers_{first} {
-  if (other) drivers_.push_back(*other);
+namespace {
+// A driver whose table has no cuMulticast*: not even a shim could call one through it.
+Driver without_multicast(Driver driver) {
+  for (const EntryPoint entry :
+       {EntryPoint::kMulticastCreate, EntryPoint::kMulticastAddDevice,
+        EntryPoint::kMulticastBindMem, EntryPoint::kMulticastBindAddr,
+        EntryPoint::kMulticastBindMem_v2, EntryPoint::kMulticastBindAddr_v2,
+        EntryPoint::kMulticastUnbind, EntryPoint::kMulticastGetGranularity}) {
+    driver.set(Driver::primary_symbol(entry), nullptr);
+  }
+  return driver;
+}
+}  // namespace
+
+Machine::Machine(const Driver& first, bool multicast, const std::optional<Driver>& other)
+    : drivers_{multicast ? first : without_multicast(first)}, multicast_(multicast) {
+  // What another process is asked to do is a list without cuMulticast*.
+  if (other) drivers_.push_back(without_multicast(*other));
   for (int process = 0; process < processes() && error_.empty(); ++process) {
     const Driver& driver = drivers_[process];
     auto& contexts = contexts_[process];
@@ -71,6 +87,7 @@ void Machine::start() {
     current_[thread] = thread == 0 ? 0 : -1;
     used_[thread] = false;
   }
+  blobs_.clear();
   for (int process = 1; process < processes(); ++process) {
     drivers_[process](calls::CtxSetCurrent{contexts_[process][0]});
     current_[actor_of(process, 0)] = 0;
@@ -100,7 +117,7 @@ CUmemAllocationProp properties_of(const Op& op) {
   return prop;
 }
 
-std::uint64_t Machine::made(const Op& op) const {
+std::uint64_t Machine::made(const Op& op) {
   switch (shape(op.code).makes) {
     case NameKind::kRange:
       return out_.address;
@@ -111,7 +128,15 @@ std::uint64_t Machine::made(const Op& op) const {
       std::memcpy(&fd, out_.shareable, sizeof fd);
       return static_cast<std::uint64_t>(std::int64_t{fd});
     }
+    case NameKind::kExternal:
+      return reinterpret_cast<std::uint64_t>(out_.external);
+    case NameKind::kPool:
+      return reinterpret_cast<std::uint64_t>(out_.pool);
+    case NameKind::kBlob:
+      blobs_.push_back(out_.blob);
+      return blobs_.size();
     case NameKind::kNone:
+    case NameKind::kCount:
       break;
   }
   return 0;
@@ -122,6 +147,7 @@ std::uint32_t Machine::value_of(const Op& op) const {
     case Code::kGetAccess:
       return static_cast<std::uint32_t>(out_.flags);
     case Code::kGranularity:
+    case Code::kMcGranularity:
       return static_cast<std::uint32_t>(out_.size);
     case Code::kProperties: {
       const int fields[] = {static_cast<int>(out_.prop.type),

@@ -40,8 +40,9 @@ class Helper {
 class Machine {
  public:
   /// Initialises the drivers; error() says what failed. Without `other` the ops of the second
-  /// process are not run.
-  explicit Machine(const Driver& driver, const std::optional<Driver>& other = std::nullopt);
+  /// process are not run. Without `multicast` no cuMulticast* is called, whoever asks for it.
+  explicit Machine(const Driver& driver, bool multicast = false,
+                   const std::optional<Driver>& other = std::nullopt);
   const std::string& error() const { return error_; }
   int devices() const { return static_cast<int>(contexts_[0].size()); }
   const Driver& driver(int process = 0) const { return drivers_[process]; }
@@ -68,6 +69,8 @@ class Machine {
   struct Binding {
     enum : std::uint8_t { kUnbound, kFailed, kBound } state = kUnbound;
     std::uint64_t value = 0;
+    bool given = false;  ///< a descriptor that was offered as external memory: no longer closed
+    bool taken = false;  ///< and was closed by the driver, whose its number is now
   };
   struct Outputs {
     CUdeviceptr address = 0;
@@ -76,6 +79,9 @@ class Machine {
     unsigned long long flags = 0;
     alignas(16) unsigned char shareable[64] = {};
     CUmemAllocationProp prop{};
+    CUexternalMemory external = nullptr;
+    CUmemoryPool pool = nullptr;
+    std::array<unsigned char, 64> blob = {};
     unsigned char bytes[1024] = {};
   };
 
@@ -84,17 +90,22 @@ class Machine {
   }
   template <class Visit>
   CUresult call(const Op& op, std::uint64_t first, std::uint64_t second, Visit& visit);
-  std::uint64_t made(const Op& op) const;
+  /// The calls of other areas than VMM, in machine_areas.h.
+  template <class Visit>
+  CUresult call_area(const Op& op, std::uint64_t first, std::uint64_t second, Visit& visit);
+  std::uint64_t made(const Op& op);
   std::uint32_t value_of(const Op& op) const;
 
   std::vector<Driver> drivers_;  // by process
+  bool multicast_ = false;
   std::string error_;
   std::vector<CUcontext> contexts_[kProcesses];
-  Binding bindings_[4][256];
+  Binding bindings_[kNameKinds][256];
   int current_[kActors] = {0, -1, -1, 0};
   bool used_[kThreads] = {};
   std::unique_ptr<Helper> helpers_[kThreads];
   Outputs out_;
+  std::vector<std::array<unsigned char, 64>> blobs_;  ///< a name is worth an index + 1
   CUmemAllocationProp prop_{};
   CUmemAccessDesc access_[2] = {};
   CUmemLocation location_{};
@@ -102,4 +113,5 @@ class Machine {
 
 }  // namespace cuvmm::fuzz
 
-#include "fuzz/machine_step.h"  // IWYU pragma: export
+#include "fuzz/machine_areas.h"  // IWYU pragma: export
+#include "fuzz/machine_step.h"   // IWYU pragma: export

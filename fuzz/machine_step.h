@@ -1,6 +1,7 @@
 // The bodies of Machine's templates.
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -32,6 +33,7 @@ void Machine::on_thread(int thread, Work&& work) {
 template <class Visit>
 Answer Machine::step(const Op& op, Visit&& visit) {
   Answer answer;
+  if (is_multicast(op.code) && !multicast_) return answer;
   const Shape& s = shape(op.code);
   // Without a place to write to the name is not even bound again.
   const bool makes = s.makes != NameKind::kNone && !(op.faults & kNullOut);
@@ -40,15 +42,21 @@ Answer Machine::step(const Op& op, Visit&& visit) {
     if (kind == NameKind::kNone || name == 0) return 0;
     const Binding& b = binding(kind, name);
     if (b.state == Binding::kFailed) usable = false;
+    // A descriptor is handed over while it is open; the driver may have closed this one.
+    if (b.given && process_of(op) != 0) usable = false;
+    // Whose file has the number of a descriptor that was taken is the driver's own affair.
+    if (b.taken && fcntl(static_cast<int>(b.value), F_GETFD) >= 0) usable = false;
     return b.state == Binding::kBound ? b.value : 0;
   };
   const int process = process_of(op);
   bool usable = process < processes();
   const std::uint64_t first = value(s.ref, op.ref, usable);
   const std::uint64_t second = value(s.ref2, op.ref2, usable);
-  if (target) target->state = Binding::kFailed;
+  if (target) *target = {Binding::kFailed};
+  if (op.code == Code::kExtImport && op.ref) binding(s.ref, op.ref).given = true;
   if (op.code == Code::kClose) {
     // A number that is closed may come back as somebody else's: the name stands for nothing now.
+    if (op.ref && binding(s.ref, op.ref).given) return answer;
     if (op.ref) binding(s.ref, op.ref).state = Binding::kUnbound;
     if (!usable || first == 0) return answer;
     ::close(static_cast<int>(first));
@@ -71,6 +79,9 @@ Answer Machine::step(const Op& op, Visit&& visit) {
     return answer;
   }
   on_thread(thread_of(op), [&] { answer.result = call(op, first, second, visit); });
+  // UNKNOWN: it looked at the descriptor, and closed it all the same.
+  const bool took = answer.result == CUDA_SUCCESS || answer.result == CUDA_ERROR_UNKNOWN;
+  if (op.code == Code::kExtImport && op.ref && took) binding(s.ref, op.ref).taken = true;
   if (answer.result == CUDA_SUCCESS) {
     answer.value = value_of(op);
     if (target) *target = {Binding::kBound, made(op)};
@@ -156,7 +167,7 @@ CUresult Machine::call(const Op& op, std::uint64_t first, std::uint64_t second, 
     case Code::kMemFree:
       return visit(calls::MemFree{address});
     default:
-      return CUDA_ERROR_NOT_SUPPORTED;
+      return call_area(op, first, second, visit);
   }
 }
 

@@ -13,9 +13,11 @@ inline Differential& emulated() {
   static Differential* const only = [] {
     setenv("CUVMM_DEVICES", "3", 1);
     setenv("CUVMM_DEVICE_MEMORY", "64M", 1);
+    setenv("CUVMM_MULTICAST_TIMEOUT_MS", "0", 1);
     const LoadedDriver loaded = load_driver(CUVMM_EMULATOR);
     EXPECT_EQ(loaded.error, "");
-    return new Differential(loaded.driver, load_profile(builtin_profiles().front()).profile, {});
+    return new Differential(loaded.driver, load_profile(builtin_profiles().front()).profile,
+                            {.multicast = loaded.emulated});
   }();
   return *only;
 }

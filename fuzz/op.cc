@@ -13,6 +13,8 @@ constexpr std::uint64_t kAlignments[] = {
     0,    kGranule, 2 * kGranule,           8 * kGranule,
     4096, 3,        std::uint64_t{1} << 46, std::uint64_t{1} << 63};
 constexpr std::uint64_t kOffsets[] = {0, kGranule, 4096, 0 - kGranule};
+constexpr PropertyTwist kPoolTwists[] = {
+    {"", 0}, {"allocType", 0}, {"win32_security", 4096}, {"usage", 1}, {"reserved0", 1}};
 constexpr PropertyTwist kTwists[] = {{"", 0},          {"rdma", 1},        {"compression", 1},
                                      {"type", 2},      {"type", 0},        {"rdma", 2},
                                      {"usage", 255},   {"compression", 2}, {"reserved0", 1},
@@ -40,7 +42,31 @@ constexpr Shape kShapes[kCodes] = {
     {"cuMemcpyDtoH", NameKind::kNone, NameKind::kRange},
     {"cuMemcpyHtoD", NameKind::kNone, NameKind::kRange},
     {"cuMemcpyDtoD", NameKind::kNone, NameKind::kRange, NameKind::kRange},
-    {"cuMemFree", NameKind::kNone, NameKind::kRange}};
+    {"cuMemFree", NameKind::kNone, NameKind::kRange},
+    {"cuImportExternalMemory", NameKind::kExternal, NameKind::kDescriptor},
+    {"cuExternalMemoryGetMappedBuffer", NameKind::kRange, NameKind::kExternal},
+    {"cuDestroyExternalMemory", NameKind::kNone, NameKind::kExternal},
+    {"cuMulticastCreate", NameKind::kMemory},
+    {"cuMulticastAddDevice", NameKind::kNone, NameKind::kMemory},
+    {"cuMulticastBindMem", NameKind::kNone, NameKind::kMemory, NameKind::kMemory},
+    {"cuMulticastBindAddr", NameKind::kNone, NameKind::kMemory, NameKind::kRange},
+    {"cuMulticastUnbind", NameKind::kNone, NameKind::kMemory},
+    {"cuMulticastGetGranularity"},
+    {"cuMemPoolCreate", NameKind::kPool},
+    {"cuDeviceGetDefaultMemPool", NameKind::kPool},
+    {"cuMemPoolDestroy", NameKind::kNone, NameKind::kPool},
+    {"cuMemAllocFromPoolAsync", NameKind::kRange, NameKind::kPool},
+    {"cuMemFreeAsync", NameKind::kNone, NameKind::kRange},
+    {"cuMemPoolSetAccess", NameKind::kNone, NameKind::kPool},
+    {"cuDeviceSetMemPool", NameKind::kNone, NameKind::kPool},
+    {"cuMemPoolExportToShareableHandle", NameKind::kDescriptor, NameKind::kPool},
+    {"cuMemPoolImportFromShareableHandle", NameKind::kPool, NameKind::kDescriptor},
+    {"cuMemPoolExportPointer", NameKind::kBlob, NameKind::kRange},
+    {"cuMemPoolImportPointer", NameKind::kRange, NameKind::kPool, NameKind::kBlob},
+    {"cuMemAlloc", NameKind::kRange},
+    {"cuIpcGetMemHandle", NameKind::kBlob, NameKind::kRange},
+    {"cuIpcOpenMemHandle", NameKind::kRange, NameKind::kBlob},
+    {"cuIpcCloseMemHandle", NameKind::kNone, NameKind::kRange}};
 
 // Which fields a call reads, beside its references.
 enum Field : unsigned {
@@ -76,9 +102,34 @@ constexpr unsigned kFields[kCodes] = {
     kSize | kAddress,
     kSize | kValue | kAddress,
     kSize | kAddress,
+    kAddress,
+    kSize | kOddSize | kFlags | kValue | kExtra | kOut | kIn,
+    kSize | kOddSize | kFlags | kExtra | kOut | kIn | kAddress,
+    kExtra,
+    kSize | kOddSize | kFlags | kValue | kExtra | kOut | kIn,
+    kPlace,
+    kSize | kOddSize | kFlags | kAddress,
+    kSize | kOddSize | kFlags | kAddress,
+    kPlace | kSize | kOddSize | kAddress,
+    kSize | kFlags | kValue | kExtra | kOut | kIn,
+    kPlace | kValue | kExtra | kOut | kIn,
+    kPlace,
+    0,
+    kSize | kOddSize | kOut,
+    kAddress,
+    kPlace | kValue | kExtra | kIn,
+    kPlace,
+    kFlags | kValue | kOut,
+    kFlags | kValue | kExtra | kOut,
+    kAddress | kOut,
+    kOut | kIn,
+    kSize | kOddSize,
+    kAddress | kOut,
+    kFlags | kExtra | kOut,
     kAddress};
 
-constexpr std::uint8_t kTebibyte = 7;  // indices into kOdd
+constexpr std::uint8_t kNoDevicePlace = 11;  // into kPlaces
+constexpr std::uint8_t kTebibyte = 7;        // indices into kOdd
 constexpr std::uint8_t kTooLarge = 8;
 constexpr std::uint8_t kLarge = 11;  // and what follows
 constexpr char kMagic[8] = {'c', 'u', 'v', 'm', 'm', 'f', 'z', '1'};
@@ -120,6 +171,10 @@ std::span<const Place> places() { return kPlaces; }
 std::span<const std::uint64_t> alignments() { return kAlignments; }
 std::span<const std::uint64_t> offsets() { return kOffsets; }
 std::span<const PropertyTwist> twists() { return kTwists; }
+std::span<const PropertyTwist> pool_twists() { return kPoolTwists; }
+int device_number(std::uint8_t place) {
+  return kPlaces[place].type == 1 ? kPlaces[place].id : kPlaces[kNoDevicePlace].id;
+}
 const Shape& shape(Code code) { return kShapes[static_cast<std::size_t>(code)]; }
 
 void canonicalise(Op& op) {
@@ -133,9 +188,11 @@ void canonicalise(Op& op) {
     op.name = 1;
   }
   op.actor = wrapped(op.actor, kActors);
+  if (!crosses(op.code)) op.actor = wrapped(op.actor, kThreads);
   keep(op.ref, s.ref != NameKind::kNone);
   keep(op.ref2, s.ref2 != NameKind::kNone);
-  const bool two_addresses = op.code == Code::kCopy;
+  const bool two_addresses =
+      op.code == Code::kCopy || op.code == Code::kMcBindMem || op.code == Code::kMcBindAddr;
   keep(op.at, fields & kAddress);
   keep(op.odd, fields & kAddress);
   keep(op.at2, two_addresses);
@@ -188,6 +245,60 @@ void canonicalise(Op& op) {
     case Code::kRangeHandle:
       op.value &= 3;
       break;
+    case Code::kExtImport:
+      op.value &= 15;
+      if (op.value == 8 || op.value == 9) op.value = 1;  // not known to be refused everywhere
+      op.extra &= kReservedWord | kWild;
+      if (op.extra & kWild) op.ref = 0;
+      break;
+    case Code::kExtBuffer:
+      op.extra &= kReservedWord | kWild;
+      if (op.extra & kWild) op.ref = 0;
+      break;
+    case Code::kMcCreate:
+      op.value &= 31;
+      op.extra = wrapped(op.extra, kAllOnes + 1);
+      break;
+    case Code::kMcGranularity:  // handle types, and the option from bit 4
+      op.value &= 63;
+      op.extra = wrapped(op.extra, kAllOnes + 1);
+      break;
+    case Code::kPoolCreate:
+      op.value &= 31;
+      op.extra = wrapped(op.extra, std::size(kPoolTwists));
+      break;
+    case Code::kPoolSetAccess:
+      op.value &= 7;
+      op.extra = wrapped(op.extra, std::size(kPlaces) + 1);
+      break;
+    case Code::kPoolExport:
+      op.value &= 15;
+      break;
+    case Code::kPoolImport:  // never a fabric handle, which is passed by pointer
+      op.value &= 15;
+      if (op.value == 8) op.value = 9;
+      op.extra &= kWild;
+      if (op.extra) op.ref = 0;
+      break;
+    case Code::kIpcOpen:
+      op.extra &= kWild;
+      if (op.extra) op.ref = 0;
+      break;
+    case Code::kAlloc:
+      if (op.size == 0 && op.odd_size == 0) op.size = 1;
+      break;
+    case Code::kPoolDefault:
+      op.place = wrapped(op.place, kHostPlace);
+      break;
+    case Code::kPoolSet:
+    case Code::kMcAddDevice:
+    case Code::kMcUnbind:
+      if (kPlaces[op.place].type != 1) op.place = kNoDevicePlace;
+      break;
+    case Code::kExtDestroy:
+      op.extra &= kWild;
+      if (op.extra) op.ref = 0;
+      break;
     default:
       break;
   }
@@ -197,6 +308,11 @@ void canonicalise(Op& op) {
   if (fields & kOddSize) settle(op.size, op.odd_size);
   // A missing structure has no fields.
   if (op.faults & kNullIn) op.place = op.value = op.extra = 0;
+  if (op.faults & kNullIn && op.code >= Code::kExtImport) {
+    op.size = op.odd_size = op.flags = op.at = op.odd = 0;
+    if (op.code == Code::kExtImport) op.ref = 0;
+    if (op.code == Code::kPointerImport) op.ref2 = 0;
+  }
   if (op.code == Code::kSetAccess && (op.faults & kNullIn)) op.faults &= ~kNoCount;
 }
 

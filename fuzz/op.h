@@ -32,12 +32,56 @@ enum class Code : std::uint8_t {
   kWrite,  ///< cuMemcpyHtoD
   kCopy,   ///< cuMemcpyDtoD
   kMemFree,
+  kExtImport,   ///< cuImportExternalMemory of a descriptor
+  kExtBuffer,   ///< cuExternalMemoryGetMappedBuffer
+  kExtDestroy,  ///< cuDestroyExternalMemory
+  kMcCreate,
+  kMcAddDevice,
+  kMcBindMem,
+  kMcBindAddr,
+  kMcUnbind,
+  kMcGranularity,
+  kPoolCreate,
+  kPoolDefault,  ///< cuDeviceGetDefaultMemPool
+  kPoolDestroy,
+  kPoolAlloc,
+  kFreeAsync,
+  kPoolSetAccess,
+  kPoolSet,  ///< cuDeviceSetMemPool
+  kPoolExport,
+  kPoolImport,
+  kPointerExport,
+  kPointerImport,
+  kAlloc,
+  kIpcGet,
+  kIpcOpen,
+  kIpcClose,
   kCount
 };
 inline constexpr std::size_t kCodes = static_cast<std::size_t>(Code::kCount);
 
+/// cuMulticast*: on a shared fabric such a call can disturb others, so none may reach a real
+/// driver.
+constexpr bool is_multicast(Code code) {
+  return code >= Code::kMcCreate && code <= Code::kMcGranularity;
+}
+
+/// Whether processes other than process 0 make this call, too: those of virtual memory management
+/// and of data. The other areas' are process 0's alone.
+constexpr bool crosses(Code code) { return code < Code::kExtImport; }
+
 /// What a name stands for; a reference asks for one kind.
-enum class NameKind : std::uint8_t { kNone, kRange, kMemory, kDescriptor };
+enum class NameKind : std::uint8_t {
+  kNone,
+  kRange,  ///< an address: of a reservation, or of memory that needs none
+  kMemory,
+  kDescriptor,
+  kExternal,
+  kPool,
+  kBlob,  ///< 64 bytes that stand for memory elsewhere
+  kCount
+};
+inline constexpr std::size_t kNameKinds = static_cast<std::size_t>(NameKind::kCount);
 
 /// References are names, bound by the op that produces them (as in the program text): taking an op
 /// out renumbers nothing. 0 is no name; a name without a binding has the value 0.
@@ -69,6 +113,7 @@ inline constexpr std::uint8_t kNullOut = 1;                 ///< NULL for the ou
 inline constexpr std::uint8_t kNullIn = 2;                  ///< NULL for the structure
 inline constexpr std::uint8_t kNoCount = 4;                 ///< cuMemSetAccess of no descriptors
 inline constexpr std::uint64_t kNoDescriptor = 0x7ffffff0;  ///< nobody has that many files open
+inline constexpr std::uint64_t kGarbage = 0x1234;           ///< a handle that no driver gave
 inline constexpr int kThreads = 3;                          ///< of process 0; the others have one
 inline constexpr int kProcesses = 2;
 inline constexpr std::uint8_t kActors = kThreads + kProcesses - 1;
@@ -130,6 +175,19 @@ struct Shape {
   NameKind ref2 = NameKind::kNone;
 };
 const Shape& shape(Code code);
+
+/// What `extra` of the calls about external memory says; the bit that needs no name clears it.
+inline constexpr std::uint8_t kReservedWord = 1;  ///< a reserved word that is not 0
+inline constexpr std::uint8_t kWild = 2;          ///< kNoDescriptor, or kGarbage
+
+/// The device that a place names, or one that does not exist; how many devices `extra` asks for.
+int device_number(std::uint8_t place);
+constexpr std::uint8_t kAllOnes = 10;
+constexpr unsigned team_size(std::uint8_t extra) { return extra == kAllOnes ? ~0u : extra; }
+
+/// What is odd about the properties of a pool, by `extra`.
+std::span<const PropertyTwist> pool_twists();
+inline constexpr unsigned char kForged = 0xa5;  ///< each byte of a blob that no driver wrote
 
 /// Puts every field into its range and clears those that the call does not use, so that equal calls
 /// are equal bytes. Any 16 bytes become a valid op.

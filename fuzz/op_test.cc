@@ -10,7 +10,8 @@ namespace {
 TEST(Op, BytesGiveTheProgramBack) {
   Random random(7);
   for (int i = 0; i < 200; ++i) {
-    const Ops ops = generate(random, swarm(random, 3));
+    const Ops ops =
+        generate(random, swarm(random, {.devices = 3, .processes = 2, .multicast = true}));
     EXPECT_EQ(decode(encode(ops)), ops);
   }
 }
@@ -52,6 +53,14 @@ TEST(Op, AnActorIsAThreadOfTheFirstProcessOrAnother) {
     EXPECT_LT(thread_of(op), kThreads);
     EXPECT_EQ(actor_of(process_of(op), thread_of(op)), op.actor);
   }
+  op.actor = actor_of(1, 0);
+  op.code = Code::kMemFree;
+  canonicalise(op);
+  EXPECT_EQ(process_of(op), 1);
+  op.code = Code::kExtImport;  // and what follows: process 0 alone
+  canonicalise(op);
+  EXPECT_EQ(process_of(op), 0);
+  op.code = Code::kContext;
   EXPECT_EQ(processes_of({}), 1);
   op.actor = actor_of(1, 0);
   EXPECT_EQ(processes_of({op}), 2);

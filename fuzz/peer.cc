@@ -129,13 +129,18 @@ Peer::Peer(const std::string& driver) {
 Peer::~Peer() {
   if (current == this) current = nullptr;
   channel_->close_now();
-  if (!lost_.empty()) return;
+  if (lost_.empty()) wait_for_end();
+}
+
+int Peer::wait_for_end() {
+  int status = 0;
   for (int i = 0; i < 2000; ++i) {
-    if (waitpid(pid_, nullptr, WNOHANG) != 0) return;
+    if (waitpid(pid_, &status, WNOHANG) != 0) return status;
     usleep(1000);
   }
   kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
+  waitpid(pid_, &status, 0);
+  return status;
 }
 
 Driver Peer::driver() {
@@ -151,8 +156,8 @@ std::optional<Message> Peer::ask(Message& request) {
   if (reply) return reply;
   const bool late = channel_->timed_out();
   if (late) kill(pid_, SIGKILL);
-  int status = 0;
-  waitpid(pid_, &status, 0);
+  // A channel that fails though nobody died is no reason to wait for ever.
+  const int status = wait_for_end();
   lost_ = late ? "timeout" : outcome_text(outcome_of_end(status));
   return std::nullopt;
 }

@@ -35,6 +35,8 @@ class Peer {
 
  private:
   std::optional<Message> ask(Message& request);
+  /// Its status, after two seconds by force.
+  int wait_for_end();
 
   std::optional<Channel> channel_;
   pid_t pid_ = -1;

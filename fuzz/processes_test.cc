@@ -7,6 +7,7 @@
 
 #include "fuzz/differential.h"
 #include "fuzz/generator.h"
+#include "fuzz/stacked.h"
 
 namespace cuvmm::fuzz {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 void choose_machine() {
   setenv("CUVMM_DEVICES", "3", 1);
   setenv("CUVMM_DEVICE_MEMORY", "64M", 1);
+  setenv("CUVMM_MULTICAST_TIMEOUT_MS", "0", 1);
 }
 
 // One for all tests: the other process is forked before this one uses the emulator.
@@ -24,7 +26,7 @@ Differential& two_processes() {
     const LoadedDriver loaded = load_driver(CUVMM_EMULATOR);
     EXPECT_EQ(loaded.error, "");
     auto* out = new Differential(loaded.driver, load_profile(builtin_profiles().front()).profile,
-                                 {}, std::move(peer));
+                                 {.multicast = loaded.emulated}, std::move(peer));
     EXPECT_EQ(out->error(), "");
     return out;
   }();
@@ -36,6 +38,8 @@ Ops ops_of(const std::string& text) {
   EXPECT_EQ(read.error, "");
   return read.ops;
 }
+
+constexpr Scope kTwo{.devices = 3, .processes = 2, .multicast = true};
 
 constexpr const char* kShared =
     "h1 = cuMemCreate(2M, device=0, handle_types=posix_fd)\n"
@@ -121,9 +125,50 @@ TEST(Processes, TheCorpusAnswersAsItSays) {
     const Result result = two_processes().run(read.ops);
     EXPECT_EQ(result.problem, "") << entry.path();
     EXPECT_EQ(to_text(read.ops, notes_of(result)), text) << entry.path();
+    EXPECT_EQ(run_stacked(two_processes(), read.ops, Failures::kEach).problem, "") << entry.path();
     ++programs;
   }
   EXPECT_GE(programs, 5u);
+}
+
+TEST(Processes, OtherAreasBelongToTheFirstProcess) {
+  const Ops ops = ops_of(
+      "@p1 h1 = cuMemCreate(2M, device=0, handle_types=posix_fd)\n"
+      "@p1 r1 = cuMemAddressReserve(2M)\n"
+      "@p1 cuMemMap(r1, 2M, h1)\n"
+      "@p1 cuMemSetAccess(r1, 2M, [device0:rw])\n"
+      "@p1 cuMemsetD8(r1, 7, 16)\n"
+      "@p1 d1 = cuMemExportToShareableHandle(h1, posix_fd)\n"
+      // Asked of process 1, made by process 0.
+      "@p1 x1 = cuImportExternalMemory({type=opaque_fd, fd=d1, size=2M})\n"
+      "r2 = cuExternalMemoryGetMappedBuffer(x1, {offset=0, size=2M})\n"
+      "b1 = host(16, fill=0xcd)\n"
+      "cuMemcpyDtoH(b1, r2, 16)\n"
+      "@p1 h2 = cuMemImportFromShareableHandle(d1, posix_fd)\n");
+  EXPECT_EQ(process_of(ops[6]), 0);
+  const Result result = two_processes().run(ops);
+  EXPECT_EQ(result.problem, "");
+  for (std::size_t at = 0; at < 9; ++at) {
+    EXPECT_TRUE(result.steps[at].answer.run) << at;
+    EXPECT_EQ(result.steps[at].answer.result, CUDA_SUCCESS) << at;
+  }
+  EXPECT_FALSE(result.steps[8].judgement.unpredictable);  // the 7s are known
+  EXPECT_FALSE(result.steps[9].answer.run);               // the driver has the descriptor
+}
+
+TEST(Processes, WhatStandsForAPoolOrATeamDoesNotCross) {
+  const Result result = two_processes().run(
+      ops_of("h1 = cuMulticastCreate({numDevices=2, size=2M, handleTypes=posix_fd})\n"
+             "d1 = cuMemExportToShareableHandle(h1, posix_fd)\n"
+             "@p1 h2 = cuMemImportFromShareableHandle(d1, posix_fd)\n"
+             "o1 = cuMemPoolCreate({allocType=pinned, handleTypes=posix_fd, location=device0})\n"
+             "d2 = cuMemPoolExportToShareableHandle(o1, posix_fd)\n"
+             "@p1 h3 = cuMemImportFromShareableHandle(d2, posix_fd)\n"
+             "@p1 cuMemRelease(h3)\n"));
+  EXPECT_EQ(result.problem, "");
+  EXPECT_TRUE(result.steps[2].skipped);
+  EXPECT_TRUE(result.steps[5].skipped);
+  EXPECT_FALSE(result.steps[6].answer.run);
 }
 
 TEST(Processes, GeneratedProgramsShareMemoryAndAgree) {
@@ -131,7 +176,7 @@ TEST(Processes, GeneratedProgramsShareMemoryAndAgree) {
   Statistics statistics;
   unsigned imports = 0, reads = 0;
   for (int i = 0; i < 300; ++i) {
-    const Ops ops = generate(random, swarm(random, 3, 2));
+    const Ops ops = generate(random, swarm(random, kTwo));
     const Result result = two_processes().run(ops);
     ASSERT_EQ(result.problem, "") << to_text(ops, notes_of(result));
     statistics.add(result);
@@ -157,12 +202,21 @@ TEST(Processes, GeneratedProgramsShareMemoryAndAgree) {
   std::printf("%s, %u imports, %u reads\n", statistics.text().c_str(), imports, reads);
 }
 
+TEST(Processes, GeneratedProgramsAgreeUnderTheShim) {
+  Random random(7);
+  for (int i = 0; i < 100; ++i) {
+    const Ops ops = generate(random, swarm(random, kTwo));
+    const Result result = run_stacked(two_processes(), ops, Failures::kOne);
+    ASSERT_EQ(result.problem, "") << to_text(ops, notes_of(result));
+  }
+}
+
 TEST(Processes, MutantsAgree) {
   Random random(6);
-  Ops before = generate(random, swarm(random, 3, 2));
+  Ops before = generate(random, swarm(random, kTwo));
   for (int i = 0; i < 500; ++i) {
-    Ops ops = random.chance(30) ? generate(random, swarm(random, 3, 2)) : before;
-    mutate(ops, random, 3, 60, 2);
+    Ops ops = random.chance(30) ? generate(random, swarm(random, kTwo)) : before;
+    mutate(ops, random, kTwo, 60);
     if (random.chance(20)) ops = cross_over(ops, before, random, 60);
     const Result result = two_processes().run(ops);
     ASSERT_EQ(result.problem, "") << to_text(ops, notes_of(result));

@@ -16,7 +16,7 @@ namespace {
 TEST(Recording, ReadsBackTheSame) {
   Random random(2);
   RecordedProgram program;
-  program.ops = generate(random, swarm(random, 1));
+  program.ops = generate(random, swarm(random, {}));
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     program.answers.push_back({RecordedAnswer::How::kDone, CUDA_ERROR_INVALID_VALUE,
                                static_cast<std::uint32_t>(i * 1000000)});
@@ -88,6 +88,9 @@ TEST(Recording, AnEmulatorAgreesWithItsOwnRecordingAndNotWithAnotherProfiles) {
   std::remove(path.c_str());
   Recording recording = parse_recording(stream.str());
   EXPECT_EQ(recording.programs.size(), done.programs);
+  for (const RecordedProgram& program : recording.programs) {
+    for (const Op& op : program.ops) EXPECT_FALSE(is_multicast(op.code));
+  }
   const Driver& driver = emulated().machine().driver();
   EXPECT_EQ(compare(recording, driver, "", "").unexplained, 0u);
   // A changed answer is noticed, and a reason makes it good.

@@ -12,6 +12,10 @@
 
 #include "api/calls.h"
 #include "fuzz/op.h"
+#include "fuzz/reference_external.h"
+#include "fuzz/reference_multicast.h"
+#include "fuzz/reference_plain.h"
+#include "fuzz/reference_pool.h"
 #include "spec/profile.h"
 
 namespace cuvmm::fuzz {
@@ -28,6 +32,10 @@ struct Judgement {
   bool fatal = false;        ///< a real driver or its machine dies in it, though no rule says so
   Quirk quirks[4];           ///< what a driver may have against the call beside the rules
   int quirk_count = 0;
+  bool uncovered =
+      false;            ///< another process would get what only the first one's reference follows
+  bool unseen = false;  ///< about a descriptor of another process's export: no shim saw it made
+  bool loose = false;   ///< nothing is written of what should happen: any answer will do
   bool unpredictable = false;  ///< nothing later in the program can be compared between drivers
 
   void add(Rule rule) {
@@ -65,7 +73,10 @@ class Reference {
   /// Another process of that machine: what memories hold and descriptors stand for is the same in
   /// both, everything else its own. `first` outlives it.
   Reference(ReferenceMachine machine, Reference& first)
-      : machine_(machine), memories_(first.memories_), descriptors_(first.descriptors_) {}
+      : machine_(machine),
+        memories_(first.memories_),
+        descriptors_(first.descriptors_),
+        external_(first.external_) {}
   Reference(const Reference&) = delete;
   Reference& operator=(const Reference&) = delete;
   /// Forgets everything, the other process's memories and descriptors too.
@@ -92,6 +103,30 @@ class Reference {
   Judgement judge(const calls::MemcpyHtoD&, Actor) const;
   Judgement judge(const calls::MemcpyDtoD&, Actor) const;
   Judgement judge(const calls::MemFree&, Actor) const;
+  Judgement judge(const calls::ImportExternalMemory&, Actor) const;
+  Judgement judge(const calls::ExternalMemoryGetMappedBuffer&, Actor) const;
+  Judgement judge(const calls::DestroyExternalMemory&, Actor) const;
+  Judgement judge(const calls::MulticastCreate&, Actor) const;
+  Judgement judge(const calls::MulticastAddDevice&, Actor) const;
+  Judgement judge(const calls::MulticastBindMem&, Actor) const;
+  Judgement judge(const calls::MulticastBindAddr&, Actor) const;
+  Judgement judge(const calls::MulticastUnbind&, Actor) const;
+  Judgement judge(const calls::MulticastGetGranularity&, Actor) const;
+  Judgement judge(const calls::MemPoolCreate&, Actor) const;
+  Judgement judge(const calls::DeviceGetDefaultMemPool&, Actor) const;
+  Judgement judge(const calls::MemPoolDestroy&, Actor) const;
+  Judgement judge(const calls::MemAllocFromPoolAsync&, Actor) const;
+  Judgement judge(const calls::MemFreeAsync&, Actor) const;
+  Judgement judge(const calls::MemPoolSetAccess&, Actor) const;
+  Judgement judge(const calls::DeviceSetMemPool&, Actor) const;
+  Judgement judge(const calls::MemPoolExportToShareableHandle&, Actor) const;
+  Judgement judge(const calls::MemPoolImportFromShareableHandle&, Actor) const;
+  Judgement judge(const calls::MemPoolExportPointer&, Actor) const;
+  Judgement judge(const calls::MemPoolImportPointer&, Actor) const;
+  Judgement judge(const calls::MemAlloc&, Actor) const;
+  Judgement judge(const calls::IpcGetMemHandle&, Actor) const;
+  Judgement judge(const calls::IpcOpenMemHandle&, Actor) const;
+  Judgement judge(const calls::IpcCloseMemHandle&, Actor) const;
 
   // What a success changes. The sentence is what is wrong with the outputs, null when nothing is.
   const char* accept(const calls::MemAddressReserve&);
@@ -114,10 +149,35 @@ class Reference {
   const char* accept(const calls::MemcpyDtoH&);
   const char* accept(const calls::MemcpyHtoD&);
   const char* accept(const calls::MemcpyDtoD&);
-  const char* accept(const calls::MemFree&) { return nullptr; }
+  const char* accept(const calls::MemFree&);
+  const char* accept(const calls::ImportExternalMemory&);
+  const char* accept(const calls::ExternalMemoryGetMappedBuffer&);
+  const char* accept(const calls::DestroyExternalMemory&);
+  const char* accept(const calls::MulticastCreate&);
+  const char* accept(const calls::MulticastAddDevice&);
+  const char* accept(const calls::MulticastBindMem&);
+  const char* accept(const calls::MulticastBindAddr&);
+  const char* accept(const calls::MulticastUnbind&);
+  const char* accept(const calls::MulticastGetGranularity&);
+  const char* accept(const calls::MemPoolCreate&);
+  const char* accept(const calls::DeviceGetDefaultMemPool&);
+  const char* accept(const calls::MemPoolDestroy&);
+  const char* accept(const calls::MemAllocFromPoolAsync&);
+  const char* accept(const calls::MemFreeAsync&);
+  const char* accept(const calls::MemPoolSetAccess&) { return nullptr; }
+  const char* accept(const calls::DeviceSetMemPool&) { return nullptr; }
+  const char* accept(const calls::MemPoolExportToShareableHandle&);
+  const char* accept(const calls::MemPoolImportFromShareableHandle&);
+  const char* accept(const calls::MemPoolExportPointer&);
+  const char* accept(const calls::MemPoolImportPointer&);
+  const char* accept(const calls::MemAlloc&);
+  const char* accept(const calls::IpcGetMemHandle&);
+  const char* accept(const calls::IpcOpenMemHandle&);
+  const char* accept(const calls::IpcCloseMemHandle&);
 
   /// What a driver with this profile does even though it refuses.
   void refuse(const calls::MemSetAccess&, CUresult answer, const Profile& profile);
+  void refuse(const calls::ImportExternalMemory&, CUresult answer, const Profile& profile);
 
   /// The program closed this descriptor.
   void close(int fd);
@@ -132,6 +192,9 @@ class Reference {
   std::vector<Span> reserved() const;
   std::vector<std::uint64_t> references() const;  ///< a handle as often as it must be released
   std::vector<int> descriptors() const;
+  std::vector<Span> plain() const;
+  std::vector<std::uint64_t> external_memories() const;
+  std::vector<std::uint64_t> pools() const;
 
  private:
   static constexpr int kPlaces = 9;  ///< devices 0..7, then the host
@@ -150,6 +213,7 @@ class Reference {
     unsigned char access[kPlaces];
     bool device_last;  ///< device 0's access was changed after the host's
     bool live;
+    std::uint64_t offset = 0;  ///< into a multicast object
   };
   struct Write {
     std::uint64_t at;
@@ -160,6 +224,7 @@ class Reference {
     std::uint64_t size;
     CUmemAllocationProp prop;
     std::vector<Write> writes;
+    int team = -1;  ///< index into teams_: it is a multicast object
   };
   struct Named {
     std::uint64_t value;  ///< the handle
@@ -173,8 +238,58 @@ class Reference {
     int fd;
     int memory;
     bool open;
+    int pool = -1;       ///< index into the pools: it is an export of one
+    bool other = false;  ///< not made by the first process
   };
 
+  /// Where the byte of a live address lies; memory -1 for nowhere. `run`: bytes up to where that
+  /// may change.
+  struct Spot {
+    int memory = -1;
+    std::uint64_t offset = 0;
+    std::uint64_t run = 0;
+  };
+  Spot spot(std::uint64_t address) const;
+  /// Of another process than the first.
+  bool other() const { return &memories_ != &own_memories_; }
+  /// Memory with an address of its own, and the tail of a mapping that left its reservation.
+  bool ambiguous(std::uint64_t address) const;
+  // Pools.
+  const PoolState::Pool* judge_pool(Judgement& out, CUmemoryPool pool, Rule valid,
+                                    Rule alive) const;
+  int pool_behind(int fd) const;
+  /// The index of memory that nobody wrote to yet.
+  int fresh_memory(std::uint64_t size, int type, int id);
+  // Multicast.
+  struct Bind {
+    std::uint64_t object, offset, size;
+    unsigned long long flags;
+    const Named* memory;      ///< null for none
+    std::uint64_t memory_at;  ///< offset or address, as it was asked for
+    std::uint64_t memory_offset;
+  };
+  bool is_team(int memory) const {
+    return memory >= 0 && memories_[static_cast<std::size_t>(memory)].team >= 0;
+  }
+  const MulticastTeam* team_of(const Named& named) const;
+  const MulticastTeam* team_at(const Cell& cell) const;  ///< of a mapped cell
+  bool holds(const MulticastTeam::Binding& binding) const;
+  bool bound(int handle) const;
+  const MulticastTeam* judge_team(Judgement& out, std::uint64_t value) const;
+  void judge_bind(Judgement& out, const Bind& bind) const;
+  void judge_map(Judgement& out, const calls::MemMap& call, const MulticastTeam& team) const;
+  void judge_touch(Judgement& out, const MulticastTeam& team, const Cell& cell, std::uint64_t at,
+                   std::uint64_t size, bool write) const;
+  const char* bind(const Bind& bind);
+  void store(const MulticastTeam& team, std::uint64_t offset, const unsigned char* bytes,
+             std::uint64_t size, bool known);
+  /// The open export of that number; null for none.
+  const Descriptor* export_at(int fd) const;
+  /// A new file has this number.
+  void opened(int fd);
+  /// Adds memory with an address of its own; what is wrong with that, or null.
+  const char* place(const PlainMemory& made);
+  void judge_plain(Judgement& out, const PlainMemory& plain) const;
   const Cell* cell_at(std::uint64_t address) const;
   const Cell* mapped_at(std::uint64_t address) const;
   static bool meets(const Cell& cell, std::uint64_t base, std::uint64_t size);
@@ -193,6 +308,7 @@ class Reference {
   const CUmemAllocationProp& prop_of(const Cell& cell) const;
   void judge_touch(Judgement& out, std::uint64_t base, std::uint64_t size, bool write, bool fill,
                    Actor actor, bool other_on_host = false) const;
+  void judge_context(Judgement& out, std::uint64_t base, std::uint64_t size, Actor actor) const;
   Judgement judge_write(std::uint64_t base, std::uint64_t size, bool fill, Actor actor,
                         bool from_host = false) const;
   void store(std::uint64_t at, const unsigned char* bytes, std::uint64_t size, bool known);
@@ -210,8 +326,14 @@ class Reference {
   // Of all processes.
   std::vector<Memory> own_memories_;
   std::vector<Descriptor> own_descriptors_;
+  ExternalState own_external_;
   std::vector<Memory>& memories_ = own_memories_;
   std::vector<Descriptor>& descriptors_ = own_descriptors_;
+  ExternalState& external_ = own_external_;
+  // Of the first process: the others have none.
+  PlainList plain_;
+  PoolState pool_state_;
+  std::vector<MulticastTeam> teams_;
 };
 
 }  // namespace cuvmm::fuzz

@@ -8,14 +8,28 @@ namespace cuvmm::fuzz {
 void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t size, bool write,
                             bool fill, Actor actor, bool other_on_host) const {
   if (size == 0) return;
-  if (!cell_at(base)) {
+  if (!cell_at(base) && !plain_.at(base)) {
     out.foreign = true;
     return;
   }
   // Byte ranges are short here: look at each granule's part of it.
   for (std::uint64_t at = base, left = size; left != 0;) {
     const Cell* cell = cell_at(at);
-    const std::uint64_t run = std::min(left, kGranule - at % kGranule);
+    std::uint64_t run = std::min(left, kGranule - at % kGranule);
+    if (ambiguous(at)) out.loose = true;
+    if (const PlainMemory* plain = plain_.at(at)) {
+      // Where one object ends and another begins is the driver's layout.
+      if (at != base) out.may_refuse = true;
+      run = std::min(left, plain->size - (at - plain->base));
+      judge_plain(out, *plain);
+      at += run;
+      left -= run;
+      continue;
+    }
+    if (plain_.at(base)) {
+      out.foreign = true;
+      return;
+    }
     if (!cell || cell->mapping < 0) {
       out.add(Rule::kDataMapped);
       return;
@@ -33,6 +47,7 @@ void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t si
         out.fatal = out.fatal || host < needed;
       }
     }
+    if (const MulticastTeam* team = team_at(*cell)) judge_touch(out, *team, *cell, at, run, write);
     if (write && access != 3) out.add(Rule::kDataWritable);
     if (!write && !(access & 1)) out.add(Rule::kDataReadable);
     at += run;
@@ -43,12 +58,17 @@ void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t si
 Judgement Reference::judge_write(std::uint64_t base, std::uint64_t size, bool fill, Actor actor,
                                  bool from_host) const {
   Judgement out;
-  if (actor.device < 0) {
-    out.add(Rule::kDataContext);
-  } else {
-    judge_touch(out, base, size, true, fill, actor, from_host);
-  }
+  judge_context(out, base, size, actor);
+  if (actor.device >= 0) judge_touch(out, base, size, true, fill, actor, from_host);
   return out;
+}
+
+void Reference::judge_context(Judgement& out, std::uint64_t base, std::uint64_t size,
+                              Actor actor) const {
+  if (actor.device >= 0) return;
+  out.add(Rule::kDataContext);
+  // What lives too short for the call does so with a context and without.
+  if (const PlainMemory* plain = size ? plain_.at(base) : nullptr) judge_plain(out, *plain);
 }
 
 Judgement Reference::judge(const calls::MemsetD8& call, Actor actor) const {
@@ -66,11 +86,8 @@ Judgement Reference::judge(const calls::MemcpyHtoD& call, Actor actor) const {
 
 Judgement Reference::judge(const calls::MemcpyDtoH& call, Actor actor) const {
   Judgement out;
-  if (actor.device < 0) {
-    out.add(Rule::kDataContext);
-  } else {
-    judge_touch(out, call.srcDevice, call.ByteCount, false, false, actor);
-  }
+  judge_context(out, call.srcDevice, call.ByteCount, actor);
+  if (actor.device >= 0) judge_touch(out, call.srcDevice, call.ByteCount, false, false, actor);
   return out;
 }
 
@@ -79,16 +96,23 @@ Judgement Reference::judge(const calls::MemcpyDtoD& call, Actor actor) const {
   const bool from_host =
       source && source->mapping >= 0 && static_cast<int>(prop_of(*source).location.type) != 1;
   Judgement out = judge_write(call.dstDevice, call.ByteCount, false, actor, from_host);
+  judge_context(out, call.srcDevice, call.ByteCount, actor);
   if (actor.device >= 0) judge_touch(out, call.srcDevice, call.ByteCount, false, false, actor);
   return out;
 }
 
 Judgement Reference::judge(const calls::MemFree& call, Actor) const {
   Judgement out;
+  out.loose = call.dptr != 0 && ambiguous(call.dptr);
   if (call.dptr == 0) {
     out.may_refuse = true;  // nothing to free: not documented either way
   } else if (cell_at(call.dptr)) {
     out.add(Rule::kMemFreeNotVmm);
+  } else if (plain_.live_base(call.dptr)) {
+    return out;
+  } else if (const PlainMemory* gone = plain_.last(call.dptr);
+             gone && gone->kind == PlainMemory::Kind::kExternal && !plain_.at(call.dptr)) {
+    out.add(Rule::kExtBufferFreedOnce);
   } else {
     out.foreign = true;
   }
@@ -106,7 +130,13 @@ Judgement Reference::judge(const calls::MemGetHandleForAddressRange& call, Actor
   }
   if (actor.device < 0) out.add(Quirk::kRangeContext);
   const Cell* first = cell_at(call.dptr);
+  for (const Cell& cell : cells_) {
+    if (cell.mapping >= 0 && meets(cell, call.dptr, call.size) && team_at(cell)) out.loose = true;
+  }
   if (!first) {
+    // Memory of cuMemAlloc has a dma-buf (H200: dmabuf/malloc); of the rest nothing is written.
+    const PlainMemory* plain = plain_.at(call.dptr);
+    out.loose = plain && plain->kind != PlainMemory::Kind::kExternal;
     if (out.count == 0) out.foreign = true;
     return out;
   }
@@ -145,23 +175,56 @@ Judgement Reference::judge(const calls::MemGetHandleForAddressRange& call, Actor
 
 const char* Reference::accept(const calls::MemGetHandleForAddressRange& call) {
   const int fd = *static_cast<const int*>(call.handle);
-  close(fd);
+  opened(fd);
   descriptors_.push_back({fd, -1, true});
   return fd < 0 ? "the descriptor is negative" : nullptr;
 }
 
 // --- Contents: each allocation has the list of its writes; the last one that holds a byte counts.
 
+bool Reference::ambiguous(std::uint64_t address) const {
+  return plain_.at(address) && cell_at(address);
+}
+
+Reference::Spot Reference::spot(std::uint64_t address) const {
+  if (const PlainMemory* plain = plain_.at(address)) {
+    const std::uint64_t in = address - plain->base;
+    return {plain->memory, plain->offset + in, plain->size - in};
+  }
+  const Cell* cell = mapped_at(address);
+  if (!cell) return {};
+  const Mapped& m = mappings_[static_cast<std::size_t>(cell->mapping)];
+  const Named& named = handles_[static_cast<std::size_t>(m.handle)];
+  return {named.memory, address - m.base + m.offset, kGranule - address % kGranule};
+}
+
 void Reference::store(std::uint64_t at, const unsigned char* bytes, std::uint64_t size,
                       bool known) {
   while (size != 0) {
-    const Cell* cell = mapped_at(at);
-    if (!cell) return;
-    const Mapped& m = mappings_[static_cast<std::size_t>(cell->mapping)];
-    const Named& named = handles_[static_cast<std::size_t>(m.handle)];
-    const std::uint64_t run = std::min(size, kGranule - at % kGranule);
-    memories_[static_cast<std::size_t>(named.memory)].writes.push_back(
-        {at - m.base, {bytes, bytes + run}, known});
+    const Spot here = spot(at);
+    if (here.memory < 0) return;
+    if (const int team = memories_[static_cast<std::size_t>(here.memory)].team; team >= 0) {
+      const std::uint64_t run = std::min(size, here.run);
+      store(teams_[static_cast<std::size_t>(team)], here.offset, bytes, run, known);
+      at += run;
+      bytes += run;
+      size -= run;
+      continue;
+    }
+    const std::uint64_t run = std::min(size, here.run);
+    if (ambiguous(at)) {
+      // Which of the two it is, nobody says: neither is known any more.
+      known = false;
+      const Mapped* m =
+          mapped_at(at) ? &mappings_[static_cast<std::size_t>(mapped_at(at)->mapping)] : nullptr;
+      if (m) {
+        const Named& named = handles_[static_cast<std::size_t>(m->handle)];
+        memories_[static_cast<std::size_t>(named.memory)].writes.push_back(
+            {at - m->base, {bytes, bytes + run}, false});
+      }
+    }
+    memories_[static_cast<std::size_t>(here.memory)].writes.push_back(
+        {here.offset, {bytes, bytes + run}, known});
     at += run;
     bytes += run;
     size -= run;
@@ -169,12 +232,11 @@ void Reference::store(std::uint64_t at, const unsigned char* bytes, std::uint64_
 }
 
 int Reference::byte_at(std::uint64_t address) const {
-  const Cell* cell = mapped_at(address);
-  if (!cell) return -1;
-  const Mapped& m = mappings_[static_cast<std::size_t>(cell->mapping)];
-  const Named& named = handles_[static_cast<std::size_t>(m.handle)];
-  const auto& writes = memories_[static_cast<std::size_t>(named.memory)].writes;
-  const std::uint64_t at = address - m.base;
+  const Spot here = spot(address);
+  if (here.memory < 0) return -1;
+  if (ambiguous(address)) return -1;
+  const auto& writes = memories_[static_cast<std::size_t>(here.memory)].writes;
+  const std::uint64_t at = here.offset;
   for (std::size_t i = writes.size(); i-- > 0;) {
     const Write& write = writes[i];
     if (at >= write.at && at - write.at < write.bytes.size()) {
@@ -235,13 +297,11 @@ const char* Reference::accept(const calls::MemcpyDtoD& call) {
     known[i] = byte >= 0;
     bytes[i] = static_cast<unsigned char>(byte < 0 ? 0 : byte);
   }
-  const auto memory_of = [&](std::uint64_t at) {
-    const Cell* cell = mapped_at(at);
-    return cell ? handles_[static_cast<std::size_t>(
-                               mappings_[static_cast<std::size_t>(cell->mapping)].handle)]
-                      .memory
-                : -1;
-  };
+  const auto memory_of = [&](std::uint64_t at) { return spot(at).memory; };
+  // Through a multicast address it is several memories.
+  if (const int to = memory_of(call.dstDevice); to >= 0) {
+    shared = memories_[static_cast<std::size_t>(to)].team >= 0;
+  }
   for (std::uint64_t i = 0; i < call.ByteCount; ++i) {
     shared = shared || memory_of(call.srcDevice + i) == memory_of(call.dstDevice) ||
              memory_of(call.srcDevice + i) ==

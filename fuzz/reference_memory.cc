@@ -73,7 +73,8 @@ Judgement Reference::judge(const calls::MemCreate& call, Actor) const {
   }
   if (flags.usage & 1) {
     if (call.prop->requestedHandleTypes) out.add(Rule::kCreateTilePoolPrivate);
-    if (type == 1 && call.size > machine_.device_memory && call.size >> 45 == 0) {
+    // Of the host, nobody has asked.
+    if (!on_host && call.size > machine_.device_memory && call.size >> 45 == 0) {
       out.add(Quirk::kTilePoolSize);
     }
   }
@@ -87,7 +88,8 @@ Judgement Reference::judge(const calls::MemCreate& call, Actor) const {
   std::uint64_t used = 0;
   for (const Named& named : handles_) {
     const Memory& memory = memories_[static_cast<std::size_t>(named.memory)];
-    if (named.alive() && !named.imported && static_cast<int>(memory.prop.location.type) == 1 &&
+    if (named.alive() && !named.imported && memory.team < 0 &&
+        static_cast<int>(memory.prop.location.type) == 1 &&
         memory.prop.location.id == call.prop->location.id) {
       used += memory.size;
     }
@@ -96,6 +98,11 @@ Judgement Reference::judge(const calls::MemCreate& call, Actor) const {
     out.add(Rule::kCreateFits);
   }
   out.may_run_out = !machine_.charge;
+  for (const PlainMemory& p : plain_.all()) {
+    // How much of a device plain memory takes is a driver's own affair.
+    const bool own = p.kind == PlainMemory::Kind::kPool || p.kind == PlainMemory::Kind::kAlloc;
+    if (p.live && own) out.may_run_out = true;
+  }
   return out;
 }
 
@@ -112,6 +119,9 @@ Judgement Reference::judge(const calls::MemRelease& call, Actor) const {
   Judgement out;
   judge_handle(out, call.handle, Rule::kReleaseHandleNonzero, Rule::kReleaseHandleValid,
                Rule::kReleasePairing, Rule::kReleasePairing);
+  const Named* named = out.count == 0 ? handle(call.handle) : nullptr;
+  const bool ends = named && named->references == 1 && named->mappings == 0;
+  if (ends && bound(static_cast<int>(named - handles_.data()))) out.add(Rule::kMcBoundMemoryEnds);
   return out;
 }
 
@@ -150,6 +160,8 @@ Judgement Reference::judge(const calls::MemGetAllocationPropertiesFromHandle& ca
   if (!call.prop) out.add(Rule::kPropertiesPropNonnull);
   judge_handle(out, call.handle, Rule::kPropertiesHandleNonzero, Rule::kPropertiesHandleValid,
                Rule::kPropertiesHandleAlive, Rule::kPropertiesHandleReferenced);
+  const Named* asked = handle(call.handle);
+  if (asked && team_of(*asked)) out.loose = true;  // nobody says what a multicast object tells
   // What freed memory still says is anybody's guess.
   out.may_refuse = out.breaks(Rule::kPropertiesHandleAlive);
   // Another process's value may be that of memory which an earlier program freed here.
@@ -159,7 +171,7 @@ Judgement Reference::judge(const calls::MemGetAllocationPropertiesFromHandle& ca
 
 const char* Reference::accept(const calls::MemGetAllocationPropertiesFromHandle& call) {
   const Named* named = handle(call.handle);
-  if (!named || !named->alive()) return nullptr;
+  if (!named || !named->alive() || team_of(*named)) return nullptr;
   const CUmemAllocationProp& made = memories_[static_cast<std::size_t>(named->memory)].prop;
   const CUmemAllocationProp& told = *call.prop;
   // HOST memory may be told as HOST_NUMA, and bits that are no handle type may be left out.
@@ -220,8 +232,9 @@ Judgement Reference::judge(const calls::MemExportToShareableHandle& call, Actor)
 const char* Reference::accept(const calls::MemExportToShareableHandle& call) {
   const Named* named = handle(call.handle);
   const int fd = *static_cast<const int*>(call.shareableHandle);
-  close(fd);  // an older descriptor of that number is gone
-  descriptors_.push_back({fd, named ? named->memory : -1, true});
+  opened(fd);  // an older descriptor of that number is gone
+  descriptors_.push_back({fd, named ? named->memory : -1, true, -1, other()});
+  if (named && team_of(*named)) const_cast<MulticastTeam*>(team_of(*named))->shared = true;
   return fd < 0 ? "the descriptor is negative" : nullptr;
 }
 
@@ -239,9 +252,16 @@ Judgement Reference::judge(const calls::MemImportFromShareableHandle& call, Acto
   if (type == 8) out.add(value ? Rule::kImportFabricValid : Rule::kImportFabricNonnull);
   if (type != 1 || value == 0) return out;
   for (const Descriptor& d : descriptors_) {
-    if (d.open && d.memory >= 0 && static_cast<std::uintptr_t>(d.fd) == value) return out;
+    if (!d.open || static_cast<std::uintptr_t>(d.fd) != value) continue;
+    out.uncovered = other() && (d.pool >= 0 || is_team(d.memory));
+    if (d.memory >= 0) {
+      out.loose = is_team(d.memory);
+      return out;
+    }
   }
-  out.add(Rule::kImportDescriptorValid);
+  const bool taken = external_.took(static_cast<int>(value));
+  out.unseen = external_.came_back(static_cast<int>(value));
+  out.add(taken ? Rule::kImportDescriptorOwned : Rule::kImportDescriptorValid);
   return out;
 }
 
@@ -249,7 +269,8 @@ const char* Reference::accept(const calls::MemImportFromShareableHandle& call) {
   const Named* other = handle(*call.handle);
   const bool taken = other && other->alive();
   for (const Descriptor& d : descriptors_) {
-    if (!d.open || static_cast<std::uintptr_t>(d.fd) != number(call.osHandle)) continue;
+    if (!d.open || d.memory < 0) continue;
+    if (static_cast<std::uintptr_t>(d.fd) != number(call.osHandle)) continue;
     handles_.push_back({*call.handle, d.memory, 1, 0, true});
     return taken ? "the handle is one in use" : nullptr;
   }

@@ -1,4 +1,6 @@
 // The reference's opinion of reservations, mappings and access.
+#include <algorithm>
+
 #include "fuzz/reference.h"
 
 namespace cuvmm::fuzz {
@@ -65,6 +67,7 @@ const char* Reference::accept(const calls::MemAddressReserve& call) {
   const char* wrong = nullptr;
   if (base == 0 || base % kGranule) wrong = "the address is not one of a granule";
   if (call.alignment && base % call.alignment) wrong = "the address is not aligned as asked for";
+  if (plain_.meets(base, call.size)) wrong = "the range overlaps memory in use";
   const int range = static_cast<int>(ranges_.size());
   ranges_.push_back({base, call.size, true});
   for (std::uint64_t at = 0; at < call.size; at += kGranule) {
@@ -123,9 +126,14 @@ Judgement Reference::judge(const calls::MemMap& call, Actor) const {
                    Rule::kMapHandleAlive, Rule::kMapHandleReferenced);
   if (call.flags) out.add(Rule::kMapFlagsZero);
   if (call.ptr % kGranule) out.add(Rule::kMapPtrAligned);
-  if (call.offset) out.add(Rule::kMapOffsetZero);
+  const MulticastTeam* team = named ? team_of(*named) : nullptr;
+  if (team) {
+    judge_map(out, call, *team);
+  } else if (call.offset) {
+    out.add(Rule::kMapOffsetZero);
+  }
   if (call.size % kGranule) out.add(Rule::kMapSizeGranularity);
-  if (named) {
+  if (named && !team) {
     const auto& prop = memories_[static_cast<std::size_t>(named->memory)].prop;
     if (prop.allocFlags.usage & 1) out.add(Rule::kMapTilePool);
     const std::uint64_t size = memories_[static_cast<std::size_t>(named->memory)].size;
@@ -168,8 +176,13 @@ const char* Reference::accept(const calls::MemMap& call) {
   if (!named) return "a handle that nothing made was mapped";
   ++named->mappings;
   const int mapping = static_cast<int>(mappings_.size());
-  Mapped made{call.ptr, call.size, static_cast<int>(named - handles_.data()), {}, 0, true};
-  mappings_.push_back(made);
+  mappings_.push_back({.base = call.ptr,
+                       .size = call.size,
+                       .handle = static_cast<int>(named - handles_.data()),
+                       .access = {},
+                       .device_last = false,
+                       .live = true,
+                       .offset = call.offset});
   for (std::uint64_t at = 0; at < call.size; at += kGranule) {
     if (Cell* cell = const_cast<Cell*>(cell_at(call.ptr + at))) {
       cell->mapping = mapping;
@@ -188,6 +201,15 @@ Judgement Reference::judge(const calls::MemUnmap& call, Actor) const {
   }
   const bool cut = cuts(call.ptr, call.size);
   if (cut) out.add(Rule::kUnmapWhole);
+  for (std::size_t i = 0; i < handles_.size(); ++i) {
+    const Named& named = handles_[i];
+    const auto goes = std::count_if(mappings_.begin(), mappings_.end(), [&](const Mapped& m) {
+      return m.live && m.handle == static_cast<int>(i) &&
+             (m.base >= call.ptr ? m.base - call.ptr < call.size : call.ptr - m.base < m.size);
+    });
+    if (goes == 0 || goes != named.mappings || named.references != 0) continue;
+    if (bound(static_cast<int>(i))) out.add(Rule::kMcBoundMemoryEnds);
+  }
   const Cell* first = cell_at(call.ptr);
   if (!first || first->range < 0) {
     // The tail of a mapping that left its reservation may go as a whole.
@@ -257,6 +279,17 @@ Judgement Reference::judge(const calls::MemSetAccess& call, Actor) const {
     out.add(Rule::kAccessHole);
   }
   // Behind a hole nobody looks.
+  for (std::uint64_t at = 0; call.desc && at < call.size; at += kGranule) {
+    const Cell* cell = mapped_at(call.ptr + at);
+    if (!cell) break;
+    const MulticastTeam* team = team_at(*cell);
+    for (std::size_t i = 0; team && i < call.count; ++i) {
+      const CUmemAccessDesc& desc = call.desc[i];
+      if (static_cast<int>(desc.location.type) != 1 || static_cast<int>(desc.flags) == 0) continue;
+      if (!team->member(desc.location.id)) out.add(Rule::kMcAccessMember);
+      if (team->shared) out.loose = true;
+    }
+  }
   for (std::uint64_t at = 0; host_asked && at < call.size; at += kGranule) {
     const Cell* cell = mapped_at(call.ptr + at);
     if (!cell) break;
@@ -317,7 +350,11 @@ Judgement Reference::judge(const calls::MemGetAccess& call, Actor) const {
   }
   if (call.ptr == 0) {
     out.add(Rule::kGetAccessPtrNonnull);
-  } else if (!mapped_at(call.ptr)) {
+  } else if (ambiguous(call.ptr)) {
+    out.loose = true;
+  } else if (plain_.at(call.ptr) && mapped_at(call.ptr - 1)) {
+    out.loose = true;  // the end of a mapping, and the beginning of something else
+  } else if (!mapped_at(call.ptr) && !plain_.at(call.ptr)) {  // H200: getaccess/cuMemAlloc-ptr
     const bool past_end = !cell_at(call.ptr) && mapped_at(call.ptr - 1);
     out.add(past_end ? Rule::kGetAccessPastEnd : Rule::kGetAccessMapped);
   }
@@ -326,6 +363,7 @@ Judgement Reference::judge(const calls::MemGetAccess& call, Actor) const {
 
 const char* Reference::accept(const calls::MemGetAccess& call) {
   unsigned expected = 0;
+  if (ambiguous(call.ptr)) return nullptr;
   if (const Cell* cell = mapped_at(call.ptr)) {
     const Mapped& m = mappings_[static_cast<std::size_t>(cell->mapping)];
     const int type = static_cast<int>(call.location->type);

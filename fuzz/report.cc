@@ -1,5 +1,6 @@
 #include "fuzz/report.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include "tools/c_source.h"
@@ -25,7 +26,13 @@ std::string report(const Target& target, const Finding& finding, const std::stri
   program.close();
   if (!program) return out + "cannot write " + stem + ".cuvmm\n";
   out += "replay: cuvmm-fuzz --driver " + target.driver + (target.shim ? " --judge shim" : "") +
-         " --replay " + stem + ".cuvmm\n";
+         (target.options.multicast ? " --multicast yes" : "") + " --replay " + stem + ".cuvmm\n";
+  const bool multicast = std::any_of(finding.ops.begin(), finding.ops.end(),
+                                     [](const Op& op) { return is_multicast(op.code); });
+  if (multicast) {
+    out += "no C: cuMulticast* is for the emulator alone\n";
+    return out + "test (fuzz/regression_test.cc):\n" + test_case(title, text);
+  }
   const ParsedProgram parsed = parse_program(text);
   const CSource c = write_c(parsed.program, stem + ".cuvmm");
   if (c.error.empty() && parsed.errors.empty()) {

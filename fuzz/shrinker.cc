@@ -8,9 +8,14 @@ namespace cuvmm::fuzz {
 namespace {
 
 class Shrinker {
+  using Clock = std::chrono::steady_clock;
+
  public:
-  Shrinker(Ops ops, const std::function<bool(const Ops&)>& shows, unsigned most)
-      : ops_(std::move(ops)), shows_(shows), most_(most) {}
+  Shrinker(Ops ops, const std::function<bool(const Ops&)>& shows, ShrinkLimits limits)
+      : ops_(std::move(ops)),
+        shows_(shows),
+        most_(limits.tries),
+        end_(Clock::now() + limits.time) {}
 
   ShrinkResult run() {
     drop_tail();
@@ -20,6 +25,7 @@ class Shrinker {
       again = drop_runs();
       again = drop_pairs() || again;
       again = merge_names() || again;
+      again = no_descriptor() || again;
       again = plain_fields() || again;
     }
     return {ops_, tried_};
@@ -28,7 +34,7 @@ class Shrinker {
  private:
   bool attempt(Ops candidate) {
     for (Op& op : candidate) canonicalise(op);
-    if (candidate == ops_ || tried_ >= most_) return false;
+    if (candidate == ops_ || tried_ >= most_ || Clock::now() >= end_) return false;
     std::vector<std::uint8_t> key = encode(candidate);
     if (!seen_.insert(std::move(key)).second) return false;
     ++tried_;
@@ -125,6 +131,39 @@ class Shrinker {
     return any;
   }
 
+  bool merge(std::size_t i, bool second, std::uint8_t name) {
+    bool any = false;
+    const auto side = [second](Op & op, std::uint8_t Op::*first, std::uint8_t Op::*other) -> auto& {
+      return op.*(second ? other : first);
+    };
+    if (side(ops_[i], &Op::ref, &Op::ref2) > name) {
+      Ops candidate = ops_;
+      side(candidate[i], &Op::ref, &Op::ref2) = name;
+      any = attempt(std::move(candidate));
+    }
+    // What lies beside one object may be another one.
+    if (side(ops_[i], &Op::at, &Op::at2) != 0 || side(ops_[i], &Op::odd, &Op::odd2) != 0) {
+      Ops candidate = ops_;
+      side(candidate[i], &Op::ref, &Op::ref2) = name;
+      side(candidate[i], &Op::at, &Op::at2) = side(candidate[i], &Op::odd, &Op::odd2) = 0;
+      any = attempt(std::move(candidate)) || any;
+    }
+    return any;
+  }
+
+  // A descriptor that nobody has instead of one that is wrong: it needs no call that makes it.
+  bool no_descriptor() {
+    bool any = false;
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      if (shape(ops_[i].code).ref != NameKind::kDescriptor || ops_[i].ref == 0) continue;
+      Ops candidate = ops_;
+      candidate[i].ref = 0;
+      candidate[i].extra = ops_[i].code == Code::kImport ? 1 : kWild;
+      any = attempt(std::move(candidate)) || any;
+    }
+    return any;
+  }
+
   // One object instead of two: references go to the oldest name of their kind.
   bool merge_names() {
     bool any = false;
@@ -138,11 +177,7 @@ class Shrinker {
           // Another process's number may be a good one here by chance.
           const bool own = process_of(ops_[i]) == process_of(ops_[j]);
           if (!own && kind != NameKind::kDescriptor) continue;
-          Ops candidate = ops_;
-          std::uint8_t& ref = second ? candidate[i].ref2 : candidate[i].ref;
-          if (ref <= ops_[j].name) continue;
-          ref = ops_[j].name;
-          any = attempt(std::move(candidate)) || any;
+          any = merge(i, second, ops_[j].name) || any;
         }
       }
     }
@@ -182,14 +217,15 @@ class Shrinker {
   Ops ops_;
   const std::function<bool(const Ops&)>& shows_;
   const unsigned most_;
+  const Clock::time_point end_;
   unsigned tried_ = 0;
   std::set<std::vector<std::uint8_t>> seen_;
 };
 
 }  // namespace
 
-ShrinkResult shrink(Ops ops, const std::function<bool(const Ops&)>& shows, unsigned most) {
-  return Shrinker(std::move(ops), shows, most).run();
+ShrinkResult shrink(Ops ops, const std::function<bool(const Ops&)>& shows, ShrinkLimits limits) {
+  return Shrinker(std::move(ops), shows, limits).run();
 }
 
 }  // namespace cuvmm::fuzz

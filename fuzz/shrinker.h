@@ -1,6 +1,7 @@
 // Makes a program that shows something as short and plain as it can be.
 #pragma once
 
+#include <chrono>
 #include <functional>
 
 #include "fuzz/op.h"
@@ -12,9 +13,17 @@ struct ShrinkResult {
   unsigned candidates = 0;  ///< how many programs were tried
 };
 
+/// Where to stop: programs of two processes under the shim, each with each of its calls failing,
+/// take a second and more on a busy machine.
+struct ShrinkLimits {
+  unsigned tries = 2000;
+  std::chrono::milliseconds time = std::chrono::minutes(1);
+};
+
 /// `shows` says whether a program still does what matters; it does for `ops`. Drops the tail, then
 /// what has nothing to do with the last call, then runs of calls, single ones and pairs; then makes
-/// the fields of what is left plain. Stops after `most` tries.
-ShrinkResult shrink(Ops ops, const std::function<bool(const Ops&)>& shows, unsigned most = 2000);
+/// the fields of what is left plain. At its limits it gives the shortest that it has.
+ShrinkResult shrink(Ops ops, const std::function<bool(const Ops&)>& shows,
+                    ShrinkLimits limits = {});
 
 }  // namespace cuvmm::fuzz

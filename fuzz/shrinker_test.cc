@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "fuzz/generator.h"
+#include "fuzz/text.h"
 
 namespace cuvmm::fuzz {
 namespace {
@@ -53,9 +54,48 @@ TEST(Shrinker, StopsAfterSoManyTries) {
   unsigned calls = 0;
   const auto never = [&](const Ops&) { return ++calls, false; };
   const Ops ops = generate(random, style);
-  const ShrinkResult result = shrink(ops, never, 10);
+  const ShrinkResult result = shrink(ops, never, {.tries = 10});
   EXPECT_EQ(result.ops, ops);
   EXPECT_EQ(calls, 10u);
+}
+
+TEST(Shrinker, StopsWhenItsTimeIsUp) {
+  Random random(6);
+  const Ops ops = generate(random, Style{});
+  const ShrinkResult result =
+      shrink(ops, [](const Ops&) { return true; }, {.time = std::chrono::milliseconds(0)});
+  EXPECT_EQ(result.candidates, 0u);
+  EXPECT_EQ(result.ops, ops);
+}
+
+std::string shortest(const std::string& text, const std::function<bool(const Ops&)>& shows) {
+  const TextOps read = from_text("cuvmm-program 1\ninit()\n" + text);
+  EXPECT_EQ(read.error, "");
+  return to_text(shrink(read.ops, shows).ops);
+}
+
+TEST(Shrinker, ADescriptorThatNobodyHasNeedsNoPool) {
+  const auto shows = [](const Ops& ops) {
+    return !ops.empty() && ops.back().code == Code::kImport && (ops.back().ref || ops.back().extra);
+  };
+  EXPECT_EQ(shortest("o1 = cuMemPoolCreate({allocType=pinned, handleTypes=posix_fd, "
+                     "location=device0})\nd1 = cuMemPoolExportToShareableHandle(o1, posix_fd)\n"
+                     "h2 = cuMemImportFromShareableHandle(d1, posix_fd)\n",
+                     shows),
+            "cuvmm-program 1\ninit()\nh2 = cuMemImportFromShareableHandle(2147483632, none)\n");
+}
+
+TEST(Shrinker, WhatLiesBesideOneObjectIsAnother) {
+  const auto shows = [](const Ops& ops) {  // r1, or what it takes to be beside r5
+    if (ops.empty() || ops.back().code != Code::kFill) return false;
+    const Op& fill = ops.back();
+    if (fill.odd == 0) return fill.ref == 1 && count(ops, Code::kReserve) == 1;
+    return fill.ref == 5 && count(ops, Code::kReserve) == 1 && count(ops, Code::kAlloc) == 1;
+  };
+  EXPECT_EQ(shortest("r1 = cuMemAddressReserve(2M)\nr5 = cuMemAlloc(2M)\n"
+                     "cuMemsetD8(r5+0xffffffffffe00000, 1, 1)\n",
+                     shows),
+            "cuvmm-program 1\ninit()\nr1 = cuMemAddressReserve(0)\ncuMemsetD8(r1, 0, 0)\n");
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ bool may_be_silent(Rule rule) {
     case Rule::kFreeExact:
     case Rule::kRangeOneDevice:
     case Rule::kMapBounds:  // of an import, whose size it does not know
+    case Rule::kMcBindInsideMemory:
     case Rule::kMapPtrAligned:
     case Rule::kAccessPtrAligned:
     case Rule::kAccessSizeAligned:
@@ -37,13 +38,40 @@ bool may_be_silent(Rule rule) {
     case Rule::kImportDescriptorNonzero:
     case Rule::kImportDescriptorValid:
     case Rule::kImportFabricValid:
+    case Rule::kPoolAllocContext:  // a question to the driver for each allocation is too many
+    case Rule::kPoolTakeAlive:     // what a pointer's data stands for is the driver's secret
+    case Rule::kPoolTakeData:
+    case Rule::kPoolSetLocal:  // where a default pool lies
       return true;
     default:
       return info(rule).kind == RuleKind::kAdvice;
   }
 }
 
+// How large an allocation of another process is.
+bool of_unseen(Rule rule) {
+  return rule == Rule::kExtImportSizeExact || rule == Rule::kExtBufferInsideObject;
+}
+
 bool of_access(Rule rule) { return rule == Rule::kDataReadable || rule == Rule::kDataWritable; }
+
+// Whether another mistake was made than was found, of which the shim sees nothing else.
+bool looks_alike(Rule found, const Judgement& judgement) {
+  switch (found) {
+    case Rule::kMapWholeAllocation:  // the size of an import is unknown: too much, or not all
+      return judgement.breaks(Rule::kMapBounds);
+    case Rule::kPoolImportDescriptor:  // another process's export is no pool's, whatever it is
+      return judgement.unseen && judgement.breaks(Rule::kPoolImportKind);
+    case Rule::kImportDescriptorOwned:  // the number came back by another process, and went again
+      return judgement.unseen && judgement.breaks(Rule::kImportDescriptorValid);
+    case Rule::kExtImportFdOwned:
+      return judgement.unseen && judgement.breaks(Rule::kExtImportFdValid);
+    case Rule::kIpcOpenAlive:  // bytes of something else, or of memory that is gone
+      return judgement.breaks(Rule::kIpcOpenHandleValid);
+    default:
+      return false;
+  }
+}
 
 class Sink : public shim::FindingSink {
  public:
@@ -57,12 +85,16 @@ class Sink : public shim::FindingSink {
 class Shim {
  public:
   explicit Shim(const Driver& driver)
-      : session_(driver, {.enforce = false, .emulated = true}, sink_) {}
+      : driver_(driver), session_(driver, {.enforce = false, .emulated = true}, sink_) {}
 
   template <class CallStruct>
   [[gnu::noinline]] CUresult run(const CallStruct& call) {
     sink_.rules.clear();
-    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
+    if constexpr (CallStruct::kIntercepted) {
+      return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
+    } else {
+      return driver_(call);
+    }
   }
 
   const char* judge(const Judgement& judgement, CUresult answer) {
@@ -77,20 +109,21 @@ class Shim {
     partly_ = partly_ || (judgement.breaks(Rule::kAccessHole) && answer == CUDA_SUCCESS) ||
               (judgement.breaks(Rule::kAccessHostLocation) && answer == CUDA_ERROR_NOT_SUPPORTED);
     bool hit = sink_.rules.empty();
+    // Why a driver refuses what it may refuse, a shim can only guess.
+    const bool guessed = judgement.may_refuse && answer != CUDA_SUCCESS;
     for (const Rule rule : sink_.rules) {
-      // The size of an import is unknown: too much of it and not all of it look the same.
-      const bool size = rule == Rule::kMapWholeAllocation && judgement.breaks(Rule::kMapBounds);
-      if (size || judgement.breaks(rule) || (partly_ && of_access(rule))) {
+      if (judgement.breaks(rule) || looks_alike(rule, judgement) || (partly_ && of_access(rule))) {
         hit = true;
-      } else if (!judgement.foreign) {
+      } else if (!judgement.foreign && !judgement.loose && !guessed) {
         text_ = std::string("a finding without a cause: ") + info(rule).id;
         return text_.c_str();
       }
     }
-    if (!sink_.rules.empty() || judgement.foreign || blind_) return nullptr;
+    if (!sink_.rules.empty() || judgement.foreign || judgement.loose || blind_) return nullptr;
     for (int i = 0; hit && i < judgement.count; ++i) {
       const Rule rule = judgement.broken[i];
       if (may_be_silent(rule) || (partly_ && of_access(rule))) continue;
+      if (judgement.unseen && of_unseen(rule)) continue;
       text_ = std::string("no finding for ") + info(judgement.broken[i]).id;
       return text_.c_str();
     }
@@ -98,6 +131,7 @@ class Shim {
   }
 
  private:
+  const Driver& driver_;
   Sink sink_;
   std::string text_;
   bool failed_before_ = false;

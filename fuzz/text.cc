@@ -7,7 +7,7 @@ namespace cuvmm::fuzz {
 
 namespace {
 
-constexpr char kPrefix[] = {'?', 'r', 'h', 'd'};
+constexpr char kPrefix[kNameKinds] = {'?', 'r', 'h', 'd', 'x', 'o', 's'};
 
 std::uint64_t distance(std::uint8_t granules, std::uint8_t odd) {
   return granules * kGranule + kOdd[odd];
@@ -38,7 +38,7 @@ class Writer {
     const Shape& s = shape(op.code);
     if (op.code == Code::kClose) {
       bool& bound = bound_[static_cast<std::size_t>(s.ref)][op.ref];
-      if (!bound) return {};
+      if (!bound || given_[op.ref]) return {};  // closes nothing
       bound = false;
       return actor + "close(" + name(s.ref, op.ref) + ")\n";
     }
@@ -50,7 +50,10 @@ class Writer {
       auto& bound = bound_[static_cast<std::size_t>(s.makes)][op.name];
       // A call without an out-parameter binds nothing: the name is as if it had failed.
       if (named) bound = true;
+      if (named && s.makes == NameKind::kDescriptor) given_[op.name] = false;
     }
+    // It may be the driver's now: the program does not close it any more.
+    if (op.code == Code::kExtImport) given_[op.ref] = true;
     return out;
   }
 
@@ -96,6 +99,50 @@ class Writer {
   static std::string access(unsigned flags) {
     const std::string_view word = find_value(access_words(), flags);
     return word.empty() ? "flags(" + std::to_string(flags) + ")" : std::string(word);
+  }
+
+  std::string external(const Op& op) const {
+    const std::string name = reference(NameKind::kExternal, op.ref);
+    return op.extra & kWild ? num(kGarbage) : name == "0" ? "null" : name;
+  }
+  static std::string external_record(const Op& op, const std::string& middle) {
+    std::string out = "{";
+    if (op.code == Code::kExtImport) {
+      const std::string_view word = find_value(external_memory_type_words(), op.value);
+      out += "type=" + (word.empty() ? std::to_string(op.value) : std::string(word)) + ", ";
+    }
+    out += middle + ", size=" + num(distance(op.size, op.odd_size));
+    if (op.flags) out += ", flags=" + std::to_string(op.flags);
+    if (op.extra & kReservedWord) out += ", reserved0=1";
+    return out + "}";
+  }
+
+  std::string pool(const Op& op) const {
+    const std::string name = reference(NameKind::kPool, op.ref);
+    return name == "0" ? "null" : name;
+  }
+  std::string blob(std::uint8_t ref, bool forged) const {
+    std::string name = reference(NameKind::kBlob, ref);
+    if (!forged) return name == "0" ? "\"\"" : name;
+    name = "\"";
+    for (int i = 0; i < 64; ++i) name += "a5";
+    return name + "\"";
+  }
+  static std::string pool_record(const Op& op) {
+    const PropertyTwist& twist = pool_twists()[op.extra];
+    std::string out =
+        std::string_view(twist.key) == "allocType" ? "{allocType=0" : "{allocType=pinned";
+    if (op.value) out += ", handleTypes=" + bits_text(handle_type_words(), op.value);
+    out += ", location=" + location(op.place);
+    if (op.extra > 1) out += std::string(", ") + twist.key + "=" + num(twist.value);
+    return out + "}";
+  }
+  static std::string team_record(const Op& op, unsigned types) {
+    std::string out =
+        "{numDevices=" + num(team_size(op.extra)) + ", size=" + num(distance(op.size, op.odd_size));
+    if (types) out += ", handleTypes=" + bits_text(handle_type_words(), types);
+    if (op.flags) out += ", flags=" + std::to_string(op.flags);
+    return out + "}";
   }
 
   std::string call(const Op& op) const {
@@ -175,12 +222,78 @@ class Writer {
                std::to_string(op.size) + ")";
       case Code::kMemFree:
         return out + address(op) + ")";
+      case Code::kExtImport: {
+        const std::string fd = op.extra & kWild ? num(kNoDescriptor) : first == "0" ? "-1" : first;
+        return out + (no_in ? "null" : external_record(op, "fd=" + fd)) + no_out("extMem_out") +
+               ")";
+      }
+      case Code::kExtBuffer: {
+        const std::string offset = num(distance(op.at, op.odd));
+        return out + external(op) + ", " +
+               (no_in ? "null" : external_record(op, "offset=" + offset)) + no_out("devPtr") + ")";
+      }
+      case Code::kExtDestroy:
+        return out + external(op) + ")";
+      case Code::kPoolCreate:
+        return out + (no_in ? "null" : pool_record(op)) + no_out("pool") + ")";
+      case Code::kPoolDefault:
+        return out + std::to_string(device_number(op.place)) + ")";
+      case Code::kPoolDestroy:
+        return out + pool(op) + ")";
+      case Code::kPoolAlloc:
+        return out + size + ", " + pool(op) + no_out("dptr") + ")";
+      case Code::kFreeAsync:
+      case Code::kIpcClose:
+        return out + address(op) + ")";
+      case Code::kPoolSetAccess: {
+        std::string list = "[" + location(op.place) + ":" + access(op.value);
+        if (op.extra) list += ", " + location(static_cast<std::uint8_t>(op.extra - 1)) + ":rw";
+        return out + pool(op) + ", " + (no_in ? "null, count=1" : list + "]") + ")";
+      }
+      case Code::kPoolSet:
+        return out + std::to_string(device_number(op.place)) + ", " + pool(op) + ")";
+      case Code::kPoolExport:
+        return out + pool(op) + ", " + bits_text(handle_type_words(), op.value) + flags +
+               no_out("handle_out") + ")";
+      case Code::kPoolImport:
+        return out + (op.extra & kWild ? num(kNoDescriptor) : first) + ", " +
+               bits_text(handle_type_words(), op.value) + flags + no_out("pool_out") + ")";
+      case Code::kPointerExport:
+        return out + address(op) + no_out("shareData_out") + ")";
+      case Code::kPointerImport:
+        return out + pool(op) + ", " + (no_in ? "null" : blob(op.ref2, false)) + no_out("ptr_out") +
+               ")";
+      case Code::kAlloc:
+        return out + size + ")";
+      case Code::kIpcGet:
+        return out + address(op) + no_out("pHandle") + ")";
+      case Code::kIpcOpen:
+        return out + blob(op.ref, op.extra & kWild) + ", " + std::to_string(op.flags) +
+               no_out("pdptr") + ")";
+      case Code::kMcCreate:
+        return out + (no_in ? "null" : team_record(op, op.value)) + no_out("mcHandle") + ")";
+      case Code::kMcAddDevice:
+        return out + first + ", " + std::to_string(device_number(op.place)) + ")";
+      case Code::kMcBindMem:
+        return out + first + ", " + num(distance(op.at, op.odd)) + ", " +
+               reference(s.ref2, op.ref2) + ", " + num(distance(op.at2, op.odd2)) + ", " + size +
+               flags + ")";
+      case Code::kMcBindAddr:
+        return out + first + ", " + num(distance(op.at, op.odd)) + ", " +
+               sum(op.ref2, distance(op.at2, op.odd2)) + ", " + size + flags + ")";
+      case Code::kMcUnbind:
+        return out + first + ", " + std::to_string(device_number(op.place)) + ", " +
+               num(distance(op.at, op.odd)) + ", " + size + ")";
+      case Code::kMcGranularity:
+        return out + (no_in ? "null" : team_record(op, op.value & 15u)) +
+               ", option=" + std::to_string(op.value >> 4) + no_out("granularity") + ")";
       default:
         return out + ")";
     }
   }
 
-  bool bound_[4][256] = {};
+  bool bound_[kNameKinds][256] = {};
+  bool given_[256] = {};  ///< descriptors that were offered as external memory
   int buffers_ = 0;
 };
 

@@ -1,4 +1,5 @@
 // The program text as ops: numbers by the executor's own resolver, names by what they are bound to.
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -147,6 +148,97 @@ class Reader {
     }
     problem_ = "no op holds these properties";
   }
+  /// The value of a record's field; null when it has none.
+  static const Value* field(const Value& record, std::string_view key) {
+    for (const Argument& part : record.parts) {
+      if (part.key == key) return &part.value;
+    }
+    return nullptr;
+  }
+  void distance_of(std::uint64_t wanted, std::uint8_t& granules, std::uint8_t& odd) {
+    if (!split(wanted, granules, odd)) problem_ = "no op holds this distance";
+  }
+  void external(Op& op) {
+    op.ref = reference(NameKind::kExternal, "extMem");
+    if (op.ref == 0 && number("extMem") != 0) op.extra |= kWild;
+  }
+  void external_import(Op& op) {
+    const Value* record = value("memHandleDesc");
+    if (!record || record->kind == Value::Kind::kNull) {
+      op.faults |= kNullIn;
+      return;
+    }
+    const auto desc = resolver_.record<CUDA_EXTERNAL_MEMORY_HANDLE_DESC>(*record);
+    const Value* fd = field(*record, "fd");
+    if (fd && fd->kind == Value::Kind::kName) op.ref = name(NameKind::kDescriptor, fd->text, false);
+    if (op.ref == 0 && desc.handle.fd > 0) op.extra |= kWild;
+    op.value = static_cast<std::uint8_t>(std::min<unsigned>(desc.type, 15));
+    distance_of(desc.size, op.size, op.odd_size);
+    op.flags = static_cast<std::uint8_t>(desc.flags);
+    if (desc.reserved[0]) op.extra |= kReservedWord;
+  }
+  void external_buffer(Op& op) {
+    const Value* record = value("bufferDesc");
+    if (!record || record->kind == Value::Kind::kNull) {
+      op.faults |= kNullIn;
+      return;
+    }
+    const auto desc = resolver_.record<CUDA_EXTERNAL_MEMORY_BUFFER_DESC>(*record);
+    distance_of(desc.offset, op.at, op.odd);
+    distance_of(desc.size, op.size, op.odd_size);
+    op.flags = static_cast<std::uint8_t>(desc.flags);
+    if (desc.reserved[0]) op.extra |= kReservedWord;
+  }
+  void descriptors(Op& op, std::string_view parameter) {
+    if (null(parameter)) {
+      op.faults |= kNullIn;
+    } else if (const Value* list = value(parameter)) {
+      const auto access = resolver_.access(*list);
+      if (access.empty() || access.size() > 2) {
+        problem_ = "an op has one descriptor or two";
+        return;
+      }
+      op.place = place_of(access[0].location);
+      op.value = static_cast<std::uint8_t>(access[0].flags);
+      if (access.size() == 1) return;
+      op.extra = static_cast<std::uint8_t>(1 + place_of(access[1].location));
+      if (access[1].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+        problem_ = "an op's second descriptor gives rw";
+      }
+    }
+  }
+  void pool_properties(Op& op) {
+    const Value* record = value("poolProps");
+    if (!record || record->kind == Value::Kind::kNull) {
+      op.faults |= kNullIn;
+      return;
+    }
+    const auto props = resolver_.record<CUmemPoolProps>(*record);
+    op.place = place_of(props.location);
+    op.value = static_cast<std::uint8_t>(props.handleTypes);
+    for (std::size_t i = 1; i < pool_twists().size(); ++i) {
+      const Value* twisted = field(*record, pool_twists()[i].key);
+      if (twisted && twisted->kind == Value::Kind::kNumber) op.extra = static_cast<std::uint8_t>(i);
+    }
+  }
+  void device(Op& op) {
+    CUmemLocation location{};
+    location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    location.id = static_cast<int>(number("dev"));
+    op.place = place_of(location);
+  }
+  void team(Op& op) {
+    const Value* record = value("prop");
+    if (!record || record->kind == Value::Kind::kNull) {
+      op.faults |= kNullIn;
+      return;
+    }
+    const auto prop = resolver_.record<CUmulticastObjectProp>(*record);
+    op.extra = static_cast<std::uint8_t>(std::min<unsigned>(prop.numDevices, kAllOnes));
+    distance_of(prop.size, op.size, op.odd_size);
+    op.value |= static_cast<std::uint8_t>(prop.handleTypes);
+    op.flags = static_cast<std::uint8_t>(prop.flags);
+  }
   void no_out(Op& op, std::string_view parameter) {
     if (null(parameter)) op.faults |= kNullOut;
   }
@@ -278,6 +370,111 @@ class Reader {
       case Code::kMemFree:
         range("dptr", op.ref, op.at, op.odd);
         break;
+      case Code::kExtImport:
+        no_out(op, "extMem_out");
+        external_import(op);
+        break;
+      case Code::kExtBuffer:
+        no_out(op, "devPtr");
+        external(op);
+        external_buffer(op);
+        break;
+      case Code::kExtDestroy:
+        external(op);
+        break;
+      case Code::kPoolCreate:
+        no_out(op, "pool");
+        pool_properties(op);
+        break;
+      case Code::kPoolDefault:
+        device(op);
+        break;
+      case Code::kPoolSet:
+        device(op);
+        [[fallthrough]];
+      case Code::kPoolDestroy:
+        op.ref = reference(s.ref, "pool");
+        break;
+      case Code::kPoolAlloc:
+        op.ref = reference(s.ref, "pool");
+        size(op, "bytesize");
+        no_out(op, "dptr");
+        break;
+      case Code::kAlloc:
+        size(op, "bytesize");
+        break;
+      case Code::kFreeAsync:
+      case Code::kIpcClose:
+        range("dptr", op.ref, op.at, op.odd);
+        break;
+      case Code::kPoolSetAccess:
+        op.ref = reference(s.ref, "pool");
+        descriptors(op, "map");
+        break;
+      case Code::kPoolExport:
+        op.ref = reference(s.ref, "pool");
+        op.value = static_cast<std::uint8_t>(number("handleType", words));
+        no_out(op, "handle_out");
+        break;
+      case Code::kPoolImport:
+        op.ref = reference(s.ref, "handle");
+        if (op.ref == 0 && number("handle") != 0) op.extra = kWild;
+        op.value = static_cast<std::uint8_t>(number("handleType", words));
+        no_out(op, "pool_out");
+        break;
+      case Code::kPointerExport:
+        range("ptr", op.ref, op.at, op.odd);
+        no_out(op, "shareData_out");
+        break;
+      case Code::kPointerImport:
+        op.ref = reference(s.ref, "pool");
+        op.ref2 = reference(s.ref2, "shareData");
+        if (null("shareData")) op.faults |= kNullIn;
+        no_out(op, "ptr_out");
+        break;
+      case Code::kIpcGet:
+        range("dptr", op.ref, op.at, op.odd);
+        no_out(op, "pHandle");
+        break;
+      case Code::kIpcOpen:
+        op.ref = reference(s.ref, "handle");
+        if (const Value* bytes = value("handle"); bytes && bytes->kind == Value::Kind::kString) {
+          op.extra = bytes->text.empty() ? 0 : kWild;
+        }
+        op.flags = static_cast<std::uint8_t>(number("Flags"));
+        no_out(op, "pdptr");
+        break;
+      case Code::kMcCreate:
+        no_out(op, "mcHandle");
+        team(op);
+        break;
+      case Code::kMcGranularity:
+        no_out(op, "granularity");
+        op.value = static_cast<std::uint8_t>(number("option", granularity_words()) << 4);
+        team(op);
+        break;
+      case Code::kMcAddDevice:
+        op.ref = reference(s.ref, "mcHandle");
+        device(op);
+        break;
+      case Code::kMcUnbind:
+        op.ref = reference(s.ref, "mcHandle");
+        device(op);
+        distance_of(number("mcOffset"), op.at, op.odd);
+        size(op);
+        break;
+      case Code::kMcBindMem:
+      case Code::kMcBindAddr:
+        op.ref = reference(s.ref, "mcHandle");
+        distance_of(number("mcOffset"), op.at, op.odd);
+        if (op.code == Code::kMcBindAddr) {
+          range("memptr", op.ref2, op.at2, op.odd2);
+        } else {
+          op.ref2 = reference(s.ref2, "memHandle");
+          distance_of(number("memOffset"), op.at2, op.odd2);
+        }
+        size(op);
+        break;
       case Code::kCount:
         break;
     }
@@ -286,7 +483,7 @@ class Reader {
   Zero zero_;
   Resolver resolver_{zero_};
   BoundArguments bound_;
-  std::map<std::string, std::uint8_t> names_[4];
+  std::map<std::string, std::uint8_t> names_[kNameKinds];
   std::string problem_;
 };
 

@@ -7,11 +7,13 @@
 namespace cuvmm::fuzz {
 namespace {
 
+constexpr Scope kEverything{.devices = 3, .processes = 2, .multicast = true};
+
 TEST(FuzzText, TheTextOfAProgramGivesItBack) {
   Random random(11);
   for (int i = 0; i < 400; ++i) {
-    Ops ops = generate(random, swarm(random, 3));
-    mutate(ops, random, 3, 60);
+    Ops ops = generate(random, swarm(random, kEverything));
+    mutate(ops, random, kEverything, 60);
     const std::string text = to_text(ops);
     const TextOps read = from_text(text);
     ASSERT_EQ(read.error, "") << text;
@@ -52,7 +54,8 @@ TEST(FuzzText, AnOpOfTheSecondProcessSaysSoAndIsReadBack) {
 TEST(FuzzText, SaysWhatNoOpHolds) {
   EXPECT_EQ(from_text("init()\nr0 = cuMemAddressReserve(size=5000)\n").error,
             "2: no op holds this size");
-  EXPECT_EQ(from_text("init()\np = cuMemAlloc(64)\n").error, "2: no op stands for cuMemAlloc");
+  EXPECT_EQ(from_text("init()\np = cuMemAllocAsync(64)\n").error,
+            "2: no op stands for cuMemAllocAsync");
   EXPECT_NE(from_text("init(\n").error, "");
   EXPECT_EQ(from_text("@p2 cuMemRelease(0)\n").error, "1: too many processes");
   EXPECT_EQ(from_text("@p1 @t1 cuMemRelease(0)\n").error, "1: too many threads");

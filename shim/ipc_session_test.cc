@@ -173,6 +173,20 @@ TEST_F(IpcSession, ADefaultPoolIsKnownByAskingForIt) {
   EXPECT_THAT(findings_.rules(), ElementsAre("cuMemPoolDestroy-not-default"));
 }
 
+TEST_F(IpcSession, MemoryOfADefaultPoolCannotBeShared) {
+  const auto pool = reinterpret_cast<CUmemoryPool>(0x500);
+  ON_CALL(mock_, DeviceGetDefaultMemPool(_, 0))
+      .WillByDefault(DoAll(SetArgPointee<0>(pool), Return(CUDA_SUCCESS)));
+  EXPECT_CALL(mock_, MemAllocFromPoolAsync(_, 64, pool, nullptr))
+      .WillOnce(DoAll(SetArgPointee<0>(kPlain), Return(CUDA_SUCCESS)));
+  CUdeviceptr address = 0;
+  EXPECT_EQ(run(calls::MemAllocFromPoolAsync{&address, 64, pool, nullptr}), CUDA_SUCCESS);
+  EXPECT_CALL(mock_, MemPoolExportPointer(_, kPlain)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
+  CUmemPoolPtrExportData data{};
+  EXPECT_EQ(run(calls::MemPoolExportPointer{&data, address}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(findings_.rules(), ElementsAre("cuMemPoolExportPointer-pool-shareable"));
+}
+
 TEST_F(IpcSession, MemoryOfAPoolEndsWithEitherFree) {
   const auto pool = reinterpret_cast<CUmemoryPool>(0x500);
   CUmemPoolProps props{};

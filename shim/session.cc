@@ -59,6 +59,11 @@ void Session::ask_about(CUmemGenericAllocationHandle stranger, Facts& facts) {
   facts.handle_readable = facts_.handle_readable(stranger);
 }
 
+void Session::ask_about(CUmemoryPool stranger, Facts& facts) {
+  const Unlocked unlocked(mutex_);
+  facts_.find_pool(stranger, facts);
+}
+
 void Session::learn_platform(Facts& facts) {
   Platform platform;
   const CUresult answer = facts_.learn(platform);
@@ -100,9 +105,7 @@ std::uint64_t Session::exported_size(int fd) const {
   // Device files share one inode: there, a number used again for another export looks the same.
   struct stat file;
   if (::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return 0;
-  const Allocation* a = model_.allocation(found->second.handle);
-  // A newer allocation has only inherited the handle's value.
-  return a && a->made.call < found->second.made.call ? a->size : 0;
+  return found->second.size;
 }
 
 void Session::report(const Call& call, Violations violations, const Answer& answer,

@@ -132,9 +132,10 @@ class alignas(64) Session {
                                              CallObserver* observer);
   /// The answer to a call that must not reach the driver; nothing where it may.
   [[gnu::cold, gnu::noinline]] void enforce(const Violations& violations, Answer& answer) const;
-  /// What can be learned of a handle that the model does not know. Called with the lock, which it
-  /// lets go meanwhile.
+  /// What can be learned of a handle or a pool that the model does not know. Called with the lock,
+  /// which it lets go meanwhile.
   [[gnu::cold, gnu::noinline]] void ask_about(CUmemGenericAllocationHandle stranger, Facts& facts);
+  [[gnu::cold, gnu::noinline]] void ask_about(CUmemoryPool stranger, Facts& facts);
   template <class CallStruct>
   [[gnu::cold, gnu::noinline]] void report_uninitialized(const CallStruct& call,
                                                          Step<CallStruct>& step,

@@ -193,10 +193,13 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   if (unknown == 1) [[unlikely]]
     ask_about(stranger, step.facts.write());
   if constexpr (kTakesPool<CallStruct>) {
-    if (call.pool && !model_.pools().find(call.pool)) [[unlikely]] {
-      const Unlocked unlocked(mutex_);
-      facts_.find_pool(call.pool, step.facts.write());
-    }
+    if (call.pool && !model_.pools().find(call.pool)) [[unlikely]]
+      ask_about(call.pool, step.facts.write());
+  }
+  if constexpr (std::is_same_v<CallStruct, calls::MemPoolExportPointer>) {
+    const PoolMemory* memory = model_.pools().memory_at(call.ptr);
+    if (memory && !model_.pools().find(memory->pool))
+      ask_about(reinterpret_cast<CUmemoryPool>(memory->pool), step.facts.write());
   }
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
     if (const auto fd = detail::descriptor_of(call))

@@ -43,6 +43,7 @@ void check_team(Collector& out, const MulticastObject& object, const calls::MemS
                 const Facts& facts) {
   for (std::size_t i = 0; i < call.count; ++i) {
     const CUmemAccessDesc& desc = call.desc[i];
+    if (static_cast<unsigned>(desc.flags) == 0) continue;  // nothing is asked for
     if (is_host(desc.location)) {
       out.add(Rule::kAccessHostLocation,
               at_index(i) + " names " + location(desc.location) + " for a multicast object")
@@ -50,7 +51,6 @@ void check_team(Collector& out, const MulticastObject& object, const calls::MemS
       return;
     }
     if (static_cast<int>(desc.location.type) != kLocationDevice ||
-        static_cast<unsigned>(desc.flags) == 0 ||
         in_team(added_devices(object, facts), desc.location.id))
       continue;
     out.add(Rule::kMcAccessMember,
@@ -193,15 +193,16 @@ Violations check(const Model& model, const calls::MemGetAccess& call, const Fact
   }
   if (call.ptr == 0) {
     out.add(Rule::kGetAccessPtrNonnull, "ptr is 0");
-  } else if (!model.mapping_at(call.ptr)) {
+  } else if (!model.mapping_at(call.ptr) && !model.external().buffer_at(call.ptr)) {
     const bool ours = model.reservation_at(call.ptr) != nullptr;
     const Mapping* before = model.mapping_at(call.ptr - 1);
     Violation& v =
         before && !ours
             ? out.add(Rule::kGetAccessPastEnd, hex(call.ptr) + " is the end of the mapping " +
                                                    range(before->base, before->size))
+            // Memory of cuMemAlloc may lie where a reservation was, and may be asked about.
             : out.add(Rule::kGetAccessMapped, "nothing is mapped at " + hex(call.ptr),
-                      ours || certainly_not_reserved(model, call.ptr));
+                      ours || model.platform().complete);
     attach_history(v, model, before && !ours ? call.ptr - 1 : call.ptr);
   }
   return out.take();

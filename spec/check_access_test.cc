@@ -1,3 +1,5 @@
+#include <gtest/gtest.h>
+
 #include "spec/testing/world.h"
 
 namespace cuvmm::testing {
@@ -158,6 +160,17 @@ std::vector<RuleCase> access_cases() {
          return get(w, kBase + kG - (broken ? 0 : 1));
        }},
   };
+}
+
+TEST(Access, WhereAReservationWasSomethingUnseenMayLie) {
+  World w;
+  w.model.platform().complete = false;
+  w.reserve(kBase, 1);
+  w.free(kBase, 1);
+  const Violations found = get(w, kBase);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].rule, Rule::kGetAccessMapped);
+  EXPECT_FALSE(found[0].certain) << "cuMemAlloc's";
 }
 
 }  // namespace cuvmm::testing

@@ -17,6 +17,11 @@ bool on_host(const Model& model, const Mapping& mapping) {
   return type == kLocationHost || type == kLocationHostNuma;
 }
 
+bool place_unknown(const Model& model, const Mapping& mapping) {
+  const Allocation* a = model.allocation(mapping.handle);
+  return !a || !a->prop_known;
+}
+
 bool on_host(const Model& model, Address address) {
   const Mapping* m = model.mapping_at(address);
   return m && on_host(model, *m);
@@ -48,8 +53,9 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, const Tou
     // The CPU copies to and from memory on the host where the device has no access to it, and where
     // both sides lie on the host and the host has some; what the device may not do, where it may do
     // anything, is refused all the same (asked of an H200).
+    const bool host_reads = (m->access.read & AccessMask::kHostBit) && bit && !touch.fill;
     bool by_cpu = false;
-    if ((m->access.read & AccessMask::kHostBit) && bit && !touch.fill && on_host(model, *m)) {
+    if (host_reads && on_host(model, *m)) {
       by_cpu = !(m->access.read & bit) ||
                (allowed && (touch.from_host || (source && on_host(model, source->base))));
       if (by_cpu) allowed = (mask & AccessMask::kHostBit) != 0;
@@ -61,7 +67,8 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, const Tou
       Violation& v = out.add(touch.write ? Rule::kDataWritable : Rule::kDataReadable,
                              std::string(touch.parameter) + ": " + who + " has no " +
                                  (touch.write ? "write" : "read") + " access to " + hex(at) +
-                                 " in the mapping " + range(m->base, m->size));
+                                 " in the mapping " + range(m->base, m->size),
+                             !host_reads || !place_unknown(model, *m));
       v.objects.push_back(ref(*m));
       if (const Allocation* a = model.allocation(m->handle)) v.objects.push_back(ref(*a));
       return false;

@@ -1,3 +1,5 @@
+#include <gtest/gtest.h>
+
 #include "spec/testing/world.h"
 
 namespace cuvmm::testing {
@@ -133,6 +135,24 @@ std::vector<RuleCase> data_cases() {
            return check(w.model, calls::MemFreeAsync{.dptr = broken ? kBase : kBase + 16 * kG});
          }},
   };
+}
+
+TEST(Data, MemoryOfWhichNothingIsKnownMayLieOnTheHost) {
+  for (const bool host_reads : {true, false}) {
+    World w;
+    Handle handle = 0x100;
+    calls::MemImportFromShareableHandle import;
+    import.handle = &handle;
+    w.model.commit(import, Allocation{}, w.at());
+    w.reserve(kBase, 1);
+    w.map(kBase, 1, handle);
+    if (host_reads) w.access(kBase, 1, 1, 0, 2);
+    const Violations found =
+        check_data(w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].rule, Rule::kDataReadable);
+    EXPECT_EQ(found[0].certain, !host_reads) << "the CPU may copy there";
+  }
 }
 
 }  // namespace cuvmm::testing

@@ -320,6 +320,24 @@ TEST(ExternalMemory, ANumberThatComesBackFromAnExportIsTheProgramsAgain) {
   EXPECT_TRUE(import(w, import_desc(7)).empty());
 }
 
+TEST(ExternalMemory, SoIsOneThatComesBackForAPoolOrARange) {
+  World w;
+  int fd = 7;
+  imported(w, fd);
+  ASSERT_EQ(w.model.external().given.count(fd), 1u);
+  w.model.commit(
+      calls::MemPoolExportToShareableHandle{.handle_out = &fd,
+                                            .handleType = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR},
+      Origin{});
+  EXPECT_EQ(w.model.external().given.count(fd), 0u);
+  w.export_fd(w.create(0x100, 1, device_prop(0, 1)), fd);
+  w.model.commit(
+      calls::MemGetHandleForAddressRange{.handle = &fd,
+                                         .handleType = CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD},
+      Origin{});
+  EXPECT_EQ(w.model.exports().count(fd), 0u);
+}
+
 TEST(ExternalMemory, AnOpenDescriptorUnderAGivenNumberIsUncertain) {
   World w;
   w.model.platform().complete = false;

@@ -401,6 +401,13 @@ std::vector<RuleCase> multicast_cases() {
          return check(w.model, calls::MemSetAccess{
                                    .ptr = kBase, .size = 4 * kGranule, .desc = &desc, .count = 1});
        }},
+      {Rule::kAccessHostLocation,  // to take away what nobody has is nothing
+       [](World& w, bool broken) {
+         mapped_object(w);
+         const CUmemAccessDesc desc = access_desc(broken ? 3 : 0, 0, 2);
+         return check(w.model, calls::MemSetAccess{
+                                   .ptr = kBase, .size = 4 * kGranule, .desc = &desc, .count = 1});
+       }},
       {Rule::kAccessHostLocation,
        [](World& w, bool broken) {
          mapped_object(w);

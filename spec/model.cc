@@ -349,9 +349,10 @@ void Model::commit(const calls::MemExportToShareableHandle& call, Origin at) {
   }
   if (call.handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return;
   const int fd = *static_cast<const int*>(call.shareableHandle);
-  // The number is new, so an older export under it has been closed.
-  exports_[fd] = {.fd = fd, .handle = call.handle, .made = at};
-  external_.given.erase(fd);
+  opened(fd);
+  const Allocation* exported = allocation(call.handle);
+  exports_[fd] = {
+      .fd = fd, .handle = call.handle, .size = exported ? exported->size : 0, .made = at};
 }
 
 void Model::commit(const calls::MemRetainAllocationHandle& call, Origin at) {

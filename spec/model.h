@@ -105,6 +105,7 @@ struct Mapping {
 struct Export {
   int fd = -1;
   Handle handle = 0;
+  Size size = 0;  ///< of the allocation, which may be released since; 0 unknown
   Origin made;
 };
 
@@ -228,6 +229,7 @@ class Model {
   [[gnu::cold]] void unrecord(const calls::MemSetAccess& call, Origin at, const Recorded& recorded);
 
   void commit(const calls::MemExportToShareableHandle& call, Origin at);
+  void commit(const calls::MemGetHandleForAddressRange& call, Origin at);
   [[gnu::hot]] void commit(const calls::MemRetainAllocationHandle& call, Origin at);
   /// `known` carries what the caller could learn of the imported memory: size, granularity and
   /// prop where prop_known; the rest is ignored.
@@ -282,6 +284,8 @@ class Model {
   void bury(const ExternalRetired& retired, Origin at);
   /// A successful import made the descriptor the driver's.
   void give_away(int fd, Origin at);
+  /// A call opened a descriptor: whatever had its number before has been closed.
+  void opened(int fd);
 
   // The object of a handle that a multicast call accepted: so it is one, however it was made.
   MulticastObject& known_multicast(Handle handle, Origin at);

@@ -78,6 +78,17 @@ void Model::give_away(int fd, Origin at) {
   exports_.erase(fd);
 }
 
+void Model::opened(int fd) {
+  external_.given.erase(fd);
+  exports_.erase(fd);
+}
+
+void Model::commit(const calls::MemGetHandleForAddressRange& call, Origin) {
+  if (call.handleType == CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD) {
+    opened(*static_cast<const int*>(call.handle));
+  }
+}
+
 void Model::commit(const calls::ImportExternalMemory& call, const Facts& facts, Origin at) {
   const std::uint64_t handle = number(*call.extMem_out);
   const CUDA_EXTERNAL_MEMORY_HANDLE_DESC& desc = *call.memHandleDesc;

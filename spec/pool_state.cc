@@ -93,6 +93,9 @@ void Model::commit(const calls::MemPoolImportFromShareableHandle& call, Origin a
 void Model::commit(const calls::MemPoolExportToShareableHandle& call, Origin) {
   const auto found = pools_.pools.find(value(call.pool));
   if (found != pools_.pools.end()) found->second.exported = true;
+  if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+    opened(*static_cast<const int*>(call.handle_out));
+  }
 }
 
 void Model::commit(const calls::MemAllocFromPoolAsync& call, Origin at) {

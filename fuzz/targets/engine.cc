@@ -36,12 +36,15 @@ const LoadedDriver& loaded() {
   static const LoadedDriver driver = load_driver(driver_path());
   return driver;
 }
+
+Scope scope() { return {.devices = 3, .processes = processes(), .multicast = loaded().emulated}; }
 }  // namespace
 
 Differential& engine() {
   static Differential* const only = [] {
     setenv("CUVMM_DEVICES", "3", 0);
     setenv("CUVMM_DEVICE_MEMORY", "64M", 0);
+    setenv("CUVMM_MULTICAST_TIMEOUT_MS", "0", 0);
     const char* wanted = std::getenv("CUVMM_PROFILE");
     ProfileResult profile = load_profile(wanted ? wanted : builtin_profiles().front());
     std::string error = loaded().error.empty() ? profile.error : loaded().error;
@@ -49,7 +52,8 @@ Differential& engine() {
     if (error.empty()) {
       // Forked before the driver is used, and by the process that runs the programs.
       auto peer = processes() > 1 ? std::make_unique<Peer>(driver_path()) : nullptr;
-      out = new Differential(loaded().driver, std::move(profile.profile), {}, std::move(peer));
+      out = new Differential(loaded().driver, std::move(profile.profile),
+                             {.multicast = loaded().emulated}, std::move(peer));
       error = out->error();
     }
     if (!error.empty()) {
@@ -117,10 +121,10 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   if (random.chance(15) && LLVMFuzzerMutate) return LLVMFuzzerMutate(data, size, most);
   Ops ops = decode({data, size});
   if (ops.empty() || random.chance(5)) {
-    ops = generate(random, swarm(random, 3, processes()));
+    ops = generate(random, swarm(random, scope()));
     if (ops.size() > room(most)) ops.resize(room(most));
   } else {
-    mutate(ops, random, 3, room(most), processes());
+    mutate(ops, random, scope(), room(most));
   }
   return store(ops, data, most);
 }

@@ -1,0 +1,43 @@
+// What the reference knows of external memory.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace cuvmm::fuzz {
+
+struct ExternalState {
+  struct Object {
+    std::uint64_t value;  ///< the CUexternalMemory
+    int memory;           ///< the reference's index of the allocation behind it
+    std::uint64_t size;   ///< that it was imported with
+    bool dedicated;       ///< imported as such
+    bool unseen;          ///< another process exported it
+    bool live;
+  };
+  std::vector<Object> objects;
+  std::vector<int> taken;     ///< numbers of descriptors that are the driver's
+  std::vector<int> received;  ///< such a number, under which another process's export came since
+
+  void clear() { *this = {}; }
+  /// The last object of that value; -1 for none.
+  int find(std::uint64_t value) const {
+    for (std::size_t i = objects.size(); i-- > 0;) {
+      if (objects[i].value == value) return static_cast<int>(i);
+    }
+    return -1;
+  }
+  bool took(int fd) const { return std::find(taken.begin(), taken.end(), fd) != taken.end(); }
+  /// What only looks as if the driver had it: no call of this process brought the number back.
+  bool came_back(int fd) const {
+    return std::find(received.begin(), received.end(), fd) != received.end();
+  }
+  /// A new file has this number, of another process's making or not.
+  void opened(int fd, bool other) {
+    std::erase(received, fd);
+    if (std::erase(taken, fd) != 0 && other) received.push_back(fd);
+  }
+};
+
+}  // namespace cuvmm::fuzz

@@ -1,0 +1,61 @@
+// Memory that lies at addresses of its own, beside every reservation: a flat list.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace cuvmm::fuzz {
+
+struct PlainMemory {
+  enum class Kind : std::uint8_t { kExternal, kPool, kTaken, kAlloc };
+  std::uint64_t base = 0, size = 0;
+  Kind kind = Kind::kExternal;
+  int memory = -1;           ///< the reference's index of what holds its bytes
+  std::uint64_t offset = 0;  ///< of its first byte in that memory
+  int owner = -1;            ///< index of what it was made from, by kind
+  bool live = true;
+};
+
+class PlainList {
+ public:
+  void clear() { all_.clear(); }
+  void add(const PlainMemory& one) { all_.push_back(one); }
+  /// The live one that holds the address; null for none.
+  const PlainMemory* at(std::uint64_t address) const {
+    for (const PlainMemory& p : all_) {
+      if (p.live && address >= p.base && address - p.base < p.size) return &p;
+    }
+    return nullptr;
+  }
+  /// The last one that began there, live or not.
+  const PlainMemory* last(std::uint64_t base) const {
+    const PlainMemory* found = nullptr;
+    for (const PlainMemory& p : all_) {
+      if (p.base == base) found = &p;
+    }
+    return found;
+  }
+  PlainMemory* live_base(std::uint64_t base) {
+    for (PlainMemory& p : all_) {
+      if (p.live && p.base == base) return &p;
+    }
+    return nullptr;
+  }
+  const PlainMemory* live_base(std::uint64_t base) const {
+    return const_cast<PlainList*>(this)->live_base(base);
+  }
+  /// Whether a live one shares bytes with the range.
+  bool meets(std::uint64_t base, std::uint64_t size) const {
+    for (const PlainMemory& p : all_) {
+      if (p.live && (p.base >= base ? p.base - base < size : base - p.base < p.size)) return true;
+    }
+    return false;
+  }
+  int index(const PlainMemory& one) const { return static_cast<int>(&one - all_.data()); }
+  const std::vector<PlainMemory>& all() const { return all_; }
+
+ private:
+  std::vector<PlainMemory> all_;
+};
+
+}  // namespace cuvmm::fuzz

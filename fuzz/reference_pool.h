@@ -1,0 +1,42 @@
+// What the reference knows of pools, and of the bytes that stand for memory elsewhere.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace cuvmm::fuzz {
+
+using Blob = std::array<unsigned char, 64>;
+
+struct PoolState {
+  struct Pool {
+    std::uint64_t value;  ///< the CUmemoryPool
+    int location_type, location;
+    unsigned types;
+    int source;  ///< the pool that an imported one shows; -1: it is its own
+    bool live = true;
+    bool is_default = false;
+    bool exported = false;
+  };
+  /// What an export of a pointer, or of plain memory, wrote.
+  struct Token {
+    Blob bytes;
+    int memory;  ///< index into the list of plain memory
+    bool of_pool;
+  };
+  std::vector<Pool> pools;
+  std::vector<Token> tokens;
+
+  void clear() { *this = {}; }
+  /// The last pool of that value; -1 for none.
+  int find(std::uint64_t value) const {
+    for (std::size_t i = pools.size(); i-- > 0;) {
+      if (pools[i].value == value) return static_cast<int>(i);
+    }
+    return -1;
+  }
+  const Token* token(const void* bytes, bool of_pool) const;
+};
+
+}  // namespace cuvmm::fuzz
