@@ -5,7 +5,7 @@ set -euo pipefail
 : "${SRC:?}" "${OUT:?}" "${CC:?}" "${CXX:?}" "${LIB_FUZZING_ENGINE:?}"
 source=$(realpath "$SRC/cuvmm")
 build=${WORK:-$SRC/work}/cuvmm-build
-targets=(emulator shim text profile report shareable)
+targets=(emulator shim text profile report shareable ticket)
 
 # What the code does on purpose: any number in an enumeration of cuda.h is a call to be judged, and addresses wrap.
 if [[ ${SANITIZER:-address} == undefined ]]; then
