@@ -98,5 +98,20 @@ TEST(Shrinker, WhatLiesBesideOneObjectIsAnother) {
             "cuvmm-program 1\ninit()\nr1 = cuMemAddressReserve(0)\ncuMemsetD8(r1, 0, 0)\n");
 }
 
+TEST(Shrinker, ANameWhoseValueCameBackIsTheNewOnes) {
+  const auto shows = [](const Ops& ops) {  // of the import, or of what had its value before
+    if (ops.empty() || ops.back().code != Code::kExport || !count(ops, Code::kImport)) return false;
+    return ops.back().ref == 4 || (ops.back().ref == 2 && count(ops, Code::kCreate) == 2 &&
+                                   count(ops, Code::kRelease) == 1);
+  };
+  EXPECT_EQ(shortest("h1 = cuMemCreate(0, device=0)\nd2 = cuMemExportToShareableHandle(h1, none)\n"
+                     "h2 = cuMemCreate(0, device=0)\ncuMemRelease(h2)\n"
+                     "h4 = cuMemImportFromShareableHandle(d2, none)\n"
+                     "d1 = cuMemExportToShareableHandle(h2, none)\n",
+                     shows),
+            "cuvmm-program 1\ninit()\nh4 = cuMemImportFromShareableHandle(0, none)\n"
+            "d1 = cuMemExportToShareableHandle(h4, none)\n");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz
