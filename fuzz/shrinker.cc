@@ -25,6 +25,7 @@ class Shrinker {
       again = drop_runs();
       again = drop_pairs() || again;
       again = merge_names() || again;
+      again = smaller_teams() || again;
       again = no_descriptor() || again;
       again = plain_fields() || again;
     }
@@ -163,6 +164,20 @@ class Shrinker {
       any = attempt(std::move(candidate)) || any;
     }
     return any;
+  }
+
+  // A multicast object for one device less, and that device not added.
+  bool smaller_teams() {
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      if (ops_[i].code != Code::kMcCreate || ops_[i].extra < 2) continue;
+      for (std::size_t j = i + 1; j < ops_.size(); ++j) {
+        if (ops_[j].code != Code::kMcAddDevice || ops_[j].ref != ops_[i].name) continue;
+        Ops candidate = ops_;
+        --candidate[i].extra;
+        if (attempt(without(candidate, j, 1))) return true;
+      }
+    }
+    return false;
   }
 
   // A descriptor that nobody has instead of one that is wrong: it needs no call that makes it.

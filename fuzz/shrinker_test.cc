@@ -113,5 +113,19 @@ TEST(Shrinker, ANameWhoseValueCameBackIsTheNewOnes) {
             "d1 = cuMemExportToShareableHandle(h4, none)\n");
 }
 
+TEST(Shrinker, ATeamIsAsSmallAsItMayBe) {
+  const auto shows = [](const Ops& ops) {
+    const bool bound = !ops.empty() && ops.back().code == Code::kMcBindMem;
+    return bound && ops[0].code == Code::kMcCreate && ops[0].extra != 0 &&
+           count(ops, Code::kMcAddDevice) == ops[0].extra;
+  };
+  EXPECT_EQ(shortest("h1 = cuMulticastCreate({numDevices=3, size=0})\n"
+                     "cuMulticastAddDevice(h1, 0)\ncuMulticastAddDevice(h1, 1)\n"
+                     "cuMulticastAddDevice(h1, 2)\ncuMulticastBindMem(h1, 0, 0, 0, 0)\n",
+                     shows),
+            "cuvmm-program 1\ninit()\nh1 = cuMulticastCreate({numDevices=1, size=0})\n"
+            "cuMulticastAddDevice(h1, 0)\ncuMulticastBindMem(h1, 0, 0, 0, 0)\n");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz
