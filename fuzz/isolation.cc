@@ -237,13 +237,13 @@ void minimise_here(Differential& machine, const std::vector<Ops>& found, Board& 
     for (const std::uint64_t feature : shown[best]) {
       if (!covered.contains(feature)) wanted.insert(feature);
     }
-    const ShrinkResult result = shrink(
-        found[best],
-        [&](const Ops& ops) {
-          const auto now = features_of(machine.run(ops));
-          return std::includes(now.begin(), now.end(), wanted.begin(), wanted.end());
-        },
-        {.tries = 500});
+    const ShrinkResult result =
+        shrink(found[best],
+               [&](const Ops& ops) {
+                 const auto now = features_of(machine.run(ops));
+                 return std::includes(now.begin(), now.end(), wanted.begin(), wanted.end());
+               },
+               {.tries = 500});
     for (const std::uint64_t feature : features_of(machine.run(result.ops)))
       covered.insert(feature);
     keep(board, result.ops);

@@ -358,5 +358,23 @@ cuMemcpyDtoH(b1, r1, 1)
             "");
 }
 
+// The shim looks at where a copy begins; what lies behind that object is the driver's layout.
+TEST(FuzzRegression, ACopyThatRunsOnIntoAnEndedBufferMayBeRefusedInSilence) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+r1 = cuMemAddressReserve(2M)
+h2 = cuMemCreate(2M, device=0, handle_types=posix_fd)
+o1 = cuMemPoolCreate({allocType=pinned, location=device0})
+r3 = cuMemAllocFromPoolAsync(4K, o1)
+r4 = cuMemAllocFromPoolAsync(6M, o1)
+d5 = cuMemExportToShareableHandle(h2, posix_fd)
+x2 = cuImportExternalMemory({type=opaque_fd, fd=d5, size=2M})
+r6 = cuExternalMemoryGetMappedBuffer(x2, {offset=0, size=2M})
+cuDestroyExternalMemory(x2)
+cuMemcpyHtoD(r3+8388592, host(19, fill=0), 19)
+)"),
+            "");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz

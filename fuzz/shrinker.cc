@@ -25,6 +25,7 @@ class Shrinker {
       again = drop_runs();
       again = drop_pairs() || again;
       again = merge_names() || again;
+      again = smaller_teams() || again;
       again = no_descriptor() || again;
       again = plain_fields() || again;
     }
@@ -131,6 +132,10 @@ class Shrinker {
     return any;
   }
 
+  static NameKind kind_of(const Op& op, bool second) {
+    return second ? shape(op.code).ref2 : shape(op.code).ref;
+  }
+
   bool merge(std::size_t i, bool second, std::uint8_t name) {
     bool any = false;
     const auto side = [second](Op & op, std::uint8_t Op::*first, std::uint8_t Op::*other) -> auto& {
@@ -141,6 +146,16 @@ class Shrinker {
       side(candidate[i], &Op::ref, &Op::ref2) = name;
       any = attempt(std::move(candidate));
     }
+    // Values come back: a name whose object is gone may stand for what a later call made.
+    const std::uint8_t old = side(ops_[i], &Op::ref, &Op::ref2);
+    for (std::size_t at = i; old != 0 && old != name && at-- > 0;) {
+      const Shape& made = shape(ops_[at].code);
+      if (ops_[at].name != old || made.makes != kind_of(ops_[i], second)) continue;
+      Ops candidate = ops_;
+      side(candidate[i], &Op::ref, &Op::ref2) = name;
+      if (attempt(without(candidate, at, 1))) return true;
+      break;
+    }
     // What lies beside one object may be another one.
     if (side(ops_[i], &Op::at, &Op::at2) != 0 || side(ops_[i], &Op::odd, &Op::odd2) != 0) {
       Ops candidate = ops_;
@@ -149,6 +164,20 @@ class Shrinker {
       any = attempt(std::move(candidate)) || any;
     }
     return any;
+  }
+
+  // A multicast object for one device less, and that device not added.
+  bool smaller_teams() {
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      if (ops_[i].code != Code::kMcCreate || ops_[i].extra < 2) continue;
+      for (std::size_t j = i + 1; j < ops_.size(); ++j) {
+        if (ops_[j].code != Code::kMcAddDevice || ops_[j].ref != ops_[i].name) continue;
+        Ops candidate = ops_;
+        --candidate[i].extra;
+        if (attempt(without(candidate, j, 1))) return true;
+      }
+    }
+    return false;
   }
 
   // A descriptor that nobody has instead of one that is wrong: it needs no call that makes it.
@@ -169,15 +198,16 @@ class Shrinker {
     bool any = false;
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       for (const bool second : {false, true}) {
-        const Shape& s = shape(ops_[i].code);
-        const NameKind kind = second ? s.ref2 : s.ref;
+        const NameKind kind = kind_of(ops_[i], second);
         if (kind == NameKind::kNone) continue;
         for (std::size_t j = 0; j < i; ++j) {
           if (shape(ops_[j].code).makes != kind) continue;
           // Another process's number may be a good one here by chance.
           const bool own = process_of(ops_[i]) == process_of(ops_[j]);
           if (!own && kind != NameKind::kDescriptor) continue;
+          const std::size_t before = ops_.size();
           any = merge(i, second, ops_[j].name) || any;
+          if (ops_.size() < before) return true;  // what is where has changed
         }
       }
     }

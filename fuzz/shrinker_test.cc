@@ -98,5 +98,34 @@ TEST(Shrinker, WhatLiesBesideOneObjectIsAnother) {
             "cuvmm-program 1\ninit()\nr1 = cuMemAddressReserve(0)\ncuMemsetD8(r1, 0, 0)\n");
 }
 
+TEST(Shrinker, ANameWhoseValueCameBackIsTheNewOnes) {
+  const auto shows = [](const Ops& ops) {  // of the import, or of what had its value before
+    if (ops.empty() || ops.back().code != Code::kExport || !count(ops, Code::kImport)) return false;
+    return ops.back().ref == 4 || (ops.back().ref == 2 && count(ops, Code::kCreate) == 2 &&
+                                   count(ops, Code::kRelease) == 1);
+  };
+  EXPECT_EQ(shortest("h1 = cuMemCreate(0, device=0)\nd2 = cuMemExportToShareableHandle(h1, none)\n"
+                     "h2 = cuMemCreate(0, device=0)\ncuMemRelease(h2)\n"
+                     "h4 = cuMemImportFromShareableHandle(d2, none)\n"
+                     "d1 = cuMemExportToShareableHandle(h2, none)\n",
+                     shows),
+            "cuvmm-program 1\ninit()\nh4 = cuMemImportFromShareableHandle(0, none)\n"
+            "d1 = cuMemExportToShareableHandle(h4, none)\n");
+}
+
+TEST(Shrinker, ATeamIsAsSmallAsItMayBe) {
+  const auto shows = [](const Ops& ops) {
+    const bool bound = !ops.empty() && ops.back().code == Code::kMcBindMem;
+    return bound && ops[0].code == Code::kMcCreate && ops[0].extra != 0 &&
+           count(ops, Code::kMcAddDevice) == ops[0].extra;
+  };
+  EXPECT_EQ(shortest("h1 = cuMulticastCreate({numDevices=3, size=0})\n"
+                     "cuMulticastAddDevice(h1, 0)\ncuMulticastAddDevice(h1, 1)\n"
+                     "cuMulticastAddDevice(h1, 2)\ncuMulticastBindMem(h1, 0, 0, 0, 0)\n",
+                     shows),
+            "cuvmm-program 1\ninit()\nh1 = cuMulticastCreate({numDevices=1, size=0})\n"
+            "cuMulticastAddDevice(h1, 0)\ncuMulticastBindMem(h1, 0, 0, 0, 0)\n");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz

@@ -119,7 +119,8 @@ class Shim {
         return text_.c_str();
       }
     }
-    if (!sink_.rules.empty() || judgement.foreign || judgement.loose || blind_) return nullptr;
+    if (!sink_.rules.empty() || judgement.foreign || judgement.loose) return nullptr;
+    if (blind_ || guessed) return nullptr;
     for (int i = 0; hit && i < judgement.count; ++i) {
       const Rule rule = judgement.broken[i];
       if (may_be_silent(rule) || (partly_ && of_access(rule))) continue;
