@@ -72,14 +72,17 @@ CUresult perform(Emulator& e, const calls::MemGetHandleForAddressRange& call, co
 
 void write_refused(const Emulator& e, const calls::MemGetHandleForAddressRange& call,
                    CUresult refused) {
-  // Arguments that are bad on their face leave the place alone; a range that is not all mapped is
-  // found out later, when "no descriptor" is already written (observation dmabuf/hole).
+  // Arguments that are bad on their face leave the place alone; a range that is not all mapped,
+  // or of the wrong memory, is found out later, when "no descriptor" is already written
+  // (observation dmabuf/hole).
   const Size page = e.profile.platform.host_page;
   const bool looked_up =
       call.handle &&
       static_cast<unsigned>(call.handleType) == CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD &&
       call.flags <= 1 && call.size != 0 && call.dptr % page == 0 && call.size % page == 0;
-  if (refused == CUDA_ERROR_INVALID_VALUE && looked_up) *static_cast<int*>(call.handle) = -1;
+  const bool found_out =
+      refused == CUDA_ERROR_INVALID_VALUE || refused == info(Rule::kRangeCompressed).code;
+  if (found_out && looked_up) *static_cast<int*>(call.handle) = -1;
 }
 
 }  // namespace cuvmm::emulator
