@@ -32,8 +32,9 @@ struct Judgement {
   bool fatal = false;        ///< a real driver or its machine dies in it, though no rule says so
   Quirk quirks[4];           ///< what a driver may have against the call beside the rules
   int quirk_count = 0;
-  bool uncovered =
-      false;            ///< another process would get what only the first one's reference follows
+  /// Not to be called: the reference cannot follow what would come of it (another process would get
+  /// what only the first one's knows; too much memory for its cells).
+  bool uncovered = false;
   bool unseen = false;  ///< about a descriptor of another process's export: no shim saw it made
   bool loose = false;   ///< nothing is written of what should happen: any answer will do
   bool unpredictable = false;  ///< nothing later in the program can be compared between drivers

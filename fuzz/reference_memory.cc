@@ -225,6 +225,8 @@ Judgement Reference::judge(const calls::MemExportToShareableHandle& call, Actor)
     const auto& prop = memories_[static_cast<std::size_t>(named->memory)].prop;
     const auto types = static_cast<unsigned>(prop.requestedHandleTypes);
     if (!(types & type)) out.add(Rule::kExportRequestedType);
+    // Only multicast objects come to be with a type that the system lacks; nothing says what then.
+    if (types & type & ~kExportable) out.loose = true;
   }
   return out;
 }

@@ -129,6 +129,8 @@ Judgement Reference::judge(const calls::MemMap& call, Actor) const {
   const MulticastTeam* team = named ? team_of(*named) : nullptr;
   if (team) {
     judge_map(out, call, *team);
+    // There is no memory behind it, but a cell for each granule of it here.
+    if (call.size >> 32) out.uncovered = true;
   } else if (call.offset) {
     out.add(Rule::kMapOffsetZero);
   }

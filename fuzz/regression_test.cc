@@ -376,5 +376,27 @@ cuMemcpyHtoD(r3+8388592, host(19, fill=0), 19)
             "");
 }
 
+TEST(FuzzRegression, ATeamsHandleOfATypeThatTheSystemLacksMayBeRefused) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+h1 = cuMulticastCreate({numDevices=1, size=4M, handleTypes=posix_fd|win32_kmt})
+cuMulticastAddDevice(h1, 0)
+d1 = cuMemExportToShareableHandle(h1, win32_kmt)
+)"),
+            "");
+}
+
+// The reference has a cell for each granule, and a multicast object may have any size.
+TEST(FuzzRegression, AHugeMulticastObjectIsNotMapped) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+h1 = cuMulticastCreate({numDevices=1, size=0x10000400000, handleTypes=posix_fd})
+cuMulticastAddDevice(h1, 0)
+r1 = cuMemAddressReserve(8M)
+cuMemMap(r1, 0x10000400000, h1)
+)"),
+            "");
+}
+
 }  // namespace
 }  // namespace cuvmm::fuzz
