@@ -173,6 +173,10 @@ const std::map<std::string, std::string> kWithoutFamily = {
     {"cuIpcOpenMemHandle-peer", "needs two devices that cannot reach each other"},
     {"cuIpcOpenMemHandle-one-context", "needs a second context, which no program text makes"},
     {"cuMemPoolCreate-fabric-channel", "the machine decides; pool/create-fabric asks"},
+    {"cuMemGetHandleForAddressRange-device-memory",
+     "takes other memory behind the range; dmabuf/host-memory breaks it"},
+    {"cuMemGetHandleForAddressRange-not-compressed",
+     "takes other memory behind the range; dmabuf/compressed breaks it"},
 };
 
 // Entry points of which no program text can make a legal call: another API makes semaphores, and

@@ -28,6 +28,14 @@ TEST(Profile, TextReadsBackTheSame) {
   }
 }
 
+TEST(Profile, AnyNameReadsBackTheSame) {
+  Profile profile = load_profile(builtin_profiles().front()).profile;
+  profile.name = "\"a\"\n\\b\t\x7f\x01";
+  const ProfileResult again = parse_profile(format_profile(profile), "round trip");
+  EXPECT_EQ(again.error, "");
+  EXPECT_EQ(again.profile.name, profile.name);
+}
+
 TEST(Profile, DocumentedRefusesWhatTheDocumentationForbids) {
   const Profile profile = load_profile("documented").profile;
   for (const RuleInfo& rule : rules()) {

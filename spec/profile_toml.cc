@@ -270,16 +270,28 @@ ProfileResult parse_profile(std::string_view text, const std::string& origin) {
   return Reader(result.table(), origin).read();
 }
 
+namespace {
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {  // TOML has them as numbers only
+      char number[8];
+      std::snprintf(number, sizeof number, "\\u%04X", static_cast<unsigned>(c));
+      out += number;
+      continue;
+    }
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+}  // namespace
+
 std::string format_profile(const Profile& profile) {
   Profile copy = profile;  // the field table hands out mutable pointers
   std::string out = "[profile]\n";
   for (const StringField& field : kStrings) {
-    std::string escaped;
-    for (char c : copy.*field.field) {
-      if (c == '"' || c == '\\') escaped += '\\';
-      escaped += c;
-    }
-    out += std::string(field.key) + " = \"" + escaped + "\"\n";
+    out += std::string(field.key) + " = " + quoted(copy.*field.field) + "\n";
   }
   out += "cuda_version = " + std::to_string(copy.cuda_version) + "\n\n[limits]\n";
   for (const SizeField& field : kSizes)
