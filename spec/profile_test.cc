@@ -118,6 +118,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"[profil]\nname = \"p\"\n", "unknown section [profil]"},
         BadText{"[profile]\nname = \"p\"\nnane = 1\n", "f.toml:3:8: unknown key nane"},
         BadText{"[profile]\nname = 3\n", "f.toml:2:8: name: expected a string"},
+        BadText{"[profile]\nname = \"\\u0432\"\n", "f.toml:2:8: name: expected ASCII"},
         BadText{"[profile]\ngpu = \"g\"\n", "expected [profile] with a name"},
         BadText{"[limits]\nhost_page = -1\n", "expected a number of bytes, not negative"},
         BadText{"[limits]\nfabric_channel = 1\n", "expected true or false"},

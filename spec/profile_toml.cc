@@ -3,6 +3,7 @@
 // Its assertions fail on malformed texts such as "[+", which it then refuses as it should.
 #define TOML_ASSERT(condition) static_cast<void>(0)
 #include <toml++/toml.h>
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 
@@ -114,10 +115,12 @@ class Reader {
       for (const StringField& field : kStrings) {
         if (k != field.key) continue;
         known = true;
-        if (auto text = node.value_exact<std::string>())
-          profile_.*field.field = *text;
-        else
+        if (auto text = node.value_exact<std::string>(); !text)
           fail(node, std::string(k) + ": expected a string");
+        else if (std::ranges::any_of(*text, [](char c) { return (c & 0x80) != 0; }))
+          fail(node, std::string(k) + ": expected ASCII");  // as the file itself has to be
+        else
+          profile_.*field.field = *text;
       }
       if (k == "cuda_version") {
         known = true;
