@@ -44,12 +44,13 @@ double throughput(const Variant& variant, int threads, double seconds, Body body
   return static_cast<double>(calls.load()) / took.count();
 }
 
-/// throughput() of each variant in turn, for some 20 ms each: a machine that others use too is
-/// rarely the same for longer. The medians, and how many turns there were.
 struct Throughputs {
-  std::vector<double> medians;
-  std::uint64_t turns = 0;
+  std::vector<double> medians;  ///< calls per second, by variant
+  std::uint64_t turns = 0;      ///< of each variant
 };
+
+/// throughput() of each variant in turn, for some 20 ms each: a machine that others use too is
+/// rarely the same for longer.
 template <class Body>
 Throughputs throughputs(const std::vector<Variant>& variants, int threads, double seconds,
                         Body body) {

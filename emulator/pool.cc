@@ -285,9 +285,8 @@ CUresult perform(Emulator& e, const calls::DeviceSetMemPool& call, const Facts&,
   const Pool* pool = e.pools.find(call.pool);
   if (!call.pool || !e.valid_device(call.dev)) return CUDA_ERROR_INVALID_VALUE;
   // The model knows where created pools lie, and nothing of default ones.
-  const bool local = !pool || (pool->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-                               pool->prop.location.id == call.dev);
-  if (!local && pool->is_default) return CUDA_ERROR_INVALID_VALUE;
+  if (pool && pool->is_default && pool->prop.location.id != call.dev)
+    return CUDA_ERROR_INVALID_VALUE;
   if (pool) e.pools.set_current(call.dev, *pool);  // not one that was destroyed
   return CUDA_SUCCESS;
 }

@@ -299,6 +299,8 @@ class Reference {
   const Named* judge_handle(Judgement& out, std::uint64_t value, Rule zero, Rule valid, Rule alive,
                             Rule referenced) const;
   void judge_prop(Judgement& out, const CUmemAllocationProp& prop) const;
+  /// The driver gave 64 bytes out as the name of the memory at `address`; false where none is.
+  bool name_given(std::uint64_t address, const void* bytes, bool of_pool);
   bool valid_device(int id) const { return id >= 0 && id < machine_.devices; }
   /// Some mapping shares bytes with the range, and is not inside it.
   bool cuts(std::uint64_t base, std::uint64_t size) const;

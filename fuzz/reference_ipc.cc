@@ -46,12 +46,16 @@ Judgement Reference::judge(const calls::IpcGetMemHandle& call, Actor actor) cons
 }
 
 const char* Reference::accept(const calls::IpcGetMemHandle& call) {
-  const PlainMemory* plain = plain_.at(call.dptr);
-  if (!plain) return "a handle of nothing";
-  PoolState::Token token{{}, plain_.index(*plain), false};
-  std::memcpy(token.bytes.data(), call.pHandle, token.bytes.size());
+  return name_given(call.dptr, call.pHandle, false) ? nullptr : "a handle of nothing";
+}
+
+bool Reference::name_given(std::uint64_t address, const void* bytes, bool of_pool) {
+  const PlainMemory* plain = plain_.at(address);
+  if (!plain) return false;
+  PoolState::Token token{{}, plain_.index(*plain), of_pool};
+  std::memcpy(token.bytes.data(), bytes, token.bytes.size());
   pool_state_.tokens.push_back(token);
-  return nullptr;
+  return true;
 }
 
 Judgement Reference::judge(const calls::IpcOpenMemHandle& call, Actor actor) const {

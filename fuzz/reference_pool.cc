@@ -234,12 +234,8 @@ Judgement Reference::judge(const calls::MemPoolExportPointer& call, Actor) const
 }
 
 const char* Reference::accept(const calls::MemPoolExportPointer& call) {
-  const PlainMemory* plain = plain_.at(call.ptr);
-  if (!plain) return "the pointer of nothing was exported";
-  PoolState::Token token{{}, plain_.index(*plain), true};
-  std::memcpy(token.bytes.data(), call.shareData_out, token.bytes.size());
-  pool_state_.tokens.push_back(token);
-  return nullptr;
+  return name_given(call.ptr, call.shareData_out, true) ? nullptr
+                                                        : "the pointer of nothing was exported";
 }
 
 Judgement Reference::judge(const calls::MemPoolImportPointer& call, Actor actor) const {
