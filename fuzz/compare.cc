@@ -21,11 +21,11 @@ std::string reason_of(const std::string& kind, std::string_view permitted) {
   return {};
 }
 
-std::string answer_text(bool died, bool run, bool left_out, CUresult result, std::uint32_t value) {
-  if (died) return "its end";
-  if (left_out) return "left out";
-  if (!run) return "not run";
-  return result_name(result) + (value ? " =" + std::to_string(value) : "");
+RecordedAnswer answer_of(const Step& step) {
+  using How = RecordedAnswer::How;
+  if (step.skipped) return {.how = How::kLeftOut};
+  if (!step.answer.run) return {};
+  return {How::kDone, step.answer.result, step.answer.value};
 }
 
 bool same(const RecordedAnswer& there, const Step& here) {
@@ -41,13 +41,8 @@ bool same(const RecordedAnswer& there, const Step& here) {
 
 std::string kind_of(const Op& op, const RecordedAnswer& there, const Step& here, const char* leaves,
                     bool unsettled) {
-  const bool left_out = there.how == RecordedAnswer::How::kLeftOut;
-  const bool run = there.how == RecordedAnswer::How::kDone;
-  const bool died = there.how == RecordedAnswer::How::kDied;
-  std::string out =
-      std::string(shape(op.code).function) + ": recorded " +
-      answer_text(died, run, left_out, there.result, there.value) + ", here " +
-      answer_text(false, here.answer.run, here.skipped, here.answer.result, here.answer.value);
+  std::string out = std::string(shape(op.code).function) + ": recorded " + answer_text(there) +
+                    ", here " + answer_text(answer_of(here));
   for (int i = 0; i < here.judgement.count; ++i) {
     out += std::string(" !") + info(here.judgement.broken[i]).id;
   }

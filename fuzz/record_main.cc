@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "fuzz/record.h"
+#include "fuzz/text.h"
 
 namespace cuvmm::fuzz {
 namespace {
@@ -16,16 +17,18 @@ constexpr const char* kUsage =
     "usage: cuvmm-fuzz-record --driver LIBCUDA --output FILE [--calls N] [--seed N] [--seconds S]\n"
     "                         [--processes N]\n"
     "       cuvmm-fuzz-record --driver LIBCUDA --compare FILE [--permitted LIST]\n"
+    "       cuvmm-fuzz-record --print FILE\n"
     "Records what a libcuda answers to programs generated from a seed (100000 calls, 55 s at "
     "most),\n"
-    "or runs the recorded programs on another one and prints where the answers differ.\n"
+    "or runs the recorded programs on another one and prints where the answers differ,\n"
+    "or prints the programs and the answers that were recorded.\n"
     "--processes 2: programs of two processes that share memory.\n"
     "cuMulticast* is never called. Exit code: 0 recorded, or no difference that is not permitted;\n"
     "1 differences; 2 a mistake in the arguments; 3 no driver.\n";
 
 struct Arguments {
   RecordOptions record;
-  std::string compare, permitted;
+  std::string compare, permitted, print;
 };
 
 std::optional<Arguments> parse(int argc, char** argv) {
@@ -53,11 +56,14 @@ std::optional<Arguments> parse(int argc, char** argv) {
       out.compare = value;
     } else if (key == "--permitted") {
       out.permitted = value;
+    } else if (key == "--print") {
+      out.print = value;
     } else {
       return std::nullopt;
     }
   }
-  if (out.record.driver.empty() || out.record.output.empty() == out.compare.empty()) {
+  const int jobs = !out.record.output.empty() + !out.compare.empty() + !out.print.empty();
+  if (jobs != 1 || out.record.driver.empty() == out.print.empty()) {
     return std::nullopt;
   }
   return out;
@@ -119,12 +125,25 @@ int compare_with_file(const Arguments& arguments) {
   return result.unexplained ? 1 : 0;
 }
 
+int print_file(const std::string& path) {
+  const Recording recording = parse_recording(read(path));
+  if (!recording.error.empty()) return fail(path + ": " + recording.error);
+  std::size_t number = 0;
+  for (const RecordedProgram& program : recording.programs) {
+    std::vector<Note> notes;
+    for (const RecordedAnswer& answer : program.answers) notes.push_back({answer_text(answer), {}});
+    std::printf("program %zu\n%s\n", number++, to_text(program.ops, notes).c_str());
+  }
+  return 0;
+}
+
 int run(int argc, char** argv) {
   const auto arguments = parse(argc, argv);
   if (!arguments) {
     std::fputs(kUsage, stderr);
     return 2;
   }
+  if (!arguments->print.empty()) return print_file(arguments->print);
   return arguments->compare.empty() ? record_to_file(arguments->record)
                                     : compare_with_file(*arguments);
 }

@@ -55,6 +55,20 @@ std::string recording_header(const RecordedMachine& machine) {
   return out;
 }
 
+std::string answer_text(const RecordedAnswer& answer) {
+  switch (answer.how) {
+    case RecordedAnswer::How::kNotRun:
+      return "not run";
+    case RecordedAnswer::How::kLeftOut:
+      return "left out";
+    case RecordedAnswer::How::kDied:
+      return "its end";
+    case RecordedAnswer::How::kDone:
+      break;
+  }
+  return result_name(answer.result) + (answer.value ? " =" + std::to_string(answer.value) : "");
+}
+
 std::string recorded_bytes(const RecordedProgram& program) {
   std::string out;
   put(out, static_cast<std::uint16_t>(program.ops.size()));

@@ -26,6 +26,9 @@ struct RecordedAnswer {
   std::uint32_t value = 0;
 };
 
+/// "CUDA_SUCCESS =3", "left out", "its end", "not run".
+std::string answer_text(const RecordedAnswer& answer);
+
 struct RecordedProgram {
   Ops ops;
   std::vector<RecordedAnswer> answers;  ///< one per op
