@@ -18,6 +18,7 @@ struct PoolState {
     bool live = true;
     bool is_default = false;
     bool exported = false;
+    std::vector<int> given = {};  ///< devices that it was set accessible for, beside its own
   };
   /// What an export of a pointer, or of plain memory, wrote.
   struct Token {
