@@ -230,12 +230,12 @@ void add_facts(const Emulator& e, const calls::MemPoolImportPointer& call, Facts
     return plain.ticket == bytes &&
            plain.memory.prop().location.type != CU_MEM_LOCATION_TYPE_DEVICE;
   });
-  const bool before = here > (followed.fd >= 0 && followed.ticket.pid == getpid() ? 1 : 0);
+  const bool known = followed.fd >= 0 || followed.token == Facts::Token::kEnded;
+  const bool before = known && here > (followed.fd >= 0 && followed.ticket.pid == getpid() ? 1 : 0);
   facts.imported_before = before ? Facts::Answer::kYes : Facts::Answer::kNo;
   const Pool* pool = e.pools.find(call.pool);
   // Data is right or wrong for a pool that can import it; of others it is not to be said.
   const bool judged = pool && pool->imported;
-  const bool known = followed.fd >= 0 || followed.token == Facts::Token::kEnded;
   const bool of_pool = !judged || pool->id == followed.ticket.pool;
   // The documentation does not forbid it within one process.
   if (followed.fd >= 0) facts.token = Facts::Token::kValid;

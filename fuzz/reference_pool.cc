@@ -328,7 +328,9 @@ Judgement Reference::judge(const calls::MemPoolSetAccess& call, Actor) const {
 const char* Reference::accept(const calls::MemPoolSetAccess& call) {
   const int index = pool_state_.find(number(call.pool));
   if (index < 0) return nullptr;
-  auto& given = pool_state_.pools[static_cast<std::size_t>(index)].given;
+  auto& pool = pool_state_.pools[static_cast<std::size_t>(index)];
+  pool.vague = pool.vague || !pool.live;
+  auto& given = pool.given;
   for (std::size_t i = 0; i < call.count; ++i) {
     if (static_cast<int>(call.map[i].location.type) != 1) continue;
     std::erase(given, call.map[i].location.id);
@@ -348,7 +350,8 @@ void Reference::judge_pool_touch(Judgement& out, const PlainMemory& plain, bool 
     return;
   }
   const bool given = std::count(pool.given.begin(), pool.given.end(), actor.device) != 0;
-  if (!given) out.add(Rule::kDataPoolAccess);
+  out.loose = out.loose || pool.vague;
+  if (!given && !pool.vague) out.add(Rule::kDataPoolAccess);
 }
 
 Judgement Reference::judge(const calls::DeviceSetMemPool& call, Actor) const {

@@ -146,15 +146,18 @@ void Model::commit(const calls::MemAllocFromPoolAsync& call, Origin at) {
 
 void Model::commit(const calls::MemPoolImportPointer& call, const Facts& facts, Origin at) {
   tombstones_.forget(ObjectRef::Kind::kPoolMemory, *call.ptr_out);
-  const Pool* pool = pools_.find(call.pool);
-  pools_.add(
-      {.base = *call.ptr_out,
-       .size = facts.object_size,
-       .pool = value(call.pool),
-       .imported = true,
-       .on_host = (pool && pool->on_host()) || (facts.location && detail::is_host(*facts.location)),
-       .access = {},
-       .made = at});
+  const auto pool = pools_.pools.find(value(call.pool));
+  // What the memory shows of a pool that was imported.
+  if (pool != pools_.pools.end() && facts.location) pool->second.location = *facts.location;
+  pools_.add({.base = *call.ptr_out,
+              .size = facts.object_size,
+              .pool = value(call.pool),
+              .imported = true,
+              .on_host = pool != pools_.pools.end()
+                             ? pool->second.on_host()
+                             : facts.location && detail::is_host(*facts.location),
+              .access = {},
+              .made = at});
 }
 
 void Model::commit(const calls::DeviceSetMemPool& call, Origin) {
