@@ -173,7 +173,7 @@ void add_facts(const Emulator& e, const calls::MemPoolImportFromShareableHandle&
 }
 
 void write_refused(const Emulator&, const calls::MemPoolImportFromShareableHandle& call, CUresult) {
-  if (call.pool_out && call.flags == 0) *call.pool_out = nullptr;
+  if (call.pool_out && call.flags == 0 && call.handle) *call.pool_out = nullptr;
 }
 
 CUresult perform(Emulator& e, const calls::MemPoolImportFromShareableHandle& call, const Facts&,
@@ -278,7 +278,14 @@ void add_facts(const Emulator& e, const calls::MemPoolSetAccess& call, Facts& fa
 CUresult perform(Emulator& e, const calls::MemPoolSetAccess& call, const Facts&, const Retired&) {
   Pool* pool = e.pools.find(call.pool);
   if (!call.pool || (!call.map && call.count != 0)) return CUDA_ERROR_INVALID_VALUE;
-  if (!pool) return CUDA_SUCCESS;  // destroyed: a profile may accept that
+  if (!pool) {  // destroyed: a profile may accept that, and an H200 still knows where it lay
+    const bool own = std::any_of(call.map, call.map + call.count, [&](const CUmemAccessDesc& desc) {
+      return desc.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+             desc.flags == CU_MEM_ACCESS_FLAGS_PROT_NONE &&
+             e.pools.lay_on(call.pool, desc.location.id);
+    });
+    return own ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+  }
   for (std::size_t i = 0; i < call.count; ++i) {
     const CUmemLocation& location = call.map[i].location;
     if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) continue;  // the host's own memory

@@ -36,7 +36,14 @@ void Pools::destroy(Pool& pool) {
     if (current_[device] == pool.handle) current_[device] = defaults_[device];
   }
   pool.destroyed = true;
+  const CUmemLocation& place = pool.prop.location;
+  if (place.type == CU_MEM_LOCATION_TYPE_DEVICE) gone_[pool.handle] = place.id;
   drop_if_done(pool.handle);
+}
+
+bool Pools::lay_on(CUmemoryPool pool, int device) const {
+  const auto found = gone_.find(reinterpret_cast<std::uintptr_t>(pool));
+  return found != gone_.end() && found->second == device;
 }
 
 void Pools::took(std::uint64_t handle, std::uint64_t bytes) {

@@ -38,6 +38,8 @@ class Pools {
   /// A live pool, not one that was destroyed; null for what is none.
   Pool* find(CUmemoryPool pool);
   const Pool* find(CUmemoryPool pool) const { return const_cast<Pools*>(this)->find(pool); }
+  /// Whether a pool that was destroyed lay on this device.
+  bool lay_on(CUmemoryPool pool, int device) const;
   Pool& default_of(int device) { return pools_.at(defaults_[static_cast<std::size_t>(device)]); }
   Pool& current_of(int device) { return pools_.at(current_[static_cast<std::size_t>(device)]); }
   void set_current(int device, const Pool& pool) {
@@ -57,6 +59,7 @@ class Pools {
   void drop_if_done(std::uint64_t handle);
 
   std::unordered_map<std::uint64_t, Pool> pools_;
+  std::unordered_map<std::uint64_t, int> gone_;  ///< devices of destroyed pools, by handle
   std::vector<std::uint64_t> defaults_, current_;  ///< by device
   std::uint64_t next_ = 0xd000000000;
 };

@@ -91,6 +91,12 @@ Judgement Reference::judge(const calls::MemPoolDestroy& call, Actor) const {
   const auto* pool =
       judge_pool(out, call.pool, Rule::kPoolDestroyPoolValid, Rule::kPoolDestroyPoolAlive);
   if (pool && pool->is_default) out.add(Rule::kPoolDestroyDefault);
+  // The memory may be freed later. Driver 580.159.04 damages itself in that: docs/fuzzing.md.
+  const int index = pool_state_.find(number(call.pool));
+  for (const PlainMemory& memory : plain_.all()) {
+    const bool taken = memory.live && memory.kind == PlainMemory::Kind::kPool;
+    out.fatal = out.fatal || (taken && memory.owner == index);
+  }
   return out;
 }
 
@@ -143,11 +149,6 @@ Judgement Reference::judge(const calls::MemFreeAsync& call, Actor actor) const {
     out.add(Rule::kMemFreeAsyncNotVmm);
   } else if (!plain) {
     out.foreign = true;
-  }
-  // Driver 580.159.04 dies, some ten such programs later, of memory freed in both ways after its
-  // pool was destroyed.
-  if (plain && plain->kind == PlainMemory::Kind::kPool) {
-    out.fatal = !pool_state_.pools[static_cast<std::size_t>(plain->owner)].live;
   }
   return out;
 }
@@ -301,6 +302,9 @@ Judgement Reference::judge(const calls::MemPoolSetAccess& call, Actor) const {
   const auto* pool =
       judge_pool(out, call.pool, Rule::kPoolAccessPoolValid, Rule::kPoolAccessPoolAlive);
   out.loose = call.count == 0;
+  // Where a pool lay that was destroyed is still known.
+  const int last = call.pool ? pool_state_.find(number(call.pool)) : -1;
+  const auto* where = last < 0 ? nullptr : &pool_state_.pools[static_cast<std::size_t>(last)];
   if (!call.map) {
     out.add(Rule::kPoolAccessMap);
     return out;
@@ -317,8 +321,8 @@ Judgement Reference::judge(const calls::MemPoolSetAccess& call, Actor) const {
     } else if (type != 1 && (!of_host || flags == 0)) {
       out.add(Rule::kPoolAccessLocationType);
     }
-    if (type == 1 && flags == 0 && pool && pool->location_type == 1 &&
-        pool->location == desc.location.id) {
+    if (type == 1 && flags == 0 && where && where->location_type == 1 &&
+        where->location == desc.location.id) {
       out.add(Rule::kPoolAccessOwn);
     }
   }
