@@ -172,6 +172,8 @@ const std::map<std::string, std::string> kWithoutFamily = {
     {"cuIpcGetMemHandle-freed-after-close", "takes two processes; tools/ipc_order_test.cc does"},
     {"cuIpcOpenMemHandle-peer", "needs two devices that cannot reach each other"},
     {"cuIpcOpenMemHandle-one-context", "needs a second context, which no program text makes"},
+    {"cuMemPoolDestroy-pointers-freed",
+     "takes a pool of another process; x-pool/destroy-with-pointer breaks it"},
     {"cuMemPoolImportPointer-host-once",
      "takes a pool on the host of another process; x-pool/host-numa-twice breaks it"},
     {"cuMemPoolCreate-fabric-channel", "the machine decides; pool/create-fabric asks"},

@@ -44,6 +44,7 @@ struct PlainAllocation {
   IpcBytes ticket{};
   unsigned opens = 0;  ///< cuIpcOpenMemHandle minus cuIpcCloseMemHandle; 0: it is no opened memory
   std::uint64_t pool = 0;  ///< the pool that it came from, or was imported through; 0 none
+  bool imported = false;   ///< through that pool
 
   /// What a legacy IPC handle can name.
   bool ipc_capable() const { return opens == 0 && pool == 0 && !external; }

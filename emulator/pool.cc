@@ -223,15 +223,13 @@ void add_facts(const Emulator& e, const calls::MemPoolImportPointer& call, Facts
   facts.token = followed.token;
   if (followed.fd >= 0) close(followed.fd);
   facts.object_size = followed.ticket.size;
-  // Of memory on the host; the owner's own entry, where it is in this process, does not count.
   const IpcBytes bytes = ipc_bytes(*call.shareData);
-  const auto here = std::ranges::count_if(e.plain, [&](const auto& entry) {
+  const bool before = std::ranges::any_of(e.plain, [&](const auto& entry) {
     const PlainAllocation& plain = entry.second;
-    return plain.ticket == bytes &&
+    return plain.imported && plain.ticket == bytes &&
            plain.memory.prop().location.type != CU_MEM_LOCATION_TYPE_DEVICE;
   });
   const bool known = followed.fd >= 0 || followed.token == Facts::Token::kEnded;
-  const bool before = known && here > (followed.fd >= 0 && followed.ticket.pid == getpid() ? 1 : 0);
   facts.imported_before = before ? Facts::Answer::kYes : Facts::Answer::kNo;
   const Pool* pool = e.pools.find(call.pool);
   // Data is right or wrong for a pool that can import it; of others it is not to be said.
@@ -249,6 +247,10 @@ CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Fac
     return CUDA_ERROR_INVALID_VALUE;
   }
   const IpcBytes bytes = ipc_bytes(*call.shareData);
+  // Again it is the same pointer, and one free ends it: x-pool/pointer-twice.
+  for (const auto& [base, plain] : e.plain) {
+    if (plain.imported && plain.ticket == bytes) return *call.ptr_out = base, CUDA_SUCCESS;
+  }
   const Followed followed = follow_ticket(bytes, TicketKind::kPoolPointer, e.device_count());
   // Nobody is there to share freed memory with: what an accepting profile gets is its own.
   if (followed.token == Facts::Token::kEnded && pool && followed.ticket.pool == pool->id)
@@ -262,6 +264,7 @@ CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Fac
   if (!taken) return CUDA_ERROR_OUT_OF_MEMORY;
   // Of a pool that was destroyed, which a profile may accept, it is a pool's memory as well.
   taken->pool = reinterpret_cast<std::uint64_t>(call.pool);
+  taken->imported = true;
   e.pools.took(taken->pool, taken->size);
   *call.ptr_out = taken->base;
   return CUDA_SUCCESS;

@@ -91,6 +91,16 @@ Judgement Reference::judge(const calls::MemPoolDestroy& call, Actor) const {
   const auto* pool =
       judge_pool(out, call.pool, Rule::kPoolDestroyPoolValid, Rule::kPoolDestroyPoolAlive);
   if (pool && pool->is_default) out.add(Rule::kPoolDestroyDefault);
+  if (pool && pool->source >= 0) {
+    for (const PlainMemory& memory : plain_.all()) {
+      if (!memory.live || memory.kind != PlainMemory::Kind::kTaken) continue;
+      if (memory.shared) out.loose = true;  // whose it is then, nobody says
+      if (memory.owner == pool_state_.find(number(call.pool)) &&
+          !out.breaks(Rule::kPoolDestroyImported)) {
+        out.add(Rule::kPoolDestroyImported);
+      }
+    }
+  }
   // The memory may be freed later. Driver 580.159.04 damages itself in that: docs/fuzzing.md.
   const int index = pool_state_.find(number(call.pool));
   for (const PlainMemory& memory : plain_.all()) {
@@ -242,8 +252,8 @@ Judgement Reference::judge(const calls::MemPoolExportPointer& call, Actor) const
   } else if (!pool.exported) {
     out.add(Rule::kPoolPointerExported);
   }
-  // Whether memory outlives its pool for that, and whether an address inside will do.
-  out.loose = !pool.live || plain->base != call.ptr || ambiguous(call.ptr);
+  if (plain->base != call.ptr) out.add(Rule::kPoolPointerBase);
+  out.loose = !pool.live || ambiguous(call.ptr);  // whether memory outlives its pool for that
   return out;
 }
 
@@ -273,7 +283,7 @@ Judgement Reference::judge(const calls::MemPoolImportPointer& call, Actor actor)
   if (!memory.live) out.add(Rule::kPoolTakeAlive);
   for (const PlainMemory& other : plain_.all()) {
     const bool again =
-        other.live && other.kind == PlainMemory::Kind::kTaken && other.memory == memory.memory;
+        other.live && other.kind == PlainMemory::Kind::kTaken && other.source == token->memory;
     if (!again || pool_state_.pools[static_cast<std::size_t>(other.owner)].location_type == 1) {
       continue;
     }
@@ -287,6 +297,13 @@ const char* Reference::accept(const calls::MemPoolImportPointer& call) {
   const auto* token = pool_state_.token(call.shareData, true);
   if (!token) return "a pointer of nothing was imported";
   const PlainMemory from = plain_.all()[static_cast<std::size_t>(token->memory)];
+  // Again it is the same pointer.
+  if (PlainMemory* other = plain_.live_base(*call.ptr_out);
+      other && other->kind == PlainMemory::Kind::kTaken && other->source == token->memory) {
+    const int pool = pool_state_.find(number(call.pool));
+    other->shared = other->shared || other->owner != pool;
+    return nullptr;
+  }
   // Of memory that is gone, what a driver gives is something else.
   const int memory = from.live ? from.memory : fresh_memory(from.size, 1, 0);
   return place({.base = *call.ptr_out,
@@ -294,7 +311,8 @@ const char* Reference::accept(const calls::MemPoolImportPointer& call) {
                 .kind = PlainMemory::Kind::kTaken,
                 .memory = memory,
                 .offset = from.live ? from.offset : 0,
-                .owner = pool_state_.find(number(call.pool))});
+                .owner = pool_state_.find(number(call.pool)),
+                .source = token->memory});
 }
 
 Judgement Reference::judge(const calls::MemPoolSetAccess& call, Actor) const {

@@ -172,10 +172,20 @@ Violations check(const Model& model, const calls::MemPoolCreate& call, const Fac
 Violations check(const Model& model, const calls::MemPoolDestroy& call, const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
-  check_pool(out, model, call.pool, {Rule::kPoolDestroyPoolValid, Rule::kPoolDestroyPoolAlive},
-             facts);
+  const Pool* pool = check_pool(out, model, call.pool,
+                                {Rule::kPoolDestroyPoolValid, Rule::kPoolDestroyPoolAlive}, facts);
   if (facts.default_pool == Facts::Answer::kYes) {
     out.add(Rule::kPoolDestroyDefault, "the pool is a device's default pool");
+  }
+  const auto taken = model.pools().taken.find(value(call.pool));
+  if (pool && pool->imported && taken != model.pools().taken.end()) {
+    Violation& v = out.add(Rule::kPoolDestroyImported,
+                           std::to_string(taken->second) +
+                               " pointers that were imported through the pool were not freed");
+    v.objects.push_back(pool_ref(*pool));
+    for (const auto& [base, memory] : model.pools().memory) {
+      if (memory.pool == pool->handle) v.objects.push_back(pool_ref(memory));
+    }
   }
   return out.take();
 }
@@ -280,6 +290,12 @@ Violations check(const Model& model, const calls::MemPoolExportPointer& call, co
     out.add(Rule::kPoolPointerValid, hex(call.ptr) + " was imported, not allocated here")
         .objects.push_back(pool_ref(*memory));
     return out.take();
+  }
+  if (memory->base != call.ptr) {
+    out.add(Rule::kPoolPointerBase,
+            hex(call.ptr) + " is " + bytes(call.ptr - memory->base) + " into " +
+                range(memory->base, memory->size))
+        .objects.push_back(pool_ref(*memory));
   }
   const Pool* pool = model.pools().find(memory->pool);
   const bool none = pool && pool->handle_types == 0;

@@ -294,6 +294,21 @@ std::vector<RuleCase> pool_cases() {
          if (broken) w.take(calls::MemFreeAsync{.dptr = kMemory});
          return export_pointer(w);
        }},
+      {Rule::kPoolPointerBase,
+       [](World& w, bool broken) {
+         have(w);
+         allocate(w);
+         return export_pointer(w, broken ? kMemory + 64 : kMemory);
+       }},
+      {Rule::kPoolDestroyImported,
+       [](World& w, bool broken) {
+         have_imported(w);
+         CUdeviceptr out = kMemory;
+         w.model.commit(calls::MemPoolImportPointer{.ptr_out = &out, .pool = kImported}, Facts{},
+                        w.at());
+         if (!broken) w.take(calls::MemFree{.dptr = kMemory});
+         return destroy_check(w, kImported);
+       }},
       {Rule::kPoolPointerShareable,
        [](World& w, bool broken) {
          have(w, broken ? 0 : 1);
