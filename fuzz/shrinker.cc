@@ -204,7 +204,7 @@ class Shrinker {
           if (shape(ops_[j].code).makes != kind) continue;
           // Another process's number may be a good one here by chance.
           const bool own = process_of(ops_[i]) == process_of(ops_[j]);
-          if (!own && kind != NameKind::kDescriptor) continue;
+          if (!own && kind != NameKind::kDescriptor && kind != NameKind::kBlob) continue;
           const std::size_t before = ops_.size();
           any = merge(i, second, ops_[j].name) || any;
           if (ops_.size() < before) return true;  // what is where has changed
