@@ -135,7 +135,8 @@ bool Maker::data(Op& op, const Sketch& now, bool second) {
     for (const auto& plain : now.plains) {
       // What both processes have is what a mistake would show in.
       const bool shared = plain.made == Code::kIpcOpen || now.open_elsewhere(plain);
-      usable.insert(usable.end(), shared ? 3 : 1, {plain.name, 0, plain.size});
+      usable.push_back({plain.name, 0, plain.size});
+      if (shared) usable.insert(usable.end(), 3, {plain.name, 0, 1});
     }
   }
   if (usable.empty()) return false;

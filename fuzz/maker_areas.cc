@@ -226,37 +226,45 @@ Code Maker::hand_over_plain(const Sketch& now) {
   if (arrived && (!opened || random_.chance(10))) return Code::kIpcOpen;
   if (allocated && (!named || random_.chance(10))) return Code::kIpcGet;
   if (!allocated && (!opened || random_.chance(20))) return Code::kAlloc;
-  if (opened && random_.chance(10)) return Code::kIpcClose;
+  if ((opened || random_.chance(style_.faults)) && random_.chance(15)) return Code::kIpcClose;
+  if (random_.chance(5)) return Code::kMemFree;
   return touch();
 }
 
 bool Maker::legacy(Op& op, const Sketch& now) {
+  using Plain = Sketch::Plain;
+  using Token = Sketch::Token;
   const Shape& s = shape(op.code);
   if (s.makes != NameKind::kNone) op.name = now.free_name(s.makes, random_.below(256));
   const bool context = now.device[op.actor] >= 0;
+  const bool fault = random_.chance(style_.faults);
+  const auto made_by = [](Code code) { return [code](const Plain& p) { return p.made == code; }; };
   switch (op.code) {
     case Code::kAlloc:
       op.size = byte(1 + random_.below(style_.pieces));
       return context;
     case Code::kIpcGet:
-      return context &&
-             any(now.plains, op.ref, [](const Sketch::Plain& p) { return p.made == Code::kAlloc; });
-    case Code::kIpcOpen:
+      if (fault && any(now.plains, op.ref, made_by(Code::kIpcOpen))) return true;
+      return context && any(now.plains, op.ref, made_by(Code::kAlloc));
+    case Code::kIpcOpen: {
       op.flags = 1;
-      if (context && random_.chance(95) &&
-          any(now.tokens, op.ref, [&](const Sketch::Token& t) { return now.arrived(t); })) {
+      const bool legal = context && !fault;
+      if (legal && any(now.tokens, op.ref, [&](const Token& t) { return now.arrived(t); })) {
         return true;
       }
       // Of memory that is gone, or in the process of the exporter: never legal.
-      return random_.chance(20 + style_.faults) &&
-             any(now.tokens, op.ref, [](const Sketch::Token& t) { return t.pool == 0; });
+      return (fault || random_.chance(20)) &&
+             any(now.tokens, op.ref, [](const Token& t) { return t.pool == 0; });
+    }
     case Code::kIpcClose:
-      if (context && any(now.plains, op.ref,
-                         [](const Sketch::Plain& p) { return p.made == Code::kIpcOpen; })) {
+      if (!fault && any(now.plains, op.ref, made_by(Code::kIpcOpen))) return context;
+      if (style_.faults == 0) return false;
+      // Once too often, or what was never opened.
+      if (random_.chance(60) &&
+          any(now.dead, op.ref, [](const Sketch::Dead& gone) { return gone.opened; })) {
         return true;
       }
-      return random_.chance(style_.faults) &&
-             any(now.plains, op.ref, [](const Sketch::Plain&) { return true; });
+      return any(now.plains, op.ref, [](const Plain&) { return true; });
     default:
       return false;
   }

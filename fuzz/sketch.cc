@@ -137,8 +137,9 @@ void Sketch::follow_pool(const Op& op) {
     case Code::kIpcClose: {
       const auto gone = find(plains, op.ref);
       if (gone == plains.end() || op.at || op.odd) break;
-      if ((gone->made == Code::kIpcOpen) != (op.code == Code::kIpcClose)) break;
-      dead.push_back({NameKind::kRange, op.ref});
+      const bool opened = gone->made == Code::kIpcOpen;
+      if (opened != (op.code == Code::kIpcClose)) break;
+      dead.push_back({NameKind::kRange, op.ref, opened});
       plains.erase(gone);
       break;
     }

@@ -81,6 +81,7 @@ struct Sketch {
   struct Dead {
     NameKind kind;
     std::uint8_t name;
+    bool opened = false;  ///< it was closed as often as it had been opened
   };
   struct Piece {
     std::uint8_t range;
