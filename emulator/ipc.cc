@@ -77,6 +77,9 @@ void add_facts(const Emulator& e, const calls::IpcOpenMemHandle& call, Facts& fa
   const Followed followed =
       follow_ticket(ipc_bytes(call.handle), TicketKind::kIpcMemory, e.device_count());
   describe(followed, facts);
+  // Whose it was comes first: an H200 answers the same, whether the memory still lives or not.
+  const bool own = followed.ticket.pid == getpid();
+  if (own && facts.token == Facts::Token::kEnded) facts.token = Facts::Token::kOwn;
   if (followed.fd >= 0) close(followed.fd);
 }
 

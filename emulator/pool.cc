@@ -28,7 +28,9 @@ int descriptor_of(void* handle) {
 
 void describe(const Emulator& e, CUmemoryPool handle, Facts& facts) {
   const Pool* pool = e.pools.find(handle);
-  facts.default_pool = pool && pool->is_default ? Facts::Answer::kYes : Facts::Answer::kNo;
+  const bool is_default = pool && pool->is_default;
+  facts.default_pool = is_default ? Facts::Answer::kYes : Facts::Answer::kNo;
+  if (is_default) facts.default_pool_device = pool->prop.location.id;
 }
 
 // The pool's id in a descriptor, or 0.
@@ -163,7 +165,9 @@ void add_facts(const Emulator& e, const calls::MemPoolImportFromShareableHandle&
                Facts& facts) {
   if (!is_posix(call.handleType)) return;
   const int fd = descriptor_of(call.handle);
-  const bool valid = pool_in(fd, e.device_count()) != 0;
+  Shareable file;
+  const bool valid = pool_in(fd, e.device_count(), &file) != 0;
+  if (valid) facts.location = file.prop.location;
   facts.descriptor_valid = valid ? Facts::Answer::kYes : Facts::Answer::kNo;
   if (!valid && read_shareable(fd, e.device_count())) facts.descriptor_kind = Facts::Answer::kNo;
 }
@@ -218,10 +222,20 @@ void add_facts(const Emulator& e, const calls::MemPoolImportPointer& call, Facts
       follow_ticket(ipc_bytes(*call.shareData), TicketKind::kPoolPointer, e.device_count());
   facts.token = followed.token;
   if (followed.fd >= 0) close(followed.fd);
+  facts.object_size = followed.ticket.size;
+  // Of memory on the host; the owner's own entry, where it is in this process, does not count.
+  const IpcBytes bytes = ipc_bytes(*call.shareData);
+  const auto here = std::ranges::count_if(e.plain, [&](const auto& entry) {
+    const PlainAllocation& plain = entry.second;
+    return plain.ticket == bytes &&
+           plain.memory.prop().location.type != CU_MEM_LOCATION_TYPE_DEVICE;
+  });
+  const bool known = followed.fd >= 0 || followed.token == Facts::Token::kEnded;
+  const bool before = known && here > (followed.fd >= 0 && followed.ticket.pid == getpid() ? 1 : 0);
+  facts.imported_before = before ? Facts::Answer::kYes : Facts::Answer::kNo;
   const Pool* pool = e.pools.find(call.pool);
   // Data is right or wrong for a pool that can import it; of others it is not to be said.
   const bool judged = pool && pool->imported;
-  const bool known = followed.fd >= 0 || followed.token == Facts::Token::kEnded;
   const bool of_pool = !judged || pool->id == followed.ticket.pool;
   // The documentation does not forbid it within one process.
   if (followed.fd >= 0) facts.token = Facts::Token::kValid;
@@ -264,15 +278,12 @@ void add_facts(const Emulator& e, const calls::MemPoolSetAccess& call, Facts& fa
 CUresult perform(Emulator& e, const calls::MemPoolSetAccess& call, const Facts&, const Retired&) {
   Pool* pool = e.pools.find(call.pool);
   if (!call.pool || (!call.map && call.count != 0)) return CUDA_ERROR_INVALID_VALUE;
-  for (std::size_t i = 0; i < call.count; ++i) {
-    const CUmemLocation& location = call.map[i].location;
-    if (location.type != CU_MEM_LOCATION_TYPE_DEVICE || !e.valid_device(location.id)) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-  }
   if (!pool) return CUDA_SUCCESS;  // destroyed: a profile may accept that
   for (std::size_t i = 0; i < call.count; ++i) {
-    pool->access[call.map[i].location.id] = static_cast<unsigned>(call.map[i].flags);
+    const CUmemLocation& location = call.map[i].location;
+    if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) continue;  // the host's own memory
+    if (!e.valid_device(location.id)) return CUDA_ERROR_INVALID_VALUE;
+    pool->access[location.id] = static_cast<unsigned>(call.map[i].flags);
   }
   return CUDA_SUCCESS;
 }

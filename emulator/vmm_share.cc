@@ -49,9 +49,12 @@ CUresult perform(Emulator& e, const calls::MemExportToShareableHandle& call, con
 
 void add_facts(const Emulator& e, const calls::MemImportFromShareableHandle& call, Facts& facts) {
   if (!is_posix(call.shHandleType)) return;
-  const bool valid = read_shareable(descriptor_of(call), e.device_count()).has_value() ||
-                     Team::open(descriptor_of(call), e.device_count()) != nullptr;
+  const int fd = descriptor_of(call);
+  const bool valid = read_shareable(fd, e.device_count()).has_value() ||
+                     Team::open(fd, e.device_count()) != nullptr;
   facts.descriptor_valid = valid ? Facts::Answer::kYes : Facts::Answer::kNo;
+  const bool pool = !valid && read_shareable(fd, e.device_count(), ShareableKind::kPool);
+  if (pool) facts.descriptor_kind = Facts::Answer::kNo;
 }
 
 CUresult perform(Emulator& e, const calls::MemImportFromShareableHandle& call, const Facts&,

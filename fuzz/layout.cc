@@ -110,6 +110,8 @@ const char* Layout::leaves(const Op& op) const {
     return hinted && (alignments()[op.extra] > kGranule || at > kFar) ? kElsewhere : nullptr;
   }
   if (s.ref == NameKind::kDescriptor && bound(s.ref, op.ref) == kTaken) return kReused;
+  // A number and no name: a driver reserves address space of its own up there.
+  if (s.ref == NameKind::kRange && op.ref == 0 && at > kFar) return kElsewhere;
   const char* out = nullptr;
   if (op.code == Code::kFree) {
     // One reservation lies at a live base, whatever the size that is asked for.

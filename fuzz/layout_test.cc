@@ -25,6 +25,7 @@ TEST(Layout, ACallInsideItsReservationFollowsFromTheProgram) {
   EXPECT_TRUE(last_leaves("r1 = cuMemAddressReserve(4M)\ncuMemGetAccess(device0, r1+4M)\n"));
   EXPECT_FALSE(last_leaves("r1 = cuMemAddressReserve(4M)\ncuMemUnmap(4M, 4M)\n"))
       << "no name: the address is the same everywhere";
+  EXPECT_TRUE(last_leaves("cuMemGetAccess(device0, 8G)\n")) << "a driver reserves for itself there";
 }
 
 TEST(Layout, OpenedMemoryIsThereUntilItIsClosedAsOftenAsItWasOpened) {

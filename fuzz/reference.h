@@ -169,7 +169,7 @@ class Reference {
   const char* accept(const calls::MemPoolDestroy&);
   const char* accept(const calls::MemAllocFromPoolAsync&);
   const char* accept(const calls::MemFreeAsync&);
-  const char* accept(const calls::MemPoolSetAccess&) { return nullptr; }
+  const char* accept(const calls::MemPoolSetAccess& call);
   const char* accept(const calls::DeviceSetMemPool&) { return nullptr; }
   const char* accept(const calls::MemPoolExportToShareableHandle&);
   const char* accept(const calls::MemPoolImportFromShareableHandle&);
@@ -296,6 +296,7 @@ class Reference {
   /// Adds memory with an address of its own; what is wrong with that, or null.
   const char* place(const PlainMemory& made);
   void judge_plain(Judgement& out, const PlainMemory& plain) const;
+  void judge_pool_touch(Judgement& out, const PlainMemory& plain, bool fill, Actor actor) const;
   const Cell* cell_at(std::uint64_t address) const;
   const Cell* mapped_at(std::uint64_t address) const;
   static bool meets(const Cell& cell, std::uint64_t base, std::uint64_t size);

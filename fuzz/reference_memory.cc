@@ -260,6 +260,10 @@ Judgement Reference::judge(const calls::MemImportFromShareableHandle& call, Acto
       out.loose = is_team(d.memory);
       return out;
     }
+    if (d.pool >= 0) {
+      out.add(Rule::kImportDescriptorKind);
+      return out;
+    }
   }
   const bool taken = external_.took(static_cast<int>(value));
   out.unseen = external_.came_back(static_cast<int>(value));

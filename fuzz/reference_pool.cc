@@ -9,7 +9,6 @@ namespace cuvmm::fuzz {
 namespace {
 
 std::uint64_t number(CUmemoryPool pool) { return reinterpret_cast<std::uint64_t>(pool); }
-bool one_type(unsigned type) { return type == 1 || type == 8; }
 
 }  // namespace
 
@@ -48,7 +47,7 @@ Judgement Reference::judge(const calls::MemPoolCreate& call, Actor) const {
   } else if (type == 2) {
     if (types) out.add(Rule::kPoolCreateHostHandleTypes);
   } else if (type == 3) {
-    out.loose = props.location.id != 0;  // which nodes there are is not in the rules
+    if (props.location.id != 0) out.add(Rule::kPoolCreateLocationNode);  // there is one
   } else {
     out.add(Rule::kPoolCreateLocationType);
   }
@@ -146,6 +145,11 @@ Judgement Reference::judge(const calls::MemFreeAsync& call, Actor actor) const {
   } else if (!plain) {
     out.foreign = true;
   }
+  // Driver 580.159.04 dies, some ten such programs later, of memory freed in both ways after its
+  // pool was destroyed.
+  if (plain && plain->kind == PlainMemory::Kind::kPool) {
+    out.fatal = !pool_state_.pools[static_cast<std::size_t>(plain->owner)].live;
+  }
   return out;
 }
 
@@ -190,9 +194,17 @@ Judgement Reference::judge(const calls::MemPoolImportFromShareableHandle& call, 
   if (!call.pool_out) out.add(Rule::kPoolImportOutNonnull);
   if (call.flags) out.add(Rule::kPoolImportFlags);
   const auto type = static_cast<unsigned>(call.handleType);
-  if (!one_type(type)) out.add(Rule::kPoolImportType);
-  if (type != 1) return out;
+  if (type != 1) {
+    const bool known = type == 2 || type == 8;
+    out.add(known ? Rule::kPoolImportTypeSupported : Rule::kPoolImportType);
+    if (!call.handle) out.add(Rule::kPoolImportNonzero);
+    return out;
+  }
   const int fd = static_cast<int>(reinterpret_cast<std::intptr_t>(call.handle));
+  if (!call.handle) {
+    out.add(Rule::kPoolImportNonzero);
+    return out;
+  }
   if (const Descriptor* exported = export_at(fd)) {
     out.add(Rule::kPoolImportKind);
     out.unseen = exported->other;
@@ -211,6 +223,7 @@ const char* Reference::accept(const calls::MemPoolImportFromShareableHandle& cal
   pool.source = source;
   pool.live = true;
   pool.exported = false;
+  pool.given.clear();
   pool_state_.pools.push_back(pool);
   return nullptr;
 }
@@ -258,6 +271,15 @@ Judgement Reference::judge(const calls::MemPoolImportPointer& call, Actor actor)
   const PlainMemory& memory = plain_.all()[static_cast<std::size_t>(token->memory)];
   if (pool && pool->source >= 0 && memory.owner != pool->source) out.add(Rule::kPoolTakeData);
   if (!memory.live) out.add(Rule::kPoolTakeAlive);
+  for (const PlainMemory& other : plain_.all()) {
+    const bool again =
+        other.live && other.kind == PlainMemory::Kind::kTaken && other.memory == memory.memory;
+    if (!again || pool_state_.pools[static_cast<std::size_t>(other.owner)].location_type == 1) {
+      continue;
+    }
+    out.add(Rule::kPoolTakeOnce);
+    break;
+  }
   return out;
 }
 
@@ -277,7 +299,8 @@ const char* Reference::accept(const calls::MemPoolImportPointer& call) {
 
 Judgement Reference::judge(const calls::MemPoolSetAccess& call, Actor) const {
   Judgement out;
-  judge_pool(out, call.pool, Rule::kPoolAccessPoolValid, Rule::kPoolAccessPoolAlive);
+  const auto* pool =
+      judge_pool(out, call.pool, Rule::kPoolAccessPoolValid, Rule::kPoolAccessPoolAlive);
   out.loose = call.count == 0;
   if (!call.map) {
     out.add(Rule::kPoolAccessMap);
@@ -286,14 +309,50 @@ Judgement Reference::judge(const calls::MemPoolSetAccess& call, Actor) const {
   for (std::size_t i = 0; i < call.count; ++i) {
     const CUmemAccessDesc& desc = call.map[i];
     const auto flags = static_cast<unsigned>(desc.flags);
+    const int type = static_cast<int>(desc.location.type);
     if (flags == 2 || flags > 3) out.add(Rule::kPoolAccessFlags);
-    if (static_cast<int>(desc.location.type) != 1) {
-      out.add(Rule::kPoolAccessLocationType);
-    } else if (!valid_device(desc.location.id)) {
+    if (flags == 1) out.add(Rule::kPoolAccessReadOnly);
+    const bool of_host = pool && pool->location_type != 1 && (type == 2 || type == 3);
+    if (type == 1 && !valid_device(desc.location.id)) {
       out.add(Rule::kPoolAccessLocationDevice);
+    } else if (type != 1 && (!of_host || flags == 0)) {
+      out.add(Rule::kPoolAccessLocationType);
+    }
+    if (type == 1 && flags == 0 && pool && pool->location_type == 1 &&
+        pool->location == desc.location.id) {
+      out.add(Rule::kPoolAccessOwn);
     }
   }
   return out;
+}
+
+const char* Reference::accept(const calls::MemPoolSetAccess& call) {
+  const int index = pool_state_.find(number(call.pool));
+  if (index < 0) return nullptr;
+  auto& pool = pool_state_.pools[static_cast<std::size_t>(index)];
+  pool.vague = pool.vague || !pool.live;
+  auto& given = pool.given;
+  for (std::size_t i = 0; i < call.count; ++i) {
+    if (static_cast<int>(call.map[i].location.type) != 1) continue;
+    std::erase(given, call.map[i].location.id);
+    if (static_cast<unsigned>(call.map[i].flags) == 3) given.push_back(call.map[i].location.id);
+  }
+  return nullptr;
+}
+
+void Reference::judge_pool_touch(Judgement& out, const PlainMemory& plain, bool fill,
+                                 Actor actor) const {
+  using Kind = PlainMemory::Kind;
+  if (plain.kind != Kind::kPool && plain.kind != Kind::kTaken) return;
+  const PoolState::Pool& pool = pool_state_.pools[static_cast<std::size_t>(plain.owner)];
+  if (pool.location_type == 1) return;
+  if (!fill) {
+    out.add(Rule::kDataPoolOnHost);
+    return;
+  }
+  const bool given = std::count(pool.given.begin(), pool.given.end(), actor.device) != 0;
+  out.loose = out.loose || pool.vague;
+  if (!given && !pool.vague) out.add(Rule::kDataPoolAccess);
 }
 
 Judgement Reference::judge(const calls::DeviceSetMemPool& call, Actor) const {

@@ -18,6 +18,8 @@ struct PoolState {
     bool live = true;
     bool is_default = false;
     bool exported = false;
+    std::vector<int> given = {};  ///< devices that it was set accessible for, beside its own
+    bool vague = false;           ///< that was changed after its end
   };
   /// What an export of a pointer, or of plain memory, wrote.
   struct Token {

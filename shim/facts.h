@@ -43,6 +43,8 @@ class FactFinder {
   void find_context(Facts& facts) const;
   /// What memory holds an address, and whether a legacy IPC handle can name it.
   void find_memory(CUdeviceptr address, Facts& facts) const;
+  /// Where imported memory of a pool lies, and its size.
+  void find_pool_memory(CUdeviceptr address, Facts& facts) const;
   /// Whether a pool that the model does not know is a device's default one.
   void find_pool(CUmemoryPool pool, Facts& facts) const;
 

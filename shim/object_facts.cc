@@ -25,6 +25,24 @@ void FactFinder::find_memory(CUdeviceptr address, Facts& facts) const {
   facts.allocation_size = size;
 }
 
+void FactFinder::find_pool_memory(CUdeviceptr address, Facts& facts) const {
+  CUmemorytype type{};
+  if (driver_(calls::PointerGetAttribute{&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address}) !=
+      CUDA_SUCCESS) {
+    return;
+  }
+  if (type == CU_MEMORYTYPE_HOST) {
+    facts.location = CUmemLocation{};
+    facts.location->type = CU_MEM_LOCATION_TYPE_HOST;
+  }
+  CUdeviceptr base = 0;
+  std::size_t size = 0;
+  if (driver_(calls::MemGetAddressRange{&base, &size, address}) == CUDA_SUCCESS &&
+      base == address) {
+    facts.object_size = size;
+  }
+}
+
 void FactFinder::find_pool(CUmemoryPool pool, Facts& facts) const {
   int count = 0;
   if (driver_(calls::DeviceGetCount{&count}) != CUDA_SUCCESS) return;
@@ -33,6 +51,7 @@ void FactFinder::find_pool(CUmemoryPool pool, Facts& facts) const {
     if (driver_(calls::DeviceGetDefaultMemPool{&found, device}) != CUDA_SUCCESS) return;
     if (found == pool) {
       facts.default_pool = Facts::Answer::kYes;
+      facts.default_pool_device = device;
       return;
     }
   }

@@ -41,7 +41,8 @@ void Session::find_devices(const Touched& touched, CUstream stream, Facts& facts
     bool ours = false;
     for (std::size_t i = 0; i < touched.count; ++i) {
       const Address base = touched.list[i].base;
-      ours = ours || model_.reservation_at(base) || model_.mapping_at(base);
+      ours = ours || model_.reservation_at(base) || model_.mapping_at(base) ||
+             model_.pools().host_memory_at(base);
     }
     if (!ours) return;
   }

@@ -182,7 +182,8 @@ class alignas(64) Session {
   std::atomic<bool> off_{false};
   std::atomic<bool> platform_known_{false};
   std::atomic<int> driver_version_{0};
-  // Only ever widened: [low_, high_) holds every reservation and every external buffer seen.
+  // Only ever widened: [low_, high_) holds every reservation, external buffer and memory of a pool
+  // on the host that was seen.
   std::atomic<Address> low_{~Address{0}};
   std::atomic<Address> high_{0};
 

@@ -271,6 +271,9 @@ void Session::commit(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (std::is_same_v<CallStruct, calls::IpcOpenMemHandle>) {
     facts_.find_memory(*call.pdptr, step.facts.write());
   }
+  if constexpr (std::is_same_v<CallStruct, calls::MemPoolImportPointer>) {
+    facts_.find_pool_memory(*call.ptr_out, step.facts.write());
+  }
   DescriptorIdentity identity;
   if constexpr (std::is_same_v<CallStruct, calls::MemExportToShareableHandle>) {
     if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
@@ -304,6 +307,14 @@ void Session::commit(const CallStruct& call, Step<CallStruct>& step) {
     model_.commit(call, step.facts.read(), step.origin);
   } else {
     model_.commit(call, step.origin);
+  }
+  // Copies there are judged, unlike those of a pool on a device.
+  if constexpr (std::is_same_v<CallStruct, calls::MemAllocFromPoolAsync>) {
+    if (model_.pools().host_memory_at(*call.dptr)) widen_bounds(*call.dptr, call.bytesize);
+  }
+  if constexpr (std::is_same_v<CallStruct, calls::MemPoolImportPointer>) {
+    const PoolMemory* memory = model_.pools().host_memory_at(*call.ptr_out);
+    if (memory) widen_bounds(memory->base, memory->size + 1);
   }
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
     imported_[reinterpret_cast<std::uintptr_t>(*call.extMem_out)] = std::move(step.memory);

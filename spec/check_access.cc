@@ -11,11 +11,6 @@ bool exists(const Platform& platform, int id) {
   return id >= 0 && (platform.device_count < 0 || id < platform.device_count);
 }
 
-bool is_host(const CUmemLocation& location) {
-  const int type = static_cast<int>(location.type);
-  return type == kLocationHost || type == kLocationHostNuma;
-}
-
 std::string at_index(std::size_t i) { return "desc[" + std::to_string(i) + "]"; }
 
 // What can be said of a descriptor without looking at the memory.

@@ -12,9 +12,7 @@ namespace {
 
 bool on_host(const Model& model, const Mapping& mapping) {
   const Allocation* a = model.allocation(mapping.handle);
-  if (!a || !a->prop_known) return false;
-  const int type = static_cast<int>(a->prop.location.type);
-  return type == kLocationHost || type == kLocationHostNuma;
+  return a && a->prop_known && is_host(a->prop.location);
 }
 
 bool place_unknown(const Model& model, const Mapping& mapping) {
@@ -85,6 +83,26 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, const Tou
   return true;
 }
 
+// Memory of a pool on the host. An H200 takes it for the host's in copies between devices and the
+// host, and fills it for devices that were given access to the pool.
+void check_host_pool(Collector& out, const Model& model, const Touch& touch, const PoolMemory& m,
+                     int device) {
+  const Pool* pool = model.pools().find(m.pool);
+  const auto access = pool ? std::optional(pool->access) : m.access;
+  Violation* v = nullptr;
+  if (touch.device_only) {
+    v = &out.add(Rule::kDataPoolOnHost, std::string(touch.parameter) + ": " + hex(touch.base) +
+                                            " is memory of a pool on the host");
+  } else if (touch.fill && access && device >= 0 && device < 64 && !(*access >> device & 1)) {
+    v = &out.add(Rule::kDataPoolAccess,
+                 std::string(touch.parameter) + ": device " + std::to_string(device) +
+                     " has no access to the pool of " + hex(touch.base) + ", which is on the host");
+  }
+  if (!v) return;
+  v->objects.push_back({ObjectRef::Kind::kPoolMemory, m.base, m.size, m.made, {}});
+  if (pool) v->objects.push_back({ObjectRef::Kind::kPool, pool->handle, 0, pool->made, {}});
+}
+
 // `source`: what is written comes from there; null where that is not in device address space.
 void check_touch(Collector& out, const Model& model, const Touch& touch, const Touch* source,
                  int device) {
@@ -97,6 +115,10 @@ void check_touch(Collector& out, const Model& model, const Touch& touch, const T
                     range(b->base, b->size) + " of an external memory that was destroyed");
     v.objects.push_back(ref(*b));
     v.objects.push_back({ObjectRef::Kind::kExternalMemory, b->memory, 0, {}, b->ended});
+    return;
+  }
+  if (const PoolMemory* m = model.pools().host_memory_at(touch.base)) {
+    check_host_pool(out, model, touch, *m, device);
     return;
   }
   for (std::uint64_t slice = 0; slice < touch.slices; ++slice) {

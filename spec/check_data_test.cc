@@ -18,6 +18,21 @@ void host_mapped(World& w, unsigned of_host, unsigned of_device) {
   w.access(kBase, 1, of_host, 0, 2);
   w.access(kBase, 1, of_device);
 }
+
+const auto kHostPool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x9000});
+constexpr std::uint64_t kPoolMemory = 0x500000000000;
+
+// 4 KiB of a pool there.
+void host_pool(World& w, CUmemLocationType type) {
+  CUmemPoolProps props{};
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location.type = type;
+  CUmemoryPool pool = kHostPool;
+  CUdeviceptr memory = kPoolMemory;
+  w.model.commit(calls::MemPoolCreate{.pool = &pool, .poolProps = &props}, w.at());
+  w.model.commit(calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = kHostPool},
+                 w.at());
+}
 }  // namespace
 
 std::vector<RuleCase> data_cases() {
@@ -64,6 +79,33 @@ std::vector<RuleCase> data_cases() {
                                      .dsts = to, .srcs = from, .sizes = sizes, .count = 2});
          }},
 #endif
+        {Rule::kDataPoolOnHost,
+         [](World& w, bool broken) {
+           host_pool(w, broken ? CU_MEM_LOCATION_TYPE_HOST_NUMA : CU_MEM_LOCATION_TYPE_DEVICE);
+           return check_data(
+               w,
+               calls::MemcpyDtoH{.dstHost = host, .srcDevice = kPoolMemory + 64, .ByteCount = 8});
+         }},
+        {Rule::kDataPoolOnHost,  // where any address will do
+         [](World& w, bool broken) {
+           host_pool(w, CU_MEM_LOCATION_TYPE_HOST_NUMA);
+           if (broken)
+             return check_data(
+                 w, calls::MemcpyHtoD{.dstDevice = kPoolMemory, .srcHost = host, .ByteCount = 8});
+           return check_data(w, calls::Memcpy{.dst = kPoolMemory,
+                                              .src = reinterpret_cast<CUdeviceptr>(host),
+                                              .ByteCount = 8});
+         }},
+        {Rule::kDataPoolAccess,
+         [](World& w, bool broken) {
+           host_pool(w, CU_MEM_LOCATION_TYPE_HOST_NUMA);
+           Facts facts;
+           facts.device = 0;
+           const CUmemAccessDesc desc = access_desc(broken ? 0 : 3);
+           w.model.commit(calls::MemPoolSetAccess{.pool = kHostPool, .map = &desc, .count = 1},
+                          w.at());
+           return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, facts);
+         }},
         {Rule::kDataReadable,
          [](World& w, bool broken) {
            w.mapped(kBase, 1);

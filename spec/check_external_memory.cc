@@ -65,6 +65,20 @@ const char* type_name(unsigned type) {
   return kNames[type];
 }
 
+void check_dedicated(Collector& out, unsigned type, unsigned flags) {
+  const bool dedicated = flags & CUDA_EXTERNAL_MEMORY_DEDICATED;
+  const bool resource =
+      type >= external_type::kD3d12Resource && type <= external_type::kD3d11ResourceKmt;
+  const bool never = type == external_type::kNvSciBuf || type == external_type::kDmaBufFd;
+  if (resource && !dedicated) {
+    out.add(Rule::kExtImportDedicated,
+            std::string("flags lacks CUDA_EXTERNAL_MEMORY_DEDICATED for ") + type_name(type));
+  } else if (never && dedicated) {
+    out.add(Rule::kExtImportDedicated,
+            std::string("flags has CUDA_EXTERNAL_MEMORY_DEDICATED for ") + type_name(type));
+  }
+}
+
 void check_import_fd(Collector& out, const Model& model, int fd, const Facts& facts) {
   if (check_given(out, model, fd, facts.descriptor_valid, Rule::kExtImportFdOwned)) return;
   if (facts.descriptor_valid == Facts::Answer::kYes) return;
@@ -101,6 +115,7 @@ Violations check(const Model& model, const calls::ImportExternalMemory& call, co
   if (desc.flags & ~unsigned{CUDA_EXTERNAL_MEMORY_DEDICATED}) {
     out.add(Rule::kExtImportFlagsKnown, "flags is " + hex(desc.flags));
   }
+  check_dedicated(out, type, desc.flags);
   check_reserved(out, desc.reserved, Rule::kExtImportReservedZero);
   if (type != external_type::kOpaqueFd) return out.take();
   check_import_fd(out, model, desc.handle.fd, facts);

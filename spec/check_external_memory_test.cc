@@ -43,6 +43,14 @@ Violations import(World& w, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC& desc, Facts 
   return check(w.model, calls::ImportExternalMemory{.extMem_out = out, .memHandleDesc = &desc},
                facts);
 }
+/// What else there is to say of a type that Linux lacks.
+Violations but_type(const Violations& all) {
+  Violations out;
+  for (const Violation& v : all) {
+    if (v.rule != Rule::kExtImportTypeSupported) out.push_back(v);
+  }
+  return out;
+}
 /// A successful import: the descriptor is the driver's from here on.
 CUexternalMemory imported(World& w, int fd = 7, std::uint64_t size = 2 * kGranule,
                           std::uint64_t object_size = 0, unsigned type = 1, unsigned flags = 0) {
@@ -144,6 +152,20 @@ std::vector<RuleCase> external_memory_cases() {
          auto desc = import_desc();
          desc.flags = broken ? 2 : CUDA_EXTERNAL_MEMORY_DEDICATED;
          return import(w, desc);
+       }},
+      {Rule::kExtImportDedicated,
+       [](World& w, bool broken) {
+         auto desc = import_desc();
+         desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE;
+         desc.flags = broken ? 0 : CUDA_EXTERNAL_MEMORY_DEDICATED;
+         return but_type(import(w, desc));
+       }},
+      {Rule::kExtImportDedicated,  // the other way round
+       [](World& w, bool broken) {
+         auto desc = import_desc();
+         desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF;
+         desc.flags = broken ? CUDA_EXTERNAL_MEMORY_DEDICATED : 0;
+         return but_type(import(w, desc));
        }},
       {Rule::kExtImportReservedZero,
        [](World& w, bool broken) {

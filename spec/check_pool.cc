@@ -70,12 +70,58 @@ void check_location(Collector& out, const Model& model, const CUmemPoolProps& pr
                 "handleTypes is " + hex(types) + " for a HOST pool, not 0");
       }
       break;
-    case kLocationHostNuma:
+    case kLocationHostNuma: {
+      // Which of the nodes can hold memory for devices the driver alone knows.
+      const std::uint64_t nodes = model.platform().numa_nodes;
+      const int id = props.location.id;
+      const bool listed = id >= 0 && id < 64 && (nodes >> id & 1);
+      if (!listed || !model.platform().complete) {
+        out.add(Rule::kPoolCreateLocationNode,
+                "location.id is " + std::to_string(id) + ", no NUMA node that can hold memory",
+                id < 0 || (nodes != 0 && !listed));
+      }
       break;
+    }
     default:
       out.add(Rule::kPoolCreateLocationType, "location is " + location(props.location) +
                                                  ", not a device, the host or a NUMA node");
   }
+}
+
+// One descriptor of cuMemPoolSetAccess. `pool`: null for a default one, and what nobody made.
+void check_pool_access(Collector& out, const Model& model, const Pool* pool,
+                       const CUmemAccessDesc& desc, const std::string& which, const Facts& facts) {
+  const auto flags = static_cast<unsigned>(desc.flags);
+  const bool none = flags == CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  if (flags == CU_MEM_ACCESS_FLAGS_PROT_READ) {
+    out.add(Rule::kPoolAccessReadOnly, which + "flags is READ");
+  } else if (!none && flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+    out.add(Rule::kPoolAccessFlags, which + "flags is " + std::to_string(flags));
+  }
+  if (desc.location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+    const bool of_host = pool && is_host(desc.location) && !none;
+    if (of_host && pool->on_host()) return;
+    // Where an imported pool lies may be unknown.
+    out.add(Rule::kPoolAccessLocationType, which + location(desc.location) + " is no device",
+            !of_host || pool->location.type != CU_MEM_LOCATION_TYPE_INVALID);
+    return;
+  }
+  const int device = desc.location.id;
+  if (!device_valid(model, device)) {
+    out.add(Rule::kPoolAccessLocationDevice,
+            which + location(desc.location) + " does not exist here");
+    return;
+  }
+  if (!none) return;
+  const bool unknown = pool && pool->location.type == CU_MEM_LOCATION_TYPE_INVALID;
+  const bool own =
+      pool ? pool->location.type == CU_MEM_LOCATION_TYPE_DEVICE && pool->location.id == device
+           : facts.default_pool_device == device;
+  if (!own && !unknown) return;
+  Violation& v =
+      out.add(Rule::kPoolAccessOwn,
+              which + "NONE for " + location(desc.location) + ", which holds the memory", own);
+  if (pool) v.objects.push_back(pool_ref(*pool));
 }
 
 bool one_type(unsigned type) { return type == 1 || type == 2 || type == 4 || type == kFabric; }
@@ -184,13 +230,23 @@ Violations check(const Model& model, const calls::MemPoolImportFromShareableHand
   if (!call.pool_out) out.add(Rule::kPoolImportOutNonnull, "pool_out is NULL");
   if (call.flags != 0) out.add(Rule::kPoolImportFlags, "flags is " + hex(call.flags) + ", not 0");
   const auto type = static_cast<unsigned>(call.handleType);
-  const std::uint32_t supported = model.platform().handle_types;
-  if (!one_type(type) || (supported != 0 && !(supported & type))) {
+  if (!one_type(type) || type == CU_MEM_HANDLE_TYPE_WIN32_KMT) {
     out.add(Rule::kPoolImportType, "handleType is " + std::to_string(type));
+    return out.take();
+  }
+  // Another driver may tell a descriptor from a pointer: say so only when this one refused.
+  if (!call.handle) {
+    out.add(Rule::kPoolImportNonzero, "handle is 0: a NULL pointer to the driver", false);
+  }
+  const std::uint32_t supported = model.platform().handle_types;
+  if (supported != 0 && !(supported & type)) {
+    out.add(Rule::kPoolImportTypeSupported,
+            "handleType is " + std::to_string(type) + "; this system supports " + hex(supported));
     return out.take();
   }
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return out.take();
   const auto descriptor = reinterpret_cast<std::intptr_t>(call.handle);
+  if (descriptor == 0) return out.take();
   if (descriptor > INT_MAX) {
     out.add(Rule::kPoolImportDescriptor,
             "handle is " + hex(static_cast<std::uint64_t>(descriptor)) +
@@ -252,6 +308,10 @@ Violations check(const Model& model, const calls::MemPoolImportPointer& call, co
     Violation& v = out.add(Rule::kPoolTakeImported, "the pool is one of this process");
     if (pool) v.objects.push_back(pool_ref(*pool));
   }
+  if (facts.imported_before != Facts::Answer::kNo) {
+    out.add(Rule::kPoolTakeOnce, "the memory lies on the host and was imported before",
+            facts.imported_before == Facts::Answer::kYes);
+  }
   if (call.shareData && facts.token == Facts::Token::kEnded) {
     out.add(Rule::kPoolTakeAlive, "the memory of shareData was freed");
   } else if (call.shareData && facts.token != Facts::Token::kValid) {
@@ -268,25 +328,15 @@ Violations check(const Model& model, const calls::MemPoolImportPointer& call, co
 Violations check(const Model& model, const calls::MemPoolSetAccess& call, const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
-  check_pool(out, model, call.pool, {Rule::kPoolAccessPoolValid, Rule::kPoolAccessPoolAlive},
-             facts);
+  const Pool* pool = check_pool(out, model, call.pool,
+                                {Rule::kPoolAccessPoolValid, Rule::kPoolAccessPoolAlive}, facts);
   if (!call.map) {
     if (call.count != 0) out.add(Rule::kPoolAccessMap, "map is NULL");
     return out.take();
   }
   for (std::size_t i = 0; i < call.count; ++i) {
-    const CUmemAccessDesc& desc = call.map[i];
     const std::string which = "descriptor " + std::to_string(i) + ": ";
-    if (desc.location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
-      out.add(Rule::kPoolAccessLocationType, which + location(desc.location) + " is no device");
-    } else if (!device_valid(model, desc.location.id)) {
-      out.add(Rule::kPoolAccessLocationDevice,
-              which + location(desc.location) + " does not exist here");
-    }
-    const auto flags = static_cast<unsigned>(desc.flags);
-    if (flags != 0 && flags != 1 && flags != 3) {
-      out.add(Rule::kPoolAccessFlags, which + "flags is " + std::to_string(flags));
-    }
+    check_pool_access(out, model, pool, call.map[i], which, facts);
   }
   return out.take();
 }

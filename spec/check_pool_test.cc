@@ -49,7 +49,7 @@ void have_imported(World& w) {
   CUmemoryPool out = kImported;
   calls::MemPoolImportFromShareableHandle call{};
   call.pool_out = &out;
-  w.model.commit(call, w.at());
+  w.model.commit(call, Facts{}, w.at());
 }
 void allocate(World& w, CUmemoryPool pool = kPool) {
   CUdeviceptr out = kMemory;
@@ -112,10 +112,11 @@ Violations export_pointer(World& w, Address ptr = kMemory,
   return check(w.model, calls::MemPoolExportPointer{.shareData_out = out, .ptr = ptr});
 }
 Violations import_pointer(World& w, CUmemoryPool pool, Token token = Token::kValid,
-                          CUmemPoolPtrExportData* data = &data_out,
-                          CUdeviceptr* out = &pointer_out) {
+                          CUmemPoolPtrExportData* data = &data_out, CUdeviceptr* out = &pointer_out,
+                          Answer imported_before = Answer::kNo) {
   Facts facts;
   facts.token = token;
+  facts.imported_before = imported_before;
   return check(w.model,
                calls::MemPoolImportPointer{.ptr_out = out, .pool = pool, .shareData = data}, facts);
 }
@@ -164,6 +165,13 @@ std::vector<RuleCase> pool_cases() {
        }},
       {Rule::kPoolCreateLocationDevice,
        [](World& w, bool broken) { return create(w, broken, [](auto& p) { p.location.id = 2; }); }},
+      {Rule::kPoolCreateLocationNode,
+       [](World& w, bool broken) {
+         CUmemPoolProps p = props(0);
+         p.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+         p.location.id = broken ? 1 : 0;
+         return create(w, p);
+       }},
       {Rule::kPoolCreateHostHandleTypes,
        [](World& w, bool broken) {
          CUmemPoolProps p = props(broken ? 1 : 0);
@@ -252,6 +260,20 @@ std::vector<RuleCase> pool_cases() {
       {Rule::kPoolImportFlags,
        [](World& w, bool broken) { return import(w, 1, Answer::kYes, broken ? 1 : 0); }},
       {Rule::kPoolImportType, [](World& w, bool broken) { return import(w, broken ? 3 : 1); }},
+      {Rule::kPoolImportNonzero,
+       [](World& w, bool broken) {
+         Facts facts;
+         facts.descriptor_valid = Answer::kYes;
+         return check(w.model,
+                      calls::MemPoolImportFromShareableHandle{
+                          .pool_out = &pool_out,
+                          .handle = reinterpret_cast<void*>(std::uintptr_t{broken ? 0u : 3u}),
+                          .handleType = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                          .flags = 0},
+                      facts);
+       }},
+      {Rule::kPoolImportTypeSupported,
+       [](World& w, bool broken) { return import(w, broken ? 2 : 1); }},
       {Rule::kPoolImportDescriptor,
        [](World& w, bool broken) { return import(w, 1, broken ? Answer::kNo : Answer::kYes); }},
       {Rule::kPoolImportKind,
@@ -308,6 +330,12 @@ std::vector<RuleCase> pool_cases() {
          have_imported(w);
          return import_pointer(w, kImported, broken ? Token::kForged : Token::kValid);
        }},
+      {Rule::kPoolTakeOnce,
+       [](World& w, bool broken) {
+         have_imported(w);
+         return import_pointer(w, kImported, Token::kValid, &data_out, &pointer_out,
+                               broken ? Answer::kYes : Answer::kNo);
+       }},
       {Rule::kPoolTakeAlive,
        [](World& w, bool broken) {
          have_imported(w);
@@ -334,7 +362,34 @@ std::vector<RuleCase> pool_cases() {
       {Rule::kPoolAccessFlags,
        [](World& w, bool broken) {
          have(w);
-         return set_access(w, kPool, access_desc(broken ? 2 : 1));
+         return set_access(w, kPool, access_desc(broken ? 2 : 3));
+       }},
+      {Rule::kPoolAccessReadOnly,
+       [](World& w, bool broken) {
+         have(w);
+         return set_access(w, kPool, access_desc(broken ? 1 : 3));
+       }},
+      {Rule::kPoolAccessOwn,
+       [](World& w, bool broken) {
+         have(w);
+         return set_access(w, kPool, access_desc(0, broken ? 0 : 1));
+       }},
+      {Rule::kPoolAccessOwn,  // of a default pool
+       [](World& w, bool broken) {
+         Facts facts;
+         facts.default_pool = Answer::kYes;
+         facts.default_pool_device = broken ? 1 : 0;
+         const CUmemAccessDesc desc = access_desc(0, 1);
+         return check(w.model, calls::MemPoolSetAccess{.pool = kPool, .map = &desc, .count = 1},
+                      facts);
+       }},
+      {Rule::kPoolAccessLocationType,  // the host's own memory
+       [](World& w, bool broken) {
+         CUmemPoolProps p = props(0);
+         p.location.type = CU_MEM_LOCATION_TYPE_HOST;
+         CUmemoryPool out = kPool;
+         w.model.commit(calls::MemPoolCreate{.pool = &out, .poolProps = &p}, w.at());
+         return set_access(w, kPool, access_desc(broken ? 0 : 3, 0, 2));
        }},
       {Rule::kPoolSetDevice,
        [](World& w, bool broken) {

@@ -11,6 +11,12 @@ namespace cuvmm::detail {
 inline constexpr int kLocationDevice = 1;
 inline constexpr int kLocationHost = 2;
 inline constexpr int kLocationHostNuma = 3;
+
+/// Memory of the host: HOST, HOST_NUMA.
+inline bool is_host(const CUmemLocation& location) {
+  const int type = static_cast<int>(location.type);
+  return type == kLocationHost || type == kLocationHostNuma;
+}
 inline constexpr unsigned kFabric = 8;
 inline constexpr unsigned kKnownHandleTypes = 1 | 2 | 4 | kFabric;
 
@@ -104,9 +110,7 @@ void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
   if (flags.reserved[3] != 0) {
     add(Rule::kCreateReservedTailZero, "prop.allocFlags.reserved[3] is not 0", true);
   }
-  const int type = static_cast<int>(prop.location.type);
-  if ((type == kLocationHost || type == kLocationHostNuma) &&
-      (flags.compressionType || flags.gpuDirectRDMACapable)) {
+  if (is_host(prop.location) && (flags.compressionType || flags.gpuDirectRDMACapable)) {
     add(Rule::kCreateHostPlain,
         std::string("prop.allocFlags asks for ") +
             (flags.compressionType ? "compression" : "gpuDirectRDMACapable") +

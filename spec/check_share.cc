@@ -107,10 +107,18 @@ Violations check(const Model& model, const calls::MemImportFromShareableHandle& 
   if (check_given(out, model, fd, facts.descriptor_valid, Rule::kImportDescriptorOwned)) {
     return out.take();
   }
+  if (facts.descriptor_kind == Facts::Answer::kNo) {
+    out.add(Rule::kImportDescriptorKind, "descriptor " + std::to_string(fd) + " is that of a pool");
+    return out.take();
+  }
   if (facts.descriptor_valid != Facts::Answer::kYes) {
     out.add(Rule::kImportDescriptorValid,
             "descriptor " + std::to_string(fd) + " refers to no exported allocation",
             fd < 0 || facts.descriptor_valid == Facts::Answer::kNo);
+  }
+  if (facts.descriptor_valid == Facts::Answer::kUnknown && fd >= 0) {
+    out.add(Rule::kImportDescriptorKind,
+            "descriptor " + std::to_string(fd) + " is perhaps that of a pool", false);
   }
   return out.take();
 }

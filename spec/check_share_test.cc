@@ -15,9 +15,11 @@ Violations export_(World& w, Handle handle, unsigned type = 1, unsigned long lon
                             .flags = flags});
 }
 Violations import(World& w, void* os_handle, unsigned type = 1,
-                  Facts::Answer valid = Facts::Answer::kYes, Handle* out = &handle_out) {
+                  Facts::Answer valid = Facts::Answer::kYes, Handle* out = &handle_out,
+                  Facts::Answer kind = Facts::Answer::kUnknown) {
   Facts facts;
   facts.descriptor_valid = valid;
+  facts.descriptor_kind = kind;
   return check(w.model,
                calls::MemImportFromShareableHandle{
                    .handle = out,
@@ -88,6 +90,12 @@ std::vector<RuleCase> share_cases() {
       {Rule::kImportDescriptorValid,
        [](World& w, bool broken) {
          return import(w, fd(5), 1, broken ? Facts::Answer::kNo : Facts::Answer::kYes);
+       }},
+      {Rule::kImportDescriptorKind,
+       [](World& w, bool broken) {
+         const auto valid = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
+         return import(w, fd(5), 1, valid, &handle_out,
+                       broken ? Facts::Answer::kNo : Facts::Answer::kUnknown);
        }},
       {Rule::kImportDescriptorValid,  // the address of the descriptor
        [](World& w, bool broken) {

@@ -14,6 +14,8 @@ namespace cuvmm {
 /// the checks; older headers lack the newer enumerators.
 namespace external_type {
 inline constexpr unsigned kOpaqueFd = 1;
+inline constexpr unsigned kD3d12Resource = 5;
+inline constexpr unsigned kD3d11ResourceKmt = 7;
 inline constexpr unsigned kNvSciBuf = 8;
 inline constexpr unsigned kDmaBufFd = 9;
 inline constexpr unsigned kLastMemory = 9;

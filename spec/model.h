@@ -238,10 +238,12 @@ class Model {
   void commit(const calls::IpcGetMemHandle& call, const Facts& facts, Origin at);
   void commit(const calls::IpcOpenMemHandle& call, const Facts& facts, Origin at);
   void commit(const calls::MemPoolCreate& call, Origin at);
-  void commit(const calls::MemPoolImportFromShareableHandle& call, Origin at);
+  /// `facts` say where the pool's memory lies and how large that of the pointer is, where known.
+  void commit(const calls::MemPoolImportFromShareableHandle& call, const Facts& facts, Origin at);
+  void commit(const calls::MemPoolSetAccess& call, Origin at);
   void commit(const calls::MemPoolExportToShareableHandle& call, Origin at);
   void commit(const calls::MemAllocFromPoolAsync& call, Origin at);
-  void commit(const calls::MemPoolImportPointer& call, Origin at);
+  void commit(const calls::MemPoolImportPointer& call, const Facts& facts, Origin at);
   void commit(const calls::DeviceSetMemPool& call, Origin at);
 
   void commit(const calls::MulticastCreate& call, const Facts& facts, Origin at);

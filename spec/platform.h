@@ -1,6 +1,8 @@
 // What the rules need to know of the machine, and what a caller may look up for one call.
 #pragma once
 
+#include <cuda.h>
+
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -54,6 +56,8 @@ struct Facts {
   Answer event_alive = Answer::kUnknown;         ///< the event exists
   Answer event_interprocess = Answer::kUnknown;  ///< it was made with INTERPROCESS|DISABLE_TIMING
   Answer default_pool = Answer::kUnknown;        ///< the call's pool is a device's default pool
+  int default_pool_device = kUnknownDevice;      ///< the device of which it is the default pool
+  std::optional<CUmemLocation> location;         ///< where the memory of an imported pool lies
   /// What the 64 bytes of an IPC handle, or of an exported pool pointer, name.
   enum class Token : std::uint8_t {
     kUnknown,
@@ -61,9 +65,11 @@ struct Facts {
     kForged,        ///< no process made them
     kEnded,         ///< what they named was freed
     kExporterGone,  ///< the process that made them has ended
-    kOwn,           ///< this process made them
+    kOwn,           ///< this process made them, whether what they named lives or was freed
   };
   Token token = Token::kUnknown;
+  /// The memory of the pointer being imported lies on the host and was imported here before.
+  Answer imported_before = Answer::kUnknown;
   std::uint64_t object_size = 0;  ///< bytes of the memory object behind it, 0 unknown
 };
 

@@ -1,6 +1,7 @@
 // Model's part for stream-ordered pools.
 #include "spec/pool_state.h"
 
+#include "spec/check_prop.h"
 #include "spec/model.h"
 
 namespace cuvmm {
@@ -8,6 +9,8 @@ namespace cuvmm {
 namespace {
 std::uint64_t value(CUmemoryPool pool) { return reinterpret_cast<std::uintptr_t>(pool); }
 }  // namespace
+
+bool Pool::on_host() const { return detail::is_host(location); }
 
 const Pool* PoolState::find(std::uint64_t handle) const {
   const auto found = pools.find(handle);
@@ -22,10 +25,18 @@ const PoolMemory* PoolState::memory_at(std::uint64_t address) const {
   return inside ? &found->second : nullptr;
 }
 
+const PoolMemory* PoolState::host_memory_at(std::uint64_t address) const {
+  if (on_host == 0) [[likely]]
+    return nullptr;
+  const PoolMemory* found = memory_at(address);
+  return found && found->on_host ? found : nullptr;
+}
+
 void PoolState::add(const PoolMemory& taken_memory) {
   remove(taken_memory.base);  // an end that we did not see
   memory[taken_memory.base] = taken_memory;
   ++taken[taken_memory.pool];
+  on_host += taken_memory.on_host;
 }
 
 void PoolState::remove(std::uint64_t base) {
@@ -33,6 +44,7 @@ void PoolState::remove(std::uint64_t base) {
   if (found == memory.end()) return;
   const auto count = taken.find(found->second.pool);
   if (count != taken.end() && --count->second == 0) taken.erase(count);
+  on_host -= found->second.on_host;
   memory.erase(found);
 }
 
@@ -47,6 +59,12 @@ void Model::retire(const calls::MemPoolDestroy& call, Retired& retired) {
   const auto found = pools_.pools.find(value(call.pool));
   if (found == pools_.pools.end()) return;
   retired.more().pools.push_back(found->second);
+  // What devices may do with memory that is left stays as it was.
+  if (found->second.on_host()) {
+    for (auto& [base, left] : pools_.memory) {
+      if (left.pool == found->first) left.access = found->second.access;
+    }
+  }
   pools_.pools.erase(found);
 }
 
@@ -76,18 +94,33 @@ void Model::commit(const calls::MemPoolCreate& call, Origin at) {
                           .handle_types = static_cast<unsigned>(call.poolProps->handleTypes),
                           .imported = false,
                           .exported = false,
+                          .access = 0,
                           .made = at};
 }
 
-void Model::commit(const calls::MemPoolImportFromShareableHandle& call, Origin at) {
+void Model::commit(const calls::MemPoolImportFromShareableHandle& call, const Facts& facts,
+                   Origin at) {
   const std::uint64_t handle = value(*call.pool_out);
   tombstones_.forget(ObjectRef::Kind::kPool, handle);
   pools_.pools[handle] = {.handle = handle,
-                          .location = {},
+                          .location = facts.location.value_or(CUmemLocation{}),
                           .handle_types = 0,
                           .imported = true,
                           .exported = false,
+                          .access = 0,
                           .made = at};
+}
+
+void Model::commit(const calls::MemPoolSetAccess& call, Origin) {
+  const auto found = pools_.pools.find(value(call.pool));
+  if (found == pools_.pools.end()) return;
+  for (std::size_t i = 0; i < call.count; ++i) {
+    const CUmemLocation& place = call.map[i].location;
+    if (place.type != CU_MEM_LOCATION_TYPE_DEVICE || place.id < 0 || place.id >= 64) continue;
+    const std::uint64_t bit = std::uint64_t{1} << place.id;
+    auto& access = found->second.access;
+    access = call.map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? access | bit : access & ~bit;
+  }
 }
 
 void Model::commit(const calls::MemPoolExportToShareableHandle& call, Origin) {
@@ -101,17 +134,30 @@ void Model::commit(const calls::MemPoolExportToShareableHandle& call, Origin) {
 void Model::commit(const calls::MemAllocFromPoolAsync& call, Origin at) {
   if (call.bytesize == 0) return;  // a driver may accept that; there is no memory
   tombstones_.forget(ObjectRef::Kind::kPoolMemory, *call.dptr);
+  const Pool* pool = pools_.find(call.pool);
   pools_.add({.base = *call.dptr,
               .size = call.bytesize,
               .pool = value(call.pool),
               .imported = false,
+              .on_host = pool && pool->on_host(),
+              .access = {},
               .made = at});
 }
 
-void Model::commit(const calls::MemPoolImportPointer& call, Origin at) {
+void Model::commit(const calls::MemPoolImportPointer& call, const Facts& facts, Origin at) {
   tombstones_.forget(ObjectRef::Kind::kPoolMemory, *call.ptr_out);
-  pools_.add(
-      {.base = *call.ptr_out, .size = 0, .pool = value(call.pool), .imported = true, .made = at});
+  const auto pool = pools_.pools.find(value(call.pool));
+  // What the memory shows of a pool that was imported.
+  if (pool != pools_.pools.end() && facts.location) pool->second.location = *facts.location;
+  pools_.add({.base = *call.ptr_out,
+              .size = facts.object_size,
+              .pool = value(call.pool),
+              .imported = true,
+              .on_host = pool != pools_.pools.end()
+                             ? pool->second.on_host()
+                             : facts.location && detail::is_host(*facts.location),
+              .access = {},
+              .made = at});
 }
 
 void Model::commit(const calls::DeviceSetMemPool& call, Origin) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "spec/violation.h"
@@ -13,11 +14,15 @@ namespace cuvmm {
 
 struct Pool {
   std::uint64_t handle = 0;  ///< the CUmemoryPool's value
-  CUmemLocation location{};  ///< unknown for an imported pool
+  CUmemLocation location{};  ///< of an imported pool mostly unknown: type 0
   unsigned handle_types = 0;
   bool imported = false;
   bool exported = false;  ///< at least once
+  /// Devices that cuMemPoolSetAccess gave READWRITE, as a mask; its own one has it anyway.
+  std::uint64_t access = 0;
   Origin made;
+
+  bool on_host() const;
 };
 
 /// Memory of a pool: allocated here, or imported from the pool's owner.
@@ -26,6 +31,8 @@ struct PoolMemory {
   std::uint64_t size = 0;  ///< bytes; 0 unknown (imported)
   std::uint64_t pool = 0;
   bool imported = false;
+  bool on_host = false;                 ///< as its pool
+  std::optional<std::uint64_t> access;  ///< what its pool had when it was destroyed
   Origin made;
 };
 
@@ -34,11 +41,15 @@ struct PoolState {
   std::map<std::uint64_t, PoolMemory> memory;    ///< by base
   std::map<int, std::uint64_t> current;          ///< what cuDeviceSetMemPool set, by device
   std::map<std::uint64_t, std::uint32_t> taken;  ///< live memory() entries by pool
+  std::size_t on_host = 0;                       ///< live memory() entries on the host
 
   const Pool* find(std::uint64_t handle) const;
   const Pool* find(CUmemoryPool pool) const { return find(reinterpret_cast<std::uintptr_t>(pool)); }
   /// The live memory that holds this address, or null; imported memory is known by its base only.
   const PoolMemory* memory_at(std::uint64_t address) const;
+
+  /// The same, and null for memory of a device.
+  const PoolMemory* host_memory_at(std::uint64_t address) const;
 
   void add(const PoolMemory& taken_memory);
   void remove(std::uint64_t base);

@@ -13,8 +13,15 @@ Touch write(const char* parameter, std::uint64_t base, std::uint64_t width) {
   return {.base = base, .width = width, .write = true, .parameter = parameter};
 }
 
+Touch on_device(Touch touch) {
+  touch.device_only = true;
+  return touch;
+}
+
 Touch from_host(std::uint64_t base, std::uint64_t width) {
-  return {.base = base, .width = width, .write = true, .from_host = true, .parameter = "dstDevice"};
+  Touch touch = on_device(write("dstDevice", base, width));
+  touch.from_host = true;
+  return touch;
 }
 Touch fill(std::uint64_t base, std::uint64_t width) {
   return {.base = base, .width = width, .write = true, .fill = true, .parameter = "dstDevice"};
@@ -60,6 +67,7 @@ std::size_t copy2d(Out out, const Copy* copy) {
                 .pitch = row,
                 .rows = copy->Height,
                 .write = is_write,
+                .device_only = type == CU_MEMORYTYPE_DEVICE,
                 .from_host = is_write && copy->srcMemoryType == CU_MEMORYTYPE_HOST,
                 .parameter = parameter};
   };
@@ -98,6 +106,7 @@ std::size_t copy3d(Out out, const Copy* copy) {
                 .slices = copy->Depth,
                 .slice_pitch = slice,
                 .write = side.write,
+                .device_only = side.type == CU_MEMORYTYPE_DEVICE,
                 .from_host = side.write && copy->srcMemoryType == CU_MEMORYTYPE_HOST,
                 .parameter = side.parameter};
   }
@@ -138,9 +147,11 @@ CUVMM_TOUCH_BOTH(Memcpy, two(out, c.ByteCount, write("dst", c.dst, c.ByteCount),
                              read("src", c.src, c.ByteCount)))
 CUVMM_TOUCH_BOTH(MemcpyPeer, peer(c, out))
 CUVMM_TOUCH_BOTH(MemcpyHtoD, one(out, c.ByteCount, from_host(c.dstDevice, c.ByteCount)))
-CUVMM_TOUCH_BOTH(MemcpyDtoH, one(out, c.ByteCount, read("srcDevice", c.srcDevice, c.ByteCount)))
-CUVMM_TOUCH_BOTH(MemcpyDtoD, two(out, c.ByteCount, write("dstDevice", c.dstDevice, c.ByteCount),
-                                 read("srcDevice", c.srcDevice, c.ByteCount)))
+CUVMM_TOUCH_BOTH(MemcpyDtoH,
+                 one(out, c.ByteCount, on_device(read("srcDevice", c.srcDevice, c.ByteCount))))
+CUVMM_TOUCH_BOTH(MemcpyDtoD,
+                 two(out, c.ByteCount, on_device(write("dstDevice", c.dstDevice, c.ByteCount)),
+                     on_device(read("srcDevice", c.srcDevice, c.ByteCount))))
 CUVMM_TOUCH(MemcpyDtoA, one(out, c.ByteCount, read("srcDevice", c.srcDevice, c.ByteCount)))
 CUVMM_TOUCH(MemcpyAtoD, one(out, c.ByteCount, write("dstDevice", c.dstDevice, c.ByteCount)))
 CUVMM_TOUCH_BOTH(Memcpy2D, copy2d(out, c.pCopy))
