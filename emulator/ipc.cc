@@ -7,6 +7,8 @@
 
 #include "emulator/base.h"
 #include "emulator/entry.h"
+#include "emulator/mutation.h"
+#include "emulator/slip.h"
 #include "emulator/ticket.h"
 
 namespace cuvmm::emulator {
@@ -97,6 +99,7 @@ CUresult perform(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts&,
   if (followed.fd < 0) return CUDA_ERROR_INVALID_VALUE;
   Physical memory = take(followed);
   if (followed.token == Facts::Token::kOwn) return CUDA_ERROR_INVALID_CONTEXT;
+  if (mutation().kind == Mutation::Kind::kIpcCopies) unshare(memory);
   PlainAllocation* opened = e.adopt(context, followed.ticket.size, std::move(memory), bytes);
   if (!opened) return CUDA_ERROR_OUT_OF_MEMORY;
   opened->opens = 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
+#include <utility>
 
 #include "api/driver.h"
 
@@ -33,13 +34,17 @@ Mutation parse_mutation(std::string_view text) {
     mutation.error = "CUVMM_MUTATION=" + std::string(text) + ": " + why;
     return mutation;
   };
-  if (verb == "slip" && id == "import-copies" && code.empty()) {
-    mutation.kind = Mutation::Kind::kImportCopies;
+  for (const auto& [name, kind] : {std::pair{"import-copies", Mutation::Kind::kImportCopies},
+                                   std::pair{"ipc-copies", Mutation::Kind::kIpcCopies}}) {
+    if (verb != "slip" || id != name || !code.empty()) continue;
+    mutation.kind = kind;
     return mutation;
   }
   const bool remove = verb == "remove";
   if ((!remove && verb != "code") || id.empty() || remove != code.empty() || !more.empty()) {
-    return fail("expected 'remove RULE-ID', 'code RULE-ID CUDA_ERROR_...' or 'slip import-copies'");
+    return fail(
+        "expected 'remove RULE-ID', 'code RULE-ID CUDA_ERROR_...', 'slip import-copies' or 'slip "
+        "ipc-copies'");
   }
   const auto rule = find_rule(id);
   if (!rule) return fail("no rule '" + id + "'; `cuvmm rules` lists them");

@@ -10,9 +10,10 @@ namespace cuvmm::emulator {
 
 /// CUVMM_MUTATION: "remove RULE-ID" (the rule is not checked) or "code RULE-ID CUDA_ERROR_X" (the
 /// rule answers another code); "slip import-copies" (no rule: an import of another process's
-/// memory gets a copy of what it holds instead of sharing it); unset or empty: no mistake.
+/// memory gets a copy of what it holds instead of sharing it) or "slip ipc-copies" (the same of
+/// cuIpcOpenMemHandle); unset or empty: no mistake.
 struct Mutation {
-  enum class Kind : std::uint8_t { kNone, kRemove, kCode, kImportCopies };
+  enum class Kind : std::uint8_t { kNone, kRemove, kCode, kImportCopies, kIpcCopies };
   Kind kind = Kind::kNone;
   Rule rule{};
   CUresult code = CUDA_SUCCESS;  ///< for kCode

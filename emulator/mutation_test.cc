@@ -40,17 +40,23 @@ TEST(Mutation, ReadsAWrongCode) {
 }
 
 TEST(Mutation, ASlipIsAboutNoRule) {
-  const Mutation mutation = parse_mutation("slip import-copies");
-  EXPECT_EQ(mutation.error, "");
-  EXPECT_EQ(mutation.kind, Mutation::Kind::kImportCopies);
-  Profile profile, untouched;
-  mutation.apply(profile);
-  EXPECT_EQ(format_profile(profile), format_profile(untouched));
+  const std::pair<const char*, Mutation::Kind> slips[] = {
+      {"slip import-copies", Mutation::Kind::kImportCopies},
+      {"slip ipc-copies", Mutation::Kind::kIpcCopies}};
+  for (const auto& [text, kind] : slips) {
+    const Mutation mutation = parse_mutation(text);
+    EXPECT_EQ(mutation.error, "");
+    EXPECT_EQ(mutation.kind, kind);
+    Profile profile, untouched;
+    mutation.apply(profile);
+    EXPECT_EQ(format_profile(profile), format_profile(untouched));
+  }
 }
 
 TEST(Mutation, SaysWhatWasExpected) {
   constexpr const char* kShape =
-      "expected 'remove RULE-ID', 'code RULE-ID CUDA_ERROR_...' or 'slip import-copies'";
+      "expected 'remove RULE-ID', 'code RULE-ID CUDA_ERROR_...', 'slip import-copies' or 'slip "
+      "ipc-copies'";
   const std::pair<const char*, const char*> cases[] = {
       {"remove", kShape},
       {"code cuMemMap-offset-zero", kShape},
@@ -59,6 +65,7 @@ TEST(Mutation, SaysWhatWasExpected) {
       {"slip", kShape},
       {"slip import-moves", kShape},
       {"slip import-copies now", kShape},
+      {"slip ipc-copies now", kShape},
       {"code cuMemMap-offset-zero CUDA_ERROR_UNKNOWN now", kShape},
       {"remove cuMemMap-offset", "no rule 'cuMemMap-offset'"},
       {"code cuMemMap-offset-zero CUDA_ERROR_ODD", "found 'CUDA_ERROR_ODD'"},

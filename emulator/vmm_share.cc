@@ -2,11 +2,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <cstring>
-
 #include "emulator/entry.h"
 #include "emulator/mutation.h"
 #include "emulator/shareable.h"
+#include "emulator/slip.h"
 
 namespace cuvmm::emulator {
 
@@ -28,12 +27,7 @@ void copy_foreign(Emulator& e, Physical& memory) {
     struct stat own {};
     if (fstat(mine.descriptor(), &own) == 0 && own.st_ino == imported.st_ino) return;
   }
-  Physical copy(memory.size(), memory.prop(), true, 0, nullptr);
-  char* const to = copy.touch();
-  const char* const from = memory.touch();
-  if (to && from) std::memcpy(to, from, memory.size());
-  memory.~Physical();
-  new (&memory) Physical(std::move(copy));
+  unshare(memory);
 }
 
 }  // namespace

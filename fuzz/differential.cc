@@ -43,6 +43,8 @@ void Differential::disagree(Result& result, std::size_t at, std::string problem)
 }
 
 void Differential::clean_up(Result& result) {
+  // Importers first: what another process has open is not freed.
+  for (int process = 0; process < machine_.processes(); ++process) close_opened(result, process);
   for (int process = 0; process < machine_.processes(); ++process) clean_up(result, process);
   for (const int fd : reference_.descriptors()) ::close(fd);
   for (int process = 0; options_.charge && process < machine_.processes(); ++process) {
@@ -60,9 +62,6 @@ void Differential::check_end(Result& result, CUresult answer, const char* what) 
 
 void Differential::clean_up_areas(Result& result) {
   const Driver& driver = machine_.driver();
-  for (const auto& span : reference_.plain()) {
-    check_end(result, driver(calls::MemFree{span.base}), "freeing memory that is left");
-  }
   for (const std::uint64_t pool : reference_.pools()) {
     check_end(result, driver(calls::MemPoolDestroy{reinterpret_cast<CUmemoryPool>(pool)}),
               "destroying a pool");
@@ -73,6 +72,14 @@ void Differential::clean_up_areas(Result& result) {
   }
 }
 
+void Differential::close_opened(Result& result, int process) {
+  if (process && !lost().empty()) return;
+  for (const std::uint64_t pointer : reference(process).opened()) {
+    check_end(result, machine_.driver(process)(calls::IpcCloseMemHandle{pointer}),
+              "closing memory that is open");
+  }
+}
+
 void Differential::clean_up(Result& result, int process) {
   if (process && !lost().empty()) return;
   const Driver& driver = machine_.driver(process);
@@ -80,6 +87,9 @@ void Differential::clean_up(Result& result, int process) {
   const auto check = [&](CUresult answer, const char* what) { check_end(result, answer, what); };
   for (const auto& span : reference.mapped()) {
     check(driver(calls::MemUnmap{span.base, span.size}), "unmapping what is mapped");
+  }
+  for (const auto& span : reference.plain()) {
+    check(driver(calls::MemFree{span.base}), "freeing memory that is left");
   }
   if (process == 0) clean_up_areas(result);
   for (const std::uint64_t handle : reference.references()) {

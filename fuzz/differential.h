@@ -96,7 +96,8 @@ class Differential {
   void step(const Op& op, std::size_t index, Runner& runner, Result& result);
   void clean_up(Result& result);
   void clean_up(Result& result, int process);
-  /// What process 0 has left beside virtual memory management; the other process has none.
+  void close_opened(Result& result, int process);
+  /// What process 0 has left of pools and external memory; the other process has none.
   void clean_up_areas(Result& result);
   static void check_end(Result& result, CUresult answer, const char* what);
   Reference& reference(int process) { return process ? other_reference_ : reference_; }
@@ -159,6 +160,8 @@ void Differential::step(const Op& op, std::size_t index, Runner& runner, Result&
       }
       if constexpr (requires { reference.accept(call, profile_); }) {
         wrong = reference.accept(call, profile_);
+      } else if constexpr (requires { reference.accept(call, actor); }) {
+        wrong = reference.accept(call, actor);
       } else {
         wrong = reference.accept(call);
       }

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -105,14 +106,23 @@ int tell(const Arguments& arguments, const Finding& finding, const std::string& 
 }
 
 // The shortest program that shows the same kind of thing: crash stays crash.
+// What is wrong, wherever in a program, and whether a simpler call shows it or the one found.
+std::string kind_of(const std::string& problem) {
+  if (problem.rfind("op ", 0) != 0) return problem;
+  std::string out = problem.substr(problem.find(", ") + 2);
+  for (const Simpler& s : simpler_calls()) {
+    const std::string function = shape(s.code).function;
+    const bool starts = out.rfind(function, 0) == 0 && !std::isalnum(out[function.size()]);
+    if (starts) return shape(s.instead).function + out.substr(function.size());
+  }
+  return out;
+}
+
 Finding shortest(const Target& target, const Finding& finding) {
-  const auto kind = [](const std::string& problem) {
-    return problem.substr(problem.rfind("op ", 0) == 0 ? problem.find(", ") : 0);
-  };
-  const std::string wanted = kind(finding.problem);
+  const std::string wanted = kind_of(finding.problem);
   const ShrinkResult shrunk = shrink(finding.ops, [&](const Ops& ops) {
     const auto again = try_program(target, ops);
-    return again && kind(again->problem) == wanted;
+    return again && kind_of(again->problem) == wanted;
   });
   std::printf("shrunk from %zu to %zu ops by %u tries\n", finding.ops.size(), shrunk.ops.size(),
               shrunk.candidates);

@@ -9,14 +9,14 @@ namespace cuvmm::fuzz {
 namespace {
 
 // References whose producer is gone, or was never there, go to a live one of the same process; a
-// descriptor is anybody's.
+// descriptor is anybody's, as are 64 bytes.
 void rebind(Ops& ops, Random& random) {
   std::vector<std::uint8_t> bound[kProcesses][kNameKinds];
   for (Op& op : ops) {
     const Shape& s = shape(op.code);
     const auto names_of = [&](NameKind kind) -> auto& {
-      return bound[kind == NameKind::kDescriptor ? 0 : process_of(op)]
-                  [static_cast<std::size_t>(kind)];
+      const bool of_both = kind == NameKind::kDescriptor || kind == NameKind::kBlob;
+      return bound[of_both ? 0 : process_of(op)][static_cast<std::size_t>(kind)];
     };
     const auto fix = [&](NameKind kind, std::uint8_t& ref) {
       if (kind == NameKind::kNone || ref == 0) return;

@@ -139,6 +139,20 @@ void Layout::failed(const Op& op) {
   if (op.code == Code::kExtImport && op.ref) name(s.ref, op.ref) = kTaken;
 }
 
+// Opening again in one context only counts.
+int Layout::open(const Op& op, int from) {
+  for (std::size_t i = 0; i < ranges_.size(); ++i) {
+    Range& r = ranges_[i];
+    if (!r.live || from <= 0 || r.source != from) continue;
+    if (r.process != process_of(op) || r.device != device_[op.actor]) continue;
+    ++r.opens;
+    return static_cast<int>(i + 1);
+  }
+  const std::uint64_t bytes = from > 0 ? ranges_[static_cast<std::size_t>(from - 1)].size : 0;
+  ranges_.push_back({bytes, true, process_of(op), from, device_[op.actor], 1});
+  return static_cast<int>(ranges_.size());
+}
+
 void Layout::succeeded(const Op& op) {
   const std::uint64_t at = distance(op.at, op.odd);
   const std::uint64_t size = distance(op.size, op.odd_size);
@@ -219,9 +233,20 @@ void Layout::succeeded(const Op& op) {
     case Code::kIpcGet:
       made = range;  // stands for what it was made of
       break;
-    case Code::kPointerImport:
-    case Code::kIpcOpen: {
-      const int from = bound(NameKind::kBlob, s.ref == NameKind::kBlob ? op.ref : op.ref2);
+    case Code::kContext:
+      device_[op.actor] = op.place;
+      break;
+    case Code::kIpcOpen:
+      made = open(op, bound(NameKind::kBlob, op.ref));
+      break;
+    case Code::kIpcClose:
+      if (range > 0) {
+        Range& opened = ranges_[static_cast<std::size_t>(range - 1)];
+        opened.live = --opened.opens > 0;
+      }
+      break;
+    case Code::kPointerImport: {
+      const int from = bound(NameKind::kBlob, op.ref2);
       const std::uint64_t bytes = from > 0 ? ranges_[static_cast<std::size_t>(from - 1)].size : 0;
       ranges_.push_back({bytes, true, process_of(op)});
       made = static_cast<int>(ranges_.size());
@@ -229,7 +254,6 @@ void Layout::succeeded(const Op& op) {
     }
     case Code::kFreeAsync:
     case Code::kMemFree:
-    case Code::kIpcClose:
       if (range > 0) ranges_[static_cast<std::size_t>(range - 1)].live = false;
       break;
     case Code::kExtImport:

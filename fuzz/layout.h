@@ -30,6 +30,9 @@ class Layout {
     std::uint64_t size;
     bool live;
     int process;
+    int source = 0;   ///< what it shows, if it was opened by another process than made it
+    int device = -1;  ///< in whose context
+    int opens = 0;
   };
   struct Mapping {
     int range, memory;
@@ -52,6 +55,7 @@ class Layout {
   const char* leaves_memory(int process, std::uint8_t name) const;
   const Object* object_of(std::uint8_t name) const;
   void unmap(Mapping& mapping);
+  int open(const Op& op, int from);
   int& name(NameKind kind, std::uint8_t number) {
     return names_[static_cast<std::size_t>(kind)][number];
   }
@@ -60,6 +64,7 @@ class Layout {
   }
 
   int names_[kNameKinds][256] = {};
+  int device_[kActors] = {};
   std::vector<Range> ranges_;
   std::vector<Mapping> mappings_;
   std::vector<Memory> memories_;

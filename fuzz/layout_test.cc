@@ -28,6 +28,22 @@ TEST(Layout, ACallInsideItsReservationFollowsFromTheProgram) {
   EXPECT_TRUE(last_leaves("cuMemGetAccess(device0, 8G)\n")) << "a driver reserves for itself there";
 }
 
+TEST(Layout, OpenedMemoryIsThereUntilItIsClosedAsOftenAsItWasOpened) {
+  const std::string shared =
+      "r1 = cuMemAlloc(4M)\ns1 = cuIpcGetMemHandle(r1)\n@p1 r2 = cuIpcOpenMemHandle(s1, 1)\n";
+  EXPECT_FALSE(last_leaves(shared + "@p1 cuMemsetD8(r2+2M, 1, 9)\n"));
+  EXPECT_TRUE(last_leaves(shared + "@p1 cuMemsetD8(r2+4M, 1, 9)\n"));
+  EXPECT_TRUE(last_leaves(shared + "cuMemsetD8(r2, 1, 9)\n")) << "an address of the other process";
+  EXPECT_TRUE(last_leaves(shared + "@p1 cuIpcCloseMemHandle(r2)\n@p1 cuIpcCloseMemHandle(r2)\n"));
+  const std::string again = shared + "@p1 r3 = cuIpcOpenMemHandle(s1, 1)\n";
+  EXPECT_FALSE(last_leaves(again + "@p1 cuIpcCloseMemHandle(r3)\n@p1 cuMemsetD8(r2, 1, 9)\n"));
+  EXPECT_TRUE(last_leaves(again + "@p1 cuIpcCloseMemHandle(r3)\n@p1 cuIpcCloseMemHandle(r2)\n"
+                                  "@p1 cuMemsetD8(r3, 1, 9)\n"));
+  // Another context has a pointer of its own.
+  EXPECT_TRUE(last_leaves(shared + "@p1 context(1)\n@p1 r3 = cuIpcOpenMemHandle(s1, 1)\n"
+                                   "@p1 cuIpcCloseMemHandle(r3)\n@p1 cuMemsetD8(r3, 1, 9)\n"));
+}
+
 TEST(Layout, WhatIsFreedIsNobodysOrSomebodyElses) {
   EXPECT_TRUE(last_leaves(
       "r1 = cuMemAddressReserve(4M)\ncuMemAddressFree(r1, 4M)\ncuMemAddressFree(r1, 4M)\n"));

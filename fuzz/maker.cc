@@ -35,7 +35,10 @@ Op Maker::make(Sketch& now) {
 // What is missing comes first; then everything, in proportion to how often programs do it.
 Code Maker::choose(const Sketch& now) {
   if (now.ranges.empty() && random_.chance(60)) return Code::kReserve;
-  if (style_.processes > 1 && random_.chance(40)) return hand_over(now);
+  if (style_.processes > 1 && random_.chance(40)) {
+    const bool plain = style_.enabled >> static_cast<unsigned>(Code::kIpcOpen) & 1;
+    return plain && random_.chance(40) ? hand_over_plain(now) : hand_over(now);
+  }
   if (now.memories.empty() && random_.chance(60)) return Code::kCreate;
   if (now.externals.empty() && !now.descriptors.empty() && random_.chance(15)) {
     return Code::kExtImport;
@@ -101,6 +104,10 @@ Code Maker::hand_over(const Sketch& now) {
     return device >= 0 && piece.mapping->access[device] == 3;
   });
   if (!usable) return Code::kSetAccess;
+  return touch();
+}
+
+Code Maker::touch() {
   constexpr Code kData[] = {Code::kFill, Code::kRead, Code::kRead, Code::kWrite, Code::kCopy};
   return kData[random_.below(std::size(kData))];
 }
@@ -125,7 +132,12 @@ bool Maker::data(Op& op, const Sketch& now, bool second) {
     }
   }
   if (device >= 0) {
-    for (const auto& plain : now.plains) usable.push_back({plain.name, 0, plain.size});
+    for (const auto& plain : now.plains) {
+      // What both processes have is what a mistake would show in.
+      const bool shared = plain.made == Code::kIpcOpen || now.open_elsewhere(plain);
+      usable.push_back({plain.name, 0, plain.size});
+      if (shared) usable.insert(usable.end(), 3, {plain.name, 0, 1});
+    }
   }
   if (usable.empty()) return false;
   const auto place = [&](std::uint8_t& ref, std::uint8_t& at, std::uint8_t& odd) {
@@ -146,6 +158,7 @@ bool Maker::data(Op& op, const Sketch& now, bool second) {
 
 bool Maker::fill(Op& op, const Sketch& now) {
   if (is_multicast(op.code)) return multicast(op, now);
+  if (op.code >= Code::kAlloc) return legacy(op, now);
   if (op.code >= Code::kPoolCreate) return pooled(op, now);
   if (op.code >= Code::kExtImport) return external(op, now);
   const auto mappings = now.pieces();
@@ -276,8 +289,11 @@ bool Maker::fill(Op& op, const Sketch& now) {
     case Code::kCopy:
       return data(op, now, true);
     case Code::kMemFree:
-      if (!now.plains.empty() && random_.chance(90)) {
-        op.ref = pick(now.plains, random_).name;
+      // What is open here is closed, and what is open there not freed yet: faults by themselves.
+      if (random_.chance(90) && any(now.plains, op.ref, [&](const Sketch::Plain& p) {
+            const bool early = p.made == Code::kIpcOpen || now.open_elsewhere(p);
+            return !early || random_.chance(5 + style_.faults);
+          })) {
         return true;
       }
       // Of a reservation: a fault by itself.
@@ -338,6 +354,9 @@ void Maker::spoil(Op& op, const Sketch& now) {
           const Shape& s = shape(op.code);
           if (s.ref == NameKind::kRange && !now.foreign_ranges.empty()) {
             op.ref = pick(now.foreign_ranges, random_).name;
+          }
+          if (s.ref == NameKind::kRange && !now.foreign_plains.empty() && random_.chance(50)) {
+            op.ref = pick(now.foreign_plains, random_).name;
           }
           if (!now.foreign_memories.empty()) {
             const std::uint8_t name = pick(now.foreign_memories, random_).name;

@@ -23,7 +23,9 @@ class Maker {
   // Which call.
   Code choose(const Sketch& now);
   Code hand_over(const Sketch& now);
+  Code hand_over_plain(const Sketch& now);
   Code share_pool(const Sketch& now);
+  Code touch();  ///< a copy or a fill
 
   // Its arguments, by area; false where nothing fits.
   bool fill(Op& op, const Sketch& now);
@@ -31,11 +33,15 @@ class Maker {
   bool external(Op& op, const Sketch& now);
   bool multicast(Op& op, const Sketch& now);
   bool pooled(Op& op, const Sketch& now);
+  bool legacy(Op& op, const Sketch& now);
 
   /// A multicast object, of which all devices were added or some are missing.
   bool team(std::uint8_t& ref, const Sketch& now, bool complete);
   bool bind(Op& op, const Sketch& now);
   bool reference(std::uint8_t& ref, const Sketch& now);
+  /// Sets `ref` to the name of one of them that fits; false when none does.
+  template <class List, class Fits>
+  bool any(const List& list, std::uint8_t& ref, Fits fits);
   std::uint8_t device() { return byte(random_.below(static_cast<std::uint32_t>(style_.devices))); }
 
   /// One or two fields that a careless program gets wrong.
@@ -44,5 +50,15 @@ class Maker {
   Random& random_;
   const Style& style_;
 };
+
+template <class List, class Fits>
+bool Maker::any(const List& list, std::uint8_t& ref, Fits fits) {
+  std::vector<std::uint8_t> names;
+  for (const auto& each : list) {
+    if (fits(each)) names.push_back(each.name);
+  }
+  if (!names.empty()) ref = pick(names, random_);
+  return !names.empty();
+}
 
 }  // namespace cuvmm::fuzz

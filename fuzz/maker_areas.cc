@@ -145,14 +145,6 @@ Code Maker::share_pool(const Sketch& now) {
 bool Maker::pooled(Op& op, const Sketch& now) {
   const Shape& s = shape(op.code);
   if (s.makes != NameKind::kNone) op.name = now.free_name(s.makes, random_.below(256));
-  const auto any = [&](const auto& list, std::uint8_t& ref, auto fits) {
-    std::vector<std::uint8_t> names;
-    for (const auto& each : list) {
-      if (fits(each)) names.push_back(each.name);
-    }
-    if (!names.empty()) ref = pick(names, random_);
-    return !names.empty();
-  };
   const auto pool = [&](auto fits) { return any(now.pools, op.ref, fits); };
   const auto plain = [&](auto fits) { return any(now.plains, op.ref, fits); };
   using Pool = Sketch::Pool;
@@ -176,7 +168,9 @@ bool Maker::pooled(Op& op, const Sketch& now) {
       if (random_.chance(10)) op.size = 0, op.odd_size = byte(1 + random_.below(4));
       return context && pool(own);
     case Code::kFreeAsync:
-      return context && plain([](const Plain& p) { return p.made != Code::kExtBuffer; });
+      return context && plain([](const Plain& p) {
+               return p.made != Code::kExtBuffer && p.made != Code::kIpcOpen;
+             });
     case Code::kPoolSetAccess:
       op.place = device();
       op.value = random_.chance(70) ? 3 : random_.chance(50) ? 1 : 0;
@@ -212,17 +206,65 @@ bool Maker::pooled(Op& op, const Sketch& now) {
       }
       return false;
     }
+    default:
+      return false;
+  }
+}
+
+// The next step on the way of plain memory from one process to the other.
+Code Maker::hand_over_plain(const Sketch& now) {
+  const auto any = [](const auto& list, auto fits) {
+    return std::any_of(list.begin(), list.end(), fits);
+  };
+  using Plain = Sketch::Plain;
+  using Token = Sketch::Token;
+  const bool opened = any(now.plains, [](const Plain& p) { return p.made == Code::kIpcOpen; });
+  const bool arrived = any(now.tokens, [&](const Token& t) { return now.arrived(t); });
+  const bool allocated = any(now.plains, [](const Plain& p) { return p.made == Code::kAlloc; });
+  const bool named =
+      any(now.tokens, [&](const Token& t) { return t.process == now.process && !t.pool; });
+  if (arrived && (!opened || random_.chance(10))) return Code::kIpcOpen;
+  if (allocated && (!named || random_.chance(10))) return Code::kIpcGet;
+  if (!allocated && (!opened || random_.chance(20))) return Code::kAlloc;
+  if ((opened || random_.chance(style_.faults)) && random_.chance(15)) return Code::kIpcClose;
+  if (random_.chance(5)) return Code::kMemFree;
+  return touch();
+}
+
+bool Maker::legacy(Op& op, const Sketch& now) {
+  using Plain = Sketch::Plain;
+  using Token = Sketch::Token;
+  const Shape& s = shape(op.code);
+  if (s.makes != NameKind::kNone) op.name = now.free_name(s.makes, random_.below(256));
+  const bool context = now.device[op.actor] >= 0;
+  const bool fault = random_.chance(style_.faults);
+  const auto made_by = [](Code code) { return [code](const Plain& p) { return p.made == code; }; };
+  switch (op.code) {
     case Code::kAlloc:
+      op.size = byte(1 + random_.below(style_.pieces));
       return context;
     case Code::kIpcGet:
-      return context && plain([](const Plain& p) { return p.made == Code::kAlloc; });
-    case Code::kIpcOpen:
+      if (fault && any(now.plains, op.ref, made_by(Code::kIpcOpen))) return true;
+      return context && any(now.plains, op.ref, made_by(Code::kAlloc));
+    case Code::kIpcOpen: {
       op.flags = 1;
-      // Never legal in the process of the exporter.
-      return random_.chance(20 + style_.faults) &&
-             any(now.tokens, op.ref, [](const auto& t) { return t.pool == 0; });
+      const bool legal = context && !fault;
+      if (legal && any(now.tokens, op.ref, [&](const Token& t) { return now.arrived(t); })) {
+        return true;
+      }
+      // Of memory that is gone, or in the process of the exporter: never legal.
+      return (fault || random_.chance(20)) &&
+             any(now.tokens, op.ref, [](const Token& t) { return t.pool == 0; });
+    }
     case Code::kIpcClose:
-      return random_.chance(style_.faults) && plain(live);
+      if (!fault && any(now.plains, op.ref, made_by(Code::kIpcOpen))) return context;
+      if (style_.faults == 0) return false;
+      // Once too often, or what was never opened.
+      if (random_.chance(60) &&
+          any(now.dead, op.ref, [](const Sketch::Dead& gone) { return gone.opened; })) {
+        return true;
+      }
+      return any(now.plains, op.ref, [](const Plain&) { return true; });
     default:
       return false;
   }

@@ -284,9 +284,6 @@ void canonicalise(Op& op) {
       op.extra &= kWild;
       if (op.extra) op.ref = 0;
       break;
-    case Code::kAlloc:
-      if (op.size == 0 && op.odd_size == 0) op.size = 1;
-      break;
     case Code::kPoolDefault:
       op.place = wrapped(op.place, kHostPlace);
       break;
@@ -306,6 +303,8 @@ void canonicalise(Op& op) {
   settle(op.at, op.odd);
   settle(op.at2, op.odd2);
   if (fields & kOddSize) settle(op.size, op.odd_size);
+  // Of none at all, nothing is written.
+  if (op.code == Code::kAlloc && op.size == 0 && op.odd_size == 0) op.size = 1;
   // A missing structure has no fields.
   if (op.faults & kNullIn) op.place = op.value = op.extra = 0;
   if (op.faults & kNullIn && op.code >= Code::kExtImport) {

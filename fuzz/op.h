@@ -66,9 +66,9 @@ constexpr bool is_multicast(Code code) {
   return code >= Code::kMcCreate && code <= Code::kMcGranularity;
 }
 
-/// Whether processes other than process 0 make this call, too: those of virtual memory management
-/// and of data. The other areas' are process 0's alone.
-constexpr bool crosses(Code code) { return code < Code::kExtImport; }
+/// Whether processes other than process 0 make this call, too: those of virtual memory management,
+/// of data, of plain memory and of legacy IPC. The other areas' are process 0's alone.
+constexpr bool crosses(Code code) { return code < Code::kExtImport || code >= Code::kAlloc; }
 
 /// What a name stands for; a reference asks for one kind.
 enum class NameKind : std::uint8_t {

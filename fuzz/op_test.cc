@@ -57,9 +57,19 @@ TEST(Op, AnActorIsAThreadOfTheFirstProcessOrAnother) {
   op.code = Code::kMemFree;
   canonicalise(op);
   EXPECT_EQ(process_of(op), 1);
-  op.code = Code::kExtImport;  // and what follows: process 0 alone
-  canonicalise(op);
-  EXPECT_EQ(process_of(op), 0);
+  for (auto code = Code::kExtImport; code < Code::kAlloc;  // process 0 alone
+       code = static_cast<Code>(static_cast<int>(code) + 1)) {
+    op.actor = actor_of(1, 0);
+    op.code = code;
+    canonicalise(op);
+    EXPECT_EQ(process_of(op), 0);
+  }
+  for (const Code code : {Code::kAlloc, Code::kIpcGet, Code::kIpcOpen, Code::kIpcClose}) {
+    op.actor = actor_of(1, 0);
+    op.code = code;
+    canonicalise(op);
+    EXPECT_EQ(process_of(op), 1);
+  }
   op.code = Code::kContext;
   EXPECT_EQ(processes_of({}), 1);
   op.actor = actor_of(1, 0);
@@ -79,6 +89,12 @@ TEST(Op, ADistanceHasOneForm) {
   canonicalise(op);
   EXPECT_EQ(op.at, 0);
   EXPECT_EQ(op.odd, 0);
+  op.code = Code::kAlloc;  // never of nothing
+  op.size = 1;
+  op.odd_size = 9;
+  canonicalise(op);
+  EXPECT_EQ(op.size, 1);
+  EXPECT_EQ(op.odd_size, 0);
 }
 
 }  // namespace

@@ -131,6 +131,68 @@ TEST(Processes, TheCorpusAnswersAsItSays) {
   EXPECT_GE(programs, 5u);
 }
 
+constexpr const char* kOpened =
+    "r1 = cuMemAlloc(4M)\n"
+    "s1 = cuIpcGetMemHandle(r1)\n"
+    "@p1 r2 = cuIpcOpenMemHandle(s1, 1)\n";
+
+TEST(Processes, OpenedMemoryHoldsWhatEitherWrites) {
+  const std::string opened = kOpened;
+  expect_known_read(opened +
+                    "cuMemsetD8(r1+2M, 7, 16)\n@p1 b1 = host(16)\n"
+                    "@p1 cuMemcpyDtoH(b1, r2+2M, 16)\n");
+  expect_known_read(opened +
+                    "@p1 cuMemcpyHtoD(r2+64, host(9, fill=3), 9)\nb1 = host(9)\n"
+                    "cuMemcpyDtoH(b1, r1+64, 9)\n");
+  // What was there before it was opened, through an opening that counts as the second.
+  expect_known_read(
+      "@p1 r1 = cuMemAlloc(2M)\n@p1 cuMemsetD8(r1, 7, 16)\n"
+      "@p1 s1 = cuIpcGetMemHandle(r1)\nr2 = cuIpcOpenMemHandle(s1, 1)\n"
+      "r3 = cuIpcOpenMemHandle(s1, 1)\ncuIpcCloseMemHandle(r2)\nb1 = host(16)\n"
+      "cuMemcpyDtoH(b1, r3, 16)\n");
+}
+
+// The answer of the last call and the rules that the reference sees it break.
+std::string last_note(const std::string& text) {
+  const Ops ops = ops_of(text);
+  const Result result = two_processes().run(ops);
+  EXPECT_EQ(result.problem, "") << text;
+  return notes_of(result).back().text;
+}
+
+TEST(Processes, OpenedMemoryIsTheOtherProcesses) {
+  const std::string opened = kOpened;
+  EXPECT_EQ(last_note(opened + "@p1 cuMemFree(r2)\n"),
+            "CUDA_ERROR_INVALID_VALUE !cuMemFree-not-opened");
+  EXPECT_EQ(last_note(opened + "@p1 s2 = cuIpcGetMemHandle(r2)\n"),
+            "CUDA_ERROR_INVALID_VALUE !cuIpcGetMemHandle-not-opened");
+  EXPECT_EQ(last_note(opened + "r3 = cuIpcOpenMemHandle(s1, 1)\n"),
+            "CUDA_ERROR_INVALID_CONTEXT !cuIpcOpenMemHandle-other-process");
+  EXPECT_EQ(last_note(opened + "@p1 cuIpcCloseMemHandle(r2+4K)\n"),
+            "CUDA_ERROR_INVALID_VALUE !cuIpcCloseMemHandle-dptr-opened");
+  EXPECT_EQ(last_note(opened + "@p1 cuIpcCloseMemHandle(r2)\n@p1 cuIpcCloseMemHandle(r2)\n"),
+            "CUDA_ERROR_INVALID_VALUE !cuIpcCloseMemHandle-pairing");
+  EXPECT_EQ(last_note(opened + "cuMemFree(r1)\n"),
+            "CUDA_SUCCESS !cuIpcGetMemHandle-freed-after-close");
+  EXPECT_EQ(last_note(opened + "cuMemFree(r1)\n@p1 r3 = cuIpcOpenMemHandle(s1, 1)\n"),
+            "CUDA_ERROR_INVALID_VALUE !cuIpcOpenMemHandle-memory-alive");
+}
+
+// Nobody knows what is there; a recorder does not ask a real driver.
+TEST(Processes, WhatIsFreedWhileItIsOpenIsNotTouched) {
+  for (const char* touch :
+       {"@p1 cuMemsetD8(r2, 7, 16)\n", "@p1 b1 = host(9)\n@p1 cuMemcpyDtoH(b1, r2+2M, 9)\n"}) {
+    for (const bool freed : {false, true}) {
+      const Ops ops = ops_of(std::string(kOpened) + (freed ? "cuMemFree(r1)\n" : "") + touch);
+      const Result result = two_processes().run(ops);
+      EXPECT_EQ(result.problem, "");
+      EXPECT_EQ(result.steps.back().judgement.dangerous(two_processes().profile(),
+                                                        result.steps.back().entry),
+                freed);
+    }
+  }
+}
+
 TEST(Processes, OtherAreasBelongToTheFirstProcess) {
   const Ops ops = ops_of(
       "@p1 h1 = cuMemCreate(2M, device=0, handle_types=posix_fd)\n"
@@ -174,7 +236,7 @@ TEST(Processes, WhatStandsForAPoolOrATeamDoesNotCross) {
 TEST(Processes, GeneratedProgramsShareMemoryAndAgree) {
   Random random(5);
   Statistics statistics;
-  unsigned imports = 0, reads = 0;
+  unsigned imports = 0, reads = 0, opens = 0, opened_reads = 0;
   for (int i = 0; i < 300; ++i) {
     const Ops ops = generate(random, swarm(random, kTwo));
     const Result result = two_processes().run(ops);
@@ -182,6 +244,7 @@ TEST(Processes, GeneratedProgramsShareMemoryAndAgree) {
     statistics.add(result);
     std::vector<int> exporters(256, -1);
     bool imported[kProcesses] = {};
+    std::vector<bool> opened(256);
     for (std::size_t at = 0; at < ops.size(); ++at) {
       const Step& step = result.steps[at];
       if (!step.answer.run || step.answer.result != CUDA_SUCCESS) continue;
@@ -194,12 +257,22 @@ TEST(Processes, GeneratedProgramsShareMemoryAndAgree) {
       if (ops[at].code == Code::kRead && imported[process] && !step.judgement.unpredictable) {
         ++reads;
       }
+      if (ops[at].code == Code::kIpcOpen) {
+        opened[ops[at].name] = true;
+        ++opens;
+      }
+      if (ops[at].code == Code::kRead && opened[ops[at].ref] && !step.judgement.unpredictable) {
+        ++opened_reads;
+      }
     }
   }
   EXPECT_GE(statistics.succeeded * 10, statistics.calls * 7) << statistics.text();
   EXPECT_GE(imports, 150u);
   EXPECT_GE(reads, 20u);
-  std::printf("%s, %u imports, %u reads\n", statistics.text().c_str(), imports, reads);
+  EXPECT_GE(opens, 100u);
+  EXPECT_GE(opened_reads, 10u);
+  std::printf("%s, %u imports, %u reads, %u opens, %u reads of what was opened\n",
+              statistics.text().c_str(), imports, reads, opens, opened_reads);
 }
 
 TEST(Processes, GeneratedProgramsAgreeUnderTheShim) {

@@ -72,12 +72,16 @@ class Reference {
  public:
   explicit Reference(ReferenceMachine machine) : machine_(machine) {}
   /// Another process of that machine: what memories hold and descriptors stand for is the same in
-  /// both, everything else its own. `first` outlives it.
+  /// both, everything else its own. Each asks the other what its names of legacy IPC stand for, so
+  /// neither is used after the other has ended.
   Reference(ReferenceMachine machine, Reference& first)
       : machine_(machine),
         memories_(first.memories_),
         descriptors_(first.descriptors_),
-        external_(first.external_) {}
+        external_(first.external_),
+        partner_(&first) {
+    first.partner_ = this;
+  }
   Reference(const Reference&) = delete;
   Reference& operator=(const Reference&) = delete;
   /// Forgets everything, the other process's memories and descriptors too.
@@ -173,7 +177,7 @@ class Reference {
   const char* accept(const calls::MemPoolImportPointer&);
   const char* accept(const calls::MemAlloc&);
   const char* accept(const calls::IpcGetMemHandle&);
-  const char* accept(const calls::IpcOpenMemHandle&);
+  const char* accept(const calls::IpcOpenMemHandle&, Actor);
   const char* accept(const calls::IpcCloseMemHandle&);
 
   /// What a driver with this profile does even though it refuses.
@@ -194,6 +198,7 @@ class Reference {
   std::vector<std::uint64_t> references() const;  ///< a handle as often as it must be released
   std::vector<int> descriptors() const;
   std::vector<Span> plain() const;
+  std::vector<std::uint64_t> opened() const;  ///< a pointer as often as it must be closed
   std::vector<std::uint64_t> external_memories() const;
   std::vector<std::uint64_t> pools() const;
 
@@ -300,6 +305,12 @@ class Reference {
   const Named* judge_handle(Judgement& out, std::uint64_t value, Rule zero, Rule valid, Rule alive,
                             Rule referenced) const;
   void judge_prop(Judgement& out, const CUmemAllocationProp& prop) const;
+  /// The memory that the other process gave out under these 64 bytes, or that was opened here: its
+  /// own entry for it, live or freed.
+  const PlainMemory* exported_elsewhere(const void* bytes) const;
+  const PlainMemory& exporters(const PlainMemory& opened) const;
+  /// Another process has memory of this one open.
+  bool open_elsewhere(const PlainMemory& plain) const;
   /// The driver gave 64 bytes out as the name of the memory at `address`; false where none is.
   bool name_given(std::uint64_t address, const void* bytes, bool of_pool);
   bool valid_device(int id) const { return id >= 0 && id < machine_.devices; }
@@ -334,8 +345,9 @@ class Reference {
   std::vector<Memory>& memories_ = own_memories_;
   std::vector<Descriptor>& descriptors_ = own_descriptors_;
   ExternalState& external_ = own_external_;
-  // Of the first process: the others have none.
+  const Reference* partner_ = nullptr;  ///< the other process; null where there is none
   PlainList plain_;
+  // Of the first process: the others have none, but for the names of legacy IPC.
   PoolState pool_state_;
   std::vector<MulticastTeam> teams_;
 };

@@ -109,8 +109,9 @@ Judgement Reference::judge(const calls::MemFree& call, Actor) const {
     out.may_refuse = true;  // nothing to free: not documented either way
   } else if (cell_at(call.dptr)) {
     out.add(Rule::kMemFreeNotVmm);
-  } else if (plain_.live_base(call.dptr)) {
-    return out;
+  } else if (const PlainMemory* plain = plain_.live_base(call.dptr)) {
+    if (plain->kind == PlainMemory::Kind::kOpened) out.add(Rule::kIpcFreeInstead);
+    if (open_elsewhere(*plain)) out.add(Rule::kIpcFreedWhileOpen);
   } else if (const PlainMemory* gone = plain_.last(call.dptr);
              gone && gone->kind == PlainMemory::Kind::kExternal && !plain_.at(call.dptr)) {
     out.add(Rule::kExtBufferFreedOnce);

@@ -173,6 +173,10 @@ void Reference::judge_plain(Judgement& out, const PlainMemory& plain) const {
       !external_.objects[static_cast<std::size_t>(plain.owner)].live) {
     out.add(Rule::kExtBufferAfterDestroy);
   }
+  // Of memory that its owner freed nothing is known; a real driver may read what is another's now.
+  if (plain.kind == PlainMemory::Kind::kOpened && !exporters(plain).live) {
+    out.fatal = out.loose = true;
+  }
 }
 
 const char* Reference::accept(const calls::MemFree& call) {
@@ -191,7 +195,7 @@ std::vector<std::uint64_t> Reference::external_memories() const {
 std::vector<Reference::Span> Reference::plain() const {
   std::vector<Span> out;
   for (const PlainMemory& p : plain_.all()) {
-    if (p.live) out.push_back({p.base, p.size});
+    if (p.live && p.kind != PlainMemory::Kind::kOpened) out.push_back({p.base, p.size});
   }
   return out;
 }

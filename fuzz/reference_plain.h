@@ -7,7 +7,7 @@
 namespace cuvmm::fuzz {
 
 struct PlainMemory {
-  enum class Kind : std::uint8_t { kExternal, kPool, kTaken, kAlloc };
+  enum class Kind : std::uint8_t { kExternal, kPool, kTaken, kAlloc, kOpened };
   std::uint64_t base = 0, size = 0;
   Kind kind = Kind::kExternal;
   int memory = -1;           ///< the reference's index of what holds its bytes
@@ -16,6 +16,8 @@ struct PlainMemory {
   int source = -1;      ///< kTaken: index of the memory that was exported
   bool shared = false;  ///< kTaken: imported through several pools
   bool live = true;
+  int opens = 0;    ///< kOpened: that were not closed yet
+  int device = -1;  ///< kOpened: of the context that opened it
 };
 
 class PlainList {

@@ -153,7 +153,8 @@ Judgement Reference::judge(const calls::MemFreeAsync& call, Actor actor) const {
   Judgement out;
   const PlainMemory* plain = call.dptr ? plain_.live_base(call.dptr) : nullptr;
   // Of memory that came by another route, and without a context, nothing is written.
-  const bool other = plain && plain->kind == PlainMemory::Kind::kExternal;
+  const bool other = plain && (plain->kind == PlainMemory::Kind::kExternal ||
+                               plain->kind == PlainMemory::Kind::kOpened || open_elsewhere(*plain));
   out.loose = call.dptr == 0 || ambiguous(call.dptr) || other || actor.device < 0;
   if (call.dptr && cell_at(call.dptr)) {
     out.add(Rule::kMemFreeAsyncNotVmm);

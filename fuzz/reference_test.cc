@@ -106,6 +106,57 @@ TEST_F(ReferenceTest, AliasesShareTheirBytes) {
   EXPECT_EQ(reference_.accept(calls::MemcpyDtoH{&byte, kBase + kGranule + 7, 1}), nullptr);
 }
 
+// Plain memory of one process, as another one with this reference opens it.
+class OpenedTest : public ReferenceTest {
+ protected:
+  void allocate() {
+    CUdeviceptr base = kBase;
+    ASSERT_EQ(reference_.accept(calls::MemAlloc{&base, kGranule}), nullptr);
+    ASSERT_EQ(reference_.accept(calls::IpcGetMemHandle{&handle_, base}), nullptr);
+  }
+  calls::IpcOpenMemHandle open_at(CUdeviceptr address) {
+    address_ = address;
+    return {&address_, handle_, 1};
+  }
+  bool others(const auto& call, Rule rule) const {
+    return other_.judge(call, Actor{0}).breaks(rule);
+  }
+
+  Reference other_{{.devices = 2, .device_memory = 8 * kGranule, .charge = true}, reference_};
+  CUipcMemHandle handle_{};
+  CUdeviceptr address_ = 0;
+};
+
+TEST_F(OpenedTest, AHandleIsGoodWhileItsMemoryLives) {
+  EXPECT_TRUE(others(open_at(0), Rule::kIpcOpenHandleValid));
+  allocate();
+  EXPECT_TRUE(other_.judge(open_at(0), Actor{0}).legal());
+  EXPECT_TRUE(breaks(open_at(0), Rule::kIpcOpenOtherProcess));
+  ASSERT_EQ(reference_.accept(calls::MemFree{kBase}), nullptr);
+  EXPECT_TRUE(others(open_at(0), Rule::kIpcOpenAlive));
+  allocate();  // a driver may give the same bytes to what lies there now
+  EXPECT_TRUE(other_.judge(open_at(0), Actor{0}).legal());
+}
+
+TEST_F(OpenedTest, EachContextHasOneAddressForIt) {
+  allocate();
+  const CUdeviceptr there = kBase + 4 * kGranule, elsewhere = kBase + 6 * kGranule;
+  ASSERT_EQ(other_.accept(open_at(there), Actor{0}), nullptr);
+  EXPECT_EQ(other_.accept(open_at(there), Actor{0}), nullptr);
+  EXPECT_STREQ(other_.accept(open_at(elsewhere), Actor{0}),
+               "memory that is open here has another address now");
+  EXPECT_EQ(other_.accept(open_at(elsewhere), Actor{1}), nullptr);
+  EXPECT_EQ(other_.opened(), (std::vector<std::uint64_t>{there, there, there, elsewhere}));
+  EXPECT_TRUE(breaks(calls::MemFree{kBase}, Rule::kIpcFreedWhileOpen));
+  EXPECT_TRUE(others(calls::MemFree{there}, Rule::kIpcFreeInstead));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(other_.judge(calls::IpcCloseMemHandle{there}, Actor{0}).legal());
+    ASSERT_EQ(other_.accept(calls::IpcCloseMemHandle{there}), nullptr);
+  }
+  EXPECT_TRUE(others(calls::IpcCloseMemHandle{there}, Rule::kIpcClosePairing));
+  EXPECT_TRUE(others(calls::IpcCloseMemHandle{elsewhere + 1}, Rule::kIpcCloseOpened));
+}
+
 TEST_F(ReferenceTest, WhatADeviceHasRunsOut) {
   create(0x100, 6);
   EXPECT_TRUE(breaks(calls::MemCreate{nullptr, 3 * kGranule, &prop_, 0}, Rule::kCreateFits));

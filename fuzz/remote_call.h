@@ -24,7 +24,8 @@ using RemoteCalls =
                calls::MemGetAllocationGranularity, calls::MemGetAllocationPropertiesFromHandle,
                calls::MemRetainAllocationHandle, calls::MemGetHandleForAddressRange,
                calls::MemsetD8, calls::MemsetD16, calls::MemsetD32, calls::MemcpyDtoH,
-               calls::MemcpyHtoD, calls::MemcpyDtoD, calls::MemFree>;
+               calls::MemcpyHtoD, calls::MemcpyDtoD, calls::MemAlloc, calls::MemFree,
+               calls::IpcGetMemHandle, calls::IpcOpenMemHandle, calls::IpcCloseMemHandle>;
 
 namespace detail {
 
@@ -43,6 +44,7 @@ std::size_t bytes_behind(ParameterKind kind, const CallStruct& call, std::size_t
     case ParameterKind::kOutInt:
     case ParameterKind::kOutContext:
     case ParameterKind::kOutProp:
+    case ParameterKind::kOutBlob:
       return pointee;
     case ParameterKind::kInAccess:
       if constexpr (requires { call.desc; }) return call.count * pointee;

@@ -7,6 +7,11 @@ namespace cuvmm::fuzz {
 
 namespace {
 
+constexpr Simpler kSimpler[] = {{Code::kMcBindAddr, Code::kMcBindMem},  // no range, no mapping
+                                {Code::kExtBuffer, Code::kAlloc},
+                                {Code::kPoolAlloc, Code::kAlloc},
+                                {Code::kCopy, Code::kWrite}};
+
 class Shrinker {
   using Clock = std::chrono::steady_clock;
 
@@ -27,6 +32,7 @@ class Shrinker {
       again = merge_names() || again;
       again = smaller_teams() || again;
       again = no_descriptor() || again;
+      again = simpler() || again;
       again = plain_fields() || again;
     }
     return {ops_, tried_};
@@ -193,6 +199,34 @@ class Shrinker {
     return any;
   }
 
+  bool simpler() {
+    bool any = false;
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      for (const Simpler& s : kSimpler) any = (ops_[i].code == s.code && simpler(i, s)) || any;
+    }
+    return any;
+  }
+
+  // References of another kind go to each name of that kind in turn.
+  bool simpler(std::size_t i, const Simpler& s) {
+    const Shape &before = shape(s.code), &after = shape(s.instead);
+    Op op = ops_[i];
+    op.code = s.instead;
+    const auto attempt_with = [&] {
+      Ops candidate = ops_;
+      candidate[i] = op;
+      return attempt(std::move(candidate));
+    };
+    if (after.ref2 == before.ref2 || after.ref2 == NameKind::kNone) return attempt_with();
+    op.at2 = op.odd2 = 0;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (shape(ops_[j].code).makes != after.ref2 || ops_[j].name == op.ref) continue;
+      op.ref2 = ops_[j].name;
+      if (attempt_with()) return true;
+    }
+    return false;
+  }
+
   // One object instead of two: references go to the oldest name of their kind.
   bool merge_names() {
     bool any = false;
@@ -204,7 +238,7 @@ class Shrinker {
           if (shape(ops_[j].code).makes != kind) continue;
           // Another process's number may be a good one here by chance.
           const bool own = process_of(ops_[i]) == process_of(ops_[j]);
-          if (!own && kind != NameKind::kDescriptor) continue;
+          if (!own && kind != NameKind::kDescriptor && kind != NameKind::kBlob) continue;
           const std::size_t before = ops_.size();
           any = merge(i, second, ops_[j].name) || any;
           if (ops_.size() < before) return true;  // what is where has changed
@@ -253,6 +287,8 @@ class Shrinker {
 };
 
 }  // namespace
+
+std::span<const Simpler> simpler_calls() { return kSimpler; }
 
 ShrinkResult shrink(Ops ops, const std::function<bool(const Ops&)>& shows, ShrinkLimits limits) {
   return Shrinker(std::move(ops), shows, limits).run();

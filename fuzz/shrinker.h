@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <span>
 
 #include "fuzz/op.h"
 
@@ -20,9 +21,16 @@ struct ShrinkLimits {
   std::chrono::milliseconds time = std::chrono::minutes(1);
 };
 
+/// A call that may do what another one does with fewer calls before it.
+struct Simpler {
+  Code code, instead;
+};
+std::span<const Simpler> simpler_calls();
+
 /// `shows` says whether a program still does what matters; it does for `ops`. Drops the tail, then
-/// what has nothing to do with the last call, then runs of calls, single ones and pairs; then makes
-/// the fields of what is left plain. At its limits it gives the shortest that it has.
+/// what has nothing to do with the last call, then runs of calls, single ones and pairs; puts
+/// simpler calls in place of others; then makes the fields of what is left plain. At its limits it
+/// gives the shortest that it has.
 ShrinkResult shrink(Ops ops, const std::function<bool(const Ops&)>& shows,
                     ShrinkLimits limits = {});
 

@@ -39,8 +39,10 @@ TEST(Shrinker, OneProcessDoesWhereTwoDoNotMatter) {
   ASSERT_EQ(processes_of(ops), 2);
   const auto shows = [](const Ops& candidate) { return count(candidate, Code::kMap) >= 2; };
   EXPECT_EQ(processes_of(shrink(ops, shows).ops), 1);
-  const auto both = [&](const Ops& candidate) {
-    return shows(candidate) && processes_of(candidate) == 2;
+  const auto both = [](const Ops& candidate) {  // maps something
+    bool of[kProcesses] = {};
+    for (const Op& op : candidate) of[process_of(op)] |= op.code == Code::kMap;
+    return of[0] && of[1];
   };
   const ShrinkResult result = shrink(ops, both);
   EXPECT_EQ(result.ops.size(), 2u);
@@ -111,6 +113,35 @@ TEST(Shrinker, ANameWhoseValueCameBackIsTheNewOnes) {
                      shows),
             "cuvmm-program 1\ninit()\nh4 = cuMemImportFromShareableHandle(0, none)\n"
             "d1 = cuMemExportToShareableHandle(h4, none)\n");
+}
+
+TEST(Shrinker, WhatIsBoundByItsAddressMayBeBoundByItsHandle) {
+  const auto shows = [](const Ops& ops) {
+    if (ops.empty()) return false;
+    const Op& bind = ops.back();
+    if (bind.flags == 0 || count(ops, Code::kMcCreate) == 0 || bind.ref != 1) return false;
+    if (bind.code == Code::kMcBindMem) return bind.ref2 == 2 && count(ops, Code::kCreate) == 1;
+    return bind.code == Code::kMcBindAddr && count(ops, Code::kCreate) == 1 &&
+           count(ops, Code::kReserve) == 1 && count(ops, Code::kMap) == 1;
+  };
+  EXPECT_EQ(shortest("h1 = cuMulticastCreate({numDevices=1, size=2M})\n"
+                     "h2 = cuMemCreate(2M, device=0)\nr1 = cuMemAddressReserve(4M)\n"
+                     "cuMemMap(r1+2M, 2M, h2)\n"
+                     "cuMulticastBindAddr(h1, 0, r1+2M, 2M, flags=1)\n",
+                     shows),
+            "cuvmm-program 1\ninit()\nh1 = cuMulticastCreate({numDevices=0, size=0})\n"
+            "h2 = cuMemCreate(0, device=0)\ncuMulticastBindMem(h1, 0, h2, 0, 0, flags=1)\n");
+}
+
+TEST(Shrinker, MemoryWithAnAddressIsPlainMemoryWhereThatWillDo) {
+  const auto shows = [](const Ops& ops) {
+    return !ops.empty() && ops.back().code == Code::kMemFree && ops.back().ref == 7 &&
+           count(ops, Code::kAlloc) + count(ops, Code::kPoolAlloc) == 1;
+  };
+  EXPECT_EQ(shortest("o1 = cuMemPoolCreate({allocType=pinned, location=device0})\n"
+                     "r7 = cuMemAllocFromPoolAsync(2M, o1)\ncuMemFree(r7)\n",
+                     shows),
+            "cuvmm-program 1\ninit()\nr7 = cuMemAlloc(2M)\ncuMemFree(r7)\n");
 }
 
 TEST(Shrinker, ATeamIsAsSmallAsItMayBe) {

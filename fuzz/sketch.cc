@@ -45,6 +45,18 @@ const Sketch::Memory* Sketch::memory(std::uint8_t name) const {
   return found == memories.end() ? nullptr : &*found;
 }
 
+bool Sketch::arrived(const Token& token) const {
+  const auto source = find(foreign_plains, token.range);
+  return token.process != process && !token.pool && source != foreign_plains.end() &&
+         source->made == Code::kAlloc;
+}
+
+bool Sketch::open_elsewhere(const Plain& plain) const {
+  return std::any_of(foreign_plains.begin(), foreign_plains.end(), [&](const Plain& p) {
+    return p.made == Code::kIpcOpen && p.owner == plain.name;
+  });
+}
+
 std::uint8_t Sketch::free_name(NameKind kind, std::uint32_t otherwise) const {
   for (unsigned name = 1; name < 256; ++name) {
     if (!used[static_cast<std::size_t>(kind)][name]) return static_cast<std::uint8_t>(name);
@@ -106,7 +118,7 @@ void Sketch::follow_pool(const Op& op) {
       if (plain->made != (of_pool ? Code::kPoolAlloc : Code::kAlloc)) break;
       const auto owner = find(pools, plain->owner);
       if (of_pool && (owner == pools.end() || !owner->exported)) break;
-      replace(tokens, Token{op.name, op.ref, plain->owner, plain->size});
+      replace(tokens, Token{op.name, op.ref, plain->owner, plain->size, process});
       break;
     }
     case Code::kPointerImport: {
@@ -115,10 +127,19 @@ void Sketch::follow_pool(const Op& op) {
       add_plain({op.name, token->size, op.code, op.ref});
       break;
     }
-    case Code::kFreeAsync: {
+    case Code::kIpcOpen: {
+      const auto token = find(tokens, op.ref);
+      if (token == tokens.end() || !(op.flags & 1) || !arrived(*token)) break;
+      if (device[op.actor] >= 0) add_plain({op.name, token->size, op.code, token->range});
+      break;
+    }
+    case Code::kFreeAsync:
+    case Code::kIpcClose: {
       const auto gone = find(plains, op.ref);
       if (gone == plains.end() || op.at || op.odd) break;
-      dead.push_back({NameKind::kRange, op.ref});
+      const bool opened = gone->made == Code::kIpcOpen;
+      if (opened != (op.code == Code::kIpcClose)) break;
+      dead.push_back({NameKind::kRange, op.ref, opened});
       plains.erase(gone);
       break;
     }
@@ -220,7 +241,7 @@ bool Sketch::follow_area(const Op& op) {
     }
     case Code::kMemFree: {
       const auto gone = find(plains, op.ref);
-      if (gone == plains.end() || op.at || op.odd) return true;
+      if (gone == plains.end() || op.at || op.odd || gone->made == Code::kIpcOpen) return true;
       dead.push_back({NameKind::kRange, op.ref});
       plains.erase(gone);
       return true;
@@ -235,6 +256,7 @@ void Sketch::turn_to(int which) {
   process = which;
   ranges.swap(foreign_ranges);
   memories.swap(foreign_memories);
+  plains.swap(foreign_plains);
 }
 
 void Sketch::follow(const Op& op) {

@@ -60,7 +60,7 @@ struct Sketch {
     std::uint8_t name;  ///< among those of ranges
     unsigned size;
     Code made = Code::kExtBuffer;
-    std::uint8_t owner = 0;  ///< pool
+    std::uint8_t owner = 0;  ///< pool; the other process's name of memory that is open here
   };
   struct Pool {
     std::uint8_t name;
@@ -76,10 +76,12 @@ struct Sketch {
     std::uint8_t range;
     std::uint8_t pool;  ///< 0: legacy IPC
     unsigned size;
+    int process;  ///< that made it
   };
   struct Dead {
     NameKind kind;
     std::uint8_t name;
+    bool opened = false;  ///< it was closed as often as it had been opened
   };
   struct Piece {
     std::uint8_t range;
@@ -90,14 +92,15 @@ struct Sketch {
   // Of the process that the next call belongs to.
   std::vector<Range> ranges;
   std::vector<Memory> memories;
+  std::vector<Plain> plains;
   // Of the other one: nothing of it is valid here.
   std::vector<Range> foreign_ranges;
   std::vector<Memory> foreign_memories;
+  std::vector<Plain> foreign_plains;
   int process = 0;
   // Of both.
   std::vector<Descriptor> descriptors;
   std::vector<External> externals;
-  std::vector<Plain> plains;
   std::vector<Pool> pools;
   std::vector<Token> tokens;
   std::vector<Dead> dead;
@@ -109,6 +112,10 @@ struct Sketch {
   /// All mappings with the names of their ranges; valid until the next follow().
   std::vector<Piece> pieces() const;
   const Memory* memory(std::uint8_t name) const;
+  /// A name of legacy IPC that the other process gave, and whose memory it has not freed.
+  bool arrived(const Token& token) const;
+  /// The other process has this memory open.
+  bool open_elsewhere(const Plain& plain) const;
   /// Whether each byte of a multicast object is bound for each device.
   bool all_bound(const Memory& object) const;
   /// A name that nothing has had; any when all are taken.

@@ -38,8 +38,9 @@ bool may_be_silent(Rule rule) {
     case Rule::kImportDescriptorNonzero:
     case Rule::kImportDescriptorValid:
     case Rule::kImportFabricValid:
-    case Rule::kPoolAllocContext:  // a question to the driver for each allocation is too many
-    case Rule::kPoolTakeAlive:     // what a pointer's data stands for is the driver's secret
+    case Rule::kPoolAllocContext:   // a question to the driver for each allocation is too many
+    case Rule::kIpcFreedWhileOpen:  // what another process has open
+    case Rule::kPoolTakeAlive:      // what a pointer's data stands for is the driver's secret
     case Rule::kPoolTakeData:
     case Rule::kPoolSetLocal:  // where a default pool lies
       return true;

@@ -36,6 +36,7 @@ Style swarm(Random& random, const Scope& scope) {
     style.ops += 15;
     style.granules = std::min(style.granules, 8u);  // fewer places, more often the same
     style.enabled |= bit(Code::kExport) | bit(Code::kImport) | bit(Code::kSetAccess);
+    if (random.chance(30)) style.enabled |= kLegacy | bit(Code::kMemFree);
   }
   return style;
 }
