@@ -253,8 +253,15 @@ CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Fac
   }
   const Followed followed = follow_ticket(bytes, TicketKind::kPoolPointer, e.device_count());
   // Nobody is there to share freed memory with: what an accepting profile gets is its own.
-  if (followed.token == Facts::Token::kEnded && pool && followed.ticket.pool == pool->id)
-    return allocate(e, call.ptr_out, followed.ticket.size, *pool, CU_STREAM_LEGACY);
+  if (followed.token == Facts::Token::kEnded && pool && followed.ticket.pool == pool->id) {
+    const CUresult result =
+        allocate(e, call.ptr_out, followed.ticket.size, *pool, CU_STREAM_LEGACY);
+    if (result != CUDA_SUCCESS) return result;
+    PlainAllocation& own = e.plain.at(*call.ptr_out);
+    own.imported = true;
+    own.ticket = bytes;
+    return CUDA_SUCCESS;
+  }
   if (followed.fd < 0) return CUDA_ERROR_INVALID_VALUE;
   Physical memory(followed.fd);
   memory.describe(followed.file.size, followed.file.prop);

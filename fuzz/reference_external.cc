@@ -56,11 +56,13 @@ Judgement Reference::judge(const calls::ImportExternalMemory& call, Actor actor)
     out.add(taken ? Rule::kExtImportFdOwned : Rule::kExtImportFdValid);
   } else if (is_team(exported->memory)) {
     out.loose = true;  // a multicast object is no memory
-  } else if (const auto& prop = memories_[static_cast<std::size_t>(exported->memory)].prop;
-             prop.allocFlags.compressionType && prop.location.id != actor.device) {
-    out.fatal = true;  // two H200 answer UNKNOWN (24 recorded), or die (17)
   } else if (desc.size && desc.size != memories_[static_cast<std::size_t>(exported->memory)].size) {
     out.add(Rule::kExtImportSizeExact);
+  }
+  if (exported) {
+    const auto& prop = memories_[static_cast<std::size_t>(exported->memory)].prop;
+    // Two H200 answer UNKNOWN (24 recorded), or die (17).
+    out.fatal = prop.allocFlags.compressionType != 0 && prop.location.id != actor.device;
   }
   return out;
 }

@@ -13,8 +13,8 @@ struct PlainMemory {
   int memory = -1;           ///< the reference's index of what holds its bytes
   std::uint64_t offset = 0;  ///< of its first byte in that memory
   int owner = -1;            ///< index of what it was made from, by kind
-  int source = -1;      ///< kTaken: index of the memory that was exported
-  bool shared = false;  ///< kTaken: imported through several pools
+  int source = -1;           ///< kTaken: index of the memory that was exported
+  bool shared = false;       ///< kTaken: imported through several pools
   bool live = true;
   int opens = 0;    ///< kOpened: that were not closed yet
   int device = -1;  ///< kOpened: of the context that opened it

@@ -292,9 +292,8 @@ Violations check(const Model& model, const calls::MemPoolExportPointer& call, co
     return out.take();
   }
   if (memory->base != call.ptr) {
-    out.add(Rule::kPoolPointerBase,
-            hex(call.ptr) + " is " + bytes(call.ptr - memory->base) + " into " +
-                range(memory->base, memory->size))
+    out.add(Rule::kPoolPointerBase, hex(call.ptr) + " is " + bytes(call.ptr - memory->base) +
+                                        " into " + range(memory->base, memory->size))
         .objects.push_back(pool_ref(*memory));
   }
   const Pool* pool = model.pools().find(memory->pool);
