@@ -172,6 +172,8 @@ const std::map<std::string, std::string> kWithoutFamily = {
     {"cuIpcGetMemHandle-freed-after-close", "takes two processes; tools/ipc_order_test.cc does"},
     {"cuIpcOpenMemHandle-peer", "needs two devices that cannot reach each other"},
     {"cuIpcOpenMemHandle-one-context", "needs a second context, which no program text makes"},
+    {"data-fill-aligned",
+     "of cuMemsetD16 and cuMemsetD32, which have no family; data/memset-d16-odd breaks it"},
     {"cuMemPoolDestroy-pointers-freed",
      "takes a pool of another process; x-pool/destroy-with-pointer breaks it"},
     {"cuMemPoolImportPointer-host-once",

@@ -140,7 +140,8 @@ Comparison compare(const Recording& recording, const Driver& driver, const std::
         break;
       }
       // The same answer, but perhaps about something else: the two machines may differ from here.
-      if (leaves && done && !only_looks(op)) break;
+      // Refused access may have taken effect up to where it met what is not of this program.
+      if (leaves && (done || op.code == Code::kSetAccess) && !only_looks(op)) break;
     }
     out.beyond += program.ops.size() - std::min(i + 1, program.ops.size());
     ++number;

@@ -14,6 +14,8 @@ constexpr const char* kElsewhere =
     "the address lies outside what its name stands for: what else is there is the driver's layout";
 constexpr const char* kStale =
     "the handle's allocation is gone: whether its value names another is the driver's heap";
+constexpr const char* kStalePool =
+    "the pool was destroyed: whether its value names another is the driver's heap";
 constexpr const char* kReused =
     "the descriptor was taken over: whether another file has its number is the driver's affair";
 
@@ -122,6 +124,10 @@ const char* Layout::leaves(const Op& op) const {
     out = leaves_memory(process, op.ref);
   }
   if (out) return out;
+  for (const int pool : {s.ref == NameKind::kPool ? bound(s.ref, op.ref) : 0,
+                         s.ref2 == NameKind::kPool ? bound(s.ref2, op.ref2) : 0}) {
+    if (pool > 0 && !pools_[static_cast<std::size_t>(pool - 1)]) return kStalePool;
+  }
   if (s.ref2 == NameKind::kMemory) return leaves_memory(process, op.ref2);
   if (s.ref2 == NameKind::kRange) {
     const bool bind = op.code == Code::kMcBindAddr;
@@ -249,12 +255,30 @@ void Layout::succeeded(const Op& op) {
       const int from = bound(NameKind::kBlob, op.ref2);
       const std::uint64_t bytes = from > 0 ? ranges_[static_cast<std::size_t>(from - 1)].size : 0;
       ranges_.push_back({bytes, true, process_of(op)});
+      ranges_.back().pointer_of = from;
       made = static_cast<int>(ranges_.size());
       break;
     }
     case Code::kFreeAsync:
-    case Code::kMemFree:
-      if (range > 0) ranges_[static_cast<std::size_t>(range - 1)].live = false;
+    case Code::kMemFree: {
+      if (range <= 0) break;
+      Range& freed = ranges_[static_cast<std::size_t>(range - 1)];
+      freed.live = false;
+      for (Range& other : ranges_) {
+        if (freed.pointer_of > 0 && other.pointer_of == freed.pointer_of) other.live = false;
+      }
+      break;
+    }
+    case Code::kPoolCreate:
+    case Code::kPoolDefault:
+    case Code::kPoolImport:
+      pools_.push_back(true);
+      made = static_cast<int>(pools_.size());
+      break;
+    case Code::kPoolDestroy:
+      if (const int pool = bound(NameKind::kPool, op.ref); pool > 0) {
+        pools_[static_cast<std::size_t>(pool - 1)] = false;
+      }
       break;
     case Code::kExtImport:
       if (op.ref) name(s.ref, op.ref) = kTaken;

@@ -33,6 +33,8 @@ class Layout {
     int source = 0;   ///< what it shows, if it was opened by another process than made it
     int device = -1;  ///< in whose context
     int opens = 0;
+    int pointer_of =
+        0;  ///< the memory of a pool that it was imported of: again, it is the same pointer
   };
   struct Mapping {
     int range, memory;
@@ -68,6 +70,7 @@ class Layout {
   std::vector<Range> ranges_;
   std::vector<Mapping> mappings_;
   std::vector<Memory> memories_;
+  std::vector<bool> pools_;          ///< whether each is alive
   std::vector<Object> objects_{{}};  ///< the first is what an unknown descriptor imports
 };
 

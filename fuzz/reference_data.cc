@@ -76,10 +76,14 @@ Judgement Reference::judge(const calls::MemsetD8& call, Actor actor) const {
   return judge_write(call.dstDevice, call.N, true, actor);
 }
 Judgement Reference::judge(const calls::MemsetD16& call, Actor actor) const {
-  return judge_write(call.dstDevice, 2 * call.N, true, actor);
+  Judgement out = judge_write(call.dstDevice, 2 * call.N, true, actor);
+  if (call.N && actor.device >= 0 && call.dstDevice % 2) out.add(Rule::kDataFillAligned);
+  return out;
 }
 Judgement Reference::judge(const calls::MemsetD32& call, Actor actor) const {
-  return judge_write(call.dstDevice, 4 * call.N, true, actor);
+  Judgement out = judge_write(call.dstDevice, 4 * call.N, true, actor);
+  if (call.N && actor.device >= 0 && call.dstDevice % 4) out.add(Rule::kDataFillAligned);
+  return out;
 }
 Judgement Reference::judge(const calls::MemcpyHtoD& call, Actor actor) const {
   return judge_write(call.dstDevice, call.ByteCount, false, actor, true);

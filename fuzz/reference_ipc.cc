@@ -80,7 +80,13 @@ Judgement Reference::judge(const calls::IpcOpenMemHandle& call, Actor actor) con
   if (!theirs) {
     out.add(Rule::kIpcOpenHandleValid);
   } else if (!theirs->live) {
-    out.add(Rule::kIpcOpenAlive);
+    // What is open here is only counted.
+    const int owner = partner_->plain_.index(*theirs);
+    const bool open = std::any_of(plain_.all().begin(), plain_.all().end(), [&](const auto& p) {
+      return p.live && p.kind == PlainMemory::Kind::kOpened && p.owner == owner &&
+             p.device == actor.device;
+    });
+    if (!open) out.add(Rule::kIpcOpenAlive);
   }
   return out;
 }

@@ -94,9 +94,9 @@ Judgement Reference::judge(const calls::MemPoolDestroy& call, Actor) const {
   if (pool && pool->source >= 0) {
     for (const PlainMemory& memory : plain_.all()) {
       if (!memory.live || memory.kind != PlainMemory::Kind::kTaken) continue;
-      if (memory.shared) out.loose = true;  // whose it is then, nobody says
-      if (memory.owner == pool_state_.find(number(call.pool)) &&
-          !out.breaks(Rule::kPoolDestroyImported)) {
+      const int index = pool_state_.find(number(call.pool));
+      const bool also = std::count(memory.also.begin(), memory.also.end(), index) != 0;
+      if ((memory.owner == index || also) && !out.breaks(Rule::kPoolDestroyImported)) {
         out.add(Rule::kPoolDestroyImported);
       }
     }
@@ -301,8 +301,7 @@ const char* Reference::accept(const calls::MemPoolImportPointer& call) {
   // Again it is the same pointer.
   if (PlainMemory* other = plain_.live_base(*call.ptr_out);
       other && other->kind == PlainMemory::Kind::kTaken && other->source == token->memory) {
-    const int pool = pool_state_.find(number(call.pool));
-    other->shared = other->shared || other->owner != pool;
+    other->also.push_back(pool_state_.find(number(call.pool)));
     return nullptr;
   }
   // Of memory that is gone, what a driver gives is something else.

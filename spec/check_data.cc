@@ -107,6 +107,11 @@ void check_host_pool(Collector& out, const Model& model, const Touch& touch, con
 void check_touch(Collector& out, const Model& model, const Touch& touch, const Touch* source,
                  int device) {
   if (touch.width == 0 || touch.rows == 0 || touch.slices == 0) return;
+  if (touch.base % touch.element != 0) {
+    out.add(Rule::kDataFillAligned, std::string(touch.parameter) + ": " + hex(touch.base) +
+                                        " is no multiple of the element's " +
+                                        std::to_string(touch.element) + " bytes");
+  }
   if (const ExternalBuffer* b = model.external().buffer_at(touch.base)) {
     if (!b->memory_ended) return;
     Violation& v =

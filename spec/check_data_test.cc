@@ -79,6 +79,12 @@ std::vector<RuleCase> data_cases() {
                                      .dsts = to, .srcs = from, .sizes = sizes, .count = 2});
          }},
 #endif
+        {Rule::kDataFillAligned,
+         [](World& w, bool broken) {
+           w.mapped(kBase, 1);
+           return check_data(
+               w, calls::MemsetD32{.dstDevice = kBase + (broken ? 2u : 4u), .ui = 1, .N = 3});
+         }},
         {Rule::kDataPoolOnHost,
          [](World& w, bool broken) {
            host_pool(w, broken ? CU_MEM_LOCATION_TYPE_HOST_NUMA : CU_MEM_LOCATION_TYPE_DEVICE);

@@ -184,7 +184,8 @@ Violations check(const Model& model, const calls::MemPoolDestroy& call, const Fa
                                " pointers that were imported through the pool were not freed");
     v.objects.push_back(pool_ref(*pool));
     for (const auto& [base, memory] : model.pools().memory) {
-      if (memory.pool == pool->handle) v.objects.push_back(pool_ref(memory));
+      const bool also = std::ranges::count(memory.also, pool->handle) != 0;
+      if (memory.pool == pool->handle || also) v.objects.push_back(pool_ref(memory));
     }
   }
   return out.take();

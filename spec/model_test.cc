@@ -155,7 +155,7 @@ TEST(Model, AccessThatWasRecordedAndRefusedIsAsBefore) {
   World w;
   w.mapped(kBase, 1);
   const auto access = [](int device, CUmemAccess_flags flags) {
-    return CUmemAccessDesc{{CU_MEM_LOCATION_TYPE_DEVICE, {device}}, flags};
+    return access_desc(flags, device);
   };
   const CUmemAccessDesc both[] = {access(0, CU_MEM_ACCESS_FLAGS_PROT_NONE),
                                   access(1, CU_MEM_ACCESS_FLAGS_PROT_READWRITE)};

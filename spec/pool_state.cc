@@ -32,19 +32,37 @@ const PoolMemory* PoolState::host_memory_at(std::uint64_t address) const {
   return found && found->on_host ? found : nullptr;
 }
 
+void PoolState::count(const PoolMemory& one, int change) {
+  const auto pool = [&](std::uint64_t handle) {
+    std::uint32_t& entries = taken[handle];
+    entries += static_cast<std::uint32_t>(change);
+    if (entries == 0) taken.erase(handle);
+  };
+  pool(one.pool);
+  for (const std::uint64_t handle : one.also) pool(handle);
+  on_host += static_cast<std::size_t>(one.on_host ? change : 0);
+}
+
 void PoolState::add(const PoolMemory& taken_memory) {
-  remove(taken_memory.base);  // an end that we did not see
-  memory[taken_memory.base] = taken_memory;
-  ++taken[taken_memory.pool];
-  on_host += taken_memory.on_host;
+  PoolMemory added = taken_memory;
+  if (const auto before = memory.find(added.base); before != memory.end()) {
+    // Imported again it is the same pointer; else its end is one that we did not see.
+    if (added.imported && before->second.imported) {
+      const PoolMemory& old = before->second;
+      for (const std::uint64_t handle : old.also) added.also.push_back(handle);
+      added.also.push_back(old.pool);
+      std::erase(added.also, added.pool);
+    }
+    remove(added.base);
+  }
+  count(added, 1);
+  memory[added.base] = std::move(added);
 }
 
 void PoolState::remove(std::uint64_t base) {
   const auto found = memory.find(base);
   if (found == memory.end()) return;
-  const auto count = taken.find(found->second.pool);
-  if (count != taken.end() && --count->second == 0) taken.erase(count);
-  on_host -= found->second.on_host;
+  count(found->second, -1);
   memory.erase(found);
 }
 
@@ -138,6 +156,7 @@ void Model::commit(const calls::MemAllocFromPoolAsync& call, Origin at) {
   pools_.add({.base = *call.dptr,
               .size = call.bytesize,
               .pool = value(call.pool),
+              .also = {},
               .imported = false,
               .on_host = pool && pool->on_host(),
               .access = {},
@@ -152,6 +171,7 @@ void Model::commit(const calls::MemPoolImportPointer& call, const Facts& facts, 
   pools_.add({.base = *call.ptr_out,
               .size = facts.object_size,
               .pool = value(call.pool),
+              .also = {},
               .imported = true,
               .on_host = pool != pools_.pools.end()
                              ? pool->second.on_host()

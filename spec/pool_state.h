@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "spec/violation.h"
 
@@ -30,6 +31,7 @@ struct PoolMemory {
   std::uint64_t base = 0;
   std::uint64_t size = 0;  ///< bytes; 0 unknown (imported)
   std::uint64_t pool = 0;
+  std::vector<std::uint64_t> also;  ///< further pools that it was imported through: it has one base
   bool imported = false;
   bool on_host = false;                 ///< as its pool
   std::optional<std::uint64_t> access;  ///< what its pool had when it was destroyed
@@ -53,6 +55,9 @@ struct PoolState {
 
   void add(const PoolMemory& taken_memory);
   void remove(std::uint64_t base);
+
+ private:
+  void count(const PoolMemory& one, int change);
 };
 
 }  // namespace cuvmm

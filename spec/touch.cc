@@ -23,8 +23,13 @@ Touch from_host(std::uint64_t base, std::uint64_t width) {
   touch.from_host = true;
   return touch;
 }
-Touch fill(std::uint64_t base, std::uint64_t width) {
-  return {.base = base, .width = width, .write = true, .fill = true, .parameter = "dstDevice"};
+Touch fill(std::uint64_t base, std::uint64_t count, unsigned char element = 1) {
+  return {.base = base,
+          .width = count * element,
+          .write = true,
+          .fill = true,
+          .element = element,
+          .parameter = "dstDevice"};
 }
 
 std::size_t one(Out out, std::uint64_t bytes, Touch touch) {
@@ -159,8 +164,8 @@ CUVMM_TOUCH(Memcpy2DUnaligned, copy2d(out, c.pCopy))
 CUVMM_TOUCH_BOTH(Memcpy3D, copy3d(out, c.pCopy))
 CUVMM_TOUCH_BOTH(Memcpy3DPeer, peer3d(out, c.pCopy))
 CUVMM_TOUCH_BOTH(MemsetD8, one(out, c.N, fill(c.dstDevice, c.N)))
-CUVMM_TOUCH_BOTH(MemsetD16, one(out, c.N, fill(c.dstDevice, c.N * 2)))
-CUVMM_TOUCH_BOTH(MemsetD32, one(out, c.N, fill(c.dstDevice, c.N * 4)))
+CUVMM_TOUCH_BOTH(MemsetD16, one(out, c.N, fill(c.dstDevice, c.N, 2)))
+CUVMM_TOUCH_BOTH(MemsetD32, one(out, c.N, fill(c.dstDevice, c.N, 4)))
 CUVMM_TOUCH_BOTH(MemsetD2D8, fill2d(out, c.dstDevice, c.dstPitch, c.Width, c.Height))
 CUVMM_TOUCH_BOTH(MemsetD2D16, fill2d(out, c.dstDevice, c.dstPitch, c.Width * 2, c.Height))
 CUVMM_TOUCH_BOTH(MemsetD2D32, fill2d(out, c.dstDevice, c.dstPitch, c.Width * 4, c.Height))

@@ -18,6 +18,7 @@ struct Touch {
   std::uint64_t slice_pitch = 0;
   bool write = false;
   bool fill = false;            ///< a fill runs on the device; a copy may run on the CPU
+  unsigned char element = 1;    ///< bytes of a fill's element
   bool device_only = false;     ///< the call takes device memory here, not any unified address
   bool from_host = false;       ///< what is written comes from memory of the host
   bool peer_source = false;     ///< touched by Facts::peer_device instead of Facts::device
