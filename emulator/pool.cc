@@ -101,6 +101,13 @@ CUresult perform(Emulator& e, const calls::MemPoolCreate& call, const Facts&, co
 
 void add_facts(const Emulator& e, const calls::MemPoolDestroy& call, Facts& facts) {
   describe(e, call.pool, facts);
+  const Pool* pool = e.pools.find(call.pool);
+  const bool held = pool && std::ranges::any_of(e.plain, [&](const auto& entry) {
+                      const Pool* from =
+                          e.pools.find(reinterpret_cast<CUmemoryPool>(entry.second.pool));
+                      return entry.second.imported && from && from->id == pool->id;
+                    });
+  facts.held_elsewhere = held ? Facts::Answer::kYes : Facts::Answer::kNo;
 }
 
 CUresult perform(Emulator& e, const calls::MemPoolDestroy& call, const Facts&, const Retired&) {

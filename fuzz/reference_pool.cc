@@ -94,11 +94,10 @@ Judgement Reference::judge(const calls::MemPoolDestroy& call, Actor) const {
   if (pool && pool->source >= 0) {
     for (const PlainMemory& memory : plain_.all()) {
       if (!memory.live || memory.kind != PlainMemory::Kind::kTaken) continue;
-      const int index = pool_state_.find(number(call.pool));
-      const bool also = std::count(memory.also.begin(), memory.also.end(), index) != 0;
-      if ((memory.owner == index || also) && !out.breaks(Rule::kPoolDestroyImported)) {
-        out.add(Rule::kPoolDestroyImported);
-      }
+      // Through whichever import of the same pool.
+      const auto& owner = pool_state_.pools[static_cast<std::size_t>(memory.owner)];
+      const bool held = owner.source == pool->source;
+      if (held && !out.breaks(Rule::kPoolDestroyImported)) out.add(Rule::kPoolDestroyImported);
     }
   }
   // The memory may be freed later. Driver 580.159.04 damages itself in that: docs/fuzzing.md.
@@ -301,7 +300,6 @@ const char* Reference::accept(const calls::MemPoolImportPointer& call) {
   // Again it is the same pointer.
   if (PlainMemory* other = plain_.live_base(*call.ptr_out);
       other && other->kind == PlainMemory::Kind::kTaken && other->source == token->memory) {
-    other->also.push_back(pool_state_.find(number(call.pool)));
     return nullptr;
   }
   // Of memory that is gone, what a driver gives is something else.

@@ -177,16 +177,23 @@ Violations check(const Model& model, const calls::MemPoolDestroy& call, const Fa
   if (facts.default_pool == Facts::Answer::kYes) {
     out.add(Rule::kPoolDestroyDefault, "the pool is a device's default pool");
   }
-  const auto taken = model.pools().taken.find(value(call.pool));
-  if (pool && pool->imported && taken != model.pools().taken.end()) {
-    Violation& v = out.add(Rule::kPoolDestroyImported,
-                           std::to_string(taken->second) +
-                               " pointers that were imported through the pool were not freed");
-    v.objects.push_back(pool_ref(*pool));
-    for (const auto& [base, memory] : model.pools().memory) {
-      const bool also = std::ranges::count(memory.also, pool->handle) != 0;
-      if (memory.pool == pool->handle || also) v.objects.push_back(pool_ref(memory));
+  if (!pool || !pool->imported) return out.take();
+  const auto taken = model.pools().taken.find(pool->handle);
+  if (taken == model.pools().taken.end()) {
+    if (facts.held_elsewhere != Facts::Answer::kNo) {
+      out.add(Rule::kPoolDestroyImported,
+              "a pointer that was imported through another import of the pool was not freed",
+              facts.held_elsewhere == Facts::Answer::kYes);
     }
+    return out.take();
+  }
+  Violation& v = out.add(Rule::kPoolDestroyImported,
+                         std::to_string(taken->second) +
+                             " pointers that were imported through the pool were not freed");
+  v.objects.push_back(pool_ref(*pool));
+  for (const auto& [base, memory] : model.pools().memory) {
+    const bool also = std::ranges::count(memory.also, pool->handle) != 0;
+    if (memory.pool == pool->handle || also) v.objects.push_back(pool_ref(memory));
   }
   return out.take();
 }

@@ -128,8 +128,10 @@ Violations set_access(World& w, CUmemoryPool pool, CUmemAccessDesc desc = access
 Violations set_pool(World& w, CUmemoryPool pool, int device = 0) {
   return check(w.model, calls::DeviceSetMemPool{.dev = device, .pool = pool});
 }
-Violations destroy_check(World& w, CUmemoryPool pool, Answer is_default = Answer::kNo) {
+Violations destroy_check(World& w, CUmemoryPool pool, Answer is_default = Answer::kNo,
+                         Answer held_elsewhere = Answer::kNo) {
   Facts facts;
+  facts.held_elsewhere = held_elsewhere;
   facts.default_pool = is_default;
   return check(w.model, calls::MemPoolDestroy{.pool = pool}, facts);
 }
@@ -308,6 +310,11 @@ std::vector<RuleCase> pool_cases() {
                         w.at());
          if (!broken) w.take(calls::MemFree{.dptr = kMemory});
          return destroy_check(w, kImported);
+       }},
+      {Rule::kPoolDestroyImported,  // by another import of the pool
+       [](World& w, bool broken) {
+         have_imported(w);
+         return destroy_check(w, kImported, Answer::kNo, broken ? Answer::kYes : Answer::kNo);
        }},
       {Rule::kPoolPointerShareable,
        [](World& w, bool broken) {

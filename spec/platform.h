@@ -57,7 +57,9 @@ struct Facts {
   Answer event_interprocess = Answer::kUnknown;  ///< it was made with INTERPROCESS|DISABLE_TIMING
   Answer default_pool = Answer::kUnknown;        ///< the call's pool is a device's default pool
   int default_pool_device = kUnknownDevice;      ///< the device of which it is the default pool
-  std::optional<CUmemLocation> location;         ///< where the memory of an imported pool lies
+  /// A pointer of the pool's memory was imported through another import of the same pool.
+  Answer held_elsewhere = Answer::kUnknown;
+  std::optional<CUmemLocation> location;  ///< where the memory of an imported pool lies
   /// What the 64 bytes of an IPC handle, or of an exported pool pointer, name.
   enum class Token : std::uint8_t {
     kUnknown,
