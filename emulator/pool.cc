@@ -230,6 +230,7 @@ void add_facts(const Emulator& e, const calls::MemPoolImportPointer& call, Facts
   facts.token = followed.token;
   if (followed.fd >= 0) close(followed.fd);
   facts.object_size = followed.ticket.size;
+  if (followed.fd >= 0) facts.location = followed.file.prop.location;
   const IpcBytes bytes = ipc_bytes(*call.shareData);
   const bool before = std::ranges::any_of(e.plain, [&](const auto& entry) {
     const PlainAllocation& plain = entry.second;

@@ -14,6 +14,7 @@ struct PlainMemory {
   std::uint64_t offset = 0;  ///< of its first byte in that memory
   int owner = -1;            ///< index of what it was made from, by kind
   int source = -1;           ///< kTaken: index of the memory that was exported
+  bool vague = false;  ///< kTaken: through a pool that was destroyed, which a driver may accept
   bool live = true;
   int opens = 0;    ///< kOpened: that were not closed yet
   int device = -1;  ///< kOpened: of the context that opened it

@@ -94,6 +94,10 @@ Judgement Reference::judge(const calls::MemPoolDestroy& call, Actor) const {
   if (pool && pool->source >= 0) {
     for (const PlainMemory& memory : plain_.all()) {
       if (!memory.live || memory.kind != PlainMemory::Kind::kTaken) continue;
+      if (memory.vague) {
+        out.loose = true;  // whose it is, nobody says
+        continue;
+      }
       // Through whichever import of the same pool.
       const auto& owner = pool_state_.pools[static_cast<std::size_t>(memory.owner)];
       const bool held = owner.source == pool->source;
@@ -284,9 +288,8 @@ Judgement Reference::judge(const calls::MemPoolImportPointer& call, Actor actor)
   for (const PlainMemory& other : plain_.all()) {
     const bool again =
         other.live && other.kind == PlainMemory::Kind::kTaken && other.source == token->memory;
-    if (!again || pool_state_.pools[static_cast<std::size_t>(other.owner)].location_type == 1) {
-      continue;
-    }
+    const auto& prop = memories_[static_cast<std::size_t>(other.memory)].prop;
+    if (!again || static_cast<int>(prop.location.type) == 1) continue;
     out.add(Rule::kPoolTakeOnce);
     break;
   }
@@ -303,14 +306,18 @@ const char* Reference::accept(const calls::MemPoolImportPointer& call) {
     return nullptr;
   }
   // Of memory that is gone, what a driver gives is something else.
-  const int memory = from.live ? from.memory : fresh_memory(from.size, 1, 0);
+  const CUmemLocation where = memories_[static_cast<std::size_t>(from.memory)].prop.location;
+  const int memory =
+      from.live ? from.memory : fresh_memory(from.size, static_cast<int>(where.type), where.id);
+  const int pool = pool_state_.find(number(call.pool));
   return place({.base = *call.ptr_out,
                 .size = from.size,
                 .kind = PlainMemory::Kind::kTaken,
                 .memory = memory,
                 .offset = from.live ? from.offset : 0,
-                .owner = pool_state_.find(number(call.pool)),
-                .source = token->memory});
+                .owner = pool,
+                .source = token->memory,
+                .vague = !pool_state_.pools[static_cast<std::size_t>(pool)].live});
 }
 
 Judgement Reference::judge(const calls::MemPoolSetAccess& call, Actor) const {
@@ -364,14 +371,15 @@ void Reference::judge_pool_touch(Judgement& out, const PlainMemory& plain, bool 
   using Kind = PlainMemory::Kind;
   if (plain.kind != Kind::kPool && plain.kind != Kind::kTaken) return;
   const PoolState::Pool& pool = pool_state_.pools[static_cast<std::size_t>(plain.owner)];
-  if (pool.location_type == 1) return;
+  const auto& prop = memories_[static_cast<std::size_t>(plain.memory)].prop;
+  if (static_cast<int>(prop.location.type) == 1) return;
   if (!fill) {
     out.add(Rule::kDataPoolOnHost);
     return;
   }
   const bool given = std::count(pool.given.begin(), pool.given.end(), actor.device) != 0;
-  out.loose = out.loose || pool.vague;
-  if (!given && !pool.vague) out.add(Rule::kDataPoolAccess);
+  out.loose = out.loose || pool.vague || plain.vague;
+  if (!given && !pool.vague && !plain.vague) out.add(Rule::kDataPoolAccess);
 }
 
 Judgement Reference::judge(const calls::DeviceSetMemPool& call, Actor) const {
