@@ -35,8 +35,9 @@ struct ExternalState {
   }
   /// A new file has this number, of another process's making or not.
   void opened(int fd, bool other) {
-    std::erase(received, fd);
-    if (std::erase(taken, fd) != 0 && other) received.push_back(fd);
+    const bool looked_taken = std::erase(received, fd) != 0;
+    const bool was_taken = std::erase(taken, fd) != 0;
+    if ((was_taken || looked_taken) && other) received.push_back(fd);
   }
 };
 

@@ -226,7 +226,8 @@ Judgement Reference::judge(const calls::MemExportToShareableHandle& call, Actor)
     const auto types = static_cast<unsigned>(prop.requestedHandleTypes);
     if (!(types & type)) out.add(Rule::kExportRequestedType);
     // Only multicast objects come to be with a type that the system lacks; nothing says what then.
-    if (types & type & ~kExportable) out.loose = true;
+    const bool team = is_team(named->memory);
+    if ((types & type & ~kExportable) || (team && type == 8)) out.loose = true;
   }
   return out;
 }

@@ -154,6 +154,9 @@ Judgement Reference::judge(const calls::MulticastBindAddr& call, Actor) const {
   judge_bind(out, {call.mcHandle, call.mcOffset, call.size, call.flags,
                    m ? &handles_[static_cast<std::size_t>(m->handle)] : nullptr, call.memptr,
                    m ? call.memptr - m->base + m->offset : 0});
+  // What is mapped of a multicast object may be a part of it.
+  const bool past = m && call.size > m->size - (call.memptr - m->base);
+  if (past && !out.breaks(Rule::kMcBindInsideMemory)) out.add(Rule::kMcBindInsideMemory);
   return out;
 }
 

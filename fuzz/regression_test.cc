@@ -386,6 +386,47 @@ d1 = cuMemExportToShareableHandle(h1, win32_kmt)
             "");
 }
 
+TEST(FuzzRegression, ATeamsFabricHandleMayBeRefused) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+h1 = cuMulticastCreate({numDevices=1, size=2M, handleTypes=win32_kmt|fabric})
+d1 = cuMemExportToShareableHandle(h1, fabric)
+)"),
+            "");
+}
+
+// Of a multicast object a part may be mapped, and that part is what an address names.
+TEST(FuzzRegression, AMulticastBindByAddressEndsWithTheMapping) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+h1 = cuMulticastCreate({numDevices=1, size=6M})
+cuMulticastAddDevice(h1, 0)
+r1 = cuMemAddressReserve(2M)
+cuMemMap(r1, 2M, h1)
+cuMulticastBindAddr(h1, 0, r1, 2052K)
+)"),
+            "");
+}
+
+// Destroyed pools may be used by mistake: where the memory lies is its own affair.
+TEST(FuzzRegression, APointerThroughADestroyedPoolIsItsMemorys) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+o1 = cuMemPoolCreate({allocType=pinned, location=host_numa0})
+cuMemPoolDestroy(o1)
+o2 = cuMemPoolCreate({allocType=pinned, handleTypes=posix_fd, location=device0})
+r1 = cuMemAllocFromPoolAsync(2M, o2)
+d1 = cuMemPoolExportToShareableHandle(o2, posix_fd)
+s1 = cuMemPoolExportPointer(r1)
+r2 = cuMemPoolImportPointer(o1, s1)
+cuMemcpyHtoD(r2, host(1, fill=0), 1)
+o3 = cuMemPoolImportFromShareableHandle(d1, posix_fd)
+r3 = cuMemPoolImportPointer(o3, s1)
+cuMemPoolDestroy(o3)
+)"),
+            "");
+}
+
 // The reference has a cell for each granule, and a multicast object may have any size.
 TEST(FuzzRegression, AHugeMulticastObjectIsNotMapped) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1
