@@ -141,7 +141,8 @@ Comparison compare(const Recording& recording, const Driver& driver, const std::
       }
       // The same answer, but perhaps about something else: the two machines may differ from here.
       // Refused access may have taken effect up to where it met what is not of this program.
-      if (leaves && (done || op.code == Code::kSetAccess) && !only_looks(op)) break;
+      const bool in_part = op.code == Code::kSetAccess && layout.begins_inside(op);
+      if (leaves && (done || in_part) && !only_looks(op)) break;
     }
     out.beyond += program.ops.size() - std::min(i + 1, program.ops.size());
     ++number;

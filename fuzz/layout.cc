@@ -56,6 +56,13 @@ const char* Layout::leaves_range(int process, std::uint8_t number, std::uint64_t
   return inside ? nullptr : kElsewhere;
 }
 
+bool Layout::begins_inside(const Op& op) const {
+  const int index = bound(NameKind::kRange, op.ref);
+  if (index <= 0) return false;
+  const Range& range = ranges_[static_cast<std::size_t>(index - 1)];
+  return range.live && range.process == process_of(op) && distance(op.at, op.odd) < range.size;
+}
+
 const char* Layout::leaves_memory(int process, std::uint8_t number) const {
   const int index = bound(NameKind::kMemory, number);
   if (index <= 0) return nullptr;

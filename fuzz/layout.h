@@ -19,6 +19,8 @@ class Layout {
   /// Whether it maps, or gives access to, GPUDirect RDMA memory whose oldest mapping was unmapped
   /// while it had others. A driver refuses some of these and not others, as stale memory would.
   bool unsettled(const Op& op) const;
+  /// Whether the address of the call lies in what its name stands for, wherever the call ends.
+  bool begins_inside(const Op& op) const;
   /// The op succeeded: its names stand for something else now.
   void succeeded(const Op& op);
   /// The op failed or was not run: what it would have made does not exist.

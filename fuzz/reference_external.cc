@@ -36,16 +36,17 @@ Judgement Reference::judge(const calls::ImportExternalMemory& call, Actor actor)
   }
   const auto& desc = *call.memHandleDesc;
   const int type = static_cast<int>(desc.type);
+  const bool dedicated = (desc.flags & kDedicated) != 0;
+  const bool must = type >= 5 && type <= 7, must_not = type == 8 || type == 9;
   if (type < 1 || type > 9) {
     out.add(Rule::kExtImportTypeKnown);
+  } else if ((must && !dedicated) || (must_not && dedicated)) {
+    out.add(Rule::kExtImportDedicated);
   } else if (type != kOpaqueFd) {
     out.add(Rule::kExtImportTypeSupported);
   }
   if (desc.size == 0) out.add(Rule::kExtImportSizeNonzero);
   if (desc.flags > 1) out.add(Rule::kExtImportFlagsKnown);
-  const bool dedicated = (desc.flags & kDedicated) != 0;
-  const bool must = type >= 5 && type <= 7, must_not = type == 8 || type == 9;
-  if ((must && !dedicated) || (must_not && dedicated)) out.add(Rule::kExtImportDedicated);
   if (any(desc.reserved)) out.add(Rule::kExtImportReservedZero);
   if (type != kOpaqueFd) return out;
   const Descriptor* exported = export_at(desc.handle.fd);

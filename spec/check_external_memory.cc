@@ -65,18 +65,17 @@ const char* type_name(unsigned type) {
   return kNames[type];
 }
 
-void check_dedicated(Collector& out, unsigned type, unsigned flags) {
+// Whether the flags suit the type: a driver asks that before it says that there is no such type.
+bool check_dedicated(Collector& out, unsigned type, unsigned flags) {
   const bool dedicated = flags & CUDA_EXTERNAL_MEMORY_DEDICATED;
   const bool resource =
       type >= external_type::kD3d12Resource && type <= external_type::kD3d11ResourceKmt;
   const bool never = type == external_type::kNvSciBuf || type == external_type::kDmaBufFd;
-  if (resource && !dedicated) {
-    out.add(Rule::kExtImportDedicated,
-            std::string("flags lacks CUDA_EXTERNAL_MEMORY_DEDICATED for ") + type_name(type));
-  } else if (never && dedicated) {
-    out.add(Rule::kExtImportDedicated,
-            std::string("flags has CUDA_EXTERNAL_MEMORY_DEDICATED for ") + type_name(type));
-  }
+  if (dedicated ? !never : !resource) return true;
+  out.add(Rule::kExtImportDedicated, std::string("flags ") + (dedicated ? "has" : "lacks") +
+                                         " CUDA_EXTERNAL_MEMORY_DEDICATED for " + type_name(type) +
+                                         (resource ? ", which this system lacks anyway" : ""));
+  return false;
 }
 
 void check_import_fd(Collector& out, const Model& model, int fd, const Facts& facts) {
@@ -105,7 +104,7 @@ Violations check(const Model& model, const calls::ImportExternalMemory& call, co
   const bool known = type >= external_type::kOpaqueFd && type <= external_type::kLastMemory;
   if (!known) {
     out.add(Rule::kExtImportTypeKnown, "type is " + std::to_string(type));
-  } else if (type != external_type::kOpaqueFd) {
+  } else if (check_dedicated(out, type, desc.flags) && type != external_type::kOpaqueFd) {
     // NvSciBuf and dma-buf exist on machines that nobody has shown us.
     const bool windows = type < external_type::kNvSciBuf;
     out.add(Rule::kExtImportTypeSupported,
@@ -115,7 +114,6 @@ Violations check(const Model& model, const calls::ImportExternalMemory& call, co
   if (desc.flags & ~unsigned{CUDA_EXTERNAL_MEMORY_DEDICATED}) {
     out.add(Rule::kExtImportFlagsKnown, "flags is " + hex(desc.flags));
   }
-  check_dedicated(out, type, desc.flags);
   check_reserved(out, desc.reserved, Rule::kExtImportReservedZero);
   if (type != external_type::kOpaqueFd) return out.take();
   check_import_fd(out, model, desc.handle.fd, facts);
