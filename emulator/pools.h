@@ -59,7 +59,7 @@ class Pools {
   void drop_if_done(std::uint64_t handle);
 
   std::unordered_map<std::uint64_t, Pool> pools_;
-  std::unordered_map<std::uint64_t, int> gone_;  ///< devices of destroyed pools, by handle
+  std::unordered_map<std::uint64_t, int> gone_;    ///< devices of destroyed pools, by handle
   std::vector<std::uint64_t> defaults_, current_;  ///< by device
   std::uint64_t next_ = 0xd000000000;
 };
