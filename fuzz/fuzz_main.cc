@@ -105,7 +105,6 @@ int tell(const Arguments& arguments, const Finding& finding, const std::string& 
   return 1;
 }
 
-// The shortest program that shows the same kind of thing: crash stays crash.
 // What is wrong, wherever in a program, and whether a simpler call shows it or the one found.
 std::string kind_of(const std::string& problem) {
   if (problem.rfind("op ", 0) != 0) return problem;
@@ -118,6 +117,7 @@ std::string kind_of(const std::string& problem) {
   return out;
 }
 
+// The shortest program that shows the same kind of thing: crash stays crash.
 Finding shortest(const Target& target, const Finding& finding) {
   const std::string wanted = kind_of(finding.problem);
   const ShrinkResult shrunk = shrink(finding.ops, [&](const Ops& ops) {

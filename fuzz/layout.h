@@ -35,8 +35,8 @@ class Layout {
     int source = 0;   ///< what it shows, if it was opened by another process than made it
     int device = -1;  ///< in whose context
     int opens = 0;
-    int pointer_of =
-        0;  ///< the memory of a pool that it was imported of: again, it is the same pointer
+    /// The memory of a pool that it was imported of: imported again, it is the same pointer.
+    int pointer_of = 0;
   };
   struct Mapping {
     int range, memory;
