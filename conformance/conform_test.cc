@@ -172,6 +172,7 @@ const std::map<std::string, std::string> kWithoutFamily = {
     {"cuIpcGetMemHandle-freed-after-close", "takes two processes; tools/ipc_order_test.cc does"},
     {"cuIpcOpenMemHandle-peer", "needs two devices that cannot reach each other"},
     {"cuIpcOpenMemHandle-one-context", "needs a second context, which no program text makes"},
+    {"data-fill-device", "needs two devices; multi/fill-of-a-buffer breaks it"},
     {"data-fill-aligned",
      "of cuMemsetD16 and cuMemsetD32, which have no family; data/memset-d16-odd breaks it"},
     {"cuMemPoolDestroy-pointers-freed",

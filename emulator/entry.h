@@ -116,6 +116,10 @@ std::optional<CUresult> quirk(const Emulator&, const CallStruct&, const Facts&) 
   return std::nullopt;
 }
 std::optional<CUresult> quirk(const Emulator&, const calls::MemCreate&, const Facts&);
+/// Of what is imported as external memory.
+std::optional<CUresult> quirk(const Emulator&, const CUmemAllocationProp& external);
+/// Of what a copy or fill touches; `by`: the context that performs it.
+std::optional<CUresult> quirk(const Emulator&, const Touch&, const Context& by);
 std::optional<CUresult> quirk(const Emulator&, const calls::MemGetHandleForAddressRange&,
                               const Facts&);
 

@@ -42,6 +42,10 @@ CUresult perform(Emulator& e, const calls::ImportExternalMemory& call, const Fac
   Physical memory(fd);
   const auto found = read_shareable(fd, e.device_count());
   if (!found) return CUDA_ERROR_INVALID_VALUE;
+  if (const auto odd = quirk(e, found->prop)) {
+    close(given);
+    return *odd;
+  }
   memory.describe(found->size, found->prop);
   const auto handle = e.external.new_handle<CUexternalMemory>();
   e.external.memories.emplace(handle, ImportedMemory{std::move(memory), e.current_context()});

@@ -141,12 +141,14 @@ CUresult run_base(const calls::MemAllocAsync& call) noexcept {
     Pool& pool = e.pools.current_of(context->device);
     const CUresult result = allocate(e, call.dptr, call.bytesize, pool, call.hStream);
     if (result != CUDA_SUCCESS) return result;
+    Facts facts;
+    describe(e, Pools::handle_of(pool), facts);
     // To the model it is one call with the other: memory of a pool.
     e.model.commit(calls::MemAllocFromPoolAsync{.dptr = call.dptr,
                                                 .bytesize = call.bytesize,
                                                 .pool = Pools::handle_of(pool),
                                                 .hStream = call.hStream},
-                   Origin{});
+                   facts, Origin{});
     return CUDA_SUCCESS;
   });
 }

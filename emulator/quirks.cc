@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "emulator/entry.h"
+#include "spec/touch.h"
 
 namespace cuvmm::emulator {
 
@@ -29,6 +30,21 @@ std::optional<CUresult> quirk(const Emulator& e, const calls::MemCreate& call, c
   // OUT_OF_MEMORY.
   constexpr std::uint64_t kAbsurd = std::uint64_t{1} << 45;
   return code(e, Quirk::kTilePoolSize, tile_pool(prop) && call.size > total && call.size < kAbsurd);
+}
+
+std::optional<CUresult> quirk(const Emulator& e, const CUmemAllocationProp& external) {
+  const Context* context = e.current_context();
+  const bool elsewhere = context && external.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+                         external.location.id != context->device;
+  return code(e, Quirk::kExtCompressedElsewhere,
+              elsewhere && external.allocFlags.compressionType != 0);
+}
+
+std::optional<CUresult> quirk(const Emulator& e, const Touch& touch, const Context& by) {
+  const PlainAllocation* plain = touch.fill && touch.width != 0 ? e.plain_at(touch.base) : nullptr;
+  if (!plain || !plain->ipc_capable() || !plain->context) return std::nullopt;
+  const bool reaches = plain->context->device == by.device || by.peers.contains(plain->context);
+  return code(e, Quirk::kFillElsewhere, !reaches);
 }
 
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemGetHandleForAddressRange& call,

@@ -43,6 +43,58 @@ TEST_F(Quirks, HostMemoryIsPlain) {
   }
 }
 
+TEST_F(Quirks, CompressedMemoryOfAnotherDeviceIsNoExternalMemory) {
+  for (const unsigned char compressed : {0, 1}) {
+    CUmemAllocationProp prop = properties(1);
+    prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    prop.allocFlags.compressionType = compressed;
+    const auto handle = create(kGranule, prop);
+    int fd = -1;
+    ASSERT_EQ(driver()(calls::MemExportToShareableHandle{
+                  &fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}),
+              CUDA_SUCCESS);
+    CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc{};
+    desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+    desc.handle.fd = fd;
+    desc.size = kGranule;
+    CUexternalMemory object = nullptr;
+    EXPECT_EQ(driver()(calls::ImportExternalMemory{&object, &desc}),
+              compressed ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS);
+    if (!compressed) {
+      EXPECT_EQ(driver()(calls::DestroyExternalMemory{object}), CUDA_SUCCESS);
+    }
+    EXPECT_EQ(driver()(calls::MemRelease{handle}), CUDA_SUCCESS);
+  }
+}
+
+TEST_F(Quirks, PlainMemoryIsFilledByItsDeviceAndByPeers) {
+  CUcontext contexts[2];
+  for (const int device : {0, 1}) {
+    ASSERT_EQ(driver()(calls::DevicePrimaryCtxRetain{&contexts[device], device}), CUDA_SUCCESS);
+  }
+  ASSERT_EQ(driver()(calls::CtxSetCurrent{contexts[1]}), CUDA_SUCCESS);
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(driver()(calls::MemAlloc{&memory, 4096}), CUDA_SUCCESS);
+  CUstream stream = nullptr;
+  ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream, 0), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::CtxSetCurrent{contexts[0]}), CUDA_SUCCESS);
+  const calls::MemsetD8 fill{memory, 7, 16};
+  EXPECT_EQ(driver()(fill), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::MemsetD8Async{memory, 7, 16, stream}), CUDA_SUCCESS)
+      << "the stream's context fills";
+  char bytes[16];
+  EXPECT_EQ(driver()(calls::MemcpyDtoH{bytes, memory, 16}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::CtxEnablePeerAccess{contexts[1], 0}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(fill), CUDA_SUCCESS);
+  ASSERT_EQ(symbol<CUresult(CUcontext)>("cuCtxDisablePeerAccess")(contexts[1]), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(fill), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::MemFree{memory}), CUDA_SUCCESS);
+  EXPECT_EQ(symbol<CUresult(CUstream)>("cuStreamDestroy_v2")(stream), CUDA_SUCCESS);
+  for (const int device : {0, 1}) {
+    EXPECT_EQ(driver()(calls::DevicePrimaryCtxRelease{device}), CUDA_SUCCESS);
+  }
+}
+
 TEST_F(Quirks, TilePoolMemoryIsNeitherSharedNorMapped) {
   CUmemAllocationProp prop = properties();
   prop.allocFlags.usage = 255;

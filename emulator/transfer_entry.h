@@ -6,11 +6,12 @@
 
 namespace cuvmm::emulator {
 
-/// Device of a stream's context into facts; INVALID_HANDLE for what is not a stream.
-inline CUresult use_stream(const Emulator& e, CUstream stream, Facts& facts) {
+/// A stream's context, and its device into facts; INVALID_HANDLE for what is not a stream.
+inline CUresult use_stream(const Emulator& e, CUstream stream, Facts& facts, const Context*& by) {
   if (Streams::is_default(stream)) return CUDA_SUCCESS;
   const Stream* found = e.streams.find(stream);
   if (!found) return CUDA_ERROR_INVALID_HANDLE;
+  by = found->context;
   facts.context = found->context->alive ? Facts::Answer::kYes : Facts::Answer::kNo;
   facts.device = found->context->device;
   return CUDA_SUCCESS;
@@ -31,8 +32,9 @@ inline CUresult use_contexts(const Emulator& e, CUcontext to, CUcontext from, Fa
 template <class CallStruct>
 CUresult run_transfer(Emulator& e, const CallStruct& call) {
   Facts facts = e.facts();
+  const Context* by = e.current_context();
   CUresult result = CUDA_SUCCESS;
-  if constexpr (requires { call.hStream; }) result = use_stream(e, call.hStream, facts);
+  if constexpr (requires { call.hStream; }) result = use_stream(e, call.hStream, facts, by);
   if (result != CUDA_SUCCESS) return result;
   bool pageable = requires { call.dst; };
   if constexpr (requires { call.pCopy; }) {
@@ -60,6 +62,7 @@ CUresult run_transfer(Emulator& e, const CallStruct& call) {
   for (std::size_t i = 0; i < count; ++i) {
     result = check_unmapped(e, touched[i], pageable);
     if (result != CUDA_SUCCESS) return unchecked ? kUnperformed : result;
+    if (const auto odd = by ? quirk(e, touched[i], *by) : std::nullopt) return *odd;
   }
   result = execute(e, plan(call));
   return result != CUDA_SUCCESS && unchecked ? kUnperformed : result;

@@ -66,6 +66,15 @@ void Differential::clean_up_areas(Result& result) {
     check_end(result, driver(calls::MemPoolDestroy{reinterpret_cast<CUmemoryPool>(pool)}),
               "destroying a pool");
   }
+  // A default pool outlives the program, and what devices may do with it.
+  for (const auto& [pool, device] : reference_.given_to_defaults()) {
+    CUmemAccessDesc none{};
+    none.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    none.location.id = device;
+    check_end(result,
+              driver(calls::MemPoolSetAccess{reinterpret_cast<CUmemoryPool>(pool), &none, 1}),
+              "taking a default pool's access back");
+  }
   for (const std::uint64_t object : reference_.external_memories()) {
     const calls::DestroyExternalMemory destroy{reinterpret_cast<CUexternalMemory>(object)};
     check_end(result, driver(destroy), "destroying external memory");

@@ -155,7 +155,7 @@ class Reference {
   const char* accept(const calls::MemcpyHtoD&);
   const char* accept(const calls::MemcpyDtoD&);
   const char* accept(const calls::MemFree&);
-  const char* accept(const calls::ImportExternalMemory&);
+  const char* accept(const calls::ImportExternalMemory&, Actor);
   const char* accept(const calls::ExternalMemoryGetMappedBuffer&);
   const char* accept(const calls::DestroyExternalMemory&);
   const char* accept(const calls::MulticastCreate&);
@@ -175,7 +175,7 @@ class Reference {
   const char* accept(const calls::MemPoolImportFromShareableHandle&);
   const char* accept(const calls::MemPoolExportPointer&);
   const char* accept(const calls::MemPoolImportPointer&);
-  const char* accept(const calls::MemAlloc&);
+  const char* accept(const calls::MemAlloc&, Actor);
   const char* accept(const calls::IpcGetMemHandle&);
   const char* accept(const calls::IpcOpenMemHandle&, Actor);
   const char* accept(const calls::IpcCloseMemHandle&);
@@ -201,6 +201,8 @@ class Reference {
   std::vector<std::uint64_t> opened() const;  ///< a pointer as often as it must be closed
   std::vector<std::uint64_t> external_memories() const;
   std::vector<std::uint64_t> pools() const;
+  /// Default pools and devices that were given access to them.
+  std::vector<std::pair<std::uint64_t, int>> given_to_defaults() const;
 
  private:
   static constexpr int kPlaces = 9;  ///< devices 0..7, then the host
@@ -296,6 +298,7 @@ class Reference {
   /// Adds memory with an address of its own; what is wrong with that, or null.
   const char* place(const PlainMemory& made);
   void judge_plain(Judgement& out, const PlainMemory& plain) const;
+  void judge_fill(Judgement& out, const PlainMemory& plain, Actor actor) const;
   void judge_pool_touch(Judgement& out, const PlainMemory& plain, bool fill, Actor actor) const;
   const Cell* cell_at(std::uint64_t address) const;
   const Cell* mapped_at(std::uint64_t address) const;

@@ -22,6 +22,7 @@ void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t si
       if (at != base) out.may_refuse = true;
       run = std::min(left, plain->size - (at - plain->base));
       judge_plain(out, *plain);
+      if (fill) judge_fill(out, *plain, actor);
       judge_pool_touch(out, *plain, fill, actor);
       at += run;
       left -= run;

@@ -62,13 +62,16 @@ Judgement Reference::judge(const calls::ImportExternalMemory& call, Actor actor)
   }
   if (exported) {
     const auto& prop = memories_[static_cast<std::size_t>(exported->memory)].prop;
-    // Two H200 answer UNKNOWN (24 recorded), or die (17).
-    out.fatal = prop.allocFlags.compressionType != 0 && prop.location.id != actor.device;
+    if (prop.allocFlags.compressionType != 0) {
+      // With a second device in the process, the driver dies of its own device's (all of 51).
+      out.fatal = machine_.devices > 1;
+      if (prop.location.id != actor.device) out.add(Quirk::kExtCompressedElsewhere);
+    }
   }
   return out;
 }
 
-const char* Reference::accept(const calls::ImportExternalMemory& call) {
+const char* Reference::accept(const calls::ImportExternalMemory& call, Actor actor) {
   const int fd = call.memHandleDesc->handle.fd;
   const Descriptor* exported = export_at(fd);
   const int memory = exported ? exported->memory : -1;
@@ -79,7 +82,8 @@ const char* Reference::accept(const calls::ImportExternalMemory& call) {
                                .size = call.memHandleDesc->size,
                                .dedicated = (call.memHandleDesc->flags & kDedicated) != 0,
                                .unseen = exported && exported->other,
-                               .live = true});
+                               .live = true,
+                               .device = actor.device});
   close(fd);
   external_.taken.push_back(fd);
   if (memory < 0) return "something that is no export was imported";
@@ -148,7 +152,8 @@ const char* Reference::accept(const calls::ExternalMemoryGetMappedBuffer& call) 
                 .kind = PlainMemory::Kind::kExternal,
                 .memory = object.memory,
                 .offset = call.bufferDesc->offset,
-                .owner = index});
+                .owner = index,
+                .device = object.device});
 }
 
 Judgement Reference::judge(const calls::DestroyExternalMemory& call, Actor) const {
@@ -169,6 +174,14 @@ const char* Reference::accept(const calls::DestroyExternalMemory& call) {
   if (index < 0) return "an external memory that nothing made was destroyed";
   external_.objects[static_cast<std::size_t>(index)].live = false;
   return nullptr;
+}
+
+void Reference::judge_fill(Judgement& out, const PlainMemory& plain, Actor actor) const {
+  using Kind = PlainMemory::Kind;
+  if (plain.device == actor.device) return;
+  // Peer access, with which memory of cuMemAlloc may be filled, no program enables.
+  if (plain.kind == Kind::kAlloc) out.add(Quirk::kFillElsewhere);
+  if (plain.kind == Kind::kExternal || plain.kind == Kind::kOpened) out.add(Rule::kDataFillDevice);
 }
 
 void Reference::judge_plain(Judgement& out, const PlainMemory& plain) const {

@@ -15,6 +15,7 @@ struct ExternalState {
     bool dedicated;       ///< imported as such
     bool unseen;          ///< another process exported it
     bool live;
+    int device;  ///< of the context that imported it
   };
   std::vector<Object> objects;
   std::vector<int> taken;     ///< numbers of descriptors that are the driver's

@@ -14,11 +14,12 @@ Judgement Reference::judge(const calls::MemAlloc& call, Actor actor) const {
   return out;
 }
 
-const char* Reference::accept(const calls::MemAlloc& call) {
+const char* Reference::accept(const calls::MemAlloc& call, Actor actor) {
   return place({.base = *call.dptr,
                 .size = call.bytesize,
                 .kind = PlainMemory::Kind::kAlloc,
-                .memory = fresh_memory(call.bytesize, 1, 0)});
+                .memory = fresh_memory(call.bytesize, 1, actor.device),
+                .device = actor.device});
 }
 
 Judgement Reference::judge(const calls::IpcGetMemHandle& call, Actor actor) const {

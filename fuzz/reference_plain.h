@@ -10,14 +10,15 @@ struct PlainMemory {
   enum class Kind : std::uint8_t { kExternal, kPool, kTaken, kAlloc, kOpened };
   std::uint64_t base = 0, size = 0;
   Kind kind = Kind::kExternal;
-  int memory = -1;           ///< the reference's index of what holds its bytes
-  std::uint64_t offset = 0;  ///< of its first byte in that memory
-  int owner = -1;            ///< index of what it was made from, by kind
-  int source = -1;           ///< kTaken: index of the memory that was exported
+  int memory = -1;             ///< the reference's index of what holds its bytes
+  std::uint64_t offset = 0;    ///< of its first byte in that memory
+  int owner = -1;              ///< index of what it was made from, by kind
+  std::vector<int> also = {};  ///< kTaken: further pools that it was imported through
+  int source = -1;             ///< kTaken: index of the memory that was exported
   bool vague = false;  ///< kTaken: through a pool that was destroyed, which a driver may accept
   bool live = true;
   int opens = 0;    ///< kOpened: that were not closed yet
-  int device = -1;  ///< kOpened: of the context that opened it
+  int device = -1;  ///< of the context that made, imported or opened it
 };
 
 class PlainList {

@@ -303,6 +303,8 @@ const char* Reference::accept(const calls::MemPoolImportPointer& call) {
   // Again it is the same pointer.
   if (PlainMemory* other = plain_.live_base(*call.ptr_out);
       other && other->kind == PlainMemory::Kind::kTaken && other->source == token->memory) {
+    const int through = pool_state_.find(number(call.pool));
+    if (through != other->owner) other->also.push_back(through);
     return nullptr;
   }
   // Of memory that is gone, what a driver gives is something else.
@@ -372,14 +374,23 @@ void Reference::judge_pool_touch(Judgement& out, const PlainMemory& plain, bool 
   if (plain.kind != Kind::kPool && plain.kind != Kind::kTaken) return;
   const PoolState::Pool& pool = pool_state_.pools[static_cast<std::size_t>(plain.owner)];
   const auto& prop = memories_[static_cast<std::size_t>(plain.memory)].prop;
-  if (static_cast<int>(prop.location.type) == 1) return;
-  if (!fill) {
+  const bool on_host = static_cast<int>(prop.location.type) != 1;
+  if (on_host && !fill) {
     out.add(Rule::kDataPoolOnHost);
     return;
   }
-  const bool given = std::count(pool.given.begin(), pool.given.end(), actor.device) != 0;
-  out.loose = out.loose || pool.vague || plain.vague;
-  if (!given && !pool.vague && !plain.vague) out.add(Rule::kDataPoolAccess);
+  if (!on_host && prop.location.id == actor.device) return;
+  const auto gives = [&](int owner) {
+    const auto& given = pool_state_.pools[static_cast<std::size_t>(owner)].given;
+    return std::count(given.begin(), given.end(), actor.device) != 0;
+  };
+  // Imported through several, that of any may count.
+  const auto further = std::count_if(plain.also.begin(), plain.also.end(), gives);
+  const bool all = gives(plain.owner) && further == static_cast<int>(plain.also.size());
+  const bool none = !gives(plain.owner) && further == 0;
+  const bool vague = pool.vague || plain.vague || (!all && !none);
+  out.loose = out.loose || vague;
+  if (none && !vague) out.add(Rule::kDataPoolAccess);
 }
 
 Judgement Reference::judge(const calls::DeviceSetMemPool& call, Actor) const {
@@ -389,6 +400,16 @@ Judgement Reference::judge(const calls::DeviceSetMemPool& call, Actor) const {
   if (pool && pool->source >= 0) out.add(Rule::kPoolSetImported);
   const bool local = pool && pool->location_type == 1 && pool->location == call.dev;
   if (pool && valid_device(call.dev) && !local) out.add(Rule::kPoolSetLocal);
+  return out;
+}
+
+std::vector<std::pair<std::uint64_t, int>> Reference::given_to_defaults() const {
+  std::vector<std::pair<std::uint64_t, int>> out;
+  for (const auto& pool : pool_state_.pools) {
+    for (const int device : pool.given) {
+      if (pool.is_default && device != pool.location) out.emplace_back(pool.value, device);
+    }
+  }
   return out;
 }
 

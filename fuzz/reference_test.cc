@@ -111,7 +111,7 @@ class OpenedTest : public ReferenceTest {
  protected:
   void allocate() {
     CUdeviceptr base = kBase;
-    ASSERT_EQ(reference_.accept(calls::MemAlloc{&base, kGranule}), nullptr);
+    ASSERT_EQ(reference_.accept(calls::MemAlloc{&base, kGranule}, Actor{0}), nullptr);
     ASSERT_EQ(reference_.accept(calls::IpcGetMemHandle{&handle_, base}), nullptr);
   }
   calls::IpcOpenMemHandle open_at(CUdeviceptr address) {

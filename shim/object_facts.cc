@@ -35,6 +35,14 @@ void FactFinder::find_pool_memory(CUdeviceptr address, Facts& facts) const {
     facts.location = CUmemLocation{};
     facts.location->type = CU_MEM_LOCATION_TYPE_HOST;
   }
+  int device = 0;
+  if (type == CU_MEMORYTYPE_DEVICE &&
+      driver_(calls::PointerGetAttribute{&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address}) ==
+          CUDA_SUCCESS) {
+    facts.location = CUmemLocation{};
+    facts.location->type = CU_MEM_LOCATION_TYPE_DEVICE;
+    facts.location->id = device;
+  }
   CUdeviceptr base = 0;
   std::size_t size = 0;
   if (driver_(calls::MemGetAddressRange{&base, &size, address}) == CUDA_SUCCESS &&

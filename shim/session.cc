@@ -42,7 +42,8 @@ void Session::find_devices(const Touched& touched, CUstream stream, Facts& facts
     for (std::size_t i = 0; i < touched.count; ++i) {
       const Address base = touched.list[i].base;
       ours = ours || model_.reservation_at(base) || model_.mapping_at(base) ||
-             model_.pools().host_memory_at(base);
+             model_.pools().bounded_memory_at(base) || model_.external().buffer_at(base) ||
+             model_.ipc().open_at(base);
     }
     if (!ours) return;
   }

@@ -308,13 +308,17 @@ void Session::commit(const CallStruct& call, Step<CallStruct>& step) {
   } else {
     model_.commit(call, step.origin);
   }
-  // Copies there are judged, unlike those of a pool on a device.
+  // What every device may touch need not be judged.
   if constexpr (std::is_same_v<CallStruct, calls::MemAllocFromPoolAsync>) {
-    if (model_.pools().host_memory_at(*call.dptr)) widen_bounds(*call.dptr, call.bytesize);
+    if (model_.pools().bounded_memory_at(*call.dptr)) widen_bounds(*call.dptr, call.bytesize);
   }
   if constexpr (std::is_same_v<CallStruct, calls::MemPoolImportPointer>) {
-    const PoolMemory* memory = model_.pools().host_memory_at(*call.ptr_out);
+    const PoolMemory* memory = model_.pools().bounded_memory_at(*call.ptr_out);
     if (memory) widen_bounds(memory->base, memory->size + 1);
+  }
+  if constexpr (std::is_same_v<CallStruct, calls::IpcOpenMemHandle>) {
+    const IpcOpen* open = model_.ipc().open_of(*call.pdptr);
+    if (open && model_.platform().device_count != 1) widen_bounds(open->pointer, open->size + 1);
   }
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
     imported_[reinterpret_cast<std::uintptr_t>(*call.extMem_out)] = std::move(step.memory);

@@ -83,24 +83,51 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, const Tou
   return true;
 }
 
-// Memory of a pool on the host. An H200 takes it for the host's in copies between devices and the
-// host, and fills it for devices that were given access to the pool.
-void check_host_pool(Collector& out, const Model& model, const Touch& touch, const PoolMemory& m,
-                     int device) {
-  const Pool* pool = model.pools().find(m.pool);
-  const auto access = pool ? std::optional(pool->access) : m.access;
+// Memory of a pool. That of a device is its own and of devices that were given access, whatever
+// peer access their contexts have. That of the host an H200 takes for the host's in copies between
+// devices and the host, and fills it for devices that were given access to the pool.
+void check_pool_touch(Collector& out, const Model& model, const Touch& touch, const PoolMemory& m,
+                      int device) {
+  const bool own = m.location.type == CU_MEM_LOCATION_TYPE_DEVICE && m.location.id == device;
+  const bool given = device < 0 || device >= 64 || (model.pools().access_to(m) >> device & 1);
   Violation* v = nullptr;
-  if (touch.device_only) {
+  if (m.on_host() && touch.device_only) {
     v = &out.add(Rule::kDataPoolOnHost, std::string(touch.parameter) + ": " + hex(touch.base) +
                                             " is memory of a pool on the host");
-  } else if (touch.fill && access && device >= 0 && device < 64 && !(*access >> device & 1)) {
-    v = &out.add(Rule::kDataPoolAccess,
-                 std::string(touch.parameter) + ": device " + std::to_string(device) +
-                     " has no access to the pool of " + hex(touch.base) + ", which is on the host");
+  } else if (!own && !given && (touch.fill || !m.on_host())) {
+    v = &out.add(Rule::kDataPoolAccess, std::string(touch.parameter) + ": device " +
+                                            std::to_string(device) +
+                                            " has no access to the pool of " + hex(touch.base) +
+                                            ", which is on " + location(m.location));
   }
   if (!v) return;
   v->objects.push_back({ObjectRef::Kind::kPoolMemory, m.base, m.size, m.made, {}});
-  if (pool) v->objects.push_back({ObjectRef::Kind::kPool, pool->handle, 0, pool->made, {}});
+  if (const Pool* pool = model.pools().find(m.pool))
+    v->objects.push_back({ObjectRef::Kind::kPool, pool->handle, 0, pool->made, {}});
+}
+
+// Memory that one device's context brought into the address space: an H200 lets no other device
+// fill it, and makes copies for all.
+Violation* check_fill_device(Collector& out, const Touch& touch, const char* how, int owner,
+                             int device) {
+  if (!touch.fill || owner < 0 || device < 0 || owner == device) return nullptr;
+  return &out.add(Rule::kDataFillDevice, std::string(touch.parameter) + ": device " +
+                                             std::to_string(device) + " fills " + hex(touch.base) +
+                                             ", which a context of device " +
+                                             std::to_string(owner) + how);
+}
+
+void check_buffer_touch(Collector& out, const Touch& touch, const ExternalBuffer& b, int device) {
+  if (Violation* v = check_fill_device(out, touch, " imported", b.device, device)) {
+    v->objects.push_back(ref(b));
+  }
+  if (!b.memory_ended) return;
+  Violation& v =
+      out.add(Rule::kExtBufferAfterDestroy, std::string(touch.parameter) + ": " + hex(touch.base) +
+                                                " lies in the buffer " + range(b.base, b.size) +
+                                                " of an external memory that was destroyed");
+  v.objects.push_back(ref(b));
+  v.objects.push_back({ObjectRef::Kind::kExternalMemory, b.memory, 0, {}, b.ended});
 }
 
 // `source`: what is written comes from there; null where that is not in device address space.
@@ -113,17 +140,18 @@ void check_touch(Collector& out, const Model& model, const Touch& touch, const T
                                         std::to_string(touch.element) + " bytes");
   }
   if (const ExternalBuffer* b = model.external().buffer_at(touch.base)) {
-    if (!b->memory_ended) return;
-    Violation& v =
-        out.add(Rule::kExtBufferAfterDestroy,
-                std::string(touch.parameter) + ": " + hex(touch.base) + " lies in the buffer " +
-                    range(b->base, b->size) + " of an external memory that was destroyed");
-    v.objects.push_back(ref(*b));
-    v.objects.push_back({ObjectRef::Kind::kExternalMemory, b->memory, 0, {}, b->ended});
+    check_buffer_touch(out, touch, *b, device);
     return;
   }
-  if (const PoolMemory* m = model.pools().host_memory_at(touch.base)) {
-    check_host_pool(out, model, touch, *m, device);
+  if (const PoolMemory* m = model.pools().bounded_memory_at(touch.base)) {
+    check_pool_touch(out, model, touch, *m, device);
+    return;
+  }
+  if (const IpcOpen* open = touch.fill ? model.ipc().open_at(touch.base) : nullptr) {
+    if (Violation* v = check_fill_device(out, touch, " opened", open->device, device)) {
+      v->objects.push_back(
+          {ObjectRef::Kind::kIpcMemory, open->pointer, open->size, open->made, {}});
+    }
     return;
   }
   for (std::uint64_t slice = 0; slice < touch.slices; ++slice) {

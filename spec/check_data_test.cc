@@ -19,19 +19,25 @@ void host_mapped(World& w, unsigned of_host, unsigned of_device) {
   w.access(kBase, 1, of_device);
 }
 
-const auto kHostPool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x9000});
+Facts on_device(int device) {
+  Facts facts;
+  facts.device = device;
+  return facts;
+}
+
+const auto kDataPool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x9000});
 constexpr std::uint64_t kPoolMemory = 0x500000000000;
 
-// 4 KiB of a pool there.
-void host_pool(World& w, CUmemLocationType type) {
+// 4 KiB of a pool there; of one on a device, device 0.
+void data_pool(World& w, CUmemLocationType type) {
   CUmemPoolProps props{};
   props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   props.location.type = type;
-  CUmemoryPool pool = kHostPool;
+  CUmemoryPool pool = kDataPool;
   CUdeviceptr memory = kPoolMemory;
   w.model.commit(calls::MemPoolCreate{.pool = &pool, .poolProps = &props}, w.at());
-  w.model.commit(calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = kHostPool},
-                 w.at());
+  w.model.commit(calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = kDataPool},
+                 Facts{}, w.at());
 }
 }  // namespace
 
@@ -87,14 +93,14 @@ std::vector<RuleCase> data_cases() {
          }},
         {Rule::kDataPoolOnHost,
          [](World& w, bool broken) {
-           host_pool(w, broken ? CU_MEM_LOCATION_TYPE_HOST_NUMA : CU_MEM_LOCATION_TYPE_DEVICE);
+           data_pool(w, broken ? CU_MEM_LOCATION_TYPE_HOST_NUMA : CU_MEM_LOCATION_TYPE_DEVICE);
            return check_data(
                w,
                calls::MemcpyDtoH{.dstHost = host, .srcDevice = kPoolMemory + 64, .ByteCount = 8});
          }},
         {Rule::kDataPoolOnHost,  // where any address will do
          [](World& w, bool broken) {
-           host_pool(w, CU_MEM_LOCATION_TYPE_HOST_NUMA);
+           data_pool(w, CU_MEM_LOCATION_TYPE_HOST_NUMA);
            if (broken)
              return check_data(
                  w, calls::MemcpyHtoD{.dstDevice = kPoolMemory, .srcHost = host, .ByteCount = 8});
@@ -104,13 +110,63 @@ std::vector<RuleCase> data_cases() {
          }},
         {Rule::kDataPoolAccess,
          [](World& w, bool broken) {
-           host_pool(w, CU_MEM_LOCATION_TYPE_HOST_NUMA);
-           Facts facts;
-           facts.device = 0;
+           data_pool(w, CU_MEM_LOCATION_TYPE_HOST_NUMA);
+           const Facts facts = on_device(0);
            const CUmemAccessDesc desc = access_desc(broken ? 0 : 3);
-           w.model.commit(calls::MemPoolSetAccess{.pool = kHostPool, .map = &desc, .count = 1},
-                          w.at());
+           w.model.commit(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1},
+                          facts, w.at());
            return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, facts);
+         }},
+        {Rule::kDataPoolAccess,  // of another device, which copies as well; its own needs nothing
+         [](World& w, bool broken) {
+           data_pool(w, CU_MEM_LOCATION_TYPE_DEVICE);
+           return check_data(
+               w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kPoolMemory, .ByteCount = 4},
+               on_device(broken ? 1 : 0));
+         }},
+        {Rule::kDataPoolAccess,  // that was given before the pool was destroyed
+         [](World& w, bool broken) {
+           data_pool(w, CU_MEM_LOCATION_TYPE_DEVICE);
+           const CUmemAccessDesc desc = access_desc(3, broken ? 0 : 1);
+           w.model.commit(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1},
+                          Facts{}, w.at());
+           w.take(calls::MemPoolDestroy{.pool = kDataPool});
+           return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
+         }},
+        {Rule::kDataPoolAccess,  // of a default pool, which nobody made
+         [](World& w, bool broken) {
+           Facts facts;
+           facts.default_pool = Facts::Answer::kYes;
+           facts.default_pool_device = 0;
+           CUdeviceptr memory = kPoolMemory;
+           w.model.commit(
+               calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = kDataPool},
+               facts, w.at());
+           const CUmemAccessDesc desc = access_desc(broken ? 0 : 3, 1);
+           w.model.commit(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1},
+                          facts, w.at());
+           return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
+         }},
+        {Rule::kDataFillDevice,  // of opened memory
+         [](World& w, bool broken) {
+           CUdeviceptr pointer = kPoolMemory;
+           Facts facts = on_device(0);
+           facts.allocation_size = 4096;
+           w.model.commit(calls::IpcOpenMemHandle{.pdptr = &pointer, .handle = {}, .Flags = 1},
+                          facts, w.at());
+           return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory + 64, .N = 4},
+                             on_device(broken ? 1 : 0));
+         }},
+        {Rule::kDataFillDevice,  // and copies, which any device makes
+         [](World& w, bool broken) {
+           CUdeviceptr pointer = kPoolMemory;
+           w.model.commit(calls::IpcOpenMemHandle{.pdptr = &pointer, .handle = {}, .Flags = 1},
+                          on_device(0), w.at());
+           if (broken)
+             return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
+           return check_data(
+               w, calls::MemcpyHtoD{.dstDevice = kPoolMemory, .srcHost = host, .ByteCount = 4},
+               on_device(1));
          }},
         {Rule::kDataReadable,
          [](World& w, bool broken) {

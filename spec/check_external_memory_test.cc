@@ -251,6 +251,18 @@ std::vector<RuleCase> external_memory_cases() {
          if (!broken) w.take(calls::MemFree{.dptr = kBase});
          return at_exit(w);
        }},
+      {Rule::kDataFillDevice,  // of a buffer
+       [](World& w, bool broken) {
+         Facts facts = good_fd();
+         facts.device = 1;
+         CUexternalMemory memory = object(kMemory);
+         const CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = import_desc(7, kGranule);
+         w.model.commit(calls::ImportExternalMemory{.extMem_out = &memory, .memHandleDesc = &desc},
+                        facts, w.at());
+         map_buffer(w, memory, kBase);
+         facts.device = broken ? 0 : 1;
+         return check_data(w, calls::MemsetD8{.dstDevice = kBase + 16, .uc = 1, .N = 16}, facts);
+       }},
       {Rule::kExtBufferAfterDestroy,
        [](World& w, bool broken) {
          const auto memory = imported(w);

@@ -111,7 +111,8 @@ std::vector<RuleCase> ipc_cases() {
        [](World& w, bool broken) {
          CUdeviceptr pointer = kPlain;
          if (broken) {
-           w.model.commit(calls::MemAllocFromPoolAsync{.dptr = &pointer, .bytesize = 64}, w.at());
+           w.model.commit(calls::MemAllocFromPoolAsync{.dptr = &pointer, .bytesize = 64}, Facts{},
+                          w.at());
          }
          return get(w, kPlain, broken ? unexportable() : facts());
        }},

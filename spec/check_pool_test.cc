@@ -54,7 +54,7 @@ void have_imported(World& w) {
 void allocate(World& w, CUmemoryPool pool = kPool) {
   CUdeviceptr out = kMemory;
   w.model.commit(calls::MemAllocFromPoolAsync{.dptr = &out, .bytesize = 4096, .pool = pool},
-                 w.at());
+                 Facts{}, w.at());
 }
 void destroy(World& w, CUmemoryPool pool = kPool) { w.take(calls::MemPoolDestroy{.pool = pool}); }
 

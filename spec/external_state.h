@@ -31,6 +31,7 @@ struct ExternalMemory {
   std::uint64_t size = 0;         ///< as the import claimed
   std::uint64_t object_size = 0;  ///< what the object really has, 0 unknown
   bool dedicated = false;         ///< imported with CUDA_EXTERNAL_MEMORY_DEDICATED
+  int device = -1;                ///< of the context that imported it; -1 unknown
   Origin made;
 };
 
@@ -39,6 +40,7 @@ struct ExternalBuffer {
   std::uint64_t base = 0;
   std::uint64_t size = 0;
   std::uint64_t memory = 0;   ///< handle of the external memory, which may be destroyed
+  int device = -1;            ///< of the context that imported that; -1 unknown
   bool memory_ended = false;  ///< by `ended`
   Origin made;
   Origin ended;

@@ -240,9 +240,9 @@ class Model {
   void commit(const calls::MemPoolCreate& call, Origin at);
   /// `facts` say where the pool's memory lies and how large that of the pointer is, where known.
   void commit(const calls::MemPoolImportFromShareableHandle& call, const Facts& facts, Origin at);
-  void commit(const calls::MemPoolSetAccess& call, Origin at);
+  void commit(const calls::MemPoolSetAccess& call, const Facts& facts, Origin at);
   void commit(const calls::MemPoolExportToShareableHandle& call, Origin at);
-  void commit(const calls::MemAllocFromPoolAsync& call, Origin at);
+  void commit(const calls::MemAllocFromPoolAsync& call, const Facts& facts, Origin at);
   void commit(const calls::MemPoolImportPointer& call, const Facts& facts, Origin at);
   void commit(const calls::DeviceSetMemPool& call, Origin at);
 
@@ -279,6 +279,7 @@ class Model {
   [[gnu::cold]] void bury(const RarelyRetired& rare, Origin at);
   void bury_ipc(const RarelyRetired& retired, Origin at);
   void retire_pool_memory(Address base, Retired& retired);
+  bool bounded(const CUmemLocation& place) const;
   void restore_pools(const RarelyRetired& retired);
   void bury_pools(const RarelyRetired& retired, Origin at);
   void retire_external_buffer(Address base, Retired& retired);

@@ -98,6 +98,7 @@ void Model::commit(const calls::ImportExternalMemory& call, const Facts& facts, 
                                 .size = desc.size,
                                 .object_size = facts.object_size,
                                 .dedicated = (desc.flags & CUDA_EXTERNAL_MEMORY_DEDICATED) != 0,
+                                .device = facts.device,
                                 .made = at};
   if (by_descriptor(desc)) give_away(desc.handle.fd, at);
 }
@@ -107,6 +108,8 @@ void Model::commit(const calls::ExternalMemoryGetMappedBuffer& call, Origin at) 
   buffer.base = *call.devPtr;
   buffer.size = call.bufferDesc->size;
   buffer.memory = number(call.extMem);
+  const auto memory = external_.memories.find(buffer.memory);
+  if (memory != external_.memories.end()) buffer.device = memory->second.device;
   buffer.made = at;
   tombstones_.forget(ObjectRef::Kind::kExternalBuffer, buffer.base);
   // An overlap means that the old buffer ended by a route we did not see: with its context, say.

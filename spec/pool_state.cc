@@ -11,6 +11,7 @@ std::uint64_t value(CUmemoryPool pool) { return reinterpret_cast<std::uintptr_t>
 }  // namespace
 
 bool Pool::on_host() const { return detail::is_host(location); }
+bool PoolMemory::on_host() const { return detail::is_host(location); }
 
 const Pool* PoolState::find(std::uint64_t handle) const {
   const auto found = pools.find(handle);
@@ -25,11 +26,24 @@ const PoolMemory* PoolState::memory_at(std::uint64_t address) const {
   return inside ? &found->second : nullptr;
 }
 
-const PoolMemory* PoolState::host_memory_at(std::uint64_t address) const {
-  if (on_host == 0) [[likely]]
+const PoolMemory* PoolState::bounded_memory_at(std::uint64_t address) const {
+  if (bounded == 0) [[likely]]
     return nullptr;
   const PoolMemory* found = memory_at(address);
-  return found && found->on_host ? found : nullptr;
+  return found && found->bounded ? found : nullptr;
+}
+
+std::uint64_t PoolState::access_to(const PoolMemory& one) const {
+  if (one.access) return *one.access;
+  if (const Pool* pool = find(one.pool)) {
+    std::uint64_t access = pool->access;
+    for (const std::uint64_t further : one.also) {
+      if (const Pool* other = find(further)) access |= other->access;
+    }
+    return access;
+  }
+  const auto of_default = default_access.find(one.location.id);
+  return of_default == default_access.end() ? 0 : of_default->second;
 }
 
 void PoolState::count(const PoolMemory& one, int change) {
@@ -40,7 +54,7 @@ void PoolState::count(const PoolMemory& one, int change) {
   };
   pool(one.pool);
   for (const std::uint64_t handle : one.also) pool(handle);
-  on_host += static_cast<std::size_t>(one.on_host ? change : 0);
+  bounded += static_cast<std::size_t>(one.bounded ? change : 0);
 }
 
 void PoolState::add(const PoolMemory& taken_memory) {
@@ -78,10 +92,8 @@ void Model::retire(const calls::MemPoolDestroy& call, Retired& retired) {
   if (found == pools_.pools.end()) return;
   retired.more().pools.push_back(found->second);
   // What devices may do with memory that is left stays as it was.
-  if (found->second.on_host()) {
-    for (auto& [base, left] : pools_.memory) {
-      if (left.pool == found->first) left.access = found->second.access;
-    }
+  for (auto& [base, left] : pools_.memory) {
+    if (left.pool == found->first) left.access = found->second.access;
   }
   pools_.pools.erase(found);
 }
@@ -129,14 +141,16 @@ void Model::commit(const calls::MemPoolImportFromShareableHandle& call, const Fa
                           .made = at};
 }
 
-void Model::commit(const calls::MemPoolSetAccess& call, Origin) {
+void Model::commit(const calls::MemPoolSetAccess& call, const Facts& facts, Origin) {
   const auto found = pools_.pools.find(value(call.pool));
-  if (found == pools_.pools.end()) return;
+  const bool of_default = facts.default_pool == Facts::Answer::kYes;
+  if (found == pools_.pools.end() && !of_default) return;
+  auto& access = found != pools_.pools.end() ? found->second.access
+                                             : pools_.default_access[facts.default_pool_device];
   for (std::size_t i = 0; i < call.count; ++i) {
     const CUmemLocation& place = call.map[i].location;
     if (place.type != CU_MEM_LOCATION_TYPE_DEVICE || place.id < 0 || place.id >= 64) continue;
     const std::uint64_t bit = std::uint64_t{1} << place.id;
-    auto& access = found->second.access;
     access = call.map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? access | bit : access & ~bit;
   }
 }
@@ -149,16 +163,28 @@ void Model::commit(const calls::MemPoolExportToShareableHandle& call, Origin) {
   }
 }
 
-void Model::commit(const calls::MemAllocFromPoolAsync& call, Origin at) {
+bool Model::bounded(const CUmemLocation& place) const {
+  if (detail::is_host(place)) return true;
+  return place.type == CU_MEM_LOCATION_TYPE_DEVICE && platform_.device_count != 1;
+}
+
+void Model::commit(const calls::MemAllocFromPoolAsync& call, const Facts& facts, Origin at) {
   if (call.bytesize == 0) return;  // a driver may accept that; there is no memory
   tombstones_.forget(ObjectRef::Kind::kPoolMemory, *call.dptr);
-  const Pool* pool = pools_.find(call.pool);
+  CUmemLocation place{};
+  if (const Pool* pool = pools_.find(call.pool)) {
+    place = pool->location;
+  } else if (facts.default_pool == Facts::Answer::kYes) {
+    place.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    place.id = facts.default_pool_device;
+  }
   pools_.add({.base = *call.dptr,
               .size = call.bytesize,
               .pool = value(call.pool),
               .also = {},
               .imported = false,
-              .on_host = pool && pool->on_host(),
+              .location = place,
+              .bounded = bounded(place),
               .access = {},
               .made = at});
 }
@@ -168,14 +194,15 @@ void Model::commit(const calls::MemPoolImportPointer& call, const Facts& facts, 
   const auto pool = pools_.pools.find(value(call.pool));
   // What the memory shows of a pool that was imported.
   if (pool != pools_.pools.end() && facts.location) pool->second.location = *facts.location;
+  const CUmemLocation place =
+      pool != pools_.pools.end() ? pool->second.location : facts.location.value_or(CUmemLocation{});
   pools_.add({.base = *call.ptr_out,
               .size = facts.object_size,
               .pool = value(call.pool),
               .also = {},
               .imported = true,
-              .on_host = pool != pools_.pools.end()
-                             ? pool->second.on_host()
-                             : facts.location && detail::is_host(*facts.location),
+              .location = place,
+              .bounded = bounded(place),
               .access = {},
               .made = at});
 }

@@ -33,9 +33,13 @@ struct PoolMemory {
   std::uint64_t pool = 0;
   std::vector<std::uint64_t> also;  ///< further pools that it was imported through: it has one base
   bool imported = false;
-  bool on_host = false;                 ///< as its pool
+  CUmemLocation location{};  ///< its pool's; type 0 unknown
+  /// There are devices that may not touch it: it is the host's, or there is another than its own.
+  bool bounded = false;
   std::optional<std::uint64_t> access;  ///< what its pool had when it was destroyed
   Origin made;
+
+  bool on_host() const;
 };
 
 struct PoolState {
@@ -43,15 +47,20 @@ struct PoolState {
   std::map<std::uint64_t, PoolMemory> memory;    ///< by base
   std::map<int, std::uint64_t> current;          ///< what cuDeviceSetMemPool set, by device
   std::map<std::uint64_t, std::uint32_t> taken;  ///< live memory() entries by pool
-  std::size_t on_host = 0;                       ///< live memory() entries on the host
+  std::size_t bounded = 0;                       ///< live memory() entries that are
+  /// Devices that cuMemPoolSetAccess gave READWRITE to a default pool, by the pool's device.
+  std::map<int, std::uint64_t> default_access;
 
   const Pool* find(std::uint64_t handle) const;
   const Pool* find(CUmemoryPool pool) const { return find(reinterpret_cast<std::uintptr_t>(pool)); }
   /// The live memory that holds this address, or null; imported memory is known by its base only.
   const PoolMemory* memory_at(std::uint64_t address) const;
 
-  /// The same, and null for memory of a device.
-  const PoolMemory* host_memory_at(std::uint64_t address) const;
+  /// The same, and null for memory that every device may touch.
+  const PoolMemory* bounded_memory_at(std::uint64_t address) const;
+
+  /// Devices that were given access to the memory, beside its own, as a mask.
+  std::uint64_t access_to(const PoolMemory& one) const;
 
   void add(const PoolMemory& taken_memory);
   void remove(std::uint64_t base);

@@ -8,6 +8,8 @@ constexpr QuirkInfo kQuirks[] = {
     {"cuMemCreate-tile-pool-size", CUDA_ERROR_INVALID_VALUE,
      "TILE_POOL memory beyond the device's size is an invalid value; from 2^45 bytes on it is "
      "refused as any memory is."},
+    {"cuImportExternalMemory-compressed-elsewhere", CUDA_ERROR_UNKNOWN,
+     "Compressed memory of another device than the context's is no external memory."},
     {"cuMemGetAllocationPropertiesFromHandle-normalised", CUDA_SUCCESS,
      "HOST memory is reported as HOST_NUMA, and handle types without their unknown bits."},
     {"cuMemSetAccess-partial", CUDA_SUCCESS,
@@ -15,6 +17,10 @@ constexpr QuirkInfo kQuirks[] = {
      "mappings before that one, and on it the descriptors before."},
     {"cuMemSetAccess-to-hole", CUDA_SUCCESS,
      "Over a range with a hole the call succeeds, and has effect up to the hole."},
+    {"cuMemset-elsewhere", CUDA_ERROR_INVALID_VALUE,
+     "Memory of cuMemAlloc is filled by its own device, and by others whose context has peer "
+     "access "
+     "to it. Copies are made for any device."},
     {"cuMemGetHandleForAddressRange-context", CUDA_ERROR_INVALID_CONTEXT,
      "A context must be current. Checked after the flags and the alignment."},
     {"cuMemGetHandleForAddressRange-mixed", CUDA_SUCCESS,

@@ -12,9 +12,11 @@ namespace cuvmm {
 
 enum class Quirk : std::uint8_t {
   kTilePoolSize,
+  kExtCompressedElsewhere,
   kPropertiesNormalised,
   kAccessPartial,
   kAccessToHole,
+  kFillElsewhere,
   kRangeContext,
   kRangeMixed,
   kRangePcie,
