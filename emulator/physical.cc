@@ -19,12 +19,13 @@ std::uint64_t next_id() {
   return ++last;
 }
 
-// Copies what is not zero: a page of zeroes would cost memory that was never used.
-void copy_pages(char* to, const char* from, std::uint64_t size) {
+// Copies what is not zero: a page of zeroes would cost memory that was never used. To look at a page
+// costs as much: it then exists.
+void copy_pages(char* to, const char* from, std::uint64_t begin, std::uint64_t end) {
   constexpr std::uint64_t kPage = 4096;
   static constexpr char kZero[kPage] = {};
-  for (std::uint64_t at = 0; at < size; at += kPage) {
-    const std::uint64_t n = std::min(kPage, size - at);
+  for (std::uint64_t at = begin / kPage * kPage; at < end; at += kPage) {
+    const std::uint64_t n = std::min(kPage, end - at);
     if (std::memcmp(from + at, kZero, n) != 0) std::memcpy(to + at, from + at, n);
   }
 }
@@ -55,6 +56,8 @@ Physical::Physical(Physical&& other) noexcept
       shared_(other.shared_),
       fd_(std::exchange(other.fd_, -1)),
       bytes_(std::exchange(other.bytes_, nullptr)),
+      written_from_(other.written_from_),
+      written_to_(other.written_to_),
       id_(other.id_),
       charge_(other.charge_),
       account_(std::exchange(other.account_, nullptr)) {}
@@ -65,7 +68,9 @@ Physical::~Physical() {
   if (account_) *account_ -= charge_;
 }
 
-char* Physical::touch() {
+char* Physical::touch(std::uint64_t offset, std::uint64_t size) {
+  written_from_ = std::min(written_from_, offset);
+  written_to_ = std::max(written_to_, offset + size);
   if (bytes_) return bytes_;
   if (shared_ && fd_ < 0 && !create_descriptor()) return nullptr;
   const int flags = MAP_SHARED | MAP_NORESERVE | (fd_ < 0 ? MAP_ANONYMOUS : 0);
@@ -90,7 +95,7 @@ bool Physical::create_descriptor() {
       close(fd);
       return false;
     }
-    copy_pages(static_cast<char*>(at), bytes_, size_);
+    copy_pages(static_cast<char*>(at), bytes_, written_from_, written_to_);
     munmap(bytes_, size_);
     bytes_ = static_cast<char*>(at);
   }

@@ -21,8 +21,9 @@ class Physical {
   Physical& operator=(Physical&&) = delete;
   ~Physical();
 
-  /// Its bytes, readable and writable; null when the host has no memory or descriptors left.
-  char* touch();
+  /// Its bytes, readable and writable; null when the host has no memory or descriptors left. Nothing
+  /// outside [offset, offset + size) is written by who asks.
+  char* touch(std::uint64_t offset, std::uint64_t size);
   /// The memfd behind it, with the trailer of emulator/shareable.h; -1 on failure. Not a copy.
   int descriptor();
   /// Maps its first `size` bytes at `at`, over what is there, with these PROT_* flags; false on
@@ -45,6 +46,7 @@ class Physical {
   bool shared_ = true;
   int fd_ = -1;
   char* bytes_ = nullptr;
+  std::uint64_t written_from_ = ~std::uint64_t{0}, written_to_ = 0;  ///< all else is still zero
   std::uint64_t id_;
   std::uint64_t charge_ = 0;
   std::uint64_t* account_ = nullptr;
