@@ -16,30 +16,24 @@ std::uint32_t digest(const void* data, std::size_t size) {
 
 Helper::Helper()
     : thread_([this] {
-        std::unique_lock lock(mutex_);
         for (;;) {
-          changed_.wait(lock, [this] { return stop_ || work_; });
+          asked_.acquire();
           if (!work_) return;
           (*work_)();
-          work_ = nullptr;
-          changed_.notify_all();
+          done_.release();
         }
       }) {}
 
 Helper::~Helper() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  changed_.notify_all();
+  work_ = nullptr;
+  asked_.release();
   thread_.join();
 }
 
 void Helper::run(const std::function<void()>& work) {
-  std::unique_lock lock(mutex_);
   work_ = &work;
-  changed_.notify_all();
-  changed_.wait(lock, [this] { return !work_; });
+  asked_.release();
+  done_.acquire();
 }
 
 namespace {
