@@ -1,5 +1,8 @@
 #include "fuzz/machine.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 namespace cuvmm::fuzz {
 
 namespace {
@@ -31,6 +34,15 @@ Helper::~Helper() {
 }
 
 void Helper::run(const std::function<void()>& work) {
+  // Beside its caller, wherever that is now: only one of the two has anything to do, and to wake a
+  // thread on another core takes longer than most calls.
+  if (const int core = sched_getcpu(); core != core_ && core >= 0) {
+    core_ = core;
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(core, &only);
+    pthread_setaffinity_np(thread_.native_handle(), sizeof only, &only);
+  }
   work_ = &work;
   asked_.release();
   done_.acquire();

@@ -30,6 +30,7 @@ class Helper {
   // Not a condition variable: its mutex would wake each of the two twice.
   std::binary_semaphore asked_{0}, done_{0};
   const std::function<void()>* work_ = nullptr;  ///< null: the end
+  int core_ = -1;
   std::thread thread_;
 };
 
