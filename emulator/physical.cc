@@ -19,12 +19,12 @@ std::uint64_t next_id() {
   return ++last;
 }
 
-// Copies what is not zero: a page of zeroes would cost memory that was never used. To look at a page
-// costs as much: it then exists.
-void copy_pages(char* to, const char* from, std::uint64_t begin, std::uint64_t end) {
-  constexpr std::uint64_t kPage = 4096;
+// Copies what is not zero: a page of zeroes would cost memory that was never used.
+void copy_pages(char* to, const char* from, const Touched::Span& span, std::uint64_t size) {
+  constexpr std::uint64_t kPage = Touched::kPage;
   static constexpr char kZero[kPage] = {};
-  for (std::uint64_t at = begin / kPage * kPage; at < end; at += kPage) {
+  const std::uint64_t end = std::min(span.end, size);
+  for (std::uint64_t at = span.begin; at < end; at += kPage) {
     const std::uint64_t n = std::min(kPage, end - at);
     if (std::memcmp(from + at, kZero, n) != 0) std::memcpy(to + at, from + at, n);
   }
@@ -56,8 +56,7 @@ Physical::Physical(Physical&& other) noexcept
       shared_(other.shared_),
       fd_(std::exchange(other.fd_, -1)),
       bytes_(std::exchange(other.bytes_, nullptr)),
-      written_from_(other.written_from_),
-      written_to_(other.written_to_),
+      touched_(std::move(other.touched_)),
       id_(other.id_),
       charge_(other.charge_),
       account_(std::exchange(other.account_, nullptr)) {}
@@ -69,8 +68,7 @@ Physical::~Physical() {
 }
 
 char* Physical::touch(std::uint64_t offset, std::uint64_t size) {
-  written_from_ = std::min(written_from_, offset);
-  written_to_ = std::max(written_to_, offset + size);
+  if (!shared_) touched_.add(offset, offset + size);
   if (bytes_) return bytes_;
   if (shared_ && fd_ < 0 && !create_descriptor()) return nullptr;
   const int flags = MAP_SHARED | MAP_NORESERVE | (fd_ < 0 ? MAP_ANONYMOUS : 0);
@@ -89,13 +87,16 @@ bool Physical::create_descriptor() {
   const int fd = create_shareable(size_, prop_);
   if (fd < 0) return false;
   if (bytes_) {
-    // The memory was anonymous so far: move its contents, and keep its address.
+    // The memory was anonymous so far: move its contents. To look at a page that nobody touched
+    // would make it.
     void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (at == MAP_FAILED) {
       close(fd);
       return false;
     }
-    copy_pages(static_cast<char*>(at), bytes_, written_from_, written_to_);
+    for (const Touched::Span& span : touched_.spans()) {
+      copy_pages(static_cast<char*>(at), bytes_, span, size_);
+    }
     munmap(bytes_, size_);
     bytes_ = static_cast<char*>(at);
   }
