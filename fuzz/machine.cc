@@ -86,6 +86,12 @@ Machine::Machine(const Driver& first, bool multicast, const std::optional<Driver
 }
 
 void Machine::start() {
+  make_current();
+  blobs_.clear();
+  std::memset(static_cast<void*>(bindings_), 0, sizeof bindings_);
+}
+
+void Machine::make_current() {
   for (int thread = 0; thread < kThreads; ++thread) {
     if (thread != 0 && !used_[thread]) continue;
     CUcontext context = thread == 0 ? contexts_[0][0] : nullptr;
@@ -93,12 +99,10 @@ void Machine::start() {
     current_[thread] = thread == 0 ? 0 : -1;
     used_[thread] = false;
   }
-  blobs_.clear();
   for (int process = 1; process < processes(); ++process) {
     drivers_[process](calls::CtxSetCurrent{contexts_[process][0]});
     current_[actor_of(process, 0)] = 0;
   }
-  std::memset(static_cast<void*>(bindings_), 0, sizeof bindings_);
 }
 
 CUmemAllocationProp properties_of(const Op& op) {

@@ -50,6 +50,8 @@ class Machine {
   /// Before a program: nothing is bound, device 0 is current to the first thread of each process
   /// and none to the others.
   void start();
+  /// The contexts that start() makes current, and nothing else.
+  void make_current();
   /// Device of the current context of an op's actor; -1 for none.
   int device_of(int actor) const { return current_[actor]; }
 
