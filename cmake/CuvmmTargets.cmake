@@ -30,8 +30,12 @@ if(CUVMM_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "CUVMM_FUZZ needs clang: cmake --preset fuzz")
   endif()
-  # Coverage counters in everything, the engine only in the targets.
-  target_compile_options(cuvmm_options INTERFACE -fsanitize=fuzzer-no-link)
+  # Coverage counters in everything, the engine only in the targets. A target asks for less by its property
+  # CUVMM_COVERAGE: `none`, or `counters` without the operands of comparisons. (An option of the target's own to the
+  # same end would come before this one, and be overruled.)
+  target_compile_options(cuvmm_options INTERFACE
+    "$<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:CUVMM_COVERAGE>,none>>:-fsanitize=fuzzer-no-link>"
+    "$<$<STREQUAL:$<TARGET_PROPERTY:CUVMM_COVERAGE>,counters>:-fno-sanitize-coverage=trace-cmp>")
 endif()
 
 # cuvmm_test(NAME sources... LIBS libs...): one test binary; ctest sees each of its cases.

@@ -258,10 +258,10 @@ char* Emulator::resolve(Address address, Size* run) {
   } else if (!space.owns(address, 1)) {
     return reinterpret_cast<char*>(address);  // the program's own memory
   }
-  char* bytes = memory ? memory->touch() : nullptr;
-  if (!bytes) return nullptr;
   *run = std::min(*run, size - (address - base));
-  return bytes + offset + (address - base);
+  offset += address - base;
+  char* bytes = memory ? memory->touch(offset, *run) : nullptr;
+  return bytes ? bytes + offset : nullptr;
 }
 
 }  // namespace cuvmm::emulator

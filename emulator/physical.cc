@@ -20,11 +20,12 @@ std::uint64_t next_id() {
 }
 
 // Copies what is not zero: a page of zeroes would cost memory that was never used.
-void copy_pages(char* to, const char* from, std::uint64_t size) {
-  constexpr std::uint64_t kPage = 4096;
+void copy_pages(char* to, const char* from, const Touched::Span& span, std::uint64_t size) {
+  constexpr std::uint64_t kPage = Touched::kPage;
   static constexpr char kZero[kPage] = {};
-  for (std::uint64_t at = 0; at < size; at += kPage) {
-    const std::uint64_t n = std::min(kPage, size - at);
+  const std::uint64_t end = std::min(span.end, size);
+  for (std::uint64_t at = span.begin; at < end; at += kPage) {
+    const std::uint64_t n = std::min(kPage, end - at);
     if (std::memcmp(from + at, kZero, n) != 0) std::memcpy(to + at, from + at, n);
   }
 }
@@ -55,6 +56,7 @@ Physical::Physical(Physical&& other) noexcept
       shared_(other.shared_),
       fd_(std::exchange(other.fd_, -1)),
       bytes_(std::exchange(other.bytes_, nullptr)),
+      touched_(std::move(other.touched_)),
       id_(other.id_),
       charge_(other.charge_),
       account_(std::exchange(other.account_, nullptr)) {}
@@ -65,7 +67,8 @@ Physical::~Physical() {
   if (account_) *account_ -= charge_;
 }
 
-char* Physical::touch() {
+char* Physical::touch(std::uint64_t offset, std::uint64_t size) {
+  if (!shared_) touched_.add(offset, offset + size);
   if (bytes_) return bytes_;
   if (shared_ && fd_ < 0 && !create_descriptor()) return nullptr;
   const int flags = MAP_SHARED | MAP_NORESERVE | (fd_ < 0 ? MAP_ANONYMOUS : 0);
@@ -84,13 +87,16 @@ bool Physical::create_descriptor() {
   const int fd = create_shareable(size_, prop_);
   if (fd < 0) return false;
   if (bytes_) {
-    // The memory was anonymous so far: move its contents, and keep its address.
+    // The memory was anonymous so far: move its contents. To look at a page that nobody touched
+    // would make it.
     void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (at == MAP_FAILED) {
       close(fd);
       return false;
     }
-    copy_pages(static_cast<char*>(at), bytes_, size_);
+    for (const Touched::Span& span : touched_.spans()) {
+      copy_pages(static_cast<char*>(at), bytes_, span, size_);
+    }
     munmap(bytes_, size_);
     bytes_ = static_cast<char*>(at);
   }

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "emulator/touched.h"
+
 namespace cuvmm::emulator {
 
 /// One allocation of physical memory. Costs no system call until touch() or descriptor(). Counts
@@ -21,8 +23,9 @@ class Physical {
   Physical& operator=(Physical&&) = delete;
   ~Physical();
 
-  /// Its bytes, readable and writable; null when the host has no memory or descriptors left.
-  char* touch();
+  /// Its bytes, of which those of [offset, offset + size) are read and written; null when the host
+  /// has no memory or descriptors left.
+  char* touch(std::uint64_t offset, std::uint64_t size);
   /// The memfd behind it, with the trailer of emulator/shareable.h; -1 on failure. Not a copy.
   int descriptor();
   /// Maps its first `size` bytes at `at`, over what is there, with these PROT_* flags; false on
@@ -45,6 +48,7 @@ class Physical {
   bool shared_ = true;
   int fd_ = -1;
   char* bytes_ = nullptr;
+  Touched touched_;  ///< before it was shared; all else is still zero
   std::uint64_t id_;
   std::uint64_t charge_ = 0;
   std::uint64_t* account_ = nullptr;

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cstddef>
 #include <cstring>
+#include <span>
 #include <thread>
 
 #include "emulator/shareable.h"
@@ -140,6 +142,16 @@ void Team::wait(std::chrono::milliseconds timeout) const {
   }
 }
 
+// Entries are taken from the first on, so pages that do not exist hold none. To look at them would
+// make them, thirty for every object.
+std::span<Team::Entry> Team::used() const {
+  const off_t hole = ::lseek(fd_, 0, SEEK_HOLE);
+  constexpr off_t kFirst = offsetof(Shared, entries);
+  if (hole < kFirst) return shared_->entries;
+  const auto count = static_cast<std::size_t>(hole - kFirst) / sizeof(Entry);
+  return std::span(shared_->entries).first(std::min(count, kEntries));
+}
+
 bool Team::read(const Entry& entry, Binding& out) const {
   out.state = entry.state.load();
   if ((out.state & 3) != kBound) return false;
@@ -184,8 +196,8 @@ CUresult Team::bind(int device, std::uint64_t offset, std::uint64_t size, const 
   // Whether an entry before `end` holds a byte of the range; the bindings of processes and of
   // memory that are gone go as well.
   const auto taken = [&](std::size_t end) {
-    for (std::size_t i = 0; i < end; ++i) {
-      Entry& entry = shared_->entries[i];
+    const std::span<Entry> entries = used();
+    for (Entry& entry : entries.first(std::min(end, entries.size()))) {
       Binding b;
       if (!read(entry, b) || b.device != device || !overlap(b.offset, b.size, offset, size)) {
         continue;
@@ -220,7 +232,7 @@ CUresult Team::bind(int device, std::uint64_t offset, std::uint64_t size, const 
 }
 
 bool Team::unbind(int device, std::uint64_t offset) {
-  for (Entry& entry : shared_->entries) {
+  for (Entry& entry : used()) {
     Binding b;
     if (!read(entry, b) || b.state != mine(kBound) || b.device != device || b.offset != offset) {
       continue;
@@ -234,7 +246,7 @@ std::string Team::pieces(std::uint64_t offset, std::uint64_t size, std::vector<P
   if (offset > size_ || size > size_ - offset) return "the range leaves the multicast object";
   if (!complete()) return "not every device was added to the team";
   std::vector<Binding> bindings;
-  for (const Entry& entry : shared_->entries) {
+  for (const Entry& entry : used()) {
     Binding b;
     if (read(entry, b) && overlap(b.offset, b.size, offset, size)) bindings.push_back(b);
   }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,8 @@ class Team {
   struct Piece;
 
   Team(int fd, Shared* shared, unsigned devices, std::uint64_t size, int machine);
+  /// The entries that may hold something.
+  std::span<Entry> used() const;
   bool read(const Entry& entry, Binding& out) const;
   /// The binding's memory, opened for writing; -1 when its process or the memory is gone.
   static int open_memory(const Binding& binding);

@@ -130,6 +130,25 @@ TEST(Team, HasRoomForManyBindingsAndSaysWhenItIsFull) {
   EXPECT_GT(at, 1000u);
 }
 
+TEST(Team, FindsEachOfManyBindings) {
+  constexpr std::uint64_t kPiece = 4096;
+  constexpr std::uint64_t kCount = 300;  // on several pages
+  const auto team = Team::create(1, 4 * kGranule);
+  team->add(0);
+  Memory memory;
+  const auto other = Team::open(team->descriptor(), kMachine);
+  ASSERT_NE(other, nullptr);
+  for (std::uint64_t i = 0; i < kCount; ++i) {
+    const Team::Memory piece{memory.fd(), i * kPiece};
+    ASSERT_EQ((i % 2 ? other : team)->bind(0, i * kPiece, kPiece, piece), CUDA_SUCCESS) << i;
+    ASSERT_EQ((i % 2 ? team : other)->bind(0, i * kPiece, 1, piece), CUDA_ERROR_INVALID_VALUE) << i;
+    ASSERT_TRUE(other->write(i * kPiece, "x", 1)) << i;
+    ASSERT_EQ(memory.at(i * kPiece), 'x') << i;
+  }
+  for (std::uint64_t i = 0; i < kCount; ++i) EXPECT_TRUE(team->unbind(0, i * kPiece)) << i;
+  EXPECT_EQ(other->bind(0, 0, kGranule, {memory.fd(), 0}), CUDA_SUCCESS);
+}
+
 TEST(HostileTeam, WhatIsNoTeamIsRefused) {
   const auto team = Team::create(2, 4 * kGranule);
   struct stat;

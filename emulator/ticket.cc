@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -65,6 +66,18 @@ std::uint64_t start_time(std::int32_t pid) {
   return std::strtoull(at, nullptr, 10);
 }
 
+// This process's, which is asked for with every ticket.
+std::uint64_t own_start_time() {
+  static std::atomic<std::int32_t> asked{0};
+  static std::atomic<std::uint64_t> answer{0};
+  const std::int32_t pid = getpid();
+  if (asked.load(std::memory_order_acquire) != pid) {  // the first time, or in a child
+    answer = start_time(pid);
+    asked.store(pid, std::memory_order_release);
+  }
+  return answer;
+}
+
 bool same_user(std::int32_t pid) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d", pid);
@@ -102,7 +115,7 @@ bool issue_ticket(int fd, TicketKind kind, std::uint64_t size, std::uint64_t poo
   ticket.kind = kind;
   ticket.version = kVersion;
   ticket.pid = getpid();
-  ticket.start = start_time(ticket.pid);
+  ticket.start = own_start_time();
   ticket.fd = fd;
   ticket.size = size;
   ticket.pool = pool;
@@ -140,7 +153,8 @@ Followed follow_ticket(const IpcBytes& bytes, TicketKind kind, int device_count)
       ticket.kind != kind || ticket.pid <= 0 || ticket.fd < 0) {
     return result;
   }
-  const std::uint64_t start = start_time(ticket.pid);
+  const bool own = ticket.pid == getpid();
+  const std::uint64_t start = own ? own_start_time() : start_time(ticket.pid);
   if (start == 0 || start != ticket.start) {
     result.token = Token::kExporterGone;  // its number may be another process's by now
     return result;
@@ -155,7 +169,7 @@ Followed follow_ticket(const IpcBytes& bytes, TicketKind kind, int device_count)
   if (!inside || bytes_of(*inside) != bytes) return result;
   result.file = *found;
   result.fd = file.release();
-  result.token = ticket.pid == getpid() ? Token::kOwn : Token::kValid;
+  result.token = own ? Token::kOwn : Token::kValid;
   return result;
 }
 

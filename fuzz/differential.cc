@@ -7,7 +7,7 @@ namespace {
 std::size_t free_memory(Machine& machine, int process) {
   std::size_t free = 0, total = 0;
   if (!machine.error().empty() || process >= machine.processes()) return 0;
-  machine.start();
+  machine.make_current();
   machine.driver(process)(calls::MemGetInfo{&free, &total});
   return free;
 }

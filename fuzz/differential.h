@@ -118,14 +118,21 @@ Result Differential::run(const Ops& ops, Runner& runner) {
   reference_.clear();
   other_reference_.clear();
   machine_.start();
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    if (on_step) on_step(i);
-    step(ops[i], i, runner, result);
-    if (!peer_ || peer_->lost().empty()) continue;
-    disagree(result, i, "process 1 ends: " + peer_->lost());
-    result.steps.resize(ops.size());
-    break;
-  }
+  std::size_t i = 0;
+  // What one thread does in a row is one errand there and back.
+  const auto errand = [&] {
+    const int thread = thread_of(ops[i]);
+    for (; i < ops.size() && thread_of(ops[i]) == thread; ++i) {
+      if (on_step) on_step(i);
+      step(ops[i], i, runner, result);
+      if (!peer_ || peer_->lost().empty()) continue;
+      disagree(result, i, "process 1 ends: " + peer_->lost());
+      result.steps.resize(ops.size());
+      i = ops.size();
+      return;
+    }
+  };
+  while (i < ops.size()) machine_.on_thread(thread_of(ops[i]), errand);
   result.calls = calls_made();
   fail_call(0);
   clean_up(result);

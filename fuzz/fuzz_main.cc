@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "fuzz/generator.h"
 #include "fuzz/report.h"
 #include "fuzz/shrinker.h"
 
@@ -30,6 +31,8 @@ constexpr const char* kUsage =
     "  --text FILE      print a binary input as program text\n"
     "  --annotate FILE  print a program text with what the driver answers now\n"
     "  --binary FILE    write a program text to standard output as an input of the targets\n"
+    "  --inputs N       write N made programs of 30 calls as inputs of the targets into the output "
+    "folder\n"
     "  --corpus FOLDER  write a few programs that show all that was seen, annotated, as text\n"
     "  --output FOLDER  where findings go (.)\n"
     "exit code: 0 all agreed, 1 a finding, 2 a mistake in the arguments, 3 no driver\n";
@@ -38,6 +41,7 @@ struct Arguments {
   Target target;
   double seconds = 10;
   std::uint64_t seed = 1;
+  unsigned inputs = 0;
   std::string replay, shrink, text, annotate, binary, corpus, output = ".";
 };
 
@@ -71,6 +75,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
       out.text = value;
     } else if (key == "--binary") {
       out.binary = value;
+    } else if (key == "--inputs") {
+      out.inputs = static_cast<unsigned>(std::strtoul(value, nullptr, 0));
     } else if (key == "--corpus") {
       out.corpus = value;
     } else if (key == "--output") {
@@ -79,8 +85,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
       return std::nullopt;
     }
   }
-  if (argc % 2 == 0 || (out.target.driver.empty() && out.text.empty() && out.binary.empty()))
-    return std::nullopt;
+  const bool driverless = !out.text.empty() || !out.binary.empty() || out.inputs != 0;
+  if (argc % 2 == 0 || (out.target.driver.empty() && !driverless)) return std::nullopt;
   return out;
 }
 
@@ -98,6 +104,22 @@ Ops read_ops(const std::string& path) {
     std::exit(2);
   }
   return read.ops;
+}
+
+void write_inputs(const Arguments& arguments) {
+  for (unsigned i = 0; i < arguments.inputs; ++i) {
+    Random random(arguments.seed + i);
+    Style style = swarm(random, {.devices = 3,
+                                 .processes = arguments.target.processes,
+                                 .multicast = arguments.target.options.multicast});
+    style.ops = 30;
+    const auto bytes = encode(generate(random, style));
+    char name[16];
+    std::snprintf(name, sizeof name, "/%06u", i % 1000000);
+    std::ofstream(arguments.output + name, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+  }
 }
 
 int tell(const Arguments& arguments, const Finding& finding, const std::string& name) {
@@ -177,6 +199,10 @@ int run(int argc, char** argv) {
     const auto bytes = encode(read_ops(arguments->binary));
     std::cout.write(reinterpret_cast<const char*>(bytes.data()),
                     static_cast<std::streamsize>(bytes.size()));
+    return 0;
+  }
+  if (arguments->inputs != 0) {
+    write_inputs(*arguments);
     return 0;
   }
   // Small enough that a program can run out of it.

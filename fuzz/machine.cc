@@ -1,5 +1,8 @@
 #include "fuzz/machine.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 namespace cuvmm::fuzz {
 
 namespace {
@@ -16,30 +19,33 @@ std::uint32_t digest(const void* data, std::size_t size) {
 
 Helper::Helper()
     : thread_([this] {
-        std::unique_lock lock(mutex_);
         for (;;) {
-          changed_.wait(lock, [this] { return stop_ || work_; });
+          asked_.acquire();
           if (!work_) return;
           (*work_)();
-          work_ = nullptr;
-          changed_.notify_all();
+          done_.release();
         }
       }) {}
 
 Helper::~Helper() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  changed_.notify_all();
+  work_ = nullptr;
+  asked_.release();
   thread_.join();
 }
 
 void Helper::run(const std::function<void()>& work) {
-  std::unique_lock lock(mutex_);
+  // Beside its caller, wherever that is now: only one of the two has anything to do, and to wake a
+  // thread on another core takes longer than most calls.
+  if (const int core = sched_getcpu(); core != core_ && core >= 0) {
+    core_ = core;
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(core, &only);
+    pthread_setaffinity_np(thread_.native_handle(), sizeof only, &only);
+  }
   work_ = &work;
-  changed_.notify_all();
-  changed_.wait(lock, [this] { return !work_; });
+  asked_.release();
+  done_.acquire();
 }
 
 namespace {
@@ -80,6 +86,12 @@ Machine::Machine(const Driver& first, bool multicast, const std::optional<Driver
 }
 
 void Machine::start() {
+  make_current();
+  blobs_.clear();
+  std::memset(static_cast<void*>(bindings_), 0, sizeof bindings_);
+}
+
+void Machine::make_current() {
   for (int thread = 0; thread < kThreads; ++thread) {
     if (thread != 0 && !used_[thread]) continue;
     CUcontext context = thread == 0 ? contexts_[0][0] : nullptr;
@@ -87,12 +99,10 @@ void Machine::start() {
     current_[thread] = thread == 0 ? 0 : -1;
     used_[thread] = false;
   }
-  blobs_.clear();
   for (int process = 1; process < processes(); ++process) {
     drivers_[process](calls::CtxSetCurrent{contexts_[process][0]});
     current_[actor_of(process, 0)] = 0;
   }
-  std::memset(static_cast<void*>(bindings_), 0, sizeof bindings_);
 }
 
 CUmemAllocationProp properties_of(const Op& op) {

@@ -1,11 +1,10 @@
 // Makes the calls of a program on a driver: names become values, ops become call structs.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
+#include <semaphore>
 #include <thread>
 
 #include "api/driver.h"
@@ -28,10 +27,10 @@ class Helper {
   void run(const std::function<void()>& work);
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  const std::function<void()>* work_ = nullptr;
-  bool stop_ = false;
+  // Not a condition variable: its mutex would wake each of the two twice.
+  std::binary_semaphore asked_{0}, done_{0};
+  const std::function<void()>* work_ = nullptr;  ///< null: the end
+  int core_ = -1;
   std::thread thread_;
 };
 
@@ -51,6 +50,8 @@ class Machine {
   /// Before a program: nothing is bound, device 0 is current to the first thread of each process
   /// and none to the others.
   void start();
+  /// The contexts that start() makes current, and nothing else.
+  void make_current();
   /// Device of the current context of an op's actor; -1 for none.
   int device_of(int actor) const { return current_[actor]; }
 
@@ -58,7 +59,7 @@ class Machine {
   template <class Visit>
   Answer step(const Op& op, Visit&& visit);
   /// Runs on one of the threads; thread 0 is the caller. What another process does starts here,
-  /// too.
+  /// too. Inside, what is for the same thread is run at once.
   template <class Work>
   void on_thread(int thread, Work&& work);
 
@@ -104,6 +105,7 @@ class Machine {
   int current_[kActors] = {0, -1, -1, 0};
   bool used_[kThreads] = {};
   std::unique_ptr<Helper> helpers_[kThreads];
+  int running_ = 0;  ///< the thread that on_thread() is on
   Outputs out_;
   std::vector<std::array<unsigned char, 64>> blobs_;  ///< a name is worth an index + 1
   CUmemAllocationProp prop_{};

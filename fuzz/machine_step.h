@@ -25,9 +25,11 @@ inline CUmemLocation location_of(std::uint8_t place) {
 
 template <class Work>
 void Machine::on_thread(int thread, Work&& work) {
-  if (thread == 0) return work();
+  if (thread == running_) return work();
   if (!helpers_[thread]) helpers_[thread] = std::make_unique<Helper>();
-  helpers_[thread]->run(work);
+  running_ = thread;
+  helpers_[thread]->run(std::ref(work));
+  running_ = 0;
 }
 
 template <class Visit>

@@ -109,6 +109,7 @@ const Reference::Named* Reference::handle(std::uint64_t value) const {
 
 std::vector<Reference::Span> Reference::mapped() const {
   std::vector<Span> out;
+  out.reserve(mappings_.size());
   for (const Mapped& m : mappings_) {
     if (m.live) out.push_back({m.base, m.size});
   }
@@ -117,6 +118,7 @@ std::vector<Reference::Span> Reference::mapped() const {
 
 std::vector<Reference::Span> Reference::reserved() const {
   std::vector<Span> out;
+  out.reserve(ranges_.size());
   for (const Range& r : ranges_) {
     if (r.live) out.push_back({r.base, r.size});
   }
@@ -125,6 +127,7 @@ std::vector<Reference::Span> Reference::reserved() const {
 
 std::vector<std::uint64_t> Reference::references() const {
   std::vector<std::uint64_t> out;
+  out.reserve(handles_.size());
   for (const Named& named : handles_) {
     for (int i = 0; i < named.references; ++i) out.push_back(named.value);
   }
