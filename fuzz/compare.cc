@@ -40,14 +40,14 @@ bool same(const RecordedAnswer& there, const Step& here) {
 }
 
 std::string kind_of(const Op& op, const RecordedAnswer& there, const Step& here, const char* leaves,
-                    bool unsettled) {
+                    const char* unsettled) {
   std::string out = std::string(shape(op.code).function) + ": recorded " + answer_text(there) +
                     ", here " + answer_text(answer_of(here));
   for (int i = 0; i < here.judgement.count; ++i) {
     out += std::string(" !") + info(here.judgement.broken[i]).id;
   }
   if (leaves) out += " (outside)";
-  if (unsettled) out += " (RDMA memory without its oldest mapping)";
+  if (unsettled) out += std::string(" (") + unsettled + ")";
   return out;
 }
 
@@ -119,7 +119,7 @@ Comparison compare(const Recording& recording, const Driver& driver, const std::
       const bool run = there.how == RecordedAnswer::How::kDone;
       const bool done = run && there.result == CUDA_SUCCESS;
       const char* leaves = layout.leaves(op);
-      const bool unsettled = layout.unsettled(op);
+      const char* unsettled = layout.unsettled(op);
       done ? layout.succeeded(op) : layout.failed(op);
       ++out.calls;
       if (!same(there, step)) {

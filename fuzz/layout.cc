@@ -77,21 +77,29 @@ const Layout::Object* Layout::object_of(std::uint8_t number) const {
   return &objects_[static_cast<std::size_t>(memories_[static_cast<std::size_t>(index - 1)].object)];
 }
 
-bool Layout::unsettled(const Op& op) const {
+const char* Layout::unsettled(const Op& op) const {
+  const char* const rdma = "RDMA memory without its oldest mapping";
+  if (op.code == Code::kCreate) {
+    const bool much = distance(op.size, op.odd_size) >= std::uint64_t{8} << 30;
+    const PropertyTwist& twist = twists()[op.extra];
+    const bool tile_pool = std::string_view(twist.key) == "usage" && twist.value % 2;
+    return tile_pool && much ? "gigabytes of TILE_POOL memory" : nullptr;
+  }
   const auto broken = [](const Object& object) { return object.rdma && object.oldest_gone; };
   if (op.code == Code::kMap) {
     const Object* object = object_of(op.ref2);
-    return object && broken(*object);
+    return object && broken(*object) ? rdma : nullptr;
   }
-  if (op.code != Code::kSetAccess) return false;
+  if (op.code != Code::kSetAccess) return nullptr;
   const int range = bound(NameKind::kRange, op.ref);
   const std::uint64_t at = distance(op.at, op.odd);
   const std::uint64_t size = distance(op.size, op.odd_size);
-  return std::any_of(mappings_.begin(), mappings_.end(), [&](const Mapping& m) {
+  const bool some = std::any_of(mappings_.begin(), mappings_.end(), [&](const Mapping& m) {
     const Memory& memory = memories_[static_cast<std::size_t>(m.memory - 1)];
     return m.live && m.range == range && m.at >= at && m.at - at < size &&
            broken(objects_[static_cast<std::size_t>(memory.object)]);
   });
+  return some ? rdma : nullptr;
 }
 
 void Layout::unmap(Mapping& mapping) {

@@ -16,9 +16,12 @@ class Layout {
  public:
   /// What an op's answer depends on; null for nothing but the program.
   const char* leaves(const Op& op) const;
-  /// Whether it maps, or gives access to, GPUDirect RDMA memory whose oldest mapping was unmapped
-  /// while it had others. A driver refuses some of these and not others, as stale memory would.
-  bool unsettled(const Op& op) const;
+  /// What makes its answer one of chance on a real driver; null for nothing:
+  /// - it maps, or gives access to, GPUDirect RDMA memory whose oldest mapping was unmapped while
+  /// it
+  ///   had others, of which a driver refuses some and not others, as stale memory would;
+  /// - it creates gigabytes of TILE_POOL memory, which a driver may not have at that moment.
+  const char* unsettled(const Op& op) const;
   /// Whether the address of the call lies in what its name stands for, wherever the call ends.
   bool begins_inside(const Op& op) const;
   /// The op succeeded: its names stand for something else now.
