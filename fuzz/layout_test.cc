@@ -114,8 +114,8 @@ TEST(Layout, RdmaMemoryIsUnsettledOnceItsOldestMappingIsGone) {
       "h2 = cuMemImportFromShareableHandle(fd1, posix_fd)\ncuMemMap(r1, 2M, h2)\n";
   const std::string access = "cuMemSetAccess(r1, 2M, [device0:rw])\n";
   EXPECT_FALSE(last_unsettled("cuMemCreate(64G, device=0)\n"));
-  EXPECT_FALSE(last_unsettled("cuMemCreate(2M, device=0, usage=1)\n"));
-  EXPECT_TRUE(last_unsettled("cuMemCreate(64G, device=0, usage=1)\n"));
+  EXPECT_FALSE(last_unsettled("cuMemCreate(2M, device=0, usage=255)\n"));
+  EXPECT_TRUE(last_unsettled("cuMemCreate(64G, device=0, usage=255)\n"));
   EXPECT_FALSE(last_unsettled(made + access));
   EXPECT_TRUE(last_unsettled(made + "cuMemUnmap(r1+2M, 2M)\n" + access));
   EXPECT_TRUE(last_unsettled(made + "cuMemUnmap(r1+2M, 2M)\ncuMemMap(r1+4M, 2M, h1)\n"));

@@ -7,6 +7,7 @@
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -42,7 +43,12 @@ struct Judgement {
   void add(Rule rule) {
     if (count < kMost && !breaks(rule)) broken[count++] = rule;
   }
-  void add(Quirk quirk) { quirks[quirk_count++] = quirk; }
+  void add(Quirk quirk) {
+    if (!has(quirk)) quirks[quirk_count++] = quirk;
+  }
+  bool has(Quirk quirk) const {
+    return std::find(quirks, quirks + quirk_count, quirk) != quirks + quirk_count;
+  }
   bool breaks(Rule rule) const;
   /// No rule is broken that is more than advice.
   bool legal() const;

@@ -305,6 +305,7 @@ const char* Reference::accept(const calls::MemPoolImportPointer& call) {
       other && other->kind == PlainMemory::Kind::kTaken && other->source == token->memory) {
     const int through = pool_state_.find(number(call.pool));
     if (through != other->owner) other->also.push_back(through);
+    other->vague = other->vague || !pool_state_.pools[static_cast<std::size_t>(through)].live;
     return nullptr;
   }
   // Of memory that is gone, what a driver gives is something else.

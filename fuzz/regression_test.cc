@@ -427,6 +427,23 @@ cuMemPoolDestroy(o3)
             "");
 }
 
+TEST(FuzzRegression, WhatCameAgainThroughADestroyedPoolMayBeTouchedOrNot) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+o1 = cuMemPoolCreate({allocType=pinned, handleTypes=posix_fd, location=device1})
+d1 = cuMemPoolExportToShareableHandle(o1, posix_fd)
+r1 = cuMemAllocFromPoolAsync(2M, o1)
+s1 = cuMemPoolExportPointer(r1)
+o2 = cuMemPoolImportFromShareableHandle(d1, posix_fd)
+cuMemPoolDestroy(o1)
+r2 = cuMemPoolImportPointer(o2, s1)
+cuMemFreeAsync(r1)
+r3 = cuMemPoolImportPointer(o1, s1)
+cuMemcpyHtoD(r2, host(1, fill=0), 1)
+)"),
+            "");
+}
+
 // The reference has a cell for each granule, and a multicast object may have any size.
 TEST(FuzzRegression, AHugeMulticastObjectIsNotMapped) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1

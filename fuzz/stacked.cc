@@ -65,8 +65,11 @@ bool looks_alike(Rule found, const Judgement& judgement) {
       return judgement.unseen && judgement.breaks(Rule::kPoolImportKind);
     case Rule::kImportDescriptorOwned:  // the number came back by another process, and went again
       return judgement.unseen && judgement.breaks(Rule::kImportDescriptorValid);
+    case Rule::kExtImportFdValid:  // of what another process exported it knows nothing
+      return judgement.unseen && judgement.has(Quirk::kExtCompressedElsewhere);
     case Rule::kExtImportFdOwned:
-      return judgement.unseen && judgement.breaks(Rule::kExtImportFdValid);
+      return judgement.unseen && (judgement.breaks(Rule::kExtImportFdValid) ||
+                                  judgement.has(Quirk::kExtCompressedElsewhere));
     case Rule::kIpcOpenAlive:  // bytes of something else, or of memory that is gone
       return judgement.breaks(Rule::kIpcOpenHandleValid);
     default:

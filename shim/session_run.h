@@ -202,8 +202,11 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
       ask_about(reinterpret_cast<CUmemoryPool>(memory->pool), step.facts.write());
   }
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
-    if (const auto fd = detail::descriptor_of(call))
+    if (const auto fd = detail::descriptor_of(call)) {
       step.facts.write().object_size = exported_size(*fd);
+      // A driver may refuse that, too, for reasons of its own.
+      if (exports_allocation(*fd)) step.facts.write().descriptor_valid = Facts::Answer::kYes;
+    }
   }
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalSemaphore> ||
                 std::is_same_v<CallStruct, calls::MemPoolImportFromShareableHandle>) {

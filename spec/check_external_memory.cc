@@ -81,9 +81,11 @@ bool check_dedicated(Collector& out, unsigned type, unsigned flags) {
 void check_import_fd(Collector& out, const Model& model, int fd, const Facts& facts) {
   if (check_given(out, model, fd, facts.descriptor_valid, Rule::kExtImportFdOwned)) return;
   if (facts.descriptor_valid == Facts::Answer::kYes) return;
+  const bool certain = fd < 0 || facts.descriptor_valid == Facts::Answer::kNo;
   out.add(Rule::kExtImportFdValid,
-          "descriptor " + std::to_string(fd) + " refers to no memory object",
-          fd < 0 || facts.descriptor_valid == Facts::Answer::kNo);
+          "descriptor " + std::to_string(fd) + " refers to no memory object" +
+              (certain ? "" : ", or to compressed memory of another device"),
+          certain);
 }
 
 }  // namespace

@@ -66,6 +66,10 @@ void PoolState::add(const PoolMemory& taken_memory) {
       for (const std::uint64_t handle : old.also) added.also.push_back(handle);
       added.also.push_back(old.pool);
       std::erase(added.also, added.pool);
+      if (added.location.type == 0) {
+        added.location = old.location;
+        added.bounded = old.bounded;
+      }
     }
     remove(added.base);
   }
