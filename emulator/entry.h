@@ -122,6 +122,8 @@ std::optional<CUresult> quirk(const Emulator&, const CUmemAllocationProp& extern
 std::optional<CUresult> quirk(const Emulator&, const Touch&, const Context& by);
 std::optional<CUresult> quirk(const Emulator&, const calls::MemGetHandleForAddressRange&,
                               const Facts&);
+/// Bytes of its range that the call has effect on.
+Size affected(const Emulator&, const calls::MemSetAccess&);
 
 // What the measured driver writes, or does, even though it refuses.
 template <class CallStruct>

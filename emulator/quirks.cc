@@ -96,6 +96,10 @@ Size before_hole(const Emulator& e, Address base, Size size) {
 
 }  // namespace
 
+Size affected(const Emulator& e, const calls::MemSetAccess& call) {
+  return e.profile.has(Quirk::kAccessToHole) ? before_hole(e, call.ptr, call.size) : call.size;
+}
+
 void write_refused(Emulator& e, const calls::MemSetAccess& call, CUresult refused) {
   if (refused != CUDA_ERROR_NOT_SUPPORTED || !call.desc || !e.profile.has(Quirk::kAccessPartial)) {
     return;
@@ -121,7 +125,7 @@ void write_refused(Emulator& e, const calls::MemSetAccess& call, CUresult refuse
 
 void record(Emulator& e, const calls::MemSetAccess& call, const Facts&) {
   calls::MemSetAccess done = call;
-  if (e.profile.has(Quirk::kAccessToHole)) done.size = before_hole(e, call.ptr, call.size);
+  done.size = affected(e, call);
   e.model.commit(done, Origin{});
 }
 

@@ -32,11 +32,12 @@ bool show_to_cpu(Emulator& e, const Mapping& mapping, unsigned flags) {
 
 CUresult perform(Emulator& e, const calls::MemSetAccess& call, const Facts&, const Retired&) {
   if (!call.desc) return CUDA_ERROR_INVALID_VALUE;
+  const Size size = affected(e, call);
   for (std::size_t i = 0; i < call.count; ++i) {
     if (!host_location(call.desc[i].location.type)) continue;
     const auto end = e.model.mappings().end();
     for (auto at = e.model.first_mapping_after(call.ptr);
-         at != end && (at->first < call.ptr || at->first - call.ptr < call.size); ++at) {
+         at != end && (at->first < call.ptr || at->first - call.ptr < size); ++at) {
       if (!show_to_cpu(e, at->second, static_cast<unsigned>(call.desc[i].flags))) {
         return CUDA_ERROR_OUT_OF_MEMORY;
       }

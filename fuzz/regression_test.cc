@@ -444,6 +444,22 @@ cuMemcpyHtoD(r2, host(1, fill=0), 1)
             "");
 }
 
+// What lies behind a hole is not touched by a call that has effect up to the hole.
+TEST(FuzzRegression, AccessUpToAHoleShowsNothingBehindIt) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+r1 = cuMemAddressReserve(4M)
+r2 = cuMemAddressReserve(4M)
+h1 = cuMulticastCreate({numDevices=1, size=2M})
+cuMulticastAddDevice(h1, 0)
+h2 = cuMemCreate(2M, host_numa=0)
+cuMemMap(r2, 2M, h1)
+cuMemMap(r1, 2M, h2)
+cuMemSetAccess(r1, 6M, [host:r])
+)"),
+            "");
+}
+
 // The reference has a cell for each granule, and a multicast object may have any size.
 TEST(FuzzRegression, AHugeMulticastObjectIsNotMapped) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1

@@ -133,6 +133,15 @@ std::vector<RuleCase> data_cases() {
            w.take(calls::MemPoolDestroy{.pool = kDataPool});
            return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
          }},
+        {Rule::kDataPoolAccess,  // that is given after a destruction failed
+         [](World& w, bool broken) {
+           data_pool(w, CU_MEM_LOCATION_TYPE_DEVICE);
+           w.model.restore(w.model.retire(calls::MemPoolDestroy{.pool = kDataPool}));
+           const CUmemAccessDesc desc = access_desc(broken ? 0 : 3, 1);
+           w.model.commit(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1},
+                          Facts{}, w.at());
+           return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
+         }},
         {Rule::kDataPoolAccess,  // of a default pool, which nobody made
          [](World& w, bool broken) {
            Facts facts;

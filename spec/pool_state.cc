@@ -103,7 +103,12 @@ void Model::retire(const calls::MemPoolDestroy& call, Retired& retired) {
 }
 
 void Model::restore_pools(const RarelyRetired& retired) {
-  for (const Pool& pool : retired.pools) pools_.pools.try_emplace(pool.handle, pool);
+  for (const Pool& pool : retired.pools) {
+    pools_.pools.try_emplace(pool.handle, pool);
+    for (auto& [base, left] : pools_.memory) {
+      if (left.pool == pool.handle) left.access.reset();
+    }
+  }
   for (const PoolMemory& memory : retired.pool_memory) {
     if (!pools_.memory.contains(memory.base)) pools_.add(memory);
   }
