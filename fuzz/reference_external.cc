@@ -63,7 +63,7 @@ Judgement Reference::judge(const calls::ImportExternalMemory& call, Actor actor)
   if (exported) {
     const auto& prop = memories_[static_cast<std::size_t>(exported->memory)].prop;
     if (prop.allocFlags.compressionType != 0) {
-      // With a second device in the process, the driver dies of its own device's (all of 51).
+      // With a second device in the process, the driver dies of its own device's (66 of 66).
       out.fatal = machine_.devices > 1;
       if (prop.location.id != actor.device) out.add(Quirk::kExtCompressedElsewhere);
     }
