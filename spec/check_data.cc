@@ -101,9 +101,8 @@ void check_pool_touch(Collector& out, const Model& model, const Touch& touch, co
                                             ", which is on " + location(m.location));
   }
   if (!v) return;
-  v->objects.push_back({ObjectRef::Kind::kPoolMemory, m.base, m.size, m.made, {}});
-  if (const Pool* pool = model.pools().find(m.pool))
-    v->objects.push_back({ObjectRef::Kind::kPool, pool->handle, 0, pool->made, {}});
+  v->objects.push_back(ref(m));
+  if (const Pool* pool = model.pools().find(m.pool)) v->objects.push_back(ref(*pool));
 }
 
 // Memory that one device's context brought into the address space: an H200 lets no other device
@@ -149,8 +148,7 @@ void check_touch(Collector& out, const Model& model, const Touch& touch, const T
   }
   if (const IpcOpen* open = touch.fill ? model.ipc().open_at(touch.base) : nullptr) {
     if (Violation* v = check_fill_device(out, touch, " opened", open->device, device)) {
-      v->objects.push_back(
-          {ObjectRef::Kind::kIpcMemory, open->pointer, open->size, open->made, {}});
+      v->objects.push_back(ref(*open));
     }
     return;
   }

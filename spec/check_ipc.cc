@@ -19,13 +19,6 @@ bool uniform(const IpcBytes& bytes) {
                      [&](unsigned char byte) { return byte == bytes[0]; });
 }
 
-ObjectRef ipc_ref(const IpcExport& e) {
-  return {ObjectRef::Kind::kIpcMemory, e.base, 0, e.made, {}};
-}
-ObjectRef ipc_ref(const IpcOpen& o) {
-  return {ObjectRef::Kind::kIpcMemory, o.pointer, o.size, o.made, {}};
-}
-
 // Which memory legacy IPC cannot name, as far as this process knows.
 void check_exportable(Collector& out, const Model& model, Address dptr, const Facts& facts) {
   if (model.reservation_at(dptr) || model.mapping_at(dptr)) {
@@ -37,7 +30,7 @@ void check_exportable(Collector& out, const Model& model, Address dptr, const Fa
   const bool unexportable = facts.ipc_capable != Facts::Answer::kYes;
   if (const IpcOpen* open = model.ipc().open_at(dptr); open && unexportable) {
     out.add(Rule::kIpcGetNotOpened, hex(dptr) + " is memory of another process, opened here")
-        .objects.push_back(ipc_ref(*open));
+        .objects.push_back(ref(*open));
     return;
   }
   if (const PoolMemory* memory = model.pools().memory_at(dptr); memory && unexportable) {
@@ -130,7 +123,7 @@ Violations check(const Model& model, const calls::IpcOpenMemHandle& call, const 
   check_token(out, bytes, own != nullptr, facts);
   if (own) {
     Violations all = out.take();
-    all.back().objects.push_back(ipc_ref(*own));
+    all.back().objects.push_back(ref(*own));
     return all;
   }
   for (const auto& [pointer, open] : model.ipc().opens) {
@@ -140,7 +133,7 @@ Violations check(const Model& model, const calls::IpcOpenMemHandle& call, const 
             "another context of device " + std::to_string(facts.device) + " has opened it, as " +
                 hex(pointer),
             model.platform().complete)
-        .objects.push_back(ipc_ref(open));
+        .objects.push_back(ref(open));
   }
   const auto& reach = model.platform().reach;
   const auto device = static_cast<std::size_t>(facts.device);
@@ -171,7 +164,7 @@ Violations check(const Model& model, const calls::IpcCloseMemHandle& call, const
   if (around) what = " lies inside the memory opened as " + hex(around->pointer);
   if (reserved) what = " lies in a reservation of this process";
   Violation& v = out.add(Rule::kIpcCloseOpened, hex(call.dptr) + what, known);
-  if (around) v.objects.push_back(ipc_ref(*around));
+  if (around) v.objects.push_back(ref(*around));
   return out.take();
 }
 
@@ -217,7 +210,7 @@ void check_free_of_opened(Collector& out, const Model& model, Address address) {
   // Uncertain in the shim: a context may have ended, and the address may be cuMemAlloc's again.
   out.add(Rule::kIpcFreeInstead, hex(address) + " is memory of another process, opened here",
           model.platform().complete)
-      .objects.push_back(ipc_ref(*open));
+      .objects.push_back(ref(*open));
 }
 
 void check_ipc_exit(Collector& out, const Model& model) {
@@ -226,7 +219,7 @@ void check_ipc_exit(Collector& out, const Model& model) {
     Violation& v =
         out.add(Rule::kIpcOpenLeak, hex(pointer) + " was opened " + std::to_string(open.opens) +
                                         " times and closed " + std::to_string(closes) + " times");
-    v.objects.push_back(ipc_ref(open));
+    v.objects.push_back(ref(open));
     if (open.reopened.call != 0) {
       v.objects.push_back({ObjectRef::Kind::kIpcMemory, pointer, open.size, open.reopened, {}});
     }

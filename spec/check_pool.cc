@@ -10,11 +10,6 @@ using namespace detail;
 
 namespace {
 
-ObjectRef pool_ref(const Pool& p) { return {ObjectRef::Kind::kPool, p.handle, 0, p.made, {}}; }
-ObjectRef pool_ref(const PoolMemory& m) {
-  return {ObjectRef::Kind::kPoolMemory, m.base, m.size, m.made, {}};
-}
-
 std::uint64_t value(CUmemoryPool pool) { return reinterpret_cast<std::uintptr_t>(pool); }
 
 struct PoolRules {
@@ -121,7 +116,7 @@ void check_pool_access(Collector& out, const Model& model, const Pool* pool,
   Violation& v =
       out.add(Rule::kPoolAccessOwn,
               which + "NONE for " + location(desc.location) + ", which holds the memory", own);
-  if (pool) v.objects.push_back(pool_ref(*pool));
+  if (pool) v.objects.push_back(ref(*pool));
 }
 
 bool one_type(unsigned type) { return type == 1 || type == 2 || type == 4 || type == kFabric; }
@@ -190,10 +185,10 @@ Violations check(const Model& model, const calls::MemPoolDestroy& call, const Fa
   Violation& v = out.add(Rule::kPoolDestroyImported,
                          std::to_string(taken->second) +
                              " pointers that were imported through the pool were not freed");
-  v.objects.push_back(pool_ref(*pool));
+  v.objects.push_back(ref(*pool));
   for (const auto& [base, memory] : model.pools().memory) {
     const bool also = std::ranges::count(memory.also, pool->handle) != 0;
-    if (memory.pool == pool->handle || also) v.objects.push_back(pool_ref(memory));
+    if (memory.pool == pool->handle || also) v.objects.push_back(ref(memory));
   }
   return out.take();
 }
@@ -206,7 +201,7 @@ Violations check(const Model& model, const calls::MemAllocFromPoolAsync& call, c
   const Pool* pool = check_pool(out, model, call.pool,
                                 {Rule::kPoolAllocPoolValid, Rule::kPoolAllocPoolAlive}, facts);
   if (pool && pool->imported) {
-    out.add(Rule::kPoolAllocImported, "the pool was imported").objects.push_back(pool_ref(*pool));
+    out.add(Rule::kPoolAllocImported, "the pool was imported").objects.push_back(ref(*pool));
   }
   // The null stream, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD belong to the current context.
   const bool default_stream = reinterpret_cast<std::uintptr_t>(call.hStream) <= 2;
@@ -227,8 +222,7 @@ Violations check(const Model& model, const calls::MemPoolExportToShareableHandle
   const auto type = static_cast<unsigned>(call.handleType);
   const bool is_default = facts.default_pool == Facts::Answer::kYes;
   if (pool && pool->imported) {
-    out.add(Rule::kPoolExportNotImported, "the pool was imported")
-        .objects.push_back(pool_ref(*pool));
+    out.add(Rule::kPoolExportNotImported, "the pool was imported").objects.push_back(ref(*pool));
   } else if (is_default || !one_type(type) || (pool && !(pool->handle_types & type))) {
     Violation& v =
         out.add(Rule::kPoolExportType,
@@ -236,7 +230,7 @@ Violations check(const Model& model, const calls::MemPoolExportToShareableHandle
                     (is_default ? "; a default pool has no handle type"
                      : pool ? "; the pool was created with handleTypes " + hex(pool->handle_types)
                             : ", not exactly one type"));
-    if (pool) v.objects.push_back(pool_ref(*pool));
+    if (pool) v.objects.push_back(ref(*pool));
   }
   return out.take();
 }
@@ -296,26 +290,26 @@ Violations check(const Model& model, const calls::MemPoolExportPointer& call, co
   }
   if (memory->imported) {
     out.add(Rule::kPoolPointerValid, hex(call.ptr) + " was imported, not allocated here")
-        .objects.push_back(pool_ref(*memory));
+        .objects.push_back(ref(*memory));
     return out.take();
   }
   if (memory->base != call.ptr) {
     out.add(Rule::kPoolPointerBase, hex(call.ptr) + " is " + bytes(call.ptr - memory->base) +
                                         " into " + range(memory->base, memory->size))
-        .objects.push_back(pool_ref(*memory));
+        .objects.push_back(ref(*memory));
   }
   const Pool* pool = model.pools().find(memory->pool);
   const bool none = pool && pool->handle_types == 0;
   if (none || facts.default_pool == Facts::Answer::kYes) {
     Violation& v = out.add(Rule::kPoolPointerShareable,
                            hex(call.ptr) + " belongs to a pool without a handle type");
-    v.objects.push_back(pool_ref(*memory));
-    if (pool) v.objects.push_back(pool_ref(*pool));
+    v.objects.push_back(ref(*memory));
+    if (pool) v.objects.push_back(ref(*pool));
   } else if (pool && !pool->exported) {
     Violation& v = out.add(Rule::kPoolPointerExported,
                            "the pool of " + hex(call.ptr) + " was not exported yet");
-    v.objects.push_back(pool_ref(*pool));
-    v.objects.push_back(pool_ref(*memory));
+    v.objects.push_back(ref(*pool));
+    v.objects.push_back(ref(*memory));
   }
   return out.take();
 }
@@ -329,7 +323,7 @@ Violations check(const Model& model, const calls::MemPoolImportPointer& call, co
                                 {Rule::kPoolTakePoolValid, Rule::kPoolTakePoolAlive}, facts);
   if ((pool && !pool->imported) || facts.default_pool == Facts::Answer::kYes) {
     Violation& v = out.add(Rule::kPoolTakeImported, "the pool is one of this process");
-    if (pool) v.objects.push_back(pool_ref(*pool));
+    if (pool) v.objects.push_back(ref(*pool));
   }
   if (facts.imported_before != Facts::Answer::kNo) {
     out.add(Rule::kPoolTakeOnce, "the memory lies on the host and was imported before",
@@ -375,12 +369,12 @@ Violations check(const Model& model, const calls::DeviceSetMemPool& call, const 
       check_pool(out, model, call.pool, {Rule::kPoolSetPoolValid, Rule::kPoolSetPoolAlive}, facts);
   if (!pool) return out.take();
   if (pool->imported) {
-    out.add(Rule::kPoolSetImported, "the pool was imported").objects.push_back(pool_ref(*pool));
+    out.add(Rule::kPoolSetImported, "the pool was imported").objects.push_back(ref(*pool));
   } else if (valid && (pool->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
                        pool->location.id != call.dev)) {
     out.add(Rule::kPoolSetLocal, "the pool's memory is on " + location(pool->location) +
                                      ", not on device " + std::to_string(call.dev))
-        .objects.push_back(pool_ref(*pool));
+        .objects.push_back(ref(*pool));
   }
   return out.take();
 }
@@ -392,7 +386,7 @@ void detail::check_pool_exit(Collector& out, const Model& model) {
                                      [&, h = handle](const auto& set) { return set.second == h; });
     if (current || state.taken.contains(handle)) continue;
     out.add(Rule::kPoolLeak, "pool " + hex(handle) + " holds no memory and was never destroyed")
-        .objects.push_back(pool_ref(pool));
+        .objects.push_back(ref(pool));
   }
 }
 

@@ -100,6 +100,14 @@ ObjectRef ref(const Export& e) {
 ObjectRef ref(const ExternalMemory& m) {
   return {ObjectRef::Kind::kExternalMemory, m.handle, m.size, m.made, {}};
 }
+ObjectRef ref(const Pool& p) { return {ObjectRef::Kind::kPool, p.handle, 0, p.made, {}}; }
+ObjectRef ref(const PoolMemory& m) {
+  return {ObjectRef::Kind::kPoolMemory, m.base, m.size, m.made, {}};
+}
+ObjectRef ref(const IpcExport& e) { return {ObjectRef::Kind::kIpcMemory, e.base, 0, e.made, {}}; }
+ObjectRef ref(const IpcOpen& o) {
+  return {ObjectRef::Kind::kIpcMemory, o.pointer, o.size, o.made, {}};
+}
 ObjectRef ref(const ExternalBuffer& b) {
   return {ObjectRef::Kind::kExternalBuffer, b.base, b.size, b.made, {}};
 }

@@ -40,6 +40,10 @@ class Collector {
 [[gnu::cold]] ObjectRef ref(const Export& e);
 [[gnu::cold]] ObjectRef ref(const ExternalMemory& m);
 [[gnu::cold]] ObjectRef ref(const ExternalBuffer& b);
+[[gnu::cold]] ObjectRef ref(const Pool& p);
+[[gnu::cold]] ObjectRef ref(const PoolMemory& m);
+[[gnu::cold]] ObjectRef ref(const IpcExport& e);
+[[gnu::cold]] ObjectRef ref(const IpcOpen& o);
 [[gnu::cold]] ObjectRef ref(const ExternalSemaphore& s);
 
 /// True (and the violation added) when cuInit has not succeeded: nothing else is worth saying.

@@ -18,9 +18,8 @@ constexpr QuirkInfo kQuirks[] = {
     {"cuMemSetAccess-to-hole", CUDA_SUCCESS,
      "Over a range with a hole the call succeeds, and has effect up to the hole."},
     {"cuMemset-elsewhere", CUDA_ERROR_INVALID_VALUE,
-     "Memory of cuMemAlloc is filled by its own device, and by others whose context has peer "
-     "access "
-     "to it. Copies are made for any device."},
+     "Memory of cuMemAlloc is filled by its own device, and by others whose context has "
+     "peer access to it. Copies are made for any device."},
     {"cuMemGetHandleForAddressRange-context", CUDA_ERROR_INVALID_CONTEXT,
      "A context must be current. Checked after the flags and the alignment."},
     {"cuMemGetHandleForAddressRange-mixed", CUDA_SUCCESS,
