@@ -4,7 +4,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "shim/interrupted.h"
 #include "shim/options.h"
+#include "shim/output.h"
 #include "shim/process.h"
 #include "shim/signals.h"
 
@@ -12,25 +14,26 @@ namespace {
 
 using cuvmm::shim::Process;
 
-// The time after which _exit goes through even if the report hangs on a lock that the interrupted
-// code holds (_exit is called from signal handlers).
-constexpr unsigned kSecondsForReport = 3;
+// What exit() in a signal handler may wait for a lock of stdio's, which the interrupted code has.
+constexpr unsigned kSecondsForOutput = 1;
 
 [[gnu::destructor]] void at_exit() {
   Process& process = Process::get();
-  process.finish("exit");
+  process.finish();
   constexpr int kNone = -1;
   const int code = process.exit_code(kNone);
-  if (code == kNone) return;
+  if (code == kNone || !process.is_current()) return;
   // The code of exit() cannot be changed from here; what it would have done last is done first.
+  if (cuvmm::shim::in_signal_handler()) cuvmm::shim::exit_if_stuck(kSecondsForOutput, code);
   ::fflush(nullptr);
   ::syscall(SYS_exit_group, code);
 }
 
 [[gnu::constructor]] void at_load() {
   cuvmm::shim::start_folder();
+  cuvmm::shim::keep_stderr();
   ::at_quick_exit([] {
-    if (Process* process = Process::if_made()) process->finish("exit");
+    if (Process* process = Process::if_made()) process->finish();
   });
 }
 
@@ -39,8 +42,7 @@ constexpr unsigned kSecondsForReport = 3;
 [[noreturn]] void exit_now(int status) {
   Process* process = Process::if_made();
   if (process && process->is_current()) {
-    cuvmm::shim::exit_if_stuck(kSecondsForReport, status);
-    process->finish("exit");
+    process->finish();
     status = process->exit_code(status);
   }
   ::syscall(SYS_exit_group, status);

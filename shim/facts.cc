@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "shim/cancel_off.h"
+
 namespace cuvmm::shim {
 
 std::uint64_t FactFinder::granularity(const CUmemAllocationProp& prop) {
@@ -20,6 +22,7 @@ std::uint64_t FactFinder::granularity(const CUmemAllocationProp& prop) {
   for (std::size_t i = 0; i < known; ++i) {
     if (granularities_[i].kind == kind) return granularities_[i].bytes;
   }
+  const CancelOff no_cancel;
   // Pointers and reserved bytes of the program's struct stay behind: the driver is asked a question
   // of ours, and must not follow them.
   CUmemAllocationProp clean;
@@ -45,6 +48,7 @@ std::uint64_t FactFinder::granularity(const CUmemAllocationProp& prop) {
 }
 
 void FactFinder::find_multicast_granularity(const CUmulticastObjectProp& prop, Facts& facts) const {
+  const CancelOff no_cancel;
   const auto ask = [&](CUmulticastGranularity_flags option) -> std::uint64_t {
     std::size_t bytes = 0;
     const CUresult result = driver_(calls::MulticastGetGranularity{&bytes, &prop, option});
@@ -114,6 +118,7 @@ void FactFinder::find_device(CUstream stream, Facts& facts) const {
 }
 
 Allocation FactFinder::describe_import(CUmemGenericAllocationHandle handle, bool& memory) {
+  const CancelOff no_cancel;
   Allocation known;
   const auto result = driver_(calls::MemGetAllocationPropertiesFromHandle{&known.prop, handle});
   // A driver that has run out of memory says nothing of what the handle is.

@@ -4,9 +4,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 
 #include "api/driver.h"
+#include "shim/model_mutex.h"
 #include "spec/model.h"
 #include "spec/platform.h"
 
@@ -56,6 +56,7 @@ class FactFinder {
   /// NOT_INITIALIZED before cuInit, and then nothing is filled.
   CUresult learn(Platform& platform) const;
 
+  bool held_here() const { return mutex_.held_here(); }
   void lock_for_fork() { mutex_.lock(); }
   void unlock_after_fork() { mutex_.unlock(); }
 
@@ -77,7 +78,7 @@ class FactFinder {
 
   const Driver& driver_;
   bool emulated_;
-  std::mutex mutex_;  ///< of whoever adds to the cache; what is in it stays, and is read without
+  ModelMutex mutex_;  ///< of whoever adds to the cache; what is in it stays, and is read without
   std::array<CachedGranularity, kMaxCached> granularities_{};
   std::atomic<std::size_t> cached_{0};
 };

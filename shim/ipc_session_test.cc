@@ -147,16 +147,16 @@ TEST_F(IpcSession, MemoryAtTheAddressOfAnEndedContextIsNotMistaken) {
 }
 
 TEST_F(IpcSession, TheLogHasOneUsePerHandle) {
-  EXPECT_EQ(session_.ipc_json(), "");
+  EXPECT_EQ(session_.ipc_json(std::chrono::seconds(1)), "");
   EXPECT_EQ(get(kPlain), CUDA_SUCCESS);
   EXPECT_EQ(get(kPlain), CUDA_SUCCESS);
   EXPECT_EQ(open(), CUDA_SUCCESS);
   EXPECT_EQ(open(), CUDA_SUCCESS);
   EXPECT_EQ(close(), CUDA_SUCCESS);
-  EXPECT_THAT(session_.ipc_json(), HasSubstr("\"ended_by_call\":0"));
+  EXPECT_THAT(session_.ipc_json(std::chrono::seconds(1)), HasSubstr("\"ended_by_call\":0"));
   EXPECT_EQ(close(), CUDA_SUCCESS);
   EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
-  const std::string json = session_.ipc_json();
+  const std::string json = session_.ipc_json(std::chrono::seconds(1));
   EXPECT_THAT(json, Not(HasSubstr("\"until\":0}")));
   EXPECT_THAT(json, HasSubstr("\"role\":\"export\""));
   EXPECT_THAT(json, HasSubstr("\"ended_by_call\":6"));

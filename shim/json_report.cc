@@ -1,13 +1,8 @@
 #include "shim/json_report.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
+
+#include "shim/raw_write.h"
 
 namespace cuvmm::shim {
 
@@ -42,17 +37,7 @@ class Writer {
     number(value);
   }
   int flush() {
-    const char* from = buffer_;
-    while (used_ > 0 && error_ == 0) {
-      const ssize_t written = ::write(fd_, from, used_);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) {
-        error_ = errno;
-        break;
-      }
-      from += written;
-      used_ -= static_cast<std::size_t>(written);
-    }
+    if (used_ > 0 && error_ == 0) error_ = raw_write(fd_, {buffer_, used_});
     used_ = 0;
     return error_;
   }
@@ -64,7 +49,7 @@ class Writer {
   char buffer_[8192];
 };
 
-void write_document(Writer& out, const ReportContext& context, const Ledger& ledger) {
+void write_members(Writer& out, const ReportContext& context, const Ledger& ledger) {
   out.text("{\"schema\":1");
   out.member("pid", static_cast<std::uint64_t>(context.pid));
   out.text(",\"ended\":\"");
@@ -81,8 +66,11 @@ void write_document(Writer& out, const ReportContext& context, const Ledger& led
   out.text("},\"unchecked\":");
   out.text(context.unchecked);
   out.text(",\"findings\":[");
+  first = true;
   for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
-    out.text(entry == ledger.first() ? "\n{" : ",\n{");
+    if (!entry->ready()) continue;
+    out.text(first ? "\n{" : ",\n{");
+    first = false;
     out.text(entry->json);
     out.member("count", entry->count.load());
     out.text("}");
@@ -99,6 +87,10 @@ void write_document(Writer& out, const ReportContext& context, const Ledger& led
   out.member("bytes", context.alive_bytes);
   out.member("reservations", context.alive_reservations);
   out.text("}");
+  if (!context.notes.empty()) {
+    out.text(",\"notes\":");
+    out.text(context.notes);
+  }
   if (!context.ipc.empty()) {
     out.text(",\n\"ipc\":");
     out.text(context.ipc);
@@ -106,38 +98,12 @@ void write_document(Writer& out, const ReportContext& context, const Ledger& led
   out.text("}\n");
 }
 
-// `path` + ".<pid>.<time>.tmp", in a fixed buffer; false when it does not fit.
-bool temporary_name(const char* path, int pid, char* out, std::size_t size) {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  // snprintf with integers and a plain string takes no lock and no memory in glibc.
-  const int length = ::snprintf(out, size, "%s.%d.%lld.tmp", path, pid,
-                                static_cast<long long>(now.tv_sec) * 1000000000 + now.tv_nsec);
-  return length > 0 && static_cast<std::size_t>(length) < size;
-}
-
 }  // namespace
 
-int write_report(const char* path, const ReportContext& context, const Ledger& ledger,
-                 bool keep_existing) noexcept {
-  char temporary[4096];
-  struct stat there;
-  if (keep_existing && ::stat(path, &there) == 0) return 0;
-  // A report into a pipe or a terminal cannot be renamed into place.
-  const bool special = ::stat(path, &there) == 0 && !S_ISREG(there.st_mode);
-  if (!special && !temporary_name(path, context.pid, temporary, sizeof temporary))
-    return ENAMETOOLONG;
-  const char* target = special ? path : temporary;
-  const int fd = ::open(target, O_WRONLY | O_CREAT | O_CLOEXEC | (special ? 0 : O_EXCL), 0666);
-  if (fd < 0) return errno;
+int write_document(int fd, const ReportContext& context, const Ledger& ledger) noexcept {
   Writer out(fd);
-  write_document(out, context, ledger);
-  int error = out.flush();
-  if (::close(fd) != 0 && error == 0) error = errno;
-  if (special) return error;
-  if (error == 0 && ::rename(temporary, path) != 0) error = errno;
-  if (error != 0) ::unlink(temporary);
-  return error;
+  write_members(out, context, ledger);
+  return out.flush();
 }
 
 }  // namespace cuvmm::shim

@@ -14,6 +14,7 @@ struct ReportContext {
   int pid = 0;
   std::string driver;     ///< {"path":...,"version":...,"emulated":...}
   std::string unchecked;  ///< a JSON array of strings
+  std::string notes;      ///< a JSON array of sentences, "" where nothing is missing
   std::string ipc;        ///< a JSON array, "" where legacy IPC was not used
   std::uint64_t counts[static_cast<std::size_t>(EntryPoint::kCount)] = {};
   std::uint64_t alive_allocations = 0, alive_bytes = 0, alive_reservations = 0;
@@ -23,10 +24,8 @@ struct ReportContext {
 /// The members of a finding without "count" and the braces.
 std::string finding_members(const Entry& entry);
 
-/// Writes the document to `path` whole or not at all: into a file beside it, which is then renamed.
-/// An empty process that finds a report there leaves it (`keep_existing`). Async-signal-safe.
-/// Returns 0 or an errno.
-int write_report(const char* path, const ReportContext& context, const Ledger& ledger,
-                 bool keep_existing) noexcept;
+/// Writes the document to a descriptor. Returns 0 or an errno. Async-signal-safe; no cancellation
+/// point.
+int write_document(int fd, const ReportContext& context, const Ledger& ledger) noexcept;
 
 }  // namespace cuvmm::shim

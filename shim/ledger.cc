@@ -1,6 +1,10 @@
 #include "shim/ledger.h"
 
+#include <chrono>
+#include <new>
+
 #include "shim/json_report.h"
+#include "shim/own_stack.h"
 
 namespace cuvmm::shim {
 
@@ -11,16 +15,20 @@ std::uintptr_t call_site(StackId stack) {
   return frames.empty() ? 0 : frames.front();
 }
 
-Entry* describe(Finding finding) {
-  auto* entry = new Entry();
-  entry->finding = std::move(finding);
-  entry->stack = symbolize(entry->finding.stack);
-  for (const ObjectRef& object : entry->finding.violation.objects) {
-    entry->object_stacks.push_back(symbolize(object.made.stack));
-    entry->ended_stacks.push_back(symbolize(object.ended.stack));
+// How long a new finding waits for another thread's description of another one. After that it does
+// without symbols.
+constexpr std::chrono::milliseconds kPatience{5000};
+
+void fill(Entry& entry) {
+  const Violation& violation = entry.finding.violation;
+  entry.stack = symbolize(entry.finding.stack);
+  entry.object_stacks.clear();
+  entry.ended_stacks.clear();
+  for (const ObjectRef& object : violation.objects) {
+    entry.object_stacks.push_back(symbolize(object.made.stack));
+    entry.ended_stacks.push_back(symbolize(object.ended.stack));
   }
-  entry->json = finding_members(*entry);
-  return entry;
+  entry.json = finding_members(entry);
 }
 
 void add(Totals& totals, RuleKind kind, std::uint64_t count) {
@@ -42,21 +50,35 @@ void add(Totals& totals, RuleKind kind, std::uint64_t count) {
 
 }  // namespace
 
-bool Ledger::suppressed_by_stack(const Finding& finding) {
+const bool* Ledger::decision(Rule rule, StackId stack) const {
+  const auto known = decisions_.find({rule, stack});
+  return known == decisions_.end() ? nullptr : &known->second;
+}
+
+bool Ledger::is_suppressed(const Finding& finding) {
   if (suppressions_.empty()) return false;
   const Rule rule = finding.violation.rule;
   const char* id = info(rule).id;
-  const std::pair key(rule, finding.stack);
-  {
-    const std::lock_guard lock(mutex_);
-    const auto known = decisions_.find(key);
-    if (known != decisions_.end()) return known->second;
+  if (!suppressions_.needs_stack(id)) return suppressions_.matches(id, {});
+  if (const LockedWithin lock(mutex_, kPatience); lock) {
+    if (const bool* known = decision(rule, finding.stack)) return *known;
   }
-  std::vector<Frame> frames;
-  if (suppressions_.needs_stack(id)) frames = symbolize(finding.stack);
-  const bool suppressed = suppressions_.matches(id, frames);
-  const std::lock_guard lock(mutex_);
-  decisions_.emplace(key, suppressed);
+  prepare_symbolizer();
+  bool suppressed = false;
+  const auto decide = [&] { suppressed = decide_by_stack(rule, finding.stack); };
+  if (!findings_stack().run(decide, kPatience)) decide();
+  return suppressed;
+}
+
+bool Ledger::decide_by_stack(Rule rule, StackId stack) {
+  // Many threads may have waited for the first one's answer.
+  if (const LockedWithin lock(mutex_, kPatience); lock) {
+    if (const bool* known = decision(rule, stack)) return *known;
+  }
+  const bool suppressed = suppressions_.matches(info(rule).id, symbolize(stack));
+  if (const LockedWithin lock(mutex_, kPatience); lock) {
+    decisions_.emplace(std::pair(rule, stack), suppressed);
+  }
   return suppressed;
 }
 
@@ -67,46 +89,88 @@ bool Ledger::fold(const Key& key) {
   return true;
 }
 
+void Ledger::append(Entry* entry) {
+  std::atomic<Entry*>* end = last_ ? &last_->next : &first_;
+  while (Entry* const next = end->load(std::memory_order_acquire)) end = &next->next;
+  end->store(entry, std::memory_order_release);
+  last_ = entry;
+}
+
+Entry* Ledger::add(const Key& key, Finding finding) {
+  const LockedWithin lock(mutex_, kPatience);
+  // A thread that a signal interrupted under this lock keeps the others out; the table may be in
+  // the middle of a change, the list is not.
+  if (!lock && !mutex_.held_here()) return nullptr;
+  if (lock && fold(key)) return nullptr;
+  auto* entry = new Entry();
+  entry->finding = std::move(finding);
+  if (lock) entries_.emplace(key, entry);
+  append(entry);
+  return entry;
+}
+
 void Ledger::take(Finding finding) {
-  if (suppressed_by_stack(finding)) {
+  if (is_suppressed(finding)) {
     suppressed_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   const Key key(finding.violation.rule, finding.entry, call_site(finding.stack));
-  {
-    const std::lock_guard lock(mutex_);
-    if (fold(key)) return;
+  Entry* const entry = add(key, std::move(finding));
+  if (!entry) return;
+  prepare_symbolizer();
+  const auto work = [&] { describe(*entry); };
+  if (!findings_stack().run(work, kPatience)) describe(*entry);
+}
+
+void Ledger::describe(Entry& entry) {
+  auto fresh = Entry::State::kNew;
+  if (!entry.state.compare_exchange_strong(fresh, Entry::State::kDescribing)) return;
+  fill(entry);
+  entry.state.store(Entry::State::kReady, std::memory_order_release);
+  if (!held_.load()) announce(entry);
+}
+
+void Ledger::announce(Entry& entry) {
+  if (!entry.announced.exchange(true)) announce_(entry);
+}
+
+void Ledger::describe_rest() {
+  for (Entry* entry = first_.load(std::memory_order_acquire); entry; entry = entry->next.load()) {
+    describe(*entry);
   }
-  // Two threads may describe the same finding at once; the second one folds into the first.
-  Entry* entry = describe(std::move(finding));
-  {
-    const std::lock_guard lock(mutex_);
-    if (fold(key)) {
-      delete entry;
-      return;
-    }
-    entries_.emplace(key, entry);
-    (last_ ? last_->next : first_).store(entry, std::memory_order_release);
-    last_ = entry;
+}
+
+void Ledger::announce_rest(bool again) {
+  for (Entry* entry = first_.load(std::memory_order_acquire); entry; entry = entry->next.load()) {
+    if (!entry->ready() || entry->announced.load()) continue;
+    if (again) fill(*entry);
+    announce(*entry);
   }
-  announce_(*entry);
 }
 
 Totals Ledger::totals() const {
   Totals totals;
   for (const Entry* entry = first(); entry; entry = entry->next.load(std::memory_order_acquire)) {
-    add(totals, info(entry->finding.violation.rule).kind,
-        entry->count.load(std::memory_order_relaxed));
+    if (!entry->ready()) continue;
+    cuvmm::shim::add(totals, info(entry->finding.violation.rule).kind,
+                     entry->count.load(std::memory_order_relaxed));
   }
   return totals;
 }
 
-void Ledger::clear() {
+void Ledger::clear(bool whole) {
   first_.store(nullptr);
   last_ = nullptr;
-  entries_.clear();
-  decisions_.clear();
   suppressed_.store(0);
+  held_.store(false);
+  if (whole) {
+    entries_.clear();
+    decisions_.clear();
+  } else {
+    // Their nodes may point anywhere: they are left behind.
+    new (&entries_) decltype(entries_)();
+    new (&decisions_) decltype(decisions_)();
+  }
 }
 
 }  // namespace cuvmm::shim

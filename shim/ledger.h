@@ -4,20 +4,26 @@
 #include <atomic>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "shim/finding.h"
+#include "shim/model_mutex.h"
 #include "shim/suppressions.h"
 #include "shim/symbolizer.h"
 
 namespace cuvmm::shim {
 
-/// A finding with its addresses made readable, and how often it came. Never destroyed.
+/// A finding with its addresses made readable, and how often it came. Never destroyed while
+/// somebody may look at it.
 struct Entry {
+  enum class State : unsigned char {
+    kNew,         ///< only `finding` and `count` are there
+    kDescribing,  ///< by the thread that changed the state to this
+    kReady        ///< all is there, and stays
+  };
   Finding finding;
   std::vector<Frame> stack;
   std::vector<std::vector<Frame>>
@@ -26,6 +32,10 @@ struct Entry {
   std::string json;  ///< the finding's members but "count", ready for a signal handler to write
   std::atomic<std::uint64_t> count{1};
   std::atomic<Entry*> next{nullptr};
+  std::atomic<State> state{State::kNew};
+  std::atomic<bool> announced{false};
+
+  bool ready() const { return state.load(std::memory_order_acquire) == State::kReady; }
 };
 
 /// Occurrences by kind, folded repeats included.
@@ -38,38 +48,56 @@ struct Totals {
 };
 
 /// Folds repeats per rule, entry point and call site (the innermost frame outside the shim).
-/// Thread-safe; its lock is never held while the loader's may be taken.
+/// Thread-safe; its lock is never held while the loader's may be taken. One thread describes a new
+/// finding, on findings_stack(); who comes with the same meanwhile is counted and goes on.
 class Ledger : public FindingSink {
  public:
-  /// `announce` is called once per distinct finding, without a lock.
+  /// `announce` is called once per distinct finding, without a lock of the ledger's.
   Ledger(Suppressions suppressions, std::function<void(const Entry&)> announce)
       : suppressions_(std::move(suppressions)), announce_(std::move(announce)) {}
 
   void take(Finding finding) override;
 
-  /// The first finding, or null; follow `next`. Safe while findings come in, and in signal
-  /// handlers.
+  /// Findings are described, but not announced from here on: announce_rest() does it.
+  void hold_announcements() { held_.store(true); }
+  /// Describes what its own thread did not come to, as far as the calling thread may (symbolize()).
+  /// Async-signal-safe for a thread that is careful as if interrupted.
+  void describe_rest();
+  /// Announces what was held back; `again`: after describing it once more, with more at hand.
+  void announce_rest(bool again);
+
+  /// The first finding, or null; follow `next`; only those that are ready() are whole. Safe while
+  /// findings come in, and in signal handlers.
   const Entry* first() const { return first_.load(std::memory_order_acquire); }
   Totals totals() const;
   std::uint64_t suppressed() const { return suppressed_.load(std::memory_order_relaxed); }
 
-  void lock_for_fork() { mutex_.lock(); }
+  /// Around fork. False: a signal handler that forks interrupted this thread at work here.
+  bool lock_for_fork() { return !mutex_.held_here() && (mutex_.lock(), true); }
   void unlock_after_fork() { mutex_.unlock(); }
-  /// Forgets everything. Only in a child of fork, which has one thread.
-  void clear();
+  /// Forgets everything. Only in a child of fork, which has one thread. What is not `whole` is not
+  /// looked at.
+  void clear(bool whole);
 
  private:
   using Key = std::tuple<Rule, EntryPoint, std::uintptr_t>;
-  bool suppressed_by_stack(const Finding& finding);
+  bool is_suppressed(const Finding& finding);
+  bool decide_by_stack(Rule rule, StackId stack);
+  const bool* decision(Rule rule, StackId stack) const;
   bool fold(const Key& key);
+  Entry* add(const Key& key, Finding finding);
+  void append(Entry* entry);
+  void describe(Entry& entry);
+  void announce(Entry& entry);
 
   const Suppressions suppressions_;
   const std::function<void(const Entry&)> announce_;
   std::atomic<std::uint64_t> suppressed_{0};
   std::atomic<Entry*> first_{nullptr};
+  std::atomic<bool> held_{false};
 
-  std::mutex mutex_;  ///< guards what follows
-  Entry* last_ = nullptr;
+  ModelMutex mutex_;       ///< guards what follows
+  Entry* last_ = nullptr;  ///< of the list, or one shortly before
   std::map<Key, Entry*> entries_;
   std::map<std::pair<Rule, StackId>, bool> decisions_;  ///< suppressed by this stack?
 };

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "shim/json_report.h"
+#include "shim/report_file.h"
 #include "shim/text_report.h"
 
 namespace cuvmm::shim {
@@ -111,7 +112,9 @@ TEST_F(LedgerTest, TheJsonKeepsTheContract) {
   context.counts[static_cast<std::size_t>(EntryPoint::kMemMap)] = 5;
   context.alive_bytes = 7;
   const std::string path = folder_ / "r.json";
-  ASSERT_EQ(write_report(path.c_str(), context, ledger_, false), 0);
+  ReportFile file;
+  file.choose(path, false);
+  ASSERT_EQ(file.write(context, ledger_, false), 0);
   const Json report = Json::parse(read(path));
   EXPECT_EQ(report["schema"], 1);
   EXPECT_EQ(report["pid"], 42);
@@ -145,32 +148,6 @@ TEST_F(LedgerTest, TheJsonKeepsTheContract) {
   EXPECT_EQ(report["findings"][1]["kind"], "leak");
   EXPECT_EQ(report["findings"][1]["count"], 2);
   EXPECT_EQ(report["findings"][1]["result"], "");
-}
-
-TEST_F(LedgerTest, AReportIsWrittenWholeOrNotAtAll) {
-  ReportContext context;
-  context.driver = "{}";
-  context.unchecked = "[]";
-  EXPECT_EQ(write_report((folder_ / "none" / "r.json").c_str(), context, ledger_, false), ENOENT);
-  // A folder in its place: the rename fails, and nothing is left behind.
-  std::filesystem::create_directories(folder_ / "taken" / "x");
-  EXPECT_NE(write_report((folder_ / "taken").c_str(), context, ledger_, false), 0);
-  std::size_t files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_))
-    files += entry.is_regular_file();
-  EXPECT_EQ(files, 0u);
-}
-
-TEST_F(LedgerTest, AnIdleProcessLeavesAReportThatIsThere) {
-  const std::string path = folder_ / "r.json";
-  std::ofstream(path) << "earlier";
-  ReportContext context;
-  context.driver = "{}";
-  context.unchecked = "[]";
-  EXPECT_EQ(write_report(path.c_str(), context, ledger_, true), 0);
-  EXPECT_EQ(read(path), "earlier");
-  EXPECT_EQ(write_report(path.c_str(), context, ledger_, false), 0);
-  EXPECT_NE(read(path), "earlier");
 }
 
 TEST(LedgerSuppressions, SuppressedOnesAreCountedApart) {

@@ -1,4 +1,5 @@
 // What the shim asks the driver of contexts, plain memory and pools.
+#include "shim/cancel_off.h"
 #include "shim/facts.h"
 
 namespace cuvmm::shim {
@@ -12,6 +13,7 @@ void FactFinder::find_context(Facts& facts) const {
 }
 
 void FactFinder::find_memory(CUdeviceptr address, Facts& facts) const {
+  const CancelOff no_cancel;
   int capable = 0;
   const CUresult asked = driver_(calls::PointerGetAttribute{
       &capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, address});
@@ -26,6 +28,7 @@ void FactFinder::find_memory(CUdeviceptr address, Facts& facts) const {
 }
 
 void FactFinder::find_pool_memory(CUdeviceptr address, Facts& facts) const {
+  const CancelOff no_cancel;
   CUmemorytype type{};
   if (driver_(calls::PointerGetAttribute{&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address}) !=
       CUDA_SUCCESS) {
@@ -52,6 +55,7 @@ void FactFinder::find_pool_memory(CUdeviceptr address, Facts& facts) const {
 }
 
 void FactFinder::find_pool(CUmemoryPool pool, Facts& facts) const {
+  const CancelOff no_cancel;
   int count = 0;
   if (driver_(calls::DeviceGetCount{&count}) != CUDA_SUCCESS) return;
   for (int device = 0; device < count; ++device) {

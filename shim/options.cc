@@ -11,7 +11,8 @@ namespace cuvmm::shim {
 namespace {
 
 std::string text(const char* variable) {
-  const char* value = std::getenv(variable);
+  // Nothing where the program has more rights than whoever started it (AT_SECURE).
+  const char* value = ::secure_getenv(variable);
   return value ? value : "";
 }
 

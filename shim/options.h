@@ -26,7 +26,9 @@ struct Options {
 };
 
 /// Reads the CUVMM_* variables. Values that are not understood keep the default and are named in
-/// `complaint`. `%p` in file names becomes `pid`, and paths become absolute.
+/// `complaint`. A program that runs with more rights than its user has, such as a set-user-ID one,
+/// gets the defaults: the variables are the user's. `%p` in file names becomes `pid`, and paths
+/// become absolute.
 Options read_options(int pid);
 
 /// Where the program was started: relative paths in the variables mean this folder, wherever the

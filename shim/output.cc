@@ -1,66 +1,40 @@
 #include "shim/output.h"
 
-#include <pthread.h>
-#include <signal.h>
-#include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
+
+#include "shim/kept_descriptor.h"
+#include "shim/raw_write.h"
 
 namespace cuvmm::shim {
 
 namespace {
 
 std::atomic<bool> g_silent{false};
+// Written at load and by a child of fork, which has one thread.
+constinit KeptDescriptor g_stderr;
+constinit bool g_known = false;
 
-// A closed pipe behind stderr must not kill a program that never wrote to it: SIGPIPE is held back
-// for this thread, and one that our write raised is taken away again.
-class PipeSignalHeld {
- public:
-  PipeSignalHeld() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~PipeSignalHeld() {
-    if (!was_pending_) {
-      const timespec now{};
-      while (sigtimedwait(&pipe_, nullptr, &now) == -1 && errno == EINTR) {
-      }
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-
- private:
-  sigset_t pipe_;
-  sigset_t before_;
-  bool was_pending_;
-};
-
-void write_all(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
+int place_of_text() {
+  // Tests of our own use this without having been loaded as the shim is.
+  if (!g_known || g_stderr.is_same_file(STDERR_FILENO)) return STDERR_FILENO;
+  return g_stderr.get();
 }
 
 }  // namespace
 
+void keep_stderr() noexcept {
+  g_known = true;
+  g_stderr.keep_copy(STDERR_FILENO);
+}
+
+void release_stderr_in_child() noexcept { g_stderr.close_but_remember(); }
+
 void write_stderr(std::string_view text) noexcept {
   if (g_silent.load(std::memory_order_relaxed)) return;
-  const int saved = errno;
-  {
-    PipeSignalHeld held;
-    write_all(text);
-  }
-  errno = saved;
+  const int place = place_of_text();
+  if (place >= 0) raw_write(place, text);
 }
 
 void silence_stderr(bool silent) noexcept { g_silent.store(silent, std::memory_order_relaxed); }

@@ -5,8 +5,17 @@
 
 namespace cuvmm::shim {
 
-/// Writes `text` to descriptor 2 in as few writes as possible. Keeps errno, raises no SIGPIPE, and
-/// gives up in silence when stderr is closed. Async-signal-safe.
+/// Remembers the stderr that the program was started with, and keeps a descriptor of it. Text goes
+/// there and to no other file, whatever the program does with descriptor 2: the file that has the
+/// number later may be its database. Once, at load.
+void keep_stderr() noexcept;
+
+/// In a child of fork: lets go of that descriptor, so that whoever reads the program's stderr to
+/// its end does not wait for a daemon. Descriptor 2 still serves while it is the same file.
+void release_stderr_in_child() noexcept;
+
+/// Writes `text` there in as few writes as possible. Keeps errno, raises no signal, and gives up in
+/// silence when nothing is left of that stderr. Async-signal-safe; no cancellation point.
 void write_stderr(std::string_view text) noexcept;
 
 /// Turns write_stderr into nothing (CUVMM_QUIET).

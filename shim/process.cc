@@ -5,8 +5,10 @@
 
 #include <new>
 
+#include "shim/cancel_off.h"
 #include "shim/fork.h"
 #include "shim/output.h"
+#include "shim/own_stack.h"
 #include "shim/signals.h"
 #include "shim/text_report.h"
 #include "shim/trace.h"
@@ -16,6 +18,7 @@ namespace cuvmm::shim {
 namespace {
 
 constexpr std::size_t kMaxUnchecked = 256;
+constexpr std::chrono::milliseconds kPatience{1000};
 
 // Unique among the reports of a process tree: a pid comes back after exec, and after wrapping.
 std::string unique_report_name(const std::string& folder, int pid) {
@@ -28,10 +31,18 @@ std::string unique_report_name(const std::string& folder, int pid) {
 
 std::atomic<Process*> g_process{nullptr};
 
+// What a thread that forks has locked. Not all, when a signal handler forks: the thread itself may
+// have been in the middle of something.
+struct LockedForFork {
+  bool ledger = false, texts = false, session = false, symbols = false;
+};
+thread_local LockedForFork t_locked;
+
 }  // namespace
 
 Process& Process::get() noexcept {
   if (Process* made = g_process.load(std::memory_order_acquire)) return *made;
+  const CancelOff no_cancel;
   alignas(Process) static std::byte storage[sizeof(Process)];
   static Process* const process = new (storage) Process();
   g_process.store(process, std::memory_order_release);
@@ -49,13 +60,17 @@ Process::Process() : pid_(::getpid()), options_(read_options(pid_)) {
       options_.suppressions.empty() ? Suppressions() : Suppressions::load(options_.suppressions);
   ledger_ =
       std::make_unique<Ledger>(suppressions_, [this](const Entry& entry) { announce(entry); });
-  report_name_ = unique_report_name(options_.report_dir, pid_);
+  report_.choose(options_.report, false);
+  own_report_.choose(unique_report_name(options_.report_dir, pid_), true);
+  findings_stack().reserve();
+  ending_stack().reserve();
   handle_forks();
 }
 
 // No lock: the loader's own may be held by a thread that waits for us. Two threads may both open
 // the driver; dlopen counts, and the second one's table is dropped.
 Process::Opened& Process::open_now() {
+  const CancelOff no_cancel;
   RealDriver real = open_driver(options_);
   auto* mine = new Opened(std::move(real), options_, *ledger_);
   Opened* first = nullptr;
@@ -74,6 +89,8 @@ Process::Opened& Process::open_now() {
   } else {
     handle_fatal_signals();
   }
+  // A process that is killed leaves at least this.
+  if (!ending_.begun()) findings_stack().run([this] { write_json("running"); }, kPatience);
   return *mine;
 }
 
@@ -83,8 +100,13 @@ const RealDriver* Process::driver_if_open() const {
 }
 
 void Process::note_unchecked(std::string what) {
-  const std::lock_guard lock(mutex_);
-  if (unchecked_.size() < kMaxUnchecked) unchecked_.insert(std::move(what));
+  const LockedWithin lock(mutex_, kPatience);
+  if (lock && unchecked_.size() < kMaxUnchecked) unchecked_.insert(std::move(what));
+}
+
+void Process::note(std::string sentence) {
+  const LockedWithin lock(mutex_, kPatience);
+  if (lock && notes_.size() < kMaxUnchecked) notes_.insert(std::move(sentence));
 }
 
 void Process::announce(const Entry& entry) {
@@ -92,7 +114,8 @@ void Process::announce(const Entry& entry) {
   // A process that is killed or that execs leaves what it knew. Powers of two: long lists of
   // findings must not cost their square.
   const unsigned count = announced_.fetch_add(1) + 1;
-  if (!report_name_.empty() && (count <= 16 || (count & (count - 1)) == 0)) write_json("running");
+  const bool now = count <= 16 || (count & (count - 1)) == 0;
+  if (own_report_.chosen() && now && !ending_.begun()) write_json("running");
 }
 
 int Process::exit_code(int status) const {
@@ -101,33 +124,47 @@ int Process::exit_code(int status) const {
 }
 
 void Process::lock_for_fork() {
-  ledger_->lock_for_fork();
-  mutex_.lock();
-  if (Opened* open = opened_.load()) open->session.lock_for_fork();
+  // First what others may wait for while they hold the rest.
+  t_locked.symbols = findings_stack().lock_for_fork();
+  t_locked.ledger = ledger_->lock_for_fork();
+  t_locked.texts = mutex_.lock_within(kPatience);
+  Opened* open = opened_.load();
+  t_locked.session = open && open->session.lock_for_fork();
   lock_stacks();
 }
 
 void Process::unlock_in_parent() {
   unlock_stacks();
-  if (Opened* open = opened_.load()) open->session.unlock_after_fork();
-  mutex_.unlock();
-  ledger_->unlock_after_fork();
+  if (t_locked.session) opened_.load()->session.unlock_after_fork();
+  if (t_locked.texts) mutex_.unlock();
+  if (t_locked.ledger) ledger_->unlock_after_fork();
+  if (t_locked.symbols) findings_stack().unlock_after_fork();
 }
 
 void Process::restart_in_child() {
-  unlock_in_parent();
+  const LockedForFork whole = t_locked;
+  t_locked = {.ledger = true, .texts = true, .session = opened_.load() != nullptr, .symbols = true};
+  unlock_in_parent();  // here it is all free, whoever had it: there is one thread
+  ending_stack().unlock_after_fork();
+  t_state.on_own_stack = false;
+  if (!whole.symbols) symbolizer_was_interrupted();
   pid_ = ::getpid();
   forked_ = true;
+  release_stderr_in_child();
   const std::string parents_trace = options_.trace;
   options_ = read_options(pid_);
-  report_name_ = unique_report_name(options_.report_dir, pid_);
-  ledger_->clear();
+  report_.choose(options_.report, false);
+  own_report_.choose(unique_report_name(options_.report_dir, pid_), true);
+  ledger_->clear(whole.ledger);
+  if (!whole.texts) new (&unchecked_) std::set<std::string>();
+  if (!whole.texts) new (&notes_) std::set<std::string>();
   unchecked_.clear();
+  notes_.clear();
   announced_.store(0);
-  finished_.store(false);
+  ending_.restart();
   Opened* open = opened_.load();
   if (!open) return;
-  open->session.start_in_child();
+  open->session.start_in_child(whole.session);
   // The parent's file stays the parent's; with %p the child has one of its own.
   const bool own = options_.trace != parents_trace;
   open->session.observe(own ? open_trace(options_.trace).release() : nullptr);

@@ -4,13 +4,14 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 
+#include "shim/ending.h"
 #include "shim/ledger.h"
 #include "shim/options.h"
 #include "shim/real_driver.h"
+#include "shim/report_file.h"
 #include "shim/session.h"
 
 namespace cuvmm::shim {
@@ -43,10 +44,23 @@ class Process {
 
   /// Notes something of ours that was handed out or reached without being checked. Said at exit.
   void note_unchecked(std::string what);
+  /// Notes a sentence about what is missing from the report.
+  void note(std::string sentence);
 
-  /// The last report: leaks, summary, JSON. Does nothing the second time, nor in a child of vfork,
-  /// which shares this memory. `ended` is "exit" or "signal" (then leaks are not looked for).
-  void finish(const char* ended) noexcept;
+  /// The last report of a process that exits: leaks, summary, JSON. Does nothing the second time,
+  /// nor in a child of vfork, which shares this memory. In a signal handler it uses nothing that
+  /// the interrupted code may have been in the middle of, and finds no symbols.
+  void finish() noexcept;
+
+  /// The last report of a process that a signal ends, in steps. False: there is one already.
+  bool begin_last_report() noexcept { return is_current() && ending_.claim(); }
+  /// What is known goes to the files, and the text is made ready; safe in any signal handler.
+  void report_death() noexcept;
+  /// The same again with symbols, and as text. May not come to its end: then the other one.
+  void tell_with_symbols() noexcept;
+  void tell_without_symbols() noexcept;
+  void end_last_report() noexcept { ending_.done(); }
+
   /// What --error-exitcode makes of the program's exit code.
   int exit_code(int status) const;
 
@@ -72,6 +86,8 @@ class Process {
   }
   Opened& open_now();
   void announce(const Entry& entry);
+  void last_report(const char* ended);
+  void tell_summary();
   void find_leaks(Session& session);
   void find_escapes();
   struct ReportContext context(const char* ended);
@@ -83,12 +99,14 @@ class Process {
   std::unique_ptr<Ledger> ledger_;
   Suppressions suppressions_;
   std::atomic<Opened*> opened_{nullptr};
-  std::atomic<bool> finished_{false};
-  std::string report_name_;  ///< this process's file in CUVMM_REPORT_DIR
+  Ending ending_;
+  ReportFile report_;      ///< CUVMM_REPORT
+  ReportFile own_report_;  ///< this process's file in CUVMM_REPORT_DIR
   std::atomic<unsigned> announced_{0};
 
-  std::mutex mutex_;  ///< guards what follows
+  ModelMutex mutex_;  ///< guards what follows
   std::set<std::string> unchecked_;
+  std::set<std::string> notes_;  ///< what is missing from the report
 };
 
 }  // namespace cuvmm::shim

@@ -1,15 +1,34 @@
 // What the shim says when the process ends.
+#include <chrono>
+#include <optional>
+
 #include "shim/alive.h"
 #include "shim/escape.h"
+#include "shim/in_flight.h"
+#include "shim/interrupted.h"
 #include "shim/json.h"
 #include "shim/json_report.h"
 #include "shim/output.h"
+#include "shim/own_stack.h"
 #include "shim/process.h"
+#include "shim/reserve.h"
+#include "shim/symbolizer.h"
 #include "shim/text_report.h"
 
 namespace cuvmm::shim {
 
 namespace {
+
+constexpr std::chrono::milliseconds kPatience{5000};
+
+std::string json_list(const std::set<std::string>& texts) {
+  std::string list = "[";
+  for (const std::string& text : texts) {
+    if (list.size() > 1) list += ',';
+    list += json_string(text);
+  }
+  return list + ']';
+}
 
 // check_exit takes a plain function; the session's lock is held while it runs.
 bool descriptor_open(const Export& exported) {
@@ -19,9 +38,13 @@ bool descriptor_open(const Export& exported) {
 }  // namespace
 
 void Process::find_leaks(Session& session) {
-  const Violations leaks =
-      session.with_model([](const Model& model) { return check_exit(model, &descriptor_open); });
-  for (const Violation& leak : leaks) {
+  const auto look = [](const Model& model) { return check_exit(model, &descriptor_open); };
+  const std::optional<Violations> leaks = session.with_model_within(kPatience, look);
+  if (!leaks) {
+    note("leaks were not looked for: the process ended in the middle of a call");
+    return;
+  }
+  for (const Violation& leak : *leaks) {
     Finding finding;
     finding.violation = leak;
     if (!leak.objects.empty()) {
@@ -50,15 +73,11 @@ ReportContext Process::context(const char* ended) {
   context.driver = "{\"path\":" + json_string(driver ? driver->path : "") +
                    ",\"version\":" + std::to_string(open ? open->session.driver_version() : 0) +
                    ",\"emulated\":" + (driver && driver->emulated ? "true" : "false") + "}";
-  context.unchecked = "[";
-  {
-    const std::lock_guard lock(mutex_);
-    for (const std::string& what : unchecked_) {
-      if (context.unchecked.size() > 1) context.unchecked += ',';
-      context.unchecked += json_string(what);
-    }
+  context.unchecked = "[]";
+  if (const LockedWithin lock(mutex_, kPatience); lock) {
+    context.unchecked = json_list(unchecked_);
+    if (!notes_.empty()) context.notes = json_list(notes_);
   }
-  context.unchecked += ']';
   if (!open) return context;
   for (std::size_t i = 0; i < std::size(context.counts); ++i) {
     context.counts[i] = open->session.count(static_cast<EntryPoint>(i));
@@ -67,53 +86,118 @@ ReportContext Process::context(const char* ended) {
 }
 
 void Process::write_json(const char* ended) {
-  if (options_.report.empty() && report_name_.empty()) return;
+  if (!report_.chosen() && !own_report_.chosen()) return;
   ReportContext report = context(ended);
-  if (Opened* open = opened_.load()) {
-    const Alive alive =
-        open->session.with_model([](const Model& model) { return count_alive(model); });
-    report.ipc = open->session.ipc_json();
-    report.alive_allocations = alive.allocations;
-    report.alive_bytes = alive.bytes;
-    report.alive_reservations = alive.reservations;
+  Opened* const open = opened_.load();
+  if (open) {
+    const auto alive = open->session.with_model_within(kPatience, &count_alive);
+    if (alive) {
+      report.alive_allocations = alive->allocations;
+      report.alive_bytes = alive->bytes;
+      report.alive_reservations = alive->reservations;
+    }
+    report.ipc = open->session.ipc_json(kPatience);
   }
   const bool last = std::string_view(ended) != "running";
-  const Opened* open = opened_.load();
   const bool used = open && (!forked_ || open->session.total() != 0);
   const bool idle = !used && report.unchecked == "[]";
-  const auto write = [&](const std::string& path, bool keep) {
-    const int error = write_report(path.c_str(), report, *ledger_, keep);
-    if (error != 0) say("cannot write the report " + path + ": errno " + std::to_string(error));
+  const auto write = [&](ReportFile& file, bool keep) {
+    const int error = file.write(report, *ledger_, keep);
+    if (error != 0 && last) {
+      say("cannot write the report " + file.path() + ": errno " + std::to_string(error));
+    }
   };
   // A process that never used CUDA (a shell, a child on its way to exec) leaves no file among the
   // others', and leaves theirs alone.
-  if (!report_name_.empty() && !idle) write(report_name_, false);
-  if (!options_.report.empty() && last) write(options_.report, idle);
+  if (own_report_.chosen() && !idle) write(own_report_, false);
+  if (report_.chosen() && last) write(report_, idle);
 }
 
-void Process::finish(const char* ended) noexcept {
-  if (!is_current() || finished_.exchange(true)) return;
+void Process::last_report(const char* ended) {
+  Opened* const open = opened_.load();
+  const bool exits = std::string_view(ended) == "exit";
+  if (open && exits && options_.leak_check != LeakCheck::kNo && !open->session.off()) {
+    find_leaks(open->session);
+  }
+  find_escapes();
+  ledger_->describe_rest();
+  write_json(ended);
+}
+
+void Process::tell_summary() {
+  Opened* const open = opened_.load();
+  if (!open || open->session.total() == 0) return;
+  SummaryFacts facts{.calls = open->session.total()};
+  if (const auto alive = open->session.with_model_within(kPatience, &count_alive)) {
+    facts.alive_allocations = alive->allocations;
+    facts.alive_bytes = alive->bytes;
+    facts.alive_reservations = alive->reservations;
+    // Symbols are another thread's while it describes.
+    if (options_.leak_check == LeakCheck::kFull && t_state.care != Care::kAsInterrupted) {
+      write_stderr(alive_text(*alive));
+    }
+  }
+  write_stderr(repeats_text(*ledger_));
+  if (!options_.no_summary) write_stderr(summary_text(*ledger_, facts));
+}
+
+void Process::finish() noexcept {
+  if (!is_current() || !ending_.claim()) return;
+  const auto work = [this](Care care) {
+    const CareScope careful(care);
+    try {
+      last_report("exit");
+      tell_summary();
+    } catch (...) {
+      say("out of memory at exit: the report is incomplete");
+    }
+  };
+  // findings_stack(): so that what another thread describes just now is in the report.
+  const bool interrupted = in_signal_handler();
+  if (!interrupted) prepare_symbolizer();
+  const bool done =
+      !interrupted && findings_stack().run([&] { work(Care::kOwnMemory); }, kPatience);
+  if (!done) ending_stack().run([&] { work(Care::kAsInterrupted); }, kPatience);
+  ending_.done();
+}
+
+void Process::report_death() noexcept {
+  const auto work = [this] {
+    const CareScope careful(Care::kAsInterrupted);
+    ledger_->hold_announcements();
+    try {
+      if (const InFlight* call = in_flight()) session().report_crash(*call);
+      last_report("signal");
+    } catch (...) {
+      say("out of memory at the end: the report is incomplete");
+    }
+  };
+  ending_stack().run(work, kPatience);
+}
+
+void Process::tell_with_symbols() noexcept {
+  const auto work = [this] {
+    const CareScope careful(Care::kOwnMemory);
+    try {
+      ledger_->announce_rest(true);
+      write_json("signal");
+      tell_summary();
+    } catch (...) {
+      say("out of memory at the end: the report is incomplete");
+    }
+  };
+  // The stack that the signal came on may be as small as 8 KiB, and the loader needs some.
+  ending_stack().run([] { prepare_symbolizer(); }, kPatience);
+  if (!findings_stack().run(work, kPatience)) tell_without_symbols();
+}
+
+void Process::tell_without_symbols() noexcept {
+  const CareScope careful(Care::kAsInterrupted);
   try {
-    Opened* open = opened_.load();
-    const bool exits = std::string_view(ended) == "exit";
-    if (open && exits && options_.leak_check != LeakCheck::kNo && !open->session.off()) {
-      find_leaks(open->session);
-    }
-    find_escapes();
-    if (open && open->session.total() != 0) {
-      SummaryFacts facts{.calls = open->session.total()};
-      const Alive alive =
-          open->session.with_model([](const Model& model) { return count_alive(model); });
-      facts.alive_allocations = alive.allocations;
-      facts.alive_bytes = alive.bytes;
-      facts.alive_reservations = alive.reservations;
-      if (exits && options_.leak_check == LeakCheck::kFull) write_stderr(alive_text(alive));
-      write_stderr(repeats_text(*ledger_));
-      if (!options_.no_summary) write_stderr(summary_text(*ledger_, facts));
-    }
-    write_json(ended);
+    ledger_->announce_rest(false);
+    tell_summary();
   } catch (...) {
-    say("out of memory at exit: the report is incomplete");
+    say("out of memory at the end: the report is incomplete");
   }
 }
 

@@ -2,7 +2,10 @@
 
 #include <sys/stat.h>
 
+#include <new>
+
 #include "shim/arguments.h"
+#include "shim/cancel_off.h"
 #include "shim/output.h"
 #include "shim/runtime_call.h"
 
@@ -67,6 +70,7 @@ void Session::ask_about(CUmemoryPool stranger, Facts& facts) {
 }
 
 void Session::learn_platform(Facts& facts) {
+  const CancelOff no_cancel;
   Platform platform;
   const CUresult answer = facts_.learn(platform);
   if (answer == CUDA_ERROR_NOT_INITIALIZED) facts.initialized = Facts::Answer::kNo;
@@ -91,9 +95,10 @@ std::string Session::memory_of(const ObjectRef& object) {
   if (exported) return memory_name(static_cast<int>(object.value));
   const bool imports = object.kind == ObjectRef::Kind::kAllocation ||
                        object.kind == ObjectRef::Kind::kExternalMemory;
+  if (!imports || imported_.empty()) return {};
   const std::lock_guard lock(mutex_);
   const auto found = imported_.find(object.value);
-  return imports && found != imported_.end() ? found->second : std::string();
+  return found != imported_.end() ? found->second : std::string();
 }
 
 bool Session::exports_allocation(int fd) const {
@@ -149,7 +154,15 @@ void Session::turn_off() noexcept {
   if (!off_.exchange(true)) say("out of memory: checking is off from here on, calls go through");
 }
 
-void Session::start_in_child() {
+void Session::start_in_child(bool whole) {
+  if (!whole) {
+    // Their nodes may point anywhere: they are left behind.
+    new (&model_) Model();
+    new (&exported_) decltype(exported_)();
+    new (&ipc_log_) IpcLog();
+    new (&imported_) decltype(imported_)();
+    platform_known_.store(false);
+  }
   model_.clear();
   exported_.clear();
   ipc_log_.clear();

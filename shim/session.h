@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "api/driver.h"
@@ -45,8 +47,10 @@ class alignas(64) Session {
   /// The life of one intercepted call: checked, forwarded to `symbol` exactly once with the same
   /// arguments (not at all where --enforce answers), recorded. Returns what the program gets.
   /// errno is what the driver left; out-parameters are read only after success, never written.
+  /// Not noexcept: a driver's call may be a cancellation point, whose unwinding passes through
+  /// here.
   template <class CallStruct>
-  [[gnu::hot]] CUresult run(Symbol symbol, const CallStruct& call, const Caller& caller) noexcept;
+  [[gnu::hot]] CUresult run(Symbol symbol, const CallStruct& call, const Caller& caller);
 
   /// Calls seen, by entry point.
   std::uint64_t count(EntryPoint entry) const { return counter_.count(entry); }
@@ -62,10 +66,19 @@ class alignas(64) Session {
     const std::lock_guard lock(mutex_);
     return read(static_cast<const Model&>(model_));
   }
-  /// The uses of legacy IPC for the report, as JSON; "" where there are none.
-  std::string ipc_json() {
-    const std::lock_guard lock(mutex_);
-    return ipc_log_.json();
+  /// The same for the end of a process: nothing where a signal interrupted this thread under the
+  /// lock, or where another one keeps it.
+  template <class Reader>
+  auto with_model_within(std::chrono::milliseconds limit, Reader&& read)
+      -> std::optional<decltype(read(std::declval<const Model&>()))> {
+    const LockedWithin lock(mutex_, limit);
+    if (!lock) return std::nullopt;
+    return read(static_cast<const Model&>(model_));
+  }
+  /// The uses of legacy IPC for the report, as JSON; "" where there are none, or no lock.
+  std::string ipc_json(std::chrono::milliseconds limit) {
+    const LockedWithin lock(mutex_, limit);
+    return lock ? ipc_log_.json() : std::string();
   }
   /// Whether a descriptor is still open and still the one that was exported. Needs the lock, so it
   /// is for with_model's reader.
@@ -83,15 +96,19 @@ class alignas(64) Session {
   bool off() const { return off_.load(std::memory_order_relaxed); }
 
   /// Around fork, so that the child finds the model unlocked and whole; the child starts empty.
-  void lock_for_fork() {
+  /// False: a signal handler that forks interrupted this thread at work here, and the child must
+  /// not look at what it left.
+  bool lock_for_fork() {
+    if (mutex_.held_here() || facts_.held_here()) return false;
     facts_.lock_for_fork();
     mutex_.lock();
+    return true;
   }
   void unlock_after_fork() {
     mutex_.unlock();
     facts_.unlock_after_fork();
   }
-  void start_in_child();
+  void start_in_child(bool whole);
 
  private:
   struct Nothing {};

@@ -70,7 +70,7 @@ void note([[maybe_unused]] IpcLog& log, const CallStruct& call,
 }  // namespace detail
 
 template <class CallStruct>
-CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direct) noexcept {
+CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direct) {
   const auto function = reinterpret_cast<typename CallStruct::Function>(driver_.get(symbol));
   if (!function) return CUDA_ERROR_NOT_FOUND;
   if (in_flight() || off()) return call.invoke(function);

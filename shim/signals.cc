@@ -5,15 +5,17 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <initializer_list>
 
 #include "shim/in_flight.h"
 #include "shim/process.h"
+#include "shim/reserve.h"
 
 namespace cuvmm::shim {
 
 namespace {
 
-constexpr unsigned kSecondsForReport = 3;
+constexpr unsigned kSecondsForSymbols = 3;
 constexpr int kFatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
 std::atomic<int> g_status{0};
@@ -26,36 +28,44 @@ void unblock(int signal) {
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-void on_alarm(int) {
-  const int signal = g_signal.load();
-  if (signal != 0) {
-    ::signal(signal, SIG_DFL);
-    unblock(signal);
-    ::kill(::getpid(), signal);
-    return;
-  }
-  ::syscall(SYS_exit_group, g_status.load());
+[[noreturn]] void die_of(int signal) {
+  ::signal(signal, SIG_DFL);
+  unblock(signal);
+  ::kill(::getpid(), signal);
+  for (;;) ::pause();
 }
 
-void set_alarm(unsigned seconds) {
+void catch_signals(std::initializer_list<int> signals, void (*handler)(int)) {
   struct sigaction action {};
-  action.sa_handler = &on_alarm;
-  ::sigaction(SIGALRM, &action, nullptr);
-  unblock(SIGALRM);
-  ::alarm(seconds);
+  action.sa_handler = handler;
+  for (const int signal : signals) {
+    ::sigaction(signal, &action, nullptr);
+    unblock(signal);
+  }
+}
+
+// The search for symbols failed or hangs: the process says what it has, and dies of the first
+// signal.
+void on_second(int) {
+  static std::atomic<bool> entered{false};
+  if (!entered.exchange(true)) Process::get().tell_without_symbols();
+  die_of(g_signal.load());
 }
 
 // SA_RESETHAND has put the default back: a fault comes again on return and kills; a signal that
 // somebody sent does not, and is sent again.
 void on_fatal(int signal, siginfo_t* siginfo, void*) {
-  static std::atomic<bool> entered{false};
-  if (!entered.exchange(true)) {
+  Process& process = Process::get();
+  if (process.begin_last_report()) {
     g_signal.store(signal);
-    set_alarm(kSecondsForReport);
-    Process& process = Process::get();
-    if (const InFlight* call = in_flight()) process.session().report_crash(*call);
-    process.finish("signal");
+    process.report_death();
+    // From here on the program's heap and the loader are used, which may be broken or locked.
+    catch_signals({SIGALRM, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}, &on_second);
+    ::alarm(kSecondsForSymbols);
+    process.tell_with_symbols();
     ::alarm(0);
+    process.end_last_report();
+    for (const int fatal : kFatal) ::signal(fatal, SIG_DFL);
   }
   if (siginfo->si_code <= 0) ::raise(signal);
 }
@@ -64,7 +74,8 @@ void on_fatal(int signal, siginfo_t* siginfo, void*) {
 
 void exit_if_stuck(unsigned seconds, int status) noexcept {
   g_status.store(status);
-  set_alarm(seconds);
+  catch_signals({SIGALRM}, [](int) { ::syscall(SYS_exit_group, g_status.load()); });
+  ::alarm(seconds);
 }
 
 void handle_fatal_signals() noexcept {

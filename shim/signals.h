@@ -7,8 +7,7 @@ namespace cuvmm::shim {
 /// The process still dies of the same signal, with its core dump.
 void handle_fatal_signals() noexcept;
 
-/// Ends the process in `seconds` with exit_group(status), whatever it is stuck in then: a report
-/// written from _exit may find a lock held by the code that it interrupted.
+/// Ends the process in `seconds` with exit_group(status), whatever it is stuck in then.
 void exit_if_stuck(unsigned seconds, int status) noexcept;
 
 }  // namespace cuvmm::shim

@@ -1,6 +1,8 @@
 #include "shim/stacks.h"
 
 #include <pthread.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 #include <unwind.h>
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 #include <new>
 #include <type_traits>
 
+#include "shim/model_mutex.h"
 #include "shim/thread_state.h"
 
 namespace cuvmm::shim {
@@ -32,7 +35,7 @@ struct Stored {
 };
 
 struct Table {
-  std::mutex mutex;
+  ModelMutex mutex;
   StackId buckets[kBuckets];
   Stored stacks[kMaxStacks + 1];
   std::atomic<std::uint32_t> count{0};
@@ -180,8 +183,8 @@ void unwind(const Caller& caller, Walk& walk) {
 
 // The frames of a walk but the first. If the same slots, from the innermost outwards, hold the same
 // addresses again, it is the same stack: equal code at an equal stack pointer has its caller's
-// return address in the same slot, so each comparison that succeeds makes the next slot one of a
-// live frame of this thread. No unwinding, no unmapped reads.
+// return address in the same slot. No unwinding. Only walks inside the thread's own stack are kept
+// (OwnRange), so that every slot can be read again: a fiber's stack may be gone by then.
 struct alignas(64) KnownWalk {
   static constexpr unsigned kShift = 48;  // of the slot's distance from the one before, in words
 
@@ -210,11 +213,39 @@ struct alignas(64) KnownWalk {
   }
 };
 
+// Where the calling thread's own stack lies, which is there as long as the thread.
+struct OwnRange {
+  std::uintptr_t low, high;
+
+  static OwnRange of_this_thread() {
+    if (::gettid() == ::getpid()) {
+      // The kernel puts these bytes above the first frame, and maps nothing else near the stack.
+      constexpr std::uintptr_t kReach = std::uintptr_t{64} << 20;
+      const std::uintptr_t top = ::getauxval(AT_RANDOM);
+      return {top > kReach ? top - kReach : top, top};
+    }
+    pthread_attr_t attributes;
+    if (::pthread_getattr_np(::pthread_self(), &attributes) != 0) return {0, 0};
+    void* low = nullptr;
+    std::size_t size = 0;
+    const bool known = ::pthread_attr_getstack(&attributes, &low, &size) == 0;
+    ::pthread_attr_destroy(&attributes);
+    const auto start = reinterpret_cast<std::uintptr_t>(low);
+    return known ? OwnRange{start, start + size} : OwnRange{0, 0};
+  }
+  bool holds(const Walk& walk) const {
+    const auto first = reinterpret_cast<std::uintptr_t>(walk.places[0].slot);
+    const auto last = reinterpret_cast<std::uintptr_t>(walk.places[walk.count - 1].slot);
+    return low <= first && first <= last && last < high;
+  }
+};
+
 // Sets of a few walks each: two calls of one loop must not push each other out, whatever their
 // addresses, and one place that is reached in several ways has room for them.
 constexpr std::size_t kSets = 32;
 constexpr std::size_t kWays = 4;
 struct Cache {
+  OwnRange range;
   struct Set {
     Caller callers[kWays];  ///< one cache line; return address 0: nothing is known there
     KnownWalk walks[kWays];
@@ -251,7 +282,9 @@ Cache* make_cache() {
   void* aligned = block;
   std::size_t space = sizeof(Cache) + alignof(Cache);
   t_state.stacks = std::align(alignof(Cache), sizeof(Cache), aligned, space);
-  return static_cast<Cache*>(t_state.stacks);
+  auto* const cache = static_cast<Cache*>(t_state.stacks);
+  cache->range = OwnRange::of_this_thread();
+  return cache;
 }
 
 [[gnu::cold, gnu::noinline]] StackId capture_new_stack(const Caller& caller) noexcept {
@@ -260,7 +293,7 @@ Cache* make_cache() {
   const StackId id = intern(walk);
   auto* cache = static_cast<Cache*>(t_state.stacks);
   if (!cache) cache = make_cache();
-  if (!cache || !walk.repeatable) return id;
+  if (!cache || !walk.repeatable || !cache->range.holds(walk)) return id;
   Cache::Set& set = cache->set_of(caller);
   const unsigned way = set.oldest++ % kWays;
   set.callers[way] = {};
@@ -299,7 +332,10 @@ void limit_stacks(std::size_t frames) noexcept {
                 std::memory_order_relaxed);
 }
 
-void lock_stacks() noexcept { g_table.mutex.lock(); }
+void lock_stacks() noexcept {
+  // Not where a signal handler that forks interrupted this thread here: what is stored stays.
+  if (!g_table.mutex.held_here()) g_table.mutex.lock();
+}
 void unlock_stacks() noexcept { g_table.mutex.unlock(); }
 
 }  // namespace cuvmm::shim

@@ -5,6 +5,9 @@
 #include <atomic>
 #include <string_view>
 
+#include "shim/cancel_off.h"
+#include "shim/module_map.h"
+#include "shim/own_stack.h"
 #include "shim/symbolize/symbolize_abi.h"
 
 namespace cuvmm::shim {
@@ -26,27 +29,9 @@ CuvmmSymbolizeFunction load() {
   return reinterpret_cast<CuvmmSymbolizeFunction>(::dlsym(library, "cuvmmSymbolize"));
 }
 
-// Two threads may both load it: dlopen counts, and a lock of ours around the loader's could
-// deadlock with a constructor that makes a faulty call.
-CuvmmSymbolizeFunction symbolizer() {
-  static std::atomic<bool> tried{false};
-  static std::atomic<CuvmmSymbolizeFunction> function{nullptr};
-  if (!tried.load(std::memory_order_acquire)) {
-    function.store(load(), std::memory_order_relaxed);
-    tried.store(true, std::memory_order_release);
-  }
-  return function.load(std::memory_order_relaxed);
-}
-
-Frame by_dladdr(std::uintptr_t address) {
-  Frame frame;
-  Dl_info info;
-  if (!::dladdr(reinterpret_cast<const void*>(address - 1), &info)) return frame;
-  if (info.dli_fname) frame.module = info.dli_fname;
-  if (info.dli_sname) frame.function = info.dli_sname;
-  frame.offset = address - reinterpret_cast<std::uintptr_t>(info.dli_fbase);
-  return frame;
-}
+std::atomic<bool> g_tried{false};
+std::atomic<bool> g_interrupted{false};
+std::atomic<CuvmmSymbolizeFunction> g_function{nullptr};
 
 void add_frame(void* context, const CuvmmSymbol* symbol) {
   auto& frames = *static_cast<std::vector<Frame>*>(context);
@@ -62,19 +47,51 @@ void add_frame(void* context, const CuvmmSymbol* symbol) {
   frame.line = symbol->line;
 }
 
+// What the kernel knows, and the names of exported functions where the loader may be asked.
+std::vector<Frame> without_symbols(std::span<const std::uintptr_t> addresses, bool ask_loader) {
+  const ModuleMap map = ModuleMap::of_this_process();
+  std::vector<Frame> frames;
+  frames.reserve(addresses.size());
+  for (const std::uintptr_t address : addresses) {
+    Frame& frame = frames.emplace_back();
+    const ModuleMap::Place place = map.find(address - 1);
+    frame.module = place.path;
+    if (!place.path.empty()) frame.offset = place.offset + 1;
+    Dl_info info;
+    if (!ask_loader || !::dladdr(reinterpret_cast<const void*>(address - 1), &info)) continue;
+    if (info.dli_sname) frame.function = info.dli_sname;
+    if (!frame.module.empty() || !info.dli_fname) continue;
+    frame.module = info.dli_fname;  // /proc could not be read
+    frame.offset = address - reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+  }
+  return frames;
+}
+
 }  // namespace
+
+// Two threads may both load it: dlopen counts, and a lock of ours around the loader's could
+// deadlock with a constructor that makes a faulty call.
+void prepare_symbolizer() noexcept {
+  if (g_tried.load(std::memory_order_acquire) || t_state.care == Care::kAsInterrupted) return;
+  const CancelOff no_cancel;
+  g_function.store(load(), std::memory_order_relaxed);
+  g_tried.store(true, std::memory_order_release);
+}
 
 std::vector<Frame> symbolize(std::span<const std::uintptr_t> addresses) {
   std::vector<Frame> frames;
   if (addresses.empty()) return frames;
+  const bool ours = findings_stack().held_here() && !g_interrupted.load(std::memory_order_relaxed);
+  if (!ours || t_state.care == Care::kAsInterrupted) return without_symbols(addresses, false);
   frames.reserve(addresses.size());
-  const CuvmmSymbolizeFunction function = symbolizer();
+  const CuvmmSymbolizeFunction function = g_function.load(std::memory_order_acquire);
   if (function && function(addresses.data(), addresses.size(), &add_frame, &frames) == 0) {
     return frames;
   }
-  for (const std::uintptr_t address : addresses) frames.push_back(by_dladdr(address));
-  return frames;
+  return without_symbols(addresses, true);
 }
+
+void symbolizer_was_interrupted() noexcept { g_interrupted.store(true); }
 
 std::vector<Frame> symbolize(StackId stack) { return symbolize(stack_frames(stack)); }
 

@@ -18,9 +18,18 @@ struct Frame {
   int line = 0;
 };
 
-/// One frame per address. Never fails: what is not known stays empty. Slow (milliseconds the first
-/// time); takes the loader's locks, so the caller must hold none of ours.
+/// Loads what symbolize() needs, once. Takes the loader's locks, so the caller must hold none of
+/// ours.
+void prepare_symbolizer() noexcept;
+
+/// At least one frame per address. Never fails: what is not known stays empty. Symbols take
+/// milliseconds, one thread at a time: only who runs on findings_stack() gets them, and not a
+/// thread that is careful as if interrupted (shim/reserve.h). Others get modules and offsets.
 std::vector<Frame> symbolize(std::span<const std::uintptr_t> addresses);
 std::vector<Frame> symbolize(StackId stack);
+
+/// In a child of fork that was made while another thread was in symbolize(): from here on modules
+/// and offsets only.
+void symbolizer_was_interrupted() noexcept;
 
 }  // namespace cuvmm::shim

@@ -10,6 +10,13 @@ namespace cuvmm::shim {
 
 struct InFlight;
 
+/// How careful a thread has to be with the program's heap and locks.
+enum class Care : unsigned char {
+  kNone,
+  kOwnMemory,     ///< the process ends: memory comes from a reserve of ours (shim/reserve.h)
+  kAsInterrupted  ///< and a signal may have interrupted anything: nothing of the program's is used
+};
+
 /// The function of the CUDA runtime that a thread is in.
 struct RuntimeCall {
   const char* name = nullptr;  ///< "cudaIpcOpenMemHandle"; lives for ever
@@ -23,6 +30,8 @@ struct alignas(64) ThreadState {
   std::size_t stripe = 0;         ///< shim/call_counter.h
   void* stacks = nullptr;         ///< shim/stacks.cc
   int* errno_place = nullptr;
+  bool on_own_stack = false;  ///< shim/own_stack.h
+  Care care = Care::kNone;
 
   /// Where the thread's errno lies: stays, and to ask the C library costs two cold lines of code.
   int& error() noexcept {

@@ -10,7 +10,10 @@
 
 #include "api/print.h"
 #include "api/words.h"
+#include "shim/cancel_off.h"
+#include "shim/kept_descriptor.h"
 #include "shim/output.h"
+#include "shim/raw_write.h"
 
 namespace cuvmm::shim {
 
@@ -138,7 +141,7 @@ struct ResultNamer {
 
 class Trace : public CallObserver {
  public:
-  explicit Trace(int fd) : fd_(fd) {}
+  Trace(int fd, std::string path) : path_(std::move(path)) { file_.keep(fd); }
 
   void after(const Call& call, CUresult result) override {
     const std::lock_guard lock(mutex_);
@@ -151,7 +154,8 @@ class Trace : public CallObserver {
     if (thread != 0) line = "@t" + std::to_string(thread) + " " + line;
     line += "  # " + result_name(result) + "\n";
     // One write per line: what was traced is there even if the driver dies in the next call.
-    if (::write(fd_, line.data(), line.size()) < 0) return;
+    const int fd = place();
+    if (fd >= 0) raw_write(fd, line);
   }
 
  private:
@@ -162,7 +166,21 @@ class Trace : public CallObserver {
     return known->second;
   }
 
-  const int fd_;
+  // The program may have closed the descriptor: its own files have such numbers then.
+  int place() {
+    if (const int fd = file_.get(); fd >= 0) return fd;
+    const CancelOff no_cancel;
+    const int again = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (file_.is_same_file(again)) {
+      file_.keep(again);
+      return file_.get();
+    }
+    if (again >= 0) ::close(again);
+    return -1;
+  }
+
+  const std::string path_;
+  KeptDescriptor file_;
   std::mutex mutex_;
   TraceNames names_;
   std::unordered_map<int, int> threads_;
@@ -177,9 +195,12 @@ std::unique_ptr<CallObserver> open_trace(const std::string& path) {
     say("cannot write the trace " + path + ": errno " + std::to_string(errno));
     return nullptr;
   }
-  constexpr std::string_view kHeader = "cuvmm-program 1\ninit()\n";
-  if (::write(fd, kHeader.data(), kHeader.size()) < 0) return nullptr;
-  return std::make_unique<Trace>(fd);
+  if (const int error = raw_write(fd, "cuvmm-program 1\ninit()\n"); error != 0) {
+    say("cannot write the trace " + path + ": errno " + std::to_string(error));
+    ::close(fd);
+    return nullptr;
+  }
+  return std::make_unique<Trace>(fd, path);
 }
 
 }  // namespace cuvmm::shim

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <mutex>
 
 namespace {
 
@@ -119,8 +118,6 @@ void describe(Dwfl* dwfl, uintptr_t address, void (*sink)(void*, const CuvmmSymb
 extern "C" __attribute__((visibility("default"))) int cuvmmSymbolize(
     const uintptr_t* addresses, size_t count, void (*sink)(void*, const CuvmmSymbol*),
     void* context) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
   // Made anew each time: modules come and go, and reports are rare.
   static const Dwfl_Callbacks kCallbacks = callbacks();
   Dwfl* dwfl = dwfl_begin(&kCallbacks);

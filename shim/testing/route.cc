@@ -1,6 +1,7 @@
 // Reaches cuMemMap by the route named on the command line, and misuses it once.
 #include <cuda.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -46,6 +47,30 @@ void* ask_v2(const char* name, int version) {
   require(ask(name, &function, version, 0, &status) == CUDA_SUCCESS, "cuGetProcAddress_v2");
   require(status == CU_GET_PROC_ADDRESS_SUCCESS, "the driver's status arrives");
   return function;
+}
+
+// The fake driver writes its log, which is a cancellation point, in the call.
+void cancelled_in_driver() {
+  void* const library = loaded("libcuda.so.1");
+  static const auto reserve =
+      reinterpret_cast<CUresult (*)(CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long)>(
+          find(library, "cuMemAddressReserve"));
+  CUdeviceptr address = 0;
+  require(reserve(&address, 2 << 20, 0, 0, 0) == CUDA_SUCCESS, "cuMemAddressReserve");
+  pthread_t thread;
+  pthread_create(
+      &thread, nullptr,
+      [](void*) -> void* {
+        CUdeviceptr mine = 0;
+        pthread_cancel(pthread_self());
+        reserve(&mine, 2 << 20, 0, 0, 0);
+        return nullptr;
+      },
+      nullptr);
+  void* result = nullptr;
+  pthread_join(thread, &result);
+  require(result == PTHREAD_CANCELED, "the thread was cancelled in the driver");
+  misuse(map_of(library));
 }
 
 void newest() {
@@ -200,6 +225,8 @@ int main(int argc, char** argv) {
     multicast();
   else if (route == "no-driver")
     no_driver();
+  else if (route == "cancel-in-driver")
+    cancelled_in_driver();
   else if (route == "clean")
     clean_calls();
   else if (route == "fork")

@@ -1,0 +1,130 @@
+// Ways in which a program ends while cuvmm has something to say.
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <thread>
+
+#include "life.h"
+
+namespace {
+
+void churn() {
+  for (;;) {
+    void* blocks[100];
+    for (void*& block : blocks) block = std::malloc(5000);
+    for (void* block : blocks) std::free(block);
+  }
+}
+
+// _exit() is allowed in a handler: it may interrupt malloc, a call of ours, the making of a
+// finding.
+int exit_in_handler(const char* what) {
+  life::init();
+  if (std::strcmp(what, "leak") == 0) life::leak();
+  ::signal(SIGALRM, [](int) { ::_exit(51); });
+  itimerval once{{0, 0}, {0, 10000 + ::getpid() % 1000 * 7}};
+  if (std::strcmp(what, "threads") == 0) std::thread(churn).detach();
+  ::setitimer(ITIMER_REAL, &once, nullptr);
+  if (std::strcmp(what, "calls") == 0)
+    for (;;) life::cycle();
+  if (std::strcmp(what, "finding") == 0)
+    for (;;) life::misuse();
+  churn();
+  return 1;
+}
+
+// exit() in a handler is not allowed, and done.
+int plain_exit_in_handler(const char*) {
+  life::init();
+  life::misuse();
+  life::leak();
+  std::fputs("written before\n", stdout);
+  ::signal(SIGUSR1, [](int) { std::exit(11); });
+  ::raise(SIGUSR1);
+  return 1;
+}
+
+int two_threads_exit(const char* how) {
+  life::init();
+  life::leak();
+  static bool now;
+  now = std::strcmp(how, "_exit") == 0;
+  if (!now) {
+    std::thread([] { ::_exit(0); }).detach();
+    std::exit(0);
+  }
+  for (int i = 0; i < 2; ++i) std::thread([] { ::_exit(0); }).detach();
+  for (;;) ::pause();
+}
+
+int killed(const char* signal) {
+  life::init();
+  life::misuse();
+  life::leak();
+  ::raise(std::atoi(signal));
+  return 1;
+}
+
+// A child is killed; the program goes on and ends well.
+int child_killed(const char* signal) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    life::init();
+    life::misuse();
+    ::raise(std::atoi(signal));
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? 12 : 13;
+}
+
+// Runtimes such as Rust's give a thread a small stack for signals.
+int abort_on_small_stack(const char* size) {
+  const std::size_t bytes = std::strtoul(size, nullptr, 10);
+  auto* const memory = static_cast<char*>(
+      ::mmap(nullptr, bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ::mprotect(memory, 4096, PROT_NONE);
+  stack_t stack{};
+  stack.ss_sp = memory + 4096;
+  stack.ss_size = bytes;
+  ::sigaltstack(&stack, nullptr);
+  life::init();
+  life::misuse();
+  life::leak();
+  std::abort();
+}
+
+// malloc finds its heap broken and aborts with its locks held.
+int abort_in_malloc(const char*) {
+  life::init();
+  life::misuse();
+  auto* const block = static_cast<volatile std::size_t*>(std::malloc(24));
+  block[3] = 0x11;  // the size of what is left of the heap
+  std::free(std::malloc(100000));
+  std::free(std::malloc(4000));
+  return 55;
+}
+
+int many_crash(const char*) {
+  life::init();
+  life::misuse();
+  for (int i = 0; i < 16; ++i) {
+    std::thread([] { *reinterpret_cast<volatile int*>(8) = 1; }).detach();
+  }
+  for (;;) ::pause();
+}
+
+constexpr life::Scenario kScenarios[] = {
+    {"exit-in-handler", exit_in_handler},   {"plain-exit-in-handler", plain_exit_in_handler},
+    {"two-threads-exit", two_threads_exit}, {"killed", killed},
+    {"child-killed", child_killed},         {"abort-on-small-stack", abort_on_small_stack},
+    {"abort-in-malloc", abort_in_malloc},   {"many-crash", many_crash},
+};
+
+}  // namespace
+
+int main(int count, char** arguments) { return life::run(kScenarios, count, arguments); }

@@ -1,0 +1,159 @@
+"""Runs a program that ends, forks, closes or limits itself in a nasty way: bare, on the emulator, and under cuvmm.
+
+Its exit status, its output and the files in its folder must be the same; the report must hold what cuvmm had to say.
+
+    life_test.py BUILD SCENARIO
+
+BUILD is the build folder; SCENARIO is a name of the table below. Exit code 77: not possible for this user.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+MISUSE = "cuMemUnmap-size-nonzero"
+LEAK = "cuMemCreate-released"
+NO_CARE = object()
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    command: str  # program, scenario, argument
+    runs: int = 1  # of those under cuvmm; luck decides what is interrupted
+    holds: tuple = ()  # rules that are in the report
+    clean: bool = False  # the report holds no finding
+    note: str = ""  # a sentence of the report's notes holds this
+    processes: int = 1
+    options: tuple = ()
+    root: bool = False  # it needs to be root
+    code: int | None = None  # with --error-exitcode 9: what cuvmm's exit code is
+    once: str = ""  # text that stderr holds exactly once
+    traced: bool = False  # with --trace: the trace holds every call
+
+
+CASES = {
+    # What is interrupted differs from run to run.
+    "exit-in-handler-malloc": Case("endings exit-in-handler malloc", runs=12, clean=True),
+    "exit-in-handler-threads": Case("endings exit-in-handler threads", runs=6, clean=True),
+    "exit-in-handler-calls": Case("endings exit-in-handler calls", runs=12),
+    "exit-in-handler-finding": Case("endings exit-in-handler finding", runs=4, holds=(MISUSE,)),
+    "exit-in-handler-leak": Case("endings exit-in-handler leak", runs=6, holds=(LEAK,)),
+    "plain-exit-in-handler": Case("endings plain-exit-in-handler", holds=(MISUSE, LEAK), code=9),
+    "two-threads-exit": Case("endings two-threads-exit exit", runs=6, holds=(LEAK,)),
+    "two-threads-_exit": Case("endings two-threads-exit _exit", runs=6, holds=(LEAK,)),
+    "killed": Case(f"endings killed {signal.SIGKILL}", holds=(MISUSE,), code=9),
+    "terminated": Case(f"endings killed {signal.SIGTERM}", holds=(MISUSE,), code=9),
+    "child-killed": Case(f"endings child-killed {signal.SIGKILL}", holds=(MISUSE,), code=9),
+    "abort-on-small-stack": Case("endings abort-on-small-stack 8192", holds=(MISUSE,)),
+    "abort-in-malloc": Case("endings abort-in-malloc", holds=(MISUSE,)),
+    "many-crash": Case("endings many-crash", runs=4, holds=(MISUSE,)),
+    "cancelled": Case("threads cancelled clean", clean=True),
+    "cancelled-contended": Case("threads cancelled contended", clean=True),
+    "cancelled-finding": Case("threads cancelled finding", holds=(MISUSE,)),
+    "cancelled-traced": Case("threads cancelled clean", clean=True, traced=True),
+    "small-stack": Case("threads small-stack 32768", holds=("cuMemMap-size-nonzero",)),
+    "small-fiber": Case("threads small-fiber 16384", holds=(MISUSE,)),
+    "fiber-gone": Case("threads fiber-gone", clean=True),
+    "stampede": Case("threads stampede 64", holds=(MISUSE,), once=f"[{MISUSE}]"),
+    "fork-while-describing": Case("threads fork-while-describing", holds=(MISUSE,), processes=9),
+    "fork-in-handler": Case("threads fork-in-handler 300", clean=True),
+    "close-all": Case("limits close-all", holds=(MISUSE, LEAK)),
+    "close-all-traced": Case("limits close-all", holds=(MISUSE, LEAK), traced=True),
+    "stderr-closed-before": Case("limits stderr-is-a-file before", holds=(MISUSE, LEAK), once=f"[{MISUSE}]"),
+    "stderr-closed-after": Case("limits stderr-is-a-file after", holds=(MISUSE, LEAK), once=f"[{MISUSE}]"),
+    "daemon": Case("limits daemon", holds=("driver-initialized",), processes=2),
+    "no-descriptors": Case("limits no-descriptors", holds=(MISUSE, LEAK)),
+    "small-files": Case("limits small-files", processes=NO_CARE),
+    "no-memory": Case("limits no-memory", holds=()),
+    "other-root": Case("limits other-root", holds=(MISUSE, LEAK), root=True),
+    "fewer-rights": Case("limits fewer-rights", holds=(MISUSE, LEAK), root=True),
+}
+
+
+def as_shell(code: int) -> int:
+    return 128 - code if code < 0 else code
+
+
+def run(command: list[str], folder: pathlib.Path, **environment: str) -> subprocess.CompletedProcess:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("CUVMM_", "LD_"))}
+    return subprocess.run(command, cwd=folder, env=clean | environment, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=100)
+
+
+def files(folder: pathlib.Path) -> dict[str, str]:
+    return {str(f.relative_to(folder)): f.read_text() for f in sorted(folder.rglob("*")) if f.is_file()}
+
+
+def compare(case: Case, build: pathlib.Path, scratch: pathlib.Path) -> list[str]:
+    program, *arguments = case.command.split()
+    command = [str(build / "life" / program), *arguments]
+    emulator = str(build / "lib" / "emulator")
+    bare_folder, folder, report = scratch / "bare", scratch / "checked", scratch / "report.json"
+    for place in (bare_folder, folder):
+        place.mkdir()
+        place.chmod(0o777)
+    bare = run(command, bare_folder, LD_LIBRARY_PATH=emulator)
+    options = ["--emulate", "--report", str(report), *case.options]
+    if case.traced:
+        options += ["--trace", str(scratch / "trace")]
+    if case.code is not None:
+        options += ["--error-exitcode", str(case.code)]
+    checked = run([str(build / "bin" / "cuvmm"), "run", *options, "--", *command], folder)
+    faults = []
+
+    def want(condition: bool, text: str) -> None:
+        if not condition:
+            faults.append(text)
+
+    wanted = as_shell(bare.returncode) if case.code is None else case.code
+    want(checked.returncode == wanted, f"exit code {wanted}, not {checked.returncode}")
+    want(checked.stdout == bare.stdout, f"output {bare.stdout!r}, not {checked.stdout!r}")
+    want(files(folder) == files(bare_folder), f"files {files(bare_folder)}, not {files(folder)}")
+    want(report.exists(), "a report")
+    found = json.loads(report.read_text()) if report.exists() else {"findings": [], "notes": [], "processes": 0}
+    rules = {finding["rule"] for finding in found["findings"]}
+    for rule in case.holds:
+        want(rule in rules, f"{rule} among the findings {rules}")
+    want(not case.clean or not rules, f"no finding, not {rules}")
+    want(case.processes is NO_CARE or found["processes"] == case.processes,
+         f"{case.processes} processes, not {found['processes']}")
+    want(any(case.note in note for note in found["notes"] + ["" if not case.note else "-"]),
+         f"a note with {case.note!r} among {found['notes']}")
+    want(not case.once or checked.stderr.count(case.once) == 1, f"{case.once} once on stderr")
+    if case.traced:
+        trace = scratch / "trace"
+        want(trace.exists() and "cuMemUnmap" in trace.read_text(), "calls in the trace")
+    if faults:
+        faults.append(f"notes: {found['notes']}\n{checked.stderr[-3000:]}")
+    return faults
+
+
+def main() -> int:
+    build, name = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
+    case = CASES[name]
+    if case.root and os.geteuid() != 0:
+        print("needs root")
+        return 77
+    for number in range(case.runs):
+        scratch = pathlib.Path(tempfile.mkdtemp(prefix="cuvmm-life-"))
+        scratch.chmod(0o755)
+        try:
+            faults = compare(case, build, scratch)
+        finally:
+            shutil.rmtree(scratch)
+        if faults:
+            print(f"run {number + 1} of {case.runs}: expected:", *faults, sep="\n  ")
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
