@@ -7,6 +7,7 @@
 
 #include "shim/cancel_off.h"
 #include "shim/fork.h"
+#include "shim/interrupted.h"
 #include "shim/output.h"
 #include "shim/own_stack.h"
 #include "shim/signals.h"
@@ -62,6 +63,9 @@ Process::Process() : pid_(::getpid()), options_(read_options(pid_)) {
       std::make_unique<Ledger>(suppressions_, [this](const Entry& entry) { announce(entry); });
   report_.choose(options_.report, false);
   own_report_.choose(unique_report_name(options_.report_dir, pid_), true);
+  // A thread that is cancelled in the driver is unwound through our frames by the C library's copy of
+  // libgcc. Ours, which their clean-up uses, is ready for that once it has unwound something itself.
+  (void)in_signal_handler();
   findings_stack().reserve();
   ending_stack().reserve();
   handle_forks();
