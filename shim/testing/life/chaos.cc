@@ -1,0 +1,211 @@
+// chaos SEED: workers that make legal calls only, in an order and with troubles that the seed decides:
+// small stacks, fibers, threads that are cancelled, children, descriptors that run out or are closed.
+// Each ends in one of many ways. Prints how each ended, which depends on the seed alone.
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "life.h"
+
+namespace {
+
+using Random = std::minstd_rand;
+
+// One block that is filled, copied back, shared with itself and looked at.
+void memory() {
+  CUdeviceptr address = 0;
+  CUmemGenericAllocationHandle handle = 0, again = 0;
+  CUmemAllocationProp prop = life::properties();
+  prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  life::must(cuMemAddressReserve(&address, life::kPage, 0, 0, 0));
+  life::must(cuMemCreate(&handle, life::kPage, &prop, 0));
+  int fd = -1;
+  life::must(cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  life::must(cuMemImportFromShareableHandle(&again, reinterpret_cast<void*>(static_cast<long>(fd)),
+                                            CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+  ::close(fd);
+  life::must(cuMemMap(address, life::kPage, 0, again, 0));
+  life::must(cuMemSetAccess(address, life::kPage, &access, 1));
+  life::must(cuMemsetD8(address, 7, 4096));
+  char bytes[64] = {};
+  life::must(cuMemcpyDtoH(bytes, address + 64, sizeof bytes));
+  if (bytes[63] != 7) std::_Exit(71);
+  life::must(cuMemUnmap(address, life::kPage));
+  life::must(cuMemRelease(again));
+  life::must(cuMemRelease(handle));
+  life::must(cuMemAddressFree(address, life::kPage));
+}
+
+void* cycles(void*) {
+  for (int i = 0; i < 5; ++i) life::cycle();
+  return nullptr;
+}
+
+void thread_on_small_stack() {
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstacksize(&attributes, 64 << 10);
+  pthread_t thread;
+  if (::pthread_create(&thread, &attributes, &cycles, nullptr) == 0) ::pthread_join(thread, nullptr);
+}
+
+void cancelled_thread() {
+  pthread_t thread;
+  const auto work = [](void*) -> void* {
+    for (;;) {
+      cycles(nullptr);
+      ::pthread_testcancel();
+    }
+  };
+  if (::pthread_create(&thread, nullptr, work, nullptr) != 0) return;
+  life::cycle();
+  ::pthread_cancel(thread);
+  ::pthread_join(thread, nullptr);
+}
+
+void busy_threads() {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) threads.emplace_back([] { cycles(nullptr); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+ucontext_t g_back, g_fiber;
+
+void fiber() {
+  static char stack[64 << 10];
+  ::getcontext(&g_fiber);
+  g_fiber.uc_stack.ss_sp = stack;
+  g_fiber.uc_stack.ss_size = sizeof stack;
+  g_fiber.uc_link = &g_back;
+  ::makecontext(
+      &g_fiber, [] { life::cycle(); }, 0);
+  ::swapcontext(&g_back, &g_fiber);
+}
+
+void child() {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(3);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 3) std::_Exit(72);
+}
+
+void child_that_execs() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execl("/bin/true", "true", nullptr);
+    ::_exit(4);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (status != 0) std::_Exit(73);
+}
+
+void no_descriptors() {
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit few{32, before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &few);
+  std::vector<int> taken;
+  for (int fd; (fd = ::open("/dev/null", O_RDONLY)) >= 0;) taken.push_back(fd);
+  life::cycle();
+  for (const int fd : taken) ::close(fd);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+void closed_descriptors() {
+  for (int fd = 3; fd < 1024; ++fd) ::close(fd);
+  life::cycle();
+}
+
+void many_signals() {
+  ::signal(SIGALRM, [](int) {});
+  itimerval timer{{0, 500}, {0, 500}};
+  ::setitimer(ITIMER_REAL, &timer, nullptr);
+  for (int i = 0; i < 20; ++i) life::cycle();
+  timer = {};
+  ::setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+constexpr void (*kTroubles[])() = {
+    life::cycle,  memory,           thread_on_small_stack, cancelled_thread,   busy_threads, fiber,
+    child,        child_that_execs, no_descriptors,        closed_descriptors, many_signals,
+};
+
+// Other threads are at work meanwhile.
+void stay_busy() {
+  for (int i = 0; i < 2; ++i) {
+    std::thread([] {
+      for (;;) cycles(nullptr);
+    }).detach();
+  }
+}
+
+[[noreturn]] void end(unsigned how) {
+  switch (how % 9) {
+    case 0:
+      std::exit(20);
+    case 1:
+      ::_exit(21);
+    case 2:
+      std::quick_exit(22);
+    case 3:
+      std::abort();
+    case 4:
+      ::raise(SIGKILL);
+    case 5:
+      ::raise(SIGTERM);
+    case 6:
+      *reinterpret_cast<volatile int*>(8) = 1;
+    case 7:
+      std::thread([] { std::exit(27); }).join();
+    default: {
+      ::signal(SIGALRM, [](int) { ::_exit(28); });
+      const itimerval once{{0, 0}, {0, 3000}};
+      ::setitimer(ITIMER_REAL, &once, nullptr);
+      for (;;) cycles(nullptr);
+    }
+  }
+}
+
+[[noreturn]] void work(unsigned seed) {
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  Random random(seed);
+  life::init();
+  for (int steps = 5 + static_cast<int>(random() % 20); steps > 0; --steps) {
+    kTroubles[random() % std::size(kTroubles)]();
+  }
+  if (random() % 2 == 0) stay_busy();
+  end(static_cast<unsigned>(random()));
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  Random random(count > 1 ? std::strtoul(arguments[1], nullptr, 10) : 1);
+  constexpr int kWorkers = 6;
+  for (int i = 0; i < kWorkers; ++i) {
+    const auto seed = static_cast<unsigned>(random());
+    const pid_t worker = ::fork();
+    if (worker == 0) work(seed);
+    int status = 0;
+    ::waitpid(worker, &status, 0);
+    if (WIFEXITED(status)) std::printf("worker %d: exit %d\n", i, WEXITSTATUS(status));
+    if (WIFSIGNALED(status)) std::printf("worker %d: signal %d\n", i, WTERMSIG(status));
+    std::fflush(stdout);
+  }
+  return 0;
+}

@@ -1,0 +1,11 @@
+// A set-user-ID program that gets the shim by its runpath: says with whose rights it runs.
+#include <unistd.h>
+
+#include "life.h"
+
+int main() {
+  cuInit(0);
+  life::misuse();
+  std::printf("euid %d\n", static_cast<int>(::geteuid()));
+  return 0;
+}
