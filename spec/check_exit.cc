@@ -1,4 +1,6 @@
 // What never ended when the process does.
+#include <algorithm>
+
 #include "spec/check_support.h"
 
 namespace cuvmm {
@@ -10,9 +12,18 @@ std::string references(std::uint32_t count) {
   return count == 1 ? "1 reference" : std::to_string(count) + " references";
 }
 
-// Memory that nothing maps and that references still pin: the program has no use for it any more.
-void check_allocation(Collector& out, const Model& model, const Allocation& a) {
-  if (a.references == 0 || a.mappings != 0 || model.tiles().shows(a.handle)) return;
+bool runs(StillRunning running, Origin last) {
+  return last.thread != 0 && std::binary_search(running.begin(), running.end(), last.thread);
+}
+
+// Whether the maker of what is reported goes on with it, for all we know.
+bool on_its_way(const Violation& leak, StillRunning running) {
+  return !leak.objects.empty() && runs(running, leak.objects.front().made);
+}
+
+void check_allocation(Collector& out, const Model& model, const Allocation& a,
+                      StillRunning running) {
+  if (!leaks(model, a, running)) return;
   const std::string size = a.size ? bytes(a.size) : std::string("memory of unknown size");
   const std::string state = references(a.references) + " of " + handle_text(a.handle) +
                             " never released; " + size + " pinned with no mapping";
@@ -45,9 +56,16 @@ void check_mapping(Collector& out, const Model& model, const Mapping& m) {
 
 }  // namespace
 
-Violations check_exit(const Model& model, bool (*fd_open)(const Export&)) {
+// Memory that nothing maps and that references still pin: the program has no use for it any more.
+bool leaks(const Model& model, const Allocation& a, StillRunning running) {
+  if (a.references == 0 || a.mappings != 0 || model.tiles().shows(a.handle)) return false;
+  return !runs(running, a.made) && !runs(running, a.retained) && !runs(running, a.released) &&
+         !runs(running, a.unmapped);
+}
+
+Violations check_exit(const Model& model, bool (*fd_open)(const Export&), StillRunning running) {
   Collector out;
-  for (const auto& [handle, a] : model.allocations()) check_allocation(out, model, a);
+  for (const auto& [handle, a] : model.allocations()) check_allocation(out, model, a, running);
   for (const auto& [base, m] : model.mappings()) check_mapping(out, model, m);
   for (const auto& [fd, e] : model.exports()) {
     if (!fd_open(e)) continue;
@@ -60,7 +78,9 @@ Violations check_exit(const Model& model, bool (*fd_open)(const Export&)) {
   check_ipc_exit(out, model);
   check_pool_exit(out, model);
   check_external_exit(out, model);
-  return out.take();
+  Violations all = out.take();
+  all.erase_if([&](const Violation& v) { return on_its_way(v, running); });
+  return all;
 }
 
 }  // namespace cuvmm
