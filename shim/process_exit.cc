@@ -19,8 +19,8 @@ bool descriptor_open(const Export& exported) {
 }  // namespace
 
 void Process::find_leaks(Session& session) {
-  const Violations leaks =
-      session.with_model([](const Model& model) { return check_exit(model, &descriptor_open); });
+  const Violations leaks = session.with_model(
+      [](const Model& model) { return check_exit(model, &descriptor_open, other_threads()); });
   for (const Violation& leak : leaks) {
     Finding finding;
     finding.violation = leak;

@@ -1,6 +1,9 @@
 #include "shim/session.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include "shim/arguments.h"
 #include "shim/output.h"
@@ -23,6 +26,33 @@ bool Session::near_reservations(const Touched& touched) const {
   }
   return false;
 }
+
+bool Session::newer(const Retired& retired, Origin at) {
+  const auto any = [&](const auto& objects) {
+    return std::any_of(objects.begin(), objects.end(),
+                       [&](const auto& object) { return object.made.call > at.call; });
+  };
+  if (any(retired.reservations) || any(retired.mappings) || any(retired.allocations)) return true;
+  if (!retired.rare) return false;
+  const RarelyRetired& rare = *retired.rare;
+  const ExternalRetired& external = rare.external;
+  return any(rare.ipc_exports) || any(rare.ipc_opens) || any(rare.pools) || any(rare.pool_memory) ||
+         (external.memory && external.memory->made.call > at.call) ||
+         (external.buffer && external.buffer->made.call > at.call) ||
+         (external.semaphore && external.semaphore->made.call > at.call);
+}
+
+#if CUDA_VERSION >= 13000
+bool Session::near_reservations(const calls::MemcpyBatchAsync& batch) const {
+  if (!batch.dsts || !batch.srcs || !batch.sizes) return false;
+  for (std::size_t i = 0; i < batch.count; ++i) {
+    Touched one;
+    one.count = touches(copy_of(batch, i), one.list);
+    if (near_reservations(one)) return true;
+  }
+  return false;
+}
+#endif
 
 void Session::widen_bounds(Address base, Size size) {
   Address low = low_.load(std::memory_order_relaxed);
@@ -156,6 +186,7 @@ void Session::start_in_child() {
   imported_.clear();
   numbers_ = 0;
   counter_.clear();
+  t_state.thread = static_cast<std::uint32_t>(::gettid());
 }
 
 }  // namespace cuvmm::shim

@@ -148,7 +148,19 @@ class alignas(64) Session {
   template <class CallStruct>
   Violations check_call(const CallStruct& call, const Step<CallStruct>& step) const;
   /// Gives a call its number, which costs nothing while the lock is held anyway. Needs it.
-  void number(Origin& origin) { origin.call = ++numbers_; }
+  void number(Origin& origin) {
+    origin.call = ++numbers_;
+    origin.thread = t_state.thread;
+  }
+  /// Whether something in `retired` was made after the call `at` began.
+  [[gnu::cold]] static bool newer(const Retired& retired, Origin at);
+  /// The driver accepted a call that broke a rule, so that nothing was retired for it before. Needs
+  /// the lock.
+  template <class CallStruct>
+  [[gnu::cold, gnu::noinline]] void retire_late(const CallStruct& call, Step<CallStruct>& step);
+  /// A refused copy or fill that broke no rule: what may explain it.
+  template <class CallStruct>
+  [[gnu::cold, gnu::noinline]] void explain_refusal(const CallStruct& call, Step<CallStruct>& step);
   /// Records what the call made; reads the out-parameters.
   template <class CallStruct>
   [[gnu::hot]] void commit(const CallStruct& call, Step<CallStruct>& step);
@@ -164,6 +176,9 @@ class alignas(64) Session {
 
   /// Whether a copy may touch a reservation; without a lock, by the bounds of all there ever were.
   bool near_reservations(const Touched& touched) const;
+#if CUDA_VERSION >= 13000
+  bool near_reservations(const calls::MemcpyBatchAsync& batch) const;
+#endif
   void widen_bounds(Address base, Size size);
   void find_devices(const Touched& touched, CUstream stream, Facts& facts);
   /// Asks the driver once it is initialised; notes in `facts` that it is not.
