@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,7 +23,8 @@ bool ends(int thread) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return true;
+  // Without a descriptor to spare nothing is known: then it runs.
+  if (fd < 0) return errno == ENOENT || errno == ESRCH;
   char text[512];
   const ssize_t got = ::read(fd, text, sizeof text - 1);
   ::close(fd);
