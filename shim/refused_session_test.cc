@@ -139,6 +139,15 @@ TEST_F(RefusedSession, ARefusedFillOfAFreedRangeIsExplained) {
   EXPECT_EQ(findings_.all[0].violation.objects[0].made.call, 1u);
 }
 
+TEST_F(RefusedSession, MemoryOfAnotherKindThereWasRefusedForAnotherReason) {
+  EXPECT_EQ(free(), CUDA_SUCCESS);
+  ON_CALL(mock_, MemGetAddressRange(_, _, kBase))
+      .WillByDefault(DoAll(SetArgPointee<0>(kBase), SetArgPointee<1>(kPage), Return(CUDA_SUCCESS)));
+  EXPECT_CALL(mock_, MemsetD8(kBase, 0, 16)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
+  EXPECT_EQ(fill(), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+}
+
 TEST_F(RefusedSession, ARefusedFillElsewhereIsTheDriversAffair) {
   EXPECT_EQ(free(), CUDA_SUCCESS);
   EXPECT_CALL(mock_, MemsetD8(_, 0, 16)).WillRepeatedly(Return(CUDA_ERROR_INVALID_VALUE));
@@ -161,7 +170,8 @@ TEST_F(RefusedSession, ARefusedBatchIntoAFreedRangeIsExplained) {
   EXPECT_THAT(findings_.rules(), IsEmpty());
   batch.count = 2;
   run(batch);
-  EXPECT_THAT(findings_.rules(), ElementsAre(info(Rule::kDataMapped).id));
+  ASSERT_THAT(findings_.rules(), ElementsAre(info(Rule::kDataMapped).id));
+  EXPECT_THAT(findings_.all[0].violation.message, HasSubstr("copy 1: dst: "));
 }
 #endif
 

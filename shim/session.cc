@@ -86,6 +86,23 @@ void Session::find_devices(const Touched& touched, CUstream stream, Facts& facts
   }
 }
 
+Violations Session::explain_refusal(const Touched& touched) {
+  Violations all;
+  for (std::size_t i = 0; i < touched.count; ++i) {
+    Violations found;
+    {
+      const std::lock_guard lock(mutex_);
+      found = check_refused_touches(model_, &touched.list[i], 1);
+    }
+    if (found.empty()) continue;
+    // The address may be cuMemAlloc's by now: then there is another reason.
+    Facts facts;
+    facts_.find_memory(touched.list[i].base, facts);
+    if (facts.allocation_base == 0) all.append(found);
+  }
+  return all;
+}
+
 void Session::ask_about(CUmemGenericAllocationHandle stranger, Facts& facts) {
   const Unlocked unlocked(mutex_);
   facts.handle_readable = facts_.handle_readable(stranger);

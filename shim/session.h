@@ -179,6 +179,8 @@ class alignas(64) Session {
 #if CUDA_VERSION >= 13000
   bool near_reservations(const calls::MemcpyBatchAsync& batch) const;
 #endif
+  /// What may explain that a copy which broke no rule was refused. Takes the lock.
+  [[gnu::cold]] Violations explain_refusal(const Touched& touched);
   void widen_bounds(Address base, Size size);
   void find_devices(const Touched& touched, CUstream stream, Facts& facts);
   /// Asks the driver once it is initialised; notes in `facts` that it is not.

@@ -275,14 +275,13 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
 template <class CallStruct>
 void Session::explain_refusal(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (kTouches<CallStruct>) {
-    const std::lock_guard lock(mutex_);
-    step.violations = check_refused_touches(model_, step.touched.list, step.touched.count);
+    step.violations = explain_refusal(step.touched);
   } else if (near_reservations(call)) {
-    const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < call.count && step.violations.empty(); ++i) {
       Touched one;
       one.count = touches(copy_of(call, i), one.list);
-      step.violations = check_refused_touches(model_, one.list, one.count);
+      step.violations = explain_refusal(one);
+      for (Violation& v : step.violations) v.message.insert(0, "copy " + std::to_string(i) + ": ");
     }
   }
 }
