@@ -9,4 +9,9 @@ namespace cuvmm::emulator {
 #define CUVMM_BASE(Name, ...) CUresult run_base(const calls::Name&) noexcept;
 #include "api/entry_points.def"
 
+// No rule covers the ends of contexts, either: the shim follows them.
+CUresult run_base(const calls::CtxDestroy&) noexcept;
+CUresult run_base(const calls::DevicePrimaryCtxRelease&) noexcept;
+CUresult run_base(const calls::DevicePrimaryCtxReset&) noexcept;
+
 }  // namespace cuvmm::emulator

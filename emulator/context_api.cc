@@ -39,9 +39,9 @@ CUVMM_DRIVER_FUNCTION(cuCtxCreate_v4, CUcontext* context, void* parameters, unsi
   return create(context, flags, device);
 }
 
-CUVMM_DRIVER_FUNCTION(cuCtxDestroy_v2, CUcontext handle) {
+CUresult run_base(const calls::CtxDestroy& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
-    Context* context = e.contexts.find(handle);
+    Context* context = e.contexts.find(call.ctx);
     if (!context || context->primary || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
     context->alive = false;
     e.free_plain_of(*context);

@@ -11,7 +11,7 @@ namespace {
 
 template <class CallStruct>
 CUresult run(const CallStruct& call) noexcept {
-  if constexpr (!CallStruct::kIntercepted) {
+  if constexpr (requires { run_base(call); }) {
     return run_base(call);
   } else if constexpr (requires(Emulator & e, Facts f, Retired r) { perform(e, call, f, r); }) {
     return run_entry(call);

@@ -44,11 +44,11 @@ CUresult run_base(const calls::DevicePrimaryCtxReset& call) noexcept {
   });
 }
 
-CUVMM_DRIVER_FUNCTION(cuDevicePrimaryCtxGetState, CUdevice device, unsigned* flags, int* active) {
-  return on_primary(device, [&](Emulator&, Context& context) -> CUresult {
-    if (!flags || !active) return CUDA_ERROR_INVALID_VALUE;
-    *flags = context.flags;
-    *active = context.alive;
+CUresult run_base(const calls::DevicePrimaryCtxGetState& call) noexcept {
+  return on_primary(call.dev, [&](Emulator&, Context& context) -> CUresult {
+    if (!call.flags || !call.active) return CUDA_ERROR_INVALID_VALUE;
+    *call.flags = context.flags;
+    *call.active = context.alive;
     return CUDA_SUCCESS;
   });
 }
@@ -61,13 +61,7 @@ CUVMM_DRIVER_FUNCTION(cuDevicePrimaryCtxSetFlags_v2, CUdevice device, unsigned f
   });
 }
 
-// The first ABIs take the same parameters.
-CUVMM_DRIVER_FUNCTION(cuDevicePrimaryCtxRelease, CUdevice device) {
-  return run_base(calls::DevicePrimaryCtxRelease{.dev = device});
-}
-CUVMM_DRIVER_FUNCTION(cuDevicePrimaryCtxReset, CUdevice device) {
-  return run_base(calls::DevicePrimaryCtxReset{.dev = device});
-}
+// The first ABI takes the same parameters.
 CUVMM_DRIVER_ALIAS(cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v2);
 
 }  // namespace cuvmm::emulator

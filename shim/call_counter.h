@@ -1,6 +1,8 @@
 // How many calls there were, by entry point: counted without threads in each other's way.
 #pragma once
 
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -60,6 +62,7 @@ class CallCounter {
   [[gnu::cold, gnu::noinline]] static void choose_stripe() noexcept {
     const std::size_t thread = next_.fetch_add(1, std::memory_order_relaxed);
     t_state.stripe = (thread < kOwned ? thread : kOwned + thread % kShared) + 1;
+    t_state.thread = static_cast<std::uint32_t>(::gettid());
   }
   static inline std::atomic<std::size_t> next_{0};
 

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "api/calls.h"
+#include "spec/check.h"
 #include "spec/model.h"
 
 namespace cuvmm::shim {
@@ -24,10 +25,25 @@ template <class CallStruct, class... Others>
 inline constexpr bool kIsOneOf = (std::is_same_v<CallStruct, Others> || ...);
 }  // namespace detail
 
-/// A copy or fill: all that is checked of it is the bytes that it touches.
+/// A copy or fill: all that is checked of it is the bytes that touches() names. What has a check()
+/// of its own goes through that: shim/every_entry_test.cc holds each entry to one of the two.
 template <class CallStruct>
 inline constexpr bool kTouches = detail::area_of(CallStruct::kEntryPoint) == "data" &&
-                                 !detail::kIsOneOf<CallStruct, calls::MemFree, calls::MemFreeAsync>;
+                                 !checked_by_itself<CallStruct>;
+
+/// Any number of copies in one call.
+template <class CallStruct>
+inline constexpr bool kBatch =
+#if CUDA_VERSION >= 13000
+    std::is_same_v<CallStruct, calls::MemcpyBatchAsync>;
+#else
+    false;
+#endif
+
+/// It ends a context, or gives up one that others may still hold. Followed for what ends with it;
+/// no rule is about it, and a recording of calls on memory does without it.
+template <class CallStruct>
+inline constexpr bool kEndsContext = detail::area_of(CallStruct::kEntryPoint) == "context";
 
 /// A success begins or ends an object, so a later report will want to say who did it.
 template <class CallStruct>

@@ -39,6 +39,9 @@ class FactFinder {
   /// Ordinal of a context's device, or Facts::kUnknownDevice.
   int device_of(CUcontext context) const;
 
+  /// Whether a device's primary context is active, now that a reference to it was released.
+  Facts::Answer primary_context_active(CUdevice device) const;
+
   /// Whether there is a current context, which one, and its device.
   void find_context(Facts& facts) const;
   /// What memory holds an address, and whether a legacy IPC handle can name it.

@@ -33,6 +33,13 @@ const Violation* first_to_enforce(const Violations& violations) {
   return found == violations.end() ? nullptr : &*found;
 }
 
+const Violation* first_to_refuse(const Violations& violations) {
+  const auto found = std::find_if(violations.begin(), violations.end(), [](const Violation& v) {
+    return v.certain && info(v.rule).kind == RuleKind::kError;
+  });
+  return found == violations.end() ? nullptr : &*found;
+}
+
 CUresult enforced_code(const Violation& violation) {
   const CUresult code = info(violation.rule).code;
   return code == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : code;

@@ -15,6 +15,9 @@ struct Answer {
 /// A certain violation that --enforce answers instead of forwarding; null when there is none.
 const Violation* first_to_enforce(const Violations& violations);
 
+/// A certain violation that the documentation has drivers refuse; null when there is none.
+const Violation* first_to_refuse(const Violations& violations);
+
 /// The documented code of a violation, or INVALID_VALUE where the documentation names none.
 CUresult enforced_code(const Violation& violation);
 

@@ -12,6 +12,14 @@ void FactFinder::find_context(Facts& facts) const {
   if (context) facts.device = device_of(context);
 }
 
+Facts::Answer FactFinder::primary_context_active(CUdevice device) const {
+  unsigned flags = 0;
+  int active = 0;
+  const CUresult asked = driver_(calls::DevicePrimaryCtxGetState{device, &flags, &active});
+  if (asked != CUDA_SUCCESS) return Facts::Answer::kUnknown;
+  return active ? Facts::Answer::kYes : Facts::Answer::kNo;
+}
+
 void FactFinder::find_memory(CUdeviceptr address, Facts& facts) const {
   const CancelOff no_cancel;
   int capable = 0;

@@ -38,8 +38,8 @@ bool descriptor_open(const Export& exported) {
 }  // namespace
 
 void Process::find_leaks(Session& session) {
-  const auto look = [](const Model& model) { return check_exit(model, &descriptor_open); };
-  const std::optional<Violations> leaks = session.with_model_within(kPatience, look);
+  const bool interrupted = t_state.care == Care::kAsInterrupted;
+  const std::optional<Violations> leaks = session.leaks(kPatience, &descriptor_open, interrupted);
   if (!leaks) {
     note("leaks were not looked for: the process ended in the middle of a call");
     return;

@@ -1,9 +1,13 @@
 #include "shim/session.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include <new>
 
+#include "shim/alive.h"
 #include "shim/arguments.h"
 #include "shim/cancel_off.h"
 #include "shim/output.h"
@@ -26,6 +30,33 @@ bool Session::near_reservations(const Touched& touched) const {
   }
   return false;
 }
+
+bool Session::newer(const Retired& retired, Origin at) {
+  const auto any = [&](const auto& objects) {
+    return std::any_of(objects.begin(), objects.end(),
+                       [&](const auto& object) { return object.made.call > at.call; });
+  };
+  if (any(retired.reservations) || any(retired.mappings) || any(retired.allocations)) return true;
+  if (!retired.rare) return false;
+  const RarelyRetired& rare = *retired.rare;
+  const ExternalRetired& external = rare.external;
+  return any(rare.ipc_exports) || any(rare.ipc_opens) || any(rare.pools) || any(rare.pool_memory) ||
+         (external.memory && external.memory->made.call > at.call) ||
+         (external.buffer && external.buffer->made.call > at.call) ||
+         (external.semaphore && external.semaphore->made.call > at.call);
+}
+
+#if CUDA_VERSION >= 13000
+bool Session::near_reservations(const calls::MemcpyBatchAsync& batch) const {
+  if (!batch.dsts || !batch.srcs || !batch.sizes) return false;
+  for (std::size_t i = 0; i < batch.count; ++i) {
+    Touched one;
+    one.count = touches(copy_of(batch, i), one.list);
+    if (near_reservations(one)) return true;
+  }
+  return false;
+}
+#endif
 
 void Session::widen_bounds(Address base, Size size) {
   Address low = low_.load(std::memory_order_relaxed);
@@ -59,6 +90,23 @@ void Session::find_devices(const Touched& touched, CUstream stream, Facts& facts
   }
 }
 
+Violations Session::explain_refusal(const Touched& touched) {
+  Violations all;
+  for (std::size_t i = 0; i < touched.count; ++i) {
+    Violations found;
+    {
+      const std::lock_guard lock(mutex_);
+      found = check_refused_touches(model_, &touched.list[i], 1);
+    }
+    if (found.empty()) continue;
+    // The address may be cuMemAlloc's by now: then there is another reason.
+    Facts facts;
+    facts_.find_memory(touched.list[i].base, facts);
+    if (facts.allocation_base == 0) all.append(found);
+  }
+  return all;
+}
+
 void Session::ask_about(CUmemGenericAllocationHandle stranger, Facts& facts) {
   const Unlocked unlocked(mutex_);
   facts.handle_readable = facts_.handle_readable(stranger);
@@ -81,6 +129,19 @@ void Session::learn_platform(Facts& facts) {
   if (platform_known_.load(std::memory_order_relaxed)) return;
   model_.platform() = std::move(platform);
   platform_known_.store(true, std::memory_order_release);
+}
+
+std::optional<Violations> Session::leaks(std::chrono::milliseconds limit,
+                                         bool (*fd_open)(const Export&), bool interrupted) {
+  // Between a create and the map that it is for, programs make a few calls, or some hundreds.
+  constexpr std::uint64_t kRecent = 1024;
+  const std::vector<std::uint32_t> threads = other_threads();
+  const LockedWithin lock(mutex_, limit);
+  if (!lock) return std::nullopt;
+  StillRunning running(threads);
+  if (interrupted) running.interrupted = t_state.thread;
+  running.since = numbers_ > kRecent ? numbers_ - kRecent : 0;
+  return check_exit(model_, fd_open, running);
 }
 
 bool Session::still_exported(const Export& exported) const {
@@ -169,6 +230,7 @@ void Session::start_in_child(bool whole) {
   imported_.clear();
   numbers_ = 0;
   counter_.clear();
+  t_state.thread = static_cast<std::uint32_t>(::gettid());
 }
 
 }  // namespace cuvmm::shim

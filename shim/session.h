@@ -75,6 +75,11 @@ class alignas(64) Session {
     if (!lock) return std::nullopt;
     return read(static_cast<const Model&>(model_));
   }
+  /// What is leaked when the process ends now (check_exit()); nothing as with_model_within(). What
+  /// other threads work with is not; nor, in a thread that was `interrupted` by the end, what its
+  /// last calls made.
+  std::optional<Violations> leaks(std::chrono::milliseconds limit, bool (*fd_open)(const Export&),
+                                  bool interrupted);
   /// The uses of legacy IPC for the report, as JSON; "" where there are none, or no lock.
   std::string ipc_json(std::chrono::milliseconds limit) {
     const LockedWithin lock(mutex_, limit);
@@ -165,7 +170,19 @@ class alignas(64) Session {
   template <class CallStruct>
   Violations check_call(const CallStruct& call, const Step<CallStruct>& step) const;
   /// Gives a call its number, which costs nothing while the lock is held anyway. Needs it.
-  void number(Origin& origin) { origin.call = ++numbers_; }
+  void number(Origin& origin) {
+    origin.call = ++numbers_;
+    origin.thread = t_state.thread;
+  }
+  /// Whether something in `retired` was made after the call `at` began.
+  [[gnu::cold]] static bool newer(const Retired& retired, Origin at);
+  /// The driver accepted a call that broke a rule, so that nothing was retired for it before. Needs
+  /// the lock.
+  template <class CallStruct>
+  [[gnu::cold, gnu::noinline]] void retire_late(const CallStruct& call, Step<CallStruct>& step);
+  /// A refused copy or fill that broke no rule: what may explain it.
+  template <class CallStruct>
+  [[gnu::cold, gnu::noinline]] void explain_refusal(const CallStruct& call, Step<CallStruct>& step);
   /// Records what the call made; reads the out-parameters.
   template <class CallStruct>
   [[gnu::hot]] void commit(const CallStruct& call, Step<CallStruct>& step);
@@ -181,6 +198,11 @@ class alignas(64) Session {
 
   /// Whether a copy may touch a reservation; without a lock, by the bounds of all there ever were.
   bool near_reservations(const Touched& touched) const;
+#if CUDA_VERSION >= 13000
+  bool near_reservations(const calls::MemcpyBatchAsync& batch) const;
+#endif
+  /// What may explain that a copy which broke no rule was refused. Takes the lock.
+  [[gnu::cold]] Violations explain_refusal(const Touched& touched);
   void widen_bounds(Address base, Size size);
   void find_devices(const Touched& touched, CUstream stream, Facts& facts);
   /// Asks the driver once it is initialised; notes in `facts` that it is not.

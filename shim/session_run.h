@@ -64,6 +64,12 @@ void note([[maybe_unused]] IpcLog& log, const CallStruct& call,
   } else if constexpr (std::is_same_v<CallStruct, calls::MemFree>) {
     if (!retired.rare) return;
     for (const IpcExport& e : retired.rare->ipc_exports) log.freed(e.bytes, index, IpcLog::now());
+  } else if constexpr (kEndsContext<CallStruct>) {
+    if (!retired.rare) return;
+    // Whatever became of what it had opened, nobody can say that it was open any longer.
+    for (const IpcOpen& open : retired.rare->context.ipc_opens) {
+      log.closed(open.bytes, index, entered);
+    }
   }
 }
 
@@ -133,7 +139,9 @@ void Session::conclude(const CallStruct& call, const Answer& answer, Step<CallSt
   if (!step.violations.empty()) {
     report(Call(call), std::move(step.violations), answer, step.origin.call, capture_stack(caller));
   }
-  if (observer) observer->after(Call(call), answer.result);
+  if constexpr (!kEndsContext<CallStruct>) {
+    if (observer) observer->after(Call(call), answer.result);
+  }
 }
 
 template <class CallStruct>
@@ -153,7 +161,9 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (std::is_same_v<CallStruct, calls::MulticastCreate>) {
     if (call.prop) facts_.find_multicast_granularity(*call.prop, step.facts.write());
   }
-  if constexpr (std::is_same_v<CallStruct, calls::IpcCloseMemHandle>) step.entered = IpcLog::now();
+  if constexpr (std::is_same_v<CallStruct, calls::IpcCloseMemHandle> || kEndsContext<CallStruct>) {
+    step.entered = IpcLog::now();
+  }
   if constexpr (kAsksContext<CallStruct>) facts_.find_context(step.facts.write());
   if constexpr (std::is_same_v<CallStruct, calls::IpcGetMemHandle>) {
     if (call.dptr) facts_.find_memory(call.dptr, step.facts.write());
@@ -165,6 +175,11 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     CUstream stream = nullptr;
     if constexpr (kOnStream<CallStruct>) stream = call.hStream;
     find_devices(step.touched, stream, step.facts.write());
+  }
+  if constexpr (kBatch<CallStruct>) {
+    // As single copies that are not near; without the lock and without a number.
+    if (!near_reservations(call)) return;
+    facts_.find_device(call.hStream, step.facts.write());
   }
 
   if constexpr (kChecksPlatformOnly<CallStruct>) {
@@ -215,10 +230,12 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   }
   step.violations = check_call(call, step);
   if constexpr (kRetires<CallStruct>) {
-    const bool answered = options_.enforce && first_to_enforce(step.violations);
+    // What the driver is to refuse gives nothing up: another thread may be at work with it.
+    if (!step.violations.empty()) [[unlikely]] {
+      if (options_.enforce && first_to_enforce(step.violations)) return;
+      if (first_to_refuse(step.violations)) return;
+    }
     // What the call gives up is gone before the driver can give the name to another thread.
-    if (answered) [[unlikely]]
-      return;
     if constexpr (kBuriesAtOnce<CallStruct>) {
       model_.give_up(call, step.origin, step.retired);
     } else {
@@ -237,23 +254,67 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
   }
   if constexpr (kRetires<CallStruct>) {
     const std::lock_guard lock(mutex_);
-    if constexpr (kBuriesAtOnce<CallStruct>) model_.unbury(step.retired, step.origin);
-    model_.restore(std::move(step.retired), step.origin);
+    if (!first_to_refuse(step.violations)) {
+      if constexpr (kBuriesAtOnce<CallStruct>) model_.unbury(step.retired, step.origin);
+      model_.restore(std::move(step.retired), step.origin);
+    } else if constexpr (std::is_same_v<CallStruct, calls::MemAddressFree>) {
+      model_.note_refused(call, step.origin);
+    }
   }
   if constexpr (kRecordsAtOnce<CallStruct>) {
     const std::lock_guard lock(mutex_);
     if (step.recorded.done) model_.unrecord(call, step.origin, step.recorded);
   }
-  if (result == CUDA_ERROR_NOT_INITIALIZED) recheck_uninitialized(call, step);
+  if (result == CUDA_ERROR_NOT_INITIALIZED) {
+    recheck_uninitialized(call, step);
+  } else if constexpr (kTouches<CallStruct> || kBatch<CallStruct>) {
+    if (step.violations.empty()) explain_refusal(call, step);
+  }
+}
+
+template <class CallStruct>
+void Session::explain_refusal(const CallStruct& call, Step<CallStruct>& step) {
+  if constexpr (kTouches<CallStruct>) {
+    step.violations = explain_refusal(step.touched);
+  } else if (near_reservations(call)) {
+    for (std::size_t i = 0; i < call.count && step.violations.empty(); ++i) {
+      Touched one;
+      one.count = touches(copy_of(call, i), one.list);
+      step.violations = explain_refusal(one);
+      for (Violation& v : step.violations) v.message.insert(0, "copy " + std::to_string(i) + ": ");
+    }
+  }
+}
+
+template <class CallStruct>
+void Session::retire_late(const CallStruct& call, Step<CallStruct>& step) {
+  model_.retire(call, step.retired);
+  // The driver may have given the name out again before we came here.
+  if (newer(step.retired, step.origin)) {
+    model_.restore(std::exchange(step.retired, {}));
+  }
 }
 
 template <class CallStruct>
 void Session::after([[maybe_unused]] const CallStruct& call,
                     [[maybe_unused]] Step<CallStruct>& step) {
   if constexpr (kBuriesAtOnce<CallStruct>) {
-    return;
-  } else if constexpr (kRetires<CallStruct>) {
+    if (step.violations.empty() || !first_to_refuse(step.violations)) [[likely]]
+      return;
     const std::lock_guard lock(mutex_);
+    retire_late(call, step);
+    model_.bury(step.retired, step.origin);
+  } else if constexpr (kRetires<CallStruct>) {
+    if constexpr (std::is_same_v<CallStruct, calls::DevicePrimaryCtxRelease>) {
+      if (facts_.primary_context_active(call.dev) == Facts::Answer::kYes) {
+        const std::lock_guard lock(mutex_);
+        model_.restore(std::move(step.retired));
+        return;
+      }
+    }
+    const std::lock_guard lock(mutex_);
+    if (first_to_refuse(step.violations)) [[unlikely]]
+      retire_late(call, step);
     detail::note(ipc_log_, call, step.retired, step.origin.call, step.entered);
     model_.bury(step.retired, step.origin);
   } else if constexpr (kCommits<CallStruct>) {
@@ -340,10 +401,11 @@ template <class CallStruct>
 void Session::look_up_external(const CallStruct& call, [[maybe_unused]] LateFacts& facts) {
   if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
     if (!call.memHandleDesc) return;
-    facts_.find_device(nullptr, facts.write());
+    facts_.find_context(facts.write());
     if (const auto fd = detail::descriptor_of(call))
       facts.write().descriptor_valid = FactFinder::descriptor_valid(*fd);
   } else if constexpr (std::is_same_v<CallStruct, calls::ImportExternalSemaphore>) {
+    facts_.find_context(facts.write());
     if (const auto fd = detail::descriptor_of(call))
       facts.write().descriptor_valid = FactFinder::descriptor_valid(*fd);
   } else if constexpr (std::is_same_v<CallStruct, calls::MemPoolImportFromShareableHandle>) {
@@ -375,6 +437,7 @@ template <class CallStruct>
 void Session::recheck_uninitialized(const CallStruct& call, Step<CallStruct>& step) {
   step.facts.write().initialized = Facts::Answer::kNo;
   const std::lock_guard lock(mutex_);
+  if (step.origin.call == 0) number(step.origin);
   // Nothing else is worth saying: the driver looked at none of the arguments.
   step.violations = check_call(call, step);
 }

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 
 #include "shim/stacks.h"
 
@@ -28,6 +29,7 @@ struct alignas(64) ThreadState {
   InFlight* in_flight = nullptr;  ///< shim/in_flight.h
   RuntimeCall runtime;            ///< shim/runtime_call.h; its name is null outside of one
   std::size_t stripe = 0;         ///< shim/call_counter.h
+  std::uint32_t thread = 0;       ///< the kernel's number of it, known once it has a stripe
   void* stacks = nullptr;         ///< shim/stacks.cc
   int* errno_place = nullptr;
   bool on_own_stack = false;  ///< shim/own_stack.h

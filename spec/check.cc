@@ -7,6 +7,10 @@
 
 namespace cuvmm {
 
+Violations check(const Model&, const calls::CtxDestroy&, const Facts&) { return {}; }
+Violations check(const Model&, const calls::DevicePrimaryCtxRelease&, const Facts&) { return {}; }
+Violations check(const Model&, const calls::DevicePrimaryCtxReset&, const Facts&) { return {}; }
+
 Violations check(const Model& model, const Call& any, const Facts& facts) {
   return std::visit(
       [&]<class CallStruct>(const CallStruct& call) -> Violations {

@@ -1,6 +1,10 @@
 // check(): which rules a call would break, given the model's view. Const, and pure.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "spec/model.h"
 
 namespace cuvmm {
@@ -59,6 +63,11 @@ Violations check(const Model&, const calls::MemPoolImportPointer&, const Facts& 
 Violations check(const Model&, const calls::MemPoolSetAccess&, const Facts& = {});
 Violations check(const Model&, const calls::DeviceSetMemPool&, const Facts& = {});
 
+/// No rule is about the end of a context: nothing, ever.
+Violations check(const Model&, const calls::CtxDestroy&, const Facts& = {});
+Violations check(const Model&, const calls::DevicePrimaryCtxRelease&, const Facts& = {});
+Violations check(const Model&, const calls::DevicePrimaryCtxReset&, const Facts& = {});
+
 /// Copies and fills (every entry point of area `data` but the frees): every byte they touch that
 /// lies in a reservation of the model is mapped, and accessible to the device that touches it.
 /// A byte outside every known reservation is none of our business.
@@ -66,8 +75,13 @@ struct Touch;
 [[gnu::hot]] Violations check_touches(const Model&, EntryPoint entry, const Touch* touches,
                                       std::size_t count, const Facts& = {});
 
+/// The same calls once the driver refused them without a violation that says why: whether they
+/// touch address space that was freed. Never certain: memory of another kind may lie there now.
+Violations check_refused_touches(const Model&, const Touch* touches, std::size_t count);
+
 #if CUDA_VERSION >= 13000
-/// A batch is any number of copies, each checked as cuMemcpyAsync would be.
+/// A batch is any number of copies, each checked as cuMemcpyAsync would be; the first mistakes of
+/// it are found.
 Violations check(const Model&, const calls::MemcpyBatchAsync&, const Facts& = {});
 #endif
 
@@ -80,8 +94,28 @@ inline constexpr bool checked_by_itself = requires(const Model& model, const Cal
 /// Any call of the vocabulary; calls that are not intercepted yield nothing.
 Violations check(const Model&, const Call&, const Facts& = {});
 
+/// The threads (Origin::thread) that go on while the process ends: what one of them made or used
+/// last may be on its way, between a create and its map, say.
+struct StillRunning {
+  StillRunning() = default;
+  /// In order; they outlive this.
+  StillRunning(std::span<const std::uint32_t> running) : threads(running) {}
+  StillRunning(const std::vector<std::uint32_t>& running) : threads(running) {}
+
+  bool works_with(Origin last) const;
+
+  std::span<const std::uint32_t> threads;
+  /// A thread that ends the process in a signal handler, 0 none: it was in the middle of what its
+  /// calls from number `since` on began.
+  std::uint32_t interrupted = 0;
+  std::uint64_t since = 0;
+};
+
 /// What never ended when the process does: one violation of a leak rule per object.
 /// `fd_open` says whether a descriptor is still open and still the exported one.
-Violations check_exit(const Model&, bool (*fd_open)(const Export&));
+Violations check_exit(const Model&, bool (*fd_open)(const Export&), const StillRunning& = {});
+/// Whether check_exit() would name the allocation: referenced, shown by nothing, and not on its
+/// way.
+bool leaks(const Model&, const Allocation&, const StillRunning& = {});
 
 }  // namespace cuvmm

@@ -198,17 +198,33 @@ Violations check_touches(const Model& model, EntryPoint, const Touch* touches, s
   return out.take();
 }
 
+Violations check_refused_touches(const Model& model, const Touch* touches, std::size_t count) {
+  Collector out;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Address base = touches[i].base;
+    if (model.reservation_at(base) || model.mapping_at(base)) continue;
+    const auto gone = model.tombstones().find_covering(ObjectRef::Kind::kReservation, base);
+    if (!gone) continue;
+    Violation& v =
+        out.add(Rule::kDataMapped,
+                std::string(touches[i].parameter) + ": " + hex(base) +
+                    " lies in a reservation that was freed, " + range(gone->value, gone->size),
+                false);
+    attach_history(v, model, base);
+  }
+  return out.take();
+}
+
 #if CUDA_VERSION >= 13000
 Violations check(const Model& model, const calls::MemcpyBatchAsync& call, const Facts& facts) {
-  Violations all;
-  if (!call.dsts || !call.srcs || !call.sizes) return all;
-  for (std::size_t i = 0; i < call.count; ++i) {
-    const calls::MemcpyAsync one{.dst = call.dsts[i],
-                                 .src = call.srcs[i],
-                                 .ByteCount = call.sizes[i],
-                                 .hStream = call.hStream};
+  // A batch may be as long as its maker likes: the rest of many mistakes is not looked for.
+  constexpr std::size_t kMostFound = 16;
+  // What is wrong whatever is copied is said once.
+  Violations all = check_touches(model, call.kEntryPoint, nullptr, 0, facts);
+  if (!all.empty() || !call.dsts || !call.srcs || !call.sizes) return all;
+  for (std::size_t i = 0; i < call.count && all.size() < kMostFound; ++i) {
     Touch touched[kMaxTouches];
-    const std::size_t count = touches(one, touched);
+    const std::size_t count = touches(copy_of(call, i), touched);
     Violations found = check_touches(model, call.kEntryPoint, touched, count, facts);
     for (Violation& v : found) v.message = "copy " + std::to_string(i) + ": " + v.message;
     all.append(found);

@@ -1,4 +1,6 @@
 // What never ended when the process does.
+#include <algorithm>
+
 #include "spec/check_support.h"
 
 namespace cuvmm {
@@ -10,9 +12,14 @@ std::string references(std::uint32_t count) {
   return count == 1 ? "1 reference" : std::to_string(count) + " references";
 }
 
-// Memory that nothing maps and that references still pin: the program has no use for it any more.
-void check_allocation(Collector& out, const Model& model, const Allocation& a) {
-  if (a.references == 0 || a.mappings != 0 || model.tiles().shows(a.handle)) return;
+// Whether the maker of what is reported goes on with it, for all we know.
+bool on_its_way(const Violation& leak, const StillRunning& running) {
+  return !leak.objects.empty() && running.works_with(leak.objects.front().made);
+}
+
+void check_allocation(Collector& out, const Model& model, const Allocation& a,
+                      const StillRunning& running) {
+  if (!leaks(model, a, running)) return;
   const std::string size = a.size ? bytes(a.size) : std::string("memory of unknown size");
   const std::string state = references(a.references) + " of " + handle_text(a.handle) +
                             " never released; " + size + " pinned with no mapping";
@@ -45,9 +52,23 @@ void check_mapping(Collector& out, const Model& model, const Mapping& m) {
 
 }  // namespace
 
-Violations check_exit(const Model& model, bool (*fd_open)(const Export&)) {
+bool StillRunning::works_with(Origin last) const {
+  if (last.thread == 0) return false;
+  if (last.thread == interrupted && last.call >= since) return true;
+  return std::binary_search(threads.begin(), threads.end(), last.thread);
+}
+
+// Memory that nothing maps and that references still pin: the program has no use for it any more.
+bool leaks(const Model& model, const Allocation& a, const StillRunning& running) {
+  if (a.references == 0 || a.mappings != 0 || model.tiles().shows(a.handle)) return false;
+  return !running.works_with(a.made) && !running.works_with(a.retained) &&
+         !running.works_with(a.released) && !running.works_with(a.unmapped);
+}
+
+Violations check_exit(const Model& model, bool (*fd_open)(const Export&),
+                      const StillRunning& running) {
   Collector out;
-  for (const auto& [handle, a] : model.allocations()) check_allocation(out, model, a);
+  for (const auto& [handle, a] : model.allocations()) check_allocation(out, model, a, running);
   for (const auto& [base, m] : model.mappings()) check_mapping(out, model, m);
   for (const auto& [fd, e] : model.exports()) {
     if (!fd_open(e)) continue;
@@ -60,7 +81,9 @@ Violations check_exit(const Model& model, bool (*fd_open)(const Export&)) {
   check_ipc_exit(out, model);
   check_pool_exit(out, model);
   check_external_exit(out, model);
-  return out.take();
+  Violations all = out.take();
+  all.erase_if([&](const Violation& v) { return on_its_way(v, running); });
+  return all;
 }
 
 }  // namespace cuvmm

@@ -27,7 +27,7 @@ Violations import(World& w, const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC& desc,
 CUexternalSemaphore imported(World& w, unsigned type = kBinary) {
   CUexternalSemaphore out = object(0x6000);
   const auto desc = import_desc(type);
-  w.model.commit(calls::ImportExternalSemaphore{&out, &desc}, w.at());
+  w.model.commit(calls::ImportExternalSemaphore{&out, &desc}, Facts{}, w.at());
   return out;
 }
 void destroyed(World& w, CUexternalSemaphore semaphore) {

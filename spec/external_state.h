@@ -32,6 +32,7 @@ struct ExternalMemory {
   std::uint64_t object_size = 0;  ///< what the object really has, 0 unknown
   bool dedicated = false;         ///< imported with CUDA_EXTERNAL_MEMORY_DEDICATED
   int device = -1;                ///< of the context that imported it; -1 unknown
+  std::uint64_t context = 0;      ///< that context, 0 unknown
   Origin made;
 };
 
@@ -41,6 +42,7 @@ struct ExternalBuffer {
   std::uint64_t size = 0;
   std::uint64_t memory = 0;   ///< handle of the external memory, which may be destroyed
   int device = -1;            ///< of the context that imported that; -1 unknown
+  std::uint64_t context = 0;  ///< that context, 0 unknown
   bool memory_ended = false;  ///< by `ended`
   Origin made;
   Origin ended;
@@ -51,6 +53,8 @@ struct ExternalSemaphore {
   unsigned type = 0;            ///< CUexternalSemaphoreHandleType
   std::uint64_t signalled = 0;  ///< the greatest value that this process signalled, of a timeline
   bool any_signal = false;
+  int device = -1;            ///< of the context that imported it; -1 unknown
+  std::uint64_t context = 0;  ///< that context, 0 unknown
   Origin made;
 };
 

@@ -26,6 +26,7 @@ const IpcOpen* IpcState::open_at(std::uint64_t address) const {
 }
 
 void Model::retire(const calls::IpcCloseMemHandle& call, Retired& retired) {
+  ends_meanwhile_.note(ObjectRef::Kind::kIpcMemory, call.dptr);
   const auto found = ipc_.opens.find(call.dptr);
   if (found == ipc_.opens.end()) return;
   retired.more().ipc_opens.push_back(found->second);

@@ -148,23 +148,27 @@ void Model::give_up(const calls::MemAddressFree& call, Origin at, Retired& retir
 }
 
 void Model::retire(const calls::MemFree& call, Retired& retired) {
+  ends_meanwhile_.note(ObjectRef::Kind::kPoolMemory, call.dptr);
   retire_ipc(call.dptr, retired);
   retire_pool_memory(call.dptr, retired);
   retire_external_buffer(call.dptr, retired);
 }
 
 void Model::retire(const calls::MemFreeAsync& call, Retired& retired) {
+  ends_meanwhile_.note(ObjectRef::Kind::kPoolMemory, call.dptr);
   retire_pool_memory(call.dptr, retired);
   retire_external_buffer(call.dptr, retired);
 }
 
+bool Model::holds_mapping(const Reservation& r) const {
+  const auto mapped = first_mapping_after(r.base);
+  return mapped != mappings_.end() &&
+         overlap(mapped->second.base, mapped->second.size, r.base, r.size);
+}
+
 void Model::restore(Retired&& retired, Origin at) {
   for (Reservation& r : retired.reservations) {
-    auto mapped = first_mapping_after(r.base);
-    if (mapped != mappings_.end() &&
-        overlap(mapped->second.base, mapped->second.size, r.base, r.size)) {
-      r.free_refused = at;
-    }
+    if (at.call != 0 && holds_mapping(r)) r.free_refused = at;
     reservations_.emplace(r.base, r);
   }
   for (const Mapping& m : retired.mappings) mappings_.emplace(m.base, m);
@@ -180,6 +184,15 @@ void Model::restore(Retired&& retired, Origin at) {
   restore(std::move(retired.rare->multicast));
   restore_ipc(*retired.rare);
   restore_pools(*retired.rare);
+  if (retired.rare->context.ending) restore(retired.rare->context);
+}
+
+void Model::note_refused(const calls::MemAddressFree& call, Origin at) {
+  const auto it = reservations_.find(call.ptr);
+  if (it == reservations_.end() || it->second.size != call.size) return;
+  // A newer one at the same address is somebody else's.
+  if (it->second.made.call > at.call || !holds_mapping(it->second)) return;
+  it->second.free_refused = at;
 }
 
 void Model::bury(const Retired& retired, Origin at) {
@@ -200,6 +213,7 @@ void Model::bury(const RarelyRetired& rare, Origin at) {
   bury(rare.external, at);
   bury_ipc(rare, at);
   bury_pools(rare, at);
+  if (rare.context.ending) ends_meanwhile_.end();
 }
 
 void Model::unbury(const Retired& retired, Origin at) {
@@ -379,6 +393,7 @@ void Model::clear() {
   pools_ = {};
   external_ = {};
   tiles_ = {};
+  ends_meanwhile_ = {};
   tombstones_.clear();
   last_reservation_.forget();
   last_mapping_.forget();

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "api/calls.h"
+#include "spec/ended_context.h"
 #include "spec/external_state.h"
 #include "spec/few.h"
 #include "spec/finger.h"
@@ -117,6 +118,7 @@ struct RarelyRetired {
   Few<Pool> pools;
   Few<PoolMemory> pool_memory;
   ExternalRetired external;
+  EndedContext context;
 };
 
 /// What retire() took out, for restore() or for the tombstones.
@@ -194,6 +196,10 @@ class Model {
   void retire(const calls::MemPoolDestroy& call, Retired& retired);
   void retire(const calls::DestroyExternalMemory& call, Retired& retired);
   void retire(const calls::DestroyExternalSemaphore& call, Retired& retired);
+  /// What belongs to the context, or may do so. Memory of cuMemCreate and addresses do not.
+  void retire(const calls::CtxDestroy& call, Retired& retired);
+  void retire(const calls::DevicePrimaryCtxRelease& call, Retired& retired);
+  void retire(const calls::DevicePrimaryCtxReset& call, Retired& retired);
   template <class CallStruct>
   Retired retire(const CallStruct& call) requires requires(Model& model, Retired& retired) {
     model.retire(call, retired);
@@ -210,6 +216,9 @@ class Model {
   [[gnu::hot]] void give_up(const calls::MemAddressFree& call, Origin at, Retired& retired);
   /// The driver refused: what retire() took is back as it was. `at` is the refused call.
   [[gnu::cold]] void restore(Retired&& retired, Origin at = {});
+  /// The driver refused a free that broke a rule, so that nothing was retired for it: the program
+  /// has given the reservation up all the same.
+  [[gnu::cold]] void note_refused(const calls::MemAddressFree& call, Origin at);
   /// The driver accepted: what retire() took becomes history.
   void bury(const Retired& retired, Origin at);
   /// Takes back what bury() did for a call that gives up reservations, mappings or references: it
@@ -257,7 +266,7 @@ class Model {
   void commit_multicast_import(MulticastObject known, Origin at);
   void commit(const calls::ImportExternalMemory& call, const Facts& facts, Origin at);
   void commit(const calls::ExternalMemoryGetMappedBuffer& call, Origin at);
-  void commit(const calls::ImportExternalSemaphore& call, Origin at);
+  void commit(const calls::ImportExternalSemaphore& call, const Facts& facts, Origin at);
   void commit(const calls::SignalExternalSemaphoresAsync& call, Origin at);
   void commit(const calls::MemMapArrayAsync& call, Origin at);
 
@@ -285,6 +294,12 @@ class Model {
   void retire_external_buffer(Address base, Retired& retired);
   void restore(const ExternalRetired& retired);
   void bury(const ExternalRetired& retired, Origin at);
+  bool holds_mapping(const Reservation& r) const;
+  struct Ending;  // which context
+  void retire(const Ending& ending, Retired& retired);
+  void retire_pools(int device, EndedContext& taken);
+  void restore(const EndedContext& taken);
+  void restore_pools(const EndedContext& taken);
   /// A successful import made the descriptor the driver's.
   void give_away(int fd, Origin at);
   /// A call opened a descriptor: whatever had its number before has been closed.
@@ -320,6 +335,7 @@ class Model {
   IpcState ipc_;
   PoolState pools_;
   ExternalState external_;
+  EndsMeanwhile ends_meanwhile_;
 };
 
 }  // namespace cuvmm

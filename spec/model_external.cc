@@ -34,10 +34,12 @@ bool by_descriptor(const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC& desc) {
 }  // namespace
 
 void Model::retire(const calls::DestroyExternalMemory& call, Retired& retired) {
+  ends_meanwhile_.note(ObjectRef::Kind::kExternalMemory, number(call.extMem));
   take_out(external_.memories, number(call.extMem), retired, &ExternalRetired::memory);
 }
 
 void Model::retire(const calls::DestroyExternalSemaphore& call, Retired& retired) {
+  ends_meanwhile_.note(ObjectRef::Kind::kExternalSemaphore, number(call.extSem));
   take_out(external_.semaphores, number(call.extSem), retired, &ExternalRetired::semaphore);
 }
 
@@ -99,6 +101,7 @@ void Model::commit(const calls::ImportExternalMemory& call, const Facts& facts, 
                                 .object_size = facts.object_size,
                                 .dedicated = (desc.flags & CUDA_EXTERNAL_MEMORY_DEDICATED) != 0,
                                 .device = facts.device,
+                                .context = facts.context_id,
                                 .made = at};
   if (by_descriptor(desc)) give_away(desc.handle.fd, at);
 }
@@ -109,7 +112,10 @@ void Model::commit(const calls::ExternalMemoryGetMappedBuffer& call, Origin at) 
   buffer.size = call.bufferDesc->size;
   buffer.memory = number(call.extMem);
   const auto memory = external_.memories.find(buffer.memory);
-  if (memory != external_.memories.end()) buffer.device = memory->second.device;
+  if (memory != external_.memories.end()) {
+    buffer.device = memory->second.device;
+    buffer.context = memory->second.context;
+  }
   buffer.made = at;
   tombstones_.forget(ObjectRef::Kind::kExternalBuffer, buffer.base);
   // An overlap means that the old buffer ended by a route we did not see: with its context, say.
@@ -123,13 +129,15 @@ void Model::commit(const calls::ExternalMemoryGetMappedBuffer& call, Origin at) 
   buffers[buffer.base] = buffer;
 }
 
-void Model::commit(const calls::ImportExternalSemaphore& call, Origin at) {
+void Model::commit(const calls::ImportExternalSemaphore& call, const Facts& facts, Origin at) {
   const std::uint64_t handle = number(*call.extSem_out);
   const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC& desc = *call.semHandleDesc;
   tombstones_.forget(ObjectRef::Kind::kExternalSemaphore, handle);
   ExternalSemaphore semaphore;
   semaphore.handle = handle;
   semaphore.type = static_cast<unsigned>(desc.type);
+  semaphore.device = facts.device;
+  semaphore.context = facts.context_id;
   semaphore.made = at;
   external_.semaphores[handle] = semaphore;
   if (by_descriptor(desc)) give_away(desc.handle.fd, at);

@@ -92,6 +92,7 @@ void Model::retire_pool_memory(Address base, Retired& retired) {
 }
 
 void Model::retire(const calls::MemPoolDestroy& call, Retired& retired) {
+  ends_meanwhile_.note(ObjectRef::Kind::kPool, value(call.pool));
   const auto found = pools_.pools.find(value(call.pool));
   if (found == pools_.pools.end()) return;
   retired.more().pools.push_back(found->second);

@@ -169,10 +169,6 @@ CUVMM_TOUCH_BOTH(MemsetD32, one(out, c.N, fill(c.dstDevice, c.N, 4)))
 CUVMM_TOUCH_BOTH(MemsetD2D8, fill2d(out, c.dstDevice, c.dstPitch, c.Width, c.Height))
 CUVMM_TOUCH_BOTH(MemsetD2D16, fill2d(out, c.dstDevice, c.dstPitch, c.Width * 2, c.Height))
 CUVMM_TOUCH_BOTH(MemsetD2D32, fill2d(out, c.dstDevice, c.dstPitch, c.Width * 4, c.Height))
-// A batch is any number of copies: check_data.cc walks it.
-#if CUDA_VERSION >= 13000
-CUVMM_TOUCH_NOTHING(MemcpyBatchAsync)
-#endif
 CUVMM_TOUCH_NOTHING(MemAddressReserve)
 CUVMM_TOUCH_NOTHING(MemAddressFree)
 CUVMM_TOUCH_NOTHING(MemCreate)

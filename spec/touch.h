@@ -35,4 +35,15 @@ inline constexpr std::size_t kMaxTouches = 2;
   std::size_t touches(const calls::Name&, Touch(&out)[kMaxTouches]);
 #include "api/entry_points.def"
 
+#if CUDA_VERSION >= 13000
+/// A batch touches more than kMaxTouches ranges: it has no touches() of its own (the one declared
+/// above is defined nowhere), but this, for each of its copies. Its arrays are not null.
+inline calls::MemcpyAsync copy_of(const calls::MemcpyBatchAsync& batch, std::size_t i) {
+  return {.dst = batch.dsts[i],
+          .src = batch.srcs[i],
+          .ByteCount = batch.sizes[i],
+          .hStream = batch.hStream};
+}
+#endif
+
 }  // namespace cuvmm

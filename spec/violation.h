@@ -14,9 +14,11 @@ namespace cuvmm {
 /// Who did something: opaque to the model, filled by whoever owns it (the shim numbers its calls
 /// and interns its stacks; the emulator leaves it empty).
 struct Origin {
-  std::uint64_t call = 0;   ///< 1-based number of the call in this process, 0 unknown
-  std::uint32_t stack = 0;  ///< id of an interned stack, 0 none
+  std::uint64_t call = 0;    ///< 1-based number of the call in this process, 0 unknown
+  std::uint32_t stack = 0;   ///< id of an interned stack, 0 none
+  std::uint32_t thread = 0;  ///< the kernel's number of the thread that made it, 0 unknown
 };
+static_assert(sizeof(Origin) == 16);  // each object has some, and tombstones fill cache lines
 
 /// An object as a report names it.
 struct ObjectRef {
