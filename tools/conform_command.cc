@@ -1,6 +1,5 @@
 // cuvmm conform: runs the conformance suite on a libcuda and says where it differs from the
 // documentation.
-#include <fmt/core.h>
 #include <stdlib.h>
 
 #include <fstream>
@@ -16,6 +15,7 @@
 #include "tools/commands.h"
 #include "tools/driver_choice.h"
 #include "tools/layout.h"
+#include "tools/standard_streams.h"
 #include "tools/usage.h"
 
 namespace cuvmm {
@@ -46,7 +46,7 @@ struct ConformSettings {
 };
 
 int failed(const std::string& message) {
-  fmt::print(stderr, "cuvmm conform: {}\n", message);
+  print_error("cuvmm conform: {}\n", message);
   return kExitFailure;
 }
 
@@ -96,12 +96,12 @@ void print_results(const std::vector<CaseResult>& results, const ConformSettings
     const bool quiet = result.status == CaseStatus::kPass && !result.unexpected_pass;
     const bool expected = result.status == CaseStatus::kWaived || result.known;
     if (!settings.verbose && (quiet || expected)) continue;
-    fmt::print("{:<13} {}", name(result.status), result.test_case->name);
-    if (result.unexpected_pass) fmt::print(": waived ({}), but passes", result.waiver);
-    if (!result.reason.empty()) fmt::print(": {}", result.reason);
-    if (result.status == CaseStatus::kWaived) fmt::print("; waived: {}", result.waiver);
-    if (result.known) fmt::print(" (known)");
-    fmt::print("\n");
+    print_output("{:<13} {}", name(result.status), result.test_case->name);
+    if (result.unexpected_pass) print_output(": waived ({}), but passes", result.waiver);
+    if (!result.reason.empty()) print_output(": {}", result.reason);
+    if (result.status == CaseStatus::kWaived) print_output("; waived: {}", result.waiver);
+    if (result.known) print_output(" (known)");
+    print_output("\n");
   }
 }
 
@@ -115,10 +115,10 @@ int print_summary(const std::vector<CaseResult>& results, const ConformSettings&
     unexpected_passes += result.unexpected_pass;
   }
   if (unexpected_passes)
-    fmt::print("{} waived cases pass: remove their waivers\n", unexpected_passes);
+    print_output("{} waived cases pass: remove their waivers\n", unexpected_passes);
   if (settings.require_feature && number(CaseStatus::kNotSupported))
-    fmt::print("--require-feature: {} cases could not run\n", number(CaseStatus::kNotSupported));
-  fmt::print(
+    print_output("--require-feature: {} cases could not run\n", number(CaseStatus::kNotSupported));
+  print_output(
       "{} passed, {} failed, {} deviations, {} crashed, {} timed out, {} not supported, {} waived "
       "({} of the deviations and crashes are known of this driver)\n",
       number(CaseStatus::kPass), number(CaseStatus::kFail), number(CaseStatus::kDeviation),
@@ -142,14 +142,14 @@ std::string derived_profile(const Suite& suite, const Recording& recording,
       measure_profile(loaded.driver, recording, base, profile_name(settings.profile));
   DerivedProfile derived = derive_profile(measured, suite.families, suite.cases, recording);
   if (settings.verbose) {
-    for (const std::string& note : derived.notes) fmt::print("profile: {}\n", note);
+    for (const std::string& note : derived.notes) print_output("profile: {}\n", note);
   }
   return format_profile(derived.profile);
 }
 
 int conform(const ConformSettings& settings) {
   Suite suite = load_suite(settings.cases, settings.pairs || !settings.profile.empty());
-  for (const std::string& error : suite.errors) fmt::print(stderr, "{}\n", error);
+  for (const std::string& error : suite.errors) print_error("{}\n", error);
   if (!suite.errors.empty()) return kExitUsage;
   if (!settings.filter.empty()) {
     std::erase_if(suite.cases,
@@ -158,7 +158,7 @@ int conform(const ConformSettings& settings) {
       throw UsageError{"--filter: no case is named like '" + settings.filter + "'"};
   }
   if (settings.list) {
-    for (const Case& each : suite.cases) fmt::print("{}\n", each.name);
+    for (const Case& each : suite.cases) print_output("{}\n", each.name);
     return 0;
   }
   CaseWaivers waivers;
@@ -185,10 +185,10 @@ int conform(const ConformSettings& settings) {
   const auto results =
       judge_cases({&suite.cases, &run.recording, known ? &*known : nullptr, &waivers});
 
-  fmt::print("driver {}{}, version {}, CUDA {}\ngpu {}, {} device(s)\n", run.recording.driver,
-             run.recording.emulated ? " (emulator)" : "",
-             run.recording.driver_version.empty() ? "?" : run.recording.driver_version,
-             run.recording.cuda_version, run.recording.gpu, run.recording.devices);
+  print_output("driver {}{}, version {}, CUDA {}\ngpu {}, {} device(s)\n", run.recording.driver,
+               run.recording.emulated ? " (emulator)" : "",
+               run.recording.driver_version.empty() ? "?" : run.recording.driver_version,
+               run.recording.cuda_version, run.recording.gpu, run.recording.devices);
   print_results(results, settings);
   bool written = write(settings.json, conform_json(run.recording, results)) &&
                  write(settings.junit, conform_junit(run.recording, results, settings.strict)) &&

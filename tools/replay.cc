@@ -1,6 +1,5 @@
 #include "tools/replay.h"
 
-#include <fmt/core.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -13,13 +12,14 @@
 #include "tools/driver_choice.h"
 #include "tools/layout.h"
 #include "tools/program_file.h"
+#include "tools/standard_streams.h"
 
 namespace cuvmm {
 
 namespace {
 
 int failed(int code, const std::string& message) {
-  fmt::print(stderr, "cuvmm replay: {}\n", message);
+  print_error("cuvmm replay: {}\n", message);
   return code;
 }
 
@@ -33,8 +33,7 @@ std::string driver_path(const ReplayOptions& options, std::string& error) {
   const LayoutResult layout = find_layout(own_folder());
   error = layout.error;
   if (error.empty() && !options.emulate) {
-    fmt::print(stderr,
-               "cuvmm: no CUDA driver here (libcuda.so.1 was not found): using the emulator\n");
+    print_error("cuvmm: no CUDA driver here (libcuda.so.1 was not found): using the emulator\n");
   }
   return layout.layout.emulator;
 }
@@ -58,8 +57,8 @@ void print_table(const Program& program, const std::vector<Outcome>& outcomes) {
     std::string text = outcome_text(outcomes[i]);
     if (!good && statement.expected) text += ", expected " + expected_text(statement);
     for (const std::string& rule : statement.breaks) text += " !" + rule;
-    fmt::print("{:<9} {:>4}  {:<{}}  {}\n", verdict, statement.line, call_text(statement), width,
-               text);
+    print_output("{:<9} {:>4}  {:<{}}  {}\n", verdict, statement.line, call_text(statement), width,
+                 text);
   }
 }
 
@@ -91,7 +90,7 @@ bool went_well(const Statement& statement, const Outcome& outcome) {
 int replay(const ReplayOptions& options) {
   const ProgramFile file = read_program(options.file);
   if (!file.error.empty()) {
-    fmt::print(stderr, "{}\n", file.error);  // bare FILE:LINE:COLUMN lines, as editors jump to them
+    print_error("{}\n", file.error);  // bare FILE:LINE:COLUMN lines, as editors jump to them
     return kExitUsage;
   }
   std::string error;
@@ -122,12 +121,12 @@ int replay(const ReplayOptions& options) {
     all["driver"] = {{"path", loaded.path}, {"emulated", loaded.emulated}};
     all["statements"] = as_json(file.program, outcomes);
     all["different"] = different;
-    fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_output("{}\n", all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   } else {
-    fmt::print("driver {}{}\n", loaded.path, loaded.emulated ? " (emulator)" : "");
+    print_output("driver {}{}\n", loaded.path, loaded.emulated ? " (emulator)" : "");
     print_table(file.program, outcomes);
-    fmt::print("{} statements: {} as expected, {} different, {} without expectation\n",
-               outcomes.size(), outcomes.size() - different - silent, different, silent);
+    print_output("{} statements: {} as expected, {} different, {} without expectation\n",
+                 outcomes.size(), outcomes.size() - different - silent, different, silent);
   }
   return different ? kExitDifference : 0;
 }
