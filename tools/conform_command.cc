@@ -11,6 +11,7 @@
 #include "conformance/derive_profile.h"
 #include "conformance/measure_profile.h"
 #include "conformance/suite.h"
+#include "spec/limits.h"
 #include "tools/atomic_file.h"
 #include "tools/commands.h"
 #include "tools/driver_choice.h"
@@ -225,9 +226,11 @@ void add_conform(CLI::App& app, CommandLine& line) {
       ->check(readable_file());
   add_emulate(*command, s->emulated_profile,
               "Run on the emulator; PROFILE is a built-in profile or a TOML file");
-  command->add_option("--devices", s->devices, "Devices of the emulator")
+  command
+      ->add_option("--devices", s->devices,
+                   "Devices of the emulator, 1 to " + std::to_string(kMaxDevices))
       ->type_name("N")
-      ->check(whole_number(1, 64));
+      ->check(whole_number(1, kMaxDevices));
   command->add_option("--filter", s->filter, "Only cases whose names match, such as 'cuMemMap/*'")
       ->type_name("GLOB");
   command->add_option("--cases", s->cases, "Use the suite in this folder, not the built-in one")
@@ -256,7 +259,7 @@ void add_conform(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   command->add_option("--timeout", s->timeout_s, "Seconds that one call may take")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(seconds(0.001))
       ->capture_default_str();
   command->footer(kExamples);
   command->allow_extras();

@@ -10,7 +10,8 @@ constexpr std::string_view kStart = "{\"schema\":";
 
 class Scanner {
  public:
-  Scanner(std::string_view text, bool resume) : text_(text), resume_(resume) {}
+  Scanner(std::string_view text, bool resume, const JsonLimits& limits)
+      : text_(text), resume_(resume), limits_(limits) {}
 
   JsonDocuments run() {
     for (at_ = 0; at_ < text_.size(); ++at_) {
@@ -79,8 +80,8 @@ class Scanner {
       case ',':
         count_value();
         if (too_deep_ == 0 && levels_.back().close == '}' &&
-            ++levels_.back().members > kMostJsonMembers) {
-          excess_ = "an object has more than " + std::to_string(kMostJsonMembers) + " members";
+            ++levels_.back().members > limits_.members) {
+          excess_ = "an object has more than " + std::to_string(limits_.members) + " members";
         }
         break;
       default:
@@ -89,16 +90,16 @@ class Scanner {
   }
 
   void count_value() {
-    if (++values_ > kMostJsonValues) {
-      excess_ = "it holds more than " + std::to_string(kMostJsonValues) + " values";
+    if (++values_ > limits_.values) {
+      excess_ = "it holds more than " + std::to_string(limits_.values) + " values";
     }
   }
 
   void open(char close) {
     count_value();
-    if (too_deep_ > 0 || levels_.size() == kDeepestJson) {
+    if (too_deep_ > 0 || levels_.size() == limits_.depth) {
       ++too_deep_;
-      excess_ = "it is nested deeper than " + std::to_string(kDeepestJson);
+      excess_ = "it is nested deeper than " + std::to_string(limits_.depth);
     } else {
       levels_.push_back({close, 1});
     }
@@ -119,9 +120,10 @@ class Scanner {
 
   std::string_view text_;
   bool resume_;
+  JsonLimits limits_;
   std::size_t at_ = 0, begin_ = 0;
   std::vector<Level> levels_;  // empty between documents
-  std::size_t too_deep_ = 0;   // levels beyond kDeepestJson, which are not remembered one by one
+  std::size_t too_deep_ = 0;   // levels beyond the limit, which are not remembered one by one
   std::size_t values_ = 0;
   bool in_string_ = false, escaped_ = false;
   std::string excess_;
@@ -130,8 +132,8 @@ class Scanner {
 
 }  // namespace
 
-JsonDocuments find_json_documents(std::string_view text, bool resume) {
-  return Scanner(text, resume).run();
+JsonDocuments find_json_documents(std::string_view text, bool resume, const JsonLimits& limits) {
+  return Scanner(text, resume, limits).run();
 }
 
 }  // namespace cuvmm

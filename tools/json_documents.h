@@ -9,9 +9,11 @@ namespace cuvmm {
 
 /// What a document may hold, so that reading it costs bounded memory and time. Reports of real
 /// programs stay far below.
-inline constexpr std::size_t kDeepestJson = 64;            ///< objects and lists in one another
-inline constexpr std::size_t kMostJsonMembers = 1000;      ///< of one object
-inline constexpr std::size_t kMostJsonValues = 8'000'000;  ///< in the document
+struct JsonLimits {
+  std::size_t depth = 64;          ///< objects and lists in one another
+  std::size_t members = 1000;      ///< of one object
+  std::size_t values = 8'000'000;  ///< in the document
+};
 
 struct JsonDocuments {
   std::string_view last;   ///< the last object that is whole, by its braces; empty: there is none
@@ -23,6 +25,7 @@ struct JsonDocuments {
 /// Finds the top-level objects of `text` by their braces and strings; whether they are JSON
 /// otherwise is for a parser to say. With `resume`, `{"schema":` always starts a document, though
 /// the one before it is not complete: a torn document that was written on behind.
-JsonDocuments find_json_documents(std::string_view text, bool resume);
+JsonDocuments find_json_documents(std::string_view text, bool resume,
+                                  const JsonLimits& limits = {});
 
 }  // namespace cuvmm

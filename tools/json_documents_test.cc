@@ -51,24 +51,24 @@ TEST(JsonDocuments, WhatWasWrittenBehindATornOneIsFoundAgain) {
 }
 
 TEST(JsonDocuments, LimitsHoldForTheDocumentThatCounts) {
-  const auto excess = [](const std::string& text) {
-    return find_json_documents(text, false).excess;
+  constexpr JsonLimits kLimits{.depth = 5, .members = 3, .values = 100};
+  const auto excess = [&](const std::string& text) {
+    return find_json_documents(text, false, kLimits).excess;
   };
   const auto nested = [](std::size_t depth) {
     return "{\"a\":" + repeated("[", depth - 1) + repeated("]", depth - 1) + "}";
   };
-  EXPECT_EQ(excess(nested(kDeepestJson)), "");
-  EXPECT_EQ(excess(nested(kDeepestJson + 1)), "it is nested deeper than 64");
-  EXPECT_EQ(excess(nested(1'000'000)), "it is nested deeper than 64");
-  EXPECT_EQ(excess(nested(1'000'000) + "{}"), "");
+  EXPECT_EQ(excess(nested(5)), "");
+  EXPECT_EQ(excess(nested(6)), "it is nested deeper than 5");
+  EXPECT_EQ(excess(nested(90)), "it is nested deeper than 5");
+  EXPECT_EQ(excess(nested(90) + "{}"), "");
   const auto wide = [](std::size_t members) {
     return "{" + repeated("\"a\":1,", members - 1) + "\"a\":1}";
   };
-  EXPECT_EQ(excess(wide(kMostJsonMembers)), "");
-  EXPECT_EQ(excess(wide(kMostJsonMembers + 1)), "an object has more than 1000 members");
-  EXPECT_EQ(excess("{\"a\":[" + repeated("1,", kMostJsonMembers + 1) + "1]}"), "");
-  EXPECT_EQ(excess("{\"a\":[" + repeated("1,", kMostJsonValues) + "1]}"),
-            "it holds more than 8000000 values");
+  EXPECT_EQ(excess(wide(3)), "");
+  EXPECT_EQ(excess(wide(4)), "an object has more than 3 members");
+  EXPECT_EQ(excess("{\"a\":[" + repeated("1,", 50) + "1]}"), "");
+  EXPECT_EQ(excess("{\"a\":[" + repeated("1,", 100) + "1]}"), "it holds more than 100 values");
 }
 
 }  // namespace

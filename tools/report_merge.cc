@@ -184,8 +184,8 @@ class Merger {
 
  private:
   void add_unread(const ProcessReport& report) {
+    ++result_.unread;
     if (!report.lost) return note("a process's report was not read: " + report.error);
-    ++result_.lost;
     const std::string who = report.pid ? "process " + std::to_string(report.pid) : "a process";
     const auto signal = endings_.signals.find(report.pid);
     const std::string how =

@@ -21,7 +21,7 @@ struct MergedReport {
   Json value;     ///< the whole report, as docs/report.md describes it
   Totals totals;  ///< occurrences, folded repeats included
   std::size_t processes = 0;
-  std::size_t lost = 0;            ///< processes that used a driver and whose report is gone
+  std::size_t unread = 0;          ///< reports that are lost, or are none
   std::string first_rule;          ///< of the first finding that is not advice, "" when none
   std::vector<std::string> notes;  ///< what is missing and why; also in value["notes"]
 };

@@ -96,8 +96,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"not_utf8", "{\"schema\":1,\"x\":\"\xff\xfe\"}", "no complete JSON"},
                     Bad{"open_lists", std::string(200000, '['), "no complete JSON"},
                     Bad{"array", "[]", "no complete JSON object"},
-                    Bad{"deep", nested("[", "]", 1000000), "nested deeper than 64"},
-                    Bad{"deep_objects", nested("{\"a\":", "}", 1000000), "nested deeper than 64"},
+                    Bad{"deep", nested("[", "]", 200000), "nested deeper than 64"},
+                    Bad{"deep_objects", nested("{\"a\":", "}", 200000), "nested deeper than 64"},
                     Bad{"no_schema", without("schema"), "\"schema\" is not 1"},
                     Bad{"next_schema", with("schema", 2), "\"schema\" is not 1"}),
     [](const auto& param) { return param.param.name; });
@@ -249,7 +249,7 @@ TEST_F(ReportFolder, ABadFileIsNamedAndTheOthersAreKept) {
   write("1-a.json.1.99.tmp", "{");
   const MergedReport merged = merge_reports(read_reports(folder_.path(), 1));
   EXPECT_EQ(merged.processes, 1u);
-  EXPECT_EQ(merged.lost, 2u);
+  EXPECT_EQ(merged.unread, 2u);
   EXPECT_EQ(merged.totals.errors, 2u);
   ASSERT_THAT(merged.notes, SizeIs(2));
   const std::string all = merged.notes[0] + merged.notes[1];
@@ -325,7 +325,7 @@ TEST(MergeReports, TheDriverIsThatOfTheFirstProcessThatHasOne) {
 
 TEST(MergeReports, ManyLeaksOfOneMemoryNameSomeOfTheOthers) {
   std::vector<ProcessReport> reports;
-  for (unsigned pid = 1; pid <= 500; ++pid) {
+  for (unsigned pid = 1; pid <= 100; ++pid) {
     Json held = finding("l", "leak", 1);
     held["memory"] = "1:77";
     Json value = report({held});
@@ -417,7 +417,7 @@ TEST(SummaryText, ShowsFewNotesAndNoCommandsForATerminal) {
 
 TEST(SummaryText, ALostReportIsNotNothing) {
   EXPECT_THAT(summary_text(merge_reports({parse_process_report("", "7-a.json")}), {}),
-              AllOf(HasSubstr("what was found is lost: 1 process used a CUDA driver"),
+              AllOf(HasSubstr("no report of a process could be read"),
                     Not(HasSubstr("nothing was checked"))));
 }
 

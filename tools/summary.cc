@@ -42,14 +42,11 @@ std::string notes_text(const MergedReport& report) {
   return text;
 }
 
-// Of a tree none of whose reports could be read.
-std::string nothing_text(const MergedReport& report) {
-  if (report.lost == 0) {
-    return "cuvmm: nothing was checked: no process used a CUDA driver through cuvmm\n";
-  }
-  return fmt::format(
-      "cuvmm: what was found is lost: {} used a CUDA driver and left no whole report\n",
-      counted(report.lost, "process", "processes"));
+// Of a tree without a report.
+const char* nothing_text(const MergedReport& report) {
+  return report.unread > 0
+             ? "cuvmm: no report of a process could be read: what was found is lost\n"
+             : "cuvmm: nothing was checked: no process used a CUDA driver through cuvmm\n";
 }
 
 }  // namespace
