@@ -17,6 +17,7 @@ struct Member {
   const char* key;
   Test good;
   const char* expected;
+  const char* otherwise = nullptr;  // JSON that stands for one that is missing or not good
 };
 
 bool is_string(const Json& value) { return value.is_string(); }
@@ -41,9 +42,8 @@ bool may_have(const Json& object, const char* key, Test good) {
 }
 
 bool is_driver(const Json& value) {
-  return value.is_null() ||
-         (value.is_object() && has(value, "path", is_string) &&
-          may_have(value, "version", is_integer) && may_have(value, "emulated", is_flag));
+  return value.is_null() || (value.is_object() && has(value, "path", is_string) &&
+                             has(value, "version", is_integer) && has(value, "emulated", is_flag));
 }
 
 bool is_frame(const Json& value) {
@@ -79,7 +79,7 @@ bool is_kind(const Json& value) {
 constexpr Member kReport[] = {
     {"pid", is_pid, "a process id"},
     {"ended", is_string, "a string"},
-    {"driver", is_driver, "an object with a string \"path\""},
+    {"driver", is_driver, "an object with \"path\", \"version\" and \"emulated\""},
     {"suppressed", is_count, "a count"},
     {"ipc", is_list, "a list"},
 };
@@ -92,16 +92,16 @@ constexpr Member kFindingMust[] = {
 };
 constexpr Member kFindingMay[] = {
     {"runtime", is_string, "a string"},
-    {"arguments", is_texts_by_name, "an object of strings"},
-    {"documented", is_strings, "a list of strings"},
-    {"result", is_string, "a string"},
+    {"arguments", is_texts_by_name, "an object of strings", "{}"},
+    {"documented", is_strings, "a list of strings", "[]"},
+    {"result", is_string, "a string", "\"\""},
     {"enforced", is_flag, "true"},
-    {"call_index", is_count, "a number"},
-    {"stack", is_stack, "a list of frames"},
-    {"objects", is_objects, "a list of objects"},
+    {"call_index", is_count, "a number", "0"},
+    {"stack", is_stack, "a list of frames", "[]"},
+    {"objects", is_objects, "a list of objects", "[]"},
     {"memory", is_string, "a string"},
-    {"fix", is_string, "a string"},
-    {"url", is_string, "a string"},
+    {"fix", is_string, "a string", "\"\""},
+    {"url", is_string, "a string", "\"\""},
 };
 
 class Enforcer {
@@ -132,9 +132,14 @@ class Enforcer {
 
   void optional(Json& object, const Member& member, const std::string& where) {
     const auto found = object.find(member.key);
-    if (found == object.end() || member.good(*found)) return;
-    complain(where + "\"" + member.key + "\"", member.expected);
-    object.erase(found);
+    const bool there = found != object.end();
+    if (there && member.good(*found)) return;
+    if (there) complain(where + "\"" + member.key + "\"", member.expected);
+    if (member.otherwise) {
+      object[member.key] = Json::parse(member.otherwise);
+    } else if (there) {
+      object.erase(found);
+    }
   }
 
   // Keeps those elements of a list or members of an object for which `good` holds.
