@@ -111,11 +111,16 @@ class Unknown {
   std::map<std::string, Union> lists_;
 };
 
-// How a process whose last report was not its end came to it.
-std::string how_ended(std::int64_t pid, const Endings& endings) {
+// Of a process whose last report was not its end.
+std::string cut_short(std::int64_t pid, const Endings& endings) {
   const auto signal = endings.signals.find(pid);
-  if (signal != endings.signals.end()) return "by " + signal_text(signal->second);
-  return endings.left_running ? "killed, or still running" : "killed, or it became another program";
+  const bool known = signal != endings.signals.end();
+  return "was ended " + (known ? "by " + signal_text(signal->second) + " " : "") +
+         "before it could look for leaks" +
+         (known                  ? ""
+          : endings.left_running ? " (killed, or still running)"
+                                 : " (killed, or it became another program)") +
+         "; what it had found until then counts";
 }
 
 class Merger {
@@ -132,8 +137,7 @@ class Merger {
     for (const std::string& what : report.problems) note(process + ": " + what);
     add_driver(value, process);
     if (value.value("ended", "") == "running") {
-      note(process + " was ended before it could look for leaks (" +
-           how_ended(report.pid, endings_) + "); what it had found until then counts");
+      note(process + " " + cut_short(report.pid, endings_));
     }
     if (value.contains("notes")) {
       for (const Json& text : value["notes"]) note(process + ": " + text.get<std::string>());
@@ -189,7 +193,7 @@ class Merger {
     const std::string who = report.pid ? "process " + std::to_string(report.pid) : "a process";
     const auto signal = endings_.signals.find(report.pid);
     const std::string how =
-        signal == endings_.signals.end() ? "" : " (" + signal_text(signal->second) + " ended it)";
+        signal == endings_.signals.end() ? "" : " and was ended by " + signal_text(signal->second);
     note(who + " used a driver" + how + ", and its report was lost: " + report.error);
   }
 
@@ -220,7 +224,7 @@ std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) {
 
 std::string signal_text(int signal) {
   const char* const name = sigabbrev_np(signal);
-  return "signal " + std::to_string(signal) + (name ? std::string(", SIG") + name : "");
+  return "signal " + std::to_string(signal) + (name ? std::string(" (SIG") + name + ")" : "");
 }
 
 MergedReport merge_reports(const std::vector<ProcessReport>& reports,

@@ -35,7 +35,7 @@ struct Endings {
 /// Counts come from other processes: at most 2^64 - 1, and never less than either.
 std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b);
 
-/// "signal 9, SIGKILL".
+/// "signal 9 (SIGKILL)".
 std::string signal_text(int signal);
 
 /// Sums counts, joins findings (each with its "pid") and lists; the driver is that of the first

@@ -372,8 +372,8 @@ TEST(MergeReports, AProcessThatWasKilledCountsAndIsNoted) {
     return merged.notes.at(0);
   };
   EXPECT_EQ(note({{{7, 9}}, false}),
-            "process 7 was ended before it could look for leaks (by signal 9, SIGKILL); what it "
-            "had found until then counts");
+            "process 7 was ended by signal 9 (SIGKILL) before it could look for leaks; what it had "
+            "found until then counts");
   EXPECT_THAT(note({{{8, 9}}, true}), HasSubstr("leaks (killed, or still running); what"));
   EXPECT_THAT(note({}), HasSubstr("leaks (killed, or it became another program); what"));
 }
@@ -383,8 +383,9 @@ TEST(MergeReports, ALostReportIsNotedWithWhatIsKnown) {
   EXPECT_THAT(merge_reports({empty}).notes,
               ElementsAre("process 12 used a driver, and its report was lost: /d/12-1.2.json is "
                           "empty: the disk was full, or the process was ended while it wrote it"));
-  EXPECT_THAT(merge_reports({empty}, {}, {{{12, 15}}, false}).notes,
-              ElementsAre(HasSubstr("used a driver (signal 15, SIGTERM ended it), and its")));
+  EXPECT_THAT(
+      merge_reports({empty}, {}, {{{12, 15}}, false}).notes,
+      ElementsAre(HasSubstr("used a driver and was ended by signal 15 (SIGTERM), and its")));
 }
 
 TEST(MergeReports, WhatAProcessNotesIsItsOwn) {

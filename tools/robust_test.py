@@ -46,7 +46,7 @@ class Killed(CliTest):
             report, result = self.ran(self.leave(document("running", [FINDING]), f"kill -{name} $$"))
             self.assertEqual(result.returncode, 9, result.stderr)
             self.assertEqual(report["summary"]["error"], 2)
-            self.assert_note(report, result, rf"process \d+ was ended before it could look for leaks \(by signal \d+, SIG{name}\)")
+            self.assert_note(report, result, rf"process \d+ was ended by signal \d+ \(SIG{name}\) before it could look")
 
     def test_a_clean_program_that_is_killed_keeps_its_exit_code(self):
         report, result = self.ran(self.leave(document("running"), "kill -KILL $$"))
@@ -70,7 +70,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """)
         report, result = self.ran(f"RUNNER=$PPID {sys.executable} {child} & exit 3")
         self.assertEqual(result.returncode, 9, result.stderr)
-        self.assert_note(report, result, r"leaks \(by signal 9, SIGKILL\)")
+        self.assert_note(report, result, r"by signal 9 \(SIGKILL\) before it could look")
 
     def test_a_process_that_is_left_running_is_noted(self):
         # It holds none of the runner's streams, which would keep this test waiting for it.
@@ -265,7 +265,8 @@ class Files(CliTest):
             command = [os.path.join(root, "bin", "cuvmm"), "run", "--emulate", "--error-exitcode", "9", "--",
                        *self.replay_command(OFFSET)]
             before = set(os.listdir(self.temporary()))
-            result = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TMPDIR": self.temporary()})
+            result = subprocess.run(command, capture_output=True, text=True,
+                                    env={**os.environ, "TMPDIR": self.temporary()})
             self.assertEqual(result.returncode, 9, result.stderr)
             self.assertNotIn("ERROR: ld.so", result.stderr)
             self.assertEqual(set(os.listdir(self.temporary())), before)
