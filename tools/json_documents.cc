@@ -80,7 +80,7 @@ class Scanner {
       case ',':
         count_value();
         if (too_deep_ == 0 && levels_.back().close == '}' &&
-            ++levels_.back().members > limits_.members) {
+            ++levels_.back().members > limits_.members && excess_.empty()) {
           excess_ = "an object has more than " + std::to_string(limits_.members) + " members";
         }
         break;
@@ -90,7 +90,7 @@ class Scanner {
   }
 
   void count_value() {
-    if (++values_ > limits_.values) {
+    if (++values_ > limits_.values && excess_.empty()) {
       excess_ = "it holds more than " + std::to_string(limits_.values) + " values";
     }
   }
@@ -99,7 +99,7 @@ class Scanner {
     count_value();
     if (too_deep_ > 0 || levels_.size() == limits_.depth) {
       ++too_deep_;
-      excess_ = "it is nested deeper than " + std::to_string(limits_.depth);
+      if (excess_.empty()) excess_ = "it is nested deeper than " + std::to_string(limits_.depth);
     } else {
       levels_.push_back({close, 1});
     }

@@ -83,12 +83,19 @@ os.kill(os.getpid(), signal.SIGKILL)
 
     def test_a_lost_report_is_noted_with_its_process(self):
         for text in ["", document()[:40]]:
-            report, result = self.ran(self.leave(text, name="77-1.2.json") + "exit 3")
+            report, result = self.ran(self.leave(text, name="77-1.2.json") + "exit 0")
             self.addCleanup(shutil.rmtree, re.search(r"(\S+)/77-1", result.stderr).group(1))
-            self.assertEqual(result.returncode, 3)
+            self.assertEqual(result.returncode, 125, "nobody knows whether there were findings")
             self.assert_note(report, result, "process 77 used a driver, and its report was lost: .*the disk was full")
             self.assertIn("no report of a process could be read", result.stderr)
             self.assertNotIn("nothing was checked", result.stderr)
+
+    def test_else_a_lost_report_leaves_the_exit_code_alone(self):
+        for options, code in [([], 0), ([], 3), (["--error-exitcode", "9"], 3)]:
+            script = self.leave("", name="77-1.2.json") + f"exit {code}"
+            report, result = self.report_of("--emulate", *options, "--", "sh", "-c", script)
+            self.addCleanup(shutil.rmtree, re.search(r"(\S+)/77-1", result.stderr).group(1))
+            self.assertEqual((result.returncode, len(report["notes"])), (code, 1))
 
     def test_the_last_whole_one_of_appended_reports_counts(self):
         whole = document("running") + document("running", [FINDING])

@@ -104,7 +104,7 @@ std::vector<std::string> write_reports(const std::vector<std::string>& files, co
 int conclude(const RunSettings& options, const TreeResult& tree, const Reach& reach,
              TemporaryFolder& folder) {
   const std::vector<ProcessReport> reports = read_reports(folder.path(), tree.pid);
-  Endings endings{{tree.signals.begin(), tree.signals.end()}, tree.left_running};
+  const Endings endings{{tree.signals.begin(), tree.signals.end()}, tree.left_running};
   const MergedReport merged = merge_reports(reports, gaps(tree, reach, reports), endings);
   // Evidence that could not be read is not thrown away.
   const bool odd = std::any_of(reports.begin(), reports.end(), [](const ProcessReport& report) {
@@ -114,8 +114,11 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
   const std::vector<std::string> written = write_reports(options.reports, merged.value);
   if (!options.quiet) write_error(summary_text(merged, written));
   if (written.size() != options.reports.size()) return kExitFailure;
-  if (options.error_exitcode && merged.totals.any()) return options.error_exitcode;
-  return tree.exit_code;
+  if (!options.error_exitcode) return tree.exit_code;
+  if (merged.totals.any()) return options.error_exitcode;
+  if (merged.unread == 0 || tree.exit_code != 0) return tree.exit_code;
+  return failed(kExitFailure,
+                "--error-exitcode: a report is lost, so nobody knows whether there were findings");
 }
 
 }  // namespace
