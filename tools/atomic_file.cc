@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 namespace cuvmm {
 
@@ -90,6 +92,26 @@ std::string write_whole(const std::string& path, std::string_view text) {
   if (error.empty() && rename(temporary.c_str(), target.c_str()) != 0) error = failed(path);
   if (!error.empty()) unlink(temporary.c_str());
   return error;
+}
+
+std::string replace_by(const std::string& path, const std::string& file) {
+  if (special(path)) {  // as root, a rename would do away with the device
+    std::ifstream in(file, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    const std::string error = in ? write_whole(path, text) : failed(file);
+    if (error.empty()) unlink(file.c_str());
+    return error;
+  }
+  const std::string target = target_of(path);
+  if (target.empty()) return failed(path);
+  if (access(target.c_str(), F_OK) == 0) {
+    const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    const bool ok = fd >= 0 && take_over_mode(fd, target);
+    const std::string error = ok ? "" : failed(file);
+    if (fd >= 0) close(fd);
+    if (!ok) return error;
+  }
+  return rename(file.c_str(), target.c_str()) == 0 ? "" : failed(path);
 }
 
 std::string cannot_write(const std::string& path) {

@@ -12,6 +12,10 @@ namespace cuvmm {
 /// (/dev/stdout) are written to directly.
 std::string write_whole(const std::string& path, std::string_view text);
 
+/// Renames `file`, which is whole, to `path`, as write_whole would have written it there. Returns
+/// "" or why not; then both are as they were.
+std::string replace_by(const std::string& path, const std::string& file);
+
 /// Why a file could not be written at `path`, judged before there is anything to write: the folder
 /// is missing or not writable, or `path` is a folder. "" when it could.
 std::string cannot_write(const std::string& path);

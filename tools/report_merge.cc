@@ -45,8 +45,8 @@ class Union {
 
 bool has_driver(const Json& report) {
   const auto driver = report.find("driver");
-  return driver != report.end() && driver->is_object() && !driver->at("path").empty() &&
-         driver->at("path") != "";
+  return driver != report.end() && driver->is_object() &&
+         !driver->at("path").get_ref<const std::string&>().empty();
 }
 
 void count(Totals& totals, const Json& finding) {

@@ -75,7 +75,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     def test_a_process_that_is_left_running_is_noted(self):
         # It holds none of the runner's streams, which would keep this test waiting for it.
         script = self.leave(document("running", [FINDING]), name="77-1.2.json")
-        report, result = self.ran(script + "exec sleep 600 </dev/null >/dev/null 2>&1 & echo $!; wait_for=$!; "
+        report, result = self.ran(script + "exec sleep 60 </dev/null >/dev/null 2>&1 & echo $!; "
                                   'while [ ! -s "$CUVMM_REPORT_DIR/77-1.2.json" ]; do :; done; exit 3', "--wait", "0")
         os.kill(int(result.stdout), signal.SIGKILL)
         self.assertEqual(result.returncode, 9, result.stderr)
