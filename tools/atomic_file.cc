@@ -98,7 +98,7 @@ std::string replace_by(const std::string& path, const std::string& file) {
   if (special(path)) {  // as root, a rename would do away with the device
     std::ifstream in(file, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(in), {}};
-    const std::string error = in ? write_whole(path, text) : failed(file);
+    std::string error = in ? write_whole(path, text) : failed(file);
     if (error.empty()) unlink(file.c_str());
     return error;
   }
@@ -107,7 +107,7 @@ std::string replace_by(const std::string& path, const std::string& file) {
   if (access(target.c_str(), F_OK) == 0) {
     const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
     const bool ok = fd >= 0 && take_over_mode(fd, target);
-    const std::string error = ok ? "" : failed(file);
+    std::string error = ok ? "" : failed(file);
     if (fd >= 0) close(fd);
     if (!ok) return error;
   }

@@ -16,6 +16,7 @@
 #include "tools/commands.h"
 #include "tools/driver_choice.h"
 #include "tools/layout.h"
+#include "tools/loader_path.h"
 #include "tools/standard_streams.h"
 #include "tools/usage.h"
 
@@ -58,8 +59,9 @@ bool write(const std::string& path, const std::string& text) {
   return error.empty();
 }
 
-// The driver to run on; sets the environment of the emulator.
-std::string driver_path(const ConformSettings& settings, std::string& error) {
+// The driver to run on; sets the environment of the emulator. `libraries` keeps the path to ours.
+std::string driver_path(const ConformSettings& settings, std::unique_ptr<LoaderPath>& libraries,
+                        std::string& error) {
   if (!settings.driver.empty()) return settings.driver;
   if (!settings.emulate) {
     if (!find_driver().empty()) return "libcuda.so.1";
@@ -72,7 +74,10 @@ std::string driver_path(const ConformSettings& settings, std::string& error) {
     setenv("CUVMM_PROFILE", settings.emulated_profile.c_str(), 1);
   const LayoutResult layout = find_layout(own_folder());
   error = layout.error;
-  return layout.layout.emulator;
+  if (!error.empty()) return "";
+  libraries = std::make_unique<LoaderPath>(layout.layout);
+  error = libraries->error();
+  return libraries->layout().emulator;
 }
 
 // The recorded profile of the driver that ran: what is known of it.
@@ -172,7 +177,8 @@ int conform(const ConformSettings& settings) {
   }
   if (settings.devices) setenv("CUVMM_DEVICES", std::to_string(settings.devices).c_str(), 1);
   std::string error;
-  const std::string path = driver_path(settings, error);
+  std::unique_ptr<LoaderPath> libraries;
+  const std::string path = driver_path(settings, libraries, error);
   if (!error.empty()) return failed(error);
 
   RecordOptions options;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "api/driver.h"
@@ -11,6 +12,7 @@
 #include "tools/commands.h"
 #include "tools/driver_choice.h"
 #include "tools/layout.h"
+#include "tools/loader_path.h"
 #include "tools/program_file.h"
 #include "tools/standard_streams.h"
 
@@ -23,8 +25,10 @@ int failed(int code, const std::string& message) {
   return code;
 }
 
-// Where the driver is that the options ask for; the error is set when there is none.
-std::string driver_path(const ReplayOptions& options, std::string& error) {
+// Where the driver is that the options ask for; the error is set when there is none. `libraries`
+// keeps the path to ours.
+std::string driver_path(const ReplayOptions& options, std::unique_ptr<LoaderPath>& libraries,
+                        std::string& error) {
   if (!options.driver.empty()) return options.driver;
   if (!options.emulate) {
     if (!find_driver().empty()) return "libcuda.so.1";  // the shim's, when it is preloaded
@@ -35,7 +39,10 @@ std::string driver_path(const ReplayOptions& options, std::string& error) {
   if (error.empty() && !options.emulate) {
     print_error("cuvmm: no CUDA driver here (libcuda.so.1 was not found): using the emulator\n");
   }
-  return layout.layout.emulator;
+  if (!error.empty()) return "";
+  libraries = std::make_unique<LoaderPath>(layout.layout);
+  error = libraries->error();
+  return libraries->layout().emulator;
 }
 
 std::string expected_text(const Statement& statement) {
@@ -94,7 +101,8 @@ int replay(const ReplayOptions& options) {
     return kExitUsage;
   }
   std::string error;
-  const std::string path = driver_path(options, error);
+  std::unique_ptr<LoaderPath> libraries;
+  const std::string path = driver_path(options, libraries, error);
   if (!error.empty()) return failed(kExitFailure, error);
   if (!options.profile.empty()) setenv("CUVMM_PROFILE", options.profile.c_str(), 1);
   const LoadedDriver loaded = load_driver(path, options.allow_multicast);

@@ -269,14 +269,18 @@ class Files(CliTest):
                 os.symlink(os.path.realpath(os.path.join(lib, file)), os.path.join(root, "lib", file))
             for file in ["libcuda.so", "libcuda.so.1"]:
                 os.symlink("../libcuvmm-shim.so", os.path.join(root, "lib", "links", file))
-            command = [os.path.join(root, "bin", "cuvmm"), "run", "--emulate", "--error-exitcode", "9", "--",
-                       *self.replay_command(OFFSET)]
+            odd = os.path.join(root, "bin", "cuvmm")
+            command = [odd, "run", "--emulate", "--error-exitcode", "9", "--", *self.replay_command(OFFSET)]
             before = set(os.listdir(self.temporary()))
             result = subprocess.run(command, capture_output=True, text=True,
                                     env={**os.environ, "TMPDIR": self.temporary()})
             self.assertEqual(result.returncode, 9, result.stderr)
             self.assertNotIn("ERROR: ld.so", result.stderr)
             self.assertEqual(set(os.listdir(self.temporary())), before)
+            for command in [["replay", "--emulate", self.path("p.txt", LEGAL)],
+                            ["conform", "--emulate", "--filter", "cuMemMap/offset-zero"]]:
+                result = subprocess.run([odd, *command], capture_output=True, text=True)
+                self.assertEqual(result.returncode, 0, result.stderr)
             shutil.rmtree(root)
 
     def temporary(self):
