@@ -92,6 +92,25 @@ TEST(RunHere, HostBuffersAndPseudoCalls) {
                                       "CUDA_SUCCESS", "CUDA_SUCCESS =ff"}));
 }
 
+TEST(RunHere, NothingIsReadOrWrittenBehindAHostBuffer) {
+  NiceMock<MockDriver> mock;
+  const std::string no = "not-run: the host buffer has ";
+  EXPECT_EQ(
+      texts(run_here(mock.driver(),
+                     program("b = host(4, fill=7)\nbytes(b, 4)\nbytes(b, 5)\nbytes(b+2, 3)\n"
+                             "bytes(b+4, 1)\nbytes(b+100, 1)\nbytes(b-1, 1)\npeek(b, 4096)\n"
+                             "poke(b+3, 1)\npoke(b+4, 1)\nbytes(host(2), 3)\nbytes(b, 8M)\n"
+                             "n = host(8G)\nsame(n, n)\nbytes(b+4, 0)\n"
+                             "e = host(0)\nsame(e, 0)\n"))),
+      (std::vector<std::string>{
+          "CUDA_SUCCESS", "CUDA_SUCCESS =07070707", no + "4 bytes from there, not 5",
+          no + "2 bytes from there, not 3", no + "0 bytes from there, not 1",
+          no + "0 bytes from there, not 1", no + "0 bytes from there, not 1",
+          no + "4 bytes from there, not 4096", "CUDA_SUCCESS", no + "0 bytes from there, not 1",
+          no + "2 bytes from there, not 3", no + "4 bytes from there, not 4096", "CUDA_SUCCESS",
+          "CUDA_SUCCESS =1", "CUDA_SUCCESS", "CUDA_SUCCESS", "CUDA_SUCCESS =0"}));
+}
+
 TEST(RunHere, ThreadsAreRealAndKeepTheOrder) {
   NiceMock<MockDriver> mock;
   ON_CALL(mock, CtxSynchronize).WillByDefault([] {

@@ -1,5 +1,6 @@
 #include "api/session.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <functional>
@@ -72,9 +73,10 @@ void* Session::buffer(std::size_t size, unsigned char fill) {
   // A program is not trusted with the machine's memory.
   constexpr std::size_t kMost = std::size_t{1} << 32;
   if (size > kMost) return nullptr;
-  buffers_.push_back(std::make_unique<unsigned char[]>(size));
-  std::memset(buffers_.back().get(), fill, size);
-  return buffers_.back().get();
+  std::vector<unsigned char>& made = buffers_.emplace_back();
+  made.reserve(std::max<std::size_t>(size, 1));  // an empty one has an address as well
+  made.assign(size, fill);
+  return made.data();
 }
 
 std::optional<std::uint64_t> Session::lookup(std::string_view name) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,9 @@ class Session : private NameSource {
   std::optional<std::uint64_t> lookup(std::string_view name) override;
   std::span<const unsigned char> bytes(std::string_view name) const override;
   std::string missing(std::string_view name) const override;
+  /// Bytes from `address` to the end of the host buffer that `value`, which gave it, speaks of;
+  /// nothing when it speaks of none.
+  std::optional<std::uint64_t> room(const Value& value, std::uint64_t address) const;
 
   Outcome run(const Statement& statement);
   Outcome run_call(const Statement& statement, const BoundArguments& bound);
@@ -57,7 +61,7 @@ class Session : private NameSource {
 
   Driver driver_;
   std::map<std::string, Binding, std::less<>> bindings_;
-  std::vector<std::unique_ptr<unsigned char[]>> buffers_;
+  std::vector<std::vector<unsigned char>> buffers_;
   std::map<int, std::unique_ptr<Worker>> workers_;
 };
 

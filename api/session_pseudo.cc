@@ -49,6 +49,23 @@ CUresult Session::make_current(int device, CUcontext* context) {
   return result;
 }
 
+std::optional<std::uint64_t> Session::room(const Value& value, std::uint64_t address) const {
+  std::span<const unsigned char> buffer;
+  if (value.kind == Value::Kind::kName) {
+    buffer = bytes(value.text);
+  } else if (value.kind == Value::Kind::kCall && !buffers_.empty()) {
+    buffer = buffers_.back();  // host(size): made for this statement
+  } else if (value.kind == Value::Kind::kSum) {
+    for (const Argument& part : value.parts) {
+      if (const auto found = room(part.value, address)) return found;
+    }
+  }
+  if (!buffer.data()) return std::nullopt;
+  const auto start = reinterpret_cast<std::uintptr_t>(buffer.data());
+  const bool inside = address >= start && address - start <= buffer.size();
+  return inside ? buffer.size() - (address - start) : 0;
+}
+
 Outcome Session::run_pseudo(const Statement& statement, const BoundArguments& bound) {
   Outcome outcome;
   Resolver resolver(*this);
@@ -68,6 +85,17 @@ Outcome Session::run_pseudo(const Statement& statement, const BoundArguments& bo
   if (!resolver.errors().empty()) {
     outcome.detail = resolver.errors().front().message;
     return outcome;
+  }
+  const bool looks = pseudo == Pseudo::kBytes || pseudo == Pseudo::kPeek;
+  if (looks || pseudo == Pseudo::kPoke) {
+    // Memory of a device may be anything; a buffer of ours ends where it was said to.
+    const std::uint64_t touched = looks ? std::min<std::uint64_t>(values[1], kMostShown) : 1;
+    const auto left = room(*bound.values[0], values[0]);
+    if (left && touched > *left) {
+      outcome.detail = "the host buffer has " + std::to_string(*left) + " bytes from there, not " +
+                       std::to_string(touched);
+      return outcome;
+    }
   }
   outcome.status = Outcome::Status::kDone;
   Binding binding;
@@ -95,7 +123,8 @@ Outcome Session::run_pseudo(const Statement& statement, const BoundArguments& bo
     }
     case Pseudo::kHost: {
       void* memory = buffer(values[0], static_cast<unsigned char>(values[1]));
-      binding = {Binding::Kind::kBuffer, reinterpret_cast<std::uintptr_t>(memory), values[0]};
+      const std::size_t size = memory ? values[0] : 0;
+      binding = {Binding::Kind::kBuffer, reinterpret_cast<std::uintptr_t>(memory), size};
       break;
     }
     case Pseudo::kBytes:

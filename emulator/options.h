@@ -6,21 +6,20 @@
 #include <string>
 #include <string_view>
 
+#include "spec/limits.h"
+
 namespace cuvmm::emulator {
 
 /// CUVMM_PROFILE, CUVMM_DEVICES, CUVMM_DEVICE_MEMORY and CUVMM_MULTICAST_TIMEOUT_MS, read once, by
 /// cuInit.
 struct Options {
   std::string profile;              ///< name or TOML path; empty: the newest recorded real driver
-  int devices = 8;                  ///< 0..62; 0 is a machine without a GPU
+  int devices = 8;                  ///< 0..kMaxDevices; 0 is a machine without a GPU
   std::uint64_t device_memory = 0;  ///< bytes per device; 0: what the profile says
   /// How long a bind waits for devices that other processes add.
   unsigned multicast_timeout_ms = 3000;
   std::string error;  ///< one line that says what was expected; empty when all is well
 };
-
-/// Device ordinals are bits of the model's access masks, of which the last is the host's.
-inline constexpr int kMaxDevices = 62;
 
 /// Reads the environment; a bad value leaves `error` set and must fail cuInit.
 Options read_options();

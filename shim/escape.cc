@@ -37,27 +37,32 @@ std::string own_path() {
 
 std::vector<std::string> escaped_libraries_in(std::string_view maps,
                                               const std::vector<std::string>& known) {
-  std::map<std::string, int> loads;  // how many times each file's first page is mapped
+  // How many times each part of a file that holds code is mapped. Who only reads the file (a
+  // debugger, a profiler) maps none of it to be run; a loader maps each part once per load. One
+  // that mprotect cut in pieces has pieces of different offsets.
+  std::map<std::string, std::map<std::string, int>> loads;
   while (!maps.empty()) {
     const std::size_t end = std::min(maps.find('\n'), maps.size());
     std::string_view line = maps.substr(0, end);
     maps.remove_prefix(std::min(end + 1, maps.size()));
     next_field(line);  // addresses
-    next_field(line);  // permissions
+    const std::string_view permissions = next_field(line);
     const std::string_view offset = next_field(line);
     next_field(line);  // device
     next_field(line);  // inode
     const std::size_t start = line.find('/');
-    if (start == std::string_view::npos) continue;
+    if (start == std::string_view::npos || permissions.find('x') == std::string_view::npos)
+      continue;
     const std::string_view path = line.substr(start);
     if (!path.substr(path.rfind('/') + 1).starts_with("libcuda.so")) continue;
-    const bool first_page = offset.find_first_not_of('0') == std::string_view::npos;
-    loads[std::string(path)] += first_page ? 1 : 0;
+    ++loads[std::string(path)][std::string(offset)];
   }
   std::vector<std::string> escaped;
-  for (const auto& [path, count] : loads) {
+  for (const auto& [path, parts] : loads) {
     const bool ours = std::find(known.begin(), known.end(), path) != known.end();
-    if (!ours || count > 1) escaped.push_back(path);
+    const bool again =
+        std::any_of(parts.begin(), parts.end(), [](const auto& part) { return part.second > 1; });
+    if (!ours || again) escaped.push_back(path);
   }
   return escaped;
 }

@@ -7,9 +7,9 @@
 
 namespace cuvmm::shim {
 
-/// Paths in a /proc/PID/maps text whose file is called libcuda.so*, without those of `known` files
-/// (each mapped once). A known file that is mapped from its start more than once was loaded again
-/// in another namespace, and is named too.
+/// Paths in a /proc/PID/maps text whose file is called libcuda.so* and mapped to be run, without
+/// those of `known` files. A known file whose code is mapped more than once was loaded again in
+/// another namespace, and is named too.
 std::vector<std::string> escaped_libraries_in(std::string_view maps,
                                               const std::vector<std::string>& known);
 

@@ -80,8 +80,8 @@ TEST(Escape, NamesOtherLibcudasAndSecondLoads) {
   const char* maps =
       "7f0000000000-7f0000001000 r--p 00000000 08:01 11  /driver/libcuda.so.580.1\n"
       "7f0000001000-7f0000002000 r-xp 00001000 08:01 11  /driver/libcuda.so.580.1\n"
-      "7f0000003000-7f0000004000 r--p 00000000 08:01 12  /opt/my libs/libcuda.so.1\n"
-      "7f0000005000-7f0000006000 r--p 00000000 08:01 13  /opt/libcudart.so.13\n"
+      "7f0000003000-7f0000004000 r-xp 00000000 08:01 12  /opt/my libs/libcuda.so.1\n"
+      "7f0000005000-7f0000006000 r-xp 00000000 08:01 13  /opt/libcudart.so.13\n"
       "7f0000006000-7f0000007000 rw-p 00000000 00:00 0 \n"
       "7ffc00000000-7ffc00001000 rw-p 00000000 00:00 0   [stack]\n";
   const std::vector<std::string> other{"/opt/my libs/libcuda.so.1"};
@@ -89,9 +89,28 @@ TEST(Escape, NamesOtherLibcudasAndSecondLoads) {
   EXPECT_EQ(escaped_libraries_in(maps, {}).size(), 2u);
   const std::string again =
       std::string(maps) +
-      "7f1000000000-7f1000001000 r--p 00000000 08:01 11 /driver/libcuda.so.580.1\n";
+      "7f1000001000-7f1000002000 r-xp 00001000 08:01 11 /driver/libcuda.so.580.1\n";
   EXPECT_EQ(escaped_libraries_in(again, {"/driver/libcuda.so.580.1"}).size(), 2u);
   EXPECT_TRUE(escaped_libraries_in("", {}).empty());
+}
+
+// As gdb and profilers do, to read its symbols.
+TEST(Escape, AFileThatIsOnlyReadIsNotLoaded) {
+  const char* maps =
+      "7f0000000000-7f0000001000 r--p 00000000 08:01 11  /driver/libcuda.so.580.1\n"
+      "7f0000001000-7f0000002000 r-xp 00001000 08:01 11  /driver/libcuda.so.580.1\n"
+      "7f0000003000-7f0000009000 r--p 00000000 08:01 11  /driver/libcuda.so.580.1\n"
+      "7f000000a000-7f000000b000 rw-p 00000000 08:01 12  /other/libcuda.so.1\n"
+      "7f000000c000-7f000000d000 r--s 00000000 08:01 12  /other/libcuda.so.1\n";
+  EXPECT_TRUE(escaped_libraries_in(maps, {"/driver/libcuda.so.580.1"}).empty());
+}
+
+TEST(Escape, CodeThatWasCutInPiecesIsOneLoad) {
+  const char* maps =
+      "7f0000001000-7f0000002000 r-xp 00001000 08:01 11  /driver/libcuda.so.580.1\n"
+      "7f0000002000-7f0000003000 rwxp 00002000 08:01 11  /driver/libcuda.so.580.1\n"
+      "7f0000003000-7f0000004000 r-xp 00003000 08:01 11  /driver/libcuda.so.580.1\n";
+  EXPECT_TRUE(escaped_libraries_in(maps, {"/driver/libcuda.so.580.1"}).empty());
 }
 
 TEST(Options, ReadsTheEnvironmentAndNamesWhatItDoesNotUnderstand) {

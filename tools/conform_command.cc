@@ -1,6 +1,5 @@
 // cuvmm conform: runs the conformance suite on a libcuda and says where it differs from the
 // documentation.
-#include <fmt/core.h>
 #include <stdlib.h>
 
 #include <fstream>
@@ -12,10 +11,13 @@
 #include "conformance/derive_profile.h"
 #include "conformance/measure_profile.h"
 #include "conformance/suite.h"
+#include "spec/limits.h"
 #include "tools/atomic_file.h"
 #include "tools/commands.h"
 #include "tools/driver_choice.h"
 #include "tools/layout.h"
+#include "tools/loader_path.h"
+#include "tools/standard_streams.h"
 #include "tools/usage.h"
 
 namespace cuvmm {
@@ -46,7 +48,7 @@ struct ConformSettings {
 };
 
 int failed(const std::string& message) {
-  fmt::print(stderr, "cuvmm conform: {}\n", message);
+  print_error("cuvmm conform: {}\n", message);
   return kExitFailure;
 }
 
@@ -57,8 +59,9 @@ bool write(const std::string& path, const std::string& text) {
   return error.empty();
 }
 
-// The driver to run on; sets the environment of the emulator.
-std::string driver_path(const ConformSettings& settings, std::string& error) {
+// The driver to run on; sets the environment of the emulator. `libraries` keeps the path to ours.
+std::string driver_path(const ConformSettings& settings, std::unique_ptr<LoaderPath>& libraries,
+                        std::string& error) {
   if (!settings.driver.empty()) return settings.driver;
   if (!settings.emulate) {
     if (!find_driver().empty()) return "libcuda.so.1";
@@ -71,7 +74,10 @@ std::string driver_path(const ConformSettings& settings, std::string& error) {
     setenv("CUVMM_PROFILE", settings.emulated_profile.c_str(), 1);
   const LayoutResult layout = find_layout(own_folder());
   error = layout.error;
-  return layout.layout.emulator;
+  if (!error.empty()) return "";
+  libraries = std::make_unique<LoaderPath>(layout.layout);
+  error = libraries->error();
+  return libraries->layout().emulator;
 }
 
 // The recorded profile of the driver that ran: what is known of it.
@@ -96,12 +102,12 @@ void print_results(const std::vector<CaseResult>& results, const ConformSettings
     const bool quiet = result.status == CaseStatus::kPass && !result.unexpected_pass;
     const bool expected = result.status == CaseStatus::kWaived || result.known;
     if (!settings.verbose && (quiet || expected)) continue;
-    fmt::print("{:<13} {}", name(result.status), result.test_case->name);
-    if (result.unexpected_pass) fmt::print(": waived ({}), but passes", result.waiver);
-    if (!result.reason.empty()) fmt::print(": {}", result.reason);
-    if (result.status == CaseStatus::kWaived) fmt::print("; waived: {}", result.waiver);
-    if (result.known) fmt::print(" (known)");
-    fmt::print("\n");
+    print_output("{:<13} {}", name(result.status), result.test_case->name);
+    if (result.unexpected_pass) print_output(": waived ({}), but passes", result.waiver);
+    if (!result.reason.empty()) print_output(": {}", result.reason);
+    if (result.status == CaseStatus::kWaived) print_output("; waived: {}", result.waiver);
+    if (result.known) print_output(" (known)");
+    print_output("\n");
   }
 }
 
@@ -115,10 +121,10 @@ int print_summary(const std::vector<CaseResult>& results, const ConformSettings&
     unexpected_passes += result.unexpected_pass;
   }
   if (unexpected_passes)
-    fmt::print("{} waived cases pass: remove their waivers\n", unexpected_passes);
+    print_output("{} waived cases pass: remove their waivers\n", unexpected_passes);
   if (settings.require_feature && number(CaseStatus::kNotSupported))
-    fmt::print("--require-feature: {} cases could not run\n", number(CaseStatus::kNotSupported));
-  fmt::print(
+    print_output("--require-feature: {} cases could not run\n", number(CaseStatus::kNotSupported));
+  print_output(
       "{} passed, {} failed, {} deviations, {} crashed, {} timed out, {} not supported, {} waived "
       "({} of the deviations and crashes are known of this driver)\n",
       number(CaseStatus::kPass), number(CaseStatus::kFail), number(CaseStatus::kDeviation),
@@ -142,14 +148,14 @@ std::string derived_profile(const Suite& suite, const Recording& recording,
       measure_profile(loaded.driver, recording, base, profile_name(settings.profile));
   DerivedProfile derived = derive_profile(measured, suite.families, suite.cases, recording);
   if (settings.verbose) {
-    for (const std::string& note : derived.notes) fmt::print("profile: {}\n", note);
+    for (const std::string& note : derived.notes) print_output("profile: {}\n", note);
   }
   return format_profile(derived.profile);
 }
 
 int conform(const ConformSettings& settings) {
   Suite suite = load_suite(settings.cases, settings.pairs || !settings.profile.empty());
-  for (const std::string& error : suite.errors) fmt::print(stderr, "{}\n", error);
+  for (const std::string& error : suite.errors) print_error("{}\n", error);
   if (!suite.errors.empty()) return kExitUsage;
   if (!settings.filter.empty()) {
     std::erase_if(suite.cases,
@@ -158,7 +164,7 @@ int conform(const ConformSettings& settings) {
       throw UsageError{"--filter: no case is named like '" + settings.filter + "'"};
   }
   if (settings.list) {
-    for (const Case& each : suite.cases) fmt::print("{}\n", each.name);
+    for (const Case& each : suite.cases) print_output("{}\n", each.name);
     return 0;
   }
   CaseWaivers waivers;
@@ -171,7 +177,8 @@ int conform(const ConformSettings& settings) {
   }
   if (settings.devices) setenv("CUVMM_DEVICES", std::to_string(settings.devices).c_str(), 1);
   std::string error;
-  const std::string path = driver_path(settings, error);
+  std::unique_ptr<LoaderPath> libraries;
+  const std::string path = driver_path(settings, libraries, error);
   if (!error.empty()) return failed(error);
 
   RecordOptions options;
@@ -185,10 +192,10 @@ int conform(const ConformSettings& settings) {
   const auto results =
       judge_cases({&suite.cases, &run.recording, known ? &*known : nullptr, &waivers});
 
-  fmt::print("driver {}{}, version {}, CUDA {}\ngpu {}, {} device(s)\n", run.recording.driver,
-             run.recording.emulated ? " (emulator)" : "",
-             run.recording.driver_version.empty() ? "?" : run.recording.driver_version,
-             run.recording.cuda_version, run.recording.gpu, run.recording.devices);
+  print_output("driver {}{}, version {}, CUDA {}\ngpu {}, {} device(s)\n", run.recording.driver,
+               run.recording.emulated ? " (emulator)" : "",
+               run.recording.driver_version.empty() ? "?" : run.recording.driver_version,
+               run.recording.cuda_version, run.recording.gpu, run.recording.devices);
   print_results(results, settings);
   bool written = write(settings.json, conform_json(run.recording, results)) &&
                  write(settings.junit, conform_junit(run.recording, results, settings.strict)) &&
@@ -225,9 +232,11 @@ void add_conform(CLI::App& app, CommandLine& line) {
       ->check(readable_file());
   add_emulate(*command, s->emulated_profile,
               "Run on the emulator; PROFILE is a built-in profile or a TOML file");
-  command->add_option("--devices", s->devices, "Devices of the emulator")
+  command
+      ->add_option("--devices", s->devices,
+                   "Devices of the emulator, 1 to " + std::to_string(kMaxDevices))
       ->type_name("N")
-      ->check(whole_number(1, 64));
+      ->check(whole_number(1, kMaxDevices));
   command->add_option("--filter", s->filter, "Only cases whose names match, such as 'cuMemMap/*'")
       ->type_name("GLOB");
   command->add_option("--cases", s->cases, "Use the suite in this folder, not the built-in one")
@@ -256,7 +265,7 @@ void add_conform(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   command->add_option("--timeout", s->timeout_s, "Seconds that one call may take")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(seconds(0.001))
       ->capture_default_str();
   command->footer(kExamples);
   command->allow_extras();

@@ -1,11 +1,10 @@
 // cuvmm explain RULE
-#include <fmt/core.h>
-
 #include <memory>
 
 #include "tools/commands.h"
 #include "tools/rule_facts.h"
 #include "tools/rule_text.h"
+#include "tools/standard_streams.h"
 #include "tools/suggest.h"
 #include "tools/usage.h"
 
@@ -32,7 +31,7 @@ void add_explain(CLI::App& app, CommandLine&) {
     }
     const char* between = "";
     for (const std::string& id : *ids) {
-      fmt::print("{}{}", between, explain_text(*find_rule(id)));
+      print_output("{}{}", between, explain_text(*find_rule(id)));
       between = "\n";
     }
   });

@@ -2,9 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <queue>
+#include <set>
 #include <string>
+#include <tuple>
 
 #include "spec/rule.h"
 
@@ -34,7 +38,7 @@ std::optional<Use> use_of(const Json& value, std::int64_t pid) {
   return good ? std::optional(use) : std::nullopt;
 }
 
-Json finding(const Use& freed, const Use& open) {
+Json finding(const Use& freed, const Use& open, std::size_t count) {
   const RuleInfo& rule = info(Rule::kIpcFreedWhileOpen);
   const std::string end = open.ended_by
                               ? fmt::format("closed it {} us later, by its call {}",
@@ -56,13 +60,73 @@ Json finding(const Use& freed, const Use& open) {
           {"fix", rule.fix},
           {"url", rule_url(rule.rule)},
           {"pid", freed.pid},
-          {"count", 1u}};
+          {"count", count}};
+}
+
+// What was freed and what was opened under one handle.
+struct Uses {
+  std::vector<Use> freed, open;
+};
+
+// Goes through time and keeps what is open, by process, the one that is closed last behind.
+class OpenNow {
+ public:
+  explicit OpenNow(std::vector<Use>& uses) : uses_(uses) {
+    std::sort(uses_.begin(), uses_.end(),
+              [](const Use& a, const Use& b) { return a.from < b.from; });
+  }
+
+  // Open for sure before `time` had come, and after.
+  void advance(std::uint64_t time) {
+    for (; next_ < uses_.size() && uses_[next_].from <= time; ++next_) {
+      const Use& use = uses_[next_];
+      by_process_[use.pid].insert({use.until, &use});
+      ends_.push({use.until, &use});
+    }
+    for (; !ends_.empty() && ends_.top().first <= time; ends_.pop()) {
+      const auto process = by_process_.find(ends_.top().second->pid);
+      process->second.erase(ends_.top());
+      if (process->second.empty()) by_process_.erase(process);
+    }
+  }
+
+  using End = std::pair<std::uint64_t, const Use*>;  // until, and what
+  const std::map<std::int64_t, std::set<End>>& by_process() const { return by_process_; }
+
+ private:
+  std::vector<Use>& uses_;
+  std::size_t next_ = 0;
+  std::map<std::int64_t, std::set<End>> by_process_;
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+};
+
+void judge(Uses& uses, IpcFindings& result) {
+  const auto key = [](const Use& use) { return std::tie(use.until, use.pid, use.ended_by); };
+  std::vector<Use>& freed = uses.freed;
+  std::sort(freed.begin(), freed.end(),
+            [&](const Use& a, const Use& b) { return key(a) < key(b); });
+  // One call frees a memory once, whatever a process writes.
+  freed.erase(std::unique(freed.begin(), freed.end(),
+                          [&](const Use& a, const Use& b) { return key(a) == key(b); }),
+              freed.end());
+  OpenNow now(uses.open);
+  for (const Use& end : freed) {
+    now.advance(end.until);
+    std::size_t others = now.by_process().size() - now.by_process().count(end.pid);
+    for (auto at = now.by_process().begin(); others > 0; ++at) {
+      if (at->first == end.pid) continue;
+      if (result.findings.size() == kMostIpcFindings) break;
+      result.findings.push_back(finding(end, *at->second.rbegin()->second, at->second.size()));
+      --others;
+    }
+    result.left_out += others;
+  }
 }
 
 }  // namespace
 
-std::vector<Json> ipc_order_findings(const std::vector<ProcessReport>& reports) {
-  std::multimap<std::string, Use> freed, open;
+IpcFindings ipc_order_findings(const std::vector<ProcessReport>& reports) {
+  std::map<std::string, Uses> by_handle;
   for (const ProcessReport& report : reports) {
     if (!report.error.empty() || !report.value.contains("ipc")) continue;
     const Json& list = report.value["ipc"];
@@ -72,22 +136,14 @@ std::vector<Json> ipc_order_findings(const std::vector<ProcessReport>& reports) 
       if (!value["role"].is_string() || !value["handle"].is_string()) continue;
       const auto use = use_of(value, report.pid);
       if (!use) continue;
-      const std::string role = value["role"], handle = value["handle"];
-      if (role == "export" && use->until != 0) freed.emplace(handle, *use);
-      if (role == "open") open.emplace(handle, *use);
+      Uses& uses = by_handle[value["handle"].get<std::string>()];
+      if (value["role"] == "export" && use->until != 0) uses.freed.push_back(*use);
+      if (value["role"] == "open") uses.open.push_back(*use);
     }
   }
-  std::vector<Json> findings;
-  for (const auto& [handle, end] : freed) {
-    const auto [first, last] = open.equal_range(handle);
-    for (auto at = first; at != last; ++at) {
-      const Use& use = at->second;
-      // Open for sure before the free had ended, and after.
-      if (use.pid == end.pid || use.from > end.until || use.until <= end.until) continue;
-      findings.push_back(finding(end, use));
-    }
-  }
-  return findings;
+  IpcFindings result;
+  for (auto& [handle, uses] : by_handle) judge(uses, result);
+  return result;
 }
 
 }  // namespace cuvmm

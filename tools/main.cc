@@ -9,6 +9,7 @@
 
 #include "tools/commands.h"
 #include "tools/install_paths.h"
+#include "tools/standard_streams.h"
 #include "tools/suggest.h"
 #include "tools/usage.h"
 
@@ -23,7 +24,7 @@ constexpr const char* kExamples =
 int usage_error(const CLI::App& app, const std::string& message) {
   std::string command = "cuvmm";
   for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
-  fmt::print(stderr, "{}: {}\nTry '{} --help'.\n", command, message, command);
+  cuvmm::print_error("{}: {}\nTry '{} --help'.\n", command, message, command);
   return cuvmm::kExitUsage;
 }
 
@@ -62,10 +63,10 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments, cuvmm::Comm
     const CLI::App* asked = &app;
     while (!asked->get_subcommands().empty()) asked = asked->get_subcommands().front();
     const std::string name = asked == &app ? "" : asked->get_parent()->get_name();
-    fmt::print("{}", asked->help(name));
+    cuvmm::print_output("{}", asked->help(name));
     return 0;
   } catch (const CLI::CallForVersion& version) {
-    fmt::print("{}\n", version.what());
+    cuvmm::print_output("{}\n", version.what());
     return 0;
   } catch (const CLI::ParseError& error) {
     return usage_error(app, error.what());
@@ -74,9 +75,18 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments, cuvmm::Comm
   }
 }
 
+// Output that nobody got is a failure, whatever the command itself has to say.
+int finish(int exit_code) {
+  const std::string problem = cuvmm::finish_output();
+  if (problem.empty()) return exit_code;
+  cuvmm::print_error("cuvmm: standard output: {}\n", problem);
+  return exit_code ? exit_code : cuvmm::kExitFailure;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  cuvmm::reserve_standard_descriptors();
   try {
     cuvmm::CommandLine line;
     CLI::App app(
@@ -92,9 +102,9 @@ int main(int argc, char** argv) {
     cuvmm::add_to_c(app, line);
     cuvmm::add_matrix(app, line);
     cuvmm::add_conform(app, line);
-    return parse_and_run(app, std::vector<std::string>(argv + 1, argv + argc), line);
+    return finish(parse_and_run(app, std::vector<std::string>(argv + 1, argv + argc), line));
   } catch (const std::exception& error) {
-    fmt::print(stderr, "cuvmm: {}\n", error.what());
+    cuvmm::print_error("cuvmm: {}\n", error.what());
     return cuvmm::kExitFailure;
   }
 }

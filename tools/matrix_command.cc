@@ -1,11 +1,10 @@
 // cuvmm matrix FILE... [--markdown FILE] [--html FILE] [--deviations FILE]
-#include <fmt/core.h>
-
 #include <memory>
 
 #include "tools/atomic_file.h"
 #include "tools/commands.h"
 #include "tools/matrix_input.h"
+#include "tools/standard_streams.h"
 #include "tools/usage.h"
 
 namespace cuvmm {
@@ -42,10 +41,10 @@ int matrix(const Options& options) {
   for (const Page& page : pages) {
     const std::string problem = write_whole(page.path, page.text);
     if (problem.empty()) continue;
-    fmt::print(stderr, "cuvmm matrix: {}\n", problem);
+    print_error("cuvmm matrix: {}\n", problem);
     return kExitFailure;
   }
-  if (pages.empty()) fmt::print("{}", matrix_markdown(table, command));
+  if (pages.empty()) print_output("{}", matrix_markdown(table, command));
   return 0;
 }
 

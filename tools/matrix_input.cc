@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "api/driver.h"
 #include "conformance/case.h"
 #include "spec/profile.h"
+#include "tools/json_documents.h"
 #include "tools/rule_examples.h"
 
 namespace cuvmm {
@@ -160,6 +162,14 @@ MatrixInput parse_matrix_json(const std::string& text, const std::string& origin
   MatrixInput input;
   const std::string expected =
       origin + ": expected the JSON of `cuvmm conform` or `cuvmm-record`, with \"cases\"";
+  // Copies and comparisons of JSON recurse. A recording has many members, but few levels.
+  constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
+  const std::string excess =
+      find_json_documents(text, false, {.members = kAny, .values = kAny}).excess;
+  if (!excess.empty()) {
+    input.error = expected + " (" + excess + ")";
+    return input;
+  }
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("cases")) {
     input.error = expected;

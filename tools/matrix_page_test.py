@@ -96,6 +96,7 @@ class Page(unittest.TestCase):
 
     def test_unusable_inputs_are_refused_by_name(self):
         for name, text in [("no.json", None), ("bad.json", "{"), ("other.json", '{"cases": {"a/b": ["x"]}}'),
+                           ("deep.json", '{"cases": ' + '{"a":' * 300000 + "1" + "}" * 300001),
                            ("odd.json", '{"cases": [1]}'), ("bad.toml", "[profile")]:
             error = self.cuvmm("matrix", self.path(name, text), code=2).stderr
             self.assertIn(name, error)

@@ -9,80 +9,14 @@
 #include <cstring>
 #include <filesystem>
 
-#include "spec/rule.h"
+#include "tools/json_documents.h"
+#include "tools/report_contract.h"
 
 namespace cuvmm {
 
 namespace {
 
-bool known_kind(const std::string& kind) {
-  for (RuleKind known :
-       {RuleKind::kError, RuleKind::kUndefined, RuleKind::kLeak, RuleKind::kAdvice}) {
-    if (kind == name(known)) return true;
-  }
-  return false;
-}
-
-bool has_string(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string();
-}
-
-std::string counts_problem(const Json& report, const char* key) {
-  const auto counts = report.find(key);
-  if (counts == report.end()) return "";
-  if (!counts->is_object()) return std::string("\"") + key + "\" is no object";
-  for (const auto& [name, count] : counts->items()) {
-    if (!count.is_number_unsigned()) {
-      return std::string("\"") + key + "\": \"" + name + "\" is no count";
-    }
-  }
-  return "";
-}
-
-std::string finding_problem(const Json& finding) {
-  if (!finding.is_object()) return "is no object";
-  for (const char* key : {"rule", "kind", "call", "message"}) {
-    if (!has_string(finding, key)) return std::string("has no string \"") + key + "\"";
-  }
-  if (!known_kind(finding["kind"])) return "has an unknown \"kind\"";
-  const auto count = finding.find("count");
-  if (count == finding.end() || !count->is_number_unsigned() || *count == 0u) {
-    return "has no \"count\" of 1 or more";
-  }
-  return "";
-}
-
-std::string problem(const Json& report) {
-  if (report.is_discarded()) return "no complete JSON (torn, or not UTF-8)";
-  if (!report.is_object()) return "no JSON object";
-  const auto schema = report.find("schema");
-  if (schema == report.end() || *schema != kReportSchema) {
-    return "\"schema\" is not " + std::to_string(kReportSchema);
-  }
-  const auto driver = report.find("driver");
-  if (driver != report.end() && !driver->is_null() && !driver->is_object()) {
-    return "\"driver\" is no object";
-  }
-  for (const char* key : {"calls", "summary", "alive"}) {
-    if (std::string text = counts_problem(report, key); !text.empty()) return text;
-  }
-  if (report.contains("suppressed") && !report["suppressed"].is_number_unsigned()) {
-    return "\"suppressed\" is no count";
-  }
-  for (const char* key : {"unchecked", "findings"}) {
-    if (report.contains(key) && !report[key].is_array())
-      return std::string("\"") + key + "\" is no array";
-  }
-  if (!report.contains("findings")) return "\"findings\" is missing";
-  std::size_t index = 0;
-  for (const Json& finding : report["findings"]) {
-    const std::string text = finding_problem(finding);
-    if (!text.empty()) return "finding " + std::to_string(index) + " " + text;
-    ++index;
-  }
-  return "";
-}
+constexpr const char* kHowLost = "the disk was full, or the process was ended while it wrote it";
 
 std::int64_t pid_of(const Json& report, const std::string& path) {
   const auto own = report.find("pid");
@@ -93,23 +27,78 @@ std::int64_t pid_of(const Json& report, const std::string& path) {
   return result.ec == std::errc{} && pid > 0 ? pid : 0;
 }
 
+Json parsed(std::string_view text) {
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+// The last report in a file that the process may have continued behind a torn one.
+struct LastReport {
+  Json value = Json(Json::value_t::discarded);
+  bool torn = false;  // there is something else in the file
+  std::size_t values = 0;
+  std::string excess;  // why the last one is not read
+};
+
+LastReport last_report(std::string_view text) {
+  const JsonDocuments plain = find_json_documents(text, false);
+  LastReport result;
+  result.torn = plain.torn;
+  result.excess = plain.excess;
+  result.values = plain.values;
+  if (!plain.last.empty() && plain.excess.empty()) result.value = parsed(plain.last);
+  if (!plain.torn && !result.value.is_discarded()) return result;
+  const JsonDocuments resumed = find_json_documents(text, true);
+  const bool later = plain.last.empty() || resumed.last.data() > plain.last.data();
+  if (resumed.last.empty() || (!later && !result.value.is_discarded())) return result;
+  if (resumed.excess.empty()) {
+    Json value = parsed(resumed.last);
+    if (!value.is_discarded()) return {std::move(value), true, resumed.values, ""};
+  } else if (result.value.is_discarded()) {
+    result.excess = resumed.excess;
+  }
+  return result;
+}
+
+std::string problem(const LastReport& report, const std::string& text) {
+  if (text.empty()) return std::string("is empty: ") + kHowLost;
+  if (!report.excess.empty()) return "is not read: " + report.excess;
+  if (report.value.is_discarded()) {
+    return std::string("holds no complete JSON object (torn, or not UTF-8): ") + kHowLost;
+  }
+  const auto schema = report.value.find("schema");
+  if (schema == report.value.end() || *schema != kReportSchema) {
+    return "is not read: \"schema\" is not " + std::to_string(kReportSchema);
+  }
+  return "";
+}
+
 }  // namespace
 
 ProcessReport parse_process_report(const std::string& text, const std::string& path) {
   ProcessReport result;
-  Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (const std::string why = problem(value); !why.empty()) {
-    result.error = path + ": " + why;
+  LastReport last = last_report(text);
+  result.lost = last.value.is_discarded() && last.excess.empty();
+  if (const std::string why = problem(last, text); !why.empty()) {
+    result.error = path + " " + why;
+    result.pid = pid_of({}, path);
     return result;
   }
-  result.pid = pid_of(value, path);
-  result.value = std::move(value);
+  for (const std::string& what : enforce_contract(last.value)) {
+    result.problems.push_back(path + ": " + what);
+  }
+  if (last.torn) {
+    result.problems.push_back(path + ": a part is torn (" + kHowLost +
+                              "); the last whole report in it counts");
+  }
+  result.pid = pid_of(last.value, path);
+  result.values = last.values;
+  result.value = std::move(last.value);
   return result;
 }
 
 ProcessReport read_process_report(const std::string& path) {
   const auto refused = [&](const std::string& why) {
-    return ProcessReport{0, {}, path + ": " + why};
+    return ProcessReport{.pid = pid_of({}, path), .error = path + ": " + why};
   };
   // No links, pipes or devices: the folder's content is written by programs that are not trusted.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace cuvmm {
 
@@ -14,11 +15,17 @@ inline constexpr int kReportSchema = 1;
 inline constexpr std::uint64_t kLargestReport = std::uint64_t{256} << 20;
 
 struct ProcessReport {
-  std::int64_t pid = 0;  ///< from the report, else from the file's name "<pid>-<unique>.json"
-  Json value;            ///< an object that holds to the contract
-  std::string error;     ///< "FILE: why it is no report"; empty on success
+  std::int64_t pid = 0;    ///< from the report, else from the file's name "<pid>-<unique>.json"
+  Json value = nullptr;    ///< an object that holds to the contract
+  std::string error = {};  ///< "FILE: why it is no report"; empty on success
+  /// With an error: the file was begun, so the process used a driver, and nothing of it is whole.
+  bool lost = false;
+  std::size_t values = 0;  ///< JSON values in it, for who adds up what reports take
+  /// What was left out of it: "FILE: what is wrong".
+  std::vector<std::string> problems = {};
 };
 
+/// Reads a file of one or more JSON objects, one after another; the last whole one is the report.
 ProcessReport read_process_report(const std::string& path);
 
 /// The same from text; `path` names it in errors and gives the pid.

@@ -1,7 +1,6 @@
 #include "tools/process_tree.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -10,6 +9,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+
+#include "tools/standard_streams.h"
 
 namespace cuvmm {
 
@@ -101,6 +102,7 @@ bool reap(TreeResult& result, bool& main_running) {
       if (errno == EINTR) continue;
       return false;
     }
+    if (WIFSIGNALED(status)) result.signals[pid] = WTERMSIG(status);
     if (pid != result.pid) continue;
     main_running = false;
     result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -135,9 +137,9 @@ TreeResult run_tree(const std::string& path, const std::vector<std::string>& com
       if (!noticed && waited >= kNoticeAfter) {
         noticed = true;
         if (!options.quiet) {
-          fmt::print(stderr,
-                     "cuvmm: the program has ended; waiting for processes that it left "
-                     "running (--wait SECONDS or Ctrl-C ends that)\n");
+          print_error(
+              "cuvmm: the program has ended; waiting for processes that it left "
+              "running (--wait SECONDS or Ctrl-C ends that)\n");
         }
       }
       pause = {0, 100'000'000};

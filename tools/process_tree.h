@@ -15,12 +15,14 @@ struct TreeOptions {
 };
 
 struct TreeResult {
-  std::string error;          ///< the program could not be started: the kernel's reason; else empty
-  int error_number = 0;       ///< errno of it
-  pid_t pid = 0;              ///< of the program
-  int exit_code = 0;          ///< the program's own, or 128 + the signal that ended it
-  int signal = 0;             ///< that ended the program, 0 none
-  bool left_running = false;  ///< some processes had not ended when waiting stopped
+  std::string error;     ///< the program could not be started: the kernel's reason; else empty
+  int error_number = 0;  ///< errno of it
+  pid_t pid = 0;         ///< of the program
+  int exit_code = 0;     ///< the program's own, or 128 + the signal that ended it
+  int signal = 0;        ///< that ended the program, 0 none
+  std::map<pid_t, int> signals;  ///< that ended processes of the tree, as far as their parents left
+                                 ///< them to us: the program's own children answer to it alone
+  bool left_running = false;     ///< some processes had not ended when waiting stopped
 };
 
 /// Runs `command` (its first element is the path to execute) in environment `environment`

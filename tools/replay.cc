@@ -1,10 +1,10 @@
 #include "tools/replay.h"
 
-#include <fmt/core.h>
 #include <stdlib.h>
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "api/driver.h"
@@ -12,19 +12,23 @@
 #include "tools/commands.h"
 #include "tools/driver_choice.h"
 #include "tools/layout.h"
+#include "tools/loader_path.h"
 #include "tools/program_file.h"
+#include "tools/standard_streams.h"
 
 namespace cuvmm {
 
 namespace {
 
 int failed(int code, const std::string& message) {
-  fmt::print(stderr, "cuvmm replay: {}\n", message);
+  print_error("cuvmm replay: {}\n", message);
   return code;
 }
 
-// Where the driver is that the options ask for; the error is set when there is none.
-std::string driver_path(const ReplayOptions& options, std::string& error) {
+// Where the driver is that the options ask for; the error is set when there is none. `libraries`
+// keeps the path to ours.
+std::string driver_path(const ReplayOptions& options, std::unique_ptr<LoaderPath>& libraries,
+                        std::string& error) {
   if (!options.driver.empty()) return options.driver;
   if (!options.emulate) {
     if (!find_driver().empty()) return "libcuda.so.1";  // the shim's, when it is preloaded
@@ -33,10 +37,12 @@ std::string driver_path(const ReplayOptions& options, std::string& error) {
   const LayoutResult layout = find_layout(own_folder());
   error = layout.error;
   if (error.empty() && !options.emulate) {
-    fmt::print(stderr,
-               "cuvmm: no CUDA driver here (libcuda.so.1 was not found): using the emulator\n");
+    print_error("cuvmm: no CUDA driver here (libcuda.so.1 was not found): using the emulator\n");
   }
-  return layout.layout.emulator;
+  if (!error.empty()) return "";
+  libraries = std::make_unique<LoaderPath>(layout.layout);
+  error = libraries->error();
+  return libraries->layout().emulator;
 }
 
 std::string expected_text(const Statement& statement) {
@@ -58,8 +64,8 @@ void print_table(const Program& program, const std::vector<Outcome>& outcomes) {
     std::string text = outcome_text(outcomes[i]);
     if (!good && statement.expected) text += ", expected " + expected_text(statement);
     for (const std::string& rule : statement.breaks) text += " !" + rule;
-    fmt::print("{:<9} {:>4}  {:<{}}  {}\n", verdict, statement.line, call_text(statement), width,
-               text);
+    print_output("{:<9} {:>4}  {:<{}}  {}\n", verdict, statement.line, call_text(statement), width,
+                 text);
   }
 }
 
@@ -91,11 +97,12 @@ bool went_well(const Statement& statement, const Outcome& outcome) {
 int replay(const ReplayOptions& options) {
   const ProgramFile file = read_program(options.file);
   if (!file.error.empty()) {
-    fmt::print(stderr, "{}\n", file.error);  // bare FILE:LINE:COLUMN lines, as editors jump to them
+    print_error("{}\n", file.error);  // bare FILE:LINE:COLUMN lines, as editors jump to them
     return kExitUsage;
   }
   std::string error;
-  const std::string path = driver_path(options, error);
+  std::unique_ptr<LoaderPath> libraries;
+  const std::string path = driver_path(options, libraries, error);
   if (!error.empty()) return failed(kExitFailure, error);
   if (!options.profile.empty()) setenv("CUVMM_PROFILE", options.profile.c_str(), 1);
   const LoadedDriver loaded = load_driver(path, options.allow_multicast);
@@ -122,12 +129,12 @@ int replay(const ReplayOptions& options) {
     all["driver"] = {{"path", loaded.path}, {"emulated", loaded.emulated}};
     all["statements"] = as_json(file.program, outcomes);
     all["different"] = different;
-    fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_output("{}\n", all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   } else {
-    fmt::print("driver {}{}\n", loaded.path, loaded.emulated ? " (emulator)" : "");
+    print_output("driver {}{}\n", loaded.path, loaded.emulated ? " (emulator)" : "");
     print_table(file.program, outcomes);
-    fmt::print("{} statements: {} as expected, {} different, {} without expectation\n",
-               outcomes.size(), outcomes.size() - different - silent, different, silent);
+    print_output("{} statements: {} as expected, {} different, {} without expectation\n",
+                 outcomes.size(), outcomes.size() - different - silent, different, silent);
   }
   return different ? kExitDifference : 0;
 }

@@ -29,7 +29,7 @@ void add_replay(CLI::App& app, CommandLine& line) {
               "Run it on the emulator; PROFILE is a built-in profile or a TOML file");
   command->add_option("--timeout", options->timeout_s, "Seconds that one statement may take")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(seconds(0.001))
       ->capture_default_str();
   command->add_flag("--json", options->json, "Write the results as JSON");
   command->add_flag(

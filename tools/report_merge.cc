@@ -1,5 +1,7 @@
 #include "tools/report_merge.h"
 
+#include <string.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -13,31 +15,38 @@ namespace cuvmm {
 
 namespace {
 
-std::uint64_t add(std::uint64_t a, std::uint64_t b) {
-  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
-  return a > most - b ? most : a + b;  // counts come from other processes: saturate, never wrap
-}
+using Counts = std::map<std::string, std::uint64_t>;
 
-void add_counts(Json& to, const Json& report, const char* key) {
+void add_counts(Counts& to, const Json& report, const char* key) {
   const auto counts = report.find(key);
   if (counts == report.end()) return;
   for (const auto& [name, count] : counts->items()) {
-    const std::uint64_t before = to.contains(name) ? to[name].get<std::uint64_t>() : 0;
-    to[name] = add(before, count.get<std::uint64_t>());
+    std::uint64_t& sum = to[name];
+    sum = saturating_sum(sum, count.get<std::uint64_t>());
   }
 }
 
-void unite(Json& to, const Json& list) {
-  for (const Json& item : list) {
-    if (std::find(to.begin(), to.end(), item) == to.end()) to.push_back(item);
+// A list without repetitions, however long it gets.
+class Union {
+ public:
+  void add(const Json& list) {
+    for (const Json& item : list) {
+      if (seen_.insert(item.dump(-1, ' ', false, Json::error_handler_t::replace)).second) {
+        list_.push_back(item);
+      }
+    }
   }
-}
+  const Json& list() const { return list_; }
+
+ private:
+  Json list_ = Json::array();
+  std::set<std::string> seen_;
+};
 
 bool has_driver(const Json& report) {
   const auto driver = report.find("driver");
-  if (driver == report.end() || !driver->is_object()) return false;
-  const auto path = driver->find("path");
-  return path != driver->end() && path->is_string() && !path->get<std::string>().empty();
+  return driver != report.end() && driver->is_object() &&
+         !driver->at("path").get_ref<const std::string&>().empty();
 }
 
 void count(Totals& totals, const Json& finding) {
@@ -46,23 +55,26 @@ void count(Totals& totals, const Json& finding) {
                          : kind == "undefined" ? totals.undefined
                          : kind == "leak"      ? totals.leaks
                                                : totals.advice;
-  total = add(total, finding["count"].get<std::uint64_t>());
+  total = saturating_sum(total, finding["count"].get<std::uint64_t>());
 }
 
-/// Leaks of different processes that keep one memory alive name each other: none of them is the
-/// whole reason.
+// Leaks of different processes that keep one memory alive name each other: none of them is the
+// whole reason.
 void relate(Json& findings) {
+  constexpr std::size_t kMostNamed = 16;  // of one finding; a thousand importers say no more
   std::map<std::string, std::vector<Json*>> by_memory;
   for (Json& finding : findings) {
     const auto memory = finding.find("memory");
-    if (memory != finding.end() && memory->is_string()) {
-      by_memory[memory->get<std::string>()].push_back(&finding);
-    }
+    if (memory != finding.end()) by_memory[memory->get<std::string>()].push_back(&finding);
   }
   for (auto& [memory, keepers] : by_memory) {
     std::vector<Json> related;
     for (const Json* keeper : keepers) {
-      related.push_back({{"pid", (*keeper)["pid"]}, {"rule", (*keeper)["rule"]}});
+      Json one = {{"pid", (*keeper)["pid"]}, {"rule", (*keeper)["rule"]}};
+      const std::size_t enough = kMostNamed + 1;  // and one that is the keeper's own
+      if (related.size() < enough &&
+          std::find(related.begin(), related.end(), one) == related.end())
+        related.push_back(std::move(one));
     }
     for (Json* keeper : keepers) {
       for (const Json& other : related) {
@@ -77,102 +89,194 @@ constexpr const char* kContract[] = {"schema",    "pid",      "ended",   "driver
                                      "processes", "notes",    "ipc"};
 
 // What this version does not know: lists are united, of anything else the first one stays.
-void keep_unknown(Json& to, const Json& report) {
-  for (const auto& [key, value] : report.items()) {
-    if (std::find(std::begin(kContract), std::end(kContract), key) != std::end(kContract)) continue;
-    if (!to.contains(key)) {
-      to[key] = value;
-    } else if (to[key].is_array() && value.is_array()) {
-      unite(to[key], value);
+class Unknown {
+ public:
+  void add(const Json& report) {
+    for (const auto& [key, value] : report.items()) {
+      if (std::find(std::begin(kContract), std::end(kContract), key) != std::end(kContract))
+        continue;
+      if (members_.size() == kMost && !members_.contains(key)) continue;
+      const auto [member, fresh] = members_.try_emplace(key, value);
+      if (value.is_array() && (fresh || member->second.is_array())) lists_[key].add(value);
     }
   }
+  void move_into(Json& merged) {
+    for (auto& [key, value] : members_) merged[key] = std::move(value);
+    for (const auto& [key, list] : lists_) merged[key] = list.list();
+  }
+
+ private:
+  static constexpr std::size_t kMost = 64;
+  std::map<std::string, Json> members_;
+  std::map<std::string, Union> lists_;
+};
+
+// Of a process whose last report was not its end.
+std::string cut_short(std::int64_t pid, const Endings& endings) {
+  const auto signal = endings.signals.find(pid);
+  const bool known = signal != endings.signals.end();
+  return "was ended " + (known ? "by " + signal_text(signal->second) + " " : "") +
+         "before it could look for leaks" +
+         (known                  ? ""
+          : endings.left_running ? " (killed, or still running)"
+                                 : " (killed, or it became another program)") +
+         "; what it had found until then counts";
+}
+
+class Merger {
+ public:
+  Merger(std::vector<std::string> notes, const Endings& endings) : endings_(endings) {
+    result_.notes = std::move(notes);
+  }
+
+  void add(const ProcessReport& report) {
+    if (!report.error.empty()) return add_unread(report);
+    ++result_.processes;
+    const Json& value = report.value;
+    const std::string process = "process " + std::to_string(report.pid);
+    for (const std::string& what : report.problems) note(process + ": " + what);
+    add_driver(value, process);
+    if (value.value("ended", "") == "running") {
+      note(process + " " + cut_short(report.pid, endings_));
+    }
+    if (value.contains("notes")) {
+      for (const Json& text : value["notes"]) note(process + ": " + text.get<std::string>());
+    }
+    suppressed_ = saturating_sum(suppressed_, value.value("suppressed", std::uint64_t{0}));
+    add_counts(calls_, value, "calls");
+    add_counts(alive_, value, "alive");
+    if (value.contains("unchecked")) unchecked_.add(value["unchecked"]);
+    for (Json finding : value["findings"]) {
+      finding["pid"] = report.pid;
+      add_finding(std::move(finding));
+    }
+    unknown_.add(value);
+  }
+
+  void add_finding(Json finding) {
+    count(result_.totals, finding);
+    if (result_.first_rule.empty() && finding["kind"] != "advice") {
+      result_.first_rule = finding["rule"].get<std::string>();
+    }
+    findings_.push_back(std::move(finding));
+  }
+
+  void note(std::string text) { result_.notes.push_back(std::move(text)); }
+
+  MergedReport finish() {
+    relate(findings_);
+    if (driver_.is_null()) driver_ = {{"path", ""}, {"version", 0}, {"emulated", false}};
+    const Totals& totals = result_.totals;
+    result_.value = {
+        {"schema", kReportSchema},
+        {"driver", driver_},
+        {"calls", calls_},
+        {"unchecked", unchecked_.list()},
+        {"findings", std::move(findings_)},
+        {"summary",
+         {{"error", totals.errors}, {"undefined", totals.undefined}, {"leak", totals.leaks}}},
+        {"suppressed", suppressed_},
+        {"alive",
+         {{"allocations", alive_["allocations"]},
+          {"bytes", alive_["bytes"]},
+          {"reservations", alive_["reservations"]}}},
+        {"processes", result_.processes},
+        {"notes", result_.notes}};
+    unknown_.move_into(result_.value);
+    return std::move(result_);
+  }
+
+ private:
+  void add_unread(const ProcessReport& report) {
+    ++result_.unread;
+    if (!report.lost) return note("a process's report was not read: " + report.error);
+    const std::string who = report.pid ? "process " + std::to_string(report.pid) : "a process";
+    const auto signal = endings_.signals.find(report.pid);
+    const std::string how =
+        signal == endings_.signals.end() ? "" : " and was ended by " + signal_text(signal->second);
+    note(who + " used a driver" + how + ", and its report was lost: " + report.error);
+  }
+
+  void add_driver(const Json& value, const std::string& process) {
+    if (!has_driver(value)) return;
+    if (driver_.is_null()) {
+      driver_ = value["driver"];
+    } else if (driver_["path"] != value["driver"]["path"]) {
+      note(process + " used another driver: " + value["driver"]["path"].get<std::string>());
+    }
+  }
+
+  const Endings& endings_;
+  MergedReport result_;
+  Json driver_ = nullptr, findings_ = Json::array();
+  Counts calls_, alive_;
+  Union unchecked_;
+  Unknown unknown_;
+  std::uint64_t suppressed_ = 0;
+};
+
+}  // namespace
+
+std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) {
+  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  return a > most - b ? most : a + b;
+}
+
+std::string signal_text(int signal) {
+  const char* const name = sigabbrev_np(signal);
+  return "signal " + std::to_string(signal) + (name ? std::string(" (SIG") + name + ")" : "");
+}
+
+MergedReport merge_reports(const std::vector<ProcessReport>& reports,
+                           std::vector<std::string> notes, const Endings& endings) {
+  Merger merger(std::move(notes), endings);
+  for (const ProcessReport& report : reports) merger.add(report);
+  IpcFindings ipc = ipc_order_findings(reports);
+  for (Json& finding : ipc.findings) merger.add_finding(std::move(finding));
+  if (ipc.left_out > 0) {
+    merger.note(std::to_string(ipc.left_out) +
+                " more findings of memory that was freed while another process had it open were "
+                "left out");
+  }
+  return merger.finish();
+}
+
+namespace {
+
+// JSON values of all reports. Some 2 GB where each is a member of an object.
+constexpr std::size_t kMostValuesTogether = 20'000'000;
+
+// "X.json" of "X.json.<pid>.<time>.tmp", which a process writes before it renames it to that.
+std::string target_of(const std::string& temporary) {
+  const std::size_t end = temporary.rfind(".json.");
+  return end == std::string::npos ? "" : temporary.substr(0, end + 5);
 }
 
 }  // namespace
 
-MergedReport merge_reports(const std::vector<ProcessReport>& reports,
-                           std::vector<std::string> notes) {
-  MergedReport result;
-  Json driver = nullptr, calls = Json::object(), unchecked = Json::array();
-  Json findings = Json::array(), note_list = Json::array(), unknown = Json::object();
-  Json alive = {{"allocations", 0u}, {"bytes", 0u}, {"reservations", 0u}};
-  std::uint64_t suppressed = 0;
-  for (const ProcessReport& report : reports) {
-    if (!report.error.empty()) {
-      notes.push_back("a process's report was not read: " + report.error);
-      continue;
-    }
-    ++result.processes;
-    const Json& value = report.value;
-    if (has_driver(value)) {
-      if (driver.is_null()) {
-        driver = value["driver"];
-      } else if (driver["path"] != value["driver"]["path"]) {
-        notes.push_back("process " + std::to_string(report.pid) +
-                        " used another driver: " + value["driver"]["path"].get<std::string>());
-      }
-    }
-    if (value.value("ended", Json("exit")) == "running") {
-      notes.push_back(
-          "process " + std::to_string(report.pid) +
-          " did not get to its last report; what came after, leaks among it, is missing");
-    }
-    suppressed = add(suppressed, value.value("suppressed", std::uint64_t{0}));
-    add_counts(calls, value, "calls");
-    add_counts(alive, value, "alive");
-    if (value.contains("unchecked")) unite(unchecked, value["unchecked"]);
-    for (Json finding : value["findings"]) {
-      finding["pid"] = report.pid;
-      count(result.totals, finding);
-      if (result.first_rule.empty() && finding["kind"] != "advice") {
-        result.first_rule = finding["rule"].get<std::string>();
-      }
-      findings.push_back(std::move(finding));
-    }
-    if (value.contains("notes") && value["notes"].is_array()) unite(note_list, value["notes"]);
-    keep_unknown(unknown, value);
-  }
-  for (Json& finding : ipc_order_findings(reports)) {
-    count(result.totals, finding);
-    if (result.first_rule.empty()) result.first_rule = finding["rule"].get<std::string>();
-    findings.push_back(std::move(finding));
-  }
-  relate(findings);
-  for (const std::string& note : notes) note_list.push_back(note);
-  if (driver.is_null()) driver = {{"path", ""}, {"version", 0}, {"emulated", false}};
-  result.value = {{"schema", kReportSchema},
-                  {"driver", driver},
-                  {"calls", calls},
-                  {"unchecked", unchecked},
-                  {"findings", findings},
-                  {"summary",
-                   {{"error", result.totals.errors},
-                    {"undefined", result.totals.undefined},
-                    {"leak", result.totals.leaks}}},
-                  {"suppressed", suppressed},
-                  {"alive", alive},
-                  {"processes", result.processes},
-                  {"notes", note_list}};
-  for (const auto& [key, value] : unknown.items()) result.value[key] = value;
-  result.notes = std::move(notes);
-  return result;
-}
-
 std::vector<ProcessReport> read_reports(const std::string& folder, std::int64_t first) {
-  std::vector<std::string> files;
+  std::set<std::string> files;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    files.push_back(entry.path().string());
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    files.insert(at->path().string());
   }
   std::vector<ProcessReport> reports;
+  std::size_t values = 0;
   for (const std::string& file : files) {
-    if (file.size() > 5 && file.ends_with(".json")) {
-      reports.push_back(read_process_report(file));
-    } else {
-      reports.push_back({0, {}, file + ": unfinished: the process ended while it wrote it"});
+    const bool unfinished = !file.ends_with(".json");
+    // The one that it was to replace is there, and says that it is not the process's last word.
+    if (unfinished && files.contains(target_of(file))) continue;
+    if (values > kMostValuesTogether) {
+      reports.push_back(
+          {.error = file + ": those before it fill the memory that reports may take"});
+      continue;
     }
+    ProcessReport& report = reports.emplace_back(read_process_report(file));
+    values += report.values;
+    if (unfinished && !report.error.empty()) report.error += " (it was unfinished)";
   }
-  if (error) reports.push_back({0, {}, folder + ": " + error.message()});
+  if (error) reports.push_back({.error = folder + ": " + error.message()});
   std::sort(reports.begin(), reports.end(), [&](const ProcessReport& a, const ProcessReport& b) {
     return std::make_tuple(a.pid != first, a.pid, a.error) <
            std::make_tuple(b.pid != first, b.pid, b.error);

@@ -1,6 +1,4 @@
 // cuvmm rules [--format text|json|markdown] [--entry E] [--kind K] [--output FOLDER]
-#include <fmt/core.h>
-
 #include <filesystem>
 #include <memory>
 
@@ -8,6 +6,7 @@
 #include "tools/commands.h"
 #include "tools/rule_facts.h"
 #include "tools/rule_text.h"
+#include "tools/standard_streams.h"
 #include "tools/usage.h"
 
 namespace cuvmm {
@@ -76,11 +75,11 @@ void add_rules(CLI::App& app, CommandLine&) {
     if (!options->output.empty()) return write_pages(*options);
     const std::vector<Rule> list = chosen(*options);
     if (options->format == "json") {
-      fmt::print("{}\n", rules_json(list).dump(2));
+      print_output("{}\n", rules_json(list).dump(2));
     } else if (options->format == "markdown") {
-      fmt::print("{}", rules_markdown(list));
+      print_output("{}", rules_markdown(list));
     } else {
-      fmt::print("{}", rules_text(list));
+      print_output("{}", rules_text(list));
     }
   });
 }

@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 
 #include "spec/profile.h"
 #include "tools/atomic_file.h"
@@ -13,8 +15,10 @@
 #include "tools/driver_choice.h"
 #include "tools/executable.h"
 #include "tools/layout.h"
+#include "tools/loader_path.h"
 #include "tools/process_tree.h"
 #include "tools/report_merge.h"
+#include "tools/standard_streams.h"
 #include "tools/summary.h"
 #include "tools/temporary_folder.h"
 #include "tools/traces.h"
@@ -24,12 +28,12 @@ namespace cuvmm {
 namespace {
 
 int failed(int code, const std::string& message) {
-  fmt::print(stderr, "cuvmm run: {}\n", message);
+  print_error("cuvmm run: {}\n", message);
   return code;
 }
 
 void say(const RunSettings& options, const std::string& message) {
-  if (!options.quiet) fmt::print(stderr, "cuvmm: {}\n", message);
+  if (!options.quiet) print_error("cuvmm: {}\n", message);
 }
 
 std::string value_of(const Environment& environment, const char* name) {
@@ -66,19 +70,55 @@ std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
   std::vector<std::string> notes;
   if (tree.left_running) {
     notes.push_back(
-        "some processes were still running when the report was written; their findings "
-        "are missing");
+        "some processes were still running when the report was written; what they find from then "
+        "on is missing");
   }
-  // A process that never opens the driver leaves no report; one that a signal ended may have lost
-  // it.
-  const bool own = std::any_of(reports.begin(), reports.end(), [&](const ProcessReport& report) {
-    return report.error.empty() && report.pid == tree.pid;
-  });
+  // A process leaves a report from its first call of the driver on.
+  const bool own = std::any_of(reports.begin(), reports.end(),
+                               [&](const ProcessReport& report) { return report.pid == tree.pid; });
   if (tree.signal && !own && reach.obstacle.empty()) {
     notes.push_back(
-        fmt::format("process {}, which signal {} ended, left no report", tree.pid, tree.signal));
+        fmt::format("process {}, which {} ended, left no report: cuvmm saw no driver call of it",
+                    tree.pid, signal_text(tree.signal)));
   }
   return notes;
+}
+
+// The merged report in each of the files; the files that have it.
+std::vector<std::string> write_reports(const std::vector<std::string>& files, const Json& report) {
+  std::vector<std::string> written;
+  if (files.empty()) return written;
+  const std::string text = report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  for (const std::string& file : files) {
+    const std::string problem = write_whole(file, text);
+    if (problem.empty()) {
+      written.push_back(file);
+    } else {
+      print_error("cuvmm run: --report {}: {}\n", file, problem);
+    }
+  }
+  return written;
+}
+
+// Reads, merges, writes and sums up what the processes left; returns the exit code of the command.
+int conclude(const RunSettings& options, const TreeResult& tree, const Reach& reach,
+             TemporaryFolder& folder) {
+  const std::vector<ProcessReport> reports = read_reports(folder.path(), tree.pid);
+  const Endings endings{{tree.signals.begin(), tree.signals.end()}, tree.left_running};
+  const MergedReport merged = merge_reports(reports, gaps(tree, reach, reports), endings);
+  // Evidence that could not be read is not thrown away.
+  const bool odd = std::any_of(reports.begin(), reports.end(), [](const ProcessReport& report) {
+    return !report.error.empty() || !report.problems.empty();
+  });
+  if (odd) folder.keep();
+  const std::vector<std::string> written = write_reports(options.reports, merged.value);
+  if (!options.quiet) write_error(summary_text(merged, written));
+  if (written.size() != options.reports.size()) return kExitFailure;
+  if (!options.error_exitcode) return tree.exit_code;
+  if (merged.totals.any()) return options.error_exitcode;
+  if (merged.unread == 0 || tree.exit_code != 0) return tree.exit_code;
+  return failed(kExitFailure,
+                "--error-exitcode: a report is lost, so nobody knows whether there were findings");
 }
 
 }  // namespace
@@ -110,6 +150,8 @@ int run(RunSettings options) {
                   fmt::format("no temporary folder for reports: {}", std::strerror(errno)));
   }
 
+  LoaderPath libraries(layout.layout);
+  if (!libraries.error().empty()) return failed(kExitFailure, libraries.error());
   const Reach reach = inspect_reach(program.path, path);
   if (!reach.obstacle.empty()) {
     say(options, program.path + " cannot be checked: " + reach.obstacle +
@@ -122,7 +164,8 @@ int run(RunSettings options) {
   }
   const std::string trace = options.trace;
   options.trace = trace_pattern(trace);
-  const Environment environment = child_environment(current, options, layout.layout, folder.path());
+  const Environment environment =
+      child_environment(current, options, libraries.layout(), folder.path());
   const TreeResult tree = run_tree(program.path, options.command, as_strings(environment),
                                    {.wait_s = options.wait, .quiet = options.quiet});
   if (!tree.error.empty()) {
@@ -131,26 +174,17 @@ int run(RunSettings options) {
                   program.path + ": " + tree.error + (missing ? " (its interpreter?)" : ""));
   }
 
-  const std::vector<ProcessReport> reports = read_reports(folder.path(), tree.pid);
-  const MergedReport merged = merge_reports(reports, gaps(tree, reach, reports));
-  for (const ProcessReport& report : reports) {
-    if (!report.error.empty()) folder.keep();  // evidence that could not be read is not thrown away
-  }
+  if (tree.left_running) libraries.keep();  // they preload the shim into what they start
   for (const std::string& file : collect_traces(trace, options.trace))
     say(options, "trace in " + file);
-  bool lost = false;
-  const std::string text = merged.value.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-  for (const std::string& report : options.reports) {
-    const std::string problem = write_whole(report, text);
-    if (!problem.empty()) {
-      fmt::print(stderr, "cuvmm run: --report {}: {}\n", report, problem);
-      lost = true;
-    }
+  try {
+    return conclude(options, tree, reach, folder);
+  } catch (const std::exception& error) {
+    folder.keep();
+    print_error("cuvmm run: the reports in {} could not be merged: {}\n", folder.path(),
+                error.what());
+    return options.reports.empty() ? tree.exit_code : kExitFailure;
   }
-  if (!options.quiet) fmt::print(stderr, "{}", summary_text(merged, options.reports));
-  if (lost) return kExitFailure;
-  if (options.error_exitcode && merged.totals.any()) return options.error_exitcode;
-  return tree.exit_code;
 }
 
 }  // namespace cuvmm

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "spec/limits.h"
 #include "spec/profile.h"
 #include "tools/commands.h"
 #include "tools/run.h"
@@ -61,9 +62,10 @@ void take_command(RunSettings& options, const CLI::App& app, const CommandLine& 
 
 void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
   add_emulate(app, emulate, "Use the emulator; PROFILE is a built-in profile or a TOML file");
-  app.add_option("--devices", options.devices, "Devices that the emulator has, 1 to 64")
+  app.add_option("--devices", options.devices,
+                 "Devices that the emulator has, 1 to " + std::to_string(kMaxDevices))
       ->type_name("N")
-      ->check(whole_number(1, 64));
+      ->check(whole_number(1, kMaxDevices));
   app.add_option("--driver", options.driver, "Use this libcuda")
       ->type_name("PATH")
       ->check(readable_file());
@@ -95,7 +97,7 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
   app.add_option("--wait", options.wait,
                  "Seconds to wait for processes that outlive the program (default: until they end)")
       ->type_name("SECONDS")
-      ->check(CLI::NonNegativeNumber.description(""));
+      ->check(seconds(0));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace cuvmm {
 
 namespace {
@@ -18,15 +20,44 @@ std::string driver_text(const Json& report) {
   return ours ? " (emulator)" : "";
 }
 
+// What a process wrote may hold anything, commands for a terminal too.
+std::string printable(const std::string& text) {
+  std::string result = text;
+  for (char& c : result) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return result;
+}
+
+constexpr std::size_t kMostNotes = 20;
+
+std::string notes_text(const MergedReport& report) {
+  std::string text;
+  const std::size_t shown = std::min(kMostNotes, report.notes.size());
+  for (std::size_t i = 0; i < shown; ++i) text += "cuvmm: " + printable(report.notes[i]) + "\n";
+  const std::size_t more = report.notes.size() - shown;
+  if (more > 0)
+    text +=
+        fmt::format("cuvmm: and {} like that (--report has all)\n", counted(more, "note", "notes"));
+  return text;
+}
+
+// Of a tree without a report.
+const char* nothing_text(const MergedReport& report) {
+  return report.unread > 0
+             ? "cuvmm: no report of a process could be read: what was found is lost\n"
+             : "cuvmm: nothing was checked: no process used a CUDA driver through cuvmm\n";
+}
+
 }  // namespace
 
 std::string summary_text(const MergedReport& report, const std::vector<std::string>& files) {
   const Totals& totals = report.totals;
-  std::string text;
-  for (const std::string& note : report.notes) text += "cuvmm: " + note + "\n";
+  std::string text = notes_text(report);
   std::uint64_t calls = 0;
-  for (const auto& [name, count] : report.value["calls"].items())
-    calls += count.get<std::uint64_t>();
+  for (const auto& [name, count] : report.value["calls"].items()) {
+    calls = saturating_sum(calls, count.get<std::uint64_t>());
+  }
   if (report.processes > 0) {
     text += fmt::format("cuvmm: {}, {} undefined, {}", counted(totals.errors, "error", "errors"),
                         totals.undefined, counted(totals.leaks, "leak", "leaks"));
@@ -35,9 +66,7 @@ std::string summary_text(const MergedReport& report, const std::vector<std::stri
         fmt::format(" in {} of {}{}\n", counted(calls, "call", "calls"),
                     counted(report.processes, "process", "processes"), driver_text(report.value));
   }
-  if (report.processes == 0) {
-    text += "cuvmm: nothing was checked: no process used a CUDA driver through cuvmm\n";
-  }
+  if (report.processes == 0) text += nothing_text(report);
   for (const std::string& file : files) text += "cuvmm: report in " + file + "\n";
   if (!report.first_rule.empty()) {
     text += "cuvmm: for the first finding type: cuvmm explain " + report.first_rule + "\n";

@@ -7,9 +7,10 @@
 
 namespace cuvmm {
 
-TemporaryFolder::TemporaryFolder() {
-  const char* base = getenv("TMPDIR");
-  std::string pattern = std::string(base && *base ? base : "/tmp") + "/cuvmm-XXXXXX";
+TemporaryFolder::TemporaryFolder(const std::string& where) {
+  const char* const chosen = getenv("TMPDIR");
+  const std::string base = !where.empty() ? where : chosen && *chosen ? chosen : "/tmp";
+  std::string pattern = base + "/cuvmm-XXXXXX";
   if (mkdtemp(pattern.data())) {
     std::error_code error;
     const auto absolute = std::filesystem::absolute(pattern, error);

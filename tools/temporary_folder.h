@@ -1,4 +1,4 @@
-// A folder of our own under $TMPDIR, removed with all it holds when it goes out of scope.
+// A folder of our own under $TMPDIR or /tmp, removed with all it holds when it goes out of scope.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@ namespace cuvmm {
 
 class TemporaryFolder {
  public:
-  /// Makes the folder, readable by this user alone; path() is empty when that failed (errno says
-  /// why).
-  TemporaryFolder();
+  /// Makes the folder, readable by this user alone, in `where` if that is not ""; path() is empty
+  /// when that failed (errno says why).
+  explicit TemporaryFolder(const std::string& where = "");
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

@@ -1,6 +1,4 @@
 // cuvmm to-c FILE [-o OUT]
-#include <fmt/core.h>
-
 #include <memory>
 #include <sstream>
 
@@ -8,6 +6,7 @@
 #include "tools/c_source.h"
 #include "tools/commands.h"
 #include "tools/program_file.h"
+#include "tools/standard_streams.h"
 #include "tools/usage.h"
 
 namespace cuvmm {
@@ -17,22 +16,22 @@ namespace {
 int to_c(const std::string& file, const std::string& output) {
   const ProgramFile program = read_program(file);
   if (!program.error.empty()) {
-    fmt::print(stderr, "{}\n", program.error);
+    print_error("{}\n", program.error);
     return kExitUsage;
   }
   const std::string origin = file == "-" ? "standard input" : file;
   const CSource source = write_c(program.program, origin);
   if (!source.error.empty()) {
     std::istringstream lines(source.error);
-    for (std::string line; std::getline(lines, line);) fmt::print(stderr, "{}:{}\n", origin, line);
+    for (std::string line; std::getline(lines, line);) print_error("{}:{}\n", origin, line);
     return kExitUsage;
   }
   if (output.empty()) {
-    fmt::print("{}", source.text);
+    print_output("{}", source.text);
     return 0;
   }
   const std::string problem = write_whole(output, source.text);
-  if (!problem.empty()) fmt::print(stderr, "cuvmm to-c: {}\n", problem);
+  if (!problem.empty()) print_error("cuvmm to-c: {}\n", problem);
   return problem.empty() ? 0 : kExitFailure;
 }
 

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tools/atomic_file.h"
+
 namespace cuvmm {
 
 namespace fs = std::filesystem;
@@ -49,8 +51,8 @@ std::vector<std::string> collect_traces(const std::string& file, const std::stri
   for (const fs::path& trace : found) {
     const std::string pid = trace.filename().string().substr(prefix.size());
     const fs::path target = found.size() == 1 ? file : file + "." + pid;
-    fs::rename(trace, target, error);
-    result.push_back(error ? trace.string() : target.string());
+    const bool moved = replace_by(target.string(), trace.string()).empty();
+    result.push_back(moved ? target.string() : trace.string());
   }
   return result;
 }

@@ -39,6 +39,26 @@ TEST_F(TracesTest, TheOnlyOneWithCallsGetsTheName) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
 }
 
+TEST_F(TracesTest, WhatIsReplacedKeepsItsModeAndItsLinks) {
+  const std::string target = folder_.path() + "/private.txt";
+  std::ofstream(target) << "old";
+  fs::permissions(target, fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("private.txt", file_);
+  record("11", "cuMemRelease(1)\n");
+  EXPECT_THAT(collect_traces(file_, pattern_), ElementsAre(file_));
+  EXPECT_TRUE(fs::is_symlink(file_));
+  EXPECT_EQ(fs::status(target).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_GT(fs::file_size(target), 20u);
+}
+
+TEST_F(TracesTest, ADeviceIsWrittenToAndStays) {
+  fs::create_symlink("/dev/null", file_);
+  record("11", "cuMemRelease(1)\n");
+  EXPECT_THAT(collect_traces(file_, pattern_), ElementsAre(file_));
+  EXPECT_TRUE(fs::is_character_file(file_));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
+}
+
 TEST_F(TracesTest, SeveralKeepTheirProcess) {
   record("10", "cuMemRelease(1)\n");
   record("11", "cuMemRelease(1)\n");

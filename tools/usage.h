@@ -24,6 +24,9 @@ CLI::Validator readable_file();
 /// A whole number in [low, high].
 CLI::Validator whole_number(long low, long high);
 
+/// A finite number of seconds, at least `low` (0 or a little more) and at most a billion.
+CLI::Validator seconds(double low);
+
 /// Names of the options that `app` knows, e.g. "--report".
 std::vector<std::string> option_names(const CLI::App& app);
 
