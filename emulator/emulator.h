@@ -16,6 +16,7 @@
 #include "emulator/address_space.h"
 #include "emulator/context.h"
 #include "emulator/external.h"
+#include "emulator/life.h"
 #include "emulator/options.h"
 #include "emulator/physical.h"
 #include "emulator/pools.h"
@@ -66,12 +67,11 @@ struct HostBlock {
 /// Everything the driver knows. Whoever touches a member holds `mutex`.
 class Emulator {
  public:
+  /// Never destroyed: calls may come from the program's destructors and from threads that outlive
+  /// main.
   static Emulator& get();
 
   std::mutex mutex;
-  bool ready = false;  ///< cuInit succeeded
-  bool forked =
-      false;  ///< this process is a child of one that was initialised: unusable, as documented
   Profile profile;
   Model model;
   AddressSpace space;
@@ -90,6 +90,10 @@ class Emulator {
   ExternalObjects external;
   std::map<Address, Size> cpu_visible;  ///< HOST mappings that are really mapped at their address
 
+  /// Takes the lock: SUCCESS, or what to answer without it. Where the process forked or ends, the
+  /// lock's holder may be a thread that never goes on.
+  CUresult enter();
+
   /// What cuInit does; idempotent.
   CUresult initialize();
 
@@ -97,8 +101,8 @@ class Emulator {
   /// then initialises.
   CUresult before_init(EntryPoint entry);
 
-  /// What cuDriverGetVersion answers, cuInit or not; takes the lock.
-  int driver_version();
+  /// What cuDriverGetVersion answers, cuInit or not, in a child of fork too; takes the lock.
+  CUresult driver_version(int& version);
 
   int device_count() const { return static_cast<int>(devices.size()); }
   bool valid_device(int device) const { return device >= 0 && device < device_count(); }
@@ -143,7 +147,7 @@ class Emulator {
   CUresult load();
   bool load_profile_once(const Options& options);
 
-  bool profile_loaded_ = false;
+  std::atomic<bool> profile_loaded_{false};
   std::vector<Handle> free_handles_;
   Handle last_handle_ = 0;
   static constexpr std::size_t kStale = 64;

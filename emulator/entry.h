@@ -155,8 +155,9 @@ template <class Body>
 CUresult locked(Body&& body, EntryPoint entry = EntryPoint::kCount) noexcept {
   Emulator& e = Emulator::get();
   try {
-    const std::lock_guard lock(e.mutex);
-    if (!e.ready) {
+    if (const CUresult answer = e.enter(); answer != CUDA_SUCCESS) return answer;
+    const std::lock_guard lock(e.mutex, std::adopt_lock);
+    if (!ready()) {
       const CUresult answer = e.before_init(entry);
       if (answer != CUDA_SUCCESS) return answer;
     }
