@@ -21,7 +21,6 @@ bool somebody_is_inside() {
 // When the library is loaded: later, fork could come in between; but a program's pre-initialisers
 // may call before that.
 __attribute__((constructor)) void follow_this_process() {
-  remember_stderr();
   Emulator::get();
   follow_forks(somebody_is_inside);
 }
@@ -33,16 +32,8 @@ Emulator& Emulator::get() {
   return *emulator;
 }
 
-CUresult Emulator::enter() {
-  if (mutex.try_lock()) return CUDA_SUCCESS;
-  if (const CUresult answer = gone(); answer != CUDA_SUCCESS) return answer;
-  mutex.lock();
-  return CUDA_SUCCESS;
-}
-
 CUresult Emulator::initialize() {
   if (ready()) return CUDA_SUCCESS;
-  if (const CUresult answer = gone(); answer != CUDA_SUCCESS) return answer;
   const NoCancel guard;
   follow_this_process();
   const CUresult result = load();
@@ -50,8 +41,13 @@ CUresult Emulator::initialize() {
   return result;
 }
 
+CUresult Emulator::unready(EntryPoint entry) {
+  if (const CUresult answer = gone(); answer != CUDA_SUCCESS) return answer;
+  const std::lock_guard lock(mutex);
+  return ready() ? CUDA_SUCCESS : before_init(entry);
+}
+
 CUresult Emulator::before_init(EntryPoint entry) {
-  if (ended()) return CUDA_ERROR_DEINITIALIZED;
   const Mutation& m = mutation();
   if (!m.of_a_rule() || m.rule != Rule::kDriverInitialized) {
     if (!load_profile_once(read_options())) return CUDA_ERROR_NOT_INITIALIZED;
@@ -79,14 +75,12 @@ bool Emulator::load_profile_once(const Options& options) {
 
 CUresult Emulator::driver_version(int& version) {
   if (ended()) return CUDA_ERROR_DEINITIALIZED;
-  if (enter() == CUDA_SUCCESS) {
-    const std::lock_guard lock(mutex, std::adopt_lock);
+  if (gone() == CUDA_SUCCESS) {
+    const std::lock_guard lock(mutex);
     load_profile_once(read_options());
-    version = profile.cuda_version;
-    return CUDA_SUCCESS;
+  } else if (!profile_loaded_) {
+    return CUDA_ERROR_NOT_INITIALIZED;  // a child of fork, in the middle of cuInit
   }
-  // In a child of fork, of which the profile stays as it was.
-  if (!profile_loaded_) return CUDA_ERROR_NOT_INITIALIZED;
   version = profile.cuda_version;
   return CUDA_SUCCESS;
 }

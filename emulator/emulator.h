@@ -90,16 +90,13 @@ class Emulator {
   ExternalObjects external;
   std::map<Address, Size> cpu_visible;  ///< HOST mappings that are really mapped at their address
 
-  /// Takes the lock: SUCCESS, or what to answer without it. Where the process forked or ends, the
-  /// lock's holder may be a thread that never goes on.
-  CUresult enter();
-
   /// What cuInit does; idempotent.
   CUresult initialize();
 
-  /// What a call that comes before cuInit answers; SUCCESS when a mutation lets it through, which
-  /// then initialises.
-  CUresult before_init(EntryPoint entry);
+  /// What a call answers that finds the driver not ready(); SUCCESS when it became so, by another
+  /// thread or because a mutation lets the call through, which then initialises. Takes the lock,
+  /// but not where the process forked or ends: its holder may be a thread that never goes on.
+  CUresult unready(EntryPoint entry);
 
   /// What cuDriverGetVersion answers, cuInit or not, in a child of fork too; takes the lock.
   CUresult driver_version(int& version);
@@ -145,6 +142,7 @@ class Emulator {
  private:
   Emulator() = default;
   CUresult load();
+  CUresult before_init(EntryPoint entry);
   bool load_profile_once(const Options& options);
 
   std::atomic<bool> profile_loaded_{false};

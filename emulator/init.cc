@@ -14,8 +14,8 @@ CUresult run_base(const calls::Init& call) noexcept {
   if (call.flags != 0) return CUDA_ERROR_INVALID_VALUE;
   Emulator& e = Emulator::get();
   try {
-    if (const CUresult answer = e.enter(); answer != CUDA_SUCCESS) return answer;
-    const std::lock_guard lock(e.mutex, std::adopt_lock);
+    if (const CUresult answer = gone(); answer != CUDA_SUCCESS) return answer;
+    const std::lock_guard lock(e.mutex);
     return e.initialize();
   } catch (...) {
     return CUDA_ERROR_OUT_OF_MEMORY;

@@ -78,6 +78,9 @@ bool quiet() {
   return !value.empty() && value != "0" && value != "no" && value != "off";
 }
 
+// When the library is loaded; but a program's pre-initialisers may call before that.
+__attribute__((constructor)) void at_load() { remember_stderr(); }
+
 }  // namespace
 
 void remember_stderr() noexcept {

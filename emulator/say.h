@@ -6,8 +6,8 @@
 
 namespace cuvmm::emulator {
 
-/// Remembers which file stderr is, the first time. Called when the library is loaded: a program
-/// that closes its descriptors later may give the number 2 to a file of its own.
+/// Remembers which file stderr is, the first time; done when the library is loaded. A program that
+/// closes its descriptors later may give the number 2 to a file of its own.
 void remember_stderr() noexcept;
 
 /// "cuvmm emulator: TEXT\n", for what keeps the driver from working: a bad CUVMM_DEVICES, say.
