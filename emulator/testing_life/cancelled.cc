@@ -58,8 +58,7 @@ void broadcast() {
 
 void* pending(void* reached) {
   pthread_cancel(pthread_self());
-  const CUcontext context = use_device();
-  (void)context;
+  use_device();
   cycle();
   share();
   name_memory();

@@ -43,7 +43,7 @@ int main() {
   for (int i = 0; i < kProcesses; ++i) {
     const int ending = ending_of([i] {
       std::atexit(linger);
-      const CUcontext context = use_device();
+      CUcontext context = use_device();
       for (int t = 0; t < kThreads; ++t) {
         std::thread([context] {
           cuCtxSetCurrent(context);

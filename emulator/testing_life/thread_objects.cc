@@ -26,7 +26,7 @@ thread_local Object object;
 int main() {
   pthread_key_t key;
   EXPECT(pthread_key_create(&key, [](void*) { clean(); }) == 0);
-  const CUcontext context = use_device();
+  CUcontext context = use_device();
   constexpr int kThreads = 20;
   static pthread_key_t* const keys = &key;
   for (int i = 0; i < kThreads; ++i) {
