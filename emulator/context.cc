@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <type_traits>
 
 namespace cuvmm::emulator {
 
@@ -39,13 +40,32 @@ Context* Contexts::find(CUcontext handle) const {
 }
 
 ContextStack& ContextStack::of_this_thread() {
-  thread_local ContextStack stack;
+  static_assert(std::is_trivially_destructible_v<ContextStack>);
+  static constinit thread_local ContextStack stack;
   return stack;
 }
 
+void ContextStack::push(Context* context) {
+  if (depth_ < kFew) {
+    few_[depth_] = context;
+  } else {
+    more_ = new Level{context, more_};
+  }
+  ++depth_;
+}
+
+void ContextStack::pop() {
+  if (depth_ > kFew) {
+    const Level* const gone = more_;
+    more_ = gone->below;
+    delete gone;
+  }
+  --depth_;
+}
+
 void ContextStack::set(Context* context) {
-  if (!stack_.empty()) stack_.pop_back();
-  if (context) stack_.push_back(context);
+  if (depth_ != 0) pop();
+  if (context) push(context);
 }
 
 }  // namespace cuvmm::emulator

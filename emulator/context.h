@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -38,18 +39,31 @@ class Contexts {
   std::vector<std::unique_ptr<Context>> all_;
 };
 
-/// The calling thread's contexts, the current one last.
+/// The calling thread's contexts, the current one last. It has no destructor: destructors of the
+/// program's own objects, of threads too, may use the driver after one of ours would have run.
 class ContextStack {
  public:
   static ContextStack& of_this_thread();
-  Context* current() const { return stack_.empty() ? nullptr : stack_.back(); }
+  Context* current() const {
+    if (depth_ == 0) return nullptr;
+    return depth_ <= kFew ? few_[depth_ - 1] : more_->context;
+  }
   /// Replaces the current one; null pops it.
   void set(Context* context);
-  void push(Context* context) { stack_.push_back(context); }
-  void pop() { stack_.pop_back(); }
+  void push(Context* context);
+  void pop();
 
  private:
-  std::vector<Context*> stack_;
+  struct Level {
+    Context* context;
+    Level* below;
+  };
+
+  static constexpr std::size_t kFew = 8;
+  std::size_t depth_ = 0;
+  Context* few_[kFew] = {};  ///< the lowest ones
+  /// The others; a thread that ends with so many leaves them behind.
+  Level* more_ = nullptr;
 };
 
 }  // namespace cuvmm::emulator

@@ -1,36 +1,50 @@
 #include "emulator/emulator.h"
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <cstdio>
+#include <memory>
 
 #include "emulator/mutation.h"
+#include "emulator/say.h"
+#include "emulator/system.h"
 
 namespace cuvmm::emulator {
 
+namespace {
+
+bool somebody_is_inside() {
+  std::mutex& mutex = Emulator::get().mutex;
+  if (!mutex.try_lock()) return true;
+  mutex.unlock();
+  return false;
+}
+
+// When the library is loaded: later, fork could come in between; but a program's pre-initialisers
+// may call before that.
+__attribute__((constructor)) void follow_this_process() {
+  Emulator::get();
+  follow_forks(somebody_is_inside);
+}
+
+}  // namespace
+
 Emulator& Emulator::get() {
-  // Never destroyed: the program's own destructors may call the driver after ours would have run.
   static Emulator* const emulator = new Emulator;
   return *emulator;
 }
 
 CUresult Emulator::initialize() {
-  if (forked) return CUDA_ERROR_NOT_INITIALIZED;
-  if (ready) return CUDA_SUCCESS;
+  if (ready()) return CUDA_SUCCESS;
+  const NoCancel guard;
+  follow_this_process();
   const CUresult result = load();
-  if (result != CUDA_SUCCESS) return result;
-  // The lock is held across fork, so that the child finds a consistent machine. It cannot use it:
-  // what it would share with its parent (memfds) is not what a driver gives a child.
-  static const int once = pthread_atfork([] { get().mutex.lock(); }, [] { get().mutex.unlock(); },
-                                         [] {
-                                           get().forked = get().ready;
-                                           get().ready = false;
-                                           get().mutex.unlock();
-                                         });
-  if (once != 0) return CUDA_ERROR_OUT_OF_MEMORY;
-  ready = true;
-  return CUDA_SUCCESS;
+  if (result == CUDA_SUCCESS) begin_life();
+  return result;
+}
+
+CUresult Emulator::unready(EntryPoint entry) {
+  if (const CUresult answer = gone(); answer != CUDA_SUCCESS) return answer;
+  const std::lock_guard lock(mutex);
+  return ready() ? CUDA_SUCCESS : before_init(entry);
 }
 
 CUresult Emulator::before_init(EntryPoint entry) {
@@ -46,10 +60,11 @@ CUresult Emulator::before_init(EntryPoint entry) {
 
 bool Emulator::load_profile_once(const Options& options) {
   if (profile_loaded_) return true;
+  const NoCancel guard;
   ProfileResult loaded =
       load_profile(options.profile.empty() ? builtin_profiles().front() : options.profile);
   if (!loaded.error.empty()) {
-    std::fprintf(stderr, "cuvmm emulator: CUVMM_PROFILE: %s\n", loaded.error.c_str());
+    complain("CUVMM_PROFILE: " + loaded.error);
     return false;
   }
   profile = std::move(loaded.profile);
@@ -58,26 +73,32 @@ bool Emulator::load_profile_once(const Options& options) {
   return true;
 }
 
-int Emulator::driver_version() {
-  const std::lock_guard lock(mutex);
-  load_profile_once(read_options());
-  return profile.cuda_version;
+CUresult Emulator::driver_version(int& version) {
+  if (ended()) return CUDA_ERROR_DEINITIALIZED;
+  if (gone() == CUDA_SUCCESS) {
+    const std::lock_guard lock(mutex);
+    load_profile_once(read_options());
+  } else if (!profile_loaded_) {
+    return CUDA_ERROR_NOT_INITIALIZED;  // a child of fork, in the middle of cuInit
+  }
+  version = profile.cuda_version;
+  return CUDA_SUCCESS;
 }
 
 CUresult Emulator::load() {
   const Options options = read_options();
   if (!options.error.empty()) {
-    std::fprintf(stderr, "cuvmm emulator: %s\n", options.error.c_str());
+    complain(options.error);
     return CUDA_ERROR_NO_DEVICE;
   }
   if (!mutation().error.empty()) {
-    std::fprintf(stderr, "cuvmm emulator: %s\n", mutation().error.c_str());
+    complain(mutation().error);
     return CUDA_ERROR_NO_DEVICE;
   }
   if (options.devices == 0) return CUDA_ERROR_NO_DEVICE;
   if (!load_profile_once(options)) return CUDA_ERROR_NO_DEVICE;
   if (!space.open()) {
-    std::fprintf(stderr, "cuvmm emulator: no address space left for device addresses\n");
+    complain("no address space left for device addresses");
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   Platform platform = profile.platform;
@@ -96,7 +117,8 @@ CUresult Emulator::load() {
     platform.multicast = (std::uint64_t{1} << options.devices) - 1;
   }
   multicast_timeout = std::chrono::milliseconds(options.multicast_timeout_ms);
-  model = Model(std::move(platform));
+  // By way of the heap: a model is larger than many a thread's stack.
+  model = std::move(*std::make_unique<Model>(std::move(platform)));
   const std::uint64_t memory = options.device_memory ? options.device_memory : profile.total_memory;
   devices.assign(static_cast<std::size_t>(options.devices), Device{memory, 0});
   contexts.open(options.devices);
@@ -116,7 +138,7 @@ Context* Emulator::current_context() const {
 
 Facts Emulator::facts() const {
   Facts facts;
-  facts.initialized = ready ? Facts::Answer::kYes : Facts::Answer::kNo;
+  facts.initialized = ready() ? Facts::Answer::kYes : Facts::Answer::kNo;
   const Context* context = current_context();
   facts.context = context ? Facts::Answer::kYes : Facts::Answer::kNo;
   if (context) {

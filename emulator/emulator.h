@@ -16,6 +16,7 @@
 #include "emulator/address_space.h"
 #include "emulator/context.h"
 #include "emulator/external.h"
+#include "emulator/life.h"
 #include "emulator/options.h"
 #include "emulator/physical.h"
 #include "emulator/pools.h"
@@ -66,12 +67,11 @@ struct HostBlock {
 /// Everything the driver knows. Whoever touches a member holds `mutex`.
 class Emulator {
  public:
+  /// Never destroyed: calls may come from the program's destructors and from threads that outlive
+  /// main.
   static Emulator& get();
 
   std::mutex mutex;
-  bool ready = false;  ///< cuInit succeeded
-  bool forked =
-      false;  ///< this process is a child of one that was initialised: unusable, as documented
   Profile profile;
   Model model;
   AddressSpace space;
@@ -93,12 +93,13 @@ class Emulator {
   /// What cuInit does; idempotent.
   CUresult initialize();
 
-  /// What a call that comes before cuInit answers; SUCCESS when a mutation lets it through, which
-  /// then initialises.
-  CUresult before_init(EntryPoint entry);
+  /// What a call answers that finds the driver not ready(); SUCCESS when it became so, by another
+  /// thread or because a mutation lets the call through, which then initialises. Takes the lock,
+  /// but not where the process forked or ends: its holder may be a thread that never goes on.
+  CUresult unready(EntryPoint entry);
 
-  /// What cuDriverGetVersion answers, cuInit or not; takes the lock.
-  int driver_version();
+  /// What cuDriverGetVersion answers, cuInit or not, in a child of fork too; takes the lock.
+  CUresult driver_version(int& version);
 
   int device_count() const { return static_cast<int>(devices.size()); }
   bool valid_device(int device) const { return device >= 0 && device < device_count(); }
@@ -141,9 +142,10 @@ class Emulator {
  private:
   Emulator() = default;
   CUresult load();
+  CUresult before_init(EntryPoint entry);
   bool load_profile_once(const Options& options);
 
-  bool profile_loaded_ = false;
+  std::atomic<bool> profile_loaded_{false};
   std::vector<Handle> free_handles_;
   Handle last_handle_ = 0;
   static constexpr std::size_t kStale = 64;

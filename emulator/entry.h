@@ -155,11 +155,11 @@ template <class Body>
 CUresult locked(Body&& body, EntryPoint entry = EntryPoint::kCount) noexcept {
   Emulator& e = Emulator::get();
   try {
-    const std::lock_guard lock(e.mutex);
-    if (!e.ready) {
-      const CUresult answer = e.before_init(entry);
+    if (!ready()) {
+      const CUresult answer = e.unready(entry);
       if (answer != CUDA_SUCCESS) return answer;
     }
+    const std::lock_guard lock(e.mutex);
     return body(e);
   } catch (...) {
     return CUDA_ERROR_OUT_OF_MEMORY;  // the containers of the emulator throw nothing else

@@ -1,11 +1,12 @@
 // cuGetErrorName and cuGetErrorString; both work without cuInit.
+#include <atomic>
 #include <cctype>
-#include <map>
-#include <mutex>
 #include <string>
+#include <utility>
 
 #include "api/driver.h"
 #include "emulator/base.h"
+#include "emulator/life.h"
 
 namespace cuvmm::emulator {
 
@@ -29,19 +30,31 @@ Texts describe(std::string name) {
   return {std::move(name), std::move(text)};
 }
 
-// Texts that live for ever, as callers may keep them; null for a code that is none.
+/// Of one code; never freed, as callers keep what they were given.
+struct Known {
+  int code = 0;
+  Texts texts;
+  const Known* next = nullptr;
+};
+
+// The texts of a code, null for a code that is none. No lock: a child of fork would find it held by
+// a thread that it does not have.
 const Texts* texts_of(CUresult code) {
-  static std::mutex mutex;
-  static auto& known = *new std::map<int, Texts>;
+  static constinit std::atomic<const Known*> newest{nullptr};
+  for (const Known* known = newest.load(std::memory_order_acquire); known; known = known->next) {
+    if (known->code == static_cast<int>(code)) return &known->texts;
+  }
   std::string name = result_name(code);
   if (name.rfind("CUDA_", 0) != 0) return nullptr;
-  const std::lock_guard lock(mutex);
-  const auto [entry, inserted] = known.try_emplace(static_cast<int>(code));
-  if (inserted) entry->second = describe(std::move(name));
-  return &entry->second;
+  auto* added = new Known{static_cast<int>(code), describe(std::move(name)), newest.load()};
+  // Two threads may add the same code: each is as good as the other.
+  while (!newest.compare_exchange_weak(added->next, added)) {
+  }
+  return &added->texts;
 }
 
 CUresult answer(CUresult code, const char** out, std::string Texts::*text) noexcept {
+  if (ended()) return CUDA_ERROR_DEINITIALIZED;
   if (!out) return CUDA_ERROR_INVALID_VALUE;
   *out = nullptr;
   try {

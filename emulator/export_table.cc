@@ -1,9 +1,10 @@
 // cuGetExportTable: the driver's private interfaces, of which the emulator has none.
 #include <atomic>
-#include <cstdio>
 #include <cstring>
 
 #include "emulator/export.h"
+#include "emulator/life.h"
+#include "emulator/say.h"
 
 namespace cuvmm::emulator {
 
@@ -14,15 +15,14 @@ constexpr unsigned char kRuntimeTable[16] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4,
 }  // namespace
 
 CUVMM_DRIVER_FUNCTION(cuGetExportTable, const void** table, const CUuuid* id) {
+  if (ended()) return CUDA_ERROR_DEINITIALIZED;
   if (!table || !id) return CUDA_ERROR_INVALID_VALUE;
   *table = nullptr;
   static std::atomic<bool> said{false};
   if (std::memcmp(id->bytes, kRuntimeTable, sizeof kRuntimeTable) == 0 && !said.exchange(true)) {
-    std::fprintf(
-        stderr,
-        "cuvmm emulator: this program carries NVIDIA's CUDA runtime, which needs a real "
-        "driver; relink it with -cudart shared and put cuvmm's libcudart first, or use the "
-        "driver API\n");
+    complain(
+        "this program carries NVIDIA's CUDA runtime, which needs a real driver; relink it with "
+        "-cudart shared and put cuvmm's libcudart first, or use the driver API");
   }
   return CUDA_ERROR_NOT_FOUND;
 }

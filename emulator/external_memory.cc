@@ -5,6 +5,7 @@
 #include "emulator/entry.h"
 #include "emulator/refusal.h"
 #include "emulator/shareable.h"
+#include "emulator/system.h"
 
 namespace cuvmm::emulator {
 
@@ -26,7 +27,7 @@ void add_facts(const Emulator& e, const calls::ImportExternalMemory& call, Facts
 void write_refused(const Emulator&, const calls::ImportExternalMemory& call, CUresult refused) {
   // The driver looks at the descriptor and closes it all the same: ext/import-fd-devnull.
   if (refused == CUDA_ERROR_UNKNOWN && by_descriptor(call.memHandleDesc))
-    close(call.memHandleDesc->handle.fd);
+    sys_close(call.memHandleDesc->handle.fd);
 }
 
 CUresult perform(Emulator& e, const calls::ImportExternalMemory& call, const Facts&,
@@ -43,7 +44,7 @@ CUresult perform(Emulator& e, const calls::ImportExternalMemory& call, const Fac
   const auto found = read_shareable(fd, e.device_count());
   if (!found) return CUDA_ERROR_INVALID_VALUE;
   if (const auto odd = quirk(e, found->prop)) {
-    close(given);
+    sys_close(given);
     return *odd;
   }
   memory.describe(found->size, found->prop);
@@ -51,7 +52,7 @@ CUresult perform(Emulator& e, const calls::ImportExternalMemory& call, const Fac
   e.external.memories.emplace(handle, ImportedMemory{std::move(memory), e.current_context()});
   // On success the descriptor is the driver's, and a driver closes it at once (observation
   // ext/import-vmm-fd).
-  close(given);
+  sys_close(given);
   *call.extMem_out = handle;
   return CUDA_SUCCESS;
 }

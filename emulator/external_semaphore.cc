@@ -6,6 +6,7 @@
 #include "emulator/entry.h"
 #include "emulator/semaphore.h"
 #include "emulator/shareable.h"
+#include "emulator/system.h"
 
 namespace cuvmm::emulator {
 
@@ -29,7 +30,7 @@ std::optional<SemaphoreKind> kind_of(const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC* 
 std::shared_ptr<Semaphore> private_semaphore(SemaphoreKind kind) {
   const int fd = create_semaphore(kind);
   auto semaphore = Semaphore::open(fd, kind);
-  if (fd >= 0) close(fd);
+  if (fd >= 0) sys_close(fd);
   return semaphore;
 }
 
@@ -82,7 +83,7 @@ CUresult perform(Emulator& e, const calls::ImportExternalSemaphore& call, const 
   if (!semaphore) return CUDA_ERROR_INVALID_HANDLE;
   const auto handle = e.external.new_handle<CUexternalSemaphore>();
   e.external.semaphores.emplace(handle, std::move(semaphore));
-  close(given);  // it is the driver's now, as with external memory
+  sys_close(given);  // it is the driver's now, as with external memory
   *call.extSem_out = handle;
   return CUDA_SUCCESS;
 }

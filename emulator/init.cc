@@ -10,9 +10,11 @@ extern "C" __attribute__((visibility("default"))) const char* cuvmmEmulatorVersi
 namespace cuvmm::emulator {
 
 CUresult run_base(const calls::Init& call) noexcept {
+  if (ended()) return CUDA_ERROR_DEINITIALIZED;
   if (call.flags != 0) return CUDA_ERROR_INVALID_VALUE;
   Emulator& e = Emulator::get();
   try {
+    if (const CUresult answer = gone(); answer != CUDA_SUCCESS) return answer;
     const std::lock_guard lock(e.mutex);
     return e.initialize();
   } catch (...) {
@@ -22,10 +24,10 @@ CUresult run_base(const calls::Init& call) noexcept {
 
 // Answered before cuInit too, as drivers do; the profile is read for it then.
 CUresult run_base(const calls::DriverGetVersion& call) noexcept {
+  if (ended()) return CUDA_ERROR_DEINITIALIZED;
   if (!call.version) return CUDA_ERROR_INVALID_VALUE;
   try {
-    *call.version = Emulator::get().driver_version();
-    return CUDA_SUCCESS;
+    return Emulator::get().driver_version(*call.version);
   } catch (...) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }

@@ -9,6 +9,7 @@
 #include "emulator/entry.h"
 #include "emulator/mutation.h"
 #include "emulator/slip.h"
+#include "emulator/system.h"
 #include "emulator/ticket.h"
 
 namespace cuvmm::emulator {
@@ -87,7 +88,7 @@ void add_facts(const Emulator& e, const calls::IpcOpenMemHandle& call, Facts& fa
     return plain.opens != 0 && plain.ticket == bytes && plain.context == e.current_context();
   });
   if (open && facts.token == Facts::Token::kEnded) facts.token = Facts::Token::kValid;
-  if (followed.fd >= 0) close(followed.fd);
+  if (followed.fd >= 0) sys_close(followed.fd);
 }
 
 CUresult perform(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts&, const Retired&) {
@@ -166,7 +167,7 @@ void add_facts(const Emulator& e, const calls::IpcOpenEventHandle& call, Facts& 
   const Followed followed =
       follow_ticket(ipc_bytes(call.handle), TicketKind::kIpcEvent, e.device_count());
   describe(followed, facts);
-  if (followed.fd >= 0) close(followed.fd);
+  if (followed.fd >= 0) sys_close(followed.fd);
 }
 
 CUresult perform(Emulator& e, const calls::IpcOpenEventHandle& call, const Facts& facts,

@@ -63,7 +63,7 @@ Mutation parse_mutation(std::string_view text) {
 const Mutation& mutation() {
   // Never destroyed: calls may come from the program's destructors.
   static const Mutation* const from_environment = [] {
-    const char* text = std::getenv("CUVMM_MUTATION");
+    const char* text = secure_getenv("CUVMM_MUTATION");
     return new Mutation(parse_mutation(text ? text : ""));
   }();
   return *from_environment;

@@ -22,8 +22,8 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
 
 Options read_options() {
   Options options;
-  if (const char* text = std::getenv("CUVMM_PROFILE")) options.profile = text;
-  if (const char* text = std::getenv("CUVMM_DEVICES"); text && *text) {
+  if (const char* text = secure_getenv("CUVMM_PROFILE")) options.profile = text;
+  if (const char* text = secure_getenv("CUVMM_DEVICES"); text && *text) {
     const std::string_view view(text);
     int count = -1;
     const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), count);
@@ -34,7 +34,7 @@ Options read_options() {
     }
     options.devices = count;
   }
-  if (const char* text = std::getenv("CUVMM_DEVICE_MEMORY"); text && *text) {
+  if (const char* text = secure_getenv("CUVMM_DEVICE_MEMORY"); text && *text) {
     const auto bytes = parse_bytes(text);
     if (!bytes || *bytes == 0) {
       options.error = "CUVMM_DEVICE_MEMORY=" + std::string(text) +
@@ -42,7 +42,7 @@ Options read_options() {
     }
     options.device_memory = bytes.value_or(0);
   }
-  if (const char* text = std::getenv("CUVMM_MULTICAST_TIMEOUT_MS"); text && *text) {
+  if (const char* text = secure_getenv("CUVMM_MULTICAST_TIMEOUT_MS"); text && *text) {
     const std::string_view view(text);
     const auto [end, error] =
         std::from_chars(view.data(), view.data() + view.size(), options.multicast_timeout_ms);

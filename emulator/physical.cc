@@ -1,7 +1,6 @@
 #include "emulator/physical.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -43,7 +42,7 @@ Physical::Physical(std::uint64_t size, const CUmemAllocationProp& prop, bool sha
   if (account_) *account_ += charge_;
 }
 
-Physical::Physical(int fd) : fd_(fd), id_(next_id()) {}
+Physical::Physical(int fd) : file_(fd), id_(next_id()) {}
 
 void Physical::describe(std::uint64_t size, const CUmemAllocationProp& prop) {
   size_ = size;
@@ -54,7 +53,7 @@ Physical::Physical(Physical&& other) noexcept
     : size_(other.size_),
       prop_(other.prop_),
       shared_(other.shared_),
-      fd_(std::exchange(other.fd_, -1)),
+      file_(std::move(other.file_)),
       bytes_(std::exchange(other.bytes_, nullptr)),
       touched_(std::move(other.touched_)),
       id_(other.id_),
@@ -63,51 +62,55 @@ Physical::Physical(Physical&& other) noexcept
 
 Physical::~Physical() {
   if (bytes_) munmap(bytes_, size_);
-  if (fd_ >= 0) close(fd_);
   if (account_) *account_ -= charge_;
 }
 
 char* Physical::touch(std::uint64_t offset, std::uint64_t size) {
   if (!shared_) touched_.add(offset, offset + size);
   if (bytes_) return bytes_;
-  if (shared_ && fd_ < 0 && !create_descriptor()) return nullptr;
-  const int flags = MAP_SHARED | MAP_NORESERVE | (fd_ < 0 ? MAP_ANONYMOUS : 0);
-  void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, flags, fd_, 0);
+  if (shared_ && !file_.had() && !create_descriptor()) {
+    // No descriptors left, or RLIMIT_FSIZE: a GPU has memory all the same.
+    shared_ = false;
+    touched_.add(offset, offset + size);
+  }
+  const int fd = file_.get();
+  if (shared_ && fd < 0) return nullptr;
+  const int flags = MAP_SHARED | MAP_NORESERVE | (shared_ ? 0 : MAP_ANONYMOUS);
+  void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, flags, shared_ ? fd : -1, 0);
   if (at == MAP_FAILED) return nullptr;
   bytes_ = static_cast<char*>(at);
   return bytes_;
 }
 
 int Physical::descriptor() {
-  if (fd_ < 0 && !create_descriptor()) return -1;
-  return fd_;
+  if (!file_.had() && !create_descriptor()) return -1;
+  return file_.get();
 }
 
 bool Physical::create_descriptor() {
-  const int fd = create_shareable(size_, prop_);
-  if (fd < 0) return false;
+  Descriptor file(create_shareable(size_, prop_));
+  if (!file.had()) return false;
   if (bytes_) {
     // The memory was anonymous so far: move its contents. To look at a page that nobody touched
     // would make it.
-    void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-    if (at == MAP_FAILED) {
-      close(fd);
-      return false;
-    }
+    void* at =
+        mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
+    if (at == MAP_FAILED) return false;
     for (const Touched::Span& span : touched_.spans()) {
       copy_pages(static_cast<char*>(at), bytes_, span, size_);
     }
     munmap(bytes_, size_);
     bytes_ = static_cast<char*>(at);
   }
-  fd_ = fd;
+  file_ = std::move(file);
   shared_ = true;
   return true;
 }
 
 bool Physical::map_at(std::uint64_t at, std::uint64_t size, int protection) {
-  if (size > size_ || descriptor() < 0) return false;
-  return mmap(reinterpret_cast<void*>(at), size, protection, MAP_SHARED | MAP_FIXED, fd_, 0) !=
+  const int fd = size > size_ ? -1 : descriptor();
+  if (fd < 0) return false;
+  return mmap(reinterpret_cast<void*>(at), size, protection, MAP_SHARED | MAP_FIXED, fd, 0) !=
          MAP_FAILED;
 }
 

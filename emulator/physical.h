@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "emulator/descriptor.h"
 #include "emulator/touched.h"
 
 namespace cuvmm::emulator {
@@ -13,8 +14,8 @@ namespace cuvmm::emulator {
 /// against `account` (bytes in use of a device, may be null) while it lives. Zero-filled at first.
 class Physical {
  public:
-  /// `shared` memory is a memfd from the start; other memory becomes one if a descriptor is asked
-  /// for.
+  /// `shared` memory is a memfd from the start where the process may have one; other memory becomes
+  /// one if a descriptor is asked for.
   Physical(std::uint64_t size, const CUmemAllocationProp& prop, bool shared, std::uint64_t charge,
            std::uint64_t* account);
   /// Memory of an imported descriptor, which this takes over; describe() says what it is.
@@ -24,9 +25,10 @@ class Physical {
   ~Physical();
 
   /// Its bytes, of which those of [offset, offset + size) are read and written; null when the host
-  /// has no memory or descriptors left.
+  /// has no memory left, or the program closed the descriptor of memory that nobody here touched.
   char* touch(std::uint64_t offset, std::uint64_t size);
-  /// The memfd behind it, with the trailer of emulator/shareable.h; -1 on failure. Not a copy.
+  /// The memfd behind it, with the trailer of emulator/shareable.h; -1 on failure, as after the
+  /// program closed it. Not a copy.
   int descriptor();
   /// Maps its first `size` bytes at `at`, over what is there, with these PROT_* flags; false on
   /// failure.
@@ -46,7 +48,7 @@ class Physical {
   std::uint64_t size_ = 0;
   CUmemAllocationProp prop_{};
   bool shared_ = true;
-  int fd_ = -1;
+  Descriptor file_;
   char* bytes_ = nullptr;
   Touched touched_;  ///< before it was shared; all else is still zero
   std::uint64_t id_;

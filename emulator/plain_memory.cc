@@ -59,6 +59,7 @@ CUresult perform(Emulator& e, const calls::MemFreeAsync& call, const Facts&, con
 
 CUVMM_DRIVER_FUNCTION(cuMemAllocPitch_v2, CUdeviceptr* address, size_t* pitch, size_t width,
                       size_t height, unsigned element) {
+  if (ended()) return CUDA_ERROR_DEINITIALIZED;
   constexpr std::size_t kPitch = 512;  // CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT
   if (!pitch || width == 0 || height == 0 || width > SIZE_MAX - kPitch) {
     return CUDA_ERROR_INVALID_VALUE;

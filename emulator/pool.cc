@@ -10,6 +10,7 @@
 
 #include "emulator/base.h"
 #include "emulator/entry.h"
+#include "emulator/system.h"
 #include "emulator/ticket.h"
 
 namespace cuvmm::emulator {
@@ -49,7 +50,7 @@ bool have_file(Pool& pool) {
   auto file = std::make_shared<Physical>(fd);
   std::uint64_t id = 0;
   IpcBytes ticket;
-  if (getrandom(&id, sizeof id, 0) != static_cast<ssize_t>(sizeof id) || id == 0 ||
+  if (!sys_random(&id, sizeof id) || id == 0 ||
       !issue_ticket(fd, TicketKind::kPool, kPage, id, ticket)) {
     return false;
   }
@@ -230,7 +231,7 @@ void add_facts(const Emulator& e, const calls::MemPoolImportPointer& call, Facts
   const Followed followed =
       follow_ticket(ipc_bytes(*call.shareData), TicketKind::kPoolPointer, e.device_count());
   facts.token = followed.token;
-  if (followed.fd >= 0) close(followed.fd);
+  if (followed.fd >= 0) sys_close(followed.fd);
   facts.object_size = followed.ticket.size;
   if (followed.fd >= 0) facts.location = followed.file.prop.location;
   const IpcBytes bytes = ipc_bytes(*call.shareData);

@@ -58,6 +58,7 @@ Found look_up(std::string_view query, int version, std::uint64_t flags, int driv
 
 CUresult resolve(const char* symbol, void** out, int version, std::uint64_t flags,
                  int* status) noexcept {
+  if (ended()) return CUDA_ERROR_DEINITIALIZED;
   constexpr std::uint64_t kKnownFlags = 3;
   if (!symbol || !out || flags > kKnownFlags - 1) return CUDA_ERROR_INVALID_VALUE;
   try {
@@ -67,7 +68,10 @@ CUresult resolve(const char* symbol, void** out, int version, std::uint64_t flag
       if (status) *status = static_cast<int>(Status::kFound);
       return CUDA_SUCCESS;
     }
-    const Found found = look_up(symbol, version, flags, Emulator::get().driver_version());
+    int driver_version = 0;
+    const CUresult known = Emulator::get().driver_version(driver_version);
+    if (known != CUDA_SUCCESS) return known;
+    const Found found = look_up(symbol, version, flags, driver_version);
     if (status) *status = static_cast<int>(found.status);
     *out = reinterpret_cast<void*>(found.function);
     return found.function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;

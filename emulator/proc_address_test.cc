@@ -84,10 +84,10 @@ TEST_F(ProcAddress, WhatIsNotEmulatedSaysSoOnce) {
   const Answer answer = ask("cuGraphCreate", 10000);
   ASSERT_EQ(answer.result, CUDA_SUCCESS);
   auto* function = reinterpret_cast<CUresult (*)()>(answer.function);
-  ::testing::internal::CaptureStderr();
-  EXPECT_EQ(function(), CUDA_ERROR_NOT_SUPPORTED);
-  EXPECT_EQ(function(), CUDA_ERROR_NOT_SUPPORTED);
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+  EXPECT_EQ(said_on_stderr([&] {
+              EXPECT_EQ(function(), CUDA_ERROR_NOT_SUPPORTED);
+              EXPECT_EQ(function(), CUDA_ERROR_NOT_SUPPORTED);
+            }),
             "cuvmm emulator: cuGraphCreate is not emulated; it answers "
             "CUDA_ERROR_NOT_SUPPORTED\n");
 }
@@ -99,14 +99,12 @@ TEST_F(ProcAddress, NvidiasRuntimeIsToldOnceThatItCannotWork) {
                                      0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
   const unsigned char other[16] = {1};
   const void* out = this;
-  ::testing::internal::CaptureStderr();
-  EXPECT_EQ(table(&out, other), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(said_on_stderr([&] { EXPECT_EQ(table(&out, other), CUDA_ERROR_NOT_FOUND); }), "");
   EXPECT_EQ(out, nullptr);
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
-  ::testing::internal::CaptureStderr();
-  EXPECT_EQ(table(&out, runtime), CUDA_ERROR_NOT_FOUND);
-  EXPECT_EQ(table(&out, runtime), CUDA_ERROR_NOT_FOUND);
-  const std::string said = ::testing::internal::GetCapturedStderr();
+  const std::string said = said_on_stderr([&] {
+    EXPECT_EQ(table(&out, runtime), CUDA_ERROR_NOT_FOUND);
+    EXPECT_EQ(table(&out, runtime), CUDA_ERROR_NOT_FOUND);
+  });
   EXPECT_NE(said.find("NVIDIA's CUDA runtime"), std::string::npos);
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
 }

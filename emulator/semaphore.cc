@@ -3,10 +3,11 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <thread>
+
+#include "emulator/shareable.h"
+#include "emulator/system.h"
 
 namespace cuvmm::emulator {
 
@@ -45,20 +46,17 @@ int create_semaphore(SemaphoreKind kind, std::uint64_t initial) {
   page.version = kVersion;
   page.kind = static_cast<std::uint32_t>(kind);
   page.value = initial;
-  if (ftruncate(fd, kBytes) != 0 ||
-      pwrite(fd, &page, sizeof page, 0) != static_cast<ssize_t>(sizeof page) ||
+  if (!sys_resize(fd, kBytes) ||
+      sys_pwrite(fd, &page, sizeof page, 0) != static_cast<ssize_t>(sizeof page) ||
       fcntl(fd, F_ADD_SEALS, kSeals) != 0) {
-    close(fd);
+    sys_close(fd);
     return -1;
   }
   return fd;
 }
 
 std::shared_ptr<Semaphore> Semaphore::open(int fd, SemaphoreKind kind) {
-  const int seals = fcntl(fd, F_GET_SEALS);  // fails for everything that is not a memfd
-  if (seals < 0 || (seals & kSeals) != kSeals || (seals & F_SEAL_WRITE)) return nullptr;
-  const int mode = fcntl(fd, F_GETFL);
-  if (mode < 0 || (mode & O_ACCMODE) != O_RDWR) return nullptr;
+  if (!is_fixed_memfd(fd)) return nullptr;
   struct stat status;
   if (fstat(fd, &status) != 0 || status.st_size != static_cast<off_t>(kBytes)) return nullptr;
   void* at = map_page(fd);
@@ -93,7 +91,7 @@ bool Semaphore::wait(std::uint64_t value, std::chrono::milliseconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   while (!try_wait(value)) {
     if (std::chrono::steady_clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(kStep);
+    sys_sleep(kStep);
   }
   return true;
 }

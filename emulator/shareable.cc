@@ -1,12 +1,15 @@
 #include "emulator/shareable.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
+#include <sys/vfs.h>
 
 #include <cstring>
 #include <limits>
+
+#include "emulator/system.h"
 
 namespace cuvmm::emulator {
 
@@ -18,6 +21,7 @@ constexpr char kMagic[16] = "cuvmm-shareable";
 constexpr std::uint32_t kVersion = 1;
 // The size must not change under a mapping (SIGBUS), nor the seals; the data stays writable.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+constexpr int kSealFutureWrite = 0x10;  // F_SEAL_FUTURE_WRITE, which older headers lack
 
 // Fixed widths: exporter and importer may be built against different CUDA headers.
 struct Trailer {
@@ -38,6 +42,18 @@ constexpr std::uint32_t version_of(ShareableKind kind) {
 
 }  // namespace
 
+bool is_fixed_memfd(int fd) {
+  const int seals = fcntl(fd, F_GET_SEALS);  // fails for everything that is not a memfd
+  // A seal against writes to come leaves no new mapping to write to.
+  if (seals < 0 || (seals & kSeals) != kSeals || (seals & (F_SEAL_WRITE | kSealFutureWrite))) {
+    return false;
+  }
+  const int mode = fcntl(fd, F_GETFL);
+  struct statfs system;
+  return mode >= 0 && (mode & O_ACCMODE) == O_RDWR && fstatfs(fd, &system) == 0 &&
+         system.f_type == TMPFS_MAGIC;
+}
+
 int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop, ShareableKind kind) {
   if (size > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max()) - kTrailerPage) {
     return -1;
@@ -53,28 +69,23 @@ int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop, Sharea
   trailer.rdma = prop.allocFlags.gpuDirectRDMACapable;
   trailer.usage = prop.allocFlags.usage;
   trailer.size = size;
-  if (ftruncate(fd, static_cast<off_t>(size + kTrailerPage)) != 0 ||
-      pwrite(fd, &trailer, sizeof trailer, static_cast<off_t>(size)) !=
-          static_cast<ssize_t>(sizeof trailer) ||
+  if (!sys_resize(fd, size + kTrailerPage) ||
+      sys_pwrite(fd, &trailer, sizeof trailer, size) != static_cast<ssize_t>(sizeof trailer) ||
       fcntl(fd, F_ADD_SEALS, kSeals) != 0) {
-    close(fd);
+    sys_close(fd);
     return -1;
   }
   return fd;
 }
 
 std::optional<Shareable> read_shareable(int fd, int device_count, ShareableKind kind) {
-  const int seals = fcntl(fd, F_GET_SEALS);  // fails for everything that is not a memfd
-  if (seals < 0 || (seals & kSeals) != kSeals || (seals & F_SEAL_WRITE)) return std::nullopt;
-  const int mode = fcntl(fd, F_GETFL);
-  if (mode < 0 || (mode & O_ACCMODE) != O_RDWR) return std::nullopt;
+  if (!is_fixed_memfd(fd)) return std::nullopt;
   struct stat status;
   if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
   if (status.st_size < static_cast<off_t>(kPage + kTrailerPage)) return std::nullopt;
   const std::uint64_t size = static_cast<std::uint64_t>(status.st_size) - kTrailerPage;
   Trailer trailer;
-  if (pread(fd, &trailer, sizeof trailer, static_cast<off_t>(size)) !=
-      static_cast<ssize_t>(sizeof trailer)) {
+  if (sys_pread(fd, &trailer, sizeof trailer, size) != static_cast<ssize_t>(sizeof trailer)) {
     return std::nullopt;
   }
   if (std::memcmp(trailer.magic, kMagic, sizeof kMagic) != 0 ||

@@ -18,6 +18,11 @@ struct Shareable {
   CUmemAllocationProp prop{};  ///< where it lives; requestedHandleTypes is 0, as drivers report it
 };
 
+/// Whether `fd` is a memfd on which a mapping or a write cannot fail later: in ordinary memory (one
+/// of huge pages raises SIGBUS where none is left), its size and its seals fixed for ever, data
+/// writable, opened for reading and writing.
+bool is_fixed_memfd(int fd);
+
 /// A new memfd of `size` bytes of zeroes and the trailer, its size sealed; -1 on failure.
 int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop,
                      ShareableKind kind = ShareableKind::kMemory);

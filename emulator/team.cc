@@ -11,9 +11,11 @@
 #include <cstddef>
 #include <cstring>
 #include <span>
-#include <thread>
+#include <utility>
 
 #include "emulator/shareable.h"
+#include "emulator/system.h"
+#include "emulator/ticket.h"
 
 namespace cuvmm::emulator {
 
@@ -59,61 +61,48 @@ struct Team::Piece {
   std::uint64_t size = 0;  ///< bytes
 };
 
-Team::Team(int fd, Shared* shared, unsigned devices, std::uint64_t size, int machine)
-    : fd_(fd),
+Team::Team(Descriptor file, Shared* shared, unsigned devices, std::uint64_t size, int machine)
+    : file_(std::move(file)),
       shared_(shared),
       devices_(devices),
       size_(size),
       machine_mask_((std::uint64_t{1} << std::clamp(machine, 0, kMaxMachine)) - 1) {}
 
-Team::~Team() {
-  ::munmap(shared_, sizeof(Shared));
-  ::close(fd_);
-}
+Team::~Team() { ::munmap(shared_, sizeof(Shared)); }
 
 std::shared_ptr<Team> Team::create(unsigned devices, std::uint64_t size) {
-  const int fd = ::memfd_create("cuvmm-multicast", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  Descriptor file(::memfd_create("cuvmm-multicast", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  const int fd = file.get();
   if (fd < 0) return nullptr;
   void* at = MAP_FAILED;
-  if (::ftruncate(fd, sizeof(Shared)) == 0 && ::fcntl(fd, F_ADD_SEALS, kSeals) == 0) {
+  if (sys_resize(fd, sizeof(Shared)) && ::fcntl(fd, F_ADD_SEALS, kSeals) == 0) {
     at = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   }
-  if (at == MAP_FAILED) {
-    ::close(fd);
-    return nullptr;
-  }
+  if (at == MAP_FAILED) return nullptr;
   auto* shared = static_cast<Shared*>(at);  // zeroes: a team of nobody, with nothing bound
   std::memcpy(shared->magic, kMagic, sizeof kMagic);
   shared->version = kVersion;
   shared->devices.store(devices);
   shared->size.store(size);
-  return std::shared_ptr<Team>(new Team(fd, shared, devices, size, kMaxMachine));
+  return std::shared_ptr<Team>(new Team(std::move(file), shared, devices, size, kMaxMachine));
 }
 
 std::shared_ptr<Team> Team::open(int fd, int machine) {
-  const int seals = ::fcntl(fd, F_GET_SEALS);  // fails for everything that is not a memfd
-  if (seals < 0 || (seals & kSeals) != kSeals || (seals & F_SEAL_WRITE)) return nullptr;
+  if (!is_fixed_memfd(fd)) return nullptr;
+  // Only of the copy: the program's own descriptor may be another file by now.
+  Descriptor file(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  const int copy = file.get();
   struct stat status;
-  if (::fstat(fd, &status) != 0 || status.st_size != static_cast<off_t>(sizeof(Shared))) {
-    return nullptr;
-  }
-  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) return nullptr;
-  // Of the copy: the program's own descriptor may be another file by now.
-  const bool same = ::fstat(copy, &status) == 0 &&
-                    status.st_size == static_cast<off_t>(sizeof(Shared)) &&
-                    (::fcntl(copy, F_GET_SEALS) & kSeals) == kSeals;
-  void* at = same ? ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, copy, 0)
+  const bool good = is_fixed_memfd(copy) && ::fstat(copy, &status) == 0 &&
+                    status.st_size == static_cast<off_t>(sizeof(Shared));
+  void* at = good ? ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, copy, 0)
                   : MAP_FAILED;
-  if (at == MAP_FAILED) {
-    ::close(copy);
-    return nullptr;
-  }
+  if (at == MAP_FAILED) return nullptr;
   auto* shared = static_cast<Shared*>(at);
   // Read once: another process could change them between the check and the use.
   const unsigned devices = shared->devices.load();
   const std::uint64_t size = shared->size.load();
-  std::shared_ptr<Team> team(new Team(copy, shared, devices, size, machine));
+  std::shared_ptr<Team> team(new Team(std::move(file), shared, devices, size, machine));
   const bool ours = std::memcmp(shared->magic, kMagic, sizeof kMagic) == 0 &&
                     shared->version == kVersion && devices != 0 && size != 0;
   return ours ? team : nullptr;
@@ -138,14 +127,14 @@ bool Team::add(int device) {
 void Team::wait(std::chrono::milliseconds timeout) const {
   const auto end = std::chrono::steady_clock::now() + timeout;
   while (!complete() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    sys_sleep(std::chrono::milliseconds(1));
   }
 }
 
 // Entries are taken from the first on, so pages that do not exist hold none. To look at them would
 // make them, thirty for every object.
 std::span<Team::Entry> Team::used() const {
-  const off_t hole = ::lseek(fd_, 0, SEEK_HOLE);
+  const off_t hole = ::lseek(file_.get(), 0, SEEK_HOLE);
   constexpr off_t kFirst = offsetof(Shared, entries);
   if (hole < kFirst) return shared_->entries;
   const auto count = static_cast<std::size_t>(hole - kFirst) / sizeof(Entry);
@@ -167,7 +156,8 @@ bool Team::read(const Entry& entry, Binding& out) const {
 }
 
 int Team::open_memory(const Binding& binding) {
-  // The kernel decides whether we may: a process of the same user, as for cuIpcOpenMemHandle.
+  // The kernel decides whether we may, as for cuIpcOpenMemHandle.
+  if (!same_user(binding.process)) return -1;
   const std::string path =
       "/proc/" + std::to_string(binding.process) + "/fd/" + std::to_string(binding.fd);
   // Looked at before it is opened: opening somebody's device or pipe would not be without effect.
@@ -179,14 +169,14 @@ int Team::open_memory(const Binding& binding) {
       ::stat(path.c_str(), &status) != 0 || status.st_ino != binding.inode) {
     return -1;
   }
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  const int fd = sys_open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) return -1;
   const auto memory = read_shareable(fd, kMaxMachine);
   const bool good = memory && ::fstat(fd, &status) == 0 && status.st_ino == binding.inode &&
                     binding.memory_offset < memory->size &&
                     binding.size <= memory->size - binding.memory_offset;
   if (good) return fd;
-  ::close(fd);
+  sys_close(fd);
   return -1;
 }
 
@@ -204,7 +194,7 @@ CUresult Team::bind(int device, std::uint64_t offset, std::uint64_t size, const 
       }
       const int alive = open_memory(b);
       if (alive >= 0) {
-        ::close(alive);
+        sys_close(alive);
         return true;
       }
       entry.state.compare_exchange_strong(b.state, 0);
@@ -279,7 +269,7 @@ std::string Team::unwritable(std::uint64_t offset, std::uint64_t size) const {
       return "the memory of device " + std::to_string(piece.binding.device) +
              " is gone, or its process is not ours to reach";
     }
-    ::close(fd);
+    sys_close(fd);
   }
   return {};
 }
@@ -293,13 +283,13 @@ bool Team::write(std::uint64_t offset, const char* bytes, std::uint64_t size) co
     const char* from = bytes + (piece.at - offset);
     std::uint64_t to = piece.binding.memory_offset + (piece.at - piece.binding.offset);
     for (std::uint64_t left = piece.size; left != 0;) {
-      const ssize_t done = ::pwrite(fd, from, left, static_cast<off_t>(to));
+      const ssize_t done = sys_pwrite(fd, from, left, to);
       if (done <= 0) break;
       from += done;
       to += static_cast<std::uint64_t>(done);
       left -= static_cast<std::uint64_t>(done);
     }
-    ::close(fd);
+    sys_close(fd);
   }
   return true;
 }

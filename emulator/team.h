@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "emulator/descriptor.h"
+
 namespace cuvmm::emulator {
 
 /// One process's view of a multicast object. Nothing that other processes write is believed: sizes
@@ -30,8 +32,8 @@ class Team {
 
   unsigned devices() const { return devices_; }
   std::uint64_t size() const { return size_; }
-  /// The memfd; not a copy.
-  int descriptor() const { return fd_; }
+  /// The memfd, -1 when the program closed it; not a copy.
+  int descriptor() const { return file_.get(); }
 
   /// Mask of the devices that any process added.
   std::uint64_t added() const;
@@ -71,7 +73,7 @@ class Team {
   };
   struct Piece;
 
-  Team(int fd, Shared* shared, unsigned devices, std::uint64_t size, int machine);
+  Team(Descriptor file, Shared* shared, unsigned devices, std::uint64_t size, int machine);
   /// The entries that may hold something.
   std::span<Entry> used() const;
   bool read(const Entry& entry, Binding& out) const;
@@ -80,7 +82,7 @@ class Team {
   /// The parts of a range by device; the reason, when some byte is bound nowhere.
   std::string pieces(std::uint64_t offset, std::uint64_t size, std::vector<Piece>& out) const;
 
-  int fd_;
+  Descriptor file_;
   Shared* shared_;
   unsigned devices_;
   std::uint64_t size_;

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -90,6 +91,27 @@ inline CUcontext use_device(int device) {
   EXPECT_EQ(driver()(calls::DevicePrimaryCtxRetain{&context, device}), CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::CtxSetCurrent{context}), CUDA_SUCCESS);
   return context;
+}
+
+/// What `body` makes the emulator say on stderr. By a pipe: it says nothing in a file that took
+/// descriptor 2 later, as gtest's own capture does.
+template <class Body>
+std::string said_on_stderr(Body&& body) {
+  int ends[2];
+  EXPECT_EQ(pipe(ends), 0);
+  const int before = dup(STDERR_FILENO);
+  dup2(ends[1], STDERR_FILENO);
+  close(ends[1]);
+  body();
+  dup2(before, STDERR_FILENO);
+  close(before);
+  std::string all;
+  char buffer[512];
+  for (ssize_t got = 0; (got = read(ends[0], buffer, sizeof buffer)) > 0;) {
+    all.append(buffer, static_cast<std::size_t>(got));
+  }
+  close(ends[0]);
+  return all;
 }
 
 /// Initialised, with device 0 current.

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -13,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <utility>
+
+#include "emulator/system.h"
 
 namespace cuvmm::emulator {
 
@@ -26,14 +27,14 @@ constexpr std::uint64_t kPage = 4096;
 // Behind the trailer of emulator/shareable.cc, in the same page.
 constexpr std::uint64_t kTicketAt = 1024;
 
-/// A descriptor that closes itself.
-class Descriptor {
+/// A descriptor for the length of a call.
+class Opened {
  public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
+  explicit Opened(int fd) : fd_(fd) {}
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+  ~Opened() {
+    if (fd_ >= 0) sys_close(fd_);
   }
   int get() const { return fd_; }
   int release() { return std::exchange(fd_, -1); }
@@ -48,10 +49,10 @@ IpcBytes bytes_of(const Ticket& ticket) { return ipc_bytes(ticket); }
 std::uint64_t start_time(std::int32_t pid) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
-  const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
+  const Opened file(sys_open(path, O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return 0;
   char text[1024];
-  const ssize_t got = read(file.get(), text, sizeof text - 1);
+  const ssize_t got = sys_read(file.get(), text, sizeof text - 1);
   if (got <= 0) return 0;
   text[got] = '\0';
   // The name, in parentheses, may hold anything; the state and 18 numbers follow it.
@@ -78,20 +79,12 @@ std::uint64_t own_start_time() {
   return answer;
 }
 
-bool same_user(std::int32_t pid) {
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d", pid);
-  struct stat status;
-  // Root could look into everybody's files, and shall not.
-  return stat(path, &status) == 0 && status.st_uid == geteuid();
-}
-
 // The file behind another process's descriptor, if it is one that could be an allocation. A path
 // descriptor first: opening a pipe or a device for real could block, or do something.
 int open_file(const Ticket& ticket, Token& why) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/fd/%d", ticket.pid, ticket.fd);
-  const Descriptor there(open(path, O_PATH | O_CLOEXEC));
+  const Opened there(sys_open(path, O_PATH | O_CLOEXEC));
   if (there.get() < 0) {
     why = errno == ENOENT ? Token::kEnded : Token::kForged;
     return -1;
@@ -102,10 +95,18 @@ int open_file(const Ticket& ticket, Token& why) {
   if (fstat(there.get(), &status) != 0 || !S_ISREG(status.st_mode)) return -1;
   if (fstatfs(there.get(), &system) != 0 || system.f_type != TMPFS_MAGIC) return -1;
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", there.get());
-  return open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  return sys_open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
 }  // namespace
+
+bool same_user(std::int32_t pid) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d", pid);
+  struct stat status;
+  // Root could look into everybody's files, and shall not.
+  return stat(path, &status) == 0 && status.st_uid == geteuid();
+}
 
 bool issue_ticket(int fd, TicketKind kind, std::uint64_t size, std::uint64_t pool, IpcBytes& out) {
   struct stat status;
@@ -119,13 +120,9 @@ bool issue_ticket(int fd, TicketKind kind, std::uint64_t size, std::uint64_t poo
   ticket.fd = fd;
   ticket.size = size;
   ticket.pool = pool;
-  if (getrandom(ticket.token, sizeof ticket.token, 0) !=
-      static_cast<ssize_t>(sizeof ticket.token)) {
-    return false;
-  }
+  if (!sys_random(ticket.token, sizeof ticket.token)) return false;
   const auto at = static_cast<std::uint64_t>(status.st_size) - kPage + kTicketAt;
-  if (pwrite(fd, &ticket, sizeof ticket, static_cast<off_t>(at)) !=
-      static_cast<ssize_t>(sizeof ticket)) {
+  if (sys_pwrite(fd, &ticket, sizeof ticket, at) != static_cast<ssize_t>(sizeof ticket)) {
     return false;
   }
   out = bytes_of(ticket);
@@ -134,7 +131,7 @@ bool issue_ticket(int fd, TicketKind kind, std::uint64_t size, std::uint64_t poo
 
 std::optional<Ticket> read_ticket(int fd, const Shareable& file, TicketKind kind) {
   Ticket ticket;
-  if (pread(fd, &ticket, sizeof ticket, static_cast<off_t>(file.size + kTicketAt)) !=
+  if (sys_pread(fd, &ticket, sizeof ticket, file.size + kTicketAt) !=
       static_cast<ssize_t>(sizeof ticket)) {
     return std::nullopt;
   }
@@ -160,7 +157,7 @@ Followed follow_ticket(const IpcBytes& bytes, TicketKind kind, int device_count)
     return result;
   }
   if (!same_user(ticket.pid)) return result;
-  Descriptor file(open_file(ticket, result.token));
+  Opened file(open_file(ticket, result.token));
   if (file.get() < 0) return result;
   const auto found = read_shareable(
       file.get(), device_count,

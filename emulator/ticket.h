@@ -33,6 +33,10 @@ struct Ticket {
 };
 static_assert(sizeof(Ticket) == sizeof(IpcBytes));
 
+/// Whether a process is of this one's effective user, so that its files may be looked into. The
+/// kernel alone would let root, and so a set-user-ID program, be sent anywhere.
+bool same_user(std::int32_t pid);
+
 /// Makes a ticket for the file of a create_shareable() and writes it there; false when the kernel
 /// refuses randomness or the write. `fd` stays open as long as the ticket shall be good.
 bool issue_ticket(int fd, TicketKind kind, std::uint64_t size, std::uint64_t pool, IpcBytes& out);

@@ -1,9 +1,12 @@
 #include "emulator/transfer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <vector>
+
+#include "emulator/say.h"
 
 namespace cuvmm::emulator {
 
@@ -11,10 +14,15 @@ namespace {
 
 void fill_bytes(char* out, Size size, unsigned value, unsigned element);
 
-// Says why a copy or fill of a multicast address is refused; a GPU would fault, or worse.
+// Says why a copy or fill of a multicast address is refused, the first time in a process; a GPU
+// would fault, or worse.
 CUresult refuse_multicast(Address address, const std::string& why) {
-  std::fprintf(stderr, "cuvmm emulator: multicast address 0x%llx: %s\n",
-               static_cast<unsigned long long>(address), why.c_str());
+  static constinit std::atomic<bool> said{false};
+  if (said.exchange(true)) return CUDA_ERROR_INVALID_VALUE;
+  char text[256];
+  std::snprintf(text, sizeof text, "multicast address 0x%llx: %s (said once)",
+                static_cast<unsigned long long>(address), why.c_str());
+  note(text);
   return CUDA_ERROR_INVALID_VALUE;
 }
 

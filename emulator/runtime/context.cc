@@ -78,6 +78,11 @@ int current_device(const Driver& driver) {
 
 Error reset_device(const Driver& driver) {
   const int device = current_device(driver);
+  // Without a driver the lock is not touched: a thread that a child of fork lacks may hold it.
+  CUdevice ordinal = 0;
+  if (const Error error = ask(driver.cuDeviceGet, &ordinal, device); error != cudaSuccess) {
+    return error;
+  }
   Primaries& all = primaries();
   const std::lock_guard lock(all.mutex);
   if (const Error error = ask(driver.cuDevicePrimaryCtxReset, device); error != cudaSuccess) {

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 
 namespace cuvmm::runtime {
 
@@ -49,9 +51,16 @@ Opened open() {
 }  // namespace
 
 const Driver* driver_for(Streams streams, Error& error) {
-  static const Opened& opened = *new Opened(open());  // never closed: others may still call it
-  error = opened.error;
-  return error == cudaSuccess ? &opened.tables[static_cast<int>(streams)] : nullptr;
+  // Never closed: others may still call it. No lock: a child of fork would find it held by a thread
+  // that it does not have. Threads that come at once all open it, and one table stays.
+  static constinit std::atomic<const Opened*> shared{nullptr};
+  const Opened* opened = shared.load(std::memory_order_acquire);
+  if (!opened) {
+    auto mine = std::make_unique<const Opened>(open());
+    if (shared.compare_exchange_strong(opened, mine.get())) opened = mine.release();
+  }
+  error = opened->error;
+  return error == cudaSuccess ? &opened->tables[static_cast<int>(streams)] : nullptr;
 }
 
 }  // namespace cuvmm::runtime

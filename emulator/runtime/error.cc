@@ -53,6 +53,10 @@ const std::map<int, std::string>& descriptions() {
   return all;
 }
 
+// When the library is loaded: a child of fork would wait for ever for a thread that was making
+// them.
+__attribute__((constructor)) void at_load() { descriptions(); }
+
 constexpr const char* kUnrecognized = "unrecognized error code";
 
 }  // namespace

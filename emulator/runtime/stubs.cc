@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "emulator/runtime/error.h"
+#include "emulator/say.h"
 
 namespace cuvmm::runtime {
 
@@ -12,8 +13,10 @@ namespace {
 
 Error not_supported(std::atomic<bool>& said, const char* symbol) {
   if (!said.exchange(true)) {
-    std::fprintf(stderr, "cuvmm emulator: %s is not emulated; it answers cudaErrorNotSupported\n",
-                 symbol);
+    char text[256];
+    std::snprintf(text, sizeof text, "%s is not emulated; it answers cudaErrorNotSupported",
+                  symbol);
+    emulator::note(text);
   }
   return keep(cudaErrorNotSupported);
 }

@@ -1,0 +1,40 @@
+// System calls as the emulator may make them inside somebody else's process: none is a point at
+// which pthread_cancel ends the thread (a lock may be held, and noexcept code cannot be unwound),
+// and none raises a signal that would end the program.
+#pragma once
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace cuvmm::emulator {
+
+/// While one lives, pthread_cancel waits. For code that reads files, sleeps or prints; calls that
+/// do none of it need none.
+class NoCancel {
+ public:
+  NoCancel() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  NoCancel(const NoCancel&) = delete;
+  NoCancel& operator=(const NoCancel&) = delete;
+  ~NoCancel() { pthread_setcancelstate(before_, nullptr); }
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
+/// As the functions without the prefix.
+int sys_open(const char* path, int flags);
+void sys_close(int fd);
+ssize_t sys_read(int fd, void* out, std::size_t size);
+ssize_t sys_pread(int fd, void* out, std::size_t size, std::uint64_t offset);
+bool sys_random(void* out, std::size_t size);
+void sys_sleep(std::chrono::microseconds time);
+
+/// As pwrite and ftruncate, but they fail where RLIMIT_FSIZE would raise SIGXFSZ.
+ssize_t sys_pwrite(int fd, const void* bytes, std::size_t size, std::uint64_t offset);
+bool sys_resize(int fd, std::uint64_t size);
+
+}  // namespace cuvmm::emulator
