@@ -268,7 +268,10 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
   if (result == CUDA_ERROR_NOT_INITIALIZED) {
     recheck_uninitialized(call, step);
   } else if constexpr (kTouches<CallStruct> || kBatch<CallStruct>) {
-    if (step.violations.empty()) explain_refusal(call, step);
+    // Other codes have other reasons, such as a thread without a context.
+    if (step.violations.empty() && result == info(Rule::kDataMapped).code) {
+      explain_refusal(call, step);
+    }
   }
 }
 
