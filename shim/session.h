@@ -190,6 +190,10 @@ class alignas(64) Session {
   /// external objects and sparse arrays name.
   template <class CallStruct>
   void look_up_external(const CallStruct& call, LateFacts& facts);
+  /// What can be learned of objects that the model does not know, and of exported descriptors.
+  /// Needs the lock, and may let it go meanwhile.
+  template <class CallStruct>
+  [[gnu::always_inline]] inline void look_up_unknown(const CallStruct& call, LateFacts& facts);
   /// Whether a descriptor stands for an allocation that this process exported. Needs the lock.
   bool exports_allocation(int fd) const;
   /// Bytes of the allocation behind a descriptor that this process exported; 0 unknown. Needs the

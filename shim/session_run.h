@@ -197,37 +197,7 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   }
   const std::lock_guard lock(mutex_);
   number(step.origin);
-  // The fact is about the one handle that the model does not know; of two it says nothing.
-  int unknown = 0;
-  CUmemGenericAllocationHandle stranger = 0;
-  visit_handles(call, [&](CUmemGenericAllocationHandle handle) {
-    if (model_.allocation(handle)) return;
-    ++unknown;
-    stranger = handle;
-  });
-  if (unknown == 1) [[unlikely]]
-    ask_about(stranger, step.facts.write());
-  if constexpr (kTakesPool<CallStruct>) {
-    if (call.pool && !model_.pools().find(call.pool)) [[unlikely]]
-      ask_about(call.pool, step.facts.write());
-  }
-  if constexpr (std::is_same_v<CallStruct, calls::MemPoolExportPointer>) {
-    const PoolMemory* memory = model_.pools().memory_at(call.ptr);
-    if (memory && !model_.pools().find(memory->pool))
-      ask_about(reinterpret_cast<CUmemoryPool>(memory->pool), step.facts.write());
-  }
-  if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
-    if (const auto fd = detail::descriptor_of(call)) {
-      step.facts.write().object_size = exported_size(*fd);
-      // A driver may refuse that, too, for reasons of its own.
-      if (exports_allocation(*fd)) step.facts.write().descriptor_valid = Facts::Answer::kYes;
-    }
-  }
-  if constexpr (std::is_same_v<CallStruct, calls::ImportExternalSemaphore> ||
-                std::is_same_v<CallStruct, calls::MemPoolImportFromShareableHandle>) {
-    const auto fd = detail::descriptor_of(call);
-    if (fd && exports_allocation(*fd)) step.facts.write().descriptor_kind = Facts::Answer::kNo;
-  }
+  look_up_unknown(call, step.facts);
   step.violations = check_call(call, step);
   if constexpr (kRetires<CallStruct>) {
     // What the driver is to refuse gives nothing up: another thread may be at work with it.
@@ -243,6 +213,41 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     }
   } else if constexpr (kRecordsAtOnce<CallStruct>) {
     if (step.violations.empty()) model_.record(call, step.origin, step.recorded);
+  }
+}
+
+template <class CallStruct>
+void Session::look_up_unknown(const CallStruct& call, LateFacts& facts) {
+  // The fact is about the one handle that the model does not know; of two it says nothing.
+  int unknown = 0;
+  CUmemGenericAllocationHandle stranger = 0;
+  visit_handles(call, [&](CUmemGenericAllocationHandle handle) {
+    if (model_.allocation(handle)) return;
+    ++unknown;
+    stranger = handle;
+  });
+  if (unknown == 1) [[unlikely]]
+    ask_about(stranger, facts.write());
+  if constexpr (kTakesPool<CallStruct>) {
+    if (call.pool && !model_.pools().find(call.pool)) [[unlikely]]
+      ask_about(call.pool, facts.write());
+  }
+  if constexpr (std::is_same_v<CallStruct, calls::MemPoolExportPointer>) {
+    const PoolMemory* memory = model_.pools().memory_at(call.ptr);
+    if (memory && !model_.pools().find(memory->pool))
+      ask_about(reinterpret_cast<CUmemoryPool>(memory->pool), facts.write());
+  }
+  if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
+    if (const auto fd = detail::descriptor_of(call)) {
+      facts.write().object_size = exported_size(*fd);
+      // A driver may refuse that, too, for reasons of its own.
+      if (exports_allocation(*fd)) facts.write().descriptor_valid = Facts::Answer::kYes;
+    }
+  }
+  if constexpr (std::is_same_v<CallStruct, calls::ImportExternalSemaphore> ||
+                std::is_same_v<CallStruct, calls::MemPoolImportFromShareableHandle>) {
+    const auto fd = detail::descriptor_of(call);
+    if (fd && exports_allocation(*fd)) facts.write().descriptor_kind = Facts::Answer::kNo;
   }
 }
 
@@ -268,7 +273,10 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
   if (result == CUDA_ERROR_NOT_INITIALIZED) {
     recheck_uninitialized(call, step);
   } else if constexpr (kTouches<CallStruct> || kBatch<CallStruct>) {
-    if (step.violations.empty()) explain_refusal(call, step);
+    // Other codes have other reasons, such as a thread without a context.
+    if (step.violations.empty() && result == info(Rule::kDataMapped).code) {
+      explain_refusal(call, step);
+    }
   }
 }
 
