@@ -12,6 +12,7 @@ class Ending {
   /// cancellation point.
   bool claim() noexcept;
   void done() noexcept { state_.store(&kDone, std::memory_order_release); }
+  bool over() const noexcept { return state_.load(std::memory_order_acquire) == &kDone; }
   bool begun() const noexcept { return state_.load(std::memory_order_acquire) != nullptr; }
   /// In a child of fork.
   void restart() noexcept { state_.store(nullptr); }

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "shim/cancel_off.h"
+#include "spec/limits.h"
 
 namespace cuvmm::shim {
 
@@ -133,7 +134,6 @@ namespace {
 
 // Which devices support multicast; nothing when the driver does not tell.
 void find_multicast(const Driver& driver, int devices, Platform& platform) {
-  constexpr int kMaxDevices = 63;  // bits of the model's masks
   if (devices <= 0 || devices > kMaxDevices) return;
   std::uint64_t mask = 0;
   for (int device = 0; device < devices; ++device) {

@@ -63,8 +63,9 @@ Process::Process() : pid_(::getpid()), options_(read_options(pid_)) {
       std::make_unique<Ledger>(suppressions_, [this](const Entry& entry) { announce(entry); });
   report_.choose(options_.report, false);
   own_report_.choose(unique_report_name(options_.report_dir, pid_), true);
-  // A thread that is cancelled in the driver is unwound through our frames by the C library's copy of
-  // libgcc. Ours, which their clean-up uses, is ready for that once it has unwound something itself.
+  // A thread that is cancelled in the driver is unwound through our frames by the C library's copy
+  // of libgcc. Ours, which their clean-up uses, is ready for that once it has unwound something
+  // itself.
   (void)in_signal_handler();
   findings_stack().reserve();
   ending_stack().reserve();
@@ -115,11 +116,13 @@ void Process::note(std::string sentence) {
 
 void Process::announce(const Entry& entry) {
   write_stderr(finding_text(entry));
-  // A process that is killed or that execs leaves what it knew. Powers of two: long lists of
-  // findings must not cost their square.
+  // A process that is killed or that execs leaves what it knew, and what destructors and threads
+  // find after the last report comes into another one. Powers of two: long lists of findings must
+  // not cost their square.
   const unsigned count = announced_.fetch_add(1) + 1;
-  const bool now = count <= 16 || (count & (count - 1)) == 0;
-  if (own_report_.chosen() && now && !ending_.begun()) write_json("running");
+  if (count > 16 && (count & (count - 1)) != 0) return;
+  if (ending_.over()) write_json("exit");
+  if (own_report_.chosen() && !ending_.begun()) write_json("running");
 }
 
 int Process::exit_code(int status) const {

@@ -1,6 +1,7 @@
-// chaos SEED: workers that make legal calls only, in an order and with troubles that the seed decides:
-// small stacks, fibers, threads that are cancelled, children, descriptors that run out or are closed.
-// Each ends in one of many ways. Prints how each ended, which depends on the seed alone.
+// chaos SEED: workers that make legal calls only, in an order and with troubles that the seed
+// decides: small stacks, fibers, threads that are cancelled, children, descriptors that run out or
+// are closed. Each ends in one of many ways. Prints how each ended, which depends on the seed
+// alone.
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -28,11 +29,13 @@ void memory() {
   CUmemGenericAllocationHandle handle = 0, again = 0;
   CUmemAllocationProp prop = life::properties();
   prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-  const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                               CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   life::must(cuMemAddressReserve(&address, life::kPage, 0, 0, 0));
   life::must(cuMemCreate(&handle, life::kPage, &prop, 0));
   int fd = -1;
-  life::must(cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  life::must(
+      cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
   life::must(cuMemImportFromShareableHandle(&again, reinterpret_cast<void*>(static_cast<long>(fd)),
                                             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
   ::close(fd);
@@ -58,7 +61,8 @@ void thread_on_small_stack() {
   ::pthread_attr_init(&attributes);
   ::pthread_attr_setstacksize(&attributes, 64 << 10);
   pthread_t thread;
-  if (::pthread_create(&thread, &attributes, &cycles, nullptr) == 0) ::pthread_join(thread, nullptr);
+  if (::pthread_create(&thread, &attributes, &cycles, nullptr) == 0)
+    ::pthread_join(thread, nullptr);
 }
 
 void cancelled_thread() {
@@ -140,8 +144,8 @@ void many_signals() {
 }
 
 constexpr void (*kTroubles[])() = {
-    life::cycle,  memory,           thread_on_small_stack, cancelled_thread,   busy_threads, fiber,
-    child,        child_that_execs, no_descriptors,        closed_descriptors, many_signals,
+    life::cycle, memory,           thread_on_small_stack, cancelled_thread,   busy_threads, fiber,
+    child,       child_that_execs, no_descriptors,        closed_descriptors, many_signals,
 };
 
 // Other threads are at work meanwhile.

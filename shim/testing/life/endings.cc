@@ -24,7 +24,11 @@ void churn() {
 // finding.
 int exit_in_handler(const char* what) {
   life::init();
-  if (std::strcmp(what, "leak") == 0) life::leak();
+  if (std::strcmp(what, "leak") == 0) {
+    life::leak();
+    // What its last thousand calls made may be in use.
+    for (int i = 0; i < 200; ++i) life::cycle();
+  }
   ::signal(SIGALRM, [](int) { ::_exit(51); });
   itimerval once{{0, 0}, {0, 10000 + ::getpid() % 1000 * 7}};
   if (std::strcmp(what, "threads") == 0) std::thread(churn).detach();
@@ -118,11 +122,33 @@ int many_crash(const char*) {
   for (;;) ::pause();
 }
 
+// What was registered before the shim was initialised runs after its last report.
+bool g_late = false;
+
+int late(const char*) {
+  life::init();
+  g_late = true;
+  return 0;
+}
+
+void register_early(int, char**, char**) {
+  std::atexit([] {
+    if (g_late) life::misuse();
+  });
+}
+[[gnu::section(".preinit_array"), gnu::used]] void (*const g_before_all)(int, char**,
+                                                                         char**) = &register_early;
+
 constexpr life::Scenario kScenarios[] = {
-    {"exit-in-handler", exit_in_handler},   {"plain-exit-in-handler", plain_exit_in_handler},
-    {"two-threads-exit", two_threads_exit}, {"killed", killed},
-    {"child-killed", child_killed},         {"abort-on-small-stack", abort_on_small_stack},
-    {"abort-in-malloc", abort_in_malloc},   {"many-crash", many_crash},
+    {"late", late},
+    {"exit-in-handler", exit_in_handler},
+    {"plain-exit-in-handler", plain_exit_in_handler},
+    {"two-threads-exit", two_threads_exit},
+    {"killed", killed},
+    {"child-killed", child_killed},
+    {"abort-on-small-stack", abort_on_small_stack},
+    {"abort-in-malloc", abort_in_malloc},
+    {"many-crash", many_crash},
 };
 
 }  // namespace
