@@ -7,7 +7,8 @@ namespace cuvmm::testing {
 namespace {
 
 constexpr std::uint32_t kWorker = 7, kEnded = 8;
-constexpr std::uint32_t kRunning[] = {3, kWorker, 11};
+constexpr std::uint32_t kThreads[] = {3, kWorker, 11};
+const StillRunning kRunning = std::span(kThreads);
 
 bool none_open(const Export&) { return false; }
 bool all_open(const Export&) { return true; }
@@ -77,6 +78,22 @@ TEST(AtExit, ADescriptorThatARunningThreadHasJustExportedIsNoLeak) {
     w.model.commit(call, at);
     EXPECT_EQ(check_exit(w.model, all_open, kRunning).empty(), thread == kWorker);
   }
+}
+
+// The process ends in a signal handler: what its thread did lately, it was about to go on with.
+TEST(AtExit, WhatAnInterruptedThreadMadeLatelyIsNoLeak) {
+  World w;
+  const Handle handle = created_by(w, kEnded);
+  const std::uint64_t made = w.model.allocation(handle)->made.call;
+  StillRunning running = kRunning;
+  running.interrupted = kEnded;
+  running.since = made;
+  EXPECT_TRUE(check_exit(w.model, none_open, running).empty());
+  running.since = made + 1;
+  EXPECT_EQ(check_exit(w.model, none_open, running).size(), 1u) << "made long ago";
+  running = kRunning;
+  running.since = made;
+  EXPECT_EQ(check_exit(w.model, none_open, running).size(), 1u) << "not interrupted";
 }
 
 }  // namespace
