@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "shim/model_mutex.h"
+#include "shim/output.h"
 
 namespace cuvmm::shim {
 
@@ -22,12 +23,18 @@ class OwnStack {
   /// thread has not let go of the stack for that long.
   bool run(void (*work)(void*), void* argument, std::chrono::milliseconds limit) noexcept;
 
-  /// The same for anything that can be called.
+  /// The same for anything that can be called. What it throws, for want of memory, ends here.
   template <class Work>
   requires std::is_invocable_v<const Work&>
   bool run(const Work& work, std::chrono::milliseconds limit) noexcept {
-    return run([](void* argument) { (*static_cast<const Work*>(argument))(); },
-               const_cast<Work*>(&work), limit);
+    const auto guarded = [](void* argument) {
+      try {
+        (*static_cast<const Work*>(argument))();
+      } catch (...) {
+        say("out of memory: the report is incomplete");
+      }
+    };
+    return run(guarded, const_cast<Work*>(&work), limit);
   }
 
   /// Whether the calling thread has it.

@@ -134,6 +134,7 @@ void Process::tell_summary() {
     facts.alive_reservations = alive->reservations;
     // Symbols are another thread's while it describes.
     if (options_.leak_check == LeakCheck::kFull && t_state.care != Care::kAsInterrupted) {
+      prepare_symbolizer();
       write_stderr(alive_text(*alive));
     }
   }
@@ -145,16 +146,11 @@ void Process::finish() noexcept {
   if (!is_current() || !ending_.claim()) return;
   const auto work = [this](Care care) {
     const CareScope careful(care);
-    try {
-      last_report("exit");
-      tell_summary();
-    } catch (...) {
-      say("out of memory at exit: the report is incomplete");
-    }
+    last_report("exit");
+    tell_summary();
   };
   // findings_stack(): so that what another thread describes just now is in the report.
   const bool interrupted = in_signal_handler();
-  if (!interrupted) prepare_symbolizer();
   const bool done =
       !interrupted && findings_stack().run([&] { work(Care::kOwnMemory); }, kPatience);
   if (!done) ending_stack().run([&] { work(Care::kAsInterrupted); }, kPatience);
@@ -165,12 +161,8 @@ void Process::report_death() noexcept {
   const auto work = [this] {
     const CareScope careful(Care::kAsInterrupted);
     ledger_->hold_announcements();
-    try {
-      if (const InFlight* call = in_flight()) session().report_crash(*call);
-      last_report("signal");
-    } catch (...) {
-      say("out of memory at the end: the report is incomplete");
-    }
+    if (const InFlight* call = in_flight()) session().report_crash(*call);
+    last_report("signal");
   };
   ending_stack().run(work, kPatience);
 }
@@ -178,13 +170,9 @@ void Process::report_death() noexcept {
 void Process::tell_with_symbols() noexcept {
   const auto work = [this] {
     const CareScope careful(Care::kOwnMemory);
-    try {
-      ledger_->announce_rest(true);
-      write_json("signal");
-      tell_summary();
-    } catch (...) {
-      say("out of memory at the end: the report is incomplete");
-    }
+    ledger_->announce_rest(true);
+    write_json("signal");
+    tell_summary();
   };
   // The stack that the signal came on may be as small as 8 KiB, and the loader needs some.
   ending_stack().run([] { prepare_symbolizer(); }, kPatience);
@@ -197,7 +185,7 @@ void Process::tell_without_symbols() noexcept {
     ledger_->announce_rest(false);
     tell_summary();
   } catch (...) {
-    say("out of memory at the end: the report is incomplete");
+    say("out of memory: the report is incomplete");
   }
 }
 

@@ -19,7 +19,7 @@ struct Frame {
 };
 
 /// Loads what symbolize() needs, once. Takes the loader's locks, so the caller must hold none of
-/// ours.
+/// ours but findings_stack(), for which nobody waits without a limit.
 void prepare_symbolizer() noexcept;
 
 /// At least one frame per address. Never fails: what is not known stays empty. Symbols take
