@@ -68,34 +68,35 @@ Physical::~Physical() {
 char* Physical::touch(std::uint64_t offset, std::uint64_t size) {
   if (!shared_) touched_.add(offset, offset + size);
   if (bytes_) return bytes_;
-  if (shared_ && !file_.had() && !create_descriptor()) {
-    // No descriptors left, or RLIMIT_FSIZE: a GPU has memory all the same.
-    shared_ = false;
-    touched_.add(offset, offset + size);
+  int fd = -1;
+  if (shared_) {
+    const bool had = file_.had();
+    fd = descriptor();
+    if (fd < 0 && had) return nullptr;  // the program closed it
+    if (fd < 0) {
+      // No descriptors left, or RLIMIT_FSIZE: a GPU has memory all the same.
+      shared_ = false;
+      touched_.add(offset, offset + size);
+    }
   }
-  const int fd = file_.get();
-  if (shared_ && fd < 0) return nullptr;
-  const int flags = MAP_SHARED | MAP_NORESERVE | (shared_ ? 0 : MAP_ANONYMOUS);
-  void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, flags, shared_ ? fd : -1, 0);
+  const int flags = MAP_SHARED | MAP_NORESERVE | (fd < 0 ? MAP_ANONYMOUS : 0);
+  void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, flags, fd, 0);
   if (at == MAP_FAILED) return nullptr;
   bytes_ = static_cast<char*>(at);
   return bytes_;
 }
 
-int Physical::descriptor() {
-  if (!file_.had() && !create_descriptor()) return -1;
-  return file_.get();
-}
+int Physical::descriptor() { return file_.had() ? file_.get() : create_descriptor(); }
 
-bool Physical::create_descriptor() {
-  Descriptor file(create_shareable(size_, prop_));
-  if (!file.had()) return false;
+int Physical::create_descriptor() {
+  const int fd = create_shareable(size_, prop_);
+  if (fd < 0) return -1;
+  Descriptor file(fd);
   if (bytes_) {
     // The memory was anonymous so far: move its contents. To look at a page that nobody touched
     // would make it.
-    void* at =
-        mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
-    if (at == MAP_FAILED) return false;
+    void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (at == MAP_FAILED) return -1;
     for (const Touched::Span& span : touched_.spans()) {
       copy_pages(static_cast<char*>(at), bytes_, span, size_);
     }
@@ -104,7 +105,7 @@ bool Physical::create_descriptor() {
   }
   file_ = std::move(file);
   shared_ = true;
-  return true;
+  return fd;
 }
 
 bool Physical::map_at(std::uint64_t at, std::uint64_t size, int protection) {

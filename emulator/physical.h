@@ -43,7 +43,8 @@ class Physical {
   std::uint64_t id() const { return id_; }
 
  private:
-  bool create_descriptor();
+  /// The new descriptor; -1 on failure.
+  int create_descriptor();
 
   std::uint64_t size_ = 0;
   CUmemAllocationProp prop_{};

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <limits>
@@ -69,8 +70,11 @@ int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop, Sharea
   trailer.rdma = prop.allocFlags.gpuDirectRDMACapable;
   trailer.usage = prop.allocFlags.usage;
   trailer.size = size;
+  const NoCancel guard;
+  // The size that is allowed is that of the whole file: the write needs no look of its own.
   if (!sys_resize(fd, size + kTrailerPage) ||
-      sys_pwrite(fd, &trailer, sizeof trailer, size) != static_cast<ssize_t>(sizeof trailer) ||
+      pwrite(fd, &trailer, sizeof trailer, static_cast<off_t>(size)) !=
+          static_cast<ssize_t>(sizeof trailer) ||
       fcntl(fd, F_ADD_SEALS, kSeals) != 0) {
     sys_close(fd);
     return -1;
