@@ -160,6 +160,33 @@ TEST_F(RefusedSession, ARefusedFillElsewhereIsTheDriversAffair) {
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }
 
+// Static objects free what they have once the driver has ended: each call is refused, none is
+// wrong.
+TEST_F(RefusedSession, AfterTheDriversEndNothingIsJudgedAndAllIsGone) {
+  map();
+  ON_CALL(mock_, MemUnmap(_, _)).WillByDefault(Return(CUDA_ERROR_DEINITIALIZED));
+  ON_CALL(mock_, MemRelease(_)).WillByDefault(Return(CUDA_ERROR_DEINITIALIZED));
+  ON_CALL(mock_, MemAddressFree(_, _)).WillByDefault(Return(CUDA_ERROR_DEINITIALIZED));
+  EXPECT_EQ(run(calls::MemUnmap{kBase, kPage}), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(run(calls::MemRelease{0xe00}), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(free(), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(free(), CUDA_ERROR_DEINITIALIZED) << "twice, which would be wrong before";
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+  EXPECT_FALSE(reserved());
+  session_.with_model([](const Model& model) {
+    EXPECT_TRUE(check_exit(model, [](const Export&) { return false; }).empty());
+  });
+}
+
+// The near miss: refused for another reason, they are still there.
+TEST_F(RefusedSession, RefusedBeforeItAllIsStillThere) {
+  map();
+  ON_CALL(mock_, MemUnmap(_, _)).WillByDefault(Return(CUDA_ERROR_OUT_OF_MEMORY));
+  EXPECT_EQ(run(calls::MemUnmap{kBase, kPage}), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(free(), CUDA_SUCCESS);
+  EXPECT_THAT(findings_.rules(), ElementsAre(kStillMapped));
+}
+
 #if CUDA_VERSION >= 13000
 TEST_F(RefusedSession, ARefusedBatchIntoAFreedRangeIsExplained) {
   EXPECT_EQ(free(), CUDA_SUCCESS);

@@ -257,9 +257,15 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
     const std::lock_guard lock(mutex_);
     if (step.origin.call == 0) number(step.origin);
   }
+  // After the driver's own end nothing is judged, and what the program meant to give up is gone:
+  // its destructors go on with the next object.
+  const bool over = result == CUDA_ERROR_DEINITIALIZED;
+  if (over) step.violations = {};
   if constexpr (kRetires<CallStruct>) {
     const std::lock_guard lock(mutex_);
-    if (!first_to_refuse(step.violations)) {
+    if (over) {
+      step.retired = {};
+    } else if (!first_to_refuse(step.violations)) {
       if constexpr (kBuriesAtOnce<CallStruct>) model_.unbury(step.retired, step.origin);
       model_.restore(std::move(step.retired), step.origin);
     } else if constexpr (std::is_same_v<CallStruct, calls::MemAddressFree>) {

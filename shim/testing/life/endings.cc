@@ -128,18 +128,42 @@ bool g_late = false;
 int late(const char*) {
   life::init();
   g_late = true;
-  return 0;
+  std::quick_exit(0);  // exit() ends the driver before
 }
 
 void register_early(int, char**, char**) {
-  std::atexit([] {
+  std::at_quick_exit([] {
     if (g_late) life::misuse();
   });
 }
 [[gnu::section(".preinit_array"), gnu::used]] void (*const g_before_all)(int, char**,
                                                                          char**) = &register_early;
 
+// An object in static storage gives back its memory once the driver has ended: made before cuInit,
+// destroyed after what that registered.
+struct Buffer {
+  CUdeviceptr address = 0;
+  CUmemGenericAllocationHandle handle = 0;
+  Buffer() = default;
+  ~Buffer() {
+    if (!address) return;
+    const int unmapped = cuMemUnmap(address, life::kPage);
+    const int released = cuMemRelease(handle);
+    std::printf("%d %d %d\n", unmapped, released, cuMemAddressFree(address, life::kPage));
+  }
+} g_buffer;
+
+int freed_after_the_driver(const char*) {
+  life::init();
+  const CUmemAllocationProp prop = life::properties();
+  life::must(cuMemAddressReserve(&g_buffer.address, life::kPage, 0, 0, 0));
+  life::must(cuMemCreate(&g_buffer.handle, life::kPage, &prop, 0));
+  life::must(cuMemMap(g_buffer.address, life::kPage, 0, g_buffer.handle, 0));
+  return 0;
+}
+
 constexpr life::Scenario kScenarios[] = {
+    {"freed-after-the-driver", freed_after_the_driver},
     {"late", late},
     {"exit-in-handler", exit_in_handler},
     {"plain-exit-in-handler", plain_exit_in_handler},

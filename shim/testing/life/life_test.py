@@ -49,6 +49,7 @@ CASES = {
     "plain-exit-in-handler": Case("endings plain-exit-in-handler", holds=(MISUSE, LEAK), code=9),
     "two-threads-exit": Case("endings two-threads-exit exit", runs=6, holds=(LEAK,)),
     "two-threads-_exit": Case("endings two-threads-exit _exit", runs=6, holds=(LEAK,)),
+    "freed-after-the-driver": Case("endings freed-after-the-driver", clean=True),
     "late": Case("endings late", holds=(MISUSE,), once=f"[{MISUSE}]"),
     "killed": Case(f"endings killed {signal.SIGKILL}", holds=(MISUSE,), code=9),
     "terminated": Case(f"endings killed {signal.SIGTERM}", holds=(MISUSE,), code=9),
