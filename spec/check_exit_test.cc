@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint32_t kWorker = 7, kEnded = 8;
 constexpr std::uint32_t kThreads[] = {3, kWorker, 11};
-const StillRunning kRunning = std::span(kThreads);
+const StillRunning kRunning{std::span<const std::uint32_t>(kThreads)};
 
 bool none_open(const Export&) { return false; }
 bool all_open(const Export&) { return true; }
