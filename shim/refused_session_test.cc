@@ -160,6 +160,22 @@ TEST_F(RefusedSession, ARefusedFillElsewhereIsTheDriversAffair) {
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }
 
+// The near miss: cuMemAlloc had the address meanwhile, and its memory is what is missing.
+TEST_F(RefusedSession, ARefusedFillOfPlainMemoryThatEndedIsNotExplained) {
+  for (const bool by_context : {false, true}) {
+    EXPECT_EQ(free(), CUDA_SUCCESS);
+    if (by_context) {
+      EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
+    } else {
+      EXPECT_EQ(run(calls::MemFree{kBase}), CUDA_SUCCESS);
+    }
+    EXPECT_CALL(mock_, MemsetD8(kBase, 0, 16)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
+    EXPECT_EQ(fill(), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_THAT(findings_.rules(), IsEmpty()) << by_context;
+    reserve();
+  }
+}
+
 // Static objects free what they have once the driver has ended: each call is refused, none is
 // wrong.
 TEST_F(RefusedSession, AfterTheDriversEndNothingIsJudgedAndAllIsGone) {

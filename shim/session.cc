@@ -90,6 +90,12 @@ void Session::find_devices(const Touched& touched, CUstream stream, Facts& facts
   }
 }
 
+bool Session::was_reserved(Address address) const {
+  const bool near = address >= low_.load(std::memory_order_relaxed) &&
+                    address < high_.load(std::memory_order_relaxed);
+  return near && model_.tombstones().find_covering(ObjectRef::Kind::kReservation, address);
+}
+
 Violations Session::explain_refusal(const Touched& touched) {
   Violations all;
   for (std::size_t i = 0; i < touched.count; ++i) {
@@ -97,6 +103,9 @@ Violations Session::explain_refusal(const Touched& touched) {
     {
       const std::lock_guard lock(mutex_);
       found = check_refused_touches(model_, &touched.list[i], 1);
+      found.erase_if([&](const Violation& v) {
+        return v.objects.empty() || v.objects.back().ended.call < plain_ended_;
+      });
     }
     if (found.empty()) continue;
     // The address may be cuMemAlloc's by now: then there is another reason.
@@ -229,6 +238,7 @@ void Session::start_in_child(bool whole) {
   ipc_log_.clear();
   imported_.clear();
   numbers_ = 0;
+  plain_ended_ = 0;
   counter_.clear();
   t_state.thread = static_cast<std::uint32_t>(::gettid());
 }

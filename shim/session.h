@@ -205,6 +205,8 @@ class alignas(64) Session {
 #if CUDA_VERSION >= 13000
   bool near_reservations(const calls::MemcpyBatchAsync& batch) const;
 #endif
+  /// Whether a reservation that was freed lay there. Needs the lock.
+  bool was_reserved(Address address) const;
   /// What may explain that a copy which broke no rule was refused. Takes the lock.
   [[gnu::cold]] Violations explain_refusal(const Touched& touched);
   void widen_bounds(Address base, Size size);
@@ -236,6 +238,9 @@ class alignas(64) Session {
   // One cache line of what VMM calls write, apart from what copies read.
   alignas(64) ModelMutex mutex_;  ///< guards what follows; never held across a driver call
   std::uint64_t numbers_ = 0;     ///< of the calls that were checked
+  /// The last call that ended memory of cuMemAlloc where a reservation may have been before: what
+  /// is wrong there has this reason now.
+  std::uint64_t plain_ended_ = 0;
   Model model_;
   std::unordered_map<int, DescriptorIdentity> exported_;
   IpcLog ipc_log_;

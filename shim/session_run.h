@@ -331,6 +331,10 @@ void Session::after([[maybe_unused]] const CallStruct& call,
       retire_late(call, step);
     detail::note(ipc_log_, call, step.retired, step.origin.call, step.entered);
     model_.bury(step.retired, step.origin);
+    if constexpr (kEndsContext<CallStruct>) plain_ended_ = step.origin.call;
+    if constexpr (std::is_same_v<CallStruct, calls::MemFree>) {
+      if (was_reserved(call.dptr)) plain_ended_ = step.origin.call;
+    }
   } else if constexpr (kCommits<CallStruct>) {
     if constexpr (kRecordsAtOnce<CallStruct>) {
       if (step.recorded.done) return;

@@ -18,7 +18,7 @@ with tempfile.TemporaryDirectory(prefix="cuvmm-runtime-") as folder:
     env |= {"LD_LIBRARY_PATH": emulator, "CUVMM_DEVICES": "2"}
     if shim:
         env |= {"LD_PRELOAD": shim[0], "CUVMM_DRIVER": f"{emulator}/libcuda.so.1", "CUVMM_REPORT": str(report),
-                "CUVMM_QUIET": "1"}
+                "CUVMM_NO_SUMMARY": "1"}
     run = subprocess.run([client], env=env, capture_output=True, text=True, timeout=60)
     assert run.returncode == 0 and run.stdout == "", (run.returncode, run.stdout, run.stderr)
     assert run.stderr == NOT_EMULATED, run.stderr  # called twice, named once
