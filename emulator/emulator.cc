@@ -44,7 +44,8 @@ CUresult Emulator::initialize() {
 CUresult Emulator::unready(EntryPoint entry) {
   if (const CUresult answer = gone(); answer != CUDA_SUCCESS) return answer;
   const std::lock_guard lock(mutex);
-  return ready() ? CUDA_SUCCESS : before_init(entry);
+  if (ready()) return CUDA_SUCCESS;
+  return ended() ? CUDA_ERROR_DEINITIALIZED : before_init(entry);
 }
 
 CUresult Emulator::before_init(EntryPoint entry) {
@@ -138,7 +139,8 @@ Context* Emulator::current_context() const {
 
 Facts Emulator::facts() const {
   Facts facts;
-  facts.initialized = ready() ? Facts::Answer::kYes : Facts::Answer::kNo;
+  // Another thread's exit() may have ended the driver in the middle of this call, which goes on.
+  facts.initialized = ready() || ended() ? Facts::Answer::kYes : Facts::Answer::kNo;
   const Context* context = current_context();
   facts.context = context ? Facts::Answer::kYes : Facts::Answer::kNo;
   if (context) {

@@ -142,14 +142,15 @@ void Session::learn_platform(Facts& facts) {
 
 std::optional<Violations> Session::leaks(std::chrono::milliseconds limit,
                                          bool (*fd_open)(const Export&), bool interrupted) {
-  // Between a create and the map that it is for, programs make a few calls, or some hundreds.
+  // Between a create and the map that it is for, a thread makes a few calls, or some hundreds. Others
+  // may make any number meanwhile.
   constexpr std::uint64_t kRecent = 1024;
   const std::vector<std::uint32_t> threads = other_threads();
   const LockedWithin lock(mutex_, limit);
   if (!lock) return std::nullopt;
   StillRunning running(threads);
   if (interrupted) running.interrupted = t_state.thread;
-  running.since = numbers_ > kRecent ? numbers_ - kRecent : 0;
+  running.since = threads.empty() && numbers_ > kRecent ? numbers_ - kRecent : 0;
   return check_exit(model_, fd_open, running);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cuda.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdio>
@@ -11,9 +12,11 @@ namespace life {
 
 inline constexpr std::size_t kPage = std::size_t{2} << 20;
 
-/// Ends the program with 70 where a legal call is refused.
+/// Ends the program with 70 where a legal call is refused. A thread that finds the driver at its
+/// end waits for that of the process.
 inline void must(CUresult result) {
   if (result == CUDA_SUCCESS) return;
+  while (result == CUDA_ERROR_DEINITIALIZED) ::pause();
   std::fprintf(stderr, "a legal call was refused: %d\n", result);
   std::_Exit(70);
 }
