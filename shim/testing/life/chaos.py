@@ -11,18 +11,48 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
 WORKERS = 6
+HANGS_AFTER_S = 60  # a seed takes a tenth of a second
+
+
+def stuck(session: int) -> str:
+    """The processes of a session, with what their threads wait for."""
+    text = ""
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+            if int(fields[3]) != session:
+                continue
+            text += f"{stat.parent.name} {(stat.parent / 'cmdline').read_text()!r} {fields[0]}\n"
+            for task in (stat.parent / "task").iterdir():
+                text += f"  {task.name}: {(task / 'wchan').read_text()} {(task / 'syscall').read_text()}"
+            if shutil.which("gdb"):
+                text += subprocess.run(["gdb", "-p", stat.parent.name, "-batch", "-ex", "thread apply all bt 16"],
+                                       capture_output=True, text=True, timeout=60).stdout
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+    return text
 
 
 def run(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("CUVMM_", "LD_"))}
-    return subprocess.run(command, env=clean | environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=120)
+    process = subprocess.Popen(command, env=clean | environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        output, errors = process.communicate(timeout=HANGS_AFTER_S)
+    except subprocess.TimeoutExpired:
+        where = stuck(process.pid)
+        os.killpg(process.pid, signal.SIGKILL)
+        output, errors = process.communicate()
+        return subprocess.CompletedProcess(command, "hangs", output, errors + where)
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
 def differs(build: pathlib.Path, seed: int, folder: str) -> str:
