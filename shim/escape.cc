@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <map>
 
 namespace cuvmm::shim {
@@ -20,11 +21,10 @@ std::string_view next_field(std::string_view& line) {
   return field;
 }
 
+// Into a buffer: memory of the program's heap may be what a signal interrupted.
 std::string real_path(const std::string& path) {
-  char* resolved = ::realpath(path.c_str(), nullptr);
-  std::string result = resolved ? resolved : path;
-  ::free(resolved);
-  return result;
+  char resolved[PATH_MAX];
+  return ::realpath(path.c_str(), resolved) ? resolved : path;
 }
 
 std::string own_path() {
