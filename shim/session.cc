@@ -142,8 +142,8 @@ void Session::learn_platform(Facts& facts) {
 
 std::optional<Violations> Session::leaks(std::chrono::milliseconds limit,
                                          bool (*fd_open)(const Export&), bool interrupted) {
-  // Between a create and the map that it is for, a thread makes a few calls, or some hundreds. Others
-  // may make any number meanwhile.
+  // Between a create and the map that it is for, a thread makes a few calls, or some hundreds.
+  // Others may make any number meanwhile.
   constexpr std::uint64_t kRecent = 1024;
   const std::vector<std::uint32_t> threads = other_threads();
   const LockedWithin lock(mutex_, limit);

@@ -99,7 +99,9 @@ Violations check(const Model&, const Call&, const Facts& = {});
 struct StillRunning {
   StillRunning() = default;
   /// In order; they outlive this.
+  // NOLINTNEXTLINE(google-explicit-constructor): it is a list of threads
   StillRunning(std::span<const std::uint32_t> running) : threads(running) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
   StillRunning(const std::vector<std::uint32_t>& running) : threads(running) {}
 
   bool works_with(Origin last) const;

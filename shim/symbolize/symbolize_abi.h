@@ -18,7 +18,8 @@ struct CuvmmSymbol {
 };
 
 /// Calls `sink` once per address, in order. Addresses are return addresses: the line is the call's.
-/// Returns 0, or -1 when the process cannot be described, with no callback made. One thread at a time.
+/// Returns 0, or -1 when the process cannot be described, with no callback made. One thread at a
+/// time.
 typedef int (*CuvmmSymbolizeFunction)(const uintptr_t* addresses, size_t count,
                                       void (*sink)(void* context, const struct CuvmmSymbol*),
                                       void* context);
