@@ -145,9 +145,10 @@ std::optional<Violations> Session::leaks(std::chrono::milliseconds limit,
   // Between a create and the map that it is for, a thread makes a few calls, or some hundreds.
   // Others may make any number meanwhile.
   constexpr std::uint64_t kRecent = 1024;
-  const std::vector<std::uint32_t> threads = other_threads();
   const LockedWithin lock(mutex_, limit);
   if (!lock) return std::nullopt;
+  // Under the lock: a thread that begins later has made nothing of what the model holds.
+  const std::vector<std::uint32_t> threads = other_threads();
   StillRunning running(threads);
   if (interrupted) running.interrupted = t_state.thread;
   running.since = threads.empty() && numbers_ > kRecent ? numbers_ - kRecent : 0;
