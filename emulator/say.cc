@@ -62,7 +62,7 @@ void say(std::string_view text) noexcept {
   const bool open = fstat(STDERR_FILENO, &status) == 0;
   const bool a_file = S_ISREG(status.st_mode) || S_ISBLK(status.st_mode);
   if (open && (is_first_stderr(status) || !a_file)) {
-    const NoCancel guard;
+    const CancelOff no_cancel;
     const NoWriteSignals no_signals;
     const iovec line[] = {part("cuvmm emulator: "), part(text), part("\n")};
     // What a full disk or pipe leaves out is lost.

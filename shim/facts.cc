@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "shim/cancel_off.h"
+#include "api/cancel_off.h"
 #include "spec/limits.h"
 
 namespace cuvmm::shim {

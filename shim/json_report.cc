@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "shim/raw_write.h"
+#include "api/raw_write.h"
 
 namespace cuvmm::shim {
 

@@ -1,5 +1,5 @@
 // What the shim asks the driver of contexts, plain memory and pools.
-#include "shim/cancel_off.h"
+#include "api/cancel_off.h"
 #include "shim/facts.h"
 
 namespace cuvmm::shim {

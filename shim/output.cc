@@ -5,7 +5,7 @@
 #include <atomic>
 
 #include "shim/kept_descriptor.h"
-#include "shim/raw_write.h"
+#include "api/raw_write.h"
 
 namespace cuvmm::shim {
 

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "shim/cancel_off.h"
+#include "api/cancel_off.h"
 #include "shim/thread_state.h"
 
 namespace cuvmm::shim {

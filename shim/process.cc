@@ -5,7 +5,7 @@
 
 #include <new>
 
-#include "shim/cancel_off.h"
+#include "api/cancel_off.h"
 #include "shim/fork.h"
 #include "shim/interrupted.h"
 #include "shim/output.h"

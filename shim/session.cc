@@ -9,7 +9,7 @@
 
 #include "shim/alive.h"
 #include "shim/arguments.h"
-#include "shim/cancel_off.h"
+#include "api/cancel_off.h"
 #include "shim/output.h"
 #include "shim/runtime_call.h"
 

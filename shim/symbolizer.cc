@@ -5,7 +5,7 @@
 #include <atomic>
 #include <string_view>
 
-#include "shim/cancel_off.h"
+#include "api/cancel_off.h"
 #include "shim/module_map.h"
 #include "shim/own_stack.h"
 #include "shim/symbolize/symbolize_abi.h"

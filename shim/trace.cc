@@ -10,10 +10,10 @@
 
 #include "api/print.h"
 #include "api/words.h"
-#include "shim/cancel_off.h"
+#include "api/cancel_off.h"
 #include "shim/kept_descriptor.h"
 #include "shim/output.h"
-#include "shim/raw_write.h"
+#include "api/raw_write.h"
 
 namespace cuvmm::shim {
 

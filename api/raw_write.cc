@@ -1,4 +1,4 @@
-#include "shim/raw_write.h"
+#include "api/raw_write.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 
 #include <cerrno>
 
-namespace cuvmm::shim {
+namespace cuvmm {
 
 namespace {
 
@@ -66,4 +66,4 @@ int raw_write(int fd, std::string_view text) noexcept {
   return error;
 }
 
-}  // namespace cuvmm::shim
+}  // namespace cuvmm

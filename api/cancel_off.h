@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-namespace cuvmm::shim {
+namespace cuvmm {
 
 /// Holds back a pthread_cancel of the calling thread for its scope; it acts at the program's next
 /// cancellation point. For slow paths, which open files or ask the driver. Asynchronous
@@ -20,4 +20,4 @@ class CancelOff {
   int before_ = PTHREAD_CANCEL_ENABLE;
 };
 
-}  // namespace cuvmm::shim
+}  // namespace cuvmm
