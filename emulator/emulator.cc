@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <memory>
 
+#include "api/cancel_off.h"
 #include "emulator/mutation.h"
 #include "emulator/say.h"
-#include "emulator/system.h"
 
 namespace cuvmm::emulator {
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 
+#include "api/cancel_off.h"
 #include "emulator/system.h"
 
 namespace cuvmm::emulator {

@@ -9,6 +9,8 @@
 #include <limits>
 #include <thread>
 
+#include "api/cancel_off.h"
+
 namespace cuvmm::emulator {
 
 namespace {

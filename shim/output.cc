@@ -4,8 +4,8 @@
 
 #include <atomic>
 
-#include "shim/kept_descriptor.h"
 #include "api/raw_write.h"
+#include "shim/kept_descriptor.h"
 
 namespace cuvmm::shim {
 

@@ -7,9 +7,9 @@
 
 #include <new>
 
+#include "api/cancel_off.h"
 #include "shim/alive.h"
 #include "shim/arguments.h"
-#include "api/cancel_off.h"
 #include "shim/output.h"
 #include "shim/runtime_call.h"
 

@@ -8,12 +8,12 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "api/print.h"
-#include "api/words.h"
 #include "api/cancel_off.h"
+#include "api/print.h"
+#include "api/raw_write.h"
+#include "api/words.h"
 #include "shim/kept_descriptor.h"
 #include "shim/output.h"
-#include "api/raw_write.h"
 
 namespace cuvmm::shim {
 
