@@ -104,6 +104,17 @@ TEST(Profile, AttributesOfSeveralReplaceThoseOfOne) {
   }
 }
 
+// The TOML reader's stack ends at some depth: 300,000 parts killed the process.
+TEST(Profile, KeysOfManyPartsAreRefused) {
+  const auto error_of = [](int parts) {
+    std::string key = "a";
+    for (int i = 1; i < parts; ++i) key += ".a";
+    return parse_profile(key + " = 1\n", "f.toml").error;
+  };
+  EXPECT_EQ(error_of(300'000), "f.toml:1:4097: expected lines of at most 4096 characters");
+  EXPECT_THAT(error_of(2046), HasSubstr("unknown section"));
+}
+
 TEST_P(BadProfile, IsRefusedWithItsPlaceAndWhatWasExpected) {
   const ProfileResult result = parse_profile(GetParam().text, "f.toml");
   EXPECT_THAT(result.error, HasSubstr(GetParam().error));

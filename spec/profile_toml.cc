@@ -252,13 +252,17 @@ class Reader {
 }  // namespace
 
 ProfileResult parse_profile(std::string_view text, const std::string& origin) {
-  // The TOML reader is not safe with other characters where a key should be.
+  // The TOML reader is not safe with other characters where a key should be, and takes a stack
+  // frame for each part of a key.
+  constexpr int kLongest = 4096;
   int line = 1, column = 1;
   for (const char c : text) {
-    if ((c < ' ' || c > '~') && c != '\t' && c != '\r' && c != '\n') {
+    const bool strange = (c < ' ' || c > '~') && c != '\t' && c != '\r' && c != '\n';
+    if (strange || (column > kLongest && c != '\n')) {
       return {{},
               origin + ":" + std::to_string(line) + ":" + std::to_string(column) +
-                  ": expected printable ASCII"};
+                  (strange ? ": expected printable ASCII"
+                           : ": expected lines of at most 4096 characters")};
     }
     if (c == '\n') ++line;
     column = c == '\n' ? 1 : column + 1;

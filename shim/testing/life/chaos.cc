@@ -23,6 +23,13 @@ namespace {
 
 using Random = std::minstd_rand;
 
+// What a sanitizer adds to every frame takes room.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::size_t kSmallStack = std::size_t{1} << 20;
+#else
+constexpr std::size_t kSmallStack = std::size_t{64} << 10;
+#endif
+
 // One block that is filled, copied back, shared with itself and looked at.
 void memory() {
   CUdeviceptr address = 0;
@@ -59,7 +66,7 @@ void* cycles(void*) {
 void thread_on_small_stack() {
   pthread_attr_t attributes;
   ::pthread_attr_init(&attributes);
-  ::pthread_attr_setstacksize(&attributes, 64 << 10);
+  ::pthread_attr_setstacksize(&attributes, kSmallStack);
   pthread_t thread;
   if (::pthread_create(&thread, &attributes, &cycles, nullptr) == 0)
     ::pthread_join(thread, nullptr);
@@ -88,7 +95,7 @@ void busy_threads() {
 ucontext_t g_back, g_fiber;
 
 void fiber() {
-  static char stack[64 << 10];
+  static char stack[kSmallStack];
   ::getcontext(&g_fiber);
   g_fiber.uc_stack.ss_sp = stack;
   g_fiber.uc_stack.ss_size = sizeof stack;

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""chaos.py BUILD SECONDS [SEED]: one seed of the program chaos after the other, bare on the emulator and under cuvmm.
+"""chaos.py [--valgrind] BUILD SECONDS [SEED]: one seed of the program chaos after the other, bare and under cuvmm.
 
-Each time the output and the exit code must be the same, and cuvmm's report whole and without a finding: every call is
-legal. The first seed that differs ends the run with exit code 1 and the command that repeats it. Without SEED the
-seeds begin at the clock; with it only that one runs.
+Bare is on the emulator. Each time the output and the exit code must be the same, and cuvmm's report whole and without
+a finding: every call is legal. The first seed that differs ends the run with exit code 1 and the command that repeats
+it. Without SEED the seeds begin at the clock; with it only that one runs.
+
+With --valgrind memcheck watches cuvmm and every process under it. In a sanitized build each process's sanitizer does.
+What either says is a fault.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -19,7 +23,9 @@ import tempfile
 import time
 
 WORKERS = 6
-HANGS_AFTER_S = 60  # a seed takes a tenth of a second
+HANGS_AFTER_S = 60  # a seed takes a tenth of a second, under valgrind 5
+# The crash that the program makes on purpose.
+CRASH = "{\n   on purpose\n   Memcheck:Addr4\n   fun:*end*\n}\n"
 
 
 def stuck(session: int) -> str:
@@ -55,35 +61,70 @@ def run(command: list[str], environment: dict[str, str]) -> subprocess.Completed
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
-def differs(build: pathlib.Path, seed: int, folder: str) -> str:
+def watchers(folder: pathlib.Path) -> dict[str, str]:
+    """The sanitizers' settings: faults stay the program's, what they say goes into files."""
+    options = f"log_path={folder}/sanitizer:handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigill=0:handle_sigfpe=0"
+    return {
+        # The shim is preloaded, and so before AddressSanitizer's library.
+        "ASAN_OPTIONS": options + ":detect_leaks=0:verify_asan_link_order=0",
+        "TSAN_OPTIONS": options + ":die_after_fork=0",
+        "UBSAN_OPTIONS": options + ":print_stacktrace=1",
+    }
+
+
+def valgrind(folder: pathlib.Path) -> list[str]:
+    suppressions = folder / "crash.supp"
+    suppressions.write_text(CRASH)
+    return ["valgrind", "-q", "--trace-children=yes", "--trace-children-skip=*/true", f"--suppressions={suppressions}",
+            f"--log-file={folder}/valgrind.%p"]
+
+
+def complaints(folder: pathlib.Path) -> str:
+    """What valgrind and the sanitizers wrote, without valgrind's word on a process that a signal ended."""
+    text = ""
+    for log in [*folder.glob("valgrind.*"), *folder.glob("sanitizer.*")]:
+        said = log.read_text()
+        text += re.sub(r"(==\d+== \n)*==\d+== Process terminating with.*\n(==\d+==  .*\n)*", "", said)
+        log.unlink()
+    return text
+
+
+def differs(build: pathlib.Path, seed: int, folder: pathlib.Path, watcher: list[str]) -> str:
     """What is not as it should be; "" when all is."""
     program = [str(build / "life" / "chaos"), str(seed)]
-    report_file = pathlib.Path(folder, "report.json")
-    bare = run(program, {"LD_LIBRARY_PATH": str(build / "lib" / "emulator")})
-    checked = run([str(build / "bin" / "cuvmm"), "run", "--emulate", "--report", str(report_file), "--", *program], {})
+    report_file = folder / "report.json"
+    bare = run(program, watchers(folder) | {"LD_LIBRARY_PATH": str(build / "lib" / "emulator")})
+    checked = run([*watcher, str(build / "bin" / "cuvmm"), "run", "--emulate", "--report", str(report_file), "--",
+                   *program], watchers(folder))
     if (bare.returncode, bare.stdout) != (checked.returncode, checked.stdout):
         return f"bare {bare.returncode}:\n{bare.stdout}{bare.stderr}under cuvmm {checked.returncode}:\n{checked.stdout}{checked.stderr}"
     report = json.loads(report_file.read_text())
     if report["processes"] < WORKERS:
         return f"{report['processes']} processes in the report: {report['notes']}"
     found = [finding["rule"] for finding in report["findings"]]
-    return f"findings in legal calls: {found}\n{checked.stderr}" if found else ""
+    if found:
+        return f"findings in legal calls: {found}\n{checked.stderr}"
+    return complaints(folder)
 
 
 def main() -> int:
-    if len(sys.argv) not in (3, 4):
+    arguments = [argument for argument in sys.argv[1:] if argument != "--valgrind"]
+    if len(arguments) not in (2, 3):
         print(__doc__)
         return 2
-    build, seconds = pathlib.Path(sys.argv[1]).resolve(), float(sys.argv[2])
+    build, seconds = pathlib.Path(arguments[0]).resolve(), float(arguments[1])
     seed, end = int(time.time()), time.monotonic() + seconds
-    if len(sys.argv) == 4:
-        seed, end = int(sys.argv[3]), 0
+    if len(arguments) == 3:
+        seed, end = int(arguments[2]), 0
     runs = 0
-    with tempfile.TemporaryDirectory(prefix="cuvmm-chaos-") as folder:
+    with tempfile.TemporaryDirectory(prefix="cuvmm-chaos-") as name:
+        folder = pathlib.Path(name)
+        watcher = valgrind(folder) if "--valgrind" in sys.argv else []
         while runs == 0 or time.monotonic() < end:
-            fault = differs(build, seed + runs, folder)
+            fault = differs(build, seed + runs, folder, watcher)
             if fault:
-                print(f"seed {seed + runs}: {fault}\nrepeat it by: {sys.argv[0]} {sys.argv[1]} 1 {seed + runs}")
+                again = " ".join(["--valgrind"] * bool(watcher) + [arguments[0], "1", str(seed + runs)])
+                print(f"seed {seed + runs}: {fault}\nrepeat it by: {sys.argv[0]} {again}")
                 return 1
             runs += 1
     print(f"{runs} seeds from {seed}, {runs * WORKERS} workers: no difference, no finding")
