@@ -118,7 +118,7 @@ def _workloads(python: str) -> list[Step]:
         workload("torch_compile", timeout=150, **torch),
         workload("torch_share", **torch),
         workload("torch_graphs", **torch),
-        workload("torch_pools", package="torch"),
+        workload("torch_pools", **torch),
         # Its extension alone, or the whole wheel, on PYTHONPATH.
         workload("vllm_sleep", package="cumem_allocator"),
         workload("memory_saver", package="torch_memory_saver"),

@@ -6,9 +6,10 @@ same address, and its contents brought back.
 
 import gc
 
+import torch  # first: the extension needs its libraries
+
 import cumem_allocator
 import stopwatch
-import torch
 
 allocations: dict[int, tuple] = {}
 
