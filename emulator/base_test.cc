@@ -61,6 +61,33 @@ TEST_F(Base, AttributesComeFromTheProfileElseFromTheGeneration) {
             CUDA_ERROR_INVALID_VALUE);
 }
 
+// As CUDA 13's samples and UCX make theirs.
+TEST_F(Base, ParametersThatAskForNothingMakeAPlainContext) {
+  struct Parameters {  // CUctxCreateParams, which CUDA 12.4's header lacks
+    void* affinity;
+    int affinities;
+    void* graphics;
+  } parameters{};
+  auto* create =
+      symbol<CUresult(CUcontext*, const Parameters*, unsigned, CUdevice)>("cuCtxCreate_v4");
+  auto* destroy = symbol<CUresult(CUcontext)>("cuCtxDestroy_v2");
+  CUcontext context = nullptr, current = nullptr;
+  ASSERT_EQ(create(&context, &parameters, CU_CTX_SCHED_SPIN, 1), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::CtxGetCurrent{&current}), CUDA_SUCCESS);
+  EXPECT_EQ(current, context);
+  CUdevice device = -1;
+  ASSERT_EQ(driver()(calls::CtxGetDevice{&device}), CUDA_SUCCESS);
+  EXPECT_EQ(device, 1);
+  EXPECT_EQ(destroy(context), CUDA_SUCCESS);
+  ASSERT_EQ(create(&context, nullptr, 0, 0), CUDA_SUCCESS);
+  EXPECT_EQ(destroy(context), CUDA_SUCCESS);
+  EXPECT_EQ(create(&context, &parameters, ~0u, 0), CUDA_ERROR_INVALID_VALUE);
+  parameters.affinities = 1;
+  EXPECT_EQ(create(&context, &parameters, 0, 0), CUDA_ERROR_NOT_SUPPORTED);
+  parameters = {.affinity = nullptr, .affinities = 0, .graphics = &parameters};
+  EXPECT_EQ(create(&context, &parameters, 0, 0), CUDA_ERROR_NOT_SUPPORTED);
+}
+
 TEST_F(Base, ContextsStack) {
   CUcontext made = nullptr, current = nullptr;
   auto* create = symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2");
