@@ -88,6 +88,20 @@ TEST_F(Base, ParametersThatAskForNothingMakeAPlainContext) {
   EXPECT_EQ(create(&context, &parameters, 0, 0), CUDA_ERROR_NOT_SUPPORTED);
 }
 
+// What is said and counted: runtime/testing/launch_test.py.
+TEST_F(Base, LaunchesAreSkippedAndWhatADriverRefusesIsRefused) {
+  auto* launch = symbol<CUresult(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                 unsigned, unsigned, CUstream, void**, void**)>("cuLaunchKernel");
+  const auto kernel = reinterpret_cast<CUfunction>(this);
+  EXPECT_EQ(launch(kernel, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(launch(nullptr, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr),
+            CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(launch(kernel, 0, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(symbol<CUresult()>("cuProfilerStart")(), CUDA_SUCCESS);
+  EXPECT_EQ(symbol<CUresult()>("cuProfilerStop")(), CUDA_SUCCESS);
+}
+
 TEST_F(Base, ContextsStack) {
   CUcontext made = nullptr, current = nullptr;
   auto* create = symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2");

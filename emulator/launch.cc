@@ -85,4 +85,12 @@ CUVMM_DRIVER_FUNCTION(cuLaunchKernelEx, const CUlaunchConfig* config, CUfunction
 }
 CUVMM_DRIVER_ALIAS(cuLaunchKernelEx_ptsz, cuLaunchKernelEx);
 
+// No profiler is attached, as for most programs that call these.
+extern "C" __attribute__((visibility("default"))) CUresult emulated_cuProfilerStart() __asm__(
+    "cuProfilerStart");
+extern "C" CUresult emulated_cuProfilerStart() {
+  return with_context([](Emulator&, Context&) { return CUDA_SUCCESS; });
+}
+CUVMM_DRIVER_ALIAS(cuProfilerStop, cuProfilerStart);
+
 }  // namespace cuvmm::emulator

@@ -105,6 +105,14 @@ CUVMM_LAUNCH(cudaLaunchCooperativeKernel)
 CUVMM_LAUNCH(__cudaLaunchKernel)
 #undef CUVMM_LAUNCH
 
+// No profiler is attached.
+CUVMM_RUNTIME_FUNCTION(cudaProfilerStart) {
+  return in_context(Streams::kLegacy, [](const Driver&) { return cudaSuccess; });
+}
+CUVMM_RUNTIME_FUNCTION(cudaProfilerStop) {
+  return in_context(Streams::kLegacy, [](const Driver&) { return cudaSuccess; });
+}
+
 CUVMM_RUNTIME_FUNCTION(cudaLaunchKernelExC, const LaunchConfig* config, const void* function,
                        void**) {
   return skip("cudaLaunchKernelExC", config, function);
