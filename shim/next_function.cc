@@ -29,13 +29,28 @@ void* find_in(const char* path, const char* name) {
   return found;
 }
 
-// The main program's own scope is the global one, in which we come first: nothing is learnt there.
+// The main program's own scope is the global one, in which we come first and where another
+// libcudart may be preloaded: what counts is the one that it was linked with.
+void* from_main_program(const char* name, const link_map& map) {
+  const char* strings = nullptr;
+  for (const ElfW(Dyn)* entry = map.l_ld; entry && entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(entry->d_un.d_ptr);
+  }
+  if (!strings) return nullptr;
+  for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; ++entry) {
+    const char* const needed = strings + entry->d_un.d_val;
+    if (entry->d_tag == DT_NEEDED && is_runtime_library(needed)) return find_in(needed, name);
+  }
+  return nullptr;
+}
+
 void* from_dependencies(const char* name, std::uintptr_t caller) {
   Dl_info info{};
   link_map* map = nullptr;
   const auto* address = reinterpret_cast<const void*>(caller);
   if (!dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP)) return nullptr;
-  if (!map || !map->l_name || !*map->l_name) return nullptr;
+  if (!map || !map->l_name) return nullptr;
+  if (!*map->l_name) return from_main_program(name, *map);
   return find_in(map->l_name, name);
 }
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -19,7 +20,11 @@ bool sanitizer_runtime(const std::string& library) {
   return false;
 }
 
-std::string preload(const std::string& existing, const std::string& shim) {
+// The shim first, and what else of ours is wanted behind it: `wanted`. Of the rest, whatever an
+// outer cuvmm put there goes.
+std::string preload(const std::string& existing, const Layout& layout,
+                    const std::vector<std::string>& wanted) {
+  const auto& runtimes = layout.runtimes;
   std::string first, rest, word;
   std::string separated = existing;
   for (char& c : separated) {
@@ -27,10 +32,13 @@ std::string preload(const std::string& existing, const std::string& shim) {
   }
   std::istringstream words(separated);
   while (words >> word) {
-    if (word == shim) continue;
+    const bool runtime = std::find(runtimes.begin(), runtimes.end(), word) != runtimes.end();
+    if (word == layout.shim || runtime) continue;
     (sanitizer_runtime(word) ? first : rest) += ":" + word;
   }
-  return (first.empty() ? "" : first.substr(1) + ":") + shim + rest;
+  std::string ours = layout.shim;
+  for (const std::string& library : wanted) ours += ":" + library;
+  return (first.empty() ? "" : first.substr(1) + ":") + ours + rest;
 }
 
 std::string search_path(const std::string& existing, const std::string& folder) {
@@ -64,11 +72,18 @@ Environment child_environment(Environment environment, const RunSettings& option
   const auto set = [&](const char* name, const std::string& value) {
     if (!value.empty()) environment[name] = value;
   };
-  environment["LD_PRELOAD"] = preload(environment["LD_PRELOAD"], layout.shim);
-  // NVIDIA's libcudart needs a real driver; the emulator has its own beside it.
+  // NVIDIA's libcudart needs a real driver; the emulator has its own. It has to be preloaded: a
+  // program with DT_RPATH (every wheel of PyTorch's) looks there before LD_LIBRARY_PATH.
+  environment["LD_PRELOAD"] =
+      preload(environment["LD_PRELOAD"], layout,
+              options.emulate ? layout.runtimes : std::vector<std::string>{});
   std::string folders = layout.links;
   if (options.emulate) {
-    folders += ":" + std::filesystem::path(layout.emulator).parent_path().string();
+    const std::filesystem::path emulator = std::filesystem::path(layout.emulator).parent_path();
+    folders += ":" + emulator.string();
+    if (options.python) {
+      environment["PYTHONPATH"] = search_path(environment["PYTHONPATH"], emulator / "python");
+    }
   }
   environment["LD_LIBRARY_PATH"] = search_path(environment["LD_LIBRARY_PATH"], folders);
   // The program, or one that it starts, may be built with AddressSanitizer, which refuses to run

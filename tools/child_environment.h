@@ -14,10 +14,10 @@ using Environment = std::map<std::string, std::string>;
 /// This process's environment, from environ.
 Environment current_environment();
 
-/// `current` with the shim first in LD_PRELOAD, the links folder first in LD_LIBRARY_PATH (before
-/// the emulator's, for its libcudart, where the options ask for the emulator), and the CUVMM_
-/// variables that the options ask for. Variables of an outer cuvmm that would contradict the
-/// options are taken out. `report_folder` is where each process leaves its report.
+/// `current` with the shim first in LD_PRELOAD, the links folder first in LD_LIBRARY_PATH, and the
+/// CUVMM_ variables that the options ask for. Where they ask for the emulator, its libcudart comes
+/// behind the shim, and its folder behind that of the links. Variables of an outer cuvmm that would
+/// contradict the options are taken out. `report_folder` is where each process leaves its report.
 Environment child_environment(Environment current, const RunSettings& options, const Layout& layout,
                               const std::string& report_folder);
 

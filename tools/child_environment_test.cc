@@ -10,7 +10,10 @@ using testing::Key;
 using testing::Not;
 using testing::Pair;
 
-const Layout kLayout{"/lib/shim.so", "/lib/links", "/lib/emulator/libcuda.so.1"};
+const Layout kLayout{"/lib/shim.so",
+                     "/lib/links",
+                     "/lib/emulator/libcuda.so.1",
+                     {"/lib/emulator/libcudart.so.13", "/lib/emulator/libcudart.so.12"}};
 
 Environment made(Environment current, const RunSettings& options = {}) {
   return child_environment(std::move(current), options, kLayout, "/reports");
@@ -50,6 +53,27 @@ TEST(ChildEnvironment, TheEmulatorsRuntimeIsFoundOnlyWithTheEmulator) {
   const Environment once = made({{"LD_LIBRARY_PATH", "/a"}}, options);
   EXPECT_EQ(once.at("LD_LIBRARY_PATH"), "/lib/links:/lib/emulator:/a");
   EXPECT_EQ(made(once, options)["LD_LIBRARY_PATH"], once.at("LD_LIBRARY_PATH"));
+}
+
+TEST(ChildEnvironment, TheEmulatorsRuntimeIsPreloadedBehindTheShim) {
+  RunSettings options;
+  options.emulate = true;
+  const Environment once = made({{"LD_PRELOAD", "a.so"}}, options);
+  EXPECT_EQ(once.at("LD_PRELOAD"),
+            "/lib/shim.so:/lib/emulator/libcudart.so.13:/lib/emulator/libcudart.so.12:a.so");
+  EXPECT_EQ(made(once, options)["LD_PRELOAD"], once.at("LD_PRELOAD"));
+  EXPECT_EQ(made(once)["LD_PRELOAD"], "/lib/shim.so:a.so") << "a driver within: its own runtime";
+}
+
+TEST(ChildEnvironment, PythonIsLedToTheEmulatorsRuntimeOnlyWhenAskedAndOnlyThere) {
+  RunSettings options;
+  options.emulate = true;
+  EXPECT_THAT(made({}, options), Not(Contains(Key("PYTHONPATH"))));
+  options.python = true;
+  EXPECT_EQ(made({}, options)["PYTHONPATH"], "/lib/emulator/python");
+  EXPECT_EQ(made({{"PYTHONPATH", "/a"}}, options)["PYTHONPATH"], "/lib/emulator/python:/a");
+  options.emulate = false;
+  EXPECT_THAT(made({}, options), Not(Contains(Key("PYTHONPATH"))));
 }
 
 TEST(ChildEnvironment, DefaultsSetOnlyHowToReport) {

@@ -50,6 +50,9 @@ class CliTest(unittest.TestCase):
         with open(path) as file:
             return json.load(file), result
 
+    def emulator(self):
+        return self.run_("--emulate", "--quiet", "--", "sh", "-c", "printf %s $CUVMM_DRIVER").stdout
+
     def validate(self, report):
         try:
             import jsonschema
@@ -197,6 +200,10 @@ class Run(CliTest):
         links, emulator, rest = child["LD_LIBRARY_PATH"].split(":")
         self.assertTrue(os.path.samefile(links + "/libcuda.so", child["LD_PRELOAD"].split(":")[0]))
         self.assertTrue(os.path.exists(emulator + "/libcudart.so.13"))
+        self.assertTrue(os.path.exists(emulator + "/libnvidia-ml.so.1"))
+        self.assertEqual([os.path.basename(library) for library in child["LD_PRELOAD"].split(":")[1:]],
+                         ["libcudart.so.13", "libcudart.so.12"])
+        self.assertNotIn("PYTHONPATH", child)
         self.assertEqual(rest, "/x")
         self.assertTrue(child["CUVMM_DRIVER"].endswith("/emulator/libcuda.so.1"))
         self.assertEqual(child["CUVMM_PROFILE"], "documented")
@@ -206,6 +213,20 @@ class Run(CliTest):
         self.assertEqual(child["CUVMM_TRACE"], self.path("t.%p"))
         self.assertNotIn("CUVMM_ERROR_EXITCODE", child)
         self.assertFalse(os.path.exists(child["CUVMM_REPORT_DIR"]), "the folder is removed at the end")
+        self.assertFalse(os.path.exists(child["CUVMM_LAUNCH_COUNT"]), "so is the count")
+
+    def test_python_keeps_its_own_start_up_code(self):
+        self.path("sitecustomize.py", "print('own')\n")
+        result = self.run_("--emulate", "--python", "--", sys.executable, "-c",
+                           "import cuvmm_runtime, sys; print(any('cuvmm' in type(f).__module__ for f in sys.meta_path))",
+                           environment={"PYTHONPATH": self.folder})
+        self.assertEqual(result.stdout, "own\nTrue\n", result.stderr)
+
+    def test_options_of_the_emulator_without_it_are_named(self):
+        result = self.run_("--driver", self.emulator(), "--python", "--skipped-exitcode", "3", "--", "true")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("--python is for the emulator", result.stderr)
+        self.assertIn("--skipped-exitcode is for the emulator", result.stderr)
 
     def test_a_report_that_cannot_be_written_stops_the_program(self):
         mark = self.path("started")

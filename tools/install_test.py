@@ -28,7 +28,8 @@ def main(cmake, build):
         assert value["driver"]["path"].startswith(prefix), value["driver"]
 
         folder = os.path.dirname(value["driver"]["path"])
-        assert all(os.path.exists(f"{folder}/libcudart.so.{major}") for major in (12, 13)), os.listdir(folder)
+        wanted = ("libcudart.so.12", "libcudart.so.13", "libnvidia-ml.so.1", "python/sitecustomize.py", "python/cuvmm_runtime.py")
+        assert all(os.path.exists(f"{folder}/{name}") for name in wanted), os.listdir(folder)
 
         needed = subprocess.run(["readelf", "-d", cuvmm], capture_output=True, text=True, check=True).stdout
         libraries = re.findall(r"NEEDED.*\[(.*)\]", needed)

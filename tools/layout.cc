@@ -34,7 +34,12 @@ LayoutResult find_layout(const std::string& bin) {
                     ": build all targets, or install cuvmm again"};
       }
     }
-    return {{shim.string(), links.string(), emulator.string()}, ""};
+    Layout layout{shim.string(), links.string(), emulator.string()};
+    for (const char* name : {"libcudart.so.13", "libcudart.so.12"}) {
+      const fs::path runtime = emulator.parent_path() / name;
+      if (fs::exists(runtime, error)) layout.runtimes.push_back(runtime.string());
+    }
+    return {layout, ""};
   }
   return {{}, "libcuvmm-shim.so was not found; looked for " + tried};
 }

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace cuvmm {
 
@@ -11,6 +12,7 @@ struct Layout {
   std::string shim;      ///< libcuvmm-shim.so
   std::string links;     ///< folder with libcuda.so and libcuda.so.1, both the shim
   std::string emulator;  ///< the emulator's libcuda.so.1
+  std::vector<std::string> runtimes = {};  ///< the emulator's libcudart, each that is there
 };
 
 struct LayoutResult {

@@ -27,6 +27,8 @@ LoaderPath::LoaderPath(const Layout& layout) : layout_(layout) {
     return (link / fs::path(path).lexically_relative(root)).string();
   };
   layout_ = {through_link(layout.shim), through_link(layout.links), through_link(layout.emulator)};
+  for (const std::string& runtime : layout.runtimes)
+    layout_.runtimes.push_back(through_link(runtime));
 }
 
 void LoaderPath::keep() {

@@ -405,6 +405,13 @@ TEST(MergeReports, NothingIsAWholeReportToo) {
 
 // --- The last lines
 
+TEST(SummaryText, SkippedLaunchesAreNoSuccess) {
+  const MergedReport merged = merge_reports({});
+  EXPECT_THAT(summary_text(merged, {}, 0), Not(HasSubstr("skipped")));
+  EXPECT_THAT(summary_text(merged, {}, 1), HasSubstr("1 kernel launch was skipped: results are"));
+  EXPECT_THAT(summary_text(merged, {}, 70), HasSubstr("70 kernel launches were skipped"));
+}
+
 TEST(SummaryText, CountsAndTheNextCommand) {
   const MergedReport merged =
       merge_reports({parsed(report({finding("cuMemMap-bounds", "error", 1)}))});

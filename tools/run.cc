@@ -14,6 +14,7 @@
 #include "tools/commands.h"
 #include "tools/driver_choice.h"
 #include "tools/executable.h"
+#include "tools/launch_count.h"
 #include "tools/layout.h"
 #include "tools/loader_path.h"
 #include "tools/process_tree.h"
@@ -58,6 +59,17 @@ std::string choose_driver(RunSettings& options, const Environment& environment) 
   return "";
 }
 
+void say_what_needs_the_emulator(const RunSettings& options) {
+  if (options.emulate) return;
+  if (options.devices > 0) {
+    say(options, "--devices is for the emulator; a driver has the devices that it has");
+  }
+  if (options.python) say(options, "--python is for the emulator; NVIDIA's runtime serves here");
+  if (options.skipped_exitcode > 0) {
+    say(options, "--skipped-exitcode is for the emulator; a driver runs its kernels");
+  }
+}
+
 std::vector<std::string> as_strings(const Environment& environment) {
   std::vector<std::string> result;
   for (const auto& [name, value] : environment) result.push_back(name + "=" + value);
@@ -100,25 +112,35 @@ std::vector<std::string> write_reports(const std::vector<std::string>& files, co
   return written;
 }
 
+// The exit code of the command, once the report is written.
+int exit_code(const RunSettings& options, const TreeResult& tree, const MergedReport& merged,
+              std::uint64_t skipped_launches) {
+  if (options.error_exitcode && merged.totals.any()) return options.error_exitcode;
+  if (tree.exit_code != 0) return tree.exit_code;
+  if (options.error_exitcode && merged.unread > 0) {
+    return failed(
+        kExitFailure,
+        "--error-exitcode: a report is lost, so nobody knows whether there were findings");
+  }
+  return skipped_launches > 0 ? options.skipped_exitcode : 0;
+}
+
 // Reads, merges, writes and sums up what the processes left; returns the exit code of the command.
 int conclude(const RunSettings& options, const TreeResult& tree, const Reach& reach,
-             TemporaryFolder& folder) {
+             TemporaryFolder& folder, std::uint64_t skipped_launches) {
   const std::vector<ProcessReport> reports = read_reports(folder.path(), tree.pid);
   const Endings endings{{tree.signals.begin(), tree.signals.end()}, tree.left_running};
-  const MergedReport merged = merge_reports(reports, gaps(tree, reach, reports), endings);
+  MergedReport merged = merge_reports(reports, gaps(tree, reach, reports), endings);
+  if (options.emulate) merged.value["skipped_launches"] = skipped_launches;
   // Evidence that could not be read is not thrown away.
   const bool odd = std::any_of(reports.begin(), reports.end(), [](const ProcessReport& report) {
     return !report.error.empty() || !report.problems.empty();
   });
   if (odd) folder.keep();
   const std::vector<std::string> written = write_reports(options.reports, merged.value);
-  if (!options.quiet) write_error(summary_text(merged, written));
+  if (!options.quiet) write_error(summary_text(merged, written, skipped_launches));
   if (written.size() != options.reports.size()) return kExitFailure;
-  if (!options.error_exitcode) return tree.exit_code;
-  if (merged.totals.any()) return options.error_exitcode;
-  if (merged.unread == 0 || tree.exit_code != 0) return tree.exit_code;
-  return failed(kExitFailure,
-                "--error-exitcode: a report is lost, so nobody knows whether there were findings");
+  return exit_code(options, tree, merged, skipped_launches);
 }
 
 }  // namespace
@@ -141,9 +163,7 @@ int run(RunSettings options) {
   if (std::string problem = choose_driver(options, current); !problem.empty()) {
     return failed(kExitFailure, problem);
   }
-  if (options.devices > 0 && !options.emulate) {
-    say(options, "--devices is for the emulator; a driver has the devices that it has");
-  }
+  say_what_needs_the_emulator(options);
   TemporaryFolder folder;
   if (folder.path().empty()) {
     return failed(kExitFailure,
@@ -164,8 +184,11 @@ int run(RunSettings options) {
   }
   const std::string trace = options.trace;
   options.trace = trace_pattern(trace);
-  const Environment environment =
-      child_environment(current, options, libraries.layout(), folder.path());
+  const LaunchCount launches;
+  Environment environment = child_environment(current, options, libraries.layout(), folder.path());
+  if (options.emulate && !launches.path().empty()) {
+    environment["CUVMM_LAUNCH_COUNT"] = launches.path();
+  }
   const TreeResult tree = run_tree(program.path, options.command, as_strings(environment),
                                    {.wait_s = options.wait, .quiet = options.quiet});
   if (!tree.error.empty()) {
@@ -178,7 +201,7 @@ int run(RunSettings options) {
   for (const std::string& file : collect_traces(trace, options.trace))
     say(options, "trace in " + file);
   try {
-    return conclude(options, tree, reach, folder);
+    return conclude(options, tree, reach, folder, launches.read());
   } catch (const std::exception& error) {
     folder.keep();
     print_error("cuvmm run: the reports in {} could not be merged: {}\n", folder.path(),

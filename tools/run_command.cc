@@ -78,6 +78,13 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
                  "Exit with N when there is an error, undefined behaviour or a leak")
       ->type_name("N")
       ->check(whole_number(1, 255));
+  app.add_option(
+         "--skipped-exitcode", options.skipped_exitcode,
+         "Exit with N when the program succeeds but launched kernels: the emulator runs none")
+      ->type_name("N")
+      ->check(whole_number(1, 255));
+  app.add_flag("--python", options.python,
+               "Lead Python's cuda.bindings.runtime to the emulator's libcudart");
   app.add_flag("--enforce", options.enforce,
                "Answer forbidden calls with the documented code instead of forwarding them");
   app.add_option("--suppressions", options.suppressions, "Findings that are not to be reported")

@@ -12,7 +12,9 @@ struct RunSettings {
   int devices = 0;      ///< of the emulator; 0: its default
   std::string driver;   ///< absolute path of the libcuda to use; "" for the loader's choice
   std::vector<std::string> reports;
-  int error_exitcode = 0;  ///< 0: the program's exit code is kept
+  int error_exitcode = 0;    ///< 0: the program's exit code is kept
+  int skipped_exitcode = 0;  ///< the same, of a program that launched kernels on the emulator
+  bool python = false;       ///< lead Python's cuda.bindings.runtime to the emulator's libcudart
   bool enforce = false;
   std::string suppressions;  ///< absolute path
   std::string leak_check;    ///< "summary", "full", "no" or "" for the shim's default

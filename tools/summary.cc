@@ -51,7 +51,8 @@ const char* nothing_text(const MergedReport& report) {
 
 }  // namespace
 
-std::string summary_text(const MergedReport& report, const std::vector<std::string>& files) {
+std::string summary_text(const MergedReport& report, const std::vector<std::string>& files,
+                         std::uint64_t skipped_launches) {
   const Totals& totals = report.totals;
   std::string text = notes_text(report);
   std::uint64_t calls = 0;
@@ -67,6 +68,12 @@ std::string summary_text(const MergedReport& report, const std::vector<std::stri
                     counted(report.processes, "process", "processes"), driver_text(report.value));
   }
   if (report.processes == 0) text += nothing_text(report);
+  if (skipped_launches > 0) {
+    text += fmt::format(
+        "cuvmm: {} skipped: results are missing, so what the program says of them (PASSED, say) "
+        "shows nothing\n",
+        counted(skipped_launches, "kernel launch was", "kernel launches were"));
+  }
   for (const std::string& file : files) text += "cuvmm: report in " + file + "\n";
   if (!report.first_rule.empty()) {
     text += "cuvmm: for the first finding type: cuvmm explain " + report.first_rule + "\n";

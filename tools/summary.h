@@ -11,6 +11,8 @@ namespace cuvmm {
 /// What was found, what may be missing, and the next command to type. Every line starts with
 /// "cuvmm: ". `reachable` is false when the program itself could not be checked (that was said
 /// before).
-std::string summary_text(const MergedReport& report, const std::vector<std::string>& files);
+/// `skipped_launches` is how many kernels the emulator did not run.
+std::string summary_text(const MergedReport& report, const std::vector<std::string>& files,
+                         std::uint64_t skipped_launches = 0);
 
 }  // namespace cuvmm
