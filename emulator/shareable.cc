@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 
+#include "api/cancel_off.h"
 #include "emulator/system.h"
 
 namespace cuvmm::emulator {
@@ -70,7 +71,7 @@ int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop, Sharea
   trailer.rdma = prop.allocFlags.gpuDirectRDMACapable;
   trailer.usage = prop.allocFlags.usage;
   trailer.size = size;
-  const NoCancel guard;
+  const CancelOff no_cancel;
   // The size that is allowed is that of the whole file: the write needs no look of its own.
   if (!sys_resize(fd, size + kTrailerPage) ||
       pwrite(fd, &trailer, sizeof trailer, static_cast<off_t>(size)) !=

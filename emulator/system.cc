@@ -9,6 +9,8 @@
 #include <limits>
 #include <thread>
 
+#include "api/cancel_off.h"
+
 namespace cuvmm::emulator {
 
 namespace {
@@ -26,32 +28,32 @@ bool allowed(std::uint64_t end) {
 }  // namespace
 
 int sys_open(const char* path, int flags) {
-  const NoCancel guard;
+  const CancelOff no_cancel;
   return open(path, flags);
 }
 
 void sys_close(int fd) {
-  const NoCancel guard;
+  const CancelOff no_cancel;
   close(fd);
 }
 
 ssize_t sys_read(int fd, void* out, std::size_t size) {
-  const NoCancel guard;
+  const CancelOff no_cancel;
   return read(fd, out, size);
 }
 
 ssize_t sys_pread(int fd, void* out, std::size_t size, std::uint64_t offset) {
-  const NoCancel guard;
+  const CancelOff no_cancel;
   return pread(fd, out, size, static_cast<off_t>(offset));
 }
 
 bool sys_random(void* out, std::size_t size) {
-  const NoCancel guard;
+  const CancelOff no_cancel;
   return getrandom(out, size, 0) == static_cast<ssize_t>(size);
 }
 
 void sys_sleep(std::chrono::microseconds time) {
-  const NoCancel guard;
+  const CancelOff no_cancel;
   std::this_thread::sleep_for(time);
 }
 
@@ -59,7 +61,7 @@ ssize_t sys_pwrite(int fd, const void* bytes, std::size_t size, std::uint64_t of
   if (size > std::numeric_limits<std::uint64_t>::max() - offset || !allowed(offset + size)) {
     return -1;
   }
-  const NoCancel guard;
+  const CancelOff no_cancel;
   return pwrite(fd, bytes, size, static_cast<off_t>(offset));
 }
 

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <thread>
 
+#include "emulator/testing_life/expect.h"
+
 // Declared here: NVIDIA's header does not compile everywhere.
 extern "C" {
 int cudaMalloc(void** out, size_t size);
@@ -19,14 +21,6 @@ int cudaDeviceReset();
 int cudaGetDeviceCount(int* count);
 const char* cudaGetErrorString(int error);
 }
-
-#define EXPECT(condition)                                                          \
-  do {                                                                             \
-    if (!(condition)) {                                                            \
-      std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      _exit(1);                                                                    \
-    }                                                                              \
-  } while (0)
 
 namespace {
 

@@ -1,0 +1,47 @@
+// A write of ours must not end the program that we are in.
+#pragma once
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+
+namespace cuvmm {
+
+/// Holds SIGPIPE (nobody reads) and SIGXFSZ (RLIMIT_FSIZE) back from the calling thread for its
+/// scope, and takes away one that a write in it raised. One that was pending before is the
+/// program's and stays. Async-signal-safe, and no cancellation point.
+class WriteSignalsHeld {
+ public:
+  WriteSignalsHeld() noexcept {
+    sigset_t pending, both;
+    sigpending(&pending);
+    sigemptyset(&both);
+    sigemptyset(&ours_);
+    for (const int signal : {SIGPIPE, SIGXFSZ}) {
+      sigaddset(&both, signal);
+      if (sigismember(&pending, signal) != 1) sigaddset(&ours_, signal);
+    }
+    pthread_sigmask(SIG_BLOCK, &both, &before_);
+  }
+  WriteSignalsHeld(const WriteSignalsHeld&) = delete;
+  WriteSignalsHeld& operator=(const WriteSignalsHeld&) = delete;
+  ~WriteSignalsHeld() {
+    // The system call itself: the C library's function is a cancellation point.
+    const timespec now{};
+    while (::syscall(SYS_rt_sigtimedwait, &ours_, nullptr, &now, kKernelSetSize) > 0 ||
+           errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  static constexpr std::size_t kKernelSetSize = 8;  // bytes: 64 signals
+  sigset_t ours_;
+  sigset_t before_;
+};
+
+}  // namespace cuvmm

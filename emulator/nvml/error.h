@@ -1,0 +1,13 @@
+// NVML's return codes.
+#pragma once
+
+namespace cuvmm::nvml {
+
+/// nvmlReturn_t: CUVMM_NVML_ERROR(our name, its number, its words).
+enum Error : int {
+#define CUVMM_NVML_ERROR(name, value, words) name = value,
+#include "emulator/nvml/errors.def"
+#undef CUVMM_NVML_ERROR
+};
+
+}  // namespace cuvmm::nvml

@@ -1,0 +1,58 @@
+// Memory of a device: its size as libcuda has it; what is in use, of this process alone, because an
+// emulated device's memory is host memory of each process.
+#include <dlfcn.h>
+
+#include <string>
+
+#include "emulator/nvml/abi.h"
+#include "emulator/nvml/export.h"
+
+namespace cuvmm::nvml {
+
+namespace {
+
+using UsedMemory = std::uint64_t(int device);
+
+// The emulator's own libcuda, which lies beside this library: a shim is a libcuda too, and it would
+// take the question for the program's. Only where it is loaded: nothing is in use otherwise.
+UsedMemory* find_used_memory() {
+  Dl_info own{};
+  if (!dladdr(reinterpret_cast<const void*>(&find_used_memory), &own) || !own.dli_fname) {
+    return nullptr;
+  }
+  std::string path = own.dli_fname;
+  path.resize(path.rfind('/') + 1);
+  void* library = dlopen((path + "libcuda.so.1").c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (!library) return nullptr;
+  const auto found = reinterpret_cast<UsedMemory*>(dlsym(library, "cuvmmEmulatorUsedMemory"));
+  dlclose(library);  // its own reference, just taken; the emulator is never unloaded
+  return found;
+}
+
+template <class Info>
+Error write_memory(const Machine& machine, int device, Info& out) {
+  UsedMemory* const ask = find_used_memory();
+  out.total = machine.device_memory();
+  out.used = ask ? ask(device) : 0;
+  out.free = out.total - out.used;
+  return kSuccess;
+}
+
+}  // namespace
+
+CUVMM_NVML_FUNCTION(nvmlDeviceGetMemoryInfo, Handle handle, Memory* out) {
+  return on_device(handle, [&](const Machine& machine, int device) -> Error {
+    return out ? write_memory(machine, device, *out) : kInvalidArgument;
+  });
+}
+
+CUVMM_NVML_FUNCTION(nvmlDeviceGetMemoryInfo_v2, Handle handle, MemoryV2* out) {
+  return on_device(handle, [&](const Machine& machine, int device) -> Error {
+    if (!out) return kInvalidArgument;
+    if (out->version != version_word<MemoryV2>(2)) return kArgumentVersionMismatch;
+    out->reserved = 0;
+    return write_memory(machine, device, *out);
+  });
+}
+
+}  // namespace cuvmm::nvml

@@ -1,0 +1,66 @@
+// Who reaches whom, and the NVLink fabric between them.
+#include <cuda.h>
+
+#include <cstring>
+
+#include "emulator/nvml/abi.h"
+#include "emulator/nvml/export.h"
+
+namespace cuvmm::nvml {
+
+namespace {
+
+/// nvmlGpuFabricState_t.
+constexpr std::uint8_t kFabricNotSupported = 0, kFabricCompleted = 3;
+
+// A fabric that has been set up, where libcuda says that memory can be exported by fabric handle:
+// one cluster without a number and one clique, as on a machine of its own.
+std::uint8_t fabric_state(const Machine& machine) {
+  const bool handles = machine.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED) != 0;
+  return handles ? kFabricCompleted : kFabricNotSupported;
+}
+
+}  // namespace
+
+CUVMM_NVML_FUNCTION(nvmlDeviceGetP2PStatus, Handle from, Handle to, int what, int* status) {
+  constexpr int kOk = 0, kTopologyNotSupported = 3;
+  constexpr int kLastQuestion = 4;  // read, write, NVLink, atomics, PCI
+  return on_device(from, [&](const Machine& machine, int device) -> Error {
+    const int peer = machine.index(to);
+    if (peer < 0 || peer == device || !status || what < 0 || what > kLastQuestion) {
+      return kInvalidArgument;
+    }
+    *status = machine.reaches(device, peer) ? kOk : kTopologyNotSupported;
+    return kSuccess;
+  });
+}
+
+CUVMM_NVML_FUNCTION(nvmlDeviceGetGpuFabricInfo, Handle handle, FabricInfo* out) {
+  return on_device(handle, [&](const Machine& machine, int) -> Error {
+    if (!out) return kInvalidArgument;
+    *out = {.cluster = {}, .status = kSuccess, .clique = 0, .state = fabric_state(machine)};
+    return kSuccess;
+  });
+}
+
+CUVMM_NVML_FUNCTION(nvmlDeviceGetGpuFabricInfoV, Handle handle, void* out) {
+  return on_device(handle, [&](const Machine& machine, int) -> Error {
+    if (!out) return kInvalidArgument;
+    unsigned version = 0;
+    std::memcpy(&version, out, sizeof version);
+    FabricInfoV3 info{};
+    info.v2.version = version;
+    info.v2.status = kSuccess;
+    info.v2.state = fabric_state(machine);
+    if (version == version_word<FabricInfoV2>(2)) {
+      std::memcpy(out, &info.v2, sizeof info.v2);
+    } else if (version == version_word<FabricInfoV3>(3)) {
+      std::memcpy(out, &info, sizeof info);
+    } else {
+      return kArgumentVersionMismatch;
+    }
+    return kSuccess;
+  });
+}
+
+}  // namespace cuvmm::nvml

@@ -1,0 +1,121 @@
+"""Leads cuda.bindings.runtime to the emulator's libcudart. Opt-in: `cuvmm run --emulate --python`, or this folder on PYTHONPATH.
+
+cuda-python's wheels have NVIDIA's runtime inside (statically linked), which starts on a real driver only. Their Cython
+modules find each other's functions in a table of capsules, `__pyx_capi__`: here the capsules of the one module that
+holds the runtime are exchanged, between its import and that of those who use it, for such with the same signature and
+the address of our function. What our libcudart does not export stays as it was.
+
+Nothing happens unless the process's libcuda is the emulator.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.abc
+import importlib.machinery
+import os
+import pathlib
+import sys
+
+# The modules that have the runtime inside, of cuda-bindings 13.2 and later, and before; and the endings of the names
+# that their functions have in libcudart (with per-thread default streams, stream 0 means another one).
+_HOLDERS = {
+    "cuda.bindings._internal.runtime": ("",),
+    "cuda.bindings._internal.runtime_ptds": ("_ptsz", "_ptds", ""),
+    "cuda.bindings._bindings.cyruntime": ("",),
+    "cuda.bindings._bindings.cyruntime_ptds": ("_ptsz", "_ptds", ""),
+}
+# CUDA 12's header has another function behind these names.
+_RENAMED_IN_12 = {
+    name: name + "_v2"
+    for name in (
+        "cudaGetDeviceProperties", "cudaSignalExternalSemaphoresAsync", "cudaWaitExternalSemaphoresAsync",
+        "cudaStreamGetCaptureInfo",
+    )
+}
+_EMULATOR = pathlib.Path(__file__).resolve().parent.parent
+
+_api = ctypes.pythonapi
+_api.PyCapsule_GetName.restype = ctypes.c_void_p  # kept as an address: a capsule has no copy of its name
+_api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+_api.PyCapsule_New.restype = ctypes.py_object
+_api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+
+
+def _on_the_emulator() -> bool:
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    if hasattr(driver, "cuvmmEmulatorVersion"):
+        return True
+    chosen = os.environ.get("CUVMM_DRIVER", "")  # what a shim forwards to
+    return hasattr(driver, "cuvmmShimVersion") and pathlib.Path(chosen).resolve().parent == _EMULATOR
+
+
+def _runtime() -> tuple[ctypes.CDLL, int] | None:
+    from cuda.bindings import __version__
+
+    major = int(__version__.split(".")[0])
+    path = _EMULATOR / f"libcudart.so.{major}"
+    return (ctypes.CDLL(str(path)), major) if path.exists() else None
+
+
+def _address(library: ctypes.CDLL, major: int, name: str, endings: tuple[str, ...]) -> int | None:
+    if major == 12:
+        name = _RENAMED_IN_12.get(name, name)
+    for ending in endings:
+        function = getattr(library, name + ending, None)
+        if function is not None:
+            return ctypes.cast(function, ctypes.c_void_p).value
+    return None
+
+
+def lead(module, endings: tuple[str, ...]) -> int:
+    """Exchanges the capsules of a module that has just been imported; the number of those exchanged."""
+    if not _on_the_emulator() or (found := _runtime()) is None:
+        return 0
+    library, major = found
+    table = module.__pyx_capi__
+    count = 0
+    for key, capsule in list(table.items()):
+        if not key.startswith("_cuda"):
+            continue
+        address = _address(library, major, key[1:], endings)
+        if address is not None:
+            # The name is the signature, a literal in the module, which is never unloaded.
+            table[key] = _api.PyCapsule_New(address, _api.PyCapsule_GetName(capsule), None)
+            count += 1
+    return count
+
+
+class _Loader(importlib.abc.Loader):
+    def __init__(self, loader, endings):
+        self._loader = loader
+        self._endings = endings
+
+    def create_module(self, spec):
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module):
+        self._loader.exec_module(module)
+        lead(module, self._endings)
+
+    def __getattr__(self, name):  # what importlib.resources and others ask a loader for
+        return getattr(self._loader, name)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name not in _HOLDERS:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader, _HOLDERS[name])
+        return spec
+
+
+def install() -> None:
+    """From now on, each module that has NVIDIA's runtime inside is led elsewhere when it is imported."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
