@@ -61,47 +61,6 @@ TEST_F(Base, AttributesComeFromTheProfileElseFromTheGeneration) {
             CUDA_ERROR_INVALID_VALUE);
 }
 
-// As CUDA 13's samples and UCX make theirs.
-TEST_F(Base, ParametersThatAskForNothingMakeAPlainContext) {
-  struct Parameters {  // CUctxCreateParams, which CUDA 12.4's header lacks
-    void* affinity;
-    int affinities;
-    void* graphics;
-  } parameters{};
-  auto* create =
-      symbol<CUresult(CUcontext*, const Parameters*, unsigned, CUdevice)>("cuCtxCreate_v4");
-  auto* destroy = symbol<CUresult(CUcontext)>("cuCtxDestroy_v2");
-  CUcontext context = nullptr, current = nullptr;
-  ASSERT_EQ(create(&context, &parameters, CU_CTX_SCHED_SPIN, 1), CUDA_SUCCESS);
-  ASSERT_EQ(driver()(calls::CtxGetCurrent{&current}), CUDA_SUCCESS);
-  EXPECT_EQ(current, context);
-  CUdevice device = -1;
-  ASSERT_EQ(driver()(calls::CtxGetDevice{&device}), CUDA_SUCCESS);
-  EXPECT_EQ(device, 1);
-  EXPECT_EQ(destroy(context), CUDA_SUCCESS);
-  ASSERT_EQ(create(&context, nullptr, 0, 0), CUDA_SUCCESS);
-  EXPECT_EQ(destroy(context), CUDA_SUCCESS);
-  EXPECT_EQ(create(&context, &parameters, ~0u, 0), CUDA_ERROR_INVALID_VALUE);
-  parameters.affinities = 1;
-  EXPECT_EQ(create(&context, &parameters, 0, 0), CUDA_ERROR_NOT_SUPPORTED);
-  parameters = {.affinity = nullptr, .affinities = 0, .graphics = &parameters};
-  EXPECT_EQ(create(&context, &parameters, 0, 0), CUDA_ERROR_NOT_SUPPORTED);
-}
-
-// What is said and counted: runtime/testing/launch_test.py.
-TEST_F(Base, LaunchesAreSkippedAndWhatADriverRefusesIsRefused) {
-  auto* launch = symbol<CUresult(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                 unsigned, unsigned, CUstream, void**, void**)>("cuLaunchKernel");
-  const auto kernel = reinterpret_cast<CUfunction>(this);
-  EXPECT_EQ(launch(kernel, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr), CUDA_SUCCESS);
-  EXPECT_EQ(launch(nullptr, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr),
-            CUDA_ERROR_INVALID_HANDLE);
-  EXPECT_EQ(launch(kernel, 0, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr),
-            CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(symbol<CUresult()>("cuProfilerStart")(), CUDA_SUCCESS);
-  EXPECT_EQ(symbol<CUresult()>("cuProfilerStop")(), CUDA_SUCCESS);
-}
-
 TEST_F(Base, ContextsStack) {
   CUcontext made = nullptr, current = nullptr;
   auto* create = symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2");

@@ -7,15 +7,6 @@ namespace cuvmm::emulator {
 
 namespace {
 
-/// CUctxCreateParams, which CUDA 12.4's header lacks: all zero asks for a plain context.
-struct CreateParams {
-  void* affinity;
-  int affinities;
-  void* shared_with_graphics;  ///< CUDA in Graphics
-
-  bool wants_anything() const { return affinity || affinities || shared_with_graphics; }
-};
-
 ContextStack& stack() { return ContextStack::of_this_thread(); }
 
 CUresult create(CUcontext* out, unsigned flags, CUdevice device) noexcept {
@@ -42,9 +33,9 @@ CUVMM_DRIVER_FUNCTION(cuCtxCreate_v3, CUcontext* context, void* affinity, int af
   return create(context, flags, device);
 }
 
-CUVMM_DRIVER_FUNCTION(cuCtxCreate_v4, CUcontext* context, const CreateParams* params,
-                      unsigned flags, CUdevice device) {
-  if (params && params->wants_anything()) return CUDA_ERROR_NOT_SUPPORTED;
+CUVMM_DRIVER_FUNCTION(cuCtxCreate_v4, CUcontext* context, void* parameters, unsigned flags,
+                      CUdevice device) {
+  if (parameters) return CUDA_ERROR_NOT_SUPPORTED;
   return create(context, flags, device);
 }
 

@@ -5,7 +5,6 @@
 
 #include "emulator/base.h"
 #include "emulator/device_attributes.h"
-#include "emulator/device_identity.h"
 #include "emulator/entry.h"
 #include "emulator/export.h"
 
@@ -20,6 +19,9 @@ CUresult on_device(CUdevice device, Body&& body) noexcept {
     return e.valid_device(device) ? body(e) : CUDA_ERROR_INVALID_DEVICE;
   });
 }
+
+// PCI buses as an eight-GPU board numbers them: domain 0, one bus each.
+int pci_bus(CUdevice device) { return 0x18 + 0x10 * device; }
 
 void write_text(char* out, int length, const char* text) {
   const std::size_t room = static_cast<std::size_t>(length) - 1;
@@ -60,7 +62,7 @@ CUresult run_base(const calls::DeviceGetAttribute& call) noexcept {
     if (!call.value) return CUDA_ERROR_INVALID_VALUE;
     switch (static_cast<int>(call.attrib)) {
       case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-        *call.value = static_cast<int>(pci_bus(call.dev));
+        *call.value = pci_bus(call.dev);
         return CUDA_SUCCESS;
       case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
       case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
@@ -119,7 +121,10 @@ CUVMM_DRIVER_FUNCTION(cuDeviceTotalMem_v2, size_t* bytes, CUdevice device) {
 CUVMM_DRIVER_FUNCTION(cuDeviceGetUuid_v2, CUuuid* uuid, CUdevice device) {
   return on_device(device, [&](Emulator&) -> CUresult {
     if (!uuid) return CUDA_ERROR_INVALID_VALUE;
-    write_uuid(device, uuid->bytes);
+    // The same in every process, so that processes can tell devices apart; a version 8 (own) UUID.
+    std::memcpy(uuid->bytes, "cuvmm\0\x80\0\x80", 9);
+    std::memset(uuid->bytes + 9, 0, 6);
+    uuid->bytes[15] = static_cast<char>(device);
     return CUDA_SUCCESS;
   });
 }
@@ -129,7 +134,7 @@ CUVMM_DRIVER_FUNCTION(cuDeviceGetPCIBusId, char* text, int length, CUdevice devi
   return on_device(device, [&](Emulator&) -> CUresult {
     if (!text || length <= 0) return CUDA_ERROR_INVALID_VALUE;
     char bus[16];
-    std::snprintf(bus, sizeof bus, "0000:%02X:00.0", pci_bus(device));
+    std::snprintf(bus, sizeof bus, "0000:%02X:00.0", static_cast<unsigned>(pci_bus(device)) & 0xff);
     write_text(text, length, bus);
     return CUDA_SUCCESS;
   });
@@ -145,7 +150,7 @@ CUVMM_DRIVER_FUNCTION(cuDeviceGetByPCIBusId, CUdevice* device, const char* text)
       if (std::sscanf(text, "%x:%x", &bus, &slot) != 2) return CUDA_ERROR_INVALID_VALUE;
     }
     for (int candidate = 0; candidate < e.device_count(); ++candidate) {
-      if (domain == 0 && slot == 0 && pci_bus(candidate) == bus) {
+      if (domain == 0 && slot == 0 && (static_cast<unsigned>(pci_bus(candidate)) & 0xff) == bus) {
         *device = candidate;
         return CUDA_SUCCESS;
       }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "api/cancel_off.h"
 #include "emulator/mutation.h"
 #include "emulator/say.h"
+#include "emulator/system.h"
 
 namespace cuvmm::emulator {
 
@@ -34,7 +34,7 @@ Emulator& Emulator::get() {
 
 CUresult Emulator::initialize() {
   if (ready()) return CUDA_SUCCESS;
-  const CancelOff no_cancel;
+  const NoCancel guard;
   follow_this_process();
   const CUresult result = load();
   if (result == CUDA_SUCCESS) begin_life();
@@ -61,7 +61,7 @@ CUresult Emulator::before_init(EntryPoint entry) {
 
 bool Emulator::load_profile_once(const Options& options) {
   if (profile_loaded_) return true;
-  const CancelOff no_cancel;
+  const NoCancel guard;
   ProfileResult loaded =
       load_profile(options.profile.empty() ? builtin_profiles().front() : options.profile);
   if (!loaded.error.empty()) {

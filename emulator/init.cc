@@ -1,4 +1,4 @@
-// cuInit, the version, what tells the emulator from a driver, and what our libnvidia-ml asks of it.
+// cuInit, the version, and what tells the emulator from a driver.
 #include "emulator/base.h"
 #include "emulator/entry.h"
 #include "emulator/export.h"
@@ -34,13 +34,3 @@ CUresult run_base(const calls::DriverGetVersion& call) noexcept {
 }
 
 }  // namespace cuvmm::emulator
-
-/// Bytes of a device that this process holds; 0 where it uses no driver (any more).
-extern "C" __attribute__((visibility("default"))) std::uint64_t cuvmmEmulatorUsedMemory(
-    int device) {
-  using namespace cuvmm::emulator;
-  if (!ready()) return 0;
-  Emulator& e = Emulator::get();
-  const std::lock_guard lock(e.mutex);
-  return e.valid_device(device) ? e.devices[static_cast<std::size_t>(device)].used : 0;
-}

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <limits>
 
-#include "api/cancel_off.h"
 #include "emulator/system.h"
 
 namespace cuvmm::emulator {
@@ -71,7 +70,7 @@ int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop, Sharea
   trailer.rdma = prop.allocFlags.gpuDirectRDMACapable;
   trailer.usage = prop.allocFlags.usage;
   trailer.size = size;
-  const CancelOff no_cancel;
+  const NoCancel guard;
   // The size that is allowed is that of the whole file: the write needs no look of its own.
   if (!sys_resize(fd, size + kTrailerPage) ||
       pwrite(fd, &trailer, sizeof trailer, static_cast<off_t>(size)) !=

@@ -9,8 +9,6 @@
 #include <limits>
 #include <thread>
 
-#include "api/cancel_off.h"
-
 namespace cuvmm::emulator {
 
 namespace {
@@ -28,32 +26,32 @@ bool allowed(std::uint64_t end) {
 }  // namespace
 
 int sys_open(const char* path, int flags) {
-  const CancelOff no_cancel;
+  const NoCancel guard;
   return open(path, flags);
 }
 
 void sys_close(int fd) {
-  const CancelOff no_cancel;
+  const NoCancel guard;
   close(fd);
 }
 
 ssize_t sys_read(int fd, void* out, std::size_t size) {
-  const CancelOff no_cancel;
+  const NoCancel guard;
   return read(fd, out, size);
 }
 
 ssize_t sys_pread(int fd, void* out, std::size_t size, std::uint64_t offset) {
-  const CancelOff no_cancel;
+  const NoCancel guard;
   return pread(fd, out, size, static_cast<off_t>(offset));
 }
 
 bool sys_random(void* out, std::size_t size) {
-  const CancelOff no_cancel;
+  const NoCancel guard;
   return getrandom(out, size, 0) == static_cast<ssize_t>(size);
 }
 
 void sys_sleep(std::chrono::microseconds time) {
-  const CancelOff no_cancel;
+  const NoCancel guard;
   std::this_thread::sleep_for(time);
 }
 
@@ -61,7 +59,7 @@ ssize_t sys_pwrite(int fd, const void* bytes, std::size_t size, std::uint64_t of
   if (size > std::numeric_limits<std::uint64_t>::max() - offset || !allowed(offset + size)) {
     return -1;
   }
-  const CancelOff no_cancel;
+  const NoCancel guard;
   return pwrite(fd, bytes, size, static_cast<off_t>(offset));
 }
 

@@ -3,6 +3,7 @@
 // and none raises a signal that would end the program.
 #pragma once
 
+#include <pthread.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -10,6 +11,19 @@
 #include <cstdint>
 
 namespace cuvmm::emulator {
+
+/// While one lives, pthread_cancel waits. For code that reads files, sleeps or prints; calls that
+/// do none of it need none.
+class NoCancel {
+ public:
+  NoCancel() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  NoCancel(const NoCancel&) = delete;
+  NoCancel& operator=(const NoCancel&) = delete;
+  ~NoCancel() { pthread_setcancelstate(before_, nullptr); }
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
 
 /// As the functions without the prefix.
 int sys_open(const char* path, int flags);

@@ -116,18 +116,8 @@ def _workloads(python: str) -> list[Step]:
         workload("torch_streams", **torch),
         workload("torch_profile", **torch),
         workload("torch_compile", timeout=150, **torch),
-        workload("torch_share", **torch),
-        workload("torch_graphs", **torch),
-        workload("torch_pools", **torch),
-        # Its extension alone, or the whole wheel, on PYTHONPATH.
-        workload("vllm_sleep", package="cumem_allocator"),
-        workload("memory_saver", package="torch_memory_saver"),
         workload("torch_peer", devices=2, **torch),
         workload("nccl_all_reduce", devices=2, package="torch", environment=NCCL, launcher=run_two, timeout=120,
-                 known=FABRIC_PROBE),
-        workload("nccl_registered", devices=2, package="torch", environment=NCCL, launcher=run_two, timeout=120,
-                 known=FABRIC_PROBE),
-        workload("torch_symmetric", devices=2, package="torch", environment=NCCL, launcher=run_two, timeout=120,
                  known=FABRIC_PROBE),
     ]
 

@@ -1,5 +1,5 @@
 // What nvcc's start-up code calls before main: kernels and variables are taken note of nowhere, so
-// that a program starts (launch.cc has what becomes of launches).
+// that a program starts; launching one is refused by name (stubs.cc).
 #include "emulator/runtime/export.h"
 
 namespace cuvmm::runtime {

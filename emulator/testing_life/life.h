@@ -11,8 +11,13 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "emulator/testing_life/expect.h"
-
+#define EXPECT(condition)                                                          \
+  do {                                                                             \
+    if (!(condition)) {                                                            \
+      std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+      _exit(1);                                                                    \
+    }                                                                              \
+  } while (0)
 #define OK(call)                                                                    \
   do {                                                                              \
     const CUresult result_ = (call);                                                \

@@ -11,8 +11,6 @@
 #include <cstring>
 #include <thread>
 
-#include "emulator/testing_life/expect.h"
-
 // Declared here: NVIDIA's header does not compile everywhere.
 extern "C" {
 int cudaMalloc(void** out, size_t size);
@@ -21,6 +19,14 @@ int cudaDeviceReset();
 int cudaGetDeviceCount(int* count);
 const char* cudaGetErrorString(int error);
 }
+
+#define EXPECT(condition)                                                          \
+  do {                                                                             \
+    if (!(condition)) {                                                            \
+      std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+      _exit(1);                                                                    \
+    }                                                                              \
+  } while (0)
 
 namespace {
 
