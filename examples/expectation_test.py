@@ -35,6 +35,12 @@ class DifferenceTest(unittest.TestCase):
         self.assertEqual(wanted.difference([{"rule": "b"}, {"rule": "c"}]), ["missing: a", "unexpected: c"])
         self.assertEqual(wanted.difference([{"rule": "b"}, {"rule": "a"}, {"rule": "a"}]), [])
 
+    def test_leaves_out_what_is_nobodys_mistake(self):
+        wanted = expectation.Expectation(())
+        answer, tried = {"rule": "a", "kind": "answer", "count": 3}, {"rule": "b", "kind": "advice", "count": 3}
+        self.assertEqual(wanted.difference([answer, {**tried, "handled": 3}]), [])
+        self.assertEqual(wanted.difference([{**tried, "handled": 2}]), ["unexpected: b"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -10,10 +10,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
 #include "shim/arguments.h"
+#include "shim/stack_text.h"
 #include "shim/symbolizer.h"
-#include "shim/text_report.h"
 
 namespace cuvmm::shim {
 
@@ -74,7 +75,12 @@ Alive count_alive(const Model& model) {
     alive.objects.push_back(
         {ObjectRef::Kind::kAllocation, handle, allocation.size, allocation.made, {}});
   }
+  std::set<Address> given_up;
+  for (const Abandoned& abandoned : abandoned_reservations(model, running)) {
+    for (const Reservation* r : abandoned.reservations) given_up.insert(r->base);
+  }
   for (const auto& [base, reservation] : model.reservations()) {
+    if (given_up.contains(base)) continue;
     ++alive.reservations;
     alive.objects.push_back(
         {ObjectRef::Kind::kReservation, base, reservation.size, reservation.made, {}});

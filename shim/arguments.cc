@@ -22,6 +22,7 @@ class ReportNames : public ValueNames {
       case ParameterKind::kContext:
       case ParameterKind::kStream:
       case ParameterKind::kArray:
+      case ParameterKind::kObject:
         return value == 0 ? "0" : hex_text(value);
       default:
         return {};
@@ -38,6 +39,8 @@ std::string hex_text(std::uint64_t value) {
 }
 
 std::string size_text(std::uint64_t bytes) {
+  // What no memory has: a negative number, or garbage.
+  if (static_cast<std::int64_t>(bytes) < 0) return hex_text(bytes);
   constexpr const char* kUnits[] = {"", " KiB", " MiB", " GiB", " TiB"};
   std::size_t unit = 0;
   while (bytes >= 1024 && bytes % 1024 == 0 && unit + 1 < std::size(kUnits)) {

@@ -20,9 +20,19 @@ struct Finding {
   std::vector<ArgumentText> arguments;
   std::optional<Answer> answer;  ///< nothing for what is found at exit
   std::uint64_t call_index = 0;  ///< 0: found at exit
-  StackId stack = 0;             ///< of the call; of the object's maker for what is found at exit
+  /// What the call wanted (shim/wish.h), for advice: a later call may get it.
+  std::uint64_t wish = 0;
+  StackId stack = 0;  ///< of the call; of the object's maker for what is found at exit
   /// Of a leak: the shared memory that it keeps, by a name that other processes have for it too.
   std::string memory;
+
+  RuleKind kind() const { return kind_of(violation, answer); }
+  /// Advice about a call that the driver refused: whether it matters depends on what the program
+  /// does next.
+  bool probe() const {
+    return kind() == RuleKind::kAdvice && answer && !answer->crashed &&
+           answer->result != CUDA_SUCCESS;
+  }
 };
 
 /// Where findings go.
@@ -31,6 +41,9 @@ class FindingSink {
   virtual ~FindingSink() = default;
   /// Called without any lock of the session's, on the thread that made the call.
   virtual void take(Finding finding) = 0;
+  /// A call succeeded that got what refused ones (Finding::probe()) wanted. Whether others still
+  /// wait for such a call.
+  virtual bool fell_back(EntryPoint, std::uint64_t /*wish*/) { return false; }
 };
 
 }  // namespace cuvmm::shim

@@ -72,7 +72,7 @@ std::string finding_members(const Entry& entry) {
   const RuleInfo& rule = info(finding.violation.rule);
   std::string out;
   add_text(out, "rule", rule.id);
-  add_text(out, "kind", name(rule.kind));
+  add_text(out, "kind", name(finding.kind()));
   // At exit nothing was called: the call that should have been is the rule's.
   const EntryPoint call = finding.entry == EntryPoint::kCount ? rule.entry : finding.entry;
   add_text(out, "call", call == EntryPoint::kCount ? "" : name(call));

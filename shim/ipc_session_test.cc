@@ -101,7 +101,7 @@ TEST_F(IpcSession, OpenedTwiceAndClosedOnceIsALeak) {
   const Violations leaks = at_exit();
   ASSERT_EQ(leaks.size(), 1u);
   EXPECT_EQ(leaks[0].rule, Rule::kIpcOpenLeak);
-  EXPECT_THAT(leaks[0].message, HasSubstr("opened 2 times and closed 1 times"));
+  EXPECT_THAT(leaks[0].message, HasSubstr("opened 2 times and closed 1 time"));
 }
 
 TEST_F(IpcSession, ARefusedCloseLeavesItOpen) {

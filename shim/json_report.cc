@@ -73,6 +73,7 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
     first = false;
     out.text(entry->json);
     out.member("count", entry->count.load());
+    if (const std::uint64_t handled = entry->handled.load()) out.member("handled", handled);
     out.text("}");
   }
   const Totals totals = ledger.totals();

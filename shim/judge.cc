@@ -45,6 +45,13 @@ CUresult enforced_code(const Violation& violation) {
   return code == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : code;
 }
 
+RuleKind kind_of(const Violation& violation, const std::optional<Answer>& answer) {
+  const RuleInfo& rule = info(violation.rule);
+  const bool told =
+      answer && !answer->crashed && answer->result != CUDA_SUCCESS && answer->result == rule.code;
+  return rule.question && told ? RuleKind::kAnswer : rule.kind;
+}
+
 Violations judge(Violations violations, const Answer& answer) {
   Violations kept;
   const Violation* likeliest = nullptr;

@@ -1,6 +1,8 @@
 // Which of a call's violations are worth a finding, once the driver has answered.
 #pragma once
 
+#include <optional>
+
 #include "spec/violation.h"
 
 namespace cuvmm::shim {
@@ -20,6 +22,10 @@ const Violation* first_to_refuse(const Violations& violations);
 
 /// The documented code of a violation, or INVALID_VALUE where the documentation names none.
 CUresult enforced_code(const Violation& violation);
+
+/// What a finding is, given what became of the call (nothing for what is found at exit): its rule's
+/// kind, or an answer where the rule is a question and the program got the documented code.
+RuleKind kind_of(const Violation& violation, const std::optional<Answer>& answer);
 
 /// Certain violations stay. Of the uncertain ones the likeliest stays (the first whose code is the
 /// answer, else the first), and only where the driver refused the call, no certain violation

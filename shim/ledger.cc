@@ -1,5 +1,6 @@
 #include "shim/ledger.h"
 
+#include <algorithm>
 #include <chrono>
 #include <new>
 
@@ -45,6 +46,9 @@ void add(Totals& totals, RuleKind kind, std::uint64_t count) {
     case RuleKind::kAdvice:
       totals.advice += count;
       break;
+    case RuleKind::kAnswer:
+      totals.answers += count;
+      break;
   }
 }
 
@@ -82,11 +86,38 @@ bool Ledger::decide_by_stack(Rule rule, StackId stack) {
   return suppressed;
 }
 
-bool Ledger::fold(const Key& key) {
+Entry* Ledger::fold(const Key& key, std::uint64_t count) {
   const auto known = entries_.find(key);
-  if (known == entries_.end()) return false;
-  known->second->count.fetch_add(1, std::memory_order_relaxed);
-  return true;
+  if (known == entries_.end()) return nullptr;
+  known->second->count.fetch_add(count, std::memory_order_relaxed);
+  return known->second;
+}
+
+void Ledger::wait(Entry* entry, std::uint64_t wish) {
+  const auto same = std::ranges::find_if(
+      probes_, [&](const Probe& p) { return p.entry == entry && p.wish == wish; });
+  if (same != probes_.end()) {
+    ++same->count;
+  } else if (probes_.size() < kMostProbes) {
+    probes_.push_back({entry, wish, 1});
+  }
+}
+
+bool Ledger::fell_back(EntryPoint entry, std::uint64_t wish) {
+  const LockedWithin lock(mutex_, kPatience);
+  if (!lock) return true;
+  std::erase_if(probes_, [&](const Probe& probe) {
+    if (probe.entry->finding.entry != entry || probe.wish != wish) return false;
+    probe.entry->handled.fetch_add(probe.count, std::memory_order_relaxed);
+    return true;
+  });
+  return !probes_.empty();
+}
+
+bool Ledger::advised(Rule rule) const {
+  return std::ranges::any_of(entries_, [&](const auto& known) {
+    return std::get<Rule>(known.first) == rule && !known.second->quiet;
+  });
 }
 
 void Ledger::append(Entry* entry) {
@@ -101,20 +132,31 @@ Entry* Ledger::add(const Key& key, Finding finding) {
   // A thread that a signal interrupted under this lock keeps the others out; the table may be in
   // the middle of a change, the list is not.
   if (!lock && !mutex_.held_here()) return nullptr;
-  if (lock && fold(key)) return nullptr;
+  const bool probe = finding.probe();
+  const std::uint64_t wish = finding.wish;
+  if (Entry* const known = lock ? fold(key, finding.violation.count) : nullptr) {
+    if (probe) wait(known, wish);
+    return nullptr;
+  }
   auto* entry = new Entry();
   entry->finding = std::move(finding);
+  entry->count.store(entry->finding.violation.count);
+  const RuleKind kind = entry->finding.kind();
+  entry->quiet =
+      !verbose_ && (kind == RuleKind::kAnswer || probe ||
+                    (lock && kind == RuleKind::kAdvice && advised(entry->finding.violation.rule)));
   if (lock) entries_.emplace(key, entry);
+  if (lock && probe) wait(entry, wish);
   append(entry);
   return entry;
 }
 
 void Ledger::take(Finding finding) {
   if (is_suppressed(finding)) {
-    suppressed_.fetch_add(1, std::memory_order_relaxed);
+    suppressed_.fetch_add(finding.violation.count, std::memory_order_relaxed);
     return;
   }
-  const Key key(finding.violation.rule, finding.entry, call_site(finding.stack));
+  const Key key(finding.violation.rule, finding.kind(), finding.entry, call_site(finding.stack));
   Entry* const entry = add(key, std::move(finding));
   if (!entry) return;
   prepare_symbolizer();
@@ -152,8 +194,7 @@ Totals Ledger::totals() const {
   Totals totals;
   for (const Entry* entry = first(); entry; entry = entry->next.load(std::memory_order_acquire)) {
     if (!entry->ready()) continue;
-    cuvmm::shim::add(totals, info(entry->finding.violation.rule).kind,
-                     entry->count.load(std::memory_order_relaxed));
+    cuvmm::shim::add(totals, entry->finding.kind(), entry->count.load(std::memory_order_relaxed));
   }
   return totals;
 }
@@ -165,10 +206,12 @@ void Ledger::clear(bool whole) {
   held_.store(false);
   if (whole) {
     entries_.clear();
+    probes_.clear();
     decisions_.clear();
   } else {
     // Their nodes may point anywhere: they are left behind.
     new (&entries_) decltype(entries_)();
+    new (&probes_) decltype(probes_)();
     new (&decisions_) decltype(decisions_)();
   }
 }

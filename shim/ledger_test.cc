@@ -76,6 +76,46 @@ TEST_F(LedgerTest, AdviceIsPrintedAndNotCounted) {
   EXPECT_FALSE(ledger_.totals().any());
 }
 
+// Of one rule the first text says it all.
+TEST_F(LedgerTest, AdviceIsPrintedOncePerRule) {
+  for (const char* id : {"cuMemCreate-rdma-boolean", "cuMemAllocFromPoolAsync-bytesize-nonzero"}) {
+    for (const EntryPoint entry : {EntryPoint::kMemMap, EntryPoint::kMemUnmap}) {
+      Finding finding = map_finding(stack_here());
+      finding.violation.rule = *find_rule(id);
+      finding.entry = entry;
+      for (int i = 0; i < 2; ++i) ledger_.take(finding);
+    }
+  }
+  int loud = 0;
+  for (const Entry* entry = ledger_.first(); entry; entry = entry->next.load()) {
+    loud += !entry->quiet;
+  }
+  EXPECT_EQ(loud, 2);
+  EXPECT_EQ(ledger_.totals().advice, 8u);
+}
+
+TEST(LedgerVerbose, NothingIsQuiet) {
+  int loud = 0;
+  Ledger ledger(
+      {}, [&](const Entry& entry) { loud += !entry.quiet; }, /*verbose=*/true);
+  Finding finding = map_finding(stack_here());
+  finding.violation.rule = *find_rule("cuMemCreate-fabric-channel");
+  finding.answer = Answer{.result = CUDA_ERROR_NOT_PERMITTED};
+  ledger.take(finding);
+  finding.violation.rule = *find_rule("cuMemRetainAllocationHandle-addr-mapped");
+  finding.answer = Answer{.result = CUDA_ERROR_INVALID_VALUE};
+  ledger.take(finding);
+  EXPECT_EQ(loud, 2);
+}
+
+TEST_F(LedgerTest, AFindingThatStandsForManyCountsAsMany) {
+  Finding finding = map_finding(stack_here());
+  finding.violation.count = 1000;
+  ledger_.take(finding);
+  EXPECT_EQ(ledger_.totals().errors, 1000u);
+  EXPECT_EQ(repeats_text(ledger_), "") << "its own text says how many";
+}
+
 TEST_F(LedgerTest, TheTextSaysWhatAndWhyAndHow) {
   ledger_.take(map_finding(stack_here()));
   ASSERT_EQ(announced_.size(), 1u);

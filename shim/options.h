@@ -19,6 +19,7 @@ struct Options {
   bool enforce = false;                        ///< CUVMM_ENFORCE=1
   bool allow_multicast = false;                ///< CUVMM_ALLOW_MULTICAST=1
   bool quiet = false;                          ///< CUVMM_QUIET=1: no text on stderr
+  bool verbose = false;                        ///< CUVMM_VERBOSE=1: answers and quiet advice too
   bool no_summary = false;                     ///< CUVMM_NO_SUMMARY=1: no totals at exit
   int stack_depth = kMaxFrames;  ///< CUVMM_STACK_DEPTH: frames kept of a stack; 1: the call site
   int error_exit_code = 0;       ///< CUVMM_ERROR_EXITCODE, 0 leaves the code alone

@@ -178,6 +178,15 @@ TEST(Arguments, SizesReadWell) {
   EXPECT_EQ(size_text((2 << 20) + 1), "2097153");
   EXPECT_EQ(size_text(std::uint64_t{5} << 40), "5 TiB");
   EXPECT_EQ(hex_text(0x7f00), "0x7f00");
+  EXPECT_EQ(size_text(~std::uint64_t{0}), "0xffffffffffffffff");
+}
+
+// A pool is named as in the sentences of findings and in the lists of objects.
+TEST(Arguments, HandlesOfEveryKindReadAlike) {
+  const auto pool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0xd000000300});
+  const std::vector<ArgumentText> texts = describe_arguments(calls::MemPoolDestroy{.pool = pool});
+  ASSERT_EQ(texts.size(), 1u);
+  EXPECT_EQ(texts[0].text, "0xd000000300");
 }
 
 }  // namespace

@@ -59,8 +59,8 @@ Process::Process() : pid_(::getpid()), options_(read_options(pid_)) {
   limit_stacks(static_cast<std::size_t>(options_.stack_depth));
   suppressions_ =
       options_.suppressions.empty() ? Suppressions() : Suppressions::load(options_.suppressions);
-  ledger_ =
-      std::make_unique<Ledger>(suppressions_, [this](const Entry& entry) { announce(entry); });
+  ledger_ = std::make_unique<Ledger>(
+      suppressions_, [this](const Entry& entry) { announce(entry); }, options_.verbose);
   report_.choose(options_.report, false);
   own_report_.choose(unique_report_name(options_.report_dir, pid_), true);
   // A thread that is cancelled in the driver is unwound through our frames by the C library's copy
@@ -115,7 +115,7 @@ void Process::note(std::string sentence) {
 }
 
 void Process::announce(const Entry& entry) {
-  write_stderr(finding_text(entry));
+  if (!entry.quiet) write_stderr(finding_text(entry));
   // A process that is killed or that execs leaves what it knew, and what destructors and threads
   // find after the last report comes into another one. Powers of two: long lists of findings must
   // not cost their square.

@@ -138,6 +138,7 @@ void Process::tell_summary() {
       write_stderr(alive_text(*alive));
     }
   }
+  if (!options_.verbose) write_stderr(advice_text(*ledger_));
   write_stderr(repeats_text(*ledger_));
   if (!options_.no_summary) write_stderr(summary_text(*ledger_, facts));
 }

@@ -201,8 +201,19 @@ void Session::report(const Call& call, Violations violations, const Answer& answ
     finding.answer = answer;
     finding.call_index = index;
     finding.stack = stack;
+    const bool probe = finding.probe();
+    if (probe) {
+      finding.wish = std::visit([](const auto& made) { return wish_of(made); }, call);
+    }
     sink_.take(std::move(finding));
+    if (probe) probes_wait_.store(true, std::memory_order_relaxed);
   }
+}
+
+void Session::fell_back(EntryPoint entry, std::uint64_t wish) {
+  // First, so that one which comes meanwhile is waited for.
+  probes_wait_.store(false, std::memory_order_relaxed);
+  if (sink_.fell_back(entry, wish)) probes_wait_.store(true, std::memory_order_relaxed);
 }
 
 void Session::report_crash(const InFlight& call) noexcept {

@@ -19,6 +19,7 @@
 #include "shim/late_facts.h"
 #include "shim/model_mutex.h"
 #include "shim/stacks.h"
+#include "shim/wish.h"
 #include "spec/check.h"
 #include "spec/touch.h"
 
@@ -216,6 +217,8 @@ class alignas(64) Session {
   /// Turns violations into findings and hands them on. Without a lock.
   [[gnu::cold]] void report(const Call& call, Violations violations, const Answer& answer,
                             std::uint64_t index, StackId stack);
+  /// A call succeeded while advice about refused ones waits.
+  [[gnu::cold, gnu::noinline]] void fell_back(EntryPoint entry, std::uint64_t wish);
   [[gnu::cold]] void turn_off() noexcept;
 
   const Driver& driver_;
@@ -225,6 +228,7 @@ class alignas(64) Session {
   // Read by every call and hardly ever written.
   std::atomic<CallObserver*> observer_{nullptr};
   std::atomic<bool> off_{false};
+  std::atomic<bool> probes_wait_{false};  ///< advice about a refused call waits for a fall-back
   std::atomic<bool> platform_known_{false};
   std::atomic<int> driver_version_{0};
   // Only ever widened: [low_, high_) holds every reservation, external buffer and memory of a pool

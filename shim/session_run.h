@@ -121,8 +121,11 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direc
   }
 
   try {
-    if (answer.result == CUDA_SUCCESS) [[likely]]
+    if (answer.result == CUDA_SUCCESS) [[likely]] {
       after(call, step);
+      if (probes_wait_.load(std::memory_order_relaxed)) [[unlikely]]
+        fell_back(CallStruct::kEntryPoint, wish_of(call));
+    }
     if (answer.result != CUDA_SUCCESS || !step.violations.empty() || observer) [[unlikely]]
       conclude(call, answer, step, caller, observer);
   } catch (...) {

@@ -1,6 +1,7 @@
 #include "shim/text_report.h"
 
 #include <algorithm>
+#include <map>
 
 #include "api/driver.h"
 #include "shim/arguments.h"
@@ -9,21 +10,8 @@ namespace cuvmm::shim {
 
 namespace {
 
-constexpr std::size_t kFramesShown = 16;  // all are in the JSON report
-
-std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 std::string plural(std::uint64_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
-std::string frame_text(const Frame& frame) {
-  std::string text = frame.function.empty() ? "?" : frame.function;
-  if (!frame.file.empty()) text += " at " + frame.file + ":" + std::to_string(frame.line);
-  if (!frame.module.empty()) {
-    text += " (" + file_name(frame.module) + "+" + hex_text(frame.offset) + ")";
-  }
-  return text;
 }
 
 std::string call_text(const Finding& finding) {
@@ -75,24 +63,11 @@ std::string object_text(const ObjectRef& object, const std::vector<Frame>& made,
 
 }  // namespace
 
-std::string stack_text(const std::vector<Frame>& frames, const char* indent) {
-  // What lies below main is the C library's business; the JSON report has it.
-  const auto main = std::ranges::find(frames, "main", &Frame::function);
-  const auto depth =
-      static_cast<std::size_t>(main - frames.begin()) + (main != frames.end() ? 1 : 0);
-  std::string text;
-  for (std::size_t i = 0; i < depth && i < kFramesShown; ++i) {
-    text += indent + ("#" + std::to_string(i)) + " " + frame_text(frames[i]) + "\n";
-  }
-  if (depth > kFramesShown) text += indent + plural(depth - kFramesShown, "more frame") + "\n";
-  return text;
-}
-
 std::string finding_text(const Entry& entry) {
   const Finding& finding = entry.finding;
   const RuleInfo& rule = info(finding.violation.rule);
   const bool at_exit = finding.entry == EntryPoint::kCount;
-  std::string text = std::string("cuvmm: ") + name(rule.kind) + ": ";
+  std::string text = std::string("cuvmm: ") + name(finding.kind()) + ": ";
   if (!at_exit) text += function_text(finding) + ": ";
   text += finding.violation.message + " [" + rule.id + "]\n";
   if (!at_exit) {
@@ -109,11 +84,36 @@ std::string finding_text(const Entry& entry) {
   return text + "    see " + rule_url(rule.rule) + "\n";
 }
 
+std::string advice_text(const Ledger& ledger) {
+  struct Said {
+    const Entry* first = nullptr;
+    std::uint64_t count = 0;
+  };
+  std::map<Rule, Said> rules;
+  for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
+    const std::uint64_t handled = entry->handled.load(), count = entry->count.load();
+    if (!entry->ready() || !entry->finding.probe() || handled >= count) continue;
+    Said& said = rules[entry->finding.violation.rule];
+    if (!said.first) said.first = entry;
+    said.count += count - handled;
+  }
+  std::string text;
+  for (const auto& [rule, said] : rules) {
+    const Finding& finding = said.first->finding;
+    text += "cuvmm: advice: " + function_text(finding) + ": " + finding.violation.message + " [" +
+            info(rule).id + "]; " + result_name(finding.answer->result);
+    if (said.count > 1) text += ", " + std::to_string(said.count) + " times";
+    if (!said.first->stack.empty()) text += ", at " + frame_text(said.first->stack.front());
+    text += std::string(". See ") + rule_url(rule) + "\n";
+  }
+  return text;
+}
+
 std::string repeats_text(const Ledger& ledger) {
   std::string text;
   for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
     const std::uint64_t count = entry->count.load();
-    if (count == 1) continue;
+    if (count == 1 || entry->quiet || entry->finding.violation.count == count) continue;
     text += "cuvmm: " + std::to_string(count) + " times: " + info(entry->finding.violation.rule).id;
     if (!entry->stack.empty()) text += " at " + frame_text(entry->stack.front());
     text += "\n";

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "shim/ledger.h"
+#include "shim/stack_text.h"
 
 namespace cuvmm::shim {
 
@@ -15,12 +16,12 @@ struct SummaryFacts {
   std::uint64_t calls = 0;
   std::uint64_t alive_allocations = 0, alive_bytes = 0, alive_reservations = 0;
 };
+/// A line for each rule of advice whose calls were refused, where the program got what it wanted by
+/// no other call; "" where there is none.
+std::string advice_text(const Ledger& ledger);
 /// A line for each finding that was made more than once; "" when none was.
 std::string repeats_text(const Ledger& ledger);
 /// Totals and what is alive; ends in a newline.
 std::string summary_text(const Ledger& ledger, const SummaryFacts& facts);
-
-/// "#0 fill() at cache.cc:41 (app+0x1234)", one line per frame, indented.
-std::string stack_text(const std::vector<Frame>& frames, const char* indent);
 
 }  // namespace cuvmm::shim

@@ -116,6 +116,18 @@ struct StillRunning {
 /// What never ended when the process does: one violation of a leak rule per object.
 /// `fd_open` says whether a descriptor is still open and still the exported one.
 Violations check_exit(const Model&, bool (*fd_open)(const Export&), const StillRunning& = {});
+/// Reservations that the program is done with and never freed.
+struct Abandoned {
+  /// In the order in which they were made; not empty. Made by one stack (Origin::stack), unless the
+  /// free of each failed.
+  std::vector<const Reservation*> reservations;
+  bool free_failed = false;
+};
+/// Those that check_exit() names, all empty. Either cuMemAddressFree failed; or they held mappings,
+/// and the code that made them made others, again and again, each when the one before it was empty,
+/// and never mapped into one a second time: so it does not come back. An empty reservation that the
+/// program may map into again, an allocator's say, is none.
+std::vector<Abandoned> abandoned_reservations(const Model&, const StillRunning& = {});
 /// Whether check_exit() would name the allocation: referenced, shown by nothing, and not on its
 /// way.
 bool leaks(const Model&, const Allocation&, const StillRunning& = {});

@@ -10,6 +10,13 @@ Violations reserve(World& w, calls::MemAddressReserve call) {
   if (!call.ptr) call.ptr = &out;
   return check(w.model, call);
 }
+
+// Reserved, mapped, unmapped, released, and not freed.
+void used_up(World& w, Address base, Handle handle) {
+  w.mapped(base, 1, handle);
+  w.unmap(base, 1);
+  w.release(handle);
+}
 }  // namespace
 
 std::vector<RuleCase> address_range_cases() {
@@ -67,6 +74,31 @@ std::vector<RuleCase> address_range_cases() {
        }},
       {Rule::kReserveFlagsZero,
        [](World& w, bool broken) { return reserve(w, {.flags = broken ? 1u : 0u}); }},
+      {Rule::kReserveLeak,  // one after the other; the near miss maps into one of them again
+       [](World& w, bool broken) {
+         for (unsigned i = 0; i < 3; ++i) used_up(w, kBase + 4 * i * kGranule, 0x100 + i);
+         if (!broken) {
+           w.create(0x200, 1);
+           w.map(kBase, 1, 0x200);
+           w.unmap(kBase, 1);
+           w.release(0x200);
+         }
+         return check_exit(w.model, [](const Export&) { return false; });
+       }},
+      {Rule::kReserveLeak,  // the near miss has two: those may be put to sleep in turn
+       [](World& w, bool broken) {
+         const unsigned count = broken ? 3 : 2;
+         for (unsigned i = 0; i < count; ++i) used_up(w, kBase + 4 * i * kGranule, 0x100 + i);
+         return check_exit(w.model, [](const Export&) { return false; });
+       }},
+      {Rule::kReserveLeak,  // its free failed
+       [](World& w, bool broken) {
+         w.reserve(kBase, 2);
+         const calls::MemAddressFree wrong{.ptr = kBase, .size = kGranule};
+         w.model.note_refused(wrong, w.at());
+         if (!broken) w.free(kBase, 2);
+         return check_exit(w.model, [](const Export&) { return false; });
+       }},
       {Rule::kFreePtrNonnull,
        [](World& w, bool broken) {
          w.reserve(kBase, 2);

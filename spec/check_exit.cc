@@ -33,8 +33,8 @@ void check_allocation(Collector& out, const Model& model, const Allocation& a,
   Violation& v = out.add(rule, state);
   v.objects.push_back(ref(a));
   if (a.retained.call != 0) {
-    v.message += "; it was retained " + std::to_string(a.retains) +
-                 " times, and each retain needs a release of its own";
+    v.message +=
+        "; it was retained " + times(a.retains) + ", and each retain needs a release of its own";
     v.objects.push_back({ObjectRef::Kind::kAllocation, a.handle, a.size, a.retained, {}});
   }
 }
@@ -48,6 +48,35 @@ void check_mapping(Collector& out, const Model& model, const Mapping& m) {
                                          : " has outlived its reservation"));
   v.objects.push_back(ref(m));
   if (r) v.objects.push_back(ref(*r));
+}
+
+// An open descriptor of memory that the process still has is not what keeps that memory alive.
+void check_export(Collector& out, const Model& model, const Export& e) {
+  const Allocation* a = model.allocation(e.handle);
+  // A driver gives the handles of what ended out again.
+  if (a && a->made.call <= e.made.call) return;
+  out.add(Rule::kExportFdLeak, "descriptor " + std::to_string(e.fd) + ", exported from " +
+                                   handle_text(e.handle) +
+                                   ", is still open and keeps the memory alive")
+      .objects.push_back(ref(e));
+}
+
+void check_reservations(Collector& out, const Abandoned& abandoned) {
+  const Reservation& first = *abandoned.reservations.front();
+  const std::uint64_t count = abandoned.reservations.size();
+  Size together = 0;
+  for (const Reservation* r : abandoned.reservations) together += r->size;
+  const std::string which = "the reservation " + range(first.base, first.size);
+  Violation& v = out.add(
+      Rule::kReserveLeak,
+      abandoned.free_failed
+          ? which + " is empty, and cuMemAddressFree of it failed (call " +
+                std::to_string(first.free_refused.call) + ")"
+          : std::to_string(count) + " reservations (" + bytes(together) +
+                " together) that one place made, one after the other, held mappings, are empty and "
+                "were never freed");
+  v.count = count;
+  v.objects.push_back(ref(first));
 }
 
 }  // namespace
@@ -70,13 +99,11 @@ Violations check_exit(const Model& model, bool (*fd_open)(const Export&),
   Collector out;
   for (const auto& [handle, a] : model.allocations()) check_allocation(out, model, a, running);
   for (const auto& [base, m] : model.mappings()) check_mapping(out, model, m);
+  for (const Abandoned& abandoned : abandoned_reservations(model, running)) {
+    check_reservations(out, abandoned);
+  }
   for (const auto& [fd, e] : model.exports()) {
-    if (!fd_open(e)) continue;
-    Violation& v = out.add(Rule::kExportFdLeak, "descriptor " + std::to_string(fd) +
-                                                    ", exported from " + handle_text(e.handle) +
-                                                    ", is still open and keeps the memory alive");
-    v.objects.push_back(ref(e));
-    if (const Allocation* a = model.allocation(e.handle)) v.objects.push_back(ref(*a));
+    if (fd_open(e)) check_export(out, model, e);
   }
   check_ipc_exit(out, model);
   check_pool_exit(out, model);

@@ -67,7 +67,7 @@ TEST(AtExit, WhoTouchedTheMemoryLastMayGoOnWithIt) {
 TEST(AtExit, ADescriptorThatARunningThreadHasJustExportedIsNoLeak) {
   for (const std::uint32_t thread : {kWorker, kEnded}) {
     World w;
-    const Handle handle = w.mapped(kBase, 1);
+    const Handle handle = w.create(0x100, 1);
     int fd = 9;
     calls::MemExportToShareableHandle call;
     call.shareableHandle = &fd;
@@ -76,8 +76,98 @@ TEST(AtExit, ADescriptorThatARunningThreadHasJustExportedIsNoLeak) {
     Origin at = w.at();
     at.thread = thread;
     w.model.commit(call, at);
+    w.release(handle);
     EXPECT_EQ(check_exit(w.model, all_open, kRunning).empty(), thread == kWorker);
   }
+}
+
+// Ranges that one place made one after the other, each emptied before the next was made.
+World used_up(unsigned count) {
+  World w;
+  for (unsigned i = 0; i < count; ++i) {
+    const Address base = kBase + 4 * i * kGranule;
+    const Handle handle = w.mapped(base, 1, 0x100 + i);
+    w.unmap(base, 1);
+    w.release(handle);
+  }
+  return w;
+}
+
+TEST(AtExit, ReservationsThatNobodyComesBackToAreOneLeakWithACount) {
+  const World w = used_up(1024);
+  const Violations leaks = check_exit(w.model, none_open);
+  ASSERT_EQ(leaks.size(), 1u);
+  EXPECT_EQ(leaks[0].rule, Rule::kReserveLeak);
+  EXPECT_EQ(leaks[0].count, 1024u);
+  EXPECT_EQ(leaks[0].message.find("1024 reservations (2 GiB together)"), 0u) << leaks[0].message;
+  EXPECT_EQ(leaks[0].objects.front().value, kBase) << "the first one";
+}
+
+// What allocators keep at the end, all of it legal: still mapped, never mapped, grown and shrunk,
+// put to sleep together, woken before.
+TEST(AtExit, ReservationsThatAProgramMayUseAgainAreNoLeak) {
+  World alive;
+  for (unsigned i = 0; i < 5; ++i) alive.mapped(kBase + 4 * i * kGranule, 1, 0x100 + i);
+  for (unsigned i = 5; i < 9; ++i) alive.reserve(kBase + 4 * i * kGranule, 1);
+  EXPECT_TRUE(check_exit(alive.model, none_open).empty());
+  World asleep;
+  for (unsigned i = 0; i < 20; ++i) asleep.mapped(kBase + 4 * i * kGranule, 1, 0x100 + i);
+  for (unsigned i = 0; i < 20; ++i) {
+    asleep.unmap(kBase + 4 * i * kGranule, 1);
+    asleep.release(0x100 + i);
+  }
+  EXPECT_TRUE(check_exit(asleep.model, none_open).empty());
+  World grown;
+  grown.reserve(kBase, 4);
+  for (unsigned i = 0; i < 4; ++i) {
+    grown.create(0x100 + i, 1);
+    grown.map(kBase + i * kGranule, 1, 0x100 + i);
+    grown.release(0x100 + i);
+  }
+  grown.unmap(kBase, 4);
+  EXPECT_TRUE(check_exit(grown.model, none_open).empty());
+}
+
+TEST(AtExit, OtherCodesReservationsSayNothingOfOnes) {
+  World w;
+  for (unsigned i = 0; i < 6; ++i) {
+    CUdeviceptr base = kBase + 4 * i * kGranule;
+    Origin at = w.at();
+    at.stack = 1 + i % 3;  // two of each place
+    w.model.commit(calls::MemAddressReserve{.ptr = &base, .size = kGranule}, at);
+    const Handle handle = w.create(0x100 + i, 1);
+    w.map(base, 1, handle);
+    w.unmap(base, 1);
+    w.release(handle);
+  }
+  EXPECT_TRUE(check_exit(w.model, none_open).empty());
+}
+
+TEST(AtExit, ARangeThatARunningThreadEmptiedLastMayBeOnItsWay) {
+  World w = used_up(2);
+  const Address base = kBase + 8 * kGranule;
+  const Handle handle = w.mapped(base, 1, 0x300);
+  Origin at = w.at();
+  at.thread = kWorker;
+  w.model.bury(w.model.retire(calls::MemUnmap{.ptr = base, .size = kGranule}), at);
+  w.release(handle);
+  EXPECT_TRUE(check_exit(w.model, none_open, kRunning).empty());
+  EXPECT_EQ(check_exit(w.model, none_open).size(), 1u) << "nobody goes on";
+}
+
+// A refused unmap leaves the range as it was.
+TEST(AtExit, ARefusedUnmapEmptiesNothing) {
+  World w;
+  w.mapped(kBase, 1);
+  const calls::MemUnmap unmap{.ptr = kBase, .size = kGranule};
+  const Origin at = w.at();
+  Retired retired;
+  w.model.give_up(unmap, at, retired);
+  EXPECT_EQ(w.model.reservation_at(kBase)->unmapped.call, at.call);
+  w.model.unbury(retired, at);
+  w.model.restore(std::move(retired), at);
+  EXPECT_EQ(w.model.reservation_at(kBase)->unmapped.call, 0u);
+  EXPECT_FALSE(w.model.reservation_at(kBase)->reused);
 }
 
 // The process ends in a signal handler: what its thread did lately, it was about to go on with.

@@ -216,9 +216,8 @@ void check_free_of_opened(Collector& out, const Model& model, Address address) {
 void check_ipc_exit(Collector& out, const Model& model) {
   for (const auto& [pointer, open] : model.ipc().opens) {
     const std::uint32_t closes = open.opens - open.count;
-    Violation& v =
-        out.add(Rule::kIpcOpenLeak, hex(pointer) + " was opened " + std::to_string(open.opens) +
-                                        " times and closed " + std::to_string(closes) + " times");
+    Violation& v = out.add(Rule::kIpcOpenLeak, hex(pointer) + " was opened " + times(open.opens) +
+                                                   " and closed " + times(closes));
     v.objects.push_back(ref(open));
     if (open.reopened.call != 0) {
       v.objects.push_back({ObjectRef::Kind::kIpcMemory, pointer, open.size, open.reopened, {}});

@@ -183,8 +183,10 @@ Violations check(const Model& model, const calls::MemPoolDestroy& call, const Fa
     return out.take();
   }
   Violation& v = out.add(Rule::kPoolDestroyImported,
-                         std::to_string(taken->second) +
-                             " pointers that were imported through the pool were not freed");
+                         taken->second == 1
+                             ? "1 pointer that was imported through the pool was not freed"
+                             : std::to_string(taken->second) +
+                                   " pointers that were imported through the pool were not freed");
   v.objects.push_back(ref(*pool));
   for (const auto& [base, memory] : model.pools().memory) {
     const bool also = std::ranges::count(memory.also, pool->handle) != 0;
@@ -336,7 +338,7 @@ Violations check(const Model& model, const calls::MemPoolImportPointer& call, co
     const bool zeros = std::ranges::all_of(data, [](unsigned char byte) { return byte == 0; });
     out.add(
         Rule::kPoolTakeData,
-        zeros ? "all 64 bytes of shareData are 0" : "shareData names no living memory of the pool",
+        zeros ? "all 64 bytes of shareData are 0" : "shareData names no living memory of this pool",
         zeros || facts.token != Facts::Token::kUnknown);
   }
   return out.take();

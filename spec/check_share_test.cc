@@ -77,6 +77,24 @@ std::vector<RuleCase> share_cases() {
          return broken ? check_exit(w.model, [](const Export&) { return true; })
                        : check_exit(w.model, [](const Export&) { return false; });
        }},
+      {Rule::kExportFdLeak,  // the process has the memory, so the descriptor is not what keeps it
+       [](World& w, bool broken) {
+         w.export_fd(exportable(w), 7);
+         w.reserve(kBase, 1);
+         w.map(kBase, 1, 0x100);
+         w.release(0x100);
+         if (broken) w.unmap(kBase, 1);
+         return check_exit(w.model, [](const Export&) { return true; });
+       }},
+      {Rule::kExportFdLeak,  // a driver gives the handle out again
+       [](World& w, bool broken) {
+         w.export_fd(exportable(w), 7);
+         if (broken) w.release(0x100);
+         if (broken) w.create(0x100, 1);
+         w.reserve(kBase, 1);
+         w.map(kBase, 1, 0x100);
+         return check_exit(w.model, [](const Export&) { return true; });
+       }},
       {Rule::kImportHandleNonnull,
        [](World& w, bool broken) {
          return import(w, fd(5), 1, Facts::Answer::kYes, broken ? nullptr : &handle_out);

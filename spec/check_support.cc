@@ -49,6 +49,11 @@ std::string hex(std::uint64_t value) {
 }
 
 std::string bytes(std::uint64_t size) {
+  // No address space holds so much: a negative number, or a code that was taken for a size.
+  if (const auto below_0 = static_cast<std::int64_t>(size); below_0 < 0) {
+    constexpr std::int64_t kSmall = -(std::int64_t{1} << 40);
+    return hex(size) + (below_0 > kSmall ? " (" + std::to_string(below_0) + ")" : "");
+  }
   static constexpr struct {
     unsigned shift;
     const char* unit;
@@ -61,6 +66,10 @@ std::string bytes(std::uint64_t size) {
     return rest == 0 ? text : text + " + " + bytes(rest);
   }
   return std::to_string(size) + " B";
+}
+
+std::string times(std::uint64_t count) {
+  return std::to_string(count) + (count == 1 ? " time" : " times");
 }
 
 std::string range(std::uint64_t base, std::uint64_t size) {

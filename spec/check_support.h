@@ -25,10 +25,13 @@ class Collector {
 
 /// "0x7f0000200000".
 [[gnu::cold]] std::string hex(std::uint64_t value);
-/// "4 MiB", "2 MiB + 4096 B", "17 B": what a person would say of a size.
+/// "4 MiB", "2 MiB + 4096 B", "17 B": what a person would say of a size; and of one that is none,
+/// "0xffffffffffffffff (-1)".
 [[gnu::cold]] std::string bytes(std::uint64_t size);
 /// "[0x200000, 0x400000) (2 MiB)".
 [[gnu::cold]] std::string range(std::uint64_t base, std::uint64_t size);
+/// "1 time", "3 times".
+[[gnu::cold]] std::string times(std::uint64_t count);
 /// "device 0", "the host", "NUMA node 1", "location type 99, id 0".
 [[gnu::cold]] std::string location(const CUmemLocation& location);
 /// "handle 0x1234".

@@ -69,6 +69,28 @@ TEST(RuleCases, CoverEveryRuleThatCanBeChecked) {
   }
 }
 
+// -1, say, from a failed call that was taken for an offset.
+TEST(Words, ANegativeNumberIsNoSize) {
+  World world;
+  const Handle h = world.create(0x100, 1);
+  world.reserve(kBase, 1);
+  const Violations v = check(
+      world.model,
+      calls::MemMap{
+          .ptr = kBase, .size = kGranule, .offset = static_cast<std::size_t>(-1), .handle = h});
+  ASSERT_FALSE(v.empty());
+  EXPECT_EQ(v[0].message, "offset is 0xffffffffffffffff (-1), not 0");
+}
+
+TEST(Words, OneIsNotMany) {
+  World world;
+  const Handle h = world.create(0x100, 1);
+  world.retain(h);
+  const Violations v = check_exit(world.model, [](const Export&) { return true; });
+  ASSERT_EQ(v.size(), 1u);
+  EXPECT_THAT(v[0].message, ::testing::HasSubstr("it was retained 1 time, and"));
+}
+
 TEST(Certainty, WhatWasNeverSeenIsUncertainUnlessEverythingIsSeen) {
   World world;
   world.model.platform().complete = false;

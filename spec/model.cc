@@ -105,7 +105,10 @@ void Model::take(const calls::MemUnmap& call, const Origin* at, Retired& retired
   }
   for (auto it = first; count != 0; --count) {
     retired.mappings.push_back(it->second);
-    if (at) tombstones_.add(gone(it->second, *at));
+    if (at) {
+      tombstones_.add(gone(it->second, *at));
+      note_unmapped(it->second, *at);
+    }
     Allocation* const a = own(it->second.handle);
     if (a && a->mappings != 0) {
       lose(*a, &Allocation::mappings, &Allocation::unmapped, at, retired);
@@ -160,6 +163,17 @@ void Model::retire(const calls::MemFreeAsync& call, Retired& retired) {
   retire_external_buffer(call.dptr, retired);
 }
 
+Reservation* Model::own_reservation(Address address) {
+  const auto it = last_reservation_.first_after(reservations_, address);
+  if (it == reservations_.end() || it->second.base > address) return nullptr;
+  // Erasing nothing turns the const iterator into one that may write.
+  return &reservations_.erase(it, it)->second;
+}
+
+void Model::note_unmapped(const Mapping& m, Origin at) {
+  if (Reservation* const r = own_reservation(m.base)) r->unmapped = at;
+}
+
 bool Model::holds_mapping(const Reservation& r) const {
   const auto mapped = first_mapping_after(r.base);
   return mapped != mappings_.end() &&
@@ -168,7 +182,7 @@ bool Model::holds_mapping(const Reservation& r) const {
 
 void Model::restore(Retired&& retired, Origin at) {
   for (Reservation& r : retired.reservations) {
-    if (at.call != 0 && holds_mapping(r)) r.free_refused = at;
+    if (at.call != 0) r.free_refused = at;
     reservations_.emplace(r.base, r);
   }
   for (const Mapping& m : retired.mappings) mappings_.emplace(m.base, m);
@@ -188,16 +202,19 @@ void Model::restore(Retired&& retired, Origin at) {
 }
 
 void Model::note_refused(const calls::MemAddressFree& call, Origin at) {
+  // With another size, too: the program took the address for given back.
   const auto it = reservations_.find(call.ptr);
-  if (it == reservations_.end() || it->second.size != call.size) return;
   // A newer one at the same address is somebody else's.
-  if (it->second.made.call > at.call || !holds_mapping(it->second)) return;
+  if (it == reservations_.end() || it->second.made.call > at.call) return;
   it->second.free_refused = at;
 }
 
 void Model::bury(const Retired& retired, Origin at) {
   for (const Reservation& r : retired.reservations) tombstones_.add(gone(r, at));
-  for (const Mapping& m : retired.mappings) tombstones_.add(gone(m, at));
+  for (const Mapping& m : retired.mappings) {
+    tombstones_.add(gone(m, at));
+    note_unmapped(m, at);
+  }
   for (const Allocation& before : retired.allocations) {
     if (Allocation* const a = own(before.handle)) {
       (retired.released ? a->released : a->unmapped) = at;
@@ -218,7 +235,12 @@ void Model::bury(const RarelyRetired& rare, Origin at) {
 
 void Model::unbury(const Retired& retired, Origin at) {
   for (const Reservation& r : retired.reservations) tombstones_.retract(gone(r, at));
-  for (const Mapping& m : retired.mappings) tombstones_.retract(gone(m, at));
+  for (const Mapping& m : retired.mappings) {
+    tombstones_.retract(gone(m, at));
+    if (Reservation* const r = own_reservation(m.base)) {
+      if (r->unmapped.call == at.call) r->unmapped = {};
+    }
+  }
   for (const Allocation& before : retired.allocations) {
     tombstones_.retract(gone(before, at));
     Allocation* const a = own(before.handle);
@@ -238,9 +260,9 @@ void Model::commit(const calls::MemAddressReserve& call, Origin at) {
     [[unlikely]] {
       first = reservations_.erase(first);  // it ended by a route we did not see
     }
-  last_reservation_.rest_at(
-      spare_reservations_.put(reservations_, first, base,
-                              {.base = base, .size = call.size, .made = at, .free_refused = {}}));
+  last_reservation_.rest_at(spare_reservations_.put(
+      reservations_, first, base,
+      {.base = base, .size = call.size, .made = at, .free_refused = {}, .unmapped = {}}));
 }
 
 void Model::commit(const calls::MemCreate& call, const Facts& facts, Origin at) {
@@ -295,6 +317,10 @@ void Model::commit(const calls::MemMap& call, Origin at) {
                                              .handle = call.handle,
                                              .access = {},
                                              .made = at}));
+  if (Reservation* const r = own_reservation(call.ptr)) {
+    r->mapped = true;
+    if (r->unmapped.call != 0) r->reused = true;
+  }
   Allocation* const a = own(call.handle);
   if (!a) return;
   ++a->mappings;

@@ -52,8 +52,11 @@ struct Reservation {
   Address base = 0;
   Size size = 0;
   Origin made;
-  Origin
-      free_refused;  ///< a cuMemAddressFree of it that the driver refused: the program gave it up
+  /// A cuMemAddressFree from its base on that the driver refused: the program gave it up.
+  Origin free_refused;
+  Origin unmapped;      ///< the last call that unmapped something in it
+  bool mapped = false;  ///< something was
+  bool reused = false;  ///< something was mapped after something had been unmapped
 };
 
 /// Physical memory as this process knows it: one handle value and its references.
@@ -170,6 +173,7 @@ class Model {
   /// The first mapping that ends after `address`, as an iterator of mappings().
   [[gnu::hot]] std::map<Address, Mapping>::const_iterator first_mapping_after(
       Address address) const;
+  bool holds_mapping(const Reservation& r) const;
   const Allocation* allocation(Handle handle) const {
     const Allocation* last = last_allocation_.get();
     return last && last->handle == handle ? last : search(handle);
@@ -294,7 +298,9 @@ class Model {
   void retire_external_buffer(Address base, Retired& retired);
   void restore(const ExternalRetired& retired);
   void bury(const ExternalRetired& retired, Origin at);
-  bool holds_mapping(const Reservation& r) const;
+  // The reservation that holds the address, to write.
+  Reservation* own_reservation(Address address);
+  void note_unmapped(const Mapping& m, Origin at);
   struct Ending;  // which context
   void retire(const Ending& ending, Retired& retired);
   void retire_pools(int device, EndedContext& taken);

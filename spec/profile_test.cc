@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <ostream>
 
 namespace cuvmm {
@@ -142,6 +143,28 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"[verdicts]\n\"cuMemMap-vacant\" = \"CUDA_SUCCESS\"\n", "expected \"accepts\""},
         BadText{"[order]\ncuMemMapp = []\n", "expected ENTRY_POINT"},
         BadText{"[order]\ncuMemMap = [\"x\"]\n", "no such rule"}));
+
+// An error whose code is inferred, and which a real driver does not even mind, has a reason beside
+// the driver (spec/accepted.def), or is advice.
+TEST(Accepted, WhatADriverAcceptsOnAnInferredCodeIsDecided) {
+  std::vector<Profile> recorded;
+  for (const std::string& name : builtin_profiles()) {
+    if (name != "documented") recorded.push_back(load_profile(name).profile);
+  }
+  ASSERT_FALSE(recorded.empty());
+  std::size_t decided = 0;
+  for (const RuleInfo& rule : rules()) {
+    const bool accepted = std::any_of(recorded.begin(), recorded.end(), [&](const Profile& p) {
+      return p.verdict(rule.entry, rule.rule).kind == Verdict::Kind::kAccepts;
+    });
+    const bool forbids = rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined;
+    const bool open = accepted && forbids && !rule.uncheckable && rule.basis == CodeBasis::kListed;
+    EXPECT_EQ(why_forbidden(rule.rule) != nullptr, open) << rule.id;
+    decided += open;
+  }
+  EXPECT_GT(decided, 10u);
+  EXPECT_EQ(info(Rule::kPoolAllocSize).kind, RuleKind::kAdvice);
+}
 
 TEST(Profile, AnUnknownNameListsTheKnownOnes) {
   EXPECT_THAT(load_profile("h100").error, HasSubstr("h200-580.159.04"));

@@ -19,14 +19,15 @@ struct Line {
 #define CUVMM_STRING(text) #text
 #define CUVMM_AREA_STRING(area) CUVMM_STRING(area)
 #define CUVMM_LINE(Name, id, Entry, parameter, Kind, code, Basis, since, requirement, source, fix, \
-                   reason)                                                                         \
+                   reason, question)                                                               \
   {{Rule::k##Name, id, entry_of_##Entry, parameter, RuleKind::k##Kind, code, CodeBasis::k##Basis,  \
-    since, requirement, source, fix, reason},                                                      \
+    since, requirement, source, fix, reason, question},                                            \
    CUVMM_AREA_STRING(CUVMM_AREA)},
 
 constexpr Line kLines[] = {
-#define CUVMM_RULE(...) CUVMM_LINE(__VA_ARGS__, nullptr)
-#define CUVMM_UNCHECKABLE(...) CUVMM_LINE(__VA_ARGS__)
+#define CUVMM_RULE(...) CUVMM_LINE(__VA_ARGS__, nullptr, false)
+#define CUVMM_QUESTION(...) CUVMM_LINE(__VA_ARGS__, nullptr, true)
+#define CUVMM_UNCHECKABLE(...) CUVMM_LINE(__VA_ARGS__, false)
 #include "spec/rules.def"
 };
 constexpr std::size_t kLineCount = sizeof(kLines) / sizeof(kLines[0]);
@@ -69,8 +70,21 @@ const char* name(RuleKind kind) {
       return "leak";
     case RuleKind::kAdvice:
       return "advice";
+    case RuleKind::kAnswer:
+      return "answer";
   }
   return "?";
+}
+
+const char* why_forbidden(Rule rule) {
+  switch (rule) {
+#define CUVMM_FORBIDDEN(Name, why) \
+  case Rule::k##Name:              \
+    return why;
+#include "spec/accepted.def"
+    default:
+      return nullptr;
+  }
 }
 
 const char* area(Rule rule) { return kLines[static_cast<std::size_t>(rule)].area; }

@@ -19,6 +19,7 @@ enum class RuleKind : std::uint8_t {
   kUndefined,  ///< the documentation leaves the behaviour undefined; drivers were seen to crash
   kLeak,    ///< memory, address space or a descriptor that the program gave up on without ending it
   kAdvice,  ///< documented as legal or not at all, but known to fail or to surprise
+  kAnswer,  ///< of findings only: a question (RuleInfo::question) that the driver answered with no
 };
 
 /// How firmly the code belongs to the rule.
@@ -31,6 +32,7 @@ enum class CodeBasis : std::uint8_t {
 
 enum class Rule : std::uint16_t {
 #define CUVMM_RULE(Name, ...) k##Name,
+#define CUVMM_QUESTION(Name, ...) k##Name,
 #define CUVMM_UNCHECKABLE(Name, ...) k##Name,
 #include "spec/rules.def"
   kCount
@@ -50,13 +52,19 @@ struct RuleInfo {
   const char* source;       ///< header page and parameter, guide section, or a named observation
   const char* fix;          ///< what to change, imperative
   const char* uncheckable;  ///< why no program can check it; nullptr for the rules that are checked
+  /// The call asks whether this holds, of a state that the program may not know: that the driver
+  /// refuses it with `code` is the answer, and no misuse.
+  bool question;
 };
 
 /// All rules, indexed by Rule.
 std::span<const RuleInfo> rules();
 const RuleInfo& info(Rule rule);
 std::optional<Rule> find_rule(std::string_view id);
-/// "error", "undefined", "leak", "advice".
+/// Why a rule is an error or undefined although its code is inferred (CodeBasis::kListed) and a
+/// recorded driver accepts the call: one sentence. Null for every other rule.
+const char* why_forbidden(Rule rule);
+/// "error", "undefined", "leak", "advice", "answer".
 const char* name(RuleKind kind);
 /// Stem of the file under spec/rules/ that holds it, e.g. "map".
 const char* area(Rule rule);

@@ -32,6 +32,12 @@ TEST_P(EachRule, IsCompleteAndConsistent) {
   if (rule.kind == RuleKind::kError) {
     EXPECT_NE(rule.code, CUDA_SUCCESS);
   }
+  EXPECT_NE(rule.kind, RuleKind::kAnswer) << "a kind of findings";
+  // The code is what tells an answer from silence.
+  if (rule.question) {
+    EXPECT_NE(rule.code, CUDA_SUCCESS);
+    EXPECT_TRUE(rule.kind == RuleKind::kError || rule.kind == RuleKind::kAdvice);
+  }
   EXPECT_EQ(rule.basis == CodeBasis::kNone && rule.code != CUDA_SUCCESS && !rule.uncheckable,
             false);
   EXPECT_THAT(rule_url(rule.rule), ::testing::EndsWith(std::string("#") + rule.id));

@@ -54,6 +54,7 @@ struct Violation {
   bool certain = true;
   std::string message;  ///< one sentence: the values, and what they should be
   std::vector<ObjectRef> objects;
+  std::uint64_t count = 1;  ///< how many of a kind it stands for; `objects` has the first of them
 };
 
 /// In the order in which the checks were made. No allocation while empty.

@@ -108,6 +108,7 @@ Environment child_environment(Environment environment, const RunSettings& option
   set("CUVMM_LEAK_CHECK", options.leak_check);
   set("CUVMM_TRACE", options.trace);
   if (options.quiet) environment["CUVMM_QUIET"] = "1";
+  if (options.verbose) environment["CUVMM_VERBOSE"] = "1";
   if (options.allow_multicast) environment["CUVMM_ALLOW_MULTICAST"] = "1";
   return environment;
 }

@@ -97,6 +97,7 @@ TEST(ChildEnvironment, EveryOptionHasItsVariable) {
   options.leak_check = "full";
   options.trace = "/t.%p";
   options.quiet = true;
+  options.verbose = true;
   options.allow_multicast = true;
   const Environment environment = made({}, options);
   EXPECT_THAT(environment, Contains(Pair("CUVMM_DRIVER", kLayout.emulator)));
@@ -107,6 +108,7 @@ TEST(ChildEnvironment, EveryOptionHasItsVariable) {
   EXPECT_THAT(environment, Contains(Pair("CUVMM_LEAK_CHECK", "full")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_TRACE", "/t.%p")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_QUIET", "1")));
+  EXPECT_THAT(environment, Contains(Pair("CUVMM_VERBOSE", "1")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_ALLOW_MULTICAST", "1")));
 }
 

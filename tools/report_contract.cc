@@ -71,7 +71,8 @@ bool is_rule_id(const Json& value) {
 }
 
 bool is_kind(const Json& value) {
-  const auto kinds = {RuleKind::kError, RuleKind::kUndefined, RuleKind::kLeak, RuleKind::kAdvice};
+  const auto kinds = {RuleKind::kError, RuleKind::kUndefined, RuleKind::kLeak, RuleKind::kAdvice,
+                      RuleKind::kAnswer};
   return std::any_of(kinds.begin(), kinds.end(),
                      [&](RuleKind kind) { return value == name(kind); });
 }
@@ -85,7 +86,7 @@ constexpr Member kReport[] = {
 };
 constexpr Member kFindingMust[] = {
     {"rule", is_rule_id, "letters, digits and -"},
-    {"kind", is_kind, "error, undefined, leak or advice"},
+    {"kind", is_kind, "error, undefined, leak, advice or answer"},
     {"call", is_string, "a string"},
     {"message", is_string, "a string"},
     {"count", is_positive, "a count of 1 or more"},
@@ -100,6 +101,7 @@ constexpr Member kFindingMay[] = {
     {"stack", is_stack, "a list of frames", "[]"},
     {"objects", is_objects, "a list of objects", "[]"},
     {"memory", is_string, "a string"},
+    {"handled", is_count, "a count"},
     {"fix", is_string, "a string", "\"\""},
     {"url", is_string, "a string", "\"\""},
 };

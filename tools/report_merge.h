@@ -13,7 +13,8 @@ struct Totals {
   std::uint64_t errors = 0;
   std::uint64_t undefined = 0;
   std::uint64_t leaks = 0;
-  std::uint64_t advice = 0;
+  std::uint64_t advice =
+      0;  ///< without that about calls after which the program got what it wanted
   bool any() const { return errors || undefined || leaks; }  ///< what --error-exitcode asks
 };
 

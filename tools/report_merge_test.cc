@@ -318,6 +318,23 @@ TEST(MergeReports, AdviceAloneIsNoFailure) {
   EXPECT_EQ(merged.first_rule, "");
 }
 
+TEST(MergeReports, AnswersAreKeptAndNotCounted) {
+  const MergedReport merged = merge_reports({parsed(report({finding("x", "answer", 50)}))});
+  EXPECT_FALSE(merged.totals.any());
+  EXPECT_EQ(merged.totals.advice, 0u);
+  EXPECT_EQ(merged.first_rule, "");
+  ASSERT_THAT(merged.value["findings"], SizeIs(1));
+  EXPECT_EQ(merged.value["findings"][0]["count"], 50);
+}
+
+TEST(MergeReports, AdviceThatTheProgramDidWithoutIsNotSummedUp) {
+  Json tried = finding("x", "advice", 73);
+  tried["handled"] = 70;
+  EXPECT_EQ(merge_reports({parsed(report({tried}))}).totals.advice, 3u);
+  tried["handled"] = 80;
+  EXPECT_EQ(merge_reports({parsed(report({tried}))}).totals.advice, 0u) << "nobody vouches for it";
+}
+
 TEST(MergeReports, TheDriverIsThatOfTheFirstProcessThatHasOne) {
   Json shell = report();
   shell["driver"] = nullptr;

@@ -66,6 +66,12 @@ std::string code_text(const RuleInfo& info) {
   return code;
 }
 
+std::string question_text(const RuleInfo& info) {
+  if (!info.question) return "";
+  return "the call asks whether this holds: that a driver answers " + result_name(info.code) +
+         " is an answer, and no " + name(info.kind);
+}
+
 const char* basis_name(CodeBasis basis) {
   switch (basis) {
     case CodeBasis::kDocumented:

@@ -23,6 +23,8 @@ std::vector<DriverBehaviour> driver_behaviours(Rule rule);
 std::string entry_text(const RuleInfo& info);
 /// The documented code with the firmness of its tie, as a phrase.
 std::string code_text(const RuleInfo& info);
+/// What a refusal of a question means, as a sentence; "" for other rules.
+std::string question_text(const RuleInfo& info);
 /// "documented", "listed", "observed" or "none".
 const char* basis_name(CodeBasis basis);
 /// "10.2" for 10020.

@@ -65,6 +65,10 @@ std::string section(Rule rule) {
   text += row("Call",
               entry_text(it) + (*it.parameter ? std::string(", parameter ") + it.parameter : ""));
   text += row("Code", code_text(it));
+  if (const std::string question = question_text(it); !question.empty()) {
+    text += row("Question", question);
+  }
+  if (const char* why = why_forbidden(rule)) text += row("Forbidden, though accepted", why);
   text += row("Since", "CUDA " + version_text(it.since));
   text += row("Source", it.source);
   text += row("Fix", it.fix);

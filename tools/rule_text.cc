@@ -52,6 +52,12 @@ std::string explain_text(Rule rule) {
   const std::string parameter = *it.parameter ? fmt::format(", parameter {}", it.parameter) : "";
   text += field("call", entry_text(it) + parameter);
   text += field("code", code_text(it));
+  if (const std::string question = question_text(it); !question.empty()) {
+    text += field("question", question);
+  }
+  if (const char* why = why_forbidden(rule)) {
+    text += field("forbidden", std::string("though a driver accepts it: ") + why);
+  }
   text += field("since", "CUDA " + version_text(it.since));
   text += field("source", it.source);
   text += field("fix", it.fix);
@@ -102,6 +108,8 @@ nlohmann::ordered_json rules_json(const std::vector<Rule>& chosen) {
       one["code"] = result_name(it.code);
     }
     one["code_basis"] = basis_name(it.basis);
+    one["question"] = it.question;
+    if (const char* why = why_forbidden(rule)) one["forbidden_though_accepted"] = why;
     one["since"] = version_text(it.since);
     one["source"] = it.source;
     one["fix"] = it.fix;

@@ -98,6 +98,8 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
          "Record the calls as program text; FILE.PID each when several processes make calls")
       ->type_name("FILE");
   app.add_flag("--quiet", options.quiet, "Nothing on stderr but errors of cuvmm itself");
+  app.add_flag("--verbose", options.verbose,
+               "Also print answers to questions, and advice that the program did without");
   app.add_flag(
       "--allow-multicast", options.allow_multicast,
       "Let cuMulticast calls reach a real driver (they can disturb other users of the fabric)");

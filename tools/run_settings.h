@@ -20,6 +20,7 @@ struct RunSettings {
   std::string leak_check;    ///< "summary", "full", "no" or "" for the shim's default
   std::string trace;         ///< absolute path, may hold %p
   bool quiet = false;
+  bool verbose = false;  ///< answers and quiet advice, too
   bool allow_multicast = false;
   double wait = -1;  ///< seconds to wait for processes that outlive the program; < 0: no limit
   std::vector<std::string> command;

@@ -1,0 +1,116 @@
+"""What kinds of findings there are, as users meet them: which are loud, which fail a run, what the page says.
+
+Usage: findings_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
+"""
+import json
+import os
+import re
+import sys
+import unittest
+
+import cli_test
+
+# Asked of an address that is reserved, and of one that is memory.
+QUESTIONS = """init()
+r0 = cuMemAddressReserve(2M)
+h0 = cuMemRetainAllocationHandle(r0)  # CUDA_ERROR_INVALID_VALUE
+h1 = cuMemRetainAllocationHandle(r0)  # CUDA_ERROR_INVALID_VALUE
+cuMemAddressFree(r0, 2M)
+"""
+REFUSED = "h0 = cuMemCreate(2M, device=0, handle_types=fabric)  # CUDA_ERROR_NOT_PERMITTED\n"
+# One reservation after the other, each emptied and none freed.
+FORGOTTEN = "".join(f"""r{i} = cuMemAddressReserve(2M)
+h{i} = cuMemCreate(2M, device=0)
+cuMemMap(r{i}, 2M, h{i})
+cuMemUnmap(r{i}, 2M)
+cuMemRelease(h{i})
+""" for i in range(4))
+# As a PyTorch segment after share(): the descriptor is kept for the next one who asks.
+SHARED = """init()
+r0 = cuMemAddressReserve(2M)
+h0 = cuMemCreate(2M, device=0, handle_types=posix_fd)
+cuMemMap(r0, 2M, h0)
+fd0 = cuMemExportToShareableHandle(h0, posix_fd)
+"""
+
+
+class Kinds(cli_test.CliTest):
+    def found(self, program, *options):
+        report, result = self.report_of("--emulate", "--error-exitcode", "9", *options, "--", *self.replay_command(program))
+        self.validate(report)
+        return {finding["rule"]: finding for finding in report["findings"]}, result
+
+    def test_an_answer_is_in_the_report_and_quiet(self):
+        rule = "cuMemRetainAllocationHandle-addr-mapped"
+        found, result = self.found(QUESTIONS)
+        self.assertEqual((found[rule]["kind"], found[rule]["count"]), ("answer", 2))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn(rule, result.stderr)
+        self.assertIn("0 errors, 0 undefined, 0 leaks in", result.stderr)
+        self.assertIn("cuvmm: answer: cuMemRetainAllocationHandle: ", self.found(QUESTIONS, "--verbose")[1].stderr)
+
+    def test_enforce_gives_the_same_answer(self):
+        found, result = self.found(QUESTIONS, "--enforce")
+        self.assertEqual(found["cuMemRetainAllocationHandle-addr-mapped"]["kind"], "answer")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_a_try_with_a_fall_back_says_nothing(self):
+        rule = "cuMemCreate-fabric-channel"
+        handled = "init()\n" + REFUSED * 3 + "h1 = cuMemCreate(2M, device=0)\ncuMemRelease(h1)\n"
+        found, result = self.found(handled)
+        self.assertEqual((found[rule]["count"], found[rule]["handled"]), (3, 3))
+        self.assertNotIn("advice", result.stderr)
+        self.assertIn(f"[{rule}]", self.found(handled, "--verbose")[1].stderr)
+
+    def test_a_try_without_one_is_a_line(self):
+        found, result = self.found("init()\n" + REFUSED * 3)
+        self.assertNotIn("handled", found["cuMemCreate-fabric-channel"])
+        lines = [line for line in result.stderr.splitlines() if "fabric-channel" in line]
+        self.assertEqual(len(lines), 1, result.stderr)
+        self.assertIn("CUDA_ERROR_NOT_PERMITTED, 3 times", lines[0])
+        self.assertIn("3 advice", result.stderr)
+        self.assertEqual(result.returncode, 0)
+
+    def test_reservations_that_nobody_comes_back_to(self):
+        found, result = self.found("init()\n" + FORGOTTEN)
+        self.assertEqual(found["cuMemAddressReserve-freed"]["count"], 4)
+        self.assertEqual(result.returncode, 9)
+        self.assertIn("4 reservations (8 MiB together)", result.stderr)
+
+    def test_a_reservation_whose_free_failed(self):
+        wrong = "init()\nr0 = cuMemAddressReserve(4M)\ncuMemAddressFree(r0, 2M)  # CUDA_ERROR_INVALID_VALUE\n"
+        self.assertEqual(set(self.found(wrong)[0]), {"cuMemAddressFree-exact", "cuMemAddressReserve-freed"})
+        self.assertEqual(set(self.found(wrong + "cuMemAddressFree(r0, 4M)\n")[0]), {"cuMemAddressFree-exact"})
+
+    def test_a_descriptor_of_memory_that_is_mapped(self):
+        found, result = self.found(SHARED)
+        self.assertEqual(found, {})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        found, _ = self.found(SHARED + "cuMemUnmap(r0, 2M)\ncuMemRelease(h0)\n")
+        self.assertEqual(set(found), {"cuMemExportToShareableHandle-fd-closed"})
+
+
+class Page(cli_test.CliTest):
+    """docs/findings.md says what the table of rules holds."""
+
+    def setUp(self):
+        super().setUp()
+        self.rules = json.loads(self.cuvmm("rules", "--format", "json").stdout)
+        with open(os.path.join(cli_test.SOURCE, "docs", "findings.md")) as file:
+            self.page = file.read()
+
+    def test_every_question(self):
+        section = self.page.partition("\n## Questions\n")[2].partition("\n## ")[0]
+        rows = [line for line in section.splitlines() if line.startswith("| `cu")]
+        self.assertEqual(set(re.findall(r"`(cu\w+-[\w-]+)`", "\n".join(rows))),
+                         {rule["id"] for rule in self.rules if rule["question"]})
+
+    def test_every_error_that_a_driver_accepts(self):
+        rows = set(re.findall(r"^\| \[([\w-]+)\]\(rules/\S+\) \| (.*) \|$", self.page, re.M))
+        self.assertEqual(rows, {(rule["id"], rule["forbidden_though_accepted"]) for rule in self.rules
+                                if "forbidden_though_accepted" in rule})
+
+
+if __name__ == "__main__":
+    cli_test.CUVMM, cli_test.SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1)
