@@ -137,6 +137,17 @@ Context* Emulator::current_context() const {
   return context && context->alive ? context : nullptr;
 }
 
+CUresult Emulator::no_context() const {
+  const Context* context = ContextStack::of_this_thread().current();
+  return context && !context->alive ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+void Emulator::end_context(Context& context) {
+  context.alive = false;
+  free_plain_of(context);  // VMM memory belongs to no context, and stays
+  streams.end_those_of(context);
+}
+
 Facts Emulator::facts() const {
   Facts facts;
   // Another thread's exit() may have ended the driver in the middle of this call, which goes on.

@@ -183,7 +183,7 @@ CUVMM_DRIVER_FUNCTION(cuPointerSetAttribute, const void* value, CUpointer_attrib
 }
 
 CUresult run_base(const calls::MemGetAddressRange& call) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
+  return with_no_ended_context([&](Emulator& e) -> CUresult {
     PointerFacts facts;
     const bool known = look_up(e, call.dptr, facts);
     // Memory that this device may not touch is as good as absent (observation ptr/mapped-noaccess):

@@ -47,6 +47,25 @@ std::optional<CUresult> quirk(const Emulator& e, const Touch& touch, const Conte
   return code(e, Quirk::kFillElsewhere, !reaches);
 }
 
+namespace {
+
+std::optional<CUresult> in_ended_context(const Emulator& e) {
+  const CUresult result = e.no_context();
+  if (result != CUDA_ERROR_CONTEXT_IS_DESTROYED) return std::nullopt;
+  return result;
+}
+
+}  // namespace
+
+// Frees look for a context even where the address needs none.
+std::optional<CUresult> quirk(const Emulator& e, const calls::MemFree&, const Facts&) {
+  return in_ended_context(e);
+}
+
+std::optional<CUresult> quirk(const Emulator& e, const calls::MemFreeAsync&, const Facts&) {
+  return in_ended_context(e);
+}
+
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemGetHandleForAddressRange& call,
                               const Facts& facts) {
   const Size page = e.profile.platform.host_page;
