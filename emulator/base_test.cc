@@ -55,7 +55,10 @@ TEST_F(Base, AttributesComeFromTheProfileElseFromTheGeneration) {
   };
   EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED), 1);
   EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE), 32);
-  EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY), 0);
+  EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY), 1);
+  EXPECT_EQ(attribute(142), 1) << "pools on a NUMA node";
+  EXPECT_EQ(attribute(144), 1) << "pools on the host";
+  EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD), 0);
   int value = -1;
   EXPECT_EQ(driver()(calls::DeviceGetAttribute{&value, static_cast<CUdevice_attribute>(9999), 0}),
             CUDA_ERROR_INVALID_VALUE);

@@ -11,6 +11,8 @@ namespace cuvmm::emulator {
 
 namespace {
 
+constexpr Size kPage = 4096;  // of the host: what can be shared is whole pages
+
 bool somebody_is_inside() {
   std::mutex& mutex = Emulator::get().mutex;
   if (!mutex.try_lock()) return true;
@@ -123,6 +125,7 @@ CUresult Emulator::load() {
   const std::uint64_t memory = options.device_memory ? options.device_memory : profile.total_memory;
   devices.assign(static_cast<std::size_t>(options.devices), Device{memory, 0});
   contexts.open(options.devices);
+  pools.numa_nodes = model.platform().numa_nodes;
   pools.open(options.devices);
   return CUDA_SUCCESS;
 }
@@ -216,22 +219,52 @@ CUresult Emulator::allocate_plain(Context& context, Size size, Address* address)
 CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAllocationProp& prop,
                                    std::uint64_t pool, Address* address) {
   constexpr Size kCharge = 512;  // what a driver rounds small allocations up to
-  constexpr Size kPage = 4096;   // of the host: what can be shared is whole pages
   const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
   Device& device = devices[on_device ? static_cast<std::size_t>(prop.location.id) : 0];
   if (size > device.total) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size charge = on_device ? (size + kCharge - 1) / kCharge * kCharge : 0;
   if (charge > device.total - std::min(device.used, device.total)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const auto base = space.take(size, 0, 0);
-  if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size pages = (size + kPage - 1) / kPage * kPage;
-  plain.emplace(*base, PlainAllocation{.base = *base,
-                                       .size = size,
-                                       .context = context,
-                                       .memory = Physical(pages, prop, false, charge, &device.used),
-                                       .pool = pool});
+  return add_plain({.size = size,
+                    .context = context,
+                    .memory = Physical(pages, prop, false, charge, &device.used),
+                    .pool = pool,
+                    .on_cpu = !on_device},
+                   address);
+}
+
+CUresult Emulator::allocate_managed(Context& context, Size size, Address* address) {
+  if (size > AddressSpace::kLargest) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  prop.location.id = context.device;
+  const Size pages = (size + kPage - 1) / kPage * kPage;
+  // It counts for no device: managed memory may be larger than one.
+  return add_plain({.size = size,
+                    .context = &context,
+                    .memory = Physical(pages, prop, false, 0, nullptr),
+                    .on_cpu = true,
+                    .managed = std::make_shared<ManagedAdvice>()},
+                   address);
+}
+
+CUresult Emulator::add_plain(PlainAllocation&& allocation, Address* address) {
+  const auto base = space.take(allocation.size, 0, 0);
+  if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
+  allocation.base = *base;
+  if (allocation.on_cpu && !allocation.memory.place_at(*base)) {
+    space.give_back(*base, allocation.size);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  plain.emplace(*base, std::move(allocation));
   *address = *base;
   return CUDA_SUCCESS;
+}
+
+void Emulator::give_back(const PlainAllocation& allocation) {
+  if (allocation.on_cpu) space.seal(allocation.base, allocation.memory.size());
+  space.give_back(allocation.region(), allocation.region_size());
 }
 
 PlainAllocation* Emulator::adopt(Context* context, Size size, Physical&& memory,
@@ -249,14 +282,14 @@ PlainAllocation* Emulator::adopt(Context* context, Size size, Physical&& memory,
 void Emulator::end_plain(Address base) {
   const auto found = plain.find(base);
   if (found == plain.end()) return;
-  space.give_back(found->second.region(), found->second.region_size());
+  give_back(found->second);
   plain.erase(found);
 }
 
 void Emulator::free_plain_of(const Context& context) {
   for (auto at = plain.begin(); at != plain.end();) {
     if (at->second.context == &context && at->second.pool == 0) {
-      space.give_back(at->second.region(), at->second.region_size());
+      give_back(at->second);
       if (at->second.external) model.bury(model.retire(calls::MemFree{.dptr = at->first}), {});
       at = plain.erase(at);
     } else {

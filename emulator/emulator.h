@@ -17,6 +17,7 @@
 #include "emulator/context.h"
 #include "emulator/external.h"
 #include "emulator/life.h"
+#include "emulator/managed.h"
 #include "emulator/options.h"
 #include "emulator/physical.h"
 #include "emulator/pools.h"
@@ -46,9 +47,12 @@ struct PlainAllocation {
   unsigned opens = 0;  ///< cuIpcOpenMemHandle minus cuIpcCloseMemHandle; 0: it is no opened memory
   std::uint64_t pool = 0;  ///< the pool that it came from, or was imported through; 0 none
   bool imported = false;   ///< through that pool
+  bool on_cpu = false;     ///< the CPU reaches it at its address
+  std::shared_ptr<ManagedAdvice> managed{};  ///< null: it is no managed memory
 
   /// What a legacy IPC handle can name.
-  bool ipc_capable() const { return opens == 0 && pool == 0 && !external; }
+  bool ipc_capable() const { return opens == 0 && pool == 0 && !external && !managed; }
+  bool on_device() const { return memory.prop().location.type == CU_MEM_LOCATION_TYPE_DEVICE; }
   /// The granules of address space that it holds.
   Address region() const { return base - offset % AddressSpace::kGranule; }
   Size region_size() const { return size + offset % AddressSpace::kGranule; }
@@ -129,6 +133,8 @@ class Emulator {
   /// As allocate_plain, with `prop` and on behalf of `pool` (0 none).
   CUresult allocate_memory(Context* context, Size size, const CUmemAllocationProp& prop,
                            std::uint64_t pool, Address* address);
+  /// Allocates managed memory in `context`, which the CPU reaches at its address.
+  CUresult allocate_managed(Context& context, Size size, Address* address);
   /// Gives memory of another process an address; OUT_OF_MEMORY when none is left.
   PlainAllocation* adopt(Context* context, Size size, Physical&& memory, const IpcBytes& ticket);
   /// Ends an allocation, whatever made it.
@@ -145,6 +151,8 @@ class Emulator {
   const Team* team_at(Address address, Size* run, Size* offset) const;
 
  private:
+  CUresult add_plain(PlainAllocation&& allocation, Address* address);
+  void give_back(const PlainAllocation& allocation);
   Emulator() = default;
   CUresult load();
   CUresult before_init(EntryPoint entry);

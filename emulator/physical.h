@@ -30,6 +30,9 @@ class Physical {
   /// The memfd behind it, with the trailer of emulator/shareable.h; -1 on failure, as after the
   /// program closed it. Not a copy.
   int descriptor();
+  /// Keeps its bytes at `at`, over what is there, where the CPU and touch() reach them; false on
+  /// failure. Before anything else is asked of it; whoever owns the place seals it afterwards.
+  bool place_at(std::uint64_t at);
   /// Maps its first `size` bytes at `at`, over what is there, with these PROT_* flags; false on
   /// failure.
   bool map_at(std::uint64_t at, std::uint64_t size, int protection);
@@ -45,13 +48,15 @@ class Physical {
  private:
   /// The new descriptor; -1 on failure.
   int create_descriptor();
+  bool move_into(int fd);
 
   std::uint64_t size_ = 0;
   CUmemAllocationProp prop_{};
   bool shared_ = true;
   Descriptor file_;
   char* bytes_ = nullptr;
-  Touched touched_;  ///< before it was shared; all else is still zero
+  bool placed_ = false;  ///< bytes_ is where somebody else's address space is
+  Touched touched_;      ///< before it was shared; all else is still zero
   std::uint64_t id_;
   std::uint64_t charge_ = 0;
   std::uint64_t* account_ = nullptr;

@@ -31,7 +31,9 @@ void describe(const Emulator& e, CUmemoryPool handle, Facts& facts) {
   const Pool* pool = e.pools.find(handle);
   const bool is_default = pool && pool->is_default;
   facts.default_pool = is_default ? Facts::Answer::kYes : Facts::Answer::kNo;
-  if (is_default) facts.default_pool_device = pool->prop.location.id;
+  if (is_default && pool->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+    facts.default_pool_device = pool->prop.location.id;
+  }
 }
 
 // The pool's id in a descriptor, or 0.

@@ -41,6 +41,10 @@ std::optional<CUresult> quirk(const Emulator& e, const CUmemAllocationProp& exte
 }
 
 std::optional<CUresult> quirk(const Emulator& e, const Touch& touch, const Context& by) {
+  const PlainAllocation* pooled = touch.width != 0 ? e.plain_at(touch.base) : nullptr;
+  if (pooled && pooled->pool && !pooled->on_device() && !e.pools.reaches(pooled->pool, by.device)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   const PlainAllocation* plain = touch.fill && touch.width != 0 ? e.plain_at(touch.base) : nullptr;
   if (!plain || !plain->ipc_capable() || !plain->context) return std::nullopt;
   const bool reaches = plain->context->device == by.device || by.peers.contains(plain->context);
