@@ -195,9 +195,21 @@ void Emulator::drop_if_dead(Handle handle) {
   const auto found = physical.find(handle);
   if (found == physical.end()) return;
   stale_[next_stale_++ % kStale] = {handle, found->second.prop()};
+  if (found->second.held_elsewhere()) {
+    if (held_.size() == kMostHeld) drop_unheld();
+    if (held_.size() < kMostHeld) held_.push_back(std::move(found->second));
+  }
   physical.erase(found);
   teams.erase(handle);
   free_handles_.push_back(handle);
+}
+
+void Emulator::drop_unheld() const {
+  std::vector<Physical> still;
+  for (Physical& each : held_) {
+    if (each.held_elsewhere()) still.push_back(std::move(each));
+  }
+  held_.swap(still);
 }
 
 std::optional<CUmemAllocationProp> Emulator::stale_prop(Handle handle) const {
@@ -223,6 +235,7 @@ CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAlloc
   Device& device = devices[on_device ? static_cast<std::size_t>(prop.location.id) : 0];
   if (size > device.total) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size charge = on_device ? (size + kCharge - 1) / kCharge * kCharge : 0;
+  if (charge > device.total - std::min(device.used, device.total)) drop_unheld();
   if (charge > device.total - std::min(device.used, device.total)) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size pages = (size + kPage - 1) / kPage * kPage;
   return add_plain({.size = size,
@@ -268,13 +281,16 @@ void Emulator::give_back(const PlainAllocation& allocation) {
 }
 
 PlainAllocation* Emulator::adopt(Context* context, Size size, Physical&& memory,
-                                 const IpcBytes& ticket) {
-  const auto base = space.take(size, 0, 0);
+                                 const IpcBytes& ticket, Size offset) {
+  const Size into = offset % AddressSpace::kGranule;
+  auto base = space.take(size + into, 0, 0);
   if (!base) return nullptr;
+  *base += into;
   const auto [at, added] = plain.emplace(*base, PlainAllocation{.base = *base,
                                                                 .size = size,
                                                                 .context = context,
                                                                 .memory = std::move(memory),
+                                                                .offset = offset,
                                                                 .ticket = ticket});
   return &at->second;
 }

@@ -125,6 +125,9 @@ class Emulator {
   Handle new_handle();
   /// Frees the physical memory of handles that the model no longer knows.
   void drop_if_dead(Handle handle);
+  /// Lets go of released memory of which no exported descriptor is left: until then it counts as
+  /// used.
+  void drop_unheld() const;
   /// The properties last seen behind a handle that is dead (a driver reads freed memory there).
   std::optional<CUmemAllocationProp> stale_prop(Handle handle) const;
 
@@ -136,7 +139,8 @@ class Emulator {
   /// Allocates managed memory in `context`, which the CPU reaches at its address.
   CUresult allocate_managed(Context& context, Size size, Address* address);
   /// Gives memory of another process an address; OUT_OF_MEMORY when none is left.
-  PlainAllocation* adopt(Context* context, Size size, Physical&& memory, const IpcBytes& ticket);
+  PlainAllocation* adopt(Context* context, Size size, Physical&& memory, const IpcBytes& ticket,
+                         Size offset = 0);
   /// Ends an allocation, whatever made it.
   void end_plain(Address base);
   /// Ends every plain allocation that belongs to a context.
@@ -159,6 +163,10 @@ class Emulator {
   bool load_profile_once(const Options& options);
 
   std::atomic<bool> profile_loaded_{false};
+  /// Released here, and held by an exported descriptor when it was last looked at. Each keeps a
+  /// descriptor; more than so many are not counted.
+  mutable std::vector<Physical> held_;
+  static constexpr std::size_t kMostHeld = 256;
   std::vector<Handle> free_handles_;
   Handle last_handle_ = 0;
   static constexpr std::size_t kStale = 64;

@@ -1,13 +1,18 @@
 #include "emulator/physical.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "emulator/shareable.h"
+#include "emulator/system.h"
 
 namespace cuvmm::emulator {
 
@@ -55,6 +60,7 @@ Physical::Physical(Physical&& other) noexcept
       shared_(other.shared_),
       file_(std::move(other.file_)),
       bytes_(std::exchange(other.bytes_, nullptr)),
+      exported_(other.exported_),
       placed_(other.placed_),
       touched_(std::move(other.touched_)),
       id_(other.id_),
@@ -97,6 +103,27 @@ int Physical::create_descriptor() {
   file_ = std::move(file);
   shared_ = true;
   return fd;
+}
+
+// Each export is a description of its own with a shared lock, which ends when the last copy of the
+// descriptor does: an exclusive lock of ours then succeeds.
+int Physical::export_descriptor() {
+  const int fd = descriptor();
+  if (fd < 0) return -1;
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  const int exported = sys_open(path, O_RDWR | O_CLOEXEC);
+  if (exported < 0) return fcntl(fd, F_DUPFD_CLOEXEC, 0);  // no /proc: nothing is known of it
+  exported_ = flock(exported, LOCK_SH | LOCK_NB) == 0 || exported_;
+  return exported;
+}
+
+bool Physical::held_elsewhere() {
+  const int fd = exported_ ? file_.get() : -1;
+  if (fd < 0) return false;
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) return errno == EWOULDBLOCK;
+  flock(fd, LOCK_UN);
+  return false;
 }
 
 // The memory was anonymous so far: moves its contents. To look at a page that nobody touched would

@@ -76,6 +76,7 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     out.base = out.mapping_base = plain->base;
     out.size = out.mapping_size = plain->size;
     out.id = plain->memory.id();
+    out.handle_types = static_cast<unsigned>(plain->memory.prop().requestedHandleTypes);
     out.legacy_ipc = plain->ipc_capable();
     out.host_pointer = plain->on_cpu;
     out.managed = plain->managed != nullptr;
@@ -114,8 +115,8 @@ CUresult attribute(const PointerFacts& p, Address address, int attribute, void* 
       put(data, static_cast<CUdeviceptr>(p.reaches ? address : 0));
       return p.reaches ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      if (!p.host_pointer) return CUDA_ERROR_INVALID_VALUE;
-      return put(data, reinterpret_cast<void*>(address));
+      put(data, reinterpret_cast<void*>(p.host_pointer ? address : 0));
+      return p.host_pointer ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
       return put(data, 1);  // every memory operation here is synchronous
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
