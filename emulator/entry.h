@@ -150,6 +150,7 @@ void record(Emulator& e, const CallStruct& call, const Facts& facts) {
 }
 void record(Emulator&, const calls::MemImportFromShareableHandle&, const Facts&);
 void record(Emulator&, const calls::MemSetAccess&, const Facts&);
+void record(Emulator&, const calls::IpcOpenMemHandle&, const Facts&);
 
 /// Runs `body` under the emulator's lock, once cuInit has succeeded; no exception leaves. `entry`
 /// is the entry point, where the profile may have an answer of its own for calls before cuInit.

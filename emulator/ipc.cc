@@ -146,6 +146,13 @@ CUresult perform(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts&,
   return CUDA_SUCCESS;
 }
 
+// What is open once more is so under the bytes that it was opened with first.
+void record(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts& facts) {
+  calls::IpcOpenMemHandle first = call;
+  put(e.plain.at(*call.pdptr).ticket, &first.handle);
+  e.model.commit(first, facts, Origin{});
+}
+
 void add_facts(const Emulator& e, const calls::IpcCloseMemHandle& call, Facts& facts) {
   describe(e, call.dptr, facts);
 }
