@@ -195,8 +195,8 @@ void Emulator::drop_if_dead(Handle handle) {
   const auto found = physical.find(handle);
   if (found == physical.end()) return;
   stale_[next_stale_++ % kStale] = {handle, found->second.prop()};
+  drop_unheld();
   if (found->second.held_elsewhere()) {
-    if (held_.size() == kMostHeld) drop_unheld();
     if (held_.size() < kMostHeld) held_.push_back(std::move(found->second));
   }
   physical.erase(found);

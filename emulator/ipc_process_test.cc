@@ -181,7 +181,7 @@ void expect_changed_bytes(const CUipcMemHandle& handle, CUdeviceptr opened) {
   for (std::size_t i = 0; i < sizeof handle; ++i) {
     if (i == 30 || i == 31) continue;  // an offset behind the block: an H200's address that faults
     CUipcMemHandle changed = handle;
-    changed.reserved[i] = static_cast<char>(changed.reserved[i] ^ 0x10);
+    changed.reserved[i] = static_cast<char>(changed.reserved[i] ^ 0x20);
     CUdeviceptr q = 0;
     const CUresult result = open(changed, &q);
     CHILD_EXPECT(result == answer_to_changed(i, opened != 0));

@@ -171,6 +171,11 @@ TEST_F(HostPool, AnExportKeepsWhatTheCpuWrote) {
   ASSERT_EQ(driver()(calls::MemAllocFromPoolAsync{&p, 9000, pool, nullptr}), CUDA_SUCCESS);
   auto* bytes = reinterpret_cast<volatile unsigned char*>(p);
   bytes[8999] = 42;
+  int fd = -1;
+  ASSERT_EQ(driver()(calls::MemPoolExportToShareableHandle{
+                &fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}),
+            CUDA_SUCCESS);
+  close(fd);
   CUmemPoolPtrExportData data{};
   ASSERT_EQ(driver()(calls::MemPoolExportPointer{&data, p}), CUDA_SUCCESS);
   EXPECT_EQ(bytes[8999], 42);
