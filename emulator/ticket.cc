@@ -227,7 +227,10 @@ Followed follow_handle(const MemoryHandle& handle, int device_count) {
   Followed result;
   result.ticket.pid = static_cast<std::int32_t>(handle.process & kIdMask);
   result.ticket.fd = handle.fd;
-  if (result.ticket.pid == 0) return result;
+  // Bytes that cannot be a handle are none, before anybody is asked
+  // (cuIpcOpenMemHandle/handle-valid~2).
+  constexpr std::int32_t kMostDescriptors = 1 << 24;
+  if (result.ticket.pid == 0 || handle.fd < 0 || handle.fd >= kMostDescriptors) return result;
   const auto started = [&](std::uint64_t start) {
     return process_word(result.ticket.pid, start) == handle.process;
   };
