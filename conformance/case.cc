@@ -11,7 +11,20 @@ std::string need_text(const Need& need) {
   return std::string(need.what == Need::What::kDevices ? "devices" : "fabric_channel") +
          (need.at_least ? ">=" : "=") + std::to_string(need.number);
 }
+
+// Whether the machine has more devices than the case may see: the others can be hidden from it.
+bool hides_devices(const Need& need, const Machine& machine) {
+  return need.what == Need::What::kDevices && !need.at_least && need.number > 0 &&
+         need.number < machine.devices;
+}
 }  // namespace
+
+int devices_to_show(const Case& test_case, const Machine& machine) {
+  for (const Need& need : test_case.needs) {
+    if (hides_devices(need, machine)) return need.number;
+  }
+  return 0;
+}
 
 std::string unmet_need(const Case& test_case, const Machine& machine) {
   for (const Need& need : test_case.needs) {
@@ -19,6 +32,7 @@ std::string unmet_need(const Case& test_case, const Machine& machine) {
       if (machine.multicast) continue;
       return "needs multicast, which is kept from this driver without --allow-multicast";
     }
+    if (hides_devices(need, machine)) continue;
     const int have = need.what == Need::What::kDevices ? machine.devices : machine.fabric_channel;
     if (need.at_least ? have >= need.number : have == need.number) continue;
     return "needs " + need_text(need) + ", there is " + std::to_string(have);

@@ -36,8 +36,12 @@ struct Case {
 /// Adds what the case's calls need of a machine without saying so: `multicast` for cuMulticast*.
 void add_implied_needs(Case& test_case);
 
-/// Why the machine cannot run the case: "needs devices>=2, there is 1"; "" when it can.
+/// Why the machine cannot run the case: "needs devices>=2, there is 1"; "" when it can. A case that
+/// needs exactly so many devices can be run where there are more: see devices_to_show().
 std::string unmet_need(const Case& test_case, const Machine& machine);
+
+/// How many of the machine's devices the case may see where it needs exactly so many; 0: all.
+int devices_to_show(const Case& test_case, const Machine& machine);
 
 /// What the statement must answer: its comment's code, or SUCCESS where it states none.
 CUresult expected_result(const Statement& statement);

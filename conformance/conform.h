@@ -7,14 +7,17 @@
 #include <vector>
 
 #include "conformance/case.h"
+#include "conformance/known_facts.h"
 #include "conformance/record.h"
 #include "spec/profile.h"
 
 namespace cuvmm {
 
 enum class CaseStatus : std::uint8_t {
-  kPass,          ///< every statement answers as documented
-  kDeviation,     ///< a call that breaks a rule answers otherwise than documented
+  kPass,  ///< every statement answers as documented
+  /// A call that breaks a rule answers otherwise than documented, or anything does what is a known
+  /// fact of this driver.
+  kDeviation,
   kNotSupported,  ///< not run: the machine lacks what the case needs
   kCrash,         ///< a call ended the process
   kTimeout,       ///< a call did not come back
@@ -38,7 +41,7 @@ struct CaseResult {
   const Case* test_case = nullptr;
   CaseStatus status = CaseStatus::kPass;
   std::string reason;  ///< one sentence; "" for a pass
-  /// A recorded driver profile says that this driver answers so.
+  /// A recorded driver profile, or a fact of this driver, says that it answers so.
   bool known = false;
   /// The case breaks no rule up to the statement at fault: nothing excuses the driver.
   bool legal = false;
@@ -64,6 +67,7 @@ struct ConformInput {
   const Recording* recording = nullptr;
   const Profile* known = nullptr;  ///< the recorded profile of this driver; null when there is none
   const CaseWaivers* waivers = nullptr;
+  const KnownFacts* facts = nullptr;  ///< of this driver; may be null
 };
 
 /// One result per case that the recording holds or skipped, in the order of the cases.

@@ -8,8 +8,10 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "conformance/case_workers.h"
+#include "conformance/visible_devices.h"
 
 namespace cuvmm {
 
@@ -88,6 +90,13 @@ bool must_run_alone(const Case* test_case) {
                      [](const Statement& s) { return s.function == "cuMemGetInfo"; });
 }
 
+std::set<int> shown_numbers(const std::vector<const Case*>& cases, const Machine& machine) {
+  std::set<int> numbers;
+  for (const Case* each : cases) numbers.insert(devices_to_show(*each, machine));
+  numbers.erase(0);
+  return numbers;
+}
+
 }  // namespace
 
 RecordResult record_cases(const std::string& driver_path, const std::vector<Case>& cases,
@@ -119,6 +128,17 @@ RecordResult record_cases(const std::string& driver_path, const std::vector<Case
     } else {
       chosen.push_back(&test_case);
     }
+  }
+  // Cases that may see only some of the devices run in processes to which the others are hidden.
+  for (const int shown : shown_numbers(chosen, machine)) {
+    const VisibleDevices fewer(shown);
+    std::vector<const Case*> some;
+    std::erase_if(chosen, [&](const Case* each) {
+      if (devices_to_show(*each, machine) != shown) return false;
+      some.push_back(each);
+      return true;
+    });
+    run_in_workers(loaded.driver, some, options.jobs, options, recording);
   }
   const auto alone = std::stable_partition(chosen.begin(), chosen.end(),
                                            [](const Case* each) { return !must_run_alone(each); });

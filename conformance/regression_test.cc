@@ -107,6 +107,8 @@ TEST_P(WrittenProfile, GivesTheSameAnswersAgain) {
   for (const Case& each : suite().cases) {
     const auto answers = again.cases.find(each.name);
     if (answers == again.cases.end()) continue;
+    // The profile is of the whole machine, and says nothing of one with fewer devices.
+    if (devices_to_show(each, Machine{.devices = first.devices}) != 0) continue;
     EXPECT_EQ(difference(each, answers->second, first.cases.at(each.name)), "");
   }
 }

@@ -28,7 +28,7 @@ Suite built_in() {
       for (const ParseError& error : parsed.errors)
         suite.errors.push_back(format_error(error, file.name));
       append(suite.families, std::move(parsed.families));
-    } else {
+    } else if (ends_with(file.name, ".cuvmm")) {
       ParsedCases parsed = parse_cases(file.text, file.name);
       append(suite.errors, std::move(parsed.errors));
       append(suite.cases, std::move(parsed.cases));

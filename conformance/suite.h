@@ -10,9 +10,9 @@
 
 namespace cuvmm {
 
-/// A file of conformance/cases or conformance/families, as it was when the binary was built.
+/// A file of conformance/cases, families or known, as it was when the binary was built.
 struct SuiteFile {
-  const char* name;  ///< "map.cuvmm", "map.family"
+  const char* name;  ///< "map.cuvmm", "map.family", "h200-580.159.04.known"
   const char* text;
 };
 std::span<const SuiteFile> suite_files();

@@ -29,6 +29,12 @@ CUresult create(CUcontext* out, unsigned flags, CUdevice device) noexcept {
   });
 }
 
+// A primary context that has ended comes back with the next retain: until then calls that need one
+// answer CONTEXT_IS_DESTROYED.
+bool may_be_current(const Context* context) {
+  return context && (context->alive || context->primary);
+}
+
 }  // namespace
 
 CUVMM_DRIVER_FUNCTION(cuCtxCreate_v2, CUcontext* context, unsigned flags, CUdevice device) {
@@ -52,8 +58,7 @@ CUresult run_base(const calls::CtxDestroy& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     Context* context = e.contexts.find(call.ctx);
     if (!context || context->primary || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
-    context->alive = false;
-    e.free_plain_of(*context);
+    e.end_context(*context);
     if (stack().current() == context) stack().pop();
     return CUDA_SUCCESS;
   });
@@ -62,7 +67,7 @@ CUresult run_base(const calls::CtxDestroy& call) noexcept {
 CUresult run_base(const calls::CtxSetCurrent& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     Context* context = e.contexts.find(call.ctx);
-    if (call.ctx && (!context || !context->alive)) return CUDA_ERROR_INVALID_CONTEXT;
+    if (call.ctx && !may_be_current(context)) return CUDA_ERROR_INVALID_CONTEXT;
     stack().set(context);
     return CUDA_SUCCESS;
   });
@@ -80,7 +85,7 @@ CUresult run_base(const calls::CtxGetCurrent& call) noexcept {
 CUresult run_base(const calls::CtxPushCurrent& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     Context* context = e.contexts.find(call.ctx);
-    if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!may_be_current(context)) return CUDA_ERROR_INVALID_CONTEXT;
     stack().push(context);
     return CUDA_SUCCESS;
   });
@@ -97,9 +102,11 @@ CUresult run_base(const calls::CtxPopCurrent& call) noexcept {
 }
 
 CUresult run_base(const calls::CtxGetDevice& call) noexcept {
-  return with_context([&](Emulator&, Context& context) -> CUresult {
+  return locked([&](Emulator&) -> CUresult {
+    const Context* context = stack().current();  // ended or not
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
     if (!call.device) return CUDA_ERROR_INVALID_VALUE;
-    *call.device = context.device;
+    *call.device = context->device;
     return CUDA_SUCCESS;
   });
 }
@@ -130,7 +137,9 @@ CUVMM_DRIVER_FUNCTION(cuCtxSynchronize_v2, CUcontext handle) {
 CUVMM_DRIVER_FUNCTION(cuCtxGetApiVersion, CUcontext handle, unsigned* version) {
   return locked([&](Emulator& e) -> CUresult {
     if (!version) return CUDA_ERROR_INVALID_VALUE;
-    if (handle && !e.contexts.find(handle)) return CUDA_ERROR_INVALID_CONTEXT;
+    const Context* context = handle ? e.contexts.find(handle) : e.current_context();
+    if (!handle && !context) return e.no_context();
+    if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
     constexpr unsigned kContextApi = 3020;
     *version = kContextApi;
     return CUDA_SUCCESS;

@@ -5,9 +5,11 @@
 namespace cuvmm::emulator {
 
 CUVMM_DRIVER_FUNCTION(cuCtxGetFlags, unsigned* flags) {
-  return with_context([&](Emulator&, Context& context) -> CUresult {
+  return locked([&](Emulator&) -> CUresult {
+    const Context* context = ContextStack::of_this_thread().current();  // ended or not
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
     if (!flags) return CUDA_ERROR_INVALID_VALUE;
-    *flags = context.flags;
+    *flags = context->flags;
     return CUDA_SUCCESS;
   });
 }

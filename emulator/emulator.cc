@@ -11,6 +11,8 @@ namespace cuvmm::emulator {
 
 namespace {
 
+constexpr Size kPage = 4096;  // of the host: what can be shared is whole pages
+
 bool somebody_is_inside() {
   std::mutex& mutex = Emulator::get().mutex;
   if (!mutex.try_lock()) return true;
@@ -123,6 +125,7 @@ CUresult Emulator::load() {
   const std::uint64_t memory = options.device_memory ? options.device_memory : profile.total_memory;
   devices.assign(static_cast<std::size_t>(options.devices), Device{memory, 0});
   contexts.open(options.devices);
+  pools.numa_nodes = model.platform().numa_nodes;
   pools.open(options.devices);
   return CUDA_SUCCESS;
 }
@@ -135,6 +138,17 @@ bool Emulator::can_reach(int device, int peer) const {
 Context* Emulator::current_context() const {
   Context* context = ContextStack::of_this_thread().current();
   return context && context->alive ? context : nullptr;
+}
+
+CUresult Emulator::no_context() const {
+  const Context* context = ContextStack::of_this_thread().current();
+  return context && !context->alive ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+void Emulator::end_context(Context& context) {
+  context.alive = false;
+  free_plain_of(context);  // VMM memory belongs to no context, and stays
+  streams.end_those_of(context);
 }
 
 Facts Emulator::facts() const {
@@ -181,9 +195,21 @@ void Emulator::drop_if_dead(Handle handle) {
   const auto found = physical.find(handle);
   if (found == physical.end()) return;
   stale_[next_stale_++ % kStale] = {handle, found->second.prop()};
+  drop_unheld();
+  if (found->second.held_elsewhere()) {
+    if (held_.size() < kMostHeld) held_.push_back(std::move(found->second));
+  }
   physical.erase(found);
   teams.erase(handle);
   free_handles_.push_back(handle);
+}
+
+void Emulator::drop_unheld() const {
+  std::vector<Physical> still;
+  for (Physical& each : held_) {
+    if (each.held_elsewhere()) still.push_back(std::move(each));
+  }
+  held_.swap(still);
 }
 
 std::optional<CUmemAllocationProp> Emulator::stale_prop(Handle handle) const {
@@ -205,32 +231,66 @@ CUresult Emulator::allocate_plain(Context& context, Size size, Address* address)
 CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAllocationProp& prop,
                                    std::uint64_t pool, Address* address) {
   constexpr Size kCharge = 512;  // what a driver rounds small allocations up to
-  constexpr Size kPage = 4096;   // of the host: what can be shared is whole pages
   const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
   Device& device = devices[on_device ? static_cast<std::size_t>(prop.location.id) : 0];
   if (size > device.total) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size charge = on_device ? (size + kCharge - 1) / kCharge * kCharge : 0;
+  if (charge > device.total - std::min(device.used, device.total)) drop_unheld();
   if (charge > device.total - std::min(device.used, device.total)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const auto base = space.take(size, 0, 0);
-  if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size pages = (size + kPage - 1) / kPage * kPage;
-  plain.emplace(*base, PlainAllocation{.base = *base,
-                                       .size = size,
-                                       .context = context,
-                                       .memory = Physical(pages, prop, false, charge, &device.used),
-                                       .pool = pool});
+  return add_plain({.size = size,
+                    .context = context,
+                    .memory = Physical(pages, prop, false, charge, &device.used),
+                    .pool = pool,
+                    .on_cpu = !on_device},
+                   address);
+}
+
+CUresult Emulator::allocate_managed(Context& context, Size size, Address* address) {
+  if (size > AddressSpace::kLargest) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  prop.location.id = context.device;
+  const Size pages = (size + kPage - 1) / kPage * kPage;
+  // It counts for no device: managed memory may be larger than one.
+  return add_plain({.size = size,
+                    .context = &context,
+                    .memory = Physical(pages, prop, false, 0, nullptr),
+                    .on_cpu = true,
+                    .managed = std::make_shared<ManagedAdvice>()},
+                   address);
+}
+
+CUresult Emulator::add_plain(PlainAllocation&& allocation, Address* address) {
+  const auto base = space.take(allocation.size, 0, 0);
+  if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
+  allocation.base = *base;
+  if (allocation.on_cpu && !allocation.memory.place_at(*base)) {
+    space.give_back(*base, allocation.size);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  plain.emplace(*base, std::move(allocation));
   *address = *base;
   return CUDA_SUCCESS;
 }
 
+void Emulator::give_back(const PlainAllocation& allocation) {
+  if (allocation.on_cpu) space.seal(allocation.base, allocation.memory.size());
+  space.give_back(allocation.region(), allocation.region_size());
+}
+
 PlainAllocation* Emulator::adopt(Context* context, Size size, Physical&& memory,
-                                 const IpcBytes& ticket) {
-  const auto base = space.take(size, 0, 0);
+                                 const IpcBytes& ticket, Size offset) {
+  const Size into = offset % AddressSpace::kGranule;
+  auto base = space.take(size + into, 0, 0);
   if (!base) return nullptr;
+  *base += into;
   const auto [at, added] = plain.emplace(*base, PlainAllocation{.base = *base,
                                                                 .size = size,
                                                                 .context = context,
                                                                 .memory = std::move(memory),
+                                                                .offset = offset,
                                                                 .ticket = ticket});
   return &at->second;
 }
@@ -238,14 +298,14 @@ PlainAllocation* Emulator::adopt(Context* context, Size size, Physical&& memory,
 void Emulator::end_plain(Address base) {
   const auto found = plain.find(base);
   if (found == plain.end()) return;
-  space.give_back(found->second.region(), found->second.region_size());
+  give_back(found->second);
   plain.erase(found);
 }
 
 void Emulator::free_plain_of(const Context& context) {
   for (auto at = plain.begin(); at != plain.end();) {
     if (at->second.context == &context && at->second.pool == 0) {
-      space.give_back(at->second.region(), at->second.region_size());
+      give_back(at->second);
       if (at->second.external) model.bury(model.retire(calls::MemFree{.dptr = at->first}), {});
       at = plain.erase(at);
     } else {

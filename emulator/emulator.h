@@ -17,6 +17,7 @@
 #include "emulator/context.h"
 #include "emulator/external.h"
 #include "emulator/life.h"
+#include "emulator/managed.h"
 #include "emulator/options.h"
 #include "emulator/physical.h"
 #include "emulator/pools.h"
@@ -46,9 +47,12 @@ struct PlainAllocation {
   unsigned opens = 0;  ///< cuIpcOpenMemHandle minus cuIpcCloseMemHandle; 0: it is no opened memory
   std::uint64_t pool = 0;  ///< the pool that it came from, or was imported through; 0 none
   bool imported = false;   ///< through that pool
+  bool on_cpu = false;     ///< the CPU reaches it at its address
+  std::shared_ptr<ManagedAdvice> managed{};  ///< null: it is no managed memory
 
   /// What a legacy IPC handle can name.
-  bool ipc_capable() const { return opens == 0 && pool == 0 && !external; }
+  bool ipc_capable() const { return opens == 0 && pool == 0 && !external && !managed; }
+  bool on_device() const { return memory.prop().location.type == CU_MEM_LOCATION_TYPE_DEVICE; }
   /// The granules of address space that it holds.
   Address region() const { return base - offset % AddressSpace::kGranule; }
   Size region_size() const { return size + offset % AddressSpace::kGranule; }
@@ -109,6 +113,11 @@ class Emulator {
   Facts facts() const;
   /// The calling thread's live context, or null.
   Context* current_context() const;
+  /// What a call answers that needs a context where current_context() is null: one that ended and
+  /// is still current is CONTEXT_IS_DESTROYED.
+  CUresult no_context() const;
+  /// Ends what belongs to a context: its plain memory, streams and events.
+  void end_context(Context& context);
 
   const PlainAllocation* plain_at(Address address) const;
   const HostBlock* host_block_at(Address address) const;
@@ -116,6 +125,9 @@ class Emulator {
   Handle new_handle();
   /// Frees the physical memory of handles that the model no longer knows.
   void drop_if_dead(Handle handle);
+  /// Lets go of released memory of which no exported descriptor is left: until then it counts as
+  /// used.
+  void drop_unheld() const;
   /// The properties last seen behind a handle that is dead (a driver reads freed memory there).
   std::optional<CUmemAllocationProp> stale_prop(Handle handle) const;
 
@@ -124,8 +136,11 @@ class Emulator {
   /// As allocate_plain, with `prop` and on behalf of `pool` (0 none).
   CUresult allocate_memory(Context* context, Size size, const CUmemAllocationProp& prop,
                            std::uint64_t pool, Address* address);
+  /// Allocates managed memory in `context`, which the CPU reaches at its address.
+  CUresult allocate_managed(Context& context, Size size, Address* address);
   /// Gives memory of another process an address; OUT_OF_MEMORY when none is left.
-  PlainAllocation* adopt(Context* context, Size size, Physical&& memory, const IpcBytes& ticket);
+  PlainAllocation* adopt(Context* context, Size size, Physical&& memory, const IpcBytes& ticket,
+                         Size offset = 0);
   /// Ends an allocation, whatever made it.
   void end_plain(Address base);
   /// Ends every plain allocation that belongs to a context.
@@ -140,12 +155,18 @@ class Emulator {
   const Team* team_at(Address address, Size* run, Size* offset) const;
 
  private:
+  CUresult add_plain(PlainAllocation&& allocation, Address* address);
+  void give_back(const PlainAllocation& allocation);
   Emulator() = default;
   CUresult load();
   CUresult before_init(EntryPoint entry);
   bool load_profile_once(const Options& options);
 
   std::atomic<bool> profile_loaded_{false};
+  /// Released here, and held by an exported descriptor when it was last looked at. Each keeps a
+  /// descriptor; more than so many are not counted.
+  mutable std::vector<Physical> held_;
+  static constexpr std::size_t kMostHeld = 256;
   std::vector<Handle> free_handles_;
   Handle last_handle_ = 0;
   static constexpr std::size_t kStale = 64;

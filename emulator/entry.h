@@ -116,6 +116,8 @@ std::optional<CUresult> quirk(const Emulator&, const CallStruct&, const Facts&) 
   return std::nullopt;
 }
 std::optional<CUresult> quirk(const Emulator&, const calls::MemCreate&, const Facts&);
+std::optional<CUresult> quirk(const Emulator&, const calls::MemFree&, const Facts&);
+std::optional<CUresult> quirk(const Emulator&, const calls::MemFreeAsync&, const Facts&);
 /// Of what is imported as external memory.
 std::optional<CUresult> quirk(const Emulator&, const CUmemAllocationProp& external);
 /// Of what a copy or fill touches; `by`: the context that performs it.
@@ -148,6 +150,7 @@ void record(Emulator& e, const CallStruct& call, const Facts& facts) {
 }
 void record(Emulator&, const calls::MemImportFromShareableHandle&, const Facts&);
 void record(Emulator&, const calls::MemSetAccess&, const Facts&);
+void record(Emulator&, const calls::IpcOpenMemHandle&, const Facts&);
 
 /// Runs `body` under the emulator's lock, once cuInit has succeeded; no exception leaves. `entry`
 /// is the entry point, where the profile may have an answer of its own for calls before cuInit.
@@ -171,7 +174,16 @@ template <class Body>
 CUresult with_context(Body&& body) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     Context* context = e.current_context();
-    return context ? body(e, *context) : CUDA_ERROR_INVALID_CONTEXT;
+    return context ? body(e, *context) : e.no_context();
+  });
+}
+
+/// As locked(), for calls that need no context, but refuse one that has ended and is still current.
+template <class Body>
+CUresult with_no_ended_context(Body&& body) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    const CUresult result = e.no_context();
+    return result == CUDA_ERROR_CONTEXT_IS_DESTROYED ? result : body(e);
   });
 }
 
@@ -186,7 +198,8 @@ CUresult run_entry(const CallStruct& call) noexcept {
         bool unchecked = false;  // only by a mutation
         if (Violations violations = check(e.model, call, facts); !violations.empty()) {
           forgive(e, call, violations);
-          const CUresult refused = e.profile.answer(CallStruct::kEntryPoint, violations);
+          CUresult refused = e.profile.answer(CallStruct::kEntryPoint, violations);
+          if (refused == CUDA_ERROR_INVALID_CONTEXT) refused = e.no_context();
           if (refused != CUDA_SUCCESS) {
             write_refused(e, call, refused);
             return refused;

@@ -6,6 +6,7 @@
 
 #include "api/driver.h"
 #include "emulator/base.h"
+#include "emulator/error_words.h"
 #include "emulator/life.h"
 
 namespace cuvmm::emulator {
@@ -14,10 +15,13 @@ namespace {
 
 struct Texts {
   std::string name;         // "CUDA_ERROR_INVALID_VALUE"
-  std::string description;  // "invalid value": the name, in plain words
+  std::string description;  // "invalid argument"; else the name, in plain words
 };
 
-Texts describe(std::string name) {
+Texts describe(int code, std::string name) {
+  for (const ErrorWords& known : kErrorWords) {
+    if (known.code == code) return {std::move(name), known.words};
+  }
   constexpr std::string_view kPrefixes[] = {"CUDA_ERROR_", "CUDA_"};
   std::string text = name;
   for (std::string_view prefix : kPrefixes) {
@@ -46,7 +50,8 @@ const Texts* texts_of(CUresult code) {
   }
   std::string name = result_name(code);
   if (name.rfind("CUDA_", 0) != 0) return nullptr;
-  auto* added = new Known{static_cast<int>(code), describe(std::move(name)), newest.load()};
+  auto* added = new Known{static_cast<int>(code), describe(static_cast<int>(code), std::move(name)),
+                          newest.load()};
   // Two threads may add the same code: each is as good as the other.
   while (!newest.compare_exchange_weak(added->next, added)) {
   }

@@ -11,7 +11,7 @@ namespace {
 
 template <class Body>
 CUresult on_event(CUevent handle, Body&& body) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
+  return with_no_ended_context([&](Emulator& e) -> CUresult {
     Event* event = e.streams.find(handle);
     return event ? body(e, *event) : CUDA_ERROR_INVALID_HANDLE;
   });
@@ -56,7 +56,7 @@ CUresult run_base(const calls::EventCreate& call) noexcept {
 }
 
 CUresult run_base(const calls::EventDestroy& call) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
+  return with_no_ended_context([&](Emulator& e) -> CUresult {
     return e.streams.destroy(call.hEvent) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }

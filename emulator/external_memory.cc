@@ -101,7 +101,9 @@ CUresult perform(Emulator& e, const calls::ExternalMemoryGetMappedMipmappedArray
 CUresult perform(Emulator& e, const calls::DestroyExternalMemory& call, const Facts&,
                  const Retired&) {
   // Buffers have memory of their own, and stay until they are freed.
-  return e.external.memories.erase(call.extMem) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  if (e.external.memories.erase(call.extMem) == 0) return CUDA_ERROR_INVALID_HANDLE;
+  e.drop_unheld();  // the import may have been the last that held memory released here
+  return CUDA_SUCCESS;
 }
 
 }  // namespace cuvmm::emulator

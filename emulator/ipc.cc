@@ -66,28 +66,54 @@ CUresult perform(Emulator& e, const calls::IpcGetMemHandle& call, const Facts&, 
   if (!call.pHandle || !plain || !plain->ipc_capable()) return CUDA_ERROR_INVALID_VALUE;
   if (!issued(plain->ticket)) {
     const int fd = plain->memory.descriptor();
-    if (fd < 0 || !issue_ticket(fd, TicketKind::kIpcMemory, plain->size, 0, plain->ticket)) {
+    IpcBytes ticket;
+    if (fd < 0 || !issue_ticket(fd, TicketKind::kIpcMemory, plain->size, 0, ticket)) {
       return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    plain->ticket = memory_handle(ticket, plain->memory.size());
   }
   put(plain->ticket, call.pHandle);
   return CUDA_SUCCESS;
 }
 
+namespace {
+
+// Whether a piece of the handle's block is open in the current context.
+bool block_is_open(const Emulator& e, const MemoryHandle& handle) {
+  return std::ranges::any_of(e.plain, [&](const auto& entry) {
+    const PlainAllocation& plain = entry.second;
+    return plain.opens != 0 && plain.context == e.current_context() &&
+           MemoryHandle::of(plain.ticket).same_block(handle);
+  });
+}
+
+// What is open of the block that the handle's piece would lie on; null: nothing.
+PlainAllocation* open_piece(Emulator& e, const MemoryHandle& handle) {
+  for (auto& [base, plain] : e.plain) {
+    if (plain.opens == 0 || plain.context != e.current_context()) continue;
+    const MemoryHandle open = MemoryHandle::of(plain.ticket);
+    if (!open.same_block(handle)) continue;
+    const Size offset = handle.offset;
+    const bool apart = offset >= open.offset ? offset - open.offset >= open.size
+                                             : open.offset - offset >= handle.size;
+    if (!apart) return &plain;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 void add_facts(const Emulator& e, const calls::IpcOpenMemHandle& call, Facts& facts) {
-  const Followed followed =
-      follow_ticket(ipc_bytes(call.handle), TicketKind::kIpcMemory, e.device_count());
+  const MemoryHandle handle = MemoryHandle::of(ipc_bytes(call.handle));
+  const Followed followed = follow_handle(handle, e.device_count());
   describe(followed, facts);
   // Whose it was comes first: an H200 answers the same, whether the memory still lives or not.
   const bool own = followed.ticket.pid == getpid();
   if (own && facts.token == Facts::Token::kEnded) facts.token = Facts::Token::kOwn;
-  // What is open here is opened once more, whatever the exporter did meanwhile (11 of 11 recorded).
-  const IpcBytes bytes = ipc_bytes(call.handle);
-  const bool open = std::ranges::any_of(e.plain, [&](const auto& entry) {
-    const PlainAllocation& plain = entry.second;
-    return plain.opens != 0 && plain.ticket == bytes && plain.context == e.current_context();
-  });
-  if (open && facts.token == Facts::Token::kEnded) facts.token = Facts::Token::kValid;
+  // What is open here is opened once more, whatever the exporter did meanwhile (11 of 11 recorded),
+  // and whatever the bytes say that are looked at for a new block alone.
+  const bool unsure = facts.token == Facts::Token::kEnded || facts.token == Facts::Token::kForged;
+  if (unsure && block_is_open(e, handle)) facts.token = Facts::Token::kValid;
   if (followed.fd >= 0) sys_close(followed.fd);
 }
 
@@ -95,24 +121,36 @@ CUresult perform(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts&,
   Context* context = e.current_context();
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
   if (!call.pdptr) return CUDA_ERROR_INVALID_VALUE;
-  const IpcBytes bytes = ipc_bytes(call.handle);
-  for (auto& [base, plain] : e.plain) {
-    if (plain.opens == 0 || plain.context != context || plain.ticket != bytes) continue;
-    ++plain.opens;
-    *call.pdptr = base;
+  const MemoryHandle handle = MemoryHandle::of(ipc_bytes(call.handle));
+  if (PlainAllocation* piece = open_piece(e, handle)) {
+    const MemoryHandle open = MemoryHandle::of(piece->ticket);
+    if (open.offset != handle.offset || open.size != handle.size) return CUDA_ERROR_ALREADY_MAPPED;
+    ++piece->opens;
+    *call.pdptr = piece->base;
     return CUDA_SUCCESS;
   }
   // The check's look may be out of date: what is opened now counts.
-  const Followed followed = follow_ticket(bytes, TicketKind::kIpcMemory, e.device_count());
+  const Followed followed = follow_handle(handle, e.device_count());
   if (followed.fd < 0) return CUDA_ERROR_INVALID_VALUE;
   Physical memory = take(followed);
   if (followed.token == Facts::Token::kOwn) return CUDA_ERROR_INVALID_CONTEXT;
+  // An H200 hands out addresses behind the block as well, which fault when they are used.
+  if (handle.offset >= memory.size() || handle.size == 0) return CUDA_ERROR_INVALID_VALUE;
   if (mutation().kind == Mutation::Kind::kIpcCopies) unshare(memory);
-  PlainAllocation* opened = e.adopt(context, followed.ticket.size, std::move(memory), bytes);
+  const Size size = std::min<Size>(handle.size, memory.size() - handle.offset);
+  PlainAllocation* opened =
+      e.adopt(context, size, std::move(memory), ipc_bytes(call.handle), handle.offset);
   if (!opened) return CUDA_ERROR_OUT_OF_MEMORY;
   opened->opens = 1;
   *call.pdptr = opened->base;
   return CUDA_SUCCESS;
+}
+
+// What is open once more is so under the bytes that it was opened with first.
+void record(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts& facts) {
+  calls::IpcOpenMemHandle first = call;
+  put(e.plain.at(*call.pdptr).ticket, &first.handle);
+  e.model.commit(first, facts, Origin{});
 }
 
 void add_facts(const Emulator& e, const calls::IpcCloseMemHandle& call, Facts& facts) {

@@ -168,18 +168,59 @@ TEST_F(IpcProcesses, OpenedMemoryOutlivesItsExporter) {
       });
 }
 
-TEST_F(IpcProcesses, ChangedBytesAreRefused) {
+// What an H200 answers to a handle of which one byte is changed (4 MiB, alone in its block).
+CUresult answer_to_changed(std::size_t byte, bool open_already) {
+  if (byte < 16 || (byte >= 37 && byte < 48) || byte >= 56) return CUDA_SUCCESS;
+  if (byte >= 48) return byte < 52 ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+  const bool range = byte < 24 || byte == 28 || byte == 29;  // size and offset
+  if (range) return open_already ? CUDA_ERROR_ALREADY_MAPPED : CUDA_SUCCESS;
+  return open_already ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+void expect_changed_bytes(const CUipcMemHandle& handle, CUdeviceptr opened) {
+  for (std::size_t i = 0; i < sizeof handle; ++i) {
+    if (i == 30 || i == 31) continue;  // an offset behind the block: an H200's address that faults
+    CUipcMemHandle changed = handle;
+    changed.reserved[i] = static_cast<char>(changed.reserved[i] ^ 0x20);
+    CUdeviceptr q = 0;
+    const CUresult result = open(changed, &q);
+    CHILD_EXPECT(result == answer_to_changed(i, opened != 0));
+    if (result != CUDA_SUCCESS) continue;
+    const bool other_block = i >= 40 && i < 48;
+    CHILD_EXPECT(opened == 0 || (q == opened) == !other_block);
+    CHILD_EXPECT(byte_at(q) == 1 && close_memory(q) == CUDA_SUCCESS);
+    CHILD_EXPECT(opened == 0 || byte_at(opened) == 1);
+  }
+}
+
+// Observation x-ipc/flags, for each byte.
+TEST_F(IpcProcesses, ABytesMeaningDecidesWhetherItCounts) {
   run_pair(export_one, [](int socket) {
     initialise();
     const auto handle = receive<CUipcMemHandle>(socket);
     CUdeviceptr q = 7;
-    for (std::size_t i = 0; i < sizeof handle; ++i) {
-      CUipcMemHandle forged = handle;
-      forged.reserved[i] = static_cast<char>(forged.reserved[i] ^ 1);
-      CHILD_EXPECT(open(forged, &q) != CUDA_SUCCESS);
-    }
     CHILD_EXPECT(open(CUipcMemHandle{}, &q) == CUDA_ERROR_INVALID_VALUE && q == 7);
+    expect_changed_bytes(handle, 0);
     CHILD_EXPECT(open(handle, &q) == CUDA_SUCCESS);
+    expect_changed_bytes(handle, q);
+    CHILD_EXPECT(close_memory(q) == CUDA_SUCCESS);
+    expect_changed_bytes(handle, 0);
+    say(socket);
+  });
+}
+
+// An H200 says so of memory that another device's context opened, wherever the memory lies.
+TEST_F(IpcProcesses, OpenedMemoryIsOfTheDeviceThatOpenedIt) {
+  run_pair(export_one, [](int socket) {
+    initialise();
+    const auto handle = receive<CUipcMemHandle>(socket);
+    use_device(1);
+    CUdeviceptr q = 0;
+    CHILD_EXPECT(open(handle, &q) == CUDA_SUCCESS);
+    int ordinal = 9;
+    CHILD_EXPECT(driver()(calls::PointerGetAttribute{&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                                     q}) == CUDA_SUCCESS);
+    CHILD_EXPECT(ordinal == 1);
     say(socket);
   });
 }

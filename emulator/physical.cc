@@ -1,13 +1,18 @@
 #include "emulator/physical.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "emulator/shareable.h"
+#include "emulator/system.h"
 
 namespace cuvmm::emulator {
 
@@ -55,13 +60,15 @@ Physical::Physical(Physical&& other) noexcept
       shared_(other.shared_),
       file_(std::move(other.file_)),
       bytes_(std::exchange(other.bytes_, nullptr)),
+      exported_(other.exported_),
+      placed_(other.placed_),
       touched_(std::move(other.touched_)),
       id_(other.id_),
       charge_(other.charge_),
       account_(std::exchange(other.account_, nullptr)) {}
 
 Physical::~Physical() {
-  if (bytes_) munmap(bytes_, size_);
+  if (bytes_ && !placed_) munmap(bytes_, size_);
   if (account_) *account_ -= charge_;
 }
 
@@ -92,20 +99,59 @@ int Physical::create_descriptor() {
   const int fd = create_shareable(size_, prop_);
   if (fd < 0) return -1;
   Descriptor file(fd);
-  if (bytes_) {
-    // The memory was anonymous so far: move its contents. To look at a page that nobody touched
-    // would make it.
-    void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-    if (at == MAP_FAILED) return -1;
-    for (const Touched::Span& span : touched_.spans()) {
-      copy_pages(static_cast<char*>(at), bytes_, span, size_);
-    }
-    munmap(bytes_, size_);
-    bytes_ = static_cast<char*>(at);
-  }
+  if (bytes_ && !move_into(fd)) return -1;
   file_ = std::move(file);
   shared_ = true;
   return fd;
+}
+
+// Each export is a description of its own with a shared lock, which ends when the last copy of the
+// descriptor does: an exclusive lock of ours then succeeds.
+int Physical::export_descriptor() {
+  const int fd = descriptor();
+  if (fd < 0) return -1;
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  const int exported = sys_open(path, O_RDWR | O_CLOEXEC);
+  if (exported < 0) return fcntl(fd, F_DUPFD_CLOEXEC, 0);  // no /proc: nothing is known of it
+  exported_ = flock(exported, LOCK_SH | LOCK_NB) == 0 || exported_;
+  return exported;
+}
+
+bool Physical::held_elsewhere() {
+  const int fd = exported_ ? file_.get() : -1;
+  if (fd < 0) return false;
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) return errno == EWOULDBLOCK;
+  flock(fd, LOCK_UN);
+  return false;
+}
+
+// The memory was anonymous so far: moves its contents. To look at a page that nobody touched would
+// make it; what the CPU touched is not known.
+bool Physical::move_into(int fd) {
+  constexpr int kFlags = MAP_SHARED | MAP_NORESERVE;
+  void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, kFlags, fd, 0);
+  if (at == MAP_FAILED) return false;
+  char* to = static_cast<char*>(at);
+  if (!placed_) {
+    for (const Touched::Span& span : touched_.spans()) copy_pages(to, bytes_, span, size_);
+    munmap(bytes_, size_);
+    bytes_ = to;
+    return true;
+  }
+  copy_pages(to, bytes_, {0, size_}, size_);
+  const void* moved = mmap(bytes_, size_, PROT_READ | PROT_WRITE, kFlags | MAP_FIXED, fd, 0);
+  munmap(to, size_);
+  return moved != MAP_FAILED;
+}
+
+bool Physical::place_at(std::uint64_t at) {
+  const int flags = MAP_SHARED | MAP_NORESERVE | MAP_ANONYMOUS | MAP_FIXED;
+  void* there = mmap(reinterpret_cast<void*>(at), size_, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (there == MAP_FAILED) return false;
+  bytes_ = static_cast<char*>(there);
+  placed_ = true;
+  return true;
 }
 
 bool Physical::map_at(std::uint64_t at, std::uint64_t size, int protection) {

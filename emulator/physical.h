@@ -30,6 +30,14 @@ class Physical {
   /// The memfd behind it, with the trailer of emulator/shareable.h; -1 on failure, as after the
   /// program closed it. Not a copy.
   int descriptor();
+  /// A new descriptor of its memfd for somebody else; -1 on failure.
+  int export_descriptor();
+  /// Whether a descriptor of export_descriptor(), or a copy of one, or what was mapped through it,
+  /// is still there, in any process.
+  bool held_elsewhere();
+  /// Keeps its bytes at `at`, over what is there, where the CPU and touch() reach them; false on
+  /// failure. Before anything else is asked of it; whoever owns the place seals it afterwards.
+  bool place_at(std::uint64_t at);
   /// Maps its first `size` bytes at `at`, over what is there, with these PROT_* flags; false on
   /// failure.
   bool map_at(std::uint64_t at, std::uint64_t size, int protection);
@@ -45,13 +53,16 @@ class Physical {
  private:
   /// The new descriptor; -1 on failure.
   int create_descriptor();
+  bool move_into(int fd);
 
   std::uint64_t size_ = 0;
   CUmemAllocationProp prop_{};
   bool shared_ = true;
   Descriptor file_;
   char* bytes_ = nullptr;
-  Touched touched_;  ///< before it was shared; all else is still zero
+  bool exported_ = false;
+  bool placed_ = false;  ///< bytes_ is where somebody else's address space is
+  Touched touched_;      ///< before it was shared; all else is still zero
   std::uint64_t id_;
   std::uint64_t charge_ = 0;
   std::uint64_t* account_ = nullptr;

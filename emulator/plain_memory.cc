@@ -75,6 +75,7 @@ CUVMM_DRIVER_FUNCTION(cuMemAllocPitch_v2, CUdeviceptr* address, size_t* pitch, s
 CUresult run_base(const calls::MemGetInfo& call) noexcept {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
     if (!call.free || !call.total) return CUDA_ERROR_INVALID_VALUE;
+    e.drop_unheld();
     const Device& device = e.devices[static_cast<std::size_t>(context.device)];
     *call.free = device.total - std::min(device.used, device.total);
     *call.total = device.total;

@@ -23,6 +23,9 @@ struct PointerFacts {
   bool rdma = true;
   bool host_pointer = false;  ///< the CPU may use the address
   bool vmm = false;
+  bool managed = false;
+  bool hw_decompress = false;
+  bool reaches = true;  ///< the current context's device may use the address
   std::uint64_t pool = 0;
 };
 
@@ -31,6 +34,11 @@ unsigned access_of(const Emulator& e, const Mapping& mapping, int device) {
   const std::uint64_t bit = std::uint64_t{1} << (current ? current->device : device);
   if (mapping.access.write & bit) return CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   return (mapping.access.read & bit) ? unsigned{CU_MEM_ACCESS_FLAGS_PROT_READ} : 0u;
+}
+
+bool host_pool_reaches(const Emulator& e, const PlainAllocation& plain) {
+  const Context* current = e.current_context();
+  return current && e.pools.reaches(plain.pool, current->device);
 }
 
 bool look_up(const Emulator& e, Address address, PointerFacts& out) {
@@ -52,6 +60,8 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     out.rdma = prop.allocFlags.gpuDirectRDMACapable != 0;
     out.host_pointer = e.cpu_visible.count(mapping->base) != 0;
     out.vmm = true;
+    constexpr unsigned kHwDecompress = 2;  // CU_MEM_CREATE_USAGE_HW_DECOMPRESS, CUDA 12.8
+    out.hw_decompress = (prop.allocFlags.usage & kHwDecompress) != 0;
     return true;
   }
   if (const PlainAllocation* plain = e.plain_at(address)) {
@@ -59,12 +69,19 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     const bool on_device = location.type == CU_MEM_LOCATION_TYPE_DEVICE;
     out.type = on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
     out.device = on_device ? location.id : 0;
-    out.context = plain->context;
+    // Opened memory is of the device that opened it.
+    if (on_device && plain->opens != 0) out.device = plain->context->device;
+    out.context = plain->pool ? nullptr : plain->context;
     out.pool = plain->pool;
     out.base = out.mapping_base = plain->base;
     out.size = out.mapping_size = plain->size;
     out.id = plain->memory.id();
+    out.handle_types = static_cast<unsigned>(plain->memory.prop().requestedHandleTypes);
     out.legacy_ipc = plain->ipc_capable();
+    out.host_pointer = plain->on_cpu;
+    out.managed = plain->managed != nullptr;
+    out.hw_decompress = plain->ipc_capable();
+    out.reaches = on_device || host_pool_reaches(e, *plain);
     return true;
   }
   if (const HostBlock* block = e.host_block_at(address)) {
@@ -80,6 +97,8 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
   return false;
 }
 
+constexpr int kHwDecompressCapable = 21;  // CUDA 12.8
+
 template <class Value>
 CUresult put(void* data, Value value) {
   *static_cast<Value*>(data) = value;
@@ -93,17 +112,18 @@ CUresult attribute(const PointerFacts& p, Address address, int attribute, void* 
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       return put(data, static_cast<unsigned>(p.type));
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-      return put(data, static_cast<CUdeviceptr>(address));
+      put(data, static_cast<CUdeviceptr>(p.reaches ? address : 0));
+      return p.reaches ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      if (!p.host_pointer) return CUDA_ERROR_INVALID_VALUE;
-      return put(data, reinterpret_cast<void*>(address));
+      put(data, reinterpret_cast<void*>(p.host_pointer ? address : 0));
+      return p.host_pointer ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
       return put(data, 1);  // every memory operation here is synchronous
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
       return put(data, static_cast<unsigned long long>(p.id));
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      return put(data, 0);
+      return put(data, static_cast<int>(p.managed));
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       return put(data, p.device);
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
@@ -119,13 +139,15 @@ CUresult attribute(const PointerFacts& p, Address address, int attribute, void* 
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
       return put(data, static_cast<int>(p.rdma));
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-      return put(data, static_cast<unsigned long long>(p.access));
+      return put(data, p.access);
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
       return put(data, reinterpret_cast<CUmemoryPool>(p.pool));
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
       return put(data, static_cast<std::size_t>(p.mapping_size));
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
       return put(data, reinterpret_cast<void*>(p.mapping_base));
+    case kHwDecompressCapable:
+      return put(data, static_cast<int>(p.hw_decompress));
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }
@@ -141,7 +163,47 @@ CUresult run_base(const calls::PointerGetAttribute& call) noexcept {
   });
 }
 
-// Unlike the singular call, this one answers for unknown pointers: with zeroes.
+namespace {
+
+// The range of an address that nothing is mapped at: its reservation, else nothing is written.
+CUresult reserved_range(const Emulator& e, Address address, int number, void* data) {
+  const Reservation* reservation = e.model.reservation_at(address);
+  if (!reservation) return CUDA_SUCCESS;
+  if (number == CU_POINTER_ATTRIBUTE_RANGE_SIZE) {
+    return put(data, static_cast<std::size_t>(reservation->size));
+  }
+  return put(data, reinterpret_cast<void*>(reservation->base));
+}
+
+// Of a pointer that the driver does not know, or that lacks the attribute: zero, in the attribute's
+// own width.
+CUresult absent_attribute(const Emulator& e, bool known, Address address, int number, void* data) {
+  PointerFacts none;
+  none.rdma = false;
+  none.access = 0;
+  none.host_pointer = true;
+  none.type = static_cast<CUmemorytype>(0);
+  switch (number) {
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+      return put(data, 0);
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      return put(data, known ? 0 : CU_DEVICE_INVALID);
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      return reserved_range(e, address, number, data);
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER: {
+      const bool space = e.space.owns(address, 1);  // a host address is its own host pointer
+      return attribute(none, space ? 0 : address, number, data);
+    }
+    default:
+      return attribute(none, 0, number, data);
+  }
+}
+
+}  // namespace
+
+// Unlike the singular call, this one answers for pointers that the driver does not know.
 CUVMM_DRIVER_FUNCTION(cuPointerGetAttributes, unsigned count, CUpointer_attribute* attributes,
                       void** data, CUdeviceptr address) {
   return locked([&](Emulator& e) -> CUresult {
@@ -152,21 +214,8 @@ CUVMM_DRIVER_FUNCTION(cuPointerGetAttributes, unsigned count, CUpointer_attribut
       if (!data[i]) return CUDA_ERROR_INVALID_VALUE;
       const int number = static_cast<int>(attributes[i]);
       if (known && attribute(facts, address, number, data[i]) == CUDA_SUCCESS) continue;
-      // Zero in the attribute's own width; a host address is its own host pointer.
-      PointerFacts none;
-      none.rdma = false;
-      none.access = 0;
-      none.host_pointer = true;
-      none.type = static_cast<CUmemorytype>(0);
-      const bool space = e.space.owns(address, 1);
-      const Address self = number == CU_POINTER_ATTRIBUTE_HOST_POINTER && !space ? address : 0;
-      if (number == CU_POINTER_ATTRIBUTE_MAPPED || number == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
-        put(data[i], 0);
-      } else if (number == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL && !known) {
-        put(data[i], CU_DEVICE_INVALID);
-      } else if (attribute(none, self, number, data[i]) != CUDA_SUCCESS) {
-        return CUDA_ERROR_INVALID_VALUE;
-      }
+      const CUresult result = absent_attribute(e, known, address, number, data[i]);
+      if (result != CUDA_SUCCESS) return result;
     }
     return CUDA_SUCCESS;
   });
@@ -183,12 +232,14 @@ CUVMM_DRIVER_FUNCTION(cuPointerSetAttribute, const void* value, CUpointer_attrib
 }
 
 CUresult run_base(const calls::MemGetAddressRange& call) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
+  return with_no_ended_context([&](Emulator& e) -> CUresult {
     PointerFacts facts;
     const bool known = look_up(e, call.dptr, facts);
     // Memory that this device may not touch is as good as absent (observation ptr/mapped-noaccess):
     // then the answer is NOT_FOUND, and zeros are written all the same.
-    const bool found = known && !(facts.vmm && facts.access == 0);
+    // So is a host pool's memory.
+    const bool of_host_pool = facts.pool != 0 && facts.type == CU_MEMORYTYPE_HOST;
+    const bool found = known && !of_host_pool && !(facts.vmm && facts.access == 0);
     if (call.base) *call.base = found ? facts.mapping_base : 0;
     if (call.size) *call.size = found ? facts.mapping_size : 0;
     return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;

@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "emulator/testing.h"
 
 namespace cuvmm::emulator::testing {
@@ -82,6 +84,72 @@ TEST_F(Pointer, ThePluralAnswersForUnknownPointersWithZeroes) {
   EXPECT_EQ(plural(2, numbers, data, m.address), CUDA_SUCCESS);
   EXPECT_EQ(type, static_cast<unsigned>(CU_MEMORYTYPE_DEVICE));
   end(m);
+}
+
+// Bytes that a call writes to its out-parameter.
+template <class Call>
+std::size_t written(const Call& call) {
+  unsigned char one[32], two[32];
+  std::memset(one, 0x55, sizeof one);
+  std::memset(two, 0xaa, sizeof two);
+  call(one);
+  call(two);
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < sizeof one; ++i) {
+    if (one[i] == two[i]) width = i + 1;
+  }
+  return width;
+}
+
+struct Width {
+  int attribute;
+  std::size_t bytes;
+};
+// As an H200 wrote them.
+constexpr Width kWidths[] = {{1, 8},  {2, 4},  {3, 8},  {6, 4},  {7, 8},  {8, 4},  {9, 4},
+                             {10, 4}, {11, 8}, {12, 8}, {13, 4}, {14, 8}, {15, 4}, {16, 4},
+                             {17, 8}, {18, 8}, {19, 8}, {20, 8}, {21, 4}};
+
+TEST_F(Pointer, AttributesHaveTheirWidthsInBothCalls) {
+  using Plural = CUresult(unsigned, CUpointer_attribute*, void**, CUdeviceptr);
+  auto* plural = symbol<Plural>("cuPointerGetAttributes");
+  const Mapped m = mapped();
+  const CUdeviceptr reserved = reserve(kGranule);
+  for (const auto& [number, bytes] : kWidths) {
+    auto attribute = static_cast<CUpointer_attribute>(number);
+    const auto singular = [&](void* out) {
+      return driver()(calls::PointerGetAttribute{out, attribute, m.address});
+    };
+    EXPECT_EQ(written(singular), bytes) << number;
+    for (const CUdeviceptr address : {m.address, reserved}) {
+      EXPECT_EQ(written([&](void* out) { plural(1, &attribute, &out, address); }), bytes) << number;
+    }
+  }
+  EXPECT_EQ(driver()(calls::MemAddressFree{reserved, kGranule}), CUDA_SUCCESS);
+  end(m);
+}
+
+TEST_F(Pointer, ThePluralKnowsReservations) {
+  using Plural = CUresult(unsigned, CUpointer_attribute*, void**, CUdeviceptr);
+  auto* plural = symbol<Plural>("cuPointerGetAttributes");
+  CUpointer_attribute numbers[] = {CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                                   CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+                                   CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+  CUdeviceptr start = 5;
+  std::size_t size = 6;
+  int ordinal = 7;
+  void* data[] = {&start, &size, &ordinal};
+  const CUdeviceptr base = reserve(3 * kGranule);
+  EXPECT_EQ(plural(3, numbers, data, base + kGranule + 1), CUDA_SUCCESS);
+  EXPECT_EQ(start, base);
+  EXPECT_EQ(size, 3 * kGranule);
+  EXPECT_EQ(ordinal, CU_DEVICE_INVALID);
+  EXPECT_EQ(driver()(calls::MemAddressFree{base, 3 * kGranule}), CUDA_SUCCESS);
+  start = 5;
+  size = 6;
+  EXPECT_EQ(plural(3, numbers, data, base + 1), CUDA_SUCCESS);
+  EXPECT_EQ(start, 5u) << "nothing is known, nothing is written";
+  EXPECT_EQ(size, 6u);
 }
 
 }  // namespace

@@ -31,7 +31,9 @@ void describe(const Emulator& e, CUmemoryPool handle, Facts& facts) {
   const Pool* pool = e.pools.find(handle);
   const bool is_default = pool && pool->is_default;
   facts.default_pool = is_default ? Facts::Answer::kYes : Facts::Answer::kNo;
-  if (is_default) facts.default_pool_device = pool->prop.location.id;
+  if (is_default && pool->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+    facts.default_pool_device = pool->prop.location.id;
+  }
 }
 
 // The pool's id in a descriptor, or 0.
@@ -61,6 +63,7 @@ bool have_file(Pool& pool) {
 
 CUresult allocate(Emulator& e, CUdeviceptr* out, std::size_t size, Pool& pool, CUstream stream) {
   Context* context = e.current_context();
+  if (e.no_context() == CUDA_ERROR_CONTEXT_IS_DESTROYED) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (!Streams::is_default(stream)) {
     const Stream* found = e.streams.find(stream);
     if (!found) return CUDA_ERROR_INVALID_HANDLE;
@@ -138,7 +141,7 @@ CUresult run_base(const calls::MemAllocAsync& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     const Context* context = e.current_context();
     if (const Stream* stream = e.streams.find(call.hStream)) context = stream->context;
-    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!context) return e.no_context();
     Pool& pool = e.pools.current_of(context->device);
     const CUresult result = allocate(e, call.dptr, call.bytesize, pool, call.hStream);
     if (result != CUDA_SUCCESS) return result;

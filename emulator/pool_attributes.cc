@@ -7,6 +7,9 @@ namespace cuvmm::emulator {
 
 namespace {
 
+constexpr int kHost = 2;      // CU_MEM_LOCATION_TYPE_HOST
+constexpr int kHostNuma = 3;  // CU_MEM_LOCATION_TYPE_HOST_NUMA
+
 template <class Body>
 CUresult on_pool(CUmemoryPool handle, Body&& body) noexcept {
   return locked([&](Emulator& e) -> CUresult {
@@ -79,8 +82,14 @@ CUVMM_DRIVER_FUNCTION(cuMemPoolTrimTo, CUmemoryPool handle, size_t) {
 CUVMM_DRIVER_FUNCTION(cuMemPoolGetAccess, CUmemAccess_flags* flags, CUmemoryPool handle,
                       CUmemLocation* location) {
   return on_pool(handle, [&](Emulator& e, Pool& pool) -> CUresult {
-    if (!flags || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
-        !e.valid_device(location->id)) {
+    if (!flags || !location) return CUDA_ERROR_INVALID_VALUE;
+    const int type = static_cast<int>(location->type);
+    if (type == kHost || type == kHostNuma) {
+      const bool own = pool.prop.location.type != CU_MEM_LOCATION_TYPE_DEVICE;
+      *flags = own ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+      return CUDA_SUCCESS;
+    }
+    if (type != CU_MEM_LOCATION_TYPE_DEVICE || !e.valid_device(location->id)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
     const auto set = pool.access.find(location->id);

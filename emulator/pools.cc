@@ -26,6 +26,59 @@ Pool& Pools::create(const CUmemAllocationProp& prop) {
   return pool;
 }
 
+std::optional<Pools::HostPlace> Pools::host_place(const CUmemLocation& location) const {
+  constexpr int kHost = 2;
+  constexpr int kHostNuma = 3;
+  constexpr int kMostNodes = 64;
+  const int type = static_cast<int>(location.type);
+  if (type == kHost) return HostPlace{kHost, 0};  // its id says nothing
+  const int id = location.id;
+  const bool node = type == kHostNuma && id >= 0 && id < kMostNodes && (numa_nodes >> id & 1);
+  return node ? std::optional<HostPlace>({kHostNuma, id}) : std::nullopt;
+}
+
+Pool* Pools::default_at(const CUmemLocation& location) {
+  if (location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+    const bool exists =
+        location.id >= 0 && static_cast<std::size_t>(location.id) < defaults_.size();
+    return exists ? &default_of(location.id) : nullptr;
+  }
+  const auto place = host_place(location);
+  if (!place) return nullptr;
+  const auto [at, added] = host_defaults_.try_emplace(*place, 0);
+  if (added) {
+    CUmemAllocationProp prop{};
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location.type = location.type;
+    prop.location.id = place->second;
+    Pool& pool = create(prop);
+    pool.is_default = true;
+    at->second = pool.handle;
+  }
+  return &pools_.at(at->second);
+}
+
+Pool* Pools::current_at(const CUmemLocation& location) {
+  if (location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+    return default_at(location) ? &current_of(location.id) : nullptr;
+  }
+  const auto place = host_place(location);
+  const auto set = place ? host_current_.find(*place) : host_current_.end();
+  return set == host_current_.end() ? default_at(location) : &pools_.at(set->second);
+}
+
+void Pools::set_current_at(const CUmemLocation& location, const Pool& pool) {
+  if (location.type == CU_MEM_LOCATION_TYPE_DEVICE) return set_current(location.id, pool);
+  if (const auto place = host_place(location)) host_current_[*place] = pool.handle;
+}
+
+bool Pools::reaches(std::uint64_t handle, int device) const {
+  const auto found = pools_.find(handle);
+  if (found == pools_.end()) return true;
+  const auto set = found->second.access.find(device);
+  return set != found->second.access.end() && set->second != 0;
+}
+
 Pool* Pools::find(CUmemoryPool pool) {
   const auto found = pools_.find(reinterpret_cast<std::uintptr_t>(pool));
   return found == pools_.end() || found->second.destroyed ? nullptr : &found->second;
@@ -35,6 +88,7 @@ void Pools::destroy(Pool& pool) {
   for (std::size_t device = 0; device < current_.size(); ++device) {
     if (current_[device] == pool.handle) current_[device] = defaults_[device];
   }
+  std::erase_if(host_current_, [&](const auto& entry) { return entry.second == pool.handle; });
   pool.destroyed = true;
   const CUmemLocation& place = pool.prop.location;
   if (place.type == CU_MEM_LOCATION_TYPE_DEVICE) gone_[pool.handle] = place.id;

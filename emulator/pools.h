@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "emulator/physical.h"
@@ -42,6 +44,13 @@ class Pools {
   bool lay_on(CUmemoryPool pool, int device) const;
   Pool& default_of(int device) { return pools_.at(defaults_[static_cast<std::size_t>(device)]); }
   Pool& current_of(int device) { return pools_.at(current_[static_cast<std::size_t>(device)]); }
+  /// As default_of and current_of, for any location; the pools of the host's are made when they are
+  /// first asked for. Null where there is no such location.
+  Pool* default_at(const CUmemLocation& location);
+  Pool* current_at(const CUmemLocation& location);
+  /// Whether this memory of a host pool can be used by a device.
+  bool reaches(std::uint64_t pool, int device) const;
+  void set_current_at(const CUmemLocation& location, const Pool& pool);
   void set_current(int device, const Pool& pool) {
     current_[static_cast<std::size_t>(device)] = pool.handle;
   }
@@ -55,12 +64,18 @@ class Pools {
     return reinterpret_cast<CUmemoryPool>(pool.handle);
   }
 
+  std::uint64_t numa_nodes = 1;  ///< a bit each
+
  private:
+  using HostPlace = std::pair<int, int>;  ///< a location's type and id
+  /// Nothing where it is none of the host's.
+  std::optional<HostPlace> host_place(const CUmemLocation& location) const;
   void drop_if_done(std::uint64_t handle);
 
   std::unordered_map<std::uint64_t, Pool> pools_;
   std::unordered_map<std::uint64_t, int> gone_;    ///< devices of destroyed pools, by handle
   std::vector<std::uint64_t> defaults_, current_;  ///< by device
+  std::map<HostPlace, std::uint64_t> host_defaults_, host_current_;
   std::uint64_t next_ = 0xd000000000;
 };
 

@@ -29,17 +29,14 @@ CUresult run_base(const calls::DevicePrimaryCtxRetain& call) noexcept {
 CUresult run_base(const calls::DevicePrimaryCtxRelease& call) noexcept {
   return on_primary(call.dev, [&](Emulator& e, Context& context) -> CUresult {
     if (context.references == 0) return CUDA_ERROR_INVALID_CONTEXT;
-    if (--context.references == 0) {
-      context.alive = false;
-      e.free_plain_of(context);  // VMM memory belongs to no context, and stays
-    }
+    if (--context.references == 0) e.end_context(context);
     return CUDA_SUCCESS;
   });
 }
 
 CUresult run_base(const calls::DevicePrimaryCtxReset& call) noexcept {
   return on_primary(call.dev, [&](Emulator& e, Context& context) -> CUresult {
-    e.free_plain_of(context);
+    e.end_context(context);  // its references stay, and the next retain revives it
     return CUDA_SUCCESS;
   });
 }

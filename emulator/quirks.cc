@@ -41,10 +41,33 @@ std::optional<CUresult> quirk(const Emulator& e, const CUmemAllocationProp& exte
 }
 
 std::optional<CUresult> quirk(const Emulator& e, const Touch& touch, const Context& by) {
+  const PlainAllocation* pooled = touch.width != 0 ? e.plain_at(touch.base) : nullptr;
+  if (pooled && pooled->pool && !pooled->on_device() && !e.pools.reaches(pooled->pool, by.device)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   const PlainAllocation* plain = touch.fill && touch.width != 0 ? e.plain_at(touch.base) : nullptr;
   if (!plain || !plain->ipc_capable() || !plain->context) return std::nullopt;
   const bool reaches = plain->context->device == by.device || by.peers.contains(plain->context);
   return code(e, Quirk::kFillElsewhere, !reaches);
+}
+
+namespace {
+
+std::optional<CUresult> in_ended_context(const Emulator& e) {
+  const CUresult result = e.no_context();
+  if (result != CUDA_ERROR_CONTEXT_IS_DESTROYED) return std::nullopt;
+  return result;
+}
+
+}  // namespace
+
+// Frees look for a context even where the address needs none.
+std::optional<CUresult> quirk(const Emulator& e, const calls::MemFree&, const Facts&) {
+  return in_ended_context(e);
+}
+
+std::optional<CUresult> quirk(const Emulator& e, const calls::MemFreeAsync&, const Facts&) {
+  return in_ended_context(e);
 }
 
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemGetHandleForAddressRange& call,

@@ -69,6 +69,8 @@ TEST_F(Share, WhatIsNoExportIsUnknown) {
 }
 
 TEST_F(Share, NoDescriptorLeaks) {
+  std::size_t free = 0, total = 0;  // asking lets go of what earlier tests' descriptors kept
+  ASSERT_EQ(driver()(calls::MemGetInfo{&free, &total}), CUDA_SUCCESS);
   const int before = dup(0);
   close(before);
   for (int i = 0; i < 20; ++i) {
@@ -104,6 +106,35 @@ TEST_F(Share, ARangeHandleIsTheMemory) {
   munmap(bytes, kGranule);
   close(fd);
   end(m);
+}
+
+std::size_t memory_left() {
+  std::size_t free = 0, total = 0;
+  EXPECT_EQ(driver()(calls::MemGetInfo{&free, &total}), CUDA_SUCCESS);
+  return free;
+}
+
+TEST_F(Share, WhatAnExportedDescriptorKeepsIsUsed) {
+  const std::size_t before = memory_left();
+  const CUmemGenericAllocationHandle handle = create(kGranule, properties(0, 1));
+  int one = -1;
+  ASSERT_EQ(driver()(calls::MemExportToShareableHandle{
+                &one, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}),
+            CUDA_SUCCESS);
+  const int two = dup(one);
+  EXPECT_EQ(driver()(calls::MemRelease{handle}), CUDA_SUCCESS);
+  EXPECT_EQ(memory_left(), before - kGranule);
+  close(one);
+  EXPECT_EQ(memory_left(), before - kGranule) << "a copy is left";
+  CUmemGenericAllocationHandle imported = 0;
+  ASSERT_EQ(driver()(calls::MemImportFromShareableHandle{
+                &imported, reinterpret_cast<void*>(static_cast<std::intptr_t>(two)),
+                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR}),
+            CUDA_SUCCESS);
+  close(two);
+  EXPECT_EQ(memory_left(), before - kGranule) << "an import is left";
+  EXPECT_EQ(driver()(calls::MemRelease{imported}), CUDA_SUCCESS);
+  EXPECT_EQ(memory_left(), before);
 }
 
 }  // namespace

@@ -18,6 +18,12 @@ CUevent Streams::create_event(Context* context, unsigned flags) {
   return handle;
 }
 
+void Streams::end_those_of(const Context& context) {
+  const auto of_it = [&](const auto& entry) { return entry.second.context == &context; };
+  std::erase_if(streams_, of_it);
+  std::erase_if(events_, of_it);
+}
+
 const Stream* Streams::find(CUstream stream) const {
   const auto found = streams_.find(stream);
   return found == streams_.end() ? nullptr : &found->second;

@@ -38,6 +38,8 @@ class Streams {
   CUevent create_event(Context* context, unsigned flags);
   bool destroy(CUstream stream) { return streams_.erase(stream) != 0; }
   bool destroy(CUevent event) { return events_.erase(event) != 0; }
+  /// Ends the streams and events of a context.
+  void end_those_of(const Context& context);
   const Stream* find(CUstream stream) const;
   Event* find(CUevent event);
   /// Whether the handle names a default stream: 0, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD.

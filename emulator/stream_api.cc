@@ -10,7 +10,7 @@ namespace {
 // Runs body(e, stream) for a live or default stream; a default one stands for the current context.
 template <class Body>
 CUresult on_stream(CUstream handle, Body&& body) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
+  return with_no_ended_context([&](Emulator& e) -> CUresult {
     if (Streams::is_default(handle)) {
       Stream stream;
       stream.context = e.current_context();
@@ -46,7 +46,7 @@ CUVMM_DRIVER_FUNCTION(cuStreamCreateWithPriority, CUstream* stream, unsigned fla
 }
 
 CUVMM_DRIVER_FUNCTION(cuStreamDestroy_v2, CUstream stream) {
-  return locked([&](Emulator& e) -> CUresult {
+  return with_no_ended_context([&](Emulator& e) -> CUresult {
     return e.streams.destroy(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }

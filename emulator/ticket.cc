@@ -6,6 +6,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -98,6 +99,31 @@ int open_file(const Ticket& ticket, Token& why) {
   return sys_open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
+// Follows result.ticket's process and descriptor to a file whose ticket is the `same`.
+template <class Started, class Same>
+void follow_place(Followed& result, TicketKind kind, int device_count, const Started& started,
+                  const Same& same) {
+  const Ticket& ticket = result.ticket;
+  const bool own = ticket.pid == getpid();
+  const std::uint64_t start = own ? own_start_time() : start_time(ticket.pid);
+  if (start == 0 || !started(start)) {
+    result.token = Token::kExporterGone;  // its number may be another process's by now
+    return;
+  }
+  if (!same_user(ticket.pid) || ticket.fd < 0) return;
+  Opened file(open_file(ticket, result.token));
+  if (file.get() < 0) return;
+  const auto found = read_shareable(
+      file.get(), device_count,
+      kind == TicketKind::kIpcEvent ? ShareableKind::kEvent : ShareableKind::kMemory);
+  const auto inside = found ? read_ticket(file.get(), *found, kind) : std::nullopt;
+  if (!inside || !same(*inside)) return;
+  result.ticket = *inside;
+  result.file = *found;
+  result.fd = file.release();
+  result.token = own ? Token::kOwn : Token::kValid;
+}
+
 }  // namespace
 
 bool same_user(std::int32_t pid) {
@@ -150,23 +176,72 @@ Followed follow_ticket(const IpcBytes& bytes, TicketKind kind, int device_count)
       ticket.kind != kind || ticket.pid <= 0 || ticket.fd < 0) {
     return result;
   }
-  const bool own = ticket.pid == getpid();
-  const std::uint64_t start = own ? own_start_time() : start_time(ticket.pid);
-  if (start == 0 || start != ticket.start) {
-    result.token = Token::kExporterGone;  // its number may be another process's by now
-    return result;
+  const auto same = [&](const Ticket& inside) { return bytes_of(inside) == bytes; };
+  const auto started = [&](std::uint64_t start) { return start == ticket.start; };
+  follow_place(result, kind, device_count, started, same);
+  return result;
+}
+
+namespace {
+// A process id has 22 bits; those above tell an id's owners apart.
+constexpr std::uint32_t kIdBits = 22;
+constexpr std::uint32_t kIdMask = (1u << kIdBits) - 1;
+
+std::uint32_t process_word(std::int32_t pid, std::uint64_t start) {
+  return (static_cast<std::uint32_t>(pid) & kIdMask) | static_cast<std::uint32_t>(start) << kIdBits;
+}
+
+std::uint32_t pages_of(std::uint64_t block) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(block / kPage, UINT32_MAX));
+}
+}  // namespace
+
+MemoryHandle MemoryHandle::of(const IpcBytes& bytes) {
+  MemoryHandle handle;
+  std::memcpy(&handle, bytes.data(), sizeof handle);
+  return handle;
+}
+
+IpcBytes MemoryHandle::bytes() const { return ipc_bytes(*this); }
+
+bool MemoryHandle::same_block(const MemoryHandle& other) const {
+  return std::memcmp(identity, other.identity, sizeof identity) == 0 && process == other.process &&
+         fd == other.fd;
+}
+
+IpcBytes memory_handle(const IpcBytes& bytes, std::uint64_t block) {
+  Ticket ticket;
+  std::memcpy(&ticket, bytes.data(), sizeof ticket);
+  MemoryHandle handle;
+  std::memcpy(handle.magic, kMagic, sizeof kMagic);
+  handle.size = ticket.size;
+  handle.pages = pages_of(block);
+  std::memcpy(handle.key, ticket.token, sizeof handle.key);
+  std::memcpy(handle.identity, ticket.token + sizeof handle.key, sizeof handle.identity);
+  handle.process = process_word(ticket.pid, ticket.start);
+  handle.fd = ticket.fd;
+  return handle.bytes();
+}
+
+Followed follow_handle(const MemoryHandle& handle, int device_count) {
+  Followed result;
+  result.ticket.pid = static_cast<std::int32_t>(handle.process & kIdMask);
+  result.ticket.fd = handle.fd;
+  // Bytes that cannot be a handle are none, before anybody is asked
+  // (cuIpcOpenMemHandle/handle-valid~2).
+  constexpr std::int32_t kMostDescriptors = 1 << 24;
+  if (result.ticket.pid == 0 || handle.fd < 0 || handle.fd >= kMostDescriptors) return result;
+  const auto started = [&](std::uint64_t start) {
+    return process_word(result.ticket.pid, start) == handle.process;
+  };
+  const auto same = [&](const Ticket& inside) {
+    return std::memcmp(inside.token, handle.key, sizeof handle.key) == 0;
+  };
+  follow_place(result, TicketKind::kIpcMemory, device_count, started, same);
+  if (result.fd >= 0 && pages_of(result.file.size) != handle.pages) {
+    sys_close(std::exchange(result.fd, -1));
+    result.token = Token::kForged;
   }
-  if (!same_user(ticket.pid)) return result;
-  Opened file(open_file(ticket, result.token));
-  if (file.get() < 0) return result;
-  const auto found = read_shareable(
-      file.get(), device_count,
-      kind == TicketKind::kIpcEvent ? ShareableKind::kEvent : ShareableKind::kMemory);
-  const auto inside = found ? read_ticket(file.get(), *found, kind) : std::nullopt;
-  if (!inside || bytes_of(*inside) != bytes) return result;
-  result.file = *found;
-  result.fd = file.release();
-  result.token = own ? Token::kOwn : Token::kValid;
   return result;
 }
 

@@ -57,4 +57,32 @@ struct Followed {
 /// (/proc/PID/fd); touches nothing else of the system, and never blocks.
 Followed follow_ticket(const IpcBytes& bytes, TicketKind kind, int device_count);
 
+/// The 64 bytes of a legacy IPC handle of memory. An H200 looks at few of them, and at some only
+/// where the block is not open yet; what is meant by each lies here where it lies there.
+struct MemoryHandle {
+  char magic[8] = {};  ///< this and all that is called unused: never looked at
+  unsigned char unused[8] = {};
+  std::uint64_t size = 0;     ///< of the memory; cut to the block
+  std::uint32_t pages = 0;    ///< of the block. Looked at when the block is opened anew
+  std::uint32_t offset = 0;   ///< in the block, of what is opened
+  unsigned char key[5] = {};  ///< looked at when the block is opened anew
+  unsigned char unused2[3] = {};
+  unsigned char identity[8] = {};  ///< of the block: what is open with the same is not opened anew
+  std::uint32_t process = 0;       ///< whose it is
+  std::int32_t fd = -1;            ///< its descriptor of the file
+  unsigned char unused3[8] = {};
+
+  static MemoryHandle of(const IpcBytes& bytes);
+  IpcBytes bytes() const;
+  /// Whether both name one block of one process.
+  bool same_block(const MemoryHandle& other) const;
+};
+static_assert(sizeof(MemoryHandle) == sizeof(IpcBytes));
+
+/// The handle for what an issued ticket of kind kIpcMemory names, in a file of `block` bytes.
+IpcBytes memory_handle(const IpcBytes& ticket, std::uint64_t block);
+/// Follows a handle as follow_ticket() does a ticket: the file must hold a ticket of which the
+/// bytes of the handle that an H200 looks at are made.
+Followed follow_handle(const MemoryHandle& handle, int device_count);
+
 }  // namespace cuvmm::emulator

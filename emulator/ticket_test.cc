@@ -71,6 +71,33 @@ TEST_F(TicketTest, EveryByteCounts) {
   }
 }
 
+TEST_F(TicketTest, AHandleLeadsToTheFileOfItsTicket) {
+  MemoryHandle handle = MemoryHandle::of(memory_handle(bytes_, 2 * kPage));
+  const auto followed = [](const MemoryHandle& of) {
+    Followed result = follow_handle(of, kDevices);
+    if (result.fd >= 0) close(result.fd);
+    return result;
+  };
+  EXPECT_EQ(followed(handle).token, Token::kOwn);
+  EXPECT_EQ(followed(handle).ticket.size, 5000u);
+  EXPECT_TRUE(handle.same_block(MemoryHandle::of(memory_handle(bytes_, 2 * kPage))));
+  MemoryHandle other = handle;
+  other.key[4] ^= 1;
+  EXPECT_EQ(followed(other).token, Token::kEnded) << "another file has the number";
+  other = handle;
+  ++other.pages;
+  EXPECT_EQ(followed(other).token, Token::kForged);
+  EXPECT_EQ(followed(other).fd, -1);
+  other = handle;
+  other.process += 1u << 22;
+  EXPECT_EQ(followed(other).token, Token::kExporterGone) << "its number, at another time";
+  other = handle;
+  other.fd = 1 << 20;
+  EXPECT_EQ(followed(other).token, Token::kEnded);
+  other.fd = -1;
+  EXPECT_EQ(followed(other).fd, -1);
+}
+
 TEST_F(TicketTest, RandomBytesAreRefused) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 2000; ++round) {
@@ -79,6 +106,7 @@ TEST_F(TicketTest, RandomBytesAreRefused) {
     // Half of them start as a ticket does, so that the fields behind are looked at.
     if (round % 2) std::copy_n(bytes_.begin(), 8 + random() % 40, forged.begin());
     EXPECT_EQ(follow(forged).fd, -1);
+    EXPECT_EQ(follow_handle(MemoryHandle::of(forged), kDevices).fd, -1);
   }
 }
 

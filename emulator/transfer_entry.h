@@ -10,6 +10,7 @@ namespace cuvmm::emulator {
 inline CUresult use_stream(const Emulator& e, CUstream stream, Facts& facts, const Context*& by) {
   if (Streams::is_default(stream)) return CUDA_SUCCESS;
   const Stream* found = e.streams.find(stream);
+  if (e.no_context() == CUDA_ERROR_CONTEXT_IS_DESTROYED) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (!found) return CUDA_ERROR_INVALID_HANDLE;
   by = found->context;
   facts.context = found->context->alive ? Facts::Answer::kYes : Facts::Answer::kNo;
@@ -56,6 +57,7 @@ CUresult run_transfer(Emulator& e, const CallStruct& call) {
   bool unchecked = false;  // only by a mutation
   if (!violations.empty()) {
     result = e.profile.answer(CallStruct::kEntryPoint, violations);
+    if (result == CUDA_ERROR_INVALID_CONTEXT) result = e.no_context();
     if (result != CUDA_SUCCESS) return result;
     unchecked = mutation().hides_one_of(violations);
   }

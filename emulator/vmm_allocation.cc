@@ -46,6 +46,7 @@ void add_facts(const Emulator& e, const calls::MemCreate& call, Facts& facts) {
   const CUmemLocation& location = call.prop->location;
   if (location.type == CU_MEM_LOCATION_TYPE_DEVICE && e.valid_device(location.id)) {
     const Device& device = e.devices[static_cast<std::size_t>(location.id)];
+    if (call.size > device.total - std::min(device.used, device.total)) e.drop_unheld();
     facts.free_memory = device.total - std::min(device.used, device.total);
   } else if (on_host(*call.prop)) {
     facts.free_memory = host_memory();

@@ -19,6 +19,8 @@ bool is_posix(CUmemAllocationHandleType type) {
   return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 }
 
+int duplicate(int fd) { return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0); }
+
 // The mistake of CUVMM_MUTATION=slip import-copies: what is another process's is not shared.
 void copy_foreign(Emulator& e, Physical& memory) {
   struct stat imported {};
@@ -39,9 +41,9 @@ CUresult perform(Emulator& e, const calls::MemExportToShareableHandle& call, con
   const auto memory = e.physical.find(call.handle);
   if (memory == e.physical.end()) return CUDA_ERROR_INVALID_VALUE;
   const auto team = e.teams.find(call.handle);
-  const int fd = team == e.teams.end() ? memory->second.descriptor() : team->second->descriptor();
   // A descriptor of its own for each export, which the program closes.
-  const int exported = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  const int exported = team == e.teams.end() ? memory->second.export_descriptor()
+                                             : duplicate(team->second->descriptor());
   if (exported < 0) return CUDA_ERROR_OUT_OF_MEMORY;
   *static_cast<int*>(call.shareableHandle) = exported;
   return CUDA_SUCCESS;

@@ -189,8 +189,9 @@ int conform(const ConformSettings& settings) {
   const RecordResult run = record_cases(path, suite.cases, options);
   if (!run.error.empty()) return failed(run.error);
   const std::optional<Profile> known = known_profile(run.recording);
+  const KnownFacts facts = known_facts(known ? known->name : "");
   const auto results =
-      judge_cases({&suite.cases, &run.recording, known ? &*known : nullptr, &waivers});
+      judge_cases({&suite.cases, &run.recording, known ? &*known : nullptr, &waivers, &facts});
 
   print_output("driver {}{}, version {}, CUDA {}\ngpu {}, {} device(s)\n", run.recording.driver,
                run.recording.emulated ? " (emulator)" : "",

@@ -1,0 +1,26 @@
+// Fewer devices for the processes that are started while one lives: for cases that need exactly so
+// many.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace cuvmm {
+
+/// The first `count` entries of a CUDA_VISIBLE_DEVICES list; "0,1,..." where there is no list.
+std::string first_devices(const char* visible, int count);
+
+/// While it lives, a driver that a forked process initialises finds `count` devices: NVIDIA's by
+/// CUDA_VISIBLE_DEVICES, the emulator by CUVMM_DEVICES. The caller has one thread.
+class VisibleDevices {
+ public:
+  explicit VisibleDevices(int count);
+  VisibleDevices(const VisibleDevices&) = delete;
+  VisibleDevices& operator=(const VisibleDevices&) = delete;
+  ~VisibleDevices();
+
+ private:
+  std::optional<std::string> visible_before_, emulated_before_;
+};
+
+}  // namespace cuvmm

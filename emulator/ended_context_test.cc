@@ -1,0 +1,105 @@
+// What an ended context answers that is still current: as an H200 did, call by call.
+#include "emulator/testing.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+constexpr CUdevice kDevice = 6;  // no other test's
+
+class EndedContext : public EmulatorTest {
+ protected:
+  void SetUp() override {
+    EmulatorTest::SetUp();
+    context_ = use_device(kDevice);
+    ASSERT_EQ(driver()(calls::MemAlloc{&plain_, 1024}), CUDA_SUCCESS);
+    ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream_, 0), CUDA_SUCCESS);
+    ASSERT_EQ(driver()(calls::EventCreate{&event_, 0}), CUDA_SUCCESS);
+  }
+  void TearDown() override {
+    while (driver()(calls::DevicePrimaryCtxRelease{kDevice}) == CUDA_SUCCESS) {
+    }
+    use_device(0);
+  }
+
+  static CUresult allocate() {
+    CUdeviceptr memory = 0;
+    return driver()(calls::MemAlloc{&memory, 1024});
+  }
+  static int active() {
+    unsigned flags = 9;
+    int value = 9;
+    EXPECT_EQ(driver()(calls::DevicePrimaryCtxGetState{kDevice, &flags, &value}), CUDA_SUCCESS);
+    return value;
+  }
+  static CUresult query(CUstream stream) {
+    return symbol<CUresult(CUstream)>("cuStreamQuery")(stream);
+  }
+
+  void expect_ended() {
+    EXPECT_EQ(active(), 0);
+    constexpr CUresult kEnded = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    CUcontext current = nullptr;
+    EXPECT_EQ(driver()(calls::CtxGetCurrent{&current}), CUDA_SUCCESS);
+    EXPECT_EQ(current, context_);
+    CUdevice device = -1;
+    EXPECT_EQ(driver()(calls::CtxGetDevice{&device}), CUDA_SUCCESS);
+    EXPECT_EQ(device, kDevice);
+    EXPECT_EQ(driver()(calls::CtxSynchronize{}), kEnded);
+    EXPECT_EQ(allocate(), kEnded);
+    EXPECT_EQ(driver()(calls::MemFree{plain_}), kEnded);
+    EXPECT_EQ(driver()(calls::MemFree{0}), kEnded);
+    EXPECT_EQ(driver()(calls::MemsetD8{plain_, 1, 1}), kEnded);
+    std::size_t free = 0, total = 0;
+    EXPECT_EQ(driver()(calls::MemGetInfo{&free, &total}), kEnded);
+    CUdeviceptr base = 0;
+    EXPECT_EQ(driver()(calls::MemGetAddressRange{&base, &free, plain_}), kEnded);
+    EXPECT_EQ(query(stream_), kEnded);
+    EXPECT_EQ(query(nullptr), kEnded);
+    EXPECT_EQ(driver()(calls::EventRecord{event_, stream_}), kEnded);
+    EXPECT_EQ(driver()(calls::MemAllocAsync{&base, 64, stream_}), kEnded);
+    CUipcMemHandle handle;
+    EXPECT_EQ(driver()(calls::IpcGetMemHandle{&handle, plain_}), kEnded);
+    int ordinal = 0;
+    EXPECT_EQ(
+        driver()(calls::PointerGetAttribute{&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, plain_}),
+        CUDA_ERROR_INVALID_VALUE);
+    const Mapped m = mapped();  // needs no context
+    EXPECT_EQ(driver()(calls::MemsetD8{m.address, 1, 1}), kEnded);
+    end(m);
+    EXPECT_EQ(driver()(calls::CtxPushCurrent{context_}), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::CtxPopCurrent{&current}), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
+  }
+
+  CUdeviceptr plain_ = 0;
+  CUstream stream_ = nullptr;
+  CUevent event_ = nullptr;
+};
+
+TEST_F(EndedContext, AReleasedOneIsDestroyedUntilItIsRetained) {
+  ASSERT_EQ(driver()(calls::DevicePrimaryCtxRelease{kDevice}), CUDA_SUCCESS);
+  expect_ended();
+  EXPECT_EQ(driver()(calls::DevicePrimaryCtxRelease{kDevice}), CUDA_ERROR_INVALID_CONTEXT);
+  CUcontext again = nullptr;
+  ASSERT_EQ(driver()(calls::DevicePrimaryCtxRetain{&again, kDevice}), CUDA_SUCCESS);
+  EXPECT_EQ(again, context_);
+  EXPECT_EQ(active(), 1);
+  EXPECT_EQ(allocate(), CUDA_SUCCESS);
+  EXPECT_EQ(query(stream_), CUDA_ERROR_INVALID_HANDLE) << "it went with the context";
+}
+
+TEST_F(EndedContext, AResetKeepsTheReferences) {
+  ASSERT_EQ(driver()(calls::DevicePrimaryCtxReset{kDevice}), CUDA_SUCCESS);
+  expect_ended();
+  CUcontext again = nullptr;
+  ASSERT_EQ(driver()(calls::DevicePrimaryCtxRetain{&again, kDevice}), CUDA_SUCCESS);
+  EXPECT_EQ(allocate(), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::DevicePrimaryCtxRelease{kDevice}), CUDA_SUCCESS);
+  EXPECT_EQ(active(), 1) << "one is left from before the reset";
+  EXPECT_EQ(driver()(calls::DevicePrimaryCtxRelease{kDevice}), CUDA_SUCCESS);
+  EXPECT_EQ(active(), 0);
+  EXPECT_EQ(driver()(calls::DevicePrimaryCtxRelease{kDevice}), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing
