@@ -44,8 +44,9 @@ struct PlainAllocation {
   /// The name under which other processes find it, or under which this one found it elsewhere.
   IpcBytes ticket{};
   unsigned opens = 0;  ///< cuIpcOpenMemHandle minus cuIpcCloseMemHandle; 0: it is no opened memory
-  std::uint64_t pool = 0;  ///< the pool that it came from, or was imported through; 0 none
-  bool imported = false;   ///< through that pool
+  std::uint64_t pool = 0;    ///< the pool that it came from, or was imported through; 0 none
+  bool imported = false;     ///< through that pool
+  bool sync_memops = false;  ///< as set; operations are synchronous anyway
 
   /// What a legacy IPC handle can name.
   bool ipc_capable() const { return opens == 0 && pool == 0 && !external; }
@@ -62,6 +63,7 @@ struct HostBlock {
   unsigned flags = 0;
   bool registered = false;  ///< cuMemHostRegister: the memory is the program's
   std::uint64_t id = 0;
+  bool sync_memops = false;  ///< as set
 };
 
 /// Everything the driver knows. Whoever touches a member holds `mutex`.

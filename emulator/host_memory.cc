@@ -11,11 +11,20 @@ namespace {
 
 constexpr Size kPage = 4096;
 
+// Mapped memory that the current device may touch passes for host memory (recorded).
+bool mapped_for_use(const Emulator& e, Address address) {
+  const Mapping* mapping = e.model.mapping_at(address);
+  const Context* context = e.current_context();
+  if (!mapping || !context) return false;
+  return ((mapping->access.read | mapping->access.write) >> context->device) & 1;
+}
+
 CUresult allocate_host(void** out, std::size_t size, unsigned flags) noexcept {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
     constexpr unsigned kKnown =
         CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
-    if (!out || size == 0 || (flags & ~kKnown)) return CUDA_ERROR_INVALID_VALUE;
+    if (!out || (flags & ~kKnown)) return CUDA_ERROR_INVALID_VALUE;
+    if (size == 0) return *out = nullptr, CUDA_SUCCESS;
     if (size > SIZE_MAX - kPage) return CUDA_ERROR_OUT_OF_MEMORY;
     void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -38,6 +47,7 @@ CUVMM_DRIVER_FUNCTION(cuMemHostAlloc, void** out, size_t size, unsigned flags) {
 
 CUresult run_base(const calls::MemFreeHost& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
+    if (!call.p) return CUDA_SUCCESS;
     const auto found = e.host_blocks.find(reinterpret_cast<Address>(call.p));
     if (found == e.host_blocks.end() || found->second.registered) return CUDA_ERROR_INVALID_VALUE;
     munmap(call.p, found->second.size);
@@ -48,7 +58,9 @@ CUresult run_base(const calls::MemFreeHost& call) noexcept {
 
 CUVMM_DRIVER_FUNCTION(cuMemHostRegister_v2, void* host, size_t size, unsigned flags) {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
-    constexpr unsigned kKnown = 0xf;  // PORTABLE, DEVICEMAP, IOMEMORY, READ_ONLY
+    // What is no memory of a device is not IOMEMORY.
+    constexpr unsigned kKnown =
+        CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_READ_ONLY;
     if (!host || size == 0 || (flags & ~kKnown)) return CUDA_ERROR_INVALID_VALUE;
     const auto base = reinterpret_cast<Address>(host);
     if (e.space.owns(base, 1)) return CUDA_ERROR_INVALID_VALUE;
@@ -63,9 +75,11 @@ CUVMM_DRIVER_FUNCTION(cuMemHostRegister_v2, void* host, size_t size, unsigned fl
 
 CUVMM_DRIVER_FUNCTION(cuMemHostUnregister, void* host) {
   return locked([&](Emulator& e) -> CUresult {
-    const auto found = e.host_blocks.find(reinterpret_cast<Address>(host));
+    const auto address = reinterpret_cast<Address>(host);
+    const auto found = e.host_blocks.find(address);
     if (found == e.host_blocks.end() || !found->second.registered) {
-      return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+      const bool another = !host || e.space.owns(address, 1) || e.host_block_at(address);
+      return another ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     }
     e.host_blocks.erase(found);
     return CUDA_SUCCESS;
@@ -76,7 +90,8 @@ CUVMM_DRIVER_FUNCTION(cuMemHostGetDevicePointer_v2, CUdeviceptr* device, void* h
                       unsigned flags) {
   return locked([&](Emulator& e) -> CUresult {
     const auto address = reinterpret_cast<Address>(host);
-    if (!device || flags != 0 || !e.host_block_at(address)) return CUDA_ERROR_INVALID_VALUE;
+    const bool known = e.host_block_at(address) || mapped_for_use(e, address);
+    if (!device || flags != 0 || !known) return CUDA_ERROR_INVALID_VALUE;
     *device = address;
     return CUDA_SUCCESS;
   });
@@ -84,9 +99,21 @@ CUVMM_DRIVER_FUNCTION(cuMemHostGetDevicePointer_v2, CUdeviceptr* device, void* h
 
 CUVMM_DRIVER_FUNCTION(cuMemHostGetFlags, unsigned* flags, void* host) {
   return locked([&](Emulator& e) -> CUresult {
-    const HostBlock* block = e.host_block_at(reinterpret_cast<Address>(host));
-    if (!flags || !block) return CUDA_ERROR_INVALID_VALUE;
-    *flags = block->flags;
+    const auto address = reinterpret_cast<Address>(host);
+    const HostBlock* block = e.host_block_at(address);
+    if (!flags) return CUDA_ERROR_INVALID_VALUE;
+    // All of it is mapped for devices, whatever was asked for; that memory is only read is not
+    // told.
+    constexpr unsigned kTold = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_WRITECOMBINED;
+    const unsigned told =
+        block && block->registered ? unsigned{CU_MEMHOSTREGISTER_PORTABLE} : kTold;
+    if (block) {
+      *flags = (block->flags & told) | CU_MEMHOSTALLOC_DEVICEMAP;
+    } else if (mapped_for_use(e, address)) {
+      *flags = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
+    } else {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
     return CUDA_SUCCESS;
   });
 }

@@ -24,6 +24,8 @@ struct PointerFacts {
   bool host_pointer = false;  ///< the CPU may use the address
   bool vmm = false;
   std::uint64_t pool = 0;
+  bool sync_memops = false;
+  bool decompress = false;  ///< the device's decompression engine may write it
 };
 
 unsigned access_of(const Emulator& e, const Mapping& mapping, int device) {
@@ -32,6 +34,8 @@ unsigned access_of(const Emulator& e, const Mapping& mapping, int device) {
   if (mapping.access.write & bit) return CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   return (mapping.access.read & bit) ? unsigned{CU_MEM_ACCESS_FLAGS_PROT_READ} : 0u;
 }
+
+Size up_to(Size size, Size step) { return (size + step - 1) / step * step; }
 
 bool look_up(const Emulator& e, Address address, PointerFacts& out) {
   if (const Mapping* mapping = e.model.mapping_at(address)) {
@@ -59,10 +63,14 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     const bool on_device = location.type == CU_MEM_LOCATION_TYPE_DEVICE;
     out.type = on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
     out.device = on_device ? location.id : 0;
-    out.context = plain->context;
+    out.context = plain->pool ? nullptr : plain->context;
     out.pool = plain->pool;
     out.base = out.mapping_base = plain->base;
-    out.size = out.mapping_size = plain->size;
+    out.size = plain->size;
+    // The driver's blocks that allocations are cut from.
+    out.mapping_size = up_to(plain->size, plain->pool ? Size{32} << 20 : Size{2} << 20);
+    out.rdma = out.decompress = plain->ipc_capable();
+    out.sync_memops = plain->sync_memops;
     out.id = plain->memory.id();
     out.legacy_ipc = plain->ipc_capable();
     return true;
@@ -72,9 +80,18 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     out.device = block->context->device;
     out.context = block->context;
     out.base = out.mapping_base = block->base;
-    out.size = out.mapping_size = block->size;
+    out.size = block->size;
+    out.mapping_size = up_to(block->size, Size{2} << 20);
+    if (block->registered) {  // what was locked: whole pages
+      constexpr Size kPage = 4096;
+      out.mapping_base = block->base / kPage * kPage;
+      out.mapping_size = up_to(block->base + block->size, kPage) - out.mapping_base;
+      if (block->flags & CU_MEMHOSTREGISTER_READ_ONLY) out.access = CU_MEM_ACCESS_FLAGS_PROT_READ;
+    }
     out.id = block->id;
     out.host_pointer = true;
+    out.rdma = false;
+    out.sync_memops = block->sync_memops;
     return true;
   }
   return false;
@@ -86,6 +103,8 @@ CUresult put(void* data, Value value) {
   return CUDA_SUCCESS;
 }
 
+constexpr int kDecompressCapable = 21;  // newer than the oldest headers
+
 CUresult attribute(const PointerFacts& p, Address address, int attribute, void* data) {
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -93,12 +112,13 @@ CUresult attribute(const PointerFacts& p, Address address, int attribute, void* 
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       return put(data, static_cast<unsigned>(p.type));
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      if (p.vmm && p.access == 0) return CUDA_ERROR_INVALID_VALUE;
       return put(data, static_cast<CUdeviceptr>(address));
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
       if (!p.host_pointer) return CUDA_ERROR_INVALID_VALUE;
       return put(data, reinterpret_cast<void*>(address));
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-      return put(data, 1);  // every memory operation here is synchronous
+      return put(data, static_cast<int>(p.sync_memops));
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
       return put(data, static_cast<unsigned long long>(p.id));
@@ -119,13 +139,15 @@ CUresult attribute(const PointerFacts& p, Address address, int attribute, void* 
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
       return put(data, static_cast<int>(p.rdma));
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-      return put(data, static_cast<unsigned long long>(p.access));
+      return put(data, p.access);
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
       return put(data, reinterpret_cast<CUmemoryPool>(p.pool));
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
       return put(data, static_cast<std::size_t>(p.mapping_size));
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
       return put(data, reinterpret_cast<void*>(p.mapping_base));
+    case kDecompressCapable:
+      return put(data, static_cast<int>(p.decompress));
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }
@@ -177,13 +199,21 @@ CUVMM_DRIVER_FUNCTION(cuPointerSetAttribute, const void* value, CUpointer_attrib
   return locked([&](Emulator& e) -> CUresult {
     PointerFacts facts;
     if (!value || !look_up(e, address, facts)) return CUDA_ERROR_INVALID_VALUE;
-    // Setting it changes nothing: operations are synchronous anyway.
-    return number == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (facts.vmm) return CUDA_ERROR_NOT_SUPPORTED;
+    if (number != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) return CUDA_ERROR_INVALID_VALUE;
+    const bool on = *static_cast<const unsigned*>(value) != 0;
+    if (const PlainAllocation* plain = e.plain_at(address)) {
+      const_cast<PlainAllocation*>(plain)->sync_memops = on;
+    } else if (const HostBlock* block = e.host_block_at(address)) {
+      const_cast<HostBlock*>(block)->sync_memops = on;
+    }
+    return CUDA_SUCCESS;
   });
 }
 
 CUresult run_base(const calls::MemGetAddressRange& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
+    if (!call.base && !call.size) return CUDA_SUCCESS;
     PointerFacts facts;
     const bool known = look_up(e, call.dptr, facts);
     // Memory that this device may not touch is as good as absent (observation ptr/mapped-noaccess):

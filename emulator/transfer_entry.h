@@ -51,6 +51,7 @@ CUresult run_transfer(Emulator& e, const CallStruct& call) {
     if (result != CUDA_SUCCESS) return result;
   }
   Touch touched[kMaxTouches];
+  if (!pitches_hold(call)) return CUDA_ERROR_INVALID_VALUE;
   const std::size_t count = touches(call, touched);
   const auto violations = check_touches(e.model, CallStruct::kEntryPoint, touched, count, facts);
   bool unchecked = false;  // only by a mutation

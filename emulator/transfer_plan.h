@@ -28,7 +28,30 @@ inline Block block(CUmemorytype type, Address host, Address device, Size pitch, 
   return block;
 }
 
+/// Whether rows of so many bytes, from byte `x` on, lie in a pitch; 0 stands for packed rows.
+inline bool holds(CUmemorytype type, Size pitch, Size x, Size width) {
+  return type == CU_MEMORYTYPE_ARRAY || pitch == 0 || (width <= pitch && x <= pitch - width);
+}
+
 }  // namespace detail
+
+/// Whether rows do not overlap. A copy is refused for it even if it has one row, a fill is not
+/// (recorded); no limit of the device's bounds a pitch.
+template <class C>
+bool pitches_hold(const C& c) {
+  if constexpr (requires { c.pCopy; }) {
+    const auto& d = *c.pCopy;
+    if (!detail::holds(d.dstMemoryType, d.dstPitch, d.dstXInBytes, d.WidthInBytes)) return false;
+    return detail::holds(d.srcMemoryType, d.srcPitch, d.srcXInBytes, d.WidthInBytes);
+  } else if constexpr (requires { c.dstPitch; }) {
+    constexpr Size kElement = requires { c.uc; }
+    ? 1 : requires { c.us; }
+    ? 2 : 4;
+    return c.Height <= 1 || c.Width <= c.dstPitch / kElement;
+  } else {
+    return true;
+  }
+}
 
 /// Copies of one run of bytes, by the names that the parameters have.
 template <class C>

@@ -22,6 +22,19 @@ Physical* memory_at(Emulator& e, Address address, Size size) {
   return const_cast<Physical*>(&plain->memory);
 }
 
+// Whether a range lies in the block of the driver's that a plain allocation was cut from: whole
+// granules, and no memory of anybody else's in them here (recorded).
+bool in_block(const Emulator& e, Address address, Size size) {
+  const Address granule = address / AddressSpace::kGranule * AddressSpace::kGranule;
+  const PlainAllocation* plain = e.plain_at(address);
+  if (!plain) plain = e.plain_at(granule);
+  if (!plain || plain->external) return false;
+  const Size block =
+      (plain->size + AddressSpace::kGranule - 1) / AddressSpace::kGranule * AddressSpace::kGranule;
+  const Size offset = address - plain->base;
+  return offset < block && size <= block - offset;
+}
+
 // What the driver has against the memory behind a range of mappings.
 CUresult refusal(const Emulator& e, const calls::MemGetHandleForAddressRange& call) {
   for (auto at = e.model.first_mapping_after(call.dptr);
@@ -57,7 +70,10 @@ CUresult perform(Emulator& e, const calls::MemGetHandleForAddressRange& call, co
     if (refused != CUDA_SUCCESS) return refused;
   }
   Physical* memory = memory_at(e, call.dptr, call.size);
-  if (!memory && !mapped) return CUDA_ERROR_INVALID_VALUE;
+  if (!memory && !mapped) {
+    if (!in_block(e, call.dptr, call.size)) return CUDA_ERROR_INVALID_VALUE;
+    if (call.flags != 0 && e.profile.has(Quirk::kRangePcie)) return info(Quirk::kRangePcie).code;
+  }
   int exported = -1;
   if (memory) {
     const int fd = memory->descriptor();

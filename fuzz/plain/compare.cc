@@ -104,6 +104,12 @@ Comparison compare(const Recording& recording, const Functions& driver,
       here.push_back(machine.step(op));
       ++out.calls;
       if (same(there, here.back())) continue;
+      if (here.back().outside) {
+        ++out.beyond;
+        if (!changes(op.code)) continue;
+        ++i;
+        break;
+      }
       const std::string kind = kind_of(op, here.back(), there);
       Difference& difference = kinds[kind];
       if (difference.count++ == 0) {

@@ -89,23 +89,47 @@ Code Maker::choose() {
     Code code;
     unsigned weight;
   };
-  static constexpr Weight kWeights[] = {
-      {Code::kContext, 2},       {Code::kAlloc, 10},       {Code::kAllocPitch, 8},
-      {Code::kAllocHost, 2},     {Code::kHostAlloc, 4},    {Code::kRegister, 5},
-      {Code::kUnregister, 3},    {Code::kFree, 8},         {Code::kFreeHost, 3},
-      {Code::kAllocAsync, 4},    {Code::kAllocPool, 5},    {Code::kFreeAsync, 5},
-      {Code::kMap, 2},           {Code::kUnmap, 1},        {Code::kDevicePointer, 8},
-      {Code::kHostFlags, 6},     {Code::kAttribute, 46},   {Code::kAttributes, 14},
-      {Code::kSetAttribute, 6},  {Code::kRange, 16},       {Code::kRangeHandle, 12},
-      {Code::kRetain, 3},        {Code::kAccess, 4},       {Code::kFill, 16},
-      {Code::kFill2D, 16},       {Code::kCopy, 26},        {Code::kCopy2D, 24},
-      {Code::kCopy3D, 14},       {Code::kPoolCreate, 4},   {Code::kPoolDestroy, 2},
-      {Code::kPoolDefault, 1},   {Code::kPoolCurrent, 2},  {Code::kPoolSet, 2},
-      {Code::kPoolAttribute, 12}, {Code::kPoolSetAttribute, 5}, {Code::kPoolTrim, 3},
-      {Code::kPoolAccess, 3},    {Code::kPoolSetAccess, 2}};
+  static constexpr Weight kWeights[] = {{Code::kContext, 2},
+                                        {Code::kAlloc, 10},
+                                        {Code::kAllocPitch, 8},
+                                        {Code::kAllocHost, 2},
+                                        {Code::kHostAlloc, 4},
+                                        {Code::kRegister, 5},
+                                        {Code::kUnregister, 3},
+                                        {Code::kFree, 8},
+                                        {Code::kFreeHost, 3},
+                                        {Code::kAllocAsync, 4},
+                                        {Code::kAllocPool, 5},
+                                        {Code::kFreeAsync, 5},
+                                        {Code::kMap, 2},
+                                        {Code::kUnmap, 1},
+                                        {Code::kDevicePointer, 8},
+                                        {Code::kHostFlags, 6},
+                                        {Code::kAttribute, 46},
+                                        {Code::kAttributes, 14},
+                                        {Code::kSetAttribute, 6},
+                                        {Code::kRange, 16},
+                                        {Code::kRangeHandle, 12},
+                                        {Code::kRetain, 3},
+                                        {Code::kAccess, 4},
+                                        {Code::kFill, 16},
+                                        {Code::kFill2D, 16},
+                                        {Code::kCopy, 26},
+                                        {Code::kCopy2D, 24},
+                                        {Code::kCopy3D, 14},
+                                        {Code::kPoolCreate, 6},
+                                        {Code::kPoolDestroy, 2},
+                                        {Code::kPoolDefault, 1},
+                                        {Code::kPoolCurrent, 2},
+                                        {Code::kPoolSet, 2},
+                                        {Code::kPoolAttribute, 14},
+                                        {Code::kPoolSetAttribute, 5},
+                                        {Code::kPoolTrim, 3},
+                                        {Code::kPoolAccess, 3},
+                                        {Code::kPoolSetAccess, 2}};
   if (blocks_.empty() && random_.chance(80)) {
-    constexpr Code kFirst[] = {Code::kAlloc,     Code::kAllocPitch, Code::kHostAlloc,
-                               Code::kRegister,  Code::kAllocAsync, Code::kMap};
+    constexpr Code kFirst[] = {Code::kAlloc,    Code::kAllocPitch, Code::kHostAlloc,
+                               Code::kRegister, Code::kAllocAsync, Code::kMap};
     return kFirst[below(std::size(kFirst))];
   }
   unsigned total = 0;
@@ -157,8 +181,8 @@ void Maker::memory(Op& op) {
                      op.code == Code::kFreeHost || op.code == Code::kUnmap ||
                      op.code == Code::kContext || op.code == Code::kFreeAsync;
   if (!frees) op.size = size();
-  const bool queued = op.code == Code::kAllocAsync || op.code == Code::kAllocPool ||
-                      op.code == Code::kFreeAsync;
+  const bool queued =
+      op.code == Code::kAllocAsync || op.code == Code::kAllocPool || op.code == Code::kFreeAsync;
   if (queued) op.form = random_.chance(60) ? 0 : below(4);
   switch (op.code) {
     case Code::kContext:
@@ -212,7 +236,8 @@ void Maker::memory(Op& op) {
       if (op.at == 0) died(op.ref);
       return;
     case Code::kAllocPool:
-      op.ref2 = pools_.empty() || random_.chance(20) ? std::uint8_t{0} : pools_[below(pools_.size())];
+      op.ref2 =
+          pools_.empty() || random_.chance(20) ? std::uint8_t{0} : pools_[below(pools_.size())];
       return born(op, Kind::kPooled);
     case Code::kAllocAsync:
       return born(op, Kind::kPooled);
@@ -262,7 +287,7 @@ void Maker::query(Op& op) {
       op.form = below(4);
       return;
     case Code::kRangeHandle:
-      op.form = random_.chance(75) ? byte(1 + random_.below(3)) : 0;
+      op.form = random_.chance(95) ? byte(1 + random_.below(3)) : 0;
       op.size = random_.chance(80) ? byte(16 + random_.below(6)) : below(std::size(kLengths));
       op.which = random_.chance(90) ? 0 : below(7);
       op.flags = random_.chance(12) ? 1 : 0;
@@ -332,7 +357,8 @@ void Maker::data(Op& op) {
     case Code::kCopy3D: {
       op.form = byte(below(3) + (below(4) << 4));
       op.which = random_.chance(95) ? below(9) : below(11);
-      const bool host = op.which == 0 || op.which == 1 || op.which == 4 || op.which == 7 || op.which == 8;
+      const bool host =
+          op.which == 0 || op.which == 1 || op.which == 4 || op.which == 7 || op.which == 8;
       sides(op, host && op.which != 4);
       const bool to_host = op.which == 1 || op.which == 8;
       if (!fault()) {
@@ -355,11 +381,12 @@ void Maker::data(Op& op) {
 }
 
 void Maker::pool(Op& op) {
-  op.ref = pools_.empty() || random_.chance(40) ? std::uint8_t{0} : pools_[below(pools_.size())];
+  op.ref = pools_.empty() || random_.chance(15) ? std::uint8_t{0} : pools_[below(pools_.size())];
   op.which = random_.chance(90) ? 0 : below(7);
   if (random_.chance(1)) op.faults |= kNullOut;
   switch (op.code) {
     case Code::kPoolCreate:
+      if (random_.chance(70)) op.which = 0;
       op.name = next_pool_;
       if (next_pool_ + 1u < kPools) ++next_pool_;
       op.value = below(2);

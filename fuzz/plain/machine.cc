@@ -175,9 +175,8 @@ CUresult Machine::allocate(const Op& op, Step& step) {
     default:
       block.kind = Kind::kPooled;
       block.pool = op.ref2 % kPools ? op.ref2 % kPools : kDefaultPool;
-      result = settle(
-          f_.cuMemAllocFromPoolAsync(out, block.size, pool(op.ref2), stream(op.form)),
-          stream(op.form));
+      result = settle(f_.cuMemAllocFromPoolAsync(out, block.size, pool(op.ref2), stream(op.form)),
+                      stream(op.form));
   }
   step.kind = block.kind;
   block.device = address;
@@ -291,7 +290,8 @@ CUresult Machine::map(const Op& op) {
   block.device = block.region = base;
   for (unsigned i = 0; i < (two ? 2u : 1u) && result == CUDA_SUCCESS; ++i) {
     result = f_.cuMemCreate(&block.handles[i], piece, &prop, 0);
-    if (result == CUDA_SUCCESS) result = f_.cuMemMap(base + i * piece, piece, 0, block.handles[i], 0);
+    if (result == CUDA_SUCCESS)
+      result = f_.cuMemMap(base + i * piece, piece, 0, block.handles[i], 0);
   }
   if (result == CUDA_SUCCESS) result = f_.cuMemSetAccess(base, block.size, &access, 1);
   const unsigned name = op.name % kBlocks;

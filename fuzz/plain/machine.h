@@ -12,8 +12,8 @@ struct Step {
   Answer answer;
   Kind kind = Kind::kNone;  ///< of the block that it is about; the destination
   Kind kind2 = Kind::kNone;
-  bool dead = false;       ///< that block was freed
-  bool outside = false;    ///< the address is in nothing of the program's: neighbours decide
+  bool dead = false;        ///< that block was freed
+  bool outside = false;     ///< in nothing of the program's, or not known where: neighbours decide
   bool value_open = false;  ///< the value depends on bytes that nobody wrote
 };
 
@@ -39,9 +39,9 @@ class Machine {
     std::uint64_t device = 0;  ///< address for the device, or of pageable memory
     std::uint64_t host = 0;    ///< address for the CPU; 0: none
     std::uint64_t size = 0, pitch = 0, width = 0, height = 1;
-    bool read_only = false;  ///< registered memory that nobody may write
-    bool sealed = false;     ///< memory of the host's that nobody has access to
-    unsigned pool = 0;  ///< that it came from: a name, or kDefaultPool
+    bool read_only = false;                     ///< registered memory that nobody may write
+    bool sealed = false;                        ///< memory of the host's that nobody has access to
+    unsigned pool = 0;                          ///< that it came from: a name, or kDefaultPool
     std::uint64_t region = 0, region_size = 0;  ///< of the recorder's own memory or reservation
     CUmemGenericAllocationHandle handles[2] = {};
     unsigned born = 0;  ///< number of allocations before it
@@ -120,7 +120,7 @@ class Machine {
   unsigned allocations_ = 0;
   Block blocks_[kBlocks];
   CUmemoryPool pools_[kPools] = {};
-  char* buffer_ = nullptr;   ///< pageable memory
+  char* buffer_ = nullptr;  ///< pageable memory
   std::uint64_t zero_ = 0;
 };
 

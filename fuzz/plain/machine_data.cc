@@ -74,7 +74,8 @@ bool Machine::allowed(const Op& op, const Side& to, const Side* from, Step& step
   const auto unfit = [&](const Side& side, bool written) {
     const Block& block = blocks_[side.spot.name];
     return side.spot.name && side.extent &&
-           (block.sealed || (written && block.read_only) || (block.host && block.host != block.device));
+           (block.sealed || (written && block.read_only) ||
+            (block.host && block.host != block.device));
   };
   if (unfit(to, true) || (from && unfit(*from, false))) {
     step.answer.how = Answer::How::kLeftOut;

@@ -62,8 +62,8 @@ CUresult Machine::pools(const Op& op, Step& step) {
       return result;
     }
     case Code::kPoolDefault: {
-      const CUresult result = f_.cuDeviceGetDefaultMemPool(op.faults & kNullOut ? nullptr : &out,
-                                                           location.id);
+      const CUresult result =
+          f_.cuDeviceGetDefaultMemPool(op.faults & kNullOut ? nullptr : &out, location.id);
       step.answer.value = pool_value(out);
       return result;
     }
@@ -121,6 +121,8 @@ CUresult Machine::pool_attribute(const Op& op, CUmemoryPool asked, Step& step) {
   std::uint64_t raw = 0;
   std::memcpy(&raw, bytes[0], sizeof raw);
   step.answer.value = static_cast<std::uint32_t>(raw ^ (raw >> 32));
+  // The default pool remembers other programs, and cuMemFree does not end what it counts as used.
+  step.value_open = asked == default_pool_ && number >= CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT;
   return result;
 }
 

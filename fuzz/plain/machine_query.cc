@@ -25,6 +25,12 @@ struct Output {
   }
 };
 
+// Small memory shares a block of the driver's with other memory; where in it, nobody is told.
+bool in_shared_block(int attribute, Kind kind) {
+  return attribute == CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR && kind != Kind::kMapped &&
+         kind != Kind::kRegistered;
+}
+
 std::uint32_t folded(std::uint64_t value) {
   return value >> 32 ? 0x70000000u ^ static_cast<std::uint32_t>(value ^ (value >> 32))
                      : static_cast<std::uint32_t>(value);
@@ -38,8 +44,9 @@ CUresult Machine::query(const Op& op, Step& step) {
   switch (op.code) {
     case Code::kDevicePointer: {
       CUdeviceptr out = 0;
-      const CUresult result = f_.cuMemHostGetDevicePointer_v2(
-          op.faults & kNullOut ? nullptr : &out, reinterpret_cast<void*>(at.address), op.flags & 3u);
+      const CUresult result =
+          f_.cuMemHostGetDevicePointer_v2(op.faults & kNullOut ? nullptr : &out,
+                                          reinterpret_cast<void*>(at.address), op.flags & 3u);
       step.answer.value = pointer_value(out, at.name);
       return result;
     }
@@ -118,6 +125,7 @@ CUresult Machine::attribute(const Op& op, const Spot& at, Step& step) {
   }
   std::uint64_t raw[4] = {};
   const CUresult result = f_.cuPointerGetAttribute(raw, asked, at.address);
+  step.value_open = in_shared_block(number, step.kind);
   step.answer.value = attribute_value(number, raw[0], at);
   return result;
 }
@@ -147,6 +155,7 @@ CUresult Machine::attributes(const Op& op, const Spot& at, Step& step) {
     step.answer.value = out[shown].width();
   } else {
     step.answer.value = attribute_value(numbers[shown], raw[shown][0], at);
+    step.value_open = in_shared_block(numbers[shown], step.kind);
   }
   return result;
 }
@@ -155,8 +164,8 @@ CUresult Machine::range(const Op& op, const Spot& at, Step& step) {
   CUdeviceptr base = 0;
   std::size_t size = 0;
   const unsigned form = op.form % 4;  // which output is looked at, or not asked for
-  const CUresult result =
-      f_.cuMemGetAddressRange_v2(form >= 2 ? nullptr : &base, form == 3 ? nullptr : &size, at.address);
+  const CUresult result = f_.cuMemGetAddressRange_v2(form >= 2 ? nullptr : &base,
+                                                     form == 3 ? nullptr : &size, at.address);
   step.answer.value = form == 0 ? pointer_value(base, at.name) : folded(size);
   return result;
 }
@@ -169,9 +178,9 @@ CUresult Machine::range_handle(const Op& op, const Spot& at, Step& step) {
   if (op.form % 4 == 1) address = address / 4096 * 4096;
   if (op.form % 4 == 2) address = address / 65536 * 65536;
   if (op.form % 4 == 3) address = address / (2 << 20) * (2 << 20);
-  Spot from = at;
-  from.address = address;
-  const std::uint64_t size = length(from, op.size) + (at.address - address);
+  const std::uint64_t size = length(at, op.size) + (at.address - address);
+  // Where a driver puts small memory is its own affair: whether that is a whole page, too.
+  step.outside = step.outside || (op.form % 4 == 0 && at.name != 0);
   const CUresult result = f_.cuMemGetHandleForAddressRange(
       op.faults & kNullOut ? nullptr : &fd, address, size,
       static_cast<CUmemRangeHandleType>(pick(kTypes, op.which)), op.flags & 1u);

@@ -86,9 +86,8 @@ int compare_with_file(const Arguments& arguments) {
   setenv("CUVMM_DEVICES", std::to_string(recording.machine.devices).c_str(), 1);
   const Functions driver = load_functions(arguments.record.driver);
   if (!driver.error.empty()) return fail(driver.error);
-  const Comparison result =
-      compare(recording, driver,
-              arguments.permitted.empty() ? std::string() : read(arguments.permitted));
+  const Comparison result = compare(
+      recording, driver, arguments.permitted.empty() ? std::string() : read(arguments.permitted));
   if (!result.error.empty()) return fail(result.error);
   std::printf(
       "%s, driver %d, %d device(s): %zu programs, %llu calls compared, %llu beyond comparison, "

@@ -45,24 +45,25 @@ constexpr const char* kNames[kCodes] = {"cuCtxSetCurrent",
                                         "cuMemPoolTrimTo",
                                         "cuMemPoolGetAccess",
                                         "cuMemPoolSetAccess"};
-constexpr const char* kKinds[] = {"nothing",  "plain",  "pitched", "host", "registered",
-                                  "pageable", "pooled", "mapped"};
+constexpr const char* kKinds[] = {"nothing",    "plain",    "pitched", "host",
+                                  "registered", "pageable", "pooled",  "mapped"};
 constexpr const char* kAnchors[] = {"start", "middle", "end", "end512", "end4K", "end64K", "end2M"};
 
 // The fields that a call reads, one letter each: name, Ref, ref2 (r), At, at2 (a), Size, Height,
 // Depth, Pitch, pitch2 (p), Form, Which, Value, fLags.
 constexpr const char* kUsed[kCodes] = {
-    "W",     "nS",     "nSHW",   "nS",       "nSL",        "nRASFVL",     "RA",      "RA",
-    "RA",    "nSF",    "nrSF",   "RAF",      "nSFWV",      "R",           "RAL",     "RA",
-    "RAFW",  "RASFWVL", "RAWV",  "RAF",      "RASFWL",     "RA",          "RAWV",    "RASFWV",
-    "RASHPFWV", "RrAaSF", "RrAaSHPpFWL", "RrAaSHDPpFWVL", "nSWV", "R",    "nW",      "nW",
-    "RW",    "RFW",    "RWV",    "RV",       "RW",         "RWVL"};
+    "W",    "nS",   "nSHW",   "nS",       "nSL",    "nRASFVL",     "RA",
+    "RA",   "RA",   "nSF",    "nrSF",     "RAF",    "nSFWV",       "R",
+    "RAL",  "RA",   "RAFW",   "RASFWVL",  "RAWV",   "RAF",         "RASFWL",
+    "RA",   "RAWV", "RASFWV", "RASHPFWV", "RrAaSF", "RrAaSHPpFWL", "RrAaSHDPpFWVL",
+    "nSWV", "R",    "nW",     "nW",       "RW",     "RFW",         "RWV",
+    "RV",   "RW",   "RWVL"};
 
 std::string place_text(std::uint8_t ref, std::uint8_t at) {
   if (ref % kBlocks == 0) return "nowhere" + std::to_string(at % std::size(kNowhere));
   const Place& place = pick(kPlaces, at);
-  std::string out = "b" + std::to_string(ref % kBlocks) + "[" +
-                    kAnchors[static_cast<std::size_t>(place.anchor)];
+  std::string out =
+      "b" + std::to_string(ref % kBlocks) + "[" + kAnchors[static_cast<std::size_t>(place.anchor)];
   if (place.distance > 0) out += "+";
   if (place.distance != 0) out += std::to_string(place.distance);
   return out + "]";
