@@ -63,7 +63,12 @@ CUVMM_DRIVER_FUNCTION(cuMemHostRegister_v2, void* host, size_t size, unsigned fl
         CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_READ_ONLY;
     if (!host || size == 0 || (flags & ~kKnown)) return CUDA_ERROR_INVALID_VALUE;
     const auto base = reinterpret_cast<Address>(host);
-    if (e.space.owns(base, 1)) return CUDA_ERROR_INVALID_VALUE;
+    // What no process can have is told apart (recorded).
+    constexpr Address kUserEnd = Address{1} << 47;
+    constexpr Size kMostLocked = Size{1} << 43;
+    if (e.space.owns(base, 1) || size > SIZE_MAX - base) return CUDA_ERROR_INVALID_VALUE;
+    if (base + size > kUserEnd) return CUDA_ERROR_NOT_SUPPORTED;
+    if (size > kMostLocked) return CUDA_ERROR_OUT_OF_MEMORY;
     const auto next = e.host_blocks.lower_bound(base);
     if (e.host_block_at(base) || (next != e.host_blocks.end() && next->first - base < size)) {
       return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
@@ -78,7 +83,8 @@ CUVMM_DRIVER_FUNCTION(cuMemHostUnregister, void* host) {
     const auto address = reinterpret_cast<Address>(host);
     const auto found = e.host_blocks.find(address);
     if (found == e.host_blocks.end() || !found->second.registered) {
-      const bool another = !host || e.space.owns(address, 1) || e.host_block_at(address);
+      const bool another =
+          !host || e.plain_at(address) || e.host_block_at(address) || e.model.mapping_at(address);
       return another ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     }
     e.host_blocks.erase(found);
@@ -88,17 +94,19 @@ CUVMM_DRIVER_FUNCTION(cuMemHostUnregister, void* host) {
 
 CUVMM_DRIVER_FUNCTION(cuMemHostGetDevicePointer_v2, CUdeviceptr* device, void* host,
                       unsigned flags) {
-  return locked([&](Emulator& e) -> CUresult {
+  return with_context([&](Emulator& e, Context&) -> CUresult {
     const auto address = reinterpret_cast<Address>(host);
     const bool known = e.host_block_at(address) || mapped_for_use(e, address);
     if (!device || flags != 0 || !known) return CUDA_ERROR_INVALID_VALUE;
-    *device = address;
+    // Of mapped memory the mapping's beginning, wherever in it (recorded).
+    const Mapping* mapping = e.model.mapping_at(address);
+    *device = mapping ? mapping->base : address;
     return CUDA_SUCCESS;
   });
 }
 
 CUVMM_DRIVER_FUNCTION(cuMemHostGetFlags, unsigned* flags, void* host) {
-  return locked([&](Emulator& e) -> CUresult {
+  return with_context([&](Emulator& e, Context&) -> CUresult {
     const auto address = reinterpret_cast<Address>(host);
     const HostBlock* block = e.host_block_at(address);
     if (!flags) return CUDA_ERROR_INVALID_VALUE;

@@ -55,6 +55,7 @@ CUresult perform(Emulator& e, const calls::MemFreeAsync& call, const Facts&, con
   if (!Streams::is_default(call.hStream) && !e.streams.find(call.hStream)) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
+  if (Streams::is_default(call.hStream) && !e.current_context()) return CUDA_ERROR_INVALID_CONTEXT;
   return free_plain(e, call.dptr, true);
 }
 

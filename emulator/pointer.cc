@@ -65,6 +65,9 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     out.device = on_device ? location.id : 0;
     out.context = plain->pool ? nullptr : plain->context;
     out.pool = plain->pool;
+    if (plain->pool) {
+      out.handle_types = static_cast<unsigned>(plain->memory.prop().requestedHandleTypes);
+    }
     out.base = out.mapping_base = plain->base;
     out.size = plain->size;
     // The driver's blocks that allocations are cut from.
@@ -159,6 +162,8 @@ CUresult run_base(const calls::PointerGetAttribute& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     PointerFacts facts;
     if (!call.data || !look_up(e, call.ptr, facts)) return CUDA_ERROR_INVALID_VALUE;
+    const bool for_device = call.attribute == CU_POINTER_ATTRIBUTE_DEVICE_POINTER;
+    if (for_device && !e.current_context()) return CUDA_ERROR_INVALID_CONTEXT;
     return attribute(facts, call.ptr, static_cast<int>(call.attribute), call.data);
   });
 }
@@ -219,8 +224,11 @@ CUresult run_base(const calls::MemGetAddressRange& call) noexcept {
     // Memory that this device may not touch is as good as absent (observation ptr/mapped-noaccess):
     // then the answer is NOT_FOUND, and zeros are written all the same.
     const bool found = known && !(facts.vmm && facts.access == 0);
-    if (call.base) *call.base = found ? facts.mapping_base : 0;
-    if (call.size) *call.size = found ? facts.mapping_size : 0;
+    // Of mapped memory the mapping, of all else the allocation.
+    // Memory of the host is told no base (recorded).
+    const bool on_host = facts.vmm && facts.type == CU_MEMORYTYPE_HOST;
+    if (call.base) *call.base = !found || on_host ? 0 : facts.vmm ? facts.mapping_base : facts.base;
+    if (call.size) *call.size = !found ? 0 : facts.vmm ? facts.mapping_size : facts.size;
     return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
   });
 }

@@ -28,26 +28,50 @@ inline Block block(CUmemorytype type, Address host, Address device, Size pitch, 
   return block;
 }
 
-/// Whether rows of so many bytes, from byte `x` on, lie in a pitch; 0 stands for packed rows.
-inline bool holds(CUmemorytype type, Size pitch, Size x, Size width) {
-  return type == CU_MEMORYTYPE_ARRAY || pitch == 0 || (width <= pitch && x <= pitch - width);
+/// Whether `count` from `first` on lie within `most`; 0 stands for packed ones.
+inline bool holds(Size most, Size first, Size count) {
+  return most == 0 || (count <= most && first <= most - count);
+}
+
+inline bool known(CUmemorytype type) {
+  return type >= CU_MEMORYTYPE_HOST && type <= CU_MEMORYTYPE_UNIFIED;
 }
 
 }  // namespace detail
 
-/// Whether rows do not overlap. A copy is refused for it even if it has one row, a fill is not
-/// (recorded); no limit of the device's bounds a pitch.
-template <class C>
-bool pitches_hold(const C& c) {
+/// Whether the shape makes sense to a driver (recorded): rows and slices that do not overlap, whole
+/// elements. A copy of one row is refused for its pitch, a fill of one is not; no limit of the
+/// device's bounds a pitch; what is empty is never refused. Where in a row or slice the copy begins
+/// does not count in memory that `pooled(address)` says is a pool's or mapped.
+template <class C, class Pooled>
+bool well_formed(const C& c, Pooled pooled) {
   if constexpr (requires { c.pCopy; }) {
     const auto& d = *c.pCopy;
-    if (!detail::holds(d.dstMemoryType, d.dstPitch, d.dstXInBytes, d.WidthInBytes)) return false;
-    return detail::holds(d.srcMemoryType, d.srcPitch, d.srcXInBytes, d.WidthInBytes);
+    if (d.WidthInBytes == 0 || d.Height == 0) return true;
+    const auto side = [&](CUmemorytype type, const void* host, Address device, Size pitch, Size x,
+                          Size rows, Size y) {
+      if (type == CU_MEMORYTYPE_ARRAY) return true;
+      const bool loose = pooled(type == CU_MEMORYTYPE_HOST ? detail::address_of(host) : device);
+      return detail::known(type) && detail::holds(pitch, loose ? 0 : x, d.WidthInBytes) &&
+             detail::holds(rows, loose ? 0 : y, d.Height);
+    };
+    Size to_rows = 0, from_rows = 0;
+    if constexpr (requires { d.Depth; }) {
+      if (d.Depth == 0) return true;
+      to_rows = d.dstHeight;
+      from_rows = d.srcHeight;
+    }
+    return side(d.dstMemoryType, d.dstHost, d.dstDevice, d.dstPitch, d.dstXInBytes, to_rows,
+                d.dstY) &&
+           side(d.srcMemoryType, d.srcHost, d.srcDevice, d.srcPitch, d.srcXInBytes, from_rows,
+                d.srcY);
   } else if constexpr (requires { c.dstPitch; }) {
     constexpr Size kElement = requires { c.uc; }
     ? 1 : requires { c.us; }
     ? 2 : 4;
-    return c.Height <= 1 || c.Width <= c.dstPitch / kElement;
+    if (c.Width == 0 || c.Height == 0) return true;
+    if (c.dstDevice % kElement != 0) return false;
+    return c.Height == 1 || (c.dstPitch % kElement == 0 && c.Width <= c.dstPitch / kElement);
   } else {
     return true;
   }

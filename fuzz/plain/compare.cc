@@ -8,6 +8,8 @@ namespace cuvmm::fuzz::plain {
 
 namespace {
 
+constexpr std::uint64_t kOthers = 8;
+
 // The reason behind the first line whose beginning the kind has.
 std::string reason_of(const std::string& kind, std::string_view permitted) {
   while (!permitted.empty()) {
@@ -73,6 +75,19 @@ std::string text_until(const RecordedProgram& program, const std::vector<Step>& 
   return out;
 }
 
+// A call and the calls that made what it names.
+std::string call_text(const RecordedProgram& program, std::size_t at) {
+  const Op& op = program.ops[at];
+  std::string out = "  " + op_text(op) + "  # " + answer_text(program.answers[at]);
+  for (std::size_t i = 0; i < at; ++i) {
+    const Op& maker = program.ops[i];
+    if (maker.name == 0 || (maker.code >= Code::kPoolCreate) != (op.code >= Code::kPoolCreate))
+      continue;
+    if (maker.name == op.ref || maker.name == op.ref2) out += " | " + op_text(maker);
+  }
+  return out + "\n";
+}
+
 bool changes(Code code) {
   return code <= Code::kUnmap || code == Code::kPoolCreate || code == Code::kPoolDestroy ||
          code == Code::kPoolSet || code == Code::kPoolSetAttribute || code == Code::kPoolTrim ||
@@ -116,6 +131,8 @@ Comparison compare(const Recording& recording, const Functions& driver,
         difference.kind = kind;
         difference.example = "program " + std::to_string(number) + "\n" + text_until(program, here);
         difference.reason = reason_of(kind, permitted);
+      } else if (difference.count <= kOthers) {
+        difference.others += call_text(program, i);
       }
       const bool one_changed = (there.result == 0) != (here.back().answer.result == 0) ||
                                there.how != here.back().answer.how;

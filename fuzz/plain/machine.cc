@@ -413,6 +413,7 @@ Machine::Spot Machine::spot(std::uint8_t ref, std::uint8_t at) const {
   out.offset = out.address - base;
   out.inside = out.offset < block.size;
   out.near = out.offset < block.size || (out.offset == 0);
+  out.by_layout = place.anchor >= Anchor::kEnd4K && block.kind != Kind::kMapped;
   return out;
 }
 
@@ -422,7 +423,7 @@ void Machine::describe(const Spot& at, Step& step) const {
   if (at.name == 0) return;
   step.dead = !block.live;
   // What was freed may be another's by now; so may what lies beside a block.
-  step.outside = block.live ? !at.near : block.died != allocations_;
+  step.outside = block.live ? !at.near || at.by_layout : block.died != allocations_;
 }
 
 std::uint64_t Machine::length(const Spot& at, std::uint8_t index) const {

@@ -53,8 +53,9 @@ class Machine {
     std::uint64_t address = 0;
     std::uint64_t offset = 0;  ///< in the block
     unsigned name = 0;
-    bool inside = false;  ///< in the block's bytes
-    bool near = false;    ///< in them, or at what a small allocation is rounded up to
+    bool inside = false;     ///< in the block's bytes
+    bool by_layout = false;  ///< it depends on how a driver aligned the block
+    bool near = false;       ///< in them, or at what a small allocation is rounded up to
   };
   /// One side of a copy or a fill.
   struct Side {

@@ -68,6 +68,9 @@ bool Machine::allowed(const Op& op, const Side& to, const Side* from, Step& step
     return block.live && side.spot.offset <= block.size &&
            side.extent <= block.size - side.spot.offset;
   };
+  const auto of = pick(kLengths, op.size).of;
+  const bool aligned = of == Length::kToPage || of == Length::kTo64K || of == Length::kTo2M;
+  step.outside = aligned || to.spot.by_layout || (from && from->spot.by_layout);
   const bool good = fits(to) && (!from || fits(*from));
   // A write to what is not to be written faults; a host's address is the device's on all that is
   // recorded, but need not be.
@@ -95,7 +98,7 @@ bool Machine::allowed(const Op& op, const Side& to, const Side* from, Step& step
   const auto outside = [&](const Side& side) {
     return side.spot.name && side.extent && !fits(side);
   };
-  step.outside = outside(to) || (from && outside(*from));
+  step.outside = step.outside || outside(to) || (from && outside(*from));
   const auto overlap = [&] {
     if (!from || to.extent == 0 || from->extent == 0) return false;
     return to.spot.address < from->spot.address + from->extent &&

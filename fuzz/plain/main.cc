@@ -99,7 +99,8 @@ int compare_with_file(const Arguments& arguments) {
   for (const Difference& d : result.differences) {
     std::printf("\n%llu x %s\n", static_cast<unsigned long long>(d.count), d.kind.c_str());
     if (d.reason.empty()) {
-      std::printf("%s", d.example.c_str());
+      std::printf("%s%s%s", d.example.c_str(), d.others.empty() ? "" : "others:\n",
+                  d.others.c_str());
     } else {
       std::printf("  permitted: %s\n", d.reason.c_str());
     }

@@ -27,6 +27,7 @@ RecordSummary record(const RecordOptions& options);
 struct Difference {
   std::string kind;     ///< "cuMemFree (plain): recorded 0, here 1"
   std::string example;  ///< the first such program up to the call
+  std::string others;   ///< a few more such calls, with those that made what they are about
   std::uint64_t count = 0;
   std::string reason;  ///< why it may be
 };
