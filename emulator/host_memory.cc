@@ -19,6 +19,19 @@ bool mapped_for_use(const Emulator& e, Address address) {
   return ((mapping->access.read | mapping->access.write) >> context->device) & 1;
 }
 
+// Whether the program may use the first and the last page, and write them unless they are only to
+// be read. Kernels before 5.14 cannot say: then yes.
+bool can_be_locked(Address base, Size size, bool only_read) {
+  constexpr int kPopulateRead = 22, kPopulateWrite = 23;  // newer than many a <sys/mman.h>
+  const auto usable = [](Address at, int how) {
+    return madvise(reinterpret_cast<void*>(at / kPage * kPage), kPage, how) == 0;
+  };
+  char mine = 0;  // on a page that can be written
+  if (!usable(reinterpret_cast<Address>(&mine), kPopulateWrite)) return true;
+  const int how = only_read ? kPopulateRead : kPopulateWrite;
+  return usable(base, how) && usable(base + size - 1, how);
+}
+
 CUresult allocate_host(void** out, std::size_t size, unsigned flags) noexcept {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
     constexpr unsigned kKnown =
@@ -58,20 +71,27 @@ CUresult run_base(const calls::MemFreeHost& call) noexcept {
 
 CUVMM_DRIVER_FUNCTION(cuMemHostRegister_v2, void* host, size_t size, unsigned flags) {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
-    // What is no memory of a device is not IOMEMORY.
-    constexpr unsigned kKnown =
-        CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_READ_ONLY;
-    if (!host || size == 0 || (flags & ~kKnown)) return CUDA_ERROR_INVALID_VALUE;
+    constexpr unsigned kKnown = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
+                                CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
+    // The order in which a driver finds what is wrong (recorded).
     const auto base = reinterpret_cast<Address>(host);
-    // What no process can have is told apart (recorded).
     constexpr Address kUserEnd = Address{1} << 47;
     constexpr Size kMostLocked = Size{1} << 43;
-    if (e.space.owns(base, 1) || size > SIZE_MAX - base) return CUDA_ERROR_INVALID_VALUE;
-    if (base + size > kUserEnd) return CUDA_ERROR_NOT_SUPPORTED;
-    if (size > kMostLocked) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!host || size == 0 || (flags & ~kKnown)) return CUDA_ERROR_INVALID_VALUE;
+    if (size > SIZE_MAX - base || base >= kUserEnd) return CUDA_ERROR_INVALID_VALUE;
+    if (size > kUserEnd) return CUDA_ERROR_NOT_SUPPORTED;
+    if (e.space.owns(base, 1)) return CUDA_ERROR_INVALID_VALUE;
+    const HostBlock* there = e.host_block_at(base);
+    if (there && !there->registered) return CUDA_ERROR_INVALID_VALUE;
     const auto next = e.host_blocks.lower_bound(base);
-    if (e.host_block_at(base) || (next != e.host_blocks.end() && next->first - base < size)) {
+    if (there || (next != e.host_blocks.end() && next->first - base < size)) {
       return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    }
+    if (size > kMostLocked) return CUDA_ERROR_OUT_OF_MEMORY;
+    // What is no memory of a device is not IOMEMORY.
+    if (flags & CU_MEMHOSTREGISTER_IOMEMORY) return CUDA_ERROR_INVALID_VALUE;
+    if (!can_be_locked(base, size, flags & CU_MEMHOSTREGISTER_READ_ONLY)) {
+      return CUDA_ERROR_INVALID_VALUE;
     }
     e.host_blocks[base] = {base, size, &context, flags, true, e.next_host_id++};
     return CUDA_SUCCESS;

@@ -185,8 +185,13 @@ CUVMM_DRIVER_FUNCTION(cuPointerGetAttributes, unsigned count, CUpointer_attribut
       none.access = 0;
       none.host_pointer = true;
       none.type = static_cast<CUmemorytype>(0);
-      const bool space = e.space.owns(address, 1);
-      const Address self = number == CU_POINTER_ATTRIBUTE_HOST_POINTER && !space ? address : 0;
+      const bool reserved = e.model.reservation_at(address) != nullptr;
+      const bool host_pointer = number == CU_POINTER_ATTRIBUTE_HOST_POINTER;
+      const Address self = host_pointer && !known && !reserved ? address : 0;
+      // Of an unknown pointer's range nothing is said at all (recorded).
+      const bool of_range = number == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR ||
+                            number == CU_POINTER_ATTRIBUTE_RANGE_SIZE;
+      if (!known && of_range && !reserved) continue;
       if (number == CU_POINTER_ATTRIBUTE_MAPPED || number == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
         put(data[i], 0);
       } else if (number == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL && !known) {
@@ -219,6 +224,7 @@ CUVMM_DRIVER_FUNCTION(cuPointerSetAttribute, const void* value, CUpointer_attrib
 CUresult run_base(const calls::MemGetAddressRange& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     if (!call.base && !call.size) return CUDA_SUCCESS;
+    if (!e.current_context()) return CUDA_ERROR_INVALID_CONTEXT;
     PointerFacts facts;
     const bool known = look_up(e, call.dptr, facts);
     // Memory that this device may not touch is as good as absent (observation ptr/mapped-noaccess):

@@ -119,12 +119,21 @@ CUresult check_run(const Emulator& e, Address at, Size size, bool pageable) {
 
 }  // namespace
 
+// What begins in page-locked memory does not leave it, whichever side's it is (recorded).
+static bool leaves_locked(const Emulator& e, Address at, Size size) {
+  const HostBlock* block = e.host_blocks.empty() ? nullptr : e.host_block_at(at);
+  return block && size > block->size - (at - block->base);
+}
+
 CUresult execute(Emulator& e, const Copy& copy) {
   if (copy.arrays) return CUDA_ERROR_NOT_SUPPORTED;
   for (Size slice = 0; slice < copy.depth; ++slice) {
     for (Size row = 0; row < copy.height; ++row) {
       const Address to = copy.to.base + slice * copy.to.slice_pitch + row * copy.to.pitch;
       const Address from = copy.from.base + slice * copy.from.slice_pitch + row * copy.from.pitch;
+      if (leaves_locked(e, to, copy.width) || leaves_locked(e, from, copy.width)) {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
       const CUresult result = copy_run(e, to, from, copy.width);
       if (result != CUDA_SUCCESS) return result;
     }

@@ -49,11 +49,14 @@ CUresult run_transfer(Emulator& e, const CallStruct& call) {
     if (result != CUDA_SUCCESS) return result;
   }
   Touch touched[kMaxTouches];
-  const auto pooled = [&](Address at) {
+  const auto holder = [&](Address at) {
     const PlainAllocation* plain = e.plain_at(at);
-    return e.model.mapping_at(at) || (plain && plain->pool);
+    return e.model.mapping_at(at) ? Holder::kMapping
+           : plain && plain->pool ? Holder::kPool
+                                  : Holder::kOther;
   };
-  if (!well_formed(call, pooled)) return CUDA_ERROR_INVALID_VALUE;
+  if (facts.context == Facts::Answer::kYes && !well_formed(call, holder))
+    return CUDA_ERROR_INVALID_VALUE;
   const std::size_t count = touches(call, touched);
   const auto violations = check_touches(e.model, CallStruct::kEntryPoint, touched, count, facts);
   bool unchecked = false;  // only by a mutation

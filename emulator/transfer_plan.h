@@ -39,20 +39,27 @@ inline bool known(CUmemorytype type) {
 
 }  // namespace detail
 
+/// Whose memory an address is.
+enum class Holder { kOther, kPool, kMapping };
+
 /// Whether the shape makes sense to a driver (recorded): rows and slices that do not overlap, whole
 /// elements. A copy of one row is refused for its pitch, a fill of one is not; no limit of the
 /// device's bounds a pitch; what is empty is never refused. Where in a row or slice the copy begins
-/// does not count in memory that `pooled(address)` says is a pool's or mapped.
-template <class C, class Pooled>
-bool well_formed(const C& c, Pooled pooled) {
+/// does not count in memory of a pool, or mapped; `holder(address)` says whose it is.
+template <class C, class HolderOf>
+bool well_formed(const C& c, HolderOf holder) {
   if constexpr (requires { c.pCopy; }) {
     const auto& d = *c.pCopy;
     if (d.WidthInBytes == 0 || d.Height == 0) return true;
     const auto side = [&](CUmemorytype type, const void* host, Address device, Size pitch, Size x,
                           Size rows, Size y) {
       if (type == CU_MEMORYTYPE_ARRAY) return true;
-      const bool loose = pooled(type == CU_MEMORYTYPE_HOST ? detail::address_of(host) : device);
-      return detail::known(type) && detail::holds(pitch, loose ? 0 : x, d.WidthInBytes) &&
+      const Holder held = holder(type == CU_MEMORYTYPE_HOST ? detail::address_of(host) : device);
+      const bool loose = held != Holder::kOther;
+      // A type of 0 passes where the address is a mapping's.
+      const bool untyped = static_cast<unsigned>(type) == 0 && held == Holder::kMapping;
+      return (detail::known(type) || untyped) &&
+             detail::holds(pitch, loose ? 0 : x, d.WidthInBytes) &&
              detail::holds(rows, loose ? 0 : y, d.Height);
     };
     Size to_rows = 0, from_rows = 0;

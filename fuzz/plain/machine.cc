@@ -102,6 +102,8 @@ CUresult Machine::memory(const Op& op, Step& step) {
       return result;
     }
     case Code::kRegister:
+      // Whether a range of terabytes meets other locked memory is a matter of the layout.
+      step.outside = step.outside || pick(kSizes, op.size) > kMostRegistered;
       return do_register(op);
     case Code::kUnregister:
       return unregister(op, at);
@@ -423,7 +425,8 @@ void Machine::describe(const Spot& at, Step& step) const {
   if (at.name == 0) return;
   step.dead = !block.live;
   // What was freed may be another's by now; so may what lies beside a block.
-  step.outside = block.live ? !at.near || at.by_layout : block.died != allocations_;
+  step.outside =
+      block.live ? !at.near || at.by_layout : block.died != allocations_ || at.offset != 0;
 }
 
 std::uint64_t Machine::length(const Spot& at, std::uint8_t index) const {

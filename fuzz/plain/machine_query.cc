@@ -180,7 +180,12 @@ CUresult Machine::range_handle(const Op& op, const Spot& at, Step& step) {
   if (op.form % 4 == 3) address = address / (2 << 20) * (2 << 20);
   const std::uint64_t size = length(at, op.size) + (at.address - address);
   // Where a driver puts small memory is its own affair: whether that is a whole page, too.
-  step.outside = step.outside || (op.form % 4 == 0 && at.name != 0);
+  // So is what lies behind the last whole page, or behind the block.
+  const Length& of = pick(kLengths, op.size);
+  const bool whole = of.of == Length::kToPage || of.of == Length::kTo64K || of.of == Length::kTo2M;
+  step.outside = step.outside || step.dead;  // a pool keeps what was freed for a while
+  const bool beyond = of.bytes != 0 && (of.of == Length::kTo2M || step.kind == Kind::kMapped);
+  step.outside = step.outside || (at.name != 0 && (op.form % 4 == 0 || !whole || beyond));
   const CUresult result = f_.cuMemGetHandleForAddressRange(
       op.faults & kNullOut ? nullptr : &fd, address, size,
       static_cast<CUmemRangeHandleType>(pick(kTypes, op.which)), op.flags & 1u);
