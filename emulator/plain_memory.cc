@@ -63,6 +63,8 @@ CUVMM_DRIVER_FUNCTION(cuMemAllocPitch_v2, CUdeviceptr* address, size_t* pitch, s
                       size_t height, unsigned element) {
   if (ended()) return CUDA_ERROR_DEINITIALIZED;
   constexpr std::size_t kPitch = 512;  // CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT
+  const CUresult usable = with_context([](Emulator&, Context&) { return CUDA_SUCCESS; });
+  if (usable != CUDA_SUCCESS) return usable;
   if (!pitch || width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
   if (element != 4 && element != 8 && element != 16) return CUDA_ERROR_INVALID_VALUE;
   // A driver lets both overflow: what becomes 0 is invalid, all else too large (recorded).

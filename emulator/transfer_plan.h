@@ -56,9 +56,8 @@ bool well_formed(const C& c, HolderOf holder) {
       if (type == CU_MEMORYTYPE_ARRAY) return true;
       const Holder held = holder(type == CU_MEMORYTYPE_HOST ? detail::address_of(host) : device);
       const bool loose = held != Holder::kOther;
-      // A type of 0 passes where the address is a mapping's.
-      const bool untyped = static_cast<unsigned>(type) == 0 && held == Holder::kMapping;
-      return (detail::known(type) || untyped) &&
+      // Any type passes where the address is a mapping's.
+      return (detail::known(type) || held == Holder::kMapping) &&
              detail::holds(pitch, loose ? 0 : x, d.WidthInBytes) &&
              detail::holds(rows, loose ? 0 : y, d.Height);
     };
@@ -110,17 +109,20 @@ Copy plan(const C& c) {
   copy.width = d.WidthInBytes;
   copy.height = d.Height;
   copy.arrays = d.srcMemoryType == CU_MEMORYTYPE_ARRAY || d.dstMemoryType == CU_MEMORYTYPE_ARRAY;
-  // A pitch or slice height of 0 stands for tightly packed rows and slices.
-  const Size to_pitch = d.dstPitch ? d.dstPitch : d.WidthInBytes;
-  const Size from_pitch = d.srcPitch ? d.srcPitch : d.WidthInBytes;
+  // A pitch or slice height of 0 stands for tightly packed rows and slices, what lies before the
+  // first byte among them (recorded).
+  const Size to_pitch = d.dstPitch ? d.dstPitch : d.dstXInBytes + d.WidthInBytes;
+  const Size from_pitch = d.srcPitch ? d.srcPitch : d.srcXInBytes + d.WidthInBytes;
   const Address to_host = detail::address_of(d.dstHost);
   const Address from_host = detail::address_of(d.srcHost);
   if constexpr (requires { d.Depth; }) {
     copy.depth = d.Depth;
-    copy.to = detail::block(d.dstMemoryType, to_host, d.dstDevice, to_pitch,
-                            d.dstHeight ? d.dstHeight : d.Height, d.dstXInBytes, d.dstY, d.dstZ);
-    copy.from = detail::block(d.srcMemoryType, from_host, d.srcDevice, from_pitch,
-                              d.srcHeight ? d.srcHeight : d.Height, d.srcXInBytes, d.srcY, d.srcZ);
+    copy.to =
+        detail::block(d.dstMemoryType, to_host, d.dstDevice, to_pitch,
+                      d.dstHeight ? d.dstHeight : d.dstY + d.Height, d.dstXInBytes, d.dstY, d.dstZ);
+    copy.from =
+        detail::block(d.srcMemoryType, from_host, d.srcDevice, from_pitch,
+                      d.srcHeight ? d.srcHeight : d.srcY + d.Height, d.srcXInBytes, d.srcY, d.srcZ);
   } else {
     copy.to =
         detail::block(d.dstMemoryType, to_host, d.dstDevice, to_pitch, 0, d.dstXInBytes, d.dstY, 0);
