@@ -45,9 +45,10 @@ struct PlainAllocation {
   /// The name under which other processes find it, or under which this one found it elsewhere.
   IpcBytes ticket{};
   unsigned opens = 0;  ///< cuIpcOpenMemHandle minus cuIpcCloseMemHandle; 0: it is no opened memory
-  std::uint64_t pool = 0;  ///< the pool that it came from, or was imported through; 0 none
-  bool imported = false;   ///< through that pool
-  bool on_cpu = false;     ///< the CPU reaches it at its address
+  std::uint64_t pool = 0;    ///< the pool that it came from, or was imported through; 0 none
+  bool imported = false;     ///< through that pool
+  bool on_cpu = false;       ///< the CPU reaches it at its address
+  bool sync_memops = false;  ///< as set; operations are synchronous anyway
   std::shared_ptr<ManagedAdvice> managed{};  ///< null: it is no managed memory
 
   /// What a legacy IPC handle can name.
@@ -66,6 +67,7 @@ struct HostBlock {
   unsigned flags = 0;
   bool registered = false;  ///< cuMemHostRegister: the memory is the program's
   std::uint64_t id = 0;
+  bool sync_memops = false;  ///< as set
 };
 
 /// Everything the driver knows. Whoever touches a member holds `mutex`.

@@ -19,12 +19,13 @@ CUresult allocate(CUdeviceptr* out, std::size_t size) noexcept {
   });
 }
 
-CUresult free_plain(Emulator& e, Address address) {
+// `by_pool`: what cuMemFree frees, a pool goes on counting as used (recorded).
+CUresult free_plain(Emulator& e, Address address, bool by_pool) {
   if (address == 0) return CUDA_SUCCESS;
   const auto found = e.plain.find(address);
   // Memory of another process is closed, not freed.
   if (found == e.plain.end() || found->second.opens != 0) return CUDA_ERROR_INVALID_VALUE;
-  e.pools.freed(found->second.pool, found->second.size);
+  e.pools.freed(found->second.pool, found->second.size, by_pool);
   e.end_plain(address);
   return CUDA_SUCCESS;
 }
@@ -36,7 +37,7 @@ CUresult run_base(const calls::MemAlloc& call) noexcept {
 }
 
 CUresult perform(Emulator& e, const calls::MemFree& call, const Facts&, const Retired&) {
-  return free_plain(e, call.dptr);
+  return free_plain(e, call.dptr, false);
 }
 
 void forgive(const Emulator& e, const calls::MemFree& call, Violations& violations) {
@@ -54,19 +55,20 @@ CUresult perform(Emulator& e, const calls::MemFreeAsync& call, const Facts&, con
   if (!Streams::is_default(call.hStream) && !e.streams.find(call.hStream)) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
-  return call.dptr ? free_plain(e, call.dptr) : CUDA_ERROR_INVALID_VALUE;
+  if (Streams::is_default(call.hStream) && !e.current_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  return free_plain(e, call.dptr, true);
 }
 
 CUVMM_DRIVER_FUNCTION(cuMemAllocPitch_v2, CUdeviceptr* address, size_t* pitch, size_t width,
                       size_t height, unsigned element) {
   if (ended()) return CUDA_ERROR_DEINITIALIZED;
   constexpr std::size_t kPitch = 512;  // CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT
-  if (!pitch || width == 0 || height == 0 || width > SIZE_MAX - kPitch) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
+  const CUresult usable = with_context([](Emulator&, Context&) { return CUDA_SUCCESS; });
+  if (usable != CUDA_SUCCESS) return usable;
+  if (!pitch || width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
   if (element != 4 && element != 8 && element != 16) return CUDA_ERROR_INVALID_VALUE;
+  // A driver lets both overflow: what becomes 0 is invalid, all else too large (recorded).
   const std::size_t row = (width + kPitch - 1) / kPitch * kPitch;
-  if (height > SIZE_MAX / row) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = allocate(address, row * height);
   if (result == CUDA_SUCCESS) *pitch = row;
   return result;

@@ -24,9 +24,10 @@ struct PointerFacts {
   bool host_pointer = false;  ///< the CPU may use the address
   bool vmm = false;
   bool managed = false;
-  bool hw_decompress = false;
-  bool reaches = true;  ///< the current context's device may use the address
+  bool hw_decompress = false;  ///< the device's decompression engine may write it
+  bool reaches = true;         ///< the current context's device may use the address
   std::uint64_t pool = 0;
+  bool sync_memops = false;
 };
 
 unsigned access_of(const Emulator& e, const Mapping& mapping, int device) {
@@ -40,6 +41,8 @@ bool host_pool_reaches(const Emulator& e, const PlainAllocation& plain) {
   const Context* current = e.current_context();
   return current && e.pools.reaches(plain.pool, current->device);
 }
+
+Size up_to(Size size, Size step) { return (size + step - 1) / step * step; }
 
 bool look_up(const Emulator& e, Address address, PointerFacts& out) {
   if (const Mapping* mapping = e.model.mapping_at(address)) {
@@ -60,6 +63,7 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     out.rdma = prop.allocFlags.gpuDirectRDMACapable != 0;
     out.host_pointer = e.cpu_visible.count(mapping->base) != 0;
     out.vmm = true;
+    out.reaches = out.access != 0;
     constexpr unsigned kHwDecompress = 2;  // CU_MEM_CREATE_USAGE_HW_DECOMPRESS, CUDA 12.8
     out.hw_decompress = (prop.allocFlags.usage & kHwDecompress) != 0;
     return true;
@@ -74,13 +78,16 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     out.context = plain->pool ? nullptr : plain->context;
     out.pool = plain->pool;
     out.base = out.mapping_base = plain->base;
-    out.size = out.mapping_size = plain->size;
+    out.size = plain->size;
+    // The driver's blocks that allocations are cut from.
+    out.mapping_size = up_to(plain->size, plain->pool ? Size{32} << 20 : Size{2} << 20);
+    out.rdma = out.hw_decompress = plain->ipc_capable();
+    out.sync_memops = plain->sync_memops;
     out.id = plain->memory.id();
     out.handle_types = static_cast<unsigned>(plain->memory.prop().requestedHandleTypes);
     out.legacy_ipc = plain->ipc_capable();
     out.host_pointer = plain->on_cpu;
     out.managed = plain->managed != nullptr;
-    out.hw_decompress = plain->ipc_capable();
     out.reaches = on_device || host_pool_reaches(e, *plain);
     return true;
   }
@@ -89,9 +96,18 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     out.device = block->context->device;
     out.context = block->context;
     out.base = out.mapping_base = block->base;
-    out.size = out.mapping_size = block->size;
+    out.size = block->size;
+    out.mapping_size = up_to(block->size, Size{2} << 20);
+    if (block->registered) {  // what was locked: whole pages
+      constexpr Size kPage = 4096;
+      out.mapping_base = block->base / kPage * kPage;
+      out.mapping_size = up_to(block->base + block->size, kPage) - out.mapping_base;
+      if (block->flags & CU_MEMHOSTREGISTER_READ_ONLY) out.access = CU_MEM_ACCESS_FLAGS_PROT_READ;
+    }
     out.id = block->id;
     out.host_pointer = true;
+    out.rdma = false;
+    out.sync_memops = block->sync_memops;
     return true;
   }
   return false;
@@ -118,7 +134,7 @@ CUresult attribute(const PointerFacts& p, Address address, int attribute, void* 
       put(data, reinterpret_cast<void*>(p.host_pointer ? address : 0));
       return p.host_pointer ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-      return put(data, 1);  // every memory operation here is synchronous
+      return put(data, static_cast<int>(p.sync_memops));
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
       return put(data, static_cast<unsigned long long>(p.id));
@@ -159,6 +175,8 @@ CUresult run_base(const calls::PointerGetAttribute& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     PointerFacts facts;
     if (!call.data || !look_up(e, call.ptr, facts)) return CUDA_ERROR_INVALID_VALUE;
+    const bool for_device = call.attribute == CU_POINTER_ATTRIBUTE_DEVICE_POINTER;
+    if (for_device && !e.current_context()) return CUDA_ERROR_INVALID_CONTEXT;
     return attribute(facts, call.ptr, static_cast<int>(call.attribute), call.data);
   });
 }
@@ -193,8 +211,9 @@ CUresult absent_attribute(const Emulator& e, bool known, Address address, int nu
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
       return reserved_range(e, address, number, data);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER: {
-      const bool space = e.space.owns(address, 1);  // a host address is its own host pointer
-      return attribute(none, space ? 0 : address, number, data);
+      // An address that is nobody's is its own host pointer.
+      const bool ours = known || e.model.reservation_at(address) != nullptr;
+      return attribute(none, ours ? 0 : address, number, data);
     }
     default:
       return attribute(none, 0, number, data);
@@ -226,13 +245,22 @@ CUVMM_DRIVER_FUNCTION(cuPointerSetAttribute, const void* value, CUpointer_attrib
   return locked([&](Emulator& e) -> CUresult {
     PointerFacts facts;
     if (!value || !look_up(e, address, facts)) return CUDA_ERROR_INVALID_VALUE;
-    // Setting it changes nothing: operations are synchronous anyway.
-    return number == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (facts.vmm) return CUDA_ERROR_NOT_SUPPORTED;
+    if (number != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) return CUDA_ERROR_INVALID_VALUE;
+    const bool on = *static_cast<const unsigned*>(value) != 0;
+    if (const PlainAllocation* plain = e.plain_at(address)) {
+      const_cast<PlainAllocation*>(plain)->sync_memops = on;
+    } else if (const HostBlock* block = e.host_block_at(address)) {
+      const_cast<HostBlock*>(block)->sync_memops = on;
+    }
+    return CUDA_SUCCESS;
   });
 }
 
 CUresult run_base(const calls::MemGetAddressRange& call) noexcept {
   return with_no_ended_context([&](Emulator& e) -> CUresult {
+    if (!call.base && !call.size) return CUDA_SUCCESS;
+    if (!e.current_context()) return CUDA_ERROR_INVALID_CONTEXT;
     PointerFacts facts;
     const bool known = look_up(e, call.dptr, facts);
     // Memory that this device may not touch is as good as absent (observation ptr/mapped-noaccess):
@@ -240,8 +268,11 @@ CUresult run_base(const calls::MemGetAddressRange& call) noexcept {
     // So is a host pool's memory.
     const bool of_host_pool = facts.pool != 0 && facts.type == CU_MEMORYTYPE_HOST;
     const bool found = known && !of_host_pool && !(facts.vmm && facts.access == 0);
-    if (call.base) *call.base = found ? facts.mapping_base : 0;
-    if (call.size) *call.size = found ? facts.mapping_size : 0;
+    // Of mapped memory the mapping, of all else the allocation.
+    // Memory of the host is told no base (recorded).
+    const bool on_host = facts.vmm && facts.type == CU_MEMORYTYPE_HOST;
+    if (call.base) *call.base = !found || on_host ? 0 : facts.vmm ? facts.mapping_base : facts.base;
+    if (call.size) *call.size = !found ? 0 : facts.vmm ? facts.mapping_size : facts.size;
     return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
   });
 }

@@ -70,10 +70,9 @@ CUresult allocate(Emulator& e, CUdeviceptr* out, std::size_t size, Pool& pool, C
     context = found->context;
   }
   if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
-  if (!out || size == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (pool.max_size != 0 && size > pool.max_size - std::min(pool.used, pool.max_size)) {
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  }
+  if (!out) return CUDA_ERROR_INVALID_VALUE;
+  if (size == 0) return *out = 0, CUDA_SUCCESS;
+  if (!Pools::fits(pool, size)) return CUDA_ERROR_OUT_OF_MEMORY;
   Address address = 0;
   const CUresult result = e.allocate_memory(context, size, pool.prop, pool.handle, &address);
   if (result != CUDA_SUCCESS) return result;
@@ -344,8 +343,7 @@ CUresult run_base(const calls::DeviceGetDefaultMemPool& call) noexcept {
 
 CUresult run_base(const calls::DeviceGetMemPool& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
-    if (!call.pool) return CUDA_ERROR_INVALID_VALUE;
-    if (!e.valid_device(call.dev)) return CUDA_ERROR_INVALID_DEVICE;
+    if (!call.pool || !e.valid_device(call.dev)) return CUDA_ERROR_INVALID_VALUE;
     *call.pool = Pools::handle_of(e.pools.current_of(call.dev));
     return CUDA_SUCCESS;
   });

@@ -38,9 +38,11 @@ CUVMM_DRIVER_FUNCTION(cuMemPoolGetAttribute, CUmemoryPool handle, CUmemPool_attr
       case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
         return bytes(pool.release_threshold);
       case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+        return bytes(pool.reserved);
+      case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+        return bytes(pool.reserved_high);
       case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
         return bytes(pool.used);
-      case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
       case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
         return bytes(pool.used_high);
       default:
@@ -67,7 +69,11 @@ CUVMM_DRIVER_FUNCTION(cuMemPoolSetAttribute, CUmemoryPool handle, CUmemPool_attr
       case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
         // A high-water mark can only be reset.
         if (*static_cast<const cuuint64_t*>(value) != 0) return CUDA_ERROR_INVALID_VALUE;
-        pool.used_high = pool.used;
+        if (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH) {
+          pool.used_high = pool.used;
+        } else {
+          pool.reserved_high = pool.reserved;
+        }
         return CUDA_SUCCESS;
       default:
         return CUDA_ERROR_INVALID_VALUE;
@@ -75,8 +81,11 @@ CUVMM_DRIVER_FUNCTION(cuMemPoolSetAttribute, CUmemoryPool handle, CUmemPool_attr
   });
 }
 
-CUVMM_DRIVER_FUNCTION(cuMemPoolTrimTo, CUmemoryPool handle, size_t) {
-  return on_pool(handle, [](Emulator&, Pool&) { return CUDA_SUCCESS; });
+CUVMM_DRIVER_FUNCTION(cuMemPoolTrimTo, CUmemoryPool handle, size_t keep) {
+  return on_pool(handle, [&](Emulator&, Pool& pool) {
+    Pools::trim(pool, keep);
+    return CUDA_SUCCESS;
+  });
 }
 
 CUVMM_DRIVER_FUNCTION(cuMemPoolGetAccess, CUmemAccess_flags* flags, CUmemoryPool handle,

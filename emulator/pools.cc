@@ -4,6 +4,17 @@
 
 namespace cuvmm::emulator {
 
+namespace {
+
+constexpr std::uint64_t kChunk = std::uint64_t{32} << 20;  // what an H200's pool takes at a time
+
+// How many chunks hold so many bytes; at most what a number of bytes can say.
+std::uint64_t chunks(std::uint64_t bytes) {
+  return std::min(bytes / kChunk + (bytes % kChunk != 0), ~std::uint64_t{0} / kChunk);
+}
+
+}  // namespace
+
 void Pools::open(int devices) {
   for (int device = 0; device < devices; ++device) {
     CUmemAllocationProp prop{};
@@ -104,20 +115,37 @@ void Pools::took(std::uint64_t handle, std::uint64_t bytes) {
   const auto found = pools_.find(handle);
   if (found == pools_.end()) return;
   Pool& pool = found->second;
+  pool.live += bytes;
   pool.used += bytes;
   pool.used_high = std::max(pool.used_high, pool.used);
+  pool.reserved = std::max(pool.reserved, chunks(pool.live) * kChunk);
+  pool.reserved_high = std::max(pool.reserved_high, pool.reserved);
 }
 
-void Pools::freed(std::uint64_t pool, std::uint64_t bytes) {
-  const auto found = pools_.find(pool);
+void Pools::freed(std::uint64_t handle, std::uint64_t bytes, bool by_pool) {
+  const auto found = pools_.find(handle);
   if (found == pools_.end()) return;
-  found->second.used -= std::min(found->second.used, bytes);
-  drop_if_done(pool);
+  Pool& pool = found->second;
+  pool.live -= std::min(pool.live, bytes);
+  if (by_pool) pool.used -= std::min(pool.used, bytes);
+  trim(pool, pool.release_threshold);
+  drop_if_done(handle);
+}
+
+void Pools::trim(Pool& pool, std::uint64_t keep) {
+  const std::uint64_t needed = std::max(chunks(pool.live), chunks(keep)) * kChunk;
+  pool.reserved = std::min(pool.reserved, needed);
+}
+
+bool Pools::fits(const Pool& pool, std::uint64_t bytes) {
+  if (pool.max_size == 0) return true;
+  const std::uint64_t most = chunks(pool.max_size), held = chunks(pool.live);
+  return chunks(bytes) <= most && chunks(pool.live + bytes) <= std::max(most, held);
 }
 
 void Pools::drop_if_done(std::uint64_t handle) {
   const auto found = pools_.find(handle);
-  if (found->second.destroyed && found->second.used == 0) pools_.erase(found);
+  if (found->second.destroyed && found->second.live == 0) pools_.erase(found);
 }
 
 }  // namespace cuvmm::emulator

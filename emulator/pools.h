@@ -23,8 +23,11 @@ struct Pool {
   bool imported = false;
   bool destroyed = false;  ///< by name; it lasts until its last memory is freed
   std::uint64_t id = 0;    ///< the same in every process that has the pool; 0 until it is exported
-  std::uint64_t used = 0;  ///< bytes
-  std::uint64_t used_high = 0;
+  std::uint64_t live = 0;  ///< bytes that are allocated
+  /// What the pool tells: bytes, without those that cuMemFreeAsync freed; recorded drivers go on
+  /// counting what cuMemFree freed.
+  std::uint64_t used = 0, used_high = 0;
+  std::uint64_t reserved = 0, reserved_high = 0;  ///< bytes of the device, in whole chunks
   std::uint64_t release_threshold = 0;
   int reuse[3] = {1, 1, 1};  ///< follow event dependencies, opportunistic, internal dependencies
   std::map<int, unsigned> access;  ///< of devices other than its own
@@ -57,8 +60,12 @@ class Pools {
   /// Its devices go back to their default pools; the rest waits for the last free.
   void destroy(Pool& pool);
   void took(std::uint64_t pool, std::uint64_t bytes);
-  /// Memory of a pool was freed; `pool` 0 does nothing.
-  void freed(std::uint64_t pool, std::uint64_t bytes);
+  /// Memory of a pool was freed, `by_pool` by cuMemFreeAsync; `pool` 0 does nothing.
+  void freed(std::uint64_t pool, std::uint64_t bytes, bool by_pool);
+  /// Gives back what is reserved and not needed, down to `keep` bytes.
+  static void trim(Pool& pool, std::uint64_t keep);
+  /// Whether so much more fits under the pool's largest size.
+  static bool fits(const Pool& pool, std::uint64_t bytes);
 
   static CUmemoryPool handle_of(const Pool& pool) {
     return reinterpret_cast<CUmemoryPool>(pool.handle);

@@ -119,12 +119,24 @@ CUresult check_run(const Emulator& e, Address at, Size size, bool pageable) {
 
 }  // namespace
 
+// What begins in page-locked memory does not leave it, whichever side's it is, nor is anything
+// written to what was registered to be read only (recorded).
+static bool locked_out(const Emulator& e, Address at, Size size, bool write) {
+  const HostBlock* block = e.host_blocks.empty() || size == 0 ? nullptr : e.host_block_at(at);
+  if (!block) return false;
+  const bool sealed = block->registered && (block->flags & CU_MEMHOSTREGISTER_READ_ONLY);
+  return (write && sealed) || size > block->size - (at - block->base);
+}
+
 CUresult execute(Emulator& e, const Copy& copy) {
   if (copy.arrays) return CUDA_ERROR_NOT_SUPPORTED;
   for (Size slice = 0; slice < copy.depth; ++slice) {
     for (Size row = 0; row < copy.height; ++row) {
       const Address to = copy.to.base + slice * copy.to.slice_pitch + row * copy.to.pitch;
       const Address from = copy.from.base + slice * copy.from.slice_pitch + row * copy.from.pitch;
+      if (locked_out(e, to, copy.width, true) || locked_out(e, from, copy.width, false)) {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
       const CUresult result = copy_run(e, to, from, copy.width);
       if (result != CUDA_SUCCESS) return result;
     }

@@ -40,8 +40,6 @@ CUresult run_transfer(Emulator& e, const CallStruct& call) {
   bool pageable = requires { call.dst; };
   if constexpr (requires { call.pCopy; }) {
     if (!call.pCopy) return CUDA_ERROR_INVALID_VALUE;
-    pageable = call.pCopy->srcMemoryType == CU_MEMORYTYPE_UNIFIED ||
-               call.pCopy->dstMemoryType == CU_MEMORYTYPE_UNIFIED;
   }
   if (facts.context == Facts::Answer::kYes) {
     if constexpr (requires { call.dstContext; }) {
@@ -52,6 +50,14 @@ CUresult run_transfer(Emulator& e, const CallStruct& call) {
     if (result != CUDA_SUCCESS) return result;
   }
   Touch touched[kMaxTouches];
+  const auto holder = [&](Address at) {
+    const PlainAllocation* plain = e.plain_at(at);
+    return e.model.mapping_at(at) ? Holder::kMapping
+           : plain && plain->pool ? Holder::kPool
+                                  : Holder::kOther;
+  };
+  if (facts.context == Facts::Answer::kYes && !well_formed(call, holder))
+    return CUDA_ERROR_INVALID_VALUE;
   const std::size_t count = touches(call, touched);
   const auto violations = check_touches(e.model, CallStruct::kEntryPoint, touched, count, facts);
   bool unchecked = false;  // only by a mutation
@@ -62,6 +68,11 @@ CUresult run_transfer(Emulator& e, const CallStruct& call) {
     unchecked = mutation().hides_one_of(violations);
   }
   for (std::size_t i = 0; i < count; ++i) {
+    // Pageable memory is no device's, whatever the other side is.
+    if constexpr (requires { call.pCopy; }) {
+      const auto type = touched[i].write ? call.pCopy->dstMemoryType : call.pCopy->srcMemoryType;
+      pageable = type == CU_MEMORYTYPE_UNIFIED;
+    }
     result = check_unmapped(e, touched[i], pageable);
     if (result != CUDA_SUCCESS) return unchecked ? kUnperformed : result;
     if (const auto odd = by ? quirk(e, touched[i], *by) : std::nullopt) return *odd;

@@ -69,9 +69,9 @@ CUresult perform(Emulator& e, const calls::MemGetAccess& call, const Facts&, con
 }
 
 void forgive(const Emulator& e, const calls::MemGetAccess& call, Violations& violations) {
-  // Memory of cuMemAlloc is known to the driver, and none of its access comes from cuMemSetAccess
-  // (observation access/cuMemAlloc-ptr).
-  if (!e.plain_at(call.ptr)) return;
+  // Memory of cuMemAlloc, and the host's, is known to the driver, and none of its access comes from
+  // cuMemSetAccess (observation access/cuMemAlloc-ptr).
+  if (!e.plain_at(call.ptr) && !e.host_block_at(call.ptr)) return;
   violations.erase_if([](const Violation& v) { return v.rule == Rule::kGetAccessMapped; });
 }
 

@@ -22,6 +22,20 @@ Physical* memory_at(Emulator& e, Address address, Size size) {
   return const_cast<Physical*>(&plain->memory);
 }
 
+// Whether a range lies in the block of the driver's that a plain allocation was cut from
+// (recorded): whole granules, or a pool's chunk. Here nobody else's memory is in it; the descriptor
+// has only the range's size.
+bool in_block(const Emulator& e, Address address, Size size) {
+  const Address granule = address / AddressSpace::kGranule * AddressSpace::kGranule;
+  const PlainAllocation* plain = e.plain_at(address);
+  if (!plain) plain = e.plain_at(granule);
+  if (!plain || plain->external) return false;
+  const Size step = plain->pool ? Size{32} << 20 : Size{AddressSpace::kGranule};
+  const Size block = (plain->size + step - 1) / step * step;
+  const Size offset = address - plain->base;
+  return offset < block && size <= block - offset;
+}
+
 // What the driver has against the memory behind a range of mappings.
 CUresult refusal(const Emulator& e, const calls::MemGetHandleForAddressRange& call) {
   for (auto at = e.model.first_mapping_after(call.dptr);
@@ -56,8 +70,11 @@ CUresult perform(Emulator& e, const calls::MemGetHandleForAddressRange& call, co
     const CUresult refused = refusal(e, call);
     if (refused != CUDA_SUCCESS) return refused;
   }
+  if (!mapped) {
+    if (!in_block(e, call.dptr, call.size)) return CUDA_ERROR_INVALID_VALUE;
+    if (call.flags != 0 && e.profile.has(Quirk::kRangePcie)) return info(Quirk::kRangePcie).code;
+  }
   Physical* memory = memory_at(e, call.dptr, call.size);
-  if (!memory && !mapped) return CUDA_ERROR_INVALID_VALUE;
   int exported = -1;
   if (memory) {
     const int fd = memory->descriptor();

@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 # Behind the first line, which ends with the version: name, driver, devices, seed; then processes.
-HEADERS = {b"1": 64 + 4 + 4 + 8, b"2": 64 + 4 + 4 + 8 + 4}
+HEADERS = {b"1": 64 + 4 + 4 + 8, b"2": 64 + 4 + 4 + 8 + 4, b"3": 64 + 4 + 4 + 8 + 4}
 OP, ANSWER = 16, 7
 
 

@@ -1,0 +1,25 @@
+#include "fuzz/plain/driver.h"
+
+#include <dlfcn.h>
+
+namespace cuvmm::fuzz::plain {
+
+Functions load_functions(const std::string& path) {
+  Functions out;
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    out.error = dlerror();
+    return out;
+  }
+  const auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    if (!function) out.error = path + " has no " + name;
+  };
+#define CUVMM_PLAIN_FIND(name) find(out.name, #name);
+  CUVMM_PLAIN_FUNCTIONS(CUVMM_PLAIN_FIND)
+#undef CUVMM_PLAIN_FIND
+  find(out.cuCtxCreate_v2, "cuCtxCreate_v2");
+  return out;
+}
+
+}  // namespace cuvmm::fuzz::plain

@@ -1,0 +1,12 @@
+// Programs about plain memory: mostly legal calls, with wrong ones among them.
+#pragma once
+
+#include "fuzz/generator.h"
+#include "fuzz/plain/op.h"
+
+namespace cuvmm::fuzz::plain {
+
+/// The program of a seed and a number: 15 to 70 calls.
+Ops generate(std::uint64_t seed, std::uint64_t number);
+
+}  // namespace cuvmm::fuzz::plain

@@ -1,0 +1,131 @@
+// Makes the calls of a program about plain memory, and reduces what they answer to numbers that do
+// not depend on where a driver puts things.
+#pragma once
+
+#include "fuzz/plain/driver.h"
+#include "fuzz/plain/op.h"
+
+namespace cuvmm::fuzz::plain {
+
+/// What a comparison has to know of an op beside its answer.
+struct Step {
+  Answer answer;
+  Kind kind = Kind::kNone;  ///< of the block that it is about; the destination
+  Kind kind2 = Kind::kNone;
+  bool dead = false;        ///< that block was freed
+  bool outside = false;     ///< in nothing of the program's, or not known where: neighbours decide
+  bool value_open = false;  ///< the value depends on bytes that nobody wrote
+};
+
+class Machine {
+ public:
+  /// Initialises the driver; error() says what failed.
+  explicit Machine(const Functions& functions);
+  const std::string& error() const { return error_; }
+  int devices() const { return devices_; }
+
+  /// Nothing is bound; the first context is current.
+  void start();
+  Step step(const Op& op);
+  /// Frees what is left; false when the driver refuses, or is beyond use.
+  bool finish();
+  /// A call answered with an error that the context does not recover from.
+  bool broken() const { return broken_; }
+
+ private:
+  struct Block {
+    Kind kind = Kind::kNone;
+    bool live = false;
+    std::uint64_t device = 0;  ///< address for the device, or of pageable memory
+    std::uint64_t host = 0;    ///< address for the CPU; 0: none
+    std::uint64_t size = 0, pitch = 0, width = 0, height = 1;
+    bool read_only = false;                     ///< registered memory that nobody may write
+    bool sealed = false;                        ///< memory of the host's that nobody has access to
+    unsigned pool = 0;                          ///< that it came from: a name, or kDefaultPool
+    std::uint64_t region = 0, region_size = 0;  ///< of the recorder's own memory or reservation
+    CUmemGenericAllocationHandle handles[2] = {};
+    unsigned born = 0;  ///< number of allocations before it
+    unsigned died = 0;  ///< the same when it was freed
+  };
+  static constexpr unsigned kDefaultPool = 100;
+  /// An address that an op names.
+  struct Spot {
+    std::uint64_t address = 0;
+    std::uint64_t offset = 0;  ///< in the block
+    unsigned name = 0;
+    bool inside = false;     ///< in the block's bytes
+    bool by_layout = false;  ///< it depends on how a driver aligned the block
+    bool near = false;       ///< in them, or at what a small allocation is rounded up to
+  };
+  /// One side of a copy or a fill.
+  struct Side {
+    Spot spot;
+    std::uint64_t extent = 0;  ///< bytes from the spot to behind the last; 0: none
+  };
+
+  // machine.cc
+  CUresult memory(const Op& op, Step& step);
+  CUresult allocate(const Op& op, Step& step);
+  CUresult do_register(const Op& op);
+  CUresult map(const Op& op);
+  CUresult unmap(Block& block);
+  CUresult unregister(const Op& op, const Spot& spot);
+  CUresult release(Block& block);
+  void bind(unsigned name, Block block);
+  void bury(Block& block);
+  void fill_new(const Block& block, unsigned name);
+  void reset_pool();
+  CUstream stream(std::uint8_t form) const;
+  CUresult settle(CUresult result, CUstream stream);
+  Spot spot(std::uint8_t ref, std::uint8_t at) const;
+  void describe(const Spot& spot, Step& step) const;
+  std::uint64_t length(const Spot& spot, std::uint8_t index) const;
+  std::uint32_t pointer_value(std::uint64_t pointer, unsigned first) const;
+
+  // machine_query.cc
+  CUresult query(const Op& op, Step& step);
+  CUresult attribute(const Op& op, const Spot& spot, Step& step);
+  CUresult attributes(const Op& op, const Spot& spot, Step& step);
+  std::uint32_t attribute_value(int attribute, std::uint64_t raw, const Spot& spot) const;
+  CUresult range(const Op& op, const Spot& spot, Step& step);
+  CUresult range_handle(const Op& op, const Spot& spot, Step& step);
+  CUresult access(const Op& op, const Spot& spot, Step& step);
+
+  // machine_data.cc
+  CUresult data(const Op& op, Step& step);
+  CUresult fill(const Op& op, Step& step);
+  CUresult fill_rows(const Op& op, Step& step);
+  CUresult copy(const Op& op, Step& step);
+  CUresult copy_rows(const Op& op, Step& step);
+  CUresult copy_slices(const Op& op, Step& step);
+  bool allowed(const Op& op, const Side& to, const Side* from, Step& step);
+  void look(const Side& to, std::uint64_t extent, CUresult result, Step& step) const;
+  std::uint64_t pitch_of(std::uint8_t index, std::uint64_t row, unsigned name) const;
+  void fill_buffer();
+
+  // machine_pool.cc
+  CUresult pools(const Op& op, Step& step);
+  CUresult pool_attribute(const Op& op, CUmemoryPool pool, Step& step);
+  CUmemoryPool pool(std::uint8_t ref) const;
+  std::uint32_t pool_value(CUmemoryPool pool) const;
+
+  const Functions& f_;
+  std::string error_;
+  int devices_ = 0;
+  CUcontext contexts_[3] = {};
+  CUstream stream_ = nullptr;
+  CUmemoryPool default_pool_ = nullptr;
+  unsigned current_ = 0;
+  bool broken_ = false;
+  bool tainted_ = false;  ///< bytes were written outside their block, or nobody knows which
+  unsigned allocations_ = 0;
+  Block blocks_[kBlocks];
+  CUmemoryPool pools_[kPools] = {};
+  char* buffer_ = nullptr;  ///< pageable memory
+  std::uint64_t zero_ = 0;
+};
+
+/// Errors after which a context answers nothing else.
+bool is_sticky(CUresult result);
+
+}  // namespace cuvmm::fuzz::plain
