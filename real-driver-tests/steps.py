@@ -29,7 +29,6 @@ NCCL = EXPANDABLE | {"NCCL_CUMEM_ENABLE": "1", "NCCL_DEBUG": "WARN"}
 VIRTUAL_MEMORY_RESOURCE = {
     "cuMemCreate-released": "true: deallocate releases what it retained, and never the reference of cuMemCreate",
     "cuMemRetainAllocationHandle-released": "true: growing retains the old allocation and never releases it",
-    "cuMemRetainAllocationHandle-addr-mapped": "true: the buffer that growing replaced is freed again, at address 0",
 }
 
 FABRIC_PROBE = {
