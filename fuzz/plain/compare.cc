@@ -1,6 +1,5 @@
 // A recording of plain memory held against another driver.
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
 #include "fuzz/plain/record.h"
@@ -10,19 +9,6 @@ namespace cuvmm::fuzz::plain {
 namespace {
 
 constexpr std::uint64_t kOthers = 8;
-
-// The reason behind the first line whose beginning the kind has.
-std::string reason_of(const std::string& kind, std::string_view permitted) {
-  while (!permitted.empty()) {
-    const std::size_t end = std::min(permitted.find('\n'), permitted.size());
-    const std::string_view line = permitted.substr(0, end);
-    permitted.remove_prefix(std::min(end + 1, permitted.size()));
-    const std::size_t mark = line.find(" # ");
-    if (mark == std::string_view::npos || mark == 0) continue;
-    if (kind.starts_with(line.substr(0, mark))) return std::string(line.substr(mark + 3));
-  }
-  return {};
-}
 
 // The same numbers behind other names, places and values are one kind of difference.
 std::string kind_of(const Op& op, const Step& here, const Answer& there) {
@@ -89,13 +75,6 @@ std::string call_text(const RecordedProgram& program, std::size_t at) {
   return out + "\n";
 }
 
-// "at most 2: ..." bounds how many of the kind may differ in one recording.
-bool within_bound(const Difference& difference) {
-  constexpr std::string_view kBound = "at most ";
-  if (!difference.reason.starts_with(kBound)) return true;
-  return difference.count <= std::strtoull(difference.reason.c_str() + kBound.size(), nullptr, 10);
-}
-
 bool changes(Code code) {
   return code <= Code::kUnmap || code == Code::kPoolCreate || code == Code::kPoolDestroy ||
          code == Code::kPoolSet || code == Code::kPoolSetAttribute || code == Code::kPoolTrim ||
@@ -138,7 +117,6 @@ Comparison compare(const Recording& recording, const Functions& driver,
       if (difference.count++ == 0) {
         difference.kind = kind;
         difference.example = "program " + std::to_string(number) + "\n" + text_until(program, here);
-        difference.reason = reason_of(kind, permitted);
       } else if (difference.count <= kOthers) {
         difference.others += call_text(program, i);
       }
@@ -160,7 +138,7 @@ Comparison compare(const Recording& recording, const Functions& driver,
     ++number;
   }
   for (auto& [kind, difference] : kinds) {
-    if (!within_bound(difference)) difference.reason.clear();
+    difference.reason = reason_of(kind, difference.count, permitted);
     if (difference.reason.empty()) out.unexplained += difference.count;
     out.differences.push_back(std::move(difference));
   }

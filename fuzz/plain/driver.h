@@ -12,18 +12,19 @@ namespace cuvmm::fuzz::plain {
   F(cuInit)                                                                                        \
   F(cuDeviceGetCount)                                                                              \
   F(cuDeviceGetName)                                                                               \
-  F(cuDriverGetVersion) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuCtxSynchronize) F(      \
-      cuStreamCreate) F(cuStreamSynchronize) F(cuMemAlloc_v2) F(cuMemAllocPitch_v2)                \
-      F(cuMemAllocHost_v2) F(cuMemHostAlloc) F(cuMemHostRegister_v2) F(cuMemHostUnregister) F(     \
-          cuMemFree_v2) F(cuMemFreeHost) F(cuMemAllocAsync) F(cuMemAllocFromPoolAsync)             \
-          F(cuMemFreeAsync) F(cuMemHostGetDevicePointer_v2) F(cuMemHostGetFlags) F(                \
-              cuPointerGetAttribute) F(cuPointerGetAttributes) F(cuPointerSetAttribute)            \
-              F(cuMemGetAddressRange_v2) F(cuMemGetHandleForAddressRange) F(                       \
-                  cuMemRetainAllocationHandle) F(cuMemRelease) F(cuMemAddressReserve)              \
-                  F(cuMemAddressFree) F(cuMemCreate) F(cuMemMap) F(cuMemUnmap) F(                  \
-                      cuMemSetAccess) F(cuMemGetAccess) F(cuMemsetD8_v2) F(cuMemsetD16_v2)         \
-                      F(cuMemsetD32_v2) F(cuMemsetD2D8_v2) F(cuMemsetD2D16_v2) F(                  \
-                          cuMemsetD2D32_v2) F(cuMemsetD8Async) F(cuMemsetD16Async)                 \
+  F(cuDriverGetVersion)                                                                            \
+  F(cuDevicePrimaryCtxRetain)                                                                      \
+  F(cuCtxSetCurrent) F(cuCtxSynchronize) F(cuStreamCreate) F(cuStreamSynchronize) F(               \
+      cuMemAlloc_v2) F(cuMemAllocPitch_v2) F(cuMemAllocHost_v2) F(cuMemHostAlloc)                  \
+      F(cuMemHostRegister_v2) F(cuMemHostUnregister) F(cuMemFree_v2) F(cuMemFreeHost) F(           \
+          cuMemAllocAsync) F(cuMemAllocFromPoolAsync) F(cuMemFreeAsync)                            \
+          F(cuMemHostGetDevicePointer_v2) F(cuMemHostGetFlags) F(cuPointerGetAttribute) F(         \
+              cuPointerGetAttributes) F(cuPointerSetAttribute) F(cuMemGetAddressRange_v2)          \
+              F(cuMemGetHandleForAddressRange) F(cuMemRetainAllocationHandle) F(cuMemRelease) F(   \
+                  cuMemAddressReserve) F(cuMemAddressFree) F(cuMemCreate) F(cuMemMap)              \
+                  F(cuMemUnmap) F(cuMemSetAccess) F(cuMemGetAccess) F(cuMemsetD8_v2) F(            \
+                      cuMemsetD16_v2) F(cuMemsetD32_v2) F(cuMemsetD2D8_v2) F(cuMemsetD2D16_v2)     \
+                      F(cuMemsetD2D32_v2) F(cuMemsetD8Async) F(cuMemsetD16Async)                   \
                           F(cuMemsetD32Async) F(cuMemsetD2D8Async) F(cuMemsetD2D16Async) F(        \
                               cuMemsetD2D32Async) F(cuMemcpy) F(cuMemcpyAsync) F(cuMemcpyHtoD_v2)  \
                               F(cuMemcpyDtoH_v2) F(cuMemcpyDtoD_v2) F(cuMemcpyHtoDAsync_v2) F(     \
