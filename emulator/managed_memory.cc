@@ -11,7 +11,6 @@ namespace {
 
 constexpr int kDevice = 1;           // CU_MEM_LOCATION_TYPE_DEVICE
 constexpr int kHost = 2;             // .._HOST
-constexpr int kHostNuma = 3;         // .._HOST_NUMA
 constexpr int kHostNumaCurrent = 4;  // .._HOST_NUMA_CURRENT
 
 // The allocation that holds the whole range, or null.
