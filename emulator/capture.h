@@ -1,0 +1,93 @@
+// Stream capture and the graphs that it makes, as far as memory goes: which calls a capture allows,
+// and copies, fills, host functions and allocations as nodes. One list of nodes in the order in
+// which they were captured stands for their dependencies: launched, they run one after the other.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "emulator/emulator.h"
+
+namespace cuvmm::emulator {
+
+struct GraphNode {
+  CUgraphNodeType type{};
+  std::function<CUresult(Emulator&)> check;  ///< at instantiation; empty: nothing to check
+  std::function<CUresult(Emulator&)> run;    ///< at a launch, under the lock; empty: `host`
+  CUhostFn host = nullptr;                   ///< called without the lock
+  void* data = nullptr;
+};
+
+using GraphNodes = std::vector<std::shared_ptr<GraphNode>>;
+
+/// One capture in progress.
+struct Capture {
+  CUstream origin = nullptr;
+  CUstreamCaptureMode mode{};
+  std::thread::id thread;
+  std::uint64_t id = 0;
+  bool invalid = false;
+  GraphNodes nodes;
+  std::set<CUstream> unjoined;      ///< streams with work that the origin does not wait for
+  std::set<CUdeviceptr> allocated;  ///< by its nodes, and not freed by them
+};
+
+/// All captures of the process; the caller holds the emulator's lock, but for any().
+class Captures {
+ public:
+  static Captures& get();
+  /// Whether a stream may be capturing: a cheap look, without the lock.
+  static bool any() { return get().count_.load(std::memory_order_relaxed) != 0; }
+
+  /// The capture of a stream; null when it has none.
+  Capture* of(CUstream stream) const;
+  void begin(CUstream stream, CUstreamCaptureMode mode);
+  void join(CUstream stream, Capture& capture);
+  /// Ends the capture that began on this stream.
+  std::shared_ptr<Capture> end(CUstream origin);
+
+  /// The stream whose work a captured event stands for; null for an event that is not captured.
+  CUstream stream_of(CUevent event) const;
+  void recorded(CUevent event, CUstream stream);
+
+  /// These answer SUCCESS where no capture forbids the call, and else what a driver does; that
+  /// makes the captures invalid. For calls that may depend on captured work without saying so:
+  CUresult refuse_unsafe();
+  /// For work on the legacy stream, which waits for blocking streams.
+  CUresult refuse_legacy(const Emulator& e, bool invalidate = true);
+  /// For calls that wait for all work of the context.
+  CUresult refuse_all();
+
+  /// For a question about an event, which a captured one never answers.
+  CUresult refuse_event(CUevent event);
+  /// For a question about a stream, and for waiting for it.
+  CUresult refuse_stream(const Emulator& e, CUstream stream);
+  /// For a stream that is to wait for an event: joins it to the event's capture.
+  CUresult wait(CUstream stream, CUevent event);
+
+  static CUstreamCaptureMode& thread_mode();
+
+ private:
+  std::map<CUstream, std::shared_ptr<Capture>> streams_;
+  std::map<CUevent, CUstream> events_;
+  std::atomic<std::size_t> count_{0};
+  std::uint64_t last_id_ = 0;
+};
+
+/// refuse_unsafe() for entry points that take the lock themselves.
+CUresult refuse_unsafe_in_capture() noexcept;
+
+/// What a call answers that a capture takes or forbids; nothing when it is to be made as ever.
+std::optional<CUresult> captured_allocation(Emulator& e, CUdeviceptr* out, std::size_t size,
+                                            const Pool& pool, CUstream stream);
+std::optional<CUresult> captured_free(Emulator& e, CUdeviceptr address, CUstream stream);
+std::optional<CUresult> captured_event(CUevent event, CUstream stream);
+
+}  // namespace cuvmm::emulator
