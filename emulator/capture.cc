@@ -1,5 +1,7 @@
 #include "emulator/capture.h"
 
+#include <algorithm>
+
 #include "emulator/entry.h"
 
 namespace cuvmm::emulator {
@@ -14,32 +16,63 @@ CUstreamCaptureMode& Captures::thread_mode() {
   return mode;
 }
 
-Capture* Captures::of(CUstream stream) const {
-  const auto found = streams_.find(stream);
-  return found == streams_.end() ? nullptr : found->second.get();
+CUstream Captures::key(CUstream stream) {
+  static thread_local char own = 0;
+  return stream == CU_STREAM_PER_THREAD ? reinterpret_cast<CUstream>(&own) : stream;
 }
 
-void Captures::begin(CUstream stream, CUstreamCaptureMode mode) {
+Capture* Captures::at(CUstream key) const {
+  const auto found = streams_.find(key);
+  return found == streams_.end() ? nullptr : found->second.capture.get();
+}
+
+Capture* Captures::of(CUstream stream) const { return at(key(stream)); }
+
+void Captures::add(const Emulator& e, CUstream stream, std::shared_ptr<Capture> capture) {
+  const Stream* found = e.streams.find(stream);
+  const bool blocking = !found || !(found->flags & CU_STREAM_NON_BLOCKING);
+  streams_[key(stream)] = Member{std::move(capture), blocking};
+  count_ = streams_.size();
+}
+
+void Captures::begin(const Emulator& e, CUstream stream, CUstreamCaptureMode mode) {
   auto capture = std::make_shared<Capture>();
-  capture->origin = stream;
+  capture->origin = key(stream);
+  const Stream* found = e.streams.find(stream);
+  capture->context = found ? found->context : e.current_context();
   capture->mode = mode;
   capture->thread = std::this_thread::get_id();
-  capture->id = ++last_id_;
-  streams_[stream] = std::move(capture);
+  add(e, stream, std::move(capture));
+}
+
+std::shared_ptr<Capture> Captures::end(const Capture* capture) {
+  if (!capture) return nullptr;
+  const auto ended = streams_.at(capture->origin).capture;
+  std::erase_if(events_, [&](const auto& entry) { return at(entry.second) == capture; });
+  std::erase_if(streams_, [&](const auto& entry) { return entry.second.capture == ended; });
+  count_ = streams_.size();
+  return ended;
+}
+
+void Captures::forget(CUstream stream) {
+  Capture* capture = of(stream);
+  if (!capture) return;
+  if (capture->origin == key(stream)) {
+    end(capture);
+    return;
+  }
+  capture->invalid = true;
+  streams_.erase(key(stream));
   count_ = streams_.size();
 }
 
-void Captures::join(CUstream stream, Capture& capture) {
-  streams_[stream] = streams_.at(capture.origin);
-  count_ = streams_.size();
-}
-
-std::shared_ptr<Capture> Captures::end(CUstream origin) {
-  auto capture = streams_.at(origin);
-  std::erase_if(events_, [&](const auto& entry) { return of(entry.second) == capture.get(); });
-  std::erase_if(streams_, [&](const auto& entry) { return entry.second == capture; });
-  count_ = streams_.size();
-  return capture;
+void Captures::end_those_of(const Context& context) {
+  std::vector<const Capture*> ended;
+  for (const auto& [stream, member] : streams_) {
+    const Capture* capture = member.capture.get();
+    if (capture->context == &context && capture->origin == stream) ended.push_back(capture);
+  }
+  for (const Capture* capture : ended) end(capture);
 }
 
 CUstream Captures::stream_of(CUevent event) const {
@@ -49,7 +82,7 @@ CUstream Captures::stream_of(CUevent event) const {
 
 void Captures::recorded(CUevent event, CUstream stream) {
   if (of(stream)) {
-    events_[event] = stream;
+    events_[event] = key(stream);
   } else {
     events_.erase(event);
   }
@@ -59,7 +92,8 @@ CUresult Captures::refuse_unsafe() {
   const CUstreamCaptureMode own = thread_mode();
   if (own == CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_SUCCESS;
   bool refused = false;
-  for (const auto& [stream, capture] : streams_) {
+  for (const auto& [stream, member] : streams_) {
+    Capture* capture = member.capture.get();
     if (capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED) continue;
     const bool here = capture->thread == std::this_thread::get_id();
     const bool everywhere =
@@ -72,23 +106,21 @@ CUresult Captures::refuse_unsafe() {
 
 CUresult Captures::refuse_legacy(const Emulator& e, bool invalidate) {
   bool refused = false;
-  for (const auto& [handle, capture] : streams_) {
-    const Stream* stream = e.streams.find(handle);
-    const bool blocking = stream && !(stream->flags & CU_STREAM_NON_BLOCKING);
-    if (!blocking || stream->context != e.current_context()) continue;
+  for (const auto& [stream, member] : streams_) {
+    if (!member.blocking || member.capture->context != e.current_context()) continue;
     refused = true;
-    if (invalidate) capture->invalid = true;
+    if (invalidate) member.capture->invalid = true;
   }
   return refused ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : CUDA_SUCCESS;
 }
 
 CUresult Captures::refuse_all() {
-  for (const auto& [stream, capture] : streams_) capture->invalid = true;
+  for (const auto& [stream, member] : streams_) member.capture->invalid = true;
   return streams_.empty() ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
 CUresult Captures::refuse_event(CUevent event) {
-  Capture* capture = of(stream_of(event));
+  Capture* capture = at(stream_of(event));
   if (!capture) return refuse_unsafe();
   capture->invalid = true;
   return CUDA_ERROR_CAPTURED_EVENT;
@@ -104,10 +136,10 @@ CUresult Captures::refuse_stream(const Emulator& e, CUstream stream) {
   return refused != CUDA_SUCCESS ? refused : refuse_unsafe();
 }
 
-CUresult Captures::wait(CUstream stream, CUevent event) {
+CUresult Captures::wait(const Emulator& e, CUstream stream, CUevent event) {
   Capture* waiting = of(stream);
   const CUstream awaited = stream_of(event);
-  Capture* capture = of(awaited);
+  Capture* capture = at(awaited);
   if (!capture && !waiting) return CUDA_SUCCESS;
   if (!capture) {
     waiting->invalid = true;
@@ -117,8 +149,8 @@ CUresult Captures::wait(CUstream stream, CUevent event) {
     waiting->invalid = capture->invalid = true;
     return CUDA_ERROR_STREAM_CAPTURE_MERGE;
   }
-  if (!waiting) join(stream, *capture);
-  if (awaited != stream) capture->unjoined.erase(awaited);
+  if (!waiting) add(e, stream, streams_.at(awaited).capture);
+  if (awaited != key(stream)) capture->unjoined.erase(awaited);
   return CUDA_SUCCESS;
 }
 
@@ -132,20 +164,29 @@ namespace {
 constexpr Size kPage = 4096;
 
 // The memory of an allocation node: its address is its own from the capture on, and is taken again
-// where it was freed before the graph is launched once more.
+// where it was freed before the graph is launched once more. Ends under the emulator's lock.
 struct NodeMemory {
-  Address base = 0;
-  Size size = 0;
-  std::uint64_t pool = 0;
-  CUmemAllocationProp prop{};
-  bool reserved = true;  // by the capture, and not used yet
+  NodeMemory(Address base, Size size, const Pool& pool)
+      : base(base), size(size), pool(pool.handle), prop(pool.prop) {}
+  NodeMemory(const NodeMemory&) = delete;
+  NodeMemory& operator=(const NodeMemory&) = delete;
+  ~NodeMemory() {
+    if (reserved) Emulator::get().space.give_back(base, size);
+  }
 
   CUresult allocate(Emulator& e) {
     if (e.plain.contains(base)) return CUDA_ERROR_INVALID_VALUE;  // launched again, never freed
-    if (!reserved && e.space.take(size, 0, base) != base) return CUDA_ERROR_OUT_OF_MEMORY;
-    reserved = false;
-    const Size pages = (size + kPage - 1) / kPage * kPage;
     Device& device = e.devices[static_cast<std::size_t>(prop.location.id)];
+    const Size pages = (size + kPage - 1) / kPage * kPage;
+    if (pages > device.total - std::min(device.used, device.total)) {
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (!reserved) {
+      const auto taken = e.space.take(size, 0, base);
+      if (taken && *taken != base) e.space.give_back(*taken, size);
+      if (taken != base) return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    reserved = false;
     e.plain.emplace(base,
                     PlainAllocation{.base = base,
                                     .size = size,
@@ -155,6 +196,12 @@ struct NodeMemory {
     e.pools.took(pool, size);
     return CUDA_SUCCESS;
   }
+
+  Address base;
+  Size size;
+  std::uint64_t pool;
+  CUmemAllocationProp prop;
+  bool reserved = true;  // by the capture, and not used yet
 };
 
 std::shared_ptr<GraphNode> node(CUgraphNodeType type, std::function<CUresult(Emulator&)> run) {
@@ -187,11 +234,10 @@ std::optional<CUresult> captured_allocation(Emulator& e, CUdeviceptr* out, std::
   if (!plain) return CUDA_ERROR_NOT_SUPPORTED;
   const auto base = e.space.take(size, 0, 0);
   if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
-  auto memory = std::make_shared<NodeMemory>(
-      NodeMemory{.base = *base, .size = size, .pool = pool.handle, .prop = pool.prop});
+  const auto memory = std::make_shared<NodeMemory>(*base, size, pool);
   capture->nodes.push_back(
       node(CU_GRAPH_NODE_TYPE_MEM_ALLOC, [memory](Emulator& at) { return memory->allocate(at); }));
-  capture->allocated.insert(*base);
+  capture->allocated[*base] = size;
   *out = *base;
   return CUDA_SUCCESS;
 }
@@ -204,7 +250,7 @@ std::optional<CUresult> captured_free(Emulator& e, CUdeviceptr address, CUstream
   capture->nodes.push_back(node(CU_GRAPH_NODE_TYPE_MEM_FREE, [address](Emulator& at) -> CUresult {
     const auto found = at.plain.find(address);
     if (found == at.plain.end()) return CUDA_ERROR_INVALID_VALUE;
-    at.pools.freed(found->second.pool, found->second.size);
+    at.pools.freed(found->second.pool, found->second.size, true);
     at.end_plain(address);
     return CUDA_SUCCESS;
   }));

@@ -29,14 +29,21 @@ using GraphNodes = std::vector<std::shared_ptr<GraphNode>>;
 
 /// One capture in progress.
 struct Capture {
-  CUstream origin = nullptr;
+  CUstream origin = nullptr;  ///< a key, as are all streams here: Captures::key()
+  const Context* context = nullptr;
   CUstreamCaptureMode mode{};
   std::thread::id thread;
-  std::uint64_t id = 0;
   bool invalid = false;
   GraphNodes nodes;
-  std::set<CUstream> unjoined;      ///< streams with work that the origin does not wait for
-  std::set<CUdeviceptr> allocated;  ///< by its nodes, and not freed by them
+  std::set<CUstream> unjoined;        ///< streams with work that the origin does not wait for
+  std::map<Address, Size> allocated;  ///< memory of its nodes that they do not free
+
+  /// Whether memory is there at launches only.
+  bool allocates(Address address) const {
+    const auto after = allocated.upper_bound(address);
+    return after != allocated.begin() &&
+           address - std::prev(after)->first < std::prev(after)->second;
+  }
 };
 
 /// All captures of the process; the caller holds the emulator's lock, but for any().
@@ -44,17 +51,19 @@ class Captures {
  public:
   static Captures& get();
   /// Whether a stream may be capturing: a cheap look, without the lock.
-  static bool any() { return get().count_.load(std::memory_order_relaxed) != 0; }
+  static bool any() { return count_.load(std::memory_order_relaxed) != 0; }
+  /// Names a stream in one capture or another: each thread has its own CU_STREAM_PER_THREAD.
+  static CUstream key(CUstream stream);
 
   /// The capture of a stream; null when it has none.
   Capture* of(CUstream stream) const;
-  void begin(CUstream stream, CUstreamCaptureMode mode);
-  void join(CUstream stream, Capture& capture);
-  /// Ends the capture that began on this stream.
-  std::shared_ptr<Capture> end(CUstream origin);
+  void begin(const Emulator& e, CUstream stream, CUstreamCaptureMode mode);
+  /// Ends a capture; null takes none. The last mention of it: what it captured goes with it.
+  std::shared_ptr<Capture> end(const Capture* capture);
+  /// A stream is destroyed: a capture that began on it ends, one that it joined is of no use.
+  void forget(CUstream stream);
+  void end_those_of(const Context& context);
 
-  /// The stream whose work a captured event stands for; null for an event that is not captured.
-  CUstream stream_of(CUevent event) const;
   void recorded(CUevent event, CUstream stream);
 
   /// These answer SUCCESS where no capture forbids the call, and else what a driver does; that
@@ -70,15 +79,23 @@ class Captures {
   /// For a question about a stream, and for waiting for it.
   CUresult refuse_stream(const Emulator& e, CUstream stream);
   /// For a stream that is to wait for an event: joins it to the event's capture.
-  CUresult wait(CUstream stream, CUevent event);
+  CUresult wait(const Emulator& e, CUstream stream, CUevent event);
 
   static CUstreamCaptureMode& thread_mode();
 
  private:
-  std::map<CUstream, std::shared_ptr<Capture>> streams_;
+  struct Member {
+    std::shared_ptr<Capture> capture;
+    bool blocking = false;  ///< the legacy stream waits for it
+  };
+  Capture* at(CUstream key) const;
+  void add(const Emulator& e, CUstream stream, std::shared_ptr<Capture> capture);
+  /// The key of the stream whose work a captured event stands for; null for any other event.
+  CUstream stream_of(CUevent event) const;
+
+  std::map<CUstream, Member> streams_;  // by key
   std::map<CUevent, CUstream> events_;
-  std::atomic<std::size_t> count_{0};
-  std::uint64_t last_id_ = 0;
+  inline static constinit std::atomic<std::size_t> count_{0};
 };
 
 /// refuse_unsafe() for entry points that take the lock themselves.

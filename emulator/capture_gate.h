@@ -55,7 +55,8 @@ auto kept(const C& call) {
   }
 }
 
-// Copies are checked when they are captured, fills when the graph is instantiated.
+// Copies are checked when they are captured, fills when the graph is instantiated; what uses the
+// capture's own memory, which is not there before a launch, is checked by that.
 template <class C>
 CUresult capture_transfer(Emulator& e, Capture& capture, const C& call) {
   if (capture.invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -67,14 +68,17 @@ CUresult capture_transfer(Emulator& e, Capture& capture, const C& call) {
   node->type = FillCall<C> ? CU_GRAPH_NODE_TYPE_MEMSET : CU_GRAPH_NODE_TYPE_MEMCPY;
   node->run = [work](Emulator& at) { return work(at, true); };
   if constexpr (FillCall<C>) {
-    node->check = [work](Emulator& at) { return work(at, false); };
-  } else {
-    const CUresult result = work(e, false);
+    if (!capture.allocates(plan(call).to.base)) {
+      node->check = [work](Emulator& at) { return work(at, false); };
+    }
+  } else if (!capture.allocates(plan(call).to.base) && !capture.allocates(plan(call).from.base)) {
+    const CUresult result = run_transfer(e, call, false);
     if (result != CUDA_SUCCESS) return result;
   }
   if (plan(call).width == 0) return CUDA_SUCCESS;
   capture.nodes.push_back(std::move(node));
-  if (call.hStream != capture.origin) capture.unjoined.insert(call.hStream);
+  const CUstream stream = Captures::key(call.hStream);
+  if (stream != capture.origin) capture.unjoined.insert(stream);
   return CUDA_SUCCESS;
 }
 

@@ -37,7 +37,7 @@ CUresult begin(CUstream stream, CUstreamCaptureMode mode) noexcept {
       return CUDA_ERROR_INVALID_VALUE;
     }
     if (captures.of(stream)) return CUDA_ERROR_ILLEGAL_STATE;
-    captures.begin(stream, mode);
+    captures.begin(e, stream, mode);
     return CUDA_SUCCESS;
   });
 }
@@ -53,15 +53,18 @@ CUresult launch(CUgraphExec handle) noexcept {
     return CUDA_SUCCESS;
   });
   if (found != CUDA_SUCCESS) return found;
-  for (const auto& node : nodes) {
-    if (node->host) {
-      node->host(node->data);
-      continue;
+  CUresult result = CUDA_SUCCESS;
+  for (std::size_t i = 0; i < nodes.size() && result == CUDA_SUCCESS; ++i) {
+    const GraphNode& node = *nodes[i];
+    if (node.host) {
+      node.host(node.data);
+    } else {
+      result = locked([&](Emulator& e) { return node.run(e); });
     }
-    const CUresult result = locked([&](Emulator& e) { return node->run(e); });
-    if (result != CUDA_SUCCESS) return result;
   }
-  return CUDA_SUCCESS;
+  // Another thread may have destroyed the graph, and nodes end under the lock.
+  locked([&](Emulator&) { return nodes.clear(), CUDA_SUCCESS; });
+  return result;
 }
 
 }  // namespace
@@ -83,12 +86,12 @@ CUVMM_DRIVER_FUNCTION(cuStreamEndCapture, CUstream stream, CUgraph* graph) {
     if (!graph) return CUDA_ERROR_INVALID_VALUE;
     const Capture* capture = captures.of(stream);
     if (!capture) return CUDA_ERROR_ILLEGAL_STATE;
-    if (capture->origin != stream) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+    if (capture->origin != Captures::key(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
     if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
         capture->thread != std::this_thread::get_id()) {
       return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     }
-    const auto ended = captures.end(stream);
+    const auto ended = captures.end(capture);
     *graph = nullptr;
     if (ended->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (!ended->unjoined.empty()) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
@@ -97,14 +100,6 @@ CUVMM_DRIVER_FUNCTION(cuStreamEndCapture, CUstream stream, CUgraph* graph) {
   });
 }
 CUVMM_DRIVER_ALIAS(cuStreamEndCapture_ptsz, cuStreamEndCapture);
-
-CUVMM_DRIVER_FUNCTION(cuGraphCreate, CUgraph* graph, unsigned flags) {
-  return locked([&](Emulator&) -> CUresult {
-    if (!graph || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    *graph = Graphs::get().add(Graphs::get().graphs, {});
-    return CUDA_SUCCESS;
-  });
-}
 
 CUVMM_DRIVER_FUNCTION(cuGraphDestroy, CUgraph graph) {
   return locked([&](Emulator&) -> CUresult {

@@ -50,8 +50,7 @@ CUVMM_DRIVER_FUNCTION(cuStreamCreateWithPriority, CUstream* stream, unsigned fla
 
 CUVMM_DRIVER_FUNCTION(cuStreamDestroy_v2, CUstream stream) {
   return with_no_ended_context([&](Emulator& e) -> CUresult {
-    const Capture* capture = Captures::get().of(stream);
-    if (capture) Captures::get().end(capture->origin);
+    if (Captures::any()) Captures::get().forget(stream);
     return e.streams.destroy(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
@@ -65,7 +64,7 @@ CUVMM_DRIVER_FUNCTION(cuStreamWaitEvent, CUstream handle, CUevent event, unsigne
   return on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
     if (flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
     if (!e.streams.find(event)) return CUDA_ERROR_INVALID_HANDLE;
-    return Captures::any() ? Captures::get().wait(handle, event) : CUDA_SUCCESS;
+    return Captures::any() ? Captures::get().wait(e, handle, event) : CUDA_SUCCESS;
   });
 }
 CUVMM_DRIVER_ALIAS(cuStreamWaitEvent_ptsz, cuStreamWaitEvent);
