@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emulator/entry.h"
+#include "emulator/launch.h"
 
 namespace cuvmm::emulator {
 
@@ -27,6 +28,11 @@ Capture* Captures::at(CUstream key) const {
 }
 
 Capture* Captures::of(CUstream stream) const { return at(key(stream)); }
+
+void Capture::add(std::shared_ptr<GraphNode> node, CUstream stream) {
+  nodes.push_back(std::move(node));
+  if (Captures::key(stream) != origin) unjoined.insert(Captures::key(stream));
+}
 
 void Captures::add(const Emulator& e, CUstream stream, std::shared_ptr<Capture> capture) {
   const Stream* found = e.streams.find(stream);
@@ -235,8 +241,9 @@ std::optional<CUresult> captured_allocation(Emulator& e, CUdeviceptr* out, std::
   const auto base = e.space.take(size, 0, 0);
   if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
   const auto memory = std::make_shared<NodeMemory>(*base, size, pool);
-  capture->nodes.push_back(
-      node(CU_GRAPH_NODE_TYPE_MEM_ALLOC, [memory](Emulator& at) { return memory->allocate(at); }));
+  capture->add(
+      node(CU_GRAPH_NODE_TYPE_MEM_ALLOC, [memory](Emulator& at) { return memory->allocate(at); }),
+      stream);
   capture->allocated[*base] = size;
   *out = *base;
   return CUDA_SUCCESS;
@@ -247,13 +254,32 @@ std::optional<CUresult> captured_free(Emulator& e, CUdeviceptr address, CUstream
   if (!capture) return beside_capture(e, stream);
   if (capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   if (capture->allocated.erase(address) == 0) return CUDA_ERROR_INVALID_VALUE;
-  capture->nodes.push_back(node(CU_GRAPH_NODE_TYPE_MEM_FREE, [address](Emulator& at) -> CUresult {
+  const auto release = [address](Emulator& at) -> CUresult {
     const auto found = at.plain.find(address);
     if (found == at.plain.end()) return CUDA_ERROR_INVALID_VALUE;
     at.pools.freed(found->second.pool, found->second.size, true);
     at.end_plain(address);
     return CUDA_SUCCESS;
-  }));
+  };
+  capture->add(node(CU_GRAPH_NODE_TYPE_MEM_FREE, release), stream);
+  return CUDA_SUCCESS;
+}
+
+std::optional<CUresult> captured_launch(Emulator& e, const char* entry, CUstream stream) {
+  Captures& captures = Captures::get();
+  Capture* capture = captures.of(stream);
+  if (!capture) {
+    const bool legacy = reinterpret_cast<std::uintptr_t>(stream) <= 1;
+    const CUresult refused = legacy ? captures.refuse_legacy(e) : CUDA_SUCCESS;
+    return refused == CUDA_SUCCESS ? std::nullopt : std::optional(refused);
+  }
+  if (capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  capture->add(node(CU_GRAPH_NODE_TYPE_KERNEL,
+                    [entry](Emulator&) {
+                      skip_launch(entry);
+                      return CUDA_SUCCESS;
+                    }),
+               stream);
   return CUDA_SUCCESS;
 }
 

@@ -38,6 +38,8 @@ struct Capture {
   std::set<CUstream> unjoined;        ///< streams with work that the origin does not wait for
   std::map<Address, Size> allocated;  ///< memory of its nodes that they do not free
 
+  /// Takes work of a stream that is in this capture.
+  void add(std::shared_ptr<GraphNode> node, CUstream stream);
   /// Whether memory is there at launches only.
   bool allocates(Address address) const {
     const auto after = allocated.upper_bound(address);
@@ -105,6 +107,8 @@ CUresult refuse_unsafe_in_capture() noexcept;
 std::optional<CUresult> captured_allocation(Emulator& e, CUdeviceptr* out, std::size_t size,
                                             const Pool& pool, CUstream stream);
 std::optional<CUresult> captured_free(Emulator& e, CUdeviceptr address, CUstream stream);
+/// `entry` names the launch's function, and outlives the process.
+std::optional<CUresult> captured_launch(Emulator& e, const char* entry, CUstream stream);
 std::optional<CUresult> captured_event(CUevent event, CUstream stream);
 
 }  // namespace cuvmm::emulator

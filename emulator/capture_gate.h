@@ -76,9 +76,7 @@ CUresult capture_transfer(Emulator& e, Capture& capture, const C& call) {
     if (result != CUDA_SUCCESS) return result;
   }
   if (plan(call).width == 0) return CUDA_SUCCESS;
-  capture.nodes.push_back(std::move(node));
-  const CUstream stream = Captures::key(call.hStream);
-  if (stream != capture.origin) capture.unjoined.insert(stream);
+  capture.add(std::move(node), call.hStream);
   return CUDA_SUCCESS;
 }
 

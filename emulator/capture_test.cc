@@ -52,6 +52,7 @@ class CaptureTest : public EmulatorTest {
   }
 
   CUstream stream_ = nullptr;
+  int calls_made_ = 0;
 };
 
 TEST_F(CaptureTest, CapturedWorkIsDoneAtEachLaunch) {
@@ -97,15 +98,51 @@ TEST_F(CaptureTest, MemoryOfNodesIsThereFromTheLaunchOn) {
 }
 
 TEST_F(CaptureTest, HostFunctionsRunAtTheLaunch) {
-  int calls = 0;
   const auto count = [](void* data) { ++*static_cast<int*>(data); };
   ASSERT_EQ(begin(), CUDA_SUCCESS);
   auto* call = symbol<CUresult(CUstream, CUhostFn, void*)>("cuLaunchHostFunc");
-  ASSERT_EQ(call(stream_, count, &calls), CUDA_SUCCESS);
+  ASSERT_EQ(call(stream_, count, &calls_made_), CUDA_SUCCESS);
   const CUgraphExec executable = made();
-  EXPECT_EQ(calls, 0);
+  EXPECT_EQ(calls_made_, 0);
   EXPECT_EQ(launch(executable), CUDA_SUCCESS);
-  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(calls_made_, 1);
+}
+
+TEST_F(CaptureTest, AKernelIsANodeAndSkippedAtTheLaunch) {
+  auto* kernel = symbol<CUresult(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                 unsigned, unsigned, CUstream, void**, void**)>("cuLaunchKernel");
+  const auto function = reinterpret_cast<CUfunction>(&calls_made_);
+  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  const std::string early = said_on_stderr([&] {
+    EXPECT_EQ(kernel(function, 1, 1, 1, 1, 1, 1, 0, stream_, nullptr, nullptr), CUDA_SUCCESS);
+  });
+  EXPECT_EQ(early, "");
+  const CUgraphExec executable = made();
+  said_on_stderr([&] { EXPECT_EQ(launch(executable), CUDA_SUCCESS); });  // only the first is told
+}
+
+TEST_F(CaptureTest, WorkOfAnotherStreamHasToBeJoined) {
+  CUstream other = nullptr;
+  CUevent event = nullptr;
+  auto* wait = symbol<CUresult(CUstream, CUevent, unsigned)>("cuStreamWaitEvent");
+  ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&other, 1), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::EventCreate{&event, 0}), CUDA_SUCCESS);
+  for (const bool join : {false, true}) {
+    CUdeviceptr memory = 0;
+    CUgraph graph = nullptr;
+    ASSERT_EQ(begin(), CUDA_SUCCESS);
+    ASSERT_EQ(driver()(calls::EventRecord{event, stream_}), CUDA_SUCCESS);
+    ASSERT_EQ(wait(other, event, 0), CUDA_SUCCESS);
+    ASSERT_EQ(driver()(calls::MemAllocAsync{&memory, 4096, other}), CUDA_SUCCESS);
+    if (join) {
+      ASSERT_EQ(driver()(calls::EventRecord{event, other}), CUDA_SUCCESS);
+      ASSERT_EQ(wait(stream_, event, 0), CUDA_SUCCESS);
+    }
+    EXPECT_EQ(end(&graph), join ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+    EXPECT_EQ(driver()(calls::MemAllocAsync{&memory, 4096, other}), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::MemFreeAsync{memory, other}), CUDA_SUCCESS);
+  }
+  EXPECT_EQ(destroy(other), CUDA_SUCCESS);
 }
 
 TEST_F(CaptureTest, ACaptureEndsWithItsStream) {

@@ -164,7 +164,7 @@ CUVMM_DRIVER_FUNCTION(cuLaunchHostFunc, CUstream handle, CUhostFn function, void
     node->type = CU_GRAPH_NODE_TYPE_HOST;
     node->host = function;
     node->data = data;
-    capture->nodes.push_back(std::move(node));
+    capture->add(std::move(node), handle);
     captured = true;
     return CUDA_SUCCESS;
   });
