@@ -53,7 +53,7 @@ void Captures::begin(const Emulator& e, CUstream stream, CUstreamCaptureMode mod
 
 std::shared_ptr<Capture> Captures::end(const Capture* capture) {
   if (!capture) return nullptr;
-  const auto ended = streams_.at(capture->origin).capture;
+  auto ended = streams_.at(capture->origin).capture;
   std::erase_if(events_, [&](const auto& entry) { return at(entry.second) == capture; });
   std::erase_if(streams_, [&](const auto& entry) { return entry.second.capture == ended; });
   count_ = streams_.size();
@@ -144,7 +144,7 @@ CUresult Captures::refuse_stream(const Emulator& e, CUstream stream) {
 
 CUresult Captures::wait(const Emulator& e, CUstream stream, CUevent event) {
   Capture* waiting = of(stream);
-  const CUstream awaited = stream_of(event);
+  CUstream awaited = stream_of(event);
   Capture* capture = at(awaited);
   if (!capture && !waiting) return CUDA_SUCCESS;
   if (!capture) {

@@ -61,7 +61,7 @@ TEST_F(CaptureTest, CapturedWorkIsDoneAtEachLaunch) {
   ASSERT_EQ(begin(), CUDA_SUCCESS);
   ASSERT_EQ(driver()(calls::MemsetD8Async{m.address, 7, 1, stream_}), CUDA_SUCCESS);
   ASSERT_EQ(driver()(calls::MemcpyDtoDAsync{m.address + 8, m.address, 1, stream_}), CUDA_SUCCESS);
-  const CUgraphExec executable = made();
+  CUgraphExec executable = made();
   EXPECT_EQ(byte_at(m.address), 1);
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(driver()(calls::MemsetD8{m.address, 1, 16}), CUDA_SUCCESS);
@@ -86,7 +86,7 @@ TEST_F(CaptureTest, MemoryOfNodesIsThereFromTheLaunchOn) {
   ASSERT_EQ(driver()(calls::MemcpyDtoDAsync{m.address, memory + 4095, 1, stream_}), CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::MemcpyDtoDAsync{m.address, memory + 4096, 1, stream_}),
             CUDA_ERROR_INVALID_VALUE);
-  const CUgraphExec executable = made();
+  CUgraphExec executable = made();
   EXPECT_EQ(driver()(calls::MemsetD8{memory, 1, 1}), CUDA_ERROR_INVALID_VALUE);
   ASSERT_EQ(launch(executable), CUDA_SUCCESS);
   EXPECT_EQ(byte_at(m.address), 9);
@@ -102,7 +102,7 @@ TEST_F(CaptureTest, HostFunctionsRunAtTheLaunch) {
   ASSERT_EQ(begin(), CUDA_SUCCESS);
   auto* call = symbol<CUresult(CUstream, CUhostFn, void*)>("cuLaunchHostFunc");
   ASSERT_EQ(call(stream_, count, &calls_made_), CUDA_SUCCESS);
-  const CUgraphExec executable = made();
+  CUgraphExec executable = made();
   EXPECT_EQ(calls_made_, 0);
   EXPECT_EQ(launch(executable), CUDA_SUCCESS);
   EXPECT_EQ(calls_made_, 1);
@@ -117,7 +117,7 @@ TEST_F(CaptureTest, AKernelIsANodeAndSkippedAtTheLaunch) {
     EXPECT_EQ(kernel(function, 1, 1, 1, 1, 1, 1, 0, stream_, nullptr, nullptr), CUDA_SUCCESS);
   });
   EXPECT_EQ(early, "");
-  const CUgraphExec executable = made();
+  CUgraphExec executable = made();
   said_on_stderr([&] { EXPECT_EQ(launch(executable), CUDA_SUCCESS); });  // only the first is told
 }
 

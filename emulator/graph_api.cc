@@ -20,7 +20,7 @@ struct Graphs {
   Handle add(std::map<Handle, GraphNodes>& to, GraphNodes nodes) {
     constexpr std::uintptr_t kStep = 0x100;
     const auto handle = reinterpret_cast<Handle>(last += kStep);
-    to[handle] = std::move(nodes);
+    to.emplace(handle, std::move(nodes));
     return handle;
   }
 };

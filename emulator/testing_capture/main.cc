@@ -26,7 +26,7 @@ struct SetUp {
 std::string name_of(CUresult result) {
   const char* name = nullptr;
   if (cuGetErrorName(result, &name) != CUDA_SUCCESS) return std::to_string(result);
-  const std::string whole = name;
+  std::string whole = name;
   for (const char* prefix : {"CUDA_ERROR_", "CUDA_"}) {
     if (whole.starts_with(prefix)) return whole.substr(std::string(prefix).size());
   }
