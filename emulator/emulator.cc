@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "api/cancel_off.h"
+#include "emulator/capture.h"
 #include "emulator/mutation.h"
 #include "emulator/say.h"
 
@@ -148,6 +149,7 @@ CUresult Emulator::no_context() const {
 void Emulator::end_context(Context& context) {
   context.alive = false;
   free_plain_of(context);  // VMM memory belongs to no context, and stays
+  if (Captures::any()) Captures::get().end_those_of(context);
   streams.end_those_of(context);
 }
 

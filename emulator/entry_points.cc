@@ -3,6 +3,7 @@
 #include "api/for_each.h"
 #include "emulator/base.h"
 #include "emulator/batch_copy.h"
+#include "emulator/capture_gate.h"
 #include "emulator/transfer_entry.h"
 
 namespace cuvmm::emulator {
@@ -11,6 +12,9 @@ namespace {
 
 template <class CallStruct>
 CUresult run(const CallStruct& call) noexcept {
+  if (Captures::any()) {
+    if (const auto answer = in_capture(call)) return *answer;
+  }
   if constexpr (requires { run_base(call); }) {
     return run_base(call);
   } else if constexpr (requires(Emulator & e, Facts f, Retired r) { perform(e, call, f, r); }) {

@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "emulator/base.h"
+#include "emulator/capture.h"
 #include "emulator/entry.h"
 #include "emulator/export.h"
 
@@ -71,7 +72,9 @@ CUVMM_DRIVER_FUNCTION(cuEventRecordWithFlags, CUevent event, CUstream stream, un
 CUVMM_DRIVER_ALIAS(cuEventRecordWithFlags_ptsz, cuEventRecordWithFlags);
 
 CUVMM_DRIVER_FUNCTION(cuEventQuery, CUevent event) {
-  return on_event(event, [](Emulator&, Event&) { return CUDA_SUCCESS; });
+  return on_event(event, [&](Emulator&, Event&) -> CUresult {
+    return Captures::any() ? Captures::get().refuse_event(event) : CUDA_SUCCESS;
+  });
 }
 
 CUresult run_base(const calls::EventSynchronize& call) noexcept {

@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 
 #include "emulator/base.h"
+#include "emulator/capture.h"
 #include "emulator/entry.h"
 #include "emulator/export.h"
 
@@ -55,6 +56,9 @@ CUresult run_base(const calls::MemAllocHost& call) noexcept {
 }
 
 CUVMM_DRIVER_FUNCTION(cuMemHostAlloc, void** out, size_t size, unsigned flags) {
+  if (const CUresult refused = refuse_unsafe_in_capture(); refused != CUDA_SUCCESS) {
+    return refused;
+  }
   return allocate_host(out, size, flags);
 }
 
@@ -70,6 +74,9 @@ CUresult run_base(const calls::MemFreeHost& call) noexcept {
 }
 
 CUVMM_DRIVER_FUNCTION(cuMemHostRegister_v2, void* host, size_t size, unsigned flags) {
+  if (const CUresult refused = refuse_unsafe_in_capture(); refused != CUDA_SUCCESS) {
+    return refused;
+  }
   return with_context([&](Emulator& e, Context& context) -> CUresult {
     constexpr unsigned kKnown = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
                                 CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
@@ -99,6 +106,9 @@ CUVMM_DRIVER_FUNCTION(cuMemHostRegister_v2, void* host, size_t size, unsigned fl
 }
 
 CUVMM_DRIVER_FUNCTION(cuMemHostUnregister, void* host) {
+  if (const CUresult refused = refuse_unsafe_in_capture(); refused != CUDA_SUCCESS) {
+    return refused;
+  }
   return locked([&](Emulator& e) -> CUresult {
     const auto address = reinterpret_cast<Address>(host);
     const auto found = e.host_blocks.find(address);

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "emulator/capture.h"
 #include "emulator/entry.h"
 #include "emulator/export.h"
 #include "emulator/say.h"
@@ -36,10 +37,13 @@ Count* open_counter() noexcept {
   return at == MAP_FAILED ? nullptr : static_cast<Count*>(at);
 }
 
-CUresult skip(const char* entry, CUfunction function, bool shape) noexcept {
-  return with_context([&](Emulator&, Context&) -> CUresult {
+CUresult skip(const char* entry, CUfunction function, bool shape, CUstream stream) noexcept {
+  return with_context([&](Emulator& e, Context&) -> CUresult {
     if (!function) return CUDA_ERROR_INVALID_HANDLE;
     if (!shape) return CUDA_ERROR_INVALID_VALUE;
+    if (Captures::any()) {
+      if (const auto captured = captured_launch(e, entry, stream)) return *captured;
+    }
     skip_launch(entry);
     return CUDA_SUCCESS;
   });
@@ -60,20 +64,20 @@ void skip_launch(const char* function) noexcept {
   note(text);
 }
 
-// Shared bytes, stream and parameters are for the kernel alone.
+// Shared bytes and parameters are for the kernel alone.
 CUVMM_DRIVER_FUNCTION(cuLaunchKernel, CUfunction function, unsigned grid_x, unsigned grid_y,
                       unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
-                      unsigned, CUstream, void**, void**) {
+                      unsigned, CUstream stream, void**, void**) {
   return skip("cuLaunchKernel", function,
-              grid_x && grid_y && grid_z && block_x && block_y && block_z);
+              grid_x && grid_y && grid_z && block_x && block_y && block_z, stream);
 }
 CUVMM_DRIVER_ALIAS(cuLaunchKernel_ptsz, cuLaunchKernel);
 
 CUVMM_DRIVER_FUNCTION(cuLaunchCooperativeKernel, CUfunction function, unsigned grid_x,
                       unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
-                      unsigned block_z, unsigned, CUstream, void**) {
+                      unsigned block_z, unsigned, CUstream stream, void**) {
   return skip("cuLaunchCooperativeKernel", function,
-              grid_x && grid_y && grid_z && block_x && block_y && block_z);
+              grid_x && grid_y && grid_z && block_x && block_y && block_z, stream);
 }
 CUVMM_DRIVER_ALIAS(cuLaunchCooperativeKernel_ptsz, cuLaunchCooperativeKernel);
 
@@ -81,7 +85,7 @@ CUVMM_DRIVER_FUNCTION(cuLaunchKernelEx, const CUlaunchConfig* config, CUfunction
                       void**) {
   const bool shape = config && config->gridDimX && config->gridDimY && config->gridDimZ &&
                      config->blockDimX && config->blockDimY && config->blockDimZ;
-  return skip("cuLaunchKernelEx", function, shape);
+  return skip("cuLaunchKernelEx", function, shape, config ? config->hStream : nullptr);
 }
 CUVMM_DRIVER_ALIAS(cuLaunchKernelEx_ptsz, cuLaunchKernelEx);
 

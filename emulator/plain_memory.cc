@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "emulator/base.h"
+#include "emulator/capture.h"
 #include "emulator/entry.h"
 #include "emulator/export.h"
 
@@ -61,6 +62,9 @@ CUresult perform(Emulator& e, const calls::MemFreeAsync& call, const Facts&, con
 
 CUVMM_DRIVER_FUNCTION(cuMemAllocPitch_v2, CUdeviceptr* address, size_t* pitch, size_t width,
                       size_t height, unsigned element) {
+  if (const CUresult refused = refuse_unsafe_in_capture(); refused != CUDA_SUCCESS) {
+    return refused;
+  }
   if (ended()) return CUDA_ERROR_DEINITIALIZED;
   constexpr std::size_t kPitch = 512;  // CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT
   const CUresult usable = with_context([](Emulator&, Context&) { return CUDA_SUCCESS; });

@@ -1,5 +1,6 @@
 // What a pointer is: cuPointerGetAttribute(s) and cuMemGetAddressRange.
 #include "emulator/base.h"
+#include "emulator/capture.h"
 #include "emulator/entry.h"
 #include "emulator/export.h"
 
@@ -242,6 +243,9 @@ CUVMM_DRIVER_FUNCTION(cuPointerGetAttributes, unsigned count, CUpointer_attribut
 
 CUVMM_DRIVER_FUNCTION(cuPointerSetAttribute, const void* value, CUpointer_attribute number,
                       CUdeviceptr address) {
+  if (const CUresult refused = refuse_unsafe_in_capture(); refused != CUDA_SUCCESS) {
+    return refused;
+  }
   return locked([&](Emulator& e) -> CUresult {
     PointerFacts facts;
     if (!value || !look_up(e, address, facts)) return CUDA_ERROR_INVALID_VALUE;

@@ -1,5 +1,6 @@
 // What can be asked of a pool and set on it. Nothing is cached: what is freed is gone at once, so
 // thresholds and trimming change numbers only.
+#include "emulator/capture.h"
 #include "emulator/entry.h"
 #include "emulator/export.h"
 
@@ -82,6 +83,9 @@ CUVMM_DRIVER_FUNCTION(cuMemPoolSetAttribute, CUmemoryPool handle, CUmemPool_attr
 }
 
 CUVMM_DRIVER_FUNCTION(cuMemPoolTrimTo, CUmemoryPool handle, size_t keep) {
+  if (const CUresult refused = refuse_unsafe_in_capture(); refused != CUDA_SUCCESS) {
+    return refused;
+  }
   return on_pool(handle, [&](Emulator&, Pool& pool) {
     Pools::trim(pool, keep);
     return CUDA_SUCCESS;

@@ -1,5 +1,6 @@
 // Streams: everything on them has completed by the time a call returns.
 #include "emulator/base.h"
+#include "emulator/capture.h"
 #include "emulator/entry.h"
 #include "emulator/export.h"
 
@@ -31,7 +32,9 @@ CUresult create(CUstream* out, unsigned flags, int priority) noexcept {
 }
 
 CUresult done(CUstream handle) noexcept {
-  return on_stream(handle, [](Emulator&, const Stream&) { return CUDA_SUCCESS; });
+  return on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
+    return Captures::any() ? Captures::get().refuse_stream(e, handle) : CUDA_SUCCESS;
+  });
 }
 
 }  // namespace
@@ -47,6 +50,7 @@ CUVMM_DRIVER_FUNCTION(cuStreamCreateWithPriority, CUstream* stream, unsigned fla
 
 CUVMM_DRIVER_FUNCTION(cuStreamDestroy_v2, CUstream stream) {
   return with_no_ended_context([&](Emulator& e) -> CUresult {
+    if (Captures::any()) Captures::get().forget(stream);
     return e.streams.destroy(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
@@ -59,7 +63,8 @@ CUVMM_DRIVER_ALIAS(cuStreamSynchronize_ptsz, cuStreamSynchronize);
 CUVMM_DRIVER_FUNCTION(cuStreamWaitEvent, CUstream handle, CUevent event, unsigned flags) {
   return on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
     if (flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
-    return e.streams.find(event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    if (!e.streams.find(event)) return CUDA_ERROR_INVALID_HANDLE;
+    return Captures::any() ? Captures::get().wait(e, handle, event) : CUDA_SUCCESS;
   });
 }
 CUVMM_DRIVER_ALIAS(cuStreamWaitEvent_ptsz, cuStreamWaitEvent);
@@ -74,7 +79,9 @@ CUVMM_DRIVER_FUNCTION(cuStreamGetPriority, CUstream handle, int* priority) {
 CUVMM_DRIVER_ALIAS(cuStreamGetPriority_ptsz, cuStreamGetPriority);
 
 CUVMM_DRIVER_FUNCTION(cuStreamGetFlags, CUstream handle, unsigned* flags) {
-  return on_stream(handle, [&](Emulator&, const Stream& stream) -> CUresult {
+  return on_stream(handle, [&](Emulator& e, const Stream& stream) -> CUresult {
+    // Seen on an H200, and of no other question about a stream.
+    if (Captures::get().of(handle)) return Captures::get().refuse_stream(e, handle);
     if (!flags) return CUDA_ERROR_INVALID_VALUE;
     *flags = stream.flags;
     return CUDA_SUCCESS;
@@ -121,9 +128,16 @@ CUVMM_DRIVER_FUNCTION(cuStreamGetCtx_v2, CUstream stream, CUcontext* context, vo
 CUVMM_DRIVER_ALIAS(cuStreamGetCtx_v2_ptsz, cuStreamGetCtx_v2);
 
 CUVMM_DRIVER_FUNCTION(cuStreamIsCapturing, CUstream handle, CUstreamCaptureStatus* status) {
-  return on_stream(handle, [&](Emulator&, const Stream&) -> CUresult {
+  return on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
     if (!status) return CUDA_ERROR_INVALID_VALUE;
-    *status = CU_STREAM_CAPTURE_STATUS_NONE;
+    Captures& captures = Captures::get();
+    const bool legacy = reinterpret_cast<std::uintptr_t>(handle) <= 1;
+    const CUresult refused = legacy ? captures.refuse_legacy(e, false) : CUDA_SUCCESS;
+    if (refused != CUDA_SUCCESS) return refused;
+    const Capture* capture = captures.of(handle);
+    *status = !capture           ? CU_STREAM_CAPTURE_STATUS_NONE
+              : capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                 : CU_STREAM_CAPTURE_STATUS_ACTIVE;
     return CUDA_SUCCESS;
   });
 }
@@ -134,15 +148,27 @@ CUVMM_DRIVER_FUNCTION(cuThreadExchangeStreamCaptureMode, CUstreamCaptureMode* mo
     if (!mode || static_cast<unsigned>(*mode) > CU_STREAM_CAPTURE_MODE_RELAXED) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
-    std::swap(*mode, current);
+    std::swap(*mode, Captures::thread_mode());
     return CUDA_SUCCESS;
   });
 }
 
 CUVMM_DRIVER_FUNCTION(cuLaunchHostFunc, CUstream handle, CUhostFn function, void* data) {
-  const CUresult result = done(handle);
-  if (result != CUDA_SUCCESS) return result;
+  bool captured = false;
+  const CUresult result = on_stream(handle, [&](Emulator&, const Stream&) -> CUresult {
+    Capture* capture = Captures::get().of(handle);
+    if (!capture) return CUDA_SUCCESS;
+    if (capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (!function) return CUDA_ERROR_INVALID_VALUE;
+    auto node = std::make_shared<GraphNode>();
+    node->type = CU_GRAPH_NODE_TYPE_HOST;
+    node->host = function;
+    node->data = data;
+    capture->add(std::move(node), handle);
+    captured = true;
+    return CUDA_SUCCESS;
+  });
+  if (result != CUDA_SUCCESS || captured) return result;
   if (!function) return CUDA_ERROR_INVALID_VALUE;
   function(data);  // outside the lock: it may call anything but the driver, by the documentation
   return CUDA_SUCCESS;

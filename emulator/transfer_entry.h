@@ -30,8 +30,9 @@ inline CUresult use_contexts(const Emulator& e, CUcontext to, CUcontext from, Fa
   return CUDA_SUCCESS;
 }
 
+/// `perform`: false only looks whether it would be done.
 template <class CallStruct>
-CUresult run_transfer(Emulator& e, const CallStruct& call) {
+CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true) {
   Facts facts = e.facts();
   const Context* by = e.current_context();
   CUresult result = CUDA_SUCCESS;
@@ -77,6 +78,7 @@ CUresult run_transfer(Emulator& e, const CallStruct& call) {
     if (result != CUDA_SUCCESS) return unchecked ? kUnperformed : result;
     if (const auto odd = by ? quirk(e, touched[i], *by) : std::nullopt) return *odd;
   }
+  if (!perform) return CUDA_SUCCESS;
   result = execute(e, plan(call));
   return result != CUDA_SUCCESS && unchecked ? kUnperformed : result;
 }

@@ -1,0 +1,56 @@
+// What the calls of this test are made on: one capturing stream, one that is not, and memory of
+// every kind.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace cuvmm::capture_test {
+
+inline constexpr std::size_t kGranule = std::size_t{2} << 20;
+
+struct Scene {
+  CUstream capturing = nullptr, other = nullptr;
+  CUdeviceptr reserved = 0;                 ///< four granules, with nothing mapped
+  CUdeviceptr mapped = 0;                   ///< a granule that can be used
+  CUdeviceptr no_access = 0;                ///< a mapped granule without access
+  CUmemGenericAllocationHandle handle = 0;  ///< of `mapped`
+  CUmemGenericAllocationHandle shareable = 0;
+  int descriptor = -1;  ///< of `shareable`
+  CUdeviceptr one = 0, two = 0, to_free = 0;
+  CUmemoryPool pool = nullptr, to_destroy = nullptr;
+  CUdeviceptr of_pool = 0;
+  CUevent recorded = nullptr, event = nullptr;
+  void* host = nullptr;  ///< page-locked
+  char buffer[1 << 16] = {};
+  void* registered = nullptr;  ///< a page of `buffer`
+  /// Whole pages of `buffer`, the first of them.
+  char* pages() { return buffer + 4096 - reinterpret_cast<std::uintptr_t>(buffer) % 4096; }
+};
+
+/// One call; what it answers is recorded under its name.
+struct Named {
+  const char* name;
+  CUresult (*call)(Scene&);
+};
+
+std::span<const Named> vmm_calls();
+std::span<const Named> memory_calls();
+std::span<const Named> pool_calls();
+std::span<const Named> stream_calls();
+
+/// Streams, and everything else; ends the program where a call fails.
+void prepare(Scene& scene, bool blocking);
+/// Ends the program, and names the expression, where the result is none.
+void require(CUresult result, const char* expression);
+
+CUmemAllocationProp properties(bool shareable = false);
+CUmemAccessDesc read_write();
+CUmemPoolProps pool_properties(bool shareable);
+
+}  // namespace cuvmm::capture_test
+
+#define CUVMM_REQUIRE(expression) ::cuvmm::capture_test::require(expression, #expression)
