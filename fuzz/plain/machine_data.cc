@@ -145,7 +145,7 @@ CUresult Machine::fill(const Op& op, Step& step) {
   const auto v16 = static_cast<unsigned short>(value);
   CUresult result = CUDA_SUCCESS;
   if (op.form & 1) {
-    const CUstream on = stream(op.form >> 1);
+    CUstream on = stream(op.form >> 1);
     if (element == 0) result = f_.cuMemsetD8Async(at.address, v8, count, on);
     if (element == 1) result = f_.cuMemsetD16Async(at.address, v16, count, on);
     if (element == 2) result = f_.cuMemsetD32Async(at.address, value, count, on);
@@ -174,7 +174,7 @@ CUresult Machine::fill_rows(const Op& op, Step& step) {
   const auto v16 = static_cast<unsigned short>(value);
   const std::uint64_t to_address = at.address;
   CUresult result = CUDA_SUCCESS;
-  const CUstream on = op.form & 1 ? stream(op.form >> 1) : nullptr;
+  CUstream on = op.form & 1 ? stream(op.form >> 1) : nullptr;
   if (op.form & 1) {
     if (element == 0) result = f_.cuMemsetD2D8Async(to_address, pitch, v8, width, height, on);
     if (element == 1) result = f_.cuMemsetD2D16Async(to_address, pitch, v16, width, height, on);
@@ -200,7 +200,7 @@ CUresult Machine::copy(const Op& op, Step& step) {
   auto* const host_to = reinterpret_cast<void*>(d);
   const auto* const host_from = reinterpret_cast<const void*>(s);
   CUresult result = CUDA_SUCCESS;
-  const CUstream on = stream(op.form >> 4);
+  CUstream on = stream(op.form >> 4);
   switch (op.form % 8) {
     case 0:
       result = f_.cuMemcpyHtoD_v2(d, host_from, size);
@@ -277,7 +277,7 @@ CUresult Machine::copy_rows(const Op& op, Step& step) {
   const Side to = side(at, d.dstXInBytes, d.dstY, d.dstPitch);
   const Side from = side(from_at, d.srcXInBytes, d.srcY, d.srcPitch);
   if (!allowed(op, to, &from, step)) return CUDA_SUCCESS;
-  const CUstream on = stream(op.form >> 4);
+  CUstream on = stream(op.form >> 4);
   CUresult result = CUDA_SUCCESS;
   const CUDA_MEMCPY2D* given = op.faults & kNullOut ? nullptr : &d;
   if (op.form % 3 == 0) result = settle(f_.cuMemcpy2D_v2(given), nullptr);
@@ -321,7 +321,7 @@ CUresult Machine::copy_slices(const Op& op, Step& step) {
   const Side to = side(at, d.dstXInBytes, 0, d.dstZ, d.dstPitch, d.dstHeight);
   const Side from = side(from_at, 0, d.srcY, 0, d.srcPitch, d.srcHeight);
   if (!allowed(op, to, &from, step)) return CUDA_SUCCESS;
-  const CUstream on = stream(op.form >> 4);
+  CUstream on = stream(op.form >> 4);
   const CUDA_MEMCPY3D* given = op.faults & kNullOut ? nullptr : &d;
   const CUresult result = op.form % 2 ? settle(f_.cuMemcpy3DAsync_v2(given, on), on)
                                       : settle(f_.cuMemcpy3D_v2(given), nullptr);

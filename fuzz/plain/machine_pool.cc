@@ -21,7 +21,7 @@ std::uint32_t Machine::pool_value(CUmemoryPool pool) const {
 
 CUresult Machine::pools(const Op& op, Step& step) {
   const unsigned name = op.name % kPools;
-  const CUmemoryPool asked = pool(op.ref);
+  CUmemoryPool asked = pool(op.ref);
   CUmemoryPool out = nullptr;
   // A name that stands for nothing is no argument: drivers follow such pointers.
   const bool needs_pool = op.code != Code::kPoolCreate && op.code != Code::kPoolDefault &&
