@@ -206,11 +206,8 @@ class Run(CliTest):
         self.assertNotIn("PYTHONPATH", child)
         self.assertEqual(rest, "/x")
         self.assertTrue(child["CUVMM_DRIVER"].endswith("/emulator/libcuda.so.1"))
-        self.assertEqual(child["CUVMM_PROFILE"], "documented")
-        self.assertEqual(child["CUVMM_DEVICES"], "3")
-        self.assertEqual(child["CUVMM_ENFORCE"], "1")
-        self.assertEqual(child["CUVMM_LEAK_CHECK"], "full")
-        self.assertEqual(child["CUVMM_TRACE"], self.path("t.%p"))
+        wanted = {"PROFILE": "documented", "DEVICES": "3", "ENFORCE": "1", "LEAK_CHECK": "full", "TRACE": self.path("t.%p")}
+        self.assertEqual({name: child["CUVMM_" + name] for name in wanted}, wanted)
         self.assertNotIn("CUVMM_ERROR_EXITCODE", child)
         self.assertFalse(os.path.exists(child["CUVMM_REPORT_DIR"]), "the folder is removed at the end")
         self.assertFalse(os.path.exists(child["CUVMM_LAUNCH_COUNT"]), "so is the count")
