@@ -15,9 +15,8 @@ Functions load_functions(const std::string& path) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
     if (!function) out.error = path + " has no " + name;
   };
-#define CUVMM_PLAIN_FIND(name) find(out.name, #name);
-  CUVMM_PLAIN_FUNCTIONS(CUVMM_PLAIN_FIND)
-#undef CUVMM_PLAIN_FIND
+#define CUVMM_FUNCTION(name) find(out.name, #name);
+#include "fuzz/plain/functions.def"
   find(out.cuCtxCreate_v2, "cuCtxCreate_v2");
   return out;
 }
