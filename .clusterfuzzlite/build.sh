@@ -32,7 +32,7 @@ for target in "${targets[@]}"; do
   case $target in
     emulator | shim) (cd "$seeds" && python3 -m zipfile -c "$OUT/${name}_seed_corpus.zip" ./*) ;;
     text) (cd "$source/fuzz/corpus" && python3 -m zipfile -c "$OUT/${name}_seed_corpus.zip" ./*) ;;
-    profile) (cd "$source/spec/profiles" && python3 -m zipfile -c "$OUT/${name}_seed_corpus.zip" ./*) ;;
+    profile) (cd "$source/rulebook/profiles" && python3 -m zipfile -c "$OUT/${name}_seed_corpus.zip" ./*) ;;
   esac
   # Leaks: the check at the exit of a process dies on the thread-locals of a library that was opened late.
   printf '[libfuzzer]\nmax_len = 1024\nentropic = 0\n[asan]\ndetect_leaks = 0\n' > "$OUT/$name.options"

@@ -77,7 +77,7 @@ LoadedDriver load_driver(const std::string& path, bool allow_multicast) {
                                                  dlsym(loaded.library, info.name)));
   }
   if (!loaded.driver.function<calls::Init>()) {
-    loaded.error = loaded.path + " is no libcuda: it does not export cuInit";
+    loaded.error = loaded.path + " is not a libcuda: it does not export cuInit";
   }
   return loaded;
 }

@@ -3,7 +3,7 @@
 
 bench/cache_lines.py BENCH EMULATOR SHIM [--by-function] [--only NAME] [--limit N]
 
-Follows every access of some lives of a block (bench/life.h) with valgrind's lackey, leaves out what the
+Follows every access of some lives of a block (bench/measure/life.h) with valgrind's lackey, leaves out what the
 emulator touches, and prints a Markdown table: distinct lines of 64 bytes per call, as the average of the last
 lives. What lies on the stack counts by itself: the driver uses the same lines. --by-function says which functions
 touch each line first, by call; --only NAME does so for one. --limit N fails where a cycle touches more than N.

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "bench/life.h"
-#include "bench/measure.h"
-#include "bench/samples.h"
-#include "bench/startup.h"
-#include "bench/stopwatch.h"
+#include "bench/measure/life.h"
+#include "bench/measure/measure.h"
+#include "bench/measure/samples.h"
+#include "bench/measure/startup.h"
+#include "bench/measure/stopwatch.h"
 
 namespace cuvmm::bench {
 namespace {

@@ -11,6 +11,6 @@ endfunction()
 
 get_property(examples DIRECTORY examples PROPERTY BUILDSYSTEM_TARGETS)
 list(FILTER examples INCLUDE REGEX "^example_")
-cuvmm_aggregate(libraries cuvmm_api cuvmm_spec cuvmm_profile cuvmm_shim cuvmm_emulator
+cuvmm_aggregate(libraries cuvmm_api cuvmm_rulebook cuvmm_profile cuvmm_shim cuvmm_emulator
   cuvmm_runtime_12 cuvmm_runtime_13)
 cuvmm_aggregate(demo libraries cuvmm cuvmm_tool cuvmm_links ${examples})

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "api/driver.h"
-#include "emulator/export.h"
+#include "emulator/entry/export.h"
 
 namespace cuvmm::emulator::testing {
 

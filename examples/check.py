@@ -16,13 +16,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("source", type=pathlib.Path, help="the example's first source file")
     parser.add_argument("--build", type=pathlib.Path, required=True, help="the build tree")
+    parser.add_argument("--folder", default="examples", help="where in the tree's bin the program is")
     options = parser.parse_args()
     wanted = expectation.read(options.source)
     stem = options.source.parent.name if options.source.stem == "main" else options.source.stem
     build = under_shim.Build(options.build)
-    program = build.program(stem)
+    program = build.program(stem, options.folder)
     run = build.run([str(program)], emulate=True, enforce=wanted.enforce,
-                    environment={"CUVMM_EXAMPLE_MULTICAST": "1", "CUVMM_MULTICAST_TIMEOUT_MS": "200"})
+                    environment={"CUVMM_EXAMPLE_MULTICAST": "1", "CUVMM_EXAMPLE_MANAGED": "1", "CUVMM_MULTICAST_TIMEOUT_MS": "200"})
     print(run.output)
     if run.code == 77:
         return 77

@@ -8,6 +8,22 @@
 
 #define FUNCTION(symbol) \
   __attribute__((visibility("default"))) void symbol(void) {}
+FUNCTION(cuCtxCreate_v2)
+FUNCTION(cuCtxCreate_v4)
+FUNCTION(cuCtxGetId)
 FUNCTION(cuDeviceGetUuid_v2)
+FUNCTION(cuEventQuery)
+FUNCTION(cuGetProcAddress_v2)
+FUNCTION(cuMemPoolGetAccess)
+FUNCTION(cuMemPoolGetAttribute)
+FUNCTION(cuMemPoolSetAttribute)
+FUNCTION(cuMemPoolTrimTo)
 FUNCTION(cuMipmappedArrayDestroy)
 FUNCTION(cuMipmappedArrayGetLevel)
+FUNCTION(cuPointerGetAttributes)
+FUNCTION(cuPointerSetAttribute)
+FUNCTION(cuStreamAddCallback)
+FUNCTION(cuStreamCreate)
+FUNCTION(cuStreamDestroy_v2)
+FUNCTION(cuStreamSynchronize)
+FUNCTION(cuStreamWaitEvent)

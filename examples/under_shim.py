@@ -45,8 +45,8 @@ class Build:
         self.shim = self.folder / "lib" / "libcuvmm-shim.so"
         self.emulator = self.folder / "lib" / "emulator"
 
-    def program(self, name: str) -> pathlib.Path:
-        return self.folder / "bin" / "examples" / name
+    def program(self, name: str, folder: str = "examples") -> pathlib.Path:
+        return self.folder / "bin" / folder / name
 
     def run(self, argv: list[str], *, emulate: bool, shim: bool = True, enforce: bool = False,
             environment: dict[str, str] | None = None, timeout: float = 60) -> Run:

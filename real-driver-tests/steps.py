@@ -50,6 +50,7 @@ CHECKED_CALLS = (
     "cuMemGetHandleForAddressRange",
     "cuImportExternalMemory", "cuExternalMemoryGetMappedBuffer", "cuExternalMemoryGetMappedMipmappedArray",
     "cuDestroyExternalMemory", "cuImportExternalSemaphore", "cuDestroyExternalSemaphore",
+    "cuMemPoolCreate", "cuMemPoolDestroy", "cuMemAllocFromPoolAsync", "cuMemPoolSetAccess",
     "cuIpcGetMemHandle", "cuIpcOpenMemHandle", "cuIpcCloseMemHandle", "cuIpcGetEventHandle", "cuIpcOpenEventHandle",
     "cuMemPoolExportToShareableHandle", "cuMemPoolImportFromShareableHandle", "cuMemPoolExportPointer",
     "cuMemPoolImportPointer",
@@ -74,7 +75,7 @@ class Step:
 
 def all_steps(build: under_shim.Build, python: str) -> list[Step]:
     """In the order in which they run: the cheapest proof first."""
-    return _examples(build) + _clients(python) + _vulkan(build) + _workloads(python) + _recorder(build)
+    return _examples(build) + _flows(build) + _clients(python) + _vulkan(build) + _workloads(python) + _recorder(build)
 
 
 def _examples(build: under_shim.Build) -> list[Step]:
@@ -86,6 +87,17 @@ def _examples(build: under_shim.Build) -> list[Step]:
         wanted = expectation.read(source)
         steps.append(Step(f"example.{name}", (str(build.program(name)),), timeout=30, devices=wanted.devices,
                           enforce=wanted.enforce, expects=wanted.rules, timed=False))
+    return steps
+
+
+def _flows(build: under_shim.Build) -> list[Step]:
+    """What UCX and hip-tests do with memory, in programs of ours."""
+    folder = ROOT / "real-driver-tests" / "flows"
+    steps = []
+    for source in sorted([*folder.glob("hip_*.cc"), *folder.glob("ucx_*.cc")]):
+        wanted = expectation.read(source)
+        steps.append(Step(f"flow.{source.stem}", (str(build.program(source.stem, "flows")),), timeout=60,
+                          devices=wanted.devices, expects=wanted.rules, timed=False))
     return steps
 
 

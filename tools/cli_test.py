@@ -85,7 +85,7 @@ class Usage(CliTest):
     def test_errors_say_what_was_expected(self):
         for arguments, expected in [
             ([], ["subcommand is required"]),
-            (["rum"], ["unknown command 'rum'; there are run,", "did you mean run"]),
+            (["rum"], ["unknown command 'rum'; the commands are run,", "did you mean run"]),
             (["run"], ["no program given; expected `cuvmm run"]),
             (["run", "--emualte", "--", "true"], ["unknown option --emualte; did you mean --emulate?"]),
             (["run", "--emualte"], ["unknown option --emualte; did you mean --emulate?"]),
@@ -222,8 +222,8 @@ class Run(CliTest):
     def test_options_of_the_emulator_without_it_are_named(self):
         result = self.run_("--driver", self.emulator(), "--python", "--skipped-exitcode", "3", "--", "true")
         self.assertEqual(result.returncode, 0)
-        self.assertIn("--python is for the emulator", result.stderr)
-        self.assertIn("--skipped-exitcode is for the emulator", result.stderr)
+        self.assertIn("--python has no effect", result.stderr)
+        self.assertIn("--skipped-exitcode has no effect", result.stderr)
 
     def test_a_report_that_cannot_be_written_stops_the_program(self):
         mark = self.path("started")
@@ -483,7 +483,7 @@ class ToC(CliTest):
     def test_what_has_no_c_form_is_refused_by_line(self):
         result = self.cuvmm("to-c", self.path("p.txt", "init()\n@p1 init()\n"))
         self.assertEqual(result.returncode, 2)
-        self.assertIn("p.txt:2: a program of several processes", result.stderr)
+        self.assertIn("p.txt:2: a program with several processes", result.stderr)
 
     def test_standard_output_is_the_default(self):
         program = self.path("p.txt", OFFSET)

@@ -6,17 +6,17 @@
 #include <memory>
 #include <sstream>
 
-#include "conformance/conform.h"
-#include "conformance/conform_report.h"
-#include "conformance/derive_profile.h"
-#include "conformance/measure_profile.h"
-#include "conformance/suite.h"
-#include "spec/limits.h"
+#include "conformance/record/derive_profile.h"
+#include "conformance/record/measure_profile.h"
+#include "conformance/run/conform.h"
+#include "conformance/run/conform_report.h"
+#include "conformance/suite/suite.h"
+#include "rulebook/limits.h"
 #include "tools/atomic_file.h"
 #include "tools/commands.h"
-#include "tools/driver_choice.h"
-#include "tools/layout.h"
-#include "tools/loader_path.h"
+#include "tools/run/driver_choice.h"
+#include "tools/run/layout.h"
+#include "tools/run/loader_path.h"
 #include "tools/standard_streams.h"
 #include "tools/usage.h"
 
@@ -66,7 +66,7 @@ std::string driver_path(const ConformSettings& settings, std::unique_ptr<LoaderP
   if (!settings.emulate) {
     if (!find_driver().empty()) return "libcuda.so.1";
     error =
-        "no CUDA driver here (libcuda.so.1 was not found): name one by --driver, or use "
+        "there is no CUDA driver here (libcuda.so.1 was not found): name one with --driver, or use "
         "--emulate";
     return "";
   }
@@ -161,7 +161,7 @@ int conform(const ConformSettings& settings) {
     std::erase_if(suite.cases,
                   [&](const Case& c) { return !matches_pattern(settings.filter, c.name); });
     if (suite.cases.empty())
-      throw UsageError{"--filter: no case is named like '" + settings.filter + "'"};
+      throw UsageError{"--filter: no case has a name that matches '" + settings.filter + "'"};
   }
   if (settings.list) {
     for (const Case& each : suite.cases) print_output("{}\n", each.name);
@@ -208,11 +208,15 @@ int conform(const ConformSettings& settings) {
 }
 
 constexpr const char* kExamples =
-    "Statuses: pass (as documented), deviation (a call that breaks a rule answers otherwise), "
-    "crash\n"
-    "and timeout (it did so), fail (a legal call or a value is wrong), not-supported (the machine\n"
-    "lacks what the case needs), waived (named in --waivers). Exits with 1 for a fail and for a\n"
-    "crash or timeout of a legal call; with --strict for every deviation, crash and timeout.\n"
+    "Statuses:\n"
+    "  pass           every call answers as documented\n"
+    "  deviation      a call that breaks a rule does not answer the documented code\n"
+    "  crash, timeout the process died in a call, or a call did not return\n"
+    "  fail           a legal call is refused, or a value is wrong\n"
+    "  not-supported  the machine lacks what the case needs\n"
+    "  waived         the case is named in --waivers\n"
+    "Exits with 1 for a fail, and for a crash or timeout of a legal call; with --strict also for\n"
+    "every deviation, crash and timeout.\n"
     "Examples:\n"
     "  cuvmm conform                                       this machine's driver\n"
     "  cuvmm conform --emulate=documented --strict         the emulator\n"
@@ -235,36 +239,40 @@ void add_conform(CLI::App& app, CommandLine& line) {
               "Run on the emulator; PROFILE is a built-in profile or a TOML file");
   command
       ->add_option("--devices", s->devices,
-                   "Devices of the emulator, 1 to " + std::to_string(kMaxDevices))
+                   "Number of devices of the emulator, 1 to " + std::to_string(kMaxDevices))
       ->type_name("N")
       ->check(whole_number(1, kMaxDevices));
-  command->add_option("--filter", s->filter, "Only cases whose names match, such as 'cuMemMap/*'")
+  command
+      ->add_option("--filter", s->filter,
+                   "Run only the cases whose names match, such as 'cuMemMap/*'")
       ->type_name("GLOB");
   command->add_option("--cases", s->cases, "Use the suite in this folder, not the built-in one")
       ->type_name("DIR")
       ->check(CLI::ExistingDirectory.description(""));
-  command->add_flag("--pairs", s->pairs, "Also the calls that break two rules");
+  command->add_flag("--pairs", s->pairs, "Also run the calls that break two rules");
   command->add_flag("--list", s->list, "Print the names of the cases and run nothing");
   file("--junit", s->junit, "Write the results as JUnit XML");
   file("--json", s->json, "Write the results with their evidence as JSON");
-  file("--recording", s->recording, "Write the bare answers, as conformance/recorded/ holds them");
+  file("--recording", s->recording,
+       "Write the answers alone, in the form of conformance/recorded/");
   file("--profile", s->profile, "Write a driver profile for the emulator; implies --pairs");
-  command->add_option("--waivers", s->waivers, "Known failures: NAME REASON per line")
+  command->add_option("--waivers", s->waivers, "Known failures, one NAME REASON per line")
       ->type_name("FILE")
       ->check(readable_file());
-  command->add_flag("--strict", s->strict, "Deviations, crashes and timeouts make the run fail");
+  command->add_flag("--strict", s->strict, "Fail on deviations, crashes and timeouts too");
   command->add_flag("--require-feature", s->require_feature,
-                    "Cases that the machine cannot run make the run fail");
+                    "Fail on cases that the machine cannot run");
   command->add_flag("--isolated", s->isolated, "Run each case in a process of its own");
   command->add_flag(
       "--allow-multicast", s->allow_multicast,
       "Let cuMulticast calls reach a real driver (they can disturb other users of the fabric)");
-  command->add_flag("--verbose", s->verbose, "Also print what passes and what is known");
-  command->add_option("--jobs", s->jobs, "Cases at a time")
+  command->add_flag("--verbose", s->verbose,
+                    "Also print the cases that pass, and known deviations");
+  command->add_option("--jobs", s->jobs, "Number of cases to run at a time")
       ->type_name("N")
       ->check(whole_number(1, 256))
       ->capture_default_str();
-  command->add_option("--timeout", s->timeout_s, "Seconds that one call may take")
+  command->add_option("--timeout", s->timeout_s, "Time limit of one call, in seconds")
       ->type_name("SECONDS")
       ->check(seconds(0.001))
       ->capture_default_str();

@@ -9,8 +9,8 @@
 
 #include "tools/commands.h"
 #include "tools/install_paths.h"
+#include "tools/rules/suggest.h"
 #include "tools/standard_streams.h"
-#include "tools/suggest.h"
 #include "tools/usage.h"
 
 namespace {
@@ -19,7 +19,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  cuvmm run -- ./app                  check a program on this machine's driver\n"
     "  cuvmm run --emulate -- ./app        the same without a GPU\n"
-    "  cuvmm explain cuMemMap-offset-zero  what a finding means and how to mend it\n";
+    "  cuvmm explain cuMemMap-offset-zero  what a finding means, and how to fix it\n";
 
 int usage_error(const CLI::App& app, const std::string& message) {
   std::string command = "cuvmm";
@@ -50,7 +50,7 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments, cuvmm::Comm
     if (std::find(known.begin(), known.end(), arguments[0]) == known.end()) {
       std::string list;
       for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
-      return usage_error(app, "unknown command '" + arguments[0] + "'; there are " + list +
+      return usage_error(app, "unknown command '" + arguments[0] + "'; the commands are " + list +
                                   cuvmm::did_you_mean(arguments[0], known));
     }
   }
@@ -90,7 +90,11 @@ int main(int argc, char** argv) {
   try {
     cuvmm::CommandLine line;
     CLI::App app(
-        "cuvmm checks how programs use the virtual memory management API of the CUDA driver.",
+        "cuvmm finds misuse of the CUDA driver's memory APIs: virtual memory management, "
+        "multicast,\n"
+        "legacy IPC, external memory and stream-ordered pools. It needs no GPU: an emulated "
+        "libcuda\n"
+        "can stand in for the driver.",
         "cuvmm");
     app.footer(kExamples);
     app.set_version_flag("--version", fmt::format("cuvmm {}", cuvmm::kVersion));

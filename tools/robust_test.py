@@ -87,7 +87,7 @@ os.kill(os.getpid(), signal.SIGKILL)
             self.addCleanup(shutil.rmtree, re.search(r"(\S+)/77-1", result.stderr).group(1))
             self.assertEqual(result.returncode, 125, "nobody knows whether there were findings")
             self.assert_note(report, result, "process 77 used a driver, and its report was lost: .*the disk was full")
-            self.assertIn("no report of a process could be read", result.stderr)
+            self.assertIn("no process's report could be read", result.stderr)
             self.assertNotIn("nothing was checked", result.stderr)
 
     def test_else_a_lost_report_leaves_the_exit_code_alone(self):

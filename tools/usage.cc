@@ -9,8 +9,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "spec/profile.h"
-#include "tools/suggest.h"
+#include "rulebook/profile/profile.h"
+#include "tools/rules/suggest.h"
 
 namespace cuvmm {
 

@@ -9,7 +9,7 @@
 
 namespace cuvmm {
 
-/// Thrown for a command line that parses but means nothing; main() prints it and exits with
+/// Thrown for a command line whose options do not go together. main() prints it and exits with
 /// kExitUsage.
 struct UsageError {
   std::string message;

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "emulator/device_identity.h"
+#include "emulator/machine/device_identity.h"
 #include "emulator/nvml/abi.h"
 #include "emulator/nvml/export.h"
 

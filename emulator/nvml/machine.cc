@@ -5,11 +5,11 @@
 #include <atomic>
 #include <cstdio>
 
-#include "emulator/device_attributes.h"
-#include "emulator/device_identity.h"
+#include "emulator/base/options.h"
+#include "emulator/base/say.h"
+#include "emulator/machine/device_attributes.h"
+#include "emulator/machine/device_identity.h"
 #include "emulator/nvml/export.h"
-#include "emulator/options.h"
-#include "emulator/say.h"
 
 namespace cuvmm::nvml {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include "spec/limits.h"
-#include "spec/profile.h"
+#include "rulebook/limits.h"
+#include "rulebook/profile/profile.h"
 
 namespace cuvmm::nvml {
 

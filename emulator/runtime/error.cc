@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "emulator/entry/error_words.h"
 #include "emulator/runtime/export.h"
 
 namespace cuvmm::runtime {
@@ -43,10 +44,18 @@ std::string words_of(std::string_view name) {
   return text;
 }
 
+// What the driver says of a code: the runtime gives the driver's codes their numbers and meanings.
+std::string description_of(int error, std::string_view name) {
+  for (const emulator::ErrorWords& known : emulator::kErrorWords) {
+    if (known.code == error) return known.words;
+  }
+  return words_of(name);
+}
+
 // Texts that live for ever, as callers may keep them.
 const std::map<int, std::string>& descriptions() {
   static const auto& all = *new std::map<int, std::string>{
-#define CUVMM_ERROR(name, value) {value, words_of(#name)},
+#define CUVMM_ERROR(name, value) {value, description_of(value, #name)},
 #include "emulator/runtime/errors.def"
 #undef CUVMM_ERROR
   };

@@ -2,7 +2,7 @@
 // declare some functions and structures differently, and one source is both libraries.
 #pragma once
 
-#include "emulator/runtime/context.h"
+#include "emulator/runtime/calls/context.h"
 #include "emulator/runtime/driver.h"
 #include "emulator/runtime/error.h"
 

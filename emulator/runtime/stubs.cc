@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstdio>
 
+#include "emulator/base/say.h"
 #include "emulator/runtime/error.h"
-#include "emulator/say.h"
 
 namespace cuvmm::runtime {
 

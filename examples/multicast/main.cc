@@ -13,11 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "examples/bugs/bug.h"
+#include "examples/descriptor.h"
 
 namespace {
 
@@ -45,45 +45,13 @@ pthread_barrier_t* make_barrier() {
   return made;
 }
 
-void send_descriptor(int socket, int fd) {
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof fd);
-  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  if (sendmsg(socket, &message, 0) != 1) std::exit(1);
-}
-
-int receive_descriptor(int socket) {
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  if (recvmsg(socket, &message, 0) != 1) std::exit(1);
-  int fd = -1;
-  std::memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof fd);
-  return fd;
-}
-
 /// Rank 0 makes the object and sends it around; the others take it over.
 CUmemGenericAllocationHandle share(int rank, const CUmulticastObjectProp& prop,
                                    const int (&sockets)[kRanks][2]) {
   const CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   CUmemGenericAllocationHandle object = 0;
   if (rank != 0) {
-    const int fd = receive_descriptor(sockets[rank][1]);
+    const int fd = bug::receive_descriptor(sockets[rank][1]);
     MUST(cuMemImportFromShareableHandle(
         &object, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)), type));
     close(fd);
@@ -92,7 +60,7 @@ CUmemGenericAllocationHandle share(int rank, const CUmulticastObjectProp& prop,
   MUST(cuMulticastCreate(&object, &prop));
   int fd = -1;
   MUST(cuMemExportToShareableHandle(&fd, object, type, 0));
-  for (int peer = 1; peer < kRanks; ++peer) send_descriptor(sockets[peer][0], fd);
+  for (int peer = 1; peer < kRanks; ++peer) bug::send_descriptor(sockets[peer][0], fd);
   if (!without("close")) close(fd);
   return object;
 }

@@ -33,7 +33,7 @@ std::string kind_of(const Op& op, const Step& here, const Answer& there) {
   // Digests are many, and so are the names of blocks.
   const auto add = [&](const Answer& answer, const Answer& other) {
     Answer shortened = answer;
-    const bool data = op.code >= Code::kFill && op.code <= Code::kCopy3D;
+    const bool data = is_data(op.code);
     if (data && answer.result != other.result) shortened.value = 0;
     if (data && shortened.value) shortened.value = 1;
     if (answer.value >> 31) shortened.value &= 0xffffff;
@@ -57,7 +57,7 @@ std::string text_until(const RecordedProgram& program, const std::vector<Step>& 
   for (std::size_t i = 0; i < here.size(); ++i) {
     out += "  " + op_text(program.ops[i]) + "  # " + answer_text(program.answers[i]);
     if (!(program.answers[i] == here[i].answer)) out += " | here " + answer_text(here[i].answer);
-    out += "\n";
+    out += '\n';
   }
   return out;
 }
@@ -68,8 +68,7 @@ std::string call_text(const RecordedProgram& program, std::size_t at) {
   std::string out = "  " + op_text(op) + "  # " + answer_text(program.answers[at]);
   for (std::size_t i = 0; i < at; ++i) {
     const Op& maker = program.ops[i];
-    if (maker.name == 0 || (maker.code >= Code::kPoolCreate) != (op.code >= Code::kPoolCreate))
-      continue;
+    if (maker.name == 0 || is_of_pool(maker.code) != is_of_pool(op.code)) continue;
     if (maker.name == op.ref || maker.name == op.ref2) out += " | " + op_text(maker);
   }
   return out + "\n";
@@ -78,7 +77,7 @@ std::string call_text(const RecordedProgram& program, std::size_t at) {
 bool changes(Code code) {
   return code <= Code::kUnmap || code == Code::kPoolCreate || code == Code::kPoolDestroy ||
          code == Code::kPoolSet || code == Code::kPoolSetAttribute || code == Code::kPoolTrim ||
-         code == Code::kSetAttribute || (code >= Code::kFill && code <= Code::kCopy3D);
+         code == Code::kSetAttribute || is_data(code);
 }
 
 }  // namespace

@@ -18,6 +18,8 @@ Functions load_functions(const std::string& path) {
 #define CUVMM_FUNCTION(name) find(out.name, #name);
 #include "fuzz/plain/functions.def"
   find(out.cuCtxCreate_v2, "cuCtxCreate_v2");
+  out.cuMemcpyBatchAsync_v2 = reinterpret_cast<decltype(out.cuMemcpyBatchAsync_v2)>(
+      dlsym(library, "cuMemcpyBatchAsync_v2"));
   return out;
 }
 

@@ -11,6 +11,7 @@ std::uint8_t byte(std::uint32_t value) { return static_cast<std::uint8_t>(value)
 struct Known {
   std::uint8_t name;
   Kind kind;
+  std::uint8_t size = 0;  ///< as its op names it
   bool live = true;
 };
 
@@ -20,7 +21,7 @@ class Maker {
     // A style: some programs go wrong often, a few touch what is not theirs.
     faults_ = random_.chance(30) ? 15 : 4;
     wild_ = random_.below(400) == 0;
-    contexts_ = random_.chance(25);
+    contexts_ = random_.chance(35);
   }
   Op make();
 
@@ -31,6 +32,9 @@ class Maker {
   void data(Op& op);
   void pool(Op& op);
   void sides(Op& op, bool needs_host);
+  void register_again(Op& op);
+  void by_descriptor(Op& op);
+  std::uint8_t contexts_of_sides();
   std::uint8_t below(std::size_t n) { return byte(random_.below(static_cast<std::uint32_t>(n))); }
   template <class Fits>
   std::uint8_t any(Fits fits);
@@ -75,7 +79,7 @@ std::uint8_t Maker::place(bool exact) {
 void Maker::born(Op& op, Kind kind) {
   op.name = next_;
   if (next_ + 1u < kBlocks) ++next_;
-  blocks_.push_back({op.name, kind});
+  blocks_.push_back({op.name, kind, op.size});
 }
 
 void Maker::died(std::uint8_t name) {
@@ -117,6 +121,9 @@ Code Maker::choose() {
                                         {Code::kCopy, 26},
                                         {Code::kCopy2D, 24},
                                         {Code::kCopy3D, 14},
+                                        {Code::kBatch, 12},
+                                        {Code::kCopyPeer, 10},
+                                        {Code::kCopy3DPeer, 7},
                                         {Code::kPoolCreate, 6},
                                         {Code::kPoolDestroy, 2},
                                         {Code::kPoolDefault, 1},
@@ -146,6 +153,7 @@ Op Maker::make() {
   Op op;
   op.code = choose();
   if (op.code == Code::kContext && !contexts_) op.code = Code::kAttribute;
+  if (contexts_ && random_.chance(4)) op.code = Code::kContext;
   if (wild_) op.faults |= kWild;
   if (op.code <= Code::kUnmap) {
     memory(op);
@@ -160,7 +168,7 @@ Op Maker::make() {
     }
   } else if (op.code <= Code::kAccess) {
     query(op);
-  } else if (op.code <= Code::kCopy3D) {
+  } else if (is_data(op.code)) {
     data(op);
   } else {
     pool(op);
@@ -194,6 +202,7 @@ void Maker::memory(Op& op) {
       if (op.size > 12 && op.size < 20) op.size = byte(1 + random_.below(12));
       op.height = fault() ? below(std::size(kHeights)) : std::uint8_t{2};
       if (random_.chance(50)) op.height = byte(3 + random_.below(3));
+      if (op.height == 7) op.size = byte(1 + random_.below(6));  // gigabytes take too long to fill
       op.which = fault() ? below(std::size(kElements)) : below(3);
       if (fault()) op.faults |= random_.chance(50) ? kNullOut : kNullOut2;
       return born(op, Kind::kPitched);
@@ -211,6 +220,7 @@ void Maker::memory(Op& op) {
         op.ref = any(anything);
         op.at = place(false);
       }
+      if (contexts_ && random_.chance(30)) register_again(op);
       return born(op, Kind::kRegistered);
     case Code::kUnregister:
       op.ref = fault() ? any(anything) : any(of(Kind::kRegistered, Kind::kRegistered));
@@ -243,14 +253,34 @@ void Maker::memory(Op& op) {
       return born(op, Kind::kPooled);
     case Code::kMap:
       op.size = random_.chance(85) ? 0 : below(3);
-      op.which = below(4);
-      op.form = below(4);
+      op.which = below(8);
+      op.form = below(8);
       op.value = random_.chance(70) ? 0 : below(3);
       return born(op, Kind::kMapped);
     default:
       op.ref = any(of(Kind::kMapped, Kind::kMapped));
       died(op.ref);
   }
+}
+
+// What one context registered, and another, perhaps, once more.
+void Maker::register_again(Op& op) {
+  const std::uint8_t name =
+      any([](const Known& block) { return block.live && block.kind == Kind::kRegistered; });
+  if (name == 0) return;
+  op.form = 2;
+  op.ref = name;
+  op.at = 0;
+  for (const Known& block : blocks_) {
+    if (block.name == name) op.size = block.size;
+  }
+}
+
+// Which contexts a peer copy names, now and then none.
+std::uint8_t Maker::contexts_of_sides() {
+  const auto one = [&] { return random_.chance(2) ? 3u : random_.below(3); };
+  const unsigned to = one(), from = one();
+  return byte((to << 1) | (from << 3));
 }
 
 void Maker::query(Op& op) {
@@ -353,31 +383,48 @@ void Maker::data(Op& op) {
       }
       return;
     }
-    case Code::kCopy2D:
-    case Code::kCopy3D: {
-      op.form = byte(below(3) + (below(4) << 4));
-      op.which = random_.chance(95) ? below(9) : below(11);
-      const bool host =
-          op.which == 0 || op.which == 1 || op.which == 4 || op.which == 7 || op.which == 8;
-      sides(op, host && op.which != 4);
-      const bool to_host = op.which == 1 || op.which == 8;
-      if (!fault()) {
-        const bool swap = (to_host && op.ref2 == 0) || (!to_host && host && op.ref == 0);
-        if (swap) {
-          std::swap(op.ref, op.ref2);
-          std::swap(op.at, op.at2);
-        }
-        if (op.which == 8 || op.which == 7) op.which = op.which == 7 ? 8 : 7;
-      }
-      if (op.which == 4) op.ref = op.ref2 = 0, op.at = op.at2 = 1;
-      op.flags = random_.chance(75) ? 0 : byte(1u << random_.below(6));
-      op.depth = random_.chance(70) ? byte(random_.chance(50) ? 0 : 2) : below(5);
-      op.value = random_.chance(60) ? 0 : below(16);
+    case Code::kCopyPeer:
+      sides(op, false);
+      op.form = byte(contexts_of_sides() | below(2) | (below(4) << 5));
+      return;
+    case Code::kBatch: {
+      sides(op, false);
+      op.form = random_.chance(70) ? 3 : below(4);
+      op.depth = random_.chance(95) ? byte(1 + random_.below(4)) : 0;
+      op.which = random_.chance(90) ? below(6) : below(8);
+      op.value = random_.chance(50) ? 0 : random_.chance(50) ? byte(random_.below(16)) : below(256);
+      op.flags = random_.chance(70) ? 0 : below(64);
       return;
     }
+    case Code::kCopy2D:
+    case Code::kCopy3D:
+    case Code::kCopy3DPeer:
+      return by_descriptor(op);
     default:
       return;
   }
+}
+
+void Maker::by_descriptor(Op& op) {
+  op.which = random_.chance(95) ? below(9) : below(11);
+  const bool host =
+      op.which == 0 || op.which == 1 || op.which == 4 || op.which == 7 || op.which == 8;
+  sides(op, host && op.which != 4);
+  const bool to_host = op.which == 1 || op.which == 8;
+  if (!fault()) {
+    const bool swap = (to_host && op.ref2 == 0) || (!to_host && host && op.ref == 0);
+    if (swap) {
+      std::swap(op.ref, op.ref2);
+      std::swap(op.at, op.at2);
+    }
+    if (op.which == 8 || op.which == 7) op.which = op.which == 7 ? 8 : 7;
+  }
+  if (op.which == 4) op.ref = op.ref2 = 0, op.at = op.at2 = 1;
+  op.form = op.code == Code::kCopy3DPeer ? byte(contexts_of_sides() | below(2) | (below(4) << 5))
+                                         : byte(below(3) + (below(4) << 4));
+  op.flags = random_.chance(75) ? 0 : byte(1u << random_.below(6));
+  op.depth = random_.chance(70) ? byte(random_.chance(50) ? 0 : 2) : below(5);
+  op.value = random_.chance(60) ? 0 : random_.chance(70) ? below(16) : byte(1u << random_.below(8));
 }
 
 void Maker::pool(Op& op) {

@@ -1,27 +1,35 @@
 // The life of memory: how it is made, placed and freed.
-#include "fuzz/plain/machine.h"
-
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "fuzz/plain/extent.h"
+#include "fuzz/plain/machine.h"
+
 namespace cuvmm::fuzz::plain {
 
 namespace {
 
-constexpr std::uint64_t kGranule = 2 << 20;
-constexpr std::uint64_t kBuffer = 64 << 20;
-constexpr std::uint64_t kMostRegistered = 4 << 20;
+constexpr std::uint64_t kMostRegistered = 8 << 20;  // more than any such size but the absurd ones
 
-std::uint64_t up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
+// Memory of the program's own, with so much on both sides of it that nobody may touch: whatever is
+// registered or copied from a place beside it meets the same in every process.
+constexpr std::uint64_t kGuard = 16 << 20;
 
 std::uint64_t host_region(std::uint64_t size, int protection) {
-  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* at = mmap(nullptr, size + 2 * kGuard, PROT_NONE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return 0;
-  std::memset(at, 0x11, std::min<std::uint64_t>(size, 1 << 20));
-  if (protection != (PROT_READ | PROT_WRITE)) mprotect(at, size, protection);
-  return reinterpret_cast<std::uint64_t>(at);
+  void* const middle = static_cast<char*>(at) + kGuard;
+  mprotect(middle, size, PROT_READ | PROT_WRITE);
+  std::memset(middle, 0x11, std::min<std::uint64_t>(size, 1 << 20));
+  if (protection != (PROT_READ | PROT_WRITE)) mprotect(middle, size, protection);
+  return reinterpret_cast<std::uint64_t>(middle);
+}
+
+void end_region(std::uint64_t at, std::uint64_t size) {
+  if (at) munmap(reinterpret_cast<void*>(at - kGuard), size + 2 * kGuard);
 }
 
 }  // namespace
@@ -59,6 +67,7 @@ void Machine::start() {
   current_ = 0;
   tainted_ = false;
   allocations_ = 0;
+  used_pools_ = 0;
 }
 
 Step Machine::step(const Op& op) {
@@ -69,9 +78,9 @@ Step Machine::step(const Op& op) {
     result = memory(op, step);
   } else if (op.code <= Code::kAccess) {
     result = query(op, step);
-  } else if (op.code <= Code::kCopy3D) {
+  } else if (is_data(op.code)) {
     result = data(op, step);
-  } else if (op.code < Code::kCount) {
+  } else if (is_of_pool(op.code)) {
     result = pools(op, step);
   } else {
     step.answer.how = Answer::How::kNotRun;
@@ -102,6 +111,10 @@ CUresult Machine::memory(const Op& op, Step& step) {
       return result;
     }
     case Code::kRegister:
+      if (beside_host_memory(op, at)) {
+        step.answer.how = Answer::How::kLeftOut;
+        return CUDA_SUCCESS;
+      }
       // Whether a range of terabytes meets other locked memory is a matter of the layout.
       step.outside = step.outside || pick(kSizes, op.size) > kMostRegistered;
       return do_register(op);
@@ -183,6 +196,13 @@ CUresult Machine::allocate(const Op& op, Step& step) {
   step.kind = block.kind;
   block.device = address;
   if (result != CUDA_SUCCESS) return result;
+  if (block.kind == Kind::kPooled) {
+    // Which pool is the current one is not followed: it may be any.
+    const bool any = op.code == Code::kAllocAsync;
+    const unsigned bit = 1u << (block.pool == kDefaultPool ? 0 : block.pool);
+    block.first_of_pool = any ? used_pools_ == 0 : (used_pools_ & bit) == 0;
+    used_pools_ |= any ? ~0u : bit;
+  }
   if (op.code != Code::kAllocPitch) step.answer.value = address != 0;
   if (address != 0) bind(op.name % kBlocks, block);
   return result;
@@ -212,6 +232,15 @@ void Machine::bury(Block& block) {
   block.died = allocations_;
 }
 
+// What lies beside a driver's memory of the host, and beside its own memory, is another's in one
+// process and nothing in another.
+bool Machine::beside_host_memory(const Op& op, const Spot& at) const {
+  if (op.form % 5 != 2 || at.name == 0 || pick(kSizes, op.size) > kMostRegistered) return false;
+  const Block& block = blocks_[at.name];
+  const bool guarded = block.region != 0 && block.kind != Kind::kMapped;
+  return !block.live || (!guarded && !at.inside);
+}
+
 CUresult Machine::do_register(const Op& op) {
   constexpr std::uint64_t kStarts[] = {0, 4096, 1, 16, 64};
   Block block;
@@ -221,7 +250,7 @@ CUresult Machine::do_register(const Op& op) {
   const Spot at = spot(op.ref, op.at);
   if (form == 0 || form == 1) {
     const std::uint64_t start = pick(kStarts, op.value);
-    block.region_size = up(std::min(block.size, kMostRegistered) + start + 1, 4096);
+    block.region_size = up(std::min(block.size, kMostRegistered) + start + 1, kPage);
     block.region = host_region(block.region_size, form ? PROT_READ : PROT_READ | PROT_WRITE);
     block.host = block.region + start;
   } else {
@@ -236,7 +265,7 @@ CUresult Machine::do_register(const Op& op) {
     block.kind = Kind::kPageable;
   } else if (result != CUDA_SUCCESS || name == 0 || blocks_[name].live) {
     if (result == CUDA_SUCCESS) f_.cuMemHostUnregister(reinterpret_cast<void*>(block.host));
-    if (block.region) munmap(reinterpret_cast<void*>(block.region), block.region_size);
+    end_region(block.region, block.region_size);
     return result;
   }
   // The pointer for the device; a driver may have none for it.
@@ -281,12 +310,19 @@ CUresult Machine::map(const Op& op) {
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   const unsigned which = op.which % 4;
   prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  if (op.which & 4) prop.location.id = devices_ - 1;
   if (which == 1) prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   if (which == 2) prop.allocFlags.gpuDirectRDMACapable = 1;
+  block.of_host = which == 3;
+  if (which == 3) prop.location.id = 0;
   if (which == 3) prop.location.type = static_cast<CUmemLocationType>(3);  // HOST_NUMA
-  CUmemAccessDesc access{};
-  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  // At first all devices have access, for the bytes that it begins with.
+  CUmemAccessDesc access[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    access[i].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    access[i].location.id = i;
+    access[i].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  }
   CUdeviceptr base = 0;
   CUresult result = f_.cuMemAddressReserve(&base, block.region_size, 0, 0, 0);
   block.device = block.region = base;
@@ -295,7 +331,8 @@ CUresult Machine::map(const Op& op) {
     if (result == CUDA_SUCCESS)
       result = f_.cuMemMap(base + i * piece, piece, 0, block.handles[i], 0);
   }
-  if (result == CUDA_SUCCESS) result = f_.cuMemSetAccess(base, block.size, &access, 1);
+  const std::size_t all = devices_ > 1 ? 2 : 1;
+  if (result == CUDA_SUCCESS) result = f_.cuMemSetAccess(base, block.size, access, all);
   const unsigned name = op.name % kBlocks;
   if (result != CUDA_SUCCESS || name == 0 || blocks_[name].live) return result;
   if (current_ == 3) f_.cuCtxSetCurrent(contexts_[0]);
@@ -304,10 +341,11 @@ CUresult Machine::map(const Op& op) {
   constexpr CUmemAccess_flags kFlags[] = {CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
                                           CU_MEM_ACCESS_FLAGS_PROT_READ,
                                           CU_MEM_ACCESS_FLAGS_PROT_NONE};
-  access.flags = kFlags[op.value % 3];
+  access[0].flags = kFlags[op.value % 3];
+  if (op.form & 4) access[0].location.id = devices_ - 1;
   // Of such memory the CPU makes the copies, and dies.
   blocks_[name].sealed = which == 3 && op.value % 3 == 2;
-  return op.value % 3 ? f_.cuMemSetAccess(base, block.size, &access, 1) : result;
+  return op.value % 3 ? f_.cuMemSetAccess(base, block.size, access, 1) : result;
 }
 
 CUresult Machine::unmap(Block& block) {
@@ -322,9 +360,6 @@ CUresult Machine::unmap(Block& block) {
 
 CUresult Machine::release(Block& block) {
   bury(block);
-  const auto region = [&] {
-    if (block.region) munmap(reinterpret_cast<void*>(block.region), block.region_size);
-  };
   switch (block.kind) {
     case Kind::kPlain:
     case Kind::kPitched:
@@ -334,11 +369,11 @@ CUresult Machine::release(Block& block) {
       return f_.cuMemFreeHost(reinterpret_cast<void*>(block.host));
     case Kind::kRegistered: {
       const CUresult result = f_.cuMemHostUnregister(reinterpret_cast<void*>(block.host));
-      region();
+      end_region(block.region, block.region_size);
       return result;
     }
     case Kind::kPageable:
-      region();
+      end_region(block.region, block.region_size);
       return CUDA_SUCCESS;
     case Kind::kMapped:
       return unmap(block);
@@ -391,85 +426,6 @@ CUresult Machine::settle(CUresult result, CUstream stream) {
   if (result != CUDA_SUCCESS) return result;
   const CUresult done = f_.cuStreamSynchronize(stream);
   return is_sticky(done) ? done : result;
-}
-
-Machine::Spot Machine::spot(std::uint8_t ref, std::uint8_t at) const {
-  Spot out;
-  out.name = ref % kBlocks;
-  if (out.name == 0) {
-    out.address = pick(kNowhere, at);
-    if (out.address == kPageableBuffer) out.address = reinterpret_cast<std::uint64_t>(buffer_);
-    return out;
-  }
-  const Block& block = blocks_[out.name];
-  const std::uint64_t base = block.device, end = base + block.size;
-  const Place& place = pick(kPlaces, at);
-  std::uint64_t from = base;
-  if (place.anchor == Anchor::kMiddle) from = base + block.size / 2;
-  if (place.anchor == Anchor::kEnd) from = end;
-  if (place.anchor == Anchor::kEnd512) from = up(end, 512);
-  if (place.anchor == Anchor::kEnd4K) from = up(end, 4096);
-  if (place.anchor == Anchor::kEnd64K) from = up(end, 65536);
-  if (place.anchor == Anchor::kEnd2M) from = up(end, kGranule);
-  out.address = from + static_cast<std::uint64_t>(place.distance);
-  out.offset = out.address - base;
-  out.inside = out.offset < block.size;
-  out.near = out.offset < block.size || (out.offset == 0);
-  out.by_layout = place.anchor >= Anchor::kEnd4K && block.kind != Kind::kMapped;
-  return out;
-}
-
-void Machine::describe(const Spot& at, Step& step) const {
-  const Block& block = blocks_[at.name];
-  step.kind = at.name ? block.kind : Kind::kNone;
-  if (at.name == 0) return;
-  step.dead = !block.live;
-  // What was freed may be another's by now; so may what lies beside a block.
-  step.outside =
-      block.live ? !at.near || at.by_layout : block.died != allocations_ || at.offset != 0;
-}
-
-std::uint64_t Machine::length(const Spot& at, std::uint8_t index) const {
-  const Length& length = pick(kLengths, index);
-  const Block& block = blocks_[at.name];
-  const std::uint64_t size = at.name ? block.size : 65536;
-  const std::uint64_t rest = at.offset < size ? size - at.offset : 0;
-  switch (length.of) {
-    case Length::kRest:
-      return rest + length.bytes;
-    case Length::kHalf:
-      return rest / 2 + length.bytes;
-    case Length::kToPage:
-      return up(at.address + rest, 4096) - at.address + length.bytes;
-    case Length::kTo64K:
-      return up(at.address + rest, 65536) - at.address + length.bytes;
-    case Length::kTo2M:
-      return up(at.address + rest, kGranule) - at.address + length.bytes;
-    default:
-      return length.bytes;
-  }
-}
-
-std::uint32_t Machine::pointer_value(std::uint64_t pointer, unsigned first) const {
-  if (pointer == 0) return 0;
-  const auto in = [&](unsigned name) -> std::uint32_t {
-    const Block& block = blocks_[name];
-    if (name == 0 || block.kind == Kind::kNone) return 0;
-    for (const std::uint64_t base : {block.device, block.host, block.region}) {
-      if (base && pointer >= base && pointer - base < std::max<std::uint64_t>(1, block.size)) {
-        const bool host = base == block.host && base != block.device;
-        return 0x80000000u | (name << 24) | static_cast<std::uint32_t>(pointer - base) |
-               (host ? 0x40000000u : 0u);
-      }
-    }
-    return 0;
-  };
-  if (const std::uint32_t value = in(first)) return value;
-  for (unsigned name = 1; name < kBlocks; ++name) {
-    if (!blocks_[name].live) continue;
-    if (const std::uint32_t value = in(name)) return value;
-  }
-  return 0x7ffffff0;  // elsewhere
 }
 
 }  // namespace cuvmm::fuzz::plain

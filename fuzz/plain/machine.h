@@ -40,14 +40,17 @@ class Machine {
     std::uint64_t host = 0;    ///< address for the CPU; 0: none
     std::uint64_t size = 0, pitch = 0, width = 0, height = 1;
     bool read_only = false;                     ///< registered memory that nobody may write
+    bool of_host = false;                       ///< mapped memory of the host's
     bool sealed = false;                        ///< memory of the host's that nobody has access to
     unsigned pool = 0;                          ///< that it came from: a name, or kDefaultPool
+    bool first_of_pool = false;                 ///< the first memory from it in this program
     std::uint64_t region = 0, region_size = 0;  ///< of the recorder's own memory or reservation
     CUmemGenericAllocationHandle handles[2] = {};
     unsigned born = 0;  ///< number of allocations before it
     unsigned died = 0;  ///< the same when it was freed
   };
   static constexpr unsigned kDefaultPool = 100;
+  static constexpr std::uint64_t kBuffer = 64 << 20;
   /// An address that an op names.
   struct Spot {
     std::uint64_t address = 0;
@@ -78,7 +81,11 @@ class Machine {
   CUstream stream(std::uint8_t form) const;
   CUresult settle(CUresult result, CUstream stream);
   Spot spot(std::uint8_t ref, std::uint8_t at) const;
+  bool beside_host_memory(const Op& op, const Spot& at) const;
   void describe(const Spot& spot, Step& step) const;
+  Kind kind_of(std::uint8_t ref) const {
+    return ref % kBlocks ? blocks_[ref % kBlocks].kind : Kind::kNone;
+  }
   std::uint64_t length(const Spot& spot, std::uint8_t index) const;
   std::uint32_t pointer_value(std::uint64_t pointer, unsigned first) const;
 
@@ -94,14 +101,27 @@ class Machine {
   // machine_data.cc
   CUresult data(const Op& op, Step& step);
   CUresult fill(const Op& op, Step& step);
-  CUresult fill_rows(const Op& op, Step& step);
-  CUresult copy(const Op& op, Step& step);
-  CUresult copy_rows(const Op& op, Step& step);
-  CUresult copy_slices(const Op& op, Step& step);
+  bool fits(const Side& side) const;
+  bool dangerous(const Side& side) const;
+  bool unfit(const Side& side, bool written) const;
+  bool deadly(const Op& op) const;
   bool allowed(const Op& op, const Side& to, const Side* from, Step& step);
   void look(const Side& to, std::uint64_t extent, CUresult result, Step& step) const;
   std::uint64_t pitch_of(std::uint8_t index, std::uint64_t row, unsigned name) const;
   void fill_buffer();
+
+  // machine_copy.cc
+  CUresult copy(const Op& op, Step& step);
+  CUresult copy_peer(const Op& op, Step& step);
+  CUresult copy_batch(const Op& op, Step& step);
+  template <class Descriptor>
+  CUresult copy_by_descriptor(const Op& op, Step& step);
+  CUresult make(const Op& op, const CUDA_MEMCPY2D& d);
+  CUresult make(const Op& op, const CUDA_MEMCPY3D& d);
+  CUresult make(const Op& op, CUDA_MEMCPY3D_PEER& d);
+  CUcontext context(unsigned index) const {
+    return index % 4 == 3 ? nullptr : contexts_[index % 4];
+  }
 
   // machine_pool.cc
   CUresult pools(const Op& op, Step& step);
@@ -119,9 +139,10 @@ class Machine {
   bool broken_ = false;
   bool tainted_ = false;  ///< bytes were written outside their block, or nobody knows which
   unsigned allocations_ = 0;
+  unsigned used_pools_ = 0;  ///< those that memory came from: a bit each
   Block blocks_[kBlocks];
   CUmemoryPool pools_[kPools] = {};
-  char* buffer_ = nullptr;  ///< pageable memory
+  char* buffer_ = nullptr;  ///< pageable memory, with pages on both sides that nobody may touch
   std::uint64_t zero_ = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "fuzz/plain/extent.h"
 #include "fuzz/plain/machine.h"
 
 namespace cuvmm::fuzz::plain {
@@ -180,12 +181,23 @@ CUresult Machine::range_handle(const Op& op, const Spot& at, Step& step) {
   if (op.form % 4 == 3) address = address / (2 << 20) * (2 << 20);
   const std::uint64_t size = length(at, op.size) + (at.address - address);
   // Where a driver puts small memory is its own affair: whether that is a whole page, too.
-  // So is what lies behind the last whole page, or behind the block.
+  // So is what lies behind the last whole granule, or behind the mapping.
   const Length& of = pick(kLengths, op.size);
   const bool whole = of.of == Length::kToPage || of.of == Length::kTo64K || of.of == Length::kTo2M;
+  const Block& block = blocks_[at.name];
+  const std::uint64_t end = block.kind == Kind::kMapped ? block.device + block.size
+                                                        : up(block.device + block.size, kGranule);
+  const bool beyond = address + size > end;
+  // A pool's chunk is given out as one: from its first byte on. Only the first memory that came
+  // from a pool is known to lie there.
+  // Driver 580.159.04 dies of gigabytes from there on.
+  if (block.kind == Kind::kPooled && size > (1u << 30) && size < (1ull << 60)) {
+    step.answer.how = Answer::How::kLeftOut;
+    return CUDA_SUCCESS;
+  }
+  const bool later = block.kind == Kind::kPooled && !block.first_of_pool;
   step.outside = step.outside || step.dead;  // a pool keeps what was freed for a while
-  const bool beyond = of.bytes != 0 && (of.of == Length::kTo2M || step.kind == Kind::kMapped);
-  step.outside = step.outside || (at.name != 0 && (op.form % 4 == 0 || !whole || beyond));
+  step.outside = step.outside || (at.name != 0 && (op.form % 4 == 0 || !whole || beyond || later));
   const CUresult result = f_.cuMemGetHandleForAddressRange(
       op.faults & kNullOut ? nullptr : &fd, address, size,
       static_cast<CUmemRangeHandleType>(pick(kTypes, op.which)), op.flags & 1u);

@@ -44,7 +44,10 @@ constexpr const char* kNames[kCodes] = {"cuCtxSetCurrent",
                                         "cuMemPoolSetAttribute",
                                         "cuMemPoolTrimTo",
                                         "cuMemPoolGetAccess",
-                                        "cuMemPoolSetAccess"};
+                                        "cuMemPoolSetAccess",
+                                        "cuMemcpyBatchAsync",
+                                        "cuMemcpyPeer",
+                                        "cuMemcpy3DPeer"};
 constexpr const char* kKinds[] = {"nothing",    "plain",    "pitched", "host",
                                   "registered", "pageable", "pooled",  "mapped"};
 constexpr const char* kAnchors[] = {"start", "middle", "end", "end512", "end4K", "end64K", "end2M"};
@@ -52,25 +55,22 @@ constexpr const char* kAnchors[] = {"start", "middle", "end", "end512", "end4K",
 // The fields that a call reads, one letter each: name, Ref, ref2 (r), At, at2 (a), Size, Height,
 // Depth, Pitch, pitch2 (p), Form, Which, Value, fLags.
 constexpr const char* kUsed[kCodes] = {
-    "W",    "nS",   "nSHW",   "nS",       "nSL",    "nRASFVL",     "RA",
-    "RA",   "RA",   "nSF",    "nrSF",     "RAF",    "nSFWV",       "R",
-    "RAL",  "RA",   "RAFW",   "RASFWVL",  "RAWV",   "RAF",         "RASFWL",
-    "RA",   "RAWV", "RASFWV", "RASHPFWV", "RrAaSF", "RrAaSHPpFWL", "RrAaSHDPpFWVL",
-    "nSWV", "R",    "nW",     "nW",       "RW",     "RFW",         "RWV",
-    "RV",   "RW",   "RWVL"};
+    "W",    "nS",   "nSHW",   "nS",         "nSL",    "nRASFVL",      "RA",
+    "RA",   "RA",   "nSF",    "nrSF",       "RAF",    "nSFWV",        "R",
+    "RAL",  "RA",   "RAFW",   "RASFWVL",    "RAWV",   "RAF",          "RASFWL",
+    "RA",   "RAWV", "RASFWV", "RASHPFWV",   "RrAaSF", "RrAaSHPpFWL",  "RrAaSHDPpFWVL",
+    "nSWV", "R",    "nW",     "nW",         "RW",     "RFW",          "RWV",
+    "RV",   "RW",   "RWVL",   "RrAaSDFWVL", "RrAaSF", "RrAaSHDPpFWVL"};
 
 std::string place_text(std::uint8_t ref, std::uint8_t at) {
   if (ref % kBlocks == 0) return "nowhere" + std::to_string(at % std::size(kNowhere));
   const Place& place = pick(kPlaces, at);
   std::string out =
       "b" + std::to_string(ref % kBlocks) + "[" + kAnchors[static_cast<std::size_t>(place.anchor)];
-  if (place.distance > 0) out += "+";
+  if (place.distance > 0) out += '+';
   if (place.distance != 0) out += std::to_string(place.distance);
   return out + "]";
 }
-
-bool of_pool(Code code) { return code >= Code::kPoolCreate; }
-bool of_data(Code code) { return code >= Code::kFill && code <= Code::kCopy3D; }
 
 }  // namespace
 
@@ -124,20 +124,20 @@ std::string op_text(const Op& op) {
     out += std::string(" ") + key + "=" +
            (value >> 40 ? "2^64-" + std::to_string(0 - value) : std::to_string(value));
   };
-  const bool pool = of_pool(op.code);
+  const bool pool = is_of_pool(op.code);
   if (op.name) out += std::string(pool ? "p" : "b") + std::to_string(op.name) + " = ";
   out += function_name(op);
   if (pool) {
     out += " p" + std::to_string(op.ref % kPools);
-  } else if (op.code >= Code::kDevicePointer || op.ref) {
+  } else if (op.code >= Code::kDevicePointer || op.code == Code::kRegister || op.ref) {
     out += " " + place_text(op.ref, op.at);
   }
-  if (op.code >= Code::kCopy && op.code <= Code::kCopy3D) {
+  if (is_copy(op.code)) {
     out += " <- " + place_text(op.ref2, op.at2);
   } else {
     put("pool", op.ref2);
   }
-  if (of_data(op.code) || op.code == Code::kRangeHandle) {
+  if (is_data(op.code) || op.code == Code::kRangeHandle) {
     const Length& length = pick(kLengths, op.size);
     constexpr const char* kOf[] = {"", "rest", "half", "page", "64K", "2M"};
     out += std::string(" length=") + kOf[length.of] + "+" +
@@ -147,7 +147,7 @@ std::string op_text(const Op& op) {
   } else {
     put("size", op.size);
   }
-  if (of_data(op.code) && op.code != Code::kFill && op.code != Code::kCopy) {
+  if (op.code == Code::kFill2D || has_descriptor(op.code)) {
     constexpr const char* kOf[] = {"row", "block", ""};
     const auto pitch = [&](const char* key, std::uint8_t index) {
       const Pitch& p = pick(kPitches, index);
@@ -155,11 +155,13 @@ std::string op_text(const Op& op) {
              std::to_string(static_cast<std::int64_t>(p.bytes));
     };
     out += " height=" + std::to_string(pick(kHeights, op.height));
-    if (op.code == Code::kCopy3D) out += " depth=" + std::to_string(pick(kHeights, op.depth));
+    if (has_descriptor(op.code) && op.code != Code::kCopy2D)
+      out += " depth=" + std::to_string(pick(kHeights, op.depth));
     pitch("pitch", op.pitch);
     if (op.code != Code::kFill2D) pitch("pitch2", op.pitch2);
   } else {
     put("height", op.height);
+    put("depth", op.depth);
   }
   put("form", op.form);
   if (op.code == Code::kAttribute || op.code == Code::kSetAttribute) {

@@ -49,9 +49,25 @@ enum class Code : std::uint8_t {
   kPoolTrim,
   kPoolAccess,
   kPoolSetAccess,
+  kBatch,  ///< cuMemcpyBatchAsync, of CUDA 13.0
+  kCopyPeer,
+  kCopy3DPeer,
   kCount
 };
 inline constexpr std::size_t kCodes = static_cast<std::size_t>(Code::kCount);
+constexpr bool is_fill(Code code) { return code == Code::kFill || code == Code::kFill2D; }
+constexpr bool is_copy(Code code) {
+  return (code >= Code::kCopy && code <= Code::kCopy3D) ||
+         (code >= Code::kBatch && code <= Code::kCopy3DPeer);
+}
+constexpr bool is_data(Code code) { return is_fill(code) || is_copy(code); }
+constexpr bool is_of_pool(Code code) {
+  return code >= Code::kPoolCreate && code <= Code::kPoolSetAccess;
+}
+/// Copies of rows or slices, by descriptor.
+constexpr bool has_descriptor(Code code) {
+  return code == Code::kCopy2D || code == Code::kCopy3D || code == Code::kCopy3DPeer;
+}
 
 /// Fields are indices into the tables below, taken modulo their length: any 16 bytes are an op.
 struct Op {
@@ -123,10 +139,12 @@ inline constexpr Place kPlaces[] = {
     {Anchor::kStart, -1},    {Anchor::kStart, 8},   {Anchor::kStart, 3},    {Anchor::kStart, 512},
     {Anchor::kStart, -4096},
 };
-/// Where a reference to no block points.
+/// Where a reference to no block points. Addresses where something may happen to lie in one process
+/// and nothing in another are not among them.
 inline constexpr std::uint64_t kPageableBuffer = 1;  ///< the machine's own
+inline constexpr std::uint64_t kGuardPage = 2;       ///< of the machine's; nobody may touch it
 inline constexpr std::uint64_t kNowhere[] = {
-    0, kPageableBuffer, 4096, 0x1234000, std::uint64_t{1} << 47, ~0ull - 4095, 0x7f0000000000};
+    0, kPageableBuffer, 4096, 0x1234000, std::uint64_t{1} << 47, ~0ull - 4095, kGuardPage};
 
 /// Lengths of data: bytes, or a share of what is left of the block behind the place.
 struct Length {

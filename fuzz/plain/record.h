@@ -3,7 +3,7 @@
 
 #include "fuzz/plain/machine.h"
 #include "fuzz/plain/recording.h"
-#include "fuzz/recorder.h"
+#include "fuzz/record/recorder.h"
 
 namespace cuvmm::fuzz::plain {
 
@@ -17,7 +17,7 @@ struct Comparison {
   std::string error;
 };
 /// Runs the programs on another driver, in this process. `permitted` as in
-/// fuzz/recorder.h.
+/// fuzz/record/recorder.h.
 Comparison compare(const Recording& recording, const Functions& driver, std::string_view permitted);
 
 }  // namespace cuvmm::fuzz::plain

@@ -1,4 +1,5 @@
-// Programs and what a driver answered, as one file: the container of fuzz/recording.h, version 3.
+// Programs and what a driver answered, as one file: the container of fuzz/record/recording.h,
+// version 3.
 #pragma once
 
 #include <string>

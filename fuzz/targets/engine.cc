@@ -6,7 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "fuzz/generator.h"
+#include "fuzz/generate/generator.h"
 
 namespace cuvmm::fuzz {
 

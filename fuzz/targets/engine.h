@@ -2,7 +2,7 @@
 // is printed when a program disagrees. Works with any engine that calls LLVMFuzzerTestOneInput.
 #pragma once
 
-#include "fuzz/differential.h"
+#include "fuzz/search/differential.h"
 
 namespace cuvmm::fuzz {
 

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "spec/profile.h"
+#include "rulebook/profile/profile.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cuvmm;

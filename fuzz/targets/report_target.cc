@@ -1,7 +1,7 @@
 // Reports of processes: any bytes are read and merged without harm.
 #include <string>
 
-#include "tools/report_merge.h"
+#include "tools/report/report_merge.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cuvmm;

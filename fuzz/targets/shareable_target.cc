@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "emulator/shareable.h"
+#include "emulator/machine/shareable.h"
 
 namespace cuvmm::emulator {
 namespace {

@@ -1,5 +1,5 @@
 // The shim stacked on the emulator: right findings, no others, and no answer changed.
-#include "fuzz/stacked.h"
+#include "fuzz/machine/stacked.h"
 #include "fuzz/targets/engine.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

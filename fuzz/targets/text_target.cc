@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "api/program.h"
-#include "fuzz/text.h"
+#include "fuzz/ops/text.h"
+#include "program/program.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cuvmm;

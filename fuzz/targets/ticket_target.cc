@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <array>
 
-#include "emulator/ticket.h"
+#include "emulator/machine/ticket.h"
 
 namespace cuvmm::emulator {
 namespace {

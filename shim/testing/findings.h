@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "shim/finding.h"
+#include "shim/report/finding.h"
 
 namespace cuvmm::shim {
 

@@ -154,6 +154,13 @@ static int errors(void) {
   WANT(strcmp(cudaGetErrorName(cudaErrorInvalidResourceHandle), "cudaErrorInvalidResourceHandle") ==
        0);
   WANT(strcmp(cudaGetErrorString(cudaErrorInvalidResourceHandle), "invalid resource handle") == 0);
+  // The driver's words where it knows the code, else the name's.
+  WANT(strcmp(cudaGetErrorString(cudaSuccess), "no error") == 0);
+  WANT(strcmp(cudaGetErrorString(cudaErrorInvalidValue), "invalid argument") == 0);
+  WANT(strcmp(cudaGetErrorString(cudaErrorMemoryAllocation), "out of memory") == 0);
+  WANT(strcmp(cudaGetErrorString(cudaErrorPeerAccessNotEnabled),
+              "peer access has not been enabled") == 0);
+  WANT(strcmp(cudaGetErrorString(cudaErrorInvalidPitchValue), "invalid pitch value") == 0);
   WANT(strcmp(cudaGetErrorName((cudaError_t)54321), "unrecognized error code") == 0);
   WANT(cudaCtxResetPersistingL2Cache() == cudaErrorNotSupported);
   WANT(cudaCtxResetPersistingL2Cache() == cudaErrorNotSupported);

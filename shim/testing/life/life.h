@@ -16,7 +16,8 @@ inline constexpr std::size_t kPage = std::size_t{2} << 20;
 /// end waits for that of the process.
 inline void must(CUresult result) {
   if (result == CUDA_SUCCESS) return;
-  while (result == CUDA_ERROR_DEINITIALIZED) ::pause();
+  if (result == CUDA_ERROR_DEINITIALIZED)
+    for (;;) ::pause();
   std::fprintf(stderr, "a legal call was refused: %d\n", result);
   std::_Exit(70);
 }

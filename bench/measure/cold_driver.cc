@@ -1,0 +1,60 @@
+// libcuvmm-cold.so: the libcuda of CUVMM_BENCH_BELOW, whose calls leave the caches cold as a driver
+// does that works in the kernel. Each intercepted function evicts CUVMM_BENCH_COLD KiB of data and
+// of code before it goes on, and counts the time that this took: cuvmm-bench takes it off.
+#include <cstdlib>
+
+#include "api/driver.h"
+#include "api/for_each.h"
+#include "bench/measure/chill.h"
+#include "bench/measure/ticks.h"
+
+#define CUVMM_EXPORTED __attribute__((visibility("default")))
+
+/// Spent in evicting so far, on ticks()'s clock. One thread calls.
+extern "C" CUVMM_EXPORTED std::uint64_t cuvmm_cold_ticks;
+std::uint64_t cuvmm_cold_ticks = 0;
+
+/// To the shim it is the emulator: handles are numbers.
+extern "C" CUVMM_EXPORTED const int cuvmmEmulatorVersion;
+const int cuvmmEmulatorVersion = 0;
+
+namespace cuvmm::bench {
+namespace {
+
+struct Below {
+  Driver driver;
+  Chill chill;
+
+  Below() : driver(load_driver(text("CUVMM_BENCH_BELOW")).driver), chill(kibibytes()) {}
+
+ private:
+  static const char* text(const char* name) {
+    const char* value = std::getenv(name);
+    return value ? value : "";
+  }
+  static std::size_t kibibytes() {
+    return std::strtoul(text("CUVMM_BENCH_COLD"), nullptr, 10) * 1024;
+  }
+};
+
+Below& below() {
+  static Below made;
+  return made;
+}
+
+template <class CallStruct>
+CUresult run(const CallStruct& call) {
+  Below& real = below();
+  if constexpr (CallStruct::kIntercepted) {
+    const std::uint64_t start = ticks();
+    real.chill();
+    cuvmm_cold_ticks += ticks() - start;
+  }
+  return real.driver(call);
+}
+
+}  // namespace
+
+#include "api/export_entries.def"
+
+}  // namespace cuvmm::bench

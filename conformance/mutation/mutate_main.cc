@@ -1,0 +1,111 @@
+// cuvmm-mutate: measures the suite by mistakes put into the emulator.
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "conformance/mutation/mutation_score.h"
+#include "conformance/suite/family_cases.h"
+
+namespace {
+
+constexpr const char kUsage[] =
+    "usage: cuvmm-mutate --emulator PATH [--cases PATH]... [--families PATH]... [--survivors "
+    "FILE]\n"
+    "                    [--markdown FILE] [--jobs N] [--rule ID]\n"
+    "\n"
+    "Puts one mistake at a time into the emulator at PATH (each rule not checked, each rule with "
+    "a\n"
+    "wrong code) and says whether the cases notice. Exits with 1 when one does not that "
+    "--survivors\n"
+    "does not explain (RULE-ID remove|code REASON per line).\n";
+
+struct Arguments {
+  cuvmm::ScoreOptions score;
+  std::vector<std::string> cases, families;
+  std::string survivors, markdown;
+};
+
+bool parse(int argc, char** argv, Arguments& arguments) {
+  for (int i = 1; i < argc; i += 2) {
+    const std::string option = argv[i];
+    if (i + 1 == argc) return false;
+    const char* value = argv[i + 1];
+    if (option == "--emulator") {
+      arguments.score.emulator = value;
+    } else if (option == "--cases") {
+      arguments.cases.emplace_back(value);
+    } else if (option == "--families") {
+      arguments.families.emplace_back(value);
+    } else if (option == "--survivors") {
+      arguments.survivors = value;
+    } else if (option == "--markdown") {
+      arguments.markdown = value;
+    } else if (option == "--jobs") {
+      arguments.score.jobs = std::atoi(value);
+    } else if (option == "--rule") {
+      arguments.score.only = value;
+    } else {
+      return false;
+    }
+  }
+  return !arguments.score.emulator.empty() && arguments.score.jobs > 0;
+}
+
+std::string read(const std::string& path, std::vector<std::string>& errors) {
+  std::ifstream in(path);
+  if (!in) errors.push_back(path + ": cannot be read");
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+int report(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) std::fprintf(stderr, "cuvmm-mutate: %s\n", line.c_str());
+  return lines.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  if (!parse(argc, argv, arguments)) {
+    std::fputs(kUsage, stderr);
+    return 2;
+  }
+  cuvmm::ParsedCases parsed = cuvmm::load_cases(arguments.cases);
+  const cuvmm::LoadedFamilies loaded = cuvmm::load_families(arguments.families);
+  parsed.errors.insert(parsed.errors.end(), loaded.errors.begin(), loaded.errors.end());
+  for (cuvmm::Case& each : cuvmm::single_cases(loaded.families))
+    parsed.cases.push_back(std::move(each));
+  cuvmm::ParsedExplanations explained;
+  if (!arguments.survivors.empty()) {
+    explained =
+        cuvmm::parse_explanations(read(arguments.survivors, parsed.errors), arguments.survivors);
+    parsed.errors.insert(parsed.errors.end(), explained.errors.begin(), explained.errors.end());
+  }
+  if (!arguments.score.only.empty() && !cuvmm::find_rule(arguments.score.only))
+    parsed.errors.push_back("--rule: no rule '" + arguments.score.only + "'");
+  if (report(parsed.errors)) return 2;
+
+  const cuvmm::ProfileResult documented = cuvmm::load_profile("documented");
+  if (!documented.error.empty()) return report({documented.error}) ? 2 : 0;
+  const cuvmm::Score score =
+      cuvmm::mutation_score(parsed.cases, cuvmm::all_mutants(documented.profile), arguments.score);
+  if (!score.error.empty()) return report({score.error});
+  for (const cuvmm::MutantResult& result : score.results) {
+    const bool survives = result.noticed_by.empty();
+    std::printf("%-8s %s%s\n", survives ? "SURVIVES" : "noticed",
+                cuvmm::mutation_text(result.mutant).c_str(),
+                survives ? "" : ("  (" + result.noticed_by + ": " + result.answer + ")").c_str());
+  }
+  std::size_t noticed = 0;
+  for (const cuvmm::MutantResult& result : score.results) noticed += !result.noticed_by.empty();
+  std::printf("%zu of %zu mutants noticed by %zu cases\n", noticed, score.results.size(),
+              parsed.cases.size());
+  if (!arguments.markdown.empty()) {
+    std::ofstream(arguments.markdown) << cuvmm::score_markdown(score, explained.reasons);
+  }
+  // One rule says nothing of the explanations of the others.
+  return arguments.score.only.empty() ? report(cuvmm::judge(score, explained.reasons)) : 0;
+}

@@ -1,0 +1,168 @@
+#include "conformance/mutation/mutation_score.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <set>
+
+#include "api/driver.h"
+#include "conformance/record/record.h"
+
+namespace cuvmm {
+
+namespace {
+
+using Answers = std::map<std::string, std::vector<std::string>>;
+
+// What the documentation allows as an answer to a statement.
+bool allowed(const Statement& statement, const std::string& outcome) {
+  const std::string code = outcome.substr(0, outcome.find(" ="));
+  bool only_advice = !statement.breaks.empty();
+  for (const std::string& id : statement.breaks) {
+    const auto rule = find_rule(id);
+    only_advice = only_advice && rule && info(*rule).kind == RuleKind::kAdvice;
+  }
+  if (only_advice) {
+    // Not forbidden, but known to fail: success, or the code that was seen.
+    return code == "CUDA_SUCCESS" ||
+           std::any_of(statement.breaks.begin(), statement.breaks.end(),
+                       [&](const std::string& id) {
+                         return code == result_name(info(*find_rule(id)).code);
+                       });
+  }
+  if (code != result_name(expected_result(statement))) return false;
+  return statement.expected_value.empty() || outcome == code + " =" + statement.expected_value;
+}
+
+class Scorer {
+ public:
+  Scorer(const std::vector<Case>& cases, const ScoreOptions& options)
+      : cases_(cases), options_(options) {}
+
+  Score run(const std::vector<Mutant>& mutants) {
+    Score score;
+    setenv("CUVMM_PROFILE", "documented", 1);
+    setenv("CUVMM_MULTICAST_TIMEOUT_MS", "50", 1);  // nobody is going to come
+    unsetenv("CUVMM_MUTATION");
+    std::vector<const Case*> all;
+    for (const Case& each : cases_) all.push_back(&each);
+    unchanged_ = answers(all, score.error);
+    if (!score.error.empty()) return score;
+    for (const Mutant& mutant : mutants) {
+      if (!options_.only.empty() && options_.only != info(mutant.rule).id) continue;
+      score.results.push_back(try_mutant(mutant));
+    }
+    unsetenv("CUVMM_MUTATION");
+    return score;
+  }
+
+ private:
+  // Every case on a machine with as many devices as it needs.
+  Answers answers(const std::vector<const Case*>& chosen, std::string& error) const {
+    Answers out;
+    for (int devices : {1, 2}) {
+      std::vector<Case> here;
+      for (const Case* each : chosen) {
+        const bool one_will_do =
+            unmet_need(*each, Machine{.devices = 1, .multicast = true}).empty();
+        if (one_will_do == (devices == 1)) here.push_back(*each);
+      }
+      if (here.empty()) continue;
+      setenv("CUVMM_DEVICES", devices == 1 ? "1" : "2", 1);
+      RecordOptions record;
+      record.share = true;
+      record.jobs = std::min(options_.jobs, static_cast<int>(here.size()));
+      RecordResult result = record_cases(options_.emulator, here, record);
+      if (!result.error.empty()) error = result.error;
+      out.merge(result.recording.cases);
+    }
+    return out;
+  }
+
+  MutantResult try_mutant(const Mutant& mutant) const {
+    MutantResult result{mutant, "", "", ""};
+    setenv("CUVMM_MUTATION", mutation_text(mutant).c_str(), 1);
+    const RuleInfo& rule = info(mutant.rule);
+    const auto breaks = [&](const Case& each) {
+      return std::find(each.breaks.begin(), each.breaks.end(), rule.id) != each.breaks.end();
+    };
+    const auto calls = [&](const Case& each) {
+      return rule.entry != EntryPoint::kCount &&
+             std::any_of(each.program.statements.begin(), each.program.statements.end(),
+                         [&](const Statement& s) { return s.function == name(rule.entry); });
+    };
+    const std::function<bool(const Case&)> stages[] = {
+        breaks, [&](const Case& each) { return !breaks(each) && calls(each); },
+        [&](const Case& each) { return !breaks(each) && !calls(each); }};
+    for (const auto& belongs : stages) {
+      std::vector<const Case*> chosen;
+      for (const Case& each : cases_) {
+        if (belongs(each) && unchanged_.contains(each.name)) chosen.push_back(&each);
+      }
+      compare(chosen, result);
+      if (!result.noticed_by.empty()) break;
+    }
+    return result;
+  }
+
+  void compare(const std::vector<const Case*>& chosen, MutantResult& result) const {
+    std::string error;
+    const Answers mutated = answers(chosen, error);
+    for (const Case* each : chosen) {
+      const auto found = mutated.find(each->name);
+      if (found == mutated.end()) continue;
+      const std::vector<std::string>& before = unchanged_.at(each->name);
+      const auto& statements = each->program.statements;
+      for (std::size_t i = 0; i < found->second.size() && i < statements.size(); ++i) {
+        if (found->second[i] == before[i] || allowed(statements[i], found->second[i])) continue;
+        result.noticed_by = each->name;
+        result.expected = before[i];
+        result.answer = found->second[i];
+        return;
+      }
+    }
+    if (!error.empty()) {
+      result.noticed_by = "every case";
+      result.answer = error;
+    }
+  }
+
+  const std::vector<Case>& cases_;
+  const ScoreOptions& options_;
+  Answers unchanged_;
+};
+
+}  // namespace
+
+const char* name(Mutant::Kind kind) { return kind == Mutant::Kind::kRemove ? "remove" : "code"; }
+
+std::string mutation_text(const Mutant& mutant) {
+  std::string text = std::string(name(mutant.kind)) + " " + info(mutant.rule).id;
+  if (mutant.kind == Mutant::Kind::kCode) text += " " + result_name(mutant.code);
+  return text;
+}
+
+std::vector<Mutant> all_mutants(const Profile& documented) {
+  std::vector<Mutant> mutants;
+  for (const RuleInfo& rule : rules()) {
+    if (rule.uncheckable || rule.kind == RuleKind::kLeak) continue;
+    const Verdict& verdict = documented.verdict(rule.entry, rule.rule);
+    const bool accepts = verdict.kind == Verdict::Kind::kAccepts;
+    if (!accepts) mutants.push_back({rule.rule, Mutant::Kind::kRemove, CUDA_SUCCESS});
+    // A likely mistake, not an odd number: another code that the same functions do answer.
+    const auto usual = [&](CUresult code) {
+      return code != rule.code && (accepts || code != verdict.code);
+    };
+    CUresult wrong = CUDA_ERROR_INVALID_VALUE;
+    if (!usual(wrong)) wrong = CUDA_ERROR_NOT_SUPPORTED;
+    mutants.push_back({rule.rule, Mutant::Kind::kCode, wrong});
+  }
+  return mutants;
+}
+
+Score mutation_score(const std::vector<Case>& cases, const std::vector<Mutant>& mutants,
+                     const ScoreOptions& options) {
+  return Scorer(cases, options).run(mutants);
+}
+
+}  // namespace cuvmm

@@ -1,0 +1,83 @@
+// What a driver's answers mean: a status per case, with the evidence.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "conformance/record/record.h"
+#include "conformance/run/known_facts.h"
+#include "conformance/suite/case.h"
+#include "rulebook/profile/profile.h"
+
+namespace cuvmm {
+
+enum class CaseStatus : std::uint8_t {
+  kPass,  ///< every statement answers as documented
+  /// A call that breaks a rule answers otherwise than documented, or anything does what is a known
+  /// fact of this driver.
+  kDeviation,
+  kNotSupported,  ///< not run: the machine lacks what the case needs
+  kCrash,         ///< a call ended the process
+  kTimeout,       ///< a call did not come back
+  kFail,          ///< a legal call, or a value, is wrong; or the case shows nothing
+  kWaived,        ///< would be a deviation, crash, timeout or failure, and is waived with a reason
+  kCount
+};
+/// "pass", "deviation", "not-supported", "crash", "timeout", "fail", "waived".
+const char* name(CaseStatus status);
+
+/// One statement, as the evidence shows it.
+struct StatementResult {
+  std::string call;      ///< program text, without its comment
+  std::string expected;  ///< "CUDA_SUCCESS =3"; several allowed answers joined by " or "
+  std::string observed;  ///< an outcome's text
+  std::vector<std::string> breaks;
+  bool as_expected = false;
+};
+
+struct CaseResult {
+  const Case* test_case = nullptr;
+  CaseStatus status = CaseStatus::kPass;
+  std::string reason;  ///< one sentence; "" for a pass
+  /// A recorded driver profile, or a fact of this driver, says that it answers so.
+  bool known = false;
+  /// The case breaks no rule up to the statement at fault: nothing excuses the driver.
+  bool legal = false;
+  std::string waiver;  ///< why it is waived; also set for a pass that a waiver did not foresee
+  bool unexpected_pass = false;
+  std::vector<StatementResult> statements;
+};
+
+/// "NAME REASON" per line, NAME may hold * and ?; # starts a comment.
+class CaseWaivers {
+ public:
+  /// What is wrong with the text, "FILE:LINE:COLUMN: expected ..."; "" when nothing is.
+  std::string parse(const std::string& text, const std::string& file);
+  /// The reason of the first waiver that names the case; "" when none does.
+  std::string reason(const std::string& name) const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> rows_;
+};
+
+struct ConformInput {
+  const std::vector<Case>* cases = nullptr;
+  const Recording* recording = nullptr;
+  const Profile* known = nullptr;  ///< the recorded profile of this driver; null when there is none
+  const CaseWaivers* waivers = nullptr;
+  const KnownFacts* facts = nullptr;  ///< of this driver; may be null
+};
+
+/// One result per case that the recording holds or skipped, in the order of the cases.
+std::vector<CaseResult> judge_cases(const ConformInput& input);
+
+/// How many of each status.
+std::array<int, static_cast<std::size_t>(CaseStatus::kCount)> count(
+    const std::vector<CaseResult>& results);
+
+/// Whether `text` matches a pattern of *, ? and plain characters.
+bool matches_pattern(const std::string& pattern, const std::string& text);
+
+}  // namespace cuvmm

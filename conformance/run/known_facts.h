@@ -1,0 +1,34 @@
+// What recorded drivers answer although no rule says so. Each such fact has its reason.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+
+namespace cuvmm {
+
+/// The facts of one driver. "CASE:STATEMENT | ANSWER | REASON" per line; # starts a comment.
+class KnownFacts {
+ public:
+  /// What is wrong with the text, "FILE:LINE:COLUMN: expected ..."; "" when nothing is.
+  std::string parse(const std::string& text, const std::string& file);
+  /// The reason why the driver gives this answer to the case's statement (the first is 0); "" when
+  /// none is known.
+  std::string reason(const std::string& test_case, std::size_t statement,
+                     const std::string& answer) const;
+
+  struct Fact {
+    std::string answer;  ///< an outcome's text: "CUDA_SUCCESS =0"
+    std::string reason;
+  };
+  using Facts = std::map<std::pair<std::string, std::size_t>, Fact>;
+  const Facts& all() const { return facts_; }
+
+ private:
+  Facts facts_;
+};
+
+/// The built-in facts of the driver with this profile; none where it has no file.
+KnownFacts known_facts(const std::string& profile);
+
+}  // namespace cuvmm

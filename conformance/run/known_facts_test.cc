@@ -1,0 +1,84 @@
+#include "conformance/run/known_facts.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "conformance/run/conform.h"
+#include "conformance/suite/suite.h"
+
+namespace cuvmm {
+namespace {
+
+constexpr const char* kDriver = "h200-580.159.04";
+
+Recording recorded(const std::string& name) {
+  std::ifstream in(std::string(CUVMM_RECORDED) + "/" + name + ".json");
+  std::ostringstream text;
+  text << in.rdbuf();
+  const auto recording = parse_recording(text.str());
+  EXPECT_TRUE(recording) << name;
+  return recording.value_or(Recording{});
+}
+
+TEST(KnownFacts, ParsesLinesAndSaysWhatIsWrong) {
+  KnownFacts facts;
+  ASSERT_EQ(facts.parse("# a comment\n\ng/x:2 | CUDA_SUCCESS =0 | it takes it\n", "f"), "");
+  EXPECT_EQ(facts.reason("g/x", 1, "CUDA_SUCCESS =0"), "it takes it");
+  EXPECT_EQ(facts.reason("g/x", 1, "CUDA_SUCCESS =1"), "");
+  EXPECT_EQ(facts.reason("g/x", 0, "CUDA_SUCCESS =0"), "");
+  EXPECT_EQ(facts.reason("g/y", 1, "CUDA_SUCCESS =0"), "");
+  for (const char* line : {"g/x", "g/x:2", "g/x:2 | CUDA_SUCCESS", "g/x:2 | | why", "g/x | A | why",
+                           "g/x:0 | A | why", "g/x:b | A | why", "g/x:2 | A |", ":2 | A | why"}) {
+    EXPECT_EQ(KnownFacts().parse("\n" + std::string(line) + "\n", "f"),
+              "f:2:1: expected CASE:STATEMENT | ANSWER | REASON")
+        << line;
+  }
+}
+
+TEST(KnownFacts, MakeAFailureAKnownDeviationAndNothingElseOne) {
+  const auto cases = parse_cases(
+                         "case g/two\ninit()\nsame(1, 1)  # CUDA_SUCCESS =1\n"
+                         "same(1, 1)  # CUDA_SUCCESS =1\n",
+                         "f")
+                         .cases;
+  KnownFacts facts;
+  ASSERT_EQ(facts.parse("g/two:2 | CUDA_SUCCESS =0 | so it is\n", "f"), "");
+  Recording recording;
+  const auto judged = [&](const char* second, const char* third) {
+    recording.cases["g/two"] = {"CUDA_SUCCESS", second, third};
+    return judge_cases({&cases, &recording, nullptr, nullptr, &facts}).at(0);
+  };
+  EXPECT_EQ(judged("CUDA_SUCCESS =0", "CUDA_SUCCESS =1").status, CaseStatus::kDeviation);
+  EXPECT_TRUE(judged("CUDA_SUCCESS =0", "CUDA_SUCCESS =1").known);
+  EXPECT_TRUE(judged("CUDA_SUCCESS =0", "CUDA_SUCCESS =1").reason.ends_with(": so it is"));
+  EXPECT_EQ(judged("CUDA_SUCCESS =0", "CUDA_SUCCESS =0").status, CaseStatus::kFail);
+  EXPECT_EQ(judged("CUDA_SUCCESS =7", "CUDA_SUCCESS =1").status, CaseStatus::kFail);
+}
+
+// Neither a fact that nobody saw, nor a failure that nobody explained.
+TEST(KnownFacts, AreWhatTheRecordingsHoldNoMoreAndNoLess) {
+  const Suite suite = load_suite("", false);
+  const KnownFacts facts = known_facts(kDriver);
+  const Profile profile = load_profile(kDriver).profile;
+  ASSERT_FALSE(facts.all().empty());
+  std::map<std::string, std::vector<std::string>> answers;
+  for (const char* name : {kDriver, "h200-580.159.04-x2"}) {
+    const Recording recording = recorded(name);
+    answers.insert(recording.cases.begin(), recording.cases.end());
+    for (const CaseResult& result :
+         judge_cases({&suite.cases, &recording, &profile, nullptr, &facts})) {
+      EXPECT_NE(result.status, CaseStatus::kFail)
+          << name << " " << result.test_case->name << ": " << result.reason;
+    }
+  }
+  for (const auto& [place, fact] : facts.all()) {
+    const auto& [name, statement] = place;
+    ASSERT_LT(statement, answers[name].size()) << name;
+    EXPECT_EQ(answers[name][statement], fact.answer) << name;
+  }
+}
+
+}  // namespace
+}  // namespace cuvmm

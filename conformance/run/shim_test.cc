@@ -1,0 +1,115 @@
+// The shim over the emulator against the corpus: each case yields the rules that it breaks and no
+// other; and with enforcement the documented code comes back.
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "api/driver.h"
+#include "conformance/run/testing.h"
+#include "rulebook/rule.h"
+
+namespace cuvmm {
+namespace {
+namespace fs = std::filesystem;
+using testing_support::code_of;
+using testing_support::corpus;
+
+testing_support::Environment shim_environment(const std::string& folder) {
+  return {{"LD_PRELOAD", CUVMM_SHIM},   {"CUVMM_DRIVER", CUVMM_EMULATOR},
+          {"CUVMM_REPORT_DIR", folder}, {"CUVMM_PROFILE", "h200-580.159.04"},
+          {"CUVMM_QUIET", "1"},         {"CUVMM_LEAK_CHECK", "no"}};
+}
+
+// Rules by process id, from every report of a folder. Reports are named PID-UNIQUE.json.
+std::map<int, std::set<std::string>> read_reports(const fs::path& folder) {
+  std::map<int, std::set<std::string>> rules;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const int pid = std::atoi(entry.path().filename().c_str());
+    std::ifstream in(entry.path());
+    const auto report = nlohmann::json::parse(in, nullptr, false);
+    EXPECT_TRUE(report.is_object()) << entry.path();
+    if (!report.is_object()) continue;
+    rules[pid];
+    for (const auto& finding : report["findings"]) {
+      if (finding["kind"] != "leak") rules[pid].insert(finding["rule"].get<std::string>());
+    }
+  }
+  return rules;
+}
+
+std::string joined(const std::set<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += " " + word;
+  return text;
+}
+
+class Shim : public ::testing::TestWithParam<Case> {
+ protected:
+  static void SetUpTestSuite() {
+    char folder[] = "/tmp/cuvmm-conformance-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    answers_ = testing_support::run_corpus(shim_environment(folder), "libcuda.so.1");
+    reports_ = read_reports(folder);
+    fs::remove_all(folder);
+  }
+  static inline Recording answers_;
+  static inline std::map<int, std::set<std::string>> reports_;
+};
+
+TEST_P(Shim, ReportsTheRulesThatAreBroken) {
+  const Case& test_case = GetParam();
+  std::set<std::string> found;
+  bool reported = false;
+  for (int pid : answers_.processes[test_case.name]) {
+    const auto report = reports_.find(pid);
+    if (report == reports_.end()) continue;
+    reported = true;
+    found.insert(report->second.begin(), report->second.end());
+  }
+  ASSERT_TRUE(reported) << "no process of the case left a report";
+  const std::set<std::string> broken(test_case.breaks.begin(), test_case.breaks.end());
+  std::string mistakes;
+  if (found != broken)
+    mistakes = "expected" + joined(broken) + "\n  reported" + joined(found) + "\n";
+  static const testing_support::Waivers waivers(CUVMM_WAIVERS "/shim-report.txt");
+  waivers.judge(test_case.name, mistakes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Shim, ::testing::ValuesIn(corpus()), testing_support::test_name);
+
+class Enforce : public ::testing::TestWithParam<Case> {
+ protected:
+  static void SetUpTestSuite() {
+    char folder[] = "/tmp/cuvmm-conformance-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    auto environment = shim_environment(folder);
+    environment["CUVMM_ENFORCE"] = "1";
+    answers_ = testing_support::run_corpus(environment, "libcuda.so.1");
+    fs::remove_all(folder);
+  }
+  static inline Recording answers_;
+};
+
+TEST_P(Enforce, AnswersTheDocumentedCode) {
+  const auto& statements = GetParam().program.statements;
+  const auto& outcomes = answers_.cases[GetParam().name];
+  ASSERT_EQ(outcomes.size(), statements.size());
+  std::string mistakes;
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    // Advice is never enforced: the documentation does not forbid it.
+    if (statements[i].breaks.empty() || testing_support::only_advice(statements[i])) continue;
+    const std::string expected = result_name(expected_result(statements[i]));
+    if (code_of(outcomes[i]) != expected) {
+      mistakes += "  " + print(statements[i]) + " answered " + outcomes[i] + "\n";
+    }
+  }
+  static const testing_support::Waivers waivers(CUVMM_WAIVERS "/shim-enforce.txt");
+  waivers.judge(GetParam().name, mistakes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Enforce, ::testing::ValuesIn(corpus()), testing_support::test_name);
+
+}  // namespace
+}  // namespace cuvmm

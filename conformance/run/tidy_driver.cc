@@ -1,0 +1,122 @@
+#include "conformance/run/tidy_driver.h"
+
+#include <set>
+#include <vector>
+
+#include "rulebook/model/model.h"
+
+namespace cuvmm {
+
+namespace {
+
+struct Recorder {
+  Driver driver;
+  Model model;
+  std::set<CUdeviceptr> plain;        ///< from cuMemAlloc
+  std::multiset<CUdeviceptr> opened;  ///< from cuIpcOpenMemHandle
+  std::set<CUdevice> pool_set;        ///< devices that have another current pool
+};
+
+Recorder& recorder() {
+  static Recorder instance;
+  return instance;
+}
+
+// What a call that succeeded made or ended.
+template <class CallStruct>
+void record(Recorder& r, const CallStruct& call) {
+  if constexpr (requires { r.model.commit(call, Facts{}, Origin{}); }) {
+    r.model.commit(call, Facts{}, Origin{});
+  } else if constexpr (requires { r.model.commit(call, Allocation{}, Origin{}); }) {
+    r.model.commit(call, Allocation{}, Origin{});
+  } else if constexpr (requires { r.model.commit(call, Origin{}); }) {
+    r.model.commit(call, Origin{});
+  } else if constexpr (requires { r.model.retire(call); }) {
+    r.model.bury(r.model.retire(call), Origin{});
+  }
+}
+void record(Recorder& r, const calls::MemAlloc& call) { r.plain.insert(*call.dptr); }
+void record(Recorder& r, const calls::MemFree& call) { r.plain.erase(call.dptr); }
+void record(Recorder& r, const calls::IpcOpenMemHandle& call) { r.opened.insert(*call.pdptr); }
+void record(Recorder& r, const calls::IpcCloseMemHandle& call) {
+  if (const auto found = r.opened.find(call.dptr); found != r.opened.end()) r.opened.erase(found);
+}
+void record(Recorder& r, const calls::DeviceSetMemPool& call) { r.pool_set.insert(call.dev); }
+void record(Recorder& r, const calls::MemFreeAsync& call) { r.plain.erase(call.dptr); }
+
+template <class CallStruct, class Function>
+struct Forward;
+template <class CallStruct, class... Args>
+struct Forward<CallStruct, CUresult(CUDAAPI*)(Args...)> {
+  static CUresult CUDAAPI call(Args... args) {
+    const CallStruct call{args...};
+    const CUresult result = recorder().driver(call);
+    if (result == CUDA_SUCCESS) record(recorder(), call);
+    return result;
+  }
+};
+
+template <class CallStruct>
+void replace(Driver& table) {
+  table.set(Driver::primary_symbol(CallStruct::kEntryPoint),
+            reinterpret_cast<Driver::AnyFunction>(
+                &Forward<CallStruct, typename CallStruct::Function>::call));
+}
+
+}  // namespace
+
+Driver tidy_driver(const Driver& driver) {
+  recorder().driver = driver;
+  Driver table = driver;
+  replace<calls::MemAddressReserve>(table);
+  replace<calls::MemAddressFree>(table);
+  replace<calls::MemCreate>(table);
+  replace<calls::MemRelease>(table);
+  replace<calls::MemMap>(table);
+  replace<calls::MemUnmap>(table);
+  replace<calls::MemRetainAllocationHandle>(table);
+  replace<calls::MemImportFromShareableHandle>(table);
+  replace<calls::MemAlloc>(table);
+  replace<calls::MemFree>(table);
+  replace<calls::MemFreeAsync>(table);
+  replace<calls::DeviceSetMemPool>(table);
+  replace<calls::IpcOpenMemHandle>(table);
+  replace<calls::IpcCloseMemHandle>(table);
+  return table;
+}
+
+bool tidy_up() {
+  Recorder& r = recorder();
+  CUcontext context = nullptr;
+  if (r.driver(calls::DevicePrimaryCtxRetain{.ctx = &context, .dev = 0}) == CUDA_SUCCESS) {
+    r.driver(calls::CtxSetCurrent{.ctx = context});
+  }
+  // Fills and copies may still run: unmapping under them would break the context for all that
+  // follow. One that is broken answers nothing but that from now on.
+  if (r.driver(calls::CtxSynchronize{}) != CUDA_SUCCESS) return false;
+  for (const auto& [base, m] : r.model.mappings()) {
+    r.driver(calls::MemUnmap{.ptr = base, .size = m.size});
+  }
+  for (const auto& [handle, a] : r.model.allocations()) {
+    for (std::uint32_t i = 0; i < a.references; ++i) {
+      r.driver(calls::MemRelease{.handle = handle});
+    }
+  }
+  for (const auto& [base, reservation] : r.model.reservations()) {
+    r.driver(calls::MemAddressFree{.ptr = base, .size = reservation.size});
+  }
+  for (const CUdevice device : r.pool_set) {
+    CUmemoryPool pool = nullptr;
+    if (r.driver(calls::DeviceGetDefaultMemPool{.pool_out = &pool, .dev = device}) == CUDA_SUCCESS)
+      r.driver(calls::DeviceSetMemPool{.dev = device, .pool = pool});
+  }
+  r.pool_set.clear();
+  for (CUdeviceptr address : r.opened) r.driver(calls::IpcCloseMemHandle{.dptr = address});
+  r.opened.clear();
+  for (CUdeviceptr address : r.plain) r.driver(calls::MemFree{.dptr = address});
+  r.plain.clear();
+  r.model.clear();
+  return true;
+}
+
+}  // namespace cuvmm

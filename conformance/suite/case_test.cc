@@ -1,0 +1,102 @@
+#include "conformance/suite/case.h"
+
+#include <gtest/gtest.h>
+
+#include "api/driver.h"
+#include "conformance/record/record.h"
+#include "conformance/run/testing.h"
+#include "rulebook/rule.h"
+
+namespace cuvmm {
+namespace {
+
+TEST(ParseCases, ReadsHeaderAndStatements) {
+  const ParsedCases parsed = parse_cases(
+      "# group\ncase a/b\nbreaks x y\nneeds devices>=2 fabric_channel=0\ninit()\n"
+      "cuMemRelease(0)  # CUDA_ERROR_INVALID_VALUE !x !y\n\ncase a/c\ninit()\n",
+      "f");
+  ASSERT_TRUE(parsed.errors.empty()) << parsed.errors[0];
+  ASSERT_EQ(parsed.cases.size(), 2u);
+  EXPECT_EQ(parsed.cases[0].name, "a/b");
+  EXPECT_EQ(parsed.cases[0].breaks, (std::vector<std::string>{"x", "y"}));
+  EXPECT_EQ(parsed.cases[0].needs[0], (Need{Need::What::kDevices, true, 2}));
+  EXPECT_EQ(parsed.cases[0].program.statements[1].line, 6);
+  EXPECT_EQ(unmet_need(parsed.cases[0], {.devices = 1}), "needs devices>=2, there is 1");
+  EXPECT_EQ(unmet_need(parsed.cases[0], {.devices = 3}), "");
+  EXPECT_EQ(unmet_need(parsed.cases[0], {.devices = 2, .fabric_channel = true}),
+            "needs fabric_channel=0, there is 1");
+}
+
+// It cannot be forgotten: a case that calls cuMulticast* is skipped unless that is allowed.
+TEST(ParseCases, MulticastIsNeededByWhoeverCallsIt) {
+  const ParsedCases parsed = parse_cases(
+      "case a\ninit()\nm0 = cuMulticastCreate({numDevices=1, size=2M})\n"
+      "case b\nneeds multicast\ninit()\ncase c\ninit()\n",
+      "f");
+  ASSERT_TRUE(parsed.errors.empty()) << parsed.errors[0];
+  for (const std::size_t needing : {0, 1}) {
+    EXPECT_EQ(unmet_need(parsed.cases[needing], {.devices = 8}),
+              "needs multicast, which is kept from this driver without --allow-multicast");
+    EXPECT_EQ(unmet_need(parsed.cases[needing], {.devices = 8, .multicast = true}), "");
+    EXPECT_EQ(parsed.cases[needing].needs.size(), 1u);
+  }
+  EXPECT_EQ(unmet_need(parsed.cases[2], {.devices = 8}), "");
+}
+
+TEST(ParseCases, ReportsEveryMistake) {
+  const ParsedCases parsed = parse_cases(
+      "init()\ncase a\nneeds devices\ninit(\ncuMemRelease(h)\ncase a\nbreaks x\ninit()\n", "f");
+  EXPECT_EQ(
+      parsed.errors,
+      (std::vector<std::string>{
+          "f:1:1: expected 'case NAME', found 'init()'",
+          "f:3:7: expected devices=N, devices>=N, fabric_channel=N or multicast, found 'devices'",
+          "f:4:6: expected a value, found end of line",
+          "f:5:14: expected a name that an earlier statement binds, found 'h'",
+          "f:6:6: expected a name that no other case has, found 'a'",
+          "f:6:1: expected 'breaks' to name the rules of the case's lines, and no other"}));
+}
+
+TEST(Corpus, NamesRulesOfTheCatalogue) {
+  for (const Case& test_case : testing_support::corpus()) {
+    for (const std::string& id : test_case.breaks) {
+      EXPECT_TRUE(find_rule(id)) << test_case.name << ": " << id;
+    }
+  }
+}
+
+// The first of the rules that a statement breaks decides its code; advice alone decides none.
+TEST(Corpus, ExpectsTheCodesOfTheCatalogue) {
+  for (const Case& test_case : testing_support::corpus()) {
+    for (const Statement& statement : test_case.program.statements) {
+      if (statement.breaks.empty()) continue;
+      bool fits =
+          testing_support::only_advice(statement) && expected_result(statement) == CUDA_SUCCESS;
+      for (const std::string& id : statement.breaks) {
+        const auto rule = find_rule(id);
+        if (rule && info(*rule).code == expected_result(statement)) fits = true;
+      }
+      EXPECT_TRUE(fits) << test_case.name << ": " << print(statement);
+    }
+  }
+}
+
+TEST(Recording, ReadsBackTheSame) {
+  Recording recording;
+  recording.driver = "/lib/libcuda.so.1";
+  recording.gpu = "a GPU";
+  recording.devices = 2;
+  recording.cases["a/b"] = {"CUDA_SUCCESS =3", "signal:SIGSEGV"};
+  recording.cases["a/c"] = {};
+  recording.skipped["a/d"] = "needs devices>=2, there is 1";
+  const auto read = parse_recording(format_recording(recording));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->gpu, recording.gpu);
+  EXPECT_EQ(read->cases, recording.cases);
+  EXPECT_EQ(read->skipped, recording.skipped);
+  EXPECT_FALSE(parse_recording("{\"schema\":1}"));
+  EXPECT_FALSE(parse_recording("nonsense"));
+}
+
+}  // namespace
+}  // namespace cuvmm

@@ -1,0 +1,70 @@
+// A family: one legal call, and the ways to break it. Singles, near misses and pairs follow from
+// it.
+//
+//   family cuMemMap                       # names the file's cases: cuMemMap/offset-zero
+//   needs devices=2                       # optional
+//   given
+//     init()
+//     r0 = cuMemAddressReserve(size=4M)
+//     h0 = cuMemCreate(2M, device=0)
+//   call cuMemMap(ptr=r0, size=2M, offset=0, handle=h0, flags=0)
+//   break cuMemMap-offset-zero: offset=2M
+//   break cuMemMap-handle-alive: before cuMemRelease(h0)
+//
+// The call as written is legal and must succeed: it is the near miss of every rule. A `break`
+// replaces arguments of the call by key, or puts a statement before it, or both; `;` separates
+// them. `instead CALL` replaces the call as a whole, where keys cannot say it (prop=null); it makes
+// no pairs. Two breaks that replace different arguments make a pair, which shows what a driver
+// checks first.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "program/program.h"
+#include "rulebook/rule.h"
+
+namespace cuvmm {
+
+/// One way to break the call.
+struct Break {
+  Rule rule;
+  std::string variant;                 ///< tells several breaks of one rule apart, "" for the first
+  std::vector<Argument> replacements;  ///< by key
+  std::vector<Statement> before;
+  std::optional<Statement> instead;
+};
+
+struct Family {
+  std::string name;
+  int devices = 1;  ///< how many it needs
+  std::vector<Statement> given;
+  Statement call;
+  std::vector<Break> breaks;
+};
+
+/// What a family expands to: a program whose last statement is the call in question.
+struct FamilyCase {
+  std::string
+      name;  ///< "cuMemMap/legal", "cuMemMap/offset-zero", "cuMemMap/flags-zero+offset-zero"
+  int devices = 1;
+  std::vector<Rule> rules;  ///< that the call breaks: none, one, or two
+  Program program;
+};
+
+struct ParsedFamilies {
+  std::vector<Family> families;
+  std::vector<ParseError> errors;
+};
+
+/// Reads any number of families; all mistakes are collected, with line and column.
+ParsedFamilies parse_families(std::string_view text);
+
+/// The legal call and every single break.
+std::vector<FamilyCase> singles(const Family& family);
+/// Every two breaks of different rules that can be combined.
+std::vector<FamilyCase> pairs(const Family& family);
+
+}  // namespace cuvmm

@@ -1,0 +1,25 @@
+// Families as cases, so that they are run, recorded and compared like the hand-written ones.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "conformance/suite/case.h"
+#include "conformance/suite/family.h"
+
+namespace cuvmm {
+
+/// The legal call and every single break: the last statement expects SUCCESS, or the code that the
+/// documentation gives the rule (SUCCESS where it gives none).
+std::vector<Case> single_cases(const std::vector<Family>& families);
+/// Every pair of breaks; the last statement expects nothing, since either rule may answer.
+std::vector<Case> pair_cases(const std::vector<Family>& families);
+
+struct LoadedFamilies {
+  std::vector<Family> families;
+  std::vector<std::string> errors;  ///< "FILE:LINE:COLUMN: message"
+};
+/// Reads files, and all *.family of folders, in the order of their names.
+LoadedFamilies load_families(const std::vector<std::string>& paths);
+
+}  // namespace cuvmm

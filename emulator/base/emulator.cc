@@ -1,0 +1,365 @@
+#include "emulator/base/emulator.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "api/posix/cancel_off.h"
+#include "emulator/base/mutation.h"
+#include "emulator/base/say.h"
+#include "emulator/code/modules.h"
+#include "emulator/context/capture.h"
+#include "emulator/memory/arrays.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+constexpr Size kPage = 4096;  // of the host: what can be shared is whole pages
+
+bool somebody_is_inside() {
+  std::mutex& mutex = Emulator::get().mutex;
+  if (!mutex.try_lock()) return true;
+  mutex.unlock();
+  return false;
+}
+
+// When the library is loaded: later, fork could come in between; but a program's pre-initialisers
+// may call before that.
+__attribute__((constructor)) void follow_this_process() {
+  Emulator::get();
+  follow_forks(somebody_is_inside);
+}
+
+}  // namespace
+
+Emulator& Emulator::get() {
+  static Emulator* const emulator = new Emulator;
+  return *emulator;
+}
+
+CUresult Emulator::initialize() {
+  if (ready()) return CUDA_SUCCESS;
+  const CancelOff no_cancel;
+  follow_this_process();
+  const CUresult result = load();
+  if (result == CUDA_SUCCESS) begin_life();
+  return result;
+}
+
+CUresult Emulator::unready(EntryPoint entry) {
+  if (const CUresult answer = gone(); answer != CUDA_SUCCESS) return answer;
+  const std::lock_guard lock(mutex);
+  if (ready()) return CUDA_SUCCESS;
+  return ended() ? CUDA_ERROR_DEINITIALIZED : before_init(entry);
+}
+
+CUresult Emulator::before_init(EntryPoint entry) {
+  const Mutation& m = mutation();
+  if (!m.of_a_rule() || m.rule != Rule::kDriverInitialized) {
+    if (!load_profile_once(read_options())) return CUDA_ERROR_NOT_INITIALIZED;
+    const Verdict& verdict = profile.verdict(entry, Rule::kDriverInitialized);
+    return verdict.kind == Verdict::Kind::kCode ? verdict.code : CUDA_ERROR_NOT_INITIALIZED;
+  }
+  if (m.kind == Mutation::Kind::kCode) return m.code;
+  return initialize() == CUDA_SUCCESS ? CUDA_SUCCESS : kUnperformed;
+}
+
+bool Emulator::load_profile_once(const Options& options) {
+  if (profile_loaded_) return true;
+  const CancelOff no_cancel;
+  ProfileResult loaded =
+      load_profile(options.profile.empty() ? builtin_profiles().front() : options.profile);
+  if (!loaded.error.empty()) {
+    complain("CUVMM_PROFILE: " + loaded.error);
+    return false;
+  }
+  profile = std::move(loaded.profile);
+  mutation().apply(profile);
+  profile_loaded_ = true;
+  return true;
+}
+
+CUresult Emulator::driver_version(int& version) {
+  if (ended()) return CUDA_ERROR_DEINITIALIZED;
+  if (gone() == CUDA_SUCCESS) {
+    const std::lock_guard lock(mutex);
+    load_profile_once(read_options());
+  } else if (!profile_loaded_) {
+    return CUDA_ERROR_NOT_INITIALIZED;  // a child of fork, in the middle of cuInit
+  }
+  version = profile.cuda_version;
+  return CUDA_SUCCESS;
+}
+
+CUresult Emulator::load() {
+  const Options options = read_options();
+  if (!options.error.empty()) {
+    complain(options.error);
+    return CUDA_ERROR_NO_DEVICE;
+  }
+  if (!mutation().error.empty()) {
+    complain(mutation().error);
+    return CUDA_ERROR_NO_DEVICE;
+  }
+  if (options.devices == 0) return CUDA_ERROR_NO_DEVICE;
+  if (!load_profile_once(options)) return CUDA_ERROR_NO_DEVICE;
+  if (!space.open()) {
+    complain("no address space left for device addresses");
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  Platform platform = profile.platform;
+  platform.device_count = options.devices;
+  platform.complete = true;
+  if (platform.numa_nodes == 0) platform.numa_nodes = 1;
+  if (platform.reach.empty()) {
+    // All devices are peers of each other, as over NVLink.
+    platform.reach.assign(static_cast<std::size_t>(options.devices),
+                          (std::uint64_t{1} << options.devices) - 1);
+  }
+  platform.reach.resize(static_cast<std::size_t>(options.devices));
+  platform.multicast_known = true;
+  if (profile.attribute(CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, options.devices).value_or(0) !=
+      0) {
+    platform.multicast = (std::uint64_t{1} << options.devices) - 1;
+  }
+  multicast_timeout = std::chrono::milliseconds(options.multicast_timeout_ms);
+  // By way of the heap: a model is larger than many a thread's stack.
+  model = std::move(*std::make_unique<Model>(std::move(platform)));
+  const std::uint64_t memory = options.device_memory ? options.device_memory : profile.total_memory;
+  devices.assign(static_cast<std::size_t>(options.devices), Device{memory, 0});
+  contexts.open(options.devices);
+  pools.numa_nodes = model.platform().numa_nodes;
+  pools.open(options.devices);
+  return CUDA_SUCCESS;
+}
+
+bool Emulator::can_reach(int device, int peer) const {
+  if (device == peer) return true;
+  return (model.platform().reach[static_cast<std::size_t>(device)] >> peer) & 1;
+}
+
+Context* Emulator::current_context() const {
+  Context* context = ContextStack::of_this_thread().current();
+  return context && context->alive ? context : nullptr;
+}
+
+CUresult Emulator::no_context() const {
+  const Context* context = ContextStack::of_this_thread().current();
+  return context && !context->alive ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+void Emulator::end_context(Context& context) {
+  context.alive = false;
+  Arrays::get().end_those_of(context);
+  free_plain_of(context);  // VMM memory belongs to no context, and stays
+  if (Captures::any()) Captures::get().end_those_of(context);
+  streams.end_those_of(context);
+  Modules::get().end_those_of(context);
+}
+
+Facts Emulator::facts() const {
+  Facts facts;
+  // Another thread's exit() may have ended the driver in the middle of this call, which goes on.
+  facts.initialized = ready() || ended() ? Facts::Answer::kYes : Facts::Answer::kNo;
+  const Context* context = current_context();
+  facts.context = context ? Facts::Answer::kYes : Facts::Answer::kNo;
+  if (context) {
+    facts.device = context->device;
+    facts.context_id = context->id;
+  }
+  return facts;
+}
+
+const PlainAllocation* Emulator::plain_at(Address address) const {
+  auto found = plain.upper_bound(address);
+  if (found == plain.begin()) return nullptr;
+  --found;
+  return address - found->first < found->second.size ? &found->second : nullptr;
+}
+
+const HostBlock* Emulator::host_block_at(Address address) const {
+  auto found = host_blocks.upper_bound(address);
+  if (found == host_blocks.begin()) return nullptr;
+  --found;
+  return address - found->first < found->second.size ? &found->second : nullptr;
+}
+
+Handle Emulator::new_handle() {
+  if (!free_handles_.empty()) {
+    const Handle handle = free_handles_.back();
+    free_handles_.pop_back();
+    return handle;
+  }
+  // Looks like the pointers that drivers hand out, and is one to nothing.
+  constexpr Handle kBase = 0xe000000000;
+  constexpr Handle kStep = 0x100;
+  return kBase + ++last_handle_ * kStep;
+}
+
+void Emulator::drop_if_dead(Handle handle) {
+  if (model.allocation(handle)) return;
+  const auto found = physical.find(handle);
+  if (found == physical.end()) return;
+  stale_[next_stale_++ % kStale] = {handle, found->second.prop()};
+  drop_unheld();
+  if (found->second.held_elsewhere()) {
+    if (held_.size() < kMostHeld) held_.push_back(std::move(found->second));
+  }
+  physical.erase(found);
+  teams.erase(handle);
+  free_handles_.push_back(handle);
+}
+
+void Emulator::drop_unheld() const {
+  std::vector<Physical> still;
+  for (Physical& each : held_) {
+    if (each.held_elsewhere()) still.push_back(std::move(each));
+  }
+  held_.swap(still);
+}
+
+std::optional<CUmemAllocationProp> Emulator::stale_prop(Handle handle) const {
+  for (std::size_t age = 1; age <= std::min(next_stale_, kStale); ++age) {
+    const auto& [stale, prop] = stale_[(next_stale_ - age) % kStale];
+    if (stale == handle) return prop;
+  }
+  return std::nullopt;
+}
+
+CUresult Emulator::allocate_plain(Context& context, Size size, Address* address) {
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  prop.location.id = context.device;
+  return allocate_memory(&context, size, prop, 0, address);
+}
+
+CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAllocationProp& prop,
+                                   std::uint64_t pool, Address* address) {
+  constexpr Size kCharge = 512;  // what a driver rounds small allocations up to
+  const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  Device& device = devices[on_device ? static_cast<std::size_t>(prop.location.id) : 0];
+  if (size > device.total) return CUDA_ERROR_OUT_OF_MEMORY;
+  const Size charge = on_device ? (size + kCharge - 1) / kCharge * kCharge : 0;
+  if (charge > device.total - std::min(device.used, device.total)) drop_unheld();
+  if (charge > device.total - std::min(device.used, device.total)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const Size pages = (size + kPage - 1) / kPage * kPage;
+  return add_plain({.size = size,
+                    .context = context,
+                    .memory = Physical(pages, prop, false, charge, &device.used),
+                    .pool = pool,
+                    .on_cpu = !on_device},
+                   address);
+}
+
+CUresult Emulator::allocate_managed(Context& context, Size size, const Pool* pool,
+                                    Address* address) {
+  if (size > AddressSpace::kLargest) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  prop.location.id = context.device;
+  auto advice = std::make_shared<ManagedAdvice>();
+  if (pool) {
+    const CUmemLocation& preferred = pool->prop.location;
+    advice->preferred = {static_cast<int>(preferred.type), preferred.id};
+    if (preferred.type == CU_MEM_LOCATION_TYPE_DEVICE) prop.location.id = preferred.id;
+  }
+  const Size pages = (size + kPage - 1) / kPage * kPage;
+  // It counts for no device: managed memory may be larger than one.
+  return add_plain({.size = size,
+                    .context = &context,
+                    .memory = Physical(pages, prop, false, 0, nullptr),
+                    .pool = pool ? pool->handle : 0,
+                    .on_cpu = true,
+                    .managed = std::move(advice)},
+                   address);
+}
+
+CUresult Emulator::add_plain(PlainAllocation&& allocation, Address* address) {
+  const auto base = space.take(allocation.size, 0, 0);
+  if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
+  allocation.base = *base;
+  if (allocation.on_cpu && !allocation.memory.place_at(*base)) {
+    space.give_back(*base, allocation.size);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  plain.emplace(*base, std::move(allocation));
+  *address = *base;
+  return CUDA_SUCCESS;
+}
+
+void Emulator::give_back(const PlainAllocation& allocation) {
+  if (allocation.on_cpu) space.seal(allocation.base, allocation.memory.size());
+  space.give_back(allocation.region(), allocation.region_size());
+}
+
+PlainAllocation* Emulator::adopt(Context* context, Size size, Physical&& memory,
+                                 const IpcBytes& ticket, Size offset) {
+  const Size into = offset % AddressSpace::kGranule;
+  auto base = space.take(size + into, 0, 0);
+  if (!base) return nullptr;
+  *base += into;
+  const auto [at, added] = plain.emplace(*base, PlainAllocation{.base = *base,
+                                                                .size = size,
+                                                                .context = context,
+                                                                .memory = std::move(memory),
+                                                                .offset = offset,
+                                                                .ticket = ticket});
+  return &at->second;
+}
+
+void Emulator::end_plain(Address base) {
+  const auto found = plain.find(base);
+  if (found == plain.end()) return;
+  give_back(found->second);
+  plain.erase(found);
+}
+
+void Emulator::free_plain_of(const Context& context) {
+  for (auto at = plain.begin(); at != plain.end();) {
+    if (at->second.context == &context && at->second.pool == 0) {
+      give_back(at->second);
+      if (at->second.external) model.bury(model.retire(calls::MemFree{.dptr = at->first}), {});
+      at = plain.erase(at);
+    } else {
+      ++at;
+    }
+  }
+}
+
+const Team* Emulator::team_at(Address address, Size* run, Size* offset) const {
+  if (teams.empty()) return nullptr;
+  const Mapping* mapping = model.mapping_at(address);
+  const auto found = mapping ? teams.find(mapping->handle) : teams.end();
+  if (found == teams.end()) return nullptr;
+  *run = std::min(*run, mapping->size - (address - mapping->base));
+  *offset = mapping->offset + (address - mapping->base);
+  return found->second.get();
+}
+
+char* Emulator::resolve(Address address, Size* run) {
+  Physical* memory = nullptr;
+  Address base = 0;
+  Size size = 0;
+  Size offset = 0;
+  if (const Mapping* mapping = model.mapping_at(address)) {
+    const auto found = physical.find(mapping->handle);
+    if (found != physical.end()) memory = &found->second;
+    base = mapping->base;
+    size = mapping->size;
+  } else if (auto* allocation = const_cast<PlainAllocation*>(plain_at(address))) {
+    memory = &allocation->memory;
+    base = allocation->base;
+    size = allocation->size;
+    offset = allocation->offset;
+  } else if (!space.owns(address, 1)) {
+    return reinterpret_cast<char*>(address);  // the program's own memory
+  }
+  *run = std::min(*run, size - (address - base));
+  offset += address - base;
+  char* bytes = memory ? memory->touch(offset, *run) : nullptr;
+  return bytes ? bytes + offset : nullptr;
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,31 @@
+// What the environment asks of the emulator.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rulebook/limits.h"
+
+namespace cuvmm::emulator {
+
+/// CUVMM_PROFILE, CUVMM_DEVICES, CUVMM_DEVICE_MEMORY and CUVMM_MULTICAST_TIMEOUT_MS, read once, by
+/// cuInit.
+struct Options {
+  std::string profile;              ///< name or TOML path; empty: the newest recorded real driver
+  int devices = 8;                  ///< 0..kMaxDevices; 0 is a machine without a GPU
+  std::uint64_t device_memory = 0;  ///< bytes per device; 0: what the profile says
+  /// How long a bind waits for devices that other processes add.
+  unsigned multicast_timeout_ms = 3000;
+  std::string error;  ///< one line that says what was expected; empty when all is well
+};
+
+/// Reads the environment; a bad value leaves `error` set and must fail cuInit.
+Options read_options();
+
+/// "80G", "512M", "4096": bytes with an optional K, M, G or T (powers of 1024). Nothing when the
+/// text is not that, or does not fit.
+std::optional<std::uint64_t> parse_bytes(std::string_view text);
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,67 @@
+#include "emulator/base/options.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace cuvmm::emulator {
+namespace {
+
+TEST(Options, ParsesBytes) {
+  EXPECT_EQ(parse_bytes("4096"), 4096u);
+  EXPECT_EQ(parse_bytes("2K"), 2048u);
+  EXPECT_EQ(parse_bytes("3M"), 3u << 20);
+  EXPECT_EQ(parse_bytes("80G"), 80ull << 30);
+  EXPECT_EQ(parse_bytes("1T"), 1ull << 40);
+}
+
+TEST(Options, RefusesWhatIsNoByteCount) {
+  for (const char* text : {"", "G", "-1", "1.5G", "80GB", "80 G", "0x10", "99999999999T"}) {
+    EXPECT_EQ(parse_bytes(text), std::nullopt) << text;
+  }
+}
+
+class OptionsEnvironment : public ::testing::Test {
+ protected:
+  void SetUp() override { clear(); }
+  void TearDown() override { clear(); }
+  static void clear() {
+    for (const char* name : {"CUVMM_PROFILE", "CUVMM_DEVICES", "CUVMM_DEVICE_MEMORY"}) {
+      unsetenv(name);
+    }
+  }
+};
+
+TEST_F(OptionsEnvironment, DefaultsToEightDevicesOfTheProfile) {
+  const Options options = read_options();
+  EXPECT_EQ(options.error, "");
+  EXPECT_EQ(options.devices, 8);
+  EXPECT_EQ(options.device_memory, 0u);
+  EXPECT_EQ(options.profile, "");
+}
+
+TEST_F(OptionsEnvironment, ReadsAllThree) {
+  setenv("CUVMM_PROFILE", "documented", 1);
+  setenv("CUVMM_DEVICES", "2", 1);
+  setenv("CUVMM_DEVICE_MEMORY", "1G", 1);
+  const Options options = read_options();
+  EXPECT_EQ(options.error, "");
+  EXPECT_EQ(options.profile, "documented");
+  EXPECT_EQ(options.devices, 2);
+  EXPECT_EQ(options.device_memory, 1u << 30);
+}
+
+TEST_F(OptionsEnvironment, SaysWhatWasExpected) {
+  for (const char* text : {"-1", "many", "2x", "63"}) {
+    setenv("CUVMM_DEVICES", text, 1);
+    EXPECT_EQ(read_options().error,
+              "CUVMM_DEVICES=" + std::string(text) + ": expected a count from 0 to 62");
+  }
+  setenv("CUVMM_DEVICES", "1", 1);
+  setenv("CUVMM_DEVICE_MEMORY", "lots", 1);
+  EXPECT_NE(read_options().error.find("CUVMM_DEVICE_MEMORY=lots: expected bytes"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator

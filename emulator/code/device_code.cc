@@ -1,0 +1,95 @@
+#include "emulator/code/device_code.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace cuvmm::emulator {
+
+namespace {
+
+template <class Value>
+Value at(const char* bytes, std::size_t offset) {
+  Value value;
+  std::memcpy(&value, bytes + offset, sizeof value);
+  return value;
+}
+
+template <class Part>
+const Part* named(const std::vector<Part>& all, std::string_view name) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](auto& p) { return p.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+// A fat binary: a header, and entries each with a header of its own. Positions of what is used.
+constexpr std::uint32_t kWrapperMagic = 0x466243b1;  // what nvcc puts into a program
+constexpr std::size_t kWrapperData = 8;
+constexpr std::uint32_t kFatMagic = 0xba55ed50;
+constexpr std::size_t kFatHeaderSize = 6, kFatSize = 8, kFatLeast = 16;
+constexpr std::size_t kEntryHeaderSize = 4, kEntrySize = 8, kEntryArch = 28, kEntryUnpacked = 56;
+constexpr std::size_t kEntryLeast = 64;
+constexpr std::uint16_t kPtxEntry = 1, kCubinEntry = 2;
+
+bool runs_on(int arch, Capability gpu) { return arch / 10 == gpu.major && arch % 10 <= gpu.minor; }
+
+// The best cubin for the GPU, else its newest PTX.
+CUresult read_fat(const char* image, std::size_t limit, Capability gpu, DeviceCode& code) {
+  if (limit < kFatLeast) return CUDA_ERROR_INVALID_IMAGE;
+  const std::size_t header = at<std::uint16_t>(image, kFatHeaderSize);
+  const std::uint64_t size = at<std::uint64_t>(image, kFatSize);
+  if (header < kFatLeast || header > limit || size > limit - header)
+    return CUDA_ERROR_INVALID_IMAGE;
+  struct Best {
+    const char* bytes = nullptr;
+    std::size_t size = 0;
+    int arch = -1;
+    bool packed = false;
+  } cubin, ptx;
+  for (std::uint64_t where = 0; size - where >= kEntryLeast;) {
+    const char* entry = image + header + where;
+    const std::size_t own = at<std::uint32_t>(entry, kEntryHeaderSize);
+    const std::uint64_t payload = at<std::uint64_t>(entry, kEntrySize);
+    if (own < kEntryLeast || own > size - where || payload > size - where - own) {
+      return CUDA_ERROR_INVALID_IMAGE;
+    }
+    const int arch = static_cast<int>(at<std::uint32_t>(entry, kEntryArch));
+    const std::uint16_t kind = at<std::uint16_t>(entry, 0);
+    const bool fits = kind == kCubinEntry ? runs_on(arch, gpu) : arch <= gpu.major * 10 + gpu.minor;
+    Best& best = kind == kCubinEntry ? cubin : ptx;
+    if (fits && arch > best.arch && (kind == kCubinEntry || kind == kPtxEntry)) {
+      best = {entry + own, payload, arch, at<std::uint64_t>(entry, kEntryUnpacked) != 0};
+    }
+    where += own + payload;
+  }
+  const Best& best = cubin.bytes ? cubin : ptx;
+  if (!best.bytes) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  if (best.packed) {
+    code.hidden = true;
+    return CUDA_SUCCESS;
+  }
+  if (&best == &cubin) return read_cubin(best.bytes, best.size, gpu, code);
+  return read_ptx({best.bytes, strnlen(best.bytes, best.size)}, code);
+}
+
+}  // namespace
+
+const KernelCode* DeviceCode::kernel(std::string_view name) const { return named(kernels, name); }
+
+const VariableCode* DeviceCode::variable(std::string_view name) const {
+  return named(variables, name);
+}
+
+CUresult read_device_code(const char* image, std::size_t limit, Capability gpu, DeviceCode& code) {
+  constexpr std::size_t kMagic = 4;
+  // Text may be shorter than a magic number; its end shows before.
+  if (limit < kMagic || strnlen(image, kMagic) < kMagic) return CUDA_ERROR_INVALID_IMAGE;
+  const auto magic = at<std::uint32_t>(image, 0);
+  if (magic == kWrapperMagic && limit == SIZE_MAX) {
+    return read_fat(at<const char*>(image, kWrapperData), limit, gpu, code);
+  }
+  if (magic == kFatMagic) return read_fat(image, limit, gpu, code);
+  if (std::memcmp(image, "\177ELF", kMagic) == 0) return read_cubin(image, limit, gpu, code);
+  return read_ptx({image, limit == SIZE_MAX ? std::strlen(image) : strnlen(image, limit)}, code);
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,61 @@
+// What an image of device code says of itself: the names of its kernels, the sizes of its
+// variables.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cuvmm::emulator {
+
+struct Parameter {
+  std::size_t offset = 0, size = 0;  ///< bytes, in what a launch passes
+};
+
+struct KernelCode {
+  std::string name;
+  int registers = 0;     ///< of each thread; 0 where only a compiler could tell
+  int shared_bytes = 0;  ///< static
+  int local_bytes = 0;   ///< of each thread
+  int constant_bytes = 0;
+  /// Of a cubin's alone.
+  std::optional<std::vector<Parameter>> parameters{};
+};
+
+struct VariableCode {
+  std::string name;
+  std::size_t size = 0;
+  std::string contents;  ///< what it begins with; zeros follow
+  bool constant = false;
+};
+
+struct DeviceCode {
+  std::vector<KernelCode> kernels;
+  std::vector<VariableCode> variables;
+  /// A part is compressed: any name may be that of a kernel.
+  bool hidden = false;
+
+  const KernelCode* kernel(std::string_view name) const;
+  const VariableCode* variable(std::string_view name) const;
+};
+
+/// The GPU that code is looked for.
+struct Capability {
+  int major = 0, minor = 0;
+};
+
+/// Reads a cubin, a fat binary or PTX text. `limit`: how many bytes lie at `image`, where that is
+/// known; else they are believed, as a driver has to. INVALID_IMAGE for what is none of them,
+/// NO_BINARY_FOR_GPU where nothing in it is for `gpu`. The initial values of variables in PTX are
+/// not read.
+CUresult read_device_code(const char* image, std::size_t limit, Capability gpu, DeviceCode& code);
+
+/// The parts of read_device_code().
+CUresult read_cubin(const char* image, std::size_t limit, Capability gpu, DeviceCode& code);
+CUresult read_ptx(std::string_view text, DeviceCode& code);
+
+}  // namespace cuvmm::emulator

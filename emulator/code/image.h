@@ -1,0 +1,17 @@
+// How images of device code come in.
+#pragma once
+
+#include <memory>
+
+#include "emulator/code/modules.h"
+
+namespace cuvmm::emulator {
+
+/// An image in memory; its end is where it says.
+CUresult read_image(const void* bytes, std::shared_ptr<Image>& image);
+CUresult read_image_file(const char* path, std::shared_ptr<Image>& image);
+/// Either out-parameter may be null. NOT_FOUND: the module has no such variable.
+CUresult find_variable(const Module& module, const char* name, CUdeviceptr* address,
+                       std::size_t* bytes);
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,196 @@
+// cuLibrary* and cuKernel*: device code that every context may use, loaded there when it does.
+#include "emulator/code/function.h"
+#include "emulator/code/image.h"
+#include "emulator/entry/entry.h"
+#include "emulator/entry/export.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+template <class Read>
+CUresult load(CUlibrary* out, bool options, Read&& read) noexcept {
+  return locked([&](Emulator&) -> CUresult {
+    if (!out || !options) return CUDA_ERROR_INVALID_VALUE;
+    std::shared_ptr<Image> image;
+    const CUresult result = read(image);
+    if (result == CUDA_SUCCESS) *out = Modules::get().add_library(std::move(image));
+    return result;
+  });
+}
+
+template <class Body>
+CUresult on_library(CUlibrary handle, Body&& body) noexcept {
+  return locked([&](Emulator&) -> CUresult {
+    Image* image = Modules::get().find(handle);
+    return image ? body(*image) : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+template <class Body>
+CUresult in_context(CUlibrary handle, Body&& body) noexcept {
+  return with_context([&](Emulator& e, Context& context) -> CUresult {
+    Module* module = nullptr;
+    const CUresult result = Modules::get().in_context(e, context, handle, module);
+    return result == CUDA_SUCCESS ? body(*module) : result;
+  });
+}
+
+template <class Body>
+CUresult on_kernel(CUkernel handle, Body&& body) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    Kernel* kernel = Modules::get().find(handle);
+    return kernel ? body(e, *kernel) : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+CUresult variable(CUlibrary handle, CUdeviceptr* address, size_t* bytes,
+                  const char* name) noexcept {
+  return in_context(handle, [&](Module& module) -> CUresult {
+    return name ? find_variable(module, name, address, bytes) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+}  // namespace
+
+CUVMM_DRIVER_FUNCTION(cuLibraryLoadData, CUlibrary* out, const void* bytes, CUjit_option* jit,
+                      void** jit_values, unsigned jit_count, void** options, void**,
+                      unsigned count) {
+  const bool given = (jit_count == 0 || (jit && jit_values)) && (count == 0 || options);
+  return load(out, given, [&](auto& image) { return read_image(bytes, image); });
+}
+
+CUVMM_DRIVER_FUNCTION(cuLibraryLoadFromFile, CUlibrary* out, const char* path, CUjit_option* jit,
+                      void** jit_values, unsigned jit_count, void** options, void**,
+                      unsigned count) {
+  const bool given = (jit_count == 0 || (jit && jit_values)) && (count == 0 || options);
+  return load(out, given, [&](auto& image) { return read_image_file(path, image); });
+}
+
+CUVMM_DRIVER_FUNCTION(cuLibraryUnload, CUlibrary handle) {
+  return locked([&](Emulator& e) -> CUresult {
+    return Modules::get().unload(e, handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuLibraryGetKernel, CUkernel* out, CUlibrary handle, const char* name) {
+  return on_library(handle, [&](Image& image) -> CUresult {
+    if (!out || !name) return CUDA_ERROR_INVALID_VALUE;
+    CUkernel kernel = Modules::get().kernel(image, name);
+    if (!kernel) return CUDA_ERROR_NOT_FOUND;
+    *out = kernel;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuLibraryGetKernelCount, unsigned* count, CUlibrary handle) {
+  return on_library(handle, [&](Image& image) -> CUresult {
+    if (!count) return CUDA_ERROR_INVALID_VALUE;
+    *count = static_cast<unsigned>(image.code.kernels.size());
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuLibraryEnumerateKernels, CUkernel* out, unsigned room, CUlibrary handle) {
+  return on_library(handle, [&](Image& image) -> CUresult {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    for (const KernelCode& kernel : image.code.kernels) {
+      if (room-- == 0) break;
+      *out++ = Modules::get().kernel(image, kernel.name);
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuLibraryGetModule, CUmodule* out, CUlibrary handle) {
+  return in_context(handle, [&](Module& module) -> CUresult {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    *out = module.handle;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuLibraryGetGlobal, CUdeviceptr* address, size_t* bytes, CUlibrary handle,
+                      const char* name) {
+  return variable(handle, address, bytes, name);
+}
+
+// Neither managed variables nor unified functions are told apart from what an image has none of.
+CUVMM_DRIVER_FUNCTION(cuLibraryGetManaged, CUdeviceptr*, size_t*, CUlibrary handle,
+                      const char* name) {
+  return on_library(handle, [&](Image&) -> CUresult {
+    return name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuLibraryGetUnifiedFunction, void** out, CUlibrary handle, const char* name) {
+  return on_library(handle, [&](Image&) -> CUresult {
+    return out && name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuKernelGetFunction, CUfunction* out, CUkernel handle) {
+  return with_context([&](Emulator& e, Context& context) -> CUresult {
+    Kernel* kernel = Modules::get().find(handle);
+    if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    Module* module = nullptr;
+    const CUresult result = Modules::get().in_context(e, context, kernel->image->library, module);
+    if (result == CUDA_SUCCESS) *out = Modules::get().function(*module, kernel->name);
+    return result;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuKernelGetLibrary, CUlibrary* out, CUkernel handle) {
+  return on_kernel(handle, [&](Emulator&, Kernel& kernel) -> CUresult {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    *out = kernel.image->library;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuKernelGetName, const char** out, CUkernel handle) {
+  return locked([&](Emulator&) -> CUresult {
+    if (!out || !handle) return CUDA_ERROR_INVALID_VALUE;
+    const Kernel* kernel = Modules::get().find(handle);
+    if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
+    *out = kernel->name.c_str();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuKernelGetAttribute, int* out, CUfunction_attribute attribute,
+                      CUkernel handle, CUdevice device) {
+  return on_kernel(handle, [&](Emulator& e, Kernel& kernel) -> CUresult {
+    if (!e.valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    return function_attribute(kernel.code, kernel.settings[device], attribute, out);
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuKernelSetAttribute, CUfunction_attribute attribute, int value,
+                      CUkernel handle, CUdevice device) {
+  return on_kernel(handle, [&](Emulator& e, Kernel& kernel) -> CUresult {
+    if (!e.valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    return set_function_attribute(kernel.code, kernel.settings[device], attribute, value);
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuKernelGetParamInfo, CUkernel handle, size_t index, size_t* offset,
+                      size_t* size) {
+  return on_kernel(handle, [&](Emulator&, Kernel& kernel) {
+    return function_parameter(kernel.code, index, offset, size);
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuKernelGetParamCount, CUkernel handle, size_t* count) {
+  return on_kernel(handle,
+                   [&](Emulator&, Kernel& kernel) { return parameter_count(kernel.code, count); });
+}
+
+CUVMM_DRIVER_FUNCTION(cuKernelSetCacheConfig, CUkernel handle, CUfunc_cache, CUdevice device) {
+  return on_kernel(handle, [&](Emulator& e, Kernel&) -> CUresult {
+    return e.valid_device(device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  });
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,138 @@
+// cuModule*: device code in the current context. Kernels have handles and run nowhere (launch.cc).
+#include "emulator/code/image.h"
+#include "emulator/entry/entry.h"
+#include "emulator/entry/export.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+template <class Read>
+CUresult load(CUmodule* out, Read&& read) noexcept {
+  return with_context([&](Emulator& e, Context& context) -> CUresult {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    std::shared_ptr<Image> image;
+    if (const CUresult refused = read(image); refused != CUDA_SUCCESS) return refused;
+    Module* module = nullptr;
+    const CUresult result = Modules::get().load(e, context, std::move(image), module);
+    if (result == CUDA_SUCCESS) *out = module->handle;
+    return result;
+  });
+}
+
+template <class Body>
+CUresult on_module(CUmodule handle, Body&& body) noexcept {
+  return with_context([&](Emulator&, Context&) -> CUresult {
+    Module* module = Modules::get().find(handle);
+    return module ? body(*module) : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+CUresult load_data(CUmodule* out, const void* bytes) noexcept {
+  return load(out, [&](auto& image) { return read_image(bytes, image); });
+}
+
+// Nothing is compiled, so that nothing is logged.
+void empty_logs(unsigned count, const CUjit_option* options, void** values) {
+  std::size_t room[2] = {};
+  constexpr CUjit_option kSizes[] = {CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+                                     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  constexpr CUjit_option kBuffers[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER};
+  for (int log = 0; log < 2; ++log) {
+    for (unsigned i = 0; i < count; ++i) {
+      if (options[i] != kSizes[log]) continue;
+      room[log] = reinterpret_cast<std::uintptr_t>(values[i]);
+      values[i] = nullptr;  // bytes written
+    }
+    for (unsigned i = 0; i < count; ++i) {
+      if (options[i] == kBuffers[log] && values[i] && room[log] != 0) {
+        *static_cast<char*>(values[i]) = '\0';
+      }
+    }
+  }
+}
+
+}  // namespace
+
+CUVMM_DRIVER_FUNCTION(cuModuleLoad, CUmodule* out, const char* path) {
+  return load(out, [&](auto& image) { return read_image_file(path, image); });
+}
+
+CUVMM_DRIVER_FUNCTION(cuModuleLoadData, CUmodule* out, const void* bytes) {
+  return load_data(out, bytes);
+}
+
+CUVMM_DRIVER_FUNCTION(cuModuleLoadFatBinary, CUmodule* out, const void* bytes) {
+  return load_data(out, bytes);
+}
+
+CUVMM_DRIVER_FUNCTION(cuModuleLoadDataEx, CUmodule* out, const void* bytes, unsigned count,
+                      CUjit_option* options, void** values) {
+  if (ended()) return CUDA_ERROR_DEINITIALIZED;
+  if (count != 0 && (!options || !values)) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = load_data(out, bytes);
+  if (result == CUDA_SUCCESS) empty_logs(count, options, values);
+  return result;
+}
+
+CUVMM_DRIVER_FUNCTION(cuModuleUnload, CUmodule handle) {
+  return with_context([&](Emulator& e, Context&) -> CUresult {
+    return Modules::get().unload(e, handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuModuleGetFunction, CUfunction* out, CUmodule handle, const char* name) {
+  return on_module(handle, [&](Module& module) -> CUresult {
+    if (!out || !name) return CUDA_ERROR_INVALID_VALUE;
+    CUfunction function = Modules::get().function(module, name);
+    if (!function) return CUDA_ERROR_NOT_FOUND;
+    *out = function;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuModuleGetFunctionCount, unsigned* count, CUmodule handle) {
+  return on_module(handle, [&](Module& module) -> CUresult {
+    if (!count) return CUDA_ERROR_INVALID_VALUE;
+    *count = static_cast<unsigned>(module.image->code.kernels.size());
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuModuleEnumerateFunctions, CUfunction* out, unsigned room, CUmodule handle) {
+  return on_module(handle, [&](Module& module) -> CUresult {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    for (const KernelCode& kernel : module.image->code.kernels) {
+      if (room-- == 0) break;
+      *out++ = Modules::get().function(module, kernel.name);
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuModuleGetGlobal_v2, CUdeviceptr* address, size_t* bytes, CUmodule handle,
+                      const char* name) {
+  return on_module(handle, [&](Module& module) -> CUresult {
+    if (!name) return CUDA_ERROR_INVALID_VALUE;
+    return find_variable(module, name, address, bytes);
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuModuleGetLoadingMode, CUmoduleLoadingMode* mode) {
+  return locked([&](Emulator&) -> CUresult {
+    if (!mode) return CUDA_ERROR_INVALID_VALUE;
+    *mode = CU_MODULE_LAZY_LOADING;  // the default of drivers
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult find_variable(const Module& module, const char* name, CUdeviceptr* address,
+                       std::size_t* bytes) {
+  const VariableCode* variable = module.image->code.variable(name);
+  if (!variable) return CUDA_ERROR_NOT_FOUND;
+  if (address) *address = module.variables.find(name)->second;
+  if (bytes) *bytes = variable->size;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,201 @@
+// Modules and libraries: loaded, asked, launched (which is skipped) and unloaded.
+
+#include "emulator/code/testing_code.h"
+#include "emulator/testing.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+using GetFunction = CUresult(CUfunction*, CUmodule, const char*);
+using GetGlobal = CUresult(CUdeviceptr*, std::size_t*, CUmodule, const char*);
+using FunctionAttribute = CUresult(int*, CUfunction_attribute, CUfunction);
+
+class ModuleTest : public EmulatorTest {
+ protected:
+  static CUresult load(CUmodule* module, const void* image) {
+    return symbol<CUresult(CUmodule*, const void*)>("cuModuleLoadData")(module, image);
+  }
+  static CUresult unload(CUmodule module) {
+    return symbol<CUresult(CUmodule)>("cuModuleUnload")(module);
+  }
+  static CUresult launch(CUfunction function) {
+    auto* call = symbol<CUresult(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                 unsigned, unsigned, CUstream, void**, void**)>("cuLaunchKernel");
+    CUresult result = CUDA_ERROR_UNKNOWN;
+    said_on_stderr(
+        [&] { result = call(function, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr); });
+    return result;
+  }
+  const std::string cubin_ = Cubin{}.bytes();
+};
+
+TEST_F(ModuleTest, FunctionsAreFoundByNameAndLaunched) {
+  CUmodule module = nullptr;
+  ASSERT_EQ(load(&module, cubin_.data()), CUDA_SUCCESS);
+  auto* get = symbol<GetFunction>("cuModuleGetFunction");
+  CUfunction function = nullptr, again = nullptr;
+  ASSERT_EQ(get(&function, module, "add"), CUDA_SUCCESS);
+  ASSERT_EQ(get(&again, module, "add"), CUDA_SUCCESS);
+  EXPECT_EQ(function, again);
+  EXPECT_EQ(get(&again, module, "helper"), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(get(&again, module, nullptr), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(launch(function), CUDA_SUCCESS);
+  const char* name = nullptr;
+  auto* name_of = symbol<CUresult(const char**, CUfunction)>("cuFuncGetName");
+  ASSERT_EQ(name_of(&name, function), CUDA_SUCCESS);
+  EXPECT_STREQ(name, "add");
+  EXPECT_EQ(name_of(&name, nullptr), CUDA_ERROR_INVALID_VALUE);
+  unsigned count = 0;
+  EXPECT_EQ(symbol<CUresult(unsigned*, CUmodule)>("cuModuleGetFunctionCount")(&count, module),
+            CUDA_SUCCESS);
+  EXPECT_EQ(count, 1u);
+  EXPECT_EQ(unload(module), CUDA_SUCCESS);
+  EXPECT_EQ(unload(module), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(get(&again, module, "add"), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(name_of(&name, function), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_F(ModuleTest, VariablesAreMemoryThatBeginsAsTheImageSays) {
+  std::size_t free_before = 0, free_after = 0, total = 0;
+  ASSERT_EQ(driver()(calls::MemGetInfo{&free_before, &total}), CUDA_SUCCESS);
+  CUmodule module = nullptr;
+  ASSERT_EQ(load(&module, cubin_.data()), CUDA_SUCCESS);
+  auto* get = symbol<GetGlobal>("cuModuleGetGlobal_v2");
+  CUdeviceptr counter = 0, table = 0;
+  std::size_t size = 0;
+  ASSERT_EQ(get(&counter, &size, module, "counter"), CUDA_SUCCESS);
+  EXPECT_EQ(size, 4u);
+  int value = 0;
+  ASSERT_EQ(driver()(calls::MemcpyDtoH{&value, counter, sizeof value}), CUDA_SUCCESS);
+  EXPECT_EQ(value, 7);
+  ASSERT_EQ(get(&table, &size, module, "table"), CUDA_SUCCESS);
+  EXPECT_EQ(size, 400u);
+  EXPECT_EQ(driver()(calls::MemcpyHtoD{table, &value, sizeof value}), CUDA_SUCCESS);
+  EXPECT_EQ(get(&table, &size, module, "missing"), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(get(nullptr, &size, module, "counter"), CUDA_SUCCESS);
+  EXPECT_EQ(unload(module), CUDA_SUCCESS);
+  EXPECT_NE(driver()(calls::MemcpyDtoH{&value, counter, sizeof value}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::MemGetInfo{&free_after, &total}), CUDA_SUCCESS);
+  EXPECT_EQ(free_after, free_before);
+}
+
+TEST_F(ModuleTest, WhatIsNoImageIsRefused) {
+  CUmodule module = nullptr;
+  EXPECT_EQ(load(&module, "no code at all"), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT_EQ(load(&module, nullptr), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(load(nullptr, cubin_.data()), CUDA_ERROR_INVALID_VALUE);
+  const std::string newer = Cubin{.architecture = 100}.bytes();
+  EXPECT_EQ(load(&module, newer.data()), CUDA_ERROR_NO_BINARY_FOR_GPU);
+  EXPECT_EQ(symbol<CUresult(CUmodule*, const char*)>("cuModuleLoad")(&module, "/nonexistent"),
+            CUDA_ERROR_FILE_NOT_FOUND);
+}
+
+TEST_F(ModuleTest, LogsOfTheCompilerAreEmpty) {
+  auto* load_with = symbol<CUresult(CUmodule*, const void*, unsigned, CUjit_option*, void**)>(
+      "cuModuleLoadDataEx");
+  char log[64] = "something";
+  CUjit_option options[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+  CUmodule module = nullptr;
+  ASSERT_EQ(load_with(&module, kPtx, 2, options, values), CUDA_SUCCESS);
+  EXPECT_STREQ(log, "");
+  EXPECT_EQ(values[1], nullptr);
+  EXPECT_EQ(unload(module), CUDA_SUCCESS);
+  EXPECT_EQ(load_with(&module, kPtx, 2, options, nullptr), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(ModuleTest, AContextTakesItsModulesAlong) {
+  CUcontext context = nullptr;
+  ASSERT_EQ(symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2")(&context, 0, 1),
+            CUDA_SUCCESS);
+  CUmodule module = nullptr;
+  ASSERT_EQ(load(&module, cubin_.data()), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::CtxDestroy{context}), CUDA_SUCCESS);
+  EXPECT_EQ(unload(module), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_F(ModuleTest, ALibraryIsOfAllContexts) {
+  CUlibrary library = nullptr;
+  auto* load_library = symbol<CUresult(CUlibrary*, const void*, CUjit_option*, void**, unsigned,
+                                       CUlibraryOption*, void**, unsigned)>("cuLibraryLoadData");
+  ASSERT_EQ(load_library(&library, cubin_.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+            CUDA_SUCCESS);
+  CUkernel kernel = nullptr;
+  ASSERT_EQ(symbol<CUresult(CUkernel*, CUlibrary, const char*)>("cuLibraryGetKernel")(
+                &kernel, library, "add"),
+            CUDA_SUCCESS);
+  auto* function_of = symbol<CUresult(CUfunction*, CUkernel)>("cuKernelGetFunction");
+  auto* variable =
+      symbol<CUresult(CUdeviceptr*, std::size_t*, CUlibrary, const char*)>("cuLibraryGetGlobal");
+  CUfunction here = nullptr, there = nullptr;
+  CUdeviceptr counter_here = 0, counter_there = 0;
+  ASSERT_EQ(function_of(&here, kernel), CUDA_SUCCESS);
+  ASSERT_EQ(variable(&counter_here, nullptr, library, "counter"), CUDA_SUCCESS);
+  use_device(1);
+  ASSERT_EQ(function_of(&there, kernel), CUDA_SUCCESS);
+  ASSERT_EQ(variable(&counter_there, nullptr, library, "counter"), CUDA_SUCCESS);
+  EXPECT_NE(here, there);
+  EXPECT_NE(counter_here, counter_there);
+  // A kernel stands for its function.
+  const auto as_function = reinterpret_cast<CUfunction>(kernel);
+  EXPECT_EQ(launch(as_function), CUDA_SUCCESS);
+  int registers = 0;
+  EXPECT_EQ(symbol<FunctionAttribute>("cuFuncGetAttribute")(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS,
+                                                            as_function),
+            CUDA_SUCCESS);
+  EXPECT_EQ(registers, 24);
+  auto* unload_library = symbol<CUresult(CUlibrary)>("cuLibraryUnload");
+  EXPECT_EQ(unload_library(library), CUDA_SUCCESS);
+  EXPECT_EQ(unload_library(library), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(function_of(&there, kernel), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(driver()(calls::DevicePrimaryCtxRelease{1}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
+}
+
+TEST_F(ModuleTest, FunctionsHaveAttributesAndAnOccupancy) {
+  CUmodule module = nullptr;
+  ASSERT_EQ(load(&module, cubin_.data()), CUDA_SUCCESS);
+  CUfunction function = nullptr;
+  ASSERT_EQ(symbol<GetFunction>("cuModuleGetFunction")(&function, module, "add"), CUDA_SUCCESS);
+  const auto get = [&](CUfunction_attribute attribute) {
+    int value = -7;
+    EXPECT_EQ(symbol<FunctionAttribute>("cuFuncGetAttribute")(&value, attribute, function),
+              CUDA_SUCCESS);
+    return value;
+  };
+  EXPECT_EQ(get(CU_FUNC_ATTRIBUTE_NUM_REGS), 24);
+  EXPECT_EQ(get(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES), 256);
+  EXPECT_EQ(get(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), 49152 - 256);
+  std::size_t count = 0, offset = 0, size = 0;
+  ASSERT_EQ(symbol<CUresult(CUfunction, std::size_t*)>("cuFuncGetParamCount")(function, &count),
+            CUDA_SUCCESS);
+  EXPECT_EQ(count, 2u);
+  auto* parameter =
+      symbol<CUresult(CUfunction, std::size_t, std::size_t*, std::size_t*)>("cuFuncGetParamInfo");
+  ASSERT_EQ(parameter(function, 1, &offset, &size), CUDA_SUCCESS);
+  EXPECT_EQ(offset, 8u);
+  EXPECT_EQ(size, 4u);
+  EXPECT_EQ(parameter(function, 2, &offset, &size), CUDA_ERROR_INVALID_VALUE);
+  auto* set = symbol<CUresult(CUfunction, CUfunction_attribute, int)>("cuFuncSetAttribute");
+  EXPECT_EQ(set(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100000), CUDA_SUCCESS);
+  EXPECT_EQ(get(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), 100000);
+  EXPECT_EQ(set(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 232448),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(set(function, CU_FUNC_ATTRIBUTE_NUM_REGS, 1), CUDA_ERROR_INVALID_VALUE);
+  int blocks = 0, threads = 0;
+  auto* active = symbol<CUresult(int*, CUfunction, int, std::size_t)>(
+      "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  ASSERT_EQ(active(&blocks, function, 1024, 0), CUDA_SUCCESS);
+  EXPECT_EQ(blocks, 2);
+  ASSERT_EQ(active(&blocks, function, 32, 100000), CUDA_SUCCESS);
+  EXPECT_EQ(blocks, 2);
+  auto* potential = symbol<CUresult(int*, int*, CUfunction, CUoccupancyB2DSize, std::size_t, int)>(
+      "cuOccupancyMaxPotentialBlockSize");
+  ASSERT_EQ(potential(&blocks, &threads, function, nullptr, 0, 0), CUDA_SUCCESS);
+  EXPECT_EQ(threads, 1024);
+  EXPECT_EQ(blocks, 2 * 132);
+  EXPECT_EQ(unload(module), CUDA_SUCCESS);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing

@@ -1,0 +1,61 @@
+// A capture's beginning, and its end in a graph.
+#include "emulator/context/capture.h"
+#include "emulator/entry/entry.h"
+#include "emulator/entry/export.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+CUresult begin(CUstream stream, CUstreamCaptureMode mode) noexcept {
+  return with_no_ended_context([&](Emulator& e) -> CUresult {
+    Captures& captures = Captures::get();
+    if (reinterpret_cast<std::uintptr_t>(stream) <= 1) {
+      const CUresult refused = captures.refuse_legacy(e);
+      return refused != CUDA_SUCCESS ? refused : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    if (static_cast<unsigned>(mode) > CU_STREAM_CAPTURE_MODE_RELAXED) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (captures.of(stream)) return CUDA_ERROR_ILLEGAL_STATE;
+    captures.begin(e, stream, mode);
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace
+
+CUVMM_DRIVER_FUNCTION(cuStreamBeginCapture_v2, CUstream stream, CUstreamCaptureMode mode) {
+  return begin(stream, mode);
+}
+CUVMM_DRIVER_ALIAS(cuStreamBeginCapture_v2_ptsz, cuStreamBeginCapture_v2);
+
+// The first ABI has no mode.
+CUVMM_DRIVER_FUNCTION(cuStreamBeginCapture, CUstream stream) {
+  return begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+CUVMM_DRIVER_ALIAS(cuStreamBeginCapture_ptsz, cuStreamBeginCapture);
+
+CUVMM_DRIVER_FUNCTION(cuStreamEndCapture, CUstream stream, CUgraph* graph) {
+  return locked([&](Emulator&) -> CUresult {
+    Captures& captures = Captures::get();
+    if (!graph) return CUDA_ERROR_INVALID_VALUE;
+    const Capture* capture = captures.of(stream);
+    if (!capture) return CUDA_ERROR_ILLEGAL_STATE;
+    if (capture->origin != Captures::key(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
+        capture->thread != std::this_thread::get_id()) {
+      return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    }
+    const auto ended = captures.end(capture);
+    *graph = nullptr;
+    if (ended->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (!ended->unjoined.empty()) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+    *graph = Graphs::get().add(Graph{.nodes = std::move(ended->nodes)});
+    return CUDA_SUCCESS;
+  });
+}
+CUVMM_DRIVER_ALIAS(cuStreamEndCapture_ptsz, cuStreamEndCapture);
+
+}  // namespace cuvmm::emulator

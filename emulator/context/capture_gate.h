@@ -1,0 +1,124 @@
+// What becomes of each call of entry_points.def while a stream captures: it is made as ever,
+// becomes a node, or is refused, as an H200 did.
+#pragma once
+
+#include <optional>
+#include <type_traits>
+
+#include "emulator/context/capture.h"
+#include "emulator/memory/transfer_entry.h"
+
+namespace cuvmm::emulator {
+
+namespace detail {
+
+template <class C, class... Those>
+inline constexpr bool kOneOf = (std::is_same_v<C, Those> || ...);
+
+template <class C>
+inline constexpr bool kUnsafe =
+    kOneOf<C, calls::MemAlloc, calls::MemFree, calls::MemAllocHost, calls::MemFreeHost,
+           calls::MemPoolCreate, calls::MemPoolDestroy, calls::MemPoolExportToShareableHandle,
+           calls::ImportExternalMemory>;
+
+template <class C>
+concept Transfer = requires(const C& call) {
+  plan(call);
+};
+template <class C>
+concept FillCall = requires(const C& call) {
+  plan(call).element;
+};
+template <class C>
+concept OnStream = requires(const C& call) {
+  call.hStream;
+};
+
+inline std::optional<CUresult> refusal(CUresult result) {
+  return result == CUDA_SUCCESS ? std::nullopt : std::optional(result);
+}
+
+/// A copy of the call that outlives the caller's descriptor, for the default stream.
+template <class C>
+auto kept(const C& call) {
+  auto copy = std::make_shared<C>(call);
+  copy->hStream = nullptr;
+  if constexpr (requires { copy->pCopy; }) {
+    using Descriptor = std::remove_cvref_t<decltype(*call.pCopy)>;
+    const auto descriptor = std::make_shared<Descriptor>(*call.pCopy);
+    copy->pCopy = descriptor.get();
+    return std::function<CUresult(Emulator&, bool)>(
+        [copy, descriptor](Emulator& e, bool perform) { return run_transfer(e, *copy, perform); });
+  } else {
+    return std::function<CUresult(Emulator&, bool)>(
+        [copy](Emulator& e, bool perform) { return run_transfer(e, *copy, perform); });
+  }
+}
+
+// Copies are checked when they are captured, fills when the graph is instantiated; what uses the
+// capture's own memory, which is not there before a launch, is checked by that.
+template <class C>
+CUresult capture_transfer(Emulator& e, Capture& capture, const C& call) {
+  if (capture.invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  if constexpr (requires { call.pCopy; }) {
+    if (!call.pCopy) return CUDA_ERROR_INVALID_VALUE;
+  }
+  const auto work = kept(call);
+  auto node = std::make_shared<GraphNode>();
+  node->type = FillCall<C> ? CU_GRAPH_NODE_TYPE_MEMSET : CU_GRAPH_NODE_TYPE_MEMCPY;
+  node->run = [work](Emulator& at) { return work(at, true); };
+  if constexpr (FillCall<C>) {
+    if (!capture.allocates(plan(call).to.base)) {
+      node->check = [work](Emulator& at) { return work(at, false); };
+    }
+  } else if (!capture.allocates(plan(call).to.base) && !capture.allocates(plan(call).from.base)) {
+    const CUresult result = run_transfer(e, call, false);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  if (plan(call).width == 0) return CUDA_SUCCESS;
+  capture.add(std::move(node), call.hStream);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace detail
+
+/// The answer to a call that a capture takes or forbids; nothing where it is to be made as ever.
+template <class C>
+std::optional<CUresult> in_capture(const C& call) noexcept {
+  std::optional<CUresult> answer;
+  const CUresult looked = locked([&](Emulator& e) -> CUresult {
+    Captures& captures = Captures::get();
+    if constexpr (detail::kUnsafe<C>) {
+      answer = detail::refusal(captures.refuse_unsafe());
+    } else if constexpr (std::is_same_v<C, calls::CtxSynchronize>) {
+      answer = detail::refusal(captures.refuse_all());
+    } else if constexpr (std::is_same_v<C, calls::EventRecord>) {
+      answer = captured_event(call.hEvent, call.hStream);
+    } else if constexpr (std::is_same_v<C, calls::EventSynchronize>) {
+      answer = detail::refusal(captures.refuse_event(call.hEvent));
+    } else if constexpr (std::is_same_v<C, calls::MemFreeAsync>) {
+      answer = captured_free(e, call.dptr, call.hStream);
+    } else if constexpr (std::is_same_v<C, calls::MemAllocFromPoolAsync>) {
+      const Pool* pool = e.pools.find(call.pool);
+      if (pool) answer = captured_allocation(e, call.dptr, call.bytesize, *pool, call.hStream);
+    } else if constexpr (std::is_same_v<C, calls::MemAllocAsync>) {
+      const Stream* stream = e.streams.find(call.hStream);
+      const Context* context = stream ? stream->context : e.current_context();
+      if (!context) return CUDA_SUCCESS;
+      const Pool& pool = e.pools.current_of(context->device);
+      answer = captured_allocation(e, call.dptr, call.bytesize, pool, call.hStream);
+    } else if constexpr (detail::Transfer<C> && detail::OnStream<C>) {
+      if (Capture* capture = captures.of(call.hStream)) {
+        answer = detail::capture_transfer(e, *capture, call);
+      } else if (reinterpret_cast<std::uintptr_t>(call.hStream) <= 1) {
+        answer = detail::refusal(captures.refuse_legacy(e));
+      }
+    } else if constexpr (detail::Transfer<C>) {
+      answer = detail::refusal(captures.refuse_legacy(e));
+    }
+    return CUDA_SUCCESS;
+  });
+  return looked == CUDA_SUCCESS ? answer : std::optional(looked);
+}
+
+}  // namespace cuvmm::emulator

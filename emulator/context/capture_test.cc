@@ -1,0 +1,231 @@
+// What capturing and graphs do. What each call answers beside a capture: testing_capture/.
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "emulator/testing.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+class CaptureTest : public EmulatorTest {
+ protected:
+  void SetUp() override {
+    EmulatorTest::SetUp();
+    ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream_, 1), CUDA_SUCCESS);
+  }
+  void TearDown() override {
+    destroy(stream_);
+    EmulatorTest::TearDown();
+  }
+  static CUresult destroy(CUstream stream) {
+    return symbol<CUresult(CUstream)>("cuStreamDestroy_v2")(stream);
+  }
+  CUresult begin() {
+    return symbol<CUresult(CUstream, int)>("cuStreamBeginCapture_v2")(stream_, 0);
+  }
+  CUresult end(CUgraph* graph) {
+    return symbol<CUresult(CUstream, CUgraph*)>("cuStreamEndCapture")(stream_, graph);
+  }
+  // Ends the capture; null where there is nothing that can be launched.
+  CUgraphExec made() {
+    CUgraph graph = nullptr;
+    CUgraphExec executable = nullptr;
+    EXPECT_EQ(end(&graph), CUDA_SUCCESS);
+    auto* instantiate =
+        symbol<CUresult(CUgraphExec*, CUgraph, unsigned long long)>("cuGraphInstantiateWithFlags");
+    EXPECT_EQ(instantiate(&executable, graph, 0), CUDA_SUCCESS);
+    EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph), CUDA_SUCCESS);
+    return executable;
+  }
+  static CUresult launch(CUgraphExec executable) {
+    return symbol<CUresult(CUgraphExec, CUstream)>("cuGraphLaunch")(executable, nullptr);
+  }
+  static CUresult allocate() {
+    CUdeviceptr address = 0;
+    const CUresult result = driver()(calls::MemAlloc{&address, 4096});
+    if (result == CUDA_SUCCESS) driver()(calls::MemFree{address});
+    return result;
+  }
+  static int byte_at(CUdeviceptr address) {
+    unsigned char byte = 0;
+    EXPECT_EQ(driver()(calls::MemcpyDtoH{&byte, address, 1}), CUDA_SUCCESS);
+    return byte;
+  }
+
+  CUstream stream_ = nullptr;
+  int calls_made_ = 0;
+};
+
+TEST_F(CaptureTest, CapturedWorkIsDoneAtEachLaunch) {
+  const Mapped m = mapped();
+  ASSERT_EQ(driver()(calls::MemsetD8{m.address, 1, 16}), CUDA_SUCCESS);
+  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::MemsetD8Async{m.address, 7, 1, stream_}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::MemcpyDtoDAsync{m.address + 8, m.address, 1, stream_}), CUDA_SUCCESS);
+  CUgraphExec executable = made();
+  EXPECT_EQ(byte_at(m.address), 1);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(driver()(calls::MemsetD8{m.address, 1, 16}), CUDA_SUCCESS);
+    ASSERT_EQ(launch(executable), CUDA_SUCCESS);
+    EXPECT_EQ(byte_at(m.address), 7);
+    EXPECT_EQ(byte_at(m.address + 8), 7);
+  }
+  EXPECT_EQ(driver()(calls::MemUnmap{m.address, m.size}), CUDA_SUCCESS);
+  EXPECT_EQ(launch(executable), CUDA_ERROR_INVALID_VALUE);
+  auto* destroy_it = symbol<CUresult(CUgraphExec)>("cuGraphExecDestroy");
+  EXPECT_EQ(destroy_it(executable), CUDA_SUCCESS);
+  EXPECT_EQ(destroy_it(executable), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(launch(executable), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(CaptureTest, MemoryOfNodesIsThereFromTheLaunchOn) {
+  const Mapped m = mapped();
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::MemAllocAsync{&memory, 4096, stream_}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::MemsetD8Async{memory, 9, 4096, stream_}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::MemcpyDtoDAsync{m.address, memory + 4095, 1, stream_}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemcpyDtoDAsync{m.address, memory + 4096, 1, stream_}),
+            CUDA_ERROR_INVALID_VALUE);
+  CUgraphExec executable = made();
+  EXPECT_EQ(driver()(calls::MemsetD8{memory, 1, 1}), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(launch(executable), CUDA_SUCCESS);
+  EXPECT_EQ(byte_at(m.address), 9);
+  EXPECT_EQ(byte_at(memory), 9);
+  EXPECT_EQ(launch(executable), CUDA_ERROR_INVALID_VALUE);  // not freed yet
+  EXPECT_EQ(driver()(calls::MemFreeAsync{memory, nullptr}), CUDA_SUCCESS);
+  EXPECT_EQ(launch(executable), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemFreeAsync{memory, nullptr}), CUDA_SUCCESS);
+}
+
+TEST_F(CaptureTest, HostFunctionsRunAtTheLaunch) {
+  const auto count = [](void* data) { ++*static_cast<int*>(data); };
+  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  auto* call = symbol<CUresult(CUstream, CUhostFn, void*)>("cuLaunchHostFunc");
+  ASSERT_EQ(call(stream_, count, &calls_made_), CUDA_SUCCESS);
+  CUgraphExec executable = made();
+  EXPECT_EQ(calls_made_, 0);
+  EXPECT_EQ(launch(executable), CUDA_SUCCESS);
+  EXPECT_EQ(calls_made_, 1);
+}
+
+TEST_F(CaptureTest, AKernelIsANodeAndSkippedAtTheLaunch) {
+  auto* kernel = symbol<CUresult(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                 unsigned, unsigned, CUstream, void**, void**)>("cuLaunchKernel");
+  const auto function = reinterpret_cast<CUfunction>(&calls_made_);
+  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  const std::string early = said_on_stderr([&] {
+    EXPECT_EQ(kernel(function, 1, 1, 1, 1, 1, 1, 0, stream_, nullptr, nullptr), CUDA_SUCCESS);
+  });
+  EXPECT_EQ(early, "");
+  CUgraphExec executable = made();
+  said_on_stderr([&] { EXPECT_EQ(launch(executable), CUDA_SUCCESS); });  // only the first is told
+}
+
+TEST_F(CaptureTest, WorkOfAnotherStreamHasToBeJoined) {
+  CUstream other = nullptr;
+  CUevent event = nullptr;
+  auto* wait = symbol<CUresult(CUstream, CUevent, unsigned)>("cuStreamWaitEvent");
+  ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&other, 1), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::EventCreate{&event, 0}), CUDA_SUCCESS);
+  for (const bool join : {false, true}) {
+    CUdeviceptr memory = 0;
+    CUgraph graph = nullptr;
+    ASSERT_EQ(begin(), CUDA_SUCCESS);
+    ASSERT_EQ(driver()(calls::EventRecord{event, stream_}), CUDA_SUCCESS);
+    ASSERT_EQ(wait(other, event, 0), CUDA_SUCCESS);
+    ASSERT_EQ(driver()(calls::MemAllocAsync{&memory, 4096, other}), CUDA_SUCCESS);
+    if (join) {
+      ASSERT_EQ(driver()(calls::EventRecord{event, other}), CUDA_SUCCESS);
+      ASSERT_EQ(wait(stream_, event, 0), CUDA_SUCCESS);
+    }
+    EXPECT_EQ(end(&graph), join ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+    EXPECT_EQ(driver()(calls::MemAllocAsync{&memory, 4096, other}), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::MemFreeAsync{memory, other}), CUDA_SUCCESS);
+  }
+  EXPECT_EQ(destroy(other), CUDA_SUCCESS);
+}
+
+TEST_F(CaptureTest, EdgesSayWhatTheStreamsWaitFor) {
+  const Mapped m = mapped();
+  CUstream other = nullptr;
+  CUevent event = nullptr;
+  auto* wait = symbol<CUresult(CUstream, CUevent, unsigned)>("cuStreamWaitEvent");
+  ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&other, 1), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::EventCreate{&event, 0}), CUDA_SUCCESS);
+  const auto fill = [&](CUstream stream) {
+    EXPECT_EQ(driver()(calls::MemsetD8Async{m.address, 1, 1, stream}), CUDA_SUCCESS);
+  };
+  const auto join = [&](CUstream from, CUstream to) {
+    EXPECT_EQ(driver()(calls::EventRecord{event, from}), CUDA_SUCCESS);
+    EXPECT_EQ(wait(to, event, 0), CUDA_SUCCESS);
+  };
+  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  fill(stream_);  // 0
+  join(stream_, other);
+  fill(other);    // 1, after 0
+  fill(stream_);  // 2, after 0
+  join(other, stream_);
+  fill(stream_);  // 3, after 1 and 2
+  CUgraph graph = nullptr;
+  ASSERT_EQ(end(&graph), CUDA_SUCCESS);
+  CUgraphNode nodes[4] = {}, from[5] = {}, to[5] = {};
+  size_t count = 4;
+  auto* get_nodes = symbol<CUresult(CUgraph, CUgraphNode*, size_t*)>("cuGraphGetNodes");
+  ASSERT_EQ(get_nodes(graph, nodes, &count), CUDA_SUCCESS);
+  ASSERT_EQ(count, 4u);
+  count = 5;
+  auto* get_edges =
+      symbol<CUresult(CUgraph, CUgraphNode*, CUgraphNode*, size_t*)>("cuGraphGetEdges");
+  ASSERT_EQ(get_edges(graph, from, to, &count), CUDA_SUCCESS);
+  std::set<std::pair<CUgraphNode, CUgraphNode>> edges;
+  for (size_t i = 0; i < count; ++i) edges.insert({from[i], to[i]});
+  const decltype(edges) expected = {
+      {nodes[0], nodes[1]}, {nodes[0], nodes[2]}, {nodes[1], nodes[3]}, {nodes[2], nodes[3]}};
+  EXPECT_EQ(edges, expected);
+  EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph), CUDA_SUCCESS);
+  EXPECT_EQ(destroy(other), CUDA_SUCCESS);
+  testing::end(m);
+}
+
+TEST_F(CaptureTest, ACaptureEndsWithItsStream) {
+  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  EXPECT_EQ(destroy(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(allocate(), CUDA_SUCCESS);
+  CUgraph graph = nullptr;
+  EXPECT_EQ(end(&graph), CUDA_ERROR_ILLEGAL_STATE);
+}
+
+TEST_F(CaptureTest, ACaptureEndsWithItsContext) {
+  ASSERT_EQ(destroy(stream_), CUDA_SUCCESS);
+  CUcontext context = nullptr;
+  ASSERT_EQ(symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2")(&context, 0, 0),
+            CUDA_SUCCESS);
+  ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream_, 1), CUDA_SUCCESS);
+  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  EXPECT_EQ(symbol<CUresult(CUcontext)>("cuCtxDestroy_v2")(context), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
+  EXPECT_EQ(allocate(), CUDA_SUCCESS);
+}
+
+TEST_F(CaptureTest, EachThreadHasItsOwnPerThreadStream) {
+  ASSERT_EQ(destroy(stream_), CUDA_SUCCESS);
+  stream_ = CU_STREAM_PER_THREAD;
+  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  CUstreamCaptureStatus own{}, other = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  auto* ask = symbol<CUresult(CUstream, CUstreamCaptureStatus*)>("cuStreamIsCapturing");
+  EXPECT_EQ(ask(CU_STREAM_PER_THREAD, &own), CUDA_SUCCESS);
+  std::thread([&] {
+    EXPECT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
+    EXPECT_EQ(ask(CU_STREAM_PER_THREAD, &other), CUDA_SUCCESS);
+  }).join();
+  EXPECT_EQ(own, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  EXPECT_EQ(other, CU_STREAM_CAPTURE_STATUS_NONE);
+  CUgraph graph = nullptr;
+  EXPECT_EQ(end(&graph), CUDA_SUCCESS);
+  EXPECT_EQ(allocate(), CUDA_SUCCESS);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing

@@ -1,0 +1,81 @@
+// Limits, flags and preferences of the current context: kept, and without effect.
+#include "emulator/entry/base.h"
+#include "emulator/entry/entry.h"
+#include "emulator/entry/export.h"
+
+namespace cuvmm::emulator {
+
+CUVMM_DRIVER_FUNCTION(cuCtxGetFlags, unsigned* flags) {
+  return locked([&](Emulator&) -> CUresult {
+    const Context* context = ContextStack::of_this_thread().current();  // ended or not
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!flags) return CUDA_ERROR_INVALID_VALUE;
+    *flags = context->flags;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuCtxSetFlags, unsigned flags) {
+  return with_context([&](Emulator&, Context& context) -> CUresult {
+    if (flags & ~unsigned{CU_CTX_FLAGS_MASK}) return CUDA_ERROR_INVALID_VALUE;
+    context.flags = flags;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuCtxGetLimit, size_t* value, CUlimit limit) {
+  return with_context([&](Emulator&, Context& context) -> CUresult {
+    if (!value) return CUDA_ERROR_INVALID_VALUE;
+    if (static_cast<unsigned>(limit) >= CU_LIMIT_MAX) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    *value = context.limits[limit];
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuCtxSetLimit, CUlimit limit, size_t value) {
+  return with_context([&](Emulator&, Context& context) -> CUresult {
+    if (static_cast<unsigned>(limit) >= CU_LIMIT_MAX) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    context.limits[limit] = value;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuCtxGetStreamPriorityRange, int* least, int* greatest) {
+  return with_context([&](Emulator&, Context&) -> CUresult {
+    constexpr int kGreatest = -5;
+    if (least) *least = 0;
+    if (greatest) *greatest = kGreatest;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuCtxGetCacheConfig, CUfunc_cache* config) {
+  return with_context([&](Emulator&, Context&) -> CUresult {
+    if (!config) return CUDA_ERROR_INVALID_VALUE;
+    *config = CU_FUNC_CACHE_PREFER_NONE;
+    return CUDA_SUCCESS;
+  });
+}
+
+// Peers reach plain memory without more ado; the call is checked and otherwise has no effect. VMM
+// memory never follows it: there only cuMemSetAccess counts.
+CUresult run_base(const calls::CtxEnablePeerAccess& call) noexcept {
+  return with_context([&](Emulator& e, Context& context) -> CUresult {
+    const Context* other = e.contexts.find(call.peerContext);
+    if (call.Flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (!other || !other->alive || other == &context) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!e.can_reach(context.device, other->device)) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+    const bool added = context.peers.insert(other).second;
+    return added ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuCtxDisablePeerAccess, CUcontext peer) {
+  return with_context([&](Emulator& e, Context& context) -> CUresult {
+    const Context* other = e.contexts.find(peer);
+    if (!other) return CUDA_ERROR_INVALID_CONTEXT;
+    return context.peers.erase(other) ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+  });
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,141 @@
+// Settings of core dumps: kept and told, and without effect, because nothing here runs on a GPU.
+// From the documentation; no driver was asked. The environment variables that override these
+// settings on a driver are not looked at.
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "emulator/entry/entry.h"
+#include "emulator/entry/export.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+enum class Kind { kBool, kText, kFlags };
+
+// CU_COREDUMP_GENERATION_FLAGS, which older headers lack.
+constexpr int kGenerationFlags = 7;
+constexpr int kSettings = 8;
+constexpr std::size_t kText = 1024;  // with the 0
+
+struct Setting {
+  bool set = false;
+  int number = 0;
+  std::string text{};
+};
+using Settings = std::array<Setting, kSettings>;
+
+struct Coredumps {
+  Settings global;
+  std::map<const Context*, Settings> of_contexts;  // contexts are never deleted
+
+  static Coredumps& get() {
+    static Coredumps* const settings = new Coredumps;
+    return *settings;
+  }
+};
+
+bool known(int which) { return which >= CU_COREDUMP_ENABLE_ON_EXCEPTION && which < kSettings; }
+
+Kind kind_of(int which) {
+  if (which == kGenerationFlags) return Kind::kFlags;
+  return which == CU_COREDUMP_FILE || which == CU_COREDUMP_PIPE ? Kind::kText : Kind::kBool;
+}
+
+std::size_t size_of(Kind kind) {
+  return kind == Kind::kBool ? sizeof(bool) : kind == Kind::kFlags ? sizeof(int) : kText;
+}
+
+Setting default_of(int which) {
+  if (kind_of(which) != Kind::kText) return {true, which == CU_COREDUMP_TRIGGER_HOST, {}};
+  char host[256] = "";
+  if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+  const char* prefix = which == CU_COREDUMP_FILE ? "core.cuda." : "corepipe.cuda.";
+  return {true, 0, prefix + std::string(host) + "." + std::to_string(getpid())};
+}
+
+CUresult read(const Setting& setting, Kind kind, void* value, std::size_t size) {
+  if (kind == Kind::kText) {
+    if (size <= setting.text.size()) return CUDA_ERROR_INVALID_VALUE;
+    std::memcpy(value, setting.text.c_str(), setting.text.size() + 1);
+    return CUDA_SUCCESS;
+  }
+  if (size != size_of(kind)) return CUDA_ERROR_INVALID_VALUE;
+  if (kind == Kind::kBool) {
+    *static_cast<bool*>(value) = setting.number != 0;
+  } else {
+    std::memcpy(value, &setting.number, sizeof setting.number);
+  }
+  return CUDA_SUCCESS;
+}
+
+// A text need not end in 0: its size says where it ends.
+CUresult write(Setting& setting, Kind kind, const void* value, std::size_t size) {
+  if (kind == Kind::kText) {
+    const char* text = static_cast<const char*>(value);
+    const std::size_t length = strnlen(text, size);
+    if (length >= kText) return CUDA_ERROR_INVALID_VALUE;
+    setting = {true, 0, std::string(text, length)};
+    return CUDA_SUCCESS;
+  }
+  if (size != size_of(kind)) return CUDA_ERROR_INVALID_VALUE;
+  int number = 0;
+  std::memcpy(&number, value, size);
+  setting = {true, number, {}};
+  return CUDA_SUCCESS;
+}
+
+// What every one of the calls begins with; nothing where it goes on.
+std::optional<CUresult> begun(int which, const void* value, std::size_t* size) {
+  if (!known(which) || !size) return CUDA_ERROR_INVALID_VALUE;
+  if (value) return std::nullopt;
+  *size = size_of(kind_of(which));
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUVMM_DRIVER_FUNCTION(cuCoredumpGetAttributeGlobal, CUcoredumpSettings which, void* value,
+                      size_t* size) {
+  return locked([&](Emulator&) -> CUresult {
+    if (const auto answer = begun(which, value, size)) return *answer;
+    const Setting& setting = Coredumps::get().global[which];
+    return read(setting.set ? setting : default_of(which), kind_of(which), value, *size);
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuCoredumpSetAttributeGlobal, CUcoredumpSettings which, void* value,
+                      size_t* size) {
+  return locked([&](Emulator&) -> CUresult {
+    if (const auto answer = begun(which, value, size)) return *answer;
+    return write(Coredumps::get().global[which], kind_of(which), value, *size);
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuCoredumpGetAttribute, CUcoredumpSettings which, void* value, size_t* size) {
+  return with_context([&](Emulator&, Context& context) -> CUresult {
+    if (const auto answer = begun(which, value, size)) return *answer;
+    Coredumps& all = Coredumps::get();
+    const auto own = all.of_contexts.find(&context);
+    const bool here = own != all.of_contexts.end() && own->second[which].set;
+    const Setting& setting = here ? own->second[which] : all.global[which];
+    return read(setting.set ? setting : default_of(which), kind_of(which), value, *size);
+  });
+}
+
+// The pipe and who may trigger a dump by it are the process's: the documentation forbids to set
+// them for a context, and ties no code to that.
+CUVMM_DRIVER_FUNCTION(cuCoredumpSetAttribute, CUcoredumpSettings which, void* value, size_t* size) {
+  return with_context([&](Emulator&, Context& context) -> CUresult {
+    if (const auto answer = begun(which, value, size)) return *answer;
+    if (which == CU_COREDUMP_PIPE || which == CU_COREDUMP_ENABLE_USER_TRIGGER) {
+      return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    return write(Coredumps::get().of_contexts[&context][which], kind_of(which), value, *size);
+  });
+}
+
+}  // namespace cuvmm::emulator

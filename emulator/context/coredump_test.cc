@@ -1,0 +1,67 @@
+// Settings of core dumps are kept, the process's and each context's own.
+#include "emulator/testing.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+using Access = CUresult(CUcoredumpSettings, void*, size_t*);
+
+class Coredump : public EmulatorTest {
+ protected:
+  static CUresult call(const char* name, CUcoredumpSettings which, void* value, size_t size) {
+    return symbol<Access>(name)(which, value, &size);
+  }
+  static bool flag(const char* name, CUcoredumpSettings which) {
+    bool value = false;
+    EXPECT_EQ(call(name, which, &value, sizeof value), CUDA_SUCCESS);
+    return value;
+  }
+  static std::string text(CUcoredumpSettings which) {
+    char value[1024] = "";
+    EXPECT_EQ(call("cuCoredumpGetAttributeGlobal", which, value, sizeof value), CUDA_SUCCESS);
+    return value;
+  }
+};
+
+TEST_F(Coredump, TextsAreKeptByTheirSize) {
+  EXPECT_EQ(text(CU_COREDUMP_FILE).find("core.cuda."), 0u);
+  char name[] = "corefile, and more";
+  ASSERT_EQ(call("cuCoredumpSetAttributeGlobal", CU_COREDUMP_FILE, name, 8), CUDA_SUCCESS);
+  EXPECT_EQ(text(CU_COREDUMP_FILE), "corefile");
+  char small[8];
+  EXPECT_EQ(call("cuCoredumpGetAttributeGlobal", CU_COREDUMP_FILE, small, sizeof small),
+            CUDA_ERROR_INVALID_VALUE);
+  std::string longest(1024, 'x');
+  EXPECT_EQ(call("cuCoredumpSetAttributeGlobal", CU_COREDUMP_FILE, longest.data(), 1024),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(call("cuCoredumpSetAttributeGlobal", CU_COREDUMP_FILE, longest.data(), 1023),
+            CUDA_SUCCESS);
+}
+
+TEST_F(Coredump, AContextHasItsOwnValueOnceItIsSet) {
+  bool yes = true;
+  bool no = false;
+  constexpr auto kWhich = CU_COREDUMP_LIGHTWEIGHT;
+  EXPECT_FALSE(flag("cuCoredumpGetAttribute", kWhich));
+  ASSERT_EQ(call("cuCoredumpSetAttributeGlobal", kWhich, &yes, 1), CUDA_SUCCESS);
+  EXPECT_TRUE(flag("cuCoredumpGetAttribute", kWhich));
+  ASSERT_EQ(call("cuCoredumpSetAttribute", kWhich, &no, 1), CUDA_SUCCESS);
+  EXPECT_FALSE(flag("cuCoredumpGetAttribute", kWhich));
+  EXPECT_TRUE(flag("cuCoredumpGetAttributeGlobal", kWhich));
+  EXPECT_TRUE(flag("cuCoredumpGetAttributeGlobal", CU_COREDUMP_TRIGGER_HOST)) << "the default";
+  EXPECT_EQ(call("cuCoredumpSetAttribute", CU_COREDUMP_PIPE, &no, 1), CUDA_ERROR_NOT_SUPPORTED);
+}
+
+TEST_F(Coredump, WithoutAValueTheSizeIsTold) {
+  size_t size = 0;
+  auto* get = symbol<Access>("cuCoredumpGetAttributeGlobal");
+  EXPECT_EQ(get(CU_COREDUMP_PIPE, nullptr, &size), CUDA_SUCCESS);
+  EXPECT_EQ(size, 1024u);
+  EXPECT_EQ(get(CU_COREDUMP_LIGHTWEIGHT, nullptr, &size), CUDA_SUCCESS);
+  EXPECT_EQ(size, sizeof(bool));
+  EXPECT_EQ(get(static_cast<CUcoredumpSettings>(0), nullptr, &size), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(get(CU_COREDUMP_PIPE, nullptr, nullptr), CUDA_ERROR_INVALID_VALUE);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing

@@ -1,0 +1,114 @@
+// A device's multiprocessors as a resource, and its parts. From the documentation; no driver was
+// asked. There are no green contexts, so a part can be looked at and no more.
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/entry/entry.h"
+#include "emulator/entry/export.h"
+#include "emulator/machine/device_attributes.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+// What a resource says of itself to this library, in the bytes that the header keeps for the
+// driver: a resource that the program made up is none.
+struct Stamp {
+  std::uint64_t mark = 0;
+  int device = 0;
+  unsigned count = 0;
+  unsigned first = 0;
+  unsigned whole = 0;  ///< 1: it may be split, and is no part
+};
+constexpr std::uint64_t kMark = 0x6375766d6d736d73;
+static_assert(sizeof(Stamp) <= sizeof CUdevResource::_internal_padding);
+
+// How a GPU of compute capability 9.0 groups them: clusters of thread blocks need eight together,
+// and those that have no need of that come by twos.
+constexpr unsigned kTogether = 8;
+constexpr unsigned kAlone = 2;
+constexpr unsigned kIgnoreCoscheduling = 1;  // CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING
+constexpr unsigned kLargestClusters = 2;     // CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE
+
+unsigned multiprocessors(const Emulator& e) {
+  constexpr int kWhich = CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+  auto count = e.profile.attribute(kWhich, e.device_count());
+  if (!count) count = default_attribute(kWhich);
+  return static_cast<unsigned>(count.value_or(0));
+}
+
+void write(CUdevResource& out, const Stamp& stamp) {
+  std::memset(&out, 0, sizeof out);
+  if (stamp.count == 0) return;  // CU_DEV_RESOURCE_TYPE_INVALID
+  out.type = CU_DEV_RESOURCE_TYPE_SM;
+  out.sm.smCount = stamp.count;
+  std::memcpy(out._internal_padding, &stamp, sizeof stamp);
+}
+
+CUresult write_whole(const Emulator& e, int device, CUdevResource* out, CUdevResourceType type) {
+  if (!out) return CUDA_ERROR_INVALID_VALUE;
+  if (type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
+  write(*out, {kMark, device, multiprocessors(e), 0, 1});
+  return CUDA_SUCCESS;
+}
+
+struct Split {
+  unsigned size = 0;    ///< multiprocessors of a group
+  unsigned groups = 0;  ///< how many there can be
+};
+
+Split split_of(unsigned count, unsigned least, unsigned flags) {
+  const unsigned step = flags & kIgnoreCoscheduling ? kAlone : kTogether;
+  const unsigned size = (std::max(least, 1U) + step - 1) / step * step;
+  return {size, count / size};
+}
+
+}  // namespace
+
+CUVMM_DRIVER_FUNCTION(cuDeviceGetDevResource, CUdevice device, CUdevResource* out,
+                      CUdevResourceType type) {
+  return locked([&](Emulator& e) -> CUresult {
+    if (!e.valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    return write_whole(e, device, out, type);
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuCtxGetDevResource, CUcontext handle, CUdevResource* out,
+                      CUdevResourceType type) {
+  return locked([&](Emulator& e) -> CUresult {
+    const Context* context = e.contexts.find(handle);
+    if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
+    return write_whole(e, context->device, out, type);
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuDevSmResourceSplitByCount, CUdevResource* groups, unsigned* count,
+                      const CUdevResource* whole, CUdevResource* remainder, unsigned flags,
+                      unsigned least) {
+  return locked([&](Emulator& e) -> CUresult {
+    if (!count || !whole || (flags & ~(kIgnoreCoscheduling | kLargestClusters)) != 0) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (whole->type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
+    Stamp stamp;
+    std::memcpy(&stamp, whole->_internal_padding, sizeof stamp);
+    if (stamp.mark != kMark || !e.valid_device(stamp.device) || stamp.count > multiprocessors(e) ||
+        least > stamp.count) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    // A part is split again only by way of a green context.
+    if (!stamp.whole) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+    const Split split = split_of(stamp.count, least, flags);
+    if (split.groups == 0) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+    const unsigned made = groups ? std::min(*count, split.groups) : split.groups;
+    for (unsigned i = 0; groups && i < made; ++i) {
+      write(groups[i], {kMark, stamp.device, split.size, i * split.size, 0});
+    }
+    const unsigned used = made * split.size;
+    if (remainder) write(*remainder, {kMark, stamp.device, stamp.count - used, used, 0});
+    *count = made;
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,64 @@
+// Each device's primary context.
+#include "emulator/entry/base.h"
+#include "emulator/entry/entry.h"
+#include "emulator/entry/export.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+template <class Body>
+CUresult on_primary(CUdevice device, Body&& body) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    return e.valid_device(device) ? body(e, e.contexts.primary(device)) : CUDA_ERROR_INVALID_DEVICE;
+  });
+}
+
+}  // namespace
+
+CUresult run_base(const calls::DevicePrimaryCtxRetain& call) noexcept {
+  return on_primary(call.dev, [&](Emulator&, Context& context) -> CUresult {
+    if (!call.ctx) return CUDA_ERROR_INVALID_VALUE;
+    ++context.references;
+    context.alive = true;
+    *call.ctx = context.handle();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult run_base(const calls::DevicePrimaryCtxRelease& call) noexcept {
+  return on_primary(call.dev, [&](Emulator& e, Context& context) -> CUresult {
+    if (context.references == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    if (--context.references == 0) e.end_context(context);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult run_base(const calls::DevicePrimaryCtxReset& call) noexcept {
+  return on_primary(call.dev, [&](Emulator& e, Context& context) -> CUresult {
+    e.end_context(context);  // its references stay, and the next retain revives it
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult run_base(const calls::DevicePrimaryCtxGetState& call) noexcept {
+  return on_primary(call.dev, [&](Emulator&, Context& context) -> CUresult {
+    if (!call.flags || !call.active) return CUDA_ERROR_INVALID_VALUE;
+    *call.flags = context.flags;
+    *call.active = context.alive;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuDevicePrimaryCtxSetFlags_v2, CUdevice device, unsigned flags) {
+  return on_primary(device, [&](Emulator&, Context& context) -> CUresult {
+    if (flags & ~unsigned{CU_CTX_FLAGS_MASK}) return CUDA_ERROR_INVALID_VALUE;
+    context.flags = flags;
+    return CUDA_SUCCESS;
+  });
+}
+
+// The first ABI takes the same parameters.
+CUVMM_DRIVER_ALIAS(cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v2);
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,189 @@
+// Streams: everything on them has completed by the time a call returns.
+#include "emulator/context/capture.h"
+#include "emulator/entry/base.h"
+#include "emulator/entry/entry.h"
+#include "emulator/entry/export.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+// Runs body(e, stream) for a live or default stream; a default one stands for the current context.
+template <class Body>
+CUresult on_stream(CUstream handle, Body&& body) noexcept {
+  return with_no_ended_context([&](Emulator& e) -> CUresult {
+    if (Streams::is_default(handle)) {
+      Stream stream;
+      stream.context = e.current_context();
+      stream.id = reinterpret_cast<std::uintptr_t>(handle);
+      return stream.context ? body(e, stream) : CUDA_ERROR_INVALID_CONTEXT;
+    }
+    const Stream* stream = e.streams.find(handle);
+    return stream ? body(e, *stream) : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+CUresult create(CUstream* out, unsigned flags, int priority) noexcept {
+  return with_context([&](Emulator& e, Context& context) -> CUresult {
+    if (!out || (flags & ~unsigned{CU_STREAM_NON_BLOCKING})) return CUDA_ERROR_INVALID_VALUE;
+    *out = e.streams.create_stream(&context, flags, priority);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult done(CUstream handle) noexcept {
+  return on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
+    return Captures::any() ? Captures::get().refuse_stream(e, handle) : CUDA_SUCCESS;
+  });
+}
+
+}  // namespace
+
+CUVMM_DRIVER_FUNCTION(cuStreamCreate, CUstream* stream, unsigned flags) {
+  return create(stream, flags, 0);
+}
+
+CUVMM_DRIVER_FUNCTION(cuStreamCreateWithPriority, CUstream* stream, unsigned flags, int priority) {
+  // Out of range is clamped, as documented: 0 is the least urgent, -5 the most.
+  return create(stream, flags, priority > 0 ? 0 : priority < -5 ? -5 : priority);
+}
+
+CUVMM_DRIVER_FUNCTION(cuStreamDestroy_v2, CUstream stream) {
+  return with_no_ended_context([&](Emulator& e) -> CUresult {
+    if (Captures::any()) Captures::get().forget(stream);
+    return e.streams.destroy(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuStreamQuery, CUstream stream) { return done(stream); }
+CUVMM_DRIVER_ALIAS(cuStreamQuery_ptsz, cuStreamQuery);
+CUVMM_DRIVER_FUNCTION(cuStreamSynchronize, CUstream stream) { return done(stream); }
+CUVMM_DRIVER_ALIAS(cuStreamSynchronize_ptsz, cuStreamSynchronize);
+
+CUVMM_DRIVER_FUNCTION(cuStreamWaitEvent, CUstream handle, CUevent event, unsigned flags) {
+  return on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
+    if (flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
+    if (!e.streams.find(event)) return CUDA_ERROR_INVALID_HANDLE;
+    return Captures::any() ? Captures::get().wait(e, handle, event) : CUDA_SUCCESS;
+  });
+}
+CUVMM_DRIVER_ALIAS(cuStreamWaitEvent_ptsz, cuStreamWaitEvent);
+
+CUVMM_DRIVER_FUNCTION(cuStreamGetPriority, CUstream handle, int* priority) {
+  return on_stream(handle, [&](Emulator&, const Stream& stream) -> CUresult {
+    if (!priority) return CUDA_ERROR_INVALID_VALUE;
+    *priority = stream.priority;
+    return CUDA_SUCCESS;
+  });
+}
+CUVMM_DRIVER_ALIAS(cuStreamGetPriority_ptsz, cuStreamGetPriority);
+
+CUVMM_DRIVER_FUNCTION(cuStreamGetFlags, CUstream handle, unsigned* flags) {
+  return on_stream(handle, [&](Emulator& e, const Stream& stream) -> CUresult {
+    // Seen on an H200, and of no other question about a stream.
+    if (Captures::get().of(handle)) return Captures::get().refuse_stream(e, handle);
+    if (!flags) return CUDA_ERROR_INVALID_VALUE;
+    *flags = stream.flags;
+    return CUDA_SUCCESS;
+  });
+}
+CUVMM_DRIVER_ALIAS(cuStreamGetFlags_ptsz, cuStreamGetFlags);
+
+CUVMM_DRIVER_FUNCTION(cuStreamGetId, CUstream handle, unsigned long long* id) {
+  return on_stream(handle, [&](Emulator&, const Stream& stream) -> CUresult {
+    if (!id) return CUDA_ERROR_INVALID_VALUE;
+    *id = stream.id;
+    return CUDA_SUCCESS;
+  });
+}
+CUVMM_DRIVER_ALIAS(cuStreamGetId_ptsz, cuStreamGetId);
+
+CUVMM_DRIVER_FUNCTION(cuStreamGetDevice, CUstream handle, CUdevice* device) {
+  return on_stream(handle, [&](Emulator&, const Stream& stream) -> CUresult {
+    if (!device) return CUDA_ERROR_INVALID_VALUE;
+    *device = stream.context->device;
+    return CUDA_SUCCESS;
+  });
+}
+CUVMM_DRIVER_ALIAS(cuStreamGetDevice_ptsz, cuStreamGetDevice);
+
+CUresult run_base(const calls::StreamGetCtx& call) noexcept {
+  return on_stream(call.stream, [&](Emulator&, const Stream& stream) -> CUresult {
+    if (!call.ctx) return CUDA_ERROR_INVALID_VALUE;
+    *call.ctx = stream.context->handle();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuStreamGetCtx_ptsz, CUstream stream, CUcontext* context) {
+  return run_base(calls::StreamGetCtx{.stream = stream, .ctx = context});
+}
+
+// There are no green contexts: the second out-parameter is always null.
+CUVMM_DRIVER_FUNCTION(cuStreamGetCtx_v2, CUstream stream, CUcontext* context, void** green) {
+  const CUresult result = run_base(calls::StreamGetCtx{.stream = stream, .ctx = context});
+  if (result == CUDA_SUCCESS && green) *green = nullptr;
+  return result;
+}
+CUVMM_DRIVER_ALIAS(cuStreamGetCtx_v2_ptsz, cuStreamGetCtx_v2);
+
+CUVMM_DRIVER_FUNCTION(cuStreamIsCapturing, CUstream handle, CUstreamCaptureStatus* status) {
+  return on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
+    if (!status) return CUDA_ERROR_INVALID_VALUE;
+    Captures& captures = Captures::get();
+    const bool legacy = reinterpret_cast<std::uintptr_t>(handle) <= 1;
+    const CUresult refused = legacy ? captures.refuse_legacy(e, false) : CUDA_SUCCESS;
+    if (refused != CUDA_SUCCESS) return refused;
+    const Capture* capture = captures.of(handle);
+    *status = !capture           ? CU_STREAM_CAPTURE_STATUS_NONE
+              : capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                 : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    return CUDA_SUCCESS;
+  });
+}
+CUVMM_DRIVER_ALIAS(cuStreamIsCapturing_ptsz, cuStreamIsCapturing);
+
+CUVMM_DRIVER_FUNCTION(cuThreadExchangeStreamCaptureMode, CUstreamCaptureMode* mode) {
+  return locked([&](Emulator&) -> CUresult {
+    if (!mode || static_cast<unsigned>(*mode) > CU_STREAM_CAPTURE_MODE_RELAXED) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    std::swap(*mode, Captures::thread_mode());
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuLaunchHostFunc, CUstream handle, CUhostFn function, void* data) {
+  bool captured = false;
+  const CUresult result = on_stream(handle, [&](Emulator&, const Stream&) -> CUresult {
+    Capture* capture = Captures::get().of(handle);
+    if (!capture) return CUDA_SUCCESS;
+    if (capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (!function) return CUDA_ERROR_INVALID_VALUE;
+    auto node = std::make_shared<GraphNode>();
+    node->type = CU_GRAPH_NODE_TYPE_HOST;
+    node->host = function;
+    node->data = data;
+    capture->add(std::move(node), handle);
+    captured = true;
+    return CUDA_SUCCESS;
+  });
+  if (result != CUDA_SUCCESS || captured) return result;
+  if (!function) return CUDA_ERROR_INVALID_VALUE;
+  function(data);  // outside the lock: it may call anything but the driver, by the documentation
+  return CUDA_SUCCESS;
+}
+CUVMM_DRIVER_ALIAS(cuLaunchHostFunc_ptsz, cuLaunchHostFunc);
+
+CUVMM_DRIVER_FUNCTION(cuStreamAddCallback, CUstream handle, CUstreamCallback function, void* data,
+                      unsigned flags) {
+  const CUresult result = on_stream(handle, [&](Emulator&, const Stream&) -> CUresult {
+    if (!function || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    return Captures::get().of(handle) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+  });
+  if (result == CUDA_SUCCESS) function(handle, CUDA_SUCCESS, data);  // outside the lock, as above
+  return result;
+}
+CUVMM_DRIVER_ALIAS(cuStreamAddCallback_ptsz, cuStreamAddCallback);
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Regenerates api/driver_symbols.txt and emulator/entry/proc_addresses.txt; facts only, no declarations.
+
+usage: update_tables.py INCLUDE_DIR [EXPORTS_FILE]
+
+INCLUDE_DIR holds the newest cuda.h and cuda*Typedefs.h. EXPORTS_FILE lists, one a line, the symbols
+that a real libcuda.so.1 exports (`nm -D --defined-only`); without it the present list is extended.
+The typedefs name each function's versions (PFN_<query>_v<version>[_ptsz|_ptds]); the n-th version of
+a query is its n-th exported symbol (cuX, cuX_v2, ...).
+"""
+import glob
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SYMBOLS = ROOT / "api/driver_symbols.txt"
+NOT_LINUX = {"cuWGLGetDevice"}
+HEADERS = ("cuda.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h", "cudaProfiler.h")
+
+
+def ordinal(symbol):
+    found = re.search(r"_v(\d+)(_pt[ds]s?z?)?$", symbol)
+    return int(found[1]) if found else 1
+
+
+def main(include, exports=SYMBOLS):
+    symbols = {s for s in pathlib.Path(exports).read_text().split() if re.match(r"cu[A-Z]", s)}
+    for header in HEADERS:
+        if not (pathlib.Path(include) / header).exists():
+            continue  # wheels leave some out; their functions are among the exports
+        text = (pathlib.Path(include) / header).read_text()
+        symbols |= set(re.findall(r"CUresult\s+CUDAAPI\s+(cu[A-Z]\w*)\s*\(", text))
+    versions = {}
+    for file in glob.glob(f"{include}/cuda*Typedefs.h"):
+        pattern = r"\bPFN_(cu\w+?)_v(\d+)(_ptds|_ptsz)?\)"
+        for query, version, suffix in re.findall(pattern, pathlib.Path(file).read_text()):
+            versions.setdefault((query, suffix), set()).add(int(version))
+    symbols -= NOT_LINUX
+    rows = []
+    for (query, suffix), found in sorted(versions.items()):
+        if query in NOT_LINUX:
+            continue
+        pattern = re.escape(query) + r"(_v\d+)?" + suffix
+        known = sorted((s for s in symbols if re.fullmatch(pattern, s)), key=ordinal)
+        # The per-thread names of new functions are in no header as declarations: cuX[_vN]_ptsz.
+        while suffix and len(known) < len(found):
+            known.append(query + (f"_v{len(known) + 1}" if known else "") + suffix)
+        if len(known) != len(found):
+            sys.exit(f"{query}{suffix}: versions {sorted(found)} but symbols {known}")
+        symbols.update(known)
+        rows += [(s, query, v, 2 if suffix else 0) for s, v in zip(known, sorted(found))]
+    SYMBOLS.write_text("\n".join(sorted(symbols)) + "\n")
+    table = "".join("{} {} {} {}\n".format(*row) for row in sorted(rows, key=lambda r: r[1:]))
+    (ROOT / "emulator/entry/proc_addresses.txt").write_text(table)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,141 @@
+// Graphs that the program makes, takes apart and looks at. What no capture makes is from the
+// documentation; no driver was asked about it.
+#include <algorithm>
+
+#include "emulator/entry/entry.h"
+#include "emulator/entry/export.h"
+#include "emulator/graph/graph.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+template <class Body>
+CUresult on_graph(CUgraph handle, Body&& body) noexcept {
+  return locked([&](Emulator&) -> CUresult {
+    Graph* graph = Graphs::get().find(handle);
+    return graph ? body(*graph) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+// Runs body(node, its graph).
+template <class Body>
+CUresult on_node(CUgraphNode handle, Body&& body) noexcept {
+  return locked([&](Emulator&) -> CUresult {
+    CUgraph home = nullptr;
+    GraphNode* node = Graphs::get().find(handle, &home);
+    return node ? body(*node, home) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+CUresult tell(const std::vector<CUgraphNode>& all, CUgraphNode* nodes, size_t* count) {
+  if (!count) return CUDA_ERROR_INVALID_VALUE;
+  for (std::size_t i = 0; nodes && i < *count; ++i) nodes[i] = i < all.size() ? all[i] : nullptr;
+  *count = nodes ? std::min(*count, all.size()) : all.size();
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUVMM_DRIVER_FUNCTION(cuGraphCreate, CUgraph* out, unsigned flags) {
+  return locked([&](Emulator&) -> CUresult {
+    if (!out || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    *out = Graphs::get().add(Graph{});
+    return CUDA_SUCCESS;
+  });
+}
+
+// A graph that a node owns goes with the node.
+CUVMM_DRIVER_FUNCTION(cuGraphDestroy, CUgraph handle) {
+  return on_graph(handle, [&](const Graph& graph) -> CUresult {
+    if (graph.parent) return CUDA_ERROR_INVALID_VALUE;
+    Graphs::get().erase(handle);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphClone, CUgraph* out, CUgraph handle) {
+  return on_graph(handle, [&](const Graph& graph) -> CUresult {
+    const bool conditions =
+        std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                    [](const auto& node) { return node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL; });
+    if (!out || graph.has_memory_nodes()) return CUDA_ERROR_INVALID_VALUE;
+    if (conditions) return CUDA_ERROR_NOT_SUPPORTED;
+    *out = Graphs::get().clone(handle, nullptr);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphNodeFindInClone, CUgraphNode* out, CUgraphNode original,
+                      CUgraph handle) {
+  return on_graph(handle, [&](const Graph& graph) -> CUresult {
+    const GraphNode* sought = Graphs::get().find(original);
+    if (!out || !sought || !graph.original) return CUDA_ERROR_INVALID_VALUE;
+    for (const auto& node : graph.nodes) {
+      if (node->original != sought) continue;
+      *out = node->handle();
+      return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphDestroyNode, CUgraphNode handle) {
+  return on_node(handle, [&](GraphNode& node, CUgraph home) -> CUresult {
+    if (Graphs::get().find(home)->has_memory_nodes()) return CUDA_ERROR_INVALID_VALUE;
+    Graphs::get().erase(home, node);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphGetNodes, CUgraph handle, CUgraphNode* nodes, size_t* count) {
+  return on_graph(handle, [&](const Graph& graph) -> CUresult {
+    std::vector<CUgraphNode> all;
+    for (const auto& node : graph.nodes) all.push_back(node->handle());
+    return tell(all, nodes, count);
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphGetRootNodes, CUgraph handle, CUgraphNode* nodes, size_t* count) {
+  return on_graph(handle, [&](const Graph& graph) -> CUresult {
+    std::vector<CUgraphNode> roots;
+    for (const auto& node : graph.nodes) {
+      if (node->dependencies.empty()) roots.push_back(node->handle());
+    }
+    return tell(roots, nodes, count);
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphNodeGetType, CUgraphNode handle, CUgraphNodeType* type) {
+  return on_node(handle, [&](const GraphNode& node, CUgraph) -> CUresult {
+    if (!type) return CUDA_ERROR_INVALID_VALUE;
+    *type = node.type;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphChildGraphNodeGetGraph, CUgraphNode handle, CUgraph* out) {
+  return on_node(handle, [&](const GraphNode& node, CUgraph) -> CUresult {
+    if (!out || node.type != CU_GRAPH_NODE_TYPE_GRAPH) return CUDA_ERROR_INVALID_VALUE;
+    *out = node.bodies.front();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphConditionalHandleCreate, CUgraphConditionalHandle* out, CUgraph graph,
+                      CUcontext handle, unsigned at_launch, unsigned flags) {
+  return locked([&](Emulator& e) -> CUresult {
+    Graphs& graphs = Graphs::get();
+    const Context* context = handle ? e.contexts.find(handle) : e.current_context();
+    if (!out || !graphs.find(graph) || !context || !context->alive ||
+        (flags & ~unsigned{CU_GRAPH_COND_ASSIGN_DEFAULT}) != 0) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    *out = graphs.next<CUgraphConditionalHandle>();
+    const bool assigned = flags & CU_GRAPH_COND_ASSIGN_DEFAULT;
+    graphs.conditions[*out] = {graph, context, assigned ? at_launch : 0};
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace cuvmm::emulator

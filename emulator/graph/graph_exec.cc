@@ -1,0 +1,206 @@
+// From a graph to its launches.
+#include <algorithm>
+
+#include "emulator/base/refusal.h"
+#include "emulator/entry/entry.h"
+#include "emulator/entry/export.h"
+#include "emulator/graph/graph.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+constexpr unsigned long long kFlags =
+    CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
+    CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+constexpr unsigned long long kNotTogether =
+    CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH;
+
+template <class Body>
+CUresult for_each_step(const Steps& steps, Body&& body) {
+  for (const Step& step : steps) {
+    CUresult result = body(step);
+    for (std::size_t i = 0; i < step.bodies.size() && result == CUDA_SUCCESS; ++i) {
+      result = for_each_step(step.bodies[i], body);
+    }
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+// Whether a graph with memory nodes is instantiated, which it can be once at a time.
+bool taken(Graphs& graphs, CUgraph graph) {
+  return graphs.find(graph)->has_memory_nodes() &&
+         std::any_of(graphs.executables.begin(), graphs.executables.end(),
+                     [&](const auto& entry) { return entry.second.graph == graph; });
+}
+
+bool uses_all_conditions(const Graphs& graphs, CUgraph graph) {
+  return std::all_of(graphs.conditions.begin(), graphs.conditions.end(), [&](const auto& entry) {
+    return entry.second.graph != graph || entry.second.used;
+  });
+}
+
+struct Failure {
+  CUgraphInstantiateResult why = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+  CUgraphNode node = nullptr;
+};
+
+CUresult instantiate(CUgraphExec* out, CUgraph graph, unsigned long long flags,
+                     Failure& failure) noexcept {
+  failure.why = CUDA_GRAPH_INSTANTIATE_ERROR;
+  return with_context([&](Emulator& e, Context&) -> CUresult {
+    Graphs& graphs = Graphs::get();
+    const Graph* found = graphs.find(graph);
+    if (!out || !found || found->parent || (flags & ~kFlags) != 0 ||
+        (flags & kNotTogether) == kNotTogether || taken(graphs, graph)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    Executable made{.graph = graph, .flags = flags};
+    if (!graphs.order(graph, made.steps)) {
+      failure.why = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!uses_all_conditions(graphs, graph)) {
+      failure.why = static_cast<CUgraphInstantiateResult>(5);  // ..._CONDITIONAL_HANDLE_UNUSED
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    const CUresult result = for_each_step(made.steps, [&](const Step& step) -> CUresult {
+      const GraphNode& node = *step.node;
+      if (node.memory) made.memory[node.memory->prop.location.id] += node.memory->size;
+      const CUresult checked = node.check ? node.check(e) : CUDA_SUCCESS;
+      if (checked != CUDA_SUCCESS) failure.node = step.original;
+      return checked;
+    });
+    if (result != CUDA_SUCCESS) return result;
+    *out = graphs.next<CUgraphExec>();
+    graphs.executables.emplace(*out, std::move(made));
+    failure.why = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult run(const Steps& steps) noexcept;
+
+CUresult run_condition(const Step& step) noexcept {
+  const auto& params = std::get<CUDA_CONDITIONAL_NODE_PARAMS>(step.node->params);
+  unsigned value = 0;
+  locked([&](Emulator&) -> CUresult {
+    const auto& conditions = Graphs::get().conditions;
+    const auto found = conditions.find(params.handle);
+    if (found != conditions.end()) value = found->second.at_launch;
+    return CUDA_SUCCESS;
+  });
+  std::size_t body = value;  // a switch's
+  if (params.type == CU_GRAPH_COND_TYPE_IF) body = value ? 0 : 1;
+  if (params.type == CU_GRAPH_COND_TYPE_WHILE) {
+    if (value == 0) return CUDA_SUCCESS;
+    static std::atomic<bool> said{false};
+    return refuse_once(said, "cuGraphLaunch (of a loop that only a kernel would end)");
+  }
+  return body < step.bodies.size() ? run(step.bodies[body]) : CUDA_SUCCESS;
+}
+
+// Without the lock, which each node takes: a host function may call the driver.
+CUresult run(const Steps& steps) noexcept {
+  CUresult result = CUDA_SUCCESS;
+  for (std::size_t i = 0; i < steps.size() && result == CUDA_SUCCESS; ++i) {
+    const GraphNode& node = *steps[i].node;
+    if (node.host) {
+      node.host(node.data);
+    } else if (node.run) {
+      result = locked([&](Emulator& e) { return node.run(e); });
+    } else if (node.type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+      result = run_condition(steps[i]);
+    } else if (node.type == CU_GRAPH_NODE_TYPE_GRAPH) {
+      result = run(steps[i].bodies.front());
+    }
+  }
+  return result;
+}
+
+CUresult launch(CUgraphExec handle) noexcept {
+  Steps steps;
+  const CUresult found = with_context([&](Emulator& e, Context&) -> CUresult {
+    auto& executables = Graphs::get().executables;
+    const auto at = executables.find(handle);
+    if (at == executables.end()) return CUDA_ERROR_INVALID_VALUE;
+    Executable& executable = at->second;
+    steps = executable.steps;
+    if (!std::exchange(executable.launched, true)) {
+      for (const auto& [device, bytes] : executable.memory) GraphMemory::of(device).take(bytes);
+    }
+    if (!(executable.flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH)) return CUDA_SUCCESS;
+    return for_each_step(steps, [&](const Step& step) -> CUresult {
+      if (step.node->memory) NodeMemory::release(e, step.node->memory->base);
+      return CUDA_SUCCESS;
+    });
+  });
+  if (found != CUDA_SUCCESS) return found;
+  const CUresult result = run(steps);
+  // Another thread may have destroyed the graph, and nodes end under the lock.
+  locked([&](Emulator&) { return steps.clear(), CUDA_SUCCESS; });
+  return result;
+}
+
+}  // namespace
+
+CUVMM_DRIVER_FUNCTION(cuGraphInstantiateWithFlags, CUgraphExec* out, CUgraph graph,
+                      unsigned long long flags) {
+  Failure failure;
+  return instantiate(out, graph, flags, failure);
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphInstantiateWithParams, CUgraphExec* out, CUgraph graph,
+                      CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
+  if (!params) return CUDA_ERROR_INVALID_VALUE;
+  Failure failure;
+  const CUresult result = instantiate(out, graph, params->flags, failure);
+  params->result_out = failure.why;
+  params->hErrNode_out = failure.node;
+  return result;
+}
+CUVMM_DRIVER_ALIAS(cuGraphInstantiateWithParams_ptsz, cuGraphInstantiateWithParams);
+
+// The second ABI writes a log, of which this library has nothing to say.
+CUVMM_DRIVER_FUNCTION(cuGraphInstantiate_v2, CUgraphExec* out, CUgraph graph, CUgraphNode* node,
+                      char* log, size_t size) {
+  Failure failure;
+  const CUresult result = instantiate(out, graph, 0, failure);
+  if (node) *node = failure.node;
+  if (log && size) *log = '\0';
+  return result;
+}
+CUVMM_DRIVER_ALIAS(cuGraphInstantiate, cuGraphInstantiate_v2);
+
+CUVMM_DRIVER_FUNCTION(cuGraphExecGetFlags, CUgraphExec handle, cuuint64_t* flags) {
+  return locked([&](Emulator&) -> CUresult {
+    const auto& executables = Graphs::get().executables;
+    const auto found = executables.find(handle);
+    if (found == executables.end() || !flags) return CUDA_ERROR_INVALID_VALUE;
+    *flags = found->second.flags;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphExecDestroy, CUgraphExec handle) {
+  return locked([&](Emulator&) -> CUresult {
+    auto& executables = Graphs::get().executables;
+    const auto found = executables.find(handle);
+    if (found == executables.end()) return CUDA_ERROR_INVALID_VALUE;
+    if (found->second.launched) {
+      for (const auto& [device, bytes] : found->second.memory) {
+        GraphMemory::of(device).leave(bytes);
+      }
+    }
+    executables.erase(found);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphLaunch, CUgraphExec executable, CUstream) {
+  return launch(executable);
+}
+CUVMM_DRIVER_ALIAS(cuGraphLaunch_ptsz, cuGraphLaunch);
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,127 @@
+// Allocation nodes of graphs: what a device tells of their memory, and what such graphs forbid.
+#include "emulator/testing.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+class GraphMemory : public EmulatorTest {
+ protected:
+  using Access = CUresult(CUdevice, CUgraphMem_attribute, void*);
+  static constexpr cuuint64_t kChunk = cuuint64_t{32} << 20;
+
+  void SetUp() override {
+    EmulatorTest::SetUp();
+    ASSERT_EQ(symbol<CUresult(CUgraph*, unsigned)>("cuGraphCreate")(&graph_, 0), CUDA_SUCCESS);
+    params_.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    params_.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    params_.bytesize = 100;
+    // Other tests leave executable graphs behind.
+    EXPECT_EQ(symbol<CUresult(CUdevice)>("cuDeviceGraphMemTrim")(0), CUDA_SUCCESS);
+    EXPECT_EQ(set(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, 0), CUDA_SUCCESS);
+    EXPECT_EQ(set(CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH, 0), CUDA_SUCCESS);
+    before_ = told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
+  }
+  void TearDown() override {
+    EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph_), CUDA_SUCCESS);
+    EXPECT_EQ(symbol<CUresult(CUdevice)>("cuDeviceGraphMemTrim")(0), CUDA_SUCCESS);
+  }
+  CUresult allocate() {
+    return symbol<CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, size_t,
+                           CUDA_MEM_ALLOC_NODE_PARAMS*)>("cuGraphAddMemAllocNode")(
+        &node_, graph_, nullptr, 0, &params_);
+  }
+  CUresult free(CUdeviceptr address) {
+    CUgraphNode made = nullptr;
+    return symbol<CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUdeviceptr)>(
+        "cuGraphAddMemFreeNode")(&made, graph_, &node_, 1, address);
+  }
+  CUresult instantiate(CUgraphExec* out, unsigned long long flags = 0) {
+    return symbol<CUresult(CUgraphExec*, CUgraph, unsigned long long)>(
+        "cuGraphInstantiateWithFlags")(out, graph_, flags);
+  }
+  static CUresult launch(CUgraphExec made) {
+    return symbol<CUresult(CUgraphExec, CUstream)>("cuGraphLaunch")(made, nullptr);
+  }
+  static void end(CUgraphExec made) {
+    EXPECT_EQ(symbol<CUresult(CUgraphExec)>("cuGraphExecDestroy")(made), CUDA_SUCCESS);
+  }
+  /// Bytes more than before the test.
+  cuuint64_t told(CUgraphMem_attribute which) const {
+    cuuint64_t value = ~cuuint64_t{0};
+    EXPECT_EQ(symbol<Access>("cuDeviceGetGraphMemAttribute")(0, which, &value), CUDA_SUCCESS);
+    return value - before_;
+  }
+  static CUresult set(CUgraphMem_attribute which, cuuint64_t value) {
+    return symbol<Access>("cuDeviceSetGraphMemAttribute")(0, which, &value);
+  }
+
+  CUgraph graph_ = nullptr;
+  CUgraphNode node_ = nullptr;
+  cuuint64_t before_ = 0;
+  CUDA_MEM_ALLOC_NODE_PARAMS params_{};
+};
+
+TEST_F(GraphMemory, StaysWithTheExecutableAndThenWithTheDevice) {
+  ASSERT_EQ(allocate(), CUDA_SUCCESS);
+  ASSERT_EQ(free(params_.dptr), CUDA_SUCCESS);
+  CUgraphExec made = nullptr;
+  ASSERT_EQ(instantiate(&made), CUDA_SUCCESS);
+  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0u);
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(launch(made), CUDA_SUCCESS);
+  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), kChunk);
+  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), kChunk);
+  end(made);
+  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0u);
+  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), kChunk);
+  ASSERT_EQ(symbol<CUresult(CUdevice)>("cuDeviceGraphMemTrim")(0), CUDA_SUCCESS);
+  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0u);
+  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH), kChunk);
+  EXPECT_EQ(set(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(set(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(set(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, 0), CUDA_SUCCESS);
+  EXPECT_EQ(set(CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH, 0), CUDA_SUCCESS);
+  EXPECT_EQ(told(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH), 0u);
+  cuuint64_t value = 0;
+  EXPECT_EQ(
+      symbol<Access>("cuDeviceGetGraphMemAttribute")(99, CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, &value),
+      CUDA_ERROR_INVALID_DEVICE);
+}
+
+TEST_F(GraphMemory, IsFreedAtTheNextLaunchWhereThatIsAskedFor) {
+  ASSERT_EQ(allocate(), CUDA_SUCCESS);
+  CUgraphExec made = nullptr;
+  ASSERT_EQ(instantiate(&made, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH), CUDA_SUCCESS);
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(launch(made), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemsetD8{params_.dptr, 1, 100}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemFree{params_.dptr}), CUDA_SUCCESS);
+  end(made);
+}
+
+TEST_F(GraphMemory, WrongNodesAreRefused) {
+  ASSERT_EQ(allocate(), CUDA_SUCCESS);
+  EXPECT_EQ(free(0x1000), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(free(params_.dptr), CUDA_SUCCESS);
+  EXPECT_EQ(free(params_.dptr), CUDA_ERROR_INVALID_VALUE) << "twice in one graph";
+  params_.bytesize = 0;
+  EXPECT_EQ(allocate(), CUDA_ERROR_INVALID_VALUE);
+  params_.bytesize = 1;
+  params_.poolProps.location.id = 99;
+  EXPECT_EQ(allocate(), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(GraphMemory, ItsGraphIsInstantiatedOnceAtATimeAndNeverCloned) {
+  ASSERT_EQ(allocate(), CUDA_SUCCESS);
+  CUgraphExec made = nullptr, second = nullptr;
+  ASSERT_EQ(instantiate(&made), CUDA_SUCCESS);
+  EXPECT_EQ(instantiate(&second), CUDA_ERROR_INVALID_VALUE);
+  end(made);
+  ASSERT_EQ(instantiate(&made), CUDA_SUCCESS);
+  end(made);
+  CUgraph clone = nullptr;
+  auto* clone_it = symbol<CUresult(CUgraph*, CUgraph)>("cuGraphClone");
+  EXPECT_EQ(clone_it(&clone, graph_), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(symbol<CUresult(CUgraphNode)>("cuGraphDestroyNode")(node_), CUDA_ERROR_INVALID_VALUE);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing

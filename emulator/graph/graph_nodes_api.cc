@@ -1,0 +1,240 @@
+// cuGraphAddNode and its kin, and what nodes were made with.
+#include "emulator/entry/entry.h"
+#include "emulator/entry/export.h"
+#include "emulator/graph/graph_edges.h"
+#include "emulator/graph/graph_nodes.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+CUresult add(CUgraphNode* out, CUgraph handle, const CUgraphNode* on, const CUgraphEdgeData* data,
+             size_t count, CUgraphNodeParams* params) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    Graphs& graphs = Graphs::get();
+    if (!out || !params || !graphs.find(handle) || (count && !on)) return CUDA_ERROR_INVALID_VALUE;
+    auto node = std::make_shared<GraphNode>();
+    node->type = params->type;
+    for (std::size_t i = 0; i < count; ++i) {
+      CUgraph home = nullptr;
+      GraphNode* other = graphs.find(on[i], &home);
+      if (!other || home != handle) return CUDA_ERROR_INVALID_VALUE;
+      const CUresult result = add_dependency(*node, *other, data ? data[i] : CUgraphEdgeData{});
+      if (result != CUDA_SUCCESS) return result;
+    }
+    const CUresult result = make_node(e, handle, *params, *node);
+    if (result != CUDA_SUCCESS) return result;
+    *out = node->handle();
+    graphs.add(handle, std::move(node));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult add(CUgraphNode* out, CUgraph graph, const CUgraphNode* on, size_t count,
+             CUgraphNodeParams& params) noexcept {
+  return add(out, graph, on, nullptr, count, &params);
+}
+
+CUgraphNodeParams of_type(CUgraphNodeType type) {
+  CUgraphNodeParams params{};
+  params.type = type;
+  return params;
+}
+
+CUgraphNodeParams params_of(const CUDA_MEMCPY3D& copy, CUcontext context) {
+  CUgraphNodeParams params = of_type(CU_GRAPH_NODE_TYPE_MEMCPY);
+  params.memcpy.copyCtx = context;
+  params.memcpy.copyParams = copy;
+  return params;
+}
+
+CUgraphNodeParams params_of(const CUDA_MEMSET_NODE_PARAMS& fill, CUcontext context) {
+  CUgraphNodeParams params = of_type(CU_GRAPH_NODE_TYPE_MEMSET);
+  params.memset = {fill.dst,   fill.pitch,  fill.value, fill.elementSize,
+                   fill.width, fill.height, context};
+  return params;
+}
+
+CUgraphNodeParams params_of(const CUDA_HOST_NODE_PARAMS& host) {
+  CUgraphNodeParams params = of_type(CU_GRAPH_NODE_TYPE_HOST);
+  params.host.fn = host.fn;
+  params.host.userData = host.userData;
+  return params;
+}
+
+// What a node was made with, in the form of its kind. Captured work has none.
+template <class Params>
+CUresult get(CUgraphNode handle, Params* out) noexcept {
+  return locked([&](Emulator&) -> CUresult {
+    const GraphNode* node = Graphs::get().find(handle);
+    const Params* params = node ? std::get_if<Params>(&node->params) : nullptr;
+    if (!params || !out) return CUDA_ERROR_INVALID_VALUE;
+    *out = *params;
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult set(CUgraphNode handle, CUgraphNodeParams* params) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    CUgraph home = nullptr;
+    GraphNode* node = Graphs::get().find(handle, &home);
+    return node && params ? change_node(e, home, *params, *node) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+Step* step_of(Steps& steps, CUgraphNode original) {
+  for (Step& step : steps) {
+    if (step.original == original) return &step;
+    for (Steps& body : step.bodies) {
+      if (Step* found = step_of(body, original)) return found;
+    }
+  }
+  return nullptr;
+}
+
+CUresult set(CUgraphExec executable, CUgraphNode original, CUgraphNodeParams* params) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    auto& executables = Graphs::get().executables;
+    const auto found = executables.find(executable);
+    if (found == executables.end() || !params) return CUDA_ERROR_INVALID_VALUE;
+    Step* step = step_of(found->second.steps, original);
+    CUgraph home = nullptr;
+    if (!step || !Graphs::get().find(original, &home)) return CUDA_ERROR_INVALID_VALUE;
+    auto changed = std::make_shared<GraphNode>(*step->node);  // a launch may be using the other
+    const CUresult result = change_node(e, home, *params, *changed);
+    if (result == CUDA_SUCCESS && changed->check) {
+      const CUresult checked = changed->check(e);
+      if (checked != CUDA_SUCCESS) return checked;
+    }
+    if (result == CUDA_SUCCESS) step->node = std::move(changed);
+    return result;
+  });
+}
+
+}  // namespace
+
+CUVMM_DRIVER_FUNCTION(cuGraphAddNode_v2, CUgraphNode* out, CUgraph graph, const CUgraphNode* on,
+                      const CUgraphEdgeData* data, size_t count, CUgraphNodeParams* params) {
+  return add(out, graph, on, data, count, params);
+}
+CUVMM_DRIVER_FUNCTION(cuGraphAddNode, CUgraphNode* out, CUgraph graph, const CUgraphNode* on,
+                      size_t count, CUgraphNodeParams* params) {
+  return add(out, graph, on, nullptr, count, params);
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphAddEmptyNode, CUgraphNode* out, CUgraph graph, const CUgraphNode* on,
+                      size_t count) {
+  CUgraphNodeParams params = of_type(CU_GRAPH_NODE_TYPE_EMPTY);
+  return add(out, graph, on, count, params);
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphAddMemcpyNode, CUgraphNode* out, CUgraph graph, const CUgraphNode* on,
+                      size_t count, const CUDA_MEMCPY3D* copy, CUcontext context) {
+  if (!copy) return CUDA_ERROR_INVALID_VALUE;
+  CUgraphNodeParams params = params_of(*copy, context);
+  return add(out, graph, on, count, params);
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphAddMemsetNode, CUgraphNode* out, CUgraph graph, const CUgraphNode* on,
+                      size_t count, const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext context) {
+  if (!fill) return CUDA_ERROR_INVALID_VALUE;
+  CUgraphNodeParams params = params_of(*fill, context);
+  return add(out, graph, on, count, params);
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphAddHostNode, CUgraphNode* out, CUgraph graph, const CUgraphNode* on,
+                      size_t count, const CUDA_HOST_NODE_PARAMS* host) {
+  if (!host) return CUDA_ERROR_INVALID_VALUE;
+  CUgraphNodeParams params = params_of(*host);
+  return add(out, graph, on, count, params);
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphAddChildGraphNode, CUgraphNode* out, CUgraph graph,
+                      const CUgraphNode* on, size_t count, CUgraph child) {
+  CUgraphNodeParams params = of_type(CU_GRAPH_NODE_TYPE_GRAPH);
+  params.graph.graph = child;
+  return add(out, graph, on, count, params);
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphAddMemAllocNode, CUgraphNode* out, CUgraph graph,
+                      const CUgraphNode* on, size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* asked) {
+  if (!asked) return CUDA_ERROR_INVALID_VALUE;
+  CUgraphNodeParams params = of_type(CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+  params.alloc = {asked->poolProps, asked->accessDescs, asked->accessDescCount, asked->bytesize, 0};
+  const CUresult result = add(out, graph, on, count, params);
+  if (result == CUDA_SUCCESS) asked->dptr = params.alloc.dptr;
+  return result;
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphAddMemFreeNode, CUgraphNode* out, CUgraph graph, const CUgraphNode* on,
+                      size_t count, CUdeviceptr address) {
+  CUgraphNodeParams params = of_type(CU_GRAPH_NODE_TYPE_MEM_FREE);
+  params.free.dptr = address;
+  return add(out, graph, on, count, params);
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphMemcpyNodeGetParams, CUgraphNode node, CUDA_MEMCPY3D* out) {
+  return get(node, out);
+}
+CUVMM_DRIVER_FUNCTION(cuGraphMemsetNodeGetParams, CUgraphNode node, CUDA_MEMSET_NODE_PARAMS* out) {
+  return get(node, out);
+}
+CUVMM_DRIVER_FUNCTION(cuGraphHostNodeGetParams, CUgraphNode node, CUDA_HOST_NODE_PARAMS* out) {
+  return get(node, out);
+}
+CUVMM_DRIVER_FUNCTION(cuGraphMemAllocNodeGetParams, CUgraphNode node,
+                      CUDA_MEM_ALLOC_NODE_PARAMS* out) {
+  return get(node, out);
+}
+CUVMM_DRIVER_FUNCTION(cuGraphMemFreeNodeGetParams, CUgraphNode node, CUdeviceptr* out) {
+  CUDA_MEM_FREE_NODE_PARAMS params{};
+  const CUresult result = out ? get(node, &params) : CUDA_ERROR_INVALID_VALUE;
+  if (result == CUDA_SUCCESS) *out = params.dptr;
+  return result;
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphMemcpyNodeSetParams, CUgraphNode node, const CUDA_MEMCPY3D* copy) {
+  if (!copy) return CUDA_ERROR_INVALID_VALUE;
+  CUgraphNodeParams params = params_of(*copy, nullptr);
+  return set(node, &params);
+}
+CUVMM_DRIVER_FUNCTION(cuGraphMemsetNodeSetParams, CUgraphNode node,
+                      const CUDA_MEMSET_NODE_PARAMS* fill) {
+  if (!fill) return CUDA_ERROR_INVALID_VALUE;
+  CUgraphNodeParams params = params_of(*fill, nullptr);
+  return set(node, &params);
+}
+CUVMM_DRIVER_FUNCTION(cuGraphHostNodeSetParams, CUgraphNode node,
+                      const CUDA_HOST_NODE_PARAMS* host) {
+  if (!host) return CUDA_ERROR_INVALID_VALUE;
+  CUgraphNodeParams params = params_of(*host);
+  return set(node, &params);
+}
+CUVMM_DRIVER_FUNCTION(cuGraphNodeSetParams, CUgraphNode node, CUgraphNodeParams* params) {
+  return set(node, params);
+}
+
+CUVMM_DRIVER_FUNCTION(cuGraphExecNodeSetParams, CUgraphExec executable, CUgraphNode node,
+                      CUgraphNodeParams* params) {
+  return set(executable, node, params);
+}
+CUVMM_DRIVER_FUNCTION(cuGraphExecMemcpyNodeSetParams, CUgraphExec executable, CUgraphNode node,
+                      const CUDA_MEMCPY3D* copy, CUcontext context) {
+  if (!copy) return CUDA_ERROR_INVALID_VALUE;
+  CUgraphNodeParams params = params_of(*copy, context);
+  return set(executable, node, &params);
+}
+CUVMM_DRIVER_FUNCTION(cuGraphExecMemsetNodeSetParams, CUgraphExec executable, CUgraphNode node,
+                      const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext context) {
+  if (!fill) return CUDA_ERROR_INVALID_VALUE;
+  CUgraphNodeParams params = params_of(*fill, context);
+  return set(executable, node, &params);
+}
+CUVMM_DRIVER_FUNCTION(cuGraphExecHostNodeSetParams, CUgraphExec executable, CUgraphNode node,
+                      const CUDA_HOST_NODE_PARAMS* host) {
+  if (!host) return CUDA_ERROR_INVALID_VALUE;
+  CUgraphNodeParams params = params_of(*host);
+  return set(executable, node, &params);
+}
+
+}  // namespace cuvmm::emulator

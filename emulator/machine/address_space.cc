@@ -1,0 +1,160 @@
+#include "emulator/machine/address_space.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+
+namespace cuvmm::emulator {
+
+namespace {
+
+constexpr std::uint64_t kTi = std::uint64_t{1} << 40;
+constexpr std::uint64_t kGi = std::uint64_t{1} << 30;
+// A driver's own blocks lie between those of the program: on the H200 the first free granule was
+// followed by 36 taken ones (observation reserve/many-adjacent), so neighbours are not to be relied
+// on, and a mapping that runs past the end of its reservation may or may not hit something.
+constexpr std::uint64_t kFirstHole = AddressSpace::kGranule;
+constexpr std::uint64_t kDriverBlock = 36 * AddressSpace::kGranule;
+
+std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) {
+  return (value + alignment - 1) & ~(alignment - 1);
+}
+
+std::uint64_t map_inaccessible(std::uint64_t size) {
+  void* at = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return at == MAP_FAILED ? 0 : reinterpret_cast<std::uint64_t>(at);
+}
+
+void unmap(std::uint64_t base, std::uint64_t size) {
+  if (size) munmap(reinterpret_cast<void*>(base), size);
+}
+
+}  // namespace
+
+bool AddressSpace::open() {
+  if (arena_) return true;
+  // ThreadSanitizer ends the process when a mapping leaves its 1.5 TiB of application addresses.
+  const bool tsan = dlsym(RTLD_DEFAULT, "__tsan_init") != nullptr;
+  if (tsan) largest_ = 512 * kGi;
+  for (std::uint64_t size = tsan ? 256 * kGi : 4 * kTi; size >= 4 * kGi; size /= 4) {
+    const std::uint64_t raw = map_inaccessible(size + kGranule);
+    if (!raw) continue;
+    arena_ = align_up(raw, kGranule);
+    arena_size_ = size;
+    regions_[arena_] = size;
+    free_[arena_] = kFirstHole;
+    free_[arena_ + kFirstHole + kDriverBlock] = size - kFirstHole - kDriverBlock;
+    return true;
+  }
+  return false;
+}
+
+std::optional<std::uint64_t> AddressSpace::take(std::uint64_t size, std::uint64_t alignment,
+                                                std::uint64_t hint) {
+  alignment = std::max(alignment, kGranule);
+  if (size == 0 || size > largest_) return std::nullopt;
+  size = align_up(size, kGranule);
+  if (hint && hint % alignment == 0) {
+    auto hole = free_.upper_bound(hint);
+    if (hole != free_.begin()) {
+      --hole;
+      const std::uint64_t skip = hint - hole->first;
+      if (skip < hole->second && size <= hole->second - skip) {
+        carve(hole, hint, size);
+        return hint;
+      }
+    }
+  }
+  for (auto hole = free_.begin(); hole != free_.end(); ++hole) {
+    const std::uint64_t base = align_up(hole->first, alignment);
+    const std::uint64_t skip = base - hole->first;
+    if (base < hole->first || skip >= hole->second || size > hole->second - skip) continue;
+    carve(hole, base, size);
+    return base;
+  }
+  return take_region(size, alignment);
+}
+
+void AddressSpace::carve(std::map<std::uint64_t, std::uint64_t>::iterator hole, std::uint64_t base,
+                         std::uint64_t size) {
+  const auto [hole_base, hole_size] = *hole;
+  const std::uint64_t tail = hole_base + hole_size - (base + size);
+  if (base == hole_base) {
+    if (tail == 0) {
+      free_.erase(hole);
+      return;
+    }
+    // The node is kept: taking from the front of a hole allocates nothing.
+    auto node = free_.extract(hole);
+    node.key() = base + size;
+    node.mapped() = tail;
+    free_.insert(std::move(node));
+    return;
+  }
+  hole->second = base - hole_base;
+  if (tail) free_.emplace(base + size, tail);
+}
+
+std::optional<std::uint64_t> AddressSpace::take_region(std::uint64_t size,
+                                                       std::uint64_t alignment) {
+  // A mapping is page-aligned already; ask for what it takes to align it further.
+  const std::uint64_t slack = alignment == kGranule ? 0 : alignment;
+  if (slack > largest_ || size > largest_ - slack) return std::nullopt;
+  const std::uint64_t total = size + std::max(slack, kGranule);
+  const std::uint64_t raw = map_inaccessible(total);
+  if (!raw) return std::nullopt;
+  const std::uint64_t base = align_up(raw, alignment);
+  unmap(raw, base - raw);
+  unmap(base + size, raw + total - (base + size));
+  regions_[base] = size;
+  return base;
+}
+
+void AddressSpace::give_back(std::uint64_t base, std::uint64_t size) {
+  size = align_up(size, kGranule);
+  if (base < arena_ || base >= arena_ + arena_size_) {
+    if (regions_.erase(base)) unmap(base, size);
+    return;
+  }
+  auto next = free_.lower_bound(base);
+  if (next != free_.begin()) {
+    auto previous = std::prev(next);
+    if (previous->first + previous->second == base) {
+      previous->second += size;
+      if (next != free_.end() && base + size == next->first) {
+        previous->second += next->second;
+        free_.erase(next);
+      }
+      return;
+    }
+  }
+  if (next != free_.end() && base + size == next->first) {
+    auto node = free_.extract(next);
+    node.key() = base;
+    node.mapped() += size;
+    free_.insert(std::move(node));
+    return;
+  }
+  free_.emplace(base, size);
+}
+
+bool AddressSpace::owns(std::uint64_t base, std::uint64_t size) const {
+  auto region = regions_.upper_bound(base);
+  if (region == regions_.begin()) return false;
+  --region;
+  const std::uint64_t skip = base - region->first;
+  return skip < region->second && size <= region->second - skip;
+}
+
+bool AddressSpace::reserved_by_driver(std::uint64_t base, std::uint64_t size) const {
+  const std::uint64_t block = arena_ + kFirstHole;
+  return base < block + kDriverBlock && block - std::min(block, base) < size;
+}
+
+void AddressSpace::seal(std::uint64_t base, std::uint64_t size) const {
+  (void)mmap(reinterpret_cast<void*>(base), size, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,164 @@
+#include "emulator/machine/physical.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "emulator/machine/shareable.h"
+#include "emulator/machine/system.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+std::uint64_t next_id() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+// Copies what is not zero: a page of zeroes would cost memory that was never used.
+void copy_pages(char* to, const char* from, const Touched::Span& span, std::uint64_t size) {
+  constexpr std::uint64_t kPage = Touched::kPage;
+  static constexpr char kZero[kPage] = {};
+  const std::uint64_t end = std::min(span.end, size);
+  for (std::uint64_t at = span.begin; at < end; at += kPage) {
+    const std::uint64_t n = std::min(kPage, end - at);
+    if (std::memcmp(from + at, kZero, n) != 0) std::memcpy(to + at, from + at, n);
+  }
+}
+
+}  // namespace
+
+Physical::Physical(std::uint64_t size, const CUmemAllocationProp& prop, bool shared,
+                   std::uint64_t charge, std::uint64_t* account)
+    : size_(size),
+      prop_(prop),
+      shared_(shared),
+      id_(next_id()),
+      charge_(charge),
+      account_(account) {
+  if (account_) *account_ += charge_;
+}
+
+Physical::Physical(int fd) : file_(fd), id_(next_id()) {}
+
+void Physical::describe(std::uint64_t size, const CUmemAllocationProp& prop) {
+  size_ = size;
+  prop_ = prop;
+}
+
+Physical::Physical(Physical&& other) noexcept
+    : size_(other.size_),
+      prop_(other.prop_),
+      shared_(other.shared_),
+      file_(std::move(other.file_)),
+      bytes_(std::exchange(other.bytes_, nullptr)),
+      exported_(other.exported_),
+      placed_(other.placed_),
+      touched_(std::move(other.touched_)),
+      id_(other.id_),
+      charge_(other.charge_),
+      account_(std::exchange(other.account_, nullptr)) {}
+
+Physical::~Physical() {
+  if (bytes_ && !placed_) munmap(bytes_, size_);
+  if (account_) *account_ -= charge_;
+}
+
+char* Physical::touch(std::uint64_t offset, std::uint64_t size) {
+  if (!shared_) touched_.add(offset, offset + size);
+  if (bytes_) return bytes_;
+  int fd = -1;
+  if (shared_) {
+    const bool had = file_.had();
+    fd = descriptor();
+    if (fd < 0 && had) return nullptr;  // the program closed it
+    if (fd < 0) {
+      // No descriptors left, or RLIMIT_FSIZE: a GPU has memory all the same.
+      shared_ = false;
+      touched_.add(offset, offset + size);
+    }
+  }
+  const int flags = MAP_SHARED | MAP_NORESERVE | (fd < 0 ? MAP_ANONYMOUS : 0);
+  void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, flags, fd, 0);
+  if (at == MAP_FAILED) return nullptr;
+  bytes_ = static_cast<char*>(at);
+  return bytes_;
+}
+
+int Physical::descriptor() { return file_.had() ? file_.get() : create_descriptor(); }
+
+int Physical::create_descriptor() {
+  const int fd = create_shareable(size_, prop_);
+  if (fd < 0) return -1;
+  Descriptor file(fd);
+  if (bytes_ && !move_into(fd)) return -1;
+  file_ = std::move(file);
+  shared_ = true;
+  return fd;
+}
+
+// Each export is a description of its own with a shared lock, which ends when the last copy of the
+// descriptor does: an exclusive lock of ours then succeeds.
+int Physical::export_descriptor() {
+  const int fd = descriptor();
+  if (fd < 0) return -1;
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  const int exported = sys_open(path, O_RDWR | O_CLOEXEC);
+  if (exported < 0) return fcntl(fd, F_DUPFD_CLOEXEC, 0);  // no /proc: nothing is known of it
+  exported_ = flock(exported, LOCK_SH | LOCK_NB) == 0 || exported_;
+  return exported;
+}
+
+bool Physical::held_elsewhere() {
+  const int fd = exported_ ? file_.get() : -1;
+  if (fd < 0) return false;
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) return errno == EWOULDBLOCK;
+  flock(fd, LOCK_UN);
+  return false;
+}
+
+// The memory was anonymous so far: moves its contents. To look at a page that nobody touched would
+// make it; what the CPU touched is not known.
+bool Physical::move_into(int fd) {
+  constexpr int kFlags = MAP_SHARED | MAP_NORESERVE;
+  void* at = mmap(nullptr, size_, PROT_READ | PROT_WRITE, kFlags, fd, 0);
+  if (at == MAP_FAILED) return false;
+  char* to = static_cast<char*>(at);
+  if (!placed_) {
+    for (const Touched::Span& span : touched_.spans()) copy_pages(to, bytes_, span, size_);
+    munmap(bytes_, size_);
+    bytes_ = to;
+    return true;
+  }
+  copy_pages(to, bytes_, {0, size_}, size_);
+  const void* moved = mmap(bytes_, size_, PROT_READ | PROT_WRITE, kFlags | MAP_FIXED, fd, 0);
+  munmap(to, size_);
+  return moved != MAP_FAILED;
+}
+
+bool Physical::place_at(std::uint64_t at) {
+  const int flags = MAP_SHARED | MAP_NORESERVE | MAP_ANONYMOUS | MAP_FIXED;
+  void* there = mmap(reinterpret_cast<void*>(at), size_, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (there == MAP_FAILED) return false;
+  bytes_ = static_cast<char*>(there);
+  placed_ = true;
+  return true;
+}
+
+bool Physical::map_at(std::uint64_t at, std::uint64_t size, int protection) {
+  const int fd = size > size_ ? -1 : descriptor();
+  if (fd < 0) return false;
+  return mmap(reinterpret_cast<void*>(at), size, protection, MAP_SHARED | MAP_FIXED, fd, 0) !=
+         MAP_FAILED;
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,117 @@
+#include "emulator/machine/shareable.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <limits>
+
+#include "api/posix/cancel_off.h"
+#include "emulator/machine/system.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+constexpr std::uint64_t kPage = 4096;  // the least that a granularity can be
+constexpr std::uint64_t kTrailerPage = kPage;
+constexpr char kMagic[16] = "cuvmm-shareable";
+constexpr std::uint32_t kVersion = 1;
+// The size must not change under a mapping (SIGBUS), nor the seals; the data stays writable.
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+constexpr int kSealFutureWrite = 0x10;  // F_SEAL_FUTURE_WRITE, which older headers lack
+
+// Fixed widths: exporter and importer may be built against different CUDA headers.
+struct Trailer {
+  char magic[16];
+  std::uint32_t version;
+  std::int32_t location_type;
+  std::int32_t location_id;
+  std::uint8_t compression;
+  std::uint8_t rdma;
+  std::uint16_t usage;
+  std::uint64_t size;
+};
+static_assert(sizeof(Trailer) == 40);
+
+constexpr std::uint32_t version_of(ShareableKind kind) {
+  return kVersion | static_cast<std::uint32_t>(kind) << 16;
+}
+
+}  // namespace
+
+bool is_fixed_memfd(int fd) {
+  const int seals = fcntl(fd, F_GET_SEALS);  // fails for everything that is not a memfd
+  // A seal against writes to come leaves no new mapping to write to.
+  if (seals < 0 || (seals & kSeals) != kSeals || (seals & (F_SEAL_WRITE | kSealFutureWrite))) {
+    return false;
+  }
+  const int mode = fcntl(fd, F_GETFL);
+  struct statfs system;
+  return mode >= 0 && (mode & O_ACCMODE) == O_RDWR && fstatfs(fd, &system) == 0 &&
+         system.f_type == TMPFS_MAGIC;
+}
+
+int create_shareable(std::uint64_t size, const CUmemAllocationProp& prop, ShareableKind kind) {
+  if (size > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max()) - kTrailerPage) {
+    return -1;
+  }
+  const int fd = memfd_create("cuvmm-allocation", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0) return -1;
+  Trailer trailer{};
+  std::memcpy(trailer.magic, kMagic, sizeof kMagic);
+  trailer.version = version_of(kind);
+  trailer.location_type = static_cast<std::int32_t>(prop.location.type);
+  trailer.location_id = prop.location.id;
+  trailer.compression = prop.allocFlags.compressionType;
+  trailer.rdma = prop.allocFlags.gpuDirectRDMACapable;
+  trailer.usage = prop.allocFlags.usage;
+  trailer.size = size;
+  const CancelOff no_cancel;
+  // The size that is allowed is that of the whole file: the write needs no look of its own.
+  if (!sys_resize(fd, size + kTrailerPage) ||
+      pwrite(fd, &trailer, sizeof trailer, static_cast<off_t>(size)) !=
+          static_cast<ssize_t>(sizeof trailer) ||
+      fcntl(fd, F_ADD_SEALS, kSeals) != 0) {
+    sys_close(fd);
+    return -1;
+  }
+  return fd;
+}
+
+std::optional<Shareable> read_shareable(int fd, int device_count, ShareableKind kind) {
+  if (!is_fixed_memfd(fd)) return std::nullopt;
+  struct stat status;
+  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  if (status.st_size < static_cast<off_t>(kPage + kTrailerPage)) return std::nullopt;
+  const std::uint64_t size = static_cast<std::uint64_t>(status.st_size) - kTrailerPage;
+  Trailer trailer;
+  if (sys_pread(fd, &trailer, sizeof trailer, size) != static_cast<ssize_t>(sizeof trailer)) {
+    return std::nullopt;
+  }
+  if (std::memcmp(trailer.magic, kMagic, sizeof kMagic) != 0 ||
+      trailer.version != version_of(kind) || trailer.size != size || size % kPage != 0) {
+    return std::nullopt;
+  }
+  const bool device = trailer.location_type == CU_MEM_LOCATION_TYPE_DEVICE;
+  // HOST memory is never exported.
+  if (!device && trailer.location_type != CU_MEM_LOCATION_TYPE_HOST_NUMA) return std::nullopt;
+  if (trailer.location_id < 0 || (device && trailer.location_id >= device_count)) {
+    return std::nullopt;
+  }
+  Shareable shareable;
+  shareable.size = size;
+  shareable.prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  shareable.prop.location.type = static_cast<CUmemLocationType>(trailer.location_type);
+  shareable.prop.location.id = trailer.location_id;
+  shareable.prop.allocFlags.compressionType = trailer.compression;
+  shareable.prop.allocFlags.gpuDirectRDMACapable = trailer.rdma;
+  shareable.prop.allocFlags.usage = trailer.usage;
+  return shareable;
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,248 @@
+#include "emulator/machine/ticket.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "emulator/machine/system.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+using Token = Facts::Token;
+
+constexpr char kMagic[8] = {'c', 'u', 'v', 'm', 'm', 'i', 'p', 'c'};
+constexpr std::uint8_t kVersion = 1;
+constexpr std::uint64_t kPage = 4096;
+// Behind the trailer of emulator/machine/shareable.cc, in the same page.
+constexpr std::uint64_t kTicketAt = 1024;
+
+/// A descriptor for the length of a call.
+class Opened {
+ public:
+  explicit Opened(int fd) : fd_(fd) {}
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+  ~Opened() {
+    if (fd_ >= 0) sys_close(fd_);
+  }
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+IpcBytes bytes_of(const Ticket& ticket) { return ipc_bytes(ticket); }
+
+/// When a process started; 0 when there is none, or only its remains (a zombie has no files).
+std::uint64_t start_time(std::int32_t pid) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  const Opened file(sys_open(path, O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return 0;
+  char text[1024];
+  const ssize_t got = sys_read(file.get(), text, sizeof text - 1);
+  if (got <= 0) return 0;
+  text[got] = '\0';
+  // The name, in parentheses, may hold anything; the state and 18 numbers follow it.
+  const char* at = std::strrchr(text, ')');
+  if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X') return 0;
+  at += 3;
+  constexpr int kBefore = 18;
+  for (int i = 0; i < kBefore; ++i) {
+    at = std::strchr(at + 1, ' ');
+    if (!at) return 0;
+  }
+  return std::strtoull(at, nullptr, 10);
+}
+
+// This process's, which is asked for with every ticket.
+std::uint64_t own_start_time() {
+  static std::atomic<std::int32_t> asked{0};
+  static std::atomic<std::uint64_t> answer{0};
+  const std::int32_t pid = getpid();
+  if (asked.load(std::memory_order_acquire) != pid) {  // the first time, or in a child
+    answer = start_time(pid);
+    asked.store(pid, std::memory_order_release);
+  }
+  return answer;
+}
+
+// The file behind another process's descriptor, if it is one that could be an allocation. A path
+// descriptor first: opening a pipe or a device for real could block, or do something.
+int open_file(const Ticket& ticket, Token& why) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", ticket.pid, ticket.fd);
+  const Opened there(sys_open(path, O_PATH | O_CLOEXEC));
+  if (there.get() < 0) {
+    why = errno == ENOENT ? Token::kEnded : Token::kForged;
+    return -1;
+  }
+  why = Token::kEnded;
+  struct stat status;
+  struct statfs system;
+  if (fstat(there.get(), &status) != 0 || !S_ISREG(status.st_mode)) return -1;
+  if (fstatfs(there.get(), &system) != 0 || system.f_type != TMPFS_MAGIC) return -1;
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", there.get());
+  return sys_open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+// Follows result.ticket's process and descriptor to a file whose ticket is the `same`.
+template <class Started, class Same>
+void follow_place(Followed& result, TicketKind kind, int device_count, const Started& started,
+                  const Same& same) {
+  const Ticket& ticket = result.ticket;
+  const bool own = ticket.pid == getpid();
+  const std::uint64_t start = own ? own_start_time() : start_time(ticket.pid);
+  if (start == 0 || !started(start)) {
+    result.token = Token::kExporterGone;  // its number may be another process's by now
+    return;
+  }
+  if (!same_user(ticket.pid) || ticket.fd < 0) return;
+  Opened file(open_file(ticket, result.token));
+  if (file.get() < 0) return;
+  const auto found = read_shareable(
+      file.get(), device_count,
+      kind == TicketKind::kIpcEvent ? ShareableKind::kEvent : ShareableKind::kMemory);
+  const auto inside = found ? read_ticket(file.get(), *found, kind) : std::nullopt;
+  if (!inside || !same(*inside)) return;
+  result.ticket = *inside;
+  result.file = *found;
+  result.fd = file.release();
+  result.token = own ? Token::kOwn : Token::kValid;
+}
+
+}  // namespace
+
+bool same_user(std::int32_t pid) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d", pid);
+  struct stat status;
+  // Root could look into everybody's files, and shall not.
+  return stat(path, &status) == 0 && status.st_uid == geteuid();
+}
+
+bool issue_ticket(int fd, TicketKind kind, std::uint64_t size, std::uint64_t pool, IpcBytes& out) {
+  struct stat status;
+  if (fstat(fd, &status) != 0 || status.st_size < static_cast<off_t>(2 * kPage)) return false;
+  Ticket ticket;
+  std::memcpy(ticket.magic, kMagic, sizeof kMagic);
+  ticket.kind = kind;
+  ticket.version = kVersion;
+  ticket.pid = getpid();
+  ticket.start = own_start_time();
+  ticket.fd = fd;
+  ticket.size = size;
+  ticket.pool = pool;
+  if (!sys_random(ticket.token, sizeof ticket.token)) return false;
+  const auto at = static_cast<std::uint64_t>(status.st_size) - kPage + kTicketAt;
+  if (sys_pwrite(fd, &ticket, sizeof ticket, at) != static_cast<ssize_t>(sizeof ticket)) {
+    return false;
+  }
+  out = bytes_of(ticket);
+  return true;
+}
+
+std::optional<Ticket> read_ticket(int fd, const Shareable& file, TicketKind kind) {
+  Ticket ticket;
+  if (sys_pread(fd, &ticket, sizeof ticket, file.size + kTicketAt) !=
+      static_cast<ssize_t>(sizeof ticket)) {
+    return std::nullopt;
+  }
+  if (std::memcmp(ticket.magic, kMagic, sizeof kMagic) != 0 || ticket.version != kVersion ||
+      ticket.kind != kind || ticket.size == 0 || ticket.size > file.size) {
+    return std::nullopt;
+  }
+  return ticket;
+}
+
+Followed follow_ticket(const IpcBytes& bytes, TicketKind kind, int device_count) {
+  Followed result;
+  Ticket& ticket = result.ticket;
+  std::memcpy(&ticket, bytes.data(), sizeof ticket);
+  if (std::memcmp(ticket.magic, kMagic, sizeof kMagic) != 0 || ticket.version != kVersion ||
+      ticket.kind != kind || ticket.pid <= 0 || ticket.fd < 0) {
+    return result;
+  }
+  const auto same = [&](const Ticket& inside) { return bytes_of(inside) == bytes; };
+  const auto started = [&](std::uint64_t start) { return start == ticket.start; };
+  follow_place(result, kind, device_count, started, same);
+  return result;
+}
+
+namespace {
+// A process id has 22 bits; those above tell an id's owners apart.
+constexpr std::uint32_t kIdBits = 22;
+constexpr std::uint32_t kIdMask = (1u << kIdBits) - 1;
+
+std::uint32_t process_word(std::int32_t pid, std::uint64_t start) {
+  return (static_cast<std::uint32_t>(pid) & kIdMask) | static_cast<std::uint32_t>(start) << kIdBits;
+}
+
+std::uint32_t pages_of(std::uint64_t block) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(block / kPage, UINT32_MAX));
+}
+}  // namespace
+
+MemoryHandle MemoryHandle::of(const IpcBytes& bytes) {
+  MemoryHandle handle;
+  std::memcpy(&handle, bytes.data(), sizeof handle);
+  return handle;
+}
+
+IpcBytes MemoryHandle::bytes() const { return ipc_bytes(*this); }
+
+bool MemoryHandle::same_block(const MemoryHandle& other) const {
+  return std::memcmp(identity, other.identity, sizeof identity) == 0 && process == other.process &&
+         fd == other.fd;
+}
+
+IpcBytes memory_handle(const IpcBytes& bytes, std::uint64_t block) {
+  Ticket ticket;
+  std::memcpy(&ticket, bytes.data(), sizeof ticket);
+  MemoryHandle handle;
+  std::memcpy(handle.magic, kMagic, sizeof kMagic);
+  handle.size = ticket.size;
+  handle.pages = pages_of(block);
+  std::memcpy(handle.key, ticket.token, sizeof handle.key);
+  std::memcpy(handle.identity, ticket.token + sizeof handle.key, sizeof handle.identity);
+  handle.process = process_word(ticket.pid, ticket.start);
+  handle.fd = ticket.fd;
+  return handle.bytes();
+}
+
+Followed follow_handle(const MemoryHandle& handle, int device_count) {
+  Followed result;
+  result.ticket.pid = static_cast<std::int32_t>(handle.process & kIdMask);
+  result.ticket.fd = handle.fd;
+  // Bytes that cannot be a handle are none, before anybody is asked
+  // (cuIpcOpenMemHandle/handle-valid~2).
+  constexpr std::int32_t kMostDescriptors = 1 << 24;
+  if (result.ticket.pid == 0 || handle.fd < 0 || handle.fd >= kMostDescriptors) return result;
+  const auto started = [&](std::uint64_t start) {
+    return process_word(result.ticket.pid, start) == handle.process;
+  };
+  const auto same = [&](const Ticket& inside) {
+    return std::memcmp(inside.token, handle.key, sizeof handle.key) == 0;
+  };
+  follow_place(result, TicketKind::kIpcMemory, device_count, started, same);
+  if (result.fd >= 0 && pages_of(result.file.size) != handle.pages) {
+    sys_close(std::exchange(result.fd, -1));
+    result.token = Token::kForged;
+  }
+  return result;
+}
+
+}  // namespace cuvmm::emulator

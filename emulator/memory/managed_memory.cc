@@ -1,0 +1,201 @@
+// cuMemAllocManaged and what advises and prefetches it. None of it was measured: on the machines
+// that record drivers, managed memory is not to be used. The answers are the documented ones.
+#include <cstring>
+
+#include "emulator/entry/export.h"
+#include "emulator/memory/managed_entry.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+constexpr int kDevice = 1;  // CU_MEM_LOCATION_TYPE_DEVICE
+constexpr int kHost = 2;    // .._HOST
+
+// What the first ABI calls a device; -1 is the CPU.
+CUmemLocation location_of(CUdevice device) {
+  CUmemLocation location{};
+  location.type = static_cast<CUmemLocationType>(device == CU_DEVICE_CPU ? kHost : kDevice);
+  location.id = device == CU_DEVICE_CPU ? 0 : device;
+  return location;
+}
+
+CUresult apply(ManagedAdvice& managed, int advice, const CUmemLocation& location) {
+  const bool device = static_cast<int>(location.type) == kDevice;
+  const int number = device ? location.id : CU_DEVICE_CPU;
+  switch (advice) {
+    case CU_MEM_ADVISE_SET_READ_MOSTLY:
+    case CU_MEM_ADVISE_UNSET_READ_MOSTLY:
+      managed.read_mostly = advice == CU_MEM_ADVISE_SET_READ_MOSTLY;
+      return CUDA_SUCCESS;
+    case CU_MEM_ADVISE_SET_PREFERRED_LOCATION:
+      managed.preferred = place(location);
+      return CUDA_SUCCESS;
+    case CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION:
+      managed.preferred = {};
+      return CUDA_SUCCESS;
+    case CU_MEM_ADVISE_SET_ACCESSED_BY:
+      managed.accessed_by.insert(number);
+      return CUDA_SUCCESS;
+    case CU_MEM_ADVISE_UNSET_ACCESSED_BY:
+      managed.accessed_by.erase(number);
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+// These three kinds of advice look at no location.
+bool needs_location(int advice) {
+  return advice != CU_MEM_ADVISE_SET_READ_MOSTLY && advice != CU_MEM_ADVISE_UNSET_READ_MOSTLY &&
+         advice != CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
+}
+
+CUresult advise(CUdeviceptr address, std::size_t size, int advice,
+                const CUmemLocation& location) noexcept {
+  return with_context([&](Emulator& e, Context&) -> CUresult {
+    ManagedAdvice* managed = managed_at(e, address, size);
+    if (!managed) return CUDA_ERROR_INVALID_VALUE;
+    const CUresult valid = needs_location(advice) ? check_location(e, location) : CUDA_SUCCESS;
+    return valid == CUDA_SUCCESS ? apply(*managed, advice, location) : valid;
+  });
+}
+
+CUresult prefetch(CUdeviceptr address, std::size_t size, const CUmemLocation& location,
+                  unsigned flags, CUstream stream) noexcept {
+  return with_context([&](Emulator& e, Context&) -> CUresult {
+    ManagedAdvice* managed = managed_at(e, address, size);
+    if (!managed || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = check_location(e, location);
+    if (result == CUDA_SUCCESS) result = check_stream(e, stream);
+    if (result == CUDA_SUCCESS) managed->prefetched = place(location);
+    return result;
+  });
+}
+
+// As the first ABI writes a place: a device, -1 for the CPU, -2 for none.
+int device_number(const ManagedPlace& at) {
+  return at.type == 0 ? CU_DEVICE_INVALID : at.type == kDevice ? at.id : CU_DEVICE_CPU;
+}
+
+CUresult put_number(void* data, std::size_t size, int number) {
+  if (size != sizeof number) return CUDA_ERROR_INVALID_VALUE;
+  std::memcpy(data, &number, sizeof number);
+  return CUDA_SUCCESS;
+}
+
+// As many as fit, and CU_DEVICE_INVALID behind them.
+CUresult put_list(void* data, std::size_t size, const std::set<int, DevicesFirst>& numbers) {
+  if (size == 0 || size % sizeof(int) != 0) return CUDA_ERROR_INVALID_VALUE;
+  auto* out = static_cast<int*>(data);
+  auto at = numbers.begin();
+  for (std::size_t i = 0; i < size / sizeof(int); ++i) {
+    out[i] = at == numbers.end() ? CU_DEVICE_INVALID : *at++;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult range_attribute(const ManagedAdvice& managed, int number, void* data, std::size_t size) {
+  constexpr int kPreferredType = 5;  // these four: CUDA 12.2
+  constexpr int kPreferredId = 6;
+  constexpr int kPrefetchedType = 7;
+  constexpr int kPrefetchedId = 8;
+  if (!data) return CUDA_ERROR_INVALID_VALUE;
+  switch (number) {
+    case CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY:
+      return put_number(data, size, managed.read_mostly);
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION:
+      return put_number(data, size, device_number(managed.preferred));
+    case CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY:
+      return put_list(data, size, managed.accessed_by);
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION:
+      return put_number(data, size, device_number(managed.prefetched));
+    case kPreferredType:
+      return put_number(data, size, managed.preferred.type);
+    case kPreferredId:
+      return put_number(data, size, managed.preferred.id);
+    case kPrefetchedType:
+      return put_number(data, size, managed.prefetched.type);
+    case kPrefetchedId:
+      return put_number(data, size, managed.prefetched.id);
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+}  // namespace
+
+CUVMM_DRIVER_FUNCTION(cuMemAllocManaged, CUdeviceptr* out, size_t size, unsigned flags) {
+  return with_context([&](Emulator& e, Context& context) -> CUresult {
+    if (!out || size == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    Address address = 0;
+    const CUresult result = e.allocate_managed(context, size, nullptr, &address);
+    if (result == CUDA_SUCCESS) *out = address;
+    return result;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuMemAdvise, CUdeviceptr address, size_t size, CUmem_advise advice,
+                      CUdevice device) {
+  return advise(address, size, static_cast<int>(advice), location_of(device));
+}
+
+CUVMM_DRIVER_FUNCTION(cuMemAdvise_v2, CUdeviceptr address, size_t size, CUmem_advise advice,
+                      CUmemLocation location) {
+  return advise(address, size, static_cast<int>(advice), location);
+}
+
+CUVMM_DRIVER_FUNCTION(cuMemPrefetchAsync, CUdeviceptr address, size_t size, CUdevice device,
+                      CUstream stream) {
+  return prefetch(address, size, location_of(device), 0, stream);
+}
+CUVMM_DRIVER_ALIAS(cuMemPrefetchAsync_ptsz, cuMemPrefetchAsync);
+
+CUVMM_DRIVER_FUNCTION(cuMemPrefetchAsync_v2, CUdeviceptr address, size_t size,
+                      CUmemLocation location, unsigned flags, CUstream stream) {
+  return prefetch(address, size, location, flags, stream);
+}
+CUVMM_DRIVER_ALIAS(cuMemPrefetchAsync_v2_ptsz, cuMemPrefetchAsync_v2);
+
+CUVMM_DRIVER_FUNCTION(cuMemRangeGetAttribute, void* data, size_t size,
+                      CUmem_range_attribute attribute, CUdeviceptr address, size_t count) {
+  return locked([&](Emulator& e) -> CUresult {
+    const ManagedAdvice* managed = managed_at(e, address, count);
+    if (!managed) return CUDA_ERROR_INVALID_VALUE;
+    return range_attribute(*managed, static_cast<int>(attribute), data, size);
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuMemRangeGetAttributes, void** data, size_t* sizes,
+                      CUmem_range_attribute* attributes, size_t number, CUdeviceptr address,
+                      size_t count) {
+  return locked([&](Emulator& e) -> CUresult {
+    const ManagedAdvice* managed = managed_at(e, address, count);
+    if (!managed || !data || !sizes || !attributes || number == 0) return CUDA_ERROR_INVALID_VALUE;
+    for (std::size_t i = 0; i < number; ++i) {
+      const CUresult result =
+          range_attribute(*managed, static_cast<int>(attributes[i]), data[i], sizes[i]);
+      if (result != CUDA_SUCCESS) return result;
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuStreamAttachMemAsync, CUstream stream, CUdeviceptr address, size_t length,
+                      unsigned flags) {
+  return with_context([&](Emulator& e, Context&) -> CUresult {
+    const PlainAllocation* plain = e.plain_at(address);
+    if (!plain || !plain->managed || plain->base != address) return CUDA_ERROR_INVALID_VALUE;
+    if (length != 0 && length != plain->size) return CUDA_ERROR_INVALID_VALUE;
+    const bool one = flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST ||
+                     flags == CU_MEM_ATTACH_SINGLE;
+    if (!one || (flags == CU_MEM_ATTACH_SINGLE && !stream)) return CUDA_ERROR_INVALID_VALUE;
+    return check_stream(e, stream);
+  });
+}
+CUVMM_DRIVER_ALIAS(cuStreamAttachMemAsync_ptsz, cuStreamAttachMemAsync);
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,225 @@
+// Managed memory, and pools of the host: memory that the CPU and the devices reach at one address.
+#include <csignal>
+#include <cstring>
+
+#include "emulator/testing.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+CUmemLocation location(int type, int id = 0) {
+  CUmemLocation place{};
+  place.type = static_cast<CUmemLocationType>(type);
+  place.id = id;
+  return place;
+}
+constexpr int kDevice = 1, kHost = 2, kNuma = 3, kNumaCurrent = 4;
+
+class Managed : public EmulatorTest {
+ protected:
+  CUdeviceptr allocate(std::size_t size) {
+    CUdeviceptr address = 0;
+    EXPECT_EQ(allocate_(&address, size, CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
+    return address;
+  }
+  int range(CUmem_range_attribute attribute, CUdeviceptr address, std::size_t size) {
+    int value = 99;
+    EXPECT_EQ(range_(&value, sizeof value, attribute, address, size), CUDA_SUCCESS) << attribute;
+    return value;
+  }
+  int attribute(CUpointer_attribute number, CUdeviceptr address) {
+    int value = 99;
+    EXPECT_EQ(driver()(calls::PointerGetAttribute{&value, number, address}), CUDA_SUCCESS);
+    return value;
+  }
+  CUresult (*allocate_)(CUdeviceptr*, std::size_t, unsigned) =
+      symbol<CUresult(CUdeviceptr*, std::size_t, unsigned)>("cuMemAllocManaged");
+  CUresult (*range_)(void*, std::size_t, CUmem_range_attribute, CUdeviceptr, std::size_t) =
+      symbol<CUresult(void*, std::size_t, CUmem_range_attribute, CUdeviceptr, std::size_t)>(
+          "cuMemRangeGetAttribute");
+};
+
+TEST_F(Managed, TheCpuAndTheDeviceSeeOneMemory) {
+  const CUdeviceptr address = allocate(5000);
+  auto* bytes = reinterpret_cast<volatile unsigned char*>(address);
+  EXPECT_EQ(bytes[4999], 0);
+  ASSERT_EQ(driver()(calls::MemsetD8{address, 7, 5000}), CUDA_SUCCESS);
+  EXPECT_EQ(bytes[4999], 7);
+  bytes[1] = 9;
+  unsigned char read[2] = {};
+  ASSERT_EQ(driver()(calls::MemcpyDtoH{read, address, 2}), CUDA_SUCCESS);
+  EXPECT_EQ(read[0], 7);
+  EXPECT_EQ(read[1], 9);
+  EXPECT_EQ(attribute(CU_POINTER_ATTRIBUTE_IS_MANAGED, address), 1);
+  EXPECT_EQ(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address), CU_MEMORYTYPE_DEVICE);
+  EXPECT_EQ(attribute(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, address), 0);
+  void* host = nullptr;
+  EXPECT_EQ(driver()(calls::PointerGetAttribute{&host, CU_POINTER_ATTRIBUTE_HOST_POINTER, address}),
+            CUDA_SUCCESS);
+  EXPECT_EQ(host, reinterpret_cast<void*>(address));
+  EXPECT_EQ(driver()(calls::MemFree{address}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemFree{address}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_DEATH(bytes[0] = 1, "") << "it is gone";
+}
+
+TEST_F(Managed, RefusesSizesAndFlagsThatAreNone) {
+  CUdeviceptr address = 5;
+  EXPECT_EQ(allocate_(&address, 0, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(allocate_(&address, 64, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(allocate_(&address, 64, CU_MEM_ATTACH_SINGLE), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(allocate_(nullptr, 64, CU_MEM_ATTACH_HOST), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(address, 5u);
+}
+
+TEST_F(Managed, AdviceAndPrefetchesCanBeAskedFor) {
+  auto* advise =
+      symbol<CUresult(CUdeviceptr, std::size_t, CUmem_advise, CUmemLocation)>("cuMemAdvise_v2");
+  auto* advise_old =
+      symbol<CUresult(CUdeviceptr, std::size_t, CUmem_advise, CUdevice)>("cuMemAdvise");
+  auto* prefetch = symbol<CUresult(CUdeviceptr, std::size_t, CUmemLocation, unsigned, CUstream)>(
+      "cuMemPrefetchAsync_v2");
+  auto* prefetch_old =
+      symbol<CUresult(CUdeviceptr, std::size_t, CUdevice, CUstream)>("cuMemPrefetchAsync");
+  const CUdeviceptr p = allocate(4096);
+  EXPECT_EQ(range(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p, 4096), 0);
+  EXPECT_EQ(range(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, p, 4096), CU_DEVICE_INVALID);
+  EXPECT_EQ(advise(p, 4096, CU_MEM_ADVISE_SET_READ_MOSTLY, location(0)), CUDA_SUCCESS);
+  EXPECT_EQ(advise(p, 4096, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, location(kDevice, 2)),
+            CUDA_SUCCESS);
+  EXPECT_EQ(advise_old(p, 4096, CU_MEM_ADVISE_SET_ACCESSED_BY, 1), CUDA_SUCCESS);
+  EXPECT_EQ(advise(p, 4096, CU_MEM_ADVISE_SET_ACCESSED_BY, location(kDevice, 99)),
+            CUDA_ERROR_INVALID_DEVICE);
+  EXPECT_EQ(advise(p, 4097, CU_MEM_ADVISE_SET_READ_MOSTLY, location(0)), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(range(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p, 4096), 1);
+  EXPECT_EQ(range(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, p, 4096), 2);
+  int by[2] = {7, 7};
+  EXPECT_EQ(range_(by, sizeof by, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p, 4096), CUDA_SUCCESS);
+  EXPECT_EQ(by[0], 1);
+  EXPECT_EQ(by[1], CU_DEVICE_INVALID);
+  EXPECT_EQ(advise_old(p, 4096, CU_MEM_ADVISE_SET_ACCESSED_BY, CU_DEVICE_CPU), CUDA_SUCCESS);
+  EXPECT_EQ(range_(by, sizeof by, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p, 4096), CUDA_SUCCESS);
+  EXPECT_EQ(by[0], 1) << "the CPU comes last";
+  EXPECT_EQ(by[1], CU_DEVICE_CPU);
+  EXPECT_EQ(prefetch_old(p, 4096, CU_DEVICE_CPU, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(range(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p, 4096), CU_DEVICE_CPU);
+  EXPECT_EQ(prefetch(p, 4096, location(kDevice, 1), 0, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(range(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p, 4096), 1);
+  EXPECT_EQ(prefetch(p, 4096, location(kDevice, 1), 1, nullptr), CUDA_ERROR_INVALID_VALUE);
+  CUdeviceptr plain = 0;
+  ASSERT_EQ(driver()(calls::MemAlloc{&plain, 64}), CUDA_SUCCESS);
+  EXPECT_EQ(prefetch(plain, 64, location(kDevice), 0, nullptr), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::MemFree{plain}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemFree{p}), CUDA_SUCCESS);
+}
+
+// As an H200 answered, but for what becomes of a kernel.
+class HostPool : public EmulatorTest {
+ protected:
+  static CUresult create(int type, int id, unsigned handle_types, CUmemoryPool* pool) {
+    CUmemPoolProps props{};
+    props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    props.location = location(type, id);
+    props.handleTypes = static_cast<CUmemAllocationHandleType>(handle_types);
+    return driver()(calls::MemPoolCreate{pool, &props});
+  }
+  static CUresult give_access(CUmemoryPool pool, int type, int flags) {
+    const CUmemAccessDesc desc = access(0, flags, static_cast<CUmemLocationType>(type));
+    return driver()(calls::MemPoolSetAccess{pool, &desc, 1});
+  }
+  static int access_of(CUmemoryPool pool, int type) {
+    CUmemLocation place = location(type);
+    CUmemAccess_flags flags = static_cast<CUmemAccess_flags>(9);
+    auto* get =
+        symbol<CUresult(CUmemAccess_flags*, CUmemoryPool, CUmemLocation*)>("cuMemPoolGetAccess");
+    const CUresult result = get(&flags, pool, &place);
+    return result == CUDA_SUCCESS ? static_cast<int>(flags) : -static_cast<int>(result);
+  }
+};
+
+TEST_F(HostPool, IsTheCpusAtOnceAndADevicesOnceItMay) {
+  for (const int type : {kHost, kNuma}) {
+    CUmemoryPool pool = nullptr;
+    ASSERT_EQ(create(type, 0, 0, &pool), CUDA_SUCCESS);
+    CUdeviceptr p = 0;
+    ASSERT_EQ(driver()(calls::MemAllocFromPoolAsync{&p, 4096, pool, nullptr}), CUDA_SUCCESS);
+    auto* bytes = reinterpret_cast<volatile unsigned char*>(p);
+    bytes[4095] = 3;
+    EXPECT_EQ(bytes[4095], 3);
+    EXPECT_EQ(access_of(pool, kDevice), 0);
+    EXPECT_EQ(access_of(pool, kHost), 3);
+    EXPECT_EQ(access_of(pool, kNuma), 3);
+    EXPECT_EQ(access_of(pool, kNumaCurrent), -static_cast<int>(CUDA_ERROR_INVALID_VALUE));
+    EXPECT_EQ(driver()(calls::MemsetD8{p, 7, 4096}), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(give_access(pool, kDevice, CU_MEM_ACCESS_FLAGS_PROT_READ), CUDA_ERROR_NOT_SUPPORTED);
+    EXPECT_EQ(give_access(pool, kHost, CU_MEM_ACCESS_FLAGS_PROT_NONE), CUDA_ERROR_NOT_SUPPORTED);
+    EXPECT_EQ(give_access(pool, kHost, CU_MEM_ACCESS_FLAGS_PROT_READWRITE), CUDA_SUCCESS);
+    EXPECT_EQ(give_access(pool, kDevice, CU_MEM_ACCESS_FLAGS_PROT_READWRITE), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::MemsetD8{p, 7, 4096}), CUDA_SUCCESS);
+    EXPECT_EQ(bytes[4095], 7);
+    unsigned kind = 0;
+    EXPECT_EQ(driver()(calls::PointerGetAttribute{&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p}),
+              CUDA_SUCCESS);
+    EXPECT_EQ(kind, static_cast<unsigned>(CU_MEMORYTYPE_HOST));
+    CUdeviceptr base = 0;
+    std::size_t size = 0;
+    EXPECT_EQ(driver()(calls::MemGetAddressRange{&base, &size, p}), CUDA_ERROR_NOT_FOUND);
+    EXPECT_EQ(driver()(calls::MemFreeAsync{p, nullptr}), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::MemPoolDestroy{pool}), CUDA_SUCCESS);
+  }
+}
+
+TEST_F(HostPool, AnExportKeepsWhatTheCpuWrote) {
+  CUmemoryPool pool = nullptr;
+  ASSERT_EQ(create(kNuma, 0, 1, &pool), CUDA_SUCCESS);
+  CUdeviceptr p = 0;
+  ASSERT_EQ(driver()(calls::MemAllocFromPoolAsync{&p, 9000, pool, nullptr}), CUDA_SUCCESS);
+  auto* bytes = reinterpret_cast<volatile unsigned char*>(p);
+  bytes[8999] = 42;
+  int fd = -1;
+  ASSERT_EQ(driver()(calls::MemPoolExportToShareableHandle{
+                &fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}),
+            CUDA_SUCCESS);
+  close(fd);
+  CUmemPoolPtrExportData data{};
+  ASSERT_EQ(driver()(calls::MemPoolExportPointer{&data, p}), CUDA_SUCCESS);
+  EXPECT_EQ(bytes[8999], 42);
+  bytes[0] = 1;
+  EXPECT_EQ(bytes[0], 1);
+  EXPECT_EQ(driver()(calls::MemFreeAsync{p, nullptr}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemPoolDestroy{pool}), CUDA_SUCCESS);
+}
+
+TEST_F(HostPool, EachPlaceHasADefaultPoolAndACurrentOne) {
+  using Get = CUresult(CUmemoryPool*, CUmemLocation*, CUmemAllocationType);
+  auto* get_default = symbol<Get>("cuMemGetDefaultMemPool");
+  auto* get = symbol<Get>("cuMemGetMemPool");
+  auto* set =
+      symbol<CUresult(CUmemLocation*, CUmemAllocationType, CUmemoryPool)>("cuMemSetMemPool");
+  constexpr auto kPinned = CU_MEM_ALLOCATION_TYPE_PINNED;
+  CUmemoryPool device = nullptr, host = nullptr, pool = nullptr, mine = nullptr;
+  CUmemLocation at_device = location(kDevice), at_host = location(kHost);
+  ASSERT_EQ(get_default(&device, &at_device, kPinned), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::DeviceGetDefaultMemPool{&pool, 0}), CUDA_SUCCESS);
+  EXPECT_EQ(pool, device);
+  ASSERT_EQ(get_default(&host, &at_host, kPinned), CUDA_SUCCESS);
+  EXPECT_NE(host, device);
+  EXPECT_EQ(get(&pool, &at_host, kPinned), CUDA_SUCCESS);
+  EXPECT_EQ(pool, host);
+  EXPECT_EQ(driver()(calls::MemPoolDestroy{host}), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(create(kHost, 0, 0, &mine), CUDA_SUCCESS);
+  EXPECT_EQ(set(&at_device, kPinned, mine), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(set(&at_host, kPinned, mine), CUDA_SUCCESS);
+  EXPECT_EQ(get(&pool, &at_host, kPinned), CUDA_SUCCESS);
+  EXPECT_EQ(pool, mine);
+  EXPECT_EQ(driver()(calls::MemPoolDestroy{mine}), CUDA_SUCCESS);
+  EXPECT_EQ(get(&pool, &at_host, kPinned), CUDA_SUCCESS);
+  EXPECT_EQ(pool, host) << "the default again";
+  CUmemLocation nowhere = location(kDevice, 99), current = location(kNumaCurrent);
+  EXPECT_EQ(get(&pool, &nowhere, kPinned), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(get(&pool, &current, kPinned), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(get(&pool, &at_host, static_cast<CUmemAllocationType>(5)), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(set(&at_host, kPinned, nullptr), CUDA_ERROR_INVALID_VALUE);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing

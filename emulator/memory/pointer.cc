@@ -1,0 +1,298 @@
+// What a pointer is: cuPointerGetAttribute(s) and cuMemGetAddressRange.
+#include "emulator/context/capture.h"
+#include "emulator/entry/base.h"
+#include "emulator/entry/entry.h"
+#include "emulator/entry/export.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+/// Everything the attributes say about an address that belongs to the driver.
+struct PointerFacts {
+  CUmemorytype type = CU_MEMORYTYPE_DEVICE;
+  int device = 0;
+  Context* context = nullptr;  ///< null for VMM memory: it belongs to no context
+  Address base = 0;            ///< of the block: the whole reservation for VMM memory
+  Size size = 0;
+  Address mapping_base = 0;
+  Size mapping_size = 0;
+  unsigned handle_types = 0;
+  std::uint64_t id = 0;
+  unsigned access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;  ///< of the current context's device
+  bool legacy_ipc = false;
+  bool rdma = true;
+  bool host_pointer = false;  ///< the CPU may use the address
+  bool vmm = false;
+  bool managed = false;
+  bool hw_decompress = false;  ///< the device's decompression engine may write it
+  bool reaches = true;         ///< the current context's device may use the address
+  std::uint64_t pool = 0;
+  bool sync_memops = false;
+};
+
+unsigned access_of(const Emulator& e, const Mapping& mapping) {
+  const Context* current = e.current_context();
+  if (!current) return 0;  // no device asks (recorded)
+  const std::uint64_t bit = std::uint64_t{1} << current->device;
+  if (mapping.access.write & bit) return CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  return (mapping.access.read & bit) ? unsigned{CU_MEM_ACCESS_FLAGS_PROT_READ} : 0u;
+}
+
+/// Whether the current context's device may use the memory: a pool's where the pool grants it,
+/// another's where peer access was enabled (recorded on two H200s).
+bool reaches(const Emulator& e, const PlainAllocation& plain) {
+  const Context* current = e.current_context();
+  const CUmemLocation& home = plain.memory.prop().location;
+  const bool on_device = home.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  if (plain.managed) return true;
+  if (!current) return on_device;
+  if (plain.pool) {
+    return (on_device && home.id == current->device) ||
+           e.pools.reaches(plain.pool, current->device);
+  }
+  if (!plain.context || plain.context->device == current->device) return true;
+  return current->peers.contains(plain.context);
+}
+
+Size up_to(Size size, Size step) { return (size + step - 1) / step * step; }
+
+bool look_up(const Emulator& e, Address address, PointerFacts& out) {
+  if (const Mapping* mapping = e.model.mapping_at(address)) {
+    const auto memory = e.physical.find(mapping->handle);
+    if (memory == e.physical.end()) return false;
+    const CUmemAllocationProp& prop = memory->second.prop();
+    const Reservation* reservation = e.model.reservation_at(address);
+    const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    out.type = on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+    out.device = on_device ? prop.location.id : 0;
+    out.base = reservation ? reservation->base : mapping->base;
+    out.size = reservation ? reservation->size : mapping->size;
+    out.mapping_base = mapping->base;
+    out.mapping_size = mapping->size;
+    out.handle_types = static_cast<unsigned>(prop.requestedHandleTypes);
+    out.id = memory->second.id();
+    out.access = access_of(e, *mapping);
+    out.rdma = prop.allocFlags.gpuDirectRDMACapable != 0;
+    out.host_pointer = e.cpu_visible.count(mapping->base) != 0;
+    out.vmm = true;
+    out.reaches = out.access != 0;
+    constexpr unsigned kHwDecompress = 2;  // CU_MEM_CREATE_USAGE_HW_DECOMPRESS, CUDA 12.8
+    out.hw_decompress = (prop.allocFlags.usage & kHwDecompress) != 0;
+    return true;
+  }
+  if (const PlainAllocation* plain = e.plain_at(address)) {
+    const CUmemLocation& location = plain->memory.prop().location;
+    const bool on_device = location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    out.type = on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+    out.device = on_device ? location.id : 0;
+    // Opened memory is of the device that opened it.
+    if (on_device && plain->opens != 0) out.device = plain->context->device;
+    out.context = plain->pool ? nullptr : plain->context;
+    out.pool = plain->pool;
+    out.base = out.mapping_base = plain->base;
+    out.size = plain->size;
+    // The driver's blocks that allocations are cut from.
+    out.mapping_size = up_to(plain->size, plain->pool ? Size{32} << 20 : Size{2} << 20);
+    out.rdma = out.hw_decompress = plain->ipc_capable();
+    out.sync_memops = plain->sync_memops;
+    out.id = plain->memory.id();
+    out.handle_types = static_cast<unsigned>(plain->memory.prop().requestedHandleTypes);
+    out.legacy_ipc = plain->ipc_capable();
+    out.host_pointer = plain->on_cpu;
+    out.managed = plain->managed != nullptr;
+    out.reaches = reaches(e, *plain);
+    return true;
+  }
+  if (const HostBlock* block = e.host_block_at(address)) {
+    out.type = CU_MEMORYTYPE_HOST;
+    out.device = block->context->device;
+    out.context = block->context;
+    out.base = out.mapping_base = block->base;
+    out.size = block->size;
+    out.mapping_size = up_to(block->size, Size{2} << 20);
+    if (block->registered) {  // what was locked: whole pages
+      constexpr Size kPage = 4096;
+      out.mapping_base = block->base / kPage * kPage;
+      out.mapping_size = up_to(block->base + block->size, kPage) - out.mapping_base;
+      if (block->flags & CU_MEMHOSTREGISTER_READ_ONLY) out.access = CU_MEM_ACCESS_FLAGS_PROT_READ;
+    }
+    out.id = block->id;
+    out.host_pointer = true;
+    out.rdma = false;
+    out.sync_memops = block->sync_memops;
+    return true;
+  }
+  return false;
+}
+
+constexpr int kHwDecompressCapable = 21;  // CUDA 12.8
+
+template <class Value>
+CUresult put(void* data, Value value) {
+  *static_cast<Value*>(data) = value;
+  return CUDA_SUCCESS;
+}
+
+CUresult attribute(const PointerFacts& p, Address address, int attribute, void* data) {
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      return put(data, p.context ? p.context->handle() : nullptr);
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      return put(data, static_cast<unsigned>(p.type));
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      put(data, static_cast<CUdeviceptr>(p.reaches ? address : 0));
+      return p.reaches ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      put(data, reinterpret_cast<void*>(p.host_pointer ? address : 0));
+      return p.host_pointer ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+      return put(data, static_cast<int>(p.sync_memops));
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+      return put(data, static_cast<unsigned long long>(p.id));
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+      return put(data, static_cast<int>(p.managed));
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      return put(data, p.device);
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      return put(data, static_cast<int>(p.legacy_ipc));
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      return put(data, reinterpret_cast<void*>(p.base));
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      return put(data, static_cast<std::size_t>(p.size));
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      return put(data, 1);
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+      return put(data, static_cast<unsigned long long>(p.handle_types));
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+      return put(data, static_cast<int>(p.rdma));
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+      return put(data, p.access);
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      return put(data, reinterpret_cast<CUmemoryPool>(p.pool));
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+      return put(data, static_cast<std::size_t>(p.mapping_size));
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+      return put(data, reinterpret_cast<void*>(p.mapping_base));
+    case kHwDecompressCapable:
+      return put(data, static_cast<int>(p.hw_decompress));
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+}  // namespace
+
+CUresult run_base(const calls::PointerGetAttribute& call) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    PointerFacts facts;
+    if (!call.data || !look_up(e, call.ptr, facts)) return CUDA_ERROR_INVALID_VALUE;
+    const bool for_device = call.attribute == CU_POINTER_ATTRIBUTE_DEVICE_POINTER;
+    if (for_device && !e.current_context()) return CUDA_ERROR_INVALID_CONTEXT;
+    return attribute(facts, call.ptr, static_cast<int>(call.attribute), call.data);
+  });
+}
+
+namespace {
+
+// The range of an address that nothing is mapped at: its reservation, else nothing is written.
+CUresult reserved_range(const Emulator& e, Address address, int number, void* data) {
+  const Reservation* reservation = e.model.reservation_at(address);
+  if (!reservation) return CUDA_SUCCESS;
+  if (number == CU_POINTER_ATTRIBUTE_RANGE_SIZE) {
+    return put(data, static_cast<std::size_t>(reservation->size));
+  }
+  return put(data, reinterpret_cast<void*>(reservation->base));
+}
+
+// Of a pointer that the driver does not know, or that lacks the attribute: zero, in the attribute's
+// own width.
+CUresult absent_attribute(const Emulator& e, bool known, Address address, int number, void* data) {
+  PointerFacts none;
+  none.rdma = false;
+  none.access = 0;
+  none.host_pointer = true;
+  none.type = static_cast<CUmemorytype>(0);
+  switch (number) {
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+      return put(data, 0);
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      return put(data, known ? 0 : CU_DEVICE_INVALID);
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      return reserved_range(e, address, number, data);
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER: {
+      // An address that is nobody's is its own host pointer.
+      const bool ours = known || e.model.reservation_at(address) != nullptr;
+      return attribute(none, ours ? 0 : address, number, data);
+    }
+    default:
+      return attribute(none, 0, number, data);
+  }
+}
+
+}  // namespace
+
+// Unlike the singular call, this one answers for pointers that the driver does not know.
+CUVMM_DRIVER_FUNCTION(cuPointerGetAttributes, unsigned count, CUpointer_attribute* attributes,
+                      void** data, CUdeviceptr address) {
+  return locked([&](Emulator& e) -> CUresult {
+    if (!attributes || !data || count == 0) return CUDA_ERROR_INVALID_VALUE;
+    PointerFacts facts;
+    const bool known = look_up(e, address, facts);
+    for (unsigned i = 0; i < count; ++i) {
+      if (!data[i]) return CUDA_ERROR_INVALID_VALUE;
+      const int number = static_cast<int>(attributes[i]);
+      // Without a context no device has a pointer; the singular call refuses that (recorded).
+      const bool nobodys = number == CU_POINTER_ATTRIBUTE_DEVICE_POINTER && !e.current_context();
+      if (known && !nobodys && attribute(facts, address, number, data[i]) == CUDA_SUCCESS) continue;
+      const CUresult result = absent_attribute(e, known, address, number, data[i]);
+      if (result != CUDA_SUCCESS) return result;
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuPointerSetAttribute, const void* value, CUpointer_attribute number,
+                      CUdeviceptr address) {
+  if (const CUresult refused = refuse_unsafe_in_capture(); refused != CUDA_SUCCESS) {
+    return refused;
+  }
+  return locked([&](Emulator& e) -> CUresult {
+    PointerFacts facts;
+    if (!value || !look_up(e, address, facts)) return CUDA_ERROR_INVALID_VALUE;
+    if (facts.vmm) return CUDA_ERROR_NOT_SUPPORTED;
+    if (number != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) return CUDA_ERROR_INVALID_VALUE;
+    const bool on = *static_cast<const unsigned*>(value) != 0;
+    if (const PlainAllocation* plain = e.plain_at(address)) {
+      const_cast<PlainAllocation*>(plain)->sync_memops = on;
+    } else if (const HostBlock* block = e.host_block_at(address)) {
+      const_cast<HostBlock*>(block)->sync_memops = on;
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult run_base(const calls::MemGetAddressRange& call) noexcept {
+  return with_no_ended_context([&](Emulator& e) -> CUresult {
+    if (!call.base && !call.size) return CUDA_SUCCESS;
+    if (!e.current_context()) return CUDA_ERROR_INVALID_CONTEXT;
+    PointerFacts facts;
+    const bool known = look_up(e, call.dptr, facts);
+    // Memory that this device may not touch is as good as absent (observation ptr/mapped-noaccess):
+    // then the answer is NOT_FOUND, and zeros are written all the same.
+    // So is a host pool's memory.
+    const bool of_host_pool = facts.pool != 0 && facts.type == CU_MEMORYTYPE_HOST;
+    const bool found = known && !of_host_pool && facts.reaches;
+    // Of mapped memory the mapping, of all else the allocation.
+    // Memory of the host is told no base (recorded).
+    const bool on_host = facts.vmm && facts.type == CU_MEMORYTYPE_HOST;
+    if (call.base) *call.base = !found || on_host ? 0 : facts.vmm ? facts.mapping_base : facts.base;
+    if (call.size) *call.size = !found ? 0 : facts.vmm ? facts.mapping_size : facts.size;
+    return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+  });
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,172 @@
+#include "emulator/memory/transfer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "emulator/base/say.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+void fill_bytes(char* out, Size size, unsigned value, unsigned element);
+
+// Says why a copy or fill of a multicast address is refused, the first time in a process; a GPU
+// would fault, or worse.
+CUresult refuse_multicast(Address address, const std::string& why) {
+  static constinit std::atomic<bool> said{false};
+  if (said.exchange(true)) return CUDA_ERROR_INVALID_VALUE;
+  char text[256];
+  std::snprintf(text, sizeof text, "multicast address 0x%llx: %s (said once)",
+                static_cast<unsigned long long>(address), why.c_str());
+  note(text);
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+// A write through a multicast address reaches the memory of every device of the team.
+CUresult write_multicast(const Team& team, Address to, Size offset, const char* bytes, Size size) {
+  if (const std::string why = team.unwritable(offset, size); !why.empty()) {
+    return refuse_multicast(to, why);
+  }
+  return team.write(offset, bytes, size)
+             ? CUDA_SUCCESS
+             : refuse_multicast(to, "a binding ended while it was written");
+}
+
+CUresult copy_run(Emulator& e, Address to, Address from, Size size) {
+  while (size) {
+    Size run = size;
+    Size offset = 0;
+    if (e.team_at(from, &run, &offset)) {
+      return refuse_multicast(from, "copies cannot read it, only multimem instructions can");
+    }
+    if (const Team* team = e.team_at(to, &run, &offset)) {
+      const char* bytes = e.resolve(from, &run);
+      if (!bytes) return CUDA_ERROR_INVALID_VALUE;
+      const CUresult result = write_multicast(*team, to, offset, bytes, run);
+      if (result != CUDA_SUCCESS) return result;
+      to += run;
+      from += run;
+      size -= run;
+      continue;
+    }
+    char* out = e.resolve(to, &run);
+    const char* in = e.resolve(from, &run);
+    if (!out || !in) return CUDA_ERROR_INVALID_VALUE;
+    std::memmove(out, in, run);
+    to += run;
+    from += run;
+    size -= run;
+  }
+  return CUDA_SUCCESS;
+}
+
+void fill_bytes(char* out, Size size, unsigned value, unsigned element) {
+  if (element == 1) {
+    std::memset(out, static_cast<int>(value), size);
+    return;
+  }
+  // A mapping boundary is a multiple of the element, so a run never starts inside one.
+  for (Size at = 0; at < size; at += element) std::memcpy(out + at, &value, element);
+}
+
+CUresult fill_run(Emulator& e, Address to, Size size, unsigned value, unsigned element) {
+  while (size) {
+    Size run = size;
+    Size offset = 0;
+    if (const Team* team = e.team_at(to, &run, &offset)) {
+      constexpr Size kChunk = Size{1} << 20;  // a multiple of every element
+      run = std::min(run, kChunk);
+      std::vector<char> bytes(run);
+      fill_bytes(bytes.data(), run, value, element);
+      const CUresult result = write_multicast(*team, to, offset, bytes.data(), run);
+      if (result != CUDA_SUCCESS) return result;
+      to += run;
+      size -= run;
+      continue;
+    }
+    char* out = e.resolve(to, &run);
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    fill_bytes(out, run, value, element);
+    to += run;
+    size -= run;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult check_run(const Emulator& e, Address at, Size size, bool pageable) {
+  while (size) {
+    if (const Mapping* mapping = e.model.mapping_at(at)) {
+      const Size run = std::min(size, mapping->size - (at - mapping->base));
+      at += run;
+      size -= run;
+      continue;
+    }
+    if (const PlainAllocation* plain = e.plain_at(at)) {
+      return size <= plain->size - (at - plain->base) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    }
+    if (e.space.owns(at, 1)) return CUDA_ERROR_INVALID_VALUE;
+    if (const HostBlock* block = e.host_block_at(at)) {
+      return size <= block->size - (at - block->base) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    }
+    return pageable ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+// A side whose address in the call is page-locked does not leave that memory with all its rows,
+// whichever side's it is; nor is anything written to what was registered to be read only
+// (recorded).
+static bool locked_out(const Emulator& e, const Copy& copy, const Block& side, bool write) {
+  if (e.host_blocks.empty() || copy.width == 0 || copy.height == 0 || copy.depth == 0) return false;
+  const HostBlock* block = e.host_block_at(side.named);
+  if (!block) return false;
+  using Wide = unsigned __int128;
+  const Wide reach = Wide(side.base - block->base) + Wide(copy.depth - 1) * side.slice_pitch +
+                     Wide(copy.height - 1) * side.pitch + copy.width;
+  const bool sealed = block->registered && (block->flags & CU_MEMHOSTREGISTER_READ_ONLY);
+  return (write && sealed) || reach > block->size;
+}
+
+CUresult execute(Emulator& e, const Copy& copy) {
+  if (copy.arrays) return CUDA_ERROR_NOT_SUPPORTED;
+  if (locked_out(e, copy, copy.to, true) || locked_out(e, copy, copy.from, false)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  for (Size slice = 0; slice < copy.depth; ++slice) {
+    for (Size row = 0; row < copy.height; ++row) {
+      const Address to = copy.to.base + slice * copy.to.slice_pitch + row * copy.to.pitch;
+      const Address from = copy.from.base + slice * copy.from.slice_pitch + row * copy.from.pitch;
+      const CUresult result = copy_run(e, to, from, copy.width);
+      if (result != CUDA_SUCCESS) return result;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult execute(Emulator& e, const Fill& fill) {
+  for (Size row = 0; row < fill.height; ++row) {
+    const Address to = fill.to.base + row * fill.to.pitch;
+    const CUresult result = fill_run(e, to, fill.width, fill.value, fill.element);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult check_unmapped(const Emulator& e, const Touch& touch, bool pageable) {
+  for (Size slice = 0; slice < touch.slices; ++slice) {
+    for (Size row = 0; row < touch.rows; ++row) {
+      const Address at = touch.base + slice * touch.slice_pitch + row * touch.pitch;
+      const CUresult result = check_run(e, at, touch.width, pageable);
+      if (result != CUDA_SUCCESS) return result;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,134 @@
+// The way through every copy and fill: whose device, allowed by the rules, memory of another kind.
+#pragma once
+
+#include "emulator/entry/entry.h"
+#include "emulator/memory/transfer_plan.h"
+
+namespace cuvmm::emulator {
+
+/// A stream's context, and its device into facts; INVALID_HANDLE for what is not a stream.
+inline CUresult use_stream(const Emulator& e, CUstream stream, Facts& facts, const Context*& by) {
+  if (Streams::is_default(stream)) return CUDA_SUCCESS;
+  const Stream* found = e.streams.find(stream);
+  if (e.no_context() == CUDA_ERROR_CONTEXT_IS_DESTROYED) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (!found) return CUDA_ERROR_INVALID_HANDLE;
+  by = found->context;
+  facts.context = found->context->alive ? Facts::Answer::kYes : Facts::Answer::kNo;
+  facts.device = found->context->device;
+  return CUDA_SUCCESS;
+}
+
+/// Devices of the contexts that a peer copy names; null stands for the current one.
+inline CUresult use_contexts(const Emulator& e, CUcontext to, CUcontext from, bool empty,
+                             Facts& facts) {
+  // A stream may have a context where the thread has none; then nothing may be copied (recorded).
+  if ((!to || !from) && !e.current_context()) {
+    return empty ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
+  const Context* destination = to ? e.contexts.find(to) : e.current_context();
+  const Context* source = from ? e.contexts.find(from) : e.current_context();
+  if (!destination || !source || !destination->alive || !source->alive) {
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  facts.device = destination->device;
+  facts.peer_device = source->device;
+  return CUDA_SUCCESS;
+}
+
+/// A descriptor as a driver takes it: whatever type a side has, where its address is a mapping's it
+/// is looked at as that (recorded: access is asked of it even where the host's is named), and so
+/// where it is that of a device's pool.
+template <class Descriptor>
+Descriptor as_seen(const Emulator& e, Descriptor d) {
+  const auto see = [&](CUmemorytype& type, const void* host, CUdeviceptr& device) {
+    if (type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_ARRAY) return;
+    const Address at = type == CU_MEMORYTYPE_HOST ? detail::address_of(host) : device;
+    const PlainAllocation* plain = e.plain_at(at);
+    const bool pooled = plain && plain->pool && plain->on_device();
+    if (!e.model.mapping_at(at) && !pooled) return;
+    type = CU_MEMORYTYPE_UNIFIED;
+    device = at;
+  };
+  see(d.dstMemoryType, d.dstHost, d.dstDevice);
+  see(d.srcMemoryType, d.srcHost, d.srcDevice);
+  return d;
+}
+
+/// Whose access counts for work on a stream.
+enum class Judge : bool { kCurrentContext, kStream };
+
+/// `perform`: false only looks whether it would be done.
+template <class CallStruct>
+CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
+                      Judge judge = Judge::kCurrentContext) {
+  Facts facts = e.facts();
+  const Context* by = e.current_context();
+  CUresult result = CUDA_SUCCESS;
+  if constexpr (requires { call.hStream; }) result = use_stream(e, call.hStream, facts, by);
+  if (result != CUDA_SUCCESS) return result;
+  bool pageable = requires { call.dst; };
+  if constexpr (requires { call.pCopy; }) {
+    if (!call.pCopy) return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (facts.context == Facts::Answer::kYes) {
+    if constexpr (requires { call.dstContext; }) {
+      result = use_contexts(e, call.dstContext, call.srcContext, call.ByteCount == 0, facts);
+    } else if constexpr (requires { call.pCopy->dstContext; }) {
+      const auto& d = *call.pCopy;
+      const bool empty = d.WidthInBytes == 0 || d.Height == 0 || d.Depth == 0;
+      result = use_contexts(e, d.dstContext, d.srcContext, empty, facts);
+    }
+    if (result != CUDA_SUCCESS) return result;
+  }
+  Touch touched[kMaxTouches];
+  const auto holder = [&](Address at) {
+    const PlainAllocation* plain = e.plain_at(at);
+    return e.model.mapping_at(at) ? Holder::kMapping
+           : plain && plain->pool ? Holder::kPool
+                                  : Holder::kOther;
+  };
+  if (facts.context == Facts::Answer::kYes && !well_formed(call, holder))
+    return CUDA_ERROR_INVALID_VALUE;
+  std::size_t count = 0;
+  if constexpr (requires { call.pCopy; }) {
+    const auto seen = as_seen(e, *call.pCopy);
+    CallStruct looked_at = call;
+    looked_at.pCopy = &seen;
+    count = touches(looked_at, touched);
+  } else {
+    count = touches(call, touched);
+  }
+  // A stream's context makes a fill; a copy asks for the access of the current one's device,
+  // whatever its stream (recorded on two H200s).
+  constexpr bool kNamesContexts = requires { call.dstContext; }
+  || requires { call.pCopy->dstContext; };
+  const Context* current = e.current_context();
+  const bool single = judge == Judge::kCurrentContext && count != 0 && !touched[0].fill;
+  if (!kNamesContexts && single && current && current->alive) {
+    by = current;
+    facts.device = current->device;
+  }
+  const auto violations = check_touches(e.model, CallStruct::kEntryPoint, touched, count, facts);
+  bool unchecked = false;  // only by a mutation
+  if (!violations.empty()) {
+    result = e.profile.answer(CallStruct::kEntryPoint, violations);
+    if (result == CUDA_ERROR_INVALID_CONTEXT) result = e.no_context();
+    if (result != CUDA_SUCCESS) return result;
+    unchecked = mutation().hides_one_of(violations);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    // Pageable memory is no device's, whatever the other side is.
+    if constexpr (requires { call.pCopy; }) {
+      const auto type = touched[i].write ? call.pCopy->dstMemoryType : call.pCopy->srcMemoryType;
+      pageable = type == CU_MEMORYTYPE_UNIFIED;  // of a mapping's bytes this decides nothing
+    }
+    result = check_unmapped(e, touched[i], pageable);
+    if (result != CUDA_SUCCESS) return unchecked ? kUnperformed : result;
+    if (const auto odd = by ? quirk(e, touched[i], *by) : std::nullopt) return *odd;
+  }
+  if (!perform) return CUDA_SUCCESS;
+  result = execute(e, plan(call));
+  return result != CUDA_SUCCESS && unchecked ? kUnperformed : result;
+}
+
+}  // namespace cuvmm::emulator

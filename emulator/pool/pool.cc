@@ -1,0 +1,380 @@
+// Stream-ordered pools: creation, memory, export and import. A pool travels as a descriptor, its
+// memory as tickets that name the pool.
+#include <fcntl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "emulator/entry/base.h"
+#include "emulator/entry/entry.h"
+#include "emulator/machine/device_attributes.h"
+#include "emulator/machine/system.h"
+#include "emulator/machine/ticket.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+constexpr Size kPage = 4096;
+
+bool is_posix(CUmemAllocationHandleType type) {
+  return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+}
+
+int descriptor_of(void* handle) {
+  return static_cast<int>(reinterpret_cast<std::intptr_t>(handle));
+}
+
+void describe(const Emulator& e, CUmemoryPool handle, Facts& facts) {
+  const Pool* pool = e.pools.find(handle);
+  const bool is_default = pool && pool->is_default;
+  facts.default_pool = is_default ? Facts::Answer::kYes : Facts::Answer::kNo;
+  if (is_default && !pool->managed() && pool->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+    facts.default_pool_device = pool->prop.location.id;
+  }
+}
+
+// The pool's id in a descriptor, or 0.
+std::uint64_t pool_in(int fd, int device_count, Shareable* out = nullptr) {
+  const auto file = read_shareable(fd, device_count, ShareableKind::kPool);
+  const auto ticket = file ? read_ticket(fd, *file, TicketKind::kPool) : std::nullopt;
+  if (ticket && out) *out = *file;
+  return ticket ? ticket->pool : 0;
+}
+
+// Gives a pool its file, and with that its id; false when the host has none left.
+bool have_file(Pool& pool) {
+  if (pool.file) return true;
+  const int fd = create_shareable(kPage, pool.prop, ShareableKind::kPool);
+  if (fd < 0) return false;
+  auto file = std::make_shared<Physical>(fd);
+  std::uint64_t id = 0;
+  IpcBytes ticket;
+  if (!sys_random(&id, sizeof id) || id == 0 ||
+      !issue_ticket(fd, TicketKind::kPool, kPage, id, ticket)) {
+    return false;
+  }
+  pool.id = id;
+  pool.file = std::move(file);
+  return true;
+}
+
+CUresult allocate(Emulator& e, CUdeviceptr* out, std::size_t size, Pool& pool, CUstream stream) {
+  Context* context = e.current_context();
+  if (e.no_context() == CUDA_ERROR_CONTEXT_IS_DESTROYED) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (!Streams::is_default(stream)) {
+    const Stream* found = e.streams.find(stream);
+    if (!found) return CUDA_ERROR_INVALID_HANDLE;
+    context = found->context;
+  }
+  if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!out) return CUDA_ERROR_INVALID_VALUE;
+  if (size == 0) return *out = 0, CUDA_SUCCESS;
+  if (!Pools::fits(pool, size)) return CUDA_ERROR_OUT_OF_MEMORY;
+  Address address = 0;
+  const CUresult result = pool.managed()
+                              ? e.allocate_managed(*context, size, &pool, &address)
+                              : e.allocate_memory(context, size, pool.prop, pool.handle, &address);
+  if (result != CUDA_SUCCESS) return result;
+  e.pools.took(pool.handle, size);
+  *out = address;
+  return CUDA_SUCCESS;
+}
+
+// A template, since the member came after CUDA 12.4.
+template <class Props>
+bool decompressed_into(const Props& props) {
+  if constexpr (requires { props.usage; }) return props.usage != 0;
+  return false;
+}
+
+// Of a pool of managed memory. As documented; none was measured, for on the machines that record
+// drivers managed memory is not to be used.
+CUresult check_managed(const Emulator& e, const CUmemPoolProps& props) {
+  constexpr int kConcurrent = CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
+  const auto concurrent = e.profile.attribute(kConcurrent, e.device_count());
+  if (concurrent.value_or(default_attribute(kConcurrent).value_or(0)) == 0) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  if (props.handleTypes != CU_MEM_HANDLE_TYPE_NONE) return CUDA_ERROR_INVALID_VALUE;
+  if (props.maxSize != 0 || decompressed_into(props)) return CUDA_ERROR_INVALID_VALUE;
+  return e.pools.managed_place(props.location) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+}  // namespace
+
+CUresult perform(Emulator& e, const calls::MemPoolCreate& call, const Facts&, const Retired&) {
+  if (!call.pool || !call.poolProps) return CUDA_ERROR_INVALID_VALUE;
+  const CUmemPoolProps& props = *call.poolProps;
+  CUmemAllocationProp prop{};
+  prop.type = props.allocType;
+  prop.location = props.location;
+  prop.requestedHandleTypes = props.handleTypes;
+  const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  const bool on_host = static_cast<int>(prop.location.type) == 2 ||  // HOST, HOST_NUMA
+                       static_cast<int>(prop.location.type) == 3;
+  if (static_cast<int>(prop.type) == Pool::kManaged) {
+    if (const CUresult valid = check_managed(e, props); valid != CUDA_SUCCESS) return valid;
+  } else {
+    if (prop.type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_NOT_SUPPORTED;
+    if (!on_device && !on_host) return CUDA_ERROR_INVALID_VALUE;
+    if (on_device && !e.valid_device(prop.location.id)) return CUDA_ERROR_INVALID_VALUE;
+  }
+  Pool& pool = e.pools.create(prop);
+  if constexpr (requires { props.maxSize; }) pool.max_size = props.maxSize;
+  *call.pool = Pools::handle_of(pool);
+  return CUDA_SUCCESS;
+}
+
+void add_facts(const Emulator& e, const calls::MemPoolDestroy& call, Facts& facts) {
+  describe(e, call.pool, facts);
+  const Pool* pool = e.pools.find(call.pool);
+  const bool held = pool && std::ranges::any_of(e.plain, [&](const auto& entry) {
+                      const Pool* from =
+                          e.pools.find(reinterpret_cast<CUmemoryPool>(entry.second.pool));
+                      return entry.second.imported && from && from->id == pool->id;
+                    });
+  facts.held_elsewhere = held ? Facts::Answer::kYes : Facts::Answer::kNo;
+}
+
+CUresult perform(Emulator& e, const calls::MemPoolDestroy& call, const Facts&, const Retired&) {
+  Pool* pool = e.pools.find(call.pool);
+  if (!pool || pool->is_default) return CUDA_ERROR_INVALID_VALUE;
+  e.pools.destroy(*pool);
+  return CUDA_SUCCESS;
+}
+
+void add_facts(const Emulator& e, const calls::MemAllocFromPoolAsync& call, Facts& facts) {
+  describe(e, call.pool, facts);
+}
+
+CUresult perform(Emulator& e, const calls::MemAllocFromPoolAsync& call, const Facts&,
+                 const Retired&) {
+  Pool* pool = e.pools.find(call.pool);
+  if (!pool || pool->imported) return CUDA_ERROR_INVALID_VALUE;
+  if (call.dptr && call.bytesize == 0) return *call.dptr = 0, CUDA_SUCCESS;
+  return allocate(e, call.dptr, call.bytesize, *pool, call.hStream);
+}
+
+void write_refused(const Emulator&, const calls::MemAllocFromPoolAsync& call, CUresult) {
+  if (call.dptr) *call.dptr = 0;
+}
+
+CUresult run_base(const calls::MemAllocAsync& call) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    const Context* context = e.current_context();
+    if (const Stream* stream = e.streams.find(call.hStream)) context = stream->context;
+    if (!context) return e.no_context();
+    Pool& pool = e.pools.current_of(context->device);
+    const CUresult result = allocate(e, call.dptr, call.bytesize, pool, call.hStream);
+    if (result != CUDA_SUCCESS) return result;
+    Facts facts;
+    describe(e, Pools::handle_of(pool), facts);
+    // To the model it is one call with the other: memory of a pool.
+    e.model.commit(calls::MemAllocFromPoolAsync{.dptr = call.dptr,
+                                                .bytesize = call.bytesize,
+                                                .pool = Pools::handle_of(pool),
+                                                .hStream = call.hStream},
+                   facts, Origin{});
+    return CUDA_SUCCESS;
+  });
+}
+
+void add_facts(const Emulator& e, const calls::MemPoolExportToShareableHandle& call, Facts& facts) {
+  describe(e, call.pool, facts);
+}
+
+CUresult perform(Emulator& e, const calls::MemPoolExportToShareableHandle& call, const Facts&,
+                 const Retired&) {
+  Pool* pool = e.pools.find(call.pool);
+  if (!call.handle_out || !pool) return CUDA_ERROR_INVALID_VALUE;
+  if (!is_posix(call.handleType)) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!have_file(*pool)) return CUDA_ERROR_OUT_OF_MEMORY;
+  // Without FD_CLOEXEC, unlike an allocation's: pool/import-in-one-process.
+  const int exported = dup(pool->file->descriptor());
+  if (exported < 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  *static_cast<int*>(call.handle_out) = exported;
+  return CUDA_SUCCESS;
+}
+
+void add_facts(const Emulator& e, const calls::MemPoolImportFromShareableHandle& call,
+               Facts& facts) {
+  if (!is_posix(call.handleType)) return;
+  const int fd = descriptor_of(call.handle);
+  Shareable file;
+  const bool valid = pool_in(fd, e.device_count(), &file) != 0;
+  if (valid) facts.location = file.prop.location;
+  facts.descriptor_valid = valid ? Facts::Answer::kYes : Facts::Answer::kNo;
+  if (!valid && read_shareable(fd, e.device_count())) facts.descriptor_kind = Facts::Answer::kNo;
+}
+
+void write_refused(const Emulator&, const calls::MemPoolImportFromShareableHandle& call, CUresult) {
+  if (call.pool_out && call.flags == 0 && call.handle) *call.pool_out = nullptr;
+}
+
+CUresult perform(Emulator& e, const calls::MemPoolImportFromShareableHandle& call, const Facts&,
+                 const Retired&) {
+  if (!call.pool_out) return CUDA_ERROR_INVALID_VALUE;
+  if (!is_posix(call.handleType)) return CUDA_ERROR_NOT_SUPPORTED;
+  Shareable file;
+  const std::uint64_t id = pool_in(descriptor_of(call.handle), e.device_count(), &file);
+  if (id == 0) return CUDA_ERROR_INVALID_VALUE;
+  Pool& pool = e.pools.create(file.prop);
+  pool.imported = true;
+  pool.id = id;
+  *call.pool_out = Pools::handle_of(pool);
+  return CUDA_SUCCESS;
+}
+
+void add_facts(const Emulator& e, const calls::MemPoolExportPointer& call, Facts& facts) {
+  const PlainAllocation* plain = e.plain_at(call.ptr);
+  if (plain && plain->pool) {
+    describe(e, reinterpret_cast<CUmemoryPool>(plain->pool), facts);
+  }
+}
+
+CUresult perform(Emulator& e, const calls::MemPoolExportPointer& call, const Facts&,
+                 const Retired&) {
+  auto* plain = const_cast<PlainAllocation*>(e.plain_at(call.ptr));
+  if (!call.shareData_out || !plain || !plain->pool) return CUDA_ERROR_INVALID_VALUE;
+  Pool* pool = e.pools.find(reinterpret_cast<CUmemoryPool>(plain->pool));
+  if (!pool || pool->imported) return CUDA_ERROR_INVALID_VALUE;
+  if (!have_file(*pool)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (plain->ticket == IpcBytes{}) {
+    const int fd = plain->memory.descriptor();
+    if (fd < 0 ||
+        !issue_ticket(fd, TicketKind::kPoolPointer, plain->size, pool->id, plain->ticket)) {
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+  }
+  std::memcpy(call.shareData_out, plain->ticket.data(), sizeof *call.shareData_out);
+  return CUDA_SUCCESS;
+}
+
+void add_facts(const Emulator& e, const calls::MemPoolImportPointer& call, Facts& facts) {
+  describe(e, call.pool, facts);
+  if (!call.shareData) return;
+  const Followed followed =
+      follow_ticket(ipc_bytes(*call.shareData), TicketKind::kPoolPointer, e.device_count());
+  facts.token = followed.token;
+  if (followed.fd >= 0) sys_close(followed.fd);
+  facts.object_size = followed.ticket.size;
+  if (followed.fd >= 0) facts.location = followed.file.prop.location;
+  const IpcBytes bytes = ipc_bytes(*call.shareData);
+  const bool before = std::ranges::any_of(e.plain, [&](const auto& entry) {
+    const PlainAllocation& plain = entry.second;
+    return plain.imported && plain.ticket == bytes &&
+           plain.memory.prop().location.type != CU_MEM_LOCATION_TYPE_DEVICE;
+  });
+  const bool known = followed.fd >= 0 || followed.token == Facts::Token::kEnded;
+  facts.imported_before = before ? Facts::Answer::kYes : Facts::Answer::kNo;
+  const Pool* pool = e.pools.find(call.pool);
+  // Data is right or wrong for a pool that can import it; of others it is not to be said.
+  const bool judged = pool && pool->imported;
+  const bool of_pool = !judged || pool->id == followed.ticket.pool;
+  // The documentation does not forbid it within one process.
+  if (followed.fd >= 0) facts.token = Facts::Token::kValid;
+  if (known && !of_pool) facts.token = Facts::Token::kForged;
+}
+
+CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Facts&,
+                 const Retired&) {
+  Pool* pool = e.pools.find(call.pool);
+  if (!call.ptr_out || !call.shareData || !call.pool || (pool && !pool->imported)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const IpcBytes bytes = ipc_bytes(*call.shareData);
+  // Again it is the same pointer, and one free ends it: x-pool/pointer-twice.
+  for (const auto& [base, plain] : e.plain) {
+    if (plain.imported && plain.ticket == bytes) return *call.ptr_out = base, CUDA_SUCCESS;
+  }
+  const Followed followed = follow_ticket(bytes, TicketKind::kPoolPointer, e.device_count());
+  // Nobody is there to share freed memory with: what an accepting profile gets is its own.
+  if (followed.token == Facts::Token::kEnded && pool && followed.ticket.pool == pool->id) {
+    const CUresult result =
+        allocate(e, call.ptr_out, followed.ticket.size, *pool, CU_STREAM_LEGACY);
+    if (result != CUDA_SUCCESS) return result;
+    PlainAllocation& own = e.plain.at(*call.ptr_out);
+    own.imported = true;
+    own.ticket = bytes;
+    return CUDA_SUCCESS;
+  }
+  if (followed.fd < 0) return CUDA_ERROR_INVALID_VALUE;
+  Physical memory(followed.fd);
+  memory.describe(followed.file.size, followed.file.prop);
+  if (pool && followed.ticket.pool != pool->id) return CUDA_ERROR_INVALID_VALUE;
+  Context* context = e.current_context();
+  PlainAllocation* taken = e.adopt(context, followed.ticket.size, std::move(memory), bytes);
+  if (!taken) return CUDA_ERROR_OUT_OF_MEMORY;
+  // Of a pool that was destroyed, which a profile may accept, it is a pool's memory as well.
+  taken->pool = reinterpret_cast<std::uint64_t>(call.pool);
+  taken->imported = true;
+  e.pools.took(taken->pool, taken->size);
+  *call.ptr_out = taken->base;
+  return CUDA_SUCCESS;
+}
+
+void write_refused(const Emulator&, const calls::MemPoolImportPointer& call, CUresult) {
+  if (call.ptr_out && call.pool && call.shareData) *call.ptr_out = 0;
+}
+
+void add_facts(const Emulator& e, const calls::MemPoolSetAccess& call, Facts& facts) {
+  describe(e, call.pool, facts);
+}
+
+CUresult perform(Emulator& e, const calls::MemPoolSetAccess& call, const Facts&, const Retired&) {
+  Pool* pool = e.pools.find(call.pool);
+  if (!call.pool || (!call.map && call.count != 0)) return CUDA_ERROR_INVALID_VALUE;
+  if (!pool) {  // destroyed: a profile may accept that, and an H200 still knows where it lay
+    const bool own = std::any_of(call.map, call.map + call.count, [&](const CUmemAccessDesc& desc) {
+      return desc.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+             desc.flags == CU_MEM_ACCESS_FLAGS_PROT_NONE &&
+             e.pools.lay_on(call.pool, desc.location.id);
+    });
+    return own ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+  }
+  for (std::size_t i = 0; i < call.count; ++i) {
+    const CUmemLocation& location = call.map[i].location;
+    if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) continue;  // the host's own memory
+    if (!e.valid_device(location.id)) return CUDA_ERROR_INVALID_VALUE;
+    pool->access[location.id] = static_cast<unsigned>(call.map[i].flags);
+  }
+  return CUDA_SUCCESS;
+}
+
+void add_facts(const Emulator& e, const calls::DeviceSetMemPool& call, Facts& facts) {
+  describe(e, call.pool, facts);
+}
+
+CUresult perform(Emulator& e, const calls::DeviceSetMemPool& call, const Facts&, const Retired&) {
+  const Pool* pool = e.pools.find(call.pool);
+  if (!call.pool || !e.valid_device(call.dev)) return CUDA_ERROR_INVALID_VALUE;
+  // The model knows where created pools lie, and nothing of default ones.
+  const bool local = pool && !pool->managed() && pool->prop.location.id == call.dev &&
+                     pool->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  if (pool && pool->is_default && !local) return CUDA_ERROR_INVALID_VALUE;
+  if (pool) e.pools.set_current(call.dev, *pool);  // not one that was destroyed
+  return CUDA_SUCCESS;
+}
+
+CUresult run_base(const calls::DeviceGetDefaultMemPool& call) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    if (!e.valid_device(call.dev)) return CUDA_ERROR_INVALID_DEVICE;
+    if (!call.pool_out) return CUDA_ERROR_INVALID_VALUE;
+    *call.pool_out = Pools::handle_of(e.pools.default_of(call.dev));
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult run_base(const calls::DeviceGetMemPool& call) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    if (!call.pool || !e.valid_device(call.dev)) return CUDA_ERROR_INVALID_VALUE;
+    *call.pool = Pools::handle_of(e.pools.current_of(call.dev));
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace cuvmm::emulator

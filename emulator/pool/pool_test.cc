@@ -1,0 +1,189 @@
+// Stream-ordered pools within one process.
+#include <unistd.h>
+
+#include "emulator/testing.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+CUmemPoolProps pool_props(unsigned handle_types = 0, int device = 0) {
+  CUmemPoolProps props{};
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  props.location.id = device;
+  props.handleTypes = static_cast<CUmemAllocationHandleType>(handle_types);
+  return props;
+}
+
+class PoolTest : public EmulatorTest {
+ protected:
+  static CUmemoryPool create(const CUmemPoolProps& props = pool_props()) {
+    CUmemoryPool pool = nullptr;
+    EXPECT_EQ(driver()(calls::MemPoolCreate{&pool, &props}), CUDA_SUCCESS);
+    return pool;
+  }
+  static CUresult take(CUmemoryPool pool, CUdeviceptr* out, std::size_t size = 4096) {
+    return driver()(calls::MemAllocFromPoolAsync{out, size, pool, nullptr});
+  }
+  static CUresult destroy(CUmemoryPool pool) { return driver()(calls::MemPoolDestroy{pool}); }
+  static CUresult free_async(CUdeviceptr address) {
+    return driver()(calls::MemFreeAsync{address, nullptr});
+  }
+  static std::uint64_t used(CUmemoryPool pool) {
+    auto* get = symbol<CUresult(CUmemoryPool, CUmemPool_attribute, void*)>("cuMemPoolGetAttribute");
+    cuuint64_t bytes = ~0u;
+    EXPECT_EQ(get(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &bytes), CUDA_SUCCESS);
+    return bytes;
+  }
+  static CUmemoryPool current(int device = 0) {
+    CUmemoryPool pool = nullptr;
+    EXPECT_EQ(driver()(calls::DeviceGetMemPool{&pool, device}), CUDA_SUCCESS);
+    return pool;
+  }
+  static CUmemoryPool default_of(int device = 0) {
+    CUmemoryPool pool = nullptr;
+    EXPECT_EQ(driver()(calls::DeviceGetDefaultMemPool{&pool, device}), CUDA_SUCCESS);
+    return pool;
+  }
+};
+
+TEST_F(PoolTest, MemoryComesAndGoesInProgramOrder) {
+  const CUmemoryPool pool = create();
+  CUdeviceptr one = 0, two = 0;
+  ASSERT_EQ(take(pool, &one), CUDA_SUCCESS);
+  ASSERT_EQ(take(pool, &two, 100), CUDA_SUCCESS);
+  EXPECT_EQ(used(pool), 4196u);
+  EXPECT_EQ(driver()(calls::MemsetD8{one, 1, 4096}), CUDA_SUCCESS);
+  EXPECT_EQ(free_async(one), CUDA_SUCCESS);
+  EXPECT_EQ(free_async(one), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(used(pool), 100u);
+  EXPECT_EQ(driver()(calls::MemsetD8{one, 1, 1}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::MemFree{two}), CUDA_SUCCESS) << "cuMemFree ends it as well";
+  EXPECT_EQ(destroy(pool), CUDA_SUCCESS);
+}
+
+TEST_F(PoolTest, ADestroyedPoolLastsUntilItsMemoryIsFreed) {
+  const CUmemoryPool pool = create();
+  CUdeviceptr address = 0;
+  ASSERT_EQ(take(pool, &address), CUDA_SUCCESS);
+  ASSERT_EQ(destroy(pool), CUDA_SUCCESS);
+  EXPECT_EQ(destroy(pool), CUDA_ERROR_INVALID_VALUE);
+  CUdeviceptr other = 7;
+  EXPECT_EQ(take(pool, &other), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(other, 0u) << "a driver writes that, too";
+  EXPECT_EQ(driver()(calls::MemsetD8{address, 1, 4096}), CUDA_SUCCESS);
+  EXPECT_EQ(free_async(address), CUDA_SUCCESS);
+}
+
+TEST_F(PoolTest, ADeviceHasADefaultPoolThatStays) {
+  const CUmemoryPool pool = default_of();
+  EXPECT_EQ(current(), pool);
+  EXPECT_NE(default_of(1), pool);
+  EXPECT_EQ(destroy(pool), CUDA_ERROR_INVALID_VALUE);
+  // Other tests of this process may have freed its memory by cuMemFree, which still counts as used.
+  const std::uint64_t before = used(pool);
+  CUdeviceptr address = 0;
+  ASSERT_EQ(driver()(calls::MemAllocAsync{&address, 64, nullptr}), CUDA_SUCCESS);
+  EXPECT_EQ(used(pool), before + 64);
+  CUmemoryPool of = nullptr;
+  EXPECT_EQ(driver()(calls::PointerGetAttribute{&of, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, address}),
+            CUDA_SUCCESS);
+  EXPECT_EQ(of, pool);
+  EXPECT_EQ(free_async(address), CUDA_SUCCESS);
+  EXPECT_EQ(used(pool), before);
+}
+
+TEST_F(PoolTest, TheCurrentPoolServesPlainAllocations) {
+  const CUmemoryPool pool = create();
+  EXPECT_EQ(driver()(calls::DeviceSetMemPool{1, pool}), CUDA_ERROR_INVALID_VALUE) << "not local";
+  ASSERT_EQ(driver()(calls::DeviceSetMemPool{0, pool}), CUDA_SUCCESS);
+  EXPECT_EQ(current(), pool);
+  CUdeviceptr address = 0;
+  ASSERT_EQ(driver()(calls::MemAllocAsync{&address, 64, nullptr}), CUDA_SUCCESS);
+  EXPECT_EQ(used(pool), 64u);
+  EXPECT_EQ(free_async(address), CUDA_SUCCESS);
+  ASSERT_EQ(destroy(pool), CUDA_SUCCESS);
+  EXPECT_EQ(current(), default_of());
+}
+
+TEST_F(PoolTest, ItsMemoryIsTheDevices) {
+  std::size_t before = 0, during = 0, after = 0, total = 0;
+  const CUmemoryPool pool = create();
+  CUdeviceptr address = 0;
+  ASSERT_EQ(driver()(calls::MemGetInfo{&before, &total}), CUDA_SUCCESS);
+  ASSERT_EQ(take(pool, &address, kGranule), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::MemGetInfo{&during, &total}), CUDA_SUCCESS);
+  EXPECT_EQ(before - during, kGranule);
+  EXPECT_EQ(take(pool, &address, total), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(free_async(address), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::MemGetInfo{&after, &total}), CUDA_SUCCESS);
+  EXPECT_EQ(before, after);
+  EXPECT_EQ(destroy(pool), CUDA_SUCCESS);
+}
+
+#if CUDA_VERSION >= 12080
+TEST_F(PoolTest, ALimitHolds) {
+  CUmemPoolProps props = pool_props();
+  props.maxSize = 8192;
+  const CUmemoryPool pool = create(props);
+  CUdeviceptr one = 0, two = 0;
+  // An H200 counts it in chunks of 32 MiB (recorded: 2 MiB from a pool of 4096 bytes).
+  constexpr std::size_t kChunk = std::size_t{32} << 20;
+  ASSERT_EQ(take(pool, &one, kChunk - 8192), CUDA_SUCCESS);
+  EXPECT_EQ(take(pool, &two, 8193), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(take(pool, &two, 8192), CUDA_SUCCESS);
+  EXPECT_EQ(free_async(one), CUDA_SUCCESS);
+  EXPECT_EQ(free_async(two), CUDA_SUCCESS);
+  EXPECT_EQ(destroy(pool), CUDA_SUCCESS);
+}
+#endif
+
+TEST_F(PoolTest, AccessIsKeptPerDevice) {
+  auto* get =
+      symbol<CUresult(CUmemAccess_flags*, CUmemoryPool, CUmemLocation*)>("cuMemPoolGetAccess");
+  const CUmemoryPool pool = create();
+  CUmemLocation own{CU_MEM_LOCATION_TYPE_DEVICE, {0}}, peer{CU_MEM_LOCATION_TYPE_DEVICE, {1}};
+  CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  EXPECT_EQ(get(&flags, pool, &own), CUDA_SUCCESS);
+  EXPECT_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  EXPECT_EQ(get(&flags, pool, &peer), CUDA_SUCCESS);
+  EXPECT_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+  const CUmemAccessDesc desc = access(1);
+  EXPECT_EQ(driver()(calls::MemPoolSetAccess{pool, &desc, 1}), CUDA_SUCCESS);
+  EXPECT_EQ(get(&flags, pool, &peer), CUDA_SUCCESS);
+  EXPECT_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  EXPECT_EQ(destroy(pool), CUDA_SUCCESS);
+}
+
+TEST_F(PoolTest, OnlyAPoolMadeForItIsExported) {
+  int fd = -1;
+  const auto export_ = [&](CUmemoryPool pool) {
+    return driver()(calls::MemPoolExportToShareableHandle{
+        &fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0});
+  };
+  EXPECT_EQ(export_(default_of()), CUDA_ERROR_INVALID_VALUE);
+  const CUmemoryPool plain = create();
+  EXPECT_EQ(export_(plain), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(fd, -1);
+  const CUmemoryPool pool = create(pool_props(1));
+  ASSERT_EQ(export_(pool), CUDA_SUCCESS);
+  // A pool's descriptor is no memory, and memory's is no pool.
+  const auto handle = reinterpret_cast<void*>(static_cast<std::intptr_t>(fd));
+  CUmemGenericAllocationHandle memory = 0;
+  EXPECT_NE(driver()(calls::MemImportFromShareableHandle{&memory, handle,
+                                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR}),
+            CUDA_SUCCESS);
+  CUmemoryPool imported = nullptr;
+  ASSERT_EQ(driver()(calls::MemPoolImportFromShareableHandle{
+                &imported, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}),
+            CUDA_SUCCESS);
+  EXPECT_EQ(export_(imported), CUDA_ERROR_INVALID_VALUE);
+  CUdeviceptr address = 0;
+  EXPECT_EQ(take(imported, &address), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::DeviceSetMemPool{0, imported}), CUDA_ERROR_INVALID_VALUE);
+  close(fd);
+  for (const CUmemoryPool each : {plain, pool, imported}) EXPECT_EQ(destroy(each), CUDA_SUCCESS);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing

@@ -1,0 +1,82 @@
+"""Runs a client that nobody here wrote on the emulator, under the shim, and holds it to what is known of it.
+
+$CUVMM_CLIENTS names a Python that has the wheels of requirements.txt, or some of them (several gigabytes, so nothing
+installs them). Exit code 0 when the client ends well, without a finding, and skips kernels where it launches some; 77
+when its wheel is not there.
+
+usage: check.py --build BUILD CLIENT
+"""
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[2] / "examples"))
+
+import expectation  # noqa: E402
+import under_shim  # noqa: E402
+
+SKIPPED = 77
+
+
+@dataclasses.dataclass(frozen=True)
+class Client:
+    package: str
+    script: str
+    arguments: tuple[str, ...] = ()
+    environment: dict[str, str] = dataclasses.field(default_factory=dict)
+    launches: bool = True  # kernels, which the emulator skips
+    timeout: int = 250  # seconds
+
+
+CLIENTS = {
+    "cupy": Client("cupy", "static_runtime.py", ("cupy",), launches=False),
+    "rmm": Client("rmm", "static_runtime.py", ("rmm",), launches=False),
+    "numba": Client("numba_cuda", "numba_memory.py"),
+    "numba_suite": Client("numba_cuda", "numba_suite.py", timeout=400),
+    "torch": Client("torch", "torch_start.py", ("plain",)),
+    "torch_expandable": Client("torch", "torch_start.py", ("expandable",),
+                               {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}),
+}
+
+
+def faults(client: Client, run: under_shim.Run) -> list[str]:
+    found = [] if run.code == 0 else [run.end()]
+    found += expectation.Expectation(()).difference(run.findings)
+    if run.report is None:
+        found.append("there is no report")
+    elif client.launches and not run.report.get("skipped_launches"):
+        found.append("no kernel was launched")
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("client", choices=CLIENTS)
+    options = parser.parse_args()
+    client = CLIENTS[options.client]
+    python = os.environ.get("CUVMM_CLIENTS", "")
+    if not os.access(python, os.X_OK):
+        print("skipped: $CUVMM_CLIENTS names no Python")
+        return SKIPPED
+    build = under_shim.Build(options.build)
+    probe = [python, "-c", f"import importlib.util as u; exit(u.find_spec({client.package!r}) is None)"]
+    if build.run(probe, emulate=False, shim=False).code != 0:
+        print(f"skipped: {python} has no {client.package}")
+        return SKIPPED
+    run = build.run([python, str(HERE / client.script), *client.arguments], emulate=True,
+                    environment=client.environment, timeout=client.timeout)
+    print(run.output)
+    if run.code == SKIPPED:
+        return SKIPPED
+    found = faults(client, run)
+    print("\n".join(found) or "as expected")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

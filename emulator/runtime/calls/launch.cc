@@ -1,0 +1,125 @@
+// Kernel launches: the emulator runs none, but programs that launch some go on without. It says so
+// and counts them; on another libcuda, which knows nothing of our runtime, they are refused.
+#include <algorithm>
+#include <iterator>
+
+#include "emulator/entry/runtime_table.h"
+#include "emulator/runtime/export.h"
+
+namespace cuvmm::runtime {
+
+namespace {
+
+/// dim3.
+struct Extent {
+  unsigned x, y, z;
+  bool empty() const { return x == 0 || y == 0 || z == 0; }
+};
+
+/// What cudaLaunchConfig_t begins with.
+struct LaunchConfig {
+  Extent grid, block;
+};
+
+/// What `kernel<<<...>>>` says before its arguments are evaluated, which may launch others.
+struct Configuration {
+  Extent grid, block;
+  std::size_t shared_bytes;
+  CUstream stream;
+};
+constexpr int kMostNested = 16;
+thread_local Configuration t_configurations[kMostNested];
+thread_local int t_nested = 0;
+
+const RuntimeTable* find_table(const Driver& driver) {
+  CUuuid id{};
+  std::copy(std::begin(kRuntimeTableId), std::end(kRuntimeTableId), id.bytes);
+  const void* table = nullptr;
+  const bool ours = ask(driver.cuGetExportTable, &table, &id) == cudaSuccess && table;
+  return ours ? static_cast<const RuntimeTable*>(table) : nullptr;
+}
+
+Error skip(Streams streams, const char* name, const void* function, const Extent& grid,
+           const Extent& block) {
+  return in_context(streams, [&](const Driver& driver) -> Error {
+    if (!function) return cudaErrorInvalidDeviceFunction;
+    if (grid.empty() || block.empty()) return cudaErrorInvalidConfiguration;
+    static const RuntimeTable* const table = find_table(driver);
+    if (!table) return cudaErrorNotSupported;
+    table->skip_launch(name);
+    return cudaSuccess;
+  });
+}
+
+Error skip(const char* name, const LaunchConfig* config, const void* function) {
+  if (!config) return keep(cudaErrorInvalidValue);
+  return skip(Streams::kLegacy, name, function, config->grid, config->block);
+}
+
+Error find_kernel(const void** kernel, const void* function) {
+  if (!kernel || !function) return keep(cudaErrorInvalidValue);
+  *kernel = function;  // nothing is known of it but its address
+  return cudaSuccess;
+}
+
+}  // namespace
+
+CUVMM_RUNTIME_SYMBOL(unsigned, __cudaPushCallConfiguration, Extent grid, Extent block,
+                     std::size_t shared_bytes, CUstream stream) {
+  if (t_nested == kMostNested) return 1;  // the launch is left out
+  t_configurations[t_nested++] = {grid, block, shared_bytes, stream};
+  return 0;
+}
+
+CUVMM_RUNTIME_FUNCTION(__cudaPopCallConfiguration, Extent* grid, Extent* block,
+                       std::size_t* shared_bytes, CUstream* stream) {
+  if (t_nested == 0) return keep(cudaErrorMissingConfiguration);
+  const Configuration& last = t_configurations[--t_nested];
+  *grid = last.grid;
+  *block = last.block;
+  *shared_bytes = last.shared_bytes;
+  *stream = last.stream;
+  return cudaSuccess;
+}
+
+// What launches by a kernel's handle go through, since CUDA 12: its address serves for one.
+CUVMM_RUNTIME_FUNCTION(__cudaGetKernel, const void** kernel, const void* function) {
+  return find_kernel(kernel, function);
+}
+CUVMM_RUNTIME_FUNCTION(cudaGetKernel, const void** kernel, const void* function) {
+  return find_kernel(kernel, function);
+}
+
+// (function, grid, block, arguments, shared bytes, stream); the last three are the kernel's alone.
+#define CUVMM_LAUNCH(symbol)                                                                     \
+  CUVMM_RUNTIME_FUNCTION(symbol, const void* function, Extent grid, Extent block, void**,        \
+                         std::size_t, CUstream) {                                                \
+    return skip(Streams::kLegacy, #symbol, function, grid, block);                               \
+  }                                                                                              \
+  CUVMM_RUNTIME_FUNCTION(symbol##_ptsz, const void* function, Extent grid, Extent block, void**, \
+                         std::size_t, CUstream) {                                                \
+    return skip(Streams::kPerThread, #symbol, function, grid, block);                            \
+  }
+CUVMM_LAUNCH(cudaLaunchKernel)
+CUVMM_LAUNCH(cudaLaunchCooperativeKernel)
+CUVMM_LAUNCH(__cudaLaunchKernel)
+#undef CUVMM_LAUNCH
+
+// No profiler is attached.
+CUVMM_RUNTIME_FUNCTION(cudaProfilerStart) {
+  return in_context(Streams::kLegacy, [](const Driver&) { return cudaSuccess; });
+}
+CUVMM_RUNTIME_FUNCTION(cudaProfilerStop) {
+  return in_context(Streams::kLegacy, [](const Driver&) { return cudaSuccess; });
+}
+
+CUVMM_RUNTIME_FUNCTION(cudaLaunchKernelExC, const LaunchConfig* config, const void* function,
+                       void**) {
+  return skip("cudaLaunchKernelExC", config, function);
+}
+CUVMM_RUNTIME_FUNCTION(cudaLaunchKernelExC_ptsz, const LaunchConfig* config, const void* function,
+                       void**) {
+  return skip("cudaLaunchKernelExC", config, function);
+}
+
+}  // namespace cuvmm::runtime

@@ -1,0 +1,109 @@
+// cuImportExternalMemory and what is mapped of it: exported allocations under another name.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "emulator/base/refusal.h"
+#include "emulator/entry/entry.h"
+#include "emulator/machine/shareable.h"
+#include "emulator/machine/system.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+bool by_descriptor(const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* desc) {
+  return desc && desc->type == CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+}
+
+}  // namespace
+
+void add_facts(const Emulator& e, const calls::ImportExternalMemory& call, Facts& facts) {
+  if (!by_descriptor(call.memHandleDesc)) return;
+  const auto found = read_shareable(call.memHandleDesc->handle.fd, e.device_count());
+  facts.descriptor_valid = found ? Facts::Answer::kYes : Facts::Answer::kNo;
+  if (found) facts.object_size = found->size;
+}
+
+void write_refused(const Emulator&, const calls::ImportExternalMemory& call, CUresult refused) {
+  // The driver looks at the descriptor and closes it all the same: ext/import-fd-devnull.
+  if (refused == CUDA_ERROR_UNKNOWN && by_descriptor(call.memHandleDesc))
+    sys_close(call.memHandleDesc->handle.fd);
+}
+
+CUresult perform(Emulator& e, const calls::ImportExternalMemory& call, const Facts&,
+                 const Retired&) {
+  if (!call.extMem_out || !call.memHandleDesc || call.memHandleDesc->size == 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (!by_descriptor(call.memHandleDesc)) return CUDA_ERROR_NOT_SUPPORTED;
+  const int given = call.memHandleDesc->handle.fd;
+  // The check's look at the descriptor may be out of date: only a copy of our own counts.
+  const int fd = fcntl(given, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) return CUDA_ERROR_INVALID_VALUE;
+  Physical memory(fd);
+  const auto found = read_shareable(fd, e.device_count());
+  if (!found) return CUDA_ERROR_INVALID_VALUE;
+  if (const auto odd = quirk(e, found->prop)) {
+    sys_close(given);
+    return *odd;
+  }
+  memory.describe(found->size, found->prop);
+  const auto handle = e.external.new_handle<CUexternalMemory>();
+  e.external.memories.emplace(handle, ImportedMemory{std::move(memory), e.current_context()});
+  // On success the descriptor is the driver's, and a driver closes it at once (observation
+  // ext/import-vmm-fd).
+  sys_close(given);
+  *call.extMem_out = handle;
+  return CUDA_SUCCESS;
+}
+
+CUresult perform(Emulator& e, const calls::ExternalMemoryGetMappedBuffer& call, const Facts&,
+                 const Retired&) {
+  const auto found = e.external.memories.find(call.extMem);
+  if (found == e.external.memories.end()) return CUDA_ERROR_INVALID_HANDLE;
+  if (!call.devPtr || !call.bufferDesc) return CUDA_ERROR_INVALID_VALUE;
+  Physical& object = found->second.memory;
+  const Size offset = call.bufferDesc->offset;
+  const Size size = call.bufferDesc->size;
+  // Whatever a profile accepts: no byte outside the object is ever shown.
+  if (size == 0 || offset > object.size() || size > object.size() - offset) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  Context* context = found->second.context;
+  if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
+  const int fd = object.descriptor();
+  const int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  Physical memory(copy);
+  memory.describe(object.size(), object.prop());
+  const Size lead = offset % AddressSpace::kGranule;
+  const auto region = e.space.take(size + lead, 0, 0);
+  if (!region) return CUDA_ERROR_OUT_OF_MEMORY;
+  const Address base = *region + lead;
+  e.plain.emplace(base, PlainAllocation{.base = base,
+                                        .size = size,
+                                        .context = context,
+                                        .memory = std::move(memory),
+                                        .offset = offset,
+                                        .external = true});
+  *call.devPtr = base;
+  return CUDA_SUCCESS;
+}
+
+CUresult perform(Emulator& e, const calls::ExternalMemoryGetMappedMipmappedArray& call,
+                 const Facts&, const Retired&) {
+  if (!call.mipmap || !call.mipmapDesc) return CUDA_ERROR_INVALID_VALUE;
+  if (!e.external.memories.count(call.extMem)) return CUDA_ERROR_INVALID_HANDLE;
+  static std::atomic<bool> said{false};
+  return refuse_once(said, "cuExternalMemoryGetMappedMipmappedArray (there are no arrays)");
+}
+
+CUresult perform(Emulator& e, const calls::DestroyExternalMemory& call, const Facts&,
+                 const Retired&) {
+  // Buffers have memory of their own, and stay until they are freed.
+  if (e.external.memories.erase(call.extMem) == 0) return CUDA_ERROR_INVALID_HANDLE;
+  e.drop_unheld();  // the import may have been the last that held memory released here
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,123 @@
+// cuImportExternalSemaphore, signals and waits: counters in a page that processes share.
+#include <unistd.h>
+
+#include <vector>
+
+#include "emulator/entry/entry.h"
+#include "emulator/machine/semaphore.h"
+#include "emulator/machine/shareable.h"
+#include "emulator/machine/system.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+// Work completes inside the call that submits it, so a wait holds up its caller. One that nobody
+// ends would hold it up for ever.
+constexpr std::chrono::milliseconds kLongestWait{10'000};
+
+/// The kind that a type of descriptor stands for.
+std::optional<SemaphoreKind> kind_of(const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC* desc) {
+  if (!desc) return std::nullopt;
+  if (desc->type == CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD) return SemaphoreKind::kBinary;
+  if (desc->type == CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD) {
+    return SemaphoreKind::kTimeline;
+  }
+  return std::nullopt;
+}
+
+/// What an accepting profile makes of memory: a counter that nobody else has.
+std::shared_ptr<Semaphore> private_semaphore(SemaphoreKind kind) {
+  const int fd = create_semaphore(kind);
+  auto semaphore = Semaphore::open(fd, kind);
+  if (fd >= 0) sys_close(fd);
+  return semaphore;
+}
+
+bool known_stream(const Emulator& e, CUstream stream) {
+  return Streams::is_default(stream) || e.streams.find(stream);
+}
+
+/// The semaphores of a call; empty when one of them is unknown.
+template <class CallStruct>
+std::vector<std::shared_ptr<Semaphore>> semaphores_of(const Emulator& e, const CallStruct& call) {
+  std::vector<std::shared_ptr<Semaphore>> all;
+  for (unsigned i = 0; i < call.numExtSems; ++i) {
+    const auto found = e.external.semaphores.find(call.extSemArray[i]);
+    if (found == e.external.semaphores.end()) return {};
+    all.push_back(found->second);
+  }
+  return all;
+}
+
+/// What signals and waits have in common: SUCCESS when the call can be performed.
+template <class CallStruct>
+CUresult prepare(const Emulator& e, const CallStruct& call,
+                 std::vector<std::shared_ptr<Semaphore>>& semaphores) {
+  if (!known_stream(e, call.stream)) return CUDA_ERROR_INVALID_HANDLE;
+  if (call.numExtSems == 0) return CUDA_SUCCESS;
+  if (!call.extSemArray || !call.paramsArray) return CUDA_ERROR_INVALID_HANDLE;
+  semaphores = semaphores_of(e, call);
+  return semaphores.empty() ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+
+}  // namespace
+
+void add_facts(const Emulator& e, const calls::ImportExternalSemaphore& call, Facts& facts) {
+  const auto kind = kind_of(call.semHandleDesc);
+  if (!kind) return;
+  const int fd = call.semHandleDesc->handle.fd;
+  const bool valid = Semaphore::open(fd, *kind) != nullptr;
+  facts.descriptor_valid = valid ? Facts::Answer::kYes : Facts::Answer::kNo;
+  if (!valid && read_shareable(fd, e.device_count())) facts.descriptor_kind = Facts::Answer::kNo;
+}
+
+CUresult perform(Emulator& e, const calls::ImportExternalSemaphore& call, const Facts& facts,
+                 const Retired&) {
+  if (!call.extSem_out || !call.semHandleDesc) return CUDA_ERROR_INVALID_HANDLE;
+  const auto kind = kind_of(call.semHandleDesc);
+  if (!kind) return CUDA_ERROR_NOT_SUPPORTED;
+  const int given = call.semHandleDesc->handle.fd;
+  auto semaphore = facts.descriptor_kind == Facts::Answer::kNo ? private_semaphore(*kind)
+                                                               : Semaphore::open(given, *kind);
+  if (!semaphore) return CUDA_ERROR_INVALID_HANDLE;
+  const auto handle = e.external.new_handle<CUexternalSemaphore>();
+  e.external.semaphores.emplace(handle, std::move(semaphore));
+  sys_close(given);  // it is the driver's now, as with external memory
+  *call.extSem_out = handle;
+  return CUDA_SUCCESS;
+}
+
+CUresult perform(Emulator& e, const calls::SignalExternalSemaphoresAsync& call, const Facts&,
+                 const Retired&) {
+  std::vector<std::shared_ptr<Semaphore>> semaphores;
+  const CUresult ready = prepare(e, call, semaphores);
+  if (ready != CUDA_SUCCESS) return ready;
+  for (std::size_t i = 0; i < semaphores.size(); ++i) {
+    semaphores[i]->signal(call.paramsArray[i].params.fence.value);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult perform(Emulator& e, const calls::WaitExternalSemaphoresAsync& call, const Facts&,
+                 const Retired&) {
+  std::vector<std::shared_ptr<Semaphore>> semaphores;
+  const CUresult ready = prepare(e, call, semaphores);
+  if (ready != CUDA_SUCCESS) return ready;
+  // Another thread of this process may be the one that signals: it needs the lock. Nothing that
+  // was looked up under it is used afterwards.
+  e.mutex.unlock();
+  bool reached = true;
+  for (std::size_t i = 0; i < semaphores.size() && reached; ++i) {
+    reached = semaphores[i]->wait(call.paramsArray[i].params.fence.value, kLongestWait);
+  }
+  e.mutex.lock();
+  return reached ? CUDA_SUCCESS : CUDA_ERROR_TIMEOUT;
+}
+
+CUresult perform(Emulator& e, const calls::DestroyExternalSemaphore& call, const Facts&,
+                 const Retired&) {
+  return e.external.semaphores.erase(call.extSem) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,224 @@
+// cuIpc*: legacy inter-process handles of memory and events. A handle is a ticket: it is followed
+// through the process that made it, under the kernel's rule of who may look into whose files.
+#include <unistd.h>
+
+#include <cstring>
+#include <utility>
+
+#include "emulator/base/mutation.h"
+#include "emulator/base/slip.h"
+#include "emulator/entry/base.h"
+#include "emulator/entry/entry.h"
+#include "emulator/machine/system.h"
+#include "emulator/machine/ticket.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+bool issued(const IpcBytes& ticket) { return ticket != IpcBytes{}; }
+
+template <class Handle>
+void put(const IpcBytes& ticket, Handle* out) {
+  std::memcpy(out, ticket.data(), sizeof *out);
+}
+
+void describe(const Emulator& e, Address address, Facts& facts) {
+  const PlainAllocation* plain = e.plain_at(address);
+  const bool capable = plain && plain->ipc_capable();
+  facts.ipc_capable = capable ? Facts::Answer::kYes : Facts::Answer::kNo;
+  if (!plain) return;
+  facts.allocation_base = plain->base;
+  facts.allocation_size = plain->size;
+}
+
+void describe(const Followed& followed, Facts& facts) {
+  facts.token = followed.token;
+  if (followed.fd < 0) return;
+  facts.allocation_size = followed.ticket.size;
+  if (followed.file.prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+    facts.peer_device = followed.file.prop.location.id;
+  }
+}
+
+// What another process's descriptor holds, which is closed with it.
+Physical take(const Followed& followed) {
+  Physical memory(followed.fd);
+  memory.describe(followed.file.size, followed.file.prop);
+  return memory;
+}
+
+bool both(unsigned flags) {
+  constexpr unsigned kBoth = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
+  return (flags & kBoth) == kBoth;
+}
+
+}  // namespace
+
+// --- Memory
+
+void add_facts(const Emulator& e, const calls::IpcGetMemHandle& call, Facts& facts) {
+  describe(e, call.dptr, facts);
+}
+
+CUresult perform(Emulator& e, const calls::IpcGetMemHandle& call, const Facts&, const Retired&) {
+  auto* plain = const_cast<PlainAllocation*>(e.plain_at(call.dptr));
+  if (!call.pHandle || !plain || !plain->ipc_capable()) return CUDA_ERROR_INVALID_VALUE;
+  if (!issued(plain->ticket)) {
+    const int fd = plain->memory.descriptor();
+    IpcBytes ticket;
+    if (fd < 0 || !issue_ticket(fd, TicketKind::kIpcMemory, plain->size, 0, ticket)) {
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    plain->ticket = memory_handle(ticket, plain->memory.size());
+  }
+  put(plain->ticket, call.pHandle);
+  return CUDA_SUCCESS;
+}
+
+namespace {
+
+// Whether a piece of the handle's block is open in the current context.
+bool block_is_open(const Emulator& e, const MemoryHandle& handle) {
+  return std::ranges::any_of(e.plain, [&](const auto& entry) {
+    const PlainAllocation& plain = entry.second;
+    return plain.opens != 0 && plain.context == e.current_context() &&
+           MemoryHandle::of(plain.ticket).same_block(handle);
+  });
+}
+
+// What is open of the block that the handle's piece would lie on; null: nothing.
+PlainAllocation* open_piece(Emulator& e, const MemoryHandle& handle) {
+  for (auto& [base, plain] : e.plain) {
+    if (plain.opens == 0 || plain.context != e.current_context()) continue;
+    const MemoryHandle open = MemoryHandle::of(plain.ticket);
+    if (!open.same_block(handle)) continue;
+    const Size offset = handle.offset;
+    const bool apart = offset >= open.offset ? offset - open.offset >= open.size
+                                             : open.offset - offset >= handle.size;
+    if (!apart) return &plain;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void add_facts(const Emulator& e, const calls::IpcOpenMemHandle& call, Facts& facts) {
+  const MemoryHandle handle = MemoryHandle::of(ipc_bytes(call.handle));
+  const Followed followed = follow_handle(handle, e.device_count());
+  describe(followed, facts);
+  // Whose it was comes first: an H200 answers the same, whether the memory still lives or not.
+  const bool own = followed.ticket.pid == getpid();
+  if (own && facts.token == Facts::Token::kEnded) facts.token = Facts::Token::kOwn;
+  // What is open here is opened once more, whatever the exporter did meanwhile (11 of 11 recorded),
+  // and whatever the bytes say that are looked at for a new block alone.
+  const bool unsure = facts.token == Facts::Token::kEnded || facts.token == Facts::Token::kForged;
+  if (unsure && block_is_open(e, handle)) facts.token = Facts::Token::kValid;
+  if (followed.fd >= 0) sys_close(followed.fd);
+}
+
+CUresult perform(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts&, const Retired&) {
+  Context* context = e.current_context();
+  if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!call.pdptr) return CUDA_ERROR_INVALID_VALUE;
+  const MemoryHandle handle = MemoryHandle::of(ipc_bytes(call.handle));
+  if (PlainAllocation* piece = open_piece(e, handle)) {
+    const MemoryHandle open = MemoryHandle::of(piece->ticket);
+    if (open.offset != handle.offset || open.size != handle.size) return CUDA_ERROR_ALREADY_MAPPED;
+    ++piece->opens;
+    *call.pdptr = piece->base;
+    return CUDA_SUCCESS;
+  }
+  // The check's look may be out of date: what is opened now counts.
+  const Followed followed = follow_handle(handle, e.device_count());
+  if (followed.fd < 0) return CUDA_ERROR_INVALID_VALUE;
+  Physical memory = take(followed);
+  if (followed.token == Facts::Token::kOwn) return CUDA_ERROR_INVALID_CONTEXT;
+  // An H200 hands out addresses behind the block as well, which fault when they are used.
+  if (handle.offset >= memory.size() || handle.size == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (mutation().kind == Mutation::Kind::kIpcCopies) unshare(memory);
+  const Size size = std::min<Size>(handle.size, memory.size() - handle.offset);
+  PlainAllocation* opened =
+      e.adopt(context, size, std::move(memory), ipc_bytes(call.handle), handle.offset);
+  if (!opened) return CUDA_ERROR_OUT_OF_MEMORY;
+  opened->opens = 1;
+  *call.pdptr = opened->base;
+  return CUDA_SUCCESS;
+}
+
+// What is open once more is so under the bytes that it was opened with first.
+void record(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts& facts) {
+  calls::IpcOpenMemHandle first = call;
+  put(e.plain.at(*call.pdptr).ticket, &first.handle);
+  e.model.commit(first, facts, Origin{});
+}
+
+void add_facts(const Emulator& e, const calls::IpcCloseMemHandle& call, Facts& facts) {
+  describe(e, call.dptr, facts);
+}
+
+CUresult perform(Emulator& e, const calls::IpcCloseMemHandle& call, const Facts&, const Retired&) {
+  const auto found = e.plain.find(call.dptr);
+  if (found == e.plain.end() || found->second.opens == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (--found->second.opens == 0) e.end_plain(call.dptr);
+  return CUDA_SUCCESS;
+}
+
+// --- Events. Work completes inside the call that submits it, in every process: an imported event
+// is complete at once, and records nothing that its owner could see.
+
+void add_facts(const Emulator& e, const calls::IpcGetEventHandle& call, Facts& facts) {
+  const Event* event = const_cast<Emulator&>(e).streams.find(call.event);
+  facts.event_alive = event ? Facts::Answer::kYes : Facts::Answer::kNo;
+  const bool shareable = event && both(event->flags);
+  facts.event_interprocess = shareable ? Facts::Answer::kYes : Facts::Answer::kNo;
+}
+
+CUresult perform(Emulator& e, const calls::IpcGetEventHandle& call, const Facts&, const Retired&) {
+  Event* event = e.streams.find(call.event);
+  if (!call.pHandle) return CUDA_ERROR_INVALID_VALUE;
+  if (!event || !both(event->flags)) return CUDA_ERROR_INVALID_HANDLE;
+  if (!event->file) {
+    constexpr Size kPage = 4096;
+    CUmemAllocationProp prop{};
+    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    prop.location.id = event->context->device;
+    const int fd = create_shareable(kPage, prop, ShareableKind::kEvent);
+    if (fd < 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    auto file = std::make_shared<Physical>(fd);
+    if (!issue_ticket(fd, TicketKind::kIpcEvent, kPage, 0, event->ticket)) {
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    event->file = std::move(file);
+  }
+  put(event->ticket, call.pHandle);
+  return CUDA_SUCCESS;
+}
+
+void write_refused(const Emulator&, const calls::IpcGetEventHandle& call, CUresult refused) {
+  // Seen for an event of the wrong kind (cuIpcGetEventHandle/event-flags), not for NULL.
+  if (refused == CUDA_ERROR_INVALID_HANDLE && call.event && call.pHandle)
+    std::memset(call.pHandle, 0, sizeof *call.pHandle);
+}
+
+void add_facts(const Emulator& e, const calls::IpcOpenEventHandle& call, Facts& facts) {
+  const Followed followed =
+      follow_ticket(ipc_bytes(call.handle), TicketKind::kIpcEvent, e.device_count());
+  describe(followed, facts);
+  if (followed.fd >= 0) sys_close(followed.fd);
+}
+
+CUresult perform(Emulator& e, const calls::IpcOpenEventHandle& call, const Facts& facts,
+                 const Retired&) {
+  Context* context = e.current_context();
+  if (!context) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!call.phEvent) return CUDA_ERROR_INVALID_VALUE;
+  // An event that has ended is as good as one: its work is done, and what it was is not asked.
+  const bool ended =
+      facts.token == Facts::Token::kEnded || facts.token == Facts::Token::kExporterGone;
+  if (facts.token != Facts::Token::kValid && !ended) return CUDA_ERROR_INVALID_HANDLE;
+  *call.phEvent = e.streams.create_event(context, CU_EVENT_DISABLE_TIMING);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuvmm::emulator

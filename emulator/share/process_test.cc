@@ -1,0 +1,154 @@
+// Several processes share VMM memory, and each is set up by its own environment.
+#include "emulator/share/process_testing.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+TEST_F(Processes, ShareAnAllocationThroughADescriptor) {
+  run_pair(
+      [](int socket) {
+        initialise();
+        const Mapped m = mapped(kGranule, properties(0, 1));
+        CHILD_EXPECT(driver()(calls::MemsetD8{m.address, 4, 16}) == CUDA_SUCCESS);
+        const int fd = export_fd(m.handle);
+        send_fd(socket, fd);
+        close(fd);
+        hear(socket);
+        CHILD_EXPECT(byte_at(m.address) == 6);
+      },
+      [](int socket) {
+        initialise();
+        const int fd = receive_fd(socket);
+        const CUmemGenericAllocationHandle one = import_fd(fd);
+        const CUmemGenericAllocationHandle two = import_fd(fd);
+        CHILD_EXPECT(one != two);
+        close(fd);
+        CUmemAllocationProp prop{};
+        CHILD_EXPECT(driver()(calls::MemGetAllocationPropertiesFromHandle{&prop, one}) ==
+                     CUDA_SUCCESS);
+        CHILD_EXPECT(prop.requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE);
+        const CUdeviceptr first = show(one);
+        const CUdeviceptr second = show(two);
+        CHILD_EXPECT(byte_at(first) == 4);
+        CHILD_EXPECT(driver()(calls::MemsetD8{second, 6, 1}) == CUDA_SUCCESS);
+        CHILD_EXPECT(byte_at(first) == 6);
+        say(socket);
+      });
+}
+
+TEST_F(Processes, ADescriptorOutlivesItsMaker) {
+  run_pair(
+      [](int socket) {
+        initialise();
+        const Mapped m = mapped(kGranule, properties(0, 1));
+        CHILD_EXPECT(driver()(calls::MemsetD8{m.address, 4, 16}) == CUDA_SUCCESS);
+        send_fd(socket, export_fd(m.handle));
+      },
+      [](int socket) {
+        initialise();
+        const int fd = receive_fd(socket);
+        hear_exit(socket);
+        CHILD_EXPECT(byte_at(show(import_fd(fd))) == 4);
+      });
+}
+
+TEST_F(Processes, HostNumaMemoryIsSharedWithTheCpuToo) {
+  run_pair(
+      [](int socket) {
+        initialise();
+        CUmemAllocationProp prop = properties(0, 1);
+        prop.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+        const Mapped m = mapped(kGranule, prop);
+        CHILD_EXPECT(set_access(m.address, m.size, access(0, 3, CU_MEM_LOCATION_TYPE_HOST_NUMA)) ==
+                     CUDA_SUCCESS);
+        *reinterpret_cast<volatile char*>(m.address) = 31;
+        send_fd(socket, export_fd(m.handle));
+        hear(socket);
+      },
+      [](int socket) {
+        initialise();
+        const CUdeviceptr address = show(import_fd(receive_fd(socket)));
+        CHILD_EXPECT(byte_at(address) == 31);
+        say(socket);
+      });
+}
+
+TEST_F(Processes, AChildOfAnInitialisedProcessCannotUseTheDriver) {
+  run([](int) {
+    initialise();
+    const Mapped m = mapped();
+    const pid_t child = fork();
+    if (child == 0) {
+      int count = 0;
+      CHILD_EXPECT(driver()(calls::DeviceGetCount{&count}) == CUDA_ERROR_NOT_INITIALIZED);
+      CHILD_EXPECT(driver()(calls::MemUnmap{m.address, m.size}) == CUDA_ERROR_NOT_INITIALIZED);
+      CHILD_EXPECT(driver()(calls::Init{0}) == CUDA_ERROR_NOT_INITIALIZED);
+      _exit(0);
+    }
+    int status = 1;
+    CHILD_EXPECT(waitpid(child, &status, 0) == child && status == 0);
+    CHILD_EXPECT(byte_at(m.address) == 0);
+  });
+}
+
+TEST_F(Processes, NothingWorksBeforeInitialisation) {
+  run([](int) {
+    int count = 0;
+    CHILD_EXPECT(driver()(calls::DeviceGetCount{&count}) == CUDA_ERROR_NOT_INITIALIZED);
+    CUdeviceptr address = 77;
+    CHILD_EXPECT(driver()(calls::MemAddressReserve{&address, kGranule, 0, 0, 0}) ==
+                 CUDA_ERROR_NOT_INITIALIZED);
+    CHILD_EXPECT(address == 77);
+    int version = 0;
+    CHILD_EXPECT(driver()(calls::DriverGetVersion{&version}) == CUDA_SUCCESS && version >= 12000);
+  });
+}
+
+TEST_F(Processes, APartialMappingEndsWhereItWasAskedTo) {
+  run([](int) {
+    setenv("CUVMM_PROFILE", "documented", 1);  // no measured driver maps a part of an allocation
+    initialise();
+    CUmemAllocationProp prop = properties();
+    prop.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+    const CUmemAccessDesc host = access(0, 3, CU_MEM_LOCATION_TYPE_HOST_NUMA);
+    const CUdeviceptr address = reserve(2 * kGranule);
+    const CUmemGenericAllocationHandle large = create(2 * kGranule, prop);
+    const CUmemGenericAllocationHandle small = create(kGranule, prop);
+    CHILD_EXPECT(map(address + kGranule, kGranule, small) == CUDA_SUCCESS);
+    CHILD_EXPECT(set_access(address + kGranule, kGranule, host) == CUDA_SUCCESS);
+    auto* neighbour = reinterpret_cast<volatile char*>(address + kGranule);
+    *neighbour = 12;
+    CHILD_EXPECT(map(address, kGranule, large) == CUDA_SUCCESS);
+    CHILD_EXPECT(set_access(address, kGranule, host) == CUDA_SUCCESS);
+    CHILD_EXPECT(*neighbour == 12);
+    CHILD_EXPECT(map(address, 2 * kGranule, small) == CUDA_ERROR_INVALID_VALUE);
+  });
+}
+
+void init_with(const char* name, const char* value, CUresult expected) {
+  run([=](int) {
+    setenv(name, value, 1);
+    CHILD_EXPECT(driver()(calls::Init{0}) == expected);
+  });
+}
+
+TEST_F(Processes, TheEnvironmentChoosesTheMachine) {
+  init_with("CUVMM_DEVICES", "0", CUDA_ERROR_NO_DEVICE);
+  init_with("CUVMM_DEVICES", "several", CUDA_ERROR_NO_DEVICE);
+  init_with("CUVMM_PROFILE", "/nonexistent.toml", CUDA_ERROR_NO_DEVICE);
+  init_with("CUVMM_DEVICE_MEMORY", "much", CUDA_ERROR_NO_DEVICE);
+  init_with("CUVMM_PROFILE", "documented", CUDA_SUCCESS);
+  run([](int) {
+    setenv("CUVMM_DEVICES", "3", 1);
+    setenv("CUVMM_DEVICE_MEMORY", "64M", 1);
+    initialise();
+    int count = 0;
+    CHILD_EXPECT(driver()(calls::DeviceGetCount{&count}) == CUDA_SUCCESS && count == 3);
+    std::size_t free = 0, total = 0;
+    CHILD_EXPECT(driver()(calls::MemGetInfo{&free, &total}) == CUDA_SUCCESS);
+    CHILD_EXPECT(total == 64u << 20 && free == total);
+  });
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing

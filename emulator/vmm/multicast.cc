@@ -1,0 +1,203 @@
+// cuMulticast*: a team of devices, memory bound to it, and what is mapped of it.
+#include "emulator/vmm/multicast.h"
+
+#include <unistd.h>
+
+#include "emulator/entry/entry.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+// Waits for the rest of a team, for a call that is right in everything else. The lock is not held:
+// other threads may have to work before other processes can.
+template <class CallStruct>
+void wait_for_team(Handle handle, const CallStruct& call) {
+  std::shared_ptr<Team> team;
+  std::chrono::milliseconds timeout{0};
+  locked(
+      [&](Emulator& e) {
+        const auto found = e.teams.find(handle);
+        if (found == e.teams.end() || found->second->complete()) return CUDA_SUCCESS;
+        Facts facts = e.facts();
+        add_facts(e, call, facts);
+        Violations violations = check(e.model, call, facts);
+        violations.erase_if([](const Violation& v) { return v.rule == Rule::kMcAllAdded; });
+        if (e.profile.answer(CallStruct::kEntryPoint, violations) != CUDA_SUCCESS) {
+          return CUDA_SUCCESS;
+        }
+        team = found->second;
+        timeout = e.multicast_timeout;
+        return CUDA_SUCCESS;
+      },
+      CallStruct::kEntryPoint);
+  if (team) team->wait(timeout);
+}
+
+Team* team_of(const Emulator& e, Handle handle) {
+  const auto found = e.teams.find(handle);
+  return found == e.teams.end() ? nullptr : found->second.get();
+}
+
+void learn_team(const Emulator& e, Handle handle, Facts& facts) {
+  if (const Team* team = team_of(e, handle)) facts.team = team->added();
+}
+
+CUresult bind(Emulator& e, const MulticastBind& call) {
+  Team* team = team_of(e, call.object);
+  if (!team) return CUDA_ERROR_INVALID_VALUE;
+  if (!team->complete()) return CUDA_ERROR_SYSTEM_NOT_READY;
+  const auto [handle, offset] = e.model.memory_of(call);
+  const auto memory = e.physical.find(handle);
+  if (memory == e.physical.end() || team_of(e, handle)) return CUDA_ERROR_INVALID_VALUE;
+  const int device = e.model.device_of(call);
+  if (!e.valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (call.size == 0 || offset > memory->second.size() ||
+      call.size > memory->second.size() - offset || call.offset > team->size() ||
+      call.size > team->size() - call.offset) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const int fd = memory->second.descriptor();
+  if (fd < 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  return team->bind(device, call.offset, call.size, {fd, offset});
+}
+
+CUmemAllocationProp placeholder() {
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  return prop;
+}
+
+}  // namespace
+
+Handle adopt(Emulator& e, std::shared_ptr<Team> team) {
+  const Handle handle = e.new_handle();
+  // Nothing ever touches this memory; with it a multicast handle is a handle like any other.
+  e.physical.try_emplace(handle, team->size(), placeholder(), false, 0, nullptr);
+  e.teams[handle] = std::move(team);
+  e.has_teams.store(true, std::memory_order_release);
+  return handle;
+}
+
+void record_import(Emulator& e, Handle handle) {
+  const Team& team = *e.teams.at(handle);
+  MulticastObject known;
+  known.handle = handle;
+  known.team = team.devices();
+  known.size = team.size();
+  known.granularity = e.profile.multicast_granularity_minimum;
+  known.recommended = e.profile.multicast_granularity_recommended;
+  e.model.commit_multicast_import(std::move(known), Origin{});
+}
+
+void end_bindings(Emulator& e, const Retired& retired) {
+  if (!retired.rare) return;
+  for (const auto& [object, binding] : retired.rare->multicast.bindings) {
+    if (Team* team = team_of(e, object)) team->unbind(binding.device, binding.offset);
+  }
+}
+
+// --- What is asked of a call before it is checked
+
+void add_facts(const Emulator& e, const calls::MulticastCreate&, Facts& facts) {
+  facts.granularity = e.profile.multicast_granularity_minimum;
+  facts.recommended = e.profile.multicast_granularity_recommended;
+}
+
+void add_facts(const Emulator& e, const calls::MemMap& call, Facts& facts) {
+  if (!e.teams.empty()) learn_team(e, call.handle, facts);
+}
+
+void add_facts(const Emulator& e, const calls::MemSetAccess& call, Facts& facts) {
+  if (e.teams.empty()) return;
+  // Of several objects, up to the first hole: who is in all of them.
+  Address next = call.ptr;
+  for (auto at = e.model.first_mapping_after(call.ptr);
+       at != e.model.mappings().end() && at->first <= next &&
+       (at->first < call.ptr || at->first - call.ptr < call.size);
+       ++at) {
+    next = at->first + at->second.size;
+    const Team* team = team_of(e, at->second.handle);
+    if (team) facts.team = facts.team.value_or(~std::uint64_t{0}) & team->added();
+  }
+}
+
+#define CUVMM_TEAM_FACTS(Name)                                               \
+  void add_facts(const Emulator& e, const calls::Name& call, Facts& facts) { \
+    learn_team(e, call.mcHandle, facts);                                     \
+  }
+CUVMM_TEAM_FACTS(MulticastAddDevice)
+CUVMM_TEAM_FACTS(MulticastBindMem)
+CUVMM_TEAM_FACTS(MulticastBindAddr)
+CUVMM_TEAM_FACTS(MulticastBindMem_v2)
+CUVMM_TEAM_FACTS(MulticastBindAddr_v2)
+CUVMM_TEAM_FACTS(MulticastUnbind)
+#undef CUVMM_TEAM_FACTS
+
+// --- Waiting
+
+void wait_for_others(const calls::MulticastBindMem& call) { wait_for_team(call.mcHandle, call); }
+void wait_for_others(const calls::MulticastBindAddr& call) { wait_for_team(call.mcHandle, call); }
+void wait_for_others(const calls::MulticastBindMem_v2& call) { wait_for_team(call.mcHandle, call); }
+void wait_for_others(const calls::MulticastBindAddr_v2& call) {
+  wait_for_team(call.mcHandle, call);
+}
+void wait_for_others(const calls::MemMap& call) {
+  // One look for programs that know no multicast.
+  if (!Emulator::get().has_teams.load(std::memory_order_acquire)) return;
+  wait_for_team(call.handle, call);
+}
+
+// --- The calls
+
+CUresult perform(Emulator& e, const calls::MulticastCreate& call, const Facts&, const Retired&) {
+  if (!call.mcHandle || !call.prop || call.prop->size == 0 || call.prop->numDevices == 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  auto team = Team::create(call.prop->numDevices, call.prop->size);
+  if (!team) return CUDA_ERROR_OUT_OF_MEMORY;
+  *call.mcHandle = adopt(e, std::move(team));
+  return CUDA_SUCCESS;
+}
+
+CUresult perform(Emulator& e, const calls::MulticastAddDevice& call, const Facts&, const Retired&) {
+  Team* team = team_of(e, call.mcHandle);
+  if (!team) return CUDA_ERROR_INVALID_VALUE;
+  if (!e.valid_device(call.dev)) return CUDA_ERROR_INVALID_DEVICE;
+  return team->add(call.dev) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult perform(Emulator& e, const calls::MulticastBindMem& call, const Facts&, const Retired&) {
+  return bind(e, bind_of(call));
+}
+
+CUresult perform(Emulator& e, const calls::MulticastBindAddr& call, const Facts&, const Retired&) {
+  return bind(e, bind_of(call));
+}
+
+CUresult perform(Emulator& e, const calls::MulticastBindMem_v2& call, const Facts&,
+                 const Retired&) {
+  return bind(e, bind_of(call));
+}
+
+CUresult perform(Emulator& e, const calls::MulticastBindAddr_v2& call, const Facts&,
+                 const Retired&) {
+  return bind(e, bind_of(call));
+}
+
+CUresult perform(Emulator& e, const calls::MulticastUnbind& call, const Facts&, const Retired&) {
+  Team* team = team_of(e, call.mcHandle);
+  return team && team->unbind(call.dev, call.mcOffset) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult perform(Emulator& e, const calls::MulticastGetGranularity& call, const Facts&,
+                 const Retired&) {
+  if (!call.granularity || !call.prop) return CUDA_ERROR_INVALID_VALUE;
+  *call.granularity = call.option == CU_MULTICAST_GRANULARITY_RECOMMENDED
+                          ? e.profile.multicast_granularity_recommended
+                          : e.profile.multicast_granularity_minimum;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuvmm::emulator

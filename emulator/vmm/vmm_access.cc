@@ -1,0 +1,86 @@
+// cuMemSetAccess and cuMemGetAccess.
+#include <sys/mman.h>
+
+#include "emulator/entry/entry.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+bool host_location(CUmemLocationType type) {
+  return type == CU_MEM_LOCATION_TYPE_HOST || type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
+}
+
+// Maps host memory at its device address, so that the CPU reaches it, or takes it away again.
+bool show_to_cpu(Emulator& e, const Mapping& mapping, unsigned flags) {
+  if (!e.space.owns(mapping.base, mapping.size)) return true;
+  const int protection = flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? PROT_READ | PROT_WRITE
+                         : flags == CU_MEM_ACCESS_FLAGS_PROT_READ    ? PROT_READ
+                                                                     : PROT_NONE;
+  if (protection == PROT_NONE) {
+    if (e.cpu_visible.erase(mapping.base)) e.space.seal(mapping.base, mapping.size);
+    return true;
+  }
+  const auto memory = e.physical.find(mapping.handle);
+  if (memory == e.physical.end() || e.teams.contains(mapping.handle)) return false;
+  if (!memory->second.map_at(mapping.base, mapping.size, protection)) return false;
+  e.cpu_visible[mapping.base] = mapping.size;
+  return true;
+}
+
+}  // namespace
+
+CUresult perform(Emulator& e, const calls::MemSetAccess& call, const Facts&, const Retired&) {
+  if (!call.desc) return CUDA_ERROR_INVALID_VALUE;
+  const Size size = affected(e, call);
+  for (std::size_t i = 0; i < call.count; ++i) {
+    if (!host_location(call.desc[i].location.type)) continue;
+    const auto end = e.model.mappings().end();
+    for (auto at = e.model.first_mapping_after(call.ptr);
+         at != end && (at->first < call.ptr || at->first - call.ptr < size); ++at) {
+      if (!show_to_cpu(e, at->second, static_cast<unsigned>(call.desc[i].flags))) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+      }
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult perform(Emulator& e, const calls::MemGetAccess& call, const Facts&, const Retired&) {
+  if (!call.flags || !call.location) return CUDA_ERROR_INVALID_VALUE;
+  *call.flags = 0;
+  const Mapping* mapping = e.model.mapping_at(call.ptr);
+  if (!mapping) return CUDA_SUCCESS;  // accepted by the profile: no access there
+  std::uint64_t bit = AccessMask::kHostBit;
+  if (call.location->type == CU_MEM_LOCATION_TYPE_DEVICE) {
+    if (!e.valid_device(call.location->id)) return CUDA_ERROR_INVALID_DEVICE;
+    bit = std::uint64_t{1} << call.location->id;
+  } else if (call.location->type == CU_MEM_LOCATION_TYPE_HOST) {
+    // Measured, and nonsense: for HOST, not for HOST_NUMA, it may answer device 0's access
+    // (observation getaccess/loc-host; recorded calls).
+    bit = mapping->access.host_answer_bit();
+  }
+  if (mapping->access.write & bit) {
+    *call.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  } else if (mapping->access.read & bit) {
+    *call.flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
+  }
+  return CUDA_SUCCESS;
+}
+
+void forgive(const Emulator& e, const calls::MemGetAccess& call, Violations& violations) {
+  // Memory of cuMemAlloc, and the host's, is known to the driver, and none of its access comes from
+  // cuMemSetAccess (observation access/cuMemAlloc-ptr).
+  if (!e.plain_at(call.ptr) && !e.host_block_at(call.ptr)) return;
+  violations.erase_if([](const Violation& v) { return v.rule == Rule::kGetAccessMapped; });
+}
+
+void write_refused(const Emulator&, const calls::MemGetAccess& call, CUresult refused) {
+  // A driver gets as far as looking the address up, and says "none" (observation
+  // getaccess/reserved-only); it leaves the place alone when the arguments are bad on their face.
+  if (refused == CUDA_ERROR_INVALID_VALUE && call.flags && call.location && call.ptr) {
+    *call.flags = 0;
+  }
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,121 @@
+// cuMemCreate, cuMemRelease, cuMemRetainAllocationHandle and what is asked of an allocation.
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "emulator/entry/entry.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+bool on_host(const CUmemAllocationProp& prop) {
+  return prop.location.type == CU_MEM_LOCATION_TYPE_HOST ||
+         prop.location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+         prop.location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+}
+
+Size minimum_granularity(const Profile& profile, const CUmemAllocationProp& prop) {
+  return on_host(prop) ? profile.host_granularity_minimum : profile.device_granularity_minimum;
+}
+
+// Properties as the driver reports them.
+CUmemAllocationProp told(const Profile& profile, CUmemAllocationProp prop) {
+  if (!profile.has(Quirk::kPropertiesNormalised)) return prop;
+  if (prop.location.type == CU_MEM_LOCATION_TYPE_HOST) {
+    prop.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+  }
+  constexpr unsigned kKnown = 1 | 2 | 4 | 8;
+  prop.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(
+      static_cast<unsigned>(prop.requestedHandleTypes) & kKnown);
+  return prop;
+}
+
+// Bytes of this machine's own memory: what memory on the host is taken from.
+std::uint64_t host_memory() {
+  static const std::uint64_t bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                                     static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+}  // namespace
+
+void add_facts(const Emulator& e, const calls::MemCreate& call, Facts& facts) {
+  if (!call.prop) return;
+  facts.granularity = minimum_granularity(e.profile, *call.prop);
+  const CUmemLocation& location = call.prop->location;
+  if (location.type == CU_MEM_LOCATION_TYPE_DEVICE && e.valid_device(location.id)) {
+    const Device& device = e.devices[static_cast<std::size_t>(location.id)];
+    if (call.size > device.total - std::min(device.used, device.total)) e.drop_unheld();
+    facts.free_memory = device.total - std::min(device.used, device.total);
+  } else if (on_host(*call.prop)) {
+    facts.free_memory = host_memory();
+  }
+}
+
+CUresult perform(Emulator& e, const calls::MemCreate& call, const Facts&, const Retired&) {
+  if (!call.handle || !call.prop || call.size == 0) return CUDA_ERROR_INVALID_VALUE;
+  const CUmemAllocationProp& prop = *call.prop;
+  std::uint64_t* account = nullptr;
+  if (prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+    if (!e.valid_device(prop.location.id)) return CUDA_ERROR_INVALID_DEVICE;
+    Device& device = e.devices[static_cast<std::size_t>(prop.location.id)];
+    if (call.size > device.total - std::min(device.used, device.total)) {
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    account = &device.used;
+  } else if (!on_host(prop)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const bool shared =
+      on_host(prop) || (static_cast<unsigned>(prop.requestedHandleTypes) &
+                        static_cast<unsigned>(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)) != 0;
+  const Handle handle = e.new_handle();
+  e.physical.try_emplace(handle, call.size, prop, shared, call.size, account);
+  *call.handle = handle;
+  return CUDA_SUCCESS;
+}
+
+CUresult perform(Emulator&, const calls::MemRelease&, const Facts&, const Retired& retired) {
+  return retired.released ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult perform(Emulator& e, const calls::MemRetainAllocationHandle& call, const Facts&,
+                 const Retired&) {
+  const Mapping* mapping = e.model.mapping_at(reinterpret_cast<Address>(call.addr));
+  if (!call.handle || !mapping) return CUDA_ERROR_INVALID_VALUE;
+  *call.handle = mapping->handle;
+  return CUDA_SUCCESS;
+}
+
+CUresult perform(Emulator& e, const calls::MemGetAllocationPropertiesFromHandle& call, const Facts&,
+                 const Retired&) {
+  if (!call.prop) return CUDA_ERROR_INVALID_VALUE;
+  if (e.teams.contains(call.handle)) return CUDA_ERROR_NOT_SUPPORTED;  // it is no memory
+  if (const auto found = e.physical.find(call.handle); found != e.physical.end()) {
+    *call.prop = told(e.profile, found->second.prop());
+    return CUDA_SUCCESS;
+  }
+  // Drivers read the memory that they just freed, and find it unchanged (observation
+  // props/released).
+  const auto stale = e.stale_prop(call.handle);
+  if (!stale) return CUDA_ERROR_INVALID_VALUE;
+  *call.prop = told(e.profile, *stale);
+  return CUDA_SUCCESS;
+}
+
+CUresult perform(Emulator& e, const calls::MemGetAllocationGranularity& call, const Facts&,
+                 const Retired&) {
+  if (!call.granularity || !call.prop) return CUDA_ERROR_INVALID_VALUE;
+  const bool recommended = call.option == CU_MEM_ALLOC_GRANULARITY_RECOMMENDED;
+  const Profile& p = e.profile;
+  if (on_host(*call.prop)) {
+    *call.granularity = recommended ? p.host_granularity_recommended : p.host_granularity_minimum;
+  } else {
+    *call.granularity =
+        recommended ? p.device_granularity_recommended : p.device_granularity_minimum;
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,100 @@
+// cuMemExportToShareableHandle and cuMemImportFromShareableHandle.
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "emulator/base/mutation.h"
+#include "emulator/base/slip.h"
+#include "emulator/entry/entry.h"
+#include "emulator/machine/shareable.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+int descriptor_of(const calls::MemImportFromShareableHandle& call) {
+  return static_cast<int>(reinterpret_cast<std::intptr_t>(call.osHandle));
+}
+
+bool is_posix(CUmemAllocationHandleType type) {
+  return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+}
+
+int duplicate(int fd) { return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0); }
+
+// The mistake of CUVMM_MUTATION=slip import-copies: what is another process's is not shared.
+void copy_foreign(Emulator& e, Physical& memory) {
+  struct stat imported {};
+  if (fstat(memory.descriptor(), &imported) != 0) return;
+  for (auto& [handle, mine] : e.physical) {
+    struct stat own {};
+    if (fstat(mine.descriptor(), &own) == 0 && own.st_ino == imported.st_ino) return;
+  }
+  unshare(memory);
+}
+
+}  // namespace
+
+CUresult perform(Emulator& e, const calls::MemExportToShareableHandle& call, const Facts&,
+                 const Retired&) {
+  if (!call.shareableHandle) return CUDA_ERROR_INVALID_VALUE;
+  if (!is_posix(call.handleType)) return CUDA_ERROR_NOT_SUPPORTED;
+  const auto memory = e.physical.find(call.handle);
+  if (memory == e.physical.end()) return CUDA_ERROR_INVALID_VALUE;
+  const auto team = e.teams.find(call.handle);
+  // A descriptor of its own for each export, which the program closes.
+  const int exported = team == e.teams.end() ? memory->second.export_descriptor()
+                                             : duplicate(team->second->descriptor());
+  if (exported < 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  *static_cast<int*>(call.shareableHandle) = exported;
+  return CUDA_SUCCESS;
+}
+
+void add_facts(const Emulator& e, const calls::MemImportFromShareableHandle& call, Facts& facts) {
+  if (!is_posix(call.shHandleType)) return;
+  const int fd = descriptor_of(call);
+  const bool valid = read_shareable(fd, e.device_count()).has_value() ||
+                     Team::open(fd, e.device_count()) != nullptr;
+  facts.descriptor_valid = valid ? Facts::Answer::kYes : Facts::Answer::kNo;
+  const bool pool = !valid && read_shareable(fd, e.device_count(), ShareableKind::kPool);
+  if (pool) facts.descriptor_kind = Facts::Answer::kNo;
+}
+
+CUresult perform(Emulator& e, const calls::MemImportFromShareableHandle& call, const Facts&,
+                 const Retired&) {
+  if (!call.handle) return CUDA_ERROR_INVALID_VALUE;
+  if (!is_posix(call.shHandleType)) return CUDA_ERROR_NOT_SUPPORTED;
+  // The check's look at the descriptor may be out of date: only a copy of our own counts.
+  const int fd = fcntl(descriptor_of(call), F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) return CUDA_ERROR_INVALID_VALUE;
+  Physical memory(fd);
+  const auto found = read_shareable(fd, e.device_count());
+  if (!found) {
+    auto team = Team::open(fd, e.device_count());
+    if (!team) return CUDA_ERROR_INVALID_VALUE;
+    *call.handle = adopt(e, std::move(team));
+    return CUDA_SUCCESS;
+  }
+  memory.describe(found->size, found->prop);
+  const Handle handle = e.new_handle();
+  if (mutation().kind == Mutation::Kind::kImportCopies) copy_foreign(e, memory);
+  e.physical.try_emplace(handle, std::move(memory));
+  *call.handle = handle;
+  return CUDA_SUCCESS;
+}
+
+void record(Emulator& e, const calls::MemImportFromShareableHandle& call, const Facts&) {
+  const auto memory = e.physical.find(*call.handle);
+  Allocation known;
+  known.size = memory->second.size();
+  known.granularity = memory->second.prop().location.type == CU_MEM_LOCATION_TYPE_DEVICE
+                          ? e.profile.device_granularity_minimum
+                          : e.profile.host_granularity_minimum;
+  known.prop = memory->second.prop();
+  known.prop_known = true;
+  const bool multicast = e.teams.contains(*call.handle);
+  if (multicast) known.granularity = e.profile.multicast_granularity_minimum;
+  e.model.commit(call, known, Origin{});
+  if (multicast) record_import(e, *call.handle);
+}
+
+}  // namespace cuvmm::emulator

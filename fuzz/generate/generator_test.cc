@@ -1,0 +1,68 @@
+#include "fuzz/generate/generator.h"
+
+#include "fuzz/machine/machines.h"
+
+namespace cuvmm::fuzz {
+namespace {
+
+constexpr Scope kEverything{.devices = 3, .processes = 1, .multicast = true};
+
+TEST(Generator, ASeedMeansAProgram) {
+  Random a(5), b(5), c(6);
+  const Ops ops = generate(a, swarm(a, {.devices = 2}));
+  EXPECT_EQ(generate(b, swarm(b, {.devices = 2})), ops);
+  EXPECT_NE(generate(c, swarm(c, {.devices = 2})), ops);
+}
+
+TEST(Generator, SevenCallsOfTenSucceedAndAllKindsAreMade) {
+  Random random(1);
+  Statistics statistics;
+  bool made[kCodes] = {};
+  for (int i = 0; i < 1000; ++i) {
+    const Ops ops = generate(random, swarm(random, kEverything));
+    for (const Op& op : ops) made[static_cast<std::size_t>(op.code)] = true;
+    statistics.add(emulated().run(ops));
+  }
+  EXPECT_GE(statistics.succeeded * 10, statistics.calls * 7) << statistics.text();
+  for (std::size_t code = 0; code < kCodes; ++code) {
+    EXPECT_TRUE(made[code]) << shape(static_cast<Code>(code)).function;
+  }
+}
+
+TEST(Generator, MutantsAndCrossesStayCanonicalAndBounded) {
+  Random random(3);
+  Ops before = generate(random, swarm(random, {.devices = 3}));
+  for (int i = 0; i < 500; ++i) {
+    Ops ops = generate(random, swarm(random, kEverything));
+    mutate(ops, random, kEverything, 60);
+    EXPECT_LE(ops.size(), 60u);
+    ops = cross_over(ops, before, random, 60);
+    EXPECT_LE(ops.size(), 60u);
+    EXPECT_EQ(decode(encode(ops)), ops);
+    before = ops;
+  }
+}
+
+// Each recipe, put into legal programs, breaks its rule in one of them at least.
+TEST(Generator, APlantedFaultBreaksItsRule) {
+  for (const Rule rule : plantable()) {
+    bool broken = false;
+    for (std::uint64_t seed = 1; seed < 400 && !broken; ++seed) {
+      Random random(seed);
+      Style style;
+      style.faults = rule == Rule::kMemFreeNotVmm ? 50 : 0;
+      style.ops = 100;
+      style.multicast = seed % 2;
+      style.devices = 3;
+      Ops ops = generate(random, style);
+      if (!plant(ops, rule, random)) continue;
+      for (const Step& step : emulated().run(ops).steps) {
+        broken = broken || step.judgement.breaks(rule);
+      }
+    }
+    EXPECT_TRUE(broken) << info(rule).id;
+  }
+}
+
+}  // namespace
+}  // namespace cuvmm::fuzz

@@ -1,0 +1,376 @@
+// What the next call is, and the calls of virtual memory management and of data.
+#include "fuzz/generate/maker.h"
+
+#include <algorithm>
+
+namespace cuvmm::fuzz {
+
+namespace {
+constexpr std::uint8_t kPosix = 1;
+}  // namespace
+
+Op Maker::make(Sketch& now) {
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    Op op;
+    if (style_.processes > 1 && random_.chance(50)) op.actor = actor_of(1, 0);
+    now.turn_to(process_of(op));
+    op.code = choose(now);
+    if (!(style_.enabled >> static_cast<unsigned>(op.code) & 1)) continue;
+    if (is_multicast(op.code) && !style_.multicast) continue;
+    if (!crosses(op.code)) {
+      op.actor = 0;
+      now.turn_to(0);
+    }
+    if (style_.threads > 1 && process_of(op) == 0) op.actor = byte(random_.below(style_.threads));
+    if (!fill(op, now)) continue;
+    if (random_.chance(style_.faults)) spoil(op, now);
+    canonicalise(op);
+    return op;
+  }
+  Op op;
+  op.code = Code::kGranularity;
+  return op;
+}
+
+// What is missing comes first; then everything, in proportion to how often programs do it.
+Code Maker::choose(const Sketch& now) {
+  if (now.ranges.empty() && random_.chance(60)) return Code::kReserve;
+  if (style_.processes > 1 && random_.chance(40)) {
+    const bool plain = style_.enabled >> static_cast<unsigned>(Code::kIpcOpen) & 1;
+    return plain && random_.chance(40) ? hand_over_plain(now) : hand_over(now);
+  }
+  if (now.memories.empty() && random_.chance(60)) return Code::kCreate;
+  if (now.externals.empty() && !now.descriptors.empty() && random_.chance(15)) {
+    return Code::kExtImport;
+  }
+  // What an area's objects are for takes several of its calls.
+  const auto one_of = [&](Code first, Code last) {
+    const auto low = static_cast<std::uint32_t>(first);
+    return static_cast<Code>(low + random_.below(static_cast<std::uint32_t>(last) - low + 1));
+  };
+  if (!now.pools.empty() && random_.chance(20)) {
+    return random_.chance(40) ? share_pool(now) : one_of(Code::kPoolCreate, Code::kPointerImport);
+  }
+  const bool team = std::any_of(now.memories.begin(), now.memories.end(),
+                                [](const auto& memory) { return memory.team != 0; });
+  if (team && random_.chance(25)) return one_of(Code::kMcAddDevice, Code::kMcUnbind);
+  if (!now.plains.empty() && random_.chance(10)) return one_of(Code::kAlloc, Code::kIpcOpen);
+  struct Weight {
+    Code code;
+    unsigned weight;
+  };
+  static constexpr Weight kWeights[] = {
+      {Code::kReserve, 8},       {Code::kFree, 5},          {Code::kCreate, 10},
+      {Code::kRelease, 7},       {Code::kMap, 20},          {Code::kUnmap, 10},
+      {Code::kSetAccess, 16},    {Code::kGetAccess, 6},     {Code::kExport, 4},
+      {Code::kImport, 4},        {Code::kClose, 3},         {Code::kGranularity, 2},
+      {Code::kProperties, 3},    {Code::kRetain, 4},        {Code::kRangeHandle, 3},
+      {Code::kFill, 8},          {Code::kRead, 8},          {Code::kWrite, 6},
+      {Code::kCopy, 5},          {Code::kContext, 2},       {Code::kMemFree, 3},
+      {Code::kExtImport, 4},     {Code::kExtBuffer, 7},     {Code::kExtDestroy, 2},
+      {Code::kMcCreate, 5},      {Code::kMcAddDevice, 12},  {Code::kMcBindMem, 12},
+      {Code::kMcBindAddr, 6},    {Code::kMcUnbind, 5},      {Code::kMcGranularity, 2},
+      {Code::kPoolCreate, 4},    {Code::kPoolDefault, 1},   {Code::kPoolDestroy, 1},
+      {Code::kPoolAlloc, 7},     {Code::kFreeAsync, 3},     {Code::kPoolSetAccess, 3},
+      {Code::kPoolSet, 2},       {Code::kPoolExport, 3},    {Code::kPoolImport, 3},
+      {Code::kPointerExport, 4}, {Code::kPointerImport, 4}, {Code::kAlloc, 4},
+      {Code::kIpcGet, 4},        {Code::kIpcOpen, 1},       {Code::kIpcClose, 1}};
+  unsigned total = 0;
+  for (const Weight& w : kWeights) total += w.weight;
+  unsigned at = random_.below(total);
+  for (const Weight& w : kWeights) {
+    if (at < w.weight) return w.code;
+    at -= w.weight;
+  }
+  return Code::kMap;
+}
+
+// The next step on the way of memory from one process to the other.
+Code Maker::hand_over(const Sketch& now) {
+  const bool arrived =
+      std::any_of(now.descriptors.begin(), now.descriptors.end(),
+                  [&](const auto& d) { return d.process != now.process && !d.pool; });
+  const bool imported = std::any_of(now.memories.begin(), now.memories.end(),
+                                    [](const auto& m) { return m.imported && m.references; });
+  const bool exportable = std::any_of(now.memories.begin(), now.memories.end(),
+                                      [](const auto& m) { return m.exportable && m.references; });
+  if (arrived && (!imported || random_.chance(10))) return Code::kImport;
+  if (exportable && (now.descriptors.empty() || random_.chance(10))) return Code::kExport;
+  if (now.memories.empty()) return Code::kCreate;
+  const auto mappings = now.pieces();
+  if (mappings.empty()) return Code::kMap;
+  const int device = now.device[actor_of(now.process, 0)];
+  const bool usable = std::any_of(mappings.begin(), mappings.end(), [&](const auto& piece) {
+    return device >= 0 && piece.mapping->access[device] == 3;
+  });
+  if (!usable) return Code::kSetAccess;
+  return touch();
+}
+
+Code Maker::touch() {
+  constexpr Code kData[] = {Code::kFill, Code::kRead, Code::kRead, Code::kWrite, Code::kCopy};
+  return kData[random_.below(std::size(kData))];
+}
+
+bool Maker::data(Op& op, const Sketch& now, bool second) {
+  const int device = now.device[op.actor];
+  struct Usable {
+    std::uint8_t name;
+    unsigned at, size;
+  };
+  std::vector<Usable> usable;
+  for (const auto& piece : now.pieces()) {
+    const unsigned access = device < 0 ? 0 : piece.mapping->access[device];
+    const auto* behind = now.memory(piece.mapping->memory);
+    if (behind && behind->team) {
+      // A copy's two sides are alike here.
+      const bool writes = op.code == Code::kFill || op.code == Code::kWrite;
+      if (!writes || !now.all_bound(*behind) || !random_.chance(90)) continue;
+    }
+    if (access == 3 || (access == 1 && op.code == Code::kRead)) {
+      usable.push_back({piece.range, piece.mapping->at, piece.mapping->size});
+    }
+  }
+  if (device >= 0) {
+    for (const auto& plain : now.plains) {
+      // What both processes have is what a mistake would show in.
+      const bool shared = plain.made == Code::kIpcOpen || now.open_elsewhere(plain);
+      usable.push_back({plain.name, 0, plain.size});
+      if (shared) usable.insert(usable.end(), 3, {plain.name, 0, 1});
+    }
+  }
+  if (usable.empty()) return false;
+  const auto place = [&](std::uint8_t& ref, std::uint8_t& at, std::uint8_t& odd) {
+    const auto& piece = pick(usable, random_);
+    ref = piece.name;
+    at = byte(piece.at + random_.below(piece.size));
+    // Now and then across the end of a granule, when the next one belongs to the same mapping.
+    const bool inside = at + 1u < piece.at + piece.size;
+    odd = byte(random_.chance(30) ? (inside ? 6 : 1) : random_.chance(30) ? 3 : 0);
+  };
+  place(op.ref, op.at, op.odd);
+  if (second) place(op.ref2, op.at2, op.odd2);
+  op.size = byte(1 + random_.below(48));
+  op.value = byte(1 + random_.below(254));
+  op.extra = byte(random_.below(3));
+  return true;
+}
+
+bool Maker::fill(Op& op, const Sketch& now) {
+  if (is_multicast(op.code)) return multicast(op, now);
+  if (op.code >= Code::kAlloc) return legacy(op, now);
+  if (op.code >= Code::kPoolCreate) return pooled(op, now);
+  if (op.code >= Code::kExtImport) return external(op, now);
+  const auto mappings = now.pieces();
+  switch (op.code) {
+    case Code::kContext:
+      op.place = device();
+      return true;
+    case Code::kReserve:
+      op.name = now.free_name(NameKind::kRange, random_.below(256));
+      op.size = byte(1 + random_.below(style_.granules));
+      if (random_.chance(15)) op.extra = byte(random_.below(4));
+      return true;
+    case Code::kFree: {
+      std::vector<const Sketch::Range*> empty;
+      for (const auto& range : now.ranges) {
+        if (range.mappings.empty()) empty.push_back(&range);
+      }
+      if (empty.empty()) return false;
+      const auto* range = pick(empty, random_);
+      op.ref = range->name;
+      op.size = byte(range->size);
+      return true;
+    }
+    case Code::kCreate:
+      op.name = now.free_name(NameKind::kMemory, random_.below(256));
+      op.size = byte(1 + random_.below(style_.pieces));
+      op.place = random_.chance(8) ? (random_.chance(50) ? kHostPlace : kNumaPlace) : device();
+      if (random_.chance(style_.processes > 1 ? 80 : 40) && op.place != kHostPlace) {
+        op.value = kPosix;
+      }
+      if (random_.chance(10)) op.extra = byte(1 + random_.below(2));
+      return true;
+    case Code::kRelease:
+    case Code::kProperties:
+      if (!reference(op.ref, now)) return false;
+      return true;
+    case Code::kExport: {
+      std::vector<std::uint8_t> names;
+      for (const auto& memory : now.memories) {
+        if (memory.exportable && memory.references > 0) names.push_back(memory.name);
+      }
+      if (names.empty()) return false;
+      op.ref = pick(names, random_);
+      op.value = kPosix;
+      op.name = now.free_name(NameKind::kDescriptor, random_.below(256));
+      return true;
+    }
+    case Code::kImport:
+    case Code::kClose:
+      if (now.descriptors.empty()) return false;
+      if (op.code == Code::kImport && now.descriptors.back().pool && random_.chance(95)) {
+        return false;
+      }
+      op.ref = pick(now.descriptors, random_).name;
+      if (op.code == Code::kImport && style_.processes > 1 && random_.chance(80)) {
+        for (const auto& descriptor : now.descriptors) {
+          if (descriptor.process != now.process && !descriptor.pool) op.ref = descriptor.name;
+        }
+      }
+      op.value = kPosix;
+      op.name = now.free_name(NameKind::kMemory, random_.below(256));
+      return true;
+    case Code::kMap: {
+      if (!reference(op.ref2, now) || now.ranges.empty()) return false;
+      if (const auto* team = now.memory(op.ref2); team->missing() && !random_.chance(5)) {
+        return false;
+      }
+      const unsigned size = now.memory(op.ref2)->size;
+      // The first vacant run from a random place.
+      const auto& range = pick(now.ranges, random_);
+      op.ref = range.name;
+      op.size = byte(size);
+      const unsigned start = random_.below(range.size);
+      for (unsigned i = 0; i < range.size; ++i) {
+        const unsigned at = (start + i) % range.size;
+        if (at + size > range.size || !range.vacant(at, size)) continue;
+        op.at = byte(at);
+        return true;
+      }
+      return false;
+    }
+    case Code::kUnmap:
+    case Code::kSetAccess: {
+      if (mappings.empty()) return false;
+      const auto& piece = pick(mappings, random_);
+      op.ref = piece.range;
+      op.at = byte(piece.mapping->at);
+      unsigned end = piece.mapping->at + piece.mapping->size;
+      // A run of neighbours at once.
+      for (const auto& next : mappings) {
+        if (next.range == piece.range && next.mapping->at == end && random_.chance(40)) {
+          end += next.mapping->size;
+        }
+      }
+      op.size = byte(end - piece.mapping->at);
+      if (op.code == Code::kUnmap) return true;
+      op.place = piece.on_host && random_.chance(40) ? kHostPlace : device();
+      if (const auto* team = now.memory(piece.mapping->memory); team && !team->added.empty()) {
+        if (random_.chance(95)) op.place = pick(team->added, random_);
+      }
+      op.value = random_.chance(75) ? 3 : random_.chance(60) ? 1 : 0;
+      if (style_.devices > 1 && random_.chance(20)) op.extra = byte(1 + device());
+      return true;
+    }
+    case Code::kGetAccess:
+    case Code::kRetain:
+    case Code::kRangeHandle: {
+      if (mappings.empty()) return false;
+      const auto& piece = pick(mappings, random_);
+      op.ref = piece.range;
+      op.at = byte(piece.mapping->at);
+      if (op.code != Code::kRangeHandle) op.at = byte(op.at + random_.below(piece.mapping->size));
+      op.size = byte(piece.mapping->size);
+      op.value = 1;
+      op.place = random_.chance(15) ? byte(kHostPlace + random_.below(2)) : device();
+      const NameKind makes = shape(op.code).makes;
+      if (makes != NameKind::kNone) op.name = now.free_name(makes, random_.below(256));
+      return true;
+    }
+    case Code::kGranularity:
+      op.place = random_.chance(30) ? kHostPlace : device();
+      if (random_.chance(40)) op.value = 16;
+      return true;
+    case Code::kFill:
+    case Code::kRead:
+    case Code::kWrite:
+      return data(op, now, false);
+    case Code::kCopy:
+      return data(op, now, true);
+    case Code::kMemFree:
+      // What is open here is closed, and what is open there not freed yet: faults by themselves.
+      if (random_.chance(90) && any(now.plains, op.ref, [&](const Sketch::Plain& p) {
+            const bool early = p.made == Code::kIpcOpen || now.open_elsewhere(p);
+            return !early || random_.chance(5 + style_.faults);
+          })) {
+        return true;
+      }
+      // Of a reservation: a fault by itself.
+      if (now.ranges.empty() || !random_.chance(style_.faults)) return false;
+      op.ref = pick(now.ranges, random_).name;
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Maker::reference(std::uint8_t& ref, const Sketch& now) {
+  std::vector<std::uint8_t> names;
+  for (const auto& memory : now.memories) {
+    if (memory.references > 0) names.push_back(memory.name);
+  }
+  if (names.empty()) return false;
+  ref = pick(names, random_);
+  return true;
+}
+
+void Maker::spoil(Op& op, const Sketch& now) {
+  const unsigned times = random_.chance(20) ? 2 : 1;
+  for (unsigned i = 0; i < times; ++i) {
+    switch (random_.below(11)) {
+      case 0:
+        op.odd = byte(random_.below(kOdds));
+        break;
+      case 1:
+        op.odd_size = byte(random_.below(kOdds));
+        break;
+      case 2:
+        op.at = byte(op.at + 1 + random_.below(3));
+        break;
+      case 3:
+        op.size = byte(random_.chance(50) ? op.size + 1 : op.size ? op.size - 1 : 0);
+        break;
+      case 4:
+        op.flags = byte(1 + random_.below(2));
+        break;
+      case 5:
+        op.place = byte(random_.below(static_cast<std::uint32_t>(places().size())));
+        break;
+      case 6:
+        op.value = byte(random_.below(random_.chance(70) ? 17 : 256));
+        break;
+      case 7:
+        op.extra = byte(random_.below(16));
+        break;
+      case 8:
+        op.faults = byte(1u << random_.below(3));
+        break;
+      case 9:
+        (random_.chance(50) ? op.ref : op.ref2) = 0;
+        break;
+      default:  // some other object, perhaps one that is gone, or another process's
+        if (style_.processes > 1 && random_.chance(30)) {
+          const Shape& s = shape(op.code);
+          if (s.ref == NameKind::kRange && !now.foreign_ranges.empty()) {
+            op.ref = pick(now.foreign_ranges, random_).name;
+          }
+          if (s.ref == NameKind::kRange && !now.foreign_plains.empty() && random_.chance(50)) {
+            op.ref = pick(now.foreign_plains, random_).name;
+          }
+          if (!now.foreign_memories.empty()) {
+            const std::uint8_t name = pick(now.foreign_memories, random_).name;
+            if (s.ref == NameKind::kMemory) op.ref = name;
+            if (s.ref2 == NameKind::kMemory) op.ref2 = name;
+          }
+        } else if (!now.dead.empty()) {
+          const auto& gone = pick(now.dead, random_);
+          if (shape(op.code).ref == gone.kind) op.ref = gone.name;
+          if (shape(op.code).ref2 == gone.kind) op.ref2 = gone.name;
+        }
+        break;
+    }
+  }
+}
+
+}  // namespace cuvmm::fuzz

@@ -1,0 +1,64 @@
+// Makes one call at a time that fits what the program did so far.
+#pragma once
+
+#include "fuzz/generate/generator.h"
+#include "fuzz/ops/sketch.h"
+
+namespace cuvmm::fuzz {
+
+template <class T>
+const T& pick(const std::vector<T>& from, Random& random) {
+  return from[random.below(static_cast<std::uint32_t>(from.size()))];
+}
+
+constexpr std::uint8_t byte(std::uint32_t value) { return static_cast<std::uint8_t>(value); }
+
+class Maker {
+ public:
+  Maker(Random& random, const Style& style) : random_(random), style_(style) {}
+
+  Op make(Sketch& now);
+
+ private:
+  // Which call.
+  Code choose(const Sketch& now);
+  Code hand_over(const Sketch& now);
+  Code hand_over_plain(const Sketch& now);
+  Code share_pool(const Sketch& now);
+  Code touch();  ///< a copy or a fill
+
+  // Its arguments, by area; false where nothing fits.
+  bool fill(Op& op, const Sketch& now);
+  bool data(Op& op, const Sketch& now, bool second);
+  bool external(Op& op, const Sketch& now);
+  bool multicast(Op& op, const Sketch& now);
+  bool pooled(Op& op, const Sketch& now);
+  bool legacy(Op& op, const Sketch& now);
+
+  /// A multicast object, of which all devices were added or some are missing.
+  bool team(std::uint8_t& ref, const Sketch& now, bool complete);
+  bool bind(Op& op, const Sketch& now);
+  bool reference(std::uint8_t& ref, const Sketch& now);
+  /// Sets `ref` to the name of one of them that fits; false when none does.
+  template <class List, class Fits>
+  bool any(const List& list, std::uint8_t& ref, Fits fits);
+  std::uint8_t device() { return byte(random_.below(static_cast<std::uint32_t>(style_.devices))); }
+
+  /// One or two fields that a careless program gets wrong.
+  void spoil(Op& op, const Sketch& now);
+
+  Random& random_;
+  const Style& style_;
+};
+
+template <class List, class Fits>
+bool Maker::any(const List& list, std::uint8_t& ref, Fits fits) {
+  std::vector<std::uint8_t> names;
+  for (const auto& each : list) {
+    if (fits(each)) names.push_back(each.name);
+  }
+  if (!names.empty()) ref = pick(names, random_);
+  return !names.empty();
+}
+
+}  // namespace cuvmm::fuzz

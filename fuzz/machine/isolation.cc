@@ -1,0 +1,318 @@
+#include "fuzz/machine/isolation.h"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <set>
+
+#include "fuzz/generate/generator.h"
+#include "fuzz/machine/stacked.h"
+#include "fuzz/search/shrinker.h"
+#include "program/run_program.h"
+
+namespace cuvmm::fuzz {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What child and parent share: it survives the child's death.
+struct Board {
+  std::uint32_t running = 0;  ///< bytes of the program that runs
+  std::uint8_t program[kHeaderBytes + kMostOps * sizeof(Op)];
+  char problem[512];  ///< what disagreed; empty for nothing
+  char error[512];
+  char text[1 << 16];  ///< the program with its answers
+  Statistics statistics;
+  std::uint32_t kept = 0;  ///< bytes used of `pool`
+  std::uint8_t pool[8 << 20];
+};
+
+class SharedBoard {
+ public:
+  SharedBoard() {
+    void* at =
+        mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (at != MAP_FAILED) board_ = new (at) Board;
+  }
+  ~SharedBoard() {
+    if (board_) munmap(board_, sizeof(Board));
+  }
+  SharedBoard(const SharedBoard&) = delete;
+  SharedBoard& operator=(const SharedBoard&) = delete;
+  Board* get() const { return board_; }
+
+ private:
+  Board* board_ = nullptr;
+};
+
+void put(char (&to)[512], const std::string& text) {
+  std::strncpy(to, text.c_str(), sizeof to - 1);
+}
+
+void put_text(Board& board, const std::string& text) {
+  std::strncpy(board.text, text.c_str(), sizeof board.text - 1);
+}
+
+void show(Board& board, const Ops& ops) {
+  const auto bytes = encode(ops);
+  std::memcpy(board.program, bytes.data(), bytes.size());
+  board.running = static_cast<std::uint32_t>(bytes.size());
+}
+
+// The driver of a child, or its end; with a second process where programs need one.
+std::unique_ptr<Differential> open(const Target& target, Board& board, int processes) {
+  auto peer = processes > 1 ? std::make_unique<Peer>(target.driver) : nullptr;
+  const LoadedDriver loaded = load_driver(target.driver);
+  ProfileResult profile =
+      load_profile(target.profile.empty() ? builtin_profiles().front() : target.profile);
+  std::string error = loaded.error.empty() ? profile.error : loaded.error;
+  std::unique_ptr<Differential> out;
+  if (error.empty() && target.options.multicast && !loaded.emulated) {
+    error = "cuMulticast* is called on the emulator alone";
+  }
+  if (error.empty()) {
+    out = std::make_unique<Differential>(loaded.driver, std::move(profile.profile), target.options,
+                                         std::move(peer));
+    error = out->error();
+  }
+  if (error.empty()) return out;
+  put(board.error, error);
+  _exit(2);
+}
+
+Result run(const Target& target, Differential& machine, const Ops& ops,
+           Failures failures = Failures::kOne) {
+  return target.shim ? run_stacked(machine, ops, failures) : machine.run(ops);
+}
+
+std::string describe(const Result& result, const Ops& ops) {
+  return (result.at < ops.size() ? "op " + std::to_string(result.at) + ", " : std::string()) +
+         result.problem;
+}
+
+// Runs `work` in a child; "" or how it died.
+template <class Work>
+std::string in_child(Work&& work, std::chrono::milliseconds time) {
+  const pid_t child = fork();
+  if (child < 0) return "fork failed";
+  if (child == 0) {
+    work();
+    _exit(0);
+  }
+  const auto end = Clock::now() + time;
+  int status = 0;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (Clock::now() > end) {
+      kill(child, SIGKILL);
+      waitpid(child, &status, 0);
+      return "timeout";
+    }
+    usleep(200);
+  }
+  const bool meant = WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 2);
+  return meant ? "" : outcome_text(outcome_of_end(status));
+}
+
+// Answers and broken rules in pairs of neighbours: what makes a program new.
+class Novelty {
+ public:
+  bool shows_new(const Result& result) {
+    bool any = false;
+    std::uint64_t before = 0;
+    for (const Step& step : result.steps) {
+      std::uint64_t feature = static_cast<std::uint64_t>(step.entry) * 1000 +
+                              static_cast<std::uint64_t>(step.answer.result);
+      for (int i = 0; i < step.judgement.count; ++i) {
+        feature += (static_cast<std::uint64_t>(step.judgement.broken[i]) + 1) * 0x9e3779b97f4a7c15u;
+      }
+      any = seen_.insert(feature * 31 + before).second || any;
+      before = static_cast<std::uint64_t>(step.entry) * 7 + (step.answer.result == CUDA_SUCCESS);
+    }
+    return any;
+  }
+
+ private:
+  std::set<std::uint64_t> seen_;
+};
+
+void keep(Board& board, const Ops& ops) {
+  const auto bytes = encode(ops);
+  const auto size = static_cast<std::uint32_t>(bytes.size());
+  if (board.kept + sizeof size + size > sizeof board.pool) return;
+  std::memcpy(board.pool + board.kept, &size, sizeof size);
+  std::memcpy(board.pool + board.kept + sizeof size, bytes.data(), size);
+  board.kept += static_cast<std::uint32_t>(sizeof size) + size;
+}
+
+std::vector<Ops> kept_of(const Board& board) {
+  std::vector<Ops> out;
+  for (std::uint32_t at = 0; at < board.kept;) {
+    std::uint32_t size = 0;
+    std::memcpy(&size, board.pool + at, sizeof size);
+    out.push_back(decode({board.pool + at + sizeof size, size}));
+    at += static_cast<std::uint32_t>(sizeof size) + size;
+  }
+  return out;
+}
+
+void search(const Target& target, Board& board, std::uint64_t seed, std::chrono::milliseconds time,
+            const std::vector<Ops>& start) {
+  const auto machine = open(target, board, target.processes);
+  const Scope scope{.devices = machine->machine().devices(),
+                    .processes = target.processes,
+                    .multicast = target.options.multicast};
+  const auto end = Clock::now() + time;
+  Random random(seed);
+  Novelty novelty;
+  std::vector<Ops> pool;
+  std::size_t given = 0;
+  while (Clock::now() < end) {
+    Ops ops;
+    if (given < start.size()) {
+      ops = start[given++];
+    } else if (pool.empty() || random.chance(40)) {
+      ops = generate(random, swarm(random, scope));
+    } else {
+      const auto any = [&]() -> const Ops& {
+        return pool[random.below(static_cast<std::uint32_t>(pool.size()))];
+      };
+      ops = random.chance(25) ? cross_over(any(), any(), random, 60) : any();
+      mutate(ops, random, scope, 60);
+    }
+    show(board, ops);
+    const Result result = run(target, *machine, ops);
+    board.statistics.add(result);
+    if (result.verdict == Result::Verdict::kDisagree) {
+      put(board.problem, describe(result, ops));
+      return;
+    }
+    if (novelty.shows_new(result)) {
+      keep(board, ops);
+      if (pool.size() < 4096) pool.push_back(std::move(ops));
+    }
+  }
+  board.running = 0;
+}
+
+}  // namespace
+
+namespace {
+
+// Per call: the answer, and the answer with each broken rule.
+std::set<std::uint64_t> features_of(const Result& result) {
+  std::set<std::uint64_t> out;
+  for (const Step& step : result.steps) {
+    if (step.entry == EntryPoint::kCount) continue;
+    const std::uint64_t answer = static_cast<std::uint64_t>(step.entry) * 1000 +
+                                 static_cast<std::uint64_t>(step.answer.result);
+    out.insert(answer);
+    for (int i = 0; i < step.judgement.count; ++i) {
+      out.insert(answer + (static_cast<std::uint64_t>(step.judgement.broken[i]) + 1) * 1000000);
+    }
+  }
+  return out;
+}
+
+void minimise_here(Differential& machine, const std::vector<Ops>& found, Board& board) {
+  std::vector<std::set<std::uint64_t>> shown;
+  for (const Ops& ops : found) shown.push_back(features_of(machine.run(ops)));
+  std::set<std::uint64_t> covered;
+  for (;;) {
+    // Most new features for its length.
+    std::size_t best = 0;
+    double worth = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      double fresh = 0;
+      for (const std::uint64_t feature : shown[i]) fresh += !covered.contains(feature);
+      const double here = fresh / (10.0 + static_cast<double>(found[i].size()));
+      if (here > worth) worth = here, best = i;
+    }
+    if (worth == 0) return;
+    std::set<std::uint64_t> wanted;
+    for (const std::uint64_t feature : shown[best]) {
+      if (!covered.contains(feature)) wanted.insert(feature);
+    }
+    const ShrinkResult result =
+        shrink(found[best],
+               [&](const Ops& ops) {
+                 const auto now = features_of(machine.run(ops));
+                 return std::includes(now.begin(), now.end(), wanted.begin(), wanted.end());
+               },
+               {.tries = 500});
+    for (const std::uint64_t feature : features_of(machine.run(result.ops)))
+      covered.insert(feature);
+    keep(board, result.ops);
+  }
+}
+
+}  // namespace
+
+std::vector<Ops> minimise(const Target& target, const std::vector<Ops>& found) {
+  const SharedBoard shared;
+  Board* board = shared.get();
+  if (!board) return {};
+  in_child([&] { minimise_here(*open(target, *board, target.processes), found, *board); },
+           std::chrono::minutes(10));
+  return kept_of(*board);
+}
+
+std::optional<Finding> try_program(const Target& target, const Ops& ops) {
+  const SharedBoard shared;
+  Board* board = shared.get();
+  if (!board) return std::nullopt;
+  const std::string death = in_child(
+      [&] {
+        const auto machine = open(target, *board, processes_of(ops));
+        // A shorter program fails at another call: all are tried.
+        const Result result = run(target, *machine, ops, Failures::kEach);
+        if (result.verdict == Result::Verdict::kDisagree)
+          put(board->problem, describe(result, ops));
+      },
+      std::chrono::seconds(20));
+  if (!death.empty()) return Finding{ops, death};
+  if (board->problem[0]) return Finding{ops, board->problem};
+  return std::nullopt;
+}
+
+std::string annotated_text(const Target& target, const Ops& ops) {
+  const SharedBoard shared;
+  Board* board = shared.get();
+  if (!board) return to_text(ops);
+  in_child(
+      [&] {
+        const auto machine = open(target, *board, processes_of(ops));
+        put_text(*board, to_text(ops, notes_of(run(target, *machine, ops))));
+      },
+      std::chrono::seconds(20));
+  return board->text[0] ? board->text : to_text(ops);
+}
+
+Hunt hunt(const Target& target, std::uint64_t seed, std::chrono::milliseconds time,
+          const std::vector<Ops>& start) {
+  Hunt out;
+  const SharedBoard shared;
+  Board* board = shared.get();
+  if (!board) {
+    out.error = "no memory";
+    return out;
+  }
+  const auto begin = Clock::now();
+  const std::string death =
+      in_child([&] { search(target, *board, seed, time, start); }, time + std::chrono::seconds(30));
+  out.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  out.error = board->error;
+  out.statistics = board->statistics;
+  out.kept = kept_of(*board);
+  if (!death.empty() || board->problem[0]) {
+    out.finding =
+        Finding{decode({board->program, board->running}), death.empty() ? board->problem : death};
+  }
+  return out;
+}
+
+}  // namespace cuvmm::fuzz

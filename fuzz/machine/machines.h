@@ -1,0 +1,33 @@
+// The emulator in a test's own process.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "fuzz/machine/stacked.h"
+
+namespace cuvmm::fuzz {
+
+inline Differential& emulated() {
+  static Differential* const only = [] {
+    setenv("CUVMM_DEVICES", "3", 1);
+    setenv("CUVMM_DEVICE_MEMORY", "64M", 1);
+    setenv("CUVMM_MULTICAST_TIMEOUT_MS", "0", 1);
+    const LoadedDriver loaded = load_driver(CUVMM_EMULATOR);
+    EXPECT_EQ(loaded.error, "");
+    return new Differential(loaded.driver, load_profile(builtin_profiles().front()).profile,
+                            {.multicast = loaded.emulated});
+  }();
+  return *only;
+}
+
+/// What is wrong with the answers to a program text, bare or under the shim; "" for nothing.
+inline std::string disagreement(std::string_view text) {
+  const TextOps read = from_text(text);
+  if (!read.error.empty()) return read.error;
+  const Result result = run_stacked(emulated(), read.ops, Failures::kEach);
+  return result.problem;
+}
+
+}  // namespace cuvmm::fuzz

@@ -1,0 +1,60 @@
+#include "fuzz/machine/peer.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "fuzz/machine/remote_call.h"
+
+namespace cuvmm::fuzz {
+namespace {
+
+template <class... CallStructs>
+void expect_no_multicast(std::tuple<CallStructs...>*) {
+  for (const EntryPoint entry : {CallStructs::kEntryPoint...}) {
+    EXPECT_EQ(std::string(name(entry)).find("Multicast"), std::string::npos) << name(entry);
+  }
+}
+
+// On some real machines it cannot be undone.
+TEST(Peer, CannotBeAskedForMulticast) {
+  expect_no_multicast(static_cast<RemoteCalls*>(nullptr));
+  Peer peer(CUVMM_EMULATOR);
+  const Driver driver = peer.driver();
+  EXPECT_NE(driver.function<calls::MemCreate>(), nullptr);
+  EXPECT_EQ(driver.function<calls::MulticastCreate>(), nullptr);
+  EXPECT_EQ(driver.function<calls::MulticastAddDevice>(), nullptr);
+}
+
+// Forked for each test, before this process uses a driver.
+TEST(Peer, ADescriptorCrossesBothWaysAndADeathIsNoticed) {
+  Peer peer(CUVMM_EMULATOR);
+  const Driver driver = peer.driver();
+  ASSERT_EQ(driver(calls::Init{0}), CUDA_SUCCESS);
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  CUmemGenericAllocationHandle handle = 0, imported = 0;
+  ASSERT_EQ(driver(calls::MemCreate{&handle, 2 << 20, &prop, 0}), CUDA_SUCCESS);
+  int fd = -1;
+  ASSERT_EQ(driver(calls::MemExportToShareableHandle{&fd, handle,
+                                                     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0}),
+            CUDA_SUCCESS);
+  ASSERT_GE(fd, 0);
+  void* const number = reinterpret_cast<void*>(static_cast<std::intptr_t>(fd));
+  const calls::MemImportFromShareableHandle import{&imported, number,
+                                                   CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
+  EXPECT_EQ(driver(import), CUDA_SUCCESS);
+  EXPECT_NE(imported, handle);
+  close(fd);
+  EXPECT_NE(driver(import), CUDA_SUCCESS) << "the descriptor is closed";
+  EXPECT_EQ(peer.lost(), "");
+  kill(peer.pid(), SIGSEGV);
+  EXPECT_EQ(driver(calls::MemRelease{handle}), CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(peer.lost(), "signal:SIGSEGV");
+}
+
+}  // namespace
+}  // namespace cuvmm::fuzz

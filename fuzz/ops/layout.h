@@ -1,0 +1,83 @@
+// Tells which calls of a program depend on the addresses and handles that the driver happened to
+// choose.
+#pragma once
+
+#include <vector>
+
+#include "fuzz/ops/op.h"
+
+namespace cuvmm::fuzz {
+
+/// Follows a program by its names alone. A call leaves them when it reaches past the reservation
+/// that its name stands for, or uses the name of what is freed: then the answer depends on what
+/// else lies there, which is the driver's own affair (address-space layout, reuse of handle
+/// values). So it is with a range or a handle of another process: the number may be a good one
+/// here.
+class Layout {
+ public:
+  /// What an op's answer depends on; null for nothing but the program.
+  const char* leaves(const Op& op) const;
+  /// What makes its answer one of chance on a real driver; null for nothing:
+  /// - it maps, or gives access to, GPUDirect RDMA memory whose oldest mapping was unmapped while
+  /// it
+  ///   had others, of which a driver refuses some and not others, as stale memory would;
+  /// - it creates gigabytes of TILE_POOL memory, which a driver may not have at that moment.
+  const char* unsettled(const Op& op) const;
+  /// Whether the address of the call lies in what its name stands for, wherever the call ends.
+  bool begins_inside(const Op& op) const;
+  /// The op succeeded: its names stand for something else now.
+  void succeeded(const Op& op);
+  /// The op failed or was not run: what it would have made does not exist.
+  void failed(const Op& op);
+
+ private:
+  enum : int { kUnbound = 0, kFailed = -1, kTaken = -2 };  // else an index + 1
+  struct Range {
+    std::uint64_t size;
+    bool live;
+    int process;
+    int source = 0;   ///< what it shows, if it was opened by another process than made it
+    int device = -1;  ///< in whose context
+    int opens = 0;
+    /// The memory of a pool that it was imported of: imported again, it is the same pointer.
+    int pointer_of = 0;
+  };
+  struct Mapping {
+    int range, memory;
+    std::uint64_t at, size;
+    bool live;
+  };
+  /// An allocation as one process knows it, whatever its handles.
+  struct Object {
+    bool rdma;
+    bool oldest_gone;
+  };
+  struct Memory {
+    int references, mappings, object;
+    int process;  ///< whose handle it is
+    bool alive() const { return references > 0 || mappings > 0; }
+  };
+
+  const char* leaves_range(int process, std::uint8_t name, std::uint64_t at,
+                           std::uint64_t size) const;
+  const char* leaves_memory(int process, std::uint8_t name) const;
+  const Object* object_of(std::uint8_t name) const;
+  void unmap(Mapping& mapping);
+  int open(const Op& op, int from);
+  int& name(NameKind kind, std::uint8_t number) {
+    return names_[static_cast<std::size_t>(kind)][number];
+  }
+  int bound(NameKind kind, std::uint8_t number) const {
+    return number ? names_[static_cast<std::size_t>(kind)][number] : int{kUnbound};
+  }
+
+  int names_[kNameKinds][256] = {};
+  int device_[kActors] = {};
+  std::vector<Range> ranges_;
+  std::vector<Mapping> mappings_;
+  std::vector<Memory> memories_;
+  std::vector<bool> pools_;          ///< whether each is alive
+  std::vector<Object> objects_{{}};  ///< the first is what an unknown descriptor imports
+};
+
+}  // namespace cuvmm::fuzz

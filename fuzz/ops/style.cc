@@ -1,0 +1,44 @@
+// What a program is made of: drawn for each, so that programs differ more than their calls do.
+#include <algorithm>
+
+#include "fuzz/generate/generator.h"
+
+namespace cuvmm::fuzz {
+
+namespace {
+constexpr std::uint64_t bit(Code code) { return std::uint64_t{1} << static_cast<unsigned>(code); }
+constexpr std::uint64_t kExternalMemory =
+    bit(Code::kExtImport) | bit(Code::kExtBuffer) | bit(Code::kExtDestroy);
+constexpr std::uint64_t from_to(Code first, Code last) { return (bit(last) << 1) - bit(first); }
+constexpr std::uint64_t kPools = from_to(Code::kPoolCreate, Code::kPointerImport);
+constexpr std::uint64_t kLegacy = from_to(Code::kAlloc, Code::kIpcClose);
+}  // namespace
+
+Style swarm(Random& random, const Scope& scope) {
+  Style style;
+  style.devices = scope.devices;
+  style.ops = 5 + random.below(50);
+  style.granules = random.chance(30) ? 2 + random.below(3) : 4 + random.below(12);
+  style.pieces = 1 + random.below(random.chance(70) ? 2 : 5);
+  style.faults = random.chance(40) ? 0 : random.chance(70) ? 5 : 25;
+  style.threads = random.chance(90) ? 1 : 1 + random.below(kThreads);
+  if (random.chance(50)) {
+    // Calls that the others cannot do without stay.
+    constexpr std::uint64_t kAlways = bit(Code::kReserve) | bit(Code::kCreate) | bit(Code::kMap);
+    style.enabled = kAlways | random.next() >> 8;
+  }
+  if (!random.chance(40)) style.enabled &= ~kExternalMemory;
+  if (!random.chance(35)) style.enabled &= ~kPools;
+  if (!random.chance(35)) style.enabled &= ~kLegacy;
+  style.multicast = scope.multicast && random.chance(30);
+  if (scope.processes > 1 && random.chance(85)) {
+    style.processes = scope.processes;
+    style.ops += 15;
+    style.granules = std::min(style.granules, 8u);  // fewer places, more often the same
+    style.enabled |= bit(Code::kExport) | bit(Code::kImport) | bit(Code::kSetAccess);
+    if (random.chance(30)) style.enabled |= kLegacy | bit(Code::kMemFree);
+  }
+  return style;
+}
+
+}  // namespace cuvmm::fuzz

@@ -1,0 +1,30 @@
+// Sizes: pages, granules, and how far rows and slices reach.
+#pragma once
+
+#include <cstdint>
+
+namespace cuvmm::fuzz::plain {
+
+inline constexpr std::uint64_t kPage = 4096;
+inline constexpr std::uint64_t kGranule = 2 << 20;
+
+/// The next multiple of `step`.
+inline std::uint64_t up(std::uint64_t value, std::uint64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+using Wide = unsigned __int128;
+
+/// All ones where it is more than anything has.
+inline std::uint64_t narrow(Wide bytes) {
+  return bytes >> 62 ? ~0ull : static_cast<std::uint64_t>(bytes);
+}
+
+/// Bytes from the first to behind the last.
+inline std::uint64_t extent_of(std::uint64_t width, std::uint64_t height, std::uint64_t pitch,
+                               std::uint64_t slices = 1, std::uint64_t slice_pitch = 0) {
+  if (width == 0 || height == 0 || slices == 0) return 0;
+  return narrow(Wide(width) + Wide(height - 1) * pitch + Wide(slices - 1) * slice_pitch);
+}
+
+}  // namespace cuvmm::fuzz::plain

@@ -1,0 +1,364 @@
+// A second opinion: the unicast VMM rules over flat lists, written from rulebook/rules/*.def alone.
+//
+// Deliberately naive, and deliberately not the model: one cell per reserved or mapped 2 MiB granule
+// in a plain vector, found by looking at all of them. What the two share is the catalogue of rules
+// and, for what a driver does with a broken one, its profile.
+#pragma once
+
+#include <cuda.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "api/calls.h"
+#include "fuzz/ops/op.h"
+#include "fuzz/reference/reference_external.h"
+#include "fuzz/reference/reference_multicast.h"
+#include "fuzz/reference/reference_plain.h"
+#include "fuzz/reference/reference_pool.h"
+#include "rulebook/profile/profile.h"
+
+namespace cuvmm::fuzz {
+
+/// What the reference thinks of one call before it is made.
+struct Judgement {
+  static constexpr int kMost = 24;
+  Rule broken[kMost];  ///< every rule that the call breaks, in no order
+  int count = 0;
+  bool foreign = false;      ///< touches memory that is nobody's: any error will do
+  bool may_refuse = false;   ///< INVALID_VALUE will do as well
+  bool may_run_out = false;  ///< OUT_OF_MEMORY will do as well
+  bool may_succeed = false;  ///< CUDA_SUCCESS will do as well
+  bool fatal = false;        ///< a real driver or its machine dies in it, though no rule says so
+  Quirk quirks[4];           ///< what a driver may have against the call beside the rules
+  int quirk_count = 0;
+  /// Not to be called: the reference cannot follow what would come of it (another process would get
+  /// what only the first one's knows; too much memory for its cells).
+  bool uncovered = false;
+  bool unseen = false;  ///< about a descriptor of another process's export: no shim saw it made
+  bool loose = false;   ///< nothing is written of what should happen: any answer will do
+  bool unpredictable = false;  ///< nothing later in the program can be compared between drivers
+
+  void add(Rule rule) {
+    if (count < kMost && !breaks(rule)) broken[count++] = rule;
+  }
+  void add(Quirk quirk) {
+    if (!has(quirk)) quirks[quirk_count++] = quirk;
+  }
+  bool has(Quirk quirk) const {
+    return std::find(quirks, quirks + quirk_count, quirk) != quirks + quirk_count;
+  }
+  bool breaks(Rule rule) const;
+  /// No rule is broken that is more than advice.
+  bool legal() const;
+  /// A driver with this profile may answer this.
+  bool accepts(const Profile& profile, EntryPoint entry, CUresult answer) const;
+  /// The profile's driver dies in this call.
+  bool crashes(const Profile& profile, EntryPoint entry) const;
+  /// A real driver may die in it, read what was freed, or change memory that is not the program's.
+  bool dangerous(const Profile& profile, EntryPoint entry) const;
+};
+
+/// Who makes a call: the device of the thread's current context, -1 without one.
+struct Actor {
+  int device = 0;
+};
+
+/// The machine that the calls are made on.
+struct ReferenceMachine {
+  int devices = 1;
+  std::uint64_t device_memory = ~std::uint64_t{0};  ///< bytes per device
+  bool charge = true;  ///< OUT_OF_MEMORY is predicted from it; false: it may always happen
+};
+
+/// judge() before a call, accept() after it succeeded (reads the out-parameters). A call that
+/// failed changed nothing, or what refuse() says.
+class Reference {
+ public:
+  explicit Reference(ReferenceMachine machine) : machine_(machine) {}
+  /// Another process of that machine: what memories hold and descriptors stand for is the same in
+  /// both, everything else its own. Each asks the other what its names of legacy IPC stand for, so
+  /// neither is used after the other has ended.
+  Reference(ReferenceMachine machine, Reference& first)
+      : machine_(machine),
+        memories_(first.memories_),
+        descriptors_(first.descriptors_),
+        external_(first.external_),
+        partner_(&first) {
+    first.partner_ = this;
+  }
+  Reference(const Reference&) = delete;
+  Reference& operator=(const Reference&) = delete;
+  /// Forgets everything, the other process's memories and descriptors too.
+  void clear();
+
+  Judgement judge(const calls::MemAddressReserve&, Actor) const;
+  Judgement judge(const calls::MemAddressFree&, Actor) const;
+  Judgement judge(const calls::MemCreate&, Actor) const;
+  Judgement judge(const calls::MemRelease&, Actor) const;
+  Judgement judge(const calls::MemMap&, Actor) const;
+  Judgement judge(const calls::MemUnmap&, Actor) const;
+  Judgement judge(const calls::MemSetAccess&, Actor) const;
+  Judgement judge(const calls::MemGetAccess&, Actor) const;
+  Judgement judge(const calls::MemExportToShareableHandle&, Actor) const;
+  Judgement judge(const calls::MemImportFromShareableHandle&, Actor) const;
+  Judgement judge(const calls::MemGetAllocationGranularity&, Actor) const;
+  Judgement judge(const calls::MemGetAllocationPropertiesFromHandle&, Actor) const;
+  Judgement judge(const calls::MemRetainAllocationHandle&, Actor) const;
+  Judgement judge(const calls::MemGetHandleForAddressRange&, Actor) const;
+  Judgement judge(const calls::MemsetD8&, Actor) const;
+  Judgement judge(const calls::MemsetD16&, Actor) const;
+  Judgement judge(const calls::MemsetD32&, Actor) const;
+  Judgement judge(const calls::MemcpyDtoH&, Actor) const;
+  Judgement judge(const calls::MemcpyHtoD&, Actor) const;
+  Judgement judge(const calls::MemcpyDtoD&, Actor) const;
+  Judgement judge(const calls::MemFree&, Actor) const;
+  Judgement judge(const calls::ImportExternalMemory&, Actor) const;
+  Judgement judge(const calls::ExternalMemoryGetMappedBuffer&, Actor) const;
+  Judgement judge(const calls::DestroyExternalMemory&, Actor) const;
+  Judgement judge(const calls::MulticastCreate&, Actor) const;
+  Judgement judge(const calls::MulticastAddDevice&, Actor) const;
+  Judgement judge(const calls::MulticastBindMem&, Actor) const;
+  Judgement judge(const calls::MulticastBindAddr&, Actor) const;
+  Judgement judge(const calls::MulticastUnbind&, Actor) const;
+  Judgement judge(const calls::MulticastGetGranularity&, Actor) const;
+  Judgement judge(const calls::MemPoolCreate&, Actor) const;
+  Judgement judge(const calls::DeviceGetDefaultMemPool&, Actor) const;
+  Judgement judge(const calls::MemPoolDestroy&, Actor) const;
+  Judgement judge(const calls::MemAllocFromPoolAsync&, Actor) const;
+  Judgement judge(const calls::MemFreeAsync&, Actor) const;
+  Judgement judge(const calls::MemPoolSetAccess&, Actor) const;
+  Judgement judge(const calls::DeviceSetMemPool&, Actor) const;
+  Judgement judge(const calls::MemPoolExportToShareableHandle&, Actor) const;
+  Judgement judge(const calls::MemPoolImportFromShareableHandle&, Actor) const;
+  Judgement judge(const calls::MemPoolExportPointer&, Actor) const;
+  Judgement judge(const calls::MemPoolImportPointer&, Actor) const;
+  Judgement judge(const calls::MemAlloc&, Actor) const;
+  Judgement judge(const calls::IpcGetMemHandle&, Actor) const;
+  Judgement judge(const calls::IpcOpenMemHandle&, Actor) const;
+  Judgement judge(const calls::IpcCloseMemHandle&, Actor) const;
+
+  // What a success changes. The sentence is what is wrong with the outputs, null when nothing is.
+  const char* accept(const calls::MemAddressReserve&);
+  const char* accept(const calls::MemAddressFree&);
+  const char* accept(const calls::MemCreate&);
+  const char* accept(const calls::MemRelease&);
+  const char* accept(const calls::MemMap&);
+  const char* accept(const calls::MemUnmap&);
+  const char* accept(const calls::MemSetAccess&, const Profile& profile);
+  const char* accept(const calls::MemGetAccess&);
+  const char* accept(const calls::MemExportToShareableHandle&);
+  const char* accept(const calls::MemImportFromShareableHandle&);
+  const char* accept(const calls::MemGetAllocationGranularity&);
+  const char* accept(const calls::MemGetAllocationPropertiesFromHandle&);
+  const char* accept(const calls::MemRetainAllocationHandle&);
+  const char* accept(const calls::MemGetHandleForAddressRange&);
+  const char* accept(const calls::MemsetD8&);
+  const char* accept(const calls::MemsetD16&);
+  const char* accept(const calls::MemsetD32&);
+  const char* accept(const calls::MemcpyDtoH&);
+  const char* accept(const calls::MemcpyHtoD&);
+  const char* accept(const calls::MemcpyDtoD&);
+  const char* accept(const calls::MemFree&);
+  const char* accept(const calls::ImportExternalMemory&, Actor);
+  const char* accept(const calls::ExternalMemoryGetMappedBuffer&);
+  const char* accept(const calls::DestroyExternalMemory&);
+  const char* accept(const calls::MulticastCreate&);
+  const char* accept(const calls::MulticastAddDevice&);
+  const char* accept(const calls::MulticastBindMem&);
+  const char* accept(const calls::MulticastBindAddr&);
+  const char* accept(const calls::MulticastUnbind&);
+  const char* accept(const calls::MulticastGetGranularity&);
+  const char* accept(const calls::MemPoolCreate&);
+  const char* accept(const calls::DeviceGetDefaultMemPool&);
+  const char* accept(const calls::MemPoolDestroy&);
+  const char* accept(const calls::MemAllocFromPoolAsync&);
+  const char* accept(const calls::MemFreeAsync&);
+  const char* accept(const calls::MemPoolSetAccess& call);
+  const char* accept(const calls::DeviceSetMemPool&) { return nullptr; }
+  const char* accept(const calls::MemPoolExportToShareableHandle&);
+  const char* accept(const calls::MemPoolImportFromShareableHandle&);
+  const char* accept(const calls::MemPoolExportPointer&);
+  const char* accept(const calls::MemPoolImportPointer&);
+  const char* accept(const calls::MemAlloc&, Actor);
+  const char* accept(const calls::IpcGetMemHandle&);
+  const char* accept(const calls::IpcOpenMemHandle&, Actor);
+  const char* accept(const calls::IpcCloseMemHandle&);
+
+  /// What a driver with this profile does even though it refuses.
+  void refuse(const calls::MemSetAccess&, CUresult answer, const Profile& profile);
+  void refuse(const calls::ImportExternalMemory&, CUresult answer, const Profile& profile);
+
+  /// The program closed this descriptor.
+  void close(int fd);
+  /// Whether every byte that the read would return was written before, so that its value is known.
+  bool knows(const calls::MemcpyDtoH& call) const;
+
+  // What is left, for who cleans up.
+  struct Span {
+    std::uint64_t base, size;
+  };
+  std::vector<Span> mapped() const;
+  std::vector<Span> reserved() const;
+  std::vector<std::uint64_t> references() const;  ///< a handle as often as it must be released
+  std::vector<int> descriptors() const;
+  std::vector<Span> plain() const;
+  std::vector<std::uint64_t> opened() const;  ///< a pointer as often as it must be closed
+  std::vector<std::uint64_t> external_memories() const;
+  std::vector<std::uint64_t> pools() const;
+  /// Default pools and devices that were given access to them.
+  std::vector<std::pair<std::uint64_t, int>> given_to_defaults() const;
+
+ private:
+  static constexpr int kPlaces = 9;  ///< devices 0..7, then the host
+  struct Cell {
+    std::uint64_t address;
+    int range;    ///< index into ranges_, -1: no reservation
+    int mapping;  ///< index into mappings_, -1: nothing mapped
+  };
+  struct Range {
+    std::uint64_t base, size;
+    bool live;
+  };
+  struct Mapped {
+    std::uint64_t base, size;
+    int handle;  ///< index into handles_
+    unsigned char access[kPlaces];
+    bool device_last;  ///< device 0's access was changed after the host's
+    bool live;
+    std::uint64_t offset = 0;  ///< into a multicast object
+  };
+  struct Write {
+    std::uint64_t at;
+    std::vector<unsigned char> bytes;
+    bool known;
+  };
+  struct Memory {
+    std::uint64_t size;
+    CUmemAllocationProp prop;
+    std::vector<Write> writes;
+    int team = -1;  ///< index into teams_: it is a multicast object
+  };
+  struct Named {
+    std::uint64_t value;  ///< the handle
+    int memory;           ///< index into memories_
+    int references;
+    int mappings;
+    bool imported;
+    bool alive() const { return references > 0 || mappings > 0; }
+  };
+  struct Descriptor {
+    int fd;
+    int memory;
+    bool open;
+    int pool = -1;       ///< index into the pools: it is an export of one
+    bool other = false;  ///< not made by the first process
+  };
+
+  /// Where the byte of a live address lies; memory -1 for nowhere. `run`: bytes up to where that
+  /// may change.
+  struct Spot {
+    int memory = -1;
+    std::uint64_t offset = 0;
+    std::uint64_t run = 0;
+  };
+  Spot spot(std::uint64_t address) const;
+  /// Of another process than the first.
+  bool other() const { return &memories_ != &own_memories_; }
+  /// Memory with an address of its own, and the tail of a mapping that left its reservation.
+  bool ambiguous(std::uint64_t address) const;
+  // Pools.
+  const PoolState::Pool* judge_pool(Judgement& out, CUmemoryPool pool, Rule valid,
+                                    Rule alive) const;
+  int pool_behind(int fd) const;
+  /// The index of memory that nobody wrote to yet.
+  int fresh_memory(std::uint64_t size, int type, int id);
+  // Multicast.
+  struct Bind {
+    std::uint64_t object, offset, size;
+    unsigned long long flags;
+    const Named* memory;      ///< null for none
+    std::uint64_t memory_at;  ///< offset or address, as it was asked for
+    std::uint64_t memory_offset;
+  };
+  bool is_team(int memory) const {
+    return memory >= 0 && memories_[static_cast<std::size_t>(memory)].team >= 0;
+  }
+  const MulticastTeam* team_of(const Named& named) const;
+  const MulticastTeam* team_at(const Cell& cell) const;  ///< of a mapped cell
+  bool holds(const MulticastTeam::Binding& binding) const;
+  bool bound(int handle) const;
+  const MulticastTeam* judge_team(Judgement& out, std::uint64_t value) const;
+  void judge_bind(Judgement& out, const Bind& bind) const;
+  void judge_map(Judgement& out, const calls::MemMap& call, const MulticastTeam& team) const;
+  void judge_touch(Judgement& out, const MulticastTeam& team, const Cell& cell, std::uint64_t at,
+                   std::uint64_t size, bool write) const;
+  const char* bind(const Bind& bind);
+  void store(const MulticastTeam& team, std::uint64_t offset, const unsigned char* bytes,
+             std::uint64_t size, bool known);
+  /// The open export of that number; null for none.
+  const Descriptor* export_at(int fd) const;
+  /// A new file has this number.
+  void opened(int fd);
+  /// Adds memory with an address of its own; what is wrong with that, or null.
+  const char* place(const PlainMemory& made);
+  void judge_plain(Judgement& out, const PlainMemory& plain) const;
+  void judge_fill(Judgement& out, const PlainMemory& plain, Actor actor) const;
+  void judge_pool_touch(Judgement& out, const PlainMemory& plain, bool fill, Actor actor) const;
+  const Cell* cell_at(std::uint64_t address) const;
+  const Cell* mapped_at(std::uint64_t address) const;
+  static bool meets(const Cell& cell, std::uint64_t base, std::uint64_t size);
+  const Named* handle(std::uint64_t value) const;
+  /// The four rules of a handle argument.
+  const Named* judge_handle(Judgement& out, std::uint64_t value, Rule zero, Rule valid, Rule alive,
+                            Rule referenced) const;
+  void judge_prop(Judgement& out, const CUmemAllocationProp& prop) const;
+  /// The memory that the other process gave out under these 64 bytes, or that was opened here: its
+  /// own entry for it, live or freed.
+  const PlainMemory* exported_elsewhere(const void* bytes) const;
+  const PlainMemory& exporters(const PlainMemory& opened) const;
+  /// Another process has memory of this one open.
+  bool open_elsewhere(const PlainMemory& plain) const;
+  /// The driver gave 64 bytes out as the name of the memory at `address`; false where none is.
+  bool name_given(std::uint64_t address, const void* bytes, bool of_pool);
+  bool valid_device(int id) const { return id >= 0 && id < machine_.devices; }
+  /// Some mapping shares bytes with the range, and is not inside it.
+  bool cuts(std::uint64_t base, std::uint64_t size) const;
+  /// Every byte lies in a cell for which `good` holds.
+  template <class Good>
+  bool all(std::uint64_t base, std::uint64_t size, Good good) const;
+  static void grant(Mapped& mapping, const CUmemAccessDesc* desc, std::size_t count);
+  const CUmemAllocationProp& prop_of(const Cell& cell) const;
+  void judge_touch(Judgement& out, std::uint64_t base, std::uint64_t size, bool write, bool fill,
+                   Actor actor, bool other_on_host = false) const;
+  void judge_context(Judgement& out, std::uint64_t base, std::uint64_t size, Actor actor) const;
+  Judgement judge_write(std::uint64_t base, std::uint64_t size, bool fill, Actor actor,
+                        bool from_host = false) const;
+  void store(std::uint64_t at, const unsigned char* bytes, std::uint64_t size, bool known);
+  /// -1: never written.
+  int byte_at(std::uint64_t address) const;
+  bool known_at(std::uint64_t address) const;
+  const char* fill(std::uint64_t at, unsigned value, unsigned element, std::uint64_t count);
+  void drop_cells();
+
+  ReferenceMachine machine_;
+  std::vector<Cell> cells_;
+  std::vector<Range> ranges_;
+  std::vector<Mapped> mappings_;
+  std::vector<Named> handles_;
+  // Of all processes.
+  std::vector<Memory> own_memories_;
+  std::vector<Descriptor> own_descriptors_;
+  ExternalState own_external_;
+  std::vector<Memory>& memories_ = own_memories_;
+  std::vector<Descriptor>& descriptors_ = own_descriptors_;
+  ExternalState& external_ = own_external_;
+  const Reference* partner_ = nullptr;  ///< the other process; null where there is none
+  PlainList plain_;
+  // Of the first process: the others have none, but for the names of legacy IPC.
+  PoolState pool_state_;
+  std::vector<MulticastTeam> teams_;
+};
+
+}  // namespace cuvmm::fuzz

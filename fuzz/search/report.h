@@ -1,0 +1,18 @@
+// Describes a finding: how to reproduce it, as program text, as C and as a test.
+#pragma once
+
+#include <string>
+
+#include "fuzz/machine/isolation.h"
+
+namespace cuvmm::fuzz {
+
+/// A GoogleTest case that replays the program and demands agreement.
+std::string test_case(const std::string& title, const std::string& text);
+
+/// Writes FOLDER/NAME.cuvmm and FOLDER/NAME.c; the replay command, the program, the path of the C
+/// file and the test, to be printed.
+std::string report(const Target& target, const Finding& finding, const std::string& folder,
+                   const std::string& name);
+
+}  // namespace cuvmm::fuzz

@@ -1,0 +1,90 @@
+#include "program/channel.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace cuvmm {
+
+namespace {
+struct Header {
+  std::uint32_t type;
+  std::uint32_t kind;
+  std::uint64_t number;
+};
+// Buffers cross up to 64 KiB; outcomes are short.
+constexpr std::size_t kMaxText = 64 << 10;
+}  // namespace
+
+void Channel::close_now() {
+  if (socket_ >= 0) close(socket_);
+  socket_ = -1;
+}
+
+bool Channel::send(const Message& message) {
+  Header header{static_cast<std::uint32_t>(message.type), message.kind, message.number};
+  const std::size_t size = message.text.size() < kMaxText ? message.text.size() : kMaxText;
+  iovec parts[2] = {{&header, sizeof header}, {const_cast<char*>(message.text.data()), size}};
+  msghdr envelope{};
+  envelope.msg_iov = parts;
+  envelope.msg_iovlen = 2;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  if (message.fd >= 0) {
+    envelope.msg_control = control;
+    envelope.msg_controllen = sizeof control;
+    cmsghdr* item = CMSG_FIRSTHDR(&envelope);
+    item->cmsg_level = SOL_SOCKET;
+    item->cmsg_type = SCM_RIGHTS;
+    item->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(item), &message.fd, sizeof message.fd);
+  }
+  ssize_t sent;
+  do {
+    sent = sendmsg(socket_, &envelope, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent >= 0;
+}
+
+std::optional<Message> Channel::receive(std::chrono::milliseconds timeout) {
+  timed_out_ = false;
+  pollfd wait{socket_, POLLIN, 0};
+  int ready;
+  do {
+    ready = poll(&wait, 1, static_cast<int>(timeout.count()));
+  } while (ready < 0 && errno == EINTR);
+  if (ready == 0) {
+    timed_out_ = true;
+    return std::nullopt;
+  }
+  Header header{};
+  char text[kMaxText];  // not initialised: that would cost more than the message
+  iovec parts[2] = {{&header, sizeof header}, {text, sizeof text}};
+  msghdr envelope{};
+  envelope.msg_iov = parts;
+  envelope.msg_iovlen = 2;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  envelope.msg_control = control;
+  envelope.msg_controllen = sizeof control;
+  ssize_t got;
+  do {
+    got = recvmsg(socket_, &envelope, MSG_CMSG_CLOEXEC);
+  } while (got < 0 && errno == EINTR);
+  if (got < static_cast<ssize_t>(sizeof header)) return std::nullopt;
+  Message message;
+  message.type = static_cast<Message::Type>(header.type);
+  message.kind = header.kind;
+  message.number = header.number;
+  message.text.assign(text, static_cast<std::size_t>(got) - sizeof header);
+  for (cmsghdr* item = CMSG_FIRSTHDR(&envelope); item; item = CMSG_NXTHDR(&envelope, item)) {
+    if (item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_RIGHTS) {
+      std::memcpy(&message.fd, CMSG_DATA(item), sizeof message.fd);
+    }
+  }
+  return message;
+}
+
+}  // namespace cuvmm

@@ -1,0 +1,57 @@
+#include "program/outcome.h"
+
+#include "api/driver.h"
+
+namespace cuvmm {
+
+namespace {
+constexpr std::string_view kSignal = "signal:";
+constexpr std::string_view kExit = "exit:";
+constexpr std::string_view kNotRun = "not-run: ";
+}  // namespace
+
+std::string outcome_text(const Outcome& outcome) {
+  switch (outcome.status) {
+    case Outcome::Status::kNotRun:
+      return std::string(kNotRun) + outcome.detail;
+    case Outcome::Status::kSignal:
+      return std::string(kSignal) + outcome.detail;
+    case Outcome::Status::kExited:
+      return std::string(kExit) + outcome.detail;
+    case Outcome::Status::kTimeout:
+      return "timeout";
+    case Outcome::Status::kDone:
+      break;
+  }
+  const std::string name = result_name(outcome.result);
+  return outcome.value.empty() ? name : name + " =" + outcome.value;
+}
+
+Outcome parse_outcome(const std::string& text) {
+  Outcome outcome;
+  const auto rest = [&](std::string_view prefix) { return text.substr(prefix.size()); };
+  if (text == "timeout") {
+    outcome.status = Outcome::Status::kTimeout;
+  } else if (text.starts_with(kSignal)) {
+    outcome.status = Outcome::Status::kSignal;
+    outcome.detail = rest(kSignal);
+  } else if (text.starts_with(kExit)) {
+    outcome.status = Outcome::Status::kExited;
+    outcome.detail = rest(kExit);
+  } else if (text.starts_with(kNotRun)) {
+    outcome.detail = rest(kNotRun);
+  } else {
+    const std::size_t space = text.find(" =");
+    const auto result = result_from_name(text.substr(0, space));
+    if (!result) {
+      outcome.detail = text;
+      return outcome;
+    }
+    outcome.status = Outcome::Status::kDone;
+    outcome.result = *result;
+    if (space != std::string::npos) outcome.value = text.substr(space + 2);
+  }
+  return outcome;
+}
+
+}  // namespace cuvmm

@@ -1,0 +1,72 @@
+// What is wrong with a program beyond its grammar: a run of the resolver without a driver.
+#include <set>
+
+#include "program/program.h"
+#include "program/resolve.h"
+
+namespace cuvmm {
+
+namespace {
+
+/// Every name bound so far has a value; the value does not matter here.
+class BoundNames : public NameSource {
+ public:
+  void bind(const std::string& name) { names_.insert(name); }
+  std::optional<std::uint64_t> lookup(std::string_view name) override {
+    return names_.contains(name) ? std::optional<std::uint64_t>(1) : std::nullopt;
+  }
+  void* buffer(std::size_t, unsigned char) override { return nullptr; }
+  std::string missing(std::string_view name) const override {
+    return "expected a name that an earlier statement binds, found '" + std::string(name) + "'";
+  }
+
+ private:
+  std::set<std::string, std::less<>> names_;
+};
+
+constexpr Word kYesNo[] = {{"no", 0, ""}, {"yes", 1, ""}};
+
+void check_pseudo(const BoundArguments& bound, Resolver& resolver) {
+  for (std::size_t i = 0; i < bound.values.size(); ++i) {
+    if (!bound.values[i]) continue;
+    if (bound.signature->parameters[i].kind == ParameterKind::kOpaque) {
+      resolver.string(*bound.values[i]);
+    } else {
+      const bool yes_no = bound.signature->pseudo == Pseudo::kInit && i == 0;
+      resolver.number(*bound.values[i],
+                      yes_no ? std::span<const Word>(kYesNo) : std::span<const Word>());
+    }
+  }
+}
+
+}  // namespace
+
+void check_program(const Program& program, std::vector<ParseError>& errors) {
+  BoundNames names;
+  for (const Statement& statement : program.statements) {
+    std::vector<ArgumentError> mistakes;
+    if (const FunctionSignature* function = find_function(statement.function)) {
+      const BoundArguments bound = bind_arguments(*function, statement.arguments, mistakes);
+      if (mistakes.empty()) {
+        Resolver resolver(names);
+        if (function->pseudo == Pseudo::kNone) {
+          CallStorage storage;
+          resolver.call(bound, storage);
+        } else {
+          check_pseudo(bound, resolver);
+        }
+        mistakes = resolver.errors();
+      }
+    } else {
+      mistakes.push_back(
+          {0, "expected a function of the vocabulary, found '" + statement.function + "'"});
+    }
+    for (ArgumentError& mistake : mistakes) {
+      errors.push_back(
+          {statement.line, mistake.column ? mistake.column : 1, std::move(mistake.message)});
+    }
+    if (!statement.result.empty()) names.bind(statement.result);
+  }
+}
+
+}  // namespace cuvmm

@@ -1,0 +1,8 @@
+// A library that keeps memory and gives it up in a destructor of its own.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+
+extern "C" void keep_until_the_end(CUdeviceptr mapped, std::size_t size, CUdeviceptr plain);

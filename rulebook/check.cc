@@ -1,0 +1,32 @@
+// Any call of the vocabulary, by its type.
+#include "rulebook/check.h"
+
+#include <type_traits>
+
+#include "rulebook/data/touch.h"
+
+namespace cuvmm {
+
+Violations check(const Model&, const calls::CtxDestroy&, const Facts&) { return {}; }
+Violations check(const Model&, const calls::DevicePrimaryCtxRelease&, const Facts&) { return {}; }
+Violations check(const Model&, const calls::DevicePrimaryCtxReset&, const Facts&) { return {}; }
+
+Violations check(const Model& model, const Call& any, const Facts& facts) {
+  return std::visit(
+      [&]<class CallStruct>(const CallStruct& call) -> Violations {
+        if constexpr (std::is_same_v<CallStruct, std::monostate>) {
+          return {};
+        } else if constexpr (!CallStruct::kIntercepted) {
+          return {};
+        } else if constexpr (checked_by_itself<CallStruct>) {
+          return check(model, call, facts);
+        } else {
+          Touch touched[kMaxTouches];
+          const std::size_t count = touches(call, touched);
+          return check_touches(model, CallStruct::kEntryPoint, touched, count, facts);
+        }
+      },
+      any);
+}
+
+}  // namespace cuvmm

@@ -1,0 +1,205 @@
+#include "rulebook/check_support.h"
+
+#include <cinttypes>
+#include <cstdio>
+
+namespace cuvmm {
+
+const char* name(ObjectRef::Kind kind) {
+  switch (kind) {
+    case ObjectRef::Kind::kReservation:
+      return "reservation";
+    case ObjectRef::Kind::kAllocation:
+      return "allocation";
+    case ObjectRef::Kind::kMapping:
+      return "mapping";
+    case ObjectRef::Kind::kExport:
+      return "export";
+    case ObjectRef::Kind::kBinding:
+      return "multicast binding";
+    case ObjectRef::Kind::kIpcMemory:
+      return "ipc-memory";
+    case ObjectRef::Kind::kPool:
+      return "pool";
+    case ObjectRef::Kind::kPoolMemory:
+      return "pool-memory";
+    case ObjectRef::Kind::kExternalMemory:
+      return "external memory";
+    case ObjectRef::Kind::kExternalBuffer:
+      return "external buffer";
+    case ObjectRef::Kind::kExternalSemaphore:
+      return "external semaphore";
+    case ObjectRef::Kind::kCount:
+      break;
+  }
+  return "?";
+}
+
+namespace detail {
+
+Violation& Collector::add(Rule rule, std::string message, bool certain) {
+  violations_.push_back({rule, certain, std::move(message), {}});
+  return violations_.back();
+}
+
+std::string hex(std::uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%" PRIx64, value);
+  return text;
+}
+
+std::string bytes(std::uint64_t size) {
+  // No address space holds so much: a negative number, or a code that was taken for a size.
+  if (const auto below_0 = static_cast<std::int64_t>(size); below_0 < 0) {
+    constexpr std::int64_t kSmall = -(std::int64_t{1} << 40);
+    return hex(size) + (below_0 > kSmall ? " (" + std::to_string(below_0) + ")" : "");
+  }
+  static constexpr struct {
+    unsigned shift;
+    const char* unit;
+  } kUnits[] = {{40, "TiB"}, {30, "GiB"}, {20, "MiB"}, {10, "KiB"}};
+  for (auto [shift, unit] : kUnits) {
+    const std::uint64_t whole = size >> shift;
+    const std::uint64_t rest = size - (whole << shift);
+    if (whole == 0 || (shift < 20 && rest != 0)) continue;
+    std::string text = std::to_string(whole) + " " + unit;
+    return rest == 0 ? text : text + " + " + bytes(rest);
+  }
+  return std::to_string(size) + " B";
+}
+
+std::string times(std::uint64_t count) {
+  return std::to_string(count) + (count == 1 ? " time" : " times");
+}
+
+std::string range(std::uint64_t base, std::uint64_t size) {
+  return "[" + hex(base) + ", " + hex(base + size) + ") (" + bytes(size) + ")";
+}
+
+std::string location(const CUmemLocation& location) {
+  // Numbers, because older headers lack the newer enumerators.
+  switch (static_cast<int>(location.type)) {
+    case 1:
+      return "device " + std::to_string(location.id);
+    case 2:
+      return "the host";
+    case 3:
+      return "NUMA node " + std::to_string(location.id);
+    case 4:
+      return "the current thread's NUMA node";
+    default:
+      return "location type " + std::to_string(static_cast<int>(location.type)) + ", id " +
+             std::to_string(location.id);
+  }
+}
+
+std::string handle_text(Handle handle) { return "handle " + hex(handle); }
+
+ObjectRef ref(const Reservation& r) {
+  return {ObjectRef::Kind::kReservation, r.base, r.size, r.made, {}};
+}
+ObjectRef ref(const Allocation& a) {
+  return {ObjectRef::Kind::kAllocation, a.handle, a.size, a.made, {}};
+}
+ObjectRef ref(const Mapping& m) { return {ObjectRef::Kind::kMapping, m.base, m.size, m.made, {}}; }
+ObjectRef ref(const Export& e) {
+  return {ObjectRef::Kind::kExport, static_cast<std::uint64_t>(e.fd), 0, e.made, {}};
+}
+
+ObjectRef ref(const ExternalMemory& m) {
+  return {ObjectRef::Kind::kExternalMemory, m.handle, m.size, m.made, {}};
+}
+ObjectRef ref(const Pool& p) { return {ObjectRef::Kind::kPool, p.handle, 0, p.made, {}}; }
+ObjectRef ref(const PoolMemory& m) {
+  return {ObjectRef::Kind::kPoolMemory, m.base, m.size, m.made, {}};
+}
+ObjectRef ref(const IpcExport& e) { return {ObjectRef::Kind::kIpcMemory, e.base, 0, e.made, {}}; }
+ObjectRef ref(const IpcOpen& o) {
+  return {ObjectRef::Kind::kIpcMemory, o.pointer, o.size, o.made, {}};
+}
+ObjectRef ref(const ExternalBuffer& b) {
+  return {ObjectRef::Kind::kExternalBuffer, b.base, b.size, b.made, {}};
+}
+ObjectRef ref(const ExternalSemaphore& s) {
+  return {ObjectRef::Kind::kExternalSemaphore, s.handle, 0, s.made, {}};
+}
+
+const Allocation* check_doubtful_handle(Collector& out, const Model& model, Handle handle,
+                                        const HandleRules& rules, const Facts& facts) {
+  if (handle == 0) {
+    out.add(rules.nonzero, "the handle is 0");
+    return nullptr;
+  }
+  if (const Allocation* a = model.allocation(handle)) {
+    if (a->references == 0) {
+      Violation& v = out.add(
+          rules.referenced,
+          handle_text(handle) + " has no reference left; only a mapping keeps its memory alive");
+      v.objects.push_back(ref(*a));
+      v.objects.back().ended = a->released;
+    }
+    return a;
+  }
+  if (auto gone = model.tombstones().find(ObjectRef::Kind::kAllocation, handle)) {
+    out.add(rules.alive, handle_text(handle) + " was released, and its memory is gone")
+        .objects.push_back(*gone);
+    return nullptr;
+  }
+  const bool unreadable = facts.handle_readable == Facts::Answer::kNo;
+  out.add(
+      rules.valid,
+      handle_text(handle) +
+          (unreadable
+               ? " was not returned by any call, and a driver that reads it as an address crashes"
+               : " was not returned by any call that cuvmm saw in this process"),
+      unreadable || model.platform().complete);
+  return nullptr;
+}
+
+Coverage coverage_by_steps(const Model& model, Address base, Size size) {
+  Coverage c;
+  Address next = base;  // first byte not yet looked at
+  for (auto it = model.first_mapping_after(base); it != model.mappings().end(); ++it) {
+    const Mapping& m = it->second;
+    if (!overlap(m.base, m.size, base, size)) break;
+    if (m.base > next && !c.has_hole) {
+      c.has_hole = true;
+      c.hole = next;
+    }
+    c.any = true;
+    if (m.base <= base) c.first = true;
+    const bool past_start = m.base < base;
+    const bool past_end =
+        m.size > size - (past_start ? 0 : m.base - base) && m.base + m.size > base + size;
+    if ((past_start || past_end) && !c.cut) c.cut = &m;
+    c.last = reaches_end(m.base, m.size, base, size);
+    next = m.base + m.size;
+    if (c.last) break;
+  }
+  if (!c.last && !c.has_hole) {
+    c.has_hole = true;
+    c.hole = c.any ? next : base;
+  }
+  return c;
+}
+
+bool certainly_not_reserved(const Model& model, Address address) {
+  return model.platform().complete || address == 0 ||
+         model.tombstones().find_covering(ObjectRef::Kind::kReservation, address).has_value();
+}
+
+void attach_history(Violation& violation, const Model& model, Address address) {
+  if (const Mapping* m = model.mapping_at(address)) {
+    violation.objects.push_back(ref(*m));
+  } else if (auto gone = model.tombstones().find_covering(ObjectRef::Kind::kMapping, address)) {
+    violation.objects.push_back(*gone);
+  }
+  if (const Reservation* r = model.reservation_at(address)) {
+    violation.objects.push_back(ref(*r));
+  } else if (auto gone = model.tombstones().find_covering(ObjectRef::Kind::kReservation, address)) {
+    violation.objects.push_back(*gone);
+  }
+}
+
+}  // namespace detail
+}  // namespace cuvmm

@@ -1,0 +1,179 @@
+// Every rule fires on the call that breaks it, and on nothing else when that is put right.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <set>
+
+#include "rulebook/testing/world.h"
+
+namespace cuvmm::testing {
+namespace {
+
+std::vector<RuleCase> all_cases() {
+  std::vector<RuleCase> all;
+  for (auto cases :
+       {address_range_cases(), allocation_cases(), map_cases(), access_cases(), data_cases(),
+        share_cases(), range_handle_cases(), multicast_cases(), ipc_cases(), pool_cases(),
+        external_memory_cases(), external_semaphore_cases(), map_array_cases()}) {
+    all.insert(all.end(), cases.begin(), cases.end());
+  }
+  return all;
+}
+
+std::vector<std::string> ids(const Violations& violations) {
+  std::vector<std::string> out;
+  for (const Violation& v : violations) out.push_back(info(v.rule).id);
+  return out;
+}
+
+class RuleCaseTest : public ::testing::TestWithParam<RuleCase> {};
+
+TEST_P(RuleCaseTest, FiresWhenBroken) {
+  World world;
+  EXPECT_THAT(ids(GetParam().run(world, true)), ::testing::Contains(info(GetParam().rule).id));
+}
+
+TEST_P(RuleCaseTest, IsSilentOnTheNearMiss) {
+  World world;
+  const Violations violations = GetParam().run(world, false);
+  EXPECT_THAT(ids(violations), ::testing::IsEmpty()) << violations.front().message;
+}
+
+TEST_P(RuleCaseTest, SaysWhatIsWrong) {
+  World world;
+  for (const Violation& v : GetParam().run(world, true))
+    EXPECT_FALSE(v.message.empty()) << info(v.rule).id;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RuleCaseTest, ::testing::ValuesIn(all_cases()), [](const auto& test) {
+  std::string id = cuvmm::info(test.param.rule).id;
+  std::replace_if(
+      id.begin(), id.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
+      '_');
+  return id + "_" + std::to_string(test.index);
+});
+
+TEST(RuleCases, CoverEveryRuleThatCanBeChecked) {
+  std::set<Rule> covered;
+  for (const RuleCase& c : all_cases()) covered.insert(c.rule);
+  // Only the driver's own answer can tell this one: the shim's tests provoke it.
+  covered.insert(Rule::kDriverNotDeinitialized);
+  // Two processes are needed to see this one: tools/report/ipc_order_test.cc has its cases.
+  covered.insert(Rule::kIpcFreedWhileOpen);
+#if CUDA_VERSION < 13000
+  covered.insert(Rule::kPoolCreateUsage);  // the structure has no such field
+#endif
+  for (const RuleInfo& rule : rules()) {
+    EXPECT_TRUE(rule.uncheckable || covered.contains(rule.rule))
+        << rule.id << " has no firing case";
+  }
+}
+
+// -1, say, from a failed call that was taken for an offset.
+TEST(Words, ANegativeNumberIsNoSize) {
+  World world;
+  const Handle h = world.create(0x100, 1);
+  world.reserve(kBase, 1);
+  const Violations v = check(
+      world.model,
+      calls::MemMap{
+          .ptr = kBase, .size = kGranule, .offset = static_cast<std::size_t>(-1), .handle = h});
+  ASSERT_FALSE(v.empty());
+  EXPECT_EQ(v[0].message, "offset is 0xffffffffffffffff (-1), not 0");
+}
+
+TEST(Words, OneIsNotMany) {
+  World world;
+  const Handle h = world.create(0x100, 1);
+  world.retain(h);
+  const Violations v = check_exit(world.model, [](const Export&) { return true; });
+  ASSERT_EQ(v.size(), 1u);
+  EXPECT_THAT(v[0].message, ::testing::HasSubstr("the handle was retained 1 time, and"));
+}
+
+TEST(Certainty, WhatWasNeverSeenIsUncertainUnlessEverythingIsSeen) {
+  World world;
+  world.model.platform().complete = false;
+  for (const Violations& v :
+       {check(world.model, calls::MemRelease{.handle = 0x1234}),
+        check(world.model, calls::MemUnmap{.ptr = kBase, .size = kGranule}),
+        check(world.model, calls::MemAddressFree{.ptr = kBase, .size = kGranule})}) {
+    ASSERT_EQ(v.size(), 1u);
+    EXPECT_FALSE(v[0].certain) << v[0].message;
+  }
+}
+
+TEST(Certainty, WhatIsKnownToBeGoneIsCertain) {
+  World world;
+  world.model.platform().complete = false;
+  const Handle h = world.mapped(kBase, 1);
+  world.unmap(kBase, 1);
+  world.release(h);
+  world.free(kBase, 1);
+  const Violations stale = check(world.model, calls::MemRelease{.handle = h});
+  ASSERT_EQ(stale.size(), 1u);
+  EXPECT_TRUE(stale[0].certain);
+  ASSERT_EQ(stale[0].objects.size(), 1u);
+  EXPECT_EQ(stale[0].objects[0].made.call, 2u);   // the create
+  EXPECT_EQ(stale[0].objects[0].ended.call, 6u);  // the release
+  const Violations freed = check(world.model, calls::MemUnmap{.ptr = kBase, .size = kGranule});
+  ASSERT_EQ(freed.size(), 1u);
+  EXPECT_TRUE(freed[0].certain);
+}
+
+TEST(Certainty, AnUnreadableHandleIsCertainlyWrong) {
+  World world;
+  world.model.platform().complete = false;
+  Facts facts;
+  facts.handle_readable = Facts::Answer::kNo;
+  const Violations v = check(world.model, calls::MemRelease{.handle = 0x1234}, facts);
+  ASSERT_EQ(v.size(), 1u);
+  EXPECT_TRUE(v[0].certain);
+}
+
+// The false-positive traps of reference/field-bugs.md: all of this is legal.
+TEST(Legal, RetainReleaseRelease) {
+  World world;
+  const Handle h = world.mapped(kBase, 1);
+  world.retain(h);
+  EXPECT_TRUE(check(world.model, calls::MemRelease{.handle = h}).empty());
+  world.release(h);
+  world.unmap(kBase, 1);
+  EXPECT_TRUE(check(world.model, calls::MemRelease{.handle = h}).empty());
+}
+
+TEST(Legal, ReleaseBeforeUnmap) {
+  World world;
+  const Handle h = world.mapped(kBase, 1);
+  world.release(h);
+  EXPECT_TRUE(check(world.model, calls::MemUnmap{.ptr = kBase, .size = kGranule}).empty());
+  world.unmap(kBase, 1);
+  EXPECT_TRUE(check_exit(world.model, [](const Export&) { return true; }).empty());
+}
+
+TEST(Legal, AccessOnAGrownTailAndCopiesAcrossMappings) {
+  World world;
+  world.reserve(kBase, 3);
+  for (unsigned i = 0; i < 3; ++i) {
+    world.create(0x100 + i, 1);
+    world.map(kBase + i * kGranule, 1, 0x100 + i);
+    const CUmemAccessDesc desc = access_desc();
+    EXPECT_TRUE(check(world.model,
+                      calls::MemSetAccess{
+                          .ptr = kBase + i * kGranule, .size = kGranule, .desc = &desc, .count = 1})
+                    .empty());
+    world.access(kBase + i * kGranule, 1);
+  }
+  EXPECT_TRUE(
+      check_data(world, calls::MemsetD8{.dstDevice = kBase + 1, .N = 3 * kGranule - 2}).empty());
+  EXPECT_TRUE(check(world.model, calls::MemUnmap{.ptr = kBase, .size = 3 * kGranule}).empty());
+}
+
+TEST(Legal, MemoryStillMappedAtExitIsAlive) {
+  World world;
+  world.mapped(kBase, 1);
+  EXPECT_TRUE(check_exit(world.model, [](const Export&) { return true; }).empty());
+}
+
+}  // namespace
+}  // namespace cuvmm::testing

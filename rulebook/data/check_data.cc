@@ -1,0 +1,255 @@
+// Copies, fills and frees that touch VMM addresses.
+#include <algorithm>
+
+#include "rulebook/data/touch.h"
+#include "rulebook/sharing/check_multicast.h"
+#include "rulebook/vmm/check_prop.h"
+
+namespace cuvmm {
+using namespace detail;
+
+namespace {
+
+bool on_host(const Model& model, const Mapping& mapping) {
+  const Allocation* a = model.allocation(mapping.handle);
+  return a && a->prop_known && is_host(a->prop.location);
+}
+
+bool place_unknown(const Model& model, const Mapping& mapping) {
+  const Allocation* a = model.allocation(mapping.handle);
+  return !a || !a->prop_known;
+}
+
+bool on_host(const Model& model, Address address) {
+  const Mapping* m = model.mapping_at(address);
+  return m && on_host(model, *m);
+}
+
+// One contiguous run of bytes. True when it is all right, or none of our business: a touch that
+// starts outside every reservation is host memory or cuMemAlloc's.
+bool check_run(Collector& out, const Model& model, const Touch& touch, const Touch* source,
+               Address base, Size size, int device) {
+  const std::uint64_t bit = device >= 0 && device < 63 ? std::uint64_t{1} << device : 0;
+  Address at = base;
+  Size left = size;
+  while (left != 0) {
+    const Mapping* m = model.mapping_at(at);
+    if (!m) {
+      const bool ours = model.reservation_at(at) != nullptr;
+      if (!ours && at == base && !model.reservation_at(touch.base) && !model.mapping_at(touch.base))
+        return true;
+      Violation& v = out.add(Rule::kDataMapped,
+                             std::string(touch.parameter) + ": nothing is mapped at " + hex(at) +
+                                 " in " + range(base, size),
+                             ours || model.platform().complete);
+      attach_history(v, model, at);
+      return false;
+    }
+    const std::uint64_t mask =
+        (touch.write ? m->access.write : m->access.read) & ~AccessMask::kDeviceLastBit;
+    bool allowed = bit ? (mask & bit) != 0 : mask != 0;
+    // The CPU copies to and from memory on the host where the device has no access to it, and where
+    // both sides lie on the host and the host has some; what the device may not do, where it may do
+    // anything, is refused all the same (asked of an H200).
+    const bool host_reads = (m->access.read & AccessMask::kHostBit) && bit && !touch.fill;
+    bool by_cpu = false;
+    if (host_reads && on_host(model, *m)) {
+      by_cpu = !(m->access.read & bit) ||
+               (allowed && (touch.from_host || (source && on_host(model, source->base))));
+      if (by_cpu) allowed = (mask & AccessMask::kHostBit) != 0;
+    }
+    if (!allowed) {
+      const std::string who = by_cpu        ? "the host, whose CPU makes this copy,"
+                              : device >= 0 ? "device " + std::to_string(device)
+                                            : std::string("any device");
+      Violation& v = out.add(touch.write ? Rule::kDataWritable : Rule::kDataReadable,
+                             std::string(touch.parameter) + ": " + who + " has no " +
+                                 (touch.write ? "write" : "read") + " access to " + hex(at) +
+                                 " in the mapping " + range(m->base, m->size),
+                             !host_reads || !place_unknown(model, *m));
+      v.objects.push_back(ref(*m));
+      if (const Allocation* a = model.allocation(m->handle)) v.objects.push_back(ref(*a));
+      return false;
+    }
+    const Size rest = m->size - (at - m->base);
+    if (!model.multicasts().empty() &&
+        !check_multicast_touch(out, model, *m, touch.parameter, touch.write,
+                               m->offset + (at - m->base), std::min(rest, left)))
+      return false;
+    if (rest >= left) break;
+    at += rest;
+    left -= rest;
+  }
+  return true;
+}
+
+// Memory of a pool. That of a device is its own and of devices that were given access, whatever
+// peer access their contexts have. That of the host an H200 takes for the host's in copies between
+// devices and the host, and fills it for devices that were given access to the pool.
+void check_pool_touch(Collector& out, const Model& model, const Touch& touch, const PoolMemory& m,
+                      int device) {
+  const bool own = m.location.type == CU_MEM_LOCATION_TYPE_DEVICE && m.location.id == device;
+  const bool given = device < 0 || device >= 64 || (model.pools().access_to(m) >> device & 1);
+  Violation* v = nullptr;
+  if (m.on_host() && touch.device_only) {
+    v = &out.add(Rule::kDataPoolOnHost, std::string(touch.parameter) + ": " + hex(touch.base) +
+                                            " is memory of a pool on the host");
+  } else if (!own && !given && (touch.fill || !m.on_host())) {
+    v = &out.add(Rule::kDataPoolAccess, std::string(touch.parameter) + ": device " +
+                                            std::to_string(device) +
+                                            " has no access to the pool of " + hex(touch.base) +
+                                            ", which is on " + location(m.location));
+  }
+  if (!v) return;
+  v->objects.push_back(ref(m));
+  if (const Pool* pool = model.pools().find(m.pool)) v->objects.push_back(ref(*pool));
+}
+
+// Memory that one device's context brought into the address space: an H200 lets no other device
+// fill it, and makes copies for all.
+Violation* check_fill_device(Collector& out, const Touch& touch, const char* how, int owner,
+                             int device) {
+  if (!touch.fill || owner < 0 || device < 0 || owner == device) return nullptr;
+  return &out.add(Rule::kDataFillDevice, std::string(touch.parameter) + ": device " +
+                                             std::to_string(device) + " fills " + hex(touch.base) +
+                                             ", which a context of device " +
+                                             std::to_string(owner) + how);
+}
+
+void check_buffer_touch(Collector& out, const Touch& touch, const ExternalBuffer& b, int device) {
+  if (Violation* v = check_fill_device(out, touch, " imported", b.device, device)) {
+    v->objects.push_back(ref(b));
+  }
+  if (!b.memory_ended) return;
+  Violation& v =
+      out.add(Rule::kExtBufferAfterDestroy, std::string(touch.parameter) + ": " + hex(touch.base) +
+                                                " lies in the buffer " + range(b.base, b.size) +
+                                                " of an external memory that was destroyed");
+  v.objects.push_back(ref(b));
+  v.objects.push_back({ObjectRef::Kind::kExternalMemory, b.memory, 0, {}, b.ended});
+}
+
+// `source`: what is written comes from there; null where that is not in device address space.
+void check_touch(Collector& out, const Model& model, const Touch& touch, const Touch* source,
+                 int device) {
+  if (touch.width == 0 || touch.rows == 0 || touch.slices == 0) return;
+  if (touch.base % touch.element != 0) {
+    out.add(Rule::kDataFillAligned, std::string(touch.parameter) + ": " + hex(touch.base) +
+                                        " is not a multiple of the element's " +
+                                        std::to_string(touch.element) + " bytes");
+  }
+  if (const ExternalBuffer* b = model.external().buffer_at(touch.base)) {
+    check_buffer_touch(out, touch, *b, device);
+    return;
+  }
+  if (const PoolMemory* m = model.pools().bounded_memory_at(touch.base)) {
+    check_pool_touch(out, model, touch, *m, device);
+    return;
+  }
+  if (const IpcOpen* open = touch.fill ? model.ipc().open_at(touch.base) : nullptr) {
+    if (Violation* v = check_fill_device(out, touch, " opened", open->device, device)) {
+      v->objects.push_back(ref(*open));
+    }
+    return;
+  }
+  for (std::uint64_t slice = 0; slice < touch.slices; ++slice) {
+    const Address start = touch.base + slice * touch.slice_pitch;
+    // Rows inside one mapping with access are one look-up, not thousands.
+    const Mapping* m = model.mapping_at(start);
+    const Size span = (touch.rows - 1) * touch.pitch + touch.width;
+    if (m && span <= m->size - (start - m->base)) {
+      if (!check_run(out, model, touch, source, start, span, device)) return;
+      continue;
+    }
+    for (std::uint64_t row = 0; row < touch.rows; ++row) {
+      const Address at = start + row * touch.pitch;
+      if (!check_run(out, model, touch, source, at, touch.width, device)) return;
+    }
+  }
+}
+
+Violations check_free(const Model& model, Address address, Rule rule, const Facts& facts) {
+  Collector out;
+  if (not_initialized(out, facts)) return out.take();
+  if (rule == Rule::kMemFreeNotVmm) check_free_of_opened(out, model, address);
+  if (model.reservation_at(address) || model.mapping_at(address)) {
+    attach_history(
+        out.add(rule, hex(address) + " is in a reservation, not in memory from cuMemAlloc"), model,
+        address);
+  }
+  return out.take();
+}
+
+}  // namespace
+
+Violations check_touches(const Model& model, EntryPoint, const Touch* touches, std::size_t count,
+                         const Facts& facts) {
+  Collector out;
+  if (not_initialized(out, facts)) return out.take();
+  if (facts.context == Facts::Answer::kNo) {
+    out.add(Rule::kDataContext, "no context is current to the calling thread");
+    return out.take();
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const int device = touches[i].peer_source ? facts.peer_device : facts.device;
+    const Touch* const source = i == 0 && count == 2 ? &touches[1] : nullptr;
+    check_touch(out, model, touches[i], source, device);
+  }
+  return out.take();
+}
+
+Violations check_refused_touches(const Model& model, const Touch* touches, std::size_t count) {
+  Collector out;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Address base = touches[i].base;
+    if (model.reservation_at(base) || model.mapping_at(base)) continue;
+    const auto gone = model.tombstones().find_covering(ObjectRef::Kind::kReservation, base);
+    if (!gone) continue;
+    Violation& v =
+        out.add(Rule::kDataMapped,
+                std::string(touches[i].parameter) + ": " + hex(base) +
+                    " lies in a reservation that was freed, " + range(gone->value, gone->size),
+                false);
+    attach_history(v, model, base);
+  }
+  return out.take();
+}
+
+#if CUDA_VERSION >= 13000
+Violations check(const Model& model, const calls::MemcpyBatchAsync& call, const Facts& facts) {
+  // A batch may be as long as its maker likes: the rest of many mistakes is not looked for.
+  constexpr std::size_t kMostFound = 16;
+  // What is wrong whatever is copied is said once.
+  Violations all = check_touches(model, call.kEntryPoint, nullptr, 0, facts);
+  if (!all.empty() || !call.dsts || !call.srcs || !call.sizes) return all;
+  for (std::size_t i = 0; i < call.count && all.size() < kMostFound; ++i) {
+    Touch touched[kMaxTouches];
+    const std::size_t count = touches(copy_of(call, i), touched);
+    Violations found = check_touches(model, call.kEntryPoint, touched, count, facts);
+    for (Violation& v : found) v.message = "copy " + std::to_string(i) + ": " + v.message;
+    all.append(found);
+  }
+  return all;
+}
+#endif
+
+Violations check(const Model& model, const calls::MemFree& call, const Facts& facts) {
+  Violations found = check_free(model, call.dptr, Rule::kMemFreeNotVmm, facts);
+  if (!found.empty() || call.dptr == 0 || model.external().buffers.count(call.dptr)) return found;
+  // cuMemAlloc may have given the address out again, unseen: only a refusal makes it certain.
+  const auto gone = model.tombstones().find(ObjectRef::Kind::kExternalBuffer, call.dptr);
+  if (gone) {
+    Collector out;
+    out.add(Rule::kExtBufferFreedOnce, "the buffer at " + hex(call.dptr) + " was freed already",
+            false)
+        .objects.push_back(*gone);
+    return out.take();
+  }
+  return found;
+}
+
+Violations check(const Model& model, const calls::MemFreeAsync& call, const Facts& facts) {
+  return check_free(model, call.dptr, Rule::kMemFreeAsyncNotVmm, facts);
+}
+
+}  // namespace cuvmm

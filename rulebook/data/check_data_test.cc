@@ -1,0 +1,271 @@
+#include <gtest/gtest.h>
+
+#include "rulebook/testing/world.h"
+
+namespace cuvmm::testing {
+
+namespace {
+constexpr std::uint64_t kG = kGranule;
+char host[64];
+
+// Memory on the host, mapped, with these accesses of the host and of device 0.
+void host_mapped(World& w, unsigned of_host, unsigned of_device) {
+  CUmemAllocationProp prop = device_prop();
+  prop.location.type = static_cast<CUmemLocationType>(2);
+  w.create(0x100, 1, prop);
+  w.reserve(kBase, 1);
+  w.map(kBase, 1, 0x100);
+  w.access(kBase, 1, of_host, 0, 2);
+  w.access(kBase, 1, of_device);
+}
+
+Facts on_device(int device) {
+  Facts facts;
+  facts.device = device;
+  return facts;
+}
+
+const auto kDataPool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x9000});
+constexpr std::uint64_t kPoolMemory = 0x500000000000;
+
+// 4 KiB of a pool there; of one on a device, device 0.
+void data_pool(World& w, CUmemLocationType type) {
+  CUmemPoolProps props{};
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location.type = type;
+  CUmemoryPool pool = kDataPool;
+  CUdeviceptr memory = kPoolMemory;
+  w.model.commit(calls::MemPoolCreate{.pool = &pool, .poolProps = &props}, w.at());
+  w.model.commit(calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = kDataPool},
+                 Facts{}, w.at());
+}
+}  // namespace
+
+std::vector<RuleCase> data_cases() {
+  return {
+    {Rule::kDriverInitialized,
+     [](World& w, bool broken) {
+       Facts facts;
+       facts.initialized = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
+       w.mapped(kBase, 1);
+       return check_data(w, calls::MemsetD8{.dstDevice = kBase, .N = 4}, facts);
+     }},
+        {Rule::kDataMapped,  // runs past the end
+         [](World& w, bool broken) {
+           w.mapped(kBase, 1);
+           return check_data(
+               w, calls::MemcpyHtoD{.dstDevice = kBase + kG - 32,
+                                    .srcHost = host,
+                                    .ByteCount = static_cast<std::size_t>(broken ? 33 : 32)});
+         }},
+        {Rule::kDataMapped,  // after an unmap
+         [](World& w, bool broken) {
+           w.mapped(kBase, 1);
+           if (broken) w.unmap(kBase, 1);
+           return check_data(
+               w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
+         }},
+        {Rule::kDataMapped,  // a row of a 2D fill
+         [](World& w, bool broken) {
+           w.mapped(kBase, 1);
+           return check_data(w,
+                             calls::MemsetD2D8{.dstDevice = kBase,
+                                               .dstPitch = kG / 2,
+                                               .Width = 16,
+                                               .Height = static_cast<std::size_t>(broken ? 3 : 2)});
+         }},
+#if CUDA_VERSION >= 13000
+        {Rule::kDataMapped,  // the second copy of a batch
+         [](World& w, bool broken) {
+           w.mapped(kBase, 2);
+           CUdeviceptr to[] = {kBase, kBase + (broken ? 2 * kG - 4 : 64)};
+           CUdeviceptr from[] = {kBase + kG, kBase + kG};
+           std::size_t sizes[] = {8, 8};
+           return check(w.model, calls::MemcpyBatchAsync{
+                                     .dsts = to, .srcs = from, .sizes = sizes, .count = 2});
+         }},
+#endif
+        {Rule::kDataFillAligned,
+         [](World& w, bool broken) {
+           w.mapped(kBase, 1);
+           return check_data(
+               w, calls::MemsetD32{.dstDevice = kBase + (broken ? 2u : 4u), .ui = 1, .N = 3});
+         }},
+        {Rule::kDataPoolOnHost,
+         [](World& w, bool broken) {
+           data_pool(w, broken ? CU_MEM_LOCATION_TYPE_HOST_NUMA : CU_MEM_LOCATION_TYPE_DEVICE);
+           return check_data(
+               w,
+               calls::MemcpyDtoH{.dstHost = host, .srcDevice = kPoolMemory + 64, .ByteCount = 8});
+         }},
+        {Rule::kDataPoolOnHost,  // where any address will do
+         [](World& w, bool broken) {
+           data_pool(w, CU_MEM_LOCATION_TYPE_HOST_NUMA);
+           if (broken)
+             return check_data(
+                 w, calls::MemcpyHtoD{.dstDevice = kPoolMemory, .srcHost = host, .ByteCount = 8});
+           return check_data(w, calls::Memcpy{.dst = kPoolMemory,
+                                              .src = reinterpret_cast<CUdeviceptr>(host),
+                                              .ByteCount = 8});
+         }},
+        {Rule::kDataPoolAccess,
+         [](World& w, bool broken) {
+           data_pool(w, CU_MEM_LOCATION_TYPE_HOST_NUMA);
+           const Facts facts = on_device(0);
+           const CUmemAccessDesc desc = access_desc(broken ? 0 : 3);
+           w.model.commit(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1},
+                          facts, w.at());
+           return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, facts);
+         }},
+        {Rule::kDataPoolAccess,  // of another device, which copies as well; its own needs nothing
+         [](World& w, bool broken) {
+           data_pool(w, CU_MEM_LOCATION_TYPE_DEVICE);
+           return check_data(
+               w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kPoolMemory, .ByteCount = 4},
+               on_device(broken ? 1 : 0));
+         }},
+        {Rule::kDataPoolAccess,  // that was given before the pool was destroyed
+         [](World& w, bool broken) {
+           data_pool(w, CU_MEM_LOCATION_TYPE_DEVICE);
+           const CUmemAccessDesc desc = access_desc(3, broken ? 0 : 1);
+           w.model.commit(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1},
+                          Facts{}, w.at());
+           w.take(calls::MemPoolDestroy{.pool = kDataPool});
+           return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
+         }},
+        {Rule::kDataPoolAccess,  // that is given after a destruction failed
+         [](World& w, bool broken) {
+           data_pool(w, CU_MEM_LOCATION_TYPE_DEVICE);
+           w.model.restore(w.model.retire(calls::MemPoolDestroy{.pool = kDataPool}));
+           const CUmemAccessDesc desc = access_desc(broken ? 0 : 3, 1);
+           w.model.commit(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1},
+                          Facts{}, w.at());
+           return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
+         }},
+        {Rule::kDataPoolAccess,  // of a default pool, which nobody made
+         [](World& w, bool broken) {
+           Facts facts;
+           facts.default_pool = Facts::Answer::kYes;
+           facts.default_pool_device = 0;
+           CUdeviceptr memory = kPoolMemory;
+           w.model.commit(
+               calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = kDataPool},
+               facts, w.at());
+           const CUmemAccessDesc desc = access_desc(broken ? 0 : 3, 1);
+           w.model.commit(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1},
+                          facts, w.at());
+           return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
+         }},
+        {Rule::kDataFillDevice,  // of opened memory
+         [](World& w, bool broken) {
+           CUdeviceptr pointer = kPoolMemory;
+           Facts facts = on_device(0);
+           facts.allocation_size = 4096;
+           w.model.commit(calls::IpcOpenMemHandle{.pdptr = &pointer, .handle = {}, .Flags = 1},
+                          facts, w.at());
+           return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory + 64, .N = 4},
+                             on_device(broken ? 1 : 0));
+         }},
+        {Rule::kDataFillDevice,  // and copies, which any device makes
+         [](World& w, bool broken) {
+           CUdeviceptr pointer = kPoolMemory;
+           w.model.commit(calls::IpcOpenMemHandle{.pdptr = &pointer, .handle = {}, .Flags = 1},
+                          on_device(0), w.at());
+           if (broken)
+             return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
+           return check_data(
+               w, calls::MemcpyHtoD{.dstDevice = kPoolMemory, .srcHost = host, .ByteCount = 4},
+               on_device(1));
+         }},
+        {Rule::kDataReadable,
+         [](World& w, bool broken) {
+           w.mapped(kBase, 1);
+           if (broken) w.access(kBase, 1, 0);
+           return check_data(
+               w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
+         }},
+        {Rule::kDataReadable,  // by a peer without access
+         [](World& w, bool broken) {
+           w.mapped(kBase, 1);
+           Facts facts;
+           facts.device = broken ? 1 : 0;
+           return check_data(
+               w, calls::MemcpyDtoHAsync{.dstHost = host, .srcDevice = kBase, .ByteCount = 1},
+               facts);
+         }},
+        {Rule::kDataWritable,
+         [](World& w, bool broken) {
+           w.mapped(kBase, 1);
+           w.access(kBase, 1, broken ? 1 : 3);
+           return check_data(w, calls::MemsetD32{.dstDevice = kBase, .N = 4});
+         }},
+        {Rule::kDataWritable,  // the device's access counts, whatever the host's
+         [](World& w, bool broken) {
+           host_mapped(w, 3, broken ? 1 : 3);
+           return check_data(
+               w, calls::MemcpyHtoD{.dstDevice = kBase, .srcHost = host, .ByteCount = 1});
+         }},
+        {Rule::kDataWritable,  // the CPU copies where the host has access
+         [](World& w, bool broken) {
+           host_mapped(w, broken ? 1 : 0, 3);
+           return check_data(
+               w, calls::MemcpyHtoD{.dstDevice = kBase, .srcHost = host, .ByteCount = 1});
+         }},
+        {Rule::kDataWritable,  // from other memory of the host, or where the device may not
+         [](World& w, bool broken) {
+           host_mapped(w, 1, 3);
+           if (!broken) w.mapped(kBase + 16 * kG, 1, 0x200);
+           return check_data(
+               w, calls::MemcpyDtoD{.dstDevice = kBase,
+                                    .srcDevice = broken ? kBase + kG / 2 : kBase + 16 * kG,
+                                    .ByteCount = 1});
+         }},
+        {Rule::kDataWritable,  // but fills nothing
+         [](World& w, bool broken) {
+           host_mapped(w, 3, broken ? 0 : 3);
+           return check_data(w, calls::MemsetD32{.dstDevice = kBase, .N = 4});
+         }},
+        {Rule::kDataReadable,  // and nobody copies what nobody may read
+         [](World& w, bool broken) {
+           host_mapped(w, broken ? 0 : 1, 0);
+           return check_data(
+               w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
+         }},
+        {Rule::kDataContext,
+         [](World& w, bool broken) {
+           w.mapped(kBase, 1);
+           Facts facts;
+           facts.context = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
+           return check_data(w, calls::MemsetD8{.dstDevice = kBase, .N = 4}, facts);
+         }},
+        {Rule::kMemFreeNotVmm,
+         [](World& w, bool broken) {
+           w.mapped(kBase, 1);
+           return check(w.model, calls::MemFree{.dptr = broken ? kBase : kBase + 16 * kG});
+         }},
+        {Rule::kMemFreeAsyncNotVmm, [](World& w, bool broken) {
+           w.reserve(kBase, 1);
+           return check(w.model, calls::MemFreeAsync{.dptr = broken ? kBase : kBase + 16 * kG});
+         }},
+  };
+}
+
+TEST(Data, MemoryOfWhichNothingIsKnownMayLieOnTheHost) {
+  for (const bool host_reads : {true, false}) {
+    World w;
+    Handle handle = 0x100;
+    calls::MemImportFromShareableHandle import;
+    import.handle = &handle;
+    w.model.commit(import, Allocation{}, w.at());
+    w.reserve(kBase, 1);
+    w.map(kBase, 1, handle);
+    if (host_reads) w.access(kBase, 1, 1, 0, 2);
+    const Violations found =
+        check_data(w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].rule, Rule::kDataReadable);
+    EXPECT_EQ(found[0].certain, !host_reads) << "the CPU may copy there";
+  }
+}
+
+}  // namespace cuvmm::testing

@@ -1,0 +1,307 @@
+#include <gtest/gtest.h>
+
+#include "rulebook/testing/world.h"
+
+namespace cuvmm::testing {
+namespace {
+
+bool open_fd(const Export&) { return true; }
+
+TEST(Model, MemoryLivesUntilTheLastReferenceAndMapping) {
+  World w;
+  const Handle h = w.mapped(kBase, 1);
+  w.retain(h);
+  w.release(h);
+  w.release(h);
+  ASSERT_NE(w.model.allocation(h), nullptr);
+  EXPECT_EQ(w.model.allocation(h)->references, 0u);
+  w.unmap(kBase, 1);
+  EXPECT_EQ(w.model.allocation(h), nullptr);
+}
+
+TEST(Model, AHandleThatIsReusedAtOnceIsNotConfused) {
+  World w;
+  const Handle h = w.create(0x100, 1);
+  const calls::MemRelease release{.handle = h};
+  Retired retired = w.model.retire(release);
+  // The driver freed it and gave the value to another thread's create, which recorded first.
+  w.create(0x100, 4);
+  w.model.bury(retired, w.at());
+  ASSERT_NE(w.model.allocation(h), nullptr);
+  EXPECT_EQ(w.model.allocation(h)->references, 1u);
+  EXPECT_EQ(w.model.allocation(h)->size, 4 * kGranule);
+  EXPECT_TRUE(check(w.model, release).empty());
+}
+
+TEST(Model, AnAddressThatIsReusedAtOnceIsNotConfused) {
+  World w;
+  w.mapped(kBase, 1);
+  const calls::MemUnmap unmap{.ptr = kBase, .size = kGranule};
+  Retired retired = w.model.retire(unmap);
+  w.create(0x200, 1);
+  w.map(kBase, 1, 0x200);
+  w.model.bury(retired, w.at());
+  ASSERT_NE(w.model.mapping_at(kBase), nullptr);
+  EXPECT_EQ(w.model.mapping_at(kBase)->handle, 0x200u);
+  EXPECT_TRUE(check(w.model, unmap).empty());
+}
+
+TEST(Model, ARefusedReleaseKeepsTheReference) {
+  World w;
+  const Handle h = w.create(0x100, 1);
+  w.model.restore(w.model.retire(calls::MemRelease{.handle = h}), w.at());
+  ASSERT_NE(w.model.allocation(h), nullptr);
+  EXPECT_EQ(w.model.allocation(h)->references, 1u);
+}
+
+TEST(Model, ARefusedUnmapKeepsMappingsAccessAndCounts) {
+  World w;
+  const Handle h = w.mapped(kBase, 2);
+  w.release(h);
+  w.model.restore(w.model.retire(calls::MemUnmap{.ptr = kBase, .size = 2 * kGranule}), w.at());
+  ASSERT_NE(w.model.mapping_at(kBase), nullptr);
+  EXPECT_EQ(w.model.mapping_at(kBase)->access.write, 1u);
+  ASSERT_NE(w.model.allocation(h), nullptr);
+  EXPECT_EQ(w.model.allocation(h)->mappings, 1u);
+  EXPECT_EQ(w.model.allocation(h)->references, 0u);
+}
+
+// The shim buries before the driver answers, and takes that back.
+TEST(Model, WhatWasBuriedAndRefusedWasNeverGone) {
+  World w;
+  const Handle h = w.mapped(kBase, 1);
+  w.retain(h);
+  w.release(h);
+  const Origin released = w.model.allocation(h)->released;
+  const auto refuse = [&](const auto& call) {
+    const Origin at = w.at();
+    Retired retired = w.model.retire(call);
+    w.model.bury(retired, at);
+    w.model.unbury(retired, at);
+    w.model.restore(std::move(retired), at);
+  };
+  refuse(calls::MemRelease{.handle = h});
+  ASSERT_NE(w.model.allocation(h), nullptr);
+  EXPECT_EQ(w.model.allocation(h)->references, 1u);
+  EXPECT_EQ(w.model.allocation(h)->released.call, released.call);
+  refuse(calls::MemUnmap{.ptr = kBase, .size = kGranule});
+  EXPECT_EQ(w.model.allocation(h)->mappings, 1u);
+  EXPECT_EQ(w.model.allocation(h)->unmapped.call, 0u);
+  ASSERT_NE(w.model.mapping_at(kBase), nullptr);
+  EXPECT_FALSE(w.model.tombstones().find(ObjectRef::Kind::kMapping, kBase));
+  w.unmap(kBase, 1);
+  refuse(calls::MemAddressFree{.ptr = kBase, .size = kGranule});
+  ASSERT_NE(w.model.reservation_at(kBase), nullptr);
+  EXPECT_FALSE(w.model.tombstones().find(ObjectRef::Kind::kReservation, kBase));
+  refuse(calls::MemRelease{.handle = h});  // the last reference
+  EXPECT_FALSE(w.model.tombstones().find(ObjectRef::Kind::kAllocation, h));
+  // Older ends of the same value stay known.
+  w.mapped(kBase + kGranule, 1, 0x200);
+  w.unmap(kBase + kGranule, 1);
+  const auto gone = w.model.tombstones().find(ObjectRef::Kind::kMapping, kBase + kGranule);
+  ASSERT_TRUE(gone);
+  w.map(kBase + kGranule, 1, 0x200);
+  refuse(calls::MemUnmap{.ptr = kBase + kGranule, .size = kGranule});
+  const auto still = w.model.tombstones().find(ObjectRef::Kind::kMapping, kBase + kGranule);
+  ASSERT_TRUE(still);
+  EXPECT_EQ(still->ended.call, gone->ended.call);
+}
+
+// Another thread dropped the other reference meanwhile: what is given back is one, not two.
+TEST(Model, ARefusedReleaseGivesBackOneReferenceOfAnAllocationThatEndedMeanwhile) {
+  World w;
+  const Handle h = w.create(0x100, 1);
+  w.mapped(kBase, 1, 0x200);
+  w.unmap(kBase, 1);
+  w.map(kBase, 1, h);
+  w.retain(h);
+  Retired retired = w.model.retire(calls::MemRelease{.handle = h});
+  w.release(h);
+  w.unmap(kBase, 1);
+  ASSERT_EQ(w.model.allocation(h), nullptr);
+  w.model.restore(std::move(retired), w.at());
+  ASSERT_NE(w.model.allocation(h), nullptr);
+  EXPECT_EQ(w.model.allocation(h)->references, 1u);
+  EXPECT_EQ(w.model.allocation(h)->mappings, 0u);
+}
+
+TEST(Model, AMapThatWasRecordedAndRefusedIsNotThere) {
+  World w;
+  w.reserve(kBase, 1);
+  const Handle h = w.create(0x100, 1);
+  const calls::MemMap map{.ptr = kBase, .size = kGranule, .handle = h};
+  const Origin at = w.at();
+  Recorded recorded;
+  w.model.record(map, at, recorded);
+  ASSERT_TRUE(recorded.done);
+  EXPECT_EQ(w.model.allocation(h)->mappings, 1u);
+  w.model.unrecord(map, at, recorded);
+  EXPECT_EQ(w.model.mapping_at(kBase), nullptr);
+  EXPECT_EQ(w.model.allocation(h)->mappings, 0u);
+  // Released by another thread before the driver answered: then it is gone.
+  w.model.record(map, at, recorded);
+  w.release(h);
+  ASSERT_NE(w.model.allocation(h), nullptr);
+  w.model.unrecord(map, at, recorded);
+  EXPECT_EQ(w.model.allocation(h), nullptr);
+  EXPECT_TRUE(w.model.tombstones().find(ObjectRef::Kind::kAllocation, h));
+  // What is mapped there by now is another call's.
+  w.map(kBase, 1, w.create(0x200, 1));
+  w.model.unrecord(map, at, recorded);
+  EXPECT_NE(w.model.mapping_at(kBase), nullptr);
+}
+
+TEST(Model, AccessThatWasRecordedAndRefusedIsAsBefore) {
+  World w;
+  w.mapped(kBase, 1);
+  const auto access = [](int device, CUmemAccess_flags flags) {
+    return access_desc(flags, device);
+  };
+  const CUmemAccessDesc both[] = {access(0, CU_MEM_ACCESS_FLAGS_PROT_NONE),
+                                  access(1, CU_MEM_ACCESS_FLAGS_PROT_READWRITE)};
+  const calls::MemSetAccess call{.ptr = kBase, .size = kGranule, .desc = both, .count = 2};
+  const AccessMask before = w.model.mapping_at(kBase)->access;
+  Recorded recorded;
+  w.model.record(call, w.at(), recorded);
+  ASSERT_TRUE(recorded.done);
+  EXPECT_EQ(w.model.mapping_at(kBase)->access.write, 2u);
+  // Another thread's grant to another device stays.
+  const CUmemAccessDesc third = access(2, CU_MEM_ACCESS_FLAGS_PROT_READ);
+  w.model.commit(calls::MemSetAccess{.ptr = kBase, .size = kGranule, .desc = &third, .count = 1},
+                 w.at());
+  w.model.unrecord(call, {}, recorded);
+  EXPECT_EQ(w.model.mapping_at(kBase)->access.write, before.write);
+  EXPECT_EQ(w.model.mapping_at(kBase)->access.read, before.read | 4u);
+  // Several mappings are recorded when the driver has answered.
+  w.mapped(kBase + kGranule, 1, 0x200);
+  Recorded none;
+  w.model.record(calls::MemSetAccess{.ptr = kBase, .size = 2 * kGranule, .desc = both, .count = 2},
+                 w.at(), none);
+  EXPECT_FALSE(none.done);
+  EXPECT_EQ(w.model.mapping_at(kBase)->access.write, before.write);
+}
+
+TEST(Model, ARefusedUnmapOfOneAllocationMappedTwiceCountsBothAgain) {
+  World w;
+  w.reserve(kBase, 2);
+  const Handle h = w.create(0x100, 1);
+  w.map(kBase, 1, h);
+  w.map(kBase + kGranule, 1, h);
+  w.release(h);
+  w.model.restore(w.model.retire(calls::MemUnmap{.ptr = kBase, .size = 2 * kGranule}), w.at());
+  ASSERT_NE(w.model.allocation(h), nullptr);
+  EXPECT_EQ(w.model.allocation(h)->mappings, 2u);
+}
+
+TEST(Model, AnUnmapThatCutsGivesNothingUp) {
+  World w;
+  w.mapped(kBase, 2);
+  EXPECT_TRUE(w.model.retire(calls::MemUnmap{.ptr = kBase, .size = kGranule}).mappings.empty());
+  EXPECT_NE(w.model.mapping_at(kBase), nullptr);
+}
+
+TEST(Model, AccessIsGoneAfterARemap) {
+  World w;
+  const Handle h = w.mapped(kBase, 1);
+  w.unmap(kBase, 1);
+  w.map(kBase, 1, h);
+  EXPECT_EQ(w.model.mapping_at(kBase)->access.read, 0u);
+}
+
+// Asked of an H200, as all orders of up to three settings were.
+TEST(Model, TheAnswerForHostIsTheLastChangedOfTheHostsAndDeviceZeros) {
+  constexpr std::uint64_t kDevice = 1, kHost = AccessMask::kHostBit;
+  World w;
+  w.mapped(kBase, 1);
+  const auto answer = [&] { return w.model.mapping_at(kBase)->access.host_answer_bit(); };
+  EXPECT_EQ(answer(), kDevice);
+  w.access(kBase, 1, 3, 0, 2);
+  EXPECT_EQ(answer(), kHost);
+  w.access(kBase, 1, 3, 0);
+  EXPECT_EQ(answer(), kHost) << "nothing changed";
+  w.access(kBase, 1, 1, 0);
+  EXPECT_EQ(answer(), kDevice);
+  w.access(kBase, 1, 3, 1);
+  EXPECT_EQ(answer(), kDevice) << "other devices do not count";
+  w.access(kBase, 1, 0, 0);
+  EXPECT_EQ(answer(), kHost) << "the device has none any more";
+  w.access(kBase, 1, 1, 0);
+  w.access(kBase, 1, 0, 0, 2);
+  EXPECT_EQ(answer(), kDevice);
+}
+
+TEST(Model, AccessOfOneLocationLeavesTheOthers) {
+  World w;
+  w.mapped(kBase, 1);
+  w.access(kBase, 1, 1, 1);
+  EXPECT_EQ(w.model.mapping_at(kBase)->access.read, 0b11u | AccessMask::kDeviceLastBit);
+  EXPECT_EQ(w.model.mapping_at(kBase)->access.write, 0b01u);
+  w.access(kBase, 1, 0, 0);
+  EXPECT_EQ(w.model.mapping_at(kBase)->access.read, 0b10u | AccessMask::kDeviceLastBit);
+}
+
+TEST(Model, AnImportLearnsItsSizeFromItsFirstMapping) {
+  World w;
+  w.reserve(kBase, 4);
+  const Handle h = w.import(0x200, 0);
+  w.map(kBase, 4, h);
+  EXPECT_EQ(w.model.allocation(h)->size, 4 * kGranule);
+}
+
+TEST(Model, ARetainOfUnseenMemoryIsUnknownNotWrong) {
+  World w;
+  w.model.platform().complete = false;
+  w.retain(0x300);
+  EXPECT_TRUE(check(w.model, calls::MemRelease{.handle = 0x300}).empty());
+  w.release(0x300);
+  // Whoever made it still has a reference that was never seen: not certainly wrong.
+  const Violations v = check(w.model, calls::MemRelease{.handle = 0x300});
+  ASSERT_EQ(v.size(), 1u);
+  EXPECT_FALSE(v[0].certain);
+}
+
+TEST(Model, ANewExportUnderANumberReplacesTheOldOne) {
+  World w;
+  w.export_fd(w.create(0x100, 1), 7);
+  w.export_fd(w.create(0x200, 1), 7);
+  w.release(0x100);
+  w.release(0x200);
+  EXPECT_EQ(check_exit(w.model, open_fd).size(), 1u);
+}
+
+TEST(Model, AReservationGivenOutAgainReplacesWhatEndedUnseen) {
+  World w;
+  w.reserve(kBase, 4);
+  w.reserve(kBase + kGranule, 1);
+  EXPECT_EQ(w.model.reservations().size(), 1u);
+}
+
+TEST(Model, ARefusedFreeOfAMappedRangeIsRemembered) {
+  World w;
+  w.mapped(kBase, 1);
+  w.model.restore(w.model.retire(calls::MemAddressFree{.ptr = kBase, .size = kGranule}),
+                  {.call = 9});
+  EXPECT_EQ(w.model.reservation_at(kBase)->free_refused.call, 9u);
+}
+
+TEST(Model, AChildOfForkStartsFromNothing) {
+  World w;
+  w.mapped(kBase, 1);
+  w.model.clear();
+  EXPECT_TRUE(w.model.reservations().empty() && w.model.mappings().empty() &&
+              w.model.allocations().empty());
+  EXPECT_TRUE(check_exit(w.model, open_fd).empty());
+}
+
+TEST(Tombstones, ForgetTheOldestOnly) {
+  Tombstones tombstones;
+  for (std::uint64_t i = 1; i <= Tombstones::kCapacity + 1; ++i) {
+    tombstones.add({ObjectRef::Kind::kAllocation, i, 0, {}, {.call = i}});
+  }
+  EXPECT_FALSE(tombstones.find(ObjectRef::Kind::kAllocation, 1));
+  EXPECT_TRUE(tombstones.find(ObjectRef::Kind::kAllocation, 2));
+  EXPECT_FALSE(tombstones.find(ObjectRef::Kind::kMapping, 2));
+}
+
+}  // namespace
+}  // namespace cuvmm::testing

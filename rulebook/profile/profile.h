@@ -1,0 +1,80 @@
+// A driver profile: data that says what one driver on one GPU was seen to do, rule by rule.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rulebook/platform.h"
+#include "rulebook/profile/quirk.h"
+#include "rulebook/rule.h"
+#include "rulebook/violation.h"
+
+namespace cuvmm {
+
+/// What a driver does with a call that breaks one rule.
+struct Verdict {
+  enum class Kind : std::uint8_t { kCode, kAccepts, kCrashes };
+  Kind kind = Kind::kCode;
+  CUresult code = CUDA_ERROR_INVALID_VALUE;  ///< for kCode; for kCrashes the documented code
+};
+
+/// As profiles write it: "accepts", "crashes" or "CUDA_ERROR_...".
+std::string verdict_text(const Verdict& verdict);
+
+/// Sizes in bytes. Read from TOML (see rulebook/profiles/); every field of the file is checked.
+struct Profile {
+  std::string name;                ///< "h200-580.159.04", "documented"
+  std::string gpu;                 ///< "NVIDIA H200"
+  std::string driver;              ///< "580.159.04"
+  std::string recorded;            ///< ISO date
+  std::string source;              ///< how it was obtained
+  int cuda_version = 0;            ///< what cuDriverGetVersion answers
+  std::uint64_t total_memory = 0;  ///< per device
+  std::uint64_t device_granularity_minimum = 0;
+  std::uint64_t device_granularity_recommended = 0;
+  std::uint64_t host_granularity_minimum = 0;
+  std::uint64_t host_granularity_recommended = 0;
+  std::uint64_t multicast_granularity_minimum = std::uint64_t{2} << 20;
+  std::uint64_t multicast_granularity_recommended = std::uint64_t{2} << 20;
+  Platform platform;  ///< limits and capabilities; device_count is the emulator's option
+  std::map<int, int> attributes;  ///< CUdevice_attribute number -> value
+  /// What replaces them where there are several such GPUs: a switch fabric, say.
+  std::map<int, int> attributes_of_several;
+  std::array<Verdict, static_cast<std::size_t>(Rule::kCount)> verdicts;
+  /// Where one entry point answers otherwise than the others to a rule of every entry point.
+  std::map<std::pair<EntryPoint, Rule>, Verdict> entry_verdicts;
+  std::array<bool, static_cast<std::size_t>(Quirk::kCount)> quirks{};
+  bool has(Quirk quirk) const { return quirks[static_cast<std::size_t>(quirk)]; }
+  /// The value of a device attribute on a machine of `devices` GPUs, if the profile knows it.
+  std::optional<int> attribute(int number, int devices) const;
+
+  /// Per entry point: rules in the order in which this driver checks them. Rules not named come
+  /// after, in the order of rulebook/check_*.cc.
+  std::map<EntryPoint, std::vector<Rule>> order;
+
+  const Verdict& verdict(EntryPoint entry, Rule rule) const;
+  /// What this driver answers to a call with these violations: the code of the first one that it
+  /// refuses, by its order; CUDA_SUCCESS when it accepts them all.
+  CUresult answer(EntryPoint entry, const Violations& violations) const;
+};
+
+struct ProfileResult {
+  Profile profile;
+  std::string error;  ///< "FILE:LINE:COLUMN: what was expected", empty on success
+};
+
+/// A built-in profile ("documented", "h200-580.159.04") or a path to a TOML file.
+ProfileResult load_profile(const std::string& name_or_path);
+/// Parses TOML text; `origin` is named in errors.
+ProfileResult parse_profile(std::string_view text, const std::string& origin);
+/// The TOML text of a profile, which parse_profile reads back to the same.
+std::string format_profile(const Profile& profile);
+/// Names of the built-in profiles, the default (the newest recorded real driver) first.
+std::vector<std::string> builtin_profiles();
+
+}  // namespace cuvmm

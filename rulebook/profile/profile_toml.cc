@@ -1,0 +1,346 @@
+// Profiles as TOML: reading with positions in errors, and writing what reads back the same.
+#define TOML_EXCEPTIONS 0
+// Its assertions fail on malformed texts such as "[+", which it then refuses as it should.
+#define TOML_ASSERT(condition) static_cast<void>(0)
+#include <toml++/toml.h>
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+
+#include "api/driver.h"
+#include "rulebook/profile/profile.h"
+
+namespace cuvmm {
+
+namespace {
+
+// One table drives reading and writing of the plain fields.
+struct StringField {
+  const char* key;
+  std::string Profile::*field;
+};
+constexpr StringField kStrings[] = {
+    {"name", &Profile::name},         {"gpu", &Profile::gpu},       {"driver", &Profile::driver},
+    {"recorded", &Profile::recorded}, {"source", &Profile::source},
+};
+
+struct SizeField {
+  const char* key;
+  std::uint64_t* (*field)(Profile&);
+};
+constexpr SizeField kSizes[] = {
+    {"total_memory", [](Profile& p) { return &p.total_memory; }},
+    {"device_granularity_minimum", [](Profile& p) { return &p.device_granularity_minimum; }},
+    {"device_granularity_recommended",
+     [](Profile& p) { return &p.device_granularity_recommended; }},
+    {"host_granularity_minimum", [](Profile& p) { return &p.host_granularity_minimum; }},
+    {"host_granularity_recommended", [](Profile& p) { return &p.host_granularity_recommended; }},
+    {"multicast_granularity_minimum", [](Profile& p) { return &p.multicast_granularity_minimum; }},
+    {"multicast_granularity_recommended",
+     [](Profile& p) { return &p.multicast_granularity_recommended; }},
+    {"host_page", [](Profile& p) { return &p.platform.host_page; }},
+    {"reserve_granularity", [](Profile& p) { return &p.platform.reserve_granularity; }},
+    {"max_reservation", [](Profile& p) { return &p.platform.max_reservation; }},
+    {"numa_nodes", [](Profile& p) { return &p.platform.numa_nodes; }},
+};
+
+std::optional<EntryPoint> find_entry(std::string_view wanted) {
+  for (int i = 0; i < static_cast<int>(EntryPoint::kCount); ++i) {
+    if (wanted == name(static_cast<EntryPoint>(i))) return static_cast<EntryPoint>(i);
+  }
+  return std::nullopt;
+}
+
+// What the documentation implies for a rule that a profile does not name.
+Verdict documented_verdict(const RuleInfo& rule) {
+  const bool refused =
+      (rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined) && !rule.uncheckable;
+  // Undefined without a code: no single process can tell that it happens.
+  if (!refused || rule.code == CUDA_SUCCESS) return {Verdict::Kind::kAccepts, CUDA_SUCCESS};
+  return {Verdict::Kind::kCode, rule.code};
+}
+
+class Reader {
+ public:
+  Reader(const toml::table& root, std::string origin) : root_(root), origin_(std::move(origin)) {}
+
+  ProfileResult read() {
+    for (const RuleInfo& rule : rules())
+      profile_.verdicts[index(rule.rule)] = documented_verdict(rule);
+    for (auto&& [key, node] : root_) {
+      const std::string_view section = key.str();
+      const toml::table* table = node.as_table();
+      if (!table) {
+        fail(node, "expected a section, such as [profile]");
+      } else if (section == "profile") {
+        read_profile(*table);
+      } else if (section == "limits") {
+        read_limits(*table);
+      } else if (section == "attributes") {
+        read_attributes(*table, profile_.attributes);
+      } else if (section == "attributes_of_several") {
+        read_attributes(*table, profile_.attributes_of_several);
+      } else if (section == "verdicts") {
+        read_verdicts(*table);
+      } else if (section == "order") {
+        read_order(*table);
+      } else if (section == "quirks") {
+        read_quirks(*table);
+      } else {
+        fail(node, "unknown section [" + std::string(section) +
+                       "]; expected profile, limits, attributes, attributes_of_several, verdicts, "
+                       "order or quirks");
+      }
+    }
+    if (error_.empty() && profile_.name.empty())
+      error_ = origin_ + ": expected [profile] with a name";
+    return {std::move(profile_), error_};
+  }
+
+ private:
+  static std::size_t index(Rule rule) { return static_cast<std::size_t>(rule); }
+
+  // The first problem is the one reported.
+  void fail(const toml::node& node, const std::string& what) {
+    if (!error_.empty()) return;
+    const auto at = node.source().begin;
+    error_ =
+        origin_ + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " + what;
+  }
+
+  void read_profile(const toml::table& table) {
+    for (auto&& [key, node] : table) {
+      const std::string_view k = key.str();
+      bool known = false;
+      for (const StringField& field : kStrings) {
+        if (k != field.key) continue;
+        known = true;
+        if (auto text = node.value_exact<std::string>(); !text)
+          fail(node, std::string(k) + ": expected a string");
+        else if (std::ranges::any_of(*text, [](char c) { return (c & 0x80) != 0; }))
+          fail(node, std::string(k) + ": expected ASCII");  // as the file itself has to be
+        else
+          profile_.*field.field = *text;
+      }
+      if (k == "cuda_version") {
+        known = true;
+        if (auto number = node.value_exact<std::int64_t>())
+          profile_.cuda_version = static_cast<int>(*number);
+        else
+          fail(node, "cuda_version: expected a number such as 13000");
+      }
+      if (!known) fail(node, "unknown key " + std::string(k) + " in [profile]");
+    }
+  }
+
+  void read_limits(const toml::table& table) {
+    for (auto&& [key, node] : table) {
+      const std::string_view k = key.str();
+      bool known = false;
+      for (const SizeField& field : kSizes) {
+        if (k != field.key) continue;
+        known = true;
+        auto number = node.value_exact<std::int64_t>();
+        if (number && *number >= 0)
+          *field.field(profile_) = static_cast<std::uint64_t>(*number);
+        else
+          fail(node, std::string(k) + ": expected a number of bytes, not negative");
+      }
+      if (k == "handle_types") {
+        known = true;
+        if (auto number = node.value_exact<std::int64_t>())
+          profile_.platform.handle_types = static_cast<std::uint32_t>(*number);
+        else
+          fail(node, "handle_types: expected a mask of CUmemAllocationHandleType");
+      } else if (k == "fabric_channel") {
+        known = true;
+        profile_.platform.fabric_channel_known = true;
+        if (auto flag = node.value_exact<bool>())
+          profile_.platform.fabric_channel = *flag;
+        else
+          fail(node, "fabric_channel: expected true or false");
+      }
+      if (!known) fail(node, "unknown key " + std::string(k) + " in [limits]");
+    }
+  }
+
+  void read_attributes(const toml::table& table, std::map<int, int>& attributes) {
+    for (auto&& [key, node] : table) {
+      int number = 0;
+      char rest = 0;
+      const auto value = node.value_exact<std::int64_t>();
+      if (std::sscanf(std::string(key.str()).c_str(), "%d%c", &number, &rest) != 1 || !value) {
+        fail(node, "expected NUMBER = VALUE, the number being that of a CUdevice_attribute");
+      } else {
+        attributes[number] = static_cast<int>(*value);
+      }
+    }
+  }
+
+  void read_verdicts(const toml::table& table) {
+    for (auto&& [key, node] : table) {
+      // "RULE", or "ENTRY_POINT:RULE" for a rule of every entry point.
+      const std::string_view whole = key.str();
+      const std::size_t colon = whole.find(':');
+      const bool special = colon != std::string_view::npos;
+      const auto entry = special ? find_entry(whole.substr(0, colon)) : std::nullopt;
+      const auto rule = find_rule(special ? whole.substr(colon + 1) : whole);
+      const auto text = node.value_exact<std::string>();
+      if (special && !entry) {
+        fail(node, "no entry point " + std::string(whole.substr(0, colon)));
+        continue;
+      }
+      if (!rule) {
+        fail(node, "no rule " + std::string(key.str()) + " (cuvmm rules lists them)");
+        continue;
+      }
+      Verdict& verdict =
+          special ? profile_.entry_verdicts[{*entry, *rule}] : profile_.verdicts[index(*rule)];
+      const auto code = text ? result_from_name(*text) : std::nullopt;
+      if (text == "accepts") {
+        verdict = {Verdict::Kind::kAccepts, CUDA_SUCCESS};
+      } else if (text == "crashes") {
+        const CUresult documented = info(*rule).code;
+        verdict = {Verdict::Kind::kCrashes,
+                   documented == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : documented};
+      } else if (code && *code != CUDA_SUCCESS) {
+        verdict = {Verdict::Kind::kCode, *code};
+      } else {
+        fail(node,
+             "expected \"accepts\", \"crashes\" or an error such as \"CUDA_ERROR_INVALID_VALUE\"");
+      }
+    }
+  }
+
+  void read_quirks(const toml::table& table) {
+    for (auto&& [key, node] : table) {
+      const auto quirk = find_quirk(key.str());
+      const auto flag = node.value_exact<bool>();
+      if (!quirk || !flag) {
+        fail(node, "expected QUIRK = true; rulebook/profile/quirk.cc has the list");
+      } else {
+        profile_.quirks[static_cast<std::size_t>(*quirk)] = *flag;
+      }
+    }
+  }
+
+  void read_order(const toml::table& table) {
+    for (auto&& [key, node] : table) {
+      const auto entry = find_entry(key.str());
+      const toml::array* ids = node.as_array();
+      if (!entry || !ids) {
+        fail(node, "expected ENTRY_POINT = [\"rule\", ...]");
+        continue;
+      }
+      for (const toml::node& id : *ids) {
+        const auto text = id.value_exact<std::string>();
+        const auto rule = text ? find_rule(*text) : std::nullopt;
+        if (rule)
+          profile_.order[*entry].push_back(*rule);
+        else
+          fail(id, "no such rule (cuvmm rules lists them)");
+      }
+    }
+  }
+
+  const toml::table& root_;
+  std::string origin_;
+  Profile profile_{};
+  std::string error_;
+};
+
+}  // namespace
+
+ProfileResult parse_profile(std::string_view text, const std::string& origin) {
+  // The TOML reader is not safe with other characters where a key should be, and takes a stack
+  // frame for each part of a key.
+  constexpr int kLongest = 4096;
+  int line = 1, column = 1;
+  for (const char c : text) {
+    const bool strange = (c < ' ' || c > '~') && c != '\t' && c != '\r' && c != '\n';
+    if (strange || (column > kLongest && c != '\n')) {
+      return {{},
+              origin + ":" + std::to_string(line) + ":" + std::to_string(column) +
+                  (strange ? ": expected printable ASCII"
+                           : ": expected lines of at most 4096 characters")};
+    }
+    if (c == '\n') ++line;
+    column = c == '\n' ? 1 : column + 1;
+  }
+  const toml::parse_result result = toml::parse(text, origin);
+  if (!result) {
+    const auto at = result.error().source().begin;
+    return {{},
+            origin + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " +
+                std::string(result.error().description())};
+  }
+  return Reader(result.table(), origin).read();
+}
+
+namespace {
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {  // TOML has them as numbers only
+      char number[8];
+      std::snprintf(number, sizeof number, "\\u%04X", static_cast<unsigned>(c));
+      out += number;
+      continue;
+    }
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+}  // namespace
+
+std::string format_profile(const Profile& profile) {
+  Profile copy = profile;  // the field table hands out mutable pointers
+  std::string out = "[profile]\n";
+  for (const StringField& field : kStrings) {
+    out += std::string(field.key) + " = " + quoted(copy.*field.field) + "\n";
+  }
+  out += "cuda_version = " + std::to_string(copy.cuda_version) + "\n\n[limits]\n";
+  for (const SizeField& field : kSizes)
+    out += std::string(field.key) + " = " + std::to_string(*field.field(copy)) + "\n";
+  out += "handle_types = " + std::to_string(copy.platform.handle_types) + "\n";
+  if (copy.platform.fabric_channel_known) {
+    out +=
+        std::string("fabric_channel = ") + (copy.platform.fabric_channel ? "true" : "false") + "\n";
+  }
+  const auto attributes = [&](const char* section, const std::map<int, int>& values) {
+    out += std::string("\n[") + section + "]\n";
+    for (auto [number, value] : values)
+      out += std::to_string(number) + " = " + std::to_string(value) + "\n";
+  };
+  attributes("attributes", copy.attributes);
+  if (!copy.attributes_of_several.empty())
+    attributes("attributes_of_several", copy.attributes_of_several);
+  out += "\n[verdicts]\n";
+  for (const RuleInfo& rule : rules()) {
+    if (rule.uncheckable || rule.kind == RuleKind::kLeak) continue;
+    out += "\"" + std::string(rule.id) + "\" = \"" +
+           verdict_text(copy.verdicts[static_cast<std::size_t>(rule.rule)]) + "\"\n";
+  }
+  for (const auto& [key, verdict] : copy.entry_verdicts) {
+    out += "\"" + std::string(name(key.first)) + ":" + info(key.second).id + "\" = \"" +
+           verdict_text(verdict) + "\"\n";
+  }
+  out += "\n[order]\n";
+  for (const auto& [entry, order] : copy.order) {
+    out += std::string(name(entry)) + " = [";
+    for (std::size_t i = 0; i < order.size(); ++i)
+      out += (i ? ", \"" : "\"") + std::string(info(order[i]).id) + "\"";
+    out += "]\n";
+  }
+  bool first = true;
+  for (std::size_t i = 0; i < copy.quirks.size(); ++i) {
+    if (!copy.quirks[i]) continue;
+    if (first) out += "\n[quirks]\n";
+    first = false;
+    out += "\"" + std::string(info(static_cast<Quirk>(i)).id) + "\" = true\n";
+  }
+  return out;
+}
+
+}  // namespace cuvmm

@@ -1,0 +1,43 @@
+#include "rulebook/profile/quirk.h"
+
+namespace cuvmm {
+
+namespace {
+
+constexpr QuirkInfo kQuirks[] = {
+    {"cuMemCreate-tile-pool-size", CUDA_ERROR_INVALID_VALUE,
+     "TILE_POOL memory beyond the device's size is an invalid value; from 2^45 bytes on it is "
+     "refused as any memory is."},
+    {"cuImportExternalMemory-compressed-elsewhere", CUDA_ERROR_UNKNOWN,
+     "Compressed memory of another device than the context's is no external memory."},
+    {"cuMemGetAllocationPropertiesFromHandle-normalised", CUDA_SUCCESS,
+     "HOST memory is reported as HOST_NUMA, and handle types without their unknown bits."},
+    {"cuMemSetAccess-partial", CUDA_SUCCESS,
+     "When a host location is refused for device memory, what comes before it has effect: the "
+     "mappings before that one, and on it the descriptors before."},
+    {"cuMemSetAccess-to-hole", CUDA_SUCCESS,
+     "Over a range with a hole the call succeeds, and has effect up to the hole."},
+    {"cuMemset-elsewhere", CUDA_ERROR_INVALID_VALUE,
+     "Memory of cuMemAlloc is filled by its own device, and by others whose context has "
+     "peer access to it. Copies are made for any device."},
+    {"cuMemGetHandleForAddressRange-context", CUDA_ERROR_INVALID_CONTEXT,
+     "A context must be current. Checked after the flags and the alignment."},
+    {"cuMemGetHandleForAddressRange-mixed", CUDA_SUCCESS,
+     "The memory behind a range may be of different properties as long as it is on one device."},
+    {"cuMemGetHandleForAddressRange-pcie", CUDA_ERROR_NOT_SUPPORTED,
+     "The PCIe mapping type is not supported. Checked after the range."},
+};
+static_assert(sizeof kQuirks / sizeof *kQuirks == static_cast<std::size_t>(Quirk::kCount));
+
+}  // namespace
+
+const QuirkInfo& info(Quirk quirk) { return kQuirks[static_cast<std::size_t>(quirk)]; }
+
+std::optional<Quirk> find_quirk(std::string_view id) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Quirk::kCount); ++i) {
+    if (id == kQuirks[i].id) return static_cast<Quirk>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace cuvmm

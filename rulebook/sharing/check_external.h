@@ -1,0 +1,54 @@
+// What the checks of external memory and of external semaphores share. Internal to rulebook/.
+#pragma once
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "rulebook/check_support.h"
+
+namespace cuvmm::detail {
+
+/// The value behind a driver object.
+template <class Object>
+std::uint64_t object_number(Object object) {
+  return reinterpret_cast<std::uintptr_t>(object);
+}
+
+/// Rules for the ways in which such an object can be wrong.
+struct ObjectRules {
+  Rule nonnull, valid, alive;
+};
+
+/// The table's entry for `value`; null when nothing is known of it, with a violation that is
+/// certain when it is null or was ended.
+template <class Table>
+const typename Table::mapped_type* check_external_object(Collector& out, const Model& model,
+                                                         const Table& table, std::uint64_t value,
+                                                         ObjectRef::Kind kind, const char* what,
+                                                         const ObjectRules& rules) {
+  const std::string text = what;
+  if (value == 0) {
+    out.add(rules.nonnull, "the " + text + " is NULL");
+    return nullptr;
+  }
+  if (const auto found = table.find(value); found != table.end()) return &found->second;
+  if (const auto gone = model.tombstones().find(kind, value)) {
+    out.add(rules.alive, text + " " + hex(value) + " was destroyed").objects.push_back(*gone);
+  } else {
+    out.add(rules.valid, text + " " + hex(value) + " was not imported by any call seen here",
+            model.platform().complete);
+  }
+  return nullptr;
+}
+
+/// All words of a reserved array are 0.
+template <class Array>
+void check_reserved(Collector& out, const Array& reserved, Rule rule) {
+  const auto set = std::find_if(std::begin(reserved), std::end(reserved),
+                                [](unsigned word) { return word != 0; });
+  if (set == std::end(reserved)) return;
+  out.add(rule, "reserved[" + std::to_string(set - std::begin(reserved)) + "] is " + hex(*set));
+}
+
+}  // namespace cuvmm::detail

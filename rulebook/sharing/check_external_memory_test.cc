@@ -1,0 +1,411 @@
+#include <gmock/gmock.h>
+
+#include "rulebook/testing/world.h"
+
+namespace cuvmm::testing {
+
+namespace {
+constexpr std::uint64_t kMemory = 0x5000;
+CUexternalMemory memory_out;
+CUmipmappedArray mipmap_out;
+CUdeviceptr address_out;
+
+CUexternalMemory object(std::uint64_t value) { return reinterpret_cast<CUexternalMemory>(value); }
+
+CUDA_EXTERNAL_MEMORY_HANDLE_DESC import_desc(int fd = 7, std::uint64_t size = 2 * kGranule) {
+  CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc{};
+  desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+  desc.handle.fd = fd;
+  desc.size = size;
+  return desc;
+}
+CUDA_EXTERNAL_MEMORY_BUFFER_DESC buffer_desc(std::uint64_t offset = 0,
+                                             std::uint64_t size = kGranule) {
+  CUDA_EXTERNAL_MEMORY_BUFFER_DESC desc{};
+  desc.offset = offset;
+  desc.size = size;
+  return desc;
+}
+CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC mipmap_desc() {
+  CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC desc{};
+  desc.numLevels = 1;
+  return desc;
+}
+Facts good_fd(std::uint64_t object_size = 0) {
+  Facts facts;
+  facts.descriptor_valid = Facts::Answer::kYes;
+  facts.object_size = object_size;
+  return facts;
+}
+
+Violations import(World& w, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC& desc, Facts facts = good_fd(),
+                  CUexternalMemory* out = &memory_out) {
+  return check(w.model, calls::ImportExternalMemory{.extMem_out = out, .memHandleDesc = &desc},
+               facts);
+}
+/// What else there is to say of a type that Linux lacks.
+Violations but_type(const Violations& all) {
+  Violations out;
+  for (const Violation& v : all) {
+    if (v.rule != Rule::kExtImportTypeSupported) out.push_back(v);
+  }
+  return out;
+}
+/// A successful import: the descriptor is the driver's from here on.
+CUexternalMemory imported(World& w, int fd = 7, std::uint64_t size = 2 * kGranule,
+                          std::uint64_t object_size = 0, unsigned type = 1, unsigned flags = 0) {
+  CUexternalMemory out = object(kMemory);
+  CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = import_desc(fd, size);
+  desc.type = static_cast<CUexternalMemoryHandleType>(type);
+  desc.flags = flags;
+  w.model.commit(calls::ImportExternalMemory{.extMem_out = &out, .memHandleDesc = &desc},
+                 good_fd(object_size), w.at());
+  return out;
+}
+Violations buffer(World& w, CUexternalMemory memory, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC& desc,
+                  CUdeviceptr* out = &address_out) {
+  return check(w.model, calls::ExternalMemoryGetMappedBuffer{
+                            .devPtr = out, .extMem = memory, .bufferDesc = &desc});
+}
+void map_buffer(World& w, CUexternalMemory memory, Address base) {
+  const CUDA_EXTERNAL_MEMORY_BUFFER_DESC desc = buffer_desc();
+  CUdeviceptr out = base;
+  w.model.commit(calls::ExternalMemoryGetMappedBuffer{&out, memory, &desc}, w.at());
+}
+Violations mipmap(World& w, CUexternalMemory memory,
+                  const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC& desc,
+                  CUmipmappedArray* out = &mipmap_out) {
+  return check(w.model, calls::ExternalMemoryGetMappedMipmappedArray{out, memory, &desc});
+}
+Violations destroy(World& w, CUexternalMemory memory) {
+  return check(w.model, calls::DestroyExternalMemory{.extMem = memory});
+}
+void destroyed(World& w, CUexternalMemory memory) {
+  w.take(calls::DestroyExternalMemory{.extMem = memory});
+}
+Violations at_exit(World& w) {
+  return check_exit(w.model, [](const Export&) { return true; });
+}
+}  // namespace
+
+std::vector<RuleCase> external_memory_cases() {
+  return {
+      {Rule::kExtImportOutNonnull,
+       [](World& w, bool broken) {
+         return import(w, import_desc(), good_fd(), broken ? nullptr : &memory_out);
+       }},
+      {Rule::kExtImportDescNonnull,
+       [](World& w, bool broken) {
+         const auto desc = import_desc();
+         return check(w.model, calls::ImportExternalMemory{&memory_out, broken ? nullptr : &desc},
+                      good_fd());
+       }},
+      {Rule::kExtImportTypeKnown,
+       [](World& w, bool broken) {
+         auto desc = import_desc();
+         if (broken) desc.type = static_cast<CUexternalMemoryHandleType>(99);
+         return import(w, desc);
+       }},
+      {Rule::kExtImportTypeKnown,
+       [](World& w, bool broken) {
+         auto desc = import_desc();
+         if (broken) desc.type = static_cast<CUexternalMemoryHandleType>(0);
+         return import(w, desc);
+       }},
+      {Rule::kExtImportTypeSupported,
+       [](World& w, bool broken) {
+         auto desc = import_desc();
+         if (broken) desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32;
+         return import(w, desc);
+       }},
+      {Rule::kExtImportFdValid,
+       [](World& w, bool broken) {
+         return import(w, import_desc(broken ? -1 : 7), broken ? Facts{} : good_fd());
+       }},
+      {Rule::kExtImportFdOwned,  // closed by the driver, and given to it again
+       [](World& w, bool broken) {
+         imported(w, 7);
+         Facts facts = good_fd();
+         if (broken) facts.descriptor_valid = Facts::Answer::kNo;
+         return import(w, import_desc(7), facts);
+       }},
+      {Rule::kImportDescriptorOwned,
+       [](World& w, bool broken) {
+         imported(w, broken ? 7 : 8);
+         Facts facts;
+         facts.descriptor_valid = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
+         Handle out;
+         return check(
+             w.model,
+             calls::MemImportFromShareableHandle{&out, reinterpret_cast<void*>(std::uintptr_t{7}),
+                                                 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR},
+             facts);
+       }},
+      {Rule::kExtImportSizeNonzero,
+       [](World& w, bool broken) { return import(w, import_desc(7, broken ? 0 : kGranule)); }},
+      {Rule::kExtImportSizeExact,
+       [](World& w, bool broken) {
+         return import(w, import_desc(7, broken ? 4096 : kGranule), good_fd(kGranule));
+       }},
+      {Rule::kExtImportFlagsKnown,
+       [](World& w, bool broken) {
+         auto desc = import_desc();
+         desc.flags = broken ? 2 : CUDA_EXTERNAL_MEMORY_DEDICATED;
+         return import(w, desc);
+       }},
+      {Rule::kExtImportDedicated,
+       [](World& w, bool broken) {
+         auto desc = import_desc();
+         desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE;
+         desc.flags = broken ? 0 : CUDA_EXTERNAL_MEMORY_DEDICATED;
+         return but_type(import(w, desc));
+       }},
+      {Rule::kExtImportDedicated,  // the other way round
+       [](World& w, bool broken) {
+         auto desc = import_desc();
+         desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF;
+         desc.flags = broken ? CUDA_EXTERNAL_MEMORY_DEDICATED : 0;
+         return but_type(import(w, desc));
+       }},
+      {Rule::kExtImportReservedZero,
+       [](World& w, bool broken) {
+         auto desc = import_desc();
+         desc.reserved[15] = broken ? 1 : 0;
+         return import(w, desc);
+       }},
+      {Rule::kExtImportContext,
+       [](World& w, bool broken) {
+         Facts facts = good_fd();
+         facts.context = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
+         return import(w, import_desc(), facts);
+       }},
+      {Rule::kExtImportLeak,
+       [](World& w, bool broken) {
+         const auto memory = imported(w);
+         if (!broken) destroyed(w, memory);
+         return at_exit(w);
+       }},
+      {Rule::kExtBufferOutNonnull,
+       [](World& w, bool broken) {
+         return buffer(w, imported(w), buffer_desc(), broken ? nullptr : &address_out);
+       }},
+      {Rule::kExtBufferDescNonnull,
+       [](World& w, bool broken) {
+         const auto desc = buffer_desc();
+         return check(w.model, calls::ExternalMemoryGetMappedBuffer{&address_out, imported(w),
+                                                                    broken ? nullptr : &desc});
+       }},
+      {Rule::kExtBufferMemoryNonnull,
+       [](World& w, bool broken) {
+         return buffer(w, broken ? nullptr : imported(w), buffer_desc());
+       }},
+      {Rule::kExtBufferMemoryValid,
+       [](World& w, bool broken) {
+         return buffer(w, broken ? object(0x1234) : imported(w), buffer_desc());
+       }},
+      {Rule::kExtBufferMemoryAlive,
+       [](World& w, bool broken) {
+         const auto memory = imported(w);
+         if (broken) destroyed(w, memory);
+         return buffer(w, memory, buffer_desc());
+       }},
+      {Rule::kExtBufferFlagsZero,
+       [](World& w, bool broken) {
+         auto desc = buffer_desc();
+         desc.flags = broken ? 1 : 0;
+         return buffer(w, imported(w), desc);
+       }},
+      {Rule::kExtBufferReservedZero,
+       [](World& w, bool broken) {
+         auto desc = buffer_desc();
+         desc.reserved[0] = broken ? 1 : 0;
+         return buffer(w, imported(w), desc);
+       }},
+      {Rule::kExtBufferSizeNonzero,
+       [](World& w, bool broken) {
+         return buffer(w, imported(w), buffer_desc(0, broken ? 0 : 1));
+       }},
+      {Rule::kExtBufferBounds,
+       [](World& w, bool broken) {
+         return buffer(w, imported(w), buffer_desc(kGranule, kGranule + (broken ? 1 : 0)));
+       }},
+      {Rule::kExtBufferBounds,  // where offset + size would wrap
+       [](World& w, bool broken) {
+         return buffer(w, imported(w), buffer_desc(broken ? ~kGranule : kGranule, kGranule));
+       }},
+      {Rule::kExtBufferInsideObject,
+       [](World& w, bool broken) {
+         return buffer(w, imported(w, 7, 4 * kGranule, kGranule),
+                       buffer_desc(0, kGranule + (broken ? 1 : 0)));
+       }},
+      {Rule::kExtBufferDedicatedOffset,
+       [](World& w, bool broken) {
+         return buffer(w, imported(w, 7, 2 * kGranule, 0, 1, CUDA_EXTERNAL_MEMORY_DEDICATED),
+                       buffer_desc(broken ? kGranule : 0));
+       }},
+      {Rule::kExtBufferLeak,
+       [](World& w, bool broken) {
+         const auto memory = imported(w);
+         map_buffer(w, memory, kBase);
+         destroyed(w, memory);
+         if (!broken) w.take(calls::MemFree{.dptr = kBase});
+         return at_exit(w);
+       }},
+      {Rule::kDataFillDevice,  // of a buffer
+       [](World& w, bool broken) {
+         Facts facts = good_fd();
+         facts.device = 1;
+         CUexternalMemory memory = object(kMemory);
+         const CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = import_desc(7, kGranule);
+         w.model.commit(calls::ImportExternalMemory{.extMem_out = &memory, .memHandleDesc = &desc},
+                        facts, w.at());
+         map_buffer(w, memory, kBase);
+         facts.device = broken ? 0 : 1;
+         return check_data(w, calls::MemsetD8{.dstDevice = kBase + 16, .uc = 1, .N = 16}, facts);
+       }},
+      {Rule::kExtBufferAfterDestroy,
+       [](World& w, bool broken) {
+         const auto memory = imported(w);
+         map_buffer(w, memory, kBase);
+         if (broken) destroyed(w, memory);
+         return check_data(w, calls::MemsetD8{.dstDevice = kBase + 16, .uc = 1, .N = 16});
+       }},
+      {Rule::kExtBufferFreedOnce,
+       [](World& w, bool broken) {
+         map_buffer(w, imported(w), kBase);
+         if (broken) w.take(calls::MemFree{.dptr = kBase});
+         return check(w.model, calls::MemFree{.dptr = kBase});
+       }},
+      {Rule::kExtMipmapOutNonnull,
+       [](World& w, bool broken) {
+         return mipmap(w, imported(w), mipmap_desc(), broken ? nullptr : &mipmap_out);
+       }},
+      {Rule::kExtMipmapDescNonnull,
+       [](World& w, bool broken) {
+         const auto desc = mipmap_desc();
+         return check(w.model, calls::ExternalMemoryGetMappedMipmappedArray{
+                                   &mipmap_out, imported(w), broken ? nullptr : &desc});
+       }},
+      {Rule::kExtMipmapMemoryNonnull,
+       [](World& w, bool broken) {
+         return mipmap(w, broken ? nullptr : imported(w), mipmap_desc());
+       }},
+      {Rule::kExtMipmapMemoryValid,
+       [](World& w, bool broken) {
+         return mipmap(w, broken ? object(0x1234) : imported(w), mipmap_desc());
+       }},
+      {Rule::kExtMipmapMemoryAlive,
+       [](World& w, bool broken) {
+         const auto memory = imported(w);
+         if (broken) destroyed(w, memory);
+         return mipmap(w, memory, mipmap_desc());
+       }},
+      {Rule::kExtMipmapLevelsNonzero,
+       [](World& w, bool broken) {
+         auto desc = mipmap_desc();
+         desc.numLevels = broken ? 0 : 2;
+         return mipmap(w, imported(w), desc);
+       }},
+      {Rule::kExtMipmapOffsetInside,
+       [](World& w, bool broken) {
+         auto desc = mipmap_desc();
+         desc.offset = 2 * kGranule - (broken ? 0 : 1);
+         return mipmap(w, imported(w), desc);
+       }},
+      {Rule::kExtMipmapOneLevel,
+       [](World& w, bool broken) {
+         auto desc = mipmap_desc();
+         desc.numLevels = broken ? 2 : 1;
+         return mipmap(w, imported(w, 7, kGranule, 0, 8), desc);
+       }},
+      {Rule::kExtMipmapNotDmaBuf,
+       [](World& w, bool broken) {
+         return mipmap(w, imported(w, 7, kGranule, 0, broken ? 9 : 1), mipmap_desc());
+       }},
+      {Rule::kExtDestroyNonnull,
+       [](World& w, bool broken) { return destroy(w, broken ? nullptr : imported(w)); }},
+      {Rule::kExtDestroyValid,
+       [](World& w, bool broken) { return destroy(w, broken ? object(0x1234) : imported(w)); }},
+      {Rule::kExtDestroyOnce,
+       [](World& w, bool broken) {
+         const auto memory = imported(w);
+         if (broken) destroyed(w, memory);
+         return destroy(w, memory);
+       }},
+  };
+}
+
+namespace {
+
+TEST(ExternalMemory, TakesTheDescriptorFromTheExports) {
+  World w;
+  w.export_fd(w.create(0x100, 1, device_prop(0, 1)), 7);
+  w.release(0x100);
+  ASSERT_EQ(w.model.exports().size(), 1u);
+  destroyed(w, imported(w, 7));
+  EXPECT_TRUE(w.model.exports().empty());
+  EXPECT_TRUE(at_exit(w).empty());
+}
+
+TEST(ExternalMemory, ANumberThatComesBackFromAnExportIsTheProgramsAgain) {
+  World w;
+  imported(w, 7);
+  w.export_fd(w.create(0x100, 1, device_prop(0, 1)), 7);
+  EXPECT_TRUE(import(w, import_desc(7)).empty());
+}
+
+TEST(ExternalMemory, SoIsOneThatComesBackForAPoolOrARange) {
+  World w;
+  int fd = 7;
+  imported(w, fd);
+  ASSERT_EQ(w.model.external().given.count(fd), 1u);
+  w.model.commit(
+      calls::MemPoolExportToShareableHandle{.handle_out = &fd,
+                                            .handleType = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR},
+      Origin{});
+  EXPECT_EQ(w.model.external().given.count(fd), 0u);
+  w.export_fd(w.create(0x100, 1, device_prop(0, 1)), fd);
+  w.model.commit(
+      calls::MemGetHandleForAddressRange{.handle = &fd,
+                                         .handleType = CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD},
+      Origin{});
+  EXPECT_EQ(w.model.exports().count(fd), 0u);
+}
+
+TEST(ExternalMemory, AnOpenDescriptorUnderAGivenNumberIsUncertain) {
+  World w;
+  w.model.platform().complete = false;
+  imported(w, 7);
+  Facts unknown;
+  const Violations found = import(w, import_desc(7), unknown);
+  ASSERT_FALSE(found.empty());
+  for (const Violation& v : found) EXPECT_FALSE(v.certain) << v.message;
+}
+
+TEST(ExternalMemory, ARefusedDestroyKeepsIt) {
+  World w;
+  const auto memory = imported(w);
+  map_buffer(w, memory, kBase);
+  w.model.restore(w.model.retire(calls::DestroyExternalMemory{memory}));
+  w.model.restore(w.model.retire(calls::MemFree{kBase}));
+  EXPECT_TRUE(destroy(w, memory).empty());
+  EXPECT_FALSE(w.model.external().buffers.at(kBase).memory_ended);
+}
+
+TEST(ExternalMemory, AHandleThatTheDriverGivesOutAgainIsAlive) {
+  World w;
+  destroyed(w, imported(w));
+  const auto memory = imported(w, 8);
+  EXPECT_TRUE(destroy(w, memory).empty());
+}
+
+TEST(ExternalMemory, AnUnknownMemoryIsUncertain) {
+  World w;
+  w.model.platform().complete = false;
+  const Violations found = destroy(w, object(0x1234));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_FALSE(found[0].certain);
+}
+
+}  // namespace
+}  // namespace cuvmm::testing

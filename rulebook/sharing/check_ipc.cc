@@ -1,0 +1,229 @@
+// cuIpc*: legacy inter-process handles of memory and events.
+#include <algorithm>
+
+#include "rulebook/check_support.h"
+
+namespace cuvmm {
+using namespace detail;
+
+namespace {
+
+constexpr auto kNo = Facts::Answer::kNo;
+
+void check_context(Collector& out, const Facts& facts, Rule rule) {
+  if (facts.context == kNo) out.add(rule, "no context is current to the calling thread");
+}
+
+bool uniform(const IpcBytes& bytes) {
+  return std::all_of(bytes.begin(), bytes.end(),
+                     [&](unsigned char byte) { return byte == bytes[0]; });
+}
+
+// Which memory legacy IPC cannot name, as far as this process knows.
+void check_exportable(Collector& out, const Model& model, Address dptr, const Facts& facts) {
+  if (model.reservation_at(dptr) || model.mapping_at(dptr)) {
+    attach_history(out.add(Rule::kIpcGetNotVmm,
+                           hex(dptr) + " is in a reservation, not in memory from cuMemAlloc"),
+                   model, dptr);
+    return;
+  }
+  const bool unexportable = facts.ipc_capable != Facts::Answer::kYes;
+  if (const IpcOpen* open = model.ipc().open_at(dptr); open && unexportable) {
+    out.add(Rule::kIpcGetNotOpened, hex(dptr) + " is memory of another process, opened here")
+        .objects.push_back(ref(*open));
+    return;
+  }
+  if (const PoolMemory* memory = model.pools().memory_at(dptr); memory && unexportable) {
+    out.add(Rule::kIpcGetNotPool, hex(dptr) + " is memory of a stream-ordered pool")
+        .objects.push_back(
+            {ObjectRef::Kind::kPoolMemory, memory->base, memory->size, memory->made, {}});
+    return;
+  }
+  if (unexportable) {
+    out.add(Rule::kIpcGetAlive, hex(dptr) + " is not in live memory from cuMemAlloc",
+            facts.ipc_capable == kNo && model.platform().complete);
+    return;
+  }
+  if (facts.allocation_base && facts.allocation_base != dptr) {
+    out.add(Rule::kIpcGetBase, hex(dptr) + " is " + bytes(dptr - facts.allocation_base) +
+                                   " into its allocation; the handle stands for the base, " +
+                                   hex(facts.allocation_base));
+  }
+}
+
+// The one thing that is wrong with a handle's bytes. `own`: made here, as far as we saw.
+void check_token(Collector& out, const IpcBytes& bytes, bool own, const Facts& facts) {
+  using Token = Facts::Token;
+  if (own || facts.token == Token::kOwn) {
+    out.add(Rule::kIpcOpenOtherProcess, "the handle was made by this process");
+    return;
+  }
+  if (uniform(bytes)) {
+    out.add(Rule::kIpcOpenHandleValid,
+            "all 64 bytes of the handle are " + hex(bytes[0]) + ": no export wrote it");
+    return;
+  }
+  switch (facts.token) {
+    case Token::kValid:
+    case Token::kOwn:
+      return;
+    case Token::kForged:
+      out.add(Rule::kIpcOpenHandleValid, "no process made this handle");
+      return;
+    case Token::kEnded:
+      out.add(Rule::kIpcOpenAlive, "the memory of the handle was freed");
+      return;
+    case Token::kExporterGone:
+      out.add(Rule::kIpcOpenExporterAlive, "the process that made the handle has ended");
+      return;
+    case Token::kUnknown:
+      // The driver's answer alone tells which; the nearest to its code is reported.
+      // Of bytes that look like a handle, freed memory is the likelier trouble.
+      out.add(Rule::kIpcOpenAlive,
+              "the handle names no memory that another process exports: it was freed, or the bytes "
+              "are not those that cuIpcGetMemHandle wrote, or the exporter is in another PID "
+              "namespace",
+              false);
+      out.add(Rule::kIpcOpenExporterAlive, "the process that made the handle has ended", false);
+      out.add(Rule::kIpcOpenReach, "the current device cannot access the device of the memory",
+              false);
+      out.add(Rule::kIpcOpenOtherProcess, "the handle was made by this process", false);
+  }
+}
+
+}  // namespace
+
+Violations check(const Model& model, const calls::IpcGetMemHandle& call, const Facts& facts) {
+  Collector out;
+  if (not_initialized(out, facts)) return out.take();
+  check_context(out, facts, Rule::kIpcGetContext);
+  if (!call.pHandle) out.add(Rule::kIpcGetOutNonnull, "pHandle is NULL");
+  if (call.dptr == 0) {
+    out.add(Rule::kIpcGetPointerNonzero, "dptr is 0");
+  } else {
+    check_exportable(out, model, call.dptr, facts);
+  }
+  return out.take();
+}
+
+Violations check(const Model& model, const calls::IpcOpenMemHandle& call, const Facts& facts) {
+  Collector out;
+  if (not_initialized(out, facts)) return out.take();
+  check_context(out, facts, Rule::kIpcOpenContext);
+  if (!call.pdptr) out.add(Rule::kIpcOpenOutNonnull, "pdptr is NULL");
+  const unsigned lazy = CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS;
+  if (!(call.Flags & lazy)) {
+    out.add(Rule::kIpcOpenFlagsLazy, "Flags is " + hex(call.Flags) + ", without bit 0");
+  } else if (call.Flags != lazy) {
+    out.add(Rule::kIpcOpenFlagsOnly, "Flags is " + hex(call.Flags) + ", more than bit 0");
+  }
+  const IpcBytes bytes = ipc_bytes(call.handle);
+  const IpcExport* own = model.ipc().exported(bytes);
+  const bool clean = out.empty();
+  check_token(out, bytes, own != nullptr, facts);
+  if (own) {
+    Violations all = out.take();
+    all.back().objects.push_back(ref(*own));
+    return all;
+  }
+  for (const auto& [pointer, open] : model.ipc().opens) {
+    const bool other = open.context && facts.context_id && open.context != facts.context_id;
+    if (open.bytes != bytes || !other || open.device != facts.device) continue;
+    out.add(Rule::kIpcOpenOneContext,
+            "another context of device " + std::to_string(facts.device) + " has opened it, as " +
+                hex(pointer),
+            model.platform().complete)
+        .objects.push_back(ref(open));
+  }
+  const auto& reach = model.platform().reach;
+  const auto device = static_cast<std::size_t>(facts.device);
+  if (clean && facts.peer_device >= 0 && facts.peer_device < 64 && facts.device >= 0 &&
+      device < reach.size() && !(reach[device] >> facts.peer_device & 1)) {
+    out.add(Rule::kIpcOpenReach, "device " + std::to_string(facts.device) +
+                                     " cannot access device " + std::to_string(facts.peer_device) +
+                                     ", which holds the memory");
+  }
+  return out.take();
+}
+
+Violations check(const Model& model, const calls::IpcCloseMemHandle& call, const Facts& facts) {
+  Collector out;
+  if (not_initialized(out, facts)) return out.take();
+  check_context(out, facts, Rule::kIpcCloseContext);
+  if (model.ipc().open_of(call.dptr)) return out.take();
+  if (auto gone = model.tombstones().find(ObjectRef::Kind::kIpcMemory, call.dptr)) {
+    out.add(Rule::kIpcClosePairing, hex(call.dptr) + " was closed as often as it was opened")
+        .objects.push_back(*gone);
+    return out.take();
+  }
+  const IpcOpen* around = model.ipc().open_at(call.dptr);
+  const bool reserved = model.reservation_at(call.dptr) || model.mapping_at(call.dptr);
+  const bool known = call.dptr == 0 || around || reserved ||
+                     facts.ipc_capable == Facts::Answer::kYes || model.platform().complete;
+  std::string what = " was not returned by any cuIpcOpenMemHandle seen in this process";
+  if (around) what = " lies inside the memory opened as " + hex(around->pointer);
+  if (reserved) what = " lies in a reservation of this process";
+  Violation& v = out.add(Rule::kIpcCloseOpened, hex(call.dptr) + what, known);
+  if (around) v.objects.push_back(ref(*around));
+  return out.take();
+}
+
+Violations check(const Model&, const calls::IpcGetEventHandle& call, const Facts& facts) {
+  Collector out;
+  if (not_initialized(out, facts)) return out.take();
+  if (!call.pHandle) out.add(Rule::kIpcEventOutNonnull, "pHandle is NULL");
+  if (!call.event || facts.event_alive == kNo) {
+    out.add(Rule::kIpcEventValid, call.event ? "the event does not exist" : "event is NULL");
+  } else if (facts.event_interprocess != Facts::Answer::kYes) {
+    out.add(Rule::kIpcEventFlags, "the event was not created with INTERPROCESS and DISABLE_TIMING",
+            facts.event_interprocess == kNo);
+  }
+  return out.take();
+}
+
+Violations check(const Model&, const calls::IpcOpenEventHandle& call, const Facts& facts) {
+  Collector out;
+  if (not_initialized(out, facts)) return out.take();
+  check_context(out, facts, Rule::kIpcOpenEventContext);
+  if (!call.phEvent) out.add(Rule::kIpcOpenEventOutNonnull, "phEvent is NULL");
+  if (facts.token == Facts::Token::kOwn) {
+    out.add(Rule::kIpcOpenEventOtherProcess, "the handle was made by this process");
+  } else if (facts.token == Facts::Token::kEnded || facts.token == Facts::Token::kExporterGone) {
+    out.add(Rule::kIpcOpenEventAlive, facts.token == Facts::Token::kEnded
+                                          ? "the event of the handle was destroyed"
+                                          : "the process that made the handle has ended");
+  } else if (facts.token != Facts::Token::kValid) {
+    const bool empty = uniform(ipc_bytes(call.handle));
+    out.add(Rule::kIpcOpenEventValid,
+            empty ? "all 64 bytes of the handle are the same: no export wrote it"
+                  : "the handle does not name a live event of another process",
+            empty || facts.token != Facts::Token::kUnknown);
+  }
+  return out.take();
+}
+
+namespace detail {
+
+void check_free_of_opened(Collector& out, const Model& model, Address address) {
+  const IpcOpen* open = model.ipc().open_of(address);
+  if (!open) return;
+  // Uncertain in the shim: a context may have ended, and the address may be cuMemAlloc's again.
+  out.add(Rule::kIpcFreeInstead, hex(address) + " is memory of another process, opened here",
+          model.platform().complete)
+      .objects.push_back(ref(*open));
+}
+
+void check_ipc_exit(Collector& out, const Model& model) {
+  for (const auto& [pointer, open] : model.ipc().opens) {
+    const std::uint32_t closes = open.opens - open.count;
+    Violation& v = out.add(Rule::kIpcOpenLeak, hex(pointer) + " was opened " + times(open.opens) +
+                                                   " and closed " + times(closes));
+    v.objects.push_back(ref(open));
+    if (open.reopened.call != 0) {
+      v.objects.push_back({ObjectRef::Kind::kIpcMemory, pointer, open.size, open.reopened, {}});
+    }
+  }
+}
+
+}  // namespace detail
+}  // namespace cuvmm

@@ -1,0 +1,47 @@
+// What the checks of multicast calls share, and what the checks of other areas need to know of
+// multicast objects. Internal to rulebook/.
+#pragma once
+
+#include "rulebook/check_support.h"
+
+namespace cuvmm::detail {
+
+/// The handle of a multicast call; null (with a violation unless the handle is merely unknown) when
+/// nothing is known of the object.
+const MulticastObject* check_multicast_handle(Collector& out, const Model& model, Handle handle,
+                                              const Facts& facts);
+
+/// Devices that were added, as far as is known.
+inline std::uint64_t added_devices(const MulticastObject& object, const Facts& facts) {
+  return facts.team.value_or(object.added);
+}
+/// Whether no other process can have changed what is known of the team.
+inline bool team_certain(const MulticastObject& object, const Facts& facts) {
+  return facts.team.has_value() || !object.shared;
+}
+inline bool in_team(std::uint64_t team, int device) {
+  return device >= 0 && device < 63 && (team >> device & 1) != 0;
+}
+inline bool device_exists(const Model& model, int device) {
+  const int count = model.platform().device_count;
+  return device >= 0 && (count < 0 || device < count);
+}
+
+/// Checks that every device of the team was added.
+void check_all_added(Collector& out, const MulticastObject& object, const Facts& facts);
+
+/// Checks the offset and size of a mapping of a multicast object.
+void check_multicast_map(Collector& out, const MulticastObject& object, const calls::MemMap& call,
+                         const Facts& facts);
+
+/// Checks that memory which is about to end is not bound to any multicast object.
+void check_unbound(Collector& out, const Model& model, const Allocation& ends);
+
+/// A copy or fill that runs from `offset` of a multicast object; false when it was found wrong.
+bool check_multicast_touch(Collector& out, const Model& model, const Mapping& mapping,
+                           const std::string& parameter, bool write, Size offset, Size size);
+
+[[gnu::cold]] ObjectRef ref(const MulticastObject& object);
+[[gnu::cold]] ObjectRef ref(const MulticastBinding& binding);
+
+}  // namespace cuvmm::detail

@@ -1,0 +1,184 @@
+// The four entry points that bind memory to a multicast object.
+#include <algorithm>
+
+#include "rulebook/sharing/check_multicast.h"
+#include "rulebook/vmm/check_prop.h"
+
+namespace cuvmm {
+using namespace detail;
+
+namespace {
+
+// What is bound. Null when nothing is known of it.
+const Allocation* check_memory(Collector& out, const Model& model, const MulticastBind& bind,
+                               const Facts& facts) {
+  if (!bind.by_address) {
+    return check_handle(out, model, bind.memory,
+                        {Rule::kMcBindMemoryNonzero, Rule::kMcBindMemoryValid,
+                         Rule::kMcBindMemoryAlive, Rule::kMcBindMemoryReferenced},
+                        facts);
+  }
+  if (bind.address == 0) {
+    out.add(Rule::kMcBindMemoryNonzero, "memptr is 0");
+    return nullptr;
+  }
+  if (const Mapping* m = model.mapping_at(bind.address)) return model.allocation(m->handle);
+  const bool ours = model.reservation_at(bind.address) != nullptr;
+  Violation& v =
+      out.add(Rule::kMcBindMemoryKind,
+              ours ? "nothing is mapped at " + hex(bind.address)
+                   : hex(bind.address) + " is not in a mapping that cuvmm saw being made",
+              ours || certainly_not_reserved(model, bind.address));
+  attach_history(v, model, bind.address);
+  return nullptr;
+}
+
+void check_sizes(Collector& out, const Model& model, const MulticastBind& bind,
+                 const MulticastObject* object, const Allocation* memory) {
+  const Size memory_at = bind.by_address ? bind.address : static_cast<Size>(bind.memory_offset);
+  if (bind.size == 0) out.add(Rule::kMcBindSizeNonzero, "size is 0");
+  const Size granularity = object ? object->granularity : 0;
+  const auto unaligned = [&](Size value, Size unit) { return unit != 0 && value % unit != 0; };
+  const auto off = [&](const char* what, Size value) {
+    return std::string(what) + " " + bytes(value) +
+           " is not a multiple of the multicast granularity, " + bytes(granularity);
+  };
+  bool aligned = true;
+  if (unaligned(bind.size, granularity)) {
+    out.add(Rule::kMcBindSizeAligned, off("size", bind.size));
+    aligned = false;
+  }
+  if (unaligned(bind.offset, granularity)) {
+    out.add(Rule::kMcBindOffsetAligned, off("mcOffset", bind.offset));
+    aligned = false;
+  }
+  if (unaligned(memory_at, granularity)) {
+    out.add(Rule::kMcBindMemoryAligned,
+            bind.by_address
+                ? "memptr " + hex(bind.address) +
+                      " is not a multiple of the multicast granularity, " + bytes(granularity)
+                : off("memOffset", memory_at));
+    aligned = false;
+  }
+  const Size recommended = object ? object->recommended : 0;
+  if (aligned && (unaligned(bind.size, recommended) || unaligned(bind.offset, recommended))) {
+    out.add(Rule::kMcBindRecommended,
+            "size " + bytes(bind.size) + " or mcOffset " + bytes(bind.offset) +
+                " is not a multiple of the recommended granularity, " + bytes(recommended));
+  }
+  if (object && object->size != 0 &&
+      (bind.offset > object->size || bind.size > object->size - bind.offset)) {
+    out.add(Rule::kMcBindInsideObject, bytes(bind.size) + " at mcOffset " + bytes(bind.offset) +
+                                           " go past the end of the multicast object, which has " +
+                                           bytes(object->size))
+        .objects.push_back(ref(*object));
+  }
+  if (!memory) return;
+  const Mapping* m = bind.by_address ? model.mapping_at(bind.address) : nullptr;
+  // By address, what is mapped there is the memory; neighbours are other allocations.
+  const Size total = m ? m->size : memory->size;
+  const Size at = m ? bind.address - m->base : bind.memory_offset;
+  if (total != 0 && (at > total || bind.size > total - at)) {
+    out.add(Rule::kMcBindInsideMemory, bytes(bind.size) + " at offset " + bytes(at) +
+                                           " go past the end of the memory, which has " +
+                                           bytes(total))
+        .objects.push_back(ref(*memory));
+  }
+}
+
+// Whose memory it is, and whether that device is in the team.
+void check_device(Collector& out, const Model& model, const MulticastBind& bind,
+                  const MulticastObject* object, const Allocation* memory, const Facts& facts) {
+  const bool known = memory && memory->prop_known;
+  const int type = known ? static_cast<int>(memory->prop.location.type) : 0;
+  if (bind.device) {
+    const int device = *bind.device;
+    if (!device_exists(model, device)) {
+      out.add(Rule::kMcBindDevice, "device " + std::to_string(device) + " does not exist");
+      return;
+    }
+    if (type == kLocationDevice && memory->prop.location.id != device) {
+      out.add(Rule::kMcBindDevice, "dev is " + std::to_string(device) + ", and the memory is on " +
+                                       location(memory->prop.location))
+          .objects.push_back(ref(*memory));
+      return;
+    }
+  }
+  if (known && (type == kLocationHost || (type == kLocationHostNuma && !bind.device))) {
+    out.add(Rule::kMcBindMember, "the memory is on " + location(memory->prop.location) +
+                                     ", which is not a device of the team")
+        .objects.push_back(ref(*memory));
+    return;
+  }
+  const int device = bind.device               ? *bind.device
+                     : type == kLocationDevice ? memory->prop.location.id
+                                               : -1;
+  if (!object || device < 0 || in_team(added_devices(*object, facts), device)) return;
+  Violation& v = out.add(Rule::kMcBindMember,
+                         "device " + std::to_string(device) + " was not added to the team",
+                         team_certain(*object, facts));
+  v.objects.push_back(ref(*object));
+  if (memory) v.objects.push_back(ref(*memory));
+}
+
+void check_vacant(Collector& out, const Model& model, const MulticastBind& bind,
+                  const MulticastObject& object) {
+  const int device = model.device_of(bind);
+  for (const MulticastBinding& b : object.bindings) {
+    if (device < 0 || b.device != device) continue;
+    if (!overlap(b.offset, b.size, bind.offset, bind.size)) continue;
+    out.add(Rule::kMcBindVacant, bytes(bind.size) + " at mcOffset " + bytes(bind.offset) +
+                                     " overlap what device " + std::to_string(device) +
+                                     " has bound at mcOffset " + bytes(b.offset))
+        .objects = {ref(object), ref(b)};
+    return;
+  }
+}
+
+Violations check_bind(const Model& model, const MulticastBind& bind, const Facts& facts) {
+  Collector out;
+  if (not_initialized(out, facts)) return out.take();
+  const MulticastObject* object = check_multicast_handle(out, model, bind.object, facts);
+  if (bind.flags != 0) out.add(Rule::kMcBindFlagsZero, "flags is " + hex(bind.flags) + ", not 0");
+  const Allocation* memory = check_memory(out, model, bind, facts);
+  check_sizes(out, model, bind, object, memory);
+  if (memory && model.multicast(memory->handle)) {
+    out.add(Rule::kMcBindMemoryKind,
+            handle_text(memory->handle) + " is a handle of a multicast object, not of memory")
+        .objects.push_back(ref(*memory));
+    memory = nullptr;
+  } else {
+    check_device(out, model, bind, object, memory, facts);
+  }
+  if (object && object->shareable && memory && memory->prop_known && !memory->imported &&
+      static_cast<unsigned>(memory->prop.requestedHandleTypes) == 0) {
+    out.add(Rule::kMcBindShareable, handle_text(memory->handle) +
+                                        " was created without handle types, and " +
+                                        handle_text(object->handle) + " can be shared")
+        .objects = {ref(*memory), ref(*object)};
+  }
+  if (object && bind.size != 0) check_vacant(out, model, bind, *object);
+  // Last: a driver that waits for the team has looked at the arguments before.
+  if (object) check_all_added(out, *object, facts);
+  return out.take();
+}
+
+}  // namespace
+
+Violations check(const Model& model, const calls::MulticastBindMem& call, const Facts& facts) {
+  return check_bind(model, bind_of(call), facts);
+}
+
+Violations check(const Model& model, const calls::MulticastBindAddr& call, const Facts& facts) {
+  return check_bind(model, bind_of(call), facts);
+}
+
+Violations check(const Model& model, const calls::MulticastBindMem_v2& call, const Facts& facts) {
+  return check_bind(model, bind_of(call), facts);
+}
+
+Violations check(const Model& model, const calls::MulticastBindAddr_v2& call, const Facts& facts) {
+  return check_bind(model, bind_of(call), facts);
+}
+
+}  // namespace cuvmm

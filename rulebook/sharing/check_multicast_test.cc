@@ -1,0 +1,529 @@
+#include <gmock/gmock.h>
+
+#include "rulebook/testing/world.h"
+
+namespace cuvmm::testing {
+
+namespace {
+
+constexpr Handle kObject = 0x900;
+constexpr Handle kMemory = 0x100;
+Handle handle_out;
+std::size_t size_out;
+
+CUmulticastObjectProp object_prop() {
+  CUmulticastObjectProp prop{};
+  prop.numDevices = 2;
+  prop.size = 4 * kGranule;
+  return prop;
+}
+
+template <class Change>
+Violations create(World& w, Change change, Handle* out = &handle_out,
+                  std::uint64_t recommended = kGranule) {
+  CUmulticastObjectProp prop = object_prop();
+  change(prop);
+  Facts facts;
+  facts.granularity = kGranule;
+  facts.recommended = recommended;
+  return check(w.model, calls::MulticastCreate{.mcHandle = out, .prop = &prop}, facts);
+}
+
+template <class Change>
+Violations granularity(World& w, Change change, std::size_t* out = &size_out, unsigned option = 0) {
+  CUmulticastObjectProp prop = object_prop();
+  change(prop);
+  return check(w.model, calls::MulticastGetGranularity{
+                            .granularity = out,
+                            .prop = &prop,
+                            .option = static_cast<CUmulticastGranularity_flags>(option)});
+}
+constexpr auto kAsIs = [](CUmulticastObjectProp&) {};
+
+Violations add(World& w, Handle object, int device) {
+  return check(w.model, calls::MulticastAddDevice{.mcHandle = object, .dev = device});
+}
+
+/// An object whose team of devices 0 and 1 is complete, and memory of device 0 to bind.
+void ready(World& w, unsigned long long types = 0, unsigned memory_types = 0) {
+  w.multicast(kObject, 2, 4, types);
+  w.add(kObject, 0);
+  w.add(kObject, 1);
+  w.create(kMemory, 2, device_prop(0, memory_types));
+}
+
+calls::MulticastBindMem bind_call(std::uint64_t size = kGranule) {
+  return {.mcHandle = kObject,
+          .mcOffset = 0,
+          .memHandle = kMemory,
+          .memOffset = 0,
+          .size = size,
+          .flags = 0};
+}
+template <class Change>
+Violations bind(World& w, bool broken, Change change) {
+  ready(w);
+  calls::MulticastBindMem call = bind_call();
+  if (broken) change(call);
+  return check(w.model, call);
+}
+Violations bind_address(World& w, Address address) {
+  return check(w.model, calls::MulticastBindAddr{
+                            .mcHandle = kObject, .memptr = address, .size = kGranule, .flags = 0});
+}
+
+calls::MulticastUnbind unbind_call() {
+  return {.mcHandle = kObject, .dev = 0, .mcOffset = 0, .size = 2 * kGranule};
+}
+template <class Change>
+Violations unbind(World& w, bool broken, Change change) {
+  ready(w);
+  w.bind(kObject, 0, kMemory, 2);
+  calls::MulticastUnbind call = unbind_call();
+  if (broken) change(call);
+  return check(w.model, call);
+}
+
+/// The object mapped at kBase, for device 0.
+void mapped_object(World& w) {
+  ready(w);
+  w.reserve(kBase, 4);
+  w.map(kBase, 4, kObject);
+  w.access(kBase, 4);
+}
+Violations map(World& w, std::uint64_t offset, std::uint64_t granules) {
+  w.reserve(kBase, 8);
+  return check(w.model,
+               calls::MemMap{
+                   .ptr = kBase, .size = granules * kGranule, .offset = offset, .handle = kObject});
+}
+
+}  // namespace
+
+std::vector<RuleCase> multicast_cases() {
+  return {
+      {Rule::kMcCreateHandleNonnull,
+       [](World& w, bool broken) { return create(w, kAsIs, broken ? nullptr : &handle_out); }},
+      {Rule::kMcCreatePropNonnull,
+       [](World& w, bool broken) {
+         const CUmulticastObjectProp prop = object_prop();
+         return check(w.model, calls::MulticastCreate{.mcHandle = &handle_out,
+                                                      .prop = broken ? nullptr : &prop});
+       }},
+      {Rule::kMcCreateSupported,
+       [](World& w, bool broken) {
+         w.model.platform().multicast = broken ? 0 : 0b10;
+         return create(w, kAsIs);
+       }},
+      {Rule::kMcCreateDevices,
+       [](World& w, bool broken) {
+         return create(w, [&](auto& p) { p.numDevices = broken ? 0 : 1; });
+       }},
+      {Rule::kMcCreateDevices,
+       [](World& w, bool broken) {
+         return create(w, [&](auto& p) { p.numDevices = broken ? ~0u : 100; });
+       }},
+      {Rule::kMcCreateSizeNonzero,
+       [](World& w, bool broken) { return create(w, [&](auto& p) { p.size *= !broken; }); }},
+      {Rule::kMcCreateSizeGranularity,
+       [](World& w, bool broken) { return create(w, [&](auto& p) { p.size += broken; }); }},
+      {Rule::kMcCreateSizeRecommended,
+       [](World& w, bool broken) {
+         return create(
+             w, [&](auto& p) { p.size -= broken ? kGranule : 0; }, &handle_out, 4 * kGranule);
+       }},
+      {Rule::kMcCreateHandleTypes,
+       [](World& w, bool broken) {
+         return create(w, [&](auto& p) { p.handleTypes = broken ? 16 : 1; });
+       }},
+      {Rule::kMcCreateFlagsZero,
+       [](World& w, bool broken) { return create(w, [&](auto& p) { p.flags = broken; }); }},
+      {Rule::kMcCreateLeak,
+       [](World& w, bool broken) {
+         w.multicast(kObject);
+         if (!broken) w.release(kObject);
+         return check_exit(w.model, [](const Export&) { return false; });
+       }},
+
+      {Rule::kMcAddDeviceExists,
+       [](World& w, bool broken) { return add(w, w.multicast(kObject), broken ? 2 : 1); }},
+      {Rule::kMcAddSupported,
+       [](World& w, bool broken) {
+         w.model.platform().multicast = 0b01;
+         return add(w, w.multicast(kObject), broken ? 1 : 0);
+       }},
+      {Rule::kMcAddUnique,
+       [](World& w, bool broken) {
+         w.multicast(kObject, 3);
+         w.add(kObject, 0);
+         return add(w, kObject, broken ? 0 : 1);
+       }},
+      {Rule::kMcAddLimit,
+       [](World& w, bool broken) {
+         w.multicast(kObject, broken ? 1 : 2);
+         w.add(kObject, 0);
+         return add(w, kObject, 1);
+       }},
+
+      {Rule::kMcHandleNonzero,
+       [](World& w, bool broken) { return add(w, broken ? 0 : w.multicast(kObject), 0); }},
+      {Rule::kMcHandleValid,
+       [](World& w, bool broken) { return add(w, broken ? 0x1234 : w.multicast(kObject), 0); }},
+      {Rule::kMcHandleAlive,
+       [](World& w, bool broken) {
+         w.multicast(kObject);
+         if (broken) w.release(kObject);
+         return add(w, kObject, 0);
+       }},
+      {Rule::kMcHandleReferenced,
+       [](World& w, bool broken) {
+         mapped_object(w);
+         if (broken) w.release(kObject);
+         return check(w.model, bind_call());
+       }},
+      {Rule::kMcHandleKind,
+       [](World& w, bool broken) {
+         w.multicast(kObject);
+         return add(w, broken ? w.create(kMemory, 1) : kObject, 0);
+       }},
+      {Rule::kMcAllAdded,
+       [](World& w, bool broken) {
+         w.multicast(kObject);
+         w.add(kObject, 0);
+         if (!broken) w.add(kObject, 1);
+         w.create(kMemory, 1);
+         return check(w.model, bind_call());
+       }},
+      {Rule::kMcAllAdded,  // by a mapping
+       [](World& w, bool broken) {
+         w.multicast(kObject, broken ? 2 : 1);
+         w.add(kObject, 0);
+         return map(w, 0, 4);
+       }},
+
+      {Rule::kMcBindFlagsZero,
+       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.flags = 1; }); }},
+      {Rule::kMcBindSizeNonzero,
+       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.size = 0; }); }},
+      {Rule::kMcBindSizeAligned,
+       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.size = 4096; }); }},
+      {Rule::kMcBindOffsetAligned,
+       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.mcOffset = 4096; }); }},
+      {Rule::kMcBindMemoryAligned,
+       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.memOffset = 4096; }); }},
+      {Rule::kMcBindRecommended,
+       [](World& w, bool broken) {
+         MulticastObject known;
+         known.handle = w.multicast(kObject);
+         known.team = 1;
+         known.size = 4 * kGranule;
+         known.granularity = kGranule;
+         known.recommended = (broken ? 2 : 1) * kGranule;
+         known.added = 1;
+         w.model.commit_multicast_import(known, w.at());
+         w.create(kMemory, 2, device_prop(0, 1));
+         return check(w.model, bind_call());
+       }},
+      {Rule::kMcBindInsideObject,
+       [](World& w, bool broken) {
+         return bind(w, broken, [](auto& c) { c.mcOffset = 4 * kGranule; });
+       }},
+      {Rule::kMcBindInsideMemory,
+       [](World& w, bool broken) {
+         return bind(w, broken, [](auto& c) { c.size = 3 * kGranule; });
+       }},
+      {Rule::kMcBindMemoryNonzero,
+       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.memHandle = 0; }); }},
+      {Rule::kMcBindMemoryNonzero,  // by address
+       [](World& w, bool broken) {
+         ready(w);
+         w.reserve(kBase, 2);
+         w.map(kBase, 2, kMemory);
+         return bind_address(w, broken ? 0 : kBase);
+       }},
+      {Rule::kMcBindMemoryValid,
+       [](World& w, bool broken) {
+         return bind(w, broken, [](auto& c) { c.memHandle = 0x1234; });
+       }},
+      {Rule::kMcBindMemoryAlive,
+       [](World& w, bool broken) {
+         ready(w);
+         if (broken) w.release(kMemory);
+         return check(w.model, bind_call());
+       }},
+      {Rule::kMcBindMemoryReferenced,
+       [](World& w, bool broken) {
+         ready(w);
+         w.reserve(kBase, 2);
+         w.map(kBase, 2, kMemory);
+         if (broken) w.release(kMemory);
+         return check(w.model, bind_call());
+       }},
+      {Rule::kMcBindMemoryKind,
+       [](World& w, bool broken) {
+         ready(w);
+         calls::MulticastBindMem call = bind_call();
+         if (broken) call.memHandle = w.multicast(0xa00);
+         return check(w.model, call);
+       }},
+      {Rule::kMcBindMemoryKind,  // an address that is only reserved
+       [](World& w, bool broken) {
+         ready(w);
+         w.reserve(kBase, 2);
+         if (!broken) w.map(kBase, 2, kMemory);
+         return bind_address(w, kBase);
+       }},
+      {Rule::kMcBindMember,
+       [](World& w, bool broken) {
+         w.multicast(kObject, 1);
+         w.add(kObject, 0);
+         w.create(kMemory, 1, device_prop(broken ? 1 : 0));
+         return check(w.model, bind_call());
+       }},
+      {Rule::kMcBindDevice,
+       [](World& w, bool broken) {
+         ready(w);
+         return check(w.model, calls::MulticastBindMem_v2{.mcHandle = kObject,
+                                                          .dev = broken ? 1 : 0,
+                                                          .memHandle = kMemory,
+                                                          .size = kGranule});
+       }},
+      {Rule::kMcBindDevice,  // by address, and a device that does not exist
+       [](World& w, bool broken) {
+         ready(w);
+         w.reserve(kBase, 2);
+         w.map(kBase, 2, kMemory);
+         return check(
+             w.model,
+             calls::MulticastBindAddr_v2{
+                 .mcHandle = kObject, .dev = broken ? 7 : 0, .memptr = kBase, .size = kGranule});
+       }},
+      {Rule::kMcBindShareable,
+       [](World& w, bool broken) {
+         ready(w, 1, broken ? 0 : 1);
+         return check(w.model, bind_call());
+       }},
+      {Rule::kMcBindVacant,
+       [](World& w, bool broken) {
+         ready(w);
+         w.bind(kObject, broken ? 1 : 2, kMemory);
+         return check(w.model, bind_call(2 * kGranule));
+       }},
+      {Rule::kMcBoundMemoryEnds,
+       [](World& w, bool broken) {
+         ready(w);
+         w.bind(kObject, 0, kMemory, 2);
+         if (!broken) w.take(unbind_call());
+         return check(w.model, calls::MemRelease{.handle = kMemory});
+       }},
+      {Rule::kMcBoundMemoryEnds,  // with its last mapping
+       [](World& w, bool broken) {
+         ready(w);
+         w.reserve(kBase, 2);
+         w.map(kBase, 2, kMemory);
+         w.bind(kObject, 0, kMemory, 2);
+         if (broken) w.release(kMemory);
+         return check(w.model, calls::MemUnmap{.ptr = kBase, .size = 2 * kGranule});
+       }},
+
+      {Rule::kMcUnbindDevice,
+       [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.dev = 2; }); }},
+      {Rule::kMcUnbindDevice,  // it exists, and is in no team
+       [](World& w, bool broken) {
+         w.multicast(kObject, 1);
+         w.add(kObject, 0);
+         w.create(kMemory, 2);
+         w.bind(kObject, 0, kMemory, 2);
+         calls::MulticastUnbind call = unbind_call();
+         if (broken) call.dev = 1;
+         return check(w.model, call);
+       }},
+      {Rule::kMcUnbindSizeNonzero,
+       [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.size = 0; }); }},
+      {Rule::kMcUnbindAligned,
+       [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.mcOffset = 1; }); }},
+      {Rule::kMcUnbindInsideObject,
+       [](World& w, bool broken) {
+         return unbind(w, broken, [](auto& c) { c.mcOffset = 3 * kGranule; });
+       }},
+      {Rule::kMcUnbindBound,
+       [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.dev = 1; }); }},
+      {Rule::kMcUnbindBound,  // twice
+       [](World& w, bool broken) {
+         ready(w);
+         w.bind(kObject, 0, kMemory, 2);
+         if (broken) w.take(unbind_call());
+         return check(w.model, unbind_call());
+       }},
+      {Rule::kMcUnbindExact,
+       [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.size = kGranule; }); }},
+
+      {Rule::kMcGranularityOutNonnull,
+       [](World& w, bool broken) { return granularity(w, kAsIs, broken ? nullptr : &size_out); }},
+      {Rule::kMcGranularityPropNonnull,
+       [](World& w, bool broken) {
+         const CUmulticastObjectProp prop = object_prop();
+         return check(w.model, calls::MulticastGetGranularity{.granularity = &size_out,
+                                                              .prop = broken ? nullptr : &prop});
+       }},
+      {Rule::kMcGranularityPropValid,
+       [](World& w, bool broken) {
+         return granularity(w, [&](auto& p) {
+           p.size = 24576;  // it need not be rounded
+           p.flags = broken;
+         });
+       }},
+      {Rule::kMcGranularityOption,
+       [](World& w, bool broken) { return granularity(w, kAsIs, &size_out, broken ? 2 : 1); }},
+
+      {Rule::kMcMapOffsetAligned,
+       [](World& w, bool broken) {
+         ready(w);
+         return map(w, broken ? 4096 : 0, 3);
+       }},
+      {Rule::kMcMapOffsetZero,
+       [](World& w, bool broken) {
+         ready(w);
+         return map(w, broken ? kGranule : 0, 3);
+       }},
+      {Rule::kMapBounds,
+       [](World& w, bool broken) {
+         ready(w);
+         return map(w, 0, broken ? 5 : 4);
+       }},
+      {Rule::kMcAccessMember,
+       [](World& w, bool broken) {
+         w.multicast(kObject, 1);
+         w.add(kObject, 0);
+         w.reserve(kBase, 4);
+         w.map(kBase, 4, kObject);
+         const CUmemAccessDesc desc = access_desc(3, broken ? 1 : 0);
+         return check(w.model, calls::MemSetAccess{
+                                   .ptr = kBase, .size = 4 * kGranule, .desc = &desc, .count = 1});
+       }},
+      {Rule::kAccessHostLocation,  // to take away what nobody has is nothing
+       [](World& w, bool broken) {
+         mapped_object(w);
+         const CUmemAccessDesc desc = access_desc(broken ? 3 : 0, 0, 2);
+         return check(w.model, calls::MemSetAccess{
+                                   .ptr = kBase, .size = 4 * kGranule, .desc = &desc, .count = 1});
+       }},
+      {Rule::kAccessHostLocation,
+       [](World& w, bool broken) {
+         mapped_object(w);
+         const CUmemAccessDesc desc = access_desc(3, 0, broken ? 2 : 1);
+         return check(w.model, calls::MemSetAccess{
+                                   .ptr = kBase, .size = 4 * kGranule, .desc = &desc, .count = 1});
+       }},
+      {Rule::kMcNoRead,
+       [](World& w, bool broken) {
+         mapped_object(w);
+         w.mapped(kBase + 8 * kGranule, 1, 0x300);
+         return check_data(w, calls::MemcpyDtoH{.srcDevice = kBase + (broken ? 0 : 8 * kGranule),
+                                                .ByteCount = 4});
+       }},
+      {Rule::kMcAllBound,
+       [](World& w, bool broken) {
+         mapped_object(w);
+         w.bind(kObject, 0, kMemory, 2);
+         w.bind(kObject, 0, w.create(0x200, 2, device_prop(1)), broken ? 1 : 2);
+         return check_data(w, calls::MemsetD8{.dstDevice = kBase, .uc = 1, .N = kGranule + 1});
+       }},
+  };
+}
+
+namespace {
+
+using ::testing::IsEmpty;
+
+bool certain(const Violations& violations, Rule rule) {
+  for (const Violation& v : violations) {
+    if (v.rule == rule) return v.certain;
+  }
+  ADD_FAILURE() << info(rule).id << " did not fire";
+  return false;
+}
+
+TEST(MulticastCertainty, ATeamThatOthersMayCompleteIsUncertain) {
+  World w;
+  w.model.platform().complete = false;
+  w.multicast(kObject, 2, 4, 1);
+  w.add(kObject, 0);
+  w.create(kMemory, 2, device_prop(0, 1));
+  EXPECT_TRUE(certain(check(w.model, bind_call()), Rule::kMcAllAdded));
+  w.export_fd(kObject, 9);
+  EXPECT_FALSE(certain(check(w.model, bind_call()), Rule::kMcAllAdded));
+  EXPECT_FALSE(certain(add(w, kObject, 1), Rule::kMcAddUnique));
+  EXPECT_TRUE(certain(add(w, kObject, 0), Rule::kMcAddUnique)) << "this process added it";
+  Facts facts;  // who sees all processes knows
+  facts.team = 0b11;
+  EXPECT_THAT(check(w.model, bind_call(), facts), IsEmpty());
+  facts.team = 0b01;
+  EXPECT_TRUE(certain(check(w.model, bind_call(), facts), Rule::kMcAllAdded));
+}
+
+TEST(MulticastCertainty, AnImportMayBeAnything) {
+  World w;
+  w.model.platform().complete = false;
+  w.import(kObject, 4);
+  EXPECT_FALSE(certain(add(w, kObject, 0), Rule::kMcHandleKind));
+  w.add(kObject, 0);  // the driver took it: it is a multicast object
+  w.create(kMemory, 2, device_prop(0, 1));
+  EXPECT_FALSE(certain(check(w.model, bind_call()), Rule::kMcAllAdded));
+  calls::MulticastUnbind nothing = unbind_call();
+  EXPECT_FALSE(certain(check(w.model, nothing), Rule::kMcUnbindBound));
+}
+
+TEST(MulticastModel, ARefusedReleaseKeepsWhatItWouldHaveEnded) {
+  World w;
+  ready(w);
+  w.bind(kObject, 0, kMemory, 2);
+  for (const Handle handle : {kObject, kMemory}) {
+    w.model.restore(w.model.retire(calls::MemRelease{.handle = handle}));
+    ASSERT_NE(w.model.multicast(kObject), nullptr);
+    EXPECT_EQ(w.model.multicast(kObject)->bindings.size(), 1u);
+    EXPECT_EQ(w.model.multicast(kObject)->added, 0b11u);
+  }
+  w.model.restore(w.model.retire(unbind_call()));
+  EXPECT_EQ(w.model.multicast(kObject)->bindings.size(), 1u);
+  w.take(unbind_call());
+  EXPECT_THAT(w.model.multicast(kObject)->bindings, IsEmpty());
+}
+
+TEST(MulticastModel, TheMemoryTakesItsBindingsWithIt) {
+  World w;
+  ready(w);
+  w.bind(kObject, 0, kMemory, 2);
+  w.release(kMemory);
+  EXPECT_THAT(w.model.multicast(kObject)->bindings, IsEmpty());
+  w.create(kMemory, 2);
+  EXPECT_THAT(check(w.model, bind_call()), IsEmpty());
+  w.release(kObject);
+  EXPECT_EQ(w.model.multicast(kObject), nullptr);
+}
+
+TEST(MulticastModel, AHandleThatComesBackAsMemoryIsMemory) {
+  World w;
+  w.multicast(kObject);
+  w.create(kObject, 1);
+  EXPECT_EQ(w.model.multicast(kObject), nullptr);
+}
+
+TEST(MulticastModel, AWriteToTheRestOfTheObjectIsBoundOnItsOwn) {
+  World w;
+  mapped_object(w);
+  for (int device : {0, 1}) {
+    const Handle first = w.create(0x500 + static_cast<Handle>(device), 1, device_prop(device));
+    w.bind(kObject, 0, first, 1);
+    w.bind(kObject, 1, w.create(0x600 + static_cast<Handle>(device), 1, device_prop(device)), 1);
+  }
+  EXPECT_THAT(check_data(w, calls::MemsetD8{.dstDevice = kBase, .uc = 1, .N = 2 * kGranule}),
+              IsEmpty());
+  EXPECT_EQ(
+      check_data(w, calls::MemsetD8{.dstDevice = kBase, .uc = 1, .N = 2 * kGranule + 1})[0].rule,
+      Rule::kMcAllBound);
+}
+
+}  // namespace
+
+}  // namespace cuvmm::testing

@@ -1,0 +1,189 @@
+// A process in miniature for tests: performs calls on a Model as a driver would have accepted them.
+#pragma once
+
+#include <cstring>
+#include <deque>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "rulebook/check.h"
+#include "rulebook/data/touch.h"
+
+namespace cuvmm::testing {
+
+inline constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;
+inline constexpr Address kBase = 0x7000'0000'0000;
+
+inline CUmemAllocationProp device_prop(int device = 0, unsigned handle_types = 0) {
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  prop.location.id = device;
+  prop.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(handle_types);
+  return prop;
+}
+
+inline CUmemAccessDesc access_desc(unsigned flags = 3, int device = 0, int type = 1) {
+  CUmemAccessDesc desc{};
+  desc.location.type = static_cast<CUmemLocationType>(type);
+  desc.location.id = device;
+  desc.flags = static_cast<CUmemAccess_flags>(flags);
+  return desc;
+}
+
+/// Two devices, of which 0 reaches 1 but not the other way round; one NUMA node; descriptors only.
+/// Complete by default: what the model does not know does not exist.
+struct World {
+  World() : model(platform()) {}
+
+  static Platform platform() {
+    Platform p;
+    p.device_count = 2;
+    p.reserve_granularity = kGranule;
+    p.max_reservation = std::uint64_t{1} << 46;
+    p.handle_types = 1;
+    p.fabric_channel_known = true;
+    p.numa_nodes = 1;
+    p.reach = {0b11, 0b10};
+    p.multicast_known = true;
+    p.multicast = 0b11;
+    p.complete = true;
+    return p;
+  }
+
+  Origin at() { return {.call = ++calls, .stack = 0}; }
+
+  Address reserve(Address base, std::uint64_t granules) {
+    CUdeviceptr out = base;
+    model.commit(calls::MemAddressReserve{.ptr = &out, .size = granules * kGranule}, at());
+    return base;
+  }
+  Handle create(Handle handle, std::uint64_t granules, CUmemAllocationProp prop = device_prop()) {
+    Handle out = handle;
+    Facts facts;
+    facts.granularity = kGranule;
+    model.commit(calls::MemCreate{.handle = &out, .size = granules * kGranule, .prop = &prop},
+                 facts, at());
+    return handle;
+  }
+  Handle import(Handle handle, std::uint64_t granules) {
+    Handle out = handle;
+    Allocation known;
+    known.size = granules * kGranule;
+    known.granularity = kGranule;
+    known.prop = device_prop();
+    known.prop_known = true;
+    calls::MemImportFromShareableHandle call;
+    call.handle = &out;
+    model.commit(call, known, at());
+    return handle;
+  }
+  void map(Address ptr, std::uint64_t granules, Handle handle) {
+    model.commit(calls::MemMap{.ptr = ptr, .size = granules * kGranule, .handle = handle}, at());
+  }
+  void access(Address ptr, std::uint64_t granules, unsigned flags = 3, int device = 0,
+              int type = 1) {
+    const CUmemAccessDesc desc = access_desc(flags, device, type);
+    model.commit(
+        calls::MemSetAccess{.ptr = ptr, .size = granules * kGranule, .desc = &desc, .count = 1},
+        at());
+  }
+  void unmap(Address ptr, std::uint64_t granules) {
+    take(calls::MemUnmap{.ptr = ptr, .size = granules * kGranule});
+  }
+  void release(Handle handle) { take(calls::MemRelease{.handle = handle}); }
+  void free(Address ptr, std::uint64_t granules) {
+    take(calls::MemAddressFree{.ptr = ptr, .size = granules * kGranule});
+  }
+  void retain(Handle handle) {
+    Handle out = handle;
+    calls::MemRetainAllocationHandle call;
+    call.handle = &out;
+    model.commit(call, at());
+  }
+  void export_fd(Handle handle, int fd) {
+    calls::MemExportToShareableHandle call;
+    call.shareableHandle = &fd;
+    call.handle = handle;
+    call.handleType = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    model.commit(call, at());
+  }
+  /// A mapping of `granules` at `base`, with read-write access of device 0.
+  Handle mapped(Address base, std::uint64_t granules, Handle handle = 0x100) {
+    reserve(base, granules);
+    create(handle, granules);
+    map(base, granules, handle);
+    access(base, granules);
+    return handle;
+  }
+
+  /// A multicast object for `team` devices.
+  Handle multicast(Handle handle, unsigned team = 2, std::uint64_t granules = 4,
+                   unsigned long long types = 0) {
+    Handle out = handle;
+    CUmulticastObjectProp prop{};
+    prop.numDevices = team;
+    prop.size = granules * kGranule;
+    prop.handleTypes = types;
+    Facts facts;
+    facts.granularity = facts.recommended = kGranule;
+    model.commit(calls::MulticastCreate{.mcHandle = &out, .prop = &prop}, facts, at());
+    return handle;
+  }
+  void add(Handle object, int device) {
+    model.commit(calls::MulticastAddDevice{.mcHandle = object, .dev = device}, at());
+  }
+  void bind(Handle object, std::uint64_t granule, Handle memory, std::uint64_t granules = 1) {
+    model.commit(calls::MulticastBindMem{.mcHandle = object,
+                                         .mcOffset = granule * kGranule,
+                                         .memHandle = memory,
+                                         .memOffset = 0,
+                                         .size = granules * kGranule},
+                 at());
+  }
+
+  template <class CallStruct>
+  void take(const CallStruct& call) {
+    const Origin now = at();
+    model.bury(model.retire(call), now);
+  }
+
+  Model model;
+  std::uint64_t calls = 0;
+};
+
+/// Any copy or fill, checked as the shim and the emulator do.
+template <class CallStruct>
+Violations check_data(const World& world, const CallStruct& call, Facts facts = {}) {
+  if (facts.device == Facts::kUnknownDevice) facts.device = 0;
+  Touch touched[kMaxTouches];
+  const std::size_t count = touches(call, touched);
+  return check_touches(world.model, CallStruct::kEntryPoint, touched, count, facts);
+}
+
+/// One rule, provoked and barely not: run(world, true) breaks it, run(world, false) does everything
+/// the same but for the one thing that breaks it.
+struct RuleCase {
+  Rule rule;
+  Violations (*run)(World& world, bool broken);
+};
+/// For the names of tests, where GoogleTest would print its bytes.
+inline void PrintTo(const RuleCase& one, std::ostream* out) { *out << info(one.rule).id; }
+
+/// The cases of each area; together they cover every rule that a program can check.
+std::vector<RuleCase> address_range_cases();
+std::vector<RuleCase> allocation_cases();
+std::vector<RuleCase> map_cases();
+std::vector<RuleCase> access_cases();
+std::vector<RuleCase> data_cases();
+std::vector<RuleCase> share_cases();
+std::vector<RuleCase> range_handle_cases();
+std::vector<RuleCase> multicast_cases();
+std::vector<RuleCase> ipc_cases();
+std::vector<RuleCase> pool_cases();
+std::vector<RuleCase> external_memory_cases();
+std::vector<RuleCase> external_semaphore_cases();
+std::vector<RuleCase> map_array_cases();
+
+}  // namespace cuvmm::testing

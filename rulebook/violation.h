@@ -1,0 +1,63 @@
+// What a check finds: the rule, a sentence with the values, and the objects involved.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rulebook/model/seldom.h"
+#include "rulebook/rule.h"
+
+namespace cuvmm {
+
+/// Who did something. The model only stores it; its owner fills it. The shim numbers its calls and
+/// interns their stacks; the emulator leaves it empty.
+struct Origin {
+  std::uint64_t call = 0;    ///< 1-based number of the call in this process, 0 unknown
+  std::uint32_t stack = 0;   ///< id of an interned stack, 0 none
+  std::uint32_t thread = 0;  ///< the kernel's number of the thread that made it, 0 unknown
+};
+static_assert(sizeof(Origin) == 16);  // each object has some, and tombstones fill cache lines
+
+/// An object as a report names it.
+struct ObjectRef {
+  enum class Kind : std::uint8_t {
+    kReservation,
+    kAllocation,
+    kMapping,
+    kExport,
+    kBinding,
+    kIpcMemory,
+    kPool,
+    kPoolMemory,
+    kExternalMemory,
+    kExternalBuffer,
+    kExternalSemaphore,
+    kCount
+  };
+  Kind kind;
+  std::uint64_t value = 0;  ///< address, handle, descriptor number or offset
+  std::uint64_t size = 0;   ///< bytes, 0 unknown
+  Origin made;
+  Origin ended;  ///< ended.call != 0: the object is gone, and this call ended it
+};
+/// "reservation", "allocation", "mapping", "export", "multicast binding", "ipc-memory", "pool",
+/// "pool-memory", "external memory", ...
+const char* name(ObjectRef::Kind kind);
+
+struct Violation {
+  Rule rule;
+  /// False: wrong only if the model's view is complete, or a limit seen on drivers but not
+  /// documented. The shim reports it when the driver refuses the call; the emulator obeys its
+  /// profile.
+  bool certain = true;
+  std::string message;  ///< one sentence: the values, and what they should be
+  std::vector<ObjectRef> objects;
+  std::uint64_t count = 1;  ///< how many of a kind it stands for; `objects` has the first of them
+};
+
+/// In the order in which the checks were made. No allocation while empty.
+using Violations = Seldom<Violation>;
+
+}  // namespace cuvmm

@@ -1,0 +1,206 @@
+// cuMemSetAccess and cuMemGetAccess.
+#include "rulebook/sharing/check_multicast.h"
+#include "rulebook/vmm/check_prop.h"
+
+namespace cuvmm {
+using namespace detail;
+
+namespace {
+
+bool exists(const Platform& platform, int id) {
+  return id >= 0 && (platform.device_count < 0 || id < platform.device_count);
+}
+
+std::string at_index(std::size_t i) { return "desc[" + std::to_string(i) + "]"; }
+
+// What can be said of a descriptor without looking at the memory.
+void check_descriptor(Collector& out, const Platform& platform, const CUmemAccessDesc& desc,
+                      std::size_t i) {
+  const auto flags = static_cast<unsigned>(desc.flags);
+  if (flags != 0 && flags != 1 && flags != 3) {
+    out.add(Rule::kAccessFlags, at_index(i) + ".flags is " + std::to_string(flags) +
+                                    ", not NONE (0), READ (1) or READWRITE (3)");
+  }
+  if (is_host(desc.location)) return;
+  if (static_cast<int>(desc.location.type) != kLocationDevice) {
+    out.add(Rule::kAccessLocationType,
+            at_index(i) + " names " + location(desc.location) +
+                ": the type is not DEVICE (1), HOST (2) or HOST_NUMA (3)");
+  } else if (!exists(platform, desc.location.id)) {
+    out.add(Rule::kAccessLocationDevice, at_index(i) + " names device " +
+                                             std::to_string(desc.location.id) +
+                                             ", which does not exist");
+  }
+}
+
+// Whether every location of the descriptors may reach a multicast object.
+void check_team(Collector& out, const MulticastObject& object, const calls::MemSetAccess& call,
+                const Facts& facts) {
+  for (std::size_t i = 0; i < call.count; ++i) {
+    const CUmemAccessDesc& desc = call.desc[i];
+    if (static_cast<unsigned>(desc.flags) == 0) continue;  // nothing is asked for
+    if (is_host(desc.location)) {
+      out.add(Rule::kAccessHostLocation,
+              at_index(i) + " names " + location(desc.location) + " for a multicast object")
+          .objects.push_back(ref(object));
+      return;
+    }
+    if (static_cast<int>(desc.location.type) != kLocationDevice ||
+        in_team(added_devices(object, facts), desc.location.id))
+      continue;
+    out.add(Rule::kMcAccessMember,
+            at_index(i) + ": device " + std::to_string(desc.location.id) +
+                " was not added to the team",
+            team_certain(object, facts))
+        .objects.push_back(ref(object));
+    return;
+  }
+}
+
+// Whether every location of the descriptors can reach the memory behind one mapping.
+void check_reach(Collector& out, const Model& model, const calls::MemSetAccess& call,
+                 const Mapping& m, const Facts& facts) {
+  if (const MulticastObject* object = model.multicast(m.handle)) {
+    return check_team(out, *object, call, facts);
+  }
+  const Allocation* a = model.allocation(m.handle);
+  if (!a || !a->prop_known) return;
+  const bool device_memory = static_cast<int>(a->prop.location.type) == kLocationDevice;
+  const auto& reach = model.platform().reach;
+  for (std::size_t i = 0; i < call.count; ++i) {
+    const CUmemAccessDesc& desc = call.desc[i];
+    const bool grants = static_cast<unsigned>(desc.flags) != 0;
+    if (is_host(desc.location)) {
+      if (!device_memory || !grants) continue;
+      out.add(Rule::kAccessHostLocation, at_index(i) + " names " + location(desc.location) +
+                                             " for memory on " + location(a->prop.location))
+          .objects.push_back(ref(*a));
+      return;
+    }
+    const auto d = static_cast<std::size_t>(desc.location.id);
+    if (static_cast<int>(desc.location.type) != kLocationDevice || desc.location.id < 0 ||
+        d >= reach.size())
+      continue;
+    if (!grants || !device_memory || a->prop.location.id == desc.location.id) continue;
+    if (!(reach[d] >> a->prop.location.id & 1)) {
+      out.add(Rule::kAccessPeer, at_index(i) + ": device " + std::to_string(d) +
+                                     " cannot reach memory on " + location(a->prop.location))
+          .objects.push_back(ref(*a));
+      return;
+    }
+  }
+}
+
+void check_access_range(Collector& out, const Model& model, const calls::MemSetAccess& call,
+                        const Facts& facts) {
+  const Coverage c = coverage(model, call.ptr, call.size);
+  const Reservation* r = model.reservation_at(call.ptr);
+  if (!r && !c.any) {
+    Violation& v = out.add(Rule::kAccessMapped, hex(call.ptr) + " is in no live reservation",
+                           certainly_not_reserved(model, call.ptr));
+    attach_history(v, model, call.ptr);
+    return;
+  }
+  if (c.cut) {
+    out.add(Rule::kAccessWhole,
+            range(call.ptr, call.size) + " cuts the mapping " + range(c.cut->base, c.cut->size))
+        .objects.push_back(ref(*c.cut));
+  } else if (!c.first || !c.last) {
+    const Address where = c.first ? call.ptr + (call.size - 1) : call.ptr;
+    Violation& v =
+        out.add(Rule::kAccessMapped, "nothing is mapped at " + hex(where) + ", " +
+                                         (c.first ? "the last byte of " : "the first byte of ") +
+                                         range(call.ptr, call.size));
+    attach_history(v, model, where);
+  } else if (c.has_hole) {
+    attach_history(out.add(Rule::kAccessHole, "nothing is mapped at " + hex(c.hole) + " in " +
+                                                  range(call.ptr, call.size)),
+                   model, c.hole);
+  }
+  if (!call.desc) return;
+  // Behind a hole nobody looks: a driver was seen to accept there what it refuses before.
+  Address next = call.ptr;
+  for (auto it = model.first_mapping_after(call.ptr);
+       it != model.mappings().end() &&
+       overlap(it->second.base, it->second.size, call.ptr, call.size) && it->first <= next;
+       ++it) {
+    next = it->first + it->second.size;
+    const bool before = out.empty();
+    check_reach(out, model, call, it->second, facts);
+    if (before && !out.empty()) break;  // one mapping that shows it is enough
+    if (reaches_end(it->second.base, it->second.size, call.ptr, call.size)) break;
+  }
+}
+
+}  // namespace
+
+Violations check(const Model& model, const calls::MemSetAccess& call, const Facts& facts) {
+  Collector out;
+  if (not_initialized(out, facts)) return out.take();
+  if (call.count == 0) {
+    out.add(Rule::kAccessCountNonzero, "count is 0");
+  } else if (!call.desc) {
+    out.add(Rule::kAccessDescNonnull, "desc is NULL");
+  } else {
+    for (std::size_t i = 0; i < call.count; ++i)
+      check_descriptor(out, model.platform(), call.desc[i], i);
+  }
+  if (call.ptr == 0) {
+    out.add(Rule::kAccessPtrNonnull, "ptr is 0");
+    return out.take();
+  }
+  if (call.size == 0) {
+    out.add(Rule::kAccessSizeNonzero, "size is 0");
+    return out.take();
+  }
+  const Mapping* m = model.mapping_at(call.ptr);
+  const Allocation* a = m ? model.allocation(m->handle) : nullptr;
+  const Size granularity =
+      a && a->granularity ? a->granularity : model.platform().reserve_granularity;
+  bool aligned = true;
+  if (granularity != 0 && call.ptr % granularity != 0) {
+    out.add(Rule::kAccessPtrAligned,
+            hex(call.ptr) + " is not a multiple of the granularity, " + bytes(granularity));
+    aligned = false;
+  }
+  if (granularity != 0 && call.size % granularity != 0) {
+    out.add(Rule::kAccessSizeAligned, "size " + bytes(call.size) +
+                                          " is not a multiple of the granularity, " +
+                                          bytes(granularity));
+    aligned = false;
+  }
+  // A range that is not aligned cuts a mapping by necessity: said once.
+  if (aligned) check_access_range(out, model, call, facts);
+  return out.take();
+}
+
+Violations check(const Model& model, const calls::MemGetAccess& call, const Facts& facts) {
+  Collector out;
+  if (not_initialized(out, facts)) return out.take();
+  if (!call.flags) out.add(Rule::kGetAccessFlagsNonnull, "flags is NULL");
+  if (!call.location) {
+    out.add(Rule::kGetAccessLocationNonnull, "location is NULL");
+  } else if (!is_host(*call.location) &&
+             (static_cast<int>(call.location->type) != kLocationDevice ||
+              !exists(model.platform(), call.location->id))) {
+    out.add(Rule::kGetAccessLocationValid,
+            "location is " + location(*call.location) + ", which does not exist");
+  }
+  if (call.ptr == 0) {
+    out.add(Rule::kGetAccessPtrNonnull, "ptr is 0");
+  } else if (!model.mapping_at(call.ptr) && !model.external().buffer_at(call.ptr)) {
+    const bool ours = model.reservation_at(call.ptr) != nullptr;
+    const Mapping* before = model.mapping_at(call.ptr - 1);
+    Violation& v =
+        before && !ours
+            ? out.add(Rule::kGetAccessPastEnd, hex(call.ptr) + " is the end of the mapping " +
+                                                   range(before->base, before->size))
+            // Memory of cuMemAlloc may lie where a reservation was, and may be asked about.
+            : out.add(Rule::kGetAccessMapped, "nothing is mapped at " + hex(call.ptr),
+                      ours || model.platform().complete);
+    attach_history(v, model, before && !ours ? call.ptr - 1 : call.ptr);
+  }
+  return out.take();
+}
+
+}  // namespace cuvmm

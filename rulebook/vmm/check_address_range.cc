@@ -1,0 +1,111 @@
+// cuMemAddressReserve and cuMemAddressFree.
+#include "rulebook/check_support.h"
+
+namespace cuvmm {
+using namespace detail;
+
+namespace {
+constexpr std::uint64_t kTwoMiB = std::uint64_t{2} << 20;
+// User space of x86-64 and aarch64 with four-level tables ends at 2^47; what H200 refused is above.
+constexpr std::uint64_t kUserSpaceEnd = std::uint64_t{1} << 47;
+constexpr std::uint64_t kAlignmentLimit = std::uint64_t{1} << 46;
+// H200 answers OUT_OF_MEMORY at 2^48 and INVALID_VALUE at 2^62; between them nothing was measured.
+constexpr std::uint64_t kUnaddressable = std::uint64_t{1} << 62;
+}  // namespace
+
+Violations check(const Model& model, const calls::MemAddressReserve& call, const Facts& facts) {
+  Collector out;
+  if (not_initialized(out, facts)) return out.take();
+  const Platform& platform = model.platform();
+  const std::uint64_t demanded =
+      platform.reserve_granularity ? platform.reserve_granularity : kTwoMiB;
+
+  if (!call.ptr) out.add(Rule::kReservePtrNonnull, "ptr is NULL");
+  if (call.flags != 0) out.add(Rule::kReserveFlagsZero, "flags is " + hex(call.flags) + ", not 0");
+  if (call.size == 0) {
+    out.add(Rule::kReserveSizeNonzero, "size is 0");
+  } else if (call.size % platform.host_page != 0) {
+    out.add(Rule::kReserveSizePage, "size " + std::to_string(call.size) +
+                                        " is not a multiple of the host page, " +
+                                        bytes(platform.host_page));
+  } else if (call.size % demanded != 0) {
+    out.add(Rule::kReserveSizeGranularity,
+            "size " + bytes(call.size) + " is not a multiple of " + bytes(demanded), false);
+  }
+  // Zero has no bit; std::has_single_bit() is a call where the target has no instruction for it.
+  if ((call.alignment & (call.alignment - 1)) != 0) {
+    out.add(Rule::kReserveAlignmentPowerOfTwo,
+            "alignment " + std::to_string(call.alignment) + " is not a power of two");
+  } else if (call.alignment != 0 && call.addr % call.alignment != 0) {
+    out.add(Rule::kReserveAddrAlignment, "hint " + hex(call.addr) +
+                                             " is not a multiple of the alignment asked for, " +
+                                             bytes(call.alignment));
+  }
+  if (call.alignment >= kUnaddressable) {
+    out.add(Rule::kReserveAlignmentAddressable,
+            "alignment " + hex(call.alignment) + " is 2^62 or more", false);
+  } else if (call.alignment >= kAlignmentLimit) {
+    out.add(
+        Rule::kReserveAlignmentLimit,
+        "alignment " + bytes(call.alignment) + " leaves no room for a range in the address space",
+        false);
+  }
+  if (call.addr % platform.host_page != 0) {
+    out.add(Rule::kReserveAddrPage, "hint " + hex(call.addr) +
+                                        " is not a multiple of the host page, " +
+                                        bytes(platform.host_page));
+  } else if (call.addr % demanded != 0) {
+    out.add(Rule::kReserveAddrGranularity,
+            "hint " + hex(call.addr) + " is not a multiple of " + bytes(demanded), false);
+  } else if (call.addr >= kUserSpaceEnd) {
+    out.add(Rule::kReserveAddrUser, "hint " + hex(call.addr) + " is outside the user address space",
+            false);
+  } else if (call.addr != 0 && call.size > kUserSpaceEnd - call.addr) {
+    out.add(Rule::kReserveAddrUser,
+            bytes(call.size) + " at the hint " + hex(call.addr) +
+                " reach past the user address space, which ends at " + hex(kUserSpaceEnd),
+            false);
+  }
+  if (platform.max_reservation != 0 && call.size > platform.max_reservation) {
+    out.add(Rule::kReserveCapacity, "size " + bytes(call.size) + " exceeds what can be reserved, " +
+                                        bytes(platform.max_reservation));
+  }
+  return out.take();
+}
+
+Violations check(const Model& model, const calls::MemAddressFree& call, const Facts& facts) {
+  Collector out;
+  if (not_initialized(out, facts)) return out.take();
+  if (call.ptr == 0) {
+    out.add(Rule::kFreePtrNonnull, "ptr is 0");
+    return out.take();
+  }
+  const Reservation* r = model.reservation_at(call.ptr);
+  if (!r) {
+    const auto gone = model.tombstones().find_covering(ObjectRef::Kind::kReservation, call.ptr);
+    Violation& v = out.add(Rule::kFreeExact,
+                           hex(call.ptr) + (gone ? " is in a reservation that was freed already"
+                                                 : " is in no live reservation"),
+                           certainly_not_reserved(model, call.ptr));
+    if (gone) v.objects.push_back(*gone);
+    return out.take();
+  }
+  if (r->base != call.ptr || r->size != call.size) {
+    out.add(Rule::kFreeExact,
+            range(call.ptr, call.size) + " is not the whole reservation " + range(r->base, r->size))
+        .objects.push_back(ref(*r));
+  }
+  // Of the reservation, not of what was passed: that is what the driver looks at.
+  auto mapped = model.first_mapping_after(r->base);
+  if (r->base == call.ptr && mapped != model.mappings().end() &&
+      overlap(mapped->second.base, mapped->second.size, r->base, r->size)) {
+    Violation& v =
+        out.add(Rule::kFreeUnmapped, "the reservation still holds the mapping " +
+                                         range(mapped->second.base, mapped->second.size));
+    v.objects.push_back(ref(mapped->second));
+    v.objects.push_back(ref(*r));
+  }
+  return out.take();
+}
+
+}  // namespace cuvmm

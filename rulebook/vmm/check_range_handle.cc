@@ -1,0 +1,79 @@
+// cuMemGetHandleForAddressRange.
+#include <cstring>
+
+#include "rulebook/check_support.h"
+#include "rulebook/vmm/check_prop.h"
+
+namespace cuvmm {
+using namespace detail;
+
+Violations check(const Model& model, const calls::MemGetHandleForAddressRange& call,
+                 const Facts& facts) {
+  Collector out;
+  if (not_initialized(out, facts)) return out.take();
+  if (!call.handle) out.add(Rule::kRangeOutNonnull, "handle is NULL");
+  if (static_cast<unsigned>(call.handleType) != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD) {
+    out.add(Rule::kRangeType, "handleType is " +
+                                  std::to_string(static_cast<unsigned>(call.handleType)) +
+                                  ", not DMA_BUF_FD (1)");
+  }
+  if (call.flags > 1) out.add(Rule::kRangeFlags, "flags is " + hex(call.flags) + ", not 0 or 1");
+  const Size page = model.platform().host_page;
+  if (call.size == 0 || call.dptr % page != 0 || call.size % page != 0) {
+    out.add(Rule::kRangeAligned, "address " + hex(call.dptr) + " and size " +
+                                     std::to_string(call.size) + " are not whole host pages of " +
+                                     bytes(page));
+    return out.take();
+  }
+  // A range outside every reservation is not VMM memory: cuMemAlloc's and host memory are legal
+  // here.
+  if (!model.reservation_at(call.dptr) && !model.mapping_at(call.dptr)) return out.take();
+  const Coverage c = coverage(model, call.dptr, call.size);
+  if (c.has_hole) {
+    attach_history(out.add(Rule::kRangeMapped, "nothing is mapped at " + hex(c.hole) + " in " +
+                                                   range(call.dptr, call.size)),
+                   model, c.hole);
+  }
+  const Allocation *first = nullptr, *host = nullptr, *compressed = nullptr;
+  bool mixed = false;
+  for (auto it = model.first_mapping_after(call.dptr);
+       it != model.mappings().end() &&
+       overlap(it->second.base, it->second.size, call.dptr, call.size);
+       ++it) {
+    const Allocation* a = model.allocation(it->second.handle);
+    if (!a || !a->prop_known) return out.take();
+    if (!first) first = a;
+    const auto& p = first->prop;
+    const auto& q = a->prop;
+    if (!host && static_cast<int>(q.location.type) != kLocationDevice) host = a;
+    if (!compressed && q.allocFlags.compressionType) compressed = a;
+    // An import does not know the handle types of its creation.
+    const bool types =
+        first->imported || a->imported || p.requestedHandleTypes == q.requestedHandleTypes;
+    const bool same = types && p.location.type == q.location.type &&
+                      p.location.id == q.location.id &&
+                      p.allocFlags.gpuDirectRDMACapable == q.allocFlags.gpuDirectRDMACapable &&
+                      p.allocFlags.compressionType == q.allocFlags.compressionType;
+    if (same || mixed) continue;
+    mixed = true;
+    Violation& v = out.add(Rule::kRangeOneDevice,
+                           "the memory behind " + range(call.dptr, call.size) + " lies on " +
+                               location(p.location) + " and on " + location(q.location) +
+                               ", or was created with different properties");
+    v.objects.push_back(ref(*first));
+    v.objects.push_back(ref(*a));
+  }
+  if (call.flags != 0) return out.take();  // whether there is a PCIe mapping is asked first
+  const std::string behind = "the memory behind " + range(call.dptr, call.size);
+  if (host) {
+    out.add(Rule::kRangeHost, behind + " lies on " + location(host->prop.location), false)
+        .objects.push_back(ref(*host));
+  }
+  if (compressed) {
+    out.add(Rule::kRangeCompressed, behind + " was created with compression", false)
+        .objects.push_back(ref(*compressed));
+  }
+  return out.take();
+}
+
+}  // namespace cuvmm

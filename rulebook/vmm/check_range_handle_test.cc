@@ -1,0 +1,80 @@
+#include "rulebook/testing/world.h"
+
+namespace cuvmm::testing {
+
+namespace {
+constexpr std::uint64_t kG = kGranule;
+int out;
+
+Violations range(World& w, Address ptr, std::uint64_t size, unsigned type = 1,
+                 unsigned long long flags = 0, void* to = &out) {
+  return check(w.model, calls::MemGetHandleForAddressRange{
+                            .handle = to,
+                            .dptr = ptr,
+                            .size = size,
+                            .handleType = static_cast<CUmemRangeHandleType>(type),
+                            .flags = flags});
+}
+
+Violations mapped(World& w, const CUmemAllocationProp& prop, unsigned long long flags = 0) {
+  w.reserve(kBase, 1);
+  w.create(0x100, 1, prop);
+  w.map(kBase, 1, 0x100);
+  return range(w, kBase, kG, 1, flags);
+}
+}  // namespace
+
+std::vector<RuleCase> range_handle_cases() {
+  return {
+      {Rule::kRangeOutNonnull,
+       [](World& w, bool broken) {
+         w.mapped(kBase, 1);
+         return range(w, kBase, kG, 1, 0, broken ? nullptr : &out);
+       }},
+      {Rule::kRangeType,
+       [](World& w, bool broken) {
+         w.mapped(kBase, 1);
+         return range(w, kBase, kG, broken ? 2 : 1);
+       }},
+      {Rule::kRangeFlags,
+       [](World& w, bool broken) {
+         w.mapped(kBase, 1);
+         return range(w, kBase, kG, 1, broken ? 2 : 1);
+       }},
+      {Rule::kRangeAligned,
+       [](World& w, bool broken) {
+         w.mapped(kBase, 1);
+         return range(w, kBase + (broken ? 1 : 4096), 4096);
+       }},
+      {Rule::kRangeMapped,
+       [](World& w, bool broken) {
+         w.reserve(kBase, 2);
+         w.create(0x100, 1);
+         w.map(kBase, 1, 0x100);
+         return range(w, kBase, (broken ? 2 : 1) * kG);
+       }},
+      {Rule::kRangeOneDevice,
+       [](World& w, bool broken) {
+         w.reserve(kBase, 2);
+         w.create(0x100, 1);
+         w.create(0x200, 1, device_prop(broken ? 1 : 0));
+         w.map(kBase, 1, 0x100);
+         w.map(kBase + kG, 1, 0x200);
+         return range(w, kBase, 2 * kG);
+       }},
+      {Rule::kRangeHost,
+       [](World& w, bool broken) {
+         CUmemAllocationProp prop = device_prop();
+         if (broken) prop.location.type = static_cast<CUmemLocationType>(2);
+         return mapped(w, prop);
+       }},
+      {Rule::kRangeCompressed,
+       [](World& w, bool broken) {
+         CUmemAllocationProp prop = device_prop();
+         prop.allocFlags.compressionType = 1;
+         return mapped(w, prop, broken ? 0 : 1);  // the PCIe mapping is another question
+       }},
+  };
+}
+
+}  // namespace cuvmm::testing

@@ -1,0 +1,102 @@
+#include "shim/facts/alive.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+#include "shim/intercept/arguments.h"
+#include "shim/stack/stack_text.h"
+#include "shim/stack/symbolizer.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+// Whether a thread has begun to end: it is still to be seen for a moment after it was joined.
+bool ends(int thread) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  // Without a descriptor to spare nothing is known: then it runs.
+  if (fd < 0) return errno == ENOENT || errno == ESRCH;
+  char text[512];
+  const ssize_t got = ::read(fd, text, sizeof text - 1);
+  ::close(fd);
+  if (got <= 0) return true;
+  text[got] = '\0';
+  // Its name is in parentheses, and may hold some.
+  const char* const rest = std::strrchr(text, ')');
+  char state = '?';
+  unsigned long flags = 0;
+  if (!rest || std::sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %lu", &state, &flags) != 2) {
+    return false;
+  }
+  constexpr unsigned long kExiting = 4;  // PF_EXITING
+  return state == 'Z' || state == 'X' || (flags & kExiting) != 0;
+}
+
+}  // namespace
+
+// By the system call: opendir() takes memory of the program's heap.
+std::vector<std::uint32_t> other_threads() {
+  std::vector<std::uint32_t> threads;
+  const int folder = ::open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return threads;
+  alignas(dirent64) char block[4096];
+  for (long got; (got = ::syscall(SYS_getdents64, folder, block, sizeof block)) > 0;) {
+    for (long at = 0; at < got;) {
+      const auto* const entry = reinterpret_cast<const dirent64*>(block + at);
+      at += entry->d_reclen;
+      const int thread = std::atoi(entry->d_name);
+      if (thread <= 0 || thread == ::gettid() || ends(thread)) continue;
+      threads.push_back(static_cast<std::uint32_t>(thread));
+    }
+  }
+  ::close(folder);
+  std::sort(threads.begin(), threads.end());
+  return threads;
+}
+
+Alive count_alive(const Model& model) {
+  Alive alive;
+  const std::vector<std::uint32_t> running = other_threads();
+  for (const auto& [handle, allocation] : model.allocations()) {
+    if (leaks(model, allocation, running)) continue;
+    ++alive.allocations;
+    alive.bytes += allocation.size;
+    alive.objects.push_back(
+        {ObjectRef::Kind::kAllocation, handle, allocation.size, allocation.made, {}});
+  }
+  std::set<Address> given_up;
+  for (const Abandoned& abandoned : abandoned_reservations(model, running)) {
+    for (const Reservation* r : abandoned.reservations) given_up.insert(r->base);
+  }
+  for (const auto& [base, reservation] : model.reservations()) {
+    if (given_up.contains(base)) continue;
+    ++alive.reservations;
+    alive.objects.push_back(
+        {ObjectRef::Kind::kReservation, base, reservation.size, reservation.made, {}});
+  }
+  return alive;
+}
+
+std::string alive_text(const Alive& alive) {
+  std::string text;
+  for (const ObjectRef& object : alive.objects) {
+    text += std::string("cuvmm: alive: ") + name(object.kind) + " " + hex_text(object.value);
+    if (object.size != 0) text += " (" + size_text(object.size) + ")";
+    text += ", made by call " + std::to_string(object.made.call) + "\n";
+    text += stack_text(symbolize(object.made.stack), "      ");
+  }
+  return text;
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,32 @@
+// What still exists at exit and is not a leak: memory that is mapped and referenced, and its
+// address space.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rulebook/check.h"
+#include "rulebook/model/model.h"
+
+namespace cuvmm::shim {
+
+struct Alive {
+  std::uint64_t allocations = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t reservations = 0;
+  std::vector<ObjectRef> objects;
+};
+
+/// The other threads of this process, in order, without those that are exiting; empty if the kernel
+/// does not tell. Called with the session's lock held, it includes every running thread that made
+/// an object of the model.
+std::vector<std::uint32_t> other_threads();
+
+/// Counts the objects that are not leaks.
+Alive count_alive(const Model& model);
+
+/// The objects with their makers' stacks, for CUVMM_LEAK_CHECK=full.
+std::string alive_text(const Alive& alive);
+
+}  // namespace cuvmm::shim

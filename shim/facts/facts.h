@@ -1,0 +1,91 @@
+// What the shim looks up for one call, by asking the driver and the kernel. Slow paths only.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "api/driver.h"
+#include "rulebook/model/model.h"
+#include "rulebook/platform.h"
+#include "shim/session/model_mutex.h"
+
+namespace cuvmm::shim {
+
+/// Asks `driver`, which outlives it. Thread-safe. Every answer may be "unknown". Changes nothing
+/// that the program can see: the current context is as before, errno is the caller's to keep.
+class FactFinder {
+ public:
+  /// `emulated`: handles of the emulator are numbers, so that they cannot be read means nothing.
+  FactFinder(const Driver& driver, bool emulated) : driver_(driver), emulated_(emulated) {}
+
+  /// MINIMUM granularity for these properties in bytes; 0 unknown. Cached by what it depends on.
+  [[gnu::hot]] std::uint64_t granularity(const CUmemAllocationProp& prop);
+
+  /// The granularities of a multicast object with these properties, into facts; 0 unknown. Asked
+  /// only for a cuMulticastCreate that is about to be forwarded.
+  void find_multicast_granularity(const CUmulticastObjectProp& prop, Facts& facts) const;
+
+  /// Whether a handle that the model does not know is at least an address that can be read.
+  Facts::Answer handle_readable(CUmemGenericAllocationHandle handle) const;
+
+  /// kNo for an import's descriptor that is not open, or of a kind that no driver exports.
+  static Facts::Answer descriptor_valid(const void* os_handle, CUmemAllocationHandleType type);
+  static Facts::Answer descriptor_valid(int fd);
+
+  /// Ordinal of the device whose access counts for work on `stream`, and whether there is a
+  /// context: the current context's for single copies, if there is one, else the stream's
+  /// (recorded on two H200s).
+  void find_device(CUstream stream, bool copy, Facts& facts) const;
+
+  /// Ordinal of a context's device, or Facts::kUnknownDevice.
+  int device_of(CUcontext context) const;
+
+  /// Whether a device's primary context is active, now that a reference to it was released.
+  Facts::Answer primary_context_active(CUdevice device) const;
+
+  /// Whether there is a current context, which one, and its device.
+  void find_context(Facts& facts) const;
+  /// What memory holds an address, and whether a legacy IPC handle can name it.
+  void find_memory(CUdeviceptr address, Facts& facts) const;
+  /// Where imported memory of a pool lies, and its size.
+  void find_pool_memory(CUdeviceptr address, Facts& facts) const;
+  /// Whether a pool that the model does not know is a device's default one.
+  void find_pool(CUmemoryPool pool, Facts& facts) const;
+
+  /// What can be learned of memory just imported: its properties and their granularity. `memory` is
+  /// false where the driver refuses to describe it: it is a multicast object.
+  Allocation describe_import(CUmemGenericAllocationHandle handle, bool& memory);
+
+  /// Fills device_count, reach, handle_types, numa_nodes and host_page. What the driver answered:
+  /// NOT_INITIALIZED before cuInit, and then nothing is filled.
+  CUresult learn(Platform& platform) const;
+
+  bool held_here() const { return mutex_.held_here(); }
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_after_fork() { mutex_.unlock(); }
+
+ private:
+  /// All that a granularity depends on.
+  struct Kind {
+    CUmemAllocationType type;
+    CUmemAllocationHandleType handle_types;
+    CUmemLocationType location;
+    int id;
+    unsigned char compression, rdma;
+    bool operator==(const Kind&) const = default;
+  };
+  struct CachedGranularity {
+    Kind kind;
+    std::uint64_t bytes;
+  };
+  static constexpr std::size_t kMaxCached = 64;  // kinds of properties; a program has a handful
+
+  const Driver& driver_;
+  bool emulated_;
+  ModelMutex mutex_;  ///< of whoever adds to the cache; what is in it stays, and is read without
+  std::array<CachedGranularity, kMaxCached> granularities_{};
+  std::atomic<std::size_t> cached_{0};
+};
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,219 @@
+#include "shim/facts/ledger.h"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+
+#include "shim/process/own_stack.h"
+#include "shim/report/json_report.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+std::uintptr_t call_site(StackId stack) {
+  const auto frames = stack_frames(stack);
+  return frames.empty() ? 0 : frames.front();
+}
+
+// How long a new finding waits for another thread's description of another one. After that it does
+// without symbols.
+constexpr std::chrono::milliseconds kPatience{5000};
+
+void fill(Entry& entry) {
+  const Violation& violation = entry.finding.violation;
+  entry.stack = symbolize(entry.finding.stack);
+  entry.object_stacks.clear();
+  entry.ended_stacks.clear();
+  for (const ObjectRef& object : violation.objects) {
+    entry.object_stacks.push_back(symbolize(object.made.stack));
+    entry.ended_stacks.push_back(symbolize(object.ended.stack));
+  }
+  entry.json = finding_members(entry);
+}
+
+void add(Totals& totals, RuleKind kind, std::uint64_t count) {
+  switch (kind) {
+    case RuleKind::kError:
+      totals.errors += count;
+      break;
+    case RuleKind::kUndefined:
+      totals.undefined += count;
+      break;
+    case RuleKind::kLeak:
+      totals.leaks += count;
+      break;
+    case RuleKind::kAdvice:
+      totals.advice += count;
+      break;
+    case RuleKind::kAnswer:
+      totals.answers += count;
+      break;
+  }
+}
+
+}  // namespace
+
+const bool* Ledger::decision(Rule rule, StackId stack) const {
+  const auto known = decisions_.find({rule, stack});
+  return known == decisions_.end() ? nullptr : &known->second;
+}
+
+bool Ledger::is_suppressed(const Finding& finding) {
+  if (suppressions_.empty()) return false;
+  const Rule rule = finding.violation.rule;
+  const char* id = info(rule).id;
+  if (!suppressions_.needs_stack(id)) return suppressions_.matches(id, {});
+  if (const LockedWithin lock(mutex_, kPatience); lock) {
+    if (const bool* known = decision(rule, finding.stack)) return *known;
+  }
+  prepare_symbolizer();
+  bool suppressed = false;
+  const auto decide = [&] { suppressed = decide_by_stack(rule, finding.stack); };
+  if (!findings_stack().run(decide, kPatience)) decide();
+  return suppressed;
+}
+
+bool Ledger::decide_by_stack(Rule rule, StackId stack) {
+  // Many threads may have waited for the first one's answer.
+  if (const LockedWithin lock(mutex_, kPatience); lock) {
+    if (const bool* known = decision(rule, stack)) return *known;
+  }
+  const bool suppressed = suppressions_.matches(info(rule).id, symbolize(stack));
+  if (const LockedWithin lock(mutex_, kPatience); lock) {
+    decisions_.emplace(std::pair(rule, stack), suppressed);
+  }
+  return suppressed;
+}
+
+Entry* Ledger::fold(const Key& key, std::uint64_t count) {
+  const auto known = entries_.find(key);
+  if (known == entries_.end()) return nullptr;
+  known->second->count.fetch_add(count, std::memory_order_relaxed);
+  return known->second;
+}
+
+void Ledger::wait(Entry* entry, std::uint64_t wish) {
+  const auto same = std::ranges::find_if(
+      probes_, [&](const Probe& p) { return p.entry == entry && p.wish == wish; });
+  if (same != probes_.end()) {
+    ++same->count;
+  } else if (probes_.size() < kMostProbes) {
+    probes_.push_back({entry, wish, 1});
+  }
+}
+
+bool Ledger::fell_back(EntryPoint entry, std::uint64_t wish) {
+  const LockedWithin lock(mutex_, kPatience);
+  if (!lock) return true;
+  std::erase_if(probes_, [&](const Probe& probe) {
+    if (probe.entry->finding.entry != entry || probe.wish != wish) return false;
+    probe.entry->handled.fetch_add(probe.count, std::memory_order_relaxed);
+    return true;
+  });
+  return !probes_.empty();
+}
+
+bool Ledger::advised(Rule rule) const {
+  return std::ranges::any_of(entries_, [&](const auto& known) {
+    return std::get<Rule>(known.first) == rule && !known.second->quiet;
+  });
+}
+
+void Ledger::append(Entry* entry) {
+  std::atomic<Entry*>* end = last_ ? &last_->next : &first_;
+  while (Entry* const next = end->load(std::memory_order_acquire)) end = &next->next;
+  end->store(entry, std::memory_order_release);
+  last_ = entry;
+}
+
+Entry* Ledger::add(const Key& key, Finding finding) {
+  const LockedWithin lock(mutex_, kPatience);
+  // A thread that a signal interrupted under this lock keeps the others out; the table may be in
+  // the middle of a change, the list is not.
+  if (!lock && !mutex_.held_here()) return nullptr;
+  const bool probe = finding.probe();
+  const std::uint64_t wish = finding.wish;
+  if (Entry* const known = lock ? fold(key, finding.violation.count) : nullptr) {
+    if (probe) wait(known, wish);
+    return nullptr;
+  }
+  auto* entry = new Entry();
+  entry->finding = std::move(finding);
+  entry->count.store(entry->finding.violation.count);
+  const RuleKind kind = entry->finding.kind();
+  entry->quiet =
+      !verbose_ && (kind == RuleKind::kAnswer || probe ||
+                    (lock && kind == RuleKind::kAdvice && advised(entry->finding.violation.rule)));
+  if (lock) entries_.emplace(key, entry);
+  if (lock && probe) wait(entry, wish);
+  append(entry);
+  return entry;
+}
+
+void Ledger::take(Finding finding) {
+  if (is_suppressed(finding)) {
+    suppressed_.fetch_add(finding.violation.count, std::memory_order_relaxed);
+    return;
+  }
+  const Key key(finding.violation.rule, finding.kind(), finding.entry, call_site(finding.stack));
+  Entry* const entry = add(key, std::move(finding));
+  if (!entry) return;
+  prepare_symbolizer();
+  const auto work = [&] { describe(*entry); };
+  if (!findings_stack().run(work, kPatience)) describe(*entry);
+}
+
+void Ledger::describe(Entry& entry) {
+  auto fresh = Entry::State::kNew;
+  if (!entry.state.compare_exchange_strong(fresh, Entry::State::kDescribing)) return;
+  fill(entry);
+  entry.state.store(Entry::State::kReady, std::memory_order_release);
+  if (!held_.load()) announce(entry);
+}
+
+void Ledger::announce(Entry& entry) {
+  if (!entry.announced.exchange(true)) announce_(entry);
+}
+
+void Ledger::describe_rest() {
+  for (Entry* entry = first_.load(std::memory_order_acquire); entry; entry = entry->next.load()) {
+    describe(*entry);
+  }
+}
+
+void Ledger::announce_rest(bool again) {
+  for (Entry* entry = first_.load(std::memory_order_acquire); entry; entry = entry->next.load()) {
+    if (!entry->ready() || entry->announced.load()) continue;
+    if (again) fill(*entry);
+    announce(*entry);
+  }
+}
+
+Totals Ledger::totals() const {
+  Totals totals;
+  for (const Entry* entry = first(); entry; entry = entry->next.load(std::memory_order_acquire)) {
+    if (!entry->ready()) continue;
+    cuvmm::shim::add(totals, entry->finding.kind(), entry->count.load(std::memory_order_relaxed));
+  }
+  return totals;
+}
+
+void Ledger::clear(bool whole) {
+  first_.store(nullptr);
+  last_ = nullptr;
+  suppressed_.store(0);
+  held_.store(false);
+  if (whole) {
+    entries_.clear();
+    probes_.clear();
+    decisions_.clear();
+  } else {
+    // Their nodes may point anywhere: they are left behind.
+    new (&entries_) decltype(entries_)();
+    new (&probes_) decltype(probes_)();
+    new (&decisions_) decltype(decisions_)();
+  }
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,125 @@
+// Every distinct finding of the process, with its exact count.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "shim/report/finding.h"
+#include "shim/report/suppressions.h"
+#include "shim/session/model_mutex.h"
+#include "shim/stack/symbolizer.h"
+
+namespace cuvmm::shim {
+
+/// A finding with its addresses made readable, and how often it came. Never destroyed while
+/// somebody may look at it.
+struct Entry {
+  enum class State : unsigned char {
+    kNew,         ///< only `finding` and `count` are there
+    kDescribing,  ///< by the thread that changed the state to this
+    kReady        ///< all is there, and stays
+  };
+  Finding finding;
+  std::vector<Frame> stack;
+  std::vector<std::vector<Frame>>
+      object_stacks;                             ///< one per finding.violation.objects: who made it
+  std::vector<std::vector<Frame>> ended_stacks;  ///< who ended it; empty for what lives
+  std::string json;  ///< the finding's members but "count", ready for a signal handler to write
+  std::atomic<std::uint64_t> count{1};
+  /// How many of them are probes (Finding::probe()) after which the program got what it wanted.
+  std::atomic<std::uint64_t> handled{0};
+  std::atomic<Entry*> next{nullptr};
+  std::atomic<State> state{State::kNew};
+  std::atomic<bool> announced{false};
+  /// Not worth a text of its own when it comes: an answer, and advice that is said at exit or was
+  /// given already. Set before others see it.
+  bool quiet = false;
+
+  bool ready() const { return state.load(std::memory_order_acquire) == State::kReady; }
+};
+
+/// Occurrences by kind, folded repeats included.
+struct Totals {
+  std::uint64_t errors = 0;
+  std::uint64_t undefined = 0;
+  std::uint64_t leaks = 0;
+  std::uint64_t advice = 0;
+  std::uint64_t answers = 0;
+  bool any() const { return errors || undefined || leaks; }
+};
+
+/// Folds repeats per rule, kind, entry point and call site (the innermost frame outside the shim).
+/// Thread-safe; its lock is never held while the loader's may be taken. One thread describes a new
+/// finding, on findings_stack(); who comes with the same meanwhile is counted and goes on.
+class Ledger : public FindingSink {
+ public:
+  /// `announce` is called once per distinct finding, without a lock of the ledger's; the quiet ones
+  /// too. `verbose`: none is quiet.
+  Ledger(Suppressions suppressions, std::function<void(const Entry&)> announce,
+         bool verbose = false)
+      : suppressions_(std::move(suppressions)), announce_(std::move(announce)), verbose_(verbose) {}
+
+  void take(Finding finding) override;
+  bool fell_back(EntryPoint entry, std::uint64_t wish) override;
+
+  /// Findings are described, but not announced from here on: announce_rest() does it.
+  void hold_announcements() { held_.store(true); }
+  /// Describes what its own thread did not come to, as far as the calling thread may (symbolize()).
+  /// Async-signal-safe for a thread that is careful as if interrupted.
+  void describe_rest();
+  /// Announces what was held back; `again`: after describing it once more, with more at hand.
+  void announce_rest(bool again);
+
+  /// The first finding, or null; follow `next`; only those that are ready() are whole. Safe while
+  /// findings come in, and in signal handlers.
+  const Entry* first() const { return first_.load(std::memory_order_acquire); }
+  Totals totals() const;
+  std::uint64_t suppressed() const { return suppressed_.load(std::memory_order_relaxed); }
+
+  /// Around fork. False: a signal handler that forks interrupted this thread at work here.
+  bool lock_for_fork() { return !mutex_.held_here() && (mutex_.lock(), true); }
+  void unlock_after_fork() { mutex_.unlock(); }
+  /// Forgets everything. Only in a child of fork, which has one thread. What is not `whole` is not
+  /// looked at.
+  void clear(bool whole);
+
+ private:
+  using Key = std::tuple<Rule, RuleKind, EntryPoint, std::uintptr_t>;
+  /// Refused calls that one success would put right.
+  struct Probe {
+    Entry* entry;
+    std::uint64_t wish;
+    std::uint64_t count;
+  };
+  static constexpr std::size_t kMostProbes = 256;  // distinct ones that wait at a time
+  bool is_suppressed(const Finding& finding);
+  bool decide_by_stack(Rule rule, StackId stack);
+  const bool* decision(Rule rule, StackId stack) const;
+  Entry* fold(const Key& key, std::uint64_t count);
+  Entry* add(const Key& key, Finding finding);
+  void wait(Entry* entry, std::uint64_t wish);
+  bool advised(Rule rule) const;
+  void append(Entry* entry);
+  void describe(Entry& entry);
+  void announce(Entry& entry);
+
+  const Suppressions suppressions_;
+  const std::function<void(const Entry&)> announce_;
+  const bool verbose_;
+  std::atomic<std::uint64_t> suppressed_{0};
+  std::atomic<Entry*> first_{nullptr};
+  std::atomic<bool> held_{false};
+
+  ModelMutex mutex_;       ///< guards what follows
+  Entry* last_ = nullptr;  ///< of the list, or one shortly before
+  std::map<Key, Entry*> entries_;
+  std::vector<Probe> probes_;
+  std::map<std::pair<Rule, StackId>, bool> decisions_;  ///< suppressed by this stack?
+};
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,61 @@
+#include "shim/facts/facts.h"
+
+#include <gtest/gtest.h>
+
+#include "api/mock_driver.h"
+
+namespace cuvmm::shim {
+namespace {
+using ::testing::_;
+using ::testing::DoAll;
+using ::testing::NiceMock;
+using ::testing::Return;
+using ::testing::SetArgPointee;
+
+CUcontext context(std::uintptr_t number) { return reinterpret_cast<CUcontext>(number); }
+
+// The current context is device 1's; stream 0x500 belongs to the context of device 0.
+class StreamsDevice : public ::testing::Test {
+ protected:
+  StreamsDevice() {
+    ON_CALL(mock_, CtxGetCurrent(_)).WillByDefault([this](CUcontext* out) {
+      *out = current_;
+      return CUDA_SUCCESS;
+    });
+    ON_CALL(mock_, StreamGetCtx(_, _))
+        .WillByDefault(DoAll(SetArgPointee<1>(context(0x10)), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, CtxPushCurrent(_)).WillByDefault([this](CUcontext pushed) {
+      before_ = current_;
+      current_ = pushed;
+      return CUDA_SUCCESS;
+    });
+    ON_CALL(mock_, CtxPopCurrent(_)).WillByDefault([this](CUcontext*) {
+      current_ = before_;
+      return CUDA_SUCCESS;
+    });
+    ON_CALL(mock_, CtxGetDevice(_)).WillByDefault([this](CUdevice* out) {
+      *out = current_ == context(0x11) ? 1 : 0;
+      return CUDA_SUCCESS;
+    });
+  }
+  int device(bool copy) {
+    Facts facts;
+    FactFinder(mock_.driver(), false).find_device(reinterpret_cast<CUstream>(0x500), copy, facts);
+    return facts.device;
+  }
+
+  NiceMock<MockDriver> mock_;
+  CUcontext current_ = context(0x11), before_ = nullptr;
+};
+
+TEST_F(StreamsDevice, ACopyIsTheCurrentContexts) { EXPECT_EQ(device(true), 1); }
+
+TEST_F(StreamsDevice, AFillIsTheStreams) { EXPECT_EQ(device(false), 0); }
+
+TEST_F(StreamsDevice, WithoutACurrentContextACopyIsTheStreams) {
+  current_ = nullptr;
+  EXPECT_EQ(device(true), 0);
+}
+
+}  // namespace
+}  // namespace cuvmm::shim

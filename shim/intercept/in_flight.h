@@ -1,0 +1,25 @@
+// The call that a thread is making now. If the driver dies in it, the report names it.
+#pragma once
+
+#include <cstdint>
+
+#include "api/calls.h"
+#include "rulebook/violation.h"
+#include "shim/session/thread_state.h"
+
+namespace cuvmm::shim {
+
+/// Lives on the stack of the wrapper.
+struct InFlight {
+  const void* call = nullptr;
+  Call (*box)(const void* call) = nullptr;  ///< the call as a variant
+  const Violations* violations = nullptr;
+  const Origin* origin = nullptr;
+  Caller caller;
+};
+
+/// The calling thread's call, or null. While it is set, calls from below (a driver that uses its
+/// own exported functions) are forwarded unchecked.
+inline InFlight*& in_flight() noexcept { return t_state.in_flight; }
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,51 @@
+#include "shim/intercept/wrappers.h"
+
+#include "shim/process/process.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+// The parameters come from the call struct's function type: none is written down twice.
+template <Symbol symbol, class CallStruct, class Function>
+struct Wrapper;
+template <Symbol symbol, class CallStruct, class... Args>
+struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
+  [[gnu::noinline]] static CUresult CUDAAPI call(Args... args) {
+    return Process::current_session().run(symbol, CallStruct{args...}, CUVMM_CALLER);
+  }
+};
+
+template <Symbol symbol, EntryPoint entry>
+void* address() {
+  if constexpr (entry == EntryPoint::kCount) {
+    return nullptr;
+  } else if constexpr (!CallOf<entry>::kIntercepted) {
+    return nullptr;
+  } else {
+    using CallStruct = CallOf<entry>;
+    return reinterpret_cast<void*>(
+        &Wrapper<symbol, CallStruct, typename CallStruct::Function>::call);
+  }
+}
+
+// `Other` in entry_points.def is a known ABI that is not an entry point's.
+constexpr EntryPoint entry_of_kOther = EntryPoint::kCount;
+#define CUVMM_ENTRY(Name, area, ...) constexpr EntryPoint entry_of_k##Name = EntryPoint::k##Name;
+#define CUVMM_BASE(Name, ...) constexpr EntryPoint entry_of_k##Name = EntryPoint::k##Name;
+#include "api/entry_points.def"
+
+}  // namespace
+
+void* wrapper_of(Symbol symbol) {
+  switch (symbol) {
+#define CUVMM_SYMBOL(Name, symbol, query, version, flags) \
+  case Symbol::k_##symbol:                                \
+    return address<Symbol::k_##symbol, entry_of_k##Name>();
+#include "api/entry_points.def"
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,18 @@
+// Reads /etc/ld.so.cache to find the driver. We cannot ask the loader: for libcuda.so.1 it would
+// return this shim.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cuvmm::shim {
+
+/// Paths of the libraries called `soname` for this machine in a cache file's bytes, in its order.
+/// Bytes that are not a cache of glibc's current format ("glibc-ld.so.cache1.1") yield nothing.
+std::vector<std::string> find_in_loader_cache(std::string_view bytes, std::string_view soname);
+
+/// The same for a file; a file that cannot be read yields nothing.
+std::vector<std::string> find_in_loader_cache_file(const char* path, std::string_view soname);
+
+}  // namespace cuvmm::shim

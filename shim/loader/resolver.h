@@ -1,0 +1,33 @@
+// cuGetProcAddress. The driver answers first. We then replace only the functions whose exact name,
+// version and flags we know.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "api/symbols.h"
+
+namespace cuvmm::shim {
+
+/// What a resolver needs of its surroundings; the shim and the tests fill it differently.
+class ResolverHost {
+ public:
+  virtual ~ResolverHost() = default;
+  /// Our wrapper for an intercepted symbol; null when it has none.
+  virtual void* wrapper(Symbol symbol) = 0;
+  /// The driver's own exported function, or null.
+  virtual void* driver_export(const char* name) = 0;
+  /// Our cuGetProcAddress of the 4-parameter ABI (11.3) or the 5-parameter one (12.0).
+  virtual void* get_proc_address(int version) = 0;
+  /// The refusing function for a cuMulticast* name; null when multicast is allowed.
+  virtual void* refused_multicast() = 0;
+  /// A function of ours was handed out with an ABI that we do not check.
+  virtual void unchecked(std::string what) = 0;
+};
+
+/// What the program gets instead of `answer`, the driver's pointer for a successful query; `answer`
+/// itself where nothing of ours stands for (query, version, flags).
+void* substitute(ResolverHost& host, const char* query, int version, std::uint64_t flags,
+                 void* answer);
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,119 @@
+#include "shim/loader/resolver.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <vector>
+
+namespace cuvmm::shim {
+namespace {
+
+/// A driver that exports what it is told, at made-up addresses; wrappers have other ones.
+class FakeHost : public ResolverHost {
+ public:
+  void* wrapper(Symbol symbol) override {
+    const SymbolInfo& info = symbols()[static_cast<std::size_t>(symbol)];
+    return intercepted(info.entry) ? &wrappers[static_cast<std::size_t>(symbol)] : nullptr;
+  }
+  void* driver_export(const char* name) override {
+    const auto found = exports.find(name);
+    return found == exports.end() ? nullptr : &found->second;
+  }
+  void* get_proc_address(int version) override { return version >= 12000 ? &five : &four; }
+  void* refused_multicast() override { return allow_multicast ? nullptr : &refused; }
+  void unchecked(std::string what) override { passed.push_back(std::move(what)); }
+
+  std::map<std::string, char> exports;
+  std::vector<char> wrappers = std::vector<char>(static_cast<std::size_t>(Symbol::kCount));
+  std::vector<std::string> passed;
+  char four, five, refused, internal;
+  bool allow_multicast = false;
+};
+
+class ResolverTest : public testing::Test {
+ protected:
+  ResolverTest() {
+    for (const SymbolInfo& info : symbols()) host_.exports[info.name] = 0;
+  }
+  void* ask(const char* query, int version, std::uint64_t flags, void* answer) {
+    return substitute(host_, query, version, flags, answer);
+  }
+  void* theirs(const char* name) { return host_.driver_export(name); }
+  void* ours(const char* name) {
+    for (const SymbolInfo& info : symbols()) {
+      if (std::string_view(name) == info.name) return host_.wrapper(info.symbol);
+    }
+    return nullptr;
+  }
+  FakeHost host_;
+};
+
+TEST_F(ResolverTest, EveryTripleOfTheTableGivesItsWrapper) {
+  host_.allow_multicast = true;
+  for (const SymbolInfo& info : symbols()) {
+    void* const answer = theirs(info.name);
+    void* const given = ask(info.query, info.version, info.flags, answer);
+    if (intercepted(info.entry)) {
+      EXPECT_EQ(given, host_.wrapper(info.symbol)) << info.name;
+    } else {
+      EXPECT_EQ(given, answer) << info.name;
+    }
+  }
+}
+
+TEST_F(ResolverTest, ADriverMayHandOutAnInternalAddress) {
+  EXPECT_EQ(ask("cuMemMap", 10020, 0, &host_.internal), ours("cuMemMap"));
+  EXPECT_EQ(ask("cuMemcpyAsync", 13000, 2, &host_.internal), ours("cuMemcpyAsync_ptsz"));
+}
+
+TEST_F(ResolverTest, AnOldAbiPassesAndIsCounted) {
+  EXPECT_EQ(ask("cuMemcpyHtoD", 2000, 0, theirs("cuMemcpyHtoD")), theirs("cuMemcpyHtoD"));
+  ASSERT_EQ(host_.passed.size(), 1u);
+  EXPECT_NE(host_.passed[0].find("cuMemcpyHtoD"), std::string::npos);
+}
+
+TEST_F(ResolverTest, ANewerVersionIsOursOnlyAtTheExportedAddress) {
+  EXPECT_EQ(ask("cuMemMap", 99000, 0, theirs("cuMemMap")), ours("cuMemMap"));
+  EXPECT_TRUE(host_.passed.empty());
+  EXPECT_EQ(ask("cuMemMap", 99000, 0, &host_.internal), &host_.internal);
+  EXPECT_EQ(host_.passed.size(), 1u);
+}
+
+// A 12.8 driver asked with 13.0 has only the older ABI of the batch copy to give.
+TEST_F(ResolverTest, AnOlderDriverGivesItsOlderAbi) {
+  host_.exports.erase("cuMemcpyBatchAsync_v2");
+  host_.exports.erase("cuMemcpyBatchAsync_v2_ptsz");
+#if CUDA_VERSION >= 13000
+  EXPECT_EQ(ask("cuMemcpyBatchAsync", 13000, 0, theirs("cuMemcpyBatchAsync")),
+            theirs("cuMemcpyBatchAsync"));
+  EXPECT_EQ(ask("cuMemcpyBatchAsync", 13000, 0, &host_.internal), &host_.internal);
+#endif
+}
+
+TEST_F(ResolverTest, NamesThatAreNotOursPassUncounted) {
+  for (const char* query : {"cuLaunchKernel", "cudnnCreate", "curl_init", "cu", "", "cuMemMapp"}) {
+    EXPECT_EQ(ask(query, 13000, 0, &host_.internal), &host_.internal) << query;
+  }
+  EXPECT_EQ(ask(nullptr, 13000, 0, &host_.internal), &host_.internal);
+  EXPECT_EQ(ask("cuMemMap", 10020, 0, nullptr), nullptr);
+  EXPECT_TRUE(host_.passed.empty());
+}
+
+TEST_F(ResolverTest, ItselfInTheAbiOfTheVersion) {
+  EXPECT_EQ(ask("cuGetProcAddress", 11030, 0, &host_.internal), &host_.four);
+  EXPECT_EQ(ask("cuGetProcAddress", 11080, 0, &host_.internal), &host_.four);
+  EXPECT_EQ(ask("cuGetProcAddress", 12000, 0, &host_.internal), &host_.five);
+  EXPECT_EQ(ask("cuGetProcAddress", 99000, 0, &host_.internal), &host_.five);
+}
+
+TEST_F(ResolverTest, MulticastIsRefusedUnlessAllowed) {
+  EXPECT_EQ(ask("cuMulticastCreate", 12010, 0, &host_.internal), &host_.refused);
+  EXPECT_EQ(ask("cuMulticastSomethingNew", 99000, 0, &host_.internal), &host_.refused);
+  host_.allow_multicast = true;
+  EXPECT_EQ(ask("cuMulticastCreate", 12010, 0, &host_.internal),
+            host_.wrapper(Symbol::k_cuMulticastCreate));
+  EXPECT_EQ(ask("cuMulticastSomethingNew", 99000, 0, &host_.internal), &host_.internal);
+}
+
+}  // namespace
+}  // namespace cuvmm::shim

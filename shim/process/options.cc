@@ -1,0 +1,104 @@
+#include "shim/process/options.h"
+
+#include <unistd.h>
+
+#include <climits>
+#include <cstdlib>
+#include <string_view>
+
+namespace cuvmm::shim {
+
+namespace {
+
+std::string text(const char* variable) {
+  // Nothing where the program has more rights than whoever started it (AT_SECURE).
+  const char* value = ::secure_getenv(variable);
+  return value ? value : "";
+}
+
+// A path, absolute; "" stays "".
+std::string file(const char* variable) {
+  const std::string path = text(variable);
+  return path.empty() || path.front() == '/' ? path : start_folder() + "/" + path;
+}
+
+void complain(Options& options, const char* variable, const std::string& value,
+              const char* expected) {
+  if (!options.complaint.empty()) return;
+  options.complaint =
+      std::string(variable) + "=" + value + " is not understood: expected " + expected;
+}
+
+bool flag(Options& options, const char* variable) {
+  const std::string value = text(variable);
+  if (value.empty() || value == "0" || value == "no" || value == "off") return false;
+  if (value != "1" && value != "yes" && value != "on") {
+    complain(options, variable, value, "0 or 1");
+    return false;
+  }
+  return true;
+}
+
+// A number from `least` to `most`; `otherwise` when it is not set or not understood.
+int number(Options& options, const char* variable, int least, int most, int otherwise) {
+  const std::string value = text(variable);
+  if (value.empty()) return otherwise;
+  char* end = nullptr;
+  const long number = std::strtol(value.c_str(), &end, 10);
+  if (*end == '\0' && number >= least && number <= most) return static_cast<int>(number);
+  complain(options, variable, value,
+           ("a number from " + std::to_string(least) + " to " + std::to_string(most)).c_str());
+  return otherwise;
+}
+
+LeakCheck leak_check(Options& options) {
+  const std::string value = text("CUVMM_LEAK_CHECK");
+  if (value.empty() || value == "summary") return LeakCheck::kSummary;
+  if (value == "full") return LeakCheck::kFull;
+  if (value == "no") return LeakCheck::kNo;
+  complain(options, "CUVMM_LEAK_CHECK", value, "summary, full or no");
+  return LeakCheck::kSummary;
+}
+
+}  // namespace
+
+const std::string& start_folder() {
+  static const std::string* const kFolder = [] {
+    char folder[PATH_MAX];
+    return new std::string(::getcwd(folder, sizeof folder) ? folder : ".");
+  }();
+  return *kFolder;
+}
+
+std::string with_pid(const std::string& pattern, int pid) {
+  std::string result;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '%' && i + 1 < pattern.size() && pattern[i + 1] == 'p') {
+      result += std::to_string(pid);
+      ++i;
+    } else {
+      result += pattern[i];
+    }
+  }
+  return result;
+}
+
+Options read_options(int pid) {
+  Options options;
+  options.driver = file("CUVMM_DRIVER");
+  options.report = with_pid(file("CUVMM_REPORT"), pid);
+  options.report_dir = file("CUVMM_REPORT_DIR");
+  options.suppressions = file("CUVMM_SUPPRESSIONS");
+  options.trace = with_pid(file("CUVMM_TRACE"), pid);
+  options.leak_check = leak_check(options);
+  options.enforce = flag(options, "CUVMM_ENFORCE");
+  options.allow_multicast = flag(options, "CUVMM_ALLOW_MULTICAST");
+  options.quiet = flag(options, "CUVMM_QUIET");
+  options.verbose = flag(options, "CUVMM_VERBOSE");
+  options.no_summary = flag(options, "CUVMM_NO_SUMMARY");
+  options.stack_depth = number(options, "CUVMM_STACK_DEPTH", 1, kMaxFrames, kMaxFrames);
+  options.error_exit_code = number(options, "CUVMM_ERROR_EXITCODE", 0, 255, 0);
+  return options;
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,42 @@
+// What the environment asks of the shim. `cuvmm run` sets the same variables.
+#pragma once
+
+#include <string>
+
+#include "shim/stack/stacks.h"
+
+namespace cuvmm::shim {
+
+enum class LeakCheck { kNo, kSummary, kFull };
+
+struct Options {
+  std::string driver;        ///< CUVMM_DRIVER: libcuda to open; empty: the loader's search order
+  std::string report;        ///< CUVMM_REPORT: JSON file written at exit, %p already replaced
+  std::string report_dir;    ///< CUVMM_REPORT_DIR: folder for one JSON file per process
+  std::string suppressions;  ///< CUVMM_SUPPRESSIONS
+  std::string trace;         ///< CUVMM_TRACE: program text, %p already replaced
+  LeakCheck leak_check = LeakCheck::kSummary;  ///< CUVMM_LEAK_CHECK
+  bool enforce = false;                        ///< CUVMM_ENFORCE=1
+  bool allow_multicast = false;                ///< CUVMM_ALLOW_MULTICAST=1
+  bool quiet = false;                          ///< CUVMM_QUIET=1: no text on stderr
+  bool verbose = false;                        ///< CUVMM_VERBOSE=1: answers and quiet advice too
+  bool no_summary = false;                     ///< CUVMM_NO_SUMMARY=1: no totals at exit
+  int stack_depth = kMaxFrames;  ///< CUVMM_STACK_DEPTH: frames kept of a stack; 1: the call site
+  int error_exit_code = 0;       ///< CUVMM_ERROR_EXITCODE, 0 leaves the code alone
+  std::string complaint;         ///< what was not understood, one sentence; empty when all was
+};
+
+/// Reads the CUVMM_* variables. Values that are not understood keep the default and are named in
+/// `complaint`. A program that runs with more rights than its user has, such as a set-user-ID one,
+/// gets the defaults: the variables are the user's. `%p` in file names becomes `pid`, and paths
+/// become absolute.
+Options read_options(int pid);
+
+/// Where the program was started: relative paths in the variables mean this folder, wherever the
+/// program has gone meanwhile. Remembered by the first call, which belongs into a constructor.
+const std::string& start_folder();
+
+/// `pattern` with every %p replaced by `pid`.
+std::string with_pid(const std::string& pattern, int pid);
+
+}  // namespace cuvmm::shim

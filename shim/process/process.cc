@@ -1,0 +1,180 @@
+#include "shim/process/process.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <new>
+
+#include "api/posix/cancel_off.h"
+#include "shim/process/fork.h"
+#include "shim/process/interrupted.h"
+#include "shim/process/own_stack.h"
+#include "shim/process/signals.h"
+#include "shim/report/output.h"
+#include "shim/report/text_report.h"
+#include "shim/report/trace.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+constexpr std::size_t kMaxUnchecked = 256;
+constexpr std::chrono::milliseconds kPatience{1000};
+
+// Unique among the reports of a process tree: a pid comes back after exec, and after wrapping.
+std::string unique_report_name(const std::string& folder, int pid) {
+  if (folder.empty()) return {};
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return folder + "/" + std::to_string(pid) + "-" + std::to_string(now.tv_sec) + "." +
+         std::to_string(now.tv_nsec) + ".json";
+}
+
+std::atomic<Process*> g_process{nullptr};
+
+// What a thread that forks has locked. Not all, when a signal handler forks: the thread itself may
+// have been in the middle of something.
+struct LockedForFork {
+  bool ledger = false, texts = false, session = false, symbols = false;
+};
+thread_local LockedForFork t_locked;
+
+}  // namespace
+
+Process& Process::get() noexcept {
+  if (Process* made = g_process.load(std::memory_order_acquire)) return *made;
+  const CancelOff no_cancel;
+  alignas(Process) static std::byte storage[sizeof(Process)];
+  static Process* const process = new (storage) Process();
+  g_process.store(process, std::memory_order_release);
+  return *process;
+}
+
+Process* Process::if_made() noexcept { return g_process.load(std::memory_order_acquire); }
+
+bool Process::is_current() const { return ::getpid() == pid_; }
+
+Process::Process() : pid_(::getpid()), options_(read_options(pid_)) {
+  silence_stderr(options_.quiet);
+  limit_stacks(static_cast<std::size_t>(options_.stack_depth));
+  suppressions_ =
+      options_.suppressions.empty() ? Suppressions() : Suppressions::load(options_.suppressions);
+  ledger_ = std::make_unique<Ledger>(
+      suppressions_, [this](const Entry& entry) { announce(entry); }, options_.verbose);
+  report_.choose(options_.report, false);
+  own_report_.choose(unique_report_name(options_.report_dir, pid_), true);
+  // A thread that is cancelled in the driver is unwound through our frames by the C library's copy
+  // of libgcc. Ours, which their clean-up uses, is ready for that once it has unwound something
+  // itself.
+  (void)in_signal_handler();
+  findings_stack().reserve();
+  ending_stack().reserve();
+  handle_forks();
+}
+
+// No lock: the loader's own may be held by a thread that waits for us. Two threads may both open
+// the driver; dlopen counts, and the second one's table is dropped.
+Process::Opened& Process::open_now() {
+  const CancelOff no_cancel;
+  RealDriver real = open_driver(options_);
+  auto* mine = new Opened(std::move(real), options_, *ledger_);
+  Opened* first = nullptr;
+  if (!opened_.compare_exchange_strong(first, mine, std::memory_order_acq_rel)) {
+    delete mine;
+    return *first;
+  }
+  g_session.store(&mine->session, std::memory_order_release);
+  // A process that never uses CUDA (a shell around the program) says nothing and truncates no
+  // trace.
+  if (!options_.complaint.empty()) say(options_.complaint);
+  for (const std::string& error : suppressions_.errors()) say(error);
+  if (!options_.trace.empty()) mine->session.observe(open_trace(options_.trace).release());
+  if (!mine->driver.library) {
+    say("no CUDA driver: " + mine->driver.error + ". Calls answer CUDA_ERROR_NO_DEVICE");
+  } else {
+    handle_fatal_signals();
+  }
+  // A process that is killed leaves at least this.
+  if (!ending_.begun()) findings_stack().run([this] { write_json("running"); }, kPatience);
+  return *mine;
+}
+
+const RealDriver* Process::driver_if_open() const {
+  const Opened* open = opened_.load(std::memory_order_acquire);
+  return open ? &open->driver : nullptr;
+}
+
+void Process::note_unchecked(std::string what) {
+  const LockedWithin lock(mutex_, kPatience);
+  if (lock && unchecked_.size() < kMaxUnchecked) unchecked_.insert(std::move(what));
+}
+
+void Process::note(std::string sentence) {
+  const LockedWithin lock(mutex_, kPatience);
+  if (lock && notes_.size() < kMaxUnchecked) notes_.insert(std::move(sentence));
+}
+
+void Process::announce(const Entry& entry) {
+  if (!entry.quiet) write_stderr(finding_text(entry));
+  // A process that is killed or that execs leaves what it knew, and what destructors and threads
+  // find after the last report comes into another one. Powers of two: long lists of findings must
+  // not cost their square.
+  const unsigned count = announced_.fetch_add(1) + 1;
+  if (count > 16 && (count & (count - 1)) != 0) return;
+  if (ending_.over()) write_json("exit");
+  if (own_report_.chosen() && !ending_.begun()) write_json("running");
+}
+
+int Process::exit_code(int status) const {
+  return options_.error_exit_code != 0 && ledger_->totals().any() ? options_.error_exit_code
+                                                                  : status;
+}
+
+void Process::lock_for_fork() {
+  // First what others may wait for while they hold the rest.
+  t_locked.symbols = findings_stack().lock_for_fork();
+  t_locked.ledger = ledger_->lock_for_fork();
+  t_locked.texts = mutex_.lock_within(kPatience);
+  Opened* open = opened_.load();
+  t_locked.session = open && open->session.lock_for_fork();
+  lock_stacks();
+}
+
+void Process::unlock_in_parent() {
+  unlock_stacks();
+  if (t_locked.session) opened_.load()->session.unlock_after_fork();
+  if (t_locked.texts) mutex_.unlock();
+  if (t_locked.ledger) ledger_->unlock_after_fork();
+  if (t_locked.symbols) findings_stack().unlock_after_fork();
+}
+
+void Process::restart_in_child() {
+  const LockedForFork whole = t_locked;
+  t_locked = {.ledger = true, .texts = true, .session = opened_.load() != nullptr, .symbols = true};
+  unlock_in_parent();  // here it is all free, whoever had it: there is one thread
+  ending_stack().unlock_after_fork();
+  t_state.on_own_stack = false;
+  if (!whole.symbols) symbolizer_was_interrupted();
+  pid_ = ::getpid();
+  forked_ = true;
+  release_stderr_in_child();
+  const std::string parents_trace = options_.trace;
+  options_ = read_options(pid_);
+  report_.choose(options_.report, false);
+  own_report_.choose(unique_report_name(options_.report_dir, pid_), true);
+  ledger_->clear(whole.ledger);
+  if (!whole.texts) new (&unchecked_) std::set<std::string>();
+  if (!whole.texts) new (&notes_) std::set<std::string>();
+  unchecked_.clear();
+  notes_.clear();
+  announced_.store(0);
+  ending_.restart();
+  Opened* open = opened_.load();
+  if (!open) return;
+  open->session.start_in_child(whole.session);
+  // The parent's file stays the parent's; with %p the child has one of its own.
+  const bool own = options_.trace != parents_trace;
+  open->session.observe(own ? open_trace(options_.trace).release() : nullptr);
+}
+
+}  // namespace cuvmm::shim

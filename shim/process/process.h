@@ -1,0 +1,112 @@
+// The shim's state in this process. Made at the first use, never destroyed: calls may come from
+// static destructors and from threads that outlive main.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "shim/facts/ledger.h"
+#include "shim/loader/real_driver.h"
+#include "shim/process/ending.h"
+#include "shim/process/options.h"
+#include "shim/report/report_file.h"
+#include "shim/session/session_run.h"
+
+namespace cuvmm::shim {
+
+class Process {
+ public:
+  /// Thread-safe, and safe in constructors of other libraries.
+  static Process& get() noexcept;
+  /// get().session(), where there is one already at the cost of one load.
+  static Session& current_session() noexcept {
+    Session* const open = g_session.load(std::memory_order_acquire);
+    if (open) [[likely]]
+      return *open;
+    return get().session();
+  }
+  /// get() where it exists already, or null. Async-signal-safe.
+  static Process* if_made() noexcept;
+  /// False in a child of vfork, which shares this memory.
+  bool is_current() const;
+
+  /// The driver and the session that checks calls to it; opens the driver at the first use.
+  const RealDriver& driver() { return opened().driver; }
+  Session& session() { return opened().session; }
+  /// The driver where one was opened already, or null: for the exit report, which opens none.
+  const RealDriver* driver_if_open() const;
+
+  const Options& options() const { return options_; }
+  /// Whether cuMulticast* may be forwarded: asked for, or the driver is our emulator.
+  bool multicast_allowed() { return options_.allow_multicast || driver().emulated; }
+
+  /// Notes something of ours that was handed out or reached without being checked. Said at exit.
+  void note_unchecked(std::string what);
+  /// Notes a sentence about what is missing from the report.
+  void note(std::string sentence);
+
+  /// The last report of a process that exits: leaks, summary, JSON. Does nothing the second time,
+  /// nor in a child of vfork, which shares this memory. In a signal handler it uses nothing that
+  /// the interrupted code may have been in the middle of, and finds no symbols.
+  void finish() noexcept;
+
+  /// The last report of a process that a signal ends, in steps. False: there is one already.
+  bool begin_last_report() noexcept { return is_current() && ending_.claim(); }
+  /// What is known goes to the files, and the text is made ready; safe in any signal handler.
+  void report_death() noexcept;
+  /// The same again with symbols, and as text. May not come to its end: then the other one.
+  void tell_with_symbols() noexcept;
+  void tell_without_symbols() noexcept;
+  void end_last_report() noexcept { ending_.done(); }
+
+  /// What --error-exitcode makes of the program's exit code.
+  int exit_code(int status) const;
+
+  void lock_for_fork();
+  void unlock_in_parent();
+  void restart_in_child();
+
+ private:
+  struct Opened {
+    explicit Opened(RealDriver real, const Options& options, FindingSink& sink)
+        : driver(std::move(real)),
+          session(driver.functions, {options.enforce, driver.emulated}, sink) {}
+    RealDriver driver;
+    Session session;
+  };
+
+  static inline constinit std::atomic<Session*> g_session{nullptr};
+
+  Process();
+  Opened& opened() {
+    Opened* open = opened_.load(std::memory_order_acquire);
+    return open ? *open : open_now();
+  }
+  Opened& open_now();
+  void announce(const Entry& entry);
+  void last_report(const char* ended);
+  void tell_summary();
+  void find_leaks(Session& session);
+  void find_escapes();
+  struct ReportContext context(const char* ended);
+  void write_json(const char* ended);
+
+  int pid_;
+  bool forked_ = false;  ///< a child of fork, of a process that used the shim
+  Options options_;
+  std::unique_ptr<Ledger> ledger_;
+  Suppressions suppressions_;
+  std::atomic<Opened*> opened_{nullptr};
+  Ending ending_;
+  ReportFile report_;      ///< CUVMM_REPORT
+  ReportFile own_report_;  ///< this process's file in CUVMM_REPORT_DIR
+  std::atomic<unsigned> announced_{0};
+
+  ModelMutex mutex_;  ///< guards what follows
+  std::set<std::string> unchecked_;
+  std::set<std::string> notes_;  ///< what is missing from the report
+};
+
+}  // namespace cuvmm::shim

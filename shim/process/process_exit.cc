@@ -1,0 +1,193 @@
+// What the shim says when the process ends.
+#include <chrono>
+#include <optional>
+
+#include "shim/facts/alive.h"
+#include "shim/intercept/escape.h"
+#include "shim/intercept/in_flight.h"
+#include "shim/process/interrupted.h"
+#include "shim/process/own_stack.h"
+#include "shim/process/process.h"
+#include "shim/process/reserve.h"
+#include "shim/report/json.h"
+#include "shim/report/json_report.h"
+#include "shim/report/output.h"
+#include "shim/report/text_report.h"
+#include "shim/stack/symbolizer.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+constexpr std::chrono::milliseconds kPatience{5000};
+
+std::string json_list(const std::set<std::string>& texts) {
+  std::string list = "[";
+  for (const std::string& text : texts) {
+    if (list.size() > 1) list += ',';
+    list += json_string(text);
+  }
+  return list + ']';
+}
+
+// check_exit takes a plain function; the session's lock is held while it runs.
+bool descriptor_open(const Export& exported) {
+  return Process::get().session().still_exported(exported);
+}
+
+}  // namespace
+
+void Process::find_leaks(Session& session) {
+  const bool interrupted = t_state.care == Care::kAsInterrupted;
+  const std::optional<Violations> leaks = session.leaks(kPatience, &descriptor_open, interrupted);
+  if (!leaks) {
+    note("leaks were not looked for: the process ended in the middle of a call");
+    return;
+  }
+  for (const Violation& leak : *leaks) {
+    Finding finding;
+    finding.violation = leak;
+    if (!leak.objects.empty()) {
+      finding.stack = leak.objects.front().made.stack;
+      finding.memory = session.memory_of(leak.objects.front());
+    }
+    ledger_->take(std::move(finding));
+  }
+}
+
+void Process::find_escapes() {
+  const RealDriver* driver = driver_if_open();
+  for (const std::string& path : escaped_libraries(driver ? driver->path : "")) {
+    say(path +
+        " was loaded beside the shim (an absolute path, dlmopen): calls to it were not checked");
+    note_unchecked(path + ": loaded beside the shim, calls to it were not checked");
+  }
+}
+
+ReportContext Process::context(const char* ended) {
+  ReportContext context;
+  context.pid = pid_;
+  context.ended = ended;
+  const RealDriver* driver = driver_if_open();
+  const Opened* open = opened_.load();
+  context.driver = "{\"path\":" + json_string(driver ? driver->path : "") +
+                   ",\"version\":" + std::to_string(open ? open->session.driver_version() : 0) +
+                   ",\"emulated\":" + (driver && driver->emulated ? "true" : "false") + "}";
+  context.unchecked = "[]";
+  if (const LockedWithin lock(mutex_, kPatience); lock) {
+    context.unchecked = json_list(unchecked_);
+    if (!notes_.empty()) context.notes = json_list(notes_);
+  }
+  if (!open) return context;
+  for (std::size_t i = 0; i < std::size(context.counts); ++i) {
+    context.counts[i] = open->session.count(static_cast<EntryPoint>(i));
+  }
+  return context;
+}
+
+void Process::write_json(const char* ended) {
+  if (!report_.chosen() && !own_report_.chosen()) return;
+  ReportContext report = context(ended);
+  Opened* const open = opened_.load();
+  if (open) {
+    const auto alive = open->session.with_model_within(kPatience, &count_alive);
+    if (alive) {
+      report.alive_allocations = alive->allocations;
+      report.alive_bytes = alive->bytes;
+      report.alive_reservations = alive->reservations;
+    }
+    report.ipc = open->session.ipc_json(kPatience);
+  }
+  const bool last = std::string_view(ended) != "running";
+  const bool used = open && (!forked_ || open->session.total() != 0);
+  const bool idle = !used && report.unchecked == "[]";
+  const auto write = [&](ReportFile& file, bool keep) {
+    const int error = file.write(report, *ledger_, keep);
+    if (error != 0 && last) {
+      say("cannot write the report " + file.path() + ": errno " + std::to_string(error));
+    }
+  };
+  // A process that never used CUDA (a shell, a child on its way to exec) leaves no file among the
+  // others', and leaves theirs alone.
+  if (own_report_.chosen() && !idle) write(own_report_, false);
+  if (report_.chosen() && last) write(report_, idle);
+}
+
+void Process::last_report(const char* ended) {
+  Opened* const open = opened_.load();
+  const bool exits = std::string_view(ended) == "exit";
+  if (open && exits && options_.leak_check != LeakCheck::kNo && !open->session.off()) {
+    find_leaks(open->session);
+  }
+  find_escapes();
+  ledger_->describe_rest();
+  write_json(ended);
+}
+
+void Process::tell_summary() {
+  Opened* const open = opened_.load();
+  if (!open || open->session.total() == 0) return;
+  SummaryFacts facts{.calls = open->session.total()};
+  if (const auto alive = open->session.with_model_within(kPatience, &count_alive)) {
+    facts.alive_allocations = alive->allocations;
+    facts.alive_bytes = alive->bytes;
+    facts.alive_reservations = alive->reservations;
+    // Symbols are another thread's while it describes.
+    if (options_.leak_check == LeakCheck::kFull && t_state.care != Care::kAsInterrupted) {
+      prepare_symbolizer();
+      write_stderr(alive_text(*alive));
+    }
+  }
+  if (!options_.verbose) write_stderr(advice_text(*ledger_));
+  write_stderr(repeats_text(*ledger_));
+  if (!options_.no_summary) write_stderr(summary_text(*ledger_, facts));
+}
+
+void Process::finish() noexcept {
+  if (!is_current() || !ending_.claim()) return;
+  const auto work = [this](Care care) {
+    const CareScope careful(care);
+    last_report("exit");
+    tell_summary();
+  };
+  // findings_stack(): so that what another thread describes just now is in the report.
+  const bool interrupted = in_signal_handler();
+  const bool done =
+      !interrupted && findings_stack().run([&] { work(Care::kOwnMemory); }, kPatience);
+  if (!done) ending_stack().run([&] { work(Care::kAsInterrupted); }, kPatience);
+  ending_.done();
+}
+
+void Process::report_death() noexcept {
+  const auto work = [this] {
+    const CareScope careful(Care::kAsInterrupted);
+    ledger_->hold_announcements();
+    if (const InFlight* call = in_flight()) session().report_crash(*call);
+    last_report("signal");
+  };
+  ending_stack().run(work, kPatience);
+}
+
+void Process::tell_with_symbols() noexcept {
+  const auto work = [this] {
+    const CareScope careful(Care::kOwnMemory);
+    ledger_->announce_rest(true);
+    write_json("signal");
+    tell_summary();
+  };
+  // The stack that the signal came on may be as small as 8 KiB, and the loader needs some.
+  ending_stack().run([] { prepare_symbolizer(); }, kPatience);
+  if (!findings_stack().run(work, kPatience)) tell_without_symbols();
+}
+
+void Process::tell_without_symbols() noexcept {
+  const CareScope careful(Care::kAsInterrupted);
+  try {
+    ledger_->announce_rest(false);
+    tell_summary();
+  } catch (...) {
+    say("out of memory: the report is incomplete");
+  }
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,93 @@
+#include "shim/process/signals.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <initializer_list>
+
+#include "shim/intercept/in_flight.h"
+#include "shim/process/process.h"
+#include "shim/process/reserve.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+constexpr unsigned kSecondsForSymbols = 3;
+constexpr int kFatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+
+std::atomic<int> g_status{0};
+std::atomic<int> g_signal{0};
+
+void unblock(int signal) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+[[noreturn]] void die_of(int signal) {
+  ::signal(signal, SIG_DFL);
+  unblock(signal);
+  ::kill(::getpid(), signal);
+  for (;;) ::pause();
+}
+
+void catch_signals(std::initializer_list<int> signals, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  for (const int signal : signals) {
+    ::sigaction(signal, &action, nullptr);
+    unblock(signal);
+  }
+}
+
+// The search for symbols failed or hangs: the process says what it has, and dies of the first
+// signal.
+void on_second(int) {
+  static std::atomic<bool> entered{false};
+  if (!entered.exchange(true)) Process::get().tell_without_symbols();
+  die_of(g_signal.load());
+}
+
+// SA_RESETHAND has put the default back: a fault comes again on return and kills; a signal that
+// somebody sent does not, and is sent again.
+void on_fatal(int signal, siginfo_t* siginfo, void*) {
+  Process& process = Process::get();
+  if (process.begin_last_report()) {
+    g_signal.store(signal);
+    process.report_death();
+    // From here on the program's heap and the loader are used, which may be broken or locked.
+    catch_signals({SIGALRM, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}, &on_second);
+    ::alarm(kSecondsForSymbols);
+    process.tell_with_symbols();
+    ::alarm(0);
+    process.end_last_report();
+    for (const int fatal : kFatal) ::signal(fatal, SIG_DFL);
+  }
+  if (siginfo->si_code <= 0) ::raise(signal);
+}
+
+}  // namespace
+
+void exit_if_stuck(unsigned seconds, int status) noexcept {
+  g_status.store(status);
+  catch_signals({SIGALRM}, [](int) { ::syscall(SYS_exit_group, g_status.load()); });
+  ::alarm(seconds);
+}
+
+void handle_fatal_signals() noexcept {
+  for (const int signal : kFatal) {
+    struct sigaction before {};
+    if (::sigaction(signal, nullptr, &before) != 0) continue;
+    if ((before.sa_flags & SA_SIGINFO) || before.sa_handler != SIG_DFL) continue;
+    struct sigaction action {};
+    action.sa_sigaction = &on_fatal;
+    action.sa_flags = SA_SIGINFO | SA_RESETHAND | SA_ONSTACK;
+    ::sigaction(signal, &action, nullptr);
+  }
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,49 @@
+// One thing that the program did wrong, with all that a report says of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/print.h"
+#include "rulebook/violation.h"
+#include "shim/session/judge.h"
+#include "shim/stack/stacks.h"
+
+namespace cuvmm::shim {
+
+struct Finding {
+  Violation violation;
+  EntryPoint entry = EntryPoint::kCount;  ///< the call at fault; kCount: found at exit
+  const char* runtime = nullptr;          ///< the runtime's function that made the call, or null
+  std::vector<ArgumentText> arguments;
+  std::optional<Answer> answer;  ///< nothing for what is found at exit
+  std::uint64_t call_index = 0;  ///< 0: found at exit
+  /// What the call wanted (shim/session/wish.h), for advice: a later call may get it.
+  std::uint64_t wish = 0;
+  StackId stack = 0;  ///< of the call; of the object's maker for what is found at exit
+  /// Of a leak: the shared memory that it keeps, by a name that other processes have for it too.
+  std::string memory;
+
+  RuleKind kind() const { return kind_of(violation, answer); }
+  /// Advice about a call that the driver refused: whether it matters depends on what the program
+  /// does next.
+  bool probe() const {
+    return kind() == RuleKind::kAdvice && answer && !answer->crashed &&
+           answer->result != CUDA_SUCCESS;
+  }
+};
+
+/// Where findings go.
+class FindingSink {
+ public:
+  virtual ~FindingSink() = default;
+  /// Called without any lock of the session's, on the thread that made the call.
+  virtual void take(Finding finding) = 0;
+  /// A call succeeded that got what refused ones (Finding::probe()) wanted. Whether others still
+  /// wait for such a call.
+  virtual bool fell_back(EntryPoint, std::uint64_t /*wish*/) { return false; }
+};
+
+}  // namespace cuvmm::shim

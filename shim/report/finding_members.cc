@@ -1,0 +1,108 @@
+// One finding as JSON members.
+#include <unistd.h>
+
+#include "api/driver.h"
+#include "shim/intercept/arguments.h"
+#include "shim/report/json.h"
+#include "shim/report/json_report.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+void add_key(std::string& out, const char* key) {
+  if (!out.empty() && out.back() != '{' && out.back() != '[') out += ',';
+  ((out += '"') += key) += "\":";
+}
+
+void add_text(std::string& out, const char* key, std::string_view value) {
+  add_key(out, key);
+  out += json_string(value);
+}
+
+void add_number(std::string& out, const char* key, std::uint64_t value) {
+  add_key(out, key);
+  out += std::to_string(value);
+}
+
+void add_frames(std::string& out, const char* key, const std::vector<Frame>& frames) {
+  add_key(out, key);
+  out += '[';
+  for (const Frame& frame : frames) {
+    if (out.back() != '[') out += ',';
+    out += '{';
+    add_text(out, "function", frame.function);
+    add_text(out, "module", frame.module);
+    add_number(out, "offset", frame.offset);
+    if (!frame.file.empty()) {
+      add_text(out, "file", frame.file);
+      add_number(out, "line", static_cast<std::uint64_t>(frame.line));
+    }
+    out += '}';
+  }
+  out += ']';
+}
+
+void add_object(std::string& out, const ObjectRef& object, const std::vector<Frame>& made,
+                const std::vector<Frame>& ended) {
+  if (out.back() != '[') out += ',';
+  out += '{';
+  add_text(out, "what", name(object.kind));
+  const bool descriptor = object.kind == ObjectRef::Kind::kExport;
+  add_text(out, "value", descriptor ? std::to_string(object.value) : hex_text(object.value));
+  if (object.size != 0) add_number(out, "size", object.size);
+  add_number(out, "made_by_call", object.made.call);
+  add_frames(out, "stack", made);
+  if (object.ended.call != 0) {
+    add_number(out, "ended_by_call", object.ended.call);
+    add_frames(out, "ended_stack", ended);
+  }
+  out += '}';
+}
+
+std::string result_text(const std::optional<Answer>& answer) {
+  if (!answer) return "";
+  return answer->crashed ? "crashed" : result_name(answer->result);
+}
+
+}  // namespace
+
+std::string finding_members(const Entry& entry) {
+  const Finding& finding = entry.finding;
+  const RuleInfo& rule = info(finding.violation.rule);
+  std::string out;
+  add_text(out, "rule", rule.id);
+  add_text(out, "kind", name(finding.kind()));
+  // At exit nothing was called: the call that should have been is the rule's.
+  const EntryPoint call = finding.entry == EntryPoint::kCount ? rule.entry : finding.entry;
+  add_text(out, "call", call == EntryPoint::kCount ? "" : name(call));
+  if (finding.runtime) add_text(out, "runtime", finding.runtime);
+  add_key(out, "arguments");
+  out += '{';
+  for (const ArgumentText& argument : finding.arguments)
+    add_text(out, argument.name, argument.text);
+  out += '}';
+  add_text(out, "message", finding.violation.message);
+  add_key(out, "documented");
+  out += rule.code == CUDA_SUCCESS ? "[]" : "[" + json_string(result_name(rule.code)) + "]";
+  add_text(out, "result", result_text(finding.answer));
+  if (finding.answer && finding.answer->enforced) {
+    add_key(out, "enforced");
+    out += "true";
+  }
+  add_number(out, "call_index", finding.call_index);
+  add_number(out, "pid", static_cast<std::uint64_t>(::getpid()));
+  add_frames(out, "stack", entry.stack);
+  add_key(out, "objects");
+  out += '[';
+  for (std::size_t i = 0; i < finding.violation.objects.size(); ++i) {
+    add_object(out, finding.violation.objects[i], entry.object_stacks[i], entry.ended_stacks[i]);
+  }
+  out += ']';
+  if (!finding.memory.empty()) add_text(out, "memory", finding.memory);
+  add_text(out, "fix", rule.fix);
+  add_text(out, "url", rule_url(rule.rule));
+  return out;
+}
+
+}  // namespace cuvmm::shim

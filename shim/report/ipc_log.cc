@@ -1,0 +1,62 @@
+#include "shim/report/ipc_log.h"
+
+#include <time.h>
+
+#include <cinttypes>
+#include <cstdio>
+
+namespace cuvmm::shim {
+
+namespace {
+
+// FNV-1a, 64 bits.
+std::uint64_t hash_of(const IpcBytes& bytes) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3;
+  return hash;
+}
+
+}  // namespace
+
+std::uint64_t IpcLog::now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+void IpcLog::add(bool exported, const IpcBytes& handle, std::uint64_t call) {
+  const std::uint64_t hash = hash_of(handle);
+  for (const Use& use : uses_) {
+    // Again of one allocation, or again in one context: the first counts.
+    if (use.exported == exported && use.handle == hash && use.until == 0) return;
+  }
+  if (uses_.size() < kMost) uses_.push_back({exported, hash, call, now(), 0, 0});
+}
+
+void IpcLog::end(bool exported, const IpcBytes& handle, std::uint64_t call, std::uint64_t at) {
+  const std::uint64_t hash = hash_of(handle);
+  for (Use& use : uses_) {
+    if (use.exported != exported || use.handle != hash || use.until != 0) continue;
+    use.ended_by = call;
+    use.until = at;
+  }
+}
+
+std::string IpcLog::json() const {
+  if (uses_.empty()) return {};
+  std::string out = "[";
+  for (const Use& use : uses_) {
+    char text[256];
+    const std::uint64_t until = use.exported || use.until ? use.until : now();
+    std::snprintf(text, sizeof text,
+                  "%s{\"role\":\"%s\",\"handle\":\"%016" PRIx64 "\",\"call\":%" PRIu64
+                  ",\"from\":%" PRIu64 ",\"ended_by_call\":%" PRIu64 ",\"until\":%" PRIu64 "}",
+                  out.size() > 1 ? "," : "", use.exported ? "export" : "open", use.handle, use.call,
+                  use.from, use.ended_by, until);
+    out += text;
+  }
+  return out + "]";
+}
+
+}  // namespace cuvmm::shim

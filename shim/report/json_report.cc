@@ -1,0 +1,110 @@
+#include "shim/report/json_report.h"
+
+#include <cstring>
+
+#include "api/posix/raw_write.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+/// Buffered writing to a descriptor with no allocation, for signal handlers too.
+class Writer {
+ public:
+  explicit Writer(int fd) : fd_(fd) {}
+  void text(std::string_view text) {
+    while (!text.empty()) {
+      if (used_ == sizeof buffer_) flush();
+      const std::size_t take = std::min(text.size(), sizeof buffer_ - used_);
+      std::memcpy(buffer_ + used_, text.data(), take);
+      used_ += take;
+      text.remove_prefix(take);
+    }
+  }
+  void number(std::uint64_t value) {
+    char digits[20];
+    std::size_t at = sizeof digits;
+    do {
+      digits[--at] = static_cast<char>('0' + value % 10);
+      value /= 10;
+    } while (value != 0);
+    text({digits + at, sizeof digits - at});
+  }
+  void member(const char* name, std::uint64_t value, bool first = false) {
+    text(first ? "\"" : ",\"");
+    text(name);
+    text("\":");
+    number(value);
+  }
+  int flush() {
+    if (used_ > 0 && error_ == 0) error_ = raw_write(fd_, {buffer_, used_});
+    used_ = 0;
+    return error_;
+  }
+
+ private:
+  int fd_;
+  int error_ = 0;
+  std::size_t used_ = 0;
+  char buffer_[8192];
+};
+
+void write_members(Writer& out, const ReportContext& context, const Ledger& ledger) {
+  out.text("{\"schema\":1");
+  out.member("pid", static_cast<std::uint64_t>(context.pid));
+  out.text(",\"ended\":\"");
+  out.text(context.ended);
+  out.text("\",\"driver\":");
+  out.text(context.driver);
+  out.text(",\"calls\":{");
+  bool first = true;
+  for (std::size_t i = 0; i < std::size(context.counts); ++i) {
+    if (context.counts[i] == 0) continue;
+    out.member(name(static_cast<EntryPoint>(i)), context.counts[i], first);
+    first = false;
+  }
+  out.text("},\"unchecked\":");
+  out.text(context.unchecked);
+  out.text(",\"findings\":[");
+  first = true;
+  for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
+    if (!entry->ready()) continue;
+    out.text(first ? "\n{" : ",\n{");
+    first = false;
+    out.text(entry->json);
+    out.member("count", entry->count.load());
+    if (const std::uint64_t handled = entry->handled.load()) out.member("handled", handled);
+    out.text("}");
+  }
+  const Totals totals = ledger.totals();
+  out.text("],\n\"summary\":{");
+  out.member("error", totals.errors, true);
+  out.member("undefined", totals.undefined);
+  out.member("leak", totals.leaks);
+  out.text("}");
+  out.member("suppressed", ledger.suppressed());
+  out.text(",\"alive\":{");
+  out.member("allocations", context.alive_allocations, true);
+  out.member("bytes", context.alive_bytes);
+  out.member("reservations", context.alive_reservations);
+  out.text("}");
+  if (!context.notes.empty()) {
+    out.text(",\"notes\":");
+    out.text(context.notes);
+  }
+  if (!context.ipc.empty()) {
+    out.text(",\n\"ipc\":");
+    out.text(context.ipc);
+  }
+  out.text("}\n");
+}
+
+}  // namespace
+
+int write_document(int fd, const ReportContext& context, const Ledger& ledger) noexcept {
+  Writer out(fd);
+  write_members(out, context, ledger);
+  return out.flush();
+}
+
+}  // namespace cuvmm::shim

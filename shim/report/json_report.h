@@ -1,0 +1,31 @@
+// The report of one process as JSON: the contract is in docs/report.md.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "shim/facts/ledger.h"
+
+namespace cuvmm::shim {
+
+/// What the report says beside the findings. Strings are JSON already, so that writing allocates
+/// nothing.
+struct ReportContext {
+  int pid = 0;
+  std::string driver;     ///< {"path":...,"version":...,"emulated":...}
+  std::string unchecked;  ///< a JSON array of strings
+  std::string notes;      ///< a JSON array of sentences, "" where nothing is missing
+  std::string ipc;        ///< a JSON array, "" where legacy IPC was not used
+  std::uint64_t counts[static_cast<std::size_t>(EntryPoint::kCount)] = {};
+  std::uint64_t alive_allocations = 0, alive_bytes = 0, alive_reservations = 0;
+  const char* ended = "exit";  ///< "exit", "signal", or "running" for a report that is not the last
+};
+
+/// The members of a finding without "count" and the braces.
+std::string finding_members(const Entry& entry);
+
+/// Writes the document to a descriptor. Returns 0 or an errno. Async-signal-safe; no cancellation
+/// point.
+int write_document(int fd, const ReportContext& context, const Ledger& ledger) noexcept;
+
+}  // namespace cuvmm::shim

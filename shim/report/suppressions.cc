@@ -1,0 +1,109 @@
+#include "shim/report/suppressions.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "shim/report/glob.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r";
+
+std::string_view file_name(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+bool function_matches(const std::string& pattern, const Frame& frame) {
+  // A demangled name may be given without its parameters.
+  const std::string_view function = frame.function;
+  return glob_matches(pattern, function) ||
+         glob_matches(pattern, function.substr(0, function.find('('))) ||
+         glob_matches(pattern, frame.module) || glob_matches(pattern, file_name(frame.module));
+}
+
+// Reads one line's fields. On an error returns its column (1-based) and says what was expected.
+std::size_t parse_line(std::string_view line, Suppression& entry, std::string& expected) {
+  std::size_t at = 0;
+  while ((at = line.find_first_not_of(kBlanks, at)) != std::string_view::npos && line[at] != '#') {
+    const std::size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
+    const std::string_view field = line.substr(at, end - at);
+    const std::size_t colon = field.find(':');
+    const std::string_view key = field.substr(0, colon);
+    if (colon == std::string_view::npos || (key != "rule" && key != "function")) {
+      expected = "expected rule:GLOB or function:GLOB, found '" + std::string(field) + "'";
+      return at + 1;
+    }
+    std::string& value = key == "rule" ? entry.rule : entry.function;
+    if (colon + 1 == field.size()) {
+      expected = "expected a pattern after '" + std::string(key) + ":'";
+      return at + colon + 2;
+    }
+    if (!value.empty()) {
+      expected = "expected one '" + std::string(key) + ":' on a line, found a second";
+      return at + 1;
+    }
+    value = field.substr(colon + 1);
+    at = end;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Suppressions Suppressions::parse(std::string_view text, const std::string& file) {
+  Suppressions result;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    Suppression entry;
+    std::string expected;
+    if (const std::size_t column = parse_line(line, entry, expected)) {
+      result.errors_.push_back(file + ":" + std::to_string(number) + ":" + std::to_string(column) +
+                               ": " + expected);
+    } else if (!entry.rule.empty() || !entry.function.empty()) {
+      result.entries_.push_back(std::move(entry));
+    }
+  }
+  return result;
+}
+
+Suppressions Suppressions::load(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    Suppressions result;
+    result.errors_.push_back(path + ":1:1: cannot read the suppressions: " + std::strerror(errno));
+    return result;
+  }
+  std::string text;
+  char block[4096];
+  for (ssize_t got; (got = ::read(fd, block, sizeof block)) > 0;) {
+    text.append(block, static_cast<std::size_t>(got));
+  }
+  ::close(fd);
+  return parse(text, path);
+}
+
+bool Suppressions::needs_stack(std::string_view rule) const {
+  return std::ranges::any_of(entries_, [&](const Suppression& entry) {
+    return !entry.function.empty() && (entry.rule.empty() || glob_matches(entry.rule, rule));
+  });
+}
+
+bool Suppressions::matches(std::string_view rule, std::span<const Frame> frames) const {
+  return std::ranges::any_of(entries_, [&](const Suppression& entry) {
+    if (!entry.rule.empty() && !glob_matches(entry.rule, rule)) return false;
+    return entry.function.empty() || std::ranges::any_of(frames, [&](const Frame& frame) {
+             return function_matches(entry.function, frame);
+           });
+  });
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,141 @@
+#include "shim/report/text_report.h"
+
+#include <algorithm>
+#include <map>
+
+#include "api/driver.h"
+#include "shim/intercept/arguments.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+std::string plural(std::uint64_t count, const char* what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string call_text(const Finding& finding) {
+  std::string text = std::string(name(finding.entry)) + "(";
+  for (const ArgumentText& argument : finding.arguments) {
+    if (text.back() != '(') text += ", ";
+    text += argument.name;
+    text += "=" + argument.text;
+  }
+  return text + ")";
+}
+
+// "cudaIpcOpenMemHandle (cuIpcOpenMemHandle)", or the driver's function alone.
+std::string function_text(const Finding& finding) {
+  const std::string function = name(finding.entry);
+  return finding.runtime ? finding.runtime + (" (" + function + ")") : function;
+}
+
+std::string answer_text(const Answer& answer, const RuleInfo& rule) {
+  const std::string documented =
+      rule.code == CUDA_SUCCESS ? "" : "; documented: " + result_name(rule.code);
+  if (answer.crashed) return "the driver died in this call" + documented;
+  if (answer.enforced) {
+    return "answered " + result_name(answer.result) + " without asking the driver (enforce)";
+  }
+  std::string text = "the driver answered " + result_name(answer.result) + documented;
+  const bool forbidden = rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined;
+  if (answer.result == CUDA_SUCCESS && forbidden)
+    text += ". This driver accepts it; others may not";
+  return text;
+}
+
+std::string object_text(const ObjectRef& object, const std::vector<Frame>& made,
+                        const std::vector<Frame>& ended) {
+  std::string text = "    ";
+  text += name(object.kind);
+  text += object.kind == ObjectRef::Kind::kExport ? " of descriptor " + std::to_string(object.value)
+                                                  : " " + hex_text(object.value);
+  if (object.size != 0) text += " (" + size_text(object.size) + ")";
+  text += object.made.call == 0 ? ", made by a call that cuvmm did not see"
+                                : ", made by call " + std::to_string(object.made.call);
+  text += "\n" + stack_text(made, "      ");
+  if (object.ended.call != 0) {
+    text += "    ended by call " + std::to_string(object.ended.call) + "\n";
+    text += stack_text(ended, "      ");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string finding_text(const Entry& entry) {
+  const Finding& finding = entry.finding;
+  const RuleInfo& rule = info(finding.violation.rule);
+  const bool at_exit = finding.entry == EntryPoint::kCount;
+  std::string text = std::string("cuvmm: ") + name(finding.kind()) + ": ";
+  if (!at_exit) text += function_text(finding) + ": ";
+  text += finding.violation.message + " [" + rule.id + "]\n";
+  if (!at_exit) {
+    text += "    call " + std::to_string(finding.call_index) + ": " + call_text(finding) + "\n";
+    text += stack_text(entry.stack, "      ");
+  }
+  if (finding.answer) text += "    " + answer_text(*finding.answer, rule) + "\n";
+  for (std::size_t i = 0; i < finding.violation.objects.size(); ++i) {
+    text +=
+        object_text(finding.violation.objects[i], entry.object_stacks[i], entry.ended_stacks[i]);
+  }
+  text += std::string("    rule: ") + rule.requirement + "\n";
+  text += std::string("    fix: ") + rule.fix + "\n";
+  return text + "    see " + rule_url(rule.rule) + "\n";
+}
+
+std::string advice_text(const Ledger& ledger) {
+  struct Said {
+    const Entry* first = nullptr;
+    std::uint64_t count = 0;
+  };
+  std::map<Rule, Said> rules;
+  for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
+    const std::uint64_t handled = entry->handled.load(), count = entry->count.load();
+    if (!entry->ready() || !entry->finding.probe() || handled >= count) continue;
+    Said& said = rules[entry->finding.violation.rule];
+    if (!said.first) said.first = entry;
+    said.count += count - handled;
+  }
+  std::string text;
+  for (const auto& [rule, said] : rules) {
+    const Finding& finding = said.first->finding;
+    text += "cuvmm: advice: " + function_text(finding) + ": " + finding.violation.message + " [" +
+            info(rule).id + "]; " + result_name(finding.answer->result);
+    if (said.count > 1) text += ", " + std::to_string(said.count) + " times";
+    if (!said.first->stack.empty()) text += ", at " + frame_text(said.first->stack.front());
+    text += std::string(". See ") + rule_url(rule) + "\n";
+  }
+  return text;
+}
+
+std::string repeats_text(const Ledger& ledger) {
+  std::string text;
+  for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
+    const std::uint64_t count = entry->count.load();
+    if (count == 1 || entry->quiet || entry->finding.violation.count == count) continue;
+    text += "cuvmm: " + std::to_string(count) + " times: " + info(entry->finding.violation.rule).id;
+    if (!entry->stack.empty()) text += " at " + frame_text(entry->stack.front());
+    text += '\n';
+  }
+  return text;
+}
+
+std::string summary_text(const Ledger& ledger, const SummaryFacts& facts) {
+  const Totals totals = ledger.totals();
+  std::string text = "cuvmm: " + plural(facts.calls, "call") + " checked: ";
+  if (totals.any()) {
+    text += plural(totals.errors, "error") + ", " + std::to_string(totals.undefined) +
+            " undefined, " + plural(totals.leaks, "leak");
+  } else {
+    text += "no findings";
+  }
+  if (ledger.suppressed() != 0) text += ", " + std::to_string(ledger.suppressed()) + " suppressed";
+  if (facts.alive_allocations != 0 || facts.alive_reservations != 0) {
+    text += "; alive at exit: " + plural(facts.alive_allocations, "allocation") + " (" +
+            size_text(facts.alive_bytes) + "), " + plural(facts.alive_reservations, "reservation");
+  }
+  return text + "\n";
+}
+
+}  // namespace cuvmm::shim

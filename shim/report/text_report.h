@@ -1,0 +1,27 @@
+// Findings and summaries as text for people.
+#pragma once
+
+#include <string>
+
+#include "shim/facts/ledger.h"
+#include "shim/stack/stack_text.h"
+
+namespace cuvmm::shim {
+
+/// A finding in full, several lines, ends in a newline.
+std::string finding_text(const Entry& entry);
+
+/// What a process did, for its last lines.
+struct SummaryFacts {
+  std::uint64_t calls = 0;
+  std::uint64_t alive_allocations = 0, alive_bytes = 0, alive_reservations = 0;
+};
+/// A line for each advice rule whose calls were refused, if no other call gave the program what it
+/// wanted. "" if there is none.
+std::string advice_text(const Ledger& ledger);
+/// A line for each finding that was made more than once; "" when none was.
+std::string repeats_text(const Ledger& ledger);
+/// Totals and what is alive; ends in a newline.
+std::string summary_text(const Ledger& ledger, const SummaryFacts& facts);
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,237 @@
+// What ends with a context is unknown from then on: no leak, and nobody else's memory is called
+// wrong at an address that it had. What outlives a context is followed on.
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "api/mock_driver.h"
+#include "shim/session/session_run.h"
+#include "shim/testing/findings.h"
+
+namespace cuvmm::shim {
+namespace {
+
+using testing::_;
+using testing::DoAll;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::NiceMock;
+using testing::Return;
+using testing::SetArgPointee;
+using testing::UnorderedElementsAre;
+
+constexpr CUdeviceptr kBuffer = 0x700000000000, kOpened = 0x720000000000;
+constexpr std::size_t kPage = 2 << 20;
+const auto kContext = reinterpret_cast<CUcontext>(std::uintptr_t{0x10});
+const auto kOtherContext = reinterpret_cast<CUcontext>(std::uintptr_t{0x20});
+const auto kMemory = reinterpret_cast<CUexternalMemory>(std::uintptr_t{0x5000});
+const auto kSemaphore = reinterpret_cast<CUexternalSemaphore>(std::uintptr_t{0x6000});
+const auto kPool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x7000});
+
+/// kContext is current, on device 0 of two.
+class ContextSession : public testing::Test {
+ protected:
+  ContextSession() {
+    const auto gives = [](const auto& value) {
+      return DoAll(SetArgPointee<0>(value), Return(CUDA_SUCCESS));
+    };
+    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(gives(2));
+    ON_CALL(mock_, CtxGetCurrent(_)).WillByDefault(gives(kContext));
+    ON_CALL(mock_, CtxGetDevice(_)).WillByDefault(gives(0));
+    ON_CALL(mock_, ImportExternalMemory(_, _)).WillByDefault(gives(kMemory));
+    ON_CALL(mock_, ImportExternalSemaphore(_, _)).WillByDefault(gives(kSemaphore));
+    ON_CALL(mock_, ExternalMemoryGetMappedBuffer(_, _, _)).WillByDefault(gives(kBuffer));
+    ON_CALL(mock_, IpcOpenMemHandle(_, _, _)).WillByDefault(gives(kOpened));
+    ON_CALL(mock_, MemPoolCreate(_, _)).WillByDefault(gives(kPool));
+    ON_CALL(mock_, MemCreate(_, _, _, _)).WillByDefault(gives(CUmemGenericAllocationHandle{0xe00}));
+    primary_is(0);
+  }
+  template <class CallStruct>
+  [[gnu::noinline]] CUresult run(const CallStruct& call) {
+    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
+  }
+  /// What the driver says of every primary context.
+  void primary_is(int active) {
+    ON_CALL(mock_, DevicePrimaryCtxGetState(_, _, _))
+        .WillByDefault(DoAll(SetArgPointee<2>(active), Return(CUDA_SUCCESS)));
+  }
+  void import_memory() {
+    CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc{};
+    desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+    desc.handle.fd = 3;
+    desc.size = kPage;
+    CUexternalMemory memory = nullptr;
+    run(calls::ImportExternalMemory{&memory, &desc});
+  }
+  void map_buffer() {
+    CUDA_EXTERNAL_MEMORY_BUFFER_DESC part{};
+    part.size = kPage;
+    CUdeviceptr address = 0;
+    run(calls::ExternalMemoryGetMappedBuffer{&address, kMemory, &part});
+  }
+  void import_semaphore() {
+    CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC desc{};
+    desc.type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD;
+    desc.handle.fd = 4;
+    CUexternalSemaphore semaphore = nullptr;
+    run(calls::ImportExternalSemaphore{&semaphore, &desc});
+  }
+  void open_ipc() {
+    CUdeviceptr address = 0;
+    CUipcMemHandle handle{};
+    handle.reserved[0] = 2;
+    run(calls::IpcOpenMemHandle{&address, handle, 1});
+  }
+  void make_pool() {
+    CUmemPoolProps props{};
+    props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    CUmemoryPool pool = nullptr;
+    run(calls::MemPoolCreate{&pool, &props});
+  }
+  void create() {
+    CUmemAllocationProp prop{};
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    CUmemGenericAllocationHandle handle = 0;
+    run(calls::MemCreate{&handle, kPage, &prop, 0});
+  }
+  void make_one_of_each() {
+    import_memory();
+    map_buffer();
+    import_semaphore();
+    open_ipc();
+    make_pool();
+    create();
+    findings_.all.clear();  // the descriptors are none
+  }
+  std::vector<std::string> leaks() {
+    std::vector<std::string> ids;
+    session_.with_model([&](const Model& model) {
+      for (const Violation& v : check_exit(model, [](const Export&) { return true; })) {
+        ids.emplace_back(info(v.rule).id);
+      }
+    });
+    return ids;
+  }
+
+  NiceMock<MockDriver> mock_;
+  Findings findings_;
+  Session session_{mock_.driver(), {.enforce = false, .emulated = true}, findings_};
+};
+
+TEST_F(ContextSession, AResetTakesAllButMemoryOfCuMemCreate) {
+  make_one_of_each();
+  EXPECT_EQ(leaks().size(), 6u);
+  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
+  EXPECT_THAT(leaks(), ElementsAre(info(Rule::kCreateLeak).id));
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+}
+
+TEST_F(ContextSession, ARefusedResetAndThatOfAnotherDeviceTakeNothing) {
+  make_one_of_each();
+  EXPECT_CALL(mock_, DevicePrimaryCtxReset(0)).WillOnce(Return(CUDA_ERROR_INVALID_DEVICE));
+  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_ERROR_INVALID_DEVICE);
+  EXPECT_EQ(leaks().size(), 6u);
+  EXPECT_CALL(mock_, DevicePrimaryCtxReset(1)).WillOnce(Return(CUDA_SUCCESS));
+  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{1}), CUDA_SUCCESS);
+  EXPECT_EQ(leaks().size(), 6u);
+}
+
+TEST_F(ContextSession, OnlyTheLastReleaseEndsThePrimaryContext) {
+  make_one_of_each();
+  primary_is(1);
+  EXPECT_EQ(run(calls::DevicePrimaryCtxRelease{0}), CUDA_SUCCESS);
+  EXPECT_EQ(leaks().size(), 6u);
+  primary_is(0);
+  EXPECT_EQ(run(calls::DevicePrimaryCtxRelease{0}), CUDA_SUCCESS);
+  EXPECT_THAT(leaks(), ElementsAre(info(Rule::kCreateLeak).id));
+}
+
+TEST_F(ContextSession, ADestroyedContextTakesItsOwnAndLeavesPools) {
+  make_one_of_each();
+  EXPECT_EQ(run(calls::CtxDestroy{kOtherContext}), CUDA_SUCCESS);
+  EXPECT_EQ(leaks().size(), 6u);
+  EXPECT_EQ(run(calls::CtxDestroy{kContext}), CUDA_SUCCESS);
+  EXPECT_THAT(leaks(), UnorderedElementsAre(info(Rule::kCreateLeak).id, info(Rule::kPoolLeak).id));
+}
+
+TEST_F(ContextSession, TheFirstAbisAreFollowedToo) {
+  make_one_of_each();
+  const auto old = session_.run(Symbol::k_cuDevicePrimaryCtxReset, calls::DevicePrimaryCtxReset{0},
+                                CUVMM_CALLER);
+  EXPECT_EQ(old, CUDA_SUCCESS);
+  EXPECT_EQ(leaks().size(), 1u);
+}
+
+// The buffer's memory is destroyed, so that its bytes may not be touched; then the context ends and
+// cuMemAlloc gets the address.
+TEST_F(ContextSession, PlainMemoryWhereABufferWasIsFilledInPeace) {
+  import_memory();
+  map_buffer();
+  EXPECT_EQ(run(calls::DestroyExternalMemory{kMemory}), CUDA_SUCCESS);
+  findings_.all.clear();
+  EXPECT_EQ(run(calls::MemsetD8{kBuffer, 0, 16}), CUDA_SUCCESS);
+  EXPECT_THAT(findings_.rules(), ElementsAre(info(Rule::kExtBufferAfterDestroy).id));
+  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
+  findings_.all.clear();
+  EXPECT_EQ(run(calls::MemsetD8{kBuffer, 0, 16}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::MemFree{kBuffer}), CUDA_SUCCESS);
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+}
+
+// A close after the end of the context is the driver's to judge.
+TEST_F(ContextSession, WhatIsEndedAfterItsContextIsUnknown) {
+  make_one_of_each();
+  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::IpcCloseMemHandle{kOpened}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::DestroyExternalMemory{kMemory}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::MemPoolDestroy{kPool}), CUDA_SUCCESS);
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+}
+
+// Another thread's calls while the driver is at work, which is to say in the answers below.
+TEST_F(ContextSession, WhatAnotherThreadEndsMeanwhileStaysEnded) {
+  make_one_of_each();
+  primary_is(1);
+  EXPECT_CALL(mock_, DevicePrimaryCtxRelease(0)).WillOnce([&](CUdevice) {
+    std::thread([&] {
+      EXPECT_EQ(run(calls::IpcCloseMemHandle{kOpened}), CUDA_SUCCESS);
+      EXPECT_EQ(run(calls::MemFree{kBuffer}), CUDA_SUCCESS);
+      EXPECT_EQ(run(calls::DestroyExternalMemory{kMemory}), CUDA_SUCCESS);
+      EXPECT_EQ(run(calls::DestroyExternalSemaphore{kSemaphore}), CUDA_SUCCESS);
+      EXPECT_EQ(run(calls::MemPoolDestroy{kPool}), CUDA_SUCCESS);
+    }).join();
+    return CUDA_SUCCESS;
+  });
+  EXPECT_EQ(run(calls::DevicePrimaryCtxRelease{0}), CUDA_SUCCESS);
+  EXPECT_THAT(leaks(), ElementsAre(info(Rule::kCreateLeak).id));
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+}
+
+TEST_F(ContextSession, WhatAnotherThreadMakesMeanwhileIsKept) {
+  import_memory();
+  open_ipc();
+  EXPECT_CALL(mock_, DevicePrimaryCtxReset(0)).WillOnce([&](CUdevice) {
+    std::thread([&] {
+      import_memory();
+      open_ipc();
+    }).join();
+    return CUDA_SUCCESS;
+  });
+  EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
+  EXPECT_THAT(leaks(),
+              UnorderedElementsAre(info(Rule::kExtImportLeak).id, info(Rule::kIpcOpenLeak).id));
+  // Opened once before and once during a release that ends nothing: two opens.
+  primary_is(1);
+  EXPECT_CALL(mock_, DevicePrimaryCtxRelease(0)).WillOnce([&](CUdevice) {
+    std::thread([&] { open_ipc(); }).join();
+    return CUDA_SUCCESS;
+  });
+  EXPECT_EQ(run(calls::DevicePrimaryCtxRelease{0}), CUDA_SUCCESS);
+  session_.with_model(
+      [](const Model& model) { EXPECT_EQ(model.ipc().open_of(kOpened)->count, 2u); });
+}
+
+}  // namespace
+}  // namespace cuvmm::shim

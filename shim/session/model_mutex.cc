@@ -1,0 +1,53 @@
+#include "shim/session/model_mutex.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace cuvmm::shim {
+
+namespace {
+
+constexpr int kSpins = 100;  // some microseconds: longer than a holder needs
+constexpr int kYields = 20;
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  asm volatile("yield");
+#endif
+}
+
+// By the system call itself: the C library's sleep is a cancellation point.
+void nap() {
+  constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 50'000};
+  ::syscall(SYS_nanosleep, &kNap, nullptr);
+}
+
+}  // namespace
+
+bool ModelMutex::lock_within(std::chrono::milliseconds limit) noexcept {
+  if (held_here()) return false;
+  if (try_lock()) return true;
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  return wait(&deadline);
+}
+
+bool ModelMutex::wait(const std::chrono::steady_clock::time_point* deadline) noexcept {
+  contended_.fetch_add(1, std::memory_order_relaxed);
+  for (int tries = 0;; ++tries) {
+    if (!holder_.load(std::memory_order_relaxed) && try_lock()) return true;
+    if (tries < kSpins) {
+      pause();
+    } else if (tries < kSpins + kYields) {
+      ::sched_yield();
+    } else {
+      if (deadline && std::chrono::steady_clock::now() >= *deadline) return false;
+      nap();
+    }
+  }
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,78 @@
+// The lock of the model, and of other data that a signal handler may find locked. It is mostly held
+// for tens of nanoseconds, so a waiter spins for a short time before it sleeps.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "shim/session/thread_state.h"
+
+namespace cuvmm::shim {
+
+/// A mutex for std::lock_guard. Free, it costs one atomic exchange, and a plain store to let go:
+/// nobody has to be woken, since whoever waits looks again by itself. A thread that spun in vain
+/// (its holder does not run) yields, and then sleeps a little, so that a holder of any priority
+/// gets to run. No call of it is a cancellation point.
+class ModelMutex {
+ public:
+  constexpr ModelMutex() = default;
+  void lock() noexcept {
+    if (try_lock()) [[likely]]
+      return;
+    wait(nullptr);
+  }
+  void unlock() noexcept { holder_.store(nullptr, std::memory_order_release); }
+
+  /// For code that may run in a signal handler: false when the calling thread was interrupted while
+  /// it held the lock, or when another one does not let go of it for that long.
+  bool lock_within(std::chrono::milliseconds limit) noexcept;
+  /// Whether the calling thread holds it.
+  bool held_here() const noexcept { return holder_.load(std::memory_order_relaxed) == &t_state; }
+
+  /// How often lock() found it taken.
+  std::uint64_t contended() const { return contended_.load(std::memory_order_relaxed); }
+
+ private:
+  bool try_lock() noexcept {
+    const void* nobody = nullptr;
+    return holder_.compare_exchange_strong(nobody, &t_state, std::memory_order_acquire,
+                                           std::memory_order_relaxed);
+  }
+  /// False when `deadline`, where there is one, has passed.
+  [[gnu::cold, gnu::noinline]] bool wait(
+      const std::chrono::steady_clock::time_point* deadline) noexcept;
+
+  std::atomic<const void*> holder_{nullptr};  ///< its thread's state
+  std::atomic<std::uint64_t> contended_{0};
+};
+
+/// lock_within() for a scope: true where the lock was taken.
+class LockedWithin {
+ public:
+  LockedWithin(ModelMutex& mutex, std::chrono::milliseconds limit) noexcept
+      : mutex_(mutex.lock_within(limit) ? &mutex : nullptr) {}
+  LockedWithin(const LockedWithin&) = delete;
+  LockedWithin& operator=(const LockedWithin&) = delete;
+  ~LockedWithin() {
+    if (mutex_) mutex_->unlock();
+  }
+  explicit operator bool() const noexcept { return mutex_ != nullptr; }
+
+ private:
+  ModelMutex* const mutex_;
+};
+
+/// Lets a lock that is held go for a scope, to ask the driver something.
+class Unlocked {
+ public:
+  explicit Unlocked(ModelMutex& mutex) : mutex_(mutex) { mutex_.unlock(); }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+  ~Unlocked() { mutex_.lock(); }
+
+ private:
+  ModelMutex& mutex_;
+};
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,47 @@
+#include "shim/session/model_mutex.h"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace cuvmm::shim {
+namespace {
+
+constexpr std::chrono::milliseconds kSoon{1}, kLong{60'000};
+
+TEST(ModelMutex, KeepsOthersOut) {
+  ModelMutex mutex;
+  long sum = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < 2000; ++k) {
+        const std::lock_guard lock(mutex);
+        ++sum;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(sum, 8000);
+}
+
+TEST(ModelMutex, WhoWasInterruptedUnderItDoesNotWait) {
+  ModelMutex mutex;
+  EXPECT_FALSE(mutex.held_here());
+  mutex.lock();
+  EXPECT_TRUE(mutex.held_here());
+  EXPECT_FALSE(mutex.lock_within(kLong));
+  std::thread([&] {
+    EXPECT_FALSE(mutex.held_here());
+    EXPECT_FALSE(mutex.lock_within(kSoon));
+  }).join();
+  EXPECT_TRUE(mutex.held_here());
+  mutex.unlock();
+  const LockedWithin lock(mutex, kLong);
+  EXPECT_TRUE(static_cast<bool>(lock));
+}
+
+}  // namespace
+}  // namespace cuvmm::shim

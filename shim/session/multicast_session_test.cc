@@ -1,0 +1,249 @@
+// What is special about multicast in the shim: a bind may wait for other processes, and what they
+// do is not seen.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <thread>
+#include <vector>
+
+#include "api/mock_driver.h"
+#include "shim/session/session_run.h"
+#include "shim/testing/findings.h"
+
+namespace cuvmm::shim {
+namespace {
+
+using testing::_;
+using testing::DoAll;
+using testing::IsEmpty;
+using testing::NiceMock;
+using testing::Return;
+using testing::SetArgPointee;
+
+constexpr std::size_t kPage = std::size_t{2} << 20;
+constexpr CUmemGenericAllocationHandle kObject = 0xe000000900;
+constexpr CUmemGenericAllocationHandle kMemory = 0xe000000100;
+
+class MulticastSession : public testing::Test {
+ protected:
+  MulticastSession() {
+    ON_CALL(mock_, DeviceGetCount(_))
+        .WillByDefault(DoAll(SetArgPointee<0>(2), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, DeviceGetAttribute(_, _, _))
+        .WillByDefault(DoAll(SetArgPointee<0>(1), Return(CUDA_SUCCESS)));
+    for (const auto option :
+         {CU_MULTICAST_GRANULARITY_MINIMUM, CU_MULTICAST_GRANULARITY_RECOMMENDED}) {
+      ON_CALL(mock_, MulticastGetGranularity(_, _, option))
+          .WillByDefault(DoAll(SetArgPointee<0>(kPage), Return(CUDA_SUCCESS)));
+    }
+    ON_CALL(mock_, MulticastCreate(_, _))
+        .WillByDefault(DoAll(SetArgPointee<0>(kObject), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, MemCreate(_, _, _, _))
+        .WillByDefault(DoAll(SetArgPointee<0>(kMemory), Return(CUDA_SUCCESS)));
+  }
+
+  template <class CallStruct>
+  CUresult run(const CallStruct& call) {
+    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
+  }
+  CUresult create(unsigned devices, std::size_t size = 4 * kPage, unsigned long long types = 0) {
+    CUmulticastObjectProp prop{};
+    prop.numDevices = devices;
+    prop.size = size;
+    prop.handleTypes = types;
+    CUmemGenericAllocationHandle handle = 0;
+    return run(calls::MulticastCreate{&handle, &prop});
+  }
+  void memory(unsigned types = 0) {
+    CUmemAllocationProp prop{};
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    prop.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(types);
+    CUmemGenericAllocationHandle handle = 0;
+    EXPECT_EQ(run(calls::MemCreate{&handle, kPage, &prop, 0}), CUDA_SUCCESS);
+  }
+  CUresult add(int device) { return run(calls::MulticastAddDevice{kObject, device}); }
+  CUresult bind() { return run(calls::MulticastBindMem{kObject, 0, kMemory, 0, kPage, 0}); }
+  CUresult unbind() { return run(calls::MulticastUnbind{kObject, 0, 0, kPage}); }
+
+  NiceMock<MockDriver> mock_;
+  Findings findings_;
+  Session session_{mock_.driver(), {.enforce = false, .emulated = true}, findings_};
+};
+
+TEST_F(MulticastSession, ALegalLifeYieldsNothing) {
+  EXPECT_EQ(create(2), CUDA_SUCCESS);
+  memory();
+  add(0);
+  add(1);
+  bind();
+  unbind();
+  EXPECT_EQ(run(calls::MemRelease{kObject}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::MemRelease{kMemory}), CUDA_SUCCESS);
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+  session_.with_model([](const Model& model) { EXPECT_TRUE(model.multicasts().empty()); });
+}
+
+TEST_F(MulticastSession, TheGranularityIsTheDrivers) {
+  EXPECT_CALL(mock_, MulticastCreate(_, _)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
+  create(2, kPage / 2);
+  EXPECT_THAT(findings_.rules(), testing::ElementsAre("cuMulticastCreate-size-granularity"));
+}
+
+// A bind waits for other processes, which may wait for other threads of this one.
+TEST_F(MulticastSession, NothingIsHeldWhileABindWaits) {
+  create(2);
+  memory();
+  add(0);
+  add(1);
+  std::promise<void> reached, go;
+  EXPECT_CALL(mock_, MulticastBindMem(_, _, _, _, _, _))
+      .WillOnce([&](auto, auto, auto, auto, auto, auto) {
+        reached.set_value();
+        go.get_future().wait();
+        return CUDA_SUCCESS;
+      });
+  std::thread waiting([&] { EXPECT_EQ(bind(), CUDA_SUCCESS); });
+  reached.get_future().wait();
+  // Everything that takes the session's lock goes on: calls, the model, a report.
+  auto others = std::async(std::launch::async, [&] {
+    CUdeviceptr ptr = 0;
+    EXPECT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kPage}), CUDA_SUCCESS);
+    return session_.with_model([](const Model& model) { return model.multicasts().size(); });
+  });
+  const bool went_on = others.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+  EXPECT_TRUE(went_on) << "the session's lock is held over the driver call";
+  go.set_value();
+  waiting.join();
+  EXPECT_EQ(others.get(), 1u);
+}
+
+// Each bind is let go only by a call of another thread that goes through the same session.
+TEST_F(MulticastSession, ManyBindsThatWaitForCallsOfOtherThreads) {
+  constexpr int kThreads = 8;
+  constexpr int kRounds = 200;
+  create(1, kThreads * kPage);
+  memory();
+  add(0);
+  std::atomic<int> released{0};
+  ON_CALL(mock_, MulticastBindMem(_, _, _, _, _, _))
+      .WillByDefault([&](auto, auto, auto, auto, auto, auto) {
+        while (released.load() <= 0) std::this_thread::yield();
+        --released;
+        return CUDA_SUCCESS;
+      });
+  ON_CALL(mock_, MemGetAccess(_, _, _)).WillByDefault([&](auto...) {
+    ++released;
+    return CUDA_SUCCESS;
+  });
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      const std::size_t offset = static_cast<std::size_t>(thread) * kPage;
+      for (int round = 0; round < kRounds; ++round) {
+        run(calls::MulticastBindMem{kObject, offset, kMemory, 0, kPage, 0});
+        run(calls::MulticastUnbind{kObject, 0, offset, kPage});
+      }
+    });
+  }
+  std::thread releaser([&] {
+    for (int i = 0; i < kThreads * kRounds; ++i) run(calls::MemGetAccess{});
+  });
+  for (std::thread& thread : threads) thread.join();
+  releaser.join();
+  std::vector<std::string> rules = findings_.rules();
+  rules.erase(
+      std::remove_if(rules.begin(), rules.end(),
+                     [](const std::string& rule) { return rule.starts_with("cuMemGetAccess"); }),
+      rules.end());
+  EXPECT_THAT(rules, IsEmpty());
+}
+
+TEST_F(MulticastSession, AnIncompleteTeamOfItsOwnIsReported) {
+  create(2);
+  memory();
+  add(0);
+  EXPECT_CALL(mock_, MulticastBindMem(_, _, _, _, _, _))
+      .WillOnce(Return(CUDA_ERROR_SYSTEM_NOT_READY));
+  bind();
+  EXPECT_THAT(findings_.rules(), testing::ElementsAre("multicast-all-added"));
+}
+
+TEST_F(MulticastSession, ASharedTeamIsReportedOnlyWhenTheDriverGaveUp) {
+  create(2, 4 * kPage, 1);
+  memory(1);
+  add(0);
+  ON_CALL(mock_, MemExportToShareableHandle(_, _, _, _)).WillByDefault([](void* out, auto...) {
+    *static_cast<int*>(out) = -1;
+    return CUDA_SUCCESS;
+  });
+  int fd = 0;
+  run(calls::MemExportToShareableHandle{&fd, kObject, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0});
+  EXPECT_CALL(mock_, MulticastBindMem(_, _, _, _, _, _))
+      .WillOnce(Return(CUDA_SUCCESS))
+      .WillOnce(Return(CUDA_ERROR_INVALID_VALUE))
+      .WillOnce(Return(CUDA_ERROR_SYSTEM_NOT_READY));
+  bind();
+  unbind();
+  bind();
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+  bind();
+  EXPECT_THAT(findings_.rules(), testing::ElementsAre("multicast-all-added"));
+}
+
+TEST_F(MulticastSession, AnImportThatIsNoMemoryIsAnObjectOfWhichNothingIsKnown) {
+  ON_CALL(mock_, MemImportFromShareableHandle(_, _, _))
+      .WillByDefault(DoAll(SetArgPointee<0>(kObject), Return(CUDA_SUCCESS)));
+  ON_CALL(mock_, MemGetAllocationPropertiesFromHandle(_, kObject))
+      .WillByDefault(Return(CUDA_ERROR_NOT_SUPPORTED));
+  CUmemGenericAllocationHandle handle = 0;
+  const int fd = open("/dev/null", O_RDONLY);
+  run(calls::MemImportFromShareableHandle{&handle,
+                                          reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)),
+                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR});
+  close(fd);
+  EXPECT_CALL(mock_, MulticastAddDevice(_, _))
+      .WillOnce(Return(CUDA_SUCCESS))
+      .WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
+  memory(1);
+  add(0);
+  bind();
+  unbind();
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+  add(1);
+  EXPECT_THAT(findings_.rules(), testing::ElementsAre("cuMulticastAddDevice-once"));
+}
+
+// The driver gives the range out again before the unbind has returned.
+TEST_F(MulticastSession, ARangeBoundAgainInsideAnUnbindIsNotConfused) {
+  create(1);
+  memory();
+  add(0);
+  bind();
+  EXPECT_CALL(mock_, MulticastUnbind(_, _, _, _)).WillOnce([&](auto...) {
+    std::thread([&] { EXPECT_EQ(bind(), CUDA_SUCCESS); }).join();
+    return CUDA_SUCCESS;
+  });
+  unbind();
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+  session_.with_model(
+      [](const Model& model) { EXPECT_EQ(model.multicast(kObject)->bindings.size(), 1u); });
+}
+
+TEST_F(MulticastSession, ARefusedUnbindLeavesTheBinding) {
+  create(1);
+  memory();
+  add(0);
+  bind();
+  EXPECT_CALL(mock_, MulticastUnbind(_, _, _, _)).WillOnce(Return(CUDA_ERROR_ILLEGAL_STATE));
+  unbind();
+  session_.with_model(
+      [](const Model& model) { EXPECT_EQ(model.multicast(kObject)->bindings.size(), 1u); });
+}
+
+}  // namespace
+}  // namespace cuvmm::shim

@@ -1,0 +1,224 @@
+// Calls that a driver is to refuse, while other threads are at work with what they name: nothing is
+// given up before the driver's answer, and what an answer shows is recorded after it.
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "api/mock_driver.h"
+#include "shim/session/session_run.h"
+#include "shim/testing/findings.h"
+
+namespace cuvmm::shim {
+namespace {
+
+using testing::_;
+using testing::DoAll;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::NiceMock;
+using testing::Return;
+using testing::SetArgPointee;
+
+constexpr CUdeviceptr kBase = 0x700000000000;
+constexpr std::size_t kPage = 2 << 20;
+
+class RefusedSession : public testing::Test {
+ protected:
+  RefusedSession() {
+    const auto gives = [](const auto& value) {
+      return DoAll(SetArgPointee<0>(value), Return(CUDA_SUCCESS));
+    };
+    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(gives(1));
+    ON_CALL(mock_, CtxGetCurrent(_))
+        .WillByDefault(gives(reinterpret_cast<CUcontext>(std::uintptr_t{0x10})));
+    ON_CALL(mock_, MemAddressReserve(_, _, _, _, _)).WillByDefault(gives(kBase));
+    ON_CALL(mock_, MemCreate(_, _, _, _)).WillByDefault(gives(CUmemGenericAllocationHandle{0xe00}));
+    reserve();
+  }
+  template <class CallStruct>
+  [[gnu::noinline]] CUresult run(const CallStruct& call) {
+    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
+  }
+  void reserve() {
+    CUdeviceptr ptr = 0;
+    EXPECT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kPage}), CUDA_SUCCESS);
+  }
+  void map() {
+    CUmemAllocationProp prop{};
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    CUmemGenericAllocationHandle handle = 0;
+    EXPECT_EQ(run(calls::MemCreate{&handle, kPage, &prop, 0}), CUDA_SUCCESS);
+    EXPECT_EQ(run(calls::MemMap{.ptr = kBase, .size = kPage, .handle = handle}), CUDA_SUCCESS);
+    const CUmemAccessDesc access{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    EXPECT_EQ(run(calls::MemSetAccess{kBase, kPage, &access, 1}), CUDA_SUCCESS);
+  }
+  CUresult fill() { return run(calls::MemsetD8{kBase, 0, 16}); }
+  CUresult free() { return run(calls::MemAddressFree{kBase, kPage}); }
+  /// The driver's next answer to a free, once another thread did something meanwhile.
+  template <class Meanwhile>
+  void free_answers(CUresult result, Meanwhile meanwhile) {
+    EXPECT_CALL(mock_, MemAddressFree(kBase, kPage)).WillOnce([=](CUdeviceptr, std::size_t) {
+      std::thread(meanwhile).join();
+      return result;
+    });
+  }
+  bool reserved() {
+    return session_.with_model(
+        [](const Model& model) { return model.reservation_at(kBase) != nullptr; });
+  }
+
+  static inline const std::string kStillMapped = info(Rule::kFreeUnmapped).id;
+  NiceMock<MockDriver> mock_;
+  Findings findings_;
+  Session session_{mock_.driver(), {.enforce = false, .emulated = true}, findings_};
+};
+
+TEST_F(RefusedSession, AWrongFreeOfAReservationDisturbsNobodyWhoWorksInIt) {
+  map();
+  free_answers(CUDA_ERROR_INVALID_VALUE, [this] {
+    EXPECT_EQ(fill(), CUDA_SUCCESS);
+    EXPECT_EQ(run(calls::MemUnmap{kBase, kPage}), CUDA_SUCCESS);
+    EXPECT_EQ(run(calls::MemMap{.ptr = kBase, .size = kPage, .handle = 0xe00}), CUDA_SUCCESS);
+  });
+  EXPECT_EQ(free(), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(findings_.rules(), ElementsAre(kStillMapped));
+  EXPECT_TRUE(reserved());
+}
+
+// The near miss: of a right one the address is free for others before the driver answers.
+TEST_F(RefusedSession, ARightFreeIsGoneBeforeTheDriverAnswers) {
+  free_answers(CUDA_SUCCESS, [this] {
+    EXPECT_FALSE(reserved());
+    reserve();
+  });
+  EXPECT_EQ(free(), CUDA_SUCCESS);
+  EXPECT_TRUE(reserved()) << "the other thread's";
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+}
+
+TEST_F(RefusedSession, AWrongFreeThatTheDriverAcceptsIsRecordedAfterIt) {
+  map();
+  EXPECT_EQ(free(), CUDA_SUCCESS);
+  EXPECT_THAT(findings_.rules(), ElementsAre(kStillMapped));
+  EXPECT_FALSE(reserved());
+  session_.with_model([](const Model& model) {
+    EXPECT_TRUE(model.tombstones().find(ObjectRef::Kind::kReservation, kBase));
+  });
+}
+
+TEST_F(RefusedSession, AnAddressGivenOutAgainBeforeThatIsItsNewOwners) {
+  map();
+  free_answers(CUDA_SUCCESS, [this] { reserve(); });
+  EXPECT_EQ(free(), CUDA_SUCCESS);
+  EXPECT_TRUE(reserved());
+}
+
+TEST_F(RefusedSession, ARefusedFreeIsRememberedAtExit) {
+  map();
+  EXPECT_CALL(mock_, MemAddressFree(kBase, kPage)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
+  EXPECT_EQ(free(), CUDA_ERROR_INVALID_VALUE);
+  session_.with_model([](const Model& model) {
+    const Violations leaks = check_exit(model, [](const Export&) { return false; });
+    ASSERT_EQ(leaks.size(), 1u);
+    EXPECT_EQ(leaks[0].rule, Rule::kMappingLeak);
+  });
+}
+
+TEST_F(RefusedSession, ARefusedFillOfAFreedRangeIsExplained) {
+  EXPECT_EQ(free(), CUDA_SUCCESS);
+  // Accepted: then there is memory of some other kind.
+  EXPECT_EQ(fill(), CUDA_SUCCESS);
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+  EXPECT_CALL(mock_, MemsetD8(kBase, 0, 16)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
+  EXPECT_EQ(fill(), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_THAT(findings_.rules(), ElementsAre(info(Rule::kDataMapped).id));
+  EXPECT_THAT(findings_.all[0].violation.message, HasSubstr("in a reservation that was freed"));
+  ASSERT_EQ(findings_.all[0].violation.objects.size(), 1u);
+  EXPECT_EQ(findings_.all[0].violation.objects[0].made.call, 1u);
+}
+
+TEST_F(RefusedSession, MemoryOfAnotherKindThereWasRefusedForAnotherReason) {
+  EXPECT_EQ(free(), CUDA_SUCCESS);
+  ON_CALL(mock_, MemGetAddressRange(_, _, kBase))
+      .WillByDefault(DoAll(SetArgPointee<0>(kBase), SetArgPointee<1>(kPage), Return(CUDA_SUCCESS)));
+  EXPECT_CALL(mock_, MemsetD8(kBase, 0, 16)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
+  EXPECT_EQ(fill(), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+}
+
+TEST_F(RefusedSession, ARefusedFillElsewhereIsTheDriversAffair) {
+  EXPECT_EQ(free(), CUDA_SUCCESS);
+  EXPECT_CALL(mock_, MemsetD8(_, 0, 16)).WillRepeatedly(Return(CUDA_ERROR_INVALID_VALUE));
+  EXPECT_EQ(run(calls::MemsetD8{kBase + kPage, 0, 16}), CUDA_ERROR_INVALID_VALUE);
+  // Nor does another code say that nothing is mapped there.
+  for (const CUresult other : {CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_INVALID_CONTEXT}) {
+    EXPECT_CALL(mock_, MemsetD8(kBase, 0, 16)).WillOnce(Return(other));
+    EXPECT_EQ(fill(), other);
+  }
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+}
+
+// The near miss: cuMemAlloc had the address meanwhile, and its memory is what is missing.
+TEST_F(RefusedSession, ARefusedFillOfPlainMemoryThatEndedIsNotExplained) {
+  for (const bool by_context : {false, true}) {
+    EXPECT_EQ(free(), CUDA_SUCCESS);
+    if (by_context) {
+      EXPECT_EQ(run(calls::DevicePrimaryCtxReset{0}), CUDA_SUCCESS);
+    } else {
+      EXPECT_EQ(run(calls::MemFree{kBase}), CUDA_SUCCESS);
+    }
+    EXPECT_CALL(mock_, MemsetD8(kBase, 0, 16)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
+    EXPECT_EQ(fill(), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_THAT(findings_.rules(), IsEmpty()) << by_context;
+    reserve();
+  }
+}
+
+// Static objects free what they have once the driver has ended: each call is refused, none is
+// wrong.
+TEST_F(RefusedSession, AfterTheDriversEndNothingIsJudgedAndAllIsGone) {
+  map();
+  ON_CALL(mock_, MemUnmap(_, _)).WillByDefault(Return(CUDA_ERROR_DEINITIALIZED));
+  ON_CALL(mock_, MemRelease(_)).WillByDefault(Return(CUDA_ERROR_DEINITIALIZED));
+  ON_CALL(mock_, MemAddressFree(_, _)).WillByDefault(Return(CUDA_ERROR_DEINITIALIZED));
+  EXPECT_EQ(run(calls::MemUnmap{kBase, kPage}), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(run(calls::MemRelease{0xe00}), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(free(), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(free(), CUDA_ERROR_DEINITIALIZED) << "twice, which would be wrong before";
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+  EXPECT_FALSE(reserved());
+  session_.with_model([](const Model& model) {
+    EXPECT_TRUE(check_exit(model, [](const Export&) { return false; }).empty());
+  });
+}
+
+// The near miss: refused for another reason, they are still there.
+TEST_F(RefusedSession, RefusedBeforeItAllIsStillThere) {
+  map();
+  ON_CALL(mock_, MemUnmap(_, _)).WillByDefault(Return(CUDA_ERROR_OUT_OF_MEMORY));
+  EXPECT_EQ(run(calls::MemUnmap{kBase, kPage}), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(free(), CUDA_SUCCESS);
+  EXPECT_THAT(findings_.rules(), ElementsAre(kStillMapped));
+}
+
+#if CUDA_VERSION >= 13000
+TEST_F(RefusedSession, ARefusedBatchIntoAFreedRangeIsExplained) {
+  EXPECT_EQ(free(), CUDA_SUCCESS);
+  CUdeviceptr to[] = {0x1000, kBase}, from[] = {0x2000, 0x3000};
+  std::size_t sizes[] = {16, 16};
+  ON_CALL(mock_, MemcpyBatchAsync(_, _, _, _, _, _, _, _))
+      .WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
+  calls::MemcpyBatchAsync batch{.dsts = to, .srcs = from, .sizes = sizes, .count = 1};
+  run(batch);
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+  batch.count = 2;
+  run(batch);
+  ASSERT_THAT(findings_.rules(), ElementsAre(info(Rule::kDataMapped).id));
+  EXPECT_THAT(findings_.all[0].violation.message, HasSubstr("copy 1: dst: "));
+}
+#endif
+
+}  // namespace
+}  // namespace cuvmm::shim

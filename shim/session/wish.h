@@ -1,0 +1,31 @@
+// What a call is made for. A program may try one way, be refused, and then get the same by another
+// way. This tells it from a program that does not get it at all.
+#pragma once
+
+#include <cstdint>
+
+#include "api/calls.h"
+
+namespace cuvmm::shim {
+
+/// Equal for a refused call and for the later call of the same function that gets what the first
+/// one wanted. It stands for the place of memory or of a pool, or for the handle that is mapped; it
+/// is 0 if any success of the function counts. Sizes play no part: programs try with one granule
+/// what they need for more.
+template <class CallStruct>
+std::uint64_t wish_of(const CallStruct&) {
+  return 0;
+}
+inline std::uint64_t wish_of(const CUmemLocation& place) {
+  return std::uint64_t{static_cast<std::uint32_t>(place.type)} << 32 |
+         static_cast<std::uint32_t>(place.id);
+}
+inline std::uint64_t wish_of(const calls::MemCreate& call) {
+  return call.prop ? wish_of(call.prop->location) : 0;
+}
+inline std::uint64_t wish_of(const calls::MemPoolCreate& call) {
+  return call.poolProps ? wish_of(call.poolProps->location) : 0;
+}
+inline std::uint64_t wish_of(const calls::MemMap& call) { return call.handle; }
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,63 @@
+#include "shim/stack/stack_text.h"
+
+#include <gmock/gmock.h>
+
+namespace cuvmm::shim {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+Frame frame(const char* function, const char* module) {
+  Frame made;
+  made.function = function;
+  made.module = module;
+  made.offset = 16;
+  return made;
+}
+
+std::vector<Frame> python_program(const char* interpreter) {
+  std::vector<Frame> frames = {frame("reserve", "/lib/driver.cpython-312-x86_64-linux-gnu.so"),
+                               frame("ffi_call", "/usr/lib/libffi.so.8")};
+  for (int i = 0; i < 40; ++i) frames.push_back(frame("_PyEval_EvalFrameDefault", interpreter));
+  frames.push_back(frame("callback", "/app/extension.so"));
+  for (int i = 0; i < 40; ++i) frames.push_back(frame("PyObject_Vectorcall", interpreter));
+  frames.push_back(frame("main", interpreter));
+  frames.push_back(frame("__libc_start_main", "/lib/libc.so.6"));
+  return frames;
+}
+
+TEST(StackText, FoldsTheFramesOfThePythonInterpreter) {
+  for (const char* interpreter : {"/usr/bin/python3.12", "/usr/bin/python3", "/opt/bin/python",
+                                  "/lib/libpython3.12.so.1.0"}) {
+    EXPECT_EQ(stack_text(python_program(interpreter), "  "),
+              "  #0 reserve (driver.cpython-312-x86_64-linux-gnu.so+0x10)\n"
+              "  #1 41 frames of the Python interpreter\n"
+              "  #42 callback (extension.so+0x10)\n"
+              "  #43 41 frames of the Python interpreter\n")
+        << interpreter;
+  }
+}
+
+TEST(StackText, EndsBeforeTheCLibrarysStart) {
+  const std::vector<Frame> frames = {frame("f", "/app"), frame("", "/usr/bin/python3"),
+                                     frame("__libc_start_call_main", "/lib/libc.so.6"),
+                                     frame("__libc_start_main", "/lib/libc.so.6"),
+                                     frame("_start", "/usr/bin/python3")};
+  EXPECT_EQ(stack_text(frames, ""), "#0 f (app+0x10)\n#1 ? (python3+0x10)\n");
+}
+
+TEST(StackText, LeavesOtherProgramsAsTheyAre) {
+  const std::vector<Frame> frames = {frame("a", "/bin/python-like"), frame("b", "/bin/python-like"),
+                                     frame("main", "/usr/bin/python3")};
+  EXPECT_THAT(stack_text(frames, ""), Not(HasSubstr("interpreter")));
+  EXPECT_THAT(stack_text(frames, ""), HasSubstr("#2 main (python3+0x10)"));
+}
+
+TEST(StackText, ALongStackIsCutAndSaysSo) {
+  const std::vector<Frame> frames(20, frame("f", "/app"));
+  EXPECT_THAT(stack_text(frames, ""), HasSubstr("#15 f (app+0x10)\n4 more frames\n"));
+}
+
+}  // namespace
+}  // namespace cuvmm::shim

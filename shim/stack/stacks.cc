@@ -1,0 +1,341 @@
+#include "shim/stack/stacks.h"
+
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <type_traits>
+
+#include "shim/session/model_mutex.h"
+#include "shim/session/thread_state.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+// --- The table of all stacks, in blocks that are never freed, at most kMaxWords together.
+
+constexpr std::size_t kBuckets = 1 << 14;
+constexpr std::size_t kMaxStacks = 1 << 16;
+constexpr std::size_t kWordsPerBlock = 1 << 16;
+constexpr std::size_t kMaxWords = std::size_t{1} << 21;  // 16 MiB
+
+struct Stored {
+  const std::uintptr_t* frames;
+  std::uint32_t count;
+  std::uint32_t hash;
+  StackId next;
+};
+
+struct Table {
+  ModelMutex mutex;
+  StackId buckets[kBuckets];
+  Stored stacks[kMaxStacks + 1];
+  std::atomic<std::uint32_t> count{0};
+  std::uintptr_t* block = nullptr;
+  std::size_t block_left = 0;  ///< all zero at the start, so that the table costs no file space
+  std::size_t words = 0;
+  std::size_t dropped = 0;
+};
+
+// Zero pages until touched; constant-initialised and trivially immortal.
+constinit Table g_table{};
+
+std::uint32_t hash_of(std::span<const std::uintptr_t> frames) {
+  std::uint64_t hash = 1469598103934665603u;
+  for (const std::uintptr_t frame : frames) hash = (hash ^ frame) * 1099511628211u;
+  return static_cast<std::uint32_t>(hash ^ (hash >> 32));
+}
+
+const std::uintptr_t* keep(std::span<const std::uintptr_t> frames) {
+  if (g_table.words + frames.size() > kMaxWords) return nullptr;
+  if (g_table.block_left < frames.size()) {
+    g_table.block = new (std::nothrow) std::uintptr_t[kWordsPerBlock];
+    g_table.block_left = g_table.block ? kWordsPerBlock : 0;
+    if (!g_table.block) return nullptr;
+  }
+  std::uintptr_t* place = g_table.block + (kWordsPerBlock - g_table.block_left);
+  std::copy(frames.begin(), frames.end(), place);
+  g_table.block_left -= frames.size();
+  g_table.words += frames.size();
+  return place;
+}
+
+StackId intern(std::span<const std::uintptr_t> frames) {
+  const std::uint32_t hash = hash_of(frames);
+  const std::lock_guard lock(g_table.mutex);
+  StackId& head = g_table.buckets[hash % kBuckets];
+  for (StackId id = head; id != 0; id = g_table.stacks[id].next) {
+    const Stored& stored = g_table.stacks[id];
+    if (stored.hash == hash && std::ranges::equal(std::span(stored.frames, stored.count), frames)) {
+      return id;
+    }
+  }
+  const std::uint32_t count = g_table.count.load(std::memory_order_relaxed);
+  const std::uintptr_t* place = count < kMaxStacks ? keep(frames) : nullptr;
+  if (!place) {
+    ++g_table.dropped;
+    return 0;
+  }
+  const StackId id = count + 1;
+  g_table.stacks[id] = {place, static_cast<std::uint32_t>(frames.size()), hash, head};
+  head = id;
+  g_table.count.store(id, std::memory_order_release);
+  return id;
+}
+
+// --- Unwinding, and the cache that avoids it.
+
+// A stack as unwinding found it: each return address and the slot it lay in.
+struct Walk {
+  std::uint32_t count;  ///< of places
+  bool repeatable;      ///< every slot was found
+  struct Place {
+    std::uintptr_t address;
+    const std::uintptr_t* slot;
+  } places[kMaxFrames];
+
+  void start(const Caller& caller) {
+    places[0] = {caller.return_address, caller.slot};
+    count = 1;
+  }
+};
+
+StackId intern(const Walk& walk) {
+  std::uintptr_t frames[kMaxFrames];
+  for (std::uint32_t i = 0; i < walk.count; ++i) frames[i] = walk.places[i].address;
+  return intern(std::span(frames, walk.count));
+}
+
+// The slot in the frame below `cfa` that holds `address`: right below on x86-64, anywhere in the
+// callee's frame on aarch64. Null when it is not there exactly once.
+const std::uintptr_t* find_slot(std::uintptr_t from, std::uintptr_t cfa, std::uintptr_t address) {
+  const auto* top = reinterpret_cast<const std::uintptr_t*>(cfa);
+#if defined(__x86_64__)
+  (void)from;
+  return top[-1] == address ? top - 1 : nullptr;
+#else
+  const std::uintptr_t* found = nullptr;
+  for (const auto* slot = reinterpret_cast<const std::uintptr_t*>(from); slot < top; ++slot) {
+    if (*slot != address) continue;
+    if (found) return nullptr;
+    found = slot;
+  }
+  return found;
+#endif
+}
+
+std::atomic<std::uint32_t> g_depth{kMaxFrames};
+
+struct Unwinding {
+  Walk* walk;
+  Caller caller;
+  std::uintptr_t previous_cfa;
+};
+
+_Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
+  auto& unwinding = *static_cast<Unwinding*>(argument);
+  Walk& walk = *unwinding.walk;
+  const std::uintptr_t pc = _Unwind_GetIP(context);
+  const std::uintptr_t cfa = _Unwind_GetCFA(context);
+  const std::uintptr_t from = unwinding.previous_cfa;
+  unwinding.previous_cfa = cfa;
+  if (pc == 0) return _URC_NORMAL_STOP;
+  if (walk.count == 0) {
+    // Our own frames come first; the caller's is the one that returns to it and lies above its
+    // slot.
+    const auto slot = reinterpret_cast<std::uintptr_t>(unwinding.caller.slot);
+    if (pc != unwinding.caller.return_address || cfa <= slot) return _URC_NO_REASON;
+    walk.start(unwinding.caller);
+    return _URC_NO_REASON;
+  }
+  const std::uintptr_t* slot = find_slot(from, cfa, pc);
+  if (!slot) walk.repeatable = false;
+  walk.places[walk.count] = {pc, slot};
+  return ++walk.count >= g_depth.load(std::memory_order_relaxed) ? _URC_NORMAL_STOP
+                                                                 : _URC_NO_REASON;
+}
+
+void unwind(const Caller& caller, Walk& walk) {
+  walk.count = 0;
+  walk.repeatable = true;
+  if (g_depth.load(std::memory_order_relaxed) == 1) {
+    walk.start(caller);
+    return;
+  }
+  Unwinding unwinding{&walk, caller, 0};
+  _Unwind_Backtrace(&visit, &unwinding);
+  if (walk.count == 0) {
+    // Unwinding did not get as far as the caller (code without unwind tables): it alone is known.
+    walk.start(caller);
+    walk.repeatable = false;
+  }
+}
+
+// --- One small cache per thread, made at its first capture and freed with the thread.
+
+// The frames of a walk but the first. If the same slots, from the innermost outwards, hold the same
+// addresses again, it is the same stack: equal code at an equal stack pointer has its caller's
+// return address in the same slot. No unwinding. Only walks inside the thread's own stack are kept
+// (OwnRange), so that every slot can be read again: a fiber's stack may be gone by then.
+struct alignas(64) KnownWalk {
+  static constexpr unsigned kShift = 48;  // of the slot's distance from the one before, in words
+
+  StackId id;
+  std::uint32_t count;
+  std::uint64_t frames[kMaxFrames - 1];  ///< address and distance in a word: few cache lines
+
+  bool matches(const std::uintptr_t* slot) const {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      slot += frames[i] >> kShift;
+      const std::uint64_t address = frames[i] & ((std::uint64_t{1} << kShift) - 1);
+      if (*static_cast<const volatile std::uintptr_t*>(slot) != address) return false;
+    }
+    return true;
+  }
+  /// False where it cannot be recognised again, and then nothing is here.
+  bool keep(const Walk& walk) {
+    for (std::uint32_t i = 1; i < walk.count; ++i) {
+      const std::uint64_t address = walk.places[i].address;
+      const std::ptrdiff_t distance = walk.places[i].slot - walk.places[i - 1].slot;
+      if (address >> kShift != 0 || distance <= 0 || distance >> (64 - kShift) != 0) return false;
+      frames[i - 1] = address | static_cast<std::uint64_t>(distance) << kShift;
+    }
+    count = walk.count - 1;
+    return true;
+  }
+};
+
+// Where the calling thread's own stack lies, which is there as long as the thread.
+struct OwnRange {
+  std::uintptr_t low, high;
+
+  static OwnRange of_this_thread() {
+    if (::gettid() == ::getpid()) {
+      // The kernel puts these bytes above the first frame, and maps nothing else near the stack.
+      constexpr std::uintptr_t kReach = std::uintptr_t{64} << 20;
+      const std::uintptr_t top = ::getauxval(AT_RANDOM);
+      return {top > kReach ? top - kReach : top, top};
+    }
+    pthread_attr_t attributes;
+    if (::pthread_getattr_np(::pthread_self(), &attributes) != 0) return {0, 0};
+    void* low = nullptr;
+    std::size_t size = 0;
+    const bool known = ::pthread_attr_getstack(&attributes, &low, &size) == 0;
+    ::pthread_attr_destroy(&attributes);
+    const auto start = reinterpret_cast<std::uintptr_t>(low);
+    return known ? OwnRange{start, start + size} : OwnRange{0, 0};
+  }
+  bool holds(const Walk& walk) const {
+    const auto first = reinterpret_cast<std::uintptr_t>(walk.places[0].slot);
+    const auto last = reinterpret_cast<std::uintptr_t>(walk.places[walk.count - 1].slot);
+    return low <= first && first <= last && last < high;
+  }
+};
+
+// Sets of a few walks each: two calls of one loop must not push each other out, whatever their
+// addresses, and one place that is reached in several ways has room for them.
+constexpr std::size_t kSets = 32;
+constexpr std::size_t kWays = 4;
+struct Cache {
+  OwnRange range;
+  struct Set {
+    Caller callers[kWays];  ///< one cache line; return address 0: nothing is known there
+    KnownWalk walks[kWays];
+    unsigned oldest;
+  };
+  Set sets[kSets];
+
+  Set& set_of(const Caller& caller) {
+    const auto slot = reinterpret_cast<std::uintptr_t>(caller.slot);
+    return sets[((caller.return_address ^ slot) * 0x9e3779b97f4a7c15u) >> 59];
+  }
+  static_assert(kSets == 32);
+};
+
+pthread_key_t g_key;
+bool g_have_key = false;
+pthread_once_t g_key_once = PTHREAD_ONCE_INIT;
+
+Cache* make_cache() {
+  pthread_once(&g_key_once, [] {
+    g_have_key = pthread_key_create(&g_key, [](void* block) {
+                   t_state.stacks = nullptr;
+                   std::free(block);
+                 }) == 0;
+  });
+  if (!g_have_key) return nullptr;
+  // Zero bytes are an empty cache, and pages that no walk uses cost nothing.
+  static_assert(std::is_trivially_copyable_v<Cache>);
+  void* const block = std::calloc(1, sizeof(Cache) + alignof(Cache));
+  if (!block || pthread_setspecific(g_key, block) != 0) {
+    std::free(block);
+    return nullptr;
+  }
+  void* aligned = block;
+  std::size_t space = sizeof(Cache) + alignof(Cache);
+  t_state.stacks = std::align(alignof(Cache), sizeof(Cache), aligned, space);
+  auto* const cache = static_cast<Cache*>(t_state.stacks);
+  cache->range = OwnRange::of_this_thread();
+  return cache;
+}
+
+[[gnu::cold, gnu::noinline]] StackId capture_new_stack(const Caller& caller) noexcept {
+  Walk walk;
+  unwind(caller, walk);
+  const StackId id = intern(walk);
+  auto* cache = static_cast<Cache*>(t_state.stacks);
+  if (!cache) cache = make_cache();
+  if (!cache || !walk.repeatable || !cache->range.holds(walk)) return id;
+  Cache::Set& set = cache->set_of(caller);
+  const unsigned way = set.oldest++ % kWays;
+  set.callers[way] = {};
+  if (!set.walks[way].keep(walk)) return id;
+  set.walks[way].id = id;
+  set.callers[way] = caller;
+  return id;
+}
+
+}  // namespace
+
+StackId capture_stack(const Caller& caller) noexcept {
+  if (auto* cache = static_cast<Cache*>(t_state.stacks)) [[likely]] {
+    const Cache::Set& set = cache->set_of(caller);
+    for (std::size_t way = 0; way < kWays; ++way) {
+      if (set.callers[way].return_address == caller.return_address &&
+          set.callers[way].slot == caller.slot && set.walks[way].matches(caller.slot))
+        return set.walks[way].id;
+    }
+  }
+  return capture_new_stack(caller);
+}
+
+std::span<const std::uintptr_t> stack_frames(StackId id) noexcept {
+  if (id == 0 || id > g_table.count.load(std::memory_order_acquire)) return {};
+  return {g_table.stacks[id].frames, g_table.stacks[id].count};
+}
+
+StackCounts stack_counts() noexcept {
+  const std::lock_guard lock(g_table.mutex);
+  return {g_table.count.load(std::memory_order_relaxed), g_table.dropped};
+}
+
+void limit_stacks(std::size_t frames) noexcept {
+  g_depth.store(static_cast<std::uint32_t>(std::clamp<std::size_t>(frames, 1, kMaxFrames)),
+                std::memory_order_relaxed);
+}
+
+void lock_stacks() noexcept {
+  // Not where a signal handler that forks interrupted this thread here: what is stored stays.
+  if (!g_table.mutex.held_here()) g_table.mutex.lock();
+}
+void unlock_stacks() noexcept { g_table.mutex.unlock(); }
+
+}  // namespace cuvmm::shim

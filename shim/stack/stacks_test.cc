@@ -1,0 +1,119 @@
+#include "shim/stack/stacks.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "shim/stack/symbolizer.h"
+
+namespace cuvmm::shim {
+namespace {
+
+[[gnu::noinline]] StackId captured_here() { return capture_stack(CUVMM_CALLER); }
+
+// noipa: neither inlined nor cloned, so that each keeps its name and frame.
+#if defined(__clang__)
+#define KEEP_FRAME [[gnu::noinline]]
+#else
+#define KEEP_FRAME [[gnu::noipa]]
+#endif
+KEEP_FRAME StackId from_first() {
+  const StackId id = captured_here();
+  asm volatile("" ::: "memory");
+  return id;
+}
+KEEP_FRAME StackId from_second() {
+  const StackId id = captured_here();
+  asm volatile("" ::: "memory");
+  return id;
+}
+KEEP_FRAME StackId deeper(int depth) {
+  const StackId id = depth == 0 ? from_first() : deeper(depth - 1);
+  asm volatile("" ::: "memory");
+  return id;
+}
+
+TEST(Stacks, ALoopGetsOneStack) {
+  StackId ids[3];
+  for (StackId& id : ids) id = from_first();
+  EXPECT_NE(ids[0], 0u);
+  EXPECT_EQ(ids[0], ids[1]);
+  EXPECT_EQ(ids[1], ids[2]);
+}
+
+TEST(Stacks, DifferentWaysAreDifferentStacks) {
+  std::vector<StackId> ids{from_first(), from_second()};
+  for (int depth = 0; depth < 10; ++depth) ids.push_back(deeper(depth));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) EXPECT_NE(ids[i], ids[j]) << i << " " << j;
+  }
+}
+
+// The cache must not take a caller at the same place for another one: same function, same stack
+// pointer, but a different function above.
+KEEP_FRAME StackId one_caller() {
+  const StackId id = from_first();
+  asm volatile("" ::: "memory");
+  return id;
+}
+KEEP_FRAME StackId other_caller() {
+  const StackId id = from_first();
+  asm volatile("" ::: "memory");
+  return id;
+}
+TEST(Stacks, TheSamePlaceUnderAnotherCallerIsAnotherStack) {
+  for (int i = 0; i < 3; ++i) {
+    const auto one = stack_frames(one_caller());
+    const auto other = stack_frames(other_caller());
+    ASSERT_GT(one.size(), 2u);
+    ASSERT_GT(other.size(), 2u);
+    EXPECT_EQ(one[0], other[0]);
+    EXPECT_NE(one[1], other[1]);
+  }
+}
+
+TEST(Stacks, DeepStacksAreCut) {
+  const auto frames = stack_frames(deeper(200));
+  EXPECT_EQ(frames.size(), kMaxFrames);
+}
+
+// A frame between, too large for what a cached walk notes of distances: unwound each time.
+KEEP_FRAME StackId behind_a_large_frame() {
+  char large[600 * 1024];
+  asm volatile("" : : "r"(large) : "memory");  // has to exist
+  const StackId id = from_first();
+  asm volatile("" : : "r"(large) : "memory");
+  return id;
+}
+TEST(Stacks, FramesFarApartAreFoundAgainAsWell) {
+  StackId ids[4];
+  for (StackId& id : ids) id = behind_a_large_frame();
+  for (const StackId id : ids) EXPECT_EQ(id, ids[0]);
+  EXPECT_NE(ids[0], from_first());
+  EXPECT_GT(stack_frames(ids[0]).size(), 2u);
+}
+
+TEST(Stacks, EveryThreadHasItsOwnCache) {
+  const StackId mine = from_first();
+  StackId theirs = 0;
+  std::thread([&] { theirs = from_first(); }).join();
+  EXPECT_NE(theirs, 0u);
+  EXPECT_NE(mine, theirs);  // another thread's start lies above
+  EXPECT_EQ(stack_frames(mine)[0], stack_frames(theirs)[0]);
+}
+
+TEST(Stacks, NoStackHasNoFrames) {
+  EXPECT_TRUE(stack_frames(0).empty());
+  EXPECT_TRUE(stack_frames(~StackId{0}).empty());
+}
+
+TEST(Symbolizer, AnUnknownAddressHasNoName) {
+  const std::uintptr_t addresses[] = {1};
+  const auto frames = symbolize(addresses);
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(frames[0].function, "");
+  EXPECT_EQ(frames[0].module, "");
+}
+
+}  // namespace
+}  // namespace cuvmm::shim

@@ -1,0 +1,98 @@
+#include "shim/stack/symbolizer.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <string_view>
+
+#include "api/posix/cancel_off.h"
+#include "shim/loader/module_map.h"
+#include "shim/process/own_stack.h"
+#include "shim/symbolize/symbolize_abi.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+std::string own_folder() {
+  Dl_info self;
+  if (!::dladdr(reinterpret_cast<const void*>(&own_folder), &self) || !self.dli_fname) return {};
+  const std::string path = self.dli_fname;
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::string(".") : path.substr(0, slash);
+}
+
+CuvmmSymbolizeFunction load() {
+  const std::string path = own_folder() + "/libcuvmm-symbolize.so";
+  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) return nullptr;
+  return reinterpret_cast<CuvmmSymbolizeFunction>(::dlsym(library, "cuvmmSymbolize"));
+}
+
+std::atomic<bool> g_tried{false};
+std::atomic<bool> g_interrupted{false};
+std::atomic<CuvmmSymbolizeFunction> g_function{nullptr};
+
+void add_frame(void* context, const CuvmmSymbol* symbol) {
+  auto& frames = *static_cast<std::vector<Frame>*>(context);
+  Frame& frame = frames.emplace_back();
+  if (symbol->function) {
+    // Without the symbol version that glibc's table carries ("__libc_start_main@@GLIBC_2.34").
+    const std::string_view name = symbol->function;
+    frame.function = name.substr(0, name.find('@'));
+  }
+  if (symbol->module) frame.module = symbol->module;
+  frame.offset = symbol->offset;
+  if (symbol->file) frame.file = symbol->file;
+  frame.line = symbol->line;
+}
+
+// What the kernel knows, and the names of exported functions where the loader may be asked.
+std::vector<Frame> without_symbols(std::span<const std::uintptr_t> addresses, bool ask_loader) {
+  const ModuleMap map = ModuleMap::of_this_process();
+  std::vector<Frame> frames;
+  frames.reserve(addresses.size());
+  for (const std::uintptr_t address : addresses) {
+    Frame& frame = frames.emplace_back();
+    const ModuleMap::Place place = map.find(address - 1);
+    frame.module = place.path;
+    if (!place.path.empty()) frame.offset = place.offset + 1;
+    Dl_info info;
+    if (!ask_loader || !::dladdr(reinterpret_cast<const void*>(address - 1), &info)) continue;
+    if (info.dli_sname) frame.function = info.dli_sname;
+    if (!frame.module.empty() || !info.dli_fname) continue;
+    frame.module = info.dli_fname;  // /proc could not be read
+    frame.offset = address - reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+  }
+  return frames;
+}
+
+}  // namespace
+
+// Two threads may both load it: dlopen counts, and a lock of ours around the loader's could
+// deadlock with a constructor that makes a faulty call.
+void prepare_symbolizer() noexcept {
+  if (g_tried.load(std::memory_order_acquire) || t_state.care == Care::kAsInterrupted) return;
+  const CancelOff no_cancel;
+  g_function.store(load(), std::memory_order_relaxed);
+  g_tried.store(true, std::memory_order_release);
+}
+
+std::vector<Frame> symbolize(std::span<const std::uintptr_t> addresses) {
+  std::vector<Frame> frames;
+  if (addresses.empty()) return frames;
+  const bool ours = findings_stack().held_here() && !g_interrupted.load(std::memory_order_relaxed);
+  if (!ours || t_state.care == Care::kAsInterrupted) return without_symbols(addresses, false);
+  frames.reserve(addresses.size());
+  const CuvmmSymbolizeFunction function = g_function.load(std::memory_order_acquire);
+  if (function && function(addresses.data(), addresses.size(), &add_frame, &frames) == 0) {
+    return frames;
+  }
+  return without_symbols(addresses, true);
+}
+
+void symbolizer_was_interrupted() noexcept { g_interrupted.store(true); }
+
+std::vector<Frame> symbolize(StackId stack) { return symbolize(stack_frames(stack)); }
+
+}  // namespace cuvmm::shim

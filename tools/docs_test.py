@@ -1,0 +1,231 @@
+"""The documents say what is there: rules, commands and options, files; and their lines have one width.
+
+Usage: docs_test.py CUVMM SOURCE_FOLDER [unittest arguments].
+"""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CUVMM, SOURCE, EXAMPLES = None, None, None
+# Pages that a program writes have tests of their own.
+GENERATED = ("docs/rules/", "docs/matrix.md", "docs/deviations.md")
+# The example of a rule that CONTRIBUTING.md has the reader add.
+INVENTED = {"cuMemMap-x-even"}
+
+
+def pages():
+    """Name and text of each page that people write."""
+    names = sorted(glob.glob("docs/*.md", root_dir=SOURCE)) + ["README.md", "CONTRIBUTING.md", "examples/README.md"]
+    for name in names:
+        if not name.startswith(GENERATED):
+            yield name, read(os.path.join(SOURCE, name))
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def output(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout
+
+
+def subcommands():
+    listed = output(CUVMM, "--help").partition("Subcommands:\n")[2].partition("\n\n")[0]
+    return re.findall(r"^  (\S+)  ", listed, re.M)
+
+
+class Rules(unittest.TestCase):
+    def test_each_rule_that_a_page_names_exists(self):
+        ids = {rule["id"] for rule in json.loads(output(CUVMM, "rules", "--format", "json"))} | INVENTED
+        ids |= set(re.findall(r'"(cu[A-Z]\w*-[\w-]+)"', read(os.path.join(SOURCE, "rulebook", "profile", "quirk.cc"))))
+        areas = {rule.partition("-")[0] for rule in ids if not rule.startswith("cu")}
+        # Not the name of a case (cuMemMap-end/bounds) nor a part of a file's name.
+        name = re.compile(r"(?<![\w/.*-])(cu[A-Z]\w*-[a-z][\w-]*)(?![\w/~*-])")
+        quoted = re.compile(r"[`!]((?:%s)-[a-z][\w-]*)(?![\w/~*.-])" % "|".join(sorted(areas)))
+        for page, text in pages():
+            for rule in sorted(set(name.findall(text)) | set(quoted.findall(text))):
+                with self.subTest(page=page):
+                    self.assertTrue(rule in ids, f"{page} names {rule}, which is no rule; `cuvmm rules` lists them")
+
+    def test_no_rule_names_a_source_twice(self):
+        for rule in json.loads(output(CUVMM, "rules", "--format", "json")):
+            for part in rule["source"].split("; "):
+                names = re.split(r" and |, ", part)
+                with self.subTest(rule=rule["id"]):
+                    self.assertEqual(len(names), len(set(names)), part)
+
+
+class Commands(unittest.TestCase):
+    """Each `cuvmm COMMAND --option` and `./dev COMMAND` of a page can be typed."""
+
+    # In code: a line of a block, or what stands in backticks.
+    CODE = re.compile(r"^ {4,}(.*)$|`([^`\n]+)`", re.M)
+
+    def code(self, text):
+        for match in self.CODE.finditer(text):
+            yield match.group(1) or match.group(2)
+
+    def test_of_cuvmm(self):
+        names = subcommands()
+        self.assertIn("run", names)
+        known = {name: set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", output(CUVMM, name, "--help"))) for name in names}
+        for page, text in pages():
+            for code in self.code(text):
+                for typed in re.finditer(r"(?:^|[\s/])cuvmm ([a-z][a-z-]*)(?!\w)([^|&;#]*)", code):
+                    with self.subTest(page=page, code=code):
+                        self.assertIn(typed.group(1), names, f"{page}: `cuvmm --help` has no such command")
+                        # What follows ` -- ` is another program's; what follows two spaces, an explanation.
+                        own = re.split(r" -- |  ", typed.group(2))[0]
+                        for option in re.findall(r"(?<=[ \[])--[a-z][\w-]*", own):
+                            self.assertIn(option, known[typed.group(1)], f"{page}: cuvmm {typed.group(1)} has no such option")
+
+    def test_of_dev(self):
+        known = set(re.findall(r"^  ([a-z]+) ", output(os.path.join(SOURCE, "dev"), "help"), re.M))
+        self.assertIn("test", known)
+        for page, text in pages():
+            for code in self.code(text):
+                for command in re.findall(r"(?:^|\s)\./dev ([a-z]+)", code):
+                    with self.subTest(page=page, code=code):
+                        self.assertIn(command, known, f"{page}: `./dev help` does not know it")
+
+
+class Files(unittest.TestCase):
+    """A file that a page names in backticks, by its path in the repository, exists."""
+
+    def named(self, text):
+        tops = [entry.name for entry in os.scandir(SOURCE) if entry.is_dir() and entry.name not in ("build", ".git", ".deps")]
+        for path in re.findall(r"`(?:\./)?((?:%s)/[^\s`]*)`" % "|".join(map(re.escape, sorted(tops))), text):
+            yield path.rstrip(".,;:")
+
+    @staticmethod
+    def pattern(path):
+        """A path with what stands for other names (AREA, GPU-DRIVER, {a,b}) as a pattern of its files."""
+        return re.sub(r"\{[^}]*\}|(?<![A-Za-z])[A-Z][A-Z-]{2,}(?=[_./]|$)", "*", path)
+
+    def test_each_file_that_a_page_names_exists(self):
+        for page, text in pages():
+            for path in sorted(set(self.named(text))):
+                with self.subTest(page=page):
+                    self.assertTrue(
+                        glob.glob(self.pattern(path), root_dir=SOURCE),
+                        f"{page} names {path}, which does not exist. Where did it go? `git log --follow --name-status -- {path}` "
+                        f"says so; write its new path into {page}, or take the row out if nothing does that step any more.")
+
+    def test_each_ctest_that_a_page_names_exists(self):
+        made = set()
+        for name in glob.glob("[!.b]*/**/CMakeLists.txt", root_dir=SOURCE, recursive=True):
+            made |= set(re.findall(r"cuvmm_[\w${}]+_test\b", read(os.path.join(SOURCE, name))))
+        known = re.compile("|".join(re.sub(r"\$\{\w+\}", r"\\w+", name) for name in made))
+        for page, text in pages():
+            for name in re.findall(r"`(cuvmm_\w+_test)\b", text):
+                with self.subTest(page=page):
+                    self.assertTrue(known.fullmatch(name), f"{page} names the test {name}, which no CMakeLists.txt makes")
+
+    def test_the_architecture_names_files_of_every_layer(self):
+        paths = set(self.named(read(os.path.join(SOURCE, "docs", "architecture.md"))))
+        self.assertGreaterEqual(len(paths), 40)
+
+
+class Wrap(unittest.TestCase):
+    """docs/wrap fills prose and leaves all else alone."""
+
+    def all_wrapped(self, texts):
+        with tempfile.TemporaryDirectory() as folder:
+            names = [os.path.join(folder, f"{i}.md") for i in range(len(texts))]
+            for name, text in zip(names, texts):
+                with open(name, "w", encoding="utf-8") as file:
+                    file.write(text)
+            subprocess.run([sys.executable, os.path.join(SOURCE, "docs", "wrap"), *names], check=True)
+            return [read(name) for name in names]
+
+    def wrapped(self, text):
+        return self.all_wrapped([text])[0]
+
+    def test_paragraphs_and_items_are_filled(self):
+        word = "four "
+        self.assertEqual(self.wrapped(word * 30 + "\n"), (word * 20).strip() + "\n" + (word * 10).strip() + "\n")
+        self.assertEqual(self.wrapped("- one\n  two\n- three\n\n1. four\n   five\n"), "- one two\n- three\n\n1. four five\n")
+
+    def test_tables_code_and_headings_stay(self):
+        text = "# " + "long " * 30 + "\n\n| a |\n|---|\n| " + "cell " * 30 + "|\n\n    code  kept\n\n```\na  b\n" + "c " * 80 + "\n```\n"
+        self.assertEqual(self.wrapped(text), text)
+
+    def test_no_line_begins_like_an_item_by_accident(self):
+        text = "x" * 96 + " 646. Why, and what then - so it is.\n"
+        self.assertEqual(self.wrapped(text), "x" * 96 + " 646.\nWhy, and what then - so it is.\n")
+
+    def test_twice_is_once(self):
+        once = self.all_wrapped([text for _, text in pages()])
+        self.assertEqual(self.all_wrapped(once), once)
+
+
+class Prose(unittest.TestCase):
+    def test_lines_have_one_width(self):
+        names = [os.path.join(SOURCE, name) for name, _ in pages()]
+        result = subprocess.run([sys.executable, os.path.join(SOURCE, "docs", "wrap"), "--check", *names],
+                                capture_output=True, text=True)
+        self.assertEqual((result.returncode, result.stdout), (0, ""), result.stdout)
+
+    def test_links_outside_docs_lead_somewhere(self):
+        for page, text in pages():
+            for target in re.findall(r"\]\(([^)\s]+)\)", text):
+                path, _, anchor = target.partition("#")
+                if target.startswith(("http:", "https:", "#")):
+                    continue
+                with self.subTest(page=page, target=target):
+                    full = os.path.join(SOURCE, os.path.dirname(page), path)
+                    self.assertTrue(os.path.exists(full))
+                    if anchor and full.endswith(".md"):
+                        text_there = read(full)
+                        titles = {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-")
+                                  for title in re.findall(r"^#+ (.*)$", text_there, re.M)}
+                        self.assertIn(anchor, titles | set(re.findall(r'<a id="([^"]+)">', text_there)))
+
+
+class Readme(unittest.TestCase):
+    """README.md shows what newcomers get, so it is what they get."""
+
+    def setUp(self):
+        self.text = read(os.path.join(SOURCE, "README.md"))
+
+    def test_two_screens(self):
+        self.assertLessEqual(len(self.text.splitlines()), 100, "README.md has grown: move it to docs/")
+
+    def test_the_number_of_bugs(self):
+        bugs = glob.glob(os.path.join(SOURCE, "examples", "bugs", "*.cc"))
+        self.assertIn(f" {len(bugs)} real bugs", self.text)
+
+    @staticmethod
+    def neutral(text):
+        """Without what differs from run to run: addresses, folders, offsets in the program."""
+        text = re.sub(r"\S*(examples/bugs/)", r"\1", text)
+        return re.sub(r"0x[0-9a-f]+", "0x", text)
+
+    def test_the_finding_is_what_the_example_prints(self):
+        lines = self.text.splitlines()
+        start = next(i for i, line in enumerate(lines) if line.startswith("    $ ") and "examples/" in line)
+        shown = []
+        for line in lines[start + 1:]:
+            if not line.startswith("    "):
+                break
+            shown.append(line[4:])
+        program = os.path.join(EXAMPLES, lines[start].rpartition("/")[2].strip())
+        if not os.path.exists(program):
+            self.skipTest(f"{program} is not built")
+        result = subprocess.run([CUVMM, "run", "--emulate", "--", program], capture_output=True, text=True, timeout=100)
+        printed = self.neutral(result.stderr)
+        for line in shown:
+            if line.strip() != "...":
+                self.assertIn(self.neutral(line) + "\n", printed)
+
+
+if __name__ == "__main__":
+    CUVMM, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    EXAMPLES = os.path.join(os.path.dirname(CUVMM), "examples")
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1)

@@ -1,0 +1,130 @@
+"""The includes point down, no new unit cycle comes, and no folder holds more sources than one can look through.
+
+Usage: includes_test.py SOURCE_FOLDER [unittest arguments].
+"""
+import collections
+import os
+import re
+import sys
+import unittest
+
+SOURCE = None
+MOST_SOURCES = 25
+# What a folder may include beside itself.
+BELOW = {
+    "api": set(),
+    "program": {"api"},
+    "rulebook": {"api"},
+    "emulator": {"api", "rulebook"},
+    "shim": {"api", "rulebook"},
+    "conformance": {"api", "program", "rulebook"},
+    "tools": {"api", "program", "rulebook", "conformance"},
+    "fuzz": {"api", "program", "rulebook", "shim", "emulator", "tools"},
+    "bench": {"api"},
+    "examples": {"api"},  # their stand-in for libcuda alone
+    "real-driver-tests": {"examples"},
+}
+# A unit is a header with its .cc. These include each other in a circle; the list may only become shorter.
+KNOWN_CYCLES = {
+    ("conformance/record/record", "conformance/suite/case_workers"),
+    ("emulator/base/emulator", "emulator/code/launch", "emulator/code/modules", "emulator/context/capture",
+     "emulator/entry/entry", "emulator/graph/graph", "emulator/graph/graph_memory", "emulator/memory/arrays",
+     "emulator/vmm/multicast"),
+    ("emulator/nvml/error", "emulator/nvml/export", "emulator/nvml/machine"),
+    ("emulator/runtime/calls/context", "emulator/runtime/driver", "emulator/runtime/error", "emulator/runtime/export"),
+    ("fuzz/generate/generator", "fuzz/generate/maker"),
+    ("fuzz/machine/machine", "fuzz/machine/machine_step"),
+    ("fuzz/reference/reference", "fuzz/reference/reference_external", "fuzz/reference/reference_multicast",
+     "fuzz/reference/reference_pool"),
+    ("program/program_processes", "program/run_program"),
+    ("rulebook/check", "rulebook/check_support", "rulebook/data/pool_state", "rulebook/model/ended_context",
+     "rulebook/model/model", "rulebook/sharing/ipc_state", "rulebook/sharing/multicast_state", "rulebook/vmm/check_prop"),
+    ("shim/facts/ledger", "shim/report/json_report"),
+    ("shim/process/fork", "shim/process/process", "shim/process/signals"),
+    ("shim/session/model_mutex", "shim/session/thread_state", "shim/stack/stacks"),
+    ("tools/report/process_report", "tools/report/report_contract"),
+}
+
+
+def sources():
+    """Paths of the repository's C and C++ files, without what is built or fetched."""
+    for folder in sorted(BELOW):
+        for where, names, files in os.walk(os.path.join(SOURCE, folder)):
+            names.sort()
+            for name in sorted(files):
+                if name.endswith((".h", ".cc", ".def", ".c", ".cpp")):
+                    yield os.path.relpath(os.path.join(where, name), SOURCE)
+
+
+def includes():
+    """file -> files of the repository that it includes."""
+    known = set(sources())
+    found = {}
+    for path in known:
+        with open(os.path.join(SOURCE, path), encoding="utf-8") as file:
+            found[path] = [name for name in re.findall(r'^\s*#\s*include "([^"]+)"', file.read(), re.M) if name in known]
+    return found
+
+
+def is_test(path):
+    return "test" in os.path.basename(path) or "/testing" in path or "/testdata" in path
+
+
+def circles(graph):
+    """The strongly connected parts of more than one node, by Tarjan."""
+    order, low, stack, out = {}, {}, [], []
+
+    def visit(node):
+        order[node] = low[node] = len(order)
+        stack.append(node)
+        for other in sorted(graph[node]):
+            if other not in order:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], order[other])
+        if low[node] == order[node]:
+            part = stack[stack.index(node):]
+            del stack[stack.index(node):]
+            if len(part) > 1:
+                out.append(tuple(sorted(part)))
+
+    for node in sorted(graph):
+        if node not in order:
+            visit(node)
+    return out
+
+
+class Includes(unittest.TestCase):
+    def test_point_down(self):
+        wrong = []
+        for path, others in includes().items():
+            folder = path.split("/")[0]
+            allowed = {folder} | BELOW[folder]
+            wrong += [f"{path} includes {other}" for other in others if other.split("/")[0] not in allowed]
+        self.assertEqual(wrong, [], "CONTRIBUTING.md says which folder may include which")
+
+    def test_no_new_circle(self):
+        graph = collections.defaultdict(set)
+        for path, others in includes().items():
+            if is_test(path):
+                continue
+            unit = os.path.splitext(path)[0]
+            graph[unit] |= {os.path.splitext(other)[0] for other in others} - {unit}
+        for unit in [other for others in list(graph.values()) for other in others]:
+            graph[unit]  # every node is a key
+        found = set(circles(graph))
+        self.assertEqual(found - KNOWN_CYCLES, set(), "new circles of units")
+        self.assertEqual(KNOWN_CYCLES - found, set(), "these are gone: take them off the list")
+
+    def test_rooms_are_small(self):
+        count = collections.Counter(os.path.dirname(path) for path in sources())
+        # A folder of programs, one file each, is a list.
+        del count["examples/bugs"]
+        self.assertEqual({folder: n for folder, n in count.items() if n > MOST_SOURCES}, {})
+
+
+if __name__ == "__main__":
+    SOURCE = sys.argv.pop(1)
+    sys.setrecursionlimit(10000)
+    unittest.main()

@@ -1,0 +1,55 @@
+#include <nlohmann/json.hpp>
+
+#include "tools/matrix/matrix.h"
+#include "tools/matrix/matrix_page.h"
+#include "tools/rules/rule_facts.h"
+
+namespace cuvmm {
+
+namespace {
+
+using Json = nlohmann::json;
+
+Json cell_json(const MatrixCell& cell) {
+  Json answers = Json::array();
+  for (const MatrixCell::Answer& answer : cell.answers)
+    answers.push_back({{"text", answer.text}, {"cases", answer.cases}});
+  return {{"status", name(cell.status)}, {"answers", answers}, {"reason", cell.reason}};
+}
+
+// Inside a <script> element only `<` could end or change it; JSON may write it by its number.
+std::string embed(const Json& json) {
+  // Names come from files: what is no UTF-8 becomes U+FFFD instead of an error.
+  const std::string plain = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text;
+  for (char c : plain) text += c == '<' ? std::string("\\u003c") : std::string(1, c);
+  return text;
+}
+
+}  // namespace
+
+std::string matrix_html(const Matrix& matrix) {
+  Json columns = Json::array();
+  for (const MatrixColumn& column : matrix.columns)
+    columns.push_back({{"title", column.title}, {"detail", column.detail}});
+  Json rows = Json::array();
+  for (Rule rule : matrix.rules) {
+    const RuleInfo& it = info(rule);
+    Json cells = Json::array();
+    for (const MatrixColumn& column : matrix.columns)
+      cells.push_back(cell_json(cell_of(column, rule)));
+    rows.push_back({{"id", it.id},
+                    {"area", area_of(rule)},
+                    {"kind", name(it.kind)},
+                    {"requirement", it.requirement},
+                    {"source", it.source},
+                    {"documented", documented_answer(rule)},
+                    {"cells", cells}});
+  }
+  const std::string data = embed({{"columns", columns}, {"rows", rows}});
+  std::string page = kMatrixPage;
+  const std::string mark = "@DATA@";
+  return page.replace(page.find(mark), mark.size(), data);
+}
+
+}  // namespace cuvmm

@@ -1,0 +1,38 @@
+#include "tools/replay/program_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <tuple>
+
+namespace cuvmm {
+
+ProgramFile read_program(const std::string& path) {
+  std::string text;
+  if (path == "-") {
+    text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  } else {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) return {{}, path + " is a folder"};
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return {{}, path + ": " + std::strerror(errno)};
+    text.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  ParsedProgram parsed = parse_program(text);
+  std::stable_sort(parsed.errors.begin(), parsed.errors.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.line, a.column) < std::tie(b.line, b.column);
+  });
+  ProgramFile result;
+  for (const ParseError& error : parsed.errors) {
+    result.error += (result.error.empty() ? "" : "\n") +
+                    format_error(error, path == "-" ? "<standard input>" : path);
+  }
+  if (result.error.empty()) result.program = std::move(parsed.program);
+  return result;
+}
+
+}  // namespace cuvmm

@@ -1,0 +1,18 @@
+// Reading a program text from a file, with its mistakes worded for the user.
+#pragma once
+
+#include <string>
+
+#include "program/program.h"
+
+namespace cuvmm {
+
+struct ProgramFile {
+  Program program;
+  std::string error;  ///< a line per mistake, "FILE:LINE:COLUMN: message"; empty on success
+};
+
+/// `path` may be "-" for standard input.
+ProgramFile read_program(const std::string& path);
+
+}  // namespace cuvmm

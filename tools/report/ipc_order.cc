@@ -1,0 +1,149 @@
+#include "tools/report/ipc_order.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <queue>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "rulebook/rule.h"
+
+namespace cuvmm {
+
+namespace {
+
+struct Use {
+  std::int64_t pid = 0;
+  std::uint64_t call = 0, from = 0, ended_by = 0, until = 0;
+};
+
+std::uint64_t number(const Json& object, const char* key, bool& good) {
+  const auto found = object.find(key);
+  good = good && found != object.end() && found->is_number_unsigned();
+  return good ? found->get<std::uint64_t>() : 0;
+}
+
+std::optional<Use> use_of(const Json& value, std::int64_t pid) {
+  bool good = true;
+  Use use;
+  use.pid = pid;
+  use.call = number(value, "call", good);
+  use.from = number(value, "from", good);
+  use.ended_by = number(value, "ended_by_call", good);
+  use.until = number(value, "until", good);
+  return good ? std::optional(use) : std::nullopt;
+}
+
+Json finding(const Use& freed, const Use& open, std::size_t count) {
+  const RuleInfo& rule = info(Rule::kIpcFreedWhileOpen);
+  const std::string end = open.ended_by
+                              ? fmt::format("closed it {} us later, by its call {}",
+                                            (open.until - freed.until) / 1000, open.ended_by)
+                              : std::string("had not closed it when it reported");
+  return {{"rule", rule.id},
+          {"kind", name(rule.kind)},
+          {"call", "cuMemFree"},
+          {"arguments", Json::object()},
+          {"message",
+           fmt::format("call {} freed memory that process {} had open: it opened the handle of "
+                       "call {} by its call {}, and {}",
+                       freed.ended_by, open.pid, freed.call, open.call, end)},
+          {"documented", Json::array()},
+          {"result", "CUDA_SUCCESS"},
+          {"call_index", freed.ended_by},
+          {"stack", Json::array()},
+          {"objects", Json::array()},
+          {"fix", rule.fix},
+          {"url", rule_url(rule.rule)},
+          {"pid", freed.pid},
+          {"count", count}};
+}
+
+// What was freed and what was opened under one handle.
+struct Uses {
+  std::vector<Use> freed, open;
+};
+
+// Goes through time and keeps what is open, by process, the one that is closed last behind.
+class OpenNow {
+ public:
+  explicit OpenNow(std::vector<Use>& uses) : uses_(uses) {
+    std::sort(uses_.begin(), uses_.end(),
+              [](const Use& a, const Use& b) { return a.from < b.from; });
+  }
+
+  // Open for sure before `time` had come, and after.
+  void advance(std::uint64_t time) {
+    for (; next_ < uses_.size() && uses_[next_].from <= time; ++next_) {
+      const Use& use = uses_[next_];
+      by_process_[use.pid].insert({use.until, &use});
+      ends_.push({use.until, &use});
+    }
+    for (; !ends_.empty() && ends_.top().first <= time; ends_.pop()) {
+      const auto process = by_process_.find(ends_.top().second->pid);
+      process->second.erase(ends_.top());
+      if (process->second.empty()) by_process_.erase(process);
+    }
+  }
+
+  using End = std::pair<std::uint64_t, const Use*>;  // until, and what
+  const std::map<std::int64_t, std::set<End>>& by_process() const { return by_process_; }
+
+ private:
+  std::vector<Use>& uses_;
+  std::size_t next_ = 0;
+  std::map<std::int64_t, std::set<End>> by_process_;
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+};
+
+void judge(Uses& uses, IpcFindings& result) {
+  const auto key = [](const Use& use) { return std::tie(use.until, use.pid, use.ended_by); };
+  std::vector<Use>& freed = uses.freed;
+  std::sort(freed.begin(), freed.end(),
+            [&](const Use& a, const Use& b) { return key(a) < key(b); });
+  // One call frees a memory once, whatever a process writes.
+  freed.erase(std::unique(freed.begin(), freed.end(),
+                          [&](const Use& a, const Use& b) { return key(a) == key(b); }),
+              freed.end());
+  OpenNow now(uses.open);
+  for (const Use& end : freed) {
+    now.advance(end.until);
+    std::size_t others = now.by_process().size() - now.by_process().count(end.pid);
+    for (auto at = now.by_process().begin(); others > 0; ++at) {
+      if (at->first == end.pid) continue;
+      if (result.findings.size() == kMostIpcFindings) break;
+      result.findings.push_back(finding(end, *at->second.rbegin()->second, at->second.size()));
+      --others;
+    }
+    result.left_out += others;
+  }
+}
+
+}  // namespace
+
+IpcFindings ipc_order_findings(const std::vector<ProcessReport>& reports) {
+  std::map<std::string, Uses> by_handle;
+  for (const ProcessReport& report : reports) {
+    if (!report.error.empty() || !report.value.contains("ipc")) continue;
+    const Json& list = report.value["ipc"];
+    if (!list.is_array()) continue;
+    for (const Json& value : list) {
+      if (!value.is_object() || !value.contains("role") || !value.contains("handle")) continue;
+      if (!value["role"].is_string() || !value["handle"].is_string()) continue;
+      const auto use = use_of(value, report.pid);
+      if (!use) continue;
+      Uses& uses = by_handle[value["handle"].get<std::string>()];
+      if (value["role"] == "export" && use->until != 0) uses.freed.push_back(*use);
+      if (value["role"] == "open") uses.open.push_back(*use);
+    }
+  }
+  IpcFindings result;
+  for (auto& [handle, uses] : by_handle) judge(uses, result);
+  return result;
+}
+
+}  // namespace cuvmm

@@ -1,0 +1,205 @@
+#include "tools/report/report_contract.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "rulebook/rule.h"
+
+namespace cuvmm {
+
+namespace {
+
+constexpr std::size_t kMostComplaints = 8;
+
+using Test = bool (*)(const Json&);
+
+struct Member {
+  const char* key;
+  Test good;
+  const char* expected;
+  const char* otherwise = nullptr;  // JSON that stands for one that is missing or not good
+};
+
+bool is_string(const Json& value) { return value.is_string(); }
+bool is_flag(const Json& value) { return value.is_boolean(); }
+bool is_count(const Json& value) { return value.is_number_unsigned(); }
+bool is_integer(const Json& value) { return value.is_number_integer(); }
+bool is_pid(const Json& value) { return is_count(value) && value <= 0x7fffffffu; }
+bool is_list(const Json& value) { return value.is_array(); }
+bool is_positive(const Json& value) { return is_count(value) && value != 0u; }
+
+bool all(const Json& values, Test good) { return std::all_of(values.begin(), values.end(), good); }
+bool is_strings(const Json& value) { return value.is_array() && all(value, is_string); }
+bool is_texts_by_name(const Json& value) { return value.is_object() && all(value, is_string); }
+
+bool has(const Json& object, const char* key, Test good) {
+  const auto found = object.find(key);
+  return found != object.end() && good(*found);
+}
+bool may_have(const Json& object, const char* key, Test good) {
+  const auto found = object.find(key);
+  return found == object.end() || good(*found);
+}
+
+bool is_driver(const Json& value) {
+  return value.is_null() || (value.is_object() && has(value, "path", is_string) &&
+                             has(value, "version", is_integer) && has(value, "emulated", is_flag));
+}
+
+bool is_frame(const Json& value) {
+  return value.is_object() && has(value, "function", is_string) &&
+         has(value, "module", is_string) && has(value, "offset", is_count) &&
+         may_have(value, "file", is_string) && may_have(value, "line", is_count);
+}
+bool is_stack(const Json& value) { return value.is_array() && all(value, is_frame); }
+
+bool is_object_of_finding(const Json& value) {
+  return value.is_object() && has(value, "what", is_string) &&
+         has(value, "made_by_call", is_count) && has(value, "stack", is_stack) &&
+         may_have(value, "value", is_string) && may_have(value, "size", is_count) &&
+         may_have(value, "ended_by_call", is_count) && may_have(value, "ended_stack", is_stack);
+}
+bool is_objects(const Json& value) { return value.is_array() && all(value, is_object_of_finding); }
+
+// A rule's id is shown as a command to type.
+bool is_rule_id(const Json& value) {
+  if (!value.is_string()) return false;
+  const std::string& id = value.get_ref<const std::string&>();
+  return !id.empty() && std::all_of(id.begin(), id.end(), [](char c) {
+    return c == '-' || c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+           (c >= 'A' && c <= 'Z');
+  });
+}
+
+bool is_kind(const Json& value) {
+  const auto kinds = {RuleKind::kError, RuleKind::kUndefined, RuleKind::kLeak, RuleKind::kAdvice,
+                      RuleKind::kAnswer};
+  return std::any_of(kinds.begin(), kinds.end(),
+                     [&](RuleKind kind) { return value == name(kind); });
+}
+
+constexpr Member kReport[] = {
+    {"pid", is_pid, "a process id"},
+    {"ended", is_string, "a string"},
+    {"driver", is_driver, "an object with \"path\", \"version\" and \"emulated\""},
+    {"suppressed", is_count, "a count"},
+    {"ipc", is_list, "a list"},
+};
+constexpr Member kFindingMust[] = {
+    {"rule", is_rule_id, "letters, digits, - and _"},
+    {"kind", is_kind, "error, undefined, leak, advice or answer"},
+    {"call", is_string, "a string"},
+    {"message", is_string, "a string"},
+    {"count", is_positive, "a count of 1 or more"},
+};
+constexpr Member kFindingMay[] = {
+    {"runtime", is_string, "a string"},
+    {"arguments", is_texts_by_name, "an object of strings", "{}"},
+    {"documented", is_strings, "a list of strings", "[]"},
+    {"result", is_string, "a string", "\"\""},
+    {"enforced", is_flag, "true"},
+    {"call_index", is_count, "a number", "0"},
+    {"stack", is_stack, "a list of frames", "[]"},
+    {"objects", is_objects, "a list of objects", "[]"},
+    {"memory", is_string, "a string"},
+    {"handled", is_count, "a count"},
+    {"fix", is_string, "a string", "\"\""},
+    {"url", is_string, "a string", "\"\""},
+};
+
+class Enforcer {
+ public:
+  std::vector<std::string> run(Json& report) {
+    for (const Member& member : kReport) optional(report, member, "");
+    counts(report, "calls");
+    counts(report, "alive");
+    strings(report, "unchecked");
+    strings(report, "notes");
+    if (!report.contains("findings") || !report["findings"].is_array()) {
+      complain("\"findings\"", "a list");
+      report["findings"] = Json::array();
+    }
+    findings(report["findings"]);
+    if (complaints_ > kMostComplaints) {
+      said_.push_back("and " + std::to_string(complaints_ - kMostComplaints) +
+                      " more things in it are not as docs/report.md says");
+    }
+    return std::move(said_);
+  }
+
+ private:
+  void complain(const std::string& what, const std::string& expected) {
+    if (++complaints_ > kMostComplaints) return;
+    said_.push_back(what + " was left out: expected " + expected);
+  }
+
+  void optional(Json& object, const Member& member, const std::string& where) {
+    const auto found = object.find(member.key);
+    const bool there = found != object.end();
+    if (there && member.good(*found)) return;
+    if (there) complain(where + "\"" + member.key + "\"", member.expected);
+    if (member.otherwise) {
+      object[member.key] = Json::parse(member.otherwise);
+    } else if (there) {
+      object.erase(found);
+    }
+  }
+
+  // Keeps those elements of a list or members of an object for which `good` holds.
+  void filter(Json& values, const std::function<bool(const std::string& key, Json&)>& good) {
+    Json kept = values.is_array() ? Json::array() : Json::object();
+    for (auto&& [key, value] : values.items()) {
+      if (!good(key, value)) continue;
+      if (values.is_array()) {
+        kept.push_back(std::move(value));
+      } else {
+        kept[key] = std::move(value);
+      }
+    }
+    values = std::move(kept);
+  }
+
+  void counts(Json& report, const char* key) {
+    optional(report, {key, [](const Json& value) { return value.is_object(); }, "an object"}, "");
+    if (!report.contains(key)) return;
+    filter(report[key], [&](const std::string& name, Json& value) {
+      if (is_count(value)) return true;
+      complain("\"" + name + "\" of \"" + key + "\"", "a count");
+      return false;
+    });
+  }
+
+  void strings(Json& report, const char* key) {
+    optional(report, {key, is_list, "a list"}, "");
+    if (!report.contains(key)) return;
+    filter(report[key], [&](const std::string& index, Json& value) {
+      if (value.is_string()) return true;
+      complain("element " + index + " of \"" + key + "\"", "a string");
+      return false;
+    });
+  }
+
+  void findings(Json& list) {
+    filter(list, [&](const std::string& index, Json& finding) {
+      const std::string where = "finding " + index;
+      if (!finding.is_object()) return complain(where, "an object"), false;
+      for (const Member& member : kFindingMust) {
+        if (has(finding, member.key, member.good)) continue;
+        complain(where, std::string("\"") + member.key + "\" to be " + member.expected);
+        return false;
+      }
+      for (const Member& member : kFindingMay) optional(finding, member, where + ": ");
+      finding.erase("related");  // that is for the runner to say
+      return true;
+    });
+  }
+
+  std::size_t complaints_ = 0;
+  std::vector<std::string> said_;
+};
+
+}  // namespace
+
+std::vector<std::string> enforce_contract(Json& report) { return Enforcer().run(report); }
+
+}  // namespace cuvmm

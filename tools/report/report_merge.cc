@@ -1,0 +1,290 @@
+#include "tools/report/report_merge.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "tools/report/ipc_order.h"
+
+namespace cuvmm {
+
+namespace {
+
+using Counts = std::map<std::string, std::uint64_t>;
+
+void add_counts(Counts& to, const Json& report, const char* key) {
+  const auto counts = report.find(key);
+  if (counts == report.end()) return;
+  for (const auto& [name, count] : counts->items()) {
+    std::uint64_t& sum = to[name];
+    sum = saturating_sum(sum, count.get<std::uint64_t>());
+  }
+}
+
+// A list without repetitions, however long it gets.
+class Union {
+ public:
+  void add(const Json& list) {
+    for (const Json& item : list) {
+      if (seen_.insert(item.dump(-1, ' ', false, Json::error_handler_t::replace)).second) {
+        list_.push_back(item);
+      }
+    }
+  }
+  const Json& list() const { return list_; }
+
+ private:
+  Json list_ = Json::array();
+  std::set<std::string> seen_;
+};
+
+bool has_driver(const Json& report) {
+  const auto driver = report.find("driver");
+  return driver != report.end() && driver->is_object() &&
+         !driver->at("path").get_ref<const std::string&>().empty();
+}
+
+void count(Totals& totals, const Json& finding) {
+  const std::string kind = finding["kind"];
+  if (kind == "answer") return;  // nobody's mistake
+  std::uint64_t& total = kind == "error"       ? totals.errors
+                         : kind == "undefined" ? totals.undefined
+                         : kind == "leak"      ? totals.leaks
+                                               : totals.advice;
+  const std::uint64_t handled = finding.value("handled", std::uint64_t{0});
+  const std::uint64_t all = finding["count"].get<std::uint64_t>();
+  total = saturating_sum(total, all - std::min(handled, all));
+}
+
+// Leaks of different processes that keep one memory alive name each other: none of them is the
+// whole reason.
+void relate(Json& findings) {
+  constexpr std::size_t kMostNamed = 16;  // of one finding; a thousand importers say no more
+  std::map<std::string, std::vector<Json*>> by_memory;
+  for (Json& finding : findings) {
+    const auto memory = finding.find("memory");
+    if (memory != finding.end()) by_memory[memory->get<std::string>()].push_back(&finding);
+  }
+  for (auto& [memory, keepers] : by_memory) {
+    std::vector<Json> related;
+    for (const Json* keeper : keepers) {
+      Json one = {{"pid", (*keeper)["pid"]}, {"rule", (*keeper)["rule"]}};
+      const std::size_t enough = kMostNamed + 1;  // and one that is the keeper's own
+      if (related.size() < enough &&
+          std::find(related.begin(), related.end(), one) == related.end())
+        related.push_back(std::move(one));
+    }
+    for (Json* keeper : keepers) {
+      for (const Json& other : related) {
+        if (other["pid"] != (*keeper)["pid"]) (*keeper)["related"].push_back(other);
+      }
+    }
+  }
+}
+
+constexpr const char* kContract[] = {"schema",    "pid",      "ended",   "driver",     "calls",
+                                     "unchecked", "findings", "summary", "suppressed", "alive",
+                                     "processes", "notes",    "ipc"};
+
+// What this version does not know: lists are united, of anything else the first one stays.
+class Unknown {
+ public:
+  void add(const Json& report) {
+    for (const auto& [key, value] : report.items()) {
+      if (std::find(std::begin(kContract), std::end(kContract), key) != std::end(kContract))
+        continue;
+      if (members_.size() == kMost && !members_.contains(key)) continue;
+      const auto [member, fresh] = members_.try_emplace(key, value);
+      if (value.is_array() && (fresh || member->second.is_array())) lists_[key].add(value);
+    }
+  }
+  void move_into(Json& merged) {
+    for (auto& [key, value] : members_) merged[key] = std::move(value);
+    for (const auto& [key, list] : lists_) merged[key] = list.list();
+  }
+
+ private:
+  static constexpr std::size_t kMost = 64;
+  std::map<std::string, Json> members_;
+  std::map<std::string, Union> lists_;
+};
+
+// Of a process whose last report was not its end.
+std::string cut_short(std::int64_t pid, const Endings& endings) {
+  const auto signal = endings.signals.find(pid);
+  const bool known = signal != endings.signals.end();
+  return "was ended " + (known ? "by " + signal_text(signal->second) + " " : "") +
+         "before it could look for leaks" +
+         (known                  ? ""
+          : endings.left_running ? " (killed, or still running)"
+                                 : " (killed, or it became another program)") +
+         "; what it had found until then counts";
+}
+
+class Merger {
+ public:
+  Merger(std::vector<std::string> notes, const Endings& endings) : endings_(endings) {
+    result_.notes = std::move(notes);
+  }
+
+  void add(const ProcessReport& report) {
+    if (!report.error.empty()) return add_unread(report);
+    ++result_.processes;
+    const Json& value = report.value;
+    const std::string process = "process " + std::to_string(report.pid);
+    for (const std::string& what : report.problems) note(process + ": " + what);
+    add_driver(value, process);
+    if (value.value("ended", "") == "running") {
+      note(process + " " + cut_short(report.pid, endings_));
+    }
+    if (value.contains("notes")) {
+      for (const Json& text : value["notes"]) note(process + ": " + text.get<std::string>());
+    }
+    suppressed_ = saturating_sum(suppressed_, value.value("suppressed", std::uint64_t{0}));
+    add_counts(calls_, value, "calls");
+    add_counts(alive_, value, "alive");
+    if (value.contains("unchecked")) unchecked_.add(value["unchecked"]);
+    for (Json finding : value["findings"]) {
+      finding["pid"] = report.pid;
+      add_finding(std::move(finding));
+    }
+    unknown_.add(value);
+  }
+
+  void add_finding(Json finding) {
+    count(result_.totals, finding);
+    if (result_.first_rule.empty() && finding["kind"] != "advice" && finding["kind"] != "answer") {
+      result_.first_rule = finding["rule"].get<std::string>();
+    }
+    findings_.push_back(std::move(finding));
+  }
+
+  void note(std::string text) { result_.notes.push_back(std::move(text)); }
+
+  MergedReport finish() {
+    relate(findings_);
+    if (driver_.is_null()) driver_ = {{"path", ""}, {"version", 0}, {"emulated", false}};
+    const Totals& totals = result_.totals;
+    result_.value = {
+        {"schema", kReportSchema},
+        {"driver", driver_},
+        {"calls", calls_},
+        {"unchecked", unchecked_.list()},
+        {"findings", std::move(findings_)},
+        {"summary",
+         {{"error", totals.errors}, {"undefined", totals.undefined}, {"leak", totals.leaks}}},
+        {"suppressed", suppressed_},
+        {"alive",
+         {{"allocations", alive_["allocations"]},
+          {"bytes", alive_["bytes"]},
+          {"reservations", alive_["reservations"]}}},
+        {"processes", result_.processes},
+        {"notes", result_.notes}};
+    unknown_.move_into(result_.value);
+    return std::move(result_);
+  }
+
+ private:
+  void add_unread(const ProcessReport& report) {
+    ++result_.unread;
+    if (!report.lost) return note("a process's report was not read: " + report.error);
+    const std::string who = report.pid ? "process " + std::to_string(report.pid) : "a process";
+    const auto signal = endings_.signals.find(report.pid);
+    const std::string how =
+        signal == endings_.signals.end() ? "" : " and was ended by " + signal_text(signal->second);
+    note(who + " used a driver" + how + ", and its report was lost: " + report.error);
+  }
+
+  void add_driver(const Json& value, const std::string& process) {
+    if (!has_driver(value)) return;
+    if (driver_.is_null()) {
+      driver_ = value["driver"];
+    } else if (driver_["path"] != value["driver"]["path"]) {
+      note(process + " used another driver: " + value["driver"]["path"].get<std::string>());
+    }
+  }
+
+  const Endings& endings_;
+  MergedReport result_;
+  Json driver_ = nullptr, findings_ = Json::array();
+  Counts calls_, alive_;
+  Union unchecked_;
+  Unknown unknown_;
+  std::uint64_t suppressed_ = 0;
+};
+
+}  // namespace
+
+std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) {
+  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  return a > most - b ? most : a + b;
+}
+
+std::string signal_text(int signal) {
+  const char* const name = sigabbrev_np(signal);
+  return "signal " + std::to_string(signal) + (name ? std::string(" (SIG") + name + ")" : "");
+}
+
+MergedReport merge_reports(const std::vector<ProcessReport>& reports,
+                           std::vector<std::string> notes, const Endings& endings) {
+  Merger merger(std::move(notes), endings);
+  for (const ProcessReport& report : reports) merger.add(report);
+  IpcFindings ipc = ipc_order_findings(reports);
+  for (Json& finding : ipc.findings) merger.add_finding(std::move(finding));
+  if (ipc.left_out > 0) {
+    merger.note(std::to_string(ipc.left_out) +
+                " more findings of memory that was freed while another process had it open were "
+                "left out");
+  }
+  return merger.finish();
+}
+
+namespace {
+
+// JSON values of all reports. Some 2 GB where each is a member of an object.
+constexpr std::size_t kMostValuesTogether = 20'000'000;
+
+// "X.json" of "X.json.<pid>.<time>.tmp", which a process writes before it renames it to that.
+std::string target_of(const std::string& temporary) {
+  const std::size_t end = temporary.rfind(".json.");
+  return end == std::string::npos ? "" : temporary.substr(0, end + 5);
+}
+
+}  // namespace
+
+std::vector<ProcessReport> read_reports(const std::string& folder, std::int64_t first) {
+  std::set<std::string> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    files.insert(at->path().string());
+  }
+  std::vector<ProcessReport> reports;
+  std::size_t values = 0;
+  for (const std::string& file : files) {
+    const bool unfinished = !file.ends_with(".json");
+    // The one that it was to replace is there, and says that it is not the process's last word.
+    if (unfinished && files.contains(target_of(file))) continue;
+    if (values > kMostValuesTogether) {
+      reports.push_back(
+          {.error = file + ": those before it fill the memory that reports may take"});
+      continue;
+    }
+    ProcessReport& report = reports.emplace_back(read_process_report(file));
+    values += report.values;
+    if (unfinished && !report.error.empty()) report.error += " (it was unfinished)";
+  }
+  if (error) reports.push_back({.error = folder + ": " + error.message()});
+  std::sort(reports.begin(), reports.end(), [&](const ProcessReport& a, const ProcessReport& b) {
+    return std::make_tuple(a.pid != first, a.pid, a.error) <
+           std::make_tuple(b.pid != first, b.pid, b.error);
+  });
+  return reports;
+}
+
+}  // namespace cuvmm

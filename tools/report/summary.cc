@@ -1,0 +1,85 @@
+#include "tools/report/summary.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace cuvmm {
+
+namespace {
+
+std::string counted(std::uint64_t count, const char* one, const char* many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+std::string driver_text(const Json& report) {
+  const Json& driver = report["driver"];
+  if (driver.value("path", "").empty()) return "";
+  const auto emulated = driver.find("emulated");
+  const bool ours = emulated != driver.end() && emulated->is_boolean() && emulated->get<bool>();
+  return ours ? " (emulator)" : "";
+}
+
+// What a process wrote may hold anything, commands for a terminal too.
+std::string printable(const std::string& text) {
+  std::string result = text;
+  for (char& c : result) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return result;
+}
+
+constexpr std::size_t kMostNotes = 20;
+
+std::string notes_text(const MergedReport& report) {
+  std::string text;
+  const std::size_t shown = std::min(kMostNotes, report.notes.size());
+  for (std::size_t i = 0; i < shown; ++i) text += "cuvmm: " + printable(report.notes[i]) + "\n";
+  const std::size_t more = report.notes.size() - shown;
+  if (more > 0)
+    text +=
+        fmt::format("cuvmm: and {} (--report has all)\n", counted(more, "more note", "more notes"));
+  return text;
+}
+
+// Of a tree without a report.
+const char* nothing_text(const MergedReport& report) {
+  return report.unread > 0
+             ? "cuvmm: no process's report could be read: the findings are lost\n"
+             : "cuvmm: nothing was checked: no process used a CUDA driver through cuvmm\n";
+}
+
+}  // namespace
+
+std::string summary_text(const MergedReport& report, const std::vector<std::string>& files,
+                         std::uint64_t skipped_launches) {
+  const Totals& totals = report.totals;
+  std::string text = notes_text(report);
+  std::uint64_t calls = 0;
+  for (const auto& [name, count] : report.value["calls"].items()) {
+    calls = saturating_sum(calls, count.get<std::uint64_t>());
+  }
+  if (report.processes > 0) {
+    text += fmt::format("cuvmm: {}, {} undefined, {}", counted(totals.errors, "error", "errors"),
+                        totals.undefined, counted(totals.leaks, "leak", "leaks"));
+    if (totals.advice) text += fmt::format(", {} advice", totals.advice);
+    text +=
+        fmt::format(" in {} of {}{}\n", counted(calls, "call", "calls"),
+                    counted(report.processes, "process", "processes"), driver_text(report.value));
+  }
+  if (report.processes == 0) text += nothing_text(report);
+  if (skipped_launches > 0) {
+    text += fmt::format(
+        "cuvmm: {} skipped, because the emulator runs no kernels: what the program says about "
+        "their results (PASSED, for example) proves nothing\n",
+        counted(skipped_launches, "kernel launch was", "kernel launches were"));
+  }
+  for (const std::string& file : files) text += "cuvmm: report in " + file + "\n";
+  if (!report.first_rule.empty()) {
+    text += "cuvmm: to learn more about the first finding, type: cuvmm explain " +
+            report.first_rule + "\n";
+  }
+  return text;
+}
+
+}  // namespace cuvmm

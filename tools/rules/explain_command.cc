@@ -1,0 +1,40 @@
+// cuvmm explain RULE
+#include <memory>
+
+#include "tools/commands.h"
+#include "tools/rules/rule_facts.h"
+#include "tools/rules/rule_text.h"
+#include "tools/rules/suggest.h"
+#include "tools/standard_streams.h"
+#include "tools/usage.h"
+
+namespace cuvmm {
+
+void add_explain(CLI::App& app, CommandLine&) {
+  CLI::App* command = app.add_subcommand("explain", "Explain a rule that a finding names");
+  auto ids = std::make_shared<std::vector<std::string>>();
+  command->add_option("RULE", *ids, "Ids of rules, as findings name them")->required();
+  command->footer(
+      "Examples:\n"
+      "  cuvmm explain cuMemMap-offset-zero\n"
+      "  cuvmm explain cuMemUnmap-mapped cuMemRelease-handle-valid\n"
+      "`cuvmm rules` lists all rules.\n");
+  command->allow_extras();
+  command->callback([command, ids] {
+    refuse_unexpected(*command);
+    for (const std::string& id : *ids) {
+      if (!find_rule(id)) {
+        const std::string near = did_you_mean(id, rule_ids());
+        throw UsageError{"no rule is called '" + id + "'" +
+                         (near.empty() ? "; `cuvmm rules` lists them" : near)};
+      }
+    }
+    const char* between = "";
+    for (const std::string& id : *ids) {
+      print_output("{}{}", between, explain_text(*find_rule(id)));
+      between = "\n";
+    }
+  });
+}
+
+}  // namespace cuvmm

@@ -1,0 +1,119 @@
+#include "tools/rules/rule_facts.h"
+
+#include <algorithm>
+
+#include "api/driver.h"
+#include "rulebook/profile/profile.h"
+#include "tools/rules/rule_examples.h"
+
+namespace cuvmm {
+
+namespace {
+
+const std::vector<Profile>& profiles() {
+  static const std::vector<Profile> loaded = [] {
+    std::vector<Profile> result;
+    for (const std::string& name : builtin_profiles()) {
+      ProfileResult one = load_profile(name);
+      if (one.error.empty()) result.push_back(std::move(one.profile));
+    }
+    return result;
+  }();
+  return loaded;
+}
+
+std::string answer_text(const Verdict& verdict) {
+  switch (verdict.kind) {
+    case Verdict::Kind::kCode:
+      return result_name(verdict.code);
+    case Verdict::Kind::kAccepts:
+      return "accepts";
+    case Verdict::Kind::kCrashes:
+      return "crashes";
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::vector<DriverBehaviour> driver_behaviours(Rule rule) {
+  if (info(rule).uncheckable || info(rule).kind == RuleKind::kLeak) return {};
+  std::vector<DriverBehaviour> result;
+  for (const Profile& profile : profiles()) {
+    const Verdict& verdict = profile.verdicts[static_cast<std::size_t>(rule)];
+    result.push_back({profile.name, answer_text(verdict)});
+  }
+  return result;
+}
+
+std::string entry_text(const RuleInfo& info) {
+  return info.entry == EntryPoint::kCount ? "any entry point" : name(info.entry);
+}
+
+std::string code_text(const RuleInfo& info) {
+  if (info.code == CUDA_SUCCESS) return "none";
+  std::string code = result_name(info.code);
+  switch (info.basis) {
+    case CodeBasis::kDocumented:
+      return code + " (the documentation ties it to this rule)";
+    case CodeBasis::kListed:
+      return code + " (in the function's list; inferred for this rule)";
+    case CodeBasis::kObserved:
+      return code + " (not documented; seen on a driver)";
+    case CodeBasis::kNone:
+      return code + " (not documented, and not seen)";
+  }
+  return code;
+}
+
+std::string question_text(const RuleInfo& info) {
+  if (!info.question) return "";
+  return "the call asks whether this holds: that a driver answers " + result_name(info.code) +
+         " is an answer, and no " + name(info.kind);
+}
+
+const char* basis_name(CodeBasis basis) {
+  switch (basis) {
+    case CodeBasis::kDocumented:
+      return "documented";
+    case CodeBasis::kListed:
+      return "listed";
+    case CodeBasis::kObserved:
+      return "observed";
+    case CodeBasis::kNone:
+      return "none";
+  }
+  return "?";
+}
+
+std::string version_text(int cuda_version) {
+  return std::to_string(cuda_version / 1000) + "." + std::to_string(cuda_version % 1000 / 10);
+}
+
+std::string area_of(Rule rule) { return area(rule); }
+
+std::string example_of(Rule rule) { return shortest_case(kCaseTexts, info(rule).id); }
+
+std::vector<std::string> rule_ids() {
+  std::vector<std::string> ids;
+  for (const RuleInfo& rule : rules()) ids.push_back(rule.id);
+  return ids;
+}
+
+std::vector<std::string> entry_names() {
+  std::vector<std::string> names;
+  for (const RuleInfo& rule : rules()) {
+    if (rule.entry == EntryPoint::kCount) continue;
+    if (std::find(names.begin(), names.end(), name(rule.entry)) == names.end()) {
+      names.push_back(name(rule.entry));
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> kind_names() {
+  return {name(RuleKind::kError), name(RuleKind::kUndefined), name(RuleKind::kLeak),
+          name(RuleKind::kAdvice)};
+}
+
+}  // namespace cuvmm

@@ -1,0 +1,148 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tools/rules/rule_facts.h"
+#include "tools/rules/rule_text.h"
+
+namespace cuvmm {
+
+namespace {
+
+struct AreaTitle {
+  const char* area;
+  const char* title;
+};
+constexpr AreaTitle kTitles[] = {
+    {"general", "Every entry point"},
+    {"address_range", "Address ranges: cuMemAddressReserve, cuMemAddressFree"},
+    {"allocation", "Physical memory: cuMemCreate, cuMemRelease and queries"},
+    {"map", "Mappings: cuMemMap, cuMemUnmap"},
+    {"access", "Access: cuMemSetAccess, cuMemGetAccess"},
+    {"data", "Copies and fills of mapped memory"},
+    {"share", "Sharing: export and import of allocations"},
+    {"range_handle", "Handles of address ranges: cuMemGetHandleForAddressRange"},
+    {"multicast", "Multicast: cuMulticast*"},
+    {"ipc", "Legacy IPC: cuIpc*"},
+    {"external_memory", "External memory: cuImportExternalMemory and what is mapped from it"},
+    {"external_semaphore", "External semaphores"},
+    {"map_array", "Sparse arrays: cuMemMapArrayAsync"},
+    {"pool", "Stream-ordered pools: cuMemPool* and cuMemAllocFromPoolAsync"},
+};
+
+constexpr const char* kGenerated =
+    "<!-- Written by `cuvmm rules --format markdown --output docs/rules`; do not edit. -->\n";
+
+std::string title_of(const std::string& area) {
+  for (const AreaTitle& known : kTitles) {
+    if (area == known.area) return known.title;
+  }
+  return area;
+}
+
+// Characters that Markdown would take for its own; `|` would end a table's cell.
+std::string escape(std::string_view text) {
+  std::string result;
+  for (char c : text) {
+    if (c == '|' || c == '<' || c == '*' || c == '\\' || c == '[' || c == ']') result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+std::string row(const char* label, const std::string& text) {
+  return fmt::format("| {} | {} |\n", label, escape(text));
+}
+
+std::string section(Rule rule) {
+  const RuleInfo& it = info(rule);
+  // The anchor is explicit: a heading's own would be in lower case.
+  std::string text = fmt::format("\n## <a id=\"{0}\"></a>{0}\n\n**{1}**: {2}\n\n", it.id,
+                                 name(it.kind), escape(it.requirement));
+  text += "| | |\n|---|---|\n";
+  text += row("Call",
+              entry_text(it) + (*it.parameter ? std::string(", parameter ") + it.parameter : ""));
+  text += row("Code", code_text(it));
+  if (const std::string question = question_text(it); !question.empty()) {
+    text += row("Question", question);
+  }
+  if (const char* why = why_forbidden(rule)) text += row("Forbidden, though accepted", why);
+  text += row("Since", "CUDA " + version_text(it.since));
+  text += row("Source", it.source);
+  text += row("Fix", it.fix);
+  if (it.uncheckable) text += row("Not checked", it.uncheckable);
+  for (const DriverBehaviour& driver : driver_behaviours(rule)) {
+    text += row(fmt::format("Driver `{}`", driver.profile).c_str(), driver.answer);
+  }
+  if (const std::string example = example_of(rule); !example.empty()) {
+    text += fmt::format("\nA program that breaks it:\n\n```\n{}```\n", example);
+  }
+  return text;
+}
+
+std::string page(const std::string& area, const std::vector<Rule>& chosen) {
+  std::string text = fmt::format("{}# {}\n", kGenerated, title_of(area));
+  for (Rule rule : chosen) {
+    if (area_of(rule) == area) text += section(rule);
+  }
+  return text;
+}
+
+std::vector<Rule> all_rules() {
+  std::vector<Rule> all;
+  for (const RuleInfo& it : rules()) all.push_back(it.rule);
+  return all;
+}
+
+// In the order of the catalogue.
+std::vector<std::string> areas_of(const std::vector<Rule>& chosen) {
+  std::vector<std::string> areas;
+  for (Rule rule : chosen) {
+    if (std::find(areas.begin(), areas.end(), area_of(rule)) == areas.end()) {
+      areas.push_back(area_of(rule));
+    }
+  }
+  return areas;
+}
+
+std::string contents(const std::vector<Rule>& all) {
+  const auto unchecked = std::count_if(all.begin(), all.end(),
+                                       [](Rule rule) { return info(rule).uncheckable != nullptr; });
+  std::string text = fmt::format(
+      "{}# Rules\n\nThere are {} rules, and cuvmm checks {} of them. The others say why no program "
+      "can check them. "
+      "[findings.md](../findings.md) explains the kinds.\n",
+      kGenerated, all.size(), all.size() - static_cast<std::size_t>(unchecked));
+  for (const std::string& area : areas_of(all)) {
+    text += fmt::format("\n## [{}]({}.md)\n\n| rule | kind | requirement |\n|---|---|---|\n",
+                        title_of(area), area);
+    for (Rule rule : all) {
+      if (area_of(rule) != area) continue;
+      const RuleInfo& it = info(rule);
+      text += fmt::format("| [{0}]({1}.md#{0}) | {2}{3} | {4} |\n", it.id, area, name(it.kind),
+                          it.uncheckable ? ", not checked" : "", escape(it.requirement));
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> rules_pages() {
+  const std::vector<Rule> all = all_rules();
+  std::map<std::string, std::string> pages = {{"README.md", contents(all)}};
+  for (const std::string& area : areas_of(all)) pages[area + ".md"] = page(area, all);
+  return pages;
+}
+
+std::string rules_markdown(const std::vector<Rule>& chosen) {
+  std::string text;
+  for (const std::string& area : areas_of(chosen)) {
+    text += (text.empty() ? "" : "\n") + page(area, chosen);
+  }
+  return text;
+}
+
+}  // namespace cuvmm

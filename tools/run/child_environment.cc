@@ -1,0 +1,116 @@
+#include "tools/run/child_environment.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+namespace cuvmm {
+
+namespace {
+
+// Runtimes of sanitizers insist on coming before everything else.
+bool sanitizer_runtime(const std::string& library) {
+  const std::string name = std::filesystem::path(library).filename();
+  for (const char* prefix :
+       {"libasan", "libtsan", "liblsan", "libubsan", "libhwasan", "libclang_rt."}) {
+    if (name.rfind(prefix, 0) == 0) return true;
+  }
+  return false;
+}
+
+// The shim first, and what else of ours is wanted behind it: `wanted`. Of the rest, whatever an
+// outer cuvmm put there goes.
+std::string preload(const std::string& existing, const Layout& layout,
+                    const std::vector<std::string>& wanted) {
+  const auto& runtimes = layout.runtimes;
+  std::string first, rest, word;
+  std::string separated = existing;
+  for (char& c : separated) {
+    if (c == ':') c = ' ';
+  }
+  std::istringstream words(separated);
+  while (words >> word) {
+    const bool runtime = std::find(runtimes.begin(), runtimes.end(), word) != runtimes.end();
+    if (word == layout.shim || runtime) continue;
+    (sanitizer_runtime(word) ? first : rest) += ":" + word;
+  }
+  std::string ours = layout.shim;
+  for (const std::string& library : wanted) ours += ":" + library;
+  return (first.empty() ? "" : first.substr(1) + ":") + ours + rest;
+}
+
+std::string search_path(const std::string& existing, const std::string& folder) {
+  // An empty element would mean the current folder: keep those that are there, add none.
+  if (existing.empty() || existing == folder) return folder;
+  if (existing.rfind(folder + ":", 0) == 0) return existing;
+  return folder + ":" + existing;
+}
+
+// Settings that stand in the user's own value win: the runtime takes the last one.
+std::string sanitizer_options(const std::string& existing) {
+  const std::string ours = "verify_asan_link_order=0:protect_shadow_gap=0";
+  return existing.empty() ? ours : ours + ":" + existing;
+}
+
+}  // namespace
+
+Environment current_environment() {
+  Environment result;
+  for (char** entry = environ; entry && *entry; ++entry) {
+    const std::string text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals != std::string::npos)
+      result.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return result;
+}
+
+Environment child_environment(Environment environment, const RunSettings& options,
+                              const Layout& layout, const std::string& report_folder) {
+  const auto set = [&](const char* name, const std::string& value) {
+    if (!value.empty()) environment[name] = value;
+  };
+  // NVIDIA's libcudart needs a real driver; the emulator has its own. It has to be preloaded: a
+  // program with DT_RPATH (every wheel of PyTorch's) looks there before LD_LIBRARY_PATH.
+  environment["LD_PRELOAD"] =
+      preload(environment["LD_PRELOAD"], layout,
+              options.emulate ? layout.runtimes : std::vector<std::string>{});
+  std::string folders = layout.links;
+  if (options.emulate) {
+    const std::filesystem::path emulator = std::filesystem::path(layout.emulator).parent_path();
+    folders += ":" + emulator.string();
+    if (options.python) {
+      environment["PYTHONPATH"] = search_path(environment["PYTHONPATH"], emulator / "python");
+    }
+  }
+  environment["LD_LIBRARY_PATH"] = search_path(environment["LD_LIBRARY_PATH"], folders);
+  // The program, or one that it starts, may be built with AddressSanitizer, which refuses to run
+  // behind a preloaded library and whose shadow gap lies where the driver maps memory.
+  environment["ASAN_OPTIONS"] = sanitizer_options(environment["ASAN_OPTIONS"]);
+
+  // The processes report into the folder; the runner writes the files and decides on exit codes.
+  environment.erase("CUVMM_REPORT");
+  environment.erase("CUVMM_ERROR_EXITCODE");
+  environment["CUVMM_REPORT_DIR"] = report_folder;
+  environment["CUVMM_NO_SUMMARY"] = "1";  // it sums up, for all processes
+
+  if (options.emulate) {
+    environment["CUVMM_DRIVER"] = layout.emulator;
+  } else {
+    set("CUVMM_DRIVER", options.driver);
+  }
+  set("CUVMM_PROFILE", options.profile);
+  if (options.devices > 0) environment["CUVMM_DEVICES"] = std::to_string(options.devices);
+  if (options.enforce) environment["CUVMM_ENFORCE"] = "1";
+  set("CUVMM_SUPPRESSIONS", options.suppressions);
+  set("CUVMM_LEAK_CHECK", options.leak_check);
+  set("CUVMM_TRACE", options.trace);
+  if (options.quiet) environment["CUVMM_QUIET"] = "1";
+  if (options.verbose) environment["CUVMM_VERBOSE"] = "1";
+  if (options.allow_multicast) environment["CUVMM_ALLOW_MULTICAST"] = "1";
+  return environment;
+}
+
+}  // namespace cuvmm

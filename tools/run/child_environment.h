@@ -1,0 +1,24 @@
+// The environment in which `cuvmm run` starts the program.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "tools/run/layout.h"
+#include "tools/run/run_settings.h"
+
+namespace cuvmm {
+
+using Environment = std::map<std::string, std::string>;
+
+/// This process's environment, from environ.
+Environment current_environment();
+
+/// `current` with the shim first in LD_PRELOAD, the links folder first in LD_LIBRARY_PATH, and the
+/// CUVMM_ variables that the options ask for. Where they ask for the emulator, its libcudart comes
+/// behind the shim, and its folder behind that of the links. Variables of an outer cuvmm that would
+/// contradict the options are taken out. `report_folder` is where each process leaves its report.
+Environment child_environment(Environment current, const RunSettings& options, const Layout& layout,
+                              const std::string& report_folder);
+
+}  // namespace cuvmm

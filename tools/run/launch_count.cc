@@ -1,0 +1,21 @@
+#include "tools/run/launch_count.h"
+
+#include <fstream>
+
+namespace cuvmm {
+
+LaunchCount::LaunchCount() {
+  if (folder_.path().empty()) return;
+  const std::string path = folder_.path() + "/launches";
+  const std::uint64_t zero = 0;
+  std::ofstream file(path, std::ios::binary);
+  if (file.write(reinterpret_cast<const char*>(&zero), sizeof zero).flush()) path_ = path;
+}
+
+std::uint64_t LaunchCount::read() const {
+  std::uint64_t count = 0;
+  std::ifstream file(path_, std::ios::binary);
+  return file.read(reinterpret_cast<char*>(&count), sizeof count) ? count : 0;
+}
+
+}  // namespace cuvmm

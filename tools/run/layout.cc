@@ -1,0 +1,47 @@
+#include "tools/run/layout.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "tools/install_paths.h"
+
+namespace cuvmm {
+
+namespace fs = std::filesystem;
+
+std::string own_folder() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  return error ? "." : self.parent_path().string();
+}
+
+LayoutResult find_layout(const std::string& bin) {
+  std::string tried;
+  for (const char* relative : {"../lib", kInstalledPrivateFolder}) {
+    const fs::path root = (fs::path(bin) / relative).lexically_normal();
+    const fs::path shim = root / "libcuvmm-shim.so";
+    const fs::path links = root / "links";
+    const fs::path emulator = root / "emulator" / "libcuda.so.1";
+    std::error_code error;
+    if (!fs::exists(shim, error)) {
+      tried += (tried.empty() ? "" : ", ") + shim.string();
+      continue;
+    }
+    for (const fs::path& part : {links / "libcuda.so", links / "libcuda.so.1", emulator}) {
+      if (!fs::exists(part, error)) {
+        return {{},
+                "found " + shim.string() + " but not " + part.string() +
+                    ": build all targets, or install cuvmm again"};
+      }
+    }
+    Layout layout{shim.string(), links.string(), emulator.string()};
+    for (const char* name : {"libcudart.so.13", "libcudart.so.12"}) {
+      const fs::path runtime = emulator.parent_path() / name;
+      if (fs::exists(runtime, error)) layout.runtimes.push_back(runtime.string());
+    }
+    return {layout, ""};
+  }
+  return {{}, "libcuvmm-shim.so was not found; looked for " + tried};
+}
+
+}  // namespace cuvmm

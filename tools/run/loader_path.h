@@ -1,0 +1,33 @@
+// Paths that the dynamic loader takes as they are. The loader splits LD_PRELOAD and LD_LIBRARY_PATH
+// at ':' and ' '. There, and in the arguments of dlopen, it replaces $ORIGIN, $LIB and $PLATFORM.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tools/run/layout.h"
+#include "tools/temporary_folder.h"
+
+namespace cuvmm {
+
+/// Whether the loader finds what lies at `path`.
+bool loader_takes(const std::string& path);
+
+/// A layout that the loader finds: the one given, or the same through a link in a temporary folder.
+class LoaderPath {
+ public:
+  explicit LoaderPath(const Layout& layout);
+
+  const Layout& layout() const { return layout_; }
+  const std::string& error() const { return error_; }  ///< why there is none; "" on success
+  bool linked() const { return folder_ != nullptr; }
+  /// Leaves the link for processes that outlive the run.
+  void keep();
+
+ private:
+  Layout layout_;
+  std::string error_;
+  std::unique_ptr<TemporaryFolder> folder_;  // holds the link
+};
+
+}  // namespace cuvmm

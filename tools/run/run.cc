@@ -1,0 +1,216 @@
+#include "tools/run/run.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+
+#include "rulebook/profile/profile.h"
+#include "tools/atomic_file.h"
+#include "tools/commands.h"
+#include "tools/report/process_tree.h"
+#include "tools/report/report_merge.h"
+#include "tools/report/summary.h"
+#include "tools/report/traces.h"
+#include "tools/run/child_environment.h"
+#include "tools/run/driver_choice.h"
+#include "tools/run/executable.h"
+#include "tools/run/launch_count.h"
+#include "tools/run/layout.h"
+#include "tools/run/loader_path.h"
+#include "tools/standard_streams.h"
+#include "tools/temporary_folder.h"
+
+namespace cuvmm {
+
+namespace {
+
+int failed(int code, const std::string& message) {
+  print_error("cuvmm run: {}\n", message);
+  return code;
+}
+
+void say(const RunSettings& options, const std::string& message) {
+  if (!options.quiet) print_error("cuvmm: {}\n", message);
+}
+
+std::string value_of(const Environment& environment, const char* name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? "" : found->second;
+}
+
+// Falls back to the emulator where no driver is; returns why a chosen driver cannot be used.
+std::string choose_driver(RunSettings& options, const Environment& environment) {
+  if (options.emulate) return "";
+  if (!options.driver.empty()) {
+    const std::string problem = cannot_use_driver(options.driver);
+    return problem.empty() ? "" : "--driver " + options.driver + ": " + problem;
+  }
+  if (!value_of(environment, "CUVMM_DRIVER").empty() || !find_driver().empty()) return "";
+  options.emulate = true;
+  std::string profile =
+      options.profile.empty() ? value_of(environment, "CUVMM_PROFILE") : options.profile;
+  if (profile.empty()) profile = builtin_profiles().front();
+  say(options,
+      "there is no CUDA driver here (libcuda.so.1 was not found): using the emulator, profile " +
+          profile);
+  return "";
+}
+
+void say_what_needs_the_emulator(const RunSettings& options) {
+  if (options.emulate) return;
+  if (options.devices > 0) {
+    say(options, "--devices has no effect: it is for the emulator, and this is a real driver");
+  }
+  if (options.python)
+    say(options, "--python has no effect: it is for the emulator, and this is a real driver");
+  if (options.skipped_exitcode > 0) {
+    say(options,
+        "--skipped-exitcode has no effect: it is for the emulator, and a real driver runs kernels");
+  }
+}
+
+std::vector<std::string> as_strings(const Environment& environment) {
+  std::vector<std::string> result;
+  for (const auto& [name, value] : environment) result.push_back(name + "=" + value);
+  return result;
+}
+
+// What could have kept findings out of the report.
+std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
+                              const std::vector<ProcessReport>& reports) {
+  std::vector<std::string> notes;
+  if (tree.left_running) {
+    notes.push_back(
+        "some processes were still running when the report was written; later findings of theirs "
+        "are missing");
+  }
+  // A process leaves a report from its first call of the driver on.
+  const bool own = std::any_of(reports.begin(), reports.end(),
+                               [&](const ProcessReport& report) { return report.pid == tree.pid; });
+  if (tree.signal && !own && reach.obstacle.empty()) {
+    notes.push_back(fmt::format(
+        "process {} was ended by {} and left no report: cuvmm saw it make no driver call", tree.pid,
+        signal_text(tree.signal)));
+  }
+  return notes;
+}
+
+// The merged report in each of the files; the files that have it.
+std::vector<std::string> write_reports(const std::vector<std::string>& files, const Json& report) {
+  std::vector<std::string> written;
+  if (files.empty()) return written;
+  const std::string text = report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  for (const std::string& file : files) {
+    const std::string problem = write_whole(file, text);
+    if (problem.empty()) {
+      written.push_back(file);
+    } else {
+      print_error("cuvmm run: --report {}: {}\n", file, problem);
+    }
+  }
+  return written;
+}
+
+// The exit code of the command, once the report is written.
+int exit_code(const RunSettings& options, const TreeResult& tree, const MergedReport& merged,
+              std::uint64_t skipped_launches) {
+  if (options.error_exitcode && merged.totals.any()) return options.error_exitcode;
+  if (tree.exit_code != 0) return tree.exit_code;
+  if (options.error_exitcode && merged.unread > 0) {
+    return failed(
+        kExitFailure,
+        "--error-exitcode: a report is lost, so nobody knows whether there were findings");
+  }
+  return skipped_launches > 0 ? options.skipped_exitcode : 0;
+}
+
+// Reads, merges, writes and sums up what the processes left; returns the exit code of the command.
+int conclude(const RunSettings& options, const TreeResult& tree, const Reach& reach,
+             TemporaryFolder& folder, std::uint64_t skipped_launches) {
+  const std::vector<ProcessReport> reports = read_reports(folder.path(), tree.pid);
+  const Endings endings{{tree.signals.begin(), tree.signals.end()}, tree.left_running};
+  MergedReport merged = merge_reports(reports, gaps(tree, reach, reports), endings);
+  if (options.emulate) merged.value["skipped_launches"] = skipped_launches;
+  // Evidence that could not be read is not thrown away.
+  const bool odd = std::any_of(reports.begin(), reports.end(), [](const ProcessReport& report) {
+    return !report.error.empty() || !report.problems.empty();
+  });
+  if (odd) folder.keep();
+  const std::vector<std::string> written = write_reports(options.reports, merged.value);
+  if (!options.quiet) write_error(summary_text(merged, written, skipped_launches));
+  if (written.size() != options.reports.size()) return kExitFailure;
+  return exit_code(options, tree, merged, skipped_launches);
+}
+
+}  // namespace
+
+int run(RunSettings options) {
+  for (const std::string& report : options.reports) {
+    const std::string problem = cannot_write(report);
+    if (!problem.empty()) return failed(kExitFailure, "--report " + report + ": " + problem);
+  }
+  if (!options.trace.empty()) {
+    const std::string problem = cannot_write(options.trace);
+    if (!problem.empty()) return failed(kExitFailure, "--trace " + options.trace + ": " + problem);
+  }
+  const Environment current = current_environment();
+  const std::string path = value_of(current, "PATH");
+  const FoundProgram program = find_program(options.command[0], path);
+  if (!program.error.empty()) return failed(program.exit_code, program.error);
+  const LayoutResult layout = find_layout(own_folder());
+  if (!layout.error.empty()) return failed(kExitFailure, layout.error);
+  if (std::string problem = choose_driver(options, current); !problem.empty()) {
+    return failed(kExitFailure, problem);
+  }
+  say_what_needs_the_emulator(options);
+  TemporaryFolder folder;
+  if (folder.path().empty()) {
+    return failed(kExitFailure,
+                  fmt::format("no temporary folder for reports: {}", std::strerror(errno)));
+  }
+
+  LoaderPath libraries(layout.layout);
+  if (!libraries.error().empty()) return failed(kExitFailure, libraries.error());
+  const Reach reach = inspect_reach(program.path, path);
+  if (!reach.obstacle.empty()) {
+    say(options, program.path + " cannot be checked: " + reach.obstacle +
+                     "; only the programs that it starts are checked");
+  }
+  if (reach.address_sanitizer) {
+    say(options,
+        "the program is built with AddressSanitizer: ASAN_OPTIONS gets "
+        "verify_asan_link_order=0:protect_shadow_gap=0 before your own");
+  }
+  const std::string trace = options.trace;
+  options.trace = trace_pattern(trace);
+  const LaunchCount launches;
+  Environment environment = child_environment(current, options, libraries.layout(), folder.path());
+  if (options.emulate && !launches.path().empty()) {
+    environment["CUVMM_LAUNCH_COUNT"] = launches.path();
+  }
+  const TreeResult tree = run_tree(program.path, options.command, as_strings(environment),
+                                   {.wait_s = options.wait, .quiet = options.quiet});
+  if (!tree.error.empty()) {
+    const bool missing = tree.error_number == ENOENT;
+    return failed(missing ? kExitNotFound : kExitNotExecutable,
+                  program.path + ": " + tree.error + (missing ? " (its interpreter?)" : ""));
+  }
+
+  if (tree.left_running) libraries.keep();  // they preload the shim into what they start
+  for (const std::string& file : collect_traces(trace, options.trace))
+    say(options, "trace in " + file);
+  try {
+    return conclude(options, tree, reach, folder, launches.read());
+  } catch (const std::exception& error) {
+    folder.keep();
+    print_error("cuvmm run: the reports in {} could not be merged: {}\n", folder.path(),
+                error.what());
+    return options.reports.empty() ? tree.exit_code : kExitFailure;
+  }
+}
+
+}  // namespace cuvmm

@@ -1,0 +1,139 @@
+// cuvmm run: its command line.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "rulebook/limits.h"
+#include "rulebook/profile/profile.h"
+#include "tools/commands.h"
+#include "tools/rules/suggest.h"
+#include "tools/run/run.h"
+#include "tools/usage.h"
+
+namespace cuvmm {
+
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  cuvmm run -- ./app --its-own options\n"
+    "  cuvmm run --emulate --devices 2 -- ./app         no GPU needed\n"
+    "  cuvmm run --report r.json --error-exitcode 9 -- python3 test.py\n"
+    "  cuvmm run --enforce --leak-check=full -- ./app   forbidden calls fail instead of crashing\n"
+    "The exit code is the program's (128 + N when signal N ended it), N of --error-exitcode when "
+    "there\n"
+    "are findings, 126 or 127 when the program cannot be started, 125 when cuvmm itself failed.\n";
+
+// CLI11 knows nothing of the program that follows the options.
+class RunFormatter : public EmulateFormatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: cuvmm run [OPTIONS] -- PROGRAM [ARGUMENTS]\n";
+  }
+};
+
+std::string absolute(const std::string& path) {
+  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
+
+void take_command(RunSettings& options, const CLI::App& app, const CommandLine& line) {
+  options.command = app.remaining();
+  if (!options.command.empty() && options.command[0].size() > 1 && options.command[0][0] == '-') {
+    throw UsageError{unexpected(app)};
+  }
+  if (!options.command.empty() && line.separator) {
+    // `run --emulate documented -- ./app`: the word was meant for the option before it.
+    const std::vector<std::string> known = builtin_profiles();
+    const std::string& word = options.command[0];
+    if (app.count("--emulate") > 0 && std::find(known.begin(), known.end(), word) != known.end()) {
+      throw UsageError{"unexpected argument " + word + "; did you mean --emulate=" + word + "?"};
+    }
+    options.command.push_back("--");  // it was the program's own
+  }
+  options.command.insert(options.command.end(), line.after_separator.begin(),
+                         line.after_separator.end());
+  if (options.command.empty()) {
+    throw UsageError{"no program given; expected `cuvmm run [options] -- PROGRAM [arguments]`"};
+  }
+}
+
+void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
+  add_emulate(app, emulate, "Use the emulator; PROFILE is a built-in profile or a TOML file");
+  app.add_option("--devices", options.devices,
+                 "Devices that the emulator has, 1 to " + std::to_string(kMaxDevices))
+      ->type_name("N")
+      ->check(whole_number(1, kMaxDevices));
+  app.add_option("--driver", options.driver, "Use this libcuda")
+      ->type_name("PATH")
+      ->check(readable_file());
+  app.add_option("--report", options.reports,
+                 "Write the findings as JSON; may be given several times")
+      ->type_name("FILE")
+      ->take_all()
+      ->allow_extra_args(false);
+  app.add_option("--error-exitcode", options.error_exitcode,
+                 "Exit with N if there is an error, undefined behaviour or a leak")
+      ->type_name("N")
+      ->check(whole_number(1, 255));
+  app.add_option(
+         "--skipped-exitcode", options.skipped_exitcode,
+         "Exit with N if the program succeeds but launched kernels, which the emulator skips")
+      ->type_name("N")
+      ->check(whole_number(1, 255));
+  app.add_flag("--python", options.python,
+               "Make Python's cuda.bindings.runtime use the emulator's libcudart (with --emulate)");
+  app.add_flag("--enforce", options.enforce,
+               "Answer forbidden calls with the documented code instead of forwarding them");
+  app.add_option("--suppressions", options.suppressions,
+                 "Leave out the findings that this file names")
+      ->type_name("FILE")
+      ->check(readable_file());
+  app.add_option(
+         "--leak-check", options.leak_check,
+         "Leaks at exit: count them (summary), also list what is still in use (full), or skip")
+      ->check(one_of({"summary", "full", "no"}))
+      ->type_name("summary|full|no");
+  app.add_option(
+         "--trace", options.trace,
+         "Record the calls as program text; one FILE.PID each if several processes make calls")
+      ->type_name("FILE");
+  app.add_flag("--quiet", options.quiet, "Print nothing but errors of cuvmm itself");
+  app.add_flag("--verbose", options.verbose,
+               "Also print what is quiet by default (docs/findings.md: answers, handled advice)");
+  app.add_flag(
+      "--allow-multicast", options.allow_multicast,
+      "Let cuMulticast calls reach a real driver (they can disturb other users of the fabric)");
+  app.add_option("--wait", options.wait,
+                 "Seconds to wait for processes that outlive the program (default: until they end)")
+      ->type_name("SECONDS")
+      ->check(seconds(0));
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, CommandLine& line) {
+  CLI::App* command = app.add_subcommand("run", "Run a program and check its calls");
+  command->formatter(std::make_shared<RunFormatter>());
+  auto options = std::make_shared<RunSettings>();
+  auto emulate = std::make_shared<std::string>();
+  add_options(*command, *options, *emulate);
+  command->footer(kExamples);
+  command->prefix_command();
+  command->callback([command, options, emulate, &line] {
+    take_command(*options, *command, line);
+    options->emulate = command->count("--emulate") > 0;
+    options->profile = resolve_profile(*emulate);
+    if (options->emulate && !options->driver.empty()) {
+      throw UsageError{"--emulate and --driver exclude each other"};
+    }
+    options->driver = absolute(options->driver);
+    options->suppressions = absolute(options->suppressions);
+    options->trace = absolute(options->trace);
+    line.exit_code = run(std::move(*options));
+  });
+}
+
+}  // namespace cuvmm
