@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds every fuzz target into $OUT, as OSS-Fuzz and ClusterFuzzLite ask: with $CC, $CXX, $CFLAGS, $CXXFLAGS and
 # $LIB_FUZZING_ENGINE as they are, from $SRC/cuvmm. CUDA_INCLUDE names the CUDA headers if they are not in .deps.
 set -euo pipefail

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One plain struct per entry point, its fields the C parameters in order, and Call, their variant.
 //
 // calls::MemMap{.ptr = p, .size = n, .handle = h} is a call of cuMemMap. Pointers are the caller's:

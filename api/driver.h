@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A libcuda as a table of function pointers: loaded from a file, or filled by a mock.
 #pragma once
 

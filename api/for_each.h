@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUVMM_FOR_EACH(M, (a), (b)...): M(a) M(b)... for up to 342 parenthesised items.
 // The one piece of macro machinery behind entry_points.def; __VA_OPT__ makes the empty list work.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MockDriver: a libcuda of GoogleMock methods, one per entry point, as a Driver table.
 //
 //   MockDriver mock;

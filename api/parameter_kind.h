@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a parameter of an entry point means; drives printers, the program text and the fuzzer.
 #pragma once
 

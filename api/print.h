@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any call as program text, and as name/value pairs. Used by reports and by the trace writer.
 #pragma once
 

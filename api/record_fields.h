@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fields of the structures that calls take by pointer, as one list each: printer, executor and
 // C writer visit them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names of result codes, as numbers: a code that the included cuda.h is too old for has one
 // too.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The symbols a libcuda exports for our entry points, and how cuGetProcAddress hands them out.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words that the program text uses for numbers: enumerators, bits, attributes.
 #pragma once
 

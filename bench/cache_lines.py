@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Counts the cache lines that the shim touches per call: what a call behind cold caches waits for.
 
 bench/cache_lines.py BENCH EMULATOR SHIM [--by-function] [--only NAME] [--limit N]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the shim adds to each VMM call, in instructions, held against limits.
 
 Counted by callgrind, so that two runs agree to the instruction: a guard against regressions, where

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A libcuda under measurement, and what a program needs of it before its first VMM call.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuvmm-bench: what a libcuda's calls cost, and what the shim adds to them, side by side.
 #include <dlfcn.h>
 #include <sys/utsname.h>

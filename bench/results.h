@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What was measured, as JSON in the layout of Google Benchmark: its tools read it too.
 #pragma once
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs cuvmm-bench for an instant over the emulator and makes the table of it."""
 
 import json

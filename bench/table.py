@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Markdown tables of cuvmm-bench's JSON files: one row per measurement, one column per variant.
 
 bench/table.py FILE.json...      the files' variants stand side by side; "bare" is what others add to

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Wall time of an allocation-heavy PyTorch loop on expandable segments, as cuvmm-bench's JSON."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Targets over all folders: `libraries` (the objects that programs load) and `demo` (those, the command
 # and the examples), for builds that need no test: ./dev demo, the compiler and header matrix.
 function(cuvmm_aggregate name)

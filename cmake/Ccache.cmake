@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Compiles through ccache where it is installed and nobody chose a launcher.
 option(CUVMM_CCACHE "Compile through ccache when it is installed" ON)
 find_program(CUVMM_CCACHE_PROGRAM ccache)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # CUDA::headers: cuda.h and cudaTypedefs.h from, in this order, CUVMM_CUDA_INCLUDE, the installed
 # toolkit, the wheels that `./dev headers` unpacked under .deps/ (13.0 first, then the newest), the
 # system's own folders. Nothing of NVIDIA's is linked.

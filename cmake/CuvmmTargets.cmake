@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Options every target shares, and the one way to declare a GoogleTest binary.
 
 option(CUVMM_WERROR "Treat warnings as errors" ON)

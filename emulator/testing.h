@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests of the built libcuda: loaded as a program loads it, and called through the driver table.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs one example under the shim on the emulator and compares its findings with its comment.
 
 Exit code 0 when they are equal and the program saw what an H200 answers, 1 when not, 77 when the

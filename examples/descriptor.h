@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Passes a descriptor to another process by SCM_RIGHTS; ends the program where that fails.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an example's first comment says: the findings it must yield and what it needs to run.
 
     // expects: RULE          a finding of this rule, once per line and nothing beside them

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Legal programs that look like bugs, to the end: what they keep is in use, what they ask they may
 // not know, and what they try they can do without. cuvmm must stay silent on all of them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Legal programs that look like bugs. cuvmm must stay silent on all of them.
 //
 // expects: nothing

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A libcuda to link against where no driver and no toolkit stub is installed: every symbol that
    api/entry_points.def names, and what our programs call besides, without a body. It is never
    loaded: programs find libcuda.so.1 by its SONAME at run time, and this one lies in no search

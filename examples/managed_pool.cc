@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Legal use of pools of managed memory (CUDA 13.0): every device and the CPU touch their memory,
 // wherever it prefers to be. cuvmm must stay silent. It runs where CUVMM_EXAMPLE_MANAGED=1 says
 // that the driver is the emulator: managed memory is not for a lent GPU.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Eight processes share a multicast buffer: cleanly, and with one step in turn left out or out of order.
 
 Usage: multicast_test.py BUILD_FOLDER. Runs examples/multicast on the emulator, under the shim.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program of the CUDA runtime that maps more of an external memory than there is: the size of two
 // frames in an allocation for one. The driver says that a value is invalid; cuvmm says which, in
 // terms of the runtime's function that was called. Real programs take the size of the image, or of

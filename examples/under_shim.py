@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a program under the shim, on the emulator or on the machine's driver, and reads its report."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Turns every program of the corpus into C, compiles it, and runs it on the emulator: each call has
 to answer what the program's comments say, and what a replay of the text answers.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole messages between two processes over a socket, with a descriptor where there is one.
 #pragma once
 

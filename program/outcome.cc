@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "program/outcome.h"
 
 #include "api/driver.h"

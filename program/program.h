@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program text as a tree: what the parser makes, and what the executor and the C writer walk.
 // The language is described in docs/program-text.md.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is wrong with a program beyond its grammar: a run of the resolver without a driver.
 #include <set>
 

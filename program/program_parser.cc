@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A recursive-descent parser of one line at a time: a mistake costs its line and no other.
 #include <cctype>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The processes of a program, each executing what it is told: one that crashes or hangs is an
 // outcome.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs made at random: what is printed reads back the same.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

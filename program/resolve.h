@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a statement's arguments to a call: names become values, properties become structures.
 #pragma once
 

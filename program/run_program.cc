@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "program/run_program.h"
 
 #include "program/program_processes.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a program on a driver in processes of its own: a crash or a hang is an outcome, not an end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executes statements in this process, on this thread or on the threads that they name.
 #pragma once
 

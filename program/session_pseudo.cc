@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pseudo-calls: what a program needs around the driver's functions.
 #include <fcntl.h>
 #include <sys/mman.h>

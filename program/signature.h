@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a function of the program text takes: an entry point's parameters, or a pseudo-call's.
 #pragma once
 

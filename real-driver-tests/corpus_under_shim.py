@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs the conformance corpus under the shim and writes, per case, what the calls answered and which
 rules were found.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a result is about: the driver, the devices, the versions of the software that was run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a step came to, and how a run is written down: one JSON file and a table for people."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of outcome.py: what makes a step pass, and what a result holds."""
 
 import json

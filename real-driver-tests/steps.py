@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The steps of a run, as data: what is started, on what, and what must come out of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Address space that a program is done with, and keeps.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any call of the vocabulary, by its type.
 #include "rulebook/check.h"
 

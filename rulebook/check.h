@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // check(): which rules a call would break, given the model's view. Const, and pure.
 #pragma once
 

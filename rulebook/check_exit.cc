@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What never ended when the process does.
 #include <algorithm>
 

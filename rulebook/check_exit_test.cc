@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What other threads have on its way while the process ends is no leak.
 #include <gtest/gtest.h>
 

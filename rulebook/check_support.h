@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the checks share: collecting violations, spelling values, and the questions that several
 // entry points ask of the model. Internal to rulebook/.
 #pragma once

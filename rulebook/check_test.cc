@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every rule fires on the call that breaks it, and on nothing else when that is put right.
 #include <gmock/gmock.h>
 

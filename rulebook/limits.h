@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bounds that the model sets to whoever feeds it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the rules need to know of the machine, and what a caller may look up for one call.
 #pragma once
 

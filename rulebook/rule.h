@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The catalogue of rules: each documented precondition is one line of a table under
 // rulebook/rules/.
 #pragma once

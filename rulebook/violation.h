@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a check finds: the rule, a sentence with the values, and the objects involved.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cuvmm command as its users meet it: exit codes, errors, environment, reports, documents.
 
 Usage: cli_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.

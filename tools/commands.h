@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The subcommands. Each one adds itself to the command line; the chosen one's action sets the code.
 #pragma once
 

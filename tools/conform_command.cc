@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuvmm conform: runs the conformance suite on a libcuda and says where it differs from the
 // documentation.
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The documents say what is there: rules, commands and options, files; and their lines have one width.
 
 Usage: docs_test.py CUVMM SOURCE_FOLDER [unittest arguments].

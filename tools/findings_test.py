@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What kinds of findings there are, as users meet them: which are loud, which fail a run, what the page says.
 
 Usage: findings_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.

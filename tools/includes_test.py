@@ -1,4 +1,5 @@
-"""The includes point down, no new unit cycle comes, and no folder holds more sources than one can look through.
+# SPDX-License-Identifier: Apache-2.0
+"""The includes point down, no new unit cycle comes, no folder holds too many sources, each source names its licence.
 
 Usage: includes_test.py SOURCE_FOLDER [unittest arguments].
 """
@@ -116,6 +117,14 @@ class Includes(unittest.TestCase):
         found = set(circles(graph))
         self.assertEqual(found - KNOWN_CYCLES, set(), "new circles of units")
         self.assertEqual(KNOWN_CYCLES - found, set(), "these are gone: take them off the list")
+
+    def test_each_names_its_licence(self):
+        wrong = []
+        for path in sources():
+            with open(os.path.join(SOURCE, path), encoding="utf-8") as file:
+                if "SPDX-License-Identifier: Apache-2.0" not in file.readline():
+                    wrong.append(path)
+        self.assertEqual(wrong, [], "the first line is `// SPDX-License-Identifier: Apache-2.0`")
 
     def test_rooms_are_small(self):
         count = collections.Counter(os.path.dirname(path) for path in sources())

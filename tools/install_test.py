@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Installs into an empty folder and runs the installed command: nothing of the build tree is needed.
 
 Usage: install_test.py CMAKE BUILD_FOLDER

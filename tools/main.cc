@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuvmm: the command. One file per subcommand; this one dispatches and words the errors.
 #include <fmt/core.h>
 #include <CLI/App.hpp>

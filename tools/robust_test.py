@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """cuvmm run where something goes wrong: killed processes, garbled reports, broken streams, odd names.
 
 Usage: robust_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the command says on its own streams. A closed pipe or a full disk behind one of them is no
 // reason to die, nor to lose the exit code of the program that was run: nothing here throws.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/temporary_folder.h"
 
 #include <stdlib.h>

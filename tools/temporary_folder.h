@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder of our own under $TMPDIR or /tmp, removed with all it holds when it goes out of scope.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // No thread is cancelled inside our code: pthread_cancel unwinds the stack, and would stop at our
 // noexcept functions, which ends the program.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "api/posix/raw_write.h"
 
 #include <sys/syscall.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writing that the program does not notice.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A write of ours must not end the program that we are in.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A libcuda that is neither our emulator nor our shim: everything it has succeeds.
 #pragma GCC visibility push(default)
 int cuInit(unsigned flags) { return (int)(flags & 0); }

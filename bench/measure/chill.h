@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fills the caches with other lines, as a call through the kernel does.
 #pragma once
 

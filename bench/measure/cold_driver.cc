@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libcuvmm-cold.so: the libcuda of CUVMM_BENCH_BELOW, whose calls leave the caches cold as a driver
 // does that works in the kernel. Each intercepted function evicts CUVMM_BENCH_COLD KiB of data and
 // of code before it goes on, and counts the time that this took: cuvmm-bench takes it off.

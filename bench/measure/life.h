@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole life of a block: every VMM entry point once, in the order of an allocator.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The measurements: each runs its variants in turn, round by round, so that what the machine does
 // meanwhile happens to all of them.
 #pragma once

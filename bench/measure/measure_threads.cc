@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bench/measure/life.h"
 #include "bench/measure/measure.h"
 #include "bench/measure/throughput.h"

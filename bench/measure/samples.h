@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times of one thing, and what is said of them.
 #pragma once
 

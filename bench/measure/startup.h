@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a shim costs a program that hardly runs.
 #pragma once
 

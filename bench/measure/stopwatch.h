@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times one call, without what the libcuda below it spent in evicting caches (--cold).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls per second of several threads that do the same for a while.
 #pragma once
 

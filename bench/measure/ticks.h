@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A clock of a few nanoseconds' cost: the counter of the CPU, calibrated once.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the shim adds to a VMM call, and how fast the emulator is: both libcudas in one process, the
 // bare emulator and the shim over it, measured in turn in one run.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuvmm-mutate: measures the suite by mistakes put into the emulator.
 #include <cstdio>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What becomes of a mutation score: a verdict, and a page.
 #include <set>
 #include <sstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mutation score: does the suite notice when the emulator forgets a rule, or answers it with
 // the wrong code? Each rule in turn, by CUVMM_MUTATION of emulator/base/mutation.h.
 #pragma once

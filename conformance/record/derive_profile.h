@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A driver profile from a recording: what the driver does with a call that breaks each rule, and in
 // which order it checks, read off the families' singles and pairs.
 #pragma once

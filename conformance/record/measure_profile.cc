@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "conformance/record/measure_profile.h"
 
 #include <sys/wait.h>

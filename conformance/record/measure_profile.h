@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the parts of a profile that are not about rules: granularities, limits, attributes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs cases on a driver and writes down what it answered.
 #pragma once
 

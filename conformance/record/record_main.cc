@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuvmm-record: runs the conformance cases on a libcuda and writes what it answered. Needs nothing
 // but libc, so that it can be copied to a GPU machine.
 #include <cstdio>

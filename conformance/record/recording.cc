@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The recording as JSON.
 #include <nlohmann/json.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a driver's answers mean: a status per case, with the evidence.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The emulator against the corpus: strict with the profile `documented`, and like the recorded GPU
 // with the GPU's profile.
 #include <fstream>

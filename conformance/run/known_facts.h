@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What recorded drivers answer although no rule says so. Each such fact has its reason.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole runs of the suite on the emulator, pairs included: like the recorded GPU, and the same
 // again with the profile that a run writes.
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shim over the emulator against the corpus: each case yields the rules that it breaks and no
 // other; and with enforcement the documented code comes back.
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the table tests share: the corpus, one run of it per configuration, waivers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A driver that remembers what its calls made, so that one process can run many cases.
 #pragma once
 

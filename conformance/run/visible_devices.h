@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fewer devices for the processes that are started while one lives: for cases that need exactly so
 // many.
 #pragma once

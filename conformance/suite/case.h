@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A conformance case: a short program, the rules that it breaks, and what it needs of the machine.
 // The format is described in docs/cases.md.
 #pragma once

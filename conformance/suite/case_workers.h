@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs cases in several worker processes at a time, and survives the death of any of them.
 #pragma once
 

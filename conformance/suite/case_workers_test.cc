@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "conformance/suite/case_workers.h"
 
 #include <gtest/gtest.h>

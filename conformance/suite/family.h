@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A family: one legal call, and the ways to break it. Singles, near misses and pairs follow from
 // it.
 //

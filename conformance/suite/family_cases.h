@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Families as cases, so that they are run, recorded and compared like the hand-written ones.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading families: line by line, every mistake with its place.
 #include <cctype>
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The suite: the hand-written cases and the families, from the binary itself or from a folder.
 #pragma once
 

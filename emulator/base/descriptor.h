@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A descriptor that the emulator keeps open inside the program. Some programs close every
 // descriptor that they do not know (closefrom, a daemon's loop); the number may then belong to
 // another file.

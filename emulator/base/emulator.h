@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The emulated machine: one per process, behind one lock.
 #pragma once
 

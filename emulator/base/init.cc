@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuInit, the version, what tells the emulator from a driver, and what our libnvidia-ml asks of it.
 #include "emulator/entry/base.h"
 #include "emulator/entry/entry.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether this process can use the driver: before cuInit, usable, forked, or ended.
 #pragma once
 

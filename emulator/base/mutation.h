@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A deliberate mistake in the emulator, so that a test suite can be judged by whether it notices.
 #pragma once
 

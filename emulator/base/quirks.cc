@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the profile's driver refuses though no rule is broken, and what it lets pass
 // (rulebook/profile/quirk.h).
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the recorded H200 does beyond the rules (rulebook/profile/quirk.h).
 #include <unistd.h>
 

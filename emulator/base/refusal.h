@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the emulator refuses a function that it does not have: it names the function on stderr, once.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the emulator prints on stderr. The text never goes to another file, and it never ends the
 // program: it raises no signal (a pipe that nobody reads, RLIMIT_FSIZE) and allocates nothing.
 #pragma once

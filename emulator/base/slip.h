@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the deliberate mistakes of CUVMM_MUTATION="slip ..." share.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an image of device code says of itself: the names of its kernels, the sizes of its
 // variables.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A cubin: an ELF file with a section for each kernel.
 #include <elf.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PTX: text, of which statements outside of bodies are read.
 #include <algorithm>
 #include <cctype>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes of kernels, by functions (cuFunc*) and by libraries' kernels (cuKernel*).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuFunc* and cuOccupancy*: what a kernel's image says, and what a GPU of the emulated kind makes
 // of it.
 #include <algorithm>

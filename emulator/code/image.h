@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How images of device code come in.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernel launches: there is nothing here to run a kernel on.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuLibrary* and cuKernel*: device code that every context may use, loaded there when it does.
 #include "emulator/code/function.h"
 #include "emulator/code/image.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuModule*: device code in the current context. Kernels have handles and run nowhere (launch.cc).
 #include "emulator/code/image.h"
 #include "emulator/entry/entry.h"

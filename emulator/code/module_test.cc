@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Modules and libraries: loaded, asked, launched (which is skipped) and unloaded.
 
 #include "emulator/code/testing_code.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loaded device code: modules of one context, libraries of all. There is nothing here to run a
 // kernel on; what is known of one is what its image says.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device code for tests: no kernel of it would run, but it says what a compiler's says.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stream capture and the graphs that it makes, as far as memory goes: which calls a capture allows,
 // and copies, fills, host functions and allocations as nodes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A capture's beginning, and its end in a graph.
 #include "emulator/context/capture.h"
 #include "emulator/entry/entry.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What becomes of each call of entry_points.def while a stream captures: it is made as ever,
 // becomes a node, or is refused, as an H200 did.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What capturing and graphs do. What each call answers beside a capture: testing_capture/.
 #include <set>
 #include <thread>

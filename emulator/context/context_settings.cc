@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits, flags and preferences of the current context: kept, and without effect.
 #include "emulator/entry/base.h"
 #include "emulator/entry/entry.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Settings of core dumps: kept and told, and without effect, because nothing here runs on a GPU.
 // From the documentation; no driver was asked. The environment variables that override these
 // settings on a driver are not looked at.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Settings of core dumps are kept, the process's and each context's own.
 #include "emulator/testing.h"
 

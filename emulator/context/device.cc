@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices: how many, what they are, who reaches whom.
 #include <algorithm>
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A device's multiprocessors as a resource, and its parts. From the documentation; no driver was
 // asked. There are no green contexts, so a part can be looked at and no more.
 #include <algorithm>

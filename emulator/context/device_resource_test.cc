@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A device's multiprocessors: as many as the attribute says, in groups and what is left of them.
 #include "emulator/testing.h"
 

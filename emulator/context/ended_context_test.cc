@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an ended context answers that is still current: as an H200 did, call by call.
 #include "emulator/testing.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each device's primary context.
 #include "emulator/entry/base.h"
 #include "emulator/entry/entry.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams and events. All work completes inside the call that submits it.
 #pragma once
 

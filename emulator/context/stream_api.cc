@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams: everything on them has completed by the time a call returns.
 #include "emulator/context/capture.h"
 #include "emulator/entry/base.h"

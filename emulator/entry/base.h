@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of entry_points.def without rules. Each has one overload, in the file of its area.
 #pragma once
 

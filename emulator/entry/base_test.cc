@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices, contexts, streams, events, plain and page-locked memory, error names.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -DLIBRARY=libcuda.so.1 -DSYMBOLS=driver_symbols.txt -DNM=nm -DREADELF=readelf -P ...
 # Fails unless the library exports exactly the listed symbols and our own two, by its SONAME.
 execute_process(COMMAND ${NM} -D --defined-only "${LIBRARY}" OUTPUT_VARIABLE text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every entry point with rules goes this way: check the call against the rules, answer as the
 // profile says, perform it, record it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exports every symbol of api/entry_points.def: one function per entry point, and its other names
 // as aliases (per-thread default streams make no difference where all work completes at once).
 #include "api/for_each.h"

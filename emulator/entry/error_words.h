@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What drivers say of an error in a few words, where clients' tests compare it. Seen on an H200's
 // driver 580.159.04; of codes that are not here, the words are those of the name.
 #pragma once

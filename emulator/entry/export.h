@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the emulator defines a symbol of libcuda.
 #pragma once
 

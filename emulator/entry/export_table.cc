@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuGetExportTable: of private interfaces, the emulator has one with our own libcudart, and none of
 // NVIDIA's.
 #include <dlfcn.h>

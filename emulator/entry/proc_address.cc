@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuGetProcAddress, in both its ABIs: a name, a version and flags lead to a symbol of this library.
 #include <string_view>
 

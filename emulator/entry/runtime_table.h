@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A private interface between our libcudart and the emulator's libcuda: a table that
 // cuGetExportTable returns for an id of our own. No other driver has it.
 #pragma once

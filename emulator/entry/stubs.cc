@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every public symbol of the driver that nothing else here defines: it names itself once and
 // answers NOT_SUPPORTED. The stubs are weak, so that a real definition in another file takes their
 // place.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -DSYMBOLS=driver_symbols.txt -DTRIPLES=proc_addresses.txt -DOUTPUT=dir -P symbol_tables.cmake
 # Writes dir/driver_symbols.inc, one CUVMM_DRIVER_SYMBOL(symbol) a line, and
 # dir/proc_addresses.inc, one CUVMM_PROC_ADDRESS(symbol, query, version, flags) a line.

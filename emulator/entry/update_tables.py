@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Regenerates api/driver_symbols.txt and emulator/entry/proc_addresses.txt; facts only, no declarations.
 
 usage: update_tables.py INCLUDE_DIR [EXPORTS_FILE]

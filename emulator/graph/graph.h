@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs: nodes and what each depends on, and what an instantiated graph does. How captures and
 // the entry points make nodes: capture.h, graph_nodes.cc.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs that the program makes, takes apart and looks at. What no capture makes is from the
 // documentation; no driver was asked about it.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What depends on what in a graph. From the documentation; no driver was asked.
 #include <algorithm>
 #include <cstring>

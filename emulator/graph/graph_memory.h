@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of graphs: what allocation nodes allocate at launches, and what a device tells of it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allocation nodes of graphs: what a device tells of their memory, and what such graphs forbid.
 #include "emulator/testing.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the documentation; no driver was asked about nodes that no capture makes.
 #include "emulator/graph/graph_nodes.h"
 

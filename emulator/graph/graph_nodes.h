@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the parameters of a node to what it does.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuGraphAddNode and its kin, and what nodes were made with.
 #include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"

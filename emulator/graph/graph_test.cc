@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs that the program makes node by node: edges, order, parameters, children and conditions.
 #include <vector>
 

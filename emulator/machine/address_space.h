@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device address space: reserved, inaccessible host address space that hands out ranges.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes of an emulated device that its profile does not name.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tells emulated devices apart. The same in every process and in every library of the emulator
 // (libcuda, libnvidia-ml), so that programs can match what one says of a device to the other.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Physical memory of the emulated machine: host memory that exists once it is touched or exported.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A semaphore that two processes share through a descriptor: a sealed memfd of one page with a
 // counter in it. It stands for what vkGetSemaphoreFdKHR exports; the emulator has no Vulkan, so
 // tests make their own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The descriptor under which an allocation travels between processes: a sealed memfd whose last
 // page says what it is.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors from hostile processes: each is a real one, changed in one way.
 #include "emulator/machine/shareable.h"
 

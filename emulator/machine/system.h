@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // System calls as the emulator may make them inside somebody else's process: none is a point at
 // which pthread_cancel ends the thread (a lock may be held, and noexcept code cannot be unwound),
 // and none raises a signal that would end the program.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state that the processes of a multicast object share: a memfd with its team and what is
 // bound.
 #pragma once

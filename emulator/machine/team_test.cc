@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Teams within one process, and descriptors from hostile ones.
 #include "emulator/machine/team.h"
 

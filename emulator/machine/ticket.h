@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names for memory that another process can use: the 64 bytes of an IPC handle. They lead to a file
 // of the process that made them, and this opens it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What becomes of 64 bytes from anywhere.
 #include "emulator/machine/ticket.h"
 

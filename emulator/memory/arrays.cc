@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuArrayCreate to cuArrayDestroy. From the documentation; no driver was asked.
 #include "emulator/memory/arrays.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA arrays: a shape, and memory of the device that they take. Nothing reads or writes them:
 // copies with arrays are refused as not supported, and so are sparse ones.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arrays keep their shape and take memory of the device; copies with them are refused.
 #include "emulator/testing.h"
 

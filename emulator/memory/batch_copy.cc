@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuMemcpyBatchAsync: any number of copies, each as cuMemcpyAsync would do it. What an H200
 // refuses, and in which order it looks, was recorded (fuzz/plain).
 #include "emulator/memory/batch_copy.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuMemcpyBatchAsync, in the ABI of CUDA 13.
 #pragma once
 

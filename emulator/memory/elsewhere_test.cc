@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of one device, asked about and copied under another's context; recorded on two H200s.
 #include "emulator/testing.h"
 

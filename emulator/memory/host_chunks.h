@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The chunks of 2 MiB that a driver cuts small page-locked memory from. Where in them it lies has
 // no like here; which flags it was given can be asked, and a chunk's are those of the first memory
 // in it, whatever the others asked for (measured).

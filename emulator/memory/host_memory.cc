@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Page-locked host memory. The CPU's address is the device's: all devices reach it.
 #include <sys/mman.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Managed memory: what programs advised and where they wanted it. It has no effect here, for all
 // memory is the host's; it can be asked for.
 #pragma once

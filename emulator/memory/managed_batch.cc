@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches of prefetches and discards of managed memory, since CUDA 13.0. None was measured: the
 // answers are the documented ones. What is discarded keeps its bytes here; any would do.
 #include "emulator/entry/export.h"

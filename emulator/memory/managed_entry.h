@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the calls about managed memory share: which memory, which place, which stream.
 #pragma once
 

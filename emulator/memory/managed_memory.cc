@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuMemAllocManaged and what advises and prefetches it. None of it was measured: on the machines
 // that record drivers, managed memory is not to be used. The answers are the documented ones.
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Managed memory, and pools of the host: memory that the CPU and the devices reach at one address.
 #include <csignal>
 #include <cstring>

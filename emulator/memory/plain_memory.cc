@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device memory of cuMemAlloc and its kin.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a pointer is: cuPointerGetAttribute(s) and cuMemGetAddressRange.
 #include "emulator/context/capture.h"
 #include "emulator/entry/base.h"

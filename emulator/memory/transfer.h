@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a copy or fill moves, in one form for all of these calls.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The way through every copy and fill: whose device, allowed by the rules, memory of another kind.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a copy's or fill's call struct to what it moves.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies and fills of every shape, over mappings, plain allocations and host memory.
 #include <numeric>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Structures of NVML, in our own words: sizes, offsets and version words are its ABI, which
 // nvml_test.cc and emulator/python/nvml_client.py (with PyPI's nvidia-ml-py) hold against other
 // declarations.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices and what names them: index, UUID, PCI bus.
 #include <cstdio>
 #include <cstring>

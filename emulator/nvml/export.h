@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How libnvidia-ml defines one of its symbols. Own declarations throughout: NVML's header is not
 // needed to build.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The library exports what its table lists, under its SONAME, and needs no C++ runtime.
 
 usage: exports_test.py NVML_SYMBOLS LIBNVIDIA_ML

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machine that NVML describes: the one that the emulator's libcuda emulates. Both read the same
 // variables and the same profile, each for itself: asking libcuda would start the driver in a
 // process that may want to fork first, which is why PyTorch asks NVML.

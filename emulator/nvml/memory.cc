@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of a device: its size as libcuda has it; what is in use, of this process alone, because an
 // emulated device's memory is host memory of each process.
 #include <dlfcn.h>

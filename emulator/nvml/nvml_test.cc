@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libnvidia-ml as a program finds it, beside the emulator's libcuda: the two speak of the same
 // devices.
 #include <cuda.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who reaches whom, and the NVLink fabric between them.
 #include <cuda.h>
 

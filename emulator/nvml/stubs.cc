@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every other function of NVML answers NOT_SUPPORTED, as a GPU does that lacks the feature; clients
 // ask for what they would like to know and expect that. The stubs are weak, so that a real
 // definition in another file takes their place.

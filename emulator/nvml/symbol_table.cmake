@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -DSYMBOLS=nvml_symbols.txt -DOUTPUT=nvml_symbols.inc -P symbol_table.cmake
 # Writes one CUVMM_NVML_NAME(index, symbol) a line.
 file(STRINGS "${SYMBOLS}" names)

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Regenerates nvml_symbols.txt: the names of NVML's functions, facts only.
 
 usage: update_symbols.py PYNVML_PY

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pools of managed memory, and batches of prefetches and discards. The answers are the documented
 // ones: none was measured.
 #include <cstring>

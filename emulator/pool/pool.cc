@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stream-ordered pools: creation, memory, export and import. A pool travels as a descriptor, its
 // memory as tickets that name the pool.
 #include <fcntl.h>

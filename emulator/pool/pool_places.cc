@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuMemGetDefaultMemPool, cuMemGetMemPool and cuMemSetMemPool: the pools of a location, since CUDA
 // 13.0.
 #include "emulator/entry/entry.h"

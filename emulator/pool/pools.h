@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stream-ordered memory pools. Stream order is program order here: memory comes and goes at once.
 #pragma once
 

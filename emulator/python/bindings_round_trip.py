@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """cuda.bindings from reserve to free: properties, data there and back, aliases, refusals, queries."""
 
 import numpy

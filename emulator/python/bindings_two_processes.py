@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One allocation in two processes: its descriptor goes through a socket, both write and read it."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the client scripts share: the check of a result, the properties, whose libcuda this is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """cuda.core's VirtualMemoryResource: allocate, fill, grow, read back, close.
 
 With 1.2.0 to 1.2.2 each buffer that is closed leaks its memory: deallocate releases the reference

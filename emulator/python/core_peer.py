@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """cuda.core: a VirtualMemoryResource that grants a peer access; each device uses the other's memory."""
 
 import numpy

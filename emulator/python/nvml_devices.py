@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyPI's nvidia-ml-py: it and cuda.bindings.driver see the same devices, and NVML starts no driver."""
 
 import uuid

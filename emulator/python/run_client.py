@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a client script with the emulator as its libcuda, bare or under the shim.
 
 Under the shim the rules of its findings must be exactly those given by --expects. Exit code 77 when

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """cuda.bindings.runtime and cuda.core's calls of it, led to the emulator's libcudart by emulator/python/hook."""
 
 import numpy

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Structures of the runtime API, as far as CUDA 12 and 13 have them in common: the later one only
 // appends the reserved words that the driver's have. Offsets are held against NVIDIA's header by
 // abi_test.cc.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Our own declarations of the runtime's structures against NVIDIA's header, of whichever version.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The runtime's description of an array element, as bits per channel, and the driver's.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The libcuda below: opened and initialised at the first call that needs it, as NVIDIA's runtime
 // does, by dlopen("libcuda.so.1") and cuGetProcAddress.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cudaGetDriverEntryPoint and its forms: cuGetProcAddress, by which programs of the runtime reach
 // the VMM API.
 #include "emulator/runtime/export.h"

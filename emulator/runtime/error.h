@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The runtime's error codes, and how a thread remembers its last one.
 #pragma once
 

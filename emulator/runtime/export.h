@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the runtime library defines one of its symbols. Own declarations throughout: CUDA 12 and 13
 // declare some functions and structures differently, and one source is both libraries.
 #pragma once

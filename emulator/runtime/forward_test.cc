@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the runtime library makes of a call: the driver's, with the same arguments, in a context.
 #include <dlfcn.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every symbol of the real library that nothing else here defines: it names itself once and answers
 // cudaErrorNotSupported. The stubs are weak, so that a real definition in another file takes their
 // place.

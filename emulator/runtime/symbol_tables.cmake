@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -DSYMBOLS=runtime_symbols.txt -DMAJOR=13 -DOUTPUT=dir -P symbol_tables.cmake
 # Writes dir/runtime_symbols.inc, one CUVMM_RUNTIME_NAME(index, symbol) a line, and
 # dir/libcudart.version, the version script that gives each of them the node libcudart.so.MAJOR.

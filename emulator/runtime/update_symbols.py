@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Regenerates runtime_symbols.txt: the exported names of real runtime libraries, facts only.
 
 usage: update_symbols.py LIBCUDART_SO_12 LIBCUDART_SO_13

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "emulator/runtime/version.h"
 
 #include "emulator/runtime/export.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which libcudart this is: the source is compiled once for each.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Imported objects of other APIs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // External memory: an exported allocation imported under its other name.
 #include <fcntl.h>
 #include <sys/mman.h>

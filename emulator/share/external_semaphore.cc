@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuImportExternalSemaphore, signals and waits: counters in a page that processes share.
 #include <unistd.h>
 

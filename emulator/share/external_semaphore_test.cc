@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // External semaphores, of descriptors that the test makes itself.
 #include "emulator/machine/semaphore.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuIpc*: legacy inter-process handles of memory and events. A handle is a ticket: it is followed
 // through the process that made it, under the kernel's rule of who may look into whose files.
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Legacy IPC across processes.
 #include "emulator/share/process_testing.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Legacy IPC within one process: what has a handle, and what does not.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Multicast across processes: one team of many, and what becomes of it when one fails.
 #include <pthread.h>
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pools across processes: the pool by descriptor, its memory by 64 bytes of data.
 #include "emulator/share/process_testing.h"
 

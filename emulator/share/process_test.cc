@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several processes share VMM memory, and each is set up by its own environment.
 #include "emulator/share/process_testing.h"
 

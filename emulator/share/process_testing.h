@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several processes: the test itself never calls cuInit, its children do. A child reports by its
 // exit code: 0, or the line of the first expectation that failed.
 #pragma once

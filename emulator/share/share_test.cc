@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors within one process.
 #include <fcntl.h>
 #include <sys/mman.h>

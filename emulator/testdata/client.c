@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A C program linked with -lcuda, as <cuda.h> maps its calls: reserve to free, and a copy. */
 #include <cuda.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares what calls answer while a stream captures with what was recorded.
 
 compare.py PROGRAM RECORDED DIFFERENCES    compares, and fails where a row differs

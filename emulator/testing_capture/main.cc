@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each call answers while a stream captures, what becomes of the capture, and of its graph.
 //
 //   capture MODE THREAD BLOCKING

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plain and host memory, copies and fills.
 #include "emulator/testing_capture/scene.h"
 

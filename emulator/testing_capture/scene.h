@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the calls of this test are made on: one capturing stream, one that is not, and memory of
 // every kind.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Virtual memory management, and what shares its memory.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that closes every descriptor it does not know, as daemons do, and opens its own files
 // at the same numbers: none is closed, written to or cut. What was mapped works on; the rest is an
 // error.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver before anything else of the program has run: from its pre-initialisers and its first
 // constructor, from IFUNC resolvers on; and again in main.
 #include "emulator/testing_life/life.h"

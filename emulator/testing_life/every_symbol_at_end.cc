@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // After the driver's end every one of its functions answers DEINITIALIZED, and none of them crashes
 // or says anything: with no arguments, as with any.
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which destructors and exit handlers still find the driver: prints what calls answer in each, for
 // a runner that knows what an H200 with driver 580.159.04 answered. The argument says when cuInit
 // comes: early (in a constructor before all others), main, late (in an exit handler), or never; or

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that go on with their calls while the process exits, as it exits and after the driver's
 // end. 40 processes, each at another moment.
 #include <thread>

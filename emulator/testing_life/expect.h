@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the programs of this folder check: the first thing that is not so ends them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Longer flows of legal calls: those that go deepest, and that open, read, write and close files.
 #pragma once
 

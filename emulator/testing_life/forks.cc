@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fork while other threads are inside the driver, and in a signal handler that interrupted a call
 // of its own thread. The child's calls answer at once; the parent goes on. Arguments: busy (100
 // forks), handler (100 signals), initialising (50 processes that fork while they run cuInit).

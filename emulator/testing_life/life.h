@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the programs of this folder share. Each takes one situation of a process's life, checks
 // itself, and ends with 0 or with the line of what was not so.
 #pragma once

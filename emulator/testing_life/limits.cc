@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls in a process that may have no more of something: nofile (descriptors), fsize (bytes of a
 // file), as (address space), memory (the heap). An error code where nothing can be done, a working
 // machine where it can, never a signal. For fsize and nofile a GPU's memory is not the process's.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 100 fills that a multicast address refuses: the reason is told once, and not at all to those who
 // asked for quiet. The runner looks at stderr. The object is imported: whether other processes
 // bound memory to it no rule can know, only the machine.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dlopen and dlclose of the driver, 100 times, with a thread inside it: what it holds stays, once.
 // Argument: path of the library. Not linked with it.
 #include <atomic>

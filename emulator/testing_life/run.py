@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs a program of this folder and compares how it ended and what it said.
 
 run.py [--runs N] [--output FILE] [--stderr TEXT] [--environment NAME=VALUE]... LIBRARY_FOLDER PROGRAM ARGS...

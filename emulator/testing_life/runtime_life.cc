@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The thin libcudart in a process's life. Arguments: end (a global's destructor, when the driver
 // has ended), forks (200, while another thread calls), cancelled (a thread whose first call comes
 // with a cancel pending).

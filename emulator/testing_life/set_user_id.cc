@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A set-user-ID program: nothing of the environment of the lower-privileged user who starts it is
 // obeyed. Needs root, to make one; ends with 77 where that is not to be had.
 #include <fcntl.h>

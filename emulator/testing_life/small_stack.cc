@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole program on a thread with a small stack. Arguments: bytes of stack for cuInit, and for
 // everything else.
 #include <limits.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver in destructors of threads' objects and keys, in the order in which a thread ends: what
 // was current stays so until the thread is gone.
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuMemMapArrayAsync: tiles of sparse arrays, which the emulator does not have.
 #include "emulator/base/refusal.h"
 #include "emulator/entry/entry.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sparse arrays: checked, and refused.
 #include "emulator/testing.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuMulticast*: a team of devices, memory bound to it, and what is mapped of it.
 #include "emulator/vmm/multicast.h"
 

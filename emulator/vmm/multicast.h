@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What other areas of the emulator ask of multicast objects.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuMemCreate, cuMemRelease, cuMemRetainAllocationHandle and what is asked of an allocation.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuMemGetHandleForAddressRange: a descriptor of the memory behind an address range.
 #include <fcntl.h>
 #include <sys/mman.h>

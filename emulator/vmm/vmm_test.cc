@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Virtual memory management on the emulated machine: what rules alone do not decide.
 #include <thread>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the bug programs share. Each program is one bug of a real project, reduced to its driver
 // calls. It prints every call with the driver's answer and exits with 0 when the answers are those
 // of an H200 with driver 580.159.04, 1 when they differ, 77 when it cannot run here.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bug 1: NVIDIA/cuda-python pull request 2884 (issue 2882), VirtualMemoryResource.
 // Closing a buffer looks its allocation up by address (which adds a reference) and releases that
 // one. The reference that cuMemCreate gave is never released: the memory stays taken until exit,

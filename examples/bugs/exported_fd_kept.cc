@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bug 73: smolvm pull request 650 (bug 74, flashinfer pull request 2563, leaks
 // one descriptor for each peer).
 // Memory is exported to a child process; the parent releases everything it holds, but not the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bug 119: HAMi-core issues 321 and 257.
 // A library between the program and the driver refuses to pass cuMemFree on for an address that
 // it did not hand out: the buffer that cuExternalMemoryGetMappedBuffer returned. The program goes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bug 116: shacklettbp/madrona's CUDA-Vulkan interop, gs-madrona pull request 67.
 // A successful cuImportExternalMemory takes the descriptor over: the driver closes it. The program
 // closes it as well, which ends whatever file has got the number by then, and imports it again

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver crash that hip-tests' negative tests of hipDestroyExternalMemory expect as
 // INVALID_VALUE: a clean-up path destroys the external memory, and the destructor that runs
 // afterwards does it again. In between a buffer of it is still written to. This driver dies in the

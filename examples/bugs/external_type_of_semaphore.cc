@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bug 118: cuda-samples issues 258 and 27.
 // The type of an imported memory is chosen by the names of the semaphore family. The numbers agree
 // for the first types, so nobody notices; where they do not, the driver says no more than that a

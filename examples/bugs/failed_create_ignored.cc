@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bug 13: vllm-project/vllm pull request 12981.
 // cuMemCreate fails, the failure is printed, and the program goes on: it maps a handle that was
 // never written, sets access on what was not mapped, and copies into it. vLLM's users saw the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bug 11: invergent-ai/surogate issue 117 (bug 22, ROCR-Runtime issue 257, frees the same way
 // in the belief that CUDA allows it).
 // The second plane cannot be allocated. The error path frees the address range at once, but the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bugs 80 and 81: ROCm/hip-tests, hipMemImportFromShareableHandle, and kvcache-ai/Mooncake
 // pull request 1218.
 // A file descriptor is imported through a pointer to it, as a fabric handle would be. A descriptor

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bug 67: NVIDIA/TensorRT-LLM pull request 15302.
 // A probe whether sharing works creates memory, exports it, and imports it back into the same
 // variable. The import is a new handle with a reference of its own; the one that creation gave is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exporter of an IPC handle frees its memory while another process still has it open: a worker
 // is told to stop, and the memory is freed before it has closed (the undefined order that the
 // documentation of cuIpcOpenMemHandle names). Neither process can see it alone; with both under

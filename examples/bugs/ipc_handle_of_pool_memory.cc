@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // chelsea0x3b/cudarc issue 521: memory of a stream-ordered pool (cuMemAllocFromPoolAsync, and what
 // a runtime allocates asynchronously by default) is given to legacy IPC, which can name only
 // cuMemAlloc's. A pool has an export of its own. The same for VMM memory.

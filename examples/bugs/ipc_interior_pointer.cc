@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bugs 90 and 91: kvcache-ai/Mooncake pull requests 1622 and 3546, pytorch/tensorpipe pull
 // request 248, pmodels/mpich pull request 4630, openucx/ucx issue 11724.
 // Tensors live at offsets of one allocation; the handle of each is sent, and the importer uses the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bug 20: vllm-project/vllm pull request 45565.
 // An earlier unmap failed and nobody noticed, so waking up maps onto an address that is still
 // mapped. The driver answers CUDA_ERROR_INVALID_VALUE, as for ten other mistakes; what one needs to

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bug 29: ovg-project/kvcached pull request 238 (in review: offsets were not checked).
 // A page is mapped beyond the end of its own tensor's address range. The driver accepts that in
 // silence, and the page then sits in the range of the neighbour, whose own mapping is refused later

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bugs 94 and 95: TensorRT-LLM pull request 4952, pytorch pull request 195596.
 // A rank binds its memory when it has added its own device, and not when all have: the bind waits
 // for the rest of the team, for ever where another rank has failed. All devices first, then a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bug 6: mscclpp pull request 535.
 // A connection is torn down: memory and mapping end, and the handle of the multicast object is
 // forgotten. It is released like that of memory; a fabric has few multicast groups to lose.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bug 98: pytorch issue 162429, mscclpp pull request 567, NCCL issue 2115.
 // The buffer goes first, and its binding with it: the unbind that follows finds nothing and fails.
 // Callers ignore the answer, or stop at it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bug 79: NVIDIA/cuda-python issue 27.
 // The binding passed no place for the exported descriptor, so every export failed.
 //

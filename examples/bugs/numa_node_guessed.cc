@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bug 58: NVIDIA/cuda-python issue 2694.
 // Host memory is asked for with node -1, meant as "any", or on "the current node". A NUMA location
 // needs the number of a real node, and the current one is no location for an allocation at all.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bugs 31 and 34: ggml-org/llama.cpp pull requests 24491 and 4606 (bugs 32, 33 and 35 are the
 // same in XLA, FBGEMM and DALI).
 // Each device's pool is accessible to that device alone. Peer access between contexts, which

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A second process for the bugs that need one: forked before any CUDA call, joined by pipes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bugs 7 and 8: rocm-systems pull request 10613 (a query that retains inside itself and never
 // releases) and ROCm/hip-tests, hipMemRetainAllocationHandle.cc.
 // The handle that cuMemRetainAllocationHandle returns equals the one that was created, so it looks

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bug 46: fzyzcjy/torch_memory_saver pull request 82.
 // A tensor of 6912 bytes is allocated with exactly that size. The size must be a multiple of the
 // granularity that the driver gives for these very properties (here: memory for GPUDirect RDMA).

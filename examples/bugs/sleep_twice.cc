@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bugs 2 and 3: vllm-project/vllm issue 36651 (cumem sleep and wake), and
 // fzyzcjy/torch_memory_saver issue 92 (free of a paused allocation).
 // A second sleep() unmaps and releases again what the first one gave up, because no allocation

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bug 18: ovg-project/kvcached issue 437.
 // A page table is out of step with the mappings: it believes that a page holds the shared zero
 // page, and unmaps it before it maps real memory. Nothing is mapped there. This driver says

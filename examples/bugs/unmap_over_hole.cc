@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bug 17: pytorch/pytorch issue 188008, an expandable segment's destructor (bug 16, NVIDIA's
 // vectorAddMMAP sample, cleans up the same way).
 // Growing failed after `mapped` of the slots; the destructor unmaps the whole segment in one call.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field bug 43: ROCm/hip-tests, hipMemSetGetAccess ChangeAccessProp.
 // Weights are made read-only after loading, and a later update writes to them all the same.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "examples/growable_buffer/growable_buffer.h"
 
 #include <limits>

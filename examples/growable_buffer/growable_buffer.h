@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A buffer on one device that grows and shrinks without moving: the model of right use.
 #pragma once
 

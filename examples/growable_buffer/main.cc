@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Grows a buffer in steps, checks that its contents and its address stay, shrinks it, grows it
 // again.
 //

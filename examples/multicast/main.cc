@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One process per device sets up an all-reduce buffer that a multicast object spans: the object
 // travels from rank 0 to the others as a descriptor, each rank adds its device, binds its memory,
 // maps both, and writes through the multicast address to all.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes programs: mostly legal ones, with faults planted here and there.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the next call is, and the calls of virtual memory management and of data.
 #include "fuzz/generate/maker.h"
 

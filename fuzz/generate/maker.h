@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes one call at a time that fits what the program did so far.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults by rule: how a legal call becomes one that breaks it.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes one call of a driver fail, to see whether the shim still knows afterwards what exists.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs programs in child processes, so that a crash, a hang or a damaged driver does no harm to the
 // search.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the calls of a program on a driver: names become values, ops become call structs.
 #pragma once
 

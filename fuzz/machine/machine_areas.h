@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The calls of the areas beside virtual memory management: the rest of Machine::call.
 #pragma once
 

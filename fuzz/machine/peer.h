@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Another process with a driver of its own, whose calls are made from this one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A call as bytes, made in another process: what its pointers stand for travels with it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shim between a program and a driver, judged by the reference: no false finding, none missing,
 // and no answer changed.
 #pragma once

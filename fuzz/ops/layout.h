@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tells which calls of a program depend on the addresses and handles that the driver happened to
 // choose.
 #pragma once

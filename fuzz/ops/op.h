@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One call of a fuzzed program, as 16 bytes. The size is fixed, so that a byte mutator cannot shift
 // the calls behind it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The generator's rough idea of what a program has made so far, supposing that every legal call
 // succeeds.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a program is made of: drawn for each, so that programs differ more than their calls do.
 #include <algorithm>
 

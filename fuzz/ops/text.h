@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ops as the program text, and back: the corpus, the reports and the reproducers are text.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program text as ops: numbers by the executor's own resolver, names by what they are bound to.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of a libcuda that programs about plain memory call.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes: pages, granules, and how far rows and slices reach.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs about plain memory: mostly legal calls, with wrong ones among them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The life of memory: how it is made, placed and freed.
 #include <sys/mman.h>
 

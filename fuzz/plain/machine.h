@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the calls of a program about plain memory, and reduces what they answer to numbers that do
 // not depend on where a driver puts things.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of every shape: of bytes, rows and slices, between contexts, in batches.
 #include "fuzz/plain/extent.h"
 #include "fuzz/plain/machine.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What fills and copies may touch, what they left, and fills of every shape.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the places and lengths of an op stand for, and what a pointer that a driver gave points to.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pools and what can be asked of them.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is asked of memory: attributes, ranges, flags, descriptors, access.
 #include <unistd.h>
 

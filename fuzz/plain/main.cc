@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuvmm-fuzz-plain: what a driver answers to generated programs about plain memory.
 #include <cstdio>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One call about plain memory as 16 bytes: cuMemAlloc, pitched, host, registered, pooled and mapped
 // memory, what is asked of it, and every shape of fill and copy.
 #pragma once

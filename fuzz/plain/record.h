@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records a driver's answers to programs about plain memory, and compares another's with them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs and what a driver answered, as one file: the container of fuzz/record/recording.h,
 // version 3.
 #pragma once

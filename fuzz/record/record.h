@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records a driver's answers to many generated programs in one process at a time.
 #pragma once
 

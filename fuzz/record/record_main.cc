@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuvmm-fuzz-record: a driver's answers to generated programs, and their comparison with another's.
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Holds the emulator against what a real driver was recorded to answer: no call may differ without a
 reason that is written down.
 

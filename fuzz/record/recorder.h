@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the two recorders, cuvmm-fuzz-record and cuvmm-fuzz-plain, have in common: their arguments,
 // what may differ from a recording, and how they tell what they found.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs and what a driver answered to them, as one compact file.
 #pragma once
 

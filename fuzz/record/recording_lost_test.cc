@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A second process that dies under the program, and under the recorder.
 #include <gtest/gtest.h>
 #include <sys/wait.h>

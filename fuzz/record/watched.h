@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A recorder's work happens in a child: a driver that dies or hangs takes that down, and the parent
 // writes down where it was and starts another. Both recorders are watched so.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Judgements as a whole, look-ups, and what is left at the end.
 #include "fuzz/reference/reference.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A second opinion: the unicast VMM rules over flat lists, written from rulebook/rules/*.def alone.
 //
 // Deliberately naive, and deliberately not the model: one cell per reserved or mapped 2 MiB granule

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference's opinion of copies and fills, and what the memory holds.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference's opinion of external memory: rulebook/rules/external_memory.def, line by line.
 #include <fcntl.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference's opinion of plain memory and legacy IPC: rulebook/rules/ipc.def, line by line.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference's opinion of multicast: rulebook/rules/multicast.def, line by line.
 #include "fuzz/reference/reference.h"
 

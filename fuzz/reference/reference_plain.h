@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that lies at addresses of its own, beside every reservation: a flat list.
 #pragma once
 

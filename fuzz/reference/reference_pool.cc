@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference's opinion of stream-ordered pools: rulebook/rules/pool.def, line by line.
 #include <algorithm>
 #include <cstring>

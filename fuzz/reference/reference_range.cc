@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference's opinion of reservations, mappings and access.
 #include <algorithm>
 

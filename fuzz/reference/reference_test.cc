@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference's own opinion of single calls: the emulator plays no part here.
 #include "fuzz/reference/reference.h"
 

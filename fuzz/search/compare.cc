@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A recording held against another driver.
 #include <algorithm>
 #include <map>

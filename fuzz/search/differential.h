@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a program on a driver and compares every answer with the reference's opinion.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuvmm-fuzz: searches for sequences of calls on which a libcuda and the reference disagree.
 #include <unistd.h>
 

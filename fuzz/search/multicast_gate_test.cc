@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // No cuMulticast* reaches a driver unless it was asked for: on a real fabric it may disturb others.
 #include "fuzz/generate/generator.h"
 #include "fuzz/machine/machines.h"

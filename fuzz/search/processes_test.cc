@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs of two processes: the emulator in this one and in another, against one reference.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The corpus, and programs that once disagreed: replayed bare and under the shim.
 #include <algorithm>
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Describes a finding: how to reproduce it, as program text, as C and as a test.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a program that shows something as short and plain as it can be.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The emulator against the naive reference.
 #include "fuzz/targets/engine.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every target of programs shares: a driver opened once, the structure-aware mutator, and what
 // is printed when a program disagrees. Works with any engine that calls LLVMFuzzerTestOneInput.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Driver profiles: any bytes are read without harm, and what is read is written to the same.
 #include <cstdlib>
 #include <string_view>

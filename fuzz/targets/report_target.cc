@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports of processes: any bytes are read and merged without harm.
 #include <string>
 

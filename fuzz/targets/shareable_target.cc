@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors from another process: a memfd of any contents, sealed or not, is looked at without
 // harm. The first byte chooses the seals and the size, the second whether the last page is the
 // input or a genuine one with pairs of place and byte of the input.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shim stacked on the emulator: right findings, no others, and no answer changed.
 #include "fuzz/machine/stacked.h"
 #include "fuzz/targets/engine.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replays inputs without an engine: each argument is a file with one input.
 #include <cstdint>
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program text: any bytes are parsed without harm, what parses prints to itself, and ops
 // survive the way to text and back.
 #include <cstdlib>

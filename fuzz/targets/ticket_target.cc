@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The 64 bytes of an IPC handle from anybody: a genuine one and the page of its file with bytes
 // of the input in places. The first byte chooses what it is taken for; pairs of place and byte
 // follow, places from 64 on lie in the page.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Maps the fields of the program text's records to the fields of the C structures.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The helpers that a written C file may need; each is written only where it is used.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "program/c/c_source.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program text as one C file on <cuda.h> that stands alone: for bug reports.
 #pragma once
 

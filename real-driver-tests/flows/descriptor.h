@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A descriptor of another process, taken as UCX does and as hip-tests do.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the flows share. Each re-expresses what a client of the driver does with memory, step by
 // step, and prints every call that it makes; it exits with 0 when the answers are right and the
 // contents too, 1 when not, 77 when it cannot run here. `// expects:` as in

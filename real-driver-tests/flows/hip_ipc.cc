@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What hip-tests do with legacy IPC: memory and an event of one process, opened in another, which
 // waits for the event on its stream before it reads, answers in the same memory, and closes both.
 //

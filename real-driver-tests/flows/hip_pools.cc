@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What hip-tests do with pools: the default one and one of their own, its attributes, reuse on a
 // stream, trimming, a bound on its size, access of the own device, and memory that outlives a
 // destroyed pool.

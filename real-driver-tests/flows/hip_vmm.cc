@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What hip-tests do with virtual memory: memory mapped again and again, at two places at a time, in
 // parts and out of order; handles released before and after; access taken and given; a buffer that
 // grows; several threads at it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hip-tests' negative cases of virtual memory: each is refused as the documentation has it, is
 // found to break its rule, and leaves everything as it was.
 //

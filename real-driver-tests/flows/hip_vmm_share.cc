@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What hip-tests do with shared memory of cuMemCreate: the descriptor goes by SCM_RIGHTS to a child
 // that is forked before the driver starts; each side maps the memory and sees the other's contents;
 // and a process may import what it exported itself.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "real-driver-tests/flows/late_library.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A library that keeps memory and gives it up in a destructor of its own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UCX's cache of what other processes have shared: what was opened once is used again, until the
 // owner has other memory at that address. What is in use stays, what is not is closed oldest first.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UCX's memory events and its pool of events: memory that is allocated and freed on streams, noted
 // as it comes and goes, copied with an event behind each copy that is asked until it is done, and a
 // callback of the stream. Contexts are told apart by their ids.

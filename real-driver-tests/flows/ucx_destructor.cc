@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UCX empties its cache in a destructor of its library, which runs after the driver's own end: the
 // driver answers DEINITIALIZED there, and what was still mapped was in use to the end.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UCX's cuda_copy: of every address that a program passes, what kind of memory it is, where it
 // lies, how far it goes, and whether a network card may reach it by a dma-buf. It asks and lives
 // with any answer; what was asked for is given back.

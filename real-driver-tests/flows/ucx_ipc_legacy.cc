@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UCX's cuda_ipc with memory of cuMemAlloc: keys of several buffers, a cache on the other side that
 // holds two, a buffer that makes way for another at its address, asynchronous copies with an event
 // behind each, and closing before the owner frees.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UCX's cuda_ipc with memory of a pool: the pool is imported once, each pointer for itself
 // (cuMemPoolExportPointer), freed here before the owner frees it, and the pool goes last.
 //

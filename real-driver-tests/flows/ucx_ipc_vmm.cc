@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UCX's cuda_ipc with memory of cuMemCreate: a FABRIC handle where there is a fabric, else the
 // descriptor, which the other process takes by pidfd_getfd(2). Its handle is released as soon as
 // the memory is mapped; the cached mapping serves again; the owner's descriptor is closed last.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CuPy on a VMM allocator of its own: each array is one reservation with one mapping."""
 
 import cupy

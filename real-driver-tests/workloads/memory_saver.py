@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch_memory_saver: regions that are paused and resumed, with and without a backup on the host."""
 
 import os

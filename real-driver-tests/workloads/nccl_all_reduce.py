@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One process for each of two devices (torchrun): NCCL all-reduce and send/recv on cuMem memory."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NCCL with a pool of its own memory that is registered (torchrun, two devices): all-reduce in place."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints how long a workload's own work took, without imports and start-up: `work_seconds=1.234`."""
 
 import contextlib

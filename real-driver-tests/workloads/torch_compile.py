@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch: torch.compile of forward and backward, against the same model uncompiled."""
 
 import stopwatch

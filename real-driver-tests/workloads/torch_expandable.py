@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the PyTorch workloads share: proof that expandable segments, and with them VMM, are in use."""
 
 import torch

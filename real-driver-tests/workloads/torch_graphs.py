@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's CUDA graphs in private pools: captured, replayed, shared between graphs, given back."""
 
 import gc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch on two devices: tensors copied both ways, so that segments are opened to the peer."""
 
 import stopwatch

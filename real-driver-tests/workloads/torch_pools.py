@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's own pools (torch.cuda.MemPool): filled, used from two streams, given back, filled again."""
 
 import gc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch: torch.profiler, which subscribes to the driver's callbacks (CUPTI), around allocations."""
 
 import stopwatch

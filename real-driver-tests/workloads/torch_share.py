@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch in two processes: tensors in expandable segments go to a consumer, which changes them in place."""
 
 import stopwatch

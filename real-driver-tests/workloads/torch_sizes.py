@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch: allocations of many sizes, freed in another order, with empty_cache between the rounds."""
 
 import random

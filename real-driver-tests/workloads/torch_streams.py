@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch: two streams that hand tensors to each other and free them while work is under way."""
 
 import stopwatch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's symmetric memory on two devices (torchrun), without multicast: buffers of the peer, read and written."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch: a small training loop with batches of changing size."""
 
 import stopwatch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """vLLM's allocator (its extension cumem_allocator alone, from the wheel): use, sleep, wake up, free.
 
 The flow is that of vLLM's sleep mode: every allocation of a pool is unmapped and released, made and mapped again at the

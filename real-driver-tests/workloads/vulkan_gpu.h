@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A headless Vulkan device that shares memory and semaphores by file descriptor: the exporter's
 // half of vulkan_import.
 #pragma once

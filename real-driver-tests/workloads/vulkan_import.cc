@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vulkan's memory and semaphores in CUDA, as the documentation has it: buffers (of their own memory
 // and dedicated), an image, binary and timeline semaphores. Both sides write and each checks what
 // the other wrote. Nothing here is against a rule: no finding is expected.

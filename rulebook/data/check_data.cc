@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies, fills and frees that touch VMM addresses.
 #include <algorithm>
 

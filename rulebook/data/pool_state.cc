@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Model's part for stream-ordered pools.
 #include "rulebook/data/pool_state.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one process knows of stream-ordered pools and the memory it took from them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The byte ranges that a copy or fill touches. One check reads them, instead of one check per
 // function.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What may have ended with a context.
 #pragma once
 

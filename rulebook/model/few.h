@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A list that nearly always has at most one element. That element lies inline, without an
 // allocation.
 #pragma once

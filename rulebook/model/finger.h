@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Remembers where the last search in a map of ranges ended. Programs often make several calls on
 // one block, and make blocks one behind the other, so the next search mostly ends at the same
 // place.

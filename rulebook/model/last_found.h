@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Remembers what the last search of a table found. From create to release, the calls about one
 // block name the same handle again and again.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model: one process's view of the VMM API, as a pure state machine.
 //
 // No I/O, no locks, no clock: the shim calls it under its lock, the emulator under its own. Per

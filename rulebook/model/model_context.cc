@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model's part for contexts that end.
 //
 // What is known: memory of cuMemCreate, addresses and their mappings outlive every context (asked

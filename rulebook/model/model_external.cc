@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model's part for external memory, external semaphores and sparse arrays.
 #include <algorithm>
 #include <utility>

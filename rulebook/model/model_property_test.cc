@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model against a deliberately naive one: an array with one slot per granule.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A list that is nearly always empty, and then is only a null pointer. Code that makes and destroys
 // such a list on every call stays short, which matters when the caches are cold.
 #pragma once

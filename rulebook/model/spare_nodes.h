@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps the nodes of erased entries of a std::map or std::unordered_map for the next entries. So a
 // program that maps and unmaps in turn costs no allocation.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "rulebook/model/spare_nodes.h"
 
 #include <gtest/gtest.h>

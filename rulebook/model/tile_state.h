@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tiles of sparse arrays that show tile-pool memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Remembers objects that have ended, up to a fixed number, so that a later use of one can be
 // explained.
 #pragma once

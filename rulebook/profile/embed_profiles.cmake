@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Writes OUTPUT: builtin_profile_table() with the text of FOLDER/NAME.toml for each of NAMES.
 set(text "// Generated from rulebook/profiles/ by embed_profiles.cmake.\n#include \"rulebook/profile/builtin_profiles.h\"\n\n")
 string(APPEND text "namespace cuvmm {\n\nstd::span<const BuiltinProfile> builtin_profile_table() {\n"

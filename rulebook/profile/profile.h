@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A driver profile: data that says what one driver on one GPU was seen to do, rule by rule.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profiles as TOML: reading with positions in errors, and writing what reads back the same.
 #define TOML_EXCEPTIONS 0
 // Its assertions fail on malformed texts such as "[+", which it then refuses as it should.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a driver does beyond the rules: it is not documented, and no rule is broken. Quirks were
 // found by running generated programs on drivers (docs/fuzzing.md). A profile names those of its
 // driver.

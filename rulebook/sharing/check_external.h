@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the checks of external memory and of external semaphores share. Internal to rulebook/.
 #pragma once
 

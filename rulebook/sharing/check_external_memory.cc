@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuImportExternalMemory and what is mapped of it.
 #include <algorithm>
 #include <climits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuImportExternalSemaphore, signals and waits.
 #include "rulebook/check_support.h"
 #include "rulebook/sharing/check_external.h"

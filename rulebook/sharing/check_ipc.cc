@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuIpc*: legacy inter-process handles of memory and events.
 #include <algorithm>
 

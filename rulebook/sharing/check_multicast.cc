@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuMulticastCreate, AddDevice, Unbind and GetGranularity, and multicast objects in other calls.
 #include "rulebook/sharing/check_multicast.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the checks of multicast calls share, and what the checks of other areas need to know of
 // multicast objects. Internal to rulebook/.
 #pragma once

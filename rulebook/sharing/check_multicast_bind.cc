@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The four entry points that bind memory to a multicast object.
 #include <algorithm>
 

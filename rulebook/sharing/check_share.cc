@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuMemExportToShareableHandle and cuMemImportFromShareableHandle.
 #include <algorithm>
 #include <climits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // External memory, what is mapped of it, external semaphores, and descriptors that were given away.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Model's part for legacy IPC.
 #include "rulebook/sharing/ipc_state.h"
 

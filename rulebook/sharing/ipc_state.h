@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one process knows of legacy IPC: the handles it made, and the memory it opened.
 #pragma once
 

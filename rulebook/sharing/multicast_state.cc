@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model's part that is about multicast objects.
 #include <algorithm>
 

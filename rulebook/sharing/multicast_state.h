@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the model knows of multicast objects: their team, and what this process bound.
 #pragma once
 

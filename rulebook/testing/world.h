@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process in miniature for tests: performs calls on a Model as a driver would have accepted them.
 #pragma once
 

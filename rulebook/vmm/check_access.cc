@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuMemSetAccess and cuMemGetAccess.
 #include "rulebook/sharing/check_multicast.h"
 #include "rulebook/vmm/check_prop.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuMemAddressReserve and cuMemAddressFree.
 #include "rulebook/check_support.h"
 

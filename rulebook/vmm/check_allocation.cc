@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuMemCreate, cuMemRelease, properties, retain and granularity.
 #include "rulebook/sharing/check_multicast.h"
 #include "rulebook/vmm/check_prop.h"

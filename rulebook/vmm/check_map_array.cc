@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuMemMapArrayAsync: tiles of sparse arrays.
 #include <bit>
 

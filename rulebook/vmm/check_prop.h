@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks the properties for cuMemCreate. cuMemGetAllocationGranularity takes the same ones.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What still exists at exit and is not a leak: memory that is mapped and referenced, and its
 // address space.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a file descriptor refers to, so that a number used again is not mistaken for it.
 #pragma once
 

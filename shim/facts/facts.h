@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the shim looks up for one call, by asking the driver and the kernel. Slow paths only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The facts that were looked up for one call. They are made when the first one comes. Most calls
 // need none, and clearing the room for them would be a tenth of the code that a call runs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every distinct finding of the process, with its exact count.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the shim asks the driver of contexts, plain memory and pools.
 #include "api/posix/cancel_off.h"
 #include "shim/facts/facts.h"

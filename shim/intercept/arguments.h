@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arguments of a call as a report shows them: addresses in hex, sizes in MiB.
 #pragma once
 

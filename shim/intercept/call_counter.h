@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many calls there were, by entry point: counted without threads in each other's way.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the wrapper template asks of a call struct at compile time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds other copies of libcuda in the process: calls to them went past the shim.
 #pragma once
 

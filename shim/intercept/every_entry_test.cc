@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every call that is intercepted counts as checked in the summary. So each must have a misuse that
 // a session finds: an entry without one is a check that somebody forgot to connect.
 #include <gmock/gmock.h>

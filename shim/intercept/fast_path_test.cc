@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the budgets rest on: once warm, no VMM call and no copy allocates in the shim, and no thread
 // waits for one that is in the driver.
 #include <gtest/gtest.h>

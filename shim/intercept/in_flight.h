@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The call that a thread is making now. If the driver dies in it, the report names it.
 #pragma once
 

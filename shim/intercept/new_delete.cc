@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operators new and delete of the shim's own code (its symbols are not exported): the program's
 // heap as a rule, the reserve while the process ends and when the heap is used up.
 #include <cstdlib>

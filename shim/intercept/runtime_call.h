@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The function of the CUDA runtime that a thread is in, for findings that speak of it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The runtime's twins of what the shim checks, by name: where libcudart is shared, they come first
 // and say which runtime function the thread is in. Where it is static, its calls never pass here,
 // and findings name the driver's function alone.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C functions that stand in for the intercepted symbols.
 #pragma once
 

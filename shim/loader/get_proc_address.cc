@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "shim/loader/get_proc_address.h"
 
 #include <cerrno>

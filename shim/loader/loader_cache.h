@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads /etc/ld.so.cache to find the driver. We cannot ask the loader: for libcuda.so.1 it would
 // return this shim.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the objects of this process lie, from /proc/self/maps: no lock of the loader's is needed.
 #pragma once
 

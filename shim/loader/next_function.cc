@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "shim/loader/next_function.h"
 
 #include <dlfcn.h>

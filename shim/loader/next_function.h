@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the function that we stand in front of: another library's definition of the same symbol.
 #pragma once
 

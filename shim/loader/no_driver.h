@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the exported functions answer where there is no driver function to forward to.
 #pragma once
 

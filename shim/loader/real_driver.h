@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The libcuda behind the shim: found without finding ourselves, opened at the first use.
 #pragma once
 

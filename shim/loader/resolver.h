@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuGetProcAddress. The driver answers first. We then replace only the functions whose exact name,
 // version and flags we know.
 #pragma once

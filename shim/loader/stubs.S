@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One jump per public driver symbol, through cuvmm_slots. A slot starts at a lazy entry, which asks
 // cuvmm_resolve_slot(index) (slots.cc) for the target; that patches the slot, and the call goes on
 // with every argument register as the caller left it. No frame stays on the stack: the callee sees

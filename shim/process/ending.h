@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The end of the process: one thread makes the last report, the others wait for it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ways in which a process ends. exit() runs the destructor, whatever thread calls it.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A descriptor that cuvmm keeps open inside the program. The program may close every descriptor,
 // and then open files of its own under the same numbers.
 #pragma once

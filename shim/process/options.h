@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the environment asks of the shim. `cuvmm run` sets the same variables.
 #pragma once
 

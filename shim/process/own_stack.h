@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stacks of ours. The program's may be too small for what we do (a thread of 16 KiB, a fiber, an
 // alternate signal stack), so what describes findings and what ends the process runs apart from it.
 #pragma once

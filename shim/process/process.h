@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shim's state in this process. Made at the first use, never destroyed: calls may come from
 // static destructors and from threads that outlive main.
 #pragma once

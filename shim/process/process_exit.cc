@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the shim says when the process ends.
 #include <chrono>
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory for the end of the process, or for when there is none left. The heap may be used up. It
 // may also be locked by the very code that a signal interrupted.
 #pragma once

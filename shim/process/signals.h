@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fatal signals. cuvmm writes its report, and then the process dies of the signal as it would have
 // without cuvmm.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One thing that the program did wrong, with all that a report says of it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One finding as JSON members.
 #include <unistd.h>
 

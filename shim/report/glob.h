@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shell-like patterns: * is any run of characters, ? is one.
 #pragma once
 

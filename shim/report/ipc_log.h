@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When this process exported, opened, closed and freed memory of legacy IPC: what the runner needs
 // to say that one process freed what another still had open.
 #pragma once

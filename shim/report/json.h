@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON text, written by hand: no third-party library is linked into the preloaded object.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The report of one process as JSON: the contract is in docs/report.md.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text for the user, on stderr and nowhere else.
 #pragma once
 

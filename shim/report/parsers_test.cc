@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The small parsers and writers: JSON strings, the loader's cache, process maps, the environment.
 #include <gtest/gtest.h>
 #include <stdlib.h>

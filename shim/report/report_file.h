@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file that a process's report goes to, reachable to the end: after a chroot, after privileges
 // were dropped, without a free descriptor.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Findings that the user does not want to see, by rule and by function in the stack.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Findings and summaries as text for people.
 #pragma once
 

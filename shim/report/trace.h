@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUVMM_TRACE: the program's calls as program text, which `cuvmm replay` runs again.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What ends with a context is unknown from then on: no leak, and nobody else's memory is called
 // wrong at an address that it had. What outlives a context is followed on.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is special of legacy IPC and of pools in a session: what the driver is asked, what of a free
 // ends an export, and what is left open.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which of a call's violations are worth a finding, once the driver has answered.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lock of the model, and of other data that a signal handler may find locked. It is mostly held
 // for tens of nanoseconds, so a waiter spins for a short time before it sleeps.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is special about multicast in the shim: a bind may wait for other processes, and what they
 // do is not seen.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls that ask, and calls that try: what the driver's refusal means depends on which they are.
 #include <gmock/gmock.h>
 

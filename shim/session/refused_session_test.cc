@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls that a driver is to refuse, while other threads are at work with what they name: nothing is
 // given up before the driver's answer, and what an answer shows is recorded after it.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes each call of this process through the steps of docs/architecture.md: look up facts, check,
 // give up names, forward, record, report.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // External memory through a session: descriptors change hands, buffers outlive their memory.
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bodies of Session's templates: one instance per intercepted function.
 #pragma once
 

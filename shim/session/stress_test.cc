@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that reserve, create, map, copy, unmap, release and free at once, on a driver that gives
 // the name just freed to whoever asks next. Nothing they do is wrong, so nothing may be found.
 #include <gmock/gmock.h>

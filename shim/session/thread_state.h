@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the shim keeps for each thread, in one cache line.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What other threads are busy with when the process ends.
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a call is made for. A program may try one way, be refused, and then get the same by another
 // way. This tells it from a program that does not get it at all.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // /proc/self/maps: what lies where in this process, without any lock of the loader's.
 #pragma once
 

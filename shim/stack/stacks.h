@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Call stacks as small numbers: captured in tens of nanoseconds where a loop calls again from the
 // same place, interned, and made readable only when a report needs them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Return addresses made readable: by lib/libcuvmm-symbolize.so where it can be loaded, else dladdr.
 #pragma once
 

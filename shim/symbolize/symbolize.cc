@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libcuvmm-symbolize.so: addresses of this process to functions and lines, by elfutils.
 
 #include "shim/symbolize/symbolize_abi.h"

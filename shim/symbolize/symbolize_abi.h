@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C interface of libcuvmm-symbolize.so, which the shim opens at its first finding.
 #pragma once
 

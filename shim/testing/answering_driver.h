@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A driver of plain functions, one device and a current context on it: for tests that count or
 // race, where a mock would allocate and lock.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python's ctypes finds libcuda.so.1 and misuses cuMemMap; the stack is libffi's and Python's."""
 
 import ctypes

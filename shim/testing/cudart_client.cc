@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program of the runtime API: it knows no libcuda, only its runtime library.
 #include "shim/testing/misuse.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A library linked to a libcudart of its own, as Python's extensions are. Compiled with -O2: the
 // calls in the last place become jumps.
 #include "shim/testing/runtime_twins.h"

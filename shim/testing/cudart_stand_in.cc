@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Does what NVIDIA's libcudart does at start-up (measured with CUDA 13.0): dlopen, one
 // dlsym, the empty query, cuInit, cuGetProcAddress itself in both ABIs, then everything by version.
 // Built as a shared library, as libcudart.so.12 and .13 with their symbol versions, and as a static

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that calls the runtime's functions by name, linked to a shared or a static libcudart,
 // or to none: then a plugin brings it.
 #include <dlfcn.h>

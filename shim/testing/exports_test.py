@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shim exports exactly what is listed, needs only libc, libm and the loader, and is libcuda.so.1.
 
 Without symbol versions, so that its wrappers of runtime functions answer the versioned references to any libcudart.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A libcuda of a few functions, for tests of interception: what it answers is fixed and simple.
 //
 // Reservations and handles count up. cuMemMap refuses a non-zero offset, and dies on the handle

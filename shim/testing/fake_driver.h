@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tests may rely on of shim/testing/fake_driver.cc.
 #pragma once
 

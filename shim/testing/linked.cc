@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A library (or, with a main, a program) that is linked against libcuda.so.1.
 #include "shim/testing/misuse.h"
 

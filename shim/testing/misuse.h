@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one misuse that every route test makes: a map with an offset, which no CUDA version allows.
 #pragma once
 

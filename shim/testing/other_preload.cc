@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Somebody else's interposer: exports cuMemMap, says that it saw the call, and passes it on.
 #pragma GCC visibility push(default)
 #include <dlfcn.h>

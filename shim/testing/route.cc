@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reaches cuMemMap by the route named on the command line, and misuses it once.
 #include <cuda.h>
 #include <dlfcn.h>

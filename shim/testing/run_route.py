@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a program under the shim with its reports in a folder, and compares them with what the test wants.
 
 Options come first, then `--` and the program. Exit code 0 when all holds.

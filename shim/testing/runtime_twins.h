@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tests call of the stand-in for libcudart: names that the shim wraps.
 #pragma once
 

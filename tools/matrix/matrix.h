@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rule x driver table: what each driver was seen to answer to a call that breaks each rule.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuvmm matrix FILE... [--markdown FILE] [--html FILE] [--deviations FILE]
 #include <memory>
 

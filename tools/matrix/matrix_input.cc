@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/matrix/matrix_input.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One column of the matrix from a file: conformance results, a recording, or a driver profile.
 #pragma once
 

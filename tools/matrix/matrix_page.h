@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page of `cuvmm matrix --html` around its data: tools/matrix/matrix_page.html, made a string
 // at build time.
 #pragma once

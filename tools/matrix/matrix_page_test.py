@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages of `cuvmm matrix`: the HTML as a browser shows it, and the generated ones of docs/."""
 import html
 import json

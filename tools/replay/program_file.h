@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading a program text from a file, with its mistakes worded for the user.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuvmm replay FILE: runs a program text and compares what it answers with what it expects.
 #include <stdlib.h>
 

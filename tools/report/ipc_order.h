@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Findings of legacy IPC that no single process can make: memory freed while another had it open.
 #pragma once
 

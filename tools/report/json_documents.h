@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads JSON documents that stand one after another in a text, which may be damaged or hostile.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/report/json_documents.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The report that one process left: read, and checked against the contract in docs/report.md.
 #pragma once
 

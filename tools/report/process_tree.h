@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starting a program and waiting for it and for every process it leaves behind.
 #pragma once
 

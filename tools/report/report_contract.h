@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks the report of a process against the contract in docs/report.md.
 #pragma once
 

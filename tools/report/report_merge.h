@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One report for a process tree, from those that its processes left.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The last lines of `cuvmm run` on stderr.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One trace per process: each process of a tree records into a file of its own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Example programs by rule: the shortest of the recorded cases that breaks it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known of a rule beyond its line of the catalogue: how drivers behave, a program that
 // breaks it, where its page is. The texts, the pages and the JSON are all written from it.
 #pragma once

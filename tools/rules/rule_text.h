@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The catalogue as text for a terminal, as JSON and as Markdown pages.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuvmm rules [--format text|json|markdown] [--entry E] [--kind K] [--output FOLDER]
 #include <filesystem>
 #include <memory>

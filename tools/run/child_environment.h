@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The environment in which `cuvmm run` starts the program.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which libcuda a program is going to meet.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/run/elf_file.h"
 
 #include <elf.h>

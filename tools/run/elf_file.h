@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an ELF file's headers say about how the loader will start it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program that `cuvmm run` is asked to start: where it is, and whether preloading reaches it.
 #pragma once
 

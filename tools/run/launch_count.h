@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many kernels the processes of a run launched on the emulator, which runs none.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where cuvmm's libraries lie: next to the command, in a build tree or installed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Paths that the dynamic loader takes as they are. The loader splits LD_PRELOAD and LD_LIBRARY_PATH
 // at ':' and ' '. There, and in the arguments of dlopen, it replaces $ORIGIN, $LIB and $PLATFORM.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `cuvmm run` does, after its command line is understood.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuvmm run: its command line.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a client that nobody here wrote on the emulator, under the shim, and holds it to what is known of it.
 
 $CUVMM_CLIENTS names a Python that has the wheels of requirements.txt, or some of them (several gigabytes, so nothing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """numba-cuda: arrays, streams, events, memory information, and a kernel, whose launch is skipped."""
 
 import numpy

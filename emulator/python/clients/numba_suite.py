@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs numba-cuda's own tests of its driver layer and holds the result to numba_known_failures.txt.
 
 For a process that check.py starts. Exit code 1 when a test fails that is not known to, 77 where numba-cuda or what its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What CuPy and RMM do on the emulator: NVIDIA's runtime is inside of their wheels, and starts on a real driver alone.
 
 static_runtime.py MODULE: its import works, and what it asks of the runtime first is refused, in words.

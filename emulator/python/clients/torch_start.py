@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch starts, allocates (expandable segments too), copies, shares with another process; its kernels are skipped."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Leads cuda.bindings.runtime to the emulator's libcudart. Opt-in: `cuvmm run --emulate --python`, or this folder on PYTHONPATH.
 
 cuda-python's wheels have NVIDIA's runtime inside (statically linked), which starts on a real driver only. Their Cython

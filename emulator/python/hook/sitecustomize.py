@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loaded by Python at its start from PYTHONPATH (`cuvmm run --emulate --python`): see cuvmm_runtime.py.
 
 Whatever sitecustomize the environment has of its own is run as well, after this one.

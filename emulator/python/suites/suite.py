@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs cuda-python's or cuda-core's own tests on the emulator and holds the result to known_failures.txt.
 
 They are NVIDIA's and no part of this repository. $CUVMM_CUDA_PYTHON names a checkout of NVIDIA/cuda-python; the recorded

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The thread's device and its context, which the runtime makes current by itself.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices: how many, which one is the thread's, who reaches whom.
 #include "emulator/runtime/export.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Semaphores of other APIs. CUDA 12 has the driver's parameter structures under names with _v2, and
 // shorter ones of old under the plain names, which are not emulated.
 #include "emulator/runtime/abi.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernel launches: the emulator runs none, but programs that launch some go on without. It says so
 // and counts them; on another libcuda, which knows nothing of our runtime, they are refused.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory: allocation on the device, in stream order, and of pinned host memory.
 #include "emulator/runtime/export.h"
 

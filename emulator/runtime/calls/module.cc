@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What nvcc's start-up code calls before main: kernels and variables are taken note of nowhere, so
 // that a program starts (launch.cc has what becomes of launches).
 #include "emulator/runtime/export.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stream-ordered memory pools: the runtime's structures are the driver's.
 #include "emulator/runtime/export.h"
 

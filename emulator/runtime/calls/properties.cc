@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cudaGetDeviceProperties: a structure that CUDA 12 and 13 lay out differently, written by a table.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A C program of the runtime API, linked to libcudart.so.CLIENT_MAJOR: what a small program does,
  * and what it does wrong. */
 #include "emulator/runtime/testing/cudart.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a program of the runtime API on the emulator, alone or under the shim.
 
 usage: client_test.py CLIENT EMULATOR_FOLDER [SHIM]

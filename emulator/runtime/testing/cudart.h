@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The runtime API for the test programs: NVIDIA's header where it compiles, so that programs built
    with it are what is tested; the wheels of `./dev headers` lack a part of it, and then what is
    used here is declared below. */

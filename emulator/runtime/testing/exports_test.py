@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two runtime libraries export what the real ones do, under the same version nodes and SONAMEs.
 
 usage: exports_test.py RUNTIME_SYMBOLS LIBCUDART_SO_12 LIBCUDART_SO_13

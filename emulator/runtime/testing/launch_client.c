@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What nvcc makes of `kernel<<<2, 32>>>(&value)`, by hand; then, like many a sample, it never looks
  * at what the kernel computed. arguments: how often it launches, and how it ends. */
 #include "emulator/runtime/testing/cudart.h"

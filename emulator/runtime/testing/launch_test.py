@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program whose kernels were skipped does not look passed: a line, a count, an exit code on request.
 
 usage: launch_test.py CUVMM LAUNCH_CLIENT

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`cuvmm run --emulate` puts our libcudart before one that a program finds by DT_RPATH, and only there.
 
 usage: preload_test.py CUVMM RPATH_CLIENT DRIVER_CLIENT

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma GCC visibility push(default)
 #include "emulator/runtime/testing/recording_driver.h"
 

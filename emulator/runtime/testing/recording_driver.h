@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A libcuda that writes down what the runtime library asks of it, and answers as it is told.
 #pragma once
 

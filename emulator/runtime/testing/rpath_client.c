@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A program with DT_RPATH to a libcudart that does not work here. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Memory of other processes and other APIs, through the runtime API. Exit code 77 where the driver
    below does not support it at all. usage: sharing_client external|ipc */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs sharing_client.c under the shim: the mistakes that it makes on purpose, and no others, are found and named.
 
 usage: sharing_test.py CLIENT external|ipc EMULATOR_FOLDER SHIM

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // chaos SEED: workers that make legal calls only, in an order and with troubles that the seed
 // decides: small stacks, fibers, threads that are cancelled, children, descriptors that run out or
 // are closed. Each ends in one of many ways. Prints how each ended, which depends on the seed

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """chaos.py [--valgrind] BUILD SECONDS [SEED]: one seed of the program chaos after the other, bare and under cuvmm.
 
 Bare is on the emulator. Each time the output and the exit code must be the same, and cuvmm's report whole and without

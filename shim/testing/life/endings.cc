@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ways in which a program ends while cuvmm has something to say.
 #include <signal.h>
 #include <sys/mman.h>

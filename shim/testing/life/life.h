@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the programs of this folder share: a legal cycle, a misuse, a leak, and scenarios by name.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a program that ends, forks, closes or limits itself in a nasty way: bare, on the emulator, and under cuvmm.
 
 Its exit status, its output and the files in its folder must be the same; the report must hold what cuvmm had to say.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptors that are closed and used again, limits that are reached, rights and roots that are
 // given up. Files of the program's own lie in the current folder.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Says that it was loaded: what a lesser user must not bring about in a set-user-ID program.
 #include <stdio.h>
 

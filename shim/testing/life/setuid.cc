@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A set-user-ID program that gets the shim by its runpath: says with whose rights it runs.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """setuid_test.py PROGRAM LIBRARY: a set-user-ID program obeys no variable of the user who starts it.
 
 No library that a variable names is loaded into it, and no file is written. Needs root, and a place where such programs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that are cancelled, that have little stack, that fork, that come all at once; and fibers.
 #include <alloca.h>
 #include <pthread.h>
