@@ -145,7 +145,9 @@ std::vector<RuleCase> data_cases() {
            facts.default_pool = Facts::Answer::kYes;
            facts.default_pool_device = 0;
            CUdeviceptr memory = kPoolMemory;
-           w.accept(calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = kDataPool}, facts);
+           w.accept(
+               calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = kDataPool},
+               facts);
            const CUmemAccessDesc desc = access_desc(broken ? 0 : 3, 1);
            w.accept(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1}, facts);
            return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
@@ -162,7 +164,8 @@ std::vector<RuleCase> data_cases() {
         {Rule::kDataFillDevice,  // and copies, which any device makes
          [](World& w, bool broken) {
            CUdeviceptr pointer = kPoolMemory;
-           w.accept(calls::IpcOpenMemHandle{.pdptr = &pointer, .handle = {}, .Flags = 1}, on_device(0));
+           w.accept(calls::IpcOpenMemHandle{.pdptr = &pointer, .handle = {}, .Flags = 1},
+                    on_device(0));
            if (broken)
              return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
            return check_data(

@@ -198,11 +198,11 @@ Violations check(const Model& model, const calls::MemPoolDestroy& call, const Fa
     }
     return out.take();
   }
-  Violation& v = out.add(Rule::kPoolDestroyImported,
-                         taken == 1
-                             ? "1 pointer that was imported through the pool was not freed"
-                             : std::to_string(taken) +
-                                   " pointers that were imported through the pool were not freed");
+  Violation& v = out.add(
+      Rule::kPoolDestroyImported,
+      taken == 1
+          ? "1 pointer that was imported through the pool was not freed"
+          : std::to_string(taken) + " pointers that were imported through the pool were not freed");
   v.objects.push_back(ref(*pool));
   for (const auto& [base, memory] : model.pools().memory()) {
     const bool also = std::ranges::count(memory.also, pool->handle) != 0;

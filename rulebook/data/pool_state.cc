@@ -155,38 +155,41 @@ void PoolState::begin(const Ending& ending, Origin, const Surroundings&, Retired
 
 // --- The driver accepted
 
-void PoolState::confirm(const calls::MemPoolCreate& call, const Facts&, Origin at, const Surroundings& around) {
+void PoolState::confirm(const calls::MemPoolCreate& call, const Facts&, Origin at,
+                        const Surroundings& around) {
   const std::uint64_t handle = value(*call.pool);
   around.tombstones.forget(Kind::kPool, handle);
   // Managed memory is everyone's: the pool says only where it prefers to be.
   const bool pinned = call.poolProps->allocType == CU_MEM_ALLOCATION_TYPE_PINNED;
   pools_[handle] = {.handle = handle,
-                          .location = pinned ? call.poolProps->location : CUmemLocation{},
-                          .handle_types = static_cast<unsigned>(call.poolProps->handleTypes),
-                          .imported = false,
-                          .exported = false,
-                          .access = 0,
-                          .made = at};
+                    .location = pinned ? call.poolProps->location : CUmemLocation{},
+                    .handle_types = static_cast<unsigned>(call.poolProps->handleTypes),
+                    .imported = false,
+                    .exported = false,
+                    .access = 0,
+                    .made = at};
 }
 
-void PoolState::confirm(const calls::MemPoolImportFromShareableHandle& call, const Facts& facts, Origin at, const Surroundings& around) {
+void PoolState::confirm(const calls::MemPoolImportFromShareableHandle& call, const Facts& facts,
+                        Origin at, const Surroundings& around) {
   const std::uint64_t handle = value(*call.pool_out);
   around.tombstones.forget(Kind::kPool, handle);
   pools_[handle] = {.handle = handle,
-                          .location = facts.location.value_or(CUmemLocation{}),
-                          .handle_types = 0,
-                          .imported = true,
-                          .exported = false,
-                          .access = 0,
-                          .made = at};
+                    .location = facts.location.value_or(CUmemLocation{}),
+                    .handle_types = 0,
+                    .imported = true,
+                    .exported = false,
+                    .access = 0,
+                    .made = at};
 }
 
-void PoolState::confirm(const calls::MemPoolSetAccess& call, const Facts& facts, Origin, const Surroundings&) {
+void PoolState::confirm(const calls::MemPoolSetAccess& call, const Facts& facts, Origin,
+                        const Surroundings&) {
   const auto found = pools_.find(value(call.pool));
   const bool of_default = facts.default_pool == Facts::Answer::kYes;
   if (found == pools_.end() && !of_default) return;
-  auto& access = found != pools_.end() ? found->second.access
-                                             : default_access_[facts.default_pool_device];
+  auto& access =
+      found != pools_.end() ? found->second.access : default_access_[facts.default_pool_device];
   for (std::size_t i = 0; i < call.count; ++i) {
     const CUmemLocation& place = call.map[i].location;
     if (place.type != CU_MEM_LOCATION_TYPE_DEVICE || place.id < 0 || place.id >= 64) continue;
@@ -195,12 +198,14 @@ void PoolState::confirm(const calls::MemPoolSetAccess& call, const Facts& facts,
   }
 }
 
-void PoolState::confirm(const calls::MemPoolExportToShareableHandle& call, const Facts&, Origin, const Surroundings&) {
+void PoolState::confirm(const calls::MemPoolExportToShareableHandle& call, const Facts&, Origin,
+                        const Surroundings&) {
   const auto found = pools_.find(value(call.pool));
   if (found != pools_.end()) found->second.exported = true;
 }
 
-void PoolState::confirm(const calls::MemAllocFromPoolAsync& call, const Facts& facts, Origin at, const Surroundings& around) {
+void PoolState::confirm(const calls::MemAllocFromPoolAsync& call, const Facts& facts, Origin at,
+                        const Surroundings& around) {
   if (call.bytesize == 0) return;  // a driver may accept that; there is no memory
   around.tombstones.forget(Kind::kPoolMemory, *call.dptr);
   CUmemLocation place{};
@@ -212,17 +217,18 @@ void PoolState::confirm(const calls::MemAllocFromPoolAsync& call, const Facts& f
     place.id = facts.default_pool_device;
   }
   add({.base = *call.dptr,
-              .size = call.bytesize,
-              .pool = value(call.pool),
-              .also = {},
-              .imported = false,
-              .location = place,
-              .bounded = is_bounded(place, around.platform),
-              .access = {},
-              .made = at});
+       .size = call.bytesize,
+       .pool = value(call.pool),
+       .also = {},
+       .imported = false,
+       .location = place,
+       .bounded = is_bounded(place, around.platform),
+       .access = {},
+       .made = at});
 }
 
-void PoolState::confirm(const calls::MemPoolImportPointer& call, const Facts& facts, Origin at, const Surroundings& around) {
+void PoolState::confirm(const calls::MemPoolImportPointer& call, const Facts& facts, Origin at,
+                        const Surroundings& around) {
   around.tombstones.forget(Kind::kPoolMemory, *call.ptr_out);
   const auto pool = pools_.find(value(call.pool));
   // What the memory shows of a pool that was imported.
@@ -230,17 +236,18 @@ void PoolState::confirm(const calls::MemPoolImportPointer& call, const Facts& fa
   const CUmemLocation place =
       pool != pools_.end() ? pool->second.location : facts.location.value_or(CUmemLocation{});
   add({.base = *call.ptr_out,
-              .size = facts.object_size,
-              .pool = value(call.pool),
-              .also = {},
-              .imported = true,
-              .location = place,
-              .bounded = is_bounded(place, around.platform),
-              .access = {},
-              .made = at});
+       .size = facts.object_size,
+       .pool = value(call.pool),
+       .also = {},
+       .imported = true,
+       .location = place,
+       .bounded = is_bounded(place, around.platform),
+       .access = {},
+       .made = at});
 }
 
-void PoolState::confirm(const calls::DeviceSetMemPool& call, const Facts&, Origin, const Surroundings&) {
+void PoolState::confirm(const calls::DeviceSetMemPool& call, const Facts&, Origin,
+                        const Surroundings&) {
   current_[call.dev] = value(call.pool);
 }
 

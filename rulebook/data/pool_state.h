@@ -16,7 +16,7 @@ namespace cuvmm {
 class PoolState {
  public:
   const std::unordered_map<std::uint64_t, Pool>& pools() const { return pools_; }  ///< by handle
-  const std::map<std::uint64_t, PoolMemory>& memory() const { return memory_; }  ///< by base
+  const std::map<std::uint64_t, PoolMemory>& memory() const { return memory_; }    ///< by base
   /// What cuDeviceSetMemPool set, by device.
   const std::map<int, std::uint64_t>& current() const { return current_; }
   /// How many pieces of live memory are of a pool.

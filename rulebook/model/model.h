@@ -80,6 +80,11 @@ inline constexpr bool kGivesUp =
     EndsContext<Call> || detail::GivesVmm<Call> ||
     detail::gives_any<Call, MulticastState, IpcState, PoolState, ExternalState>;
 
+/// What it gives up is history as soon as it begins: nothing is left for Model::confirm(). Drivers
+/// hardly ever refuse such a call.
+template <class Call>
+inline constexpr bool kHistoryAtOnce = detail::GivesVmm<Call>;
+
 /// A success makes something: Model::confirm() records it.
 template <class Call>
 inline constexpr bool kMakes =

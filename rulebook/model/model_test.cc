@@ -176,7 +176,7 @@ TEST(Model, AccessThatWasRecordedAndRefusedIsAsBefore) {
   w.mapped(kBase + kGranule, 1, 0x200);
   Recorded none;
   w.model.begin(calls::MemSetAccess{.ptr = kBase, .size = 2 * kGranule, .desc = both, .count = 2},
-                 w.at(), none);
+                w.at(), none);
   EXPECT_FALSE(none.done);
   EXPECT_EQ(w.model.mapping_at(kBase)->access.write, before.write);
 }

@@ -73,8 +73,7 @@ class UnicastState {
   void mark_multicast(Handle handle);
   /// Of a call that begin() did not record.
   void confirm(const calls::MemMap& call, const Facts& facts, Origin at, Tombstones& history);
-  void confirm(const calls::MemSetAccess& call, const Facts& facts, Origin at,
-               Tombstones& history);
+  void confirm(const calls::MemSetAccess& call, const Facts& facts, Origin at, Tombstones& history);
 
   // --- The driver refused
   [[gnu::cold]] void undo(Retired& retired, Origin at, Tombstones& history);

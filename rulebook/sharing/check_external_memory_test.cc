@@ -59,7 +59,8 @@ CUexternalMemory imported(World& w, int fd = 7, std::uint64_t size = 2 * kGranul
   CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = import_desc(fd, size);
   desc.type = static_cast<CUexternalMemoryHandleType>(type);
   desc.flags = flags;
-  w.accept(calls::ImportExternalMemory{.extMem_out = &out, .memHandleDesc = &desc}, good_fd(object_size));
+  w.accept(calls::ImportExternalMemory{.extMem_out = &out, .memHandleDesc = &desc},
+           good_fd(object_size));
   return out;
 }
 Violations buffer(World& w, CUexternalMemory memory, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC& desc,
@@ -257,7 +258,8 @@ std::vector<RuleCase> external_memory_cases() {
          facts.device = 1;
          CUexternalMemory memory = object(kMemory);
          const CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = import_desc(7, kGranule);
-         w.accept(calls::ImportExternalMemory{.extMem_out = &memory, .memHandleDesc = &desc}, facts);
+         w.accept(calls::ImportExternalMemory{.extMem_out = &memory, .memHandleDesc = &desc},
+                  facts);
          map_buffer(w, memory, kBase);
          facts.device = broken ? 0 : 1;
          return check_data(w, calls::MemsetD8{.dstDevice = kBase + 16, .uc = 1, .N = 16}, facts);
@@ -358,12 +360,15 @@ TEST(ExternalMemory, SoIsOneThatComesBackForAPoolOrARange) {
   int fd = 7;
   imported(w, fd);
   ASSERT_EQ(w.model.descriptors().given().count(fd), 1u);
-  w.accept(calls::MemPoolExportToShareableHandle{.handle_out = &fd,
-                                            .handleType = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR}, {}, Origin{});
+  w.accept(
+      calls::MemPoolExportToShareableHandle{.handle_out = &fd,
+                                            .handleType = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR},
+      {}, Origin{});
   EXPECT_EQ(w.model.descriptors().given().count(fd), 0u);
   w.export_fd(w.create(0x100, 1, device_prop(0, 1)), fd);
   w.accept(calls::MemGetHandleForAddressRange{.handle = &fd,
-                                         .handleType = CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD}, {}, Origin{});
+                                              .handleType = CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD},
+           {}, Origin{});
   EXPECT_EQ(w.model.exports().count(fd), 0u);
 }
 

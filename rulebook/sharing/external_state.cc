@@ -66,17 +66,17 @@ void ExternalState::confirm(const calls::ImportExternalMemory& call, const Facts
   const CUDA_EXTERNAL_MEMORY_HANDLE_DESC& desc = *call.memHandleDesc;
   around.tombstones.forget(Kind::kExternalMemory, handle);
   memories_[handle] = {.handle = handle,
-                                .type = static_cast<unsigned>(desc.type),
-                                .size = desc.size,
-                                .object_size = facts.object_size,
-                                .dedicated = (desc.flags & CUDA_EXTERNAL_MEMORY_DEDICATED) != 0,
-                                .device = facts.device,
-                                .context = facts.context_id,
-                                .made = at};
+                       .type = static_cast<unsigned>(desc.type),
+                       .size = desc.size,
+                       .object_size = facts.object_size,
+                       .dedicated = (desc.flags & CUDA_EXTERNAL_MEMORY_DEDICATED) != 0,
+                       .device = facts.device,
+                       .context = facts.context_id,
+                       .made = at};
 }
 
-void ExternalState::confirm(const calls::ExternalMemoryGetMappedBuffer& call, const Facts&, Origin at,
-                            const Surroundings& around) {
+void ExternalState::confirm(const calls::ExternalMemoryGetMappedBuffer& call, const Facts&,
+                            Origin at, const Surroundings& around) {
   ExternalBuffer buffer;
   buffer.base = *call.devPtr;
   buffer.size = call.bufferDesc->size;
@@ -98,8 +98,8 @@ void ExternalState::confirm(const calls::ExternalMemoryGetMappedBuffer& call, co
   buffers_[buffer.base] = buffer;
 }
 
-void ExternalState::confirm(const calls::ImportExternalSemaphore& call, const Facts& facts, Origin at,
-                            const Surroundings& around) {
+void ExternalState::confirm(const calls::ImportExternalSemaphore& call, const Facts& facts,
+                            Origin at, const Surroundings& around) {
   const std::uint64_t handle = number(*call.extSem_out);
   const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC& desc = *call.semHandleDesc;
   around.tombstones.forget(Kind::kExternalSemaphore, handle);
@@ -126,8 +126,7 @@ void ExternalState::confirm(const calls::SignalExternalSemaphoresAsync& call, co
 void ExternalState::confirm(const RarelyRetired& taken, Origin at, const Surroundings& around) {
   const ExternalRetired& retired = taken.external;
   if (const auto& memory = retired.memory) {
-    around.tombstones.add(
-        {Kind::kExternalMemory, memory->handle, memory->size, memory->made, at});
+    around.tombstones.add({Kind::kExternalMemory, memory->handle, memory->size, memory->made, at});
     for (auto& [base, buffer] : buffers_) {
       if (buffer.memory != memory->handle || buffer.memory_ended) continue;
       buffer.memory_ended = true;
@@ -135,12 +134,10 @@ void ExternalState::confirm(const RarelyRetired& taken, Origin at, const Surroun
     }
   }
   if (const auto& buffer = retired.buffer) {
-    around.tombstones.add(
-        {Kind::kExternalBuffer, buffer->base, buffer->size, buffer->made, at});
+    around.tombstones.add({Kind::kExternalBuffer, buffer->base, buffer->size, buffer->made, at});
   }
   if (const auto& semaphore = retired.semaphore) {
-    around.tombstones.add(
-        {Kind::kExternalSemaphore, semaphore->handle, 0, semaphore->made, at});
+    around.tombstones.add({Kind::kExternalSemaphore, semaphore->handle, 0, semaphore->made, at});
   }
 }
 

@@ -134,10 +134,10 @@ struct World {
   }
   void bind(Handle object, std::uint64_t granule, Handle memory, std::uint64_t granules = 1) {
     accept(calls::MulticastBindMem{.mcHandle = object,
-                                         .mcOffset = granule * kGranule,
-                                         .memHandle = memory,
-                                         .memOffset = 0,
-                                         .size = granules * kGranule});
+                                   .mcOffset = granule * kGranule,
+                                   .memHandle = memory,
+                                   .memOffset = 0,
+                                   .size = granules * kGranule});
   }
 
   /// The driver accepted the call.
