@@ -40,7 +40,6 @@ KNOWN_CYCLES = {
     ("program/program_processes", "program/run_program"),
     ("shim/facts/ledger", "shim/report/json_report"),
     ("shim/process/fork", "shim/process/process", "shim/process/signals"),
-    ("shim/session/model_mutex", "shim/session/thread_state", "shim/stack/stacks"),
     ("tools/report/process_report", "tools/report/report_contract"),
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rulebook/data/pool_state.h"
 
-#include "rulebook/model/location.h"
+#include "api/location.h"
 
 namespace cuvmm {
 

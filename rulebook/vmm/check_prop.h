@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "rulebook/check_support.h"
-#include "rulebook/model/location.h"
+#include "api/location.h"
 
 namespace cuvmm::detail {
 
@@ -61,12 +61,12 @@ void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
   }
   if (types & ~kKnownHandleTypes) {
     add(Rule::kCreateHandleTypesKnown,
-        "prop.requestedHandleTypes " + hex(types) + " holds unknown bits", true);
+        "prop.requestedHandleTypes " + hex_text(types) + " holds unknown bits", true);
   }
   if (platform.handle_types != 0 && (types & kKnownHandleTypes & ~platform.handle_types)) {
     add(Rule::kCreateHandleTypesSupported,
-        "prop.requestedHandleTypes " + hex(types) + " holds types that this system lacks (it has " +
-            hex(platform.handle_types) + ")",
+        "prop.requestedHandleTypes " + hex_text(types) + " holds types that this system lacks (it has " +
+            hex_text(platform.handle_types) + ")",
         true);
   }
   if ((types & kFabric) && !platform.fabric_channel) {
@@ -93,7 +93,7 @@ void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
   }
   if (flags.usage & ~3u) {
     add(Rule::kCreateUsageKnown,
-        "prop.allocFlags.usage " + hex(flags.usage) + " holds unknown bits", true);
+        "prop.allocFlags.usage " + hex_text(flags.usage) + " holds unknown bits", true);
   }
   static_assert(std::size(decltype(flags.reserved){}) == 4);
   if (flags.reserved[0] != 0 || flags.reserved[1] != 0 || flags.reserved[2] != 0) {
@@ -111,7 +111,7 @@ void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
   }
   if ((flags.usage & CU_MEM_CREATE_USAGE_TILE_POOL) && types != 0) {
     add(Rule::kCreateTilePoolPrivate,
-        "prop.requestedHandleTypes is " + hex(types) + " for TILE_POOL memory, not 0", false);
+        "prop.requestedHandleTypes is " + hex_text(types) + " for TILE_POOL memory, not 0", false);
   }
 }
 
