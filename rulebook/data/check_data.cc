@@ -40,8 +40,8 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, const Tou
       if (!ours && at == base && !model.reservation_at(touch.base) && !model.mapping_at(touch.base))
         return true;
       Violation& v = out.add(Rule::kDataMapped,
-                             std::string(touch.parameter) + ": nothing is mapped at " + hex_text(at) +
-                                 " in " + range(base, size),
+                             std::string(touch.parameter) + ": nothing is mapped at " +
+                                 hex_text(at) + " in " + range(base, size),
                              ours || model.platform().complete);
       attach_history(v, model, at);
       return false;
@@ -96,10 +96,10 @@ void check_pool_touch(Collector& out, const Model& model, const Touch& touch, co
     v = &out.add(Rule::kDataPoolOnHost, std::string(touch.parameter) + ": " + hex_text(touch.base) +
                                             " is memory of a pool on the host");
   } else if (!own && !given && (touch.fill || !m.on_host())) {
-    v = &out.add(Rule::kDataPoolAccess, std::string(touch.parameter) + ": device " +
-                                            std::to_string(device) +
-                                            " has no access to the pool of " + hex_text(touch.base) +
-                                            ", which is on " + location(m.location));
+    v = &out.add(Rule::kDataPoolAccess,
+                 std::string(touch.parameter) + ": device " + std::to_string(device) +
+                     " has no access to the pool of " + hex_text(touch.base) + ", which is on " +
+                     location(m.location));
   }
   if (!v) return;
   v->objects.push_back(ref(m));
@@ -112,8 +112,8 @@ Violation* check_fill_device(Collector& out, const Touch& touch, const char* how
                              int device) {
   if (!touch.fill || owner < 0 || device < 0 || owner == device) return nullptr;
   return &out.add(Rule::kDataFillDevice, std::string(touch.parameter) + ": device " +
-                                             std::to_string(device) + " fills " + hex_text(touch.base) +
-                                             ", which a context of device " +
+                                             std::to_string(device) + " fills " +
+                                             hex_text(touch.base) + ", which a context of device " +
                                              std::to_string(owner) + how);
 }
 
@@ -123,9 +123,9 @@ void check_buffer_touch(Collector& out, const Touch& touch, const ExternalBuffer
   }
   if (!b.memory_ended) return;
   Violation& v =
-      out.add(Rule::kExtBufferAfterDestroy, std::string(touch.parameter) + ": " + hex_text(touch.base) +
-                                                " lies in the buffer " + range(b.base, b.size) +
-                                                " of an external memory that was destroyed");
+      out.add(Rule::kExtBufferAfterDestroy,
+              std::string(touch.parameter) + ": " + hex_text(touch.base) + " lies in the buffer " +
+                  range(b.base, b.size) + " of an external memory that was destroyed");
   v.objects.push_back(ref(b));
   v.objects.push_back({ObjectRef::Kind::kExternalMemory, b.memory, 0, {}, b.ended});
 }
@@ -175,8 +175,8 @@ Violations check_free(const Model& model, Address address, Rule rule, const Fact
   if (rule == Rule::kMemFreeNotVmm) check_free_of_opened(out, model, address);
   if (model.reservation_at(address) || model.mapping_at(address)) {
     attach_history(
-        out.add(rule, hex_text(address) + " is in a reservation, not in memory from cuMemAlloc"), model,
-        address);
+        out.add(rule, hex_text(address) + " is in a reservation, not in memory from cuMemAlloc"),
+        model, address);
   }
   return out.take();
 }
@@ -241,8 +241,8 @@ Violations check(const Model& model, const calls::MemFree& call, const Facts& fa
   const auto gone = model.tombstones().find(ObjectRef::Kind::kExternalBuffer, call.dptr);
   if (gone) {
     Collector out;
-    out.add(Rule::kExtBufferFreedOnce, "the buffer at " + hex_text(call.dptr) + " was freed already",
-            false)
+    out.add(Rule::kExtBufferFreedOnce,
+            "the buffer at " + hex_text(call.dptr) + " was freed already", false)
         .objects.push_back(*gone);
     return out.take();
   }

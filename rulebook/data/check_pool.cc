@@ -27,7 +27,8 @@ const Pool* check_pool(Collector& out, const Model& model, CUmemoryPool handle,
   if (const Pool* pool = model.pools().find(handle)) return pool;
   if (facts.default_pool == Facts::Answer::kYes) return nullptr;
   if (auto gone = model.tombstones().find(ObjectRef::Kind::kPool, value(handle))) {
-    out.add(rules.alive, "pool " + hex_text(value(handle)) + " was destroyed").objects.push_back(*gone);
+    out.add(rules.alive, "pool " + hex_text(value(handle)) + " was destroyed")
+        .objects.push_back(*gone);
   } else {
     out.add(rules.valid,
             "pool " + hex_text(value(handle)) +
@@ -234,7 +235,8 @@ Violations check(const Model& model, const calls::MemPoolExportToShareableHandle
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   if (!call.handle_out) out.add(Rule::kPoolExportOutNonnull, "handle_out is NULL");
-  if (call.flags != 0) out.add(Rule::kPoolExportFlags, "flags is " + hex_text(call.flags) + ", not 0");
+  if (call.flags != 0)
+    out.add(Rule::kPoolExportFlags, "flags is " + hex_text(call.flags) + ", not 0");
   const Pool* pool = check_pool(out, model, call.pool,
                                 {Rule::kPoolExportPoolValid, Rule::kPoolExportPoolAlive}, facts);
   const auto type = static_cast<unsigned>(call.handleType);
@@ -242,12 +244,12 @@ Violations check(const Model& model, const calls::MemPoolExportToShareableHandle
   if (pool && pool->imported) {
     out.add(Rule::kPoolExportNotImported, "the pool was imported").objects.push_back(ref(*pool));
   } else if (is_default || !one_type(type) || (pool && !(pool->handle_types & type))) {
-    Violation& v =
-        out.add(Rule::kPoolExportType,
-                "handleType is " + std::to_string(type) +
-                    (is_default ? "; a default pool has no handle type"
-                     : pool ? "; the pool was created with handleTypes " + hex_text(pool->handle_types)
-                            : ", not exactly one type"));
+    Violation& v = out.add(
+        Rule::kPoolExportType,
+        "handleType is " + std::to_string(type) +
+            (is_default ? "; a default pool has no handle type"
+             : pool     ? "; the pool was created with handleTypes " + hex_text(pool->handle_types)
+                        : ", not exactly one type"));
     if (pool) v.objects.push_back(ref(*pool));
   }
   return out.take();
@@ -258,7 +260,8 @@ Violations check(const Model& model, const calls::MemPoolImportFromShareableHand
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   if (!call.pool_out) out.add(Rule::kPoolImportOutNonnull, "pool_out is NULL");
-  if (call.flags != 0) out.add(Rule::kPoolImportFlags, "flags is " + hex_text(call.flags) + ", not 0");
+  if (call.flags != 0)
+    out.add(Rule::kPoolImportFlags, "flags is " + hex_text(call.flags) + ", not 0");
   const auto type = static_cast<unsigned>(call.handleType);
   if (!one_type(type) || type == CU_MEM_HANDLE_TYPE_WIN32_KMT) {
     out.add(Rule::kPoolImportType, "handleType is " + std::to_string(type));
@@ -271,8 +274,8 @@ Violations check(const Model& model, const calls::MemPoolImportFromShareableHand
   }
   const std::uint32_t supported = model.platform().handle_types;
   if (supported != 0 && !(supported & type)) {
-    out.add(Rule::kPoolImportTypeSupported,
-            "handleType is " + std::to_string(type) + "; this system supports " + hex_text(supported));
+    out.add(Rule::kPoolImportTypeSupported, "handleType is " + std::to_string(type) +
+                                                "; this system supports " + hex_text(supported));
     return out.take();
   }
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return out.take();
@@ -313,8 +316,9 @@ Violations check(const Model& model, const calls::MemPoolExportPointer& call, co
     return out.take();
   }
   if (memory->base != call.ptr) {
-    out.add(Rule::kPoolPointerBase, hex_text(call.ptr) + " is " + size_text(call.ptr - memory->base) +
-                                        " into " + range(memory->base, memory->size))
+    out.add(Rule::kPoolPointerBase, hex_text(call.ptr) + " is " +
+                                        size_text(call.ptr - memory->base) + " into " +
+                                        range(memory->base, memory->size))
         .objects.push_back(ref(*memory));
   }
   const Pool* pool = model.pools().find(memory->pool);
@@ -407,7 +411,8 @@ void detail::check_pool_exit(Collector& out, const Model& model) {
     const bool current = std::any_of(state.current().begin(), state.current().end(),
                                      [&, h = handle](const auto& set) { return set.second == h; });
     if (current || state.taken_from(handle) != 0) continue;
-    out.add(Rule::kPoolLeak, "pool " + hex_text(handle) + " holds no memory and was never destroyed")
+    out.add(Rule::kPoolLeak,
+            "pool " + hex_text(handle) + " holds no memory and was never destroyed")
         .objects.push_back(ref(pool));
   }
 }

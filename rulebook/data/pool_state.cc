@@ -97,6 +97,17 @@ void PoolState::remove(std::uint64_t base) {
   memory_.erase(found);
 }
 
+bool PoolState::consistent() const {
+  std::size_t bounded = 0, counted = 0, pieces = 0;
+  for (const auto& [base, piece] : memory_) {
+    if (base != piece.base) return false;
+    bounded += piece.bounded;
+    pieces += 1 + piece.also.size();
+  }
+  for (const auto& [pool, count] : taken_) counted += count;
+  return bounded == bounded_ && counted == pieces;
+}
+
 // --- Before the driver is asked
 
 void PoolState::take_memory(std::uint64_t base, const Surroundings& around, Retired& retired) {
