@@ -115,6 +115,18 @@ class Includes(unittest.TestCase):
         self.assertEqual(found - KNOWN_CYCLES, set(), "new circles of units")
         self.assertEqual(KNOWN_CYCLES - found, set(), "these are gone: take them off the list")
 
+    def test_a_unit_includes_its_own_header_first(self):
+        # So that the header includes what it uses. `./dev lint` compiles the others alone.
+        wrong = []
+        for path, others in includes().items():
+            header = os.path.splitext(path)[0] + ".h"
+            if path.endswith(".cc") and os.path.exists(os.path.join(SOURCE, header)):
+                with open(os.path.join(SOURCE, path), encoding="utf-8") as file:
+                    first = re.search(r'^\s*#\s*include\s+["<]([^">]+)', file.read(), re.M)
+                if not first or first.group(1) != header:
+                    wrong.append(path)
+        self.assertEqual(wrong, [])
+
     def test_each_names_its_licence(self):
         wrong = []
         for path in sources():

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <initializer_list>
 
 namespace cuvmm {
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What depends on what in a graph. From the documentation; no driver was asked.
+#include "emulator/graph/graph_edges.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
-#include "emulator/graph/graph_edges.h"
 
 namespace cuvmm::emulator {
 

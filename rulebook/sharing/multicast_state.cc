@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "rulebook/sharing/multicast_state.h"
+
+#include <algorithm>
 
 namespace cuvmm {
 

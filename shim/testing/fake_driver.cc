@@ -4,6 +4,8 @@
 // Reservations and handles count up. cuMemMap refuses a non-zero offset, and dies on the handle
 // kDeadlyHandle. cuGetProcAddress hands out exported functions, but from CUDA 20.0 a newer ABI of
 // cuMemMap that is not exported. FAKE_DRIVER_LOG names a file that gets a line per call.
+#include "shim/testing/fake_driver.h"
+
 #pragma GCC visibility push(default)
 #include <cuda.h>
 
@@ -13,8 +15,6 @@
 
 #include <cstdlib>
 #include <cstring>
-
-#include "shim/testing/fake_driver.h"
 
 #undef cuGetProcAddress
 

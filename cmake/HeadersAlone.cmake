@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# Target `headers_alone`: each header that has no .cc of its own is compiled by itself, so that it includes
+# what it uses. Those that have one are included first by it, which cuvmm_includes holds them to.
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${CMAKE_SOURCE_DIR}"
+  ${CMAKE_SOURCE_DIR}/api/*.h ${CMAKE_SOURCE_DIR}/bench/*.h ${CMAKE_SOURCE_DIR}/conformance/*.h ${CMAKE_SOURCE_DIR}/emulator/*.h
+  ${CMAKE_SOURCE_DIR}/fuzz/*.h ${CMAKE_SOURCE_DIR}/program/*.h ${CMAKE_SOURCE_DIR}/rulebook/*.h ${CMAKE_SOURCE_DIR}/shim/*.h
+  ${CMAKE_SOURCE_DIR}/tools/*.h)
+set(units "")
+foreach(header IN LISTS headers)
+  string(REGEX REPLACE "\\.h$" ".cc" unit "${header}")
+  if(NOT EXISTS "${CMAKE_SOURCE_DIR}/${unit}")
+    file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/headers_alone/${unit}" CONTENT "#include \"${header}\"\n" @ONLY)
+    list(APPEND units "${CMAKE_BINARY_DIR}/headers_alone/${unit}")
+  endif()
+endforeach()
+add_library(headers_alone OBJECT EXCLUDE_FROM_ALL ${units})
+target_include_directories(headers_alone PRIVATE "${CMAKE_BINARY_DIR}/shim")
+target_compile_options(headers_alone PRIVATE -O0 -g0 -Wno-unused-function -Wno-unused-variable -Wno-unused-const-variable)
+# What the targets that use them define.
+target_compile_definitions(headers_alone PRIVATE CUVMM_RUNTIME_MAJOR=13 CUVMM_EMULATOR="" CUVMM_EMULATOR_PATH="")
