@@ -97,6 +97,7 @@ Options read_options(int pid) {
   options.quiet = flag(options, "CUVMM_QUIET");
   options.verbose = flag(options, "CUVMM_VERBOSE");
   options.no_summary = flag(options, "CUVMM_NO_SUMMARY");
+  options.no_symbols = flag(options, "CUVMM_NO_SYMBOLS");
   options.stack_depth = number(options, "CUVMM_STACK_DEPTH", 1, kMaxFrames, kMaxFrames);
   options.error_exit_code = number(options, "CUVMM_ERROR_EXITCODE", 0, 255, 0);
   return options;

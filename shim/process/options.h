@@ -22,6 +22,7 @@ struct Options {
   bool quiet = false;                          ///< CUVMM_QUIET=1: no text on stderr
   bool verbose = false;                        ///< CUVMM_VERBOSE=1: answers and quiet advice too
   bool no_summary = false;                     ///< CUVMM_NO_SUMMARY=1: no totals at exit
+  bool no_symbols = false;       ///< CUVMM_NO_SYMBOLS=1: stacks as modules and offsets
   int stack_depth = kMaxFrames;  ///< CUVMM_STACK_DEPTH: frames kept of a stack; 1: the call site
   int error_exit_code = 0;       ///< CUVMM_ERROR_EXITCODE, 0 leaves the code alone
   std::string complaint;         ///< what was not understood, one sentence; empty when all was

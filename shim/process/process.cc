@@ -58,6 +58,7 @@ bool Process::is_current() const { return ::getpid() == pid_; }
 Process::Process() : pid_(::getpid()), options_(read_options(pid_)) {
   silence_stderr(options_.quiet);
   limit_stacks(static_cast<std::size_t>(options_.stack_depth));
+  if (options_.no_symbols) do_without_symbols();
   suppressions_ =
       options_.suppressions.empty() ? Suppressions() : Suppressions::load(options_.suppressions);
   ledger_ = std::make_unique<Ledger>(

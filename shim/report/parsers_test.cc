@@ -124,6 +124,7 @@ TEST(Options, ReadsTheEnvironmentAndNamesWhatItDoesNotUnderstand) {
   EXPECT_EQ(options.report, "/tmp/r-42-42.json");
   EXPECT_TRUE(options.enforce);
   EXPECT_FALSE(options.quiet);
+  EXPECT_FALSE(options.no_symbols);
   EXPECT_EQ(options.leak_check, LeakCheck::kFull);
   EXPECT_EQ(options.error_exit_code, 7);
   EXPECT_EQ(options.stack_depth, 1);
@@ -141,12 +142,14 @@ TEST(Options, ReadsTheEnvironmentAndNamesWhatItDoesNotUnderstand) {
             "CUVMM_LEAK_CHECK=maybe is not understood: expected summary, full or no");
   setenv("CUVMM_LEAK_CHECK", "no", 1);
   setenv("CUVMM_STACK_DEPTH", "0", 1);
+  setenv("CUVMM_NO_SYMBOLS", "1", 1);
   options = read_options(42);
+  EXPECT_TRUE(options.no_symbols);
   EXPECT_EQ(options.stack_depth, static_cast<int>(kMaxFrames));
   EXPECT_EQ(options.complaint,
             "CUVMM_STACK_DEPTH=0 is not understood: expected a number from 1 to 48");
   for (const char* name : {"CUVMM_REPORT", "CUVMM_ENFORCE", "CUVMM_LEAK_CHECK",
-                           "CUVMM_ERROR_EXITCODE", "CUVMM_STACK_DEPTH"}) {
+                           "CUVMM_ERROR_EXITCODE", "CUVMM_NO_SYMBOLS", "CUVMM_STACK_DEPTH"}) {
     unsetenv(name);
   }
 }

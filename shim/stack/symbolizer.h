@@ -23,6 +23,9 @@ struct Frame {
 /// ours but findings_stack(), for which nobody waits without a limit.
 void prepare_symbolizer() noexcept;
 
+/// From here on modules, offsets and the names of exported functions only. Before any finding.
+void do_without_symbols() noexcept;
+
 /// At least one frame per address. Never fails: what is not known stays empty. Symbols take
 /// milliseconds, one thread at a time: only who runs on findings_stack() gets them, and not a
 /// thread that is careful as if interrupted (shim/process/reserve.h). Others get modules and
