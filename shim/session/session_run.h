@@ -145,7 +145,8 @@ void Session::look_up_unknown(const CallStruct& call, LateFacts& facts) {
   const auto handle = strange_handle(books_.model, call, one_is_strange);
   if (one_is_strange) [[unlikely]]
     ask_about(handle, facts.write());
-  if (const CUmemoryPool pool = strange_pool(books_.model, call)) [[unlikely]]
+  CUmemoryPool pool = strange_pool(books_.model, call);
+  if (pool) [[unlikely]]
     ask_about(pool, facts.write());
   if constexpr (requires(Desk desk) { Policy<CallStruct>::look(desk, call, facts); }) {
     Desk lent = desk();
