@@ -143,12 +143,13 @@ void write_refused(Emulator&, const calls::MemSetAccess&, CUresult);
 
 // What the model records of a call that succeeded; most calls make nothing.
 template <class CallStruct>
+void record_in_model(Emulator& e, const CallStruct& call, const Facts& facts) {
+  ChangeOf<CallStruct> nothing_begun;
+  e.model.confirm(call, facts, Origin{}, nothing_begun);
+}
+template <class CallStruct>
 void record(Emulator& e, const CallStruct& call, const Facts& facts) {
-  if constexpr (requires { e.model.commit(call, facts, Origin{}); }) {
-    e.model.commit(call, facts, Origin{});
-  } else if constexpr (requires { e.model.commit(call, Origin{}); }) {
-    e.model.commit(call, Origin{});
-  }
+  if constexpr (!kGivesUp<CallStruct>) record_in_model(e, call, facts);
 }
 void record(Emulator&, const calls::MemImportFromShareableHandle&, const Facts&);
 void record(Emulator&, const calls::MemSetAccess&, const Facts&);
@@ -209,14 +210,15 @@ CUresult run_entry(const CallStruct& call) noexcept {
           unchecked = mutation().hides_one_of(violations);
         }
         Retired retired;
-        if constexpr (requires { e.model.retire(call, retired); }) e.model.retire(call, retired);
+        // What the call gives up; what it makes is recorded once it did.
+        if constexpr (kGivesUp<CallStruct>) e.model.begin(call, Origin{}, retired);
         const CUresult result = perform(e, call, facts, retired);
         if (result != CUDA_SUCCESS) {
-          e.model.restore(std::move(retired));
+          if constexpr (kGivesUp<CallStruct>) e.model.undo(call, Origin{}, retired);
           return unchecked ? kUnperformed : result;
         }
         // Physical memory goes with the model's last mention of it.
-        e.model.bury(retired, Origin{});
+        if constexpr (kGivesUp<CallStruct>) e.model.confirm(call, facts, Origin{}, retired);
         end_bindings(e, retired);
         for (const Allocation& allocation : retired.allocations) e.drop_if_dead(allocation.handle);
         record(e, call, facts);

@@ -151,7 +151,7 @@ CUresult perform(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts&,
 void record(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts& facts) {
   calls::IpcOpenMemHandle first = call;
   put(e.plain.at(*call.pdptr).ticket, &first.handle);
-  e.model.commit(first, facts, Origin{});
+  record_in_model(e, first, facts);
 }
 
 void add_facts(const Emulator& e, const calls::IpcCloseMemHandle& call, Facts& facts) {
