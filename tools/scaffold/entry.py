@@ -8,7 +8,7 @@ import sys
 
 import headers
 from rule import check_function, family_of, new_family
-from tree import Mistake
+from tree import Mistake, line_of
 
 # what: the words for it. path(tree, entry) -> file, None where nothing is to be written. there(text, entry): whether
 # it is done. write(text, entry) -> (line from 0, lines).
@@ -168,17 +168,19 @@ def write_check(text, entry):
                   "  if (not_initialized(out, facts)) return out.take();", "  return out.take();", "}")(text)
 
 
+DECLARED = r"^(?:CUVMM_PERFORM\(|CUresult perform\(Emulator&, const calls::)%s\b.*;$"
+
+
 def declaration_path(entry):
     """The header that declares the area's perform() one by one; None where that follows from the table."""
-    return most_of_area(entry, r"^CUVMM_PERFORM\(%s\);", "emulator/**/*.h")
+    return most_of_area(entry, DECLARED, "emulator/**/*.h")
 
 
 def write_declaration(text, entry):
-    names = [other.name for other in entry.tree.entries().values() if other.area == entry.area]
-    lines = text.split("\n")
-    at = max(number for number, line in enumerate(lines)
-             if (found := re.match(r"CUVMM_PERFORM\((\w+)\);", line)) and found.group(1) in names) + 1
-    return at, entry.guarded([f"CUVMM_PERFORM({entry.name});"])
+    """Behind the last of the area, and like it."""
+    names = "|".join(other.name for other in entry.tree.entries().values() if other.area == entry.area)
+    last = list(re.finditer(DECLARED % f"({names})", text, re.M))[-1]
+    return line_of(text, last.end()) + 1, entry.guarded([last.group().replace(last.group(1), entry.name, 1)])
 
 
 def perform_path(entry):
@@ -209,7 +211,7 @@ PLACES = (
           lambda text, entry: check_function(entry.name).search(text), write_check),
     Place("the declaration of the check", lambda entry: "rulebook/check.h" if entry.area == "data" else None,
           lambda text, entry: f"CUVMM_DECLARE({entry.name})" in text, write_data_check),
-    Place("the emulator's declaration", declaration_path, lambda text, entry: f"CUVMM_PERFORM({entry.name});" in text,
+    Place("the emulator's declaration", declaration_path, lambda text, entry: re.search(DECLARED % entry.name, text, re.M),
           write_declaration),
     Place("what the emulator does", perform_path,
           lambda text, entry: re.search(r"perform\(Emulator&[^)]*\bcalls::%s&" % entry.name, text), write_perform),
@@ -266,7 +268,8 @@ def notes(entry):
     if entry.area == "data":
         out.append("a copy or fill has no check and no perform() of its own: instead of these, touches() in rulebook/data/touch.cc "
                    "and plan() in emulator/memory/transfer_plan.h")
-    out.append("if a success makes or ends an object: its area's state in rulebook/, and the lists of shim/intercept/call_traits.h")
+    out.append("if a success makes or ends an object: begin(), confirm() and undo() of its area's state in rulebook/*/*_state.h and .cc")
+    out.append("if the shim must do something beside what it does for every call: a Policy in shim/policy/")
     out.append("if the check needs a fact that only the driver knows: a field of Facts in rulebook/platform.h, "
                "which shim/facts/facts.cc and the emulator's add_facts() fill")
     out.append("if a stream that captures forbids the call: emulator/context/capture_gate.h")
