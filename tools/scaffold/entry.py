@@ -266,14 +266,15 @@ def notes(entry):
             line = tree.read(path).count("\n", 0, found.start()) + 1
             out.append(f"{path}:{line} defines the function already, without rules. Move its body to perform(), and delete it")
     if entry.area == "data":
+        plan = "".join(tree.find("emulator/**/transfer_plan.h"))
         out.append("a copy or fill has no check and no perform() of its own: instead of these, touches() in rulebook/data/touch.cc "
-                   "and plan() in emulator/memory/transfer_plan.h")
+                   f"and plan() in {plan}")
     out.append("if a success makes or ends an object: begin(), confirm() and undo() of its area's state in rulebook/*/*_state.h and .cc")
     out.append("if the shim must do something beside what it does for every call: a Policy in shim/policy/")
     out.append("if the check needs a fact that only the driver knows: a field of Facts in rulebook/platform.h, "
                "which shim/facts/facts.cc and the emulator's add_facts() fill")
     out.append("if a stream that captures forbids the call: emulator/context/capture_gate.h")
-    out.append("if the fuzzer is to make the call: fuzz/ops/op.cc and the naive reference in fuzz/reference/")
+    out.append("if the fuzzer is to make the call: its line among the ops of fuzz/ops/, and the naive reference in fuzz/reference/")
     runtime = "cuda" + entry.name
     if os.path.exists(tree.full("emulator/runtime/runtime_symbols.txt")) and re.search(
             r"^%s\b" % runtime, tree.read("emulator/runtime/runtime_symbols.txt"), re.M):

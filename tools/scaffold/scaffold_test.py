@@ -273,6 +273,14 @@ class Entry(Copy):
         self.assertEqual(self.run_("entry", "cuScaffoldEnd")[0], 1)
         self.assertEqual(self.changed(), before)
 
+    def test_the_places_that_it_only_mentions_exist(self):
+        for name, area in (("cuScaffoldMap", "data"), ("cuScaffoldEnd", "pool")):
+            said = self.run_("entry", name, "--area", area)[1].partition("Only where it applies:\n")[2]
+            paths = re.findall(r"\b(?:%s)/[\w/.*]+" % "|".join(FOLDERS), said)
+            self.assertGreater(len(paths), 5)
+            for path in paths:
+                self.assertTrue(glob.glob(path.rstrip("."), root_dir=SOURCE), path)
+
     def test_names_and_areas_that_cannot_be(self):
         for typed, expected in ((("cuScaffoldEnd",), "the area is missing"), (("cuScaffoldEnd", "--area", "pol"), "'pol' is no area"),
                                 (("cuScaffoldEnd", "--area", "pol"), "address_range, allocation, map"),
