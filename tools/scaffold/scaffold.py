@@ -48,15 +48,22 @@ def say_written(tree, typed):
 
 
 def judged(typed, subject):
-    """Builds and runs the gates; the number of those that miss something."""
-    chosen = gates.of_rule(typed.name, subject.kind) if typed.what == "rule" else gates.of_entry(typed.name)
-    output = gates.build(typed.root, typed.preset, chosen)
-    if output:
-        print("It does not build yet:")
-        for line in gates.failures(output):
-            print("  | " + line)
-        return 1
-    return len(gates.run(typed.root, typed.preset, chosen, explained(typed)))
+    """Builds and runs the gates, stage by stage; whether all are satisfied."""
+    stages = gates.of_rule(typed.name, subject.kind, typed.root) if typed.what == "rule" else gates.of_entry(typed.name)
+    for number, stage in enumerate(stages, 1):
+        output = gates.build(typed.root, typed.preset, stage)
+        if output:
+            print("It does not build yet:")
+            for line in gates.failures(output):
+                print("  | " + line)
+            return False
+        failed = gates.run(typed.root, typed.preset, stage, explained(typed))
+        if failed:
+            waiting = sum(len(later) for later in stages[number:])
+            print(f"{len(failed)} of these tests {'misses' if len(failed) == 1 else 'miss'} something."
+                  + (f" {waiting} more wait until they pass." if waiting else ""))
+            return False
+    return True
 
 
 def explained(typed):
@@ -92,9 +99,7 @@ def main(typed):
         if not typed.check:
             print(f"When they are done, `{command}` runs the tests; `{command} --check` does so now.")
             return 1
-    failed = judged(typed, subject)
-    if failed or left:
-        print(f"{failed} of the tests above miss something.")
+    if not judged(typed, subject) or left:
         return 1
     print("Nothing is missing. `./dev test` runs all the other tests, `./dev lint` checks the style.")
     return 0

@@ -162,8 +162,20 @@ class Rule(Copy):
         self.assertEqual(rules.missing(rules.NewRule(self.tree, "cuMemMap-x-even")), [])
         with mock.patch.object(gates, "build", return_value=None) as build, mock.patch.object(gates, "run", return_value=[]) as run:
             code, said = self.run_("rule", "cuMemMap-x-even")
-        self.assertEqual((code, build.call_count, run.call_count), (0, 1, 1))
+        self.assertEqual((code, build.call_count, run.call_count), (0, 3, 3))
         self.assertIn("Nothing is missing.", said)
+
+    def test_what_fails_stops_the_later_ones(self):
+        self.run_("rule", "cuMemMap-x-even")
+        self.fill_in("cuMemMap-x-even")
+        with mock.patch.object(gates, "build", return_value=None), mock.patch.object(gates, "run", side_effect=lambda *a: a[2][:1]) as run:
+            code, said = self.run_("rule", "cuMemMap-x-even")
+        self.assertEqual((code, run.call_count), (1, 1))
+        self.assertRegex(said, r"1 of these tests misses something. \d+ more wait until they pass.")
+        with mock.patch.object(gates, "build", return_value="a.cc:1:2: error: TODO_KIND"), mock.patch.object(gates, "run") as run:
+            code, said = self.run_("rule", "cuMemMap-x-even")
+        self.assertEqual((code, run.call_count), (1, 0))
+        self.assertIn("It does not build yet:\n  | a.cc:1:2: error: TODO_KIND", said)
 
     def test_a_case_instead_of_a_family(self):
         self.run_("rule", "cuMemMap-x-even")
@@ -297,12 +309,23 @@ class Gates(unittest.TestCase):
         source = Tree(SOURCE)
         made = "".join(source.read(path) for path in source.find("[!.b]*/**/CMakeLists.txt"))
         made = made.replace("cuvmm_conformance_${table}_test", "cuvmm_conformance_emulator_test cuvmm_conformance_shim_test")
-        for gate in gates.of_rule("cuMemMap-x-even") + gates.of_entry("cuMemMap"):
+        for gate in sum(gates.of_rule("cuMemMap-x-even") + gates.of_entry("cuMemMap"), []):
             for target in gate.targets:
                 self.assertRegex(made, r"[\s(]%s[\s)]" % re.escape(target), gate.what)
             for part in gate.command:
                 if part.startswith("{root}/"):
                     self.assertTrue(os.path.exists(part.format(root=SOURCE)), part)
+
+    def test_a_case_written_by_hand_is_among_them(self):
+        self.assertIn("ext__destroy_with_buffer_then_use", gates.cases_of(SOURCE, "data-external-memory-alive"))
+        self.assertEqual(gates.cases_of(SOURCE, "cuMemMap-x-even"), [])
+
+    def test_no_test_is_no_success(self):
+        result = mock.Mock(returncode=0, stdout="[==========] 0 tests from 0 test suites ran. (0 ms total)\n")
+        gate = gates.of_rule("cuMemMap-x-even")[0][0]
+        self.assertFalse(gates.passed(gate, result))
+        result.stdout = "[==========] 3 tests from 1 test suite ran. (0 ms total)\n"
+        self.assertTrue(gates.passed(gate, result))
 
     def test_the_lines_that_say_what_is_wrong(self):
         output = "noise\n" * 50 + "a.cc:3: Failure\nExpected: x\n  Actual: y\n" + "noise\n" * 50
