@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A new entry point: where it is stated, and what is written there. PLACES is the table to adapt when a place moves."""
 import collections
+import functools
 import os
 import re
 import subprocess
 import sys
 
 import headers
-from rule import check_function, family_of, new_family
-from tree import Mistake, line_of
+from rule import family_of, new_family
+from tree import Mistake, Tree, line_of
 
 # what: the words for it. path(tree, entry) -> file, None where nothing is to be written. there(text, entry): whether
 # it is done. write(text, entry) -> (line from 0, lines).
@@ -150,10 +151,33 @@ def define(entry, *lines):
     return lambda text: (at_the_end(text), entry.guarded(list(lines)) + [""])
 
 
+def a_copy(entry):
+    """A copy or fill has no check and no perform() of its own."""
+    return entry.area == "data" and not entry.is_new and f"CUVMM_DECLARE({entry.name})" not in entry.tree.read("rulebook/check.h")
+
+
+@functools.lru_cache(maxsize=1)
+def emulator_text(root):
+    tree = Tree(root)
+    return "".join(tree.read(path) for path in tree.find("emulator/**/*.h", "emulator/**/*.cc"))
+
+
+def done_its_own_way(entry):
+    """Of an entry point that is there: a copy, or one that the emulator knows in some way."""
+    return not entry.is_new and (a_copy(entry) or re.search(r"\bcalls::%s\b" % entry.name, emulator_text(entry.tree.root)))
+
+
+def checked(name):
+    return re.compile(r"^Violations check\(const Model&[^;{]*\bcalls::%s&" % name, re.M)
+
+
 def check_path(entry):
+    for path in entry.tree.find("rulebook/check*.cc", "rulebook/*/check_*.cc"):
+        if checked(entry.name).search(entry.tree.read(path)):
+            return path
     if entry.area == "data":
-        return "rulebook/data/check_data.cc"
-    return most_of_area(entry, check_function("%s").pattern, "rulebook/*/check_*.cc")
+        return None if a_copy(entry) else "rulebook/data/check_data.cc"
+    return most_of_area(entry, checked("%s").pattern, "rulebook/*/check_*.cc")
 
 
 def write_data_check(text, entry):
@@ -173,7 +197,7 @@ DECLARED = r"^(?:CUVMM_PERFORM\(|CUresult perform\(Emulator&, const calls::)%s\b
 
 def declaration_path(entry):
     """The header that declares the area's perform() one by one; None where that follows from the table."""
-    return most_of_area(entry, DECLARED, "emulator/**/*.h")
+    return None if done_its_own_way(entry) else most_of_area(entry, DECLARED, "emulator/**/*.h")
 
 
 def write_declaration(text, entry):
@@ -184,6 +208,8 @@ def write_declaration(text, entry):
 
 
 def perform_path(entry):
+    if done_its_own_way(entry):
+        return None
     return most_of_area(entry, r"^CUresult perform\(Emulator&(?: \w+)?, const calls::%s&", "emulator/**/*.cc")
 
 
@@ -194,10 +220,11 @@ def write_perform(text, entry):
 
 
 def family_path(entry):
+    """None for a call that no family makes, when a case does, or when it is beyond a program text."""
     for path in entry.tree.find("conformance/families/*.family"):
         if family_of(entry.tree.read(path), entry.function):
             return path
-    return f"conformance/families/{entry.area}.family"
+    return f"conformance/families/{entry.area}.family" if entry.is_new else None
 
 
 def write_family(text, entry):
@@ -208,8 +235,8 @@ PLACES = (
     Place("the entry point, and the symbols that cuGetProcAddress knows", lambda entry: "api/entry_points.def",
           lambda text, entry: re.search(r"^CUVMM_ENTRY\(%s," % entry.name, text, re.M), write_table),
     Place("the check, without rules so far", check_path,
-          lambda text, entry: check_function(entry.name).search(text), write_check),
-    Place("the declaration of the check", lambda entry: "rulebook/check.h" if entry.area == "data" else None,
+          lambda text, entry: checked(entry.name).search(text), write_check),
+    Place("the declaration of the check", lambda entry: "rulebook/check.h" if entry.area == "data" and not a_copy(entry) else None,
           lambda text, entry: f"CUVMM_DECLARE({entry.name})" in text, write_data_check),
     Place("the emulator's declaration", declaration_path, lambda text, entry: re.search(DECLARED % entry.name, text, re.M),
           write_declaration),
@@ -250,7 +277,8 @@ def missing(entry):
         text = entry.tree.read(path) if path and entry.tree.exists(path) else ""
         if path and not place.there(text, entry):
             out.append((path, None, f"{place.what}: not there"))
-    if not any(rule.entry == entry.name for rule in entry.tree.rules(entry.area)):
+    ruled = entry.area in entry.tree.areas() and not a_copy(entry)
+    if ruled and not any(rule.entry in (entry.name, "Any") for rule in entry.tree.rules(entry.area)):
         out.append((f"rulebook/rules/{entry.area}.def", None,
                     f"it has no rule yet: `./dev rule {entry.function}-WORDS` for each precondition that is documented"))
     return out

@@ -293,6 +293,12 @@ class Entry(Copy):
             for path in paths:
                 self.assertTrue(glob.glob(path.rstrip("."), root_dir=SOURCE), path)
 
+    def test_nothing_is_missing_of_those_that_are_there(self):
+        for name in self.tree.entries():
+            with self.subTest(name=name):
+                entry = entries.NewEntry(self.tree, "cu" + name)
+                self.assertEqual(entries.missing(entry), [])
+
     def test_names_and_areas_that_cannot_be(self):
         for typed, expected in ((("cuScaffoldEnd",), "the area is missing"), (("cuScaffoldEnd", "--area", "pol"), "'pol' is no area"),
                                 (("cuScaffoldEnd", "--area", "pol"), "address_range, allocation, map"),
