@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """./dev rule ID [--kind KIND] and ./dev entry NAME --area AREA: write the skeleton of a rule or of an entry point.
 
