@@ -38,9 +38,9 @@ def cases_of(root, rule_id):
 
 
 def conform(function):
-    """The families and cases named after the function, the legal call among them."""
-    return ("cuvmm", "cuvmm_emulator"), ["{bin}/cuvmm", "conform", "--emulate=documented", "--devices", "2", "--strict",
-                                         "--filter", f"{function}*"]
+    """The families and cases named after the function, the legal call among them. The command looks for the shim too."""
+    return ("cuvmm", "cuvmm_emulator", "cuvmm_shim"), [
+        "{bin}/cuvmm", "conform", "--emulate=documented", "--devices", "2", "--strict", "--filter", f"{function}*"]
 
 
 def of_rule(rule_id, kind=None, root="."):
