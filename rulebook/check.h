@@ -10,64 +10,48 @@
 
 namespace cuvmm {
 
-// One overload per entry point, each in the rulebook/check_*.cc named for its area. Violations come
-// in the order of the checks; a driver's own order is its profile's (rulebook/profile/profile.h).
-[[gnu::hot]] Violations check(const Model&, const calls::MemAddressReserve&, const Facts& = {});
-[[gnu::hot]] Violations check(const Model&, const calls::MemAddressFree&, const Facts& = {});
-[[gnu::hot]] Violations check(const Model&, const calls::MemCreate&, const Facts& = {});
-[[gnu::hot]] Violations check(const Model&, const calls::MemRelease&, const Facts& = {});
-[[gnu::hot]] Violations check(const Model&, const calls::MemMap&, const Facts& = {});
-[[gnu::hot]] Violations check(const Model&, const calls::MemUnmap&, const Facts& = {});
-[[gnu::hot]] Violations check(const Model&, const calls::MemSetAccess&, const Facts& = {});
-[[gnu::hot]] Violations check(const Model&, const calls::MemGetAccess&, const Facts& = {});
-Violations check(const Model&, const calls::MemExportToShareableHandle&, const Facts& = {});
-Violations check(const Model&, const calls::MemImportFromShareableHandle&, const Facts& = {});
-[[gnu::hot]] Violations check(const Model&, const calls::MemGetAllocationGranularity&,
-                              const Facts& = {});
-[[gnu::hot]] Violations check(const Model&, const calls::MemGetAllocationPropertiesFromHandle&,
-                              const Facts& = {});
-[[gnu::hot]] Violations check(const Model&, const calls::MemRetainAllocationHandle&,
-                              const Facts& = {});
-Violations check(const Model&, const calls::MemGetHandleForAddressRange&, const Facts& = {});
-Violations check(const Model&, const calls::MemFree&, const Facts& = {});
-Violations check(const Model&, const calls::MemFreeAsync&, const Facts& = {});
-Violations check(const Model&, const calls::MulticastCreate&, const Facts& = {});
-Violations check(const Model&, const calls::MulticastAddDevice&, const Facts& = {});
-Violations check(const Model&, const calls::MulticastBindMem&, const Facts& = {});
-Violations check(const Model&, const calls::MulticastBindAddr&, const Facts& = {});
-Violations check(const Model&, const calls::MulticastBindMem_v2&, const Facts& = {});
-Violations check(const Model&, const calls::MulticastBindAddr_v2&, const Facts& = {});
-Violations check(const Model&, const calls::MulticastUnbind&, const Facts& = {});
-Violations check(const Model&, const calls::MulticastGetGranularity&, const Facts& = {});
-Violations check(const Model&, const calls::IpcGetMemHandle&, const Facts& = {});
-Violations check(const Model&, const calls::IpcOpenMemHandle&, const Facts& = {});
-Violations check(const Model&, const calls::IpcCloseMemHandle&, const Facts& = {});
-Violations check(const Model&, const calls::IpcGetEventHandle&, const Facts& = {});
-Violations check(const Model&, const calls::IpcOpenEventHandle&, const Facts& = {});
-Violations check(const Model&, const calls::ImportExternalMemory&, const Facts& = {});
-Violations check(const Model&, const calls::ExternalMemoryGetMappedBuffer&, const Facts& = {});
-Violations check(const Model&, const calls::ExternalMemoryGetMappedMipmappedArray&,
-                 const Facts& = {});
-Violations check(const Model&, const calls::DestroyExternalMemory&, const Facts& = {});
-Violations check(const Model&, const calls::ImportExternalSemaphore&, const Facts& = {});
-Violations check(const Model&, const calls::SignalExternalSemaphoresAsync&, const Facts& = {});
-Violations check(const Model&, const calls::WaitExternalSemaphoresAsync&, const Facts& = {});
-Violations check(const Model&, const calls::DestroyExternalSemaphore&, const Facts& = {});
-Violations check(const Model&, const calls::MemMapArrayAsync&, const Facts& = {});
-Violations check(const Model&, const calls::MemPoolCreate&, const Facts& = {});
-Violations check(const Model&, const calls::MemPoolDestroy&, const Facts& = {});
-Violations check(const Model&, const calls::MemAllocFromPoolAsync&, const Facts& = {});
-Violations check(const Model&, const calls::MemPoolExportToShareableHandle&, const Facts& = {});
-Violations check(const Model&, const calls::MemPoolImportFromShareableHandle&, const Facts& = {});
-Violations check(const Model&, const calls::MemPoolExportPointer&, const Facts& = {});
-Violations check(const Model&, const calls::MemPoolImportPointer&, const Facts& = {});
-Violations check(const Model&, const calls::MemPoolSetAccess&, const Facts& = {});
-Violations check(const Model&, const calls::DeviceSetMemPool&, const Facts& = {});
+// One overload per entry point, each in the rulebook/*/check_*.cc named for its area. Violations
+// come in the order of the checks; a driver's own order is its profile's
+// (rulebook/profile/profile.h). Declared here for every line of api/entry_points.def but those of
+// area `data`: copies and fills go through check_touches() below, and the few others of that area
+// are declared by hand. An overload that nobody defines is an error of the linker.
+#define CUVMM_DECLARE(Name) Violations check(const Model&, const calls::Name&, const Facts& = {});
+#define CUVMM_LEAVE_OUT(Name)
+// CUVMM_ONE_OF_data is a macro with a comma in it: so the comma moves CUVMM_LEAVE_OUT to second
+// place. For any other area nothing of that name is a macro, and CUVMM_DECLARE stays there.
+#define CUVMM_ONE_OF_data , CUVMM_LEAVE_OUT
+#define CUVMM_SECOND(first, second, ...) second
+#define CUVMM_CHOOSE(...) CUVMM_SECOND(__VA_ARGS__, CUVMM_DECLARE, )
+#define CUVMM_ENTRY(Name, area, ...) CUVMM_CHOOSE(CUVMM_ONE_OF_##area)(Name)
+#include "api/entry_points.def"
+CUVMM_DECLARE(MemFree)
+CUVMM_DECLARE(MemFreeAsync)
+#if CUDA_VERSION >= 13000
+/// A batch is any number of copies, each checked as cuMemcpyAsync would be; the first mistakes of
+/// it are found.
+CUVMM_DECLARE(MemcpyBatchAsync)
+#endif
 
-/// No rule is about the end of a context: nothing, ever.
-Violations check(const Model&, const calls::CtxDestroy&, const Facts& = {});
-Violations check(const Model&, const calls::DevicePrimaryCtxRelease&, const Facts& = {});
-Violations check(const Model&, const calls::DevicePrimaryCtxReset&, const Facts& = {});
+// The checks of calls that programs make all the time.
+#define CUVMM_HOT(Name) \
+  [[gnu::hot]] Violations check(const Model&, const calls::Name&, const Facts&);
+CUVMM_HOT(MemAddressReserve)
+CUVMM_HOT(MemAddressFree)
+CUVMM_HOT(MemCreate)
+CUVMM_HOT(MemRelease)
+CUVMM_HOT(MemMap)
+CUVMM_HOT(MemUnmap)
+CUVMM_HOT(MemSetAccess)
+CUVMM_HOT(MemGetAccess)
+CUVMM_HOT(MemGetAllocationGranularity)
+CUVMM_HOT(MemGetAllocationPropertiesFromHandle)
+CUVMM_HOT(MemRetainAllocationHandle)
+#undef CUVMM_DECLARE
+#undef CUVMM_LEAVE_OUT
+#undef CUVMM_ONE_OF_data
+#undef CUVMM_SECOND
+#undef CUVMM_CHOOSE
+#undef CUVMM_HOT
 
 /// Copies and fills (every entry point of area `data` but the frees): every byte they touch that
 /// lies in a reservation of the model is mapped, and accessible to the device that touches it.
@@ -79,12 +63,6 @@ struct Touch;
 /// The same calls once the driver refused them without a violation that says why: whether they
 /// touch address space that was freed. Never certain: memory of another kind may lie there now.
 Violations check_refused_touches(const Model&, const Touch* touches, std::size_t count);
-
-#if CUDA_VERSION >= 13000
-/// A batch is any number of copies, each checked as cuMemcpyAsync would be; the first mistakes of
-/// it are found.
-Violations check(const Model&, const calls::MemcpyBatchAsync&, const Facts& = {});
-#endif
 
 /// Whether check() has an overload for the struct; copies and fills go through check_touches().
 template <class CallStruct>

@@ -82,7 +82,7 @@ const char* why_forbidden(Rule rule) {
 #define CUVMM_FORBIDDEN(Name, why) \
   case Rule::k##Name:              \
     return why;
-#include "rulebook/accepted.def"
+#include "rulebook/rules.def"
     default:
       return nullptr;
   }

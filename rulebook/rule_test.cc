@@ -20,6 +20,10 @@ TEST_P(EachRule, IsCompleteAndConsistent) {
   EXPECT_EQ(find_rule(rule.id), rule.rule);
   EXPECT_EQ(&info(rule.rule), &rules()[static_cast<std::size_t>(rule.rule)]);
   for (const char* text : {rule.requirement, rule.source, rule.fix}) EXPECT_STRNE(text, "");
+  // What `./dev rule` leaves to be filled in.
+  for (const char* text : {rule.parameter, rule.requirement, rule.source, rule.fix}) {
+    EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("TODO")));
+  }
   EXPECT_EQ(std::string(rule.requirement).back(), '.');
   EXPECT_EQ(std::string(rule.fix).back(), '.');
   EXPECT_GE(rule.since, 4010);

@@ -15,8 +15,8 @@ import unittest
 CUVMM, SOURCE, EXAMPLES = None, None, None
 # Pages that a program writes have tests of their own.
 GENERATED = ("docs/rules/", "docs/matrix.md", "docs/deviations.md")
-# The example of a rule that CONTRIBUTING.md has the reader add.
-INVENTED = {"cuMemMap-x-even"}
+# The examples of rules that CONTRIBUTING.md has the reader add.
+INVENTED = {"cuMemMap-x-even", "cuMemFoo-size-nonzero"}
 
 
 def pages():

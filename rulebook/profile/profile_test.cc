@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"[order]\ncuMemMap = [\"x\"]\n", "no such rule"}));
 
 // An error whose code is inferred, and which a real driver does not even mind, has a reason beside
-// the driver (rulebook/accepted.def), or is advice.
+// the driver (CUVMM_FORBIDDEN in rulebook/rules/), or is advice.
 TEST(Accepted, WhatADriverAcceptsOnAnInferredCodeIsDecided) {
   std::vector<Profile> recorded;
   for (const std::string& name : builtin_profiles()) {

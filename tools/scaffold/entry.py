@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A new entry point: where it is stated, and what is written there. PLACES is the table to adapt when a place moves."""
+import collections
+import functools
+import os
+import re
+import subprocess
+import sys
+
+import headers
+from rule import family_of, new_family
+from tree import Mistake, Tree, line_of
+
+# what: the words for it. path(tree, entry) -> file, None where nothing is to be written. there(text, entry): whether
+# it is done. write(text, entry) -> (line from 0, lines).
+Place = collections.namedtuple("Place", "what path there write")
+NUMBER = re.compile(r"^(unsigned|int|size_t|long|cuuint\d+_t)\b[^*]*$")
+OLDEST = 12040  # the oldest headers that everything compiles with
+
+
+class NewEntry:
+    """A function that was asked for, and what follows from it."""
+
+    def __init__(self, tree, function, area=None):
+        self.tree, self.function, self.name = tree, function, function[2:]
+        known = tree.entries()
+        if not re.fullmatch(r"cu[A-Z]\w*", function):
+            raise Mistake(f"'{function}' is no function of the driver. Expected its name, as in cuMemMap")
+        base = re.search(r"^CUVMM_BASE\(%s[,)]" % self.name, tree.read("api/entry_points.def"), re.M)
+        if base:
+            raise Mistake(f"{function} is in api/entry_points.def as CUVMM_BASE: it is called, but not intercepted. "
+                          "Make that line CUVMM_ENTRY, with an area, and move its run_base() in emulator/ to perform()")
+        self.is_new = self.name not in known
+        if not self.is_new:
+            self.area, self.parameters = known[self.name].area, known[self.name].parameters
+            self.guard = None
+            return
+        self.area = area
+        areas = tree.areas()
+        if area not in [each for each in areas if each != "general"]:
+            said = f"'{area}' is no area" if area else "the area is missing"
+            raise Mistake(f"{said}: `./dev entry {function} --area AREA`. The areas: "
+                          f"{', '.join(each for each in areas if each != 'general')}. A new one is a file in rulebook/rules/, "
+                          "a line of rulebook/rules.def, and a title in tools/rules/rule_pages.cc")
+        self.folders = headers.folders(tree.root)
+        if not self.folders:
+            raise Mistake("there are no CUDA headers here; `./dev headers newest` fetches them")
+        self.folder = next((folder for folder in self.folders if headers.abis(folder, function)), None)
+        if not self.folder:
+            near = headers.similar(self.folders[0], function)
+            raise Mistake(f"cudaTypedefs.h of CUDA {headers.version(self.folders[0])} has no PFN_{function}. "
+                          + (f"Those like it: {', '.join(near)}. " if near else "") + "`./dev headers newest` fetches newer headers")
+        self.abis = headers.abis(self.folder, function)
+        self.kinds = Kinds(known)
+        self.parameters = [(self.kinds.of(kind, name), kind, name) for kind, name in self.abis[-1].parameters]
+        self.guard = self.guard_version()
+
+    def guard_version(self):
+        """The CUDA_VERSION without which a type of the call is not declared; None when 12.4 has them all."""
+        used = {kind for entry in self.tree.entries().values() for _, kind, _ in entry.parameters}
+        strange = [kind for _, kind, _ in self.parameters if re.search(r"\bC[UD]", kind) and kind not in used]
+        old = next((folder for folder in self.folders if headers.version(folder) == OLDEST), None)
+        if old:
+            strange = [kind for kind in strange if not headers.knows_type(old, kind)]
+        return self.abis[-1].version if strange and (old or self.abis[-1].version > OLDEST) else None
+
+    def guarded(self, lines):
+        return [f"#if CUDA_VERSION >= {self.guard}", *lines, "#endif"] if self.guard else lines
+
+    def symbol_rows(self):
+        """(symbol, query, version, flags) as the emulator's table has them; update_tables.py writes that."""
+        rows = [row.split() for row in self.tree.read("emulator/entry/proc_addresses.txt").splitlines()]
+        return sorted(([row[0], row[1], int(row[2]), int(row[3])] for row in rows if row[1:2] == [self.function]),
+                      key=lambda row: (-row[2], row[3]))
+
+    def multicast(self):
+        return self.function.startswith("cuMulticast")
+
+
+class Kinds:
+    """The ParameterKind that a type has in the table today; by its name too where the type has several."""
+
+    def __init__(self, entries):
+        self.by_name, self.by_type = collections.Counter(), collections.defaultdict(collections.Counter)
+        for entry in entries.values():
+            for kind, c_type, name in entry.parameters:
+                self.by_name[c_type, name.lower(), kind] += 1
+                self.by_type[c_type][kind] += 1
+
+    def of(self, c_type, name):
+        number = NUMBER.search(c_type)
+        named = collections.Counter()
+        for (known, other, kind), count in self.by_name.items():
+            # Numbers of one name mean the same, whatever their width.
+            if other == name.lower() and (known == c_type or number and NUMBER.search(known)):
+                named[kind] += count
+        if named:
+            return named.most_common(1)[0][0]
+        if c_type in self.by_type:
+            return self.by_type[c_type].most_common(1)[0][0]
+        return "Opaque" if "*" in c_type else "Value"
+
+    def doubt(self, c_type):
+        """What else the type may be; "" for a type that has one kind."""
+        if c_type not in self.by_type:
+            return f"{c_type} is new here: api/parameter_kind.h has the kinds; of a structure, api/record_fields.h the fields"
+        kinds = self.by_type[c_type]
+        return f"{c_type} is also {', '.join(kind for kind, _ in kinds.most_common()[1:])}" if len(kinds) > 1 else ""
+
+
+def write_table(text, entry):
+    """Behind the last line of the area's entry points and their symbols."""
+    rows = entry.symbol_rows()
+    by_version = {(abi.version, abi.suffix != ""): abi.parameters for abi in entry.abis}
+    lines = []
+    doubts = [doubt for doubt in dict.fromkeys(entry.kinds.doubt(kind) for _, kind, _ in entry.parameters) if doubt]
+    lines.append(f"// TODO({entry.function}): look at each parameter's kind, then delete this comment.")
+    lines += [f"// {doubt}." for doubt in doubts]
+    call = "".join(f", ({kind}, {c_type}, {name})" for kind, c_type, name in entry.parameters)
+    newest, others = [], []
+    for symbol, query, version, flags in rows:
+        same = by_version.get((version, flags != 0), by_version.get((version, False))) == entry.abis[-1].parameters
+        (newest if same else others).append(
+            f"CUVMM_SYMBOL({entry.name if same else 'Other'}, {symbol}, {query}, {version}, {flags})")
+    lines += entry.guarded([f"CUVMM_ENTRY({entry.name}, {entry.area}{call})", *newest]) + others
+    present = text.split("\n")
+    at = max(number for number, line in enumerate(present) if re.match(r"CUVMM_ENTRY\(\w+, %s\b" % entry.area, line)) + 1
+    while re.match(r"CUVMM_SYMBOL|#endif", present[at]):
+        at += 1
+    return at, lines
+
+
+def most_of_area(entry, pattern, *globs):
+    """The file that matches the pattern for most of the area's entry points; None when none does."""
+    names = [other.name for other in entry.tree.entries().values() if other.area == entry.area and other.name != entry.name]
+    def count(path):
+        text = entry.tree.read(path)
+        return sum(re.search(pattern % name, text, re.M) is not None for name in names)
+    counts = {path: count(path) for path in entry.tree.find(*globs)}
+    best = max(counts, key=counts.get, default=None)
+    return best if best and counts[best] else None
+
+
+def at_the_end(text):
+    """Line of the brace that closes the last namespace."""
+    lines = text.split("\n")
+    return max(number for number, line in enumerate(lines) if re.match(r"\}  // namespace ", line))
+
+
+def define(entry, *lines):
+    return lambda text: (at_the_end(text), entry.guarded(list(lines)) + [""])
+
+
+def a_copy(entry):
+    """A copy or fill has no check and no perform() of its own."""
+    return entry.area == "data" and not entry.is_new and f"CUVMM_DECLARE({entry.name})" not in entry.tree.read("rulebook/check.h")
+
+
+@functools.lru_cache(maxsize=1)
+def emulator_text(root):
+    tree = Tree(root)
+    return "".join(tree.read(path) for path in tree.find("emulator/**/*.h", "emulator/**/*.cc"))
+
+
+def done_its_own_way(entry):
+    """Of an entry point that is there: a copy, or one that the emulator knows in some way."""
+    return not entry.is_new and (a_copy(entry) or re.search(r"\bcalls::%s\b" % entry.name, emulator_text(entry.tree.root)))
+
+
+def checked(name):
+    return re.compile(r"^Violations check\(const Model&[^;{]*\bcalls::%s&" % name, re.M)
+
+
+def check_path(entry):
+    for path in entry.tree.find("rulebook/check*.cc", "rulebook/*/check_*.cc"):
+        if checked(entry.name).search(entry.tree.read(path)):
+            return path
+    if entry.area == "data":
+        return None if a_copy(entry) else "rulebook/data/check_data.cc"
+    return most_of_area(entry, checked("%s").pattern, "rulebook/*/check_*.cc")
+
+
+def write_data_check(text, entry):
+    lines = text.split("\n")
+    return max(number for number, line in enumerate(lines) if line.startswith("CUVMM_DECLARE(")) + 1, entry.guarded(
+        [f"CUVMM_DECLARE({entry.name})"])
+
+
+def write_check(text, entry):
+    return define(entry, f"// TODO({entry.function}): name the parameters that its rules use.",
+                  f"Violations check(const Model&, const calls::{entry.name}&, const Facts& facts) {{", "  Collector out;",
+                  "  if (not_initialized(out, facts)) return out.take();", "  return out.take();", "}")(text)
+
+
+DECLARED = r"^(?:CUVMM_PERFORM\(|CUresult perform\(Emulator&, const calls::)%s\b.*;$"
+
+
+def declaration_path(entry):
+    """The header that declares the area's perform() one by one; None where that follows from the table."""
+    return None if done_its_own_way(entry) else most_of_area(entry, DECLARED, "emulator/**/*.h")
+
+
+def write_declaration(text, entry):
+    """Behind the last of the area, and like it."""
+    names = "|".join(other.name for other in entry.tree.entries().values() if other.area == entry.area)
+    last = list(re.finditer(DECLARED % f"({names})", text, re.M))[-1]
+    return line_of(text, last.end()) + 1, entry.guarded([last.group().replace(last.group(1), entry.name, 1)])
+
+
+def perform_path(entry):
+    if done_its_own_way(entry):
+        return None
+    return most_of_area(entry, r"^CUresult perform\(Emulator&(?: \w+)?, const calls::%s&", "emulator/**/*.cc")
+
+
+def write_perform(text, entry):
+    return define(entry, f"// TODO({entry.function}): what an accepted call does to the machine.",
+                  f"CUresult perform(Emulator&, const calls::{entry.name}&, const Facts&, const Retired&) {{",
+                  "  return CUDA_ERROR_NOT_SUPPORTED;", "}")(text)
+
+
+def family_path(entry):
+    """None for a call that no family makes, when a case does, or when it is beyond a program text."""
+    for path in entry.tree.find("conformance/families/*.family"):
+        if family_of(entry.tree.read(path), entry.function):
+            return path
+    return f"conformance/families/{entry.area}.family" if entry.is_new else None
+
+
+def write_family(text, entry):
+    return len(text.rstrip("\n").split("\n")), new_family(entry.function, entry.parameters, entry.function)
+
+
+PLACES = (
+    Place("the entry point, and the symbols that cuGetProcAddress knows", lambda entry: "api/entry_points.def",
+          lambda text, entry: re.search(r"^CUVMM_ENTRY\(%s," % entry.name, text, re.M), write_table),
+    Place("the check, without rules so far", check_path,
+          lambda text, entry: checked(entry.name).search(text), write_check),
+    Place("the declaration of the check", lambda entry: "rulebook/check.h" if entry.area == "data" and not a_copy(entry) else None,
+          lambda text, entry: f"CUVMM_DECLARE({entry.name})" in text, write_data_check),
+    Place("the emulator's declaration", declaration_path, lambda text, entry: re.search(DECLARED % entry.name, text, re.M),
+          write_declaration),
+    Place("what the emulator does", perform_path,
+          lambda text, entry: re.search(r"perform\(Emulator&[^)]*\bcalls::%s&" % entry.name, text), write_perform),
+    Place("the family: a legal call", family_path, lambda text, entry: family_of(text, entry.function), write_family),
+)
+
+
+def update_tables(entry):
+    """The symbols of a function that is newer than the emulator's tables."""
+    if entry.symbol_rows():
+        return
+    script = entry.tree.full("emulator/entry/update_tables.py")
+    print(f"{entry.function} is newer than the emulator's tables: emulator/entry/update_tables.py {entry.folder}")
+    subprocess.run([sys.executable, script, entry.folder], check=True)
+    if not entry.symbol_rows():
+        raise Mistake(f"emulator/entry/proc_addresses.txt still has no {entry.function} after update_tables.py")
+
+
+def write(entry):
+    if entry.is_new:
+        update_tables(entry)
+    found = [(place, place.path(entry)) for place in PLACES]
+    for place, path in found:
+        if not path:
+            continue
+        text = entry.tree.read(path) if entry.tree.exists(path) else ""
+        if not place.there(text, entry):
+            entry.tree.insert(path, *place.write(text, entry), place.what)
+
+
+def missing(entry):
+    """(path, line or None, words) of what a hand has still to do."""
+    out = list(entry.tree.todos(entry.function))
+    for place in PLACES:
+        path = place.path(entry)
+        text = entry.tree.read(path) if path and entry.tree.exists(path) else ""
+        if path and not place.there(text, entry):
+            out.append((path, None, f"{place.what}: not there"))
+    ruled = entry.area in entry.tree.areas() and not a_copy(entry)
+    if ruled and not any(rule.entry in (entry.name, "Any") for rule in entry.tree.rules(entry.area)):
+        out.append((f"rulebook/rules/{entry.area}.def", None,
+                    f"it has no rule yet: `./dev rule {entry.function}-WORDS` for each precondition that is documented"))
+    return out
+
+
+def notes(entry):
+    """What is needed for some functions only, and no skeleton can know."""
+    tree, out = entry.tree, []
+    own = re.compile(r"CUVMM_DRIVER_FUNCTION\w*\(%s[,)]" % entry.function)
+    for path in tree.find("emulator/**/*.cc"):
+        found = own.search(tree.read(path))
+        if found:
+            line = tree.read(path).count("\n", 0, found.start()) + 1
+            out.append(f"{path}:{line} defines the function already, without rules. Move its body to perform(), and delete it")
+    if entry.area == "data":
+        plan = "".join(tree.find("emulator/**/transfer_plan.h"))
+        out.append("a copy or fill has no check and no perform() of its own: instead of these, touches() in rulebook/data/touch.cc "
+                   f"and plan() in {plan}")
+    out.append("if a success makes or ends an object: begin(), confirm() and undo() of its area's state in rulebook/*/*_state.h and .cc")
+    out.append("if the shim must do something beside what it does for every call: a Policy in shim/policy/")
+    out.append("if the check needs a fact that only the driver knows: a field of Facts in rulebook/platform.h, "
+               "which shim/facts/facts.cc and the emulator's add_facts() fill")
+    out.append("if a stream that captures forbids the call: emulator/context/capture_gate.h")
+    out.append("if the fuzzer is to make the call: its line among the ops of fuzz/ops/, and the naive reference in fuzz/reference/")
+    runtime = "cuda" + entry.name
+    if os.path.exists(tree.full("emulator/runtime/runtime_symbols.txt")) and re.search(
+            r"^%s\b" % runtime, tree.read("emulator/runtime/runtime_symbols.txt"), re.M):
+        out.append(f"the CUDA runtime has {runtime}: emulator/runtime/calls/ and shim/intercept/runtime_twins.def")
+    if entry.multicast():
+        out.append("no test, benchmark or script may let the call reach a real driver")
+    return out

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gates of CI that judge a rule or an entry point, as small a part of each as concerns it."""
+import collections
+import glob
+import os
+import re
+import subprocess
+import sys
+
+# what: the words for it. target: what is built, the program too if `command` has none of its own. command: arguments,
+# the first of which is the program; {bin}, {lib} and {root} are folders. advice: what to do when it fails.
+Gate = collections.namedtuple("Gate", "what targets command advice")
+
+
+def gtest(target, chosen, *needs):
+    return (target, *needs), ["{bin}/" + target, "--gtest_brief=1", "--gtest_color=no", "--gtest_filter=" + chosen]
+
+
+def python(script, *tests, needs=()):
+    return ("cuvmm", *needs), [sys.executable, "{root}/" + script, "{bin}/cuvmm", "{root}", *tests]
+
+
+STALE = "nothing by hand: `docs/generate build/release/bin` writes it"
+
+
+def cases_of(root, rule_id):
+    """Names, as GoogleTest has them, of the cases written by hand that break the rule."""
+    found = []
+    for path in sorted(glob.glob(os.path.join(root, "conformance", "cases", "*.cuvmm"))):
+        name = ""
+        with open(path, encoding="utf-8") as file:
+            for words in filter(None, (line.split() for line in file)):
+                if words[0] == "case":
+                    name = words[1]
+                elif words[0] == "breaks" and rule_id in words[1:]:
+                    found.append(re.sub(r"[^a-zA-Z0-9_]", "__", name.replace("+", "plus").replace("^", "to").replace("-", "_")))
+    return found
+
+
+def conform(function):
+    """The families and cases named after the function, the legal call among them. The command looks for the shim too."""
+    return ("cuvmm", "cuvmm_emulator", "cuvmm_shim"), [
+        "{bin}/cuvmm", "conform", "--emulate=documented", "--devices", "2", "--strict", "--filter", f"{function}*"]
+
+
+def of_rule(rule_id, kind=None, root="."):
+    """Stages of gates: those of a stage are built together, and a later stage waits for the ones before it."""
+    word = rule_id.replace("-", "_")
+    function = rule_id.partition("-")[0]
+    quick = [
+        Gate("the line of the table", *gtest("cuvmm_rule_test", f"*{word}"),
+             "rulebook/rules.def explains the fields"),
+        Gate("the check fires on the broken call, and not on the near miss",
+             *gtest("cuvmm_check_test", f"*/{word}_*:RuleCases.*"), "the check in rulebook/*/check_*.cc, or its pair in the test"),
+    ]
+    cases = [
+        Gate("what recorded drivers do", *gtest("cuvmm_profile_test", "*"),
+             "a recorded driver accepts the call: a CUVMM_FORBIDDEN line behind the rule says why it stays an error; "
+             "without a reason it is Advice"),
+    ]
+    users = []
+    if kind not in ("leak", "uncheckable"):
+        cases += [
+            Gate("a family or a case breaks it", *gtest("cuvmm_conform_test", "Suite.*"),
+                 "a `break` in conformance/families/, or a case in conformance/cases/"),
+            Gate("the cases notice an emulator that forgets it", ("cuvmm-mutate", "cuvmm_emulator"),
+                 ["{bin}/cuvmm-mutate", "--emulator", "{lib}/emulator/libcuda.so.1", "--cases", "conformance/cases",
+                  "--families", "conformance/families", "--rule", rule_id],
+                 "the break has another rule's code as well: break this one alone. If none can: a reason in "
+                 "conformance/mutation/mutation_survivors.txt"),
+            Gate("the emulator answers as documented", *conform(function), "the check, or what the family says is legal"),
+        ]
+        by_hand = cases_of(root, rule_id)
+        if by_hand:
+            chosen = ":".join(f"*/{case}" for case in by_hand)
+            users += [
+                Gate("the emulator answers the cases as documented", *gtest(
+                    "cuvmm_conformance_emulator_test", chosen, "cuvmm-record", "cuvmm_emulator"),
+                    "the check, or a verdict in rulebook/profiles/"),
+                Gate("the shim finds this rule and no other", *gtest(
+                    "cuvmm_conformance_shim_test", chosen, "cuvmm-record", "cuvmm_emulator", "cuvmm_shim"),
+                    "the case breaks another rule too, or the check fires on a legal call"),
+            ]
+        users += [
+            Gate("the fuzzer's naive reference agrees", *gtest("cuvmm_fuzz_test", "*", "cuvmm_emulator"),
+                 "the fuzzer makes calls that break this rule: say so in fuzz/reference/reference_*.cc, without a look at the check"),
+        ]
+    return [quick, cases, users + [
+        Gate("docs/rules/", *python("tools/cli_test.py", "Documents"), STALE),
+        Gate("docs/findings.md", *python("tools/findings_test.py", "Page"), STALE),
+        Gate("docs/matrix.md and docs/deviations.md", *python("tools/matrix/matrix_page_test.py"), STALE),
+    ]]
+
+
+def of_entry(function):
+    return [[
+        Gate("the tables, and what follows from them", *gtest("cuvmm_api_test", "*"), "api/entry_points.def"),
+        Gate("the checks", *gtest("cuvmm_check_test", "*"), "rulebook/*/check_*.cc"),
+        Gate("the families", *gtest("cuvmm_conform_test", "Suite.*"), "conformance/families/"),
+    ], [
+        Gate("the shim finds a misuse of it", *gtest("cuvmm_shim_test", "EveryEntry.*"),
+             "no call of nothing but zeros, and none into an empty reservation, breaks a rule of it: is the check connected? "
+             "If no call can be wrong, shim/intercept/every_entry_test.cc lists why"),
+        Gate("the emulator exports it", *gtest("cuvmm_emulator_test", "ProcAddress*", "cuvmm_emulator"),
+             "emulator/entry/update_tables.py writes the emulator's tables"),
+        Gate("the emulator answers as documented", *conform(function), "the perform() of the emulator, or the family's legal call"),
+    ]]
+
+
+def fill(root, preset, text):
+    build = os.path.join(root, "build", preset)
+    return text.format(bin=os.path.join(build, "bin"), lib=os.path.join(build, "lib"), root=root)
+
+
+def failures(output):
+    """The lines that say what is wrong: a compiler's, GoogleTest's, unittest's, cuvmm-mutate's."""
+    lines = output.splitlines()
+    chosen = []
+    for number, line in enumerate(lines):
+        if re.search(r"\berror:|: Failure$|^AssertionError|SURVIVES|0 tests from 0 test suites|^(fail|deviation|crash|timeout) ", line):
+            chosen += lines[number:number + (6 if line.endswith("Failure") else 2)]
+    return chosen[:24] or lines[-12:]
+
+
+def build(root, preset, gates):
+    """Builds what the gates need; the output where that fails, else None."""
+    targets = sorted({target for gate in gates for target in gate.targets})
+    if not os.path.exists(os.path.join(root, "build", preset, "build.ninja")):
+        subprocess.run([os.path.join(root, "dev"), "setup"], check=True)
+        subprocess.run(["cmake", "--preset", preset, "-Wno-dev"], cwd=root, check=True, stdout=subprocess.DEVNULL)
+    print(f"== building {len(targets)} targets in build/{preset}", flush=True)
+    result = subprocess.run(["cmake", "--build", os.path.join(root, "build", preset), "--target", *targets],
+                            cwd=root, capture_output=True, text=True)
+    return None if result.returncode == 0 else result.stdout + result.stderr
+
+
+def passed(gate, result):
+    if result.returncode != 0 or "0 tests from 0 test suites ran" in result.stdout:
+        return False
+    # With --rule, cuvmm-mutate leaves the verdict to its reader.
+    return "SURVIVES" not in result.stdout
+
+
+def run(root, preset, gates, explained=()):
+    """Runs each gate, prints a line for it, and returns those that failed. `explained`: gates' words not to count."""
+    failed = []
+    for gate in gates:
+        command = [fill(root, preset, part) for part in gate.command]
+        result = subprocess.run(command, cwd=root, capture_output=True, text=True)
+        good = passed(gate, result) or gate.what in explained
+        print(f"  {'ok     ' if good else 'MISSING'}  {gate.what}", flush=True)
+        if good:
+            continue
+        failed.append(gate)
+        print(f"           {os.path.basename(gate.command[0]) if gate.command[0] != sys.executable else gate.command[1].format(root='.')}:")
+        for line in failures(result.stdout + result.stderr):
+            print("           | " + line)
+        print(f"           what to do: {gate.advice}")
+    return failed
