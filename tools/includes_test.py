@@ -34,7 +34,6 @@ KNOWN_CYCLES = {
     ("emulator/nvml/error", "emulator/nvml/export", "emulator/nvml/machine"),
     ("emulator/runtime/calls/context", "emulator/runtime/driver", "emulator/runtime/error", "emulator/runtime/export"),
     ("fuzz/generate/generator", "fuzz/generate/maker"),
-    ("fuzz/machine/machine", "fuzz/machine/machine_step"),
     ("fuzz/reference/reference", "fuzz/reference/reference_external", "fuzz/reference/reference_multicast",
      "fuzz/reference/reference_pool"),
     ("program/program_processes", "program/run_program"),
