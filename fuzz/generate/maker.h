@@ -3,7 +3,7 @@
 #pragma once
 
 #include "fuzz/generate/generator.h"
-#include "fuzz/ops/sketch.h"
+#include "fuzz/generate/sketch.h"
 
 namespace cuvmm::fuzz {
 
