@@ -45,7 +45,7 @@ void lead(Driver& driver) {
 
 Driver failing(const Driver& driver) {
   Driver out = driver;
-  each_op_call([&]<Code, class CallStruct>() {
+  each_op_call([&]<Code, class CallStruct> {
     if constexpr (CallStruct::kIntercepted) lead<CallStruct>(out);
   });
   return out;

@@ -17,6 +17,8 @@ namespace source {
     return visit(Struct{CUVMM_FOR_EACH(CUVMM_FUZZ_PARAMETER, __VA_ARGS__)}); \
   }
 
+/// Calls visit(struct) with the entry point that the op calls. Its pointers point into the
+/// operands' memory. NOT_SUPPORTED for what is no entry point: context and close.
 template <class Visit>
 CUresult visit_call(const Op& op, const Operands& operands, Visit&& visit) {
 #define CUVMM_FUZZ_OP_ALSO(which, also, Call, ...) \
@@ -35,12 +37,7 @@ CUresult visit_call(const Op& op, const Operands& operands, Visit&& visit) {
 #undef CUVMM_FUZZ_PARAMETER
 }  // namespace source
 
-/// Calls visit(struct) with the entry point that the op calls. Its pointers point into the
-/// operands' memory. NOT_SUPPORTED for what is no entry point: context and close.
-template <class Visit>
-CUresult visit_call(const Op& op, const Operands& operands, Visit&& visit) {
-  return source::visit_call(op, operands, visit);
-}
+using source::visit_call;
 
 /// Calls visit.operator()<code, CallStruct>() for each entry point that ops call.
 template <class Visit>

@@ -62,7 +62,7 @@ using Answerer = Message (*)(const Driver&, const Message&);
 
 Answerer find_answerer(std::uint64_t entry) {
   Answerer found = nullptr;
-  each_remote_call([&]<class CallStruct>() {
+  each_remote_call([&]<class CallStruct> {
     if (static_cast<std::uint64_t>(CallStruct::kEntryPoint) == entry) found = &answer<CallStruct>;
   });
   return found;
@@ -136,7 +136,7 @@ int Peer::wait_for_end() {
 
 Driver Peer::driver() {
   Driver out;
-  each_remote_call([&]<class CallStruct>() {
+  each_remote_call([&]<class CallStruct> {
     constexpr EntryPoint entry = CallStruct::kEntryPoint;
     out.set(Driver::primary_symbol(entry), reinterpret_cast<Driver::AnyFunction>(
                                                &Way<entry, typename CallStruct::Function>::call));

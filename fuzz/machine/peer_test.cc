@@ -13,7 +13,7 @@ namespace {
 
 // On some real machines it cannot be undone.
 TEST(Peer, CannotBeAskedForMulticast) {
-  each_remote_call([]<class CallStruct>() {
+  each_remote_call([]<class CallStruct> {
     EXPECT_EQ(std::string(CallStruct::kName).find("Multicast"), std::string::npos);
   });
   Peer peer(CUVMM_EMULATOR);

@@ -25,7 +25,7 @@ void each_remote_call(Visit&& visit) {
            calls::CtxSetCurrent, calls::CtxGetCurrent, calls::CtxPushCurrent, calls::CtxPopCurrent,
            calls::CtxGetDevice, calls::CtxSynchronize, calls::MemGetInfo, calls::MemGetAddressRange,
            calls::PointerGetAttribute>*>(nullptr));
-  each_op_call([&]<Code code, class CallStruct>() {
+  each_op_call([&]<Code code, class CallStruct> {
     static_assert(!crosses(code) || !is_multicast(code));
     if constexpr (crosses(code)) visit.template operator()<CallStruct>();
   });

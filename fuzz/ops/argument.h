@@ -34,13 +34,10 @@ class ReadNames {
   std::map<std::string, std::uint8_t> names_[kNameKinds];
 };
 
-/// Makes numbers and structures of values, for a text that is only read: every name is worth 0, so
-/// that a sum is the distance from it.
-class ZeroResolver : private NameSource, public Resolver {
+/// The names of a text that is only read: every one is worth 0, so that a sum is the distance from
+/// it.
+class ZeroNames : public NameSource {
  public:
-  ZeroResolver() : Resolver(static_cast<NameSource&>(*this)) {}
-
- private:
   std::optional<std::uint64_t> lookup(std::string_view) override { return 0; }
   void* buffer(std::size_t, unsigned char) override { return this; }
   std::string missing(std::string_view) const override { return {}; }
@@ -50,7 +47,8 @@ class ZeroResolver : private NameSource, public Resolver {
 class Argued {
  public:
   struct State {
-    ZeroResolver resolver;
+    ZeroNames zero;
+    Resolver resolver{zero};
     ReadNames names;
     BoundArguments bound;
     std::string problem;  ///< why no op holds the statement; empty for nothing

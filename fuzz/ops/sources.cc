@@ -72,8 +72,10 @@ std::string Device::text(const Op& op, const WrittenNames&) {
 }
 void Device::read(Op& op, const Argued& argued) {
   const int number = static_cast<int>(argued.number());
-  for (op.place = 0; op.place < std::size(kPlaces); ++op.place) {
-    if (kPlaces[op.place].type == 1 && kPlaces[op.place].id == number) return;
+  for (std::size_t i = 0; i < std::size(kPlaces); ++i) {
+    if (kPlaces[i].type != 1 || kPlaces[i].id != number) continue;
+    op.place = static_cast<std::uint8_t>(i);
+    return;
   }
   argued.refuse("no op holds this location");
 }

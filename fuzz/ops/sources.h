@@ -255,21 +255,29 @@ struct Flags : Source {
 };
 
 /// An element of a table, by `extra`.
-template <const auto& table>
+template <class Table>
 struct OneOf : Source {
   static constexpr Op kUses{.extra = kAll};
-  static void canonicalise(Op& op) { op.extra = wrapped(op.extra, std::size(table)); }
-  static std::uint64_t value(const Op& op, const Operands&) { return table[op.extra]; }
+  static void canonicalise(Op& op) { op.extra = wrapped(op.extra, Table::kValues.size()); }
+  static std::uint64_t value(const Op& op, const Operands&) { return Table::kValues[op.extra]; }
   static std::string text(const Op& op, const WrittenNames&) {
-    return number_text(table[op.extra]);
+    return number_text(Table::kValues[op.extra]);
   }
   static void read(Op& op, const Argued& argued) {
     const std::uint64_t number = argued.number();
-    for (op.extra = 0; op.extra < std::size(table); ++op.extra) {
-      if (table[op.extra] == number) return;
+    for (std::size_t i = 0; i < Table::kValues.size(); ++i) {
+      if (Table::kValues[i] != number) continue;
+      op.extra = static_cast<std::uint8_t>(i);
+      return;
     }
     argued.refuse("no op holds this number");
   }
+};
+struct Alignments {
+  static constexpr std::span<const std::uint64_t> kValues = kAlignments;
+};
+struct Offsets {
+  static constexpr std::span<const std::uint64_t> kValues = kOffsets;
 };
 
 /// By number, where there is one.

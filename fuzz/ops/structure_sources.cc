@@ -17,7 +17,8 @@ CUmemAllocationProp twisted(const PropertyTwist& twist) {
   argument.value.number = twist.value;
   std::vector<const Argument*> properties;
   if (*twist.key) properties.push_back(&argument);
-  return ZeroResolver().properties(properties);
+  ZeroNames none;
+  return Resolver(none).properties(properties);
 }
 
 bool same(const CUmemAllocationProp& a, const CUmemAllocationProp& b) {
@@ -82,7 +83,8 @@ void AnyProperties::read_into(Op& op, const Argued& argued) {
   const CUmemAllocationProp prop = argued.resolver().properties(argued.properties());
   op.place = Location::place_of(prop.location, argued);
   op.value |= static_cast<std::uint8_t>(prop.requestedHandleTypes);
-  for (op.extra = 0; op.extra < std::size(kTwists); ++op.extra) {
+  for (std::size_t i = 0; i < std::size(kTwists); ++i) {
+    op.extra = static_cast<std::uint8_t>(i);
     if (same(value_of(op, 0), prop)) return;
   }
   argued.refuse("no op holds these properties");

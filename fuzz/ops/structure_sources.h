@@ -178,7 +178,7 @@ struct Record : Source {
   static std::string text(const Op& op, const WrittenNames& names) {
     std::string out;
     const char* const* key = Keys::kKeys;
-    ((add(out, *key++, Sources::text(op, names), Sources::kStated)), ...);
+    (add(out, *key++, Sources::text(op, names), Sources::kStated), ...);
     return "{" + out + "}";
   }
   static void read(Op& op, const Argued& argued) {
