@@ -336,7 +336,7 @@ void Maker::spoil(Op& op, const Sketch& now) {
         op.flags = byte(1 + random_.below(2));
         break;
       case 5:
-        op.place = byte(random_.below(static_cast<std::uint32_t>(places().size())));
+        op.place = byte(random_.below(std::uint32_t{std::size(kPlaces)}));
         break;
       case 6:
         op.value = byte(random_.below(random_.chance(70) ? 17 : 256));

@@ -2,8 +2,8 @@
 // Makes one call at a time that fits what the program did so far.
 #pragma once
 
-#include "fuzz/generate/generator.h"
-#include "fuzz/ops/sketch.h"
+#include "fuzz/generate/sketch.h"
+#include "fuzz/generate/style.h"
 
 namespace cuvmm::fuzz {
 

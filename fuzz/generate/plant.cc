@@ -20,7 +20,7 @@ struct Recipe {
 using How = Recipe::How;
 
 constexpr int kPage = 1, kByte = 2, kTooLarge = 8, kTebibyte = 7;  // indices into kOdd
-constexpr int kNoDevice = 11, kNoNode = 10, kNoType = 12;          // into places()
+constexpr int kNoDevice = 11, kNoNode = 10, kNoType = 12;          // into kPlaces
 
 // kRepeat makes the call twice; kMoveFirst moves what it refers to behind it, as it were: the call
 // is made before everything else that names its range.

@@ -3,6 +3,8 @@
 
 #include <atomic>
 
+#include "fuzz/machine/op_calls.h"
+
 namespace cuvmm::fuzz {
 
 namespace {
@@ -39,30 +41,13 @@ void lead(Driver& driver) {
              reinterpret_cast<Driver::AnyFunction>(&Way::call));
 }
 
-template <class... CallStructs>
-void lead_all(Driver& driver) {
-  (lead<CallStructs>(driver), ...);
-}
-
 }  // namespace
 
 Driver failing(const Driver& driver) {
   Driver out = driver;
-  lead_all<calls::MemAddressReserve, calls::MemAddressFree, calls::MemCreate, calls::MemRelease,
-           calls::MemMap, calls::MemUnmap, calls::MemSetAccess, calls::MemGetAccess,
-           calls::MemExportToShareableHandle, calls::MemImportFromShareableHandle,
-           calls::MemGetAllocationGranularity, calls::MemGetAllocationPropertiesFromHandle,
-           calls::MemRetainAllocationHandle, calls::MemGetHandleForAddressRange, calls::MemsetD8,
-           calls::MemsetD16, calls::MemsetD32, calls::MemcpyDtoH, calls::MemcpyHtoD,
-           calls::MemcpyDtoD, calls::MemFree, calls::ImportExternalMemory,
-           calls::ExternalMemoryGetMappedBuffer, calls::DestroyExternalMemory,
-           calls::MulticastCreate, calls::MulticastAddDevice, calls::MulticastBindMem,
-           calls::MulticastBindAddr, calls::MulticastUnbind, calls::MulticastGetGranularity,
-           calls::MemPoolCreate, calls::MemPoolDestroy, calls::MemAllocFromPoolAsync,
-           calls::MemFreeAsync, calls::MemPoolSetAccess, calls::DeviceSetMemPool,
-           calls::MemPoolExportToShareableHandle, calls::MemPoolImportFromShareableHandle,
-           calls::MemPoolExportPointer, calls::MemPoolImportPointer, calls::IpcGetMemHandle,
-           calls::IpcOpenMemHandle, calls::IpcCloseMemHandle>(out);
+  each_op_call([&]<Code, class CallStruct> {
+    if constexpr (CallStruct::kIntercepted) lead<CallStruct>(out);
+  });
   return out;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/machine/machine_step.h"
+#include "fuzz/machine/machine.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -17,6 +17,27 @@ std::uint32_t digest(const void* data, std::size_t size) {
 }
 
 }  // namespace
+
+std::uint32_t value_said(ParameterKind kind, const void* out, std::size_t bytes) {
+  switch (kind) {
+    case ParameterKind::kOutFlags:
+    case ParameterKind::kOutSize: {
+      std::uint64_t value = 0;
+      std::memcpy(&value, out, sizeof value);
+      return static_cast<std::uint32_t>(value);
+    }
+    case ParameterKind::kOutProp: {
+      const auto& prop = *static_cast<const CUmemAllocationProp*>(out);
+      const int fields[] = {static_cast<int>(prop.type), static_cast<int>(prop.location.type),
+                            static_cast<int>(prop.requestedHandleTypes)};
+      return digest(fields, sizeof fields);
+    }
+    case ParameterKind::kHostOut:
+      return digest(out, bytes);
+    default:
+      return 0;
+  }
+}
 
 Helper::Helper()
     : thread_([this] {
@@ -52,12 +73,10 @@ void Helper::run(const std::function<void()>& work) {
 namespace {
 // A driver whose table has no cuMulticast*: not even a shim could call one through it.
 Driver without_multicast(Driver driver) {
-  for (const EntryPoint entry :
-       {EntryPoint::kMulticastCreate, EntryPoint::kMulticastAddDevice,
-        EntryPoint::kMulticastBindMem, EntryPoint::kMulticastBindAddr,
-        EntryPoint::kMulticastBindMem_v2, EntryPoint::kMulticastBindAddr_v2,
-        EntryPoint::kMulticastUnbind, EntryPoint::kMulticastGetGranularity}) {
-    driver.set(Driver::primary_symbol(entry), nullptr);
+  for (int i = 0; i < static_cast<int>(EntryPoint::kCount); ++i) {
+    const auto entry = static_cast<EntryPoint>(i);
+    const bool multicast = std::string_view(name(entry)).starts_with("cuMulticast");
+    if (multicast) driver.set(Driver::primary_symbol(entry), nullptr);
   }
   return driver;
 }
@@ -106,71 +125,19 @@ void Machine::make_current() {
   }
 }
 
-CUmemAllocationProp properties_of(const Op& op) {
-  CUmemAllocationProp prop;
-  std::memset(&prop, 0, sizeof prop);
-  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  prop.location = location_of(op.place);
-  const unsigned types = op.code == Code::kGranularity ? op.value & 15u : op.value;
-  prop.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(types);
-  const PropertyTwist& twist = twists()[op.extra];
-  const std::string_view key = twist.key;
-  const auto value = static_cast<unsigned char>(twist.value);
-  if (key == "rdma") prop.allocFlags.gpuDirectRDMACapable = value;
-  if (key == "compression") prop.allocFlags.compressionType = value;
-  if (key == "type") prop.type = static_cast<CUmemAllocationType>(value);
-  if (key == "usage") prop.allocFlags.usage = value;
-  if (key == "reserved0") prop.allocFlags.reserved[0] = value;
-  if (key == "reserved2") prop.allocFlags.reserved[2] = value;
-  if (key == "reserved3") prop.allocFlags.reserved[3] = value;
-  static int somewhere = 0;
-  if (key == "win32_metadata") prop.win32HandleMetaData = &somewhere;
-  return prop;
-}
-
-std::uint64_t Machine::made(const Op& op) {
-  switch (shape(op.code).makes) {
-    case NameKind::kRange:
-      return out_.address;
-    case NameKind::kMemory:
-      return out_.handle;
-    case NameKind::kDescriptor: {
-      int fd = -1;
-      std::memcpy(&fd, out_.shareable, sizeof fd);
-      return static_cast<std::uint64_t>(std::int64_t{fd});
-    }
-    case NameKind::kExternal:
-      return reinterpret_cast<std::uint64_t>(out_.external);
-    case NameKind::kPool:
-      return reinterpret_cast<std::uint64_t>(out_.pool);
-    case NameKind::kBlob:
-      blobs_.push_back(out_.blob);
-      return blobs_.size();
-    case NameKind::kNone:
-    case NameKind::kCount:
-      break;
+std::uint64_t Machine::made(NameKind kind) {
+  if (kind == NameKind::kBlob) {
+    std::memcpy(blobs_.emplace_back().data(), memory_.out, sizeof(Blob));
+    return blobs_.size();
   }
-  return 0;
-}
-
-std::uint32_t Machine::value_of(const Op& op) const {
-  switch (op.code) {
-    case Code::kGetAccess:
-      return static_cast<std::uint32_t>(out_.flags);
-    case Code::kGranularity:
-    case Code::kMcGranularity:
-      return static_cast<std::uint32_t>(out_.size);
-    case Code::kProperties: {
-      const int fields[] = {static_cast<int>(out_.prop.type),
-                            static_cast<int>(out_.prop.location.type),
-                            static_cast<int>(out_.prop.requestedHandleTypes)};
-      return digest(fields, sizeof fields);
-    }
-    case Code::kRead:
-      return digest(out_.bytes, op.size);
-    default:
-      return 0;
+  if (kind == NameKind::kDescriptor) {
+    int fd = -1;
+    std::memcpy(&fd, memory_.out, sizeof fd);
+    return static_cast<std::uint64_t>(std::int64_t{fd});
   }
+  std::uint64_t value = 0;  // an address, a handle, a pointer
+  std::memcpy(&value, memory_.out, sizeof value);
+  return value;
 }
 
 }  // namespace cuvmm::fuzz

@@ -2,6 +2,9 @@
 // Makes the calls of a program on a driver: names become values, ops become call structs.
 #pragma once
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,7 +12,7 @@
 #include <thread>
 
 #include "api/driver.h"
-#include "fuzz/ops/op.h"
+#include "fuzz/machine/op_calls.h"
 
 namespace cuvmm::fuzz {
 
@@ -19,6 +22,23 @@ struct Answer {
   CUresult result = CUDA_SUCCESS;
   std::uint32_t value = 0;  ///< flags, granularity, digest of properties or bytes; 0 for none
 };
+
+/// What an out-parameter says that makes no name: flags, a size, a digest of properties or of
+/// `bytes` bytes; 0 for the other ones.
+std::uint32_t value_said(ParameterKind kind, const void* out, std::size_t bytes);
+/// The same of a call that succeeded.
+template <class CallStruct>
+std::uint32_t value_said(const CallStruct& call) {
+  std::size_t bytes = 0;
+  if constexpr (requires { call.ByteCount; }) bytes = call.ByteCount;
+  std::uint32_t value = 0;
+  call.visit([&]<class Field>(ParameterKind kind, const char*, const Field& field) {
+    if constexpr (std::is_pointer_v<Field>) {
+      if (field) value |= value_said(kind, field, bytes);
+    }
+  });
+  return value;
+}
 
 /// A thread that runs one thing at a time while its caller waits.
 class Helper {
@@ -74,29 +94,11 @@ class Machine {
     bool given = false;  ///< a descriptor that was offered as external memory: no longer closed
     bool taken = false;  ///< and was closed by the driver, whose its number is now
   };
-  struct Outputs {
-    CUdeviceptr address = 0;
-    CUmemGenericAllocationHandle handle = 0;
-    std::size_t size = 0;
-    unsigned long long flags = 0;
-    alignas(16) unsigned char shareable[64] = {};
-    CUmemAllocationProp prop{};
-    CUexternalMemory external = nullptr;
-    CUmemoryPool pool = nullptr;
-    std::array<unsigned char, 64> blob = {};
-    unsigned char bytes[1024] = {};
-  };
-
   Binding& binding(NameKind kind, std::uint8_t name) {
     return bindings_[static_cast<std::size_t>(kind)][name];
   }
-  template <class Visit>
-  CUresult call(const Op& op, std::uint64_t first, std::uint64_t second, Visit& visit);
-  /// The calls of other areas than VMM, in machine_areas.h.
-  template <class Visit>
-  CUresult call_area(const Op& op, std::uint64_t first, std::uint64_t second, Visit& visit);
-  std::uint64_t made(const Op& op);
-  std::uint32_t value_of(const Op& op) const;
+  /// The value of the name that a success makes.
+  std::uint64_t made(NameKind kind);
 
   std::vector<Driver> drivers_;  // by process
   bool multicast_ = false;
@@ -107,11 +109,80 @@ class Machine {
   bool used_[kThreads] = {};
   std::unique_ptr<Helper> helpers_[kThreads];
   int running_ = 0;  ///< the thread that on_thread() is on
-  Outputs out_;
-  std::vector<std::array<unsigned char, 64>> blobs_;  ///< a name is worth an index + 1
-  CUmemAllocationProp prop_{};
-  CUmemAccessDesc access_[2] = {};
-  CUmemLocation location_{};
+  CallMemory memory_;
+  std::vector<Blob> blobs_;
 };
+
+template <class Work>
+void Machine::on_thread(int thread, Work&& work) {
+  if (thread == running_) return work();
+  if (!helpers_[thread]) helpers_[thread] = std::make_unique<Helper>();
+  running_ = thread;
+  helpers_[thread]->run(std::ref(work));
+  running_ = 0;
+}
+
+template <class Visit>
+Answer Machine::step(const Op& op, Visit&& visit) {
+  Answer answer;
+  if (is_multicast(op.code) && !multicast_) return answer;
+  const Shape& s = shape(op.code);
+  // Without a place to write to the name is not even bound again.
+  const bool makes = s.makes != NameKind::kNone && !(op.faults & kNullOut);
+  Binding* target = makes ? &binding(s.makes, op.name) : nullptr;
+  const auto value = [&](NameKind kind, std::uint8_t name, bool& usable) -> std::uint64_t {
+    if (kind == NameKind::kNone || name == 0) return 0;
+    const Binding& b = binding(kind, name);
+    if (b.state == Binding::kFailed) usable = false;
+    // A descriptor is handed over while it is open; the driver may have closed this one.
+    if (b.given && process_of(op) != 0) usable = false;
+    // Whose file has the number of a descriptor that was taken is the driver's own affair.
+    if (b.taken && fcntl(static_cast<int>(b.value), F_GETFD) >= 0) usable = false;
+    return b.state == Binding::kBound ? b.value : 0;
+  };
+  const int process = process_of(op);
+  bool usable = process < processes();
+  const std::uint64_t first = value(s.ref, op.ref, usable);
+  const std::uint64_t second = value(s.ref2, op.ref2, usable);
+  if (target) *target = {Binding::kFailed};
+  if (op.code == Code::kExtImport && op.ref) binding(s.ref, op.ref).given = true;
+  if (op.code == Code::kClose) {
+    // A number that is closed may come back as somebody else's: the name stands for nothing now.
+    if (op.ref && binding(s.ref, op.ref).given) return answer;
+    if (op.ref) binding(s.ref, op.ref).state = Binding::kUnbound;
+    if (!usable || first == 0) return answer;
+    ::close(static_cast<int>(first));
+    if (on_close) on_close(static_cast<int>(first));
+    answer.run = true;
+    return answer;
+  }
+  if (!usable) return answer;
+  answer.run = true;
+  if (op.code == Code::kContext) {
+    if (op.place >= devices()) {
+      answer.result = CUDA_ERROR_INVALID_DEVICE;
+      return answer;
+    }
+    const int thread = thread_of(op);
+    used_[thread] = true;
+    const calls::CtxSetCurrent change{contexts_[process][op.place]};
+    on_thread(thread, [&] { answer.result = drivers_[process](change); });
+    if (answer.result == CUDA_SUCCESS) current_[op.actor] = op.place;
+    return answer;
+  }
+  const Operands operands{first, second, blobs_, memory_};
+  on_thread(thread_of(op), [&] {
+    answer.result = visit_call(op, operands, [&](const auto& call) -> CUresult {
+      const CUresult result = visit(call);
+      if (result == CUDA_SUCCESS) answer.value = value_said(call);
+      return result;
+    });
+  });
+  // UNKNOWN: it looked at the descriptor, and closed it all the same.
+  const bool took = answer.result == CUDA_SUCCESS || answer.result == CUDA_ERROR_UNKNOWN;
+  if (op.code == Code::kExtImport && op.ref && took) binding(s.ref, op.ref).taken = true;
+  if (target && answer.result == CUDA_SUCCESS) *target = {Binding::kBound, made(s.makes)};
+  return answer;
+}
 
 }  // namespace cuvmm::fuzz

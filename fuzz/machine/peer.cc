@@ -60,13 +60,11 @@ Message answer(const Driver& driver, const Message& request) {
 
 using Answerer = Message (*)(const Driver&, const Message&);
 
-template <class... CallStructs>
-Answerer find_answerer(std::uint64_t entry, std::tuple<CallStructs...>*) {
+Answerer find_answerer(std::uint64_t entry) {
   Answerer found = nullptr;
-  ((static_cast<std::uint64_t>(CallStructs::kEntryPoint) == entry
-        ? void(found = &answer<CallStructs>)
-        : void()),
-   ...);
+  each_remote_call([&]<class CallStruct> {
+    if (static_cast<std::uint64_t>(CallStruct::kEntryPoint) == entry) found = &answer<CallStruct>;
+  });
   return found;
 }
 
@@ -76,7 +74,7 @@ Answerer find_answerer(std::uint64_t entry, std::tuple<CallStructs...>*) {
     Message reply;
     reply.type = Message::Type::kOutcome;
     reply.number = CUDA_ERROR_NOT_FOUND;
-    const Answerer answerer = find_answerer(request->number, static_cast<RemoteCalls*>(nullptr));
+    const Answerer answerer = find_answerer(request->number);
     if (answerer && loaded.error.empty()) reply = answerer(loaded.driver, *request);
     if (request->fd >= 0) close(request->fd);
     const bool sent = channel.send(reply);
@@ -94,14 +92,6 @@ struct Way<entry, CUresult(CUDAAPI*)(Args...)> {
     return current ? current->call(CallOf<entry>{args...}) : CUDA_ERROR_UNKNOWN;
   }
 };
-
-template <class... CallStructs>
-void fill(Driver& driver, std::tuple<CallStructs...>*) {
-  (driver.set(Driver::primary_symbol(CallStructs::kEntryPoint),
-              reinterpret_cast<Driver::AnyFunction>(
-                  &Way<CallStructs::kEntryPoint, typename CallStructs::Function>::call)),
-   ...);
-}
 
 // Whether the number is a descriptor of this process; 0 has a meaning of its own.
 bool is_open(std::intptr_t number) {
@@ -146,7 +136,11 @@ int Peer::wait_for_end() {
 
 Driver Peer::driver() {
   Driver out;
-  fill(out, static_cast<RemoteCalls*>(nullptr));
+  each_remote_call([&]<class CallStruct> {
+    constexpr EntryPoint entry = CallStruct::kEntryPoint;
+    out.set(Driver::primary_symbol(entry), reinterpret_cast<Driver::AnyFunction>(
+                                               &Way<entry, typename CallStruct::Function>::call));
+  });
   return out;
 }
 

@@ -7,26 +7,29 @@
 #include <tuple>
 #include <type_traits>
 
-#include "api/calls.h"
+#include "fuzz/machine/op_calls.h"
 
 namespace cuvmm::fuzz {
 
-/// What a peer can be asked: the calls that programs are made of, those of a machine that starts,
-/// and a shim's own questions. cuMulticast* is not among them.
-using RemoteCalls =
-    std::tuple<calls::Init, calls::DriverGetVersion, calls::DeviceGetCount, calls::DeviceGet,
-               calls::DeviceGetAttribute, calls::DevicePrimaryCtxRetain, calls::DeviceCanAccessPeer,
-               calls::CtxSetCurrent, calls::CtxGetCurrent, calls::CtxPushCurrent,
-               calls::CtxPopCurrent, calls::CtxGetDevice, calls::CtxSynchronize, calls::MemGetInfo,
-               calls::MemGetAddressRange, calls::PointerGetAttribute, calls::MemAddressReserve,
-               calls::MemAddressFree, calls::MemCreate, calls::MemRelease, calls::MemMap,
-               calls::MemUnmap, calls::MemSetAccess, calls::MemGetAccess,
-               calls::MemExportToShareableHandle, calls::MemImportFromShareableHandle,
-               calls::MemGetAllocationGranularity, calls::MemGetAllocationPropertiesFromHandle,
-               calls::MemRetainAllocationHandle, calls::MemGetHandleForAddressRange,
-               calls::MemsetD8, calls::MemsetD16, calls::MemsetD32, calls::MemcpyDtoH,
-               calls::MemcpyHtoD, calls::MemcpyDtoD, calls::MemAlloc, calls::MemFree,
-               calls::IpcGetMemHandle, calls::IpcOpenMemHandle, calls::IpcCloseMemHandle>;
+/// Calls visit.operator()<CallStruct>() for each call that a peer can be asked for: those of a
+/// machine that starts, a shim's own questions, and what programs of two processes are made of.
+/// cuMulticast* is not among them.
+template <class Visit>
+void each_remote_call(Visit&& visit) {
+  const auto each = [&]<class... CallStructs>(std::tuple<CallStructs...>*) {
+    (visit.template operator()<CallStructs>(), ...);
+  };
+  each(static_cast<std::tuple<
+           calls::Init, calls::DriverGetVersion, calls::DeviceGetCount, calls::DeviceGet,
+           calls::DeviceGetAttribute, calls::DevicePrimaryCtxRetain, calls::DeviceCanAccessPeer,
+           calls::CtxSetCurrent, calls::CtxGetCurrent, calls::CtxPushCurrent, calls::CtxPopCurrent,
+           calls::CtxGetDevice, calls::CtxSynchronize, calls::MemGetInfo, calls::MemGetAddressRange,
+           calls::PointerGetAttribute>*>(nullptr));
+  each_op_call([&]<Code code, class CallStruct> {
+    static_assert(!crosses(code) || !is_multicast(code));
+    if constexpr (crosses(code)) visit.template operator()<CallStruct>();
+  });
+}
 
 namespace detail {
 

@@ -167,7 +167,7 @@ void hold_together(const Ops& ops, const Result& bare, Result& stacked) {
     if (same) continue;
     stacked.verdict = Result::Verdict::kDisagree;
     stacked.at = i;
-    stacked.problem = std::string(shape(ops[i].code).function) + ": " + result_name(a.result) +
+    stacked.problem = std::string(function_of(ops[i].code)) + ": " + result_name(a.result) +
                       " bare, " + result_name(b.result) + " under the shim";
     return;
   }

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "fuzz/machine/machine_step.h"
-
 namespace cuvmm::fuzz {
 
 namespace {
@@ -25,24 +23,10 @@ constexpr const char* kForeign =
 
 // Bytes that a call names at its first address.
 std::uint64_t extent(const Op& op) {
-  switch (op.code) {
-    case Code::kFill:
-      return std::uint64_t{op.size} << op.extra;
-    case Code::kRead:
-    case Code::kWrite:
-    case Code::kCopy:
-      return op.size;
-    case Code::kGetAccess:
-    case Code::kRetain:
-    case Code::kMemFree:
-    case Code::kFreeAsync:
-    case Code::kPointerExport:
-    case Code::kIpcGet:
-    case Code::kIpcClose:
-      return 1;
-    default:
-      return distance(op.size, op.odd_size);
-  }
+  const Op& used = used_by(op.code);
+  if (!used.size) return 1;
+  if (used.odd_size) return distance(op.size, op.odd_size);
+  return std::uint64_t{op.size} << (op.code == Code::kFill ? op.extra : 0);
 }
 
 }  // namespace
@@ -82,7 +66,7 @@ const char* Layout::unsettled(const Op& op) const {
   const char* const rdma = "RDMA memory without its oldest mapping";
   if (op.code == Code::kCreate) {
     const bool much = distance(op.size, op.odd_size) >= std::uint64_t{8} << 30;
-    const PropertyTwist& twist = twists()[op.extra];
+    const PropertyTwist& twist = kTwists[op.extra];
     const bool tile_pool = std::string_view(twist.key) == "usage" && twist.value % 2;
     return tile_pool && much ? "gigabytes of TILE_POOL memory" : nullptr;
   }
@@ -125,7 +109,7 @@ const char* Layout::leaves(const Op& op) const {
   if (op.code == Code::kReserve) {
     // Whether the hint is a multiple of a large alignment, and still in the user's address space.
     const bool hinted = bound(NameKind::kRange, op.ref) > 0;
-    return hinted && (alignments()[op.extra] > kGranule || at > kFar) ? kElsewhere : nullptr;
+    return hinted && (kAlignments[op.extra] > kGranule || at > kFar) ? kElsewhere : nullptr;
   }
   if (s.ref == NameKind::kDescriptor && bound(s.ref, op.ref) == kTaken) return kReused;
   // A number and no name: a driver reserves address space of its own up there.
@@ -192,7 +176,7 @@ void Layout::succeeded(const Op& op) {
     case Code::kCreate:
     case Code::kMcCreate:
       objects_.push_back(
-          {op.code == Code::kCreate && std::string_view(twists()[op.extra].key) == "rdma", false});
+          {op.code == Code::kCreate && std::string_view(kTwists[op.extra].key) == "rdma", false});
       memories_.push_back({1, 0, static_cast<int>(objects_.size() - 1), process_of(op)});
       made = static_cast<int>(memories_.size());
       break;

@@ -7,70 +7,44 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cuvmm::fuzz {
 
-/// The calls that programs are made of. The values are the binary format: add at the end only.
+/// The calls that programs are made of. The values are the binary format: see ops.def.
 enum class Code : std::uint8_t {
-  kContext,
-  kReserve,
-  kFree,
-  kCreate,
-  kRelease,
-  kMap,
-  kUnmap,
-  kSetAccess,
-  kGetAccess,
-  kExport,
-  kImport,
-  kClose,
-  kGranularity,
-  kProperties,
-  kRetain,
-  kRangeHandle,
-  kFill,
-  kRead,   ///< cuMemcpyDtoH
-  kWrite,  ///< cuMemcpyHtoD
-  kCopy,   ///< cuMemcpyDtoD
-  kMemFree,
-  kExtImport,   ///< cuImportExternalMemory of a descriptor
-  kExtBuffer,   ///< cuExternalMemoryGetMappedBuffer
-  kExtDestroy,  ///< cuDestroyExternalMemory
-  kMcCreate,
-  kMcAddDevice,
-  kMcBindMem,
-  kMcBindAddr,
-  kMcUnbind,
-  kMcGranularity,
-  kPoolCreate,
-  kPoolDefault,  ///< cuDeviceGetDefaultMemPool
-  kPoolDestroy,
-  kPoolAlloc,
-  kFreeAsync,
-  kPoolSetAccess,
-  kPoolSet,  ///< cuDeviceSetMemPool
-  kPoolExport,
-  kPoolImport,
-  kPointerExport,
-  kPointerImport,
-  kAlloc,
-  kIpcGet,
-  kIpcOpen,
-  kIpcClose,
+#define CUVMM_FUZZ_OP(code, ...) k##code,
+#define CUVMM_FUZZ_PSEUDO(code, ...) k##code,
+#include "fuzz/ops/ops.def"
   kCount
 };
 inline constexpr std::size_t kCodes = static_cast<std::size_t>(Code::kCount);
 
-/// cuMulticast*: on a shared fabric such a call can disturb others, so none may reach a real
-/// driver.
-constexpr bool is_multicast(Code code) {
-  return code >= Code::kMcCreate && code <= Code::kMcGranularity;
+namespace detail {
+struct Caller {
+  std::string_view function;
+  bool both;
+};
+enum Who : bool { First, Both };
+inline constexpr Caller kCallers[kCodes] = {
+#define CUVMM_FUZZ_OP(code, who, makes, Call, ...) {"cu" #Call, who},
+#define CUVMM_FUZZ_PSEUDO(code, who, makes, function, ...) {#function, who},
+#include "fuzz/ops/ops.def"
+};
+}  // namespace detail
+
+/// The function's name in the program text: "cuMemMap". Where an op has several, the first.
+constexpr std::string_view function_of(Code code) {
+  return detail::kCallers[static_cast<std::size_t>(code)].function;
 }
 
-/// Whether processes other than process 0 make this call, too: those of virtual memory management,
-/// of data, of plain memory and of legacy IPC. The other areas' are process 0's alone.
-constexpr bool crosses(Code code) { return code < Code::kExtImport || code >= Code::kAlloc; }
+/// cuMulticast*: on a shared fabric such a call can disturb others, so none may reach a real
+/// driver.
+constexpr bool is_multicast(Code code) { return function_of(code).starts_with("cuMulticast"); }
+
+/// Whether processes other than process 0 make this call, too.
+constexpr bool crosses(Code code) { return detail::kCallers[static_cast<std::size_t>(code)].both; }
 
 /// What a name stands for; a reference asks for one kind.
 enum class NameKind : std::uint8_t {
@@ -100,9 +74,9 @@ struct Op {
   std::uint8_t size = 0;      ///< granules; elements for data
   std::uint8_t odd_size = 0;  ///< index into kOdd, added to the size
   std::uint8_t flags = 0;     ///< the call's flags
-  std::uint8_t place = 0;     ///< index into places(): device or host location
+  std::uint8_t place = 0;     ///< index into kPlaces: device or host location
   std::uint8_t value = 0;     ///< access flags, handle types, fill value, option
-  std::uint8_t extra = 0;     ///< alignment, offset or property, by call; see op.cc
+  std::uint8_t extra = 0;     ///< alignment, offset or property, by call
   std::uint8_t faults = 0;    ///< kNullOut, kNullIn, kNoCount
 
   friend bool operator==(const Op&, const Op&) = default;
@@ -154,24 +128,31 @@ struct Place {
   int id;
 };
 /// Devices 0..7, HOST, HOST_NUMA 0, then locations that do not exist.
-std::span<const Place> places();
+inline constexpr Place kPlaces[] = {{1, 0}, {1, 1},  {1, 2}, {1, 3}, {1, 4}, {1, 5},
+                                    {1, 6}, {1, 7},  {2, 0}, {3, 0}, {3, 7}, {1, 99},
+                                    {0, 0}, {99, 0}, {4, 0}, {1, -1}};
 inline constexpr std::uint8_t kHostPlace = 8;
 inline constexpr std::uint8_t kNumaPlace = 9;
+inline constexpr std::uint8_t kNoDevicePlace = 11;
 
 /// Alignments of a reservation and offsets of a mapping that `extra` selects.
-std::span<const std::uint64_t> alignments();
-std::span<const std::uint64_t> offsets();
+inline constexpr std::uint64_t kAlignments[] = {
+    0,    kGranule, 2 * kGranule,           8 * kGranule,
+    4096, 3,        std::uint64_t{1} << 46, std::uint64_t{1} << 63};
+inline constexpr std::uint64_t kOffsets[] = {0, kGranule, 4096, 0 - kGranule};
 
 /// What is odd about creation properties, by `extra`: one field of the flattened structure.
 struct PropertyTwist {
   const char* key;  ///< as the program text writes it; "" for none
   std::uint64_t value;
 };
-std::span<const PropertyTwist> twists();
+inline constexpr PropertyTwist kTwists[] = {
+    {"", 0},          {"rdma", 1},      {"compression", 1}, {"type", 2},
+    {"type", 0},      {"rdma", 2},      {"usage", 255},     {"compression", 2},
+    {"reserved0", 1}, {"reserved2", 1}, {"reserved3", 1},   {"win32_metadata", 1}};
 
 /// What an op binds and asks for.
 struct Shape {
-  const char* function;  ///< "cuMemMap"
   NameKind makes = NameKind::kNone;
   NameKind ref = NameKind::kNone;
   NameKind ref2 = NameKind::kNone;
@@ -183,18 +164,27 @@ inline constexpr std::uint8_t kReservedWord = 1;  ///< a reserved word that is n
 inline constexpr std::uint8_t kWild = 2;          ///< kNoDescriptor, or kGarbage
 
 /// The device that a place names, or one that does not exist; how many devices `extra` asks for.
-int device_number(std::uint8_t place);
+constexpr int device_number(std::uint8_t place) {
+  return kPlaces[place].type == 1 ? kPlaces[place].id : kPlaces[kNoDevicePlace].id;
+}
 constexpr std::uint8_t kAllOnes = 10;
 constexpr unsigned team_size(std::uint8_t extra) { return extra == kAllOnes ? ~0u : extra; }
 
-/// What is odd about the properties of a pool, by `extra`.
-std::span<const PropertyTwist> pool_twists();
+/// What is odd about the properties of a pool, by `extra`: the type is 0, or one of the fields that
+/// should be 0 has this value.
+inline constexpr std::uint64_t kPoolTwists[] = {0, 0, 4096, 1, 1};
 inline constexpr unsigned char kForged = 0xa5;  ///< each byte of a blob that no driver wrote
 
 /// Puts every field into its range and clears those that the call does not use, so that equal calls
 /// are equal bytes. Any 16 bytes become a valid op.
 void canonicalise(Op& op);
+/// The fields that a call reads, as masks of their bits.
+const Op& used_by(Code code);
 
+/// The value that an address or a size stands for.
+constexpr std::uint64_t distance(std::uint8_t granules, std::uint8_t odd) {
+  return granules * kGranule + kOdd[odd];
+}
 /// Granules and index into kOdd whose sum is `distance`; false when there are none.
 bool split(std::uint64_t distance, std::uint8_t& granules, std::uint8_t& odd);
 

@@ -2,7 +2,7 @@
 // Programs about plain memory: mostly legal calls, with wrong ones among them.
 #pragma once
 
-#include "fuzz/generate/generator.h"
+#include "fuzz/generate/random.h"
 #include "fuzz/plain/op.h"
 
 namespace cuvmm::fuzz::plain {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The life of memory: how it is made, placed and freed.
+#include "fuzz/plain/machine.h"
+
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "fuzz/plain/extent.h"
-#include "fuzz/plain/machine.h"
 
 namespace cuvmm::fuzz::plain {
 

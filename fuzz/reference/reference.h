@@ -14,10 +14,10 @@
 
 #include "api/calls.h"
 #include "fuzz/ops/op.h"
-#include "fuzz/reference/reference_external.h"
-#include "fuzz/reference/reference_multicast.h"
-#include "fuzz/reference/reference_plain.h"
-#include "fuzz/reference/reference_pool.h"
+#include "fuzz/reference/external_state.h"
+#include "fuzz/reference/multicast_team.h"
+#include "fuzz/reference/plain_list.h"
+#include "fuzz/reference/pool_state.h"
 #include "rulebook/profile/profile.h"
 
 namespace cuvmm::fuzz {

@@ -13,13 +13,6 @@ std::uint64_t number(CUmemoryPool pool) { return reinterpret_cast<std::uint64_t>
 
 }  // namespace
 
-const PoolState::Token* PoolState::token(const void* bytes, bool of_pool) const {
-  for (const Token& t : tokens) {
-    if (t.of_pool == of_pool && std::memcmp(t.bytes.data(), bytes, t.bytes.size()) == 0) return &t;
-  }
-  return nullptr;
-}
-
 const PoolState::Pool* Reference::judge_pool(Judgement& out, CUmemoryPool value, Rule valid,
                                              Rule alive) const {
   const int index = value ? pool_state_.find(number(value)) : -1;

@@ -30,7 +30,7 @@ bool same(const RecordedAnswer& there, const Step& here) {
 
 std::string kind_of(const Op& op, const RecordedAnswer& there, const Step& here, const char* leaves,
                     const char* unsettled) {
-  std::string out = std::string(shape(op.code).function) + ": recorded " + answer_text(there) +
+  std::string out = std::string(function_of(op.code)) + ": recorded " + answer_text(there) +
                     ", here " + answer_text(answer_of(here));
   for (int i = 0; i < here.judgement.count; ++i) {
     out += std::string(" !") + info(here.judgement.broken[i]).id;

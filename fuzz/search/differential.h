@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fuzz/machine/failing.h"
-#include "fuzz/machine/machine_areas.h"
+#include "fuzz/machine/machine.h"
 #include "fuzz/machine/peer.h"
 #include "fuzz/ops/text.h"
 #include "fuzz/reference/reference.h"

@@ -133,9 +133,9 @@ std::string kind_of(const std::string& problem) {
   if (problem.rfind("op ", 0) != 0) return problem;
   std::string out = problem.substr(problem.find(", ") + 2);
   for (const Simpler& s : simpler_calls()) {
-    const std::string function = shape(s.code).function;
+    const std::string function(function_of(s.code));
     const bool starts = out.rfind(function, 0) == 0 && !std::isalnum(out[function.size()]);
-    if (starts) return shape(s.instead).function + out.substr(function.size());
+    if (starts) return std::string(function_of(s.instead)) + out.substr(function.size());
   }
   return out;
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace cuvmm::fuzz {
@@ -39,7 +40,13 @@ struct PoolState {
     }
     return -1;
   }
-  const Token* token(const void* bytes, bool of_pool) const;
+  const Token* token(const void* bytes, bool of_pool) const {
+    for (const Token& t : tokens) {
+      if (t.of_pool != of_pool) continue;
+      if (std::memcmp(t.bytes.data(), bytes, t.bytes.size()) == 0) return &t;
+    }
+    return nullptr;
+  }
 };
 
 }  // namespace cuvmm::fuzz

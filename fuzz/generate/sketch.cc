@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/ops/sketch.h"
+#include "fuzz/generate/sketch.h"
 
 #include <algorithm>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program is made of: drawn for each, so that programs differ more than their calls do.
-#include <algorithm>
+#include "fuzz/generate/style.h"
 
-#include "fuzz/generate/generator.h"
+#include <algorithm>
 
 namespace cuvmm::fuzz {
 

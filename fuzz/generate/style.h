@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program is made of: drawn for each, so that programs differ more than their calls do.
+#pragma once
+
+#include "fuzz/generate/random.h"
+#include "fuzz/ops/op.h"
+
+namespace cuvmm::fuzz {
+
+/// What programs are made of.
+struct Style {
+  int devices = 1;
+  unsigned ops = 30;      ///< about how many
+  unsigned granules = 8;  ///< of a reservation, at most
+  unsigned pieces = 3;    ///< granules of an allocation, at most
+  unsigned faults = 8;    ///< percent of ops that get one
+  unsigned threads = 1;
+  int processes = 1;
+  bool multicast = false;                     ///< only for what never loads a real driver
+  std::uint64_t enabled = ~std::uint64_t{0};  ///< bit per Code
+};
+
+/// What programs may be made of.
+struct Scope {
+  int devices = 1;
+  int processes = 1;
+  bool multicast = false;
+};
+
+/// A random style: swarm selection of calls, sizes, threads and share of faults. With two processes
+/// most programs are of both.
+Style swarm(Random& random, const Scope& scope);
+
+}  // namespace cuvmm::fuzz

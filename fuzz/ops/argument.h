@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// One argument of a statement in the program text, as a source writes it and reads it back.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "fuzz/ops/op.h"
+#include "program/program.h"
+#include "program/resolve.h"
+
+namespace cuvmm::fuzz {
+
+/// The names that a text has bound so far, for its writer.
+struct WrittenNames {
+  bool bound[kNameKinds][256] = {};
+  int buffers = 0;  ///< "b1", "b2": host memory that was read into
+
+  static std::string name(NameKind kind, std::uint8_t number);
+  /// "r1"; empty for what is not bound.
+  std::string text(NameKind kind, std::uint8_t number) const;
+};
+
+/// The names that a text binds and what is wrong with it, for its reader.
+class ReadNames {
+ public:
+  /// The number of a name: its own digits where they are free.
+  std::uint8_t bind(NameKind kind, const std::string& text);
+  /// 0 for a name that is not bound.
+  std::uint8_t find(NameKind kind, const std::string& text) const;
+
+ private:
+  std::map<std::string, std::uint8_t> names_[kNameKinds];
+};
+
+/// The names of a text that is only read: every one is worth 0, so that a sum is the distance from
+/// it.
+class ZeroNames : public NameSource {
+ public:
+  std::optional<std::uint64_t> lookup(std::string_view) override { return 0; }
+  void* buffer(std::size_t, unsigned char) override { return this; }
+  std::string missing(std::string_view) const override { return {}; }
+};
+
+/// What is read of one argument.
+class Argued {
+ public:
+  struct State {
+    ZeroNames zero;
+    Resolver resolver{zero};
+    ReadNames names;
+    BoundArguments bound;
+    std::string problem;  ///< why no op holds the statement; empty for nothing
+  };
+  Argued(State& state, const Value* value, std::span<const Word> words)
+      : state_(state), value_(value), words_(words) {}
+
+  /// Null where the argument was left out.
+  const Value* value() const { return value_; }
+  bool null() const { return value_ && value_->kind == Value::Kind::kNull; }
+  /// 0 for null and where it was left out.
+  std::uint64_t number() const;
+  /// The name that it is, or begins with; 0 for none.
+  std::uint8_t reference(NameKind kind) const;
+  /// Granules and odd bytes of the number.
+  void split(std::uint8_t& granules, std::uint8_t& odd, const char* what) const;
+  /// The fields of a flattened CUmemAllocationProp.
+  const std::vector<const Argument*>& properties() const { return state_.bound.properties; }
+  Resolver& resolver() const { return state_.resolver; }
+  /// Another value of the same statement: a field, or an element.
+  Argued part(const Value* value, std::span<const Word> words) const {
+    return Argued(state_, value, words);
+  }
+  /// Says that an op cannot hold it.
+  void refuse(const char* problem) const { state_.problem = problem; }
+
+ private:
+  State& state_;
+  const Value* value_;
+  std::span<const Word> words_;
+};
+
+}  // namespace cuvmm::fuzz

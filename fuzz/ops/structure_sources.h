@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sources of what a call takes by pointer: properties, locations, descriptors, records.
+#pragma once
+
+#include <utility>
+
+#include "api/record_fields.h"
+#include "fuzz/ops/sources.h"
+
+namespace cuvmm::fuzz::source {
+
+/// A source's value as a parameter or a field of type T.
+template <class T, class V>
+T as(const V& value) {
+  if constexpr (std::is_same_v<T, V>) {
+    return value;
+  } else if constexpr (std::is_class_v<T>) {
+    return std::bit_cast<T>(value);
+  } else if constexpr (std::is_pointer_v<T> && std::is_integral_v<V>) {
+    return reinterpret_cast<T>(static_cast<std::uintptr_t>(value));
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+/// A structure that the call takes by pointer, or NULL. A missing structure has no fields.
+template <class Of>
+struct Given : Of {
+  static constexpr Op kUses = joined(Of::kUses, Op{.faults = kNullIn});
+  static void canonicalise(Op& op) {
+    Of::canonicalise(op);
+    if (op.faults & kNullIn) op = without(op, Of::kUses);
+  }
+  static void* value(const Op& op, const Operands& o) {
+    if (op.faults & kNullIn) return nullptr;
+    const auto structure = Of::value(op, o);
+    static_assert(sizeof structure <= sizeof o.memory.in);
+    return std::memcpy(o.memory.in, &structure, sizeof structure);
+  }
+  static std::string text(const Op& op, const WrittenNames& names) {
+    return op.faults & kNullIn ? "null" : Of::text(op, names);
+  }
+  static void read(Op& op, const Argued& argued) {
+    if (argued.null()) {
+      op.faults |= kNullIn;
+    } else {
+      Of::read(op, argued);
+    }
+  }
+};
+
+struct Location : Source {
+  static constexpr Op kUses{.place = kAll};
+  static void canonicalise(Op& op) { op.place = wrapped(op.place, std::size(kPlaces)); }
+  static CUmemLocation value(const Op& op, const Operands&) { return at(op.place); }
+  static std::string text(const Op& op, const WrittenNames&) { return text_of(op.place); }
+  static void read(Op& op, const Argued& argued);
+
+  static CUmemLocation at(std::uint8_t place) {
+    CUmemLocation location{};
+    location.type = static_cast<CUmemLocationType>(kPlaces[place].type);
+    location.id = kPlaces[place].id;
+    return location;
+  }
+  static std::string text_of(std::uint8_t place);
+  /// The place of a location; refuses it where there is none.
+  static std::uint8_t place_of(const CUmemLocation& location, const Argued& argued);
+};
+
+/// A CUmemAllocationProp: handle types in some bits of `value`, what is odd about it in `extra`.
+struct AnyProperties : Source {
+  static void canonicalise(Op& op) {
+    Location::canonicalise(op);
+    op.extra = wrapped(op.extra, std::size(kTwists));
+  }
+
+ protected:
+  static CUmemAllocationProp value_of(const Op& op, unsigned types);
+  static std::string text_of(const Op& op, unsigned types);
+  static void read_into(Op& op, const Argued& argued);
+};
+template <std::uint8_t bits>
+struct Properties : AnyProperties {
+  static constexpr Op kUses{.place = kAll, .value = bits, .extra = kAll};
+  static CUmemAllocationProp value(const Op& op, const Operands&) {
+    return value_of(op, op.value & bits);
+  }
+  static std::string text(const Op& op, const WrittenNames&) {
+    return text_of(op, op.value & bits);
+  }
+  static void read(Op& op, const Argued& argued) { read_into(op, argued); }
+};
+
+/// One descriptor, or two, of which the second gives location `extra` - 1 all access.
+struct Access : Source {
+  static constexpr Op kUses{.place = kAll, .value = 7, .extra = kAll};
+  static void canonicalise(Op& op) {
+    Location::canonicalise(op);
+    op.extra = wrapped(op.extra, std::size(kPlaces) + 1);
+  }
+  static std::array<CUmemAccessDesc, 2> value(const Op& op, const Operands&);
+  static std::string text(const Op& op, const WrittenNames&);
+  static void read(Op& op, const Argued& argued);
+};
+
+/// How many descriptors, or 0 by the bit `fault`.
+template <std::uint8_t fault>
+struct AccessCount : Source {
+  static constexpr bool kStated = true;  // where the list does not say it
+  static constexpr Op kUses{.faults = fault};
+  static void canonicalise(Op& op) {
+    if (op.faults & kNullIn) op.faults &= static_cast<std::uint8_t>(~fault);
+  }
+  static std::uint64_t value(const Op& op, const Operands&) {
+    return op.faults & fault ? 0 : op.extra ? 2 : 1;
+  }
+  static std::string text(const Op& op, const WrittenNames&) {
+    return op.faults & fault ? "0" : op.faults & kNullIn ? "1" : "";
+  }
+  static void read(Op& op, const Argued& argued) {
+    if (argued.value() && argued.number() == 0) op.faults |= fault;
+  }
+};
+
+/// A field of a pool's properties that should be 0, and is not with this `extra`.
+template <std::uint8_t which>
+struct PoolTwist : Source {
+  static constexpr Op kUses{.extra = kAll};
+  static std::uint64_t value(const Op& op, const Operands&) {
+    return op.extra == which ? kPoolTwists[which] : 0;
+  }
+  static std::string text(const Op& op, const WrittenNames&) {
+    return op.extra == which ? number_text(kPoolTwists[which]) : std::string();
+  }
+  static void read(Op& op, const Argued& argued) {
+    if (argued.value() && argued.value()->kind == Value::Kind::kNumber) op.extra = which;
+  }
+};
+
+/// Pinned, or 0 with the first `extra`.
+struct PoolType : PoolTwist<1> {
+  static void canonicalise(Op& op) { op.extra = wrapped(op.extra, std::size(kPoolTwists)); }
+  static std::uint64_t value(const Op& op, const Operands&) {
+    return op.extra == 1 ? kPoolTwists[1] : std::uint64_t{CU_MEM_ALLOCATION_TYPE_PINNED};
+  }
+  static std::string text(const Op& op, const WrittenNames&) {
+    return op.extra == 1 ? "0" : "pinned";
+  }
+};
+
+/// A structure of record_fields.h, of which Keys::kKeys are made of these sources.
+template <class Type, class Keys, class... Sources>
+struct Record : Source {
+  static constexpr NameKind only(std::initializer_list<NameKind> kinds) {
+    NameKind found = kNone;
+    for (const NameKind kind : kinds) found = kind == kNone ? found : kind;
+    return found;
+  }
+  static constexpr NameKind kRef = only({Sources::kRef...});
+  static constexpr NameKind kRef2 = only({Sources::kRef2...});
+  static constexpr Op kUses = [] {
+    Op uses;
+    ((uses = joined(uses, Sources::kUses)), ...);
+    return uses;
+  }();
+  static void canonicalise(Op& op) { (Sources::canonicalise(op), ...); }
+
+  static Type value(const Op& op, const Operands& o) {
+    Type record;
+    std::memset(static_cast<void*>(&record), 0, sizeof record);
+    visit_record(record, [&]<class T>(const RecordField& field, T& member) {
+      const std::string_view name = field.key;
+      const char* const* key = Keys::kKeys;
+      ((name == *key++ ? set(member, Sources::value(op, o)) : void()), ...);
+    });
+    return record;
+  }
+  static std::string text(const Op& op, const WrittenNames& names) {
+    std::string out;
+    const char* const* key = Keys::kKeys;
+    (add(out, *key++, Sources::text(op, names), Sources::kStated), ...);
+    return "{" + out + "}";
+  }
+  static void read(Op& op, const Argued& argued) {
+    const Value& record = *argued.value();
+    Type whole = argued.resolver().record<Type>(record);  // says what is no field of it
+    if (record.kind != Value::Kind::kRecord) return;
+    const char* const* key = Keys::kKeys;
+    ((Sources::read(op, argued.part(field(record, *key), words(whole, *key))), ++key), ...);
+  }
+
+ private:
+  template <class T, class V>
+  static void set(T& member, const V& value) {
+    if constexpr (std::is_class_v<T> == std::is_class_v<V>) {
+      // One place may have two keys, of which one is 0.
+      if constexpr (!std::is_class_v<V>) {
+        if (!value) return;
+      }
+      member = as<T>(value);
+    }
+  }
+  static void add(std::string& out, const char* key, const std::string& text, bool stated) {
+    if (text.empty() || (text == "0" && !stated)) return;
+    out += (out.empty() ? "" : ", ") + std::string(key) + "=" + text;
+  }
+  static const Value* field(const Value& record, std::string_view key) {
+    for (const Argument& part : record.parts) {
+      if (part.key == key) return &part.value;
+    }
+    return nullptr;
+  }
+  static std::span<const Word> words(Type& record, std::string_view key) {
+    std::span<const Word> out;
+    visit_record(record, [&](const RecordField& field, auto&) {
+      if (field.key == key) out = field.words;
+    });
+    return out;
+  }
+};
+
+#define CUVMM_FUZZ_KEY(key, ...) #key,
+#define CUVMM_FUZZ_SOURCE(key, ...) , __VA_ARGS__
+#define CUVMM_FUZZ_RECORD(Name, Type, ...)                                                \
+  struct Name##Keys {                                                                     \
+    static constexpr const char* kKeys[] = {CUVMM_FOR_EACH(CUVMM_FUZZ_KEY, __VA_ARGS__)}; \
+  };                                                                                      \
+  using Name = Record<Type, Name##Keys CUVMM_FOR_EACH(CUVMM_FUZZ_SOURCE, __VA_ARGS__)>;
+#include "fuzz/ops/ops.def"
+#undef CUVMM_FUZZ_KEY
+#undef CUVMM_FUZZ_SOURCE
+
+}  // namespace cuvmm::fuzz::source
