@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emulator/memory/transfer.h"
+#include "emulator/transfer/transfer.h"
 
 #include <algorithm>
 #include <atomic>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "emulator/entry/entry.h"
-#include "emulator/memory/transfer_plan.h"
+#include "emulator/transfer/transfer_plan.h"
 
 namespace cuvmm::emulator {
 
