@@ -7,9 +7,6 @@
 #include "api/posix/cancel_off.h"
 #include "emulator/base/mutation.h"
 #include "emulator/base/say.h"
-#include "emulator/code/modules.h"
-#include "emulator/context/capture.h"
-#include "emulator/memory/arrays.h"
 
 namespace cuvmm::emulator {
 
@@ -147,15 +144,6 @@ Context* Emulator::current_context() const {
 CUresult Emulator::no_context() const {
   const Context* context = ContextStack::of_this_thread().current();
   return context && !context->alive ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
-}
-
-void Emulator::end_context(Context& context) {
-  context.alive = false;
-  Arrays::get().end_those_of(context);
-  free_plain_of(context);  // VMM memory belongs to no context, and stays
-  if (Captures::any()) Captures::get().end_those_of(context);
-  streams.end_those_of(context);
-  Modules::get().end_those_of(context);
 }
 
 Facts Emulator::facts() const {

@@ -122,8 +122,6 @@ class Emulator {
   /// What a call answers that needs a context where current_context() is null: one that ended and
   /// is still current is CONTEXT_IS_DESTROYED.
   CUresult no_context() const;
-  /// Ends what belongs to a context: its plain memory, streams and events.
-  void end_context(Context& context);
 
   const PlainAllocation* plain_at(Address address) const;
   const HostBlock* host_block_at(Address address) const;

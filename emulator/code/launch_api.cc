@@ -1,42 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// The functions that launch kernels.
 #include "emulator/code/launch.h"
-
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-
-#include <atomic>
-#include <cstdio>
-#include <cstdlib>
-
-#include "emulator/base/say.h"
 #include "emulator/context/capture.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
-#include "emulator/machine/system.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 
 namespace {
-
-using Count = std::atomic<std::uint64_t>;
-static_assert(Count::is_always_lock_free && sizeof(Count) == sizeof(std::uint64_t));
-
-// The counter that `cuvmm run` reads when the last process has ended; by a mapping, so that a
-// process that is killed has counted what it did. Null where nobody asked.
-Count* open_counter() noexcept {
-  const char* path = secure_getenv("CUVMM_LAUNCH_COUNT");
-  if (!path || !*path) return nullptr;
-  const int fd = sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0) return nullptr;
-  struct stat status {};
-  void* at = MAP_FAILED;
-  if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= 8) {
-    at = mmap(nullptr, sizeof(Count), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  }
-  sys_close(fd);
-  return at == MAP_FAILED ? nullptr : static_cast<Count*>(at);
-}
 
 struct Shape {
   unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z;
@@ -64,19 +35,6 @@ CUresult skip(const char* entry, CUfunction function, const Shape& shape,
 }
 
 }  // namespace
-
-void skip_launch(const char* function) noexcept {
-  static Count* const counter = open_counter();
-  if (counter) counter->fetch_add(1, std::memory_order_relaxed);
-  static std::atomic<bool> said{false};
-  if (said.exchange(true)) return;
-  char text[192];
-  std::snprintf(text, sizeof text,
-                "%s: kernel launch skipped: results will be missing. The emulator runs no kernels: "
-                "this launch and all others answer success",
-                function);
-  note(text);
-}
 
 // Shared bytes and parameters are for the kernel alone.
 CUVMM_DRIVER_FUNCTION(cuLaunchKernel, CUfunction function, unsigned grid_x, unsigned grid_y,

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "emulator/entry/base.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 #include "emulator/machine/device_attributes.h"
 #include "emulator/machine/device_identity.h"
 

@@ -4,6 +4,7 @@
 #include "api/for_each.h"
 #include "emulator/context/capture_gate.h"
 #include "emulator/entry/base.h"
+#include "emulator/entry/entry.h"
 #include "emulator/transfer/batch_copy.h"
 #include "emulator/transfer/transfer_entry.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 #include "emulator/graph/graph_edges.h"
 
 namespace cuvmm::emulator {

@@ -6,8 +6,8 @@
 
 #include "emulator/base/refusal.h"
 #include "emulator/context/capture.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 #include "emulator/machine/device_attributes.h"
 
 namespace cuvmm::emulator {

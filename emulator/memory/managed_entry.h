@@ -2,7 +2,7 @@
 // What the calls about managed memory share: which memory, which place, which stream.
 #pragma once
 
-#include "emulator/entry/entry.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 

@@ -4,8 +4,9 @@
 
 #include "emulator/context/capture.h"
 #include "emulator/entry/base.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
+#include "emulator/memory/memory_entry.h"
 
 namespace cuvmm::emulator {
 

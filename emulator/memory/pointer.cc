@@ -2,8 +2,8 @@
 // What a pointer is: cuPointerGetAttribute(s) and cuMemGetAddressRange.
 #include "emulator/context/capture.h"
 #include "emulator/entry/base.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 

@@ -10,10 +10,11 @@
 #include <utility>
 
 #include "emulator/entry/base.h"
-#include "emulator/entry/entry.h"
+#include "emulator/entry/locked.h"
 #include "emulator/machine/device_attributes.h"
 #include "emulator/machine/system.h"
 #include "emulator/machine/ticket.h"
+#include "emulator/pool/pool_entry.h"
 
 namespace cuvmm::emulator {
 

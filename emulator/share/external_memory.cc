@@ -3,10 +3,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "emulator/base/quirks.h"
 #include "emulator/base/refusal.h"
-#include "emulator/entry/entry.h"
 #include "emulator/machine/shareable.h"
 #include "emulator/machine/system.h"
+#include "emulator/share/share_entry.h"
 
 namespace cuvmm::emulator {
 
@@ -14,6 +15,15 @@ namespace {
 
 bool by_descriptor(const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* desc) {
   return desc && desc->type == CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+}
+
+// What an H200 refuses to import in a context of another device.
+std::optional<CUresult> quirk_of(const Emulator& e, const CUmemAllocationProp& external) {
+  const Context* context = e.current_context();
+  const bool elsewhere = context && external.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+                         external.location.id != context->device;
+  return answer(e, Quirk::kExtCompressedElsewhere,
+                elsewhere && external.allocFlags.compressionType != 0);
 }
 
 }  // namespace
@@ -44,7 +54,7 @@ CUresult perform(Emulator& e, const calls::ImportExternalMemory& call, const Fac
   Physical memory(fd);
   const auto found = read_shareable(fd, e.device_count());
   if (!found) return CUDA_ERROR_INVALID_VALUE;
-  if (const auto odd = quirk(e, found->prop)) {
+  if (const auto odd = quirk_of(e, found->prop)) {
     sys_close(given);
     return *odd;
   }

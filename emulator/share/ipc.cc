@@ -9,9 +9,9 @@
 #include "emulator/base/mutation.h"
 #include "emulator/base/slip.h"
 #include "emulator/entry/base.h"
-#include "emulator/entry/entry.h"
 #include "emulator/machine/system.h"
 #include "emulator/machine/ticket.h"
+#include "emulator/share/share_entry.h"
 
 namespace cuvmm::emulator {
 

@@ -2,8 +2,10 @@
 // The way through every copy and fill: whose device, allowed by the rules, memory of another kind.
 #pragma once
 
-#include "emulator/entry/entry.h"
+#include "emulator/base/mutation.h"
+#include "emulator/entry/locked.h"
 #include "emulator/transfer/transfer_plan.h"
+#include "rulebook/check.h"
 
 namespace cuvmm::emulator {
 

@@ -4,7 +4,9 @@
 
 #include <unistd.h>
 
-#include "emulator/entry/entry.h"
+#include "emulator/entry/locked.h"
+#include "emulator/vmm/multicast_entry.h"
+#include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
 

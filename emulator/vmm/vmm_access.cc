@@ -2,7 +2,7 @@
 // cuMemSetAccess and cuMemGetAccess.
 #include <sys/mman.h>
 
-#include "emulator/entry/entry.h"
+#include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
 

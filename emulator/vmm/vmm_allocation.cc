@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "emulator/entry/entry.h"
+#include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuMemMap and cuMemUnmap.
-#include "emulator/entry/entry.h"
+#include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
 

@@ -5,8 +5,9 @@
 
 #include "emulator/base/mutation.h"
 #include "emulator/base/slip.h"
-#include "emulator/entry/entry.h"
 #include "emulator/machine/shareable.h"
+#include "emulator/vmm/multicast.h"
+#include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
 
