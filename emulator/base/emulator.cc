@@ -52,13 +52,11 @@ CUresult Emulator::unready(EntryPoint entry) {
 }
 
 CUresult Emulator::before_init(EntryPoint entry) {
-  const Mutation& m = mutation();
-  if (!m.of_a_rule() || m.rule != Rule::kDriverInitialized) {
-    if (!load_profile_once(read_options())) return CUDA_ERROR_NOT_INITIALIZED;
-    const Verdict& verdict = profile.verdict(entry, Rule::kDriverInitialized);
-    return verdict.kind == Verdict::Kind::kCode ? verdict.code : CUDA_ERROR_NOT_INITIALIZED;
-  }
-  if (m.kind == Mutation::Kind::kCode) return m.code;
+  if (!load_profile_once(read_options())) return CUDA_ERROR_NOT_INITIALIZED;
+  const Verdict& verdict = profile.verdict(entry, Rule::kDriverInitialized);
+  if (verdict.kind == Verdict::Kind::kCode) return verdict.code;
+  // No driver starts by itself, whatever a profile says: only a mistake lets calls pass here.
+  if (!mistake_ || verdict.kind != Verdict::Kind::kAccepts) return CUDA_ERROR_NOT_INITIALIZED;
   return initialize() == CUDA_SUCCESS ? CUDA_SUCCESS : kUnperformed;
 }
 
@@ -73,6 +71,7 @@ bool Emulator::load_profile_once(const Options& options) {
   }
   profile = std::move(loaded.profile);
   mutation().apply(profile);
+  if (mutation().kind != Mutation::Kind::kNone) mistake_ = &mutation();
   profile_loaded_ = true;
   return true;
 }

@@ -30,6 +30,8 @@
 
 namespace cuvmm::emulator {
 
+struct Mutation;
+
 /// One emulated GPU.
 struct Device {
   std::uint64_t total = 0;  ///< bytes of memory
@@ -104,12 +106,15 @@ class Emulator {
   CUresult initialize();
 
   /// What a call answers that finds the driver not ready(); SUCCESS when it became so, by another
-  /// thread or because a mutation lets the call through, which then initialises. Takes the lock,
+  /// thread or because a mistake lets the call through, which then initialises. Takes the lock,
   /// but not where the process forked or ends: its holder may be a thread that never goes on.
   CUresult unready(EntryPoint entry);
 
   /// What cuDriverGetVersion answers, cuInit or not, in a child of fork too; takes the lock.
   CUresult driver_version(int& version);
+
+  /// The deliberate mistake that the emulator makes (emulator/entry/mistake.h); null: none.
+  const Mutation* mistake() const { return mistake_; }
 
   int device_count() const { return static_cast<int>(devices.size()); }
   bool valid_device(int device) const { return device >= 0 && device < device_count(); }
@@ -168,6 +173,7 @@ class Emulator {
   bool load_profile_once(const Options& options);
 
   std::atomic<bool> profile_loaded_{false};
+  const Mutation* mistake_ = nullptr;
   /// Released here, and held by an exported descriptor when it was last looked at. Each keeps a
   /// descriptor; more than so many are not counted.
   mutable std::vector<Physical> held_;

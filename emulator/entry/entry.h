@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "emulator/base/mutation.h"
 #include "emulator/entry/locked.h"
+#include "emulator/entry/mistake.h"
 #include "emulator/memory/memory_entry.h"
 #include "emulator/pool/pool_entry.h"
 #include "emulator/share/share_entry.h"
@@ -59,8 +59,8 @@ CUresult run_entry(const CallStruct& call) noexcept {
         Facts facts = e.facts();
         add_facts(e, call, facts);
         if (const auto odd = quirk(e, call, facts)) return *odd;
-        bool unchecked = false;  // only by a mutation
-        if (Violations violations = check(e.model, call, facts); !violations.empty()) {
+        Violations violations = check(e.model, call, facts);
+        if (!violations.empty()) {
           forgive(e, call, violations);
           CUresult refused = e.profile.answer(CallStruct::kEntryPoint, violations);
           if (refused == CUDA_ERROR_INVALID_CONTEXT) refused = e.no_context();
@@ -68,14 +68,13 @@ CUresult run_entry(const CallStruct& call) noexcept {
             write_refused(e, call, refused);
             return refused;
           }
-          unchecked = mutation().hides_one_of(violations);
         }
         Retired retired;
         if constexpr (requires { e.model.retire(call, retired); }) e.model.retire(call, retired);
-        const CUresult result = perform(e, call, facts, retired);
+        const CUresult result = mistaken(e, call, violations, perform(e, call, facts, retired));
         if (result != CUDA_SUCCESS) {
           e.model.restore(std::move(retired));
-          return unchecked ? kUnperformed : result;
+          return result;
         }
         // Physical memory goes with the model's last mention of it.
         e.model.bury(retired, Origin{});

@@ -6,8 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "emulator/base/mutation.h"
-#include "emulator/base/slip.h"
 #include "emulator/entry/base.h"
 #include "emulator/machine/system.h"
 #include "emulator/machine/ticket.h"
@@ -137,7 +135,6 @@ CUresult perform(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts&,
   if (followed.token == Facts::Token::kOwn) return CUDA_ERROR_INVALID_CONTEXT;
   // An H200 hands out addresses behind the block as well, which fault when they are used.
   if (handle.offset >= memory.size() || handle.size == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (mutation().kind == Mutation::Kind::kIpcCopies) unshare(memory);
   const Size size = std::min<Size>(handle.size, memory.size() - handle.offset);
   PlainAllocation* opened =
       e.adopt(context, size, std::move(memory), ipc_bytes(call.handle), handle.offset);

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuMemExportToShareableHandle and cuMemImportFromShareableHandle.
 #include <fcntl.h>
-#include <sys/stat.h>
 
-#include "emulator/base/mutation.h"
-#include "emulator/base/slip.h"
 #include "emulator/machine/shareable.h"
 #include "emulator/vmm/multicast.h"
 #include "emulator/vmm/vmm_entry.h"
@@ -22,17 +19,6 @@ bool is_posix(CUmemAllocationHandleType type) {
 }
 
 int duplicate(int fd) { return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0); }
-
-// The mistake of CUVMM_MUTATION=slip import-copies: what is another process's is not shared.
-void copy_foreign(Emulator& e, Physical& memory) {
-  struct stat imported {};
-  if (fstat(memory.descriptor(), &imported) != 0) return;
-  for (auto& [handle, mine] : e.physical) {
-    struct stat own {};
-    if (fstat(mine.descriptor(), &own) == 0 && own.st_ino == imported.st_ino) return;
-  }
-  unshare(memory);
-}
 
 }  // namespace
 
@@ -78,7 +64,6 @@ CUresult perform(Emulator& e, const calls::MemImportFromShareableHandle& call, c
   }
   memory.describe(found->size, found->prop);
   const Handle handle = e.new_handle();
-  if (mutation().kind == Mutation::Kind::kImportCopies) copy_foreign(e, memory);
   e.physical.try_emplace(handle, std::move(memory));
   *call.handle = handle;
   return CUDA_SUCCESS;
