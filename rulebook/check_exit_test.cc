@@ -20,7 +20,7 @@ Handle created_by(World& w, std::uint32_t maker, Handle value = 0x100) {
   Origin at = w.at();
   at.thread = maker;
   Handle handle = value;
-  w.model.commit(calls::MemCreate{.handle = &handle, .size = kGranule, .prop = &prop}, Facts{}, at);
+  w.accept(calls::MemCreate{.handle = &handle, .size = kGranule, .prop = &prop}, {}, at);
   return handle;
 }
 
@@ -54,13 +54,13 @@ TEST(AtExit, WhoTouchedTheMemoryLastMayGoOnWithIt) {
     Origin at = w.at();
     at.thread = thread;
     const calls::MemUnmap unmap{.ptr = kBase, .size = kGranule};
-    w.model.bury(w.model.retire(unmap), at);
+    w.accept(unmap, {}, at);
     EXPECT_EQ(check_exit(w.model, none_open, kRunning).empty(), thread == kWorker);
     World r;
     Handle handle = r.create(0x100, 1);
     at = r.at();
     at.thread = thread;
-    r.model.commit(calls::MemRetainAllocationHandle{.handle = &handle}, at);
+    r.accept(calls::MemRetainAllocationHandle{.handle = &handle}, {}, at);
     EXPECT_EQ(check_exit(r.model, none_open, kRunning).empty(), thread == kWorker);
   }
 }
@@ -76,7 +76,7 @@ TEST(AtExit, ADescriptorThatARunningThreadHasJustExportedIsNoLeak) {
     call.handleType = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     Origin at = w.at();
     at.thread = thread;
-    w.model.commit(call, at);
+    w.accept(call, {}, at);
     w.release(handle);
     EXPECT_EQ(check_exit(w.model, all_open, kRunning).empty(), thread == kWorker);
   }
@@ -136,7 +136,7 @@ TEST(AtExit, OtherCodesReservationsSayNothingOfOnes) {
     CUdeviceptr base = kBase + 4 * i * kGranule;
     Origin at = w.at();
     at.stack = 1 + i % 3;  // two of each place
-    w.model.commit(calls::MemAddressReserve{.ptr = &base, .size = kGranule}, at);
+    w.accept(calls::MemAddressReserve{.ptr = &base, .size = kGranule}, {}, at);
     const Handle handle = w.create(0x100 + i, 1);
     w.map(base, 1, handle);
     w.unmap(base, 1);
@@ -151,7 +151,7 @@ TEST(AtExit, ARangeThatARunningThreadEmptiedLastMayBeOnItsWay) {
   const Handle handle = w.mapped(base, 1, 0x300);
   Origin at = w.at();
   at.thread = kWorker;
-  w.model.bury(w.model.retire(calls::MemUnmap{.ptr = base, .size = kGranule}), at);
+  w.accept(calls::MemUnmap{.ptr = base, .size = kGranule}, {}, at);
   w.release(handle);
   EXPECT_TRUE(check_exit(w.model, none_open, kRunning).empty());
   EXPECT_EQ(check_exit(w.model, none_open).size(), 1u) << "nobody goes on";
@@ -164,10 +164,9 @@ TEST(AtExit, ARefusedUnmapEmptiesNothing) {
   const calls::MemUnmap unmap{.ptr = kBase, .size = kGranule};
   const Origin at = w.at();
   Retired retired;
-  w.model.give_up(unmap, at, retired);
+  w.model.begin(unmap, at, retired);
   EXPECT_EQ(w.model.reservation_at(kBase)->unmapped.call, at.call);
-  w.model.unbury(retired, at);
-  w.model.restore(std::move(retired), at);
+  w.model.undo(unmap, at, retired);
   EXPECT_EQ(w.model.reservation_at(kBase)->unmapped.call, 0u);
   EXPECT_FALSE(w.model.reservation_at(kBase)->reused);
 }

@@ -29,6 +29,14 @@ struct Platform {
   bool complete = false;
 };
 
+/// What could be learned of memory that was imported.
+struct ImportedMemory {
+  std::uint64_t size = 0;         ///< bytes, 0 unknown
+  std::uint64_t granularity = 0;  ///< MINIMUM granularity for its properties, bytes, 0 unknown
+  CUmemAllocationProp prop{};
+  bool prop_known = false;
+};
+
 /// What the caller looked up for one call. Default values mean unknown.
 struct Facts {
   enum class Answer : std::uint8_t { kUnknown, kNo, kYes };
@@ -74,6 +82,7 @@ struct Facts {
   /// The memory of the pointer being imported lies on the host and was imported here before.
   Answer imported_before = Answer::kUnknown;
   std::uint64_t object_size = 0;  ///< bytes of the memory object behind it, 0 unknown
+  ImportedMemory imported;        ///< cuMemImportFromShareableHandle, once it succeeded
 };
 
 }  // namespace cuvmm

@@ -31,8 +31,6 @@ KNOWN_CYCLES = {
     ("fuzz/machine/machine", "fuzz/machine/machine_step"),
     ("fuzz/reference/reference", "fuzz/reference/reference_external", "fuzz/reference/reference_multicast",
      "fuzz/reference/reference_pool"),
-    ("rulebook/check", "rulebook/check_support", "rulebook/data/pool_state", "rulebook/model/ended_context",
-     "rulebook/model/model", "rulebook/sharing/ipc_state", "rulebook/sharing/multicast_state", "rulebook/vmm/check_prop"),
     ("shim/session/model_mutex", "shim/session/thread_state", "shim/stack/stacks"),
 }
 

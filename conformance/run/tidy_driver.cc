@@ -26,15 +26,9 @@ Recorder& recorder() {
 // What a call that succeeded made or ended.
 template <class CallStruct>
 void record(Recorder& r, const CallStruct& call) {
-  if constexpr (requires { r.model.commit(call, Facts{}, Origin{}); }) {
-    r.model.commit(call, Facts{}, Origin{});
-  } else if constexpr (requires { r.model.commit(call, Allocation{}, Origin{}); }) {
-    r.model.commit(call, Allocation{}, Origin{});
-  } else if constexpr (requires { r.model.commit(call, Origin{}); }) {
-    r.model.commit(call, Origin{});
-  } else if constexpr (requires { r.model.retire(call); }) {
-    r.model.bury(r.model.retire(call), Origin{});
-  }
+  ChangeOf<CallStruct> change;
+  r.model.begin(call, {}, change);
+  r.model.confirm(call, {}, {}, change);
 }
 void record(Recorder& r, const calls::MemAlloc& call) { r.plain.insert(*call.dptr); }
 void record(Recorder& r, const calls::MemFree& call) { r.plain.erase(call.dptr); }

@@ -308,7 +308,12 @@ void Emulator::free_plain_of(const Context& context) {
   for (auto at = plain.begin(); at != plain.end();) {
     if (at->second.context == &context && at->second.pool == 0) {
       give_back(at->second);
-      if (at->second.external) model.bury(model.retire(calls::MemFree{.dptr = at->first}), {});
+      if (at->second.external) {
+        Retired retired;
+        const calls::MemFree end{.dptr = at->first};
+        model.begin(end, {}, retired);
+        model.confirm(end, {}, {}, retired);
+      }
       at = plain.erase(at);
     } else {
       ++at;

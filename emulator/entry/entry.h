@@ -9,6 +9,7 @@
 
 #include "emulator/entry/locked.h"
 #include "emulator/entry/mistake.h"
+#include "emulator/entry/record.h"
 #include "emulator/memory/memory_entry.h"
 #include "emulator/pool/pool_entry.h"
 #include "emulator/share/share_entry.h"
@@ -44,11 +45,7 @@ void write_refused(const Emulator&, const CallStruct&, CUresult) {}
 // What the model records of a call that succeeded; most calls make nothing.
 template <class CallStruct>
 void record(Emulator& e, const CallStruct& call, const Facts& facts) {
-  if constexpr (requires { e.model.commit(call, facts, Origin{}); }) {
-    e.model.commit(call, facts, Origin{});
-  } else if constexpr (requires { e.model.commit(call, Origin{}); }) {
-    e.model.commit(call, Origin{});
-  }
+  if constexpr (!kGivesUp<CallStruct>) record_in_model(e, call, facts);
 }
 
 template <class CallStruct>
@@ -70,14 +67,15 @@ CUresult run_entry(const CallStruct& call) noexcept {
           }
         }
         Retired retired;
-        if constexpr (requires { e.model.retire(call, retired); }) e.model.retire(call, retired);
+        // What the call gives up; what it makes is recorded once it did.
+        if constexpr (kGivesUp<CallStruct>) e.model.begin(call, Origin{}, retired);
         const CUresult result = mistaken(e, call, violations, perform(e, call, facts, retired));
         if (result != CUDA_SUCCESS) {
-          e.model.restore(std::move(retired));
+          if constexpr (kGivesUp<CallStruct>) e.model.undo(call, Origin{}, retired);
           return result;
         }
         // Physical memory goes with the model's last mention of it.
-        e.model.bury(retired, Origin{});
+        if constexpr (kGivesUp<CallStruct>) e.model.confirm(call, facts, Origin{}, retired);
         end_bindings(e, retired);
         for (const Allocation& allocation : retired.allocations) e.drop_if_dead(allocation.handle);
         record(e, call, facts);

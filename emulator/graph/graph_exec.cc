@@ -154,9 +154,10 @@ CUVMM_DRIVER_FUNCTION(cuGraphInstantiateWithFlags, CUgraphExec* out, CUgraph gra
 
 CUVMM_DRIVER_FUNCTION(cuGraphInstantiateWithParams, CUgraphExec* out, CUgraph graph,
                       CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
-  if (!params) return CUDA_ERROR_INVALID_VALUE;
   Failure failure;
-  const CUresult result = instantiate(out, graph, params->flags, failure);
+  // Without parameters: flags that no driver knows.
+  const CUresult result = instantiate(out, graph, params ? params->flags : ~0ull, failure);
+  if (!params) return result;
   params->result_out = failure.why;
   params->hErrNode_out = failure.node;
   return result;

@@ -112,6 +112,11 @@ CUresult set(CUgraphExec executable, CUgraphNode original, CUgraphNodeParams* pa
   });
 }
 
+// What a call without parameters answers: INVALID_VALUE, but not before cuInit or after the end.
+CUresult no_params() noexcept {
+  return locked([](Emulator&) -> CUresult { return CUDA_ERROR_INVALID_VALUE; });
+}
+
 }  // namespace
 
 CUVMM_DRIVER_FUNCTION(cuGraphAddNode_v2, CUgraphNode* out, CUgraph graph, const CUgraphNode* on,
@@ -131,21 +136,21 @@ CUVMM_DRIVER_FUNCTION(cuGraphAddEmptyNode, CUgraphNode* out, CUgraph graph, cons
 
 CUVMM_DRIVER_FUNCTION(cuGraphAddMemcpyNode, CUgraphNode* out, CUgraph graph, const CUgraphNode* on,
                       size_t count, const CUDA_MEMCPY3D* copy, CUcontext context) {
-  if (!copy) return CUDA_ERROR_INVALID_VALUE;
+  if (!copy) return no_params();
   CUgraphNodeParams params = params_of(*copy, context);
   return add(out, graph, on, count, params);
 }
 
 CUVMM_DRIVER_FUNCTION(cuGraphAddMemsetNode, CUgraphNode* out, CUgraph graph, const CUgraphNode* on,
                       size_t count, const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext context) {
-  if (!fill) return CUDA_ERROR_INVALID_VALUE;
+  if (!fill) return no_params();
   CUgraphNodeParams params = params_of(*fill, context);
   return add(out, graph, on, count, params);
 }
 
 CUVMM_DRIVER_FUNCTION(cuGraphAddHostNode, CUgraphNode* out, CUgraph graph, const CUgraphNode* on,
                       size_t count, const CUDA_HOST_NODE_PARAMS* host) {
-  if (!host) return CUDA_ERROR_INVALID_VALUE;
+  if (!host) return no_params();
   CUgraphNodeParams params = params_of(*host);
   return add(out, graph, on, count, params);
 }
@@ -159,7 +164,7 @@ CUVMM_DRIVER_FUNCTION(cuGraphAddChildGraphNode, CUgraphNode* out, CUgraph graph,
 
 CUVMM_DRIVER_FUNCTION(cuGraphAddMemAllocNode, CUgraphNode* out, CUgraph graph,
                       const CUgraphNode* on, size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* asked) {
-  if (!asked) return CUDA_ERROR_INVALID_VALUE;
+  if (!asked) return no_params();
   CUgraphNodeParams params = of_type(CU_GRAPH_NODE_TYPE_MEM_ALLOC);
   params.alloc = {asked->poolProps, asked->accessDescs, asked->accessDescCount, asked->bytesize, 0};
   const CUresult result = add(out, graph, on, count, params);
@@ -189,25 +194,25 @@ CUVMM_DRIVER_FUNCTION(cuGraphMemAllocNodeGetParams, CUgraphNode node,
 }
 CUVMM_DRIVER_FUNCTION(cuGraphMemFreeNodeGetParams, CUgraphNode node, CUdeviceptr* out) {
   CUDA_MEM_FREE_NODE_PARAMS params{};
-  const CUresult result = out ? get(node, &params) : CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = out ? get(node, &params) : no_params();
   if (result == CUDA_SUCCESS) *out = params.dptr;
   return result;
 }
 
 CUVMM_DRIVER_FUNCTION(cuGraphMemcpyNodeSetParams, CUgraphNode node, const CUDA_MEMCPY3D* copy) {
-  if (!copy) return CUDA_ERROR_INVALID_VALUE;
+  if (!copy) return no_params();
   CUgraphNodeParams params = params_of(*copy, nullptr);
   return set(node, &params);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphMemsetNodeSetParams, CUgraphNode node,
                       const CUDA_MEMSET_NODE_PARAMS* fill) {
-  if (!fill) return CUDA_ERROR_INVALID_VALUE;
+  if (!fill) return no_params();
   CUgraphNodeParams params = params_of(*fill, nullptr);
   return set(node, &params);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphHostNodeSetParams, CUgraphNode node,
                       const CUDA_HOST_NODE_PARAMS* host) {
-  if (!host) return CUDA_ERROR_INVALID_VALUE;
+  if (!host) return no_params();
   CUgraphNodeParams params = params_of(*host);
   return set(node, &params);
 }
@@ -221,19 +226,19 @@ CUVMM_DRIVER_FUNCTION(cuGraphExecNodeSetParams, CUgraphExec executable, CUgraphN
 }
 CUVMM_DRIVER_FUNCTION(cuGraphExecMemcpyNodeSetParams, CUgraphExec executable, CUgraphNode node,
                       const CUDA_MEMCPY3D* copy, CUcontext context) {
-  if (!copy) return CUDA_ERROR_INVALID_VALUE;
+  if (!copy) return no_params();
   CUgraphNodeParams params = params_of(*copy, context);
   return set(executable, node, &params);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphExecMemsetNodeSetParams, CUgraphExec executable, CUgraphNode node,
                       const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext context) {
-  if (!fill) return CUDA_ERROR_INVALID_VALUE;
+  if (!fill) return no_params();
   CUgraphNodeParams params = params_of(*fill, context);
   return set(executable, node, &params);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphExecHostNodeSetParams, CUgraphExec executable, CUgraphNode node,
                       const CUDA_HOST_NODE_PARAMS* host) {
-  if (!host) return CUDA_ERROR_INVALID_VALUE;
+  if (!host) return no_params();
   CUgraphNodeParams params = params_of(*host);
   return set(executable, node, &params);
 }

@@ -11,6 +11,7 @@
 
 #include "emulator/entry/base.h"
 #include "emulator/entry/locked.h"
+#include "emulator/entry/record.h"
 #include "emulator/machine/device_attributes.h"
 #include "emulator/machine/system.h"
 #include "emulator/machine/ticket.h"
@@ -176,11 +177,12 @@ CUresult run_base(const calls::MemAllocAsync& call) noexcept {
     Facts facts;
     describe(e, Pools::handle_of(pool), facts);
     // To the model it is one call with the other: memory of a pool.
-    e.model.commit(calls::MemAllocFromPoolAsync{.dptr = call.dptr,
-                                                .bytesize = call.bytesize,
-                                                .pool = Pools::handle_of(pool),
-                                                .hStream = call.hStream},
-                   facts, Origin{});
+    record_in_model(e,
+                    calls::MemAllocFromPoolAsync{.dptr = call.dptr,
+                                                 .bytesize = call.bytesize,
+                                                 .pool = Pools::handle_of(pool),
+                                                 .hStream = call.hStream},
+                    facts);
     return CUDA_SUCCESS;
   });
 }

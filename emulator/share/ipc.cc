@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "emulator/entry/base.h"
+#include "emulator/entry/record.h"
 #include "emulator/machine/system.h"
 #include "emulator/machine/ticket.h"
 #include "emulator/share/share_entry.h"
@@ -148,7 +149,7 @@ CUresult perform(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts&,
 void record(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts& facts) {
   calls::IpcOpenMemHandle first = call;
   put(e.plain.at(*call.pdptr).ticket, &first.handle);
-  e.model.commit(first, facts, Origin{});
+  record_in_model(e, first, facts);
 }
 
 void add_facts(const Emulator& e, const calls::IpcCloseMemHandle& call, Facts& facts) {

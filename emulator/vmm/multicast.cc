@@ -91,7 +91,7 @@ void record_import(Emulator& e, Handle handle) {
   known.size = team.size();
   known.granularity = e.profile.multicast_granularity_minimum;
   known.recommended = e.profile.multicast_granularity_recommended;
-  e.model.commit_multicast_import(std::move(known), Origin{});
+  e.model.import_multicast(std::move(known), Origin{});
 }
 
 void end_bindings(Emulator& e, const Retired& retired) {

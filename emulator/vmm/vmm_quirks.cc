@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "emulator/base/quirks.h"
+#include "emulator/entry/record.h"
 #include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
@@ -64,7 +65,7 @@ namespace {
 void grant(Emulator& e, Address base, Size size, const CUmemAccessDesc* desc, std::size_t count) {
   const calls::MemSetAccess call{base, size, desc, count};
   if (count != 0 && size != 0 && perform(e, call, {}, {}) == CUDA_SUCCESS) {
-    e.model.commit(call, Origin{});
+    record_in_model(e, call, {});
   }
 }
 
@@ -111,7 +112,7 @@ void write_refused(Emulator& e, const calls::MemSetAccess& call, CUresult refuse
 void record(Emulator& e, const calls::MemSetAccess& call, const Facts&) {
   calls::MemSetAccess done = call;
   done.size = affected(e, call);
-  e.model.commit(done, Origin{});
+  record_in_model(e, done, {});
 }
 
 }  // namespace cuvmm::emulator

@@ -2,6 +2,7 @@
 // cuMemExportToShareableHandle and cuMemImportFromShareableHandle.
 #include <fcntl.h>
 
+#include "emulator/entry/record.h"
 #include "emulator/machine/shareable.h"
 #include "emulator/vmm/multicast.h"
 #include "emulator/vmm/vmm_entry.h"
@@ -69,18 +70,19 @@ CUresult perform(Emulator& e, const calls::MemImportFromShareableHandle& call, c
   return CUDA_SUCCESS;
 }
 
-void record(Emulator& e, const calls::MemImportFromShareableHandle& call, const Facts&) {
+void record(Emulator& e, const calls::MemImportFromShareableHandle& call, const Facts& facts) {
   const auto memory = e.physical.find(*call.handle);
-  Allocation known;
-  known.size = memory->second.size();
-  known.granularity = memory->second.prop().location.type == CU_MEM_LOCATION_TYPE_DEVICE
-                          ? e.profile.device_granularity_minimum
-                          : e.profile.host_granularity_minimum;
-  known.prop = memory->second.prop();
-  known.prop_known = true;
   const bool multicast = e.teams.contains(*call.handle);
-  if (multicast) known.granularity = e.profile.multicast_granularity_minimum;
-  e.model.commit(call, known, Origin{});
+  const CUmemAllocationProp& prop = memory->second.prop();
+  const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  Facts learned = facts;
+  learned.imported = {.size = memory->second.size(),
+                      .granularity = multicast   ? e.profile.multicast_granularity_minimum
+                                     : on_device ? e.profile.device_granularity_minimum
+                                                 : e.profile.host_granularity_minimum,
+                      .prop = prop,
+                      .prop_known = true};
+  record_in_model(e, call, learned);
   if (multicast) record_import(e, *call.handle);
 }
 

@@ -236,7 +236,7 @@ Violations check(const Model& model, const calls::MemcpyBatchAsync& call, const 
 
 Violations check(const Model& model, const calls::MemFree& call, const Facts& facts) {
   Violations found = check_free(model, call.dptr, Rule::kMemFreeNotVmm, facts);
-  if (!found.empty() || call.dptr == 0 || model.external().buffers.count(call.dptr)) return found;
+  if (!found.empty() || call.dptr == 0 || model.external().buffers().count(call.dptr)) return found;
   // cuMemAlloc may have given the address out again, unseen: only a refusal makes it certain.
   const auto gone = model.tombstones().find(ObjectRef::Kind::kExternalBuffer, call.dptr);
   if (gone) {

@@ -36,9 +36,8 @@ void data_pool(World& w, CUmemLocationType type) {
   props.location.type = type;
   CUmemoryPool pool = kDataPool;
   CUdeviceptr memory = kPoolMemory;
-  w.model.commit(calls::MemPoolCreate{.pool = &pool, .poolProps = &props}, w.at());
-  w.model.commit(calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = kDataPool},
-                 Facts{}, w.at());
+  w.accept(calls::MemPoolCreate{.pool = &pool, .poolProps = &props});
+  w.accept(calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = kDataPool});
 }
 }  // namespace
 
@@ -114,8 +113,7 @@ std::vector<RuleCase> data_cases() {
            data_pool(w, CU_MEM_LOCATION_TYPE_HOST_NUMA);
            const Facts facts = on_device(0);
            const CUmemAccessDesc desc = access_desc(broken ? 0 : 3);
-           w.model.commit(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1},
-                          facts, w.at());
+           w.accept(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1}, facts);
            return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, facts);
          }},
         {Rule::kDataPoolAccess,  // of another device, which copies as well; its own needs nothing
@@ -129,18 +127,16 @@ std::vector<RuleCase> data_cases() {
          [](World& w, bool broken) {
            data_pool(w, CU_MEM_LOCATION_TYPE_DEVICE);
            const CUmemAccessDesc desc = access_desc(3, broken ? 0 : 1);
-           w.model.commit(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1},
-                          Facts{}, w.at());
-           w.take(calls::MemPoolDestroy{.pool = kDataPool});
+           w.accept(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1});
+           w.accept(calls::MemPoolDestroy{.pool = kDataPool});
            return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
          }},
         {Rule::kDataPoolAccess,  // that is given after a destruction failed
          [](World& w, bool broken) {
            data_pool(w, CU_MEM_LOCATION_TYPE_DEVICE);
-           w.model.restore(w.model.retire(calls::MemPoolDestroy{.pool = kDataPool}));
+           w.refuse(calls::MemPoolDestroy{.pool = kDataPool});
            const CUmemAccessDesc desc = access_desc(broken ? 0 : 3, 1);
-           w.model.commit(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1},
-                          Facts{}, w.at());
+           w.accept(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1});
            return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
          }},
         {Rule::kDataPoolAccess,  // of a default pool, which nobody made
@@ -149,12 +145,11 @@ std::vector<RuleCase> data_cases() {
            facts.default_pool = Facts::Answer::kYes;
            facts.default_pool_device = 0;
            CUdeviceptr memory = kPoolMemory;
-           w.model.commit(
+           w.accept(
                calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = kDataPool},
-               facts, w.at());
+               facts);
            const CUmemAccessDesc desc = access_desc(broken ? 0 : 3, 1);
-           w.model.commit(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1},
-                          facts, w.at());
+           w.accept(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1}, facts);
            return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
          }},
         {Rule::kDataFillDevice,  // of opened memory
@@ -162,16 +157,15 @@ std::vector<RuleCase> data_cases() {
            CUdeviceptr pointer = kPoolMemory;
            Facts facts = on_device(0);
            facts.allocation_size = 4096;
-           w.model.commit(calls::IpcOpenMemHandle{.pdptr = &pointer, .handle = {}, .Flags = 1},
-                          facts, w.at());
+           w.accept(calls::IpcOpenMemHandle{.pdptr = &pointer, .handle = {}, .Flags = 1}, facts);
            return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory + 64, .N = 4},
                              on_device(broken ? 1 : 0));
          }},
         {Rule::kDataFillDevice,  // and copies, which any device makes
          [](World& w, bool broken) {
            CUdeviceptr pointer = kPoolMemory;
-           w.model.commit(calls::IpcOpenMemHandle{.pdptr = &pointer, .handle = {}, .Flags = 1},
-                          on_device(0), w.at());
+           w.accept(calls::IpcOpenMemHandle{.pdptr = &pointer, .handle = {}, .Flags = 1},
+                    on_device(0));
            if (broken)
              return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
            return check_data(
@@ -257,7 +251,7 @@ TEST(Data, MemoryOfWhichNothingIsKnownMayLieOnTheHost) {
     Handle handle = 0x100;
     calls::MemImportFromShareableHandle import;
     import.handle = &handle;
-    w.model.commit(import, Allocation{}, w.at());
+    w.accept(import);
     w.reserve(kBase, 1);
     w.map(kBase, 1, handle);
     if (host_reads) w.access(kBase, 1, 1, 0, 2);

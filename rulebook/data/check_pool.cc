@@ -189,8 +189,8 @@ Violations check(const Model& model, const calls::MemPoolDestroy& call, const Fa
     out.add(Rule::kPoolDestroyDefault, "the pool is a device's default pool");
   }
   if (!pool || !pool->imported) return out.take();
-  const auto taken = model.pools().taken.find(pool->handle);
-  if (taken == model.pools().taken.end()) {
+  const std::size_t taken = model.pools().taken_from(pool->handle);
+  if (taken == 0) {
     if (facts.held_elsewhere != Facts::Answer::kNo) {
       out.add(Rule::kPoolDestroyImported,
               "a pointer that was imported through another import of the pool was not freed",
@@ -198,13 +198,13 @@ Violations check(const Model& model, const calls::MemPoolDestroy& call, const Fa
     }
     return out.take();
   }
-  Violation& v = out.add(Rule::kPoolDestroyImported,
-                         taken->second == 1
-                             ? "1 pointer that was imported through the pool was not freed"
-                             : std::to_string(taken->second) +
-                                   " pointers that were imported through the pool were not freed");
+  Violation& v = out.add(
+      Rule::kPoolDestroyImported,
+      taken == 1
+          ? "1 pointer that was imported through the pool was not freed"
+          : std::to_string(taken) + " pointers that were imported through the pool were not freed");
   v.objects.push_back(ref(*pool));
-  for (const auto& [base, memory] : model.pools().memory) {
+  for (const auto& [base, memory] : model.pools().memory()) {
     const bool also = std::ranges::count(memory.also, pool->handle) != 0;
     if (memory.pool == pool->handle || also) v.objects.push_back(ref(memory));
   }
@@ -403,10 +403,10 @@ Violations check(const Model& model, const calls::DeviceSetMemPool& call, const 
 
 void detail::check_pool_exit(Collector& out, const Model& model) {
   const PoolState& state = model.pools();
-  for (const auto& [handle, pool] : state.pools) {
-    const bool current = std::any_of(state.current.begin(), state.current.end(),
+  for (const auto& [handle, pool] : state.pools()) {
+    const bool current = std::any_of(state.current().begin(), state.current().end(),
                                      [&, h = handle](const auto& set) { return set.second == h; });
-    if (current || state.taken.contains(handle)) continue;
+    if (current || state.taken_from(handle) != 0) continue;
     out.add(Rule::kPoolLeak, "pool " + hex(handle) + " holds no memory and was never destroyed")
         .objects.push_back(ref(pool));
   }

@@ -40,26 +40,25 @@ Violations create(World& w, bool broken, Change change) {
 
 void made(World& w, const CUmemPoolProps& p) {
   CUmemoryPool out = kPool;
-  w.model.commit(calls::MemPoolCreate{.pool = &out, .poolProps = &p}, w.at());
+  w.accept(calls::MemPoolCreate{.pool = &out, .poolProps = &p});
 }
 void have(World& w, unsigned handle_types = 1, bool exported = true) {
   made(w, props(handle_types));
   calls::MemPoolExportToShareableHandle call{};
   call.pool = kPool;
-  if (exported) w.model.commit(call, w.at());
+  if (exported) w.accept(call);
 }
 void have_imported(World& w) {
   CUmemoryPool out = kImported;
   calls::MemPoolImportFromShareableHandle call{};
   call.pool_out = &out;
-  w.model.commit(call, Facts{}, w.at());
+  w.accept(call);
 }
 void allocate(World& w, CUmemoryPool pool = kPool) {
   CUdeviceptr out = kMemory;
-  w.model.commit(calls::MemAllocFromPoolAsync{.dptr = &out, .bytesize = 4096, .pool = pool},
-                 Facts{}, w.at());
+  w.accept(calls::MemAllocFromPoolAsync{.dptr = &out, .bytesize = 4096, .pool = pool});
 }
-void destroy(World& w, CUmemoryPool pool = kPool) { w.take(calls::MemPoolDestroy{.pool = pool}); }
+void destroy(World& w, CUmemoryPool pool = kPool) { w.accept(calls::MemPoolDestroy{.pool = pool}); }
 
 /// The two rules of every call that takes a pool: run(world, pool) performs its check.
 #define CUVMM_POOL_CASES(Name, ...)                              \
@@ -229,7 +228,7 @@ std::vector<RuleCase> pool_cases() {
        [](World& w, bool broken) {
          have(w);
          allocate(w);
-         if (broken) w.take(calls::MemFreeAsync{.dptr = kMemory});
+         if (broken) w.accept(calls::MemFreeAsync{.dptr = kMemory});
          return at_exit(w);
        }},
       CUVMM_POOL_CASES(PoolDestroy,
@@ -323,7 +322,7 @@ std::vector<RuleCase> pool_cases() {
        [](World& w, bool broken) {
          have(w);
          allocate(w);
-         if (broken) w.take(calls::MemFreeAsync{.dptr = kMemory});
+         if (broken) w.accept(calls::MemFreeAsync{.dptr = kMemory});
          return export_pointer(w);
        }},
       {Rule::kPoolPointerBase,
@@ -336,9 +335,8 @@ std::vector<RuleCase> pool_cases() {
        [](World& w, bool broken) {
          have_imported(w);
          CUdeviceptr out = kMemory;
-         w.model.commit(calls::MemPoolImportPointer{.ptr_out = &out, .pool = kImported}, Facts{},
-                        w.at());
-         if (!broken) w.take(calls::MemFree{.dptr = kMemory});
+         w.accept(calls::MemPoolImportPointer{.ptr_out = &out, .pool = kImported});
+         if (!broken) w.accept(calls::MemFree{.dptr = kMemory});
          return destroy_check(w, kImported);
        }},
       {Rule::kPoolDestroyImported,  // by another import of the pool
@@ -475,18 +473,18 @@ TEST(PoolModel, ARefusedFreeKeepsTheMemory) {
   have(w);
   allocate(w);
   const calls::MemFreeAsync call{.dptr = kMemory};
-  w.model.restore(w.model.retire(call));
+  w.refuse(call);
   EXPECT_NE(w.model.pools().memory_at(kMemory + 1), nullptr);
-  EXPECT_EQ(w.model.pools().taken.size(), 1u);
+  EXPECT_EQ(w.model.pools().taken_from(reinterpret_cast<std::uintptr_t>(kPool)), 1u);
 }
 
 TEST(PoolModel, ADestroyedPoolIsNobodysCurrentPool) {
   World w;
   have(w);
-  w.model.commit(calls::DeviceSetMemPool{.dev = 0, .pool = kPool}, w.at());
+  w.accept(calls::DeviceSetMemPool{.dev = 0, .pool = kPool});
   EXPECT_TRUE(at_exit(w).empty()) << "the current pool of a device is in use";
   destroy(w);
-  EXPECT_TRUE(w.model.pools().current.empty());
+  EXPECT_TRUE(w.model.pools().current().empty());
 }
 
 TEST(PoolModel, WhatWasNeverSeenIsUncertain) {

@@ -1,34 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// Model's part for stream-ordered pools.
 #include "rulebook/data/pool_state.h"
 
-#include "rulebook/model/model.h"
-#include "rulebook/vmm/check_prop.h"
+#include "rulebook/model/location.h"
 
 namespace cuvmm {
 
 namespace {
+
+using Kind = ObjectRef::Kind;
+
+constexpr std::uint64_t kAnyDevice = ~std::uint64_t{0};
+
 std::uint64_t value(CUmemoryPool pool) { return reinterpret_cast<std::uintptr_t>(pool); }
+
+/// Whether there are devices that may not touch memory at this place.
+bool is_bounded(const CUmemLocation& place, const Platform& platform) {
+  if (is_host(place)) return true;
+  return place.type == CU_MEM_LOCATION_TYPE_DEVICE && platform.device_count != 1;
+}
+
 }  // namespace
 
-bool Pool::on_host() const { return detail::is_host(location); }
-bool PoolMemory::on_host() const { return detail::is_host(location); }
+std::size_t PoolState::taken_from(std::uint64_t pool) const {
+  const auto found = taken_.find(pool);
+  return found == taken_.end() ? 0 : found->second;
+}
 
 const Pool* PoolState::find(std::uint64_t handle) const {
-  const auto found = pools.find(handle);
-  return found == pools.end() ? nullptr : &found->second;
+  const auto found = pools_.find(handle);
+  return found == pools_.end() ? nullptr : &found->second;
 }
 
 const PoolMemory* PoolState::memory_at(std::uint64_t address) const {
-  auto found = memory.upper_bound(address);
-  if (found == memory.begin()) return nullptr;
+  auto found = memory_.upper_bound(address);
+  if (found == memory_.begin()) return nullptr;
   --found;
   const bool inside = found->first == address || address - found->first < found->second.size;
   return inside ? &found->second : nullptr;
 }
 
 const PoolMemory* PoolState::bounded_memory_at(std::uint64_t address) const {
-  if (bounded == 0) [[likely]]
+  if (bounded_ == 0) [[likely]]
     return nullptr;
   const PoolMemory* found = memory_at(address);
   return found && found->bounded ? found : nullptr;
@@ -43,24 +55,24 @@ std::uint64_t PoolState::access_to(const PoolMemory& one) const {
     }
     return access;
   }
-  const auto of_default = default_access.find(one.location.id);
-  return of_default == default_access.end() ? 0 : of_default->second;
+  const auto of_default = default_access_.find(one.location.id);
+  return of_default == default_access_.end() ? 0 : of_default->second;
 }
 
 void PoolState::count(const PoolMemory& one, int change) {
   const auto pool = [&](std::uint64_t handle) {
-    std::uint32_t& entries = taken[handle];
+    std::uint32_t& entries = taken_[handle];
     entries += static_cast<std::uint32_t>(change);
-    if (entries == 0) taken.erase(handle);
+    if (entries == 0) taken_.erase(handle);
   };
   pool(one.pool);
   for (const std::uint64_t handle : one.also) pool(handle);
-  bounded += static_cast<std::size_t>(one.bounded ? change : 0);
+  bounded_ += static_cast<std::size_t>(one.bounded ? change : 0);
 }
 
 void PoolState::add(const PoolMemory& taken_memory) {
   PoolMemory added = taken_memory;
-  if (const auto before = memory.find(added.base); before != memory.end()) {
+  if (const auto before = memory_.find(added.base); before != memory_.end()) {
     // Imported again it is the same pointer; else its end is one that we did not see.
     if (added.imported && before->second.imported) {
       const PoolMemory& old = before->second;
@@ -75,91 +87,109 @@ void PoolState::add(const PoolMemory& taken_memory) {
     remove(added.base);
   }
   count(added, 1);
-  memory[added.base] = std::move(added);
+  memory_[added.base] = std::move(added);
 }
 
 void PoolState::remove(std::uint64_t base) {
-  const auto found = memory.find(base);
-  if (found == memory.end()) return;
+  const auto found = memory_.find(base);
+  if (found == memory_.end()) return;
   count(found->second, -1);
-  memory.erase(found);
+  memory_.erase(found);
 }
 
-void Model::retire_pool_memory(Address base, Retired& retired) {
-  const auto found = pools_.memory.find(base);
-  if (found == pools_.memory.end()) return;
+// --- Before the driver is asked
+
+void PoolState::take_memory(std::uint64_t base, const Surroundings& around, Retired& retired) {
+  around.ends.note(Kind::kPoolMemory, base);
+  const auto found = memory_.find(base);
+  if (found == memory_.end()) return;
   retired.more().pool_memory.push_back(found->second);
-  pools_.remove(base);
+  remove(base);
 }
 
-void Model::retire(const calls::MemPoolDestroy& call, Retired& retired) {
-  ends_meanwhile_.note(ObjectRef::Kind::kPool, value(call.pool));
-  const auto found = pools_.pools.find(value(call.pool));
-  if (found == pools_.pools.end()) return;
+void PoolState::begin(const calls::MemFree& call, Origin, const Surroundings& around,
+                      Retired& retired) {
+  take_memory(call.dptr, around, retired);
+}
+
+void PoolState::begin(const calls::MemFreeAsync& call, Origin, const Surroundings& around,
+                      Retired& retired) {
+  take_memory(call.dptr, around, retired);
+}
+
+void PoolState::begin(const calls::MemPoolDestroy& call, Origin, const Surroundings& around,
+                      Retired& retired) {
+  around.ends.note(Kind::kPool, value(call.pool));
+  const auto found = pools_.find(value(call.pool));
+  if (found == pools_.end()) return;
   retired.more().pools.push_back(found->second);
   // What devices may do with memory that is left stays as it was.
-  for (auto& [base, left] : pools_.memory) {
+  for (auto& [base, left] : memory_) {
     if (left.pool == found->first) left.access = found->second.access;
   }
-  pools_.pools.erase(found);
+  pools_.erase(found);
 }
 
-void Model::restore_pools(const RarelyRetired& retired) {
-  for (const Pool& pool : retired.pools) {
-    pools_.pools.try_emplace(pool.handle, pool);
-    for (auto& [base, left] : pools_.memory) {
-      if (left.pool == pool.handle) left.access.reset();
-    }
+void PoolState::begin(const Ending& ending, Origin, const Surroundings&, Retired& retired) {
+  if (ending.context != 0) return;
+  EndedContext& taken = retired.more().context;
+  const int device = taken.device = ending.device;
+  const auto elsewhere = [&](const CUmemLocation& place) {
+    return place.type == CU_MEM_LOCATION_TYPE_DEVICE && place.id != device;
+  };
+  move_out(pools_, taken.pools, [&](const Pool& p) { return !elsewhere(p.location); });
+  for (const auto& [base, memory] : memory_) {
+    if (!elsewhere(memory.location)) taken.pool_memory.push_back(memory);
   }
-  for (const PoolMemory& memory : retired.pool_memory) {
-    if (!pools_.memory.contains(memory.base)) pools_.add(memory);
+  for (const PoolMemory& memory : taken.pool_memory) remove(memory.base);
+  if (const auto set = current_.find(device); set != current_.end()) {
+    taken.current_pool = set->second;
+    current_.erase(set);
+  }
+  // Whether the default pool forgets who was given access is not known: nobody is called wrong.
+  if (const auto given = default_access_.find(device); given != default_access_.end()) {
+    taken.default_access = given->second;
+    given->second = kAnyDevice;
   }
 }
 
-void Model::bury_pools(const RarelyRetired& retired, Origin at) {
-  for (const Pool& pool : retired.pools) {
-    tombstones_.add({ObjectRef::Kind::kPool, pool.handle, 0, pool.made, at});
-    // Its devices go back to their default pools.
-    std::erase_if(pools_.current, [&](const auto& set) { return set.second == pool.handle; });
-  }
-  for (const PoolMemory& memory : retired.pool_memory) {
-    tombstones_.add({ObjectRef::Kind::kPoolMemory, memory.base, memory.size, memory.made, at});
-  }
-}
+// --- The driver accepted
 
-void Model::commit(const calls::MemPoolCreate& call, Origin at) {
+void PoolState::confirm(const calls::MemPoolCreate& call, const Facts&, Origin at,
+                        const Surroundings& around) {
   const std::uint64_t handle = value(*call.pool);
-  tombstones_.forget(ObjectRef::Kind::kPool, handle);
+  around.tombstones.forget(Kind::kPool, handle);
   // Managed memory is everyone's: the pool says only where it prefers to be.
   const bool pinned = call.poolProps->allocType == CU_MEM_ALLOCATION_TYPE_PINNED;
-  pools_.pools[handle] = {.handle = handle,
-                          .location = pinned ? call.poolProps->location : CUmemLocation{},
-                          .handle_types = static_cast<unsigned>(call.poolProps->handleTypes),
-                          .imported = false,
-                          .exported = false,
-                          .access = 0,
-                          .made = at};
+  pools_[handle] = {.handle = handle,
+                    .location = pinned ? call.poolProps->location : CUmemLocation{},
+                    .handle_types = static_cast<unsigned>(call.poolProps->handleTypes),
+                    .imported = false,
+                    .exported = false,
+                    .access = 0,
+                    .made = at};
 }
 
-void Model::commit(const calls::MemPoolImportFromShareableHandle& call, const Facts& facts,
-                   Origin at) {
+void PoolState::confirm(const calls::MemPoolImportFromShareableHandle& call, const Facts& facts,
+                        Origin at, const Surroundings& around) {
   const std::uint64_t handle = value(*call.pool_out);
-  tombstones_.forget(ObjectRef::Kind::kPool, handle);
-  pools_.pools[handle] = {.handle = handle,
-                          .location = facts.location.value_or(CUmemLocation{}),
-                          .handle_types = 0,
-                          .imported = true,
-                          .exported = false,
-                          .access = 0,
-                          .made = at};
+  around.tombstones.forget(Kind::kPool, handle);
+  pools_[handle] = {.handle = handle,
+                    .location = facts.location.value_or(CUmemLocation{}),
+                    .handle_types = 0,
+                    .imported = true,
+                    .exported = false,
+                    .access = 0,
+                    .made = at};
 }
 
-void Model::commit(const calls::MemPoolSetAccess& call, const Facts& facts, Origin) {
-  const auto found = pools_.pools.find(value(call.pool));
+void PoolState::confirm(const calls::MemPoolSetAccess& call, const Facts& facts, Origin,
+                        const Surroundings&) {
+  const auto found = pools_.find(value(call.pool));
   const bool of_default = facts.default_pool == Facts::Answer::kYes;
-  if (found == pools_.pools.end() && !of_default) return;
-  auto& access = found != pools_.pools.end() ? found->second.access
-                                             : pools_.default_access[facts.default_pool_device];
+  if (found == pools_.end() && !of_default) return;
+  auto& access =
+      found != pools_.end() ? found->second.access : default_access_[facts.default_pool_device];
   for (std::size_t i = 0; i < call.count; ++i) {
     const CUmemLocation& place = call.map[i].location;
     if (place.type != CU_MEM_LOCATION_TYPE_DEVICE || place.id < 0 || place.id >= 64) continue;
@@ -168,61 +198,97 @@ void Model::commit(const calls::MemPoolSetAccess& call, const Facts& facts, Orig
   }
 }
 
-void Model::commit(const calls::MemPoolExportToShareableHandle& call, Origin) {
-  const auto found = pools_.pools.find(value(call.pool));
-  if (found != pools_.pools.end()) found->second.exported = true;
-  if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
-    opened(*static_cast<const int*>(call.handle_out));
-  }
+void PoolState::confirm(const calls::MemPoolExportToShareableHandle& call, const Facts&, Origin,
+                        const Surroundings&) {
+  const auto found = pools_.find(value(call.pool));
+  if (found != pools_.end()) found->second.exported = true;
 }
 
-bool Model::bounded(const CUmemLocation& place) const {
-  if (detail::is_host(place)) return true;
-  return place.type == CU_MEM_LOCATION_TYPE_DEVICE && platform_.device_count != 1;
-}
-
-void Model::commit(const calls::MemAllocFromPoolAsync& call, const Facts& facts, Origin at) {
+void PoolState::confirm(const calls::MemAllocFromPoolAsync& call, const Facts& facts, Origin at,
+                        const Surroundings& around) {
   if (call.bytesize == 0) return;  // a driver may accept that; there is no memory
-  tombstones_.forget(ObjectRef::Kind::kPoolMemory, *call.dptr);
+  around.tombstones.forget(Kind::kPoolMemory, *call.dptr);
   CUmemLocation place{};
-  if (const Pool* pool = pools_.find(call.pool)) {
+  if (const Pool* pool = find(call.pool)) {
     place = pool->location;
   } else if (facts.default_pool == Facts::Answer::kYes &&
              facts.default_pool_device != Facts::kUnknownDevice) {
     place.type = CU_MEM_LOCATION_TYPE_DEVICE;
     place.id = facts.default_pool_device;
   }
-  pools_.add({.base = *call.dptr,
-              .size = call.bytesize,
-              .pool = value(call.pool),
-              .also = {},
-              .imported = false,
-              .location = place,
-              .bounded = bounded(place),
-              .access = {},
-              .made = at});
+  add({.base = *call.dptr,
+       .size = call.bytesize,
+       .pool = value(call.pool),
+       .also = {},
+       .imported = false,
+       .location = place,
+       .bounded = is_bounded(place, around.platform),
+       .access = {},
+       .made = at});
 }
 
-void Model::commit(const calls::MemPoolImportPointer& call, const Facts& facts, Origin at) {
-  tombstones_.forget(ObjectRef::Kind::kPoolMemory, *call.ptr_out);
-  const auto pool = pools_.pools.find(value(call.pool));
+void PoolState::confirm(const calls::MemPoolImportPointer& call, const Facts& facts, Origin at,
+                        const Surroundings& around) {
+  around.tombstones.forget(Kind::kPoolMemory, *call.ptr_out);
+  const auto pool = pools_.find(value(call.pool));
   // What the memory shows of a pool that was imported.
-  if (pool != pools_.pools.end() && facts.location) pool->second.location = *facts.location;
+  if (pool != pools_.end() && facts.location) pool->second.location = *facts.location;
   const CUmemLocation place =
-      pool != pools_.pools.end() ? pool->second.location : facts.location.value_or(CUmemLocation{});
-  pools_.add({.base = *call.ptr_out,
-              .size = facts.object_size,
-              .pool = value(call.pool),
-              .also = {},
-              .imported = true,
-              .location = place,
-              .bounded = bounded(place),
-              .access = {},
-              .made = at});
+      pool != pools_.end() ? pool->second.location : facts.location.value_or(CUmemLocation{});
+  add({.base = *call.ptr_out,
+       .size = facts.object_size,
+       .pool = value(call.pool),
+       .also = {},
+       .imported = true,
+       .location = place,
+       .bounded = is_bounded(place, around.platform),
+       .access = {},
+       .made = at});
 }
 
-void Model::commit(const calls::DeviceSetMemPool& call, Origin) {
-  pools_.current[call.dev] = value(call.pool);
+void PoolState::confirm(const calls::DeviceSetMemPool& call, const Facts&, Origin,
+                        const Surroundings&) {
+  current_[call.dev] = value(call.pool);
+}
+
+void PoolState::confirm(const RarelyRetired& taken, Origin at, const Surroundings& around) {
+  for (const Pool& pool : taken.pools) {
+    around.tombstones.add({Kind::kPool, pool.handle, 0, pool.made, at});
+    // Its devices go back to their default pools.
+    std::erase_if(current_, [&](const auto& set) { return set.second == pool.handle; });
+  }
+  for (const PoolMemory& memory : taken.pool_memory) {
+    around.tombstones.add({Kind::kPoolMemory, memory.base, memory.size, memory.made, at});
+  }
+}
+
+// --- The driver refused
+
+void PoolState::undo(const RarelyRetired& taken, Origin, const Surroundings& around) {
+  for (const Pool& pool : taken.pools) {
+    pools_.try_emplace(pool.handle, pool);
+    for (auto& [base, left] : memory_) {
+      if (left.pool == pool.handle) left.access.reset();
+    }
+  }
+  for (const PoolMemory& memory : taken.pool_memory) {
+    if (!memory_.contains(memory.base)) add(memory);
+  }
+  restore(taken.context, around.ends);
+}
+
+void PoolState::restore(const EndedContext& taken, const EndsMeanwhile& ends) {
+  for (const Pool& pool : taken.pools) {
+    if (!ends.contains(Kind::kPool, pool.handle)) pools_.try_emplace(pool.handle, pool);
+  }
+  for (const PoolMemory& memory : taken.pool_memory) {
+    const bool ended = ends.contains(Kind::kPoolMemory, memory.base);
+    if (!ended && !memory_.contains(memory.base)) add(memory);
+  }
+  if (taken.current_pool) current_.try_emplace(taken.device, *taken.current_pool);
+  if (!taken.default_access) return;
+  std::uint64_t& given = default_access_[taken.device];
+  if (given == kAnyDevice) given = *taken.default_access;
 }
 
 }  // namespace cuvmm

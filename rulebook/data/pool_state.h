@@ -2,72 +2,75 @@
 // What one process knows of stream-ordered pools and the memory it took from them.
 #pragma once
 
-#include <cuda.h>
-
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <unordered_map>
-#include <vector>
 
-#include "rulebook/violation.h"
+#include "api/calls.h"
+#include "rulebook/data/pool_objects.h"
+#include "rulebook/model/surroundings.h"
 
 namespace cuvmm {
 
-struct Pool {
-  std::uint64_t handle = 0;  ///< the CUmemoryPool's value
-  CUmemLocation location{};  ///< type 0: managed memory; of an imported pool mostly: unknown
-  unsigned handle_types = 0;
-  bool imported = false;
-  bool exported = false;  ///< at least once
-  /// Devices that cuMemPoolSetAccess gave READWRITE, as a mask; its own one has it anyway.
-  std::uint64_t access = 0;
-  Origin made;
-
-  bool on_host() const;
-};
-
-/// Memory of a pool: allocated here, or imported from the pool's owner.
-struct PoolMemory {
-  std::uint64_t base = 0;
-  std::uint64_t size = 0;  ///< bytes; 0 unknown (imported)
-  std::uint64_t pool = 0;
-  std::vector<std::uint64_t> also;  ///< further pools that it was imported through: it has one base
-  bool imported = false;
-  CUmemLocation location{};  ///< its pool's; type 0 unknown
-  /// There are devices that may not touch it: it is the host's, or there is another than its own.
-  bool bounded = false;
-  std::optional<std::uint64_t> access;  ///< what its pool had when it was destroyed
-  Origin made;
-
-  bool on_host() const;
-};
-
-struct PoolState {
-  std::unordered_map<std::uint64_t, Pool> pools;
-  std::map<std::uint64_t, PoolMemory> memory;    ///< by base
-  std::map<int, std::uint64_t> current;          ///< what cuDeviceSetMemPool set, by device
-  std::map<std::uint64_t, std::uint32_t> taken;  ///< live memory() entries by pool
-  std::size_t bounded = 0;                       ///< live memory() entries that are
-  /// Devices that cuMemPoolSetAccess gave READWRITE to a default pool, by the pool's device.
-  std::map<int, std::uint64_t> default_access;
+/// The verbs are those of UnicastState.
+class PoolState {
+ public:
+  const std::unordered_map<std::uint64_t, Pool>& pools() const { return pools_; }  ///< by handle
+  const std::map<std::uint64_t, PoolMemory>& memory() const { return memory_; }    ///< by base
+  /// What cuDeviceSetMemPool set, by device.
+  const std::map<int, std::uint64_t>& current() const { return current_; }
+  /// How many pieces of live memory are of a pool.
+  std::size_t taken_from(std::uint64_t pool) const;
 
   const Pool* find(std::uint64_t handle) const;
   const Pool* find(CUmemoryPool pool) const { return find(reinterpret_cast<std::uintptr_t>(pool)); }
   /// The live memory that holds this address, or null; imported memory is known by its base only.
   const PoolMemory* memory_at(std::uint64_t address) const;
-
   /// The same, and null for memory that every device may touch.
   const PoolMemory* bounded_memory_at(std::uint64_t address) const;
-
   /// Devices that were given access to the memory, beside its own, as a mask.
   std::uint64_t access_to(const PoolMemory& one) const;
 
-  void add(const PoolMemory& taken_memory);
-  void remove(std::uint64_t base);
+  void begin(const calls::MemFree& call, Origin at, const Surroundings& around, Retired& retired);
+  void begin(const calls::MemFreeAsync& call, Origin at, const Surroundings& around,
+             Retired& retired);
+  void begin(const calls::MemPoolDestroy& call, Origin at, const Surroundings& around,
+             Retired& retired);
+  void begin(const Ending& ending, Origin at, const Surroundings& around, Retired& retired);
+
+  void confirm(const calls::MemPoolCreate& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  /// `facts` say where the pool's memory lies and how large that of the pointer is, where known.
+  void confirm(const calls::MemPoolImportFromShareableHandle& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::MemPoolSetAccess& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::MemPoolExportToShareableHandle& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::MemAllocFromPoolAsync& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::MemPoolImportPointer& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::DeviceSetMemPool& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const RarelyRetired& taken, Origin at, const Surroundings& around);
+
+  void undo(const RarelyRetired& taken, Origin at, const Surroundings& around);
 
  private:
+  void add(const PoolMemory& taken_memory);
+  void remove(std::uint64_t base);
   void count(const PoolMemory& one, int change);
+  void take_memory(std::uint64_t base, const Surroundings& around, Retired& retired);
+  void restore(const EndedContext& taken, const EndsMeanwhile& ends);
+
+  std::unordered_map<std::uint64_t, Pool> pools_;
+  std::map<std::uint64_t, PoolMemory> memory_;
+  std::map<int, std::uint64_t> current_;
+  std::map<std::uint64_t, std::uint32_t> taken_;  ///< pieces of live memory by pool
+  std::size_t bounded_ = 0;                       ///< pieces of live memory that are
+  /// Devices that cuMemPoolSetAccess gave READWRITE to a default pool, by the pool's device.
+  std::map<int, std::uint64_t> default_access_;
 };
 
 }  // namespace cuvmm

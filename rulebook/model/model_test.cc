@@ -24,10 +24,12 @@ TEST(Model, AHandleThatIsReusedAtOnceIsNotConfused) {
   World w;
   const Handle h = w.create(0x100, 1);
   const calls::MemRelease release{.handle = h};
-  Retired retired = w.model.retire(release);
+  Retired retired;
+  const Origin at = w.at();
+  w.model.begin(release, at, retired);
   // The driver freed it and gave the value to another thread's create, which recorded first.
   w.create(0x100, 4);
-  w.model.bury(retired, w.at());
+  w.model.confirm(release, {}, at, retired);
   ASSERT_NE(w.model.allocation(h), nullptr);
   EXPECT_EQ(w.model.allocation(h)->references, 1u);
   EXPECT_EQ(w.model.allocation(h)->size, 4 * kGranule);
@@ -38,10 +40,12 @@ TEST(Model, AnAddressThatIsReusedAtOnceIsNotConfused) {
   World w;
   w.mapped(kBase, 1);
   const calls::MemUnmap unmap{.ptr = kBase, .size = kGranule};
-  Retired retired = w.model.retire(unmap);
+  Retired retired;
+  const Origin at = w.at();
+  w.model.begin(unmap, at, retired);
   w.create(0x200, 1);
   w.map(kBase, 1, 0x200);
-  w.model.bury(retired, w.at());
+  w.model.confirm(unmap, {}, at, retired);
   ASSERT_NE(w.model.mapping_at(kBase), nullptr);
   EXPECT_EQ(w.model.mapping_at(kBase)->handle, 0x200u);
   EXPECT_TRUE(check(w.model, unmap).empty());
@@ -50,7 +54,7 @@ TEST(Model, AnAddressThatIsReusedAtOnceIsNotConfused) {
 TEST(Model, ARefusedReleaseKeepsTheReference) {
   World w;
   const Handle h = w.create(0x100, 1);
-  w.model.restore(w.model.retire(calls::MemRelease{.handle = h}), w.at());
+  w.refuse(calls::MemRelease{.handle = h});
   ASSERT_NE(w.model.allocation(h), nullptr);
   EXPECT_EQ(w.model.allocation(h)->references, 1u);
 }
@@ -59,7 +63,7 @@ TEST(Model, ARefusedUnmapKeepsMappingsAccessAndCounts) {
   World w;
   const Handle h = w.mapped(kBase, 2);
   w.release(h);
-  w.model.restore(w.model.retire(calls::MemUnmap{.ptr = kBase, .size = 2 * kGranule}), w.at());
+  w.refuse(calls::MemUnmap{.ptr = kBase, .size = 2 * kGranule});
   ASSERT_NE(w.model.mapping_at(kBase), nullptr);
   EXPECT_EQ(w.model.mapping_at(kBase)->access.write, 1u);
   ASSERT_NE(w.model.allocation(h), nullptr);
@@ -67,34 +71,27 @@ TEST(Model, ARefusedUnmapKeepsMappingsAccessAndCounts) {
   EXPECT_EQ(w.model.allocation(h)->references, 0u);
 }
 
-// The shim buries before the driver answers, and takes that back.
-TEST(Model, WhatWasBuriedAndRefusedWasNeverGone) {
+// It is history before the driver answers, and that is taken back.
+TEST(Model, WhatWasGivenUpAndRefusedWasNeverGone) {
   World w;
   const Handle h = w.mapped(kBase, 1);
   w.retain(h);
   w.release(h);
   const Origin released = w.model.allocation(h)->released;
-  const auto refuse = [&](const auto& call) {
-    const Origin at = w.at();
-    Retired retired = w.model.retire(call);
-    w.model.bury(retired, at);
-    w.model.unbury(retired, at);
-    w.model.restore(std::move(retired), at);
-  };
-  refuse(calls::MemRelease{.handle = h});
+  w.refuse(calls::MemRelease{.handle = h});
   ASSERT_NE(w.model.allocation(h), nullptr);
   EXPECT_EQ(w.model.allocation(h)->references, 1u);
   EXPECT_EQ(w.model.allocation(h)->released.call, released.call);
-  refuse(calls::MemUnmap{.ptr = kBase, .size = kGranule});
+  w.refuse(calls::MemUnmap{.ptr = kBase, .size = kGranule});
   EXPECT_EQ(w.model.allocation(h)->mappings, 1u);
   EXPECT_EQ(w.model.allocation(h)->unmapped.call, 0u);
   ASSERT_NE(w.model.mapping_at(kBase), nullptr);
   EXPECT_FALSE(w.model.tombstones().find(ObjectRef::Kind::kMapping, kBase));
   w.unmap(kBase, 1);
-  refuse(calls::MemAddressFree{.ptr = kBase, .size = kGranule});
+  w.refuse(calls::MemAddressFree{.ptr = kBase, .size = kGranule});
   ASSERT_NE(w.model.reservation_at(kBase), nullptr);
   EXPECT_FALSE(w.model.tombstones().find(ObjectRef::Kind::kReservation, kBase));
-  refuse(calls::MemRelease{.handle = h});  // the last reference
+  w.refuse(calls::MemRelease{.handle = h});  // the last reference
   EXPECT_FALSE(w.model.tombstones().find(ObjectRef::Kind::kAllocation, h));
   // Older ends of the same value stay known.
   w.mapped(kBase + kGranule, 1, 0x200);
@@ -102,7 +99,7 @@ TEST(Model, WhatWasBuriedAndRefusedWasNeverGone) {
   const auto gone = w.model.tombstones().find(ObjectRef::Kind::kMapping, kBase + kGranule);
   ASSERT_TRUE(gone);
   w.map(kBase + kGranule, 1, 0x200);
-  refuse(calls::MemUnmap{.ptr = kBase + kGranule, .size = kGranule});
+  w.refuse(calls::MemUnmap{.ptr = kBase + kGranule, .size = kGranule});
   const auto still = w.model.tombstones().find(ObjectRef::Kind::kMapping, kBase + kGranule);
   ASSERT_TRUE(still);
   EXPECT_EQ(still->ended.call, gone->ended.call);
@@ -116,11 +113,14 @@ TEST(Model, ARefusedReleaseGivesBackOneReferenceOfAnAllocationThatEndedMeanwhile
   w.unmap(kBase, 1);
   w.map(kBase, 1, h);
   w.retain(h);
-  Retired retired = w.model.retire(calls::MemRelease{.handle = h});
+  const calls::MemRelease release{.handle = h};
+  Retired retired;
+  const Origin at = w.at();
+  w.model.begin(release, at, retired);
   w.release(h);
   w.unmap(kBase, 1);
   ASSERT_EQ(w.model.allocation(h), nullptr);
-  w.model.restore(std::move(retired), w.at());
+  w.model.undo(release, at, retired);
   ASSERT_NE(w.model.allocation(h), nullptr);
   EXPECT_EQ(w.model.allocation(h)->references, 1u);
   EXPECT_EQ(w.model.allocation(h)->mappings, 0u);
@@ -133,22 +133,22 @@ TEST(Model, AMapThatWasRecordedAndRefusedIsNotThere) {
   const calls::MemMap map{.ptr = kBase, .size = kGranule, .handle = h};
   const Origin at = w.at();
   Recorded recorded;
-  w.model.record(map, at, recorded);
+  w.model.begin(map, at, recorded);
   ASSERT_TRUE(recorded.done);
   EXPECT_EQ(w.model.allocation(h)->mappings, 1u);
-  w.model.unrecord(map, at, recorded);
+  w.model.undo(map, at, recorded);
   EXPECT_EQ(w.model.mapping_at(kBase), nullptr);
   EXPECT_EQ(w.model.allocation(h)->mappings, 0u);
   // Released by another thread before the driver answered: then it is gone.
-  w.model.record(map, at, recorded);
+  w.model.begin(map, at, recorded);
   w.release(h);
   ASSERT_NE(w.model.allocation(h), nullptr);
-  w.model.unrecord(map, at, recorded);
+  w.model.undo(map, at, recorded);
   EXPECT_EQ(w.model.allocation(h), nullptr);
   EXPECT_TRUE(w.model.tombstones().find(ObjectRef::Kind::kAllocation, h));
   // What is mapped there by now is another call's.
   w.map(kBase, 1, w.create(0x200, 1));
-  w.model.unrecord(map, at, recorded);
+  w.model.undo(map, at, recorded);
   EXPECT_NE(w.model.mapping_at(kBase), nullptr);
 }
 
@@ -163,21 +163,20 @@ TEST(Model, AccessThatWasRecordedAndRefusedIsAsBefore) {
   const calls::MemSetAccess call{.ptr = kBase, .size = kGranule, .desc = both, .count = 2};
   const AccessMask before = w.model.mapping_at(kBase)->access;
   Recorded recorded;
-  w.model.record(call, w.at(), recorded);
+  w.model.begin(call, w.at(), recorded);
   ASSERT_TRUE(recorded.done);
   EXPECT_EQ(w.model.mapping_at(kBase)->access.write, 2u);
   // Another thread's grant to another device stays.
   const CUmemAccessDesc third = access(2, CU_MEM_ACCESS_FLAGS_PROT_READ);
-  w.model.commit(calls::MemSetAccess{.ptr = kBase, .size = kGranule, .desc = &third, .count = 1},
-                 w.at());
-  w.model.unrecord(call, {}, recorded);
+  w.accept(calls::MemSetAccess{.ptr = kBase, .size = kGranule, .desc = &third, .count = 1});
+  w.model.undo(call, {}, recorded);
   EXPECT_EQ(w.model.mapping_at(kBase)->access.write, before.write);
   EXPECT_EQ(w.model.mapping_at(kBase)->access.read, before.read | 4u);
   // Several mappings are recorded when the driver has answered.
   w.mapped(kBase + kGranule, 1, 0x200);
   Recorded none;
-  w.model.record(calls::MemSetAccess{.ptr = kBase, .size = 2 * kGranule, .desc = both, .count = 2},
-                 w.at(), none);
+  w.model.begin(calls::MemSetAccess{.ptr = kBase, .size = 2 * kGranule, .desc = both, .count = 2},
+                w.at(), none);
   EXPECT_FALSE(none.done);
   EXPECT_EQ(w.model.mapping_at(kBase)->access.write, before.write);
 }
@@ -189,7 +188,7 @@ TEST(Model, ARefusedUnmapOfOneAllocationMappedTwiceCountsBothAgain) {
   w.map(kBase, 1, h);
   w.map(kBase + kGranule, 1, h);
   w.release(h);
-  w.model.restore(w.model.retire(calls::MemUnmap{.ptr = kBase, .size = 2 * kGranule}), w.at());
+  w.refuse(calls::MemUnmap{.ptr = kBase, .size = 2 * kGranule});
   ASSERT_NE(w.model.allocation(h), nullptr);
   EXPECT_EQ(w.model.allocation(h)->mappings, 2u);
 }
@@ -197,7 +196,9 @@ TEST(Model, ARefusedUnmapOfOneAllocationMappedTwiceCountsBothAgain) {
 TEST(Model, AnUnmapThatCutsGivesNothingUp) {
   World w;
   w.mapped(kBase, 2);
-  EXPECT_TRUE(w.model.retire(calls::MemUnmap{.ptr = kBase, .size = kGranule}).mappings.empty());
+  Retired retired;
+  w.model.begin(calls::MemUnmap{.ptr = kBase, .size = kGranule}, w.at(), retired);
+  EXPECT_TRUE(retired.mappings.empty());
   EXPECT_NE(w.model.mapping_at(kBase), nullptr);
 }
 
@@ -280,8 +281,7 @@ TEST(Model, AReservationGivenOutAgainReplacesWhatEndedUnseen) {
 TEST(Model, ARefusedFreeOfAMappedRangeIsRemembered) {
   World w;
   w.mapped(kBase, 1);
-  w.model.restore(w.model.retire(calls::MemAddressFree{.ptr = kBase, .size = kGranule}),
-                  {.call = 9});
+  w.refuse(calls::MemAddressFree{.ptr = kBase, .size = kGranule}, {.call = 9});
   EXPECT_EQ(w.model.reservation_at(kBase)->free_refused.call, 9u);
 }
 

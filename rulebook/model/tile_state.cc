@@ -15,11 +15,15 @@ TileState::Key TileState::key(const CUarrayMapInfo& info) {
           level.offsetY, level.offsetZ, level.extentWidth, level.extentHeight, level.extentDepth};
 }
 
-void TileState::commit(const CUarrayMapInfo& info, Origin at) {
-  if (info.memOperationType == CU_MEM_OPERATION_TYPE_MAP) {
-    tiles_[key(info)] = {info.memHandle.memHandle, at};
-  } else {
-    tiles_.erase(key(info));
+void TileState::confirm(const calls::MemMapArrayAsync& call, const Facts&, Origin at,
+                        const Surroundings&) {
+  for (unsigned i = 0; i < call.count; ++i) {
+    const CUarrayMapInfo& info = call.mapInfoList[i];
+    if (info.memOperationType == CU_MEM_OPERATION_TYPE_MAP) {
+      tiles_[key(info)] = {info.memHandle.memHandle, at};
+    } else {
+      tiles_.erase(key(info));
+    }
   }
 }
 

@@ -9,7 +9,8 @@
 #include <cstdint>
 #include <map>
 
-#include "rulebook/violation.h"
+#include "api/calls.h"
+#include "rulebook/model/surroundings.h"
 
 namespace cuvmm {
 
@@ -26,19 +27,27 @@ class TileState {
   using Key = std::array<std::uint64_t, 10>;
 
   static Key key(const CUarrayMapInfo& info);
-  /// One entry of a successful call.
-  void commit(const CUarrayMapInfo& info, Origin at);
-  /// A handle value that the driver gave out anew has no tiles.
-  void forget(CUmemGenericAllocationHandle memory) {
-    if (tiles_.empty()) [[likely]]
-      return;
-    std::erase_if(tiles_, [&](const auto& entry) { return entry.second.memory == memory; });
+  void confirm(const calls::MemMapArrayAsync& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  // A handle value that the driver gave out anew has no tiles.
+  void confirm(const calls::MemCreate& call, const Facts&, Origin, const Surroundings&) {
+    forget(*call.handle);
+  }
+  void confirm(const calls::MemImportFromShareableHandle& call, const Facts&, Origin,
+               const Surroundings&) {
+    forget(*call.handle);
   }
   /// Whether some array still shows this memory.
   bool shows(CUmemGenericAllocationHandle memory) const;
   std::size_t size() const { return tiles_.size(); }
 
  private:
+  void forget(CUmemGenericAllocationHandle memory) {
+    if (tiles_.empty()) [[likely]]
+      return;
+    std::erase_if(tiles_, [&](const auto& entry) { return entry.second.memory == memory; });
+  }
+
   std::map<Key, Tiles> tiles_;
 };
 

@@ -12,8 +12,8 @@ using namespace detail;
 namespace detail {
 
 bool check_given(Collector& out, const Model& model, int fd, Facts::Answer open, Rule owned) {
-  const auto given = model.external().given.find(fd);
-  if (given == model.external().given.end() || open == Facts::Answer::kYes) return false;
+  const auto given = model.descriptors().given().find(fd);
+  if (given == model.descriptors().given().end() || open == Facts::Answer::kYes) return false;
   const bool closed = open == Facts::Answer::kNo;
   ObjectRef import{ObjectRef::Kind::kExport, static_cast<std::uint64_t>(fd), 0, {}, given->second};
   out.add(owned,
@@ -25,16 +25,16 @@ bool check_given(Collector& out, const Model& model, int fd, Facts::Answer open,
 }
 
 void check_external_exit(Collector& out, const Model& model) {
-  for (const auto& [handle, m] : model.external().memories) {
+  for (const auto& [handle, m] : model.external().memories()) {
     out.add(Rule::kExtImportLeak, "external memory " + hex(handle) + " (" + bytes(m.size) +
                                       ") was never destroyed and keeps its memory alive")
         .objects.push_back(ref(m));
   }
-  for (const auto& [base, b] : model.external().buffers) {
+  for (const auto& [base, b] : model.external().buffers()) {
     out.add(Rule::kExtBufferLeak, "the buffer " + range(base, b.size) + " was never freed")
         .objects.push_back(ref(b));
   }
-  for (const auto& [handle, s] : model.external().semaphores) {
+  for (const auto& [handle, s] : model.external().semaphores()) {
     out.add(Rule::kSemImportLeak, "external semaphore " + hex(handle) + " was never destroyed")
         .objects.push_back(ref(s));
   }
@@ -52,7 +52,7 @@ struct MemoryRules {
 // Null, with a violation unless it is merely unknown, when nothing is known of the memory.
 const ExternalMemory* check_memory(Collector& out, const Model& model, CUexternalMemory object,
                                    const MemoryRules& rules) {
-  const auto& memories = model.external().memories;
+  const auto& memories = model.external().memories();
   return check_external_object(out, model, memories, object_number(object),
                                ObjectRef::Kind::kExternalMemory, "external memory",
                                {rules.nonnull, rules.valid, rules.alive});

@@ -59,8 +59,8 @@ CUexternalMemory imported(World& w, int fd = 7, std::uint64_t size = 2 * kGranul
   CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = import_desc(fd, size);
   desc.type = static_cast<CUexternalMemoryHandleType>(type);
   desc.flags = flags;
-  w.model.commit(calls::ImportExternalMemory{.extMem_out = &out, .memHandleDesc = &desc},
-                 good_fd(object_size), w.at());
+  w.accept(calls::ImportExternalMemory{.extMem_out = &out, .memHandleDesc = &desc},
+           good_fd(object_size));
   return out;
 }
 Violations buffer(World& w, CUexternalMemory memory, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC& desc,
@@ -71,7 +71,7 @@ Violations buffer(World& w, CUexternalMemory memory, const CUDA_EXTERNAL_MEMORY_
 void map_buffer(World& w, CUexternalMemory memory, Address base) {
   const CUDA_EXTERNAL_MEMORY_BUFFER_DESC desc = buffer_desc();
   CUdeviceptr out = base;
-  w.model.commit(calls::ExternalMemoryGetMappedBuffer{&out, memory, &desc}, w.at());
+  w.accept(calls::ExternalMemoryGetMappedBuffer{&out, memory, &desc});
 }
 Violations mipmap(World& w, CUexternalMemory memory,
                   const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC& desc,
@@ -82,7 +82,7 @@ Violations destroy(World& w, CUexternalMemory memory) {
   return check(w.model, calls::DestroyExternalMemory{.extMem = memory});
 }
 void destroyed(World& w, CUexternalMemory memory) {
-  w.take(calls::DestroyExternalMemory{.extMem = memory});
+  w.accept(calls::DestroyExternalMemory{.extMem = memory});
 }
 Violations at_exit(World& w) {
   return check_exit(w.model, [](const Export&) { return true; });
@@ -249,7 +249,7 @@ std::vector<RuleCase> external_memory_cases() {
          const auto memory = imported(w);
          map_buffer(w, memory, kBase);
          destroyed(w, memory);
-         if (!broken) w.take(calls::MemFree{.dptr = kBase});
+         if (!broken) w.accept(calls::MemFree{.dptr = kBase});
          return at_exit(w);
        }},
       {Rule::kDataFillDevice,  // of a buffer
@@ -258,8 +258,8 @@ std::vector<RuleCase> external_memory_cases() {
          facts.device = 1;
          CUexternalMemory memory = object(kMemory);
          const CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = import_desc(7, kGranule);
-         w.model.commit(calls::ImportExternalMemory{.extMem_out = &memory, .memHandleDesc = &desc},
-                        facts, w.at());
+         w.accept(calls::ImportExternalMemory{.extMem_out = &memory, .memHandleDesc = &desc},
+                  facts);
          map_buffer(w, memory, kBase);
          facts.device = broken ? 0 : 1;
          return check_data(w, calls::MemsetD8{.dstDevice = kBase + 16, .uc = 1, .N = 16}, facts);
@@ -274,7 +274,7 @@ std::vector<RuleCase> external_memory_cases() {
       {Rule::kExtBufferFreedOnce,
        [](World& w, bool broken) {
          map_buffer(w, imported(w), kBase);
-         if (broken) w.take(calls::MemFree{.dptr = kBase});
+         if (broken) w.accept(calls::MemFree{.dptr = kBase});
          return check(w.model, calls::MemFree{.dptr = kBase});
        }},
       {Rule::kExtMipmapOutNonnull,
@@ -359,17 +359,16 @@ TEST(ExternalMemory, SoIsOneThatComesBackForAPoolOrARange) {
   World w;
   int fd = 7;
   imported(w, fd);
-  ASSERT_EQ(w.model.external().given.count(fd), 1u);
-  w.model.commit(
+  ASSERT_EQ(w.model.descriptors().given().count(fd), 1u);
+  w.accept(
       calls::MemPoolExportToShareableHandle{.handle_out = &fd,
                                             .handleType = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR},
-      Origin{});
-  EXPECT_EQ(w.model.external().given.count(fd), 0u);
+      {}, Origin{});
+  EXPECT_EQ(w.model.descriptors().given().count(fd), 0u);
   w.export_fd(w.create(0x100, 1, device_prop(0, 1)), fd);
-  w.model.commit(
-      calls::MemGetHandleForAddressRange{.handle = &fd,
-                                         .handleType = CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD},
-      Origin{});
+  w.accept(calls::MemGetHandleForAddressRange{.handle = &fd,
+                                              .handleType = CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD},
+           {}, Origin{});
   EXPECT_EQ(w.model.exports().count(fd), 0u);
 }
 
@@ -387,10 +386,10 @@ TEST(ExternalMemory, ARefusedDestroyKeepsIt) {
   World w;
   const auto memory = imported(w);
   map_buffer(w, memory, kBase);
-  w.model.restore(w.model.retire(calls::DestroyExternalMemory{memory}));
-  w.model.restore(w.model.retire(calls::MemFree{kBase}));
+  w.refuse(calls::DestroyExternalMemory{memory});
+  w.refuse(calls::MemFree{kBase});
   EXPECT_TRUE(destroy(w, memory).empty());
-  EXPECT_FALSE(w.model.external().buffers.at(kBase).memory_ended);
+  EXPECT_FALSE(w.model.external().buffers().at(kBase).memory_ended);
 }
 
 TEST(ExternalMemory, AHandleThatTheDriverGivesOutAgainIsAlive) {

@@ -12,7 +12,7 @@ bool is_timeline(unsigned type) { return type == external_type::kTimelineFd; }
 
 const ExternalSemaphore* check_semaphore(Collector& out, const Model& model,
                                          CUexternalSemaphore object, const ObjectRules& rules) {
-  return check_external_object(out, model, model.external().semaphores, object_number(object),
+  return check_external_object(out, model, model.external().semaphores(), object_number(object),
                                ObjectRef::Kind::kExternalSemaphore, "external semaphore", rules);
 }
 

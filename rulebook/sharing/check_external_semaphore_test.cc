@@ -28,11 +28,11 @@ Violations import(World& w, const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC& desc,
 CUexternalSemaphore imported(World& w, unsigned type = kBinary) {
   CUexternalSemaphore out = object(0x6000);
   const auto desc = import_desc(type);
-  w.model.commit(calls::ImportExternalSemaphore{&out, &desc}, Facts{}, w.at());
+  w.accept(calls::ImportExternalSemaphore{&out, &desc});
   return out;
 }
 void destroyed(World& w, CUexternalSemaphore semaphore) {
-  w.take(calls::DestroyExternalSemaphore{.extSem = semaphore});
+  w.accept(calls::DestroyExternalSemaphore{.extSem = semaphore});
 }
 
 CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signal_params(std::uint64_t value = 1) {
@@ -141,8 +141,7 @@ std::vector<RuleCase> external_semaphore_cases() {
        [](World& w, bool broken) {
          const auto semaphore = imported(w, kTimeline);
          const auto first = signal_params(5);
-         w.model.commit(calls::SignalExternalSemaphoresAsync{&semaphore, &first, 1, nullptr},
-                        w.at());
+         w.accept(calls::SignalExternalSemaphoresAsync{&semaphore, &first, 1, nullptr});
          return signal(w, semaphore, signal_params(broken ? 5 : 6));
        }},
       {Rule::kSemWaitArrayNonnull,
@@ -190,7 +189,7 @@ TEST(ExternalSemaphore, ABinaryOneHasNoValue) {
   World w;
   const auto semaphore = imported(w, kBinary);
   const auto params = signal_params(5);
-  w.model.commit(calls::SignalExternalSemaphoresAsync{&semaphore, &params, 1, nullptr}, w.at());
+  w.accept(calls::SignalExternalSemaphoresAsync{&semaphore, &params, 1, nullptr});
   EXPECT_TRUE(signal(w, semaphore, signal_params(0)).empty());
 }
 

@@ -127,7 +127,7 @@ Violations check(const Model& model, const calls::IpcOpenMemHandle& call, const 
     all.back().objects.push_back(ref(*own));
     return all;
   }
-  for (const auto& [pointer, open] : model.ipc().opens) {
+  for (const auto& [pointer, open] : model.ipc().opens()) {
     const bool other = open.context && facts.context_id && open.context != facts.context_id;
     if (open.bytes != bytes || !other || open.device != facts.device) continue;
     out.add(Rule::kIpcOpenOneContext,
@@ -215,7 +215,7 @@ void check_free_of_opened(Collector& out, const Model& model, Address address) {
 }
 
 void check_ipc_exit(Collector& out, const Model& model) {
-  for (const auto& [pointer, open] : model.ipc().opens) {
+  for (const auto& [pointer, open] : model.ipc().opens()) {
     const std::uint32_t closes = open.opens - open.count;
     Violation& v = out.add(Rule::kIpcOpenLeak, hex(pointer) + " was opened " + times(open.opens) +
                                                    " and closed " + times(closes));

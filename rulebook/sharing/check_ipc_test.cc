@@ -47,12 +47,11 @@ Violations close(World& w, Address dptr, Facts f = facts()) {
 }
 
 void exported(World& w, CUipcMemHandle bytes = blob()) {
-  w.model.commit(calls::IpcGetMemHandle{.pHandle = &bytes, .dptr = kPlain}, facts(), w.at());
+  w.accept(calls::IpcGetMemHandle{.pHandle = &bytes, .dptr = kPlain}, facts());
 }
 void opened(World& w, Address at = kPlain, Facts f = facts()) {
   CUdeviceptr pointer = at;
-  w.model.commit(calls::IpcOpenMemHandle{.pdptr = &pointer, .handle = blob(), .Flags = 1}, f,
-                 w.at());
+  w.accept(calls::IpcOpenMemHandle{.pdptr = &pointer, .handle = blob(), .Flags = 1}, f);
 }
 
 Facts no_context() {
@@ -112,8 +111,7 @@ std::vector<RuleCase> ipc_cases() {
        [](World& w, bool broken) {
          CUdeviceptr pointer = kPlain;
          if (broken) {
-           w.model.commit(calls::MemAllocFromPoolAsync{.dptr = &pointer, .bytesize = 64}, Facts{},
-                          w.at());
+           w.accept(calls::MemAllocFromPoolAsync{.dptr = &pointer, .bytesize = 64});
          }
          return get(w, kPlain, broken ? unexportable() : facts());
        }},
@@ -172,8 +170,8 @@ std::vector<RuleCase> ipc_cases() {
        [](World& w, bool broken) {
          opened(w);
          opened(w);
-         w.take(calls::IpcCloseMemHandle{.dptr = kPlain});
-         if (!broken) w.take(calls::IpcCloseMemHandle{.dptr = kPlain});
+         w.accept(calls::IpcCloseMemHandle{.dptr = kPlain});
+         if (!broken) w.accept(calls::IpcCloseMemHandle{.dptr = kPlain});
          return at_exit(w);
        }},
       {Rule::kIpcCloseContext,
@@ -196,8 +194,8 @@ std::vector<RuleCase> ipc_cases() {
        [](World& w, bool broken) {
          opened(w);
          opened(w);
-         w.take(calls::IpcCloseMemHandle{.dptr = kPlain});
-         if (broken) w.take(calls::IpcCloseMemHandle{.dptr = kPlain});
+         w.accept(calls::IpcCloseMemHandle{.dptr = kPlain});
+         if (broken) w.accept(calls::IpcCloseMemHandle{.dptr = kPlain});
          return close(w, kPlain);
        }},
       {Rule::kIpcFreeInstead,
@@ -246,7 +244,7 @@ TEST(IpcModel, ARefusedCloseCountsNothing) {
   World w;
   opened(w);
   const calls::IpcCloseMemHandle call{.dptr = kPlain};
-  w.model.restore(w.model.retire(call));
+  w.refuse(call);
   ASSERT_NE(w.model.ipc().open_of(kPlain), nullptr);
   EXPECT_EQ(w.model.ipc().open_of(kPlain)->count, 1u);
 }
@@ -255,17 +253,17 @@ TEST(IpcModel, AFreedExportIsNoLongerOurs) {
   World w;
   exported(w);
   EXPECT_NE(w.model.ipc().exported(ipc_bytes(blob())), nullptr);
-  w.take(calls::MemFree{.dptr = kPlain});
+  w.accept(calls::MemFree{.dptr = kPlain});
   EXPECT_EQ(w.model.ipc().exported(ipc_bytes(blob())), nullptr);
 }
 
 TEST(IpcModel, AnAddressThatIsOpenedAgainIsNewAfterItsEnd) {
   World w;
   opened(w);
-  w.take(calls::IpcCloseMemHandle{.dptr = kPlain});
+  w.accept(calls::IpcCloseMemHandle{.dptr = kPlain});
   opened(w);
   EXPECT_TRUE(close(w, kPlain).empty());
-  w.take(calls::IpcCloseMemHandle{.dptr = kPlain});
+  w.accept(calls::IpcCloseMemHandle{.dptr = kPlain});
   EXPECT_TRUE(at_exit(w).empty());
 }
 

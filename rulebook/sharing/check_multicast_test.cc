@@ -221,7 +221,7 @@ std::vector<RuleCase> multicast_cases() {
          known.granularity = kGranule;
          known.recommended = (broken ? 2 : 1) * kGranule;
          known.added = 1;
-         w.model.commit_multicast_import(known, w.at());
+         w.model.import_multicast(known, w.at());
          w.create(kMemory, 2, device_prop(0, 1));
          return check(w.model, bind_call());
        }},
@@ -314,7 +314,7 @@ std::vector<RuleCase> multicast_cases() {
        [](World& w, bool broken) {
          ready(w);
          w.bind(kObject, 0, kMemory, 2);
-         if (!broken) w.take(unbind_call());
+         if (!broken) w.accept(unbind_call());
          return check(w.model, calls::MemRelease{.handle = kMemory});
        }},
       {Rule::kMcBoundMemoryEnds,  // with its last mapping
@@ -353,7 +353,7 @@ std::vector<RuleCase> multicast_cases() {
        [](World& w, bool broken) {
          ready(w);
          w.bind(kObject, 0, kMemory, 2);
-         if (broken) w.take(unbind_call());
+         if (broken) w.accept(unbind_call());
          return check(w.model, unbind_call());
        }},
       {Rule::kMcUnbindExact,
@@ -480,14 +480,14 @@ TEST(MulticastModel, ARefusedReleaseKeepsWhatItWouldHaveEnded) {
   ready(w);
   w.bind(kObject, 0, kMemory, 2);
   for (const Handle handle : {kObject, kMemory}) {
-    w.model.restore(w.model.retire(calls::MemRelease{.handle = handle}));
+    w.refuse(calls::MemRelease{.handle = handle});
     ASSERT_NE(w.model.multicast(kObject), nullptr);
     EXPECT_EQ(w.model.multicast(kObject)->bindings.size(), 1u);
     EXPECT_EQ(w.model.multicast(kObject)->added, 0b11u);
   }
-  w.model.restore(w.model.retire(unbind_call()));
+  w.refuse(unbind_call());
   EXPECT_EQ(w.model.multicast(kObject)->bindings.size(), 1u);
-  w.take(unbind_call());
+  w.accept(unbind_call());
   EXPECT_THAT(w.model.multicast(kObject)->bindings, IsEmpty());
 }
 

@@ -1,87 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
-// External memory, what is mapped of it, external semaphores, and descriptors that were given away.
+// External memory, what is mapped of it, and external semaphores, as one process knows them.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <unordered_map>
 
-#include "rulebook/violation.h"
+#include "api/calls.h"
+#include "rulebook/model/surroundings.h"
+#include "rulebook/sharing/external_objects.h"
 
 namespace cuvmm {
 
-/// Numbers of CUexternalMemoryHandleType and CUexternalSemaphoreHandleType that mean something to
-/// the checks; older headers lack the newer enumerators.
-namespace external_type {
-inline constexpr unsigned kOpaqueFd = 1;
-inline constexpr unsigned kD3d12Resource = 5;
-inline constexpr unsigned kD3d11ResourceKmt = 7;
-inline constexpr unsigned kNvSciBuf = 8;
-inline constexpr unsigned kDmaBufFd = 9;
-inline constexpr unsigned kLastMemory = 9;
-inline constexpr unsigned kNvSciSync = 6;
-inline constexpr unsigned kTimelineFd = 9;
-inline constexpr unsigned kLastSemaphore = 10;
-}  // namespace external_type
-
-/// A memory object of another API, as cuImportExternalMemory knows it. Sizes in bytes.
-struct ExternalMemory {
-  std::uint64_t handle = 0;
-  unsigned type = 0;              ///< CUexternalMemoryHandleType
-  std::uint64_t size = 0;         ///< as the import claimed
-  std::uint64_t object_size = 0;  ///< what the object really has, 0 unknown
-  bool dedicated = false;         ///< imported with CUDA_EXTERNAL_MEMORY_DEDICATED
-  int device = -1;                ///< of the context that imported it; -1 unknown
-  std::uint64_t context = 0;      ///< that context, 0 unknown
-  Origin made;
-};
-
-/// [base, base + size) shows a part of an external memory; it outlives it.
-struct ExternalBuffer {
-  std::uint64_t base = 0;
-  std::uint64_t size = 0;
-  std::uint64_t memory = 0;   ///< handle of the external memory, which may be destroyed
-  int device = -1;            ///< of the context that imported that; -1 unknown
-  std::uint64_t context = 0;  ///< that context, 0 unknown
-  bool memory_ended = false;  ///< by `ended`
-  Origin made;
-  Origin ended;
-};
-
-struct ExternalSemaphore {
-  std::uint64_t handle = 0;
-  unsigned type = 0;            ///< CUexternalSemaphoreHandleType
-  std::uint64_t signalled = 0;  ///< the greatest value that this process signalled, of a timeline
-  bool any_signal = false;
-  int device = -1;            ///< of the context that imported it; -1 unknown
-  std::uint64_t context = 0;  ///< that context, 0 unknown
-  Origin made;
-};
-
-/// All of it, keyed by handle, address and descriptor number.
-struct ExternalState {
-  std::unordered_map<std::uint64_t, ExternalMemory> memories;
-  std::map<std::uint64_t, ExternalBuffer> buffers;
-  std::unordered_map<std::uint64_t, ExternalSemaphore> semaphores;
-  /// Descriptors that a successful import made the driver's, and the import that did. The number
-  /// may have been given to another file since, unseen.
-  std::unordered_map<int, Origin> given;
+/// The verbs are those of UnicastState.
+class ExternalState {
+ public:
+  using Memories = std::unordered_map<std::uint64_t, ExternalMemory>;
+  using Buffers = std::map<std::uint64_t, ExternalBuffer>;
+  using Semaphores = std::unordered_map<std::uint64_t, ExternalSemaphore>;
+  const Memories& memories() const { return memories_; }        ///< by handle
+  const Buffers& buffers() const { return buffers_; }           ///< by address
+  const Semaphores& semaphores() const { return semaphores_; }  ///< by handle
 
   /// The buffer that holds `address`, or null.
   const ExternalBuffer* buffer_at(std::uint64_t address) const {
-    auto it = buffers.upper_bound(address);
-    if (it == buffers.begin()) return nullptr;
+    auto it = buffers_.upper_bound(address);
+    if (it == buffers_.begin()) return nullptr;
     --it;
     return address - it->second.base < it->second.size ? &it->second : nullptr;
   }
-};
 
-/// What a call that ends one of them gave up; at most one is there.
-struct ExternalRetired {
-  std::optional<ExternalMemory> memory;
-  std::optional<ExternalBuffer> buffer;
-  std::optional<ExternalSemaphore> semaphore;
+  void begin(const calls::DestroyExternalMemory& call, Origin at, const Surroundings& around,
+             Retired& retired);
+  void begin(const calls::DestroyExternalSemaphore& call, Origin at, const Surroundings& around,
+             Retired& retired);
+  void begin(const calls::MemFree& call, Origin at, const Surroundings& around, Retired& retired);
+  void begin(const calls::MemFreeAsync& call, Origin at, const Surroundings& around,
+             Retired& retired);
+  void begin(const Ending& ending, Origin at, const Surroundings& around, Retired& retired);
+
+  void confirm(const calls::ImportExternalMemory& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::ExternalMemoryGetMappedBuffer& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::ImportExternalSemaphore& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::SignalExternalSemaphoresAsync& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const RarelyRetired& taken, Origin at, const Surroundings& around);
+
+  void undo(const RarelyRetired& taken, Origin at, const Surroundings& around);
+
+ private:
+  Memories memories_;
+  Buffers buffers_;
+  Semaphores semaphores_;
 };
 
 }  // namespace cuvmm

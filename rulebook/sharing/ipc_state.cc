@@ -1,81 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-// Model's part for legacy IPC.
 #include "rulebook/sharing/ipc_state.h"
-
-#include "rulebook/model/model.h"
 
 namespace cuvmm {
 
 const IpcExport* IpcState::exported(const IpcBytes& bytes) const {
-  for (const auto& [base, e] : exports) {
+  for (const auto& [base, e] : exports_) {
     if (e.bytes == bytes) return &e;
   }
   return nullptr;
 }
 
 const IpcOpen* IpcState::open_of(std::uint64_t pointer) const {
-  const auto found = opens.find(pointer);
-  return found == opens.end() ? nullptr : &found->second;
+  const auto found = opens_.find(pointer);
+  return found == opens_.end() ? nullptr : &found->second;
 }
 
 const IpcOpen* IpcState::open_at(std::uint64_t address) const {
-  auto found = opens.upper_bound(address);
-  if (found == opens.begin()) return nullptr;
+  auto found = opens_.upper_bound(address);
+  if (found == opens_.begin()) return nullptr;
   --found;
   const bool inside = found->first == address || address - found->first < found->second.size;
   return inside ? &found->second : nullptr;
 }
 
-void Model::retire(const calls::IpcCloseMemHandle& call, Retired& retired) {
-  ends_meanwhile_.note(ObjectRef::Kind::kIpcMemory, call.dptr);
-  const auto found = ipc_.opens.find(call.dptr);
-  if (found == ipc_.opens.end()) return;
-  retired.more().ipc_opens.push_back(found->second);
-  if (--found->second.count == 0) ipc_.opens.erase(found);
-}
+// --- Before the driver is asked
 
-void Model::retire_ipc(Address freed, Retired& retired) {
-  const auto found = ipc_.exports.find(freed);
-  if (found == ipc_.exports.end()) return;
+void IpcState::begin(const calls::MemFree& call, Origin, const Surroundings&, Retired& retired) {
+  const auto found = exports_.find(call.dptr);
+  if (found == exports_.end()) return;
   retired.more().ipc_exports.push_back(found->second);
-  ipc_.exports.erase(found);
+  exports_.erase(found);
 }
 
-void Model::restore_ipc(const RarelyRetired& retired) {
-  for (const IpcExport& e : retired.ipc_exports) ipc_.exports.try_emplace(e.base, e);
-  for (const IpcOpen& before : retired.ipc_opens) {
-    auto [it, inserted] = ipc_.opens.try_emplace(before.pointer, before);
-    if (inserted) {
-      it->second.count = 1;
-    } else {
-      ++it->second.count;
-    }
-  }
+void IpcState::begin(const calls::IpcCloseMemHandle& call, Origin, const Surroundings& around,
+                     Retired& retired) {
+  around.ends.note(ObjectRef::Kind::kIpcMemory, call.dptr);
+  const auto found = opens_.find(call.dptr);
+  if (found == opens_.end()) return;
+  retired.more().ipc_opens.push_back(found->second);
+  if (--found->second.count == 0) opens_.erase(found);
 }
 
-void Model::bury_ipc(const RarelyRetired& retired, Origin at) {
-  for (const IpcOpen& before : retired.ipc_opens) {
-    const auto found = ipc_.opens.find(before.pointer);
-    if (found != ipc_.opens.end()) {
-      found->second.closed = at;
-    } else {
-      tombstones_.add({ObjectRef::Kind::kIpcMemory, before.pointer, before.size, before.made, at});
-    }
-  }
+void IpcState::begin(const Ending& ending, Origin, const Surroundings&, Retired& retired) {
+  EndedContext& taken = retired.more().context;
+  // Of which context the memory behind an exported handle is, was not asked.
+  move_out(exports_, taken.ipc_exports, [](const IpcExport&) { return true; });
+  move_out(opens_, taken.ipc_opens,
+           [&](const IpcOpen& o) { return ending.ends(o.context, o.device); });
 }
 
-void Model::commit(const calls::IpcGetMemHandle& call, const Facts& facts, Origin at) {
-  const Address base = facts.allocation_base ? facts.allocation_base : call.dptr;
+// --- The driver accepted
+
+void IpcState::confirm(const calls::IpcGetMemHandle& call, const Facts& facts, Origin at,
+                       const Surroundings&) {
+  const std::uint64_t base = facts.allocation_base ? facts.allocation_base : call.dptr;
   IpcExport made{.bytes = ipc_bytes(*call.pHandle), .base = base, .made = at};
-  auto [it, inserted] = ipc_.exports.try_emplace(base, made);
+  auto [it, inserted] = exports_.try_emplace(base, made);
   // Other bytes for the same address: the memory ended by a route we did not see.
   if (!inserted && it->second.bytes != made.bytes) it->second = made;
 }
 
-void Model::commit(const calls::IpcOpenMemHandle& call, const Facts& facts, Origin at) {
-  const Address pointer = *call.pdptr;
-  tombstones_.forget(ObjectRef::Kind::kIpcMemory, pointer);
-  IpcOpen& open = ipc_.opens[pointer];
+void IpcState::confirm(const calls::IpcOpenMemHandle& call, const Facts& facts, Origin at,
+                       const Surroundings& around) {
+  const std::uint64_t pointer = *call.pdptr;
+  around.tombstones.forget(ObjectRef::Kind::kIpcMemory, pointer);
+  IpcOpen& open = opens_[pointer];
   const IpcBytes bytes = ipc_bytes(call.handle);
   if (open.count == 0 || open.bytes != bytes) {
     // New, or the address is in use again after an end that we did not see.
@@ -91,6 +80,49 @@ void Model::commit(const calls::IpcOpenMemHandle& call, const Facts& facts, Orig
   }
   ++open.count;
   ++open.opens;
+}
+
+void IpcState::confirm(const RarelyRetired& taken, Origin at, const Surroundings& around) {
+  for (const IpcOpen& before : taken.ipc_opens) {
+    const auto found = opens_.find(before.pointer);
+    if (found != opens_.end()) {
+      found->second.closed = at;
+    } else {
+      around.tombstones.add(
+          {ObjectRef::Kind::kIpcMemory, before.pointer, before.size, before.made, at});
+    }
+  }
+}
+
+// --- The driver refused
+
+void IpcState::undo(const RarelyRetired& taken, Origin, const Surroundings& around) {
+  for (const IpcExport& e : taken.ipc_exports) exports_.try_emplace(e.base, e);
+  for (const IpcOpen& before : taken.ipc_opens) {
+    auto [it, inserted] = opens_.try_emplace(before.pointer, before);
+    if (inserted) {
+      it->second.count = 1;
+    } else {
+      ++it->second.count;
+    }
+  }
+  restore(taken.context, around.ends);
+}
+
+void IpcState::restore(const EndedContext& taken, const EndsMeanwhile& ends) {
+  for (const IpcExport& e : taken.ipc_exports) {
+    if (!ends.contains(ObjectRef::Kind::kPoolMemory, e.base)) exports_.try_emplace(e.base, e);
+  }
+  for (const IpcOpen& before : taken.ipc_opens) {
+    if (ends.contains(ObjectRef::Kind::kIpcMemory, before.pointer)) continue;
+    const auto [it, inserted] = opens_.try_emplace(before.pointer, before);
+    if (inserted || it->second.bytes != before.bytes) continue;
+    // It was opened once more meanwhile.
+    it->second.count += before.count;
+    it->second.opens += before.opens;
+    it->second.reopened = it->second.made;
+    it->second.made = before.made;
+  }
 }
 
 }  // namespace cuvmm

@@ -2,57 +2,45 @@
 // What one process knows of legacy IPC: the handles it made, and the memory it opened.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <cstring>
 #include <map>
 
-#include "rulebook/violation.h"
+#include "api/calls.h"
+#include "rulebook/model/surroundings.h"
+#include "rulebook/sharing/ipc_objects.h"
 
 namespace cuvmm {
 
-/// The 64 bytes of a CUipcMemHandle or a CUmemPoolPtrExportData: opaque, compared only.
-using IpcBytes = std::array<unsigned char, 64>;
-
-template <class Blob>
-IpcBytes ipc_bytes(const Blob& blob) {
-  static_assert(sizeof blob == sizeof(IpcBytes));
-  IpcBytes bytes;
-  std::memcpy(bytes.data(), &blob, sizeof bytes);
-  return bytes;
-}
-
-/// A handle that this process got for memory of its own, which it has not been seen to free.
-struct IpcExport {
-  IpcBytes bytes{};
-  std::uint64_t base = 0;  ///< of the allocation; the pointer that was given where that is unknown
-  Origin made;             ///< the first cuIpcGetMemHandle
-};
-
-/// Memory of another process, opened here: one pointer and the opens that it stands for.
-struct IpcOpen {
-  std::uint64_t pointer = 0;
-  std::uint64_t size = 0;  ///< bytes; 0 unknown
-  IpcBytes bytes{};
-  std::uint64_t context = 0;  ///< the context that opened it; 0 unknown
-  int device = -1;            ///< of that context; -1 unknown
-  std::uint32_t count = 0;    ///< opens minus closes
-  std::uint32_t opens = 0;    ///< ever
-  Origin made;
-  Origin reopened;  ///< the last open that only counted
-  Origin closed;    ///< the last close
-};
-
-struct IpcState {
-  std::map<std::uint64_t, IpcExport> exports;  ///< by base
-  std::map<std::uint64_t, IpcOpen> opens;      ///< by pointer
-
+/// The verbs are those of UnicastState.
+class IpcState {
+ public:
+  const std::map<std::uint64_t, IpcOpen>& opens() const { return opens_; }  ///< by pointer
   /// The live export with these bytes, or null.
   const IpcExport* exported(const IpcBytes& bytes) const;
   /// The opened memory at exactly this pointer, or null.
   const IpcOpen* open_of(std::uint64_t pointer) const;
   /// The opened memory that is known to hold this address, or null.
   const IpcOpen* open_at(std::uint64_t address) const;
+
+  void begin(const calls::MemFree& call, Origin at, const Surroundings& around, Retired& retired);
+  void begin(const calls::IpcCloseMemHandle& call, Origin at, const Surroundings& around,
+             Retired& retired);
+  void begin(const Ending& ending, Origin at, const Surroundings& around, Retired& retired);
+
+  /// `facts` name the allocation (its base, its size) and the context, where they are known.
+  void confirm(const calls::IpcGetMemHandle& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::IpcOpenMemHandle& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const RarelyRetired& taken, Origin at, const Surroundings& around);
+
+  void undo(const RarelyRetired& taken, Origin at, const Surroundings& around);
+
+ private:
+  void restore(const EndedContext& taken, const EndsMeanwhile& ends);
+
+  std::map<std::uint64_t, IpcExport> exports_;  ///< by base
+  std::map<std::uint64_t, IpcOpen> opens_;
 };
 
 }  // namespace cuvmm

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model's part that is about multicast objects.
 #include <algorithm>
 
-#include "rulebook/model/model.h"
+#include "rulebook/sharing/multicast_state.h"
 
 namespace cuvmm {
 
@@ -14,22 +13,22 @@ std::uint64_t bit(int device) {
 
 }  // namespace
 
-std::pair<Handle, Size> Model::memory_of(const MulticastBind& bind) const {
+std::pair<Handle, Size> memory_of(const MulticastBind& bind, const UnicastState& vmm) {
   if (!bind.by_address) return {bind.memory, bind.memory_offset};
-  const Mapping* m = mapping_at(bind.address);
+  const Mapping* m = vmm.mapping_at(bind.address);
   if (!m) return {0, 0};
   return {m->handle, m->offset + (bind.address - m->base)};
 }
 
-int Model::device_of(const MulticastBind& bind) const {
+int device_of(const MulticastBind& bind, const UnicastState& vmm) {
   if (bind.device) return *bind.device;
-  const Allocation* a = allocation(memory_of(bind).first);
+  const Allocation* a = vmm.allocation(memory_of(bind, vmm).first);
   const bool on_device = a && a->prop_known && a->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
   return on_device ? a->prop.location.id : -1;
 }
 
-MulticastObject& Model::known_multicast(Handle handle, Origin at) {
-  auto [it, inserted] = multicasts_.try_emplace(handle);
+MulticastObject& MulticastState::known(Handle handle, Origin at) {
+  auto [it, inserted] = objects_.try_emplace(handle);
   if (inserted) {
     it->second.handle = handle;
     it->second.shareable = it->second.shared = true;
@@ -38,53 +37,12 @@ MulticastObject& Model::known_multicast(Handle handle, Origin at) {
   return it->second;
 }
 
-void Model::commit(const calls::MulticastCreate& call, const Facts& facts, Origin at) {
-  Allocation a;
-  a.handle = *call.mcHandle;
-  a.size = call.prop->size;
-  a.granularity = facts.granularity;
-  a.prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  a.prop.requestedHandleTypes =
-      static_cast<CUmemAllocationHandleType>(static_cast<unsigned>(call.prop->handleTypes));
-  a.prop_known = true;
-  a.references = 1;
-  a.made = at;
-  tombstones_.forget(ObjectRef::Kind::kAllocation, a.handle);
-  allocations_[a.handle] = a;
-  MulticastObject object;
-  object.handle = a.handle;
-  object.team = call.prop->numDevices;
-  object.size = call.prop->size;
-  object.granularity = facts.granularity;
-  object.recommended = facts.recommended;
-  object.shareable = call.prop->handleTypes != 0;
-  object.made = at;
-  multicasts_[object.handle] = std::move(object);
-}
+// --- Before the driver is asked
 
-void Model::commit_multicast_import(MulticastObject known, Origin at) {
-  known.shareable = known.shared = true;
-  known.made = at;
-  multicasts_[known.handle] = std::move(known);
-}
-
-void Model::commit(const calls::MulticastAddDevice& call, Origin at) {
-  known_multicast(call.mcHandle, at).added |= bit(call.dev);
-}
-
-void Model::commit(const MulticastBind& bind, Origin at) {
-  MulticastBinding binding;
-  binding.device = device_of(bind);
-  binding.offset = bind.offset;
-  binding.size = bind.size;
-  binding.memory = memory_of(bind).first;
-  binding.made = at;
-  known_multicast(bind.object, at).bindings.push_back(binding);
-}
-
-void Model::retire(const calls::MulticastUnbind& call, Retired& retired) {
-  const auto object = multicasts_.find(call.mcHandle);
-  if (object == multicasts_.end()) return;
+void MulticastState::begin(const calls::MulticastUnbind& call, Origin, const Surroundings&,
+                           Retired& retired) {
+  const auto object = objects_.find(call.mcHandle);
+  if (object == objects_.end()) return;
   auto& bindings = object->second.bindings;
   const auto found = std::find_if(bindings.begin(), bindings.end(), [&](const auto& b) {
     return b.offset == call.mcOffset && (b.device == call.dev || b.device < 0);
@@ -94,11 +52,17 @@ void Model::retire(const calls::MulticastUnbind& call, Retired& retired) {
   bindings.erase(found);
 }
 
-void Model::end_multicast(Handle handle, Retired& retired) {
-  if (auto object = multicasts_.extract(handle)) {
+void MulticastState::end_dead(const UnicastState& vmm, Retired& retired) {
+  for (const Allocation& before : retired.allocations) {
+    if (!vmm.allocation(before.handle)) end(before.handle, retired);
+  }
+}
+
+void MulticastState::end(Handle handle, Retired& retired) {
+  if (auto object = objects_.extract(handle)) {
     retired.more().multicast.objects.push_back(std::move(object.mapped()));
   }
-  for (auto& [of, object] : multicasts_) {
+  for (auto& [of, object] : objects_) {
     std::erase_if(object.bindings, [&, of = of](const MulticastBinding& b) {
       if (b.memory != handle) return false;
       retired.more().multicast.bindings.emplace_back(of, b);
@@ -107,14 +71,57 @@ void Model::end_multicast(Handle handle, Retired& retired) {
   }
 }
 
-void Model::restore(RetiredMulticast&& retired) {
-  for (MulticastObject& object : retired.objects) {
-    const Handle handle = object.handle;
-    multicasts_.try_emplace(handle, std::move(object));
+// --- The driver accepted
+
+void MulticastState::confirm(const calls::MemExportToShareableHandle& call, const Facts&, Origin,
+                             const Surroundings&) {
+  const auto object = objects_.find(call.handle);
+  if (object != objects_.end()) object->second.shared = true;
+}
+
+void MulticastState::confirm(const calls::MulticastCreate& call, const Facts& facts, Origin at,
+                             const Surroundings&) {
+  MulticastObject object;
+  object.handle = *call.mcHandle;
+  object.team = call.prop->numDevices;
+  object.size = call.prop->size;
+  object.granularity = facts.granularity;
+  object.recommended = facts.recommended;
+  object.shareable = call.prop->handleTypes != 0;
+  object.made = at;
+  objects_[object.handle] = std::move(object);
+}
+
+void MulticastState::confirm(const calls::MulticastAddDevice& call, const Facts&, Origin at,
+                             const Surroundings&) {
+  known(call.mcHandle, at).added |= bit(call.dev);
+}
+
+void MulticastState::bind(const MulticastBind& bind, Origin at, const UnicastState& vmm) {
+  MulticastBinding binding;
+  binding.device = device_of(bind, vmm);
+  binding.offset = bind.offset;
+  binding.size = bind.size;
+  binding.memory = memory_of(bind, vmm).first;
+  binding.made = at;
+  known(bind.object, at).bindings.push_back(binding);
+}
+
+void MulticastState::imported(MulticastObject known, Origin at) {
+  known.shareable = known.shared = true;
+  known.made = at;
+  objects_[known.handle] = std::move(known);
+}
+
+// --- The driver refused
+
+void MulticastState::undo(const RarelyRetired& taken, Origin, const Surroundings&) {
+  for (const MulticastObject& object : taken.multicast.objects) {
+    objects_.try_emplace(object.handle, object);
   }
-  for (auto& [handle, binding] : retired.bindings) {
-    const auto object = multicasts_.find(handle);
-    if (object != multicasts_.end()) object->second.bindings.push_back(binding);
+  for (const auto& [handle, binding] : taken.multicast.bindings) {
+    const auto object = objects_.find(handle);
+    if (object != objects_.end()) object->second.bindings.push_back(binding);
   }
 }
 

@@ -5,88 +5,75 @@
 #include <cuda.h>
 
 #include <cstdint>
-#include <optional>
-#include <type_traits>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "api/calls.h"
-#include "rulebook/violation.h"
+#include "rulebook/model/surroundings.h"
+#include "rulebook/sharing/multicast_objects.h"
 
 namespace cuvmm {
 
-/// Memory of one device bound at [offset, offset + size) of an object.
-struct MulticastBinding {
-  int device = -1;  ///< whose memory it is, -1 unknown
-  std::uint64_t offset = 0;
-  std::uint64_t size = 0;
-  CUmemGenericAllocationHandle memory = 0;  ///< 0 unknown
-  Origin made;
-};
+/// The memory that a bind names: its handle and the offset there; handle 0 when it is unknown.
+std::pair<Handle, Size> memory_of(const MulticastBind& bind, const UnicastState& vmm);
+/// The device whose memory a bind names, -1 unknown.
+int device_of(const MulticastBind& bind, const UnicastState& vmm);
 
-/// A multicast object as this process sees it. As a handle it is an Allocation as well: references,
-/// mappings and exports are counted there.
-struct MulticastObject {
-  CUmemGenericAllocationHandle handle = 0;
-  unsigned team = 0;              ///< how many devices it is made for, 0 unknown
-  std::uint64_t size = 0;         ///< bytes, 0 unknown
-  std::uint64_t granularity = 0;  ///< minimum, bytes, 0 unknown
-  std::uint64_t recommended = 0;  ///< bytes, 0 unknown
-  bool shareable = false;         ///< made with handle types, or imported
-  /// Exported or imported: other processes may add devices and bind.
-  bool shared = false;
-  std::uint64_t added = 0;                 ///< mask of the devices that this process added
-  std::vector<MulticastBinding> bindings;  ///< of this process
-  Origin made;
-};
-
-/// A call that binds, whichever of the four it is.
-struct MulticastBind {
-  CUmemGenericAllocationHandle object = 0;
-  std::uint64_t offset = 0;
-  bool by_address = false;
-  CUmemGenericAllocationHandle memory = 0;  ///< unless by_address
-  std::uint64_t address = 0;                ///< if by_address
-  std::uint64_t memory_offset = 0;          ///< unless by_address
-  std::uint64_t size = 0;
-  unsigned long long flags = 0;
-  std::optional<int> device;  ///< the forms of CUDA 13.1 name one
-};
-
-template <class CallStruct>
-concept BindsMulticast = requires(const CallStruct& call) {
-  call.mcHandle;
-  call.mcOffset;
-  call.flags;
-}
-&&!std::is_same_v<CallStruct, calls::MulticastUnbind>;
-
-template <BindsMulticast CallStruct>
-MulticastBind bind_of(const CallStruct& call) {
-  MulticastBind bind;
-  bind.object = call.mcHandle;
-  bind.offset = call.mcOffset;
-  bind.size = call.size;
-  bind.flags = call.flags;
-  if constexpr (requires { call.dev; }) bind.device = call.dev;
-  if constexpr (requires { call.memHandle; }) {
-    bind.memory = call.memHandle;
-    bind.memory_offset = call.memOffset;
-  } else {
-    bind.by_address = true;
-    bind.address = call.memptr;
+/// The verbs are those of UnicastState.
+class MulticastState {
+ public:
+  const std::unordered_map<Handle, MulticastObject>& objects() const { return objects_; }
+  const MulticastObject* find(Handle handle) const {
+    if (objects_.empty()) return nullptr;
+    const auto it = objects_.find(handle);
+    return it == objects_.end() ? nullptr : &it->second;
   }
-  return bind;
-}
 
-/// The objects by handle.
-using MulticastObjects = std::unordered_map<CUmemGenericAllocationHandle, MulticastObject>;
+  void begin(const calls::MulticastUnbind& call, Origin at, const Surroundings& around,
+             Retired& retired);
+  // Allocations that ended take with them what they have to do with multicast.
+  void begin(const calls::MemRelease&, Origin, const Surroundings& around, Retired& retired) {
+    if (!objects_.empty()) [[unlikely]]
+      end_dead(around.vmm, retired);
+  }
+  void begin(const calls::MemUnmap&, Origin, const Surroundings& around, Retired& retired) {
+    if (!objects_.empty()) [[unlikely]]
+      end_dead(around.vmm, retired);
+  }
 
-/// What a call gave up: whole objects, and bindings with the object that they were of.
-struct RetiredMulticast {
-  std::vector<MulticastObject> objects;
-  std::vector<std::pair<CUmemGenericAllocationHandle, MulticastBinding>> bindings;
+  // A handle value that the driver gave out anew: the object ended by a route we did not see.
+  void confirm(const calls::MemCreate& call, const Facts&, Origin, const Surroundings&) {
+    if (!objects_.empty()) [[unlikely]]
+      objects_.erase(*call.handle);
+  }
+  void confirm(const calls::MemImportFromShareableHandle& call, const Facts&, Origin,
+               const Surroundings&) {
+    if (!objects_.empty()) [[unlikely]]
+      objects_.erase(*call.handle);
+  }
+  void confirm(const calls::MemExportToShareableHandle& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::MulticastCreate& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::MulticastAddDevice& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  template <BindsMulticast CallStruct>
+  void confirm(const CallStruct& call, const Facts&, Origin at, const Surroundings& around) {
+    bind(bind_of(call), at, around.vmm);
+  }
+  /// An import turned out to be a multicast object; `known` is what is known of it.
+  void imported(MulticastObject known, Origin at);
+
+  void undo(const RarelyRetired& taken, Origin at, const Surroundings& around);
+
+ private:
+  void bind(const MulticastBind& bind, Origin at, const UnicastState& vmm);
+  // The object of a handle that a multicast call accepted: so it is one, however it was made.
+  MulticastObject& known(Handle handle, Origin at);
+  [[gnu::cold]] void end_dead(const UnicastState& vmm, Retired& retired);
+  void end(Handle handle, Retired& retired);
+
+  std::unordered_map<Handle, MulticastObject> objects_;
 };
 
 }  // namespace cuvmm

@@ -57,58 +57,55 @@ struct World {
 
   Address reserve(Address base, std::uint64_t granules) {
     CUdeviceptr out = base;
-    model.commit(calls::MemAddressReserve{.ptr = &out, .size = granules * kGranule}, at());
+    accept(calls::MemAddressReserve{.ptr = &out, .size = granules * kGranule});
     return base;
   }
   Handle create(Handle handle, std::uint64_t granules, CUmemAllocationProp prop = device_prop()) {
     Handle out = handle;
     Facts facts;
     facts.granularity = kGranule;
-    model.commit(calls::MemCreate{.handle = &out, .size = granules * kGranule, .prop = &prop},
-                 facts, at());
+    accept(calls::MemCreate{.handle = &out, .size = granules * kGranule, .prop = &prop}, facts);
     return handle;
   }
   Handle import(Handle handle, std::uint64_t granules) {
     Handle out = handle;
-    Allocation known;
-    known.size = granules * kGranule;
-    known.granularity = kGranule;
-    known.prop = device_prop();
-    known.prop_known = true;
+    Facts facts;
+    facts.imported = {.size = granules * kGranule,
+                      .granularity = kGranule,
+                      .prop = device_prop(),
+                      .prop_known = true};
     calls::MemImportFromShareableHandle call;
     call.handle = &out;
-    model.commit(call, known, at());
+    accept(call, facts);
     return handle;
   }
   void map(Address ptr, std::uint64_t granules, Handle handle) {
-    model.commit(calls::MemMap{.ptr = ptr, .size = granules * kGranule, .handle = handle}, at());
+    accept(calls::MemMap{.ptr = ptr, .size = granules * kGranule, .handle = handle});
   }
   void access(Address ptr, std::uint64_t granules, unsigned flags = 3, int device = 0,
               int type = 1) {
     const CUmemAccessDesc desc = access_desc(flags, device, type);
-    model.commit(
-        calls::MemSetAccess{.ptr = ptr, .size = granules * kGranule, .desc = &desc, .count = 1},
-        at());
+    accept(calls::MemSetAccess{.ptr = ptr, .size = granules * kGranule, .desc = &desc, .count = 1});
   }
   void unmap(Address ptr, std::uint64_t granules) {
-    take(calls::MemUnmap{.ptr = ptr, .size = granules * kGranule});
+    accept(calls::MemUnmap{.ptr = ptr, .size = granules * kGranule});
   }
-  void release(Handle handle) { take(calls::MemRelease{.handle = handle}); }
+  void release(Handle handle) { accept(calls::MemRelease{.handle = handle}); }
   void free(Address ptr, std::uint64_t granules) {
-    take(calls::MemAddressFree{.ptr = ptr, .size = granules * kGranule});
+    accept(calls::MemAddressFree{.ptr = ptr, .size = granules * kGranule});
   }
   void retain(Handle handle) {
     Handle out = handle;
     calls::MemRetainAllocationHandle call;
     call.handle = &out;
-    model.commit(call, at());
+    accept(call);
   }
   void export_fd(Handle handle, int fd) {
     calls::MemExportToShareableHandle call;
     call.shareableHandle = &fd;
     call.handle = handle;
     call.handleType = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    model.commit(call, at());
+    accept(call);
   }
   /// A mapping of `granules` at `base`, with read-write access of device 0.
   Handle mapped(Address base, std::uint64_t granules, Handle handle = 0x100) {
@@ -129,25 +126,41 @@ struct World {
     prop.handleTypes = types;
     Facts facts;
     facts.granularity = facts.recommended = kGranule;
-    model.commit(calls::MulticastCreate{.mcHandle = &out, .prop = &prop}, facts, at());
+    accept(calls::MulticastCreate{.mcHandle = &out, .prop = &prop}, facts);
     return handle;
   }
   void add(Handle object, int device) {
-    model.commit(calls::MulticastAddDevice{.mcHandle = object, .dev = device}, at());
+    accept(calls::MulticastAddDevice{.mcHandle = object, .dev = device});
   }
   void bind(Handle object, std::uint64_t granule, Handle memory, std::uint64_t granules = 1) {
-    model.commit(calls::MulticastBindMem{.mcHandle = object,
-                                         .mcOffset = granule * kGranule,
-                                         .memHandle = memory,
-                                         .memOffset = 0,
-                                         .size = granules * kGranule},
-                 at());
+    accept(calls::MulticastBindMem{.mcHandle = object,
+                                   .mcOffset = granule * kGranule,
+                                   .memHandle = memory,
+                                   .memOffset = 0,
+                                   .size = granules * kGranule});
   }
 
+  /// The driver accepted the call.
   template <class CallStruct>
-  void take(const CallStruct& call) {
-    const Origin now = at();
-    model.bury(model.retire(call), now);
+  void accept(const CallStruct& call, const Facts& facts, Origin now) {
+    ChangeOf<CallStruct> change;
+    model.begin(call, now, change);
+    model.confirm(call, facts, now, change);
+  }
+  template <class CallStruct>
+  void accept(const CallStruct& call, const Facts& facts = {}) {
+    accept(call, facts, at());
+  }
+  /// The driver refused the call.
+  template <class CallStruct>
+  void refuse(const CallStruct& call, Origin now) {
+    ChangeOf<CallStruct> change;
+    model.begin(call, now, change);
+    model.undo(call, now, change);
+  }
+  template <class CallStruct>
+  void refuse(const CallStruct& call) {
+    refuse(call, at());
   }
 
   Model model;

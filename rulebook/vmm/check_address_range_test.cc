@@ -96,7 +96,7 @@ std::vector<RuleCase> address_range_cases() {
        [](World& w, bool broken) {
          w.reserve(kBase, 2);
          const calls::MemAddressFree wrong{.ptr = kBase, .size = kGranule};
-         w.model.note_refused(wrong, w.at());
+         w.refuse(wrong);
          if (!broken) w.free(kBase, 2);
          return check_exit(w.model, [](const Export&) { return false; });
        }},

@@ -127,22 +127,22 @@ TEST(MapArray, MemoryThatAnArrayShowsIsNoLeak) {
     return check_exit(w.model, [](const Export&) { return false; }).size();
   };
   EXPECT_EQ(leaks(), 1u);
-  w.model.commit(calls::MemMapArrayAsync{&info, 1, nullptr}, w.at());
+  w.accept(calls::MemMapArrayAsync{&info, 1, nullptr});
   EXPECT_EQ(leaks(), 0u);
   info.memOperationType = CU_MEM_OPERATION_TYPE_UNMAP;
   info.memHandle.memHandle = 0;
   info.subresource.sparseLevel.offsetX = 128;
-  w.model.commit(calls::MemMapArrayAsync{&info, 1, nullptr}, w.at());
+  w.accept(calls::MemMapArrayAsync{&info, 1, nullptr});
   EXPECT_EQ(leaks(), 0u) << "another tile was unmapped";
   info.subresource.sparseLevel.offsetX = 0;
-  w.model.commit(calls::MemMapArrayAsync{&info, 1, nullptr}, w.at());
+  w.accept(calls::MemMapArrayAsync{&info, 1, nullptr});
   EXPECT_EQ(leaks(), 1u);
 }
 
 TEST(MapArray, AHandleThatIsGivenOutAnewHasNoTiles) {
   World w;
   CUarrayMapInfo info = mapping(memory(w));
-  w.model.commit(calls::MemMapArrayAsync{&info, 1, nullptr}, w.at());
+  w.accept(calls::MemMapArrayAsync{&info, 1, nullptr});
   w.release(0x100);
   memory(w);
   EXPECT_FALSE(w.model.tiles().shows(0x100));

@@ -138,7 +138,7 @@ std::vector<RuleCase> map_cases() {
        [](World& w, bool broken) {
          w.mapped(kBase, 1);
          const calls::MemAddressFree call{.ptr = kBase, .size = kG};
-         if (broken) w.model.restore(w.model.retire(call), w.at());
+         if (broken) w.refuse(call);
          return check_exit(w.model, [](const Export&) { return false; });
        }},
       {Rule::kUnmapPtrReserved,

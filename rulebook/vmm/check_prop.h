@@ -5,19 +5,10 @@
 #include <iterator>
 
 #include "rulebook/check_support.h"
+#include "rulebook/model/location.h"
 
 namespace cuvmm::detail {
 
-// Numbers instead of enumerators where CUDA 12.4's header lacks them.
-inline constexpr int kLocationDevice = 1;
-inline constexpr int kLocationHost = 2;
-inline constexpr int kLocationHostNuma = 3;
-
-/// Memory of the host: HOST, HOST_NUMA.
-inline bool is_host(const CUmemLocation& location) {
-  const int type = static_cast<int>(location.type);
-  return type == kLocationHost || type == kLocationHostNuma;
-}
 inline constexpr unsigned kFabric = 8;
 inline constexpr unsigned kKnownHandleTypes = 1 | 2 | 4 | kFabric;
 

@@ -121,9 +121,9 @@ void FactFinder::find_device(CUstream stream, bool copy, Facts& facts) const {
     facts.device = device_of(context);
 }
 
-Allocation FactFinder::describe_import(CUmemGenericAllocationHandle handle, bool& memory) {
+ImportedMemory FactFinder::describe_import(CUmemGenericAllocationHandle handle, bool& memory) {
   const CancelOff no_cancel;
-  Allocation known;
+  ImportedMemory known;
   const auto result = driver_(calls::MemGetAllocationPropertiesFromHandle{&known.prop, handle});
   // A driver that has run out of memory says nothing of what the handle is.
   memory = result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY;

@@ -56,7 +56,7 @@ class FactFinder {
 
   /// What can be learned of memory just imported: its properties and their granularity. `memory` is
   /// false where the driver refuses to describe it: it is a multicast object.
-  Allocation describe_import(CUmemGenericAllocationHandle handle, bool& memory);
+  ImportedMemory describe_import(CUmemGenericAllocationHandle handle, bool& memory);
 
   /// Fills device_count, reach, handle_types, numa_nodes and host_page. What the driver answered:
   /// NOT_INITIALIZED before cuInit, and then nothing is filled.

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/session/session.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include <algorithm>
-
-#include <new>
 
 #include "api/posix/cancel_off.h"
 #include "shim/facts/alive.h"
@@ -16,58 +11,17 @@
 
 namespace cuvmm::shim {
 
-bool Session::near_reservations(const Touched& touched) const {
-  const Address low = low_.load(std::memory_order_acquire);
-  const Address high = high_.load(std::memory_order_acquire);
-  for (std::size_t i = 0; i < touched.count; ++i) {
-    const Touch& touch = touched.list[i];
-    if (touch.base >= high) continue;
-    // The last byte, or the end of memory where the sum would wrap: then it is near for sure.
-    unsigned __int128 size = touch.width;
-    size += static_cast<unsigned __int128>(touch.pitch) * (touch.rows ? touch.rows - 1 : 0);
-    size +=
-        static_cast<unsigned __int128>(touch.slice_pitch) * (touch.slices ? touch.slices - 1 : 0);
-    if (touch.base + size > low) return true;
-  }
-  return false;
-}
-
-bool Session::newer(const Retired& retired, Origin at) {
-  const auto any = [&](const auto& objects) {
-    return std::any_of(objects.begin(), objects.end(),
-                       [&](const auto& object) { return object.made.call > at.call; });
-  };
-  if (any(retired.reservations) || any(retired.mappings) || any(retired.allocations)) return true;
-  if (!retired.rare) return false;
-  const RarelyRetired& rare = *retired.rare;
-  const ExternalRetired& external = rare.external;
-  return any(rare.ipc_exports) || any(rare.ipc_opens) || any(rare.pools) || any(rare.pool_memory) ||
-         (external.memory && external.memory->made.call > at.call) ||
-         (external.buffer && external.buffer->made.call > at.call) ||
-         (external.semaphore && external.semaphore->made.call > at.call);
-}
-
 #if CUDA_VERSION >= 13000
 bool Session::near_reservations(const calls::MemcpyBatchAsync& batch) const {
   if (!batch.dsts || !batch.srcs || !batch.sizes) return false;
   for (std::size_t i = 0; i < batch.count; ++i) {
     Touched one;
     one.count = touches(copy_of(batch, i), one.list);
-    if (near_reservations(one)) return true;
+    if (bounds_.near(one)) return true;
   }
   return false;
 }
 #endif
-
-void Session::widen_bounds(Address base, Size size) {
-  Address low = low_.load(std::memory_order_relaxed);
-  while (base < low && !low_.compare_exchange_weak(low, base)) {
-  }
-  Address high = high_.load(std::memory_order_relaxed);
-  const Address end = base + size;
-  while (end > high && !high_.compare_exchange_weak(high, end)) {
-  }
-}
 
 void Session::find_devices(const Touched& touched, CUstream stream, Facts& facts) {
   {
@@ -76,9 +30,9 @@ void Session::find_devices(const Touched& touched, CUstream stream, Facts& facts
     bool ours = false;
     for (std::size_t i = 0; i < touched.count; ++i) {
       const Address base = touched.list[i].base;
-      ours = ours || model_.reservation_at(base) || model_.mapping_at(base) ||
-             model_.pools().bounded_memory_at(base) || model_.external().buffer_at(base) ||
-             model_.ipc().open_at(base);
+      ours = ours || books_.model.reservation_at(base) || books_.model.mapping_at(base) ||
+             books_.model.pools().bounded_memory_at(base) ||
+             books_.model.external().buffer_at(base) || books_.model.ipc().open_at(base);
     }
     if (!ours) return;
   }
@@ -91,21 +45,15 @@ void Session::find_devices(const Touched& touched, CUstream stream, Facts& facts
   }
 }
 
-bool Session::was_reserved(Address address) const {
-  const bool near = address >= low_.load(std::memory_order_relaxed) &&
-                    address < high_.load(std::memory_order_relaxed);
-  return near && model_.tombstones().find_covering(ObjectRef::Kind::kReservation, address);
-}
-
 Violations Session::explain_refusal(const Touched& touched) {
   Violations all;
   for (std::size_t i = 0; i < touched.count; ++i) {
     Violations found;
     {
       const std::lock_guard lock(mutex_);
-      found = check_refused_touches(model_, &touched.list[i], 1);
+      found = check_refused_touches(books_.model, &touched.list[i], 1);
       found.erase_if([&](const Violation& v) {
-        return v.objects.empty() || v.objects.back().ended.call < plain_ended_;
+        return v.objects.empty() || v.objects.back().ended.call < books_.plain_ended;
       });
     }
     if (found.empty()) continue;
@@ -137,7 +85,7 @@ void Session::learn_platform(Facts& facts) {
   if (driver_(calls::DriverGetVersion{&version}) == CUDA_SUCCESS) driver_version_.store(version);
   const std::lock_guard lock(mutex_);
   if (platform_known_.load(std::memory_order_relaxed)) return;
-  model_.platform() = std::move(platform);
+  books_.model.platform() = std::move(platform);
   platform_known_.store(true, std::memory_order_release);
 }
 
@@ -152,15 +100,8 @@ std::optional<Violations> Session::leaks(std::chrono::milliseconds limit,
   const std::vector<std::uint32_t> threads = other_threads();
   StillRunning running(threads);
   if (interrupted) running.interrupted = t_state.thread;
-  running.since = threads.empty() && numbers_ > kRecent ? numbers_ - kRecent : 0;
-  return check_exit(model_, fd_open, running);
-}
-
-bool Session::still_exported(const Export& exported) const {
-  const auto made = exported_.find(exported.fd);
-  if (made == exported_.end()) return false;
-  const DescriptorIdentity now = identify_descriptor(exported.fd);
-  return now != DescriptorIdentity{} && now == made->second;
+  running.since = threads.empty() && books_.numbers > kRecent ? books_.numbers - kRecent : 0;
+  return check_exit(books_.model, fd_open, running);
 }
 
 std::string Session::memory_of(const ObjectRef& object) {
@@ -168,24 +109,10 @@ std::string Session::memory_of(const ObjectRef& object) {
   if (exported) return memory_name(static_cast<int>(object.value));
   const bool imports = object.kind == ObjectRef::Kind::kAllocation ||
                        object.kind == ObjectRef::Kind::kExternalMemory;
-  if (!imports || imported_.empty()) return {};
+  if (!imports || books_.imported.empty()) return {};
   const std::lock_guard lock(mutex_);
-  const auto found = imported_.find(object.value);
-  return found != imported_.end() ? found->second : std::string();
-}
-
-bool Session::exports_allocation(int fd) const {
-  const auto found = model_.exports().find(fd);
-  return found != model_.exports().end() && still_exported(found->second);
-}
-
-std::uint64_t Session::exported_size(int fd) const {
-  const auto found = model_.exports().find(fd);
-  if (found == model_.exports().end() || !still_exported(found->second)) return 0;
-  // Device files share one inode: there, a number used again for another export looks the same.
-  struct stat file;
-  if (::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return 0;
-  return found->second.size;
+  const auto found = books_.imported.find(object.value);
+  return found != books_.imported.end() ? found->second : std::string();
 }
 
 void Session::report(const Call& call, Violations violations, const Answer& answer,
@@ -240,19 +167,10 @@ void Session::turn_off() noexcept {
 
 void Session::start_in_child(bool whole) {
   if (!whole) {
-    // Their nodes may point anywhere: they are left behind.
-    new (&model_) Model();
-    new (&exported_) decltype(exported_)();
-    new (&ipc_log_) IpcLog();
-    new (&imported_) decltype(imported_)();
+    books_.abandon();
     platform_known_.store(false);
   }
-  model_.clear();
-  exported_.clear();
-  ipc_log_.clear();
-  imported_.clear();
-  numbers_ = 0;
-  plain_ended_ = 0;
+  books_.clear();
   counter_.clear();
   t_state.thread = static_cast<std::uint32_t>(::gettid());
 }

@@ -8,19 +8,17 @@
 #include <chrono>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
 
 #include "api/driver.h"
 #include "rulebook/check.h"
 #include "rulebook/data/touch.h"
-#include "shim/facts/descriptor.h"
 #include "shim/facts/facts.h"
-#include "shim/facts/late_facts.h"
 #include "shim/intercept/call_counter.h"
-#include "shim/intercept/call_traits.h"
 #include "shim/intercept/in_flight.h"
+#include "shim/policy/policies.h"
 #include "shim/report/finding.h"
-#include "shim/report/ipc_log.h"
+#include "shim/session/books.h"
+#include "shim/session/bounds.h"
 #include "shim/session/model_mutex.h"
 #include "shim/session/wish.h"
 #include "shim/stack/stacks.h"
@@ -67,7 +65,7 @@ class alignas(64) Session {
   template <class Reader>
   auto with_model(Reader&& read) {
     const std::lock_guard lock(mutex_);
-    return read(static_cast<const Model&>(model_));
+    return read(static_cast<const Model&>(books_.model));
   }
   /// The same for the end of a process: nothing where a signal interrupted this thread under the
   /// lock, or where another one keeps it.
@@ -76,7 +74,7 @@ class alignas(64) Session {
       -> std::optional<decltype(read(std::declval<const Model&>()))> {
     const LockedWithin lock(mutex_, limit);
     if (!lock) return std::nullopt;
-    return read(static_cast<const Model&>(model_));
+    return read(static_cast<const Model&>(books_.model));
   }
   /// What is leaked when the process ends now (check_exit()); nothing as with_model_within(). What
   /// other threads work with is not; nor, in a thread that was `interrupted` by the end, what its
@@ -86,11 +84,11 @@ class alignas(64) Session {
   /// The uses of legacy IPC for the report, as JSON; "" where there are none, or no lock.
   std::string ipc_json(std::chrono::milliseconds limit) {
     const LockedWithin lock(mutex_, limit);
-    return lock ? ipc_log_.json() : std::string();
+    return lock ? books_.ipc_log.json() : std::string();
   }
   /// Whether a descriptor is still open and still the one that was exported. Needs the lock, so it
   /// is for with_model's reader.
-  bool still_exported(const Export& exported) const;
+  bool still_exported(const Export& exported) const { return books_.still_exported(exported); }
 
   /// The name (shim/facts/descriptor.h) of the memory behind a leaked export, import or external
   /// memory;
@@ -120,30 +118,6 @@ class alignas(64) Session {
   void start_in_child(bool whole);
 
  private:
-  struct Nothing {};
-  struct NoMemory {};
-  struct NoRecord {};
-  struct Touched {
-    Touch list[kMaxTouches];
-    std::size_t count = 0;
-  };
-  /// What is known of one call while it is made. It has only the members that this entry point
-  /// needs.
-  template <class CallStruct>
-  struct Step {
-    LateFacts facts;
-    Violations violations;
-    Origin origin;
-    std::uint64_t entered = 0;  ///< when it was called, on IpcLog's clock; closes only
-    /// Behind the descriptor that it imports.
-    [[no_unique_address]] std::conditional_t<kImportsMemory<CallStruct>, std::string, NoMemory>
-        memory;
-    [[no_unique_address]] std::conditional_t<kRetires<CallStruct>, Retired, Nothing> retired;
-    [[no_unique_address]] std::conditional_t<kRecordsAtOnce<CallStruct>, Recorded, NoRecord>
-        recorded;
-    [[no_unique_address]] std::conditional_t<kTouches<CallStruct>, Touched, Nothing> touched;
-  };
-
   template <class CallStruct>
   [[gnu::hot]] void before(const CallStruct& call, Step<CallStruct>& step);
   template <class CallStruct>
@@ -174,47 +148,26 @@ class alignas(64) Session {
   /// The rules that the call breaks; copies by the bytes they touch.
   template <class CallStruct>
   Violations check_call(const CallStruct& call, const Step<CallStruct>& step) const;
+  Desk desk() { return {facts_, books_, bounds_}; }
   /// Gives a call its number, which costs nothing while the lock is held anyway. Needs it.
   void number(Origin& origin) {
-    origin.call = ++numbers_;
+    origin.call = ++books_.numbers;
     origin.thread = t_state.thread;
   }
-  /// Whether something in `retired` was made after the call `at` began.
-  [[gnu::cold]] static bool newer(const Retired& retired, Origin at);
-  /// The driver accepted a call that broke a rule, so that nothing was retired for it before. Needs
-  /// the lock.
-  template <class CallStruct>
-  [[gnu::cold, gnu::noinline]] void retire_late(const CallStruct& call, Step<CallStruct>& step);
   /// A refused copy or fill that broke no rule: what may explain it.
   template <class CallStruct>
   [[gnu::cold, gnu::noinline]] void explain_refusal(const CallStruct& call, Step<CallStruct>& step);
-  /// Records what the call made; reads the out-parameters.
-  template <class CallStruct>
-  [[gnu::hot]] void commit(const CallStruct& call, Step<CallStruct>& step);
-  /// What only the driver or the kernel knows of descriptors, contexts and streams that imports of
-  /// external objects and sparse arrays name.
-  template <class CallStruct>
-  void look_up_external(const CallStruct& call, LateFacts& facts);
   /// What can be learned of objects that the model does not know, and of exported descriptors.
   /// Needs the lock, and may let it go meanwhile.
   template <class CallStruct>
   [[gnu::always_inline]] inline void look_up_unknown(const CallStruct& call, LateFacts& facts);
-  /// Whether a descriptor stands for an allocation that this process exported. Needs the lock.
-  bool exports_allocation(int fd) const;
-  /// Bytes of the allocation behind a descriptor that this process exported; 0 unknown. Needs the
-  /// lock.
-  std::uint64_t exported_size(int fd) const;
 
-  /// Whether a copy may touch a reservation; without a lock, by the bounds of all there ever were.
-  bool near_reservations(const Touched& touched) const;
+  /// Whether one of its copies may touch a reservation.
 #if CUDA_VERSION >= 13000
   bool near_reservations(const calls::MemcpyBatchAsync& batch) const;
 #endif
-  /// Whether a reservation that was freed lay there. Needs the lock.
-  bool was_reserved(Address address) const;
   /// What may explain that a copy which broke no rule was refused. Takes the lock.
   [[gnu::cold]] Violations explain_refusal(const Touched& touched);
-  void widen_bounds(Address base, Size size);
   void find_devices(const Touched& touched, CUstream stream, Facts& facts);
   /// Asks the driver what machine this is, once it is initialised. If it is not, notes that in
   /// `facts`.
@@ -236,25 +189,14 @@ class alignas(64) Session {
   std::atomic<bool> probes_wait_{false};  ///< advice about a refused call waits for a fall-back
   std::atomic<bool> platform_known_{false};
   std::atomic<int> driver_version_{0};
-  // Only ever widened: [low_, high_) holds every reservation, external buffer and memory of a pool
-  // on the host that was seen.
-  std::atomic<Address> low_{~Address{0}};
-  std::atomic<Address> high_{0};
+  Bounds bounds_;
 
   FactFinder facts_;
   CallCounter counter_;
 
   // One cache line of what VMM calls write, apart from what copies read.
-  alignas(64) ModelMutex mutex_;  ///< guards what follows; never held across a driver call
-  std::uint64_t numbers_ = 0;     ///< of the calls that were checked
-  /// The last call that ended memory of cuMemAlloc where a reservation may have been before: what
-  /// is wrong there has this reason now.
-  std::uint64_t plain_ended_ = 0;
-  Model model_;
-  std::unordered_map<int, DescriptorIdentity> exported_;
-  IpcLog ipc_log_;
-  // By handle: the names of imported memory.
-  std::unordered_map<std::uint64_t, std::string> imported_;
+  alignas(64) ModelMutex mutex_;  ///< guards the books; never held across a driver call
+  Books books_;
 };
 
 }  // namespace cuvmm::shim

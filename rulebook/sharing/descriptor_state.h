@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptors that this process exported, and those that it gave away to the driver.
+#pragma once
+
+#include <unordered_map>
+
+#include "api/calls.h"
+#include "rulebook/model/surroundings.h"
+
+namespace cuvmm {
+
+/// Knows a number until a call opens a descriptor that gets it: then whatever had it was closed.
+class DescriptorState {
+ public:
+  const std::unordered_map<int, Export>& exports() const { return exports_; }
+  /// Descriptors that a successful import made the driver's, and the import that did. The number
+  /// may have been given to another file since, unseen.
+  const std::unordered_map<int, Origin>& given() const { return given_; }
+
+  // A call that succeeded opened a descriptor, or gave one away.
+  void confirm(const calls::MemExportToShareableHandle& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::MemGetHandleForAddressRange& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::MemPoolExportToShareableHandle& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::ImportExternalMemory& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  void confirm(const calls::ImportExternalSemaphore& call, const Facts& facts, Origin at,
+               const Surroundings& around);
+  /// The process closed this descriptor itself.
+  void close(int fd) { exports_.erase(fd); }
+
+ private:
+  void opened(int fd);
+  void give_away(int fd, Origin at);
+
+  std::unordered_map<int, Export> exports_;
+  std::unordered_map<int, Origin> given_;
+};
+
+}  // namespace cuvmm

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies and fills: only the bytes that touches() names are checked. Every other entry point has a
+// check() of its own. shim/intercept/every_entry_test.cc makes sure that each has one of the two.
+#pragma once
+
+#include <string_view>
+#include <type_traits>
+
+#include "api/calls.h"
+#include "rulebook/check.h"
+#include "shim/policy/policy.h"
+
+namespace cuvmm::shim {
+
+namespace detail {
+constexpr std::string_view area_of(EntryPoint entry) {
+  switch (entry) {
+#define CUVMM_ENTRY(Name, area, ...) \
+  case EntryPoint::k##Name:          \
+    return #area;
+#include "api/entry_points.def"
+    default:
+      return "";
+  }
+}
+}  // namespace detail
+
+template <class CallStruct>
+inline constexpr bool kTouches = detail::area_of(CallStruct::kEntryPoint) == "data" &&
+                                 !checked_by_itself<CallStruct>;
+
+template <class CallStruct>
+requires kTouches<CallStruct>
+struct Policy<CallStruct> {
+  using Kept = Touched;
+};
+
+/// Any number of copies in one call.
+template <class CallStruct>
+inline constexpr bool kBatch =
+#if CUDA_VERSION >= 13000
+    std::is_same_v<CallStruct, calls::MemcpyBatchAsync>;
+#else
+    false;
+#endif
+
+/// The stream of a parameter called `hStream`; the default one where there is none.
+template <class CallStruct>
+CUstream stream_of([[maybe_unused]] const CallStruct& call) {
+  if constexpr (requires { call.hStream; }) {
+    return call.hStream;
+  } else {
+    return nullptr;
+  }
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policies of external memory and external semaphores.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "shim/policy/policy.h"
+
+namespace cuvmm::shim {
+
+template <>
+struct Policy<calls::ImportExternalMemory> {
+  using Call = calls::ImportExternalMemory;
+  struct Kept {
+    std::string memory;  ///< the name of what is behind the descriptor, which the call may close
+  };
+  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
+    if (!call.memHandleDesc) return;
+    desk.driver.find_context(step.facts.write());
+    if (const auto fd = descriptor(call)) {
+      step.facts.write().descriptor_valid = FactFinder::descriptor_valid(*fd);
+      step.kept.memory = memory_name(*fd);
+    }
+  }
+  static void look(Desk& desk, const Call& call, LateFacts& facts) {
+    const auto fd = descriptor(call);
+    if (!fd) return;
+    facts.write().object_size = desk.books.exported_size(*fd);
+    // A driver may refuse that, too, for reasons of its own.
+    if (desk.books.exports_allocation(*fd)) facts.write().descriptor_valid = Facts::Answer::kYes;
+  }
+  static void record(Desk& desk, const Call& call, Step<Call>& step) {
+    const auto handle = reinterpret_cast<std::uintptr_t>(*call.extMem_out);
+    desk.books.imported[handle] = std::move(step.kept.memory);
+  }
+
+ private:
+  static std::optional<int> descriptor(const Call& call) {
+    const auto* desc = call.memHandleDesc;
+    if (!desc || desc->type != CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD) return std::nullopt;
+    return desc->handle.fd;
+  }
+};
+
+template <>
+struct Policy<calls::ExternalMemoryGetMappedBuffer> {
+  using Call = calls::ExternalMemoryGetMappedBuffer;
+  static void made(Desk& desk, const Call& call, Step<Call>&) {
+    desk.bounds.widen(*call.devPtr, call.bufferDesc->size);
+  }
+};
+
+template <>
+struct Policy<calls::ImportExternalSemaphore> {
+  using Call = calls::ImportExternalSemaphore;
+  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
+    desk.driver.find_context(step.facts.write());
+    if (const auto fd = descriptor(call)) {
+      step.facts.write().descriptor_valid = FactFinder::descriptor_valid(*fd);
+    }
+  }
+  static void look(Desk& desk, const Call& call, LateFacts& facts) {
+    const auto fd = descriptor(call);
+    if (fd && desk.books.exports_allocation(*fd)) {
+      facts.write().descriptor_kind = Facts::Answer::kNo;
+    }
+  }
+
+ private:
+  static std::optional<int> descriptor(const Call& call) {
+    const auto* desc = call.semHandleDesc;
+    if (!desc || (desc->type != CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD &&
+                  desc->type != CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD)) {
+      return std::nullopt;
+    }
+    return desc->handle.fd;
+  }
+};
+
+template <>
+struct Policy<calls::SignalExternalSemaphoresAsync> : Anonymous {};
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policies of legacy IPC, and of calls that end what it knows of.
+#pragma once
+
+#include "shim/policy/policy.h"
+
+namespace cuvmm::shim {
+
+/// It needs a current context, and the answer depends on which.
+template <class CallStruct>
+struct AsksContext {
+  static void ask(Desk& desk, const CallStruct&, Step<CallStruct>& step) {
+    desk.driver.find_context(step.facts.write());
+  }
+};
+
+template <>
+struct Policy<calls::IpcGetMemHandle> {
+  using Call = calls::IpcGetMemHandle;
+  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
+    desk.driver.find_context(step.facts.write());
+    if (call.dptr) desk.driver.find_memory(call.dptr, step.facts.write());
+  }
+  static void record(Desk& desk, const Call& call, Step<Call>& step) {
+    desk.books.ipc_log.exported(ipc_bytes(*call.pHandle), step.origin.call);
+  }
+};
+
+template <>
+struct Policy<calls::IpcOpenMemHandle> : AsksContext<calls::IpcOpenMemHandle> {
+  using Call = calls::IpcOpenMemHandle;
+  static void made(Desk& desk, const Call& call, Step<Call>& step) {
+    desk.driver.find_memory(*call.pdptr, step.facts.write());
+  }
+  static void record(Desk& desk, const Call& call, Step<Call>& step) {
+    desk.books.ipc_log.opened(ipc_bytes(call.handle), step.origin.call);
+    // What every device may touch need not be judged.
+    const Model& model = desk.books.model;
+    const IpcOpen* open = model.ipc().open_of(*call.pdptr);
+    if (open && model.platform().device_count != 1) {
+      desk.bounds.widen(open->pointer, open->size + 1);
+    }
+  }
+};
+
+/// When a call that closes was entered: until then the memory was open for sure.
+struct Entered {
+  std::uint64_t at = 0;  ///< on IpcLog's clock
+};
+
+template <>
+struct Policy<calls::IpcCloseMemHandle> {
+  using Call = calls::IpcCloseMemHandle;
+  using Kept = Entered;
+  static void ask(Desk& desk, const Call&, Step<Call>& step) {
+    step.kept.at = IpcLog::now();
+    desk.driver.find_context(step.facts.write());
+  }
+  static void record(Desk& desk, const Call&, Step<Call>& step) {
+    if (!step.change.rare) return;
+    for (const IpcOpen& open : step.change.rare->ipc_opens) {
+      if (open.count != 1) continue;
+      desk.books.ipc_log.closed(open.bytes, step.origin.call, step.kept.at);
+    }
+  }
+};
+
+template <>
+struct Policy<calls::IpcOpenEventHandle> : AsksContext<calls::IpcOpenEventHandle> {};
+
+template <>
+struct Policy<calls::MemFree> : Anonymous {
+  using Call = calls::MemFree;
+  static void record(Desk& desk, const Call& call, Step<Call>& step) {
+    Books& books = desk.books;
+    if (step.change.rare) {
+      for (const IpcExport& e : step.change.rare->ipc_exports) {
+        books.ipc_log.freed(e.bytes, step.origin.call, IpcLog::now());
+      }
+    }
+    const bool was_reserved =
+        desk.bounds.holds(call.dptr) &&
+        books.model.tombstones().find_covering(ObjectRef::Kind::kReservation, call.dptr);
+    if (was_reserved) books.plain_ended = step.origin.call;
+  }
+};
+
+template <>
+struct Policy<calls::MemFreeAsync> : Anonymous {};
+
+/// It ends a context, or gives up a reference to one: other objects end with it. No rule is about
+/// it, and a trace leaves it out.
+template <EndsContext CallStruct>
+struct Policy<CallStruct> : Anonymous {
+  using Kept = Entered;
+  static void ask(Desk&, const CallStruct&, Step<CallStruct>& step) {
+    step.kept.at = IpcLog::now();
+  }
+  static bool ended_nothing(Desk& desk, const CallStruct& call) {
+    if constexpr (CallStruct::kEntryPoint == EntryPoint::kDevicePrimaryCtxRelease) {
+      return desk.driver.primary_context_active(call.dev) == Facts::Answer::kYes;
+    } else {
+      return false;
+    }
+  }
+  static void record(Desk& desk, const CallStruct&, Step<CallStruct>& step) {
+    Books& books = desk.books;
+    books.plain_ended = step.origin.call;
+    if (!step.change.rare) return;
+    // Whatever became of what it had opened, nobody can say that it was open any longer.
+    for (const IpcOpen& open : step.change.rare->context.ipc_opens) {
+      books.ipc_log.closed(open.bytes, step.origin.call, step.kept.at);
+    }
+  }
+};
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the shim does for one kind of call beside what it does for all: a Policy per entry point, in
+// the file of its area. Most entry points need none.
+//
+// A Policy<CallStruct> may have these members, in the order in which a call comes by them:
+//
+//   kNamesMaker     whether a later report will want to say who made the call: the stack is taken
+//                   before the driver is asked. By default it is, if a success makes or ends an
+//                   object
+//   kPlatformOnly   its check() reads nothing of the model but the platform
+//   Kept            what the hooks keep of one call
+//   ask             without the lock, before the check: what only the driver or the kernel knows
+//   strange_pool    with the lock: a pool that the model does not know (policy/strangers.h)
+//   look            with the lock, before the check: what the books say of the arguments
+//   ended_nothing   the driver accepted; true if nothing ended all the same
+//   made            the driver accepted, without the lock: reads the out-parameters
+//   record          the driver accepted, with the lock, after the model confirmed
+//
+// `ask`, `made` and `record` are handed (Desk&, const CallStruct&, Step<CallStruct>&).
+#pragma once
+
+#include "rulebook/check.h"
+#include "rulebook/model/model.h"
+#include "shim/facts/facts.h"
+#include "shim/facts/late_facts.h"
+#include "shim/session/books.h"
+#include "shim/session/bounds.h"
+
+namespace cuvmm::shim {
+
+/// What is lent to policies.
+struct Desk {
+  FactFinder& driver;
+  Books& books;  ///< only with the lock
+  Bounds& bounds;
+};
+
+template <class CallStruct>
+struct Policy {};
+
+namespace detail {
+struct Nothing {};
+template <class CallStruct>
+struct KeptOf {
+  using Type = Nothing;
+};
+template <class CallStruct>
+requires requires { typename Policy<CallStruct>::Kept; }
+struct KeptOf<CallStruct> {
+  using Type = typename Policy<CallStruct>::Kept;
+};
+}  // namespace detail
+
+/// What is known of one call while it is made. It has only the members that this entry point needs.
+template <class CallStruct>
+struct Step {
+  LateFacts facts;
+  Violations violations;
+  Origin origin;
+  [[no_unique_address]] typename detail::KeptOf<CallStruct>::Type kept;
+  [[no_unique_address]] ChangeOf<CallStruct> change;
+};
+
+template <class CallStruct>
+inline constexpr bool kNamesMaker = [] {
+  if constexpr (requires { Policy<CallStruct>::kNamesMaker; }) {
+    return Policy<CallStruct>::kNamesMaker;
+  } else {
+    return kGivesUp<CallStruct> || kMakes<CallStruct>;
+  }
+}();
+template <class CallStruct>
+inline constexpr bool kPlatformOnly = requires {
+  Policy<CallStruct>::kPlatformOnly;
+};
+
+/// A Policy of a call that makes or ends something whose maker nobody will ask for.
+struct Anonymous {
+  static constexpr bool kNamesMaker = false;
+};
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policies of memory that is shared by descriptors.
+#pragma once
+
+#include <climits>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "shim/policy/policy.h"
+
+namespace cuvmm::shim {
+
+/// The descriptor that an import names, where it names one.
+inline std::optional<int> descriptor_of(const void* handle, CUmemAllocationHandleType type) {
+  const auto value = reinterpret_cast<std::intptr_t>(handle);
+  const bool by_value = type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && value >= 0;
+  return by_value && value <= INT_MAX ? std::optional(static_cast<int>(value)) : std::nullopt;
+}
+
+template <>
+struct Policy<calls::MemExportToShareableHandle> {
+  using Call = calls::MemExportToShareableHandle;
+  struct Kept {
+    DescriptorIdentity identity;
+  };
+  static void made(Desk&, const Call& call, Step<Call>& step) {
+    if (const int* fd = descriptor(call)) step.kept.identity = identify_descriptor(*fd);
+  }
+  static void record(Desk& desk, const Call& call, Step<Call>& step) {
+    if (const int* fd = descriptor(call)) {
+      desk.books.exported[*fd] = std::move(step.kept.identity);
+    }
+  }
+
+ private:
+  static const int* descriptor(const Call& call) {
+    const bool is_one = call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    return is_one ? static_cast<const int*>(call.shareableHandle) : nullptr;
+  }
+};
+
+template <>
+struct Policy<calls::MemImportFromShareableHandle> {
+  using Call = calls::MemImportFromShareableHandle;
+  struct Kept {
+    std::string memory;  ///< the name of what is behind the descriptor, which the call may close
+    bool is_memory = true;
+  };
+  static void ask(Desk&, const Call& call, Step<Call>& step) {
+    step.facts.write().descriptor_valid =
+        FactFinder::descriptor_valid(call.osHandle, call.shHandleType);
+    const auto fd = descriptor_of(call.osHandle, call.shHandleType);
+    if (fd) step.kept.memory = memory_name(*fd);
+  }
+  static void made(Desk& desk, const Call& call, Step<Call>& step) {
+    step.facts.write().imported = desk.driver.describe_import(*call.handle, step.kept.is_memory);
+  }
+  static void record(Desk& desk, const Call& call, Step<Call>& step) {
+    // A driver describes memory, and refuses to describe a multicast object.
+    if (!step.kept.is_memory) {
+      MulticastObject unknown;
+      unknown.handle = *call.handle;
+      desk.books.model.import_multicast(std::move(unknown), step.origin);
+    }
+    desk.books.imported[*call.handle] = std::move(step.kept.memory);
+  }
+};
+
+template <>
+struct Policy<calls::MemGetHandleForAddressRange> : Anonymous {};
+
+}  // namespace cuvmm::shim

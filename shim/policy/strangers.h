@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Handles and pools that a call names and that the model does not know.
+#pragma once
+
+#include <type_traits>
+
+#include "shim/policy/policies.h"
+
+namespace cuvmm::shim {
+
+/// The handles that a call takes by value, in parameters called `handle`, `mcHandle` and
+/// `memHandle`: visit(handle) for each.
+template <class CallStruct, class Visitor>
+void visit_handles(const CallStruct& call, Visitor&& visit) {
+  const auto one = [&](const auto& value) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, CUmemGenericAllocationHandle>) {
+      visit(value);
+    }
+  };
+  if constexpr (requires { call.handle; }) one(call.handle);
+  if constexpr (requires { call.mcHandle; }) one(call.mcHandle);
+  if constexpr (requires { call.memHandle; }) one(call.memHandle);
+}
+
+/// The one handle that the model does not know, 0 none: of two a fact would say nothing.
+template <class CallStruct>
+CUmemGenericAllocationHandle strange_handle(const Model& model, const CallStruct& call,
+                                            bool& found) {
+  int unknown = 0;
+  CUmemGenericAllocationHandle stranger = 0;
+  visit_handles(call, [&](CUmemGenericAllocationHandle handle) {
+    if (model.allocation(handle)) return;
+    ++unknown;
+    stranger = handle;
+  });
+  found = unknown == 1;
+  return stranger;
+}
+
+/// A pool that the call takes by value in a parameter called `pool`, or that holds the memory of
+/// its address, and that the model does not know; null if there is none.
+template <class CallStruct>
+CUmemoryPool strange_pool(const Model& model, const CallStruct& call) {
+  if constexpr (requires { Policy<CallStruct>::strange_pool(model, call); }) {
+    return Policy<CallStruct>::strange_pool(model, call);
+  } else if constexpr (requires(CUmemoryPool pool) { pool = call.pool; }) {
+    return call.pool && !model.pools().find(call.pool) ? call.pool : nullptr;
+  } else {
+    return nullptr;
+  }
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/session/books.h"
+
+#include <sys/stat.h>
+
+#include <new>
+
+namespace cuvmm::shim {
+
+bool Books::still_exported(const Export& one) const {
+  const auto made = exported.find(one.fd);
+  if (made == exported.end()) return false;
+  const DescriptorIdentity now = identify_descriptor(one.fd);
+  return now != DescriptorIdentity{} && now == made->second;
+}
+
+bool Books::exports_allocation(int fd) const {
+  const auto found = model.exports().find(fd);
+  return found != model.exports().end() && still_exported(found->second);
+}
+
+std::uint64_t Books::exported_size(int fd) const {
+  const auto found = model.exports().find(fd);
+  if (found == model.exports().end() || !still_exported(found->second)) return 0;
+  // Device files share one inode: there, a number used again for another export looks the same.
+  struct stat file;
+  if (::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return 0;
+  return found->second.size;
+}
+
+void Books::clear() {
+  model.clear();
+  exported.clear();
+  ipc_log.clear();
+  imported.clear();
+  numbers = 0;
+  plain_ended = 0;
+}
+
+void Books::abandon() {
+  new (&model) Model();
+  new (&exported) decltype(exported)();
+  new (&ipc_log) IpcLog();
+  new (&imported) decltype(imported)();
+}
+
+}  // namespace cuvmm::shim

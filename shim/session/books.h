@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session has learned of its process. Whoever reads or writes holds the session's lock.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+#include "rulebook/model/model.h"
+#include "shim/facts/descriptor.h"
+#include "shim/report/ipc_log.h"
+
+namespace cuvmm::shim {
+
+struct Books {
+  std::uint64_t numbers = 0;  ///< of the calls that were checked
+  /// The last call that ended memory of cuMemAlloc where a reservation may have been before: what
+  /// is wrong there has this reason now.
+  std::uint64_t plain_ended = 0;
+  Model model;
+  std::unordered_map<int, DescriptorIdentity> exported;
+  IpcLog ipc_log;
+  std::unordered_map<std::uint64_t, std::string> imported;  ///< names of imported memory, by handle
+
+  /// Whether a descriptor is still open and still the one that was exported.
+  bool still_exported(const Export& one) const;
+  /// Whether a descriptor stands for an allocation that this process exported.
+  bool exports_allocation(int fd) const;
+  /// Bytes of the allocation behind a descriptor that this process exported; 0 unknown.
+  std::uint64_t exported_size(int fd) const;
+
+  /// A child of fork starts from nothing.
+  void clear();
+  /// The same where what is there may be half changed: its nodes may point anywhere, so they are
+  /// left behind.
+  void abandon();
+};
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where copies and fills may touch what the shim judges.
+#pragma once
+
+#include <atomic>
+
+#include "rulebook/data/touch.h"
+#include "rulebook/model/objects.h"
+
+namespace cuvmm::shim {
+
+/// The copies and fills of one call.
+struct Touched {
+  Touch list[kMaxTouches];
+  std::size_t count = 0;
+};
+
+/// Only ever widened: holds every reservation, external buffer and memory of a pool on the host
+/// that was seen. Read by every copy without a lock.
+class Bounds {
+ public:
+  void widen(Address base, Size size) {
+    Address low = low_.load(std::memory_order_relaxed);
+    while (base < low && !low_.compare_exchange_weak(low, base)) {
+    }
+    Address high = high_.load(std::memory_order_relaxed);
+    const Address end = base + size;
+    while (end > high && !high_.compare_exchange_weak(high, end)) {
+    }
+  }
+  bool holds(Address address) const {
+    return address >= low_.load(std::memory_order_relaxed) &&
+           address < high_.load(std::memory_order_relaxed);
+  }
+  /// Whether one of them reaches in.
+  bool near(const Touched& touched) const;
+
+ private:
+  std::atomic<Address> low_{~Address{0}};
+  std::atomic<Address> high_{0};
+};
+
+}  // namespace cuvmm::shim
