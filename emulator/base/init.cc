@@ -45,5 +45,5 @@ std::uint64_t cuvmmEmulatorUsedMemory(int device) {
   if (!ready()) return 0;
   Emulator& e = Emulator::get();
   const std::lock_guard lock(e.mutex);
-  return e.valid_device(device) ? e.devices[static_cast<std::size_t>(device)].used : 0;
+  return e.valid_device(device) ? e.devices.used(device) : 0;
 }

@@ -24,21 +24,21 @@ void unshare(Physical& memory) {
 }  // namespace
 
 void slip(Emulator& e, const Mutation& mistake, const calls::MemImportFromShareableHandle& call) {
-  const auto memory = e.physical.find(*call.handle);
   if (mistake.kind != Mutation::Kind::kImportCopies || e.teams.contains(*call.handle)) return;
+  Physical* const memory = e.physical.find(*call.handle);
   struct stat imported {};
-  if (fstat(memory->second.descriptor(), &imported) != 0) return;
-  for (auto& [handle, mine] : e.physical) {
-    struct stat own {};
-    const bool known = handle != *call.handle && fstat(mine.descriptor(), &own) == 0;
-    if (known && own.st_ino == imported.st_ino) return;  // no other process's
-  }
-  unshare(memory->second);
+  if (!memory || fstat(memory->descriptor(), &imported) != 0) return;
+  const bool own = e.physical.any_of([&](Handle handle, Physical& mine) {
+    struct stat status {};
+    return handle != *call.handle && fstat(mine.descriptor(), &status) == 0 &&
+           status.st_ino == imported.st_ino;
+  });
+  if (!own) unshare(*memory);
 }
 
 void slip(Emulator& e, const Mutation& mistake, const calls::IpcOpenMemHandle& call) {
   if (mistake.kind != Mutation::Kind::kIpcCopies) return;
-  PlainAllocation& opened = e.plain.at(*call.pdptr);
+  PlainAllocation& opened = *e.plain.find(*call.pdptr);
   if (opened.opens == 1) unshare(opened.memory);
 }
 

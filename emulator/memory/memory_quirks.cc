@@ -11,11 +11,11 @@ std::optional<CUresult> quirk(const Emulator& e, const Touch& touch, const Conte
   // Where the call does not ask for memory of a device, the CPU can make the copy (recorded).
   const bool peers = touch.context || touch.peer_source;  // a peer copy asks for it, too
   const bool by_device = touch.fill || touch.device_only || peers;
-  const PlainAllocation* pooled = by_device && touch.width != 0 ? e.plain_at(touch.base) : nullptr;
+  const PlainAllocation* pooled = by_device && touch.width != 0 ? e.plain.at(touch.base) : nullptr;
   if (pooled && pooled->pool && !pooled->on_device() && !e.pools.reaches(pooled->pool, by.device)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  const PlainAllocation* plain = touch.fill && touch.width != 0 ? e.plain_at(touch.base) : nullptr;
+  const PlainAllocation* plain = touch.fill && touch.width != 0 ? e.plain.at(touch.base) : nullptr;
   if (!plain || !plain->ipc_capable() || !plain->context) return std::nullopt;
   const bool reaches = plain->context->device == by.device || by.peers.contains(plain->context);
   return answer(e, Quirk::kFillElsewhere, !reaches);

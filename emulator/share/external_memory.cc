@@ -87,17 +87,13 @@ CUresult perform(Emulator& e, const calls::ExternalMemoryGetMappedBuffer& call, 
   if (copy < 0) return CUDA_ERROR_OUT_OF_MEMORY;
   Physical memory(copy);
   memory.describe(object.size(), object.prop());
-  const Size lead = offset % AddressSpace::kGranule;
-  const auto region = e.space.take(size + lead, 0, 0);
-  if (!region) return CUDA_ERROR_OUT_OF_MEMORY;
-  const Address base = *region + lead;
-  e.plain.emplace(base, PlainAllocation{.base = base,
-                                        .size = size,
-                                        .context = context,
-                                        .memory = std::move(memory),
-                                        .offset = offset,
-                                        .external = true});
-  *call.devPtr = base;
+  const PlainAllocation* buffer = e.plain.add({.size = size,
+                                               .context = context,
+                                               .memory = std::move(memory),
+                                               .offset = offset,
+                                               .external = true});
+  if (!buffer) return CUDA_ERROR_OUT_OF_MEMORY;
+  *call.devPtr = buffer->base;
   return CUDA_SUCCESS;
 }
 
@@ -113,7 +109,7 @@ CUresult perform(Emulator& e, const calls::DestroyExternalMemory& call, const Fa
                  const Retired&) {
   // Buffers have memory of their own, and stay until they are freed.
   if (e.external.memories.erase(call.extMem) == 0) return CUDA_ERROR_INVALID_HANDLE;
-  e.drop_unheld();  // the import may have been the last that held memory released here
+  e.physical.drop_unheld();  // the import may have been the last that held memory released here
   return CUDA_SUCCESS;
 }
 

@@ -46,7 +46,7 @@ Descriptor as_seen(const Emulator& e, Descriptor d) {
   const auto see = [&](CUmemorytype& type, const void* host, CUdeviceptr& device) {
     if (type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_ARRAY) return;
     const Address at = type == CU_MEMORYTYPE_HOST ? detail::address_of(host) : device;
-    const PlainAllocation* plain = e.plain_at(at);
+    const PlainAllocation* plain = e.plain.at(at);
     const bool pooled = plain && plain->pool && plain->on_device();
     if (!e.model.mapping_at(at) && !pooled) return;
     type = CU_MEMORYTYPE_UNIFIED;
@@ -85,7 +85,7 @@ CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
   }
   Touch touched[kMaxTouches];
   const auto holder = [&](Address at) {
-    const PlainAllocation* plain = e.plain_at(at);
+    const PlainAllocation* plain = e.plain.at(at);
     return e.model.mapping_at(at) ? Holder::kMapping
            : plain && plain->pool ? Holder::kPool
                                   : Holder::kOther;

@@ -23,7 +23,7 @@ std::optional<CUresult> quirk(const Emulator& e, const calls::MemCreate& call, c
   const CUmemAllocationProp& prop = *call.prop;
   if (prop.location.type != CU_MEM_LOCATION_TYPE_DEVICE || !e.valid_device(prop.location.id))
     return std::nullopt;
-  const std::uint64_t total = e.devices[static_cast<std::size_t>(prop.location.id)].total;
+  const std::uint64_t total = e.devices.total(prop.location.id);
   // From here on the size is refused as any other is: 2^45 - 2 MiB was INVALID_VALUE, 2^45
   // OUT_OF_MEMORY.
   constexpr std::uint64_t kAbsurd = std::uint64_t{1} << 45;

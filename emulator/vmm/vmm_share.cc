@@ -27,12 +27,11 @@ CUresult perform(Emulator& e, const calls::MemExportToShareableHandle& call, con
                  const Retired&) {
   if (!call.shareableHandle) return CUDA_ERROR_INVALID_VALUE;
   if (!is_posix(call.handleType)) return CUDA_ERROR_NOT_SUPPORTED;
-  const auto memory = e.physical.find(call.handle);
-  if (memory == e.physical.end()) return CUDA_ERROR_INVALID_VALUE;
-  const auto team = e.teams.find(call.handle);
+  Physical* memory = e.physical.find(call.handle);
+  if (!memory) return CUDA_ERROR_INVALID_VALUE;
+  const Team* team = e.teams.find(call.handle);
   // A descriptor of its own for each export, which the program closes.
-  const int exported = team == e.teams.end() ? memory->second.export_descriptor()
-                                             : duplicate(team->second->descriptor());
+  const int exported = team ? duplicate(team->descriptor()) : memory->export_descriptor();
   if (exported < 0) return CUDA_ERROR_OUT_OF_MEMORY;
   *static_cast<int*>(call.shareableHandle) = exported;
   return CUDA_SUCCESS;
@@ -64,19 +63,17 @@ CUresult perform(Emulator& e, const calls::MemImportFromShareableHandle& call, c
     return CUDA_SUCCESS;
   }
   memory.describe(found->size, found->prop);
-  const Handle handle = e.new_handle();
-  e.physical.try_emplace(handle, std::move(memory));
-  *call.handle = handle;
+  *call.handle = e.physical.add(std::move(memory));
   return CUDA_SUCCESS;
 }
 
 void record(Emulator& e, const calls::MemImportFromShareableHandle& call, const Facts& facts) {
-  const auto memory = e.physical.find(*call.handle);
+  const Physical* memory = e.physical.find(*call.handle);
   const bool multicast = e.teams.contains(*call.handle);
-  const CUmemAllocationProp& prop = memory->second.prop();
+  const CUmemAllocationProp& prop = memory->prop();
   const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
   Facts learned = facts;
-  learned.imported = {.size = memory->second.size(),
+  learned.imported = {.size = memory->size(),
                       .granularity = multicast   ? e.profile.multicast_granularity_minimum
                                      : on_device ? e.profile.device_granularity_minimum
                                                  : e.profile.host_granularity_minimum,
