@@ -85,5 +85,16 @@ TEST(NumberText, ReadsWell) {
   EXPECT_EQ(number_text(0x7f1234567000), "0x7f1234567000");
 }
 
+TEST(Words, SizesReadAsAPersonWouldSayThem) {
+  EXPECT_EQ(size_text(0), "0 B");
+  EXPECT_EQ(size_text(17), "17 B");
+  EXPECT_EQ(size_text(2 << 20), "2 MiB");
+  EXPECT_EQ(size_text(3072), "3 KiB");
+  EXPECT_EQ(size_text((2 << 20) + 1), "2 MiB + 1 B");
+  EXPECT_EQ(size_text(std::uint64_t{5} << 40), "5 TiB");
+  EXPECT_EQ(size_text(~std::uint64_t{0}), "0xffffffffffffffff (-1)");
+  EXPECT_EQ(hex_text(0x7f00), "0x7f00");
+}
+
 }  // namespace
 }  // namespace cuvmm

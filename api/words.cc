@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 
+#include <cinttypes>
 #include <cstdio>
 
 namespace cuvmm {
@@ -207,6 +208,32 @@ std::string number_text(std::uint64_t value) {
   std::snprintf(text, sizeof text, value >= kAddressLike ? "0x%llx" : "%llu",
                 static_cast<unsigned long long>(value));
   return text;
+}
+
+std::string hex_text(std::uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%" PRIx64, value);
+  return text;
+}
+
+std::string size_text(std::uint64_t size) {
+  // No address space holds so much: a negative number, or a code that was taken for a size.
+  if (const auto below_0 = static_cast<std::int64_t>(size); below_0 < 0) {
+    constexpr std::int64_t kSmall = -(std::int64_t{1} << 40);
+    return hex_text(size) + (below_0 > kSmall ? " (" + std::to_string(below_0) + ")" : "");
+  }
+  static constexpr struct {
+    unsigned shift;
+    const char* unit;
+  } kUnits[] = {{40, "TiB"}, {30, "GiB"}, {20, "MiB"}, {10, "KiB"}};
+  for (auto [shift, unit] : kUnits) {
+    const std::uint64_t whole = size >> shift;
+    const std::uint64_t rest = size - (whole << shift);
+    if (whole == 0 || (shift < 20 && rest != 0)) continue;
+    std::string text = std::to_string(whole) + " " + unit;
+    return rest == 0 ? text : text + " + " + size_text(rest);
+  }
+  return std::to_string(size) + " B";
 }
 
 }  // namespace cuvmm

@@ -50,4 +50,10 @@ std::string word_text(std::span<const Word> words, std::uint64_t value);
 /// 2M, 4096 as 4K, 0x600000000000: the shortest form that reads well; parses to the same value.
 std::string number_text(std::uint64_t value);
 
+/// "0x7f0000200000".
+[[gnu::cold]] std::string hex_text(std::uint64_t value);
+/// "4 MiB", "2 MiB + 4 KiB", "17 B": what a person would say of a size in bytes; and of one that is
+/// none, "0xffffffffffffffff (-1)".
+[[gnu::cold]] std::string size_text(std::uint64_t bytes);
+
 }  // namespace cuvmm

@@ -5,7 +5,7 @@ option(CUVMM_WERROR "Treat warnings as errors" ON)
 set(CUVMM_SANITIZE "" CACHE STRING "Sanitizers for all targets, e.g. address;undefined or thread")
 
 add_library(cuvmm_options INTERFACE)
-target_compile_options(cuvmm_options INTERFACE -Wall -Wextra $<$<BOOL:${CUVMM_WERROR}>:-Werror>)
+target_compile_options(cuvmm_options INTERFACE -Wall -Wextra $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety> $<$<BOOL:${CUVMM_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   # GCC's generic tuning clears and copies small structures by `rep stos` and `rep movs`, whose start takes a
   # tenth of an intercepted call. Not in Debug builds, whose commands clang-tidy reads.

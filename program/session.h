@@ -56,6 +56,11 @@ class Session : private NameSource {
   Outcome run(const Statement& statement);
   Outcome run_call(const Statement& statement, const BoundArguments& bound);
   Outcome run_pseudo(const Statement& statement, const BoundArguments& bound);
+  /// The work of a pseudo-call with these two numbers, or this path; what its name stands for.
+  Binding perform(const BoundArguments& bound, const std::uint64_t* values, const std::string& path,
+                  Outcome& outcome);
+  /// Whether two buffers hold the same bytes, or two numbers are one.
+  bool same(const BoundArguments& bound, const std::uint64_t* values) const;
   CUresult make_current(int device, CUcontext* context);
   void take_outputs(const Statement& statement, const FunctionSignature& signature, CUresult result,
                     const Call& call, const CallStorage& storage, Outcome& outcome);

@@ -67,6 +67,79 @@ std::optional<std::uint64_t> Session::room(const Value& value, std::uint64_t add
   return inside ? buffer.size() - (address - start) : 0;
 }
 
+bool Session::same(const BoundArguments& bound, const std::uint64_t* values) const {
+  const auto contents = [&](std::size_t i) {
+    const bool name = bound.values[i] && bound.values[i]->kind == Value::Kind::kName;
+    return name ? bytes(bound.values[i]->text) : std::span<const unsigned char>();
+  };
+  const auto a = contents(0), b = contents(1);
+  return a.empty() || b.empty() ? values[0] == values[1] : std::ranges::equal(a, b);
+}
+
+Binding Session::perform(const BoundArguments& bound, const std::uint64_t* values,
+                         const std::string& path, Outcome& outcome) {
+  const auto descriptor = [&](int fd) {
+    if (fd < 0) outcome.value = "failed";
+    return Binding{Binding::Kind::kDescriptor, static_cast<std::uint64_t>(std::int64_t{fd}), 0};
+  };
+  const auto* memory_at = reinterpret_cast<const unsigned char*>(values[0]);
+  switch (bound.signature->pseudo) {
+    case Pseudo::kInit: {
+      outcome.result = driver_(calls::Init{0});
+      CUcontext context = nullptr;
+      const bool with_context = !bound.values[0] || values[0];
+      if (outcome.result == CUDA_SUCCESS && with_context) {
+        outcome.result = make_current(static_cast<int>(values[1]), &context);
+      }
+      return Binding{Binding::Kind::kNumber, reinterpret_cast<std::uintptr_t>(context), 0};
+    }
+    case Pseudo::kContext: {
+      CUcontext context = nullptr;
+      outcome.result = make_current(static_cast<int>(values[0]), &context);
+      return Binding{Binding::Kind::kNumber, reinterpret_cast<std::uintptr_t>(context), 0};
+    }
+    case Pseudo::kHost: {
+      void* memory = buffer(values[0], static_cast<unsigned char>(values[1]));
+      const std::size_t size = memory ? values[0] : 0;
+      return Binding{Binding::Kind::kBuffer, reinterpret_cast<std::uintptr_t>(memory), size};
+    }
+    case Pseudo::kBytes:
+    case Pseudo::kPeek:
+      outcome.value = hex(memory_at, std::min<std::size_t>(values[1], kMostShown));
+      break;
+    case Pseudo::kPoke:
+      *reinterpret_cast<volatile unsigned char*>(values[0]) = static_cast<unsigned char>(values[1]);
+      break;
+    case Pseudo::kSame:
+      outcome.value = same(bound, values) ? "1" : "0";
+      break;
+    case Pseudo::kDifference:
+      outcome.value = std::to_string(static_cast<std::int64_t>(values[0] - values[1]));
+      break;
+    case Pseudo::kAligned:
+      outcome.value = values[1] && values[0] % values[1] == 0 ? "1" : "0";
+      break;
+    case Pseudo::kOpen:
+      return descriptor(open(path.c_str(), O_RDWR | O_CLOEXEC));
+    case Pseudo::kMemfd:
+      return descriptor(make_memfd(values[0]));
+    case Pseudo::kDescriptor:
+      outcome.value = descriptor_state(static_cast<int>(values[0]));
+      break;
+    case Pseudo::kClose:
+      if (close(static_cast<int>(values[0])) != 0) outcome.value = "failed";
+      break;
+    case Pseudo::kReceive:
+      if (bound.values[0]->kind == Value::Kind::kName) return *binding(bound.values[0]->text);
+      break;
+    case Pseudo::kExit:
+      std::exit(0);
+    case Pseudo::kNone:
+      break;
+  }
+  return {};
+}
+
 Outcome Session::run_pseudo(const Statement& statement, const BoundArguments& bound) {
   Outcome outcome;
   Resolver resolver(*this);
@@ -99,79 +172,7 @@ Outcome Session::run_pseudo(const Statement& statement, const BoundArguments& bo
     }
   }
   outcome.status = Outcome::Status::kDone;
-  Binding binding;
-  const auto descriptor = [&](int fd) {
-    binding = {Binding::Kind::kDescriptor, static_cast<std::uint64_t>(std::int64_t{fd}), 0};
-    if (fd < 0) outcome.value = "failed";
-  };
-  const auto* bytes = reinterpret_cast<const unsigned char*>(values[0]);
-  switch (pseudo) {
-    case Pseudo::kInit: {
-      outcome.result = driver_(calls::Init{0});
-      CUcontext context = nullptr;
-      const bool with_context = !bound.values[0] || values[0];
-      if (outcome.result == CUDA_SUCCESS && with_context) {
-        outcome.result = make_current(static_cast<int>(values[1]), &context);
-      }
-      binding = {Binding::Kind::kNumber, reinterpret_cast<std::uintptr_t>(context), 0};
-      break;
-    }
-    case Pseudo::kContext: {
-      CUcontext context = nullptr;
-      outcome.result = make_current(static_cast<int>(values[0]), &context);
-      binding = {Binding::Kind::kNumber, reinterpret_cast<std::uintptr_t>(context), 0};
-      break;
-    }
-    case Pseudo::kHost: {
-      void* memory = buffer(values[0], static_cast<unsigned char>(values[1]));
-      const std::size_t size = memory ? values[0] : 0;
-      binding = {Binding::Kind::kBuffer, reinterpret_cast<std::uintptr_t>(memory), size};
-      break;
-    }
-    case Pseudo::kBytes:
-    case Pseudo::kPeek:
-      outcome.value = hex(bytes, std::min<std::size_t>(values[1], kMostShown));
-      break;
-    case Pseudo::kPoke:
-      *reinterpret_cast<volatile unsigned char*>(values[0]) = static_cast<unsigned char>(values[1]);
-      break;
-    case Pseudo::kSame: {
-      const auto contents = [&](std::size_t i) {
-        const bool name = bound.values[i] && bound.values[i]->kind == Value::Kind::kName;
-        return name ? this->bytes(bound.values[i]->text) : std::span<const unsigned char>();
-      };
-      const auto a = contents(0), b = contents(1);
-      const bool same = a.empty() || b.empty() ? values[0] == values[1] : std::ranges::equal(a, b);
-      outcome.value = same ? "1" : "0";
-      break;
-    }
-    case Pseudo::kDifference:
-      outcome.value = std::to_string(static_cast<std::int64_t>(values[0] - values[1]));
-      break;
-    case Pseudo::kAligned:
-      outcome.value = values[1] && values[0] % values[1] == 0 ? "1" : "0";
-      break;
-    case Pseudo::kOpen:
-      descriptor(open(path.c_str(), O_RDWR | O_CLOEXEC));
-      break;
-    case Pseudo::kMemfd:
-      descriptor(make_memfd(values[0]));
-      break;
-    case Pseudo::kDescriptor:
-      outcome.value = descriptor_state(static_cast<int>(values[0]));
-      break;
-    case Pseudo::kClose:
-      if (close(static_cast<int>(values[0])) != 0) outcome.value = "failed";
-      break;
-    case Pseudo::kReceive:
-      if (bound.values[0]->kind == Value::Kind::kName)
-        binding = *this->binding(bound.values[0]->text);
-      break;
-    case Pseudo::kExit:
-      std::exit(0);
-    case Pseudo::kNone:
-      break;
-  }
+  const Binding binding = perform(bound, values, path, outcome);
   const bool bound_something = outcome.result == CUDA_SUCCESS && !statement.result.empty();
   if (bound_something) bind(statement.result, binding);
   return outcome;

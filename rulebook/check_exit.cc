@@ -21,7 +21,7 @@ bool on_its_way(const Violation& leak, const StillRunning& running) {
 void check_allocation(Collector& out, const Model& model, const Allocation& a,
                       const StillRunning& running) {
   if (!leaks(model, a, running)) return;
-  const std::string size = a.size ? bytes(a.size) : std::string("memory of unknown size");
+  const std::string size = a.size ? size_text(a.size) : std::string("memory of unknown size");
   const std::string state = references(a.references) + " of " + handle_text(a.handle) +
                             (a.references == 1 ? " was" : " were") + " never released: " + size +
                             " is still allocated, and nothing maps it";
@@ -75,7 +75,7 @@ void check_reservations(Collector& out, const Abandoned& abandoned) {
           ? which + " is empty, and cuMemAddressFree of it failed (call " +
                 std::to_string(first.free_refused.call) + ")"
           : "one place in the program made " + std::to_string(count) + " reservations (" +
-                bytes(together) +
+                size_text(together) +
                 " together), one after the other; each held mappings, is empty now, and was never "
                 "freed");
   v.count = count;

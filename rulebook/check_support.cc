@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rulebook/check_support.h"
 
-#include <cinttypes>
-#include <cstdio>
-
 namespace cuvmm {
 
 const char* name(ObjectRef::Kind kind) {
@@ -43,38 +40,12 @@ Violation& Collector::add(Rule rule, std::string message, bool certain) {
   return violations_.back();
 }
 
-std::string hex(std::uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "0x%" PRIx64, value);
-  return text;
-}
-
-std::string bytes(std::uint64_t size) {
-  // No address space holds so much: a negative number, or a code that was taken for a size.
-  if (const auto below_0 = static_cast<std::int64_t>(size); below_0 < 0) {
-    constexpr std::int64_t kSmall = -(std::int64_t{1} << 40);
-    return hex(size) + (below_0 > kSmall ? " (" + std::to_string(below_0) + ")" : "");
-  }
-  static constexpr struct {
-    unsigned shift;
-    const char* unit;
-  } kUnits[] = {{40, "TiB"}, {30, "GiB"}, {20, "MiB"}, {10, "KiB"}};
-  for (auto [shift, unit] : kUnits) {
-    const std::uint64_t whole = size >> shift;
-    const std::uint64_t rest = size - (whole << shift);
-    if (whole == 0 || (shift < 20 && rest != 0)) continue;
-    std::string text = std::to_string(whole) + " " + unit;
-    return rest == 0 ? text : text + " + " + bytes(rest);
-  }
-  return std::to_string(size) + " B";
-}
-
 std::string times(std::uint64_t count) {
   return std::to_string(count) + (count == 1 ? " time" : " times");
 }
 
 std::string range(std::uint64_t base, std::uint64_t size) {
-  return "[" + hex(base) + ", " + hex(base + size) + ") (" + bytes(size) + ")";
+  return "[" + hex_text(base) + ", " + hex_text(base + size) + ") (" + size_text(size) + ")";
 }
 
 std::string location(const CUmemLocation& location) {
@@ -94,7 +65,7 @@ std::string location(const CUmemLocation& location) {
   }
 }
 
-std::string handle_text(Handle handle) { return "handle " + hex(handle); }
+std::string handle_text(Handle handle) { return "handle " + hex_text(handle); }
 
 ObjectRef ref(const Reservation& r) {
   return {ObjectRef::Kind::kReservation, r.base, r.size, r.made, {}};

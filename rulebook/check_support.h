@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "api/words.h"
 #include "rulebook/check.h"
 
 namespace cuvmm::detail {
@@ -24,11 +25,6 @@ class Collector {
   Violations violations_;
 };
 
-/// "0x7f0000200000".
-[[gnu::cold]] std::string hex(std::uint64_t value);
-/// "4 MiB", "2 MiB + 4096 B", "17 B": what a person would say of a size; and of one that is none,
-/// "0xffffffffffffffff (-1)".
-[[gnu::cold]] std::string bytes(std::uint64_t size);
 /// "[0x200000, 0x400000) (2 MiB)".
 [[gnu::cold]] std::string range(std::uint64_t base, std::uint64_t size);
 /// "1 time", "3 times".

@@ -14,8 +14,8 @@ std::vector<RuleCase> all_cases() {
   std::vector<RuleCase> all;
   for (auto cases :
        {address_range_cases(), allocation_cases(), map_cases(), access_cases(), data_cases(),
-        share_cases(), range_handle_cases(), multicast_cases(), ipc_cases(), pool_cases(),
-        external_memory_cases(), external_semaphore_cases(), map_array_cases()}) {
+        share_cases(), range_handle_cases(), multicast_cases(), multicast_bind_cases(), ipc_cases(),
+        pool_cases(), external_memory_cases(), external_semaphore_cases(), map_array_cases()}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
   return all;

@@ -31,7 +31,6 @@ KNOWN_CYCLES = {
     ("fuzz/machine/machine", "fuzz/machine/machine_step"),
     ("fuzz/reference/reference", "fuzz/reference/reference_external", "fuzz/reference/reference_multicast",
      "fuzz/reference/reference_pool"),
-    ("shim/session/model_mutex", "shim/session/thread_state", "shim/stack/stacks"),
 }
 
 

@@ -40,8 +40,8 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, const Tou
       if (!ours && at == base && !model.reservation_at(touch.base) && !model.mapping_at(touch.base))
         return true;
       Violation& v = out.add(Rule::kDataMapped,
-                             std::string(touch.parameter) + ": nothing is mapped at " + hex(at) +
-                                 " in " + range(base, size),
+                             std::string(touch.parameter) + ": nothing is mapped at " +
+                                 hex_text(at) + " in " + range(base, size),
                              ours || model.platform().complete);
       attach_history(v, model, at);
       return false;
@@ -65,7 +65,7 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, const Tou
                                             : std::string("any device");
       Violation& v = out.add(touch.write ? Rule::kDataWritable : Rule::kDataReadable,
                              std::string(touch.parameter) + ": " + who + " has no " +
-                                 (touch.write ? "write" : "read") + " access to " + hex(at) +
+                                 (touch.write ? "write" : "read") + " access to " + hex_text(at) +
                                  " in the mapping " + range(m->base, m->size),
                              !host_reads || !place_unknown(model, *m));
       v.objects.push_back(ref(*m));
@@ -93,13 +93,13 @@ void check_pool_touch(Collector& out, const Model& model, const Touch& touch, co
   const bool given = device < 0 || device >= 64 || (model.pools().access_to(m) >> device & 1);
   Violation* v = nullptr;
   if (m.on_host() && touch.device_only) {
-    v = &out.add(Rule::kDataPoolOnHost, std::string(touch.parameter) + ": " + hex(touch.base) +
+    v = &out.add(Rule::kDataPoolOnHost, std::string(touch.parameter) + ": " + hex_text(touch.base) +
                                             " is memory of a pool on the host");
   } else if (!own && !given && (touch.fill || !m.on_host())) {
-    v = &out.add(Rule::kDataPoolAccess, std::string(touch.parameter) + ": device " +
-                                            std::to_string(device) +
-                                            " has no access to the pool of " + hex(touch.base) +
-                                            ", which is on " + location(m.location));
+    v = &out.add(Rule::kDataPoolAccess,
+                 std::string(touch.parameter) + ": device " + std::to_string(device) +
+                     " has no access to the pool of " + hex_text(touch.base) + ", which is on " +
+                     location(m.location));
   }
   if (!v) return;
   v->objects.push_back(ref(m));
@@ -112,8 +112,8 @@ Violation* check_fill_device(Collector& out, const Touch& touch, const char* how
                              int device) {
   if (!touch.fill || owner < 0 || device < 0 || owner == device) return nullptr;
   return &out.add(Rule::kDataFillDevice, std::string(touch.parameter) + ": device " +
-                                             std::to_string(device) + " fills " + hex(touch.base) +
-                                             ", which a context of device " +
+                                             std::to_string(device) + " fills " +
+                                             hex_text(touch.base) + ", which a context of device " +
                                              std::to_string(owner) + how);
 }
 
@@ -123,9 +123,9 @@ void check_buffer_touch(Collector& out, const Touch& touch, const ExternalBuffer
   }
   if (!b.memory_ended) return;
   Violation& v =
-      out.add(Rule::kExtBufferAfterDestroy, std::string(touch.parameter) + ": " + hex(touch.base) +
-                                                " lies in the buffer " + range(b.base, b.size) +
-                                                " of an external memory that was destroyed");
+      out.add(Rule::kExtBufferAfterDestroy,
+              std::string(touch.parameter) + ": " + hex_text(touch.base) + " lies in the buffer " +
+                  range(b.base, b.size) + " of an external memory that was destroyed");
   v.objects.push_back(ref(b));
   v.objects.push_back({ObjectRef::Kind::kExternalMemory, b.memory, 0, {}, b.ended});
 }
@@ -135,7 +135,7 @@ void check_touch(Collector& out, const Model& model, const Touch& touch, const T
                  int device) {
   if (touch.width == 0 || touch.rows == 0 || touch.slices == 0) return;
   if (touch.base % touch.element != 0) {
-    out.add(Rule::kDataFillAligned, std::string(touch.parameter) + ": " + hex(touch.base) +
+    out.add(Rule::kDataFillAligned, std::string(touch.parameter) + ": " + hex_text(touch.base) +
                                         " is not a multiple of the element's " +
                                         std::to_string(touch.element) + " bytes");
   }
@@ -175,8 +175,8 @@ Violations check_free(const Model& model, Address address, Rule rule, const Fact
   if (rule == Rule::kMemFreeNotVmm) check_free_of_opened(out, model, address);
   if (model.reservation_at(address) || model.mapping_at(address)) {
     attach_history(
-        out.add(rule, hex(address) + " is in a reservation, not in memory from cuMemAlloc"), model,
-        address);
+        out.add(rule, hex_text(address) + " is in a reservation, not in memory from cuMemAlloc"),
+        model, address);
   }
   return out.take();
 }
@@ -208,7 +208,7 @@ Violations check_refused_touches(const Model& model, const Touch* touches, std::
     if (!gone) continue;
     Violation& v =
         out.add(Rule::kDataMapped,
-                std::string(touches[i].parameter) + ": " + hex(base) +
+                std::string(touches[i].parameter) + ": " + hex_text(base) +
                     " lies in a reservation that was freed, " + range(gone->value, gone->size),
                 false);
     attach_history(v, model, base);
@@ -241,8 +241,8 @@ Violations check(const Model& model, const calls::MemFree& call, const Facts& fa
   const auto gone = model.tombstones().find(ObjectRef::Kind::kExternalBuffer, call.dptr);
   if (gone) {
     Collector out;
-    out.add(Rule::kExtBufferFreedOnce, "the buffer at " + hex(call.dptr) + " was freed already",
-            false)
+    out.add(Rule::kExtBufferFreedOnce,
+            "the buffer at " + hex_text(call.dptr) + " was freed already", false)
         .objects.push_back(*gone);
     return out.take();
   }

@@ -27,10 +27,11 @@ const Pool* check_pool(Collector& out, const Model& model, CUmemoryPool handle,
   if (const Pool* pool = model.pools().find(handle)) return pool;
   if (facts.default_pool == Facts::Answer::kYes) return nullptr;
   if (auto gone = model.tombstones().find(ObjectRef::Kind::kPool, value(handle))) {
-    out.add(rules.alive, "pool " + hex(value(handle)) + " was destroyed").objects.push_back(*gone);
+    out.add(rules.alive, "pool " + hex_text(value(handle)) + " was destroyed")
+        .objects.push_back(*gone);
   } else {
     out.add(rules.valid,
-            "pool " + hex(value(handle)) +
+            "pool " + hex_text(value(handle)) +
                 " was not returned by any call that cuvmm saw in this process",
             model.platform().complete);
   }
@@ -57,7 +58,7 @@ void check_location(Collector& out, const Model& model, const CUmemPoolProps& pr
   const auto types = static_cast<unsigned>(props.handleTypes);
   if (managed && types != 0) {
     out.add(Rule::kPoolCreateHostHandleTypes,
-            "handleTypes is " + hex(types) + " for a pool of managed memory, not 0");
+            "handleTypes is " + hex_text(types) + " for a pool of managed memory, not 0");
   }
   constexpr int kNone = 0;  // CU_MEM_LOCATION_TYPE_NONE, CUDA 13.0
   if (managed && static_cast<int>(props.location.type) == kNone) return;
@@ -72,7 +73,7 @@ void check_location(Collector& out, const Model& model, const CUmemPoolProps& pr
     case kLocationHost:
       if (types != 0 && !managed) {
         out.add(Rule::kPoolCreateHostHandleTypes,
-                "handleTypes is " + hex(types) + " for a HOST pool, not 0");
+                "handleTypes is " + hex_text(types) + " for a HOST pool, not 0");
       }
       break;
     case kLocationHostNuma: {
@@ -157,7 +158,7 @@ Violations check(const Model& model, const calls::MemPoolCreate& call, const Fac
   const std::uint32_t supported = model.platform().handle_types;
   if (supported != 0 && (types & ~supported)) {
     out.add(Rule::kPoolCreateHandleTypes,
-            "handleTypes is " + hex(types) + "; this system supports " + hex(supported));
+            "handleTypes is " + hex_text(types) + "; this system supports " + hex_text(supported));
   } else if ((types & kFabric) && model.platform().fabric_channel_known &&
              !model.platform().fabric_channel) {
     out.add(Rule::kPoolCreateFabric,
@@ -168,14 +169,14 @@ Violations check(const Model& model, const calls::MemPoolCreate& call, const Fac
   }
   constexpr unsigned kHwDecompress = 2;
   if (usage_of(props) & ~kHwDecompress) {
-    out.add(Rule::kPoolCreateUsage, "usage is " + hex(usage_of(props)));
+    out.add(Rule::kPoolCreateUsage, "usage is " + hex_text(usage_of(props)));
   }
   const auto* reserved = std::find_if(std::begin(props.reserved), std::end(props.reserved),
                                       [](unsigned char byte) { return byte != 0; });
   if (reserved != std::end(props.reserved)) {
     out.add(Rule::kPoolCreateReserved, "reserved[" +
                                            std::to_string(reserved - std::begin(props.reserved)) +
-                                           "] is " + hex(*reserved) + ", not 0");
+                                           "] is " + hex_text(*reserved) + ", not 0");
   }
   return out.take();
 }
@@ -234,7 +235,8 @@ Violations check(const Model& model, const calls::MemPoolExportToShareableHandle
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   if (!call.handle_out) out.add(Rule::kPoolExportOutNonnull, "handle_out is NULL");
-  if (call.flags != 0) out.add(Rule::kPoolExportFlags, "flags is " + hex(call.flags) + ", not 0");
+  if (call.flags != 0)
+    out.add(Rule::kPoolExportFlags, "flags is " + hex_text(call.flags) + ", not 0");
   const Pool* pool = check_pool(out, model, call.pool,
                                 {Rule::kPoolExportPoolValid, Rule::kPoolExportPoolAlive}, facts);
   const auto type = static_cast<unsigned>(call.handleType);
@@ -242,12 +244,12 @@ Violations check(const Model& model, const calls::MemPoolExportToShareableHandle
   if (pool && pool->imported) {
     out.add(Rule::kPoolExportNotImported, "the pool was imported").objects.push_back(ref(*pool));
   } else if (is_default || !one_type(type) || (pool && !(pool->handle_types & type))) {
-    Violation& v =
-        out.add(Rule::kPoolExportType,
-                "handleType is " + std::to_string(type) +
-                    (is_default ? "; a default pool has no handle type"
-                     : pool ? "; the pool was created with handleTypes " + hex(pool->handle_types)
-                            : ", not exactly one type"));
+    Violation& v = out.add(
+        Rule::kPoolExportType,
+        "handleType is " + std::to_string(type) +
+            (is_default ? "; a default pool has no handle type"
+             : pool     ? "; the pool was created with handleTypes " + hex_text(pool->handle_types)
+                        : ", not exactly one type"));
     if (pool) v.objects.push_back(ref(*pool));
   }
   return out.take();
@@ -258,7 +260,8 @@ Violations check(const Model& model, const calls::MemPoolImportFromShareableHand
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   if (!call.pool_out) out.add(Rule::kPoolImportOutNonnull, "pool_out is NULL");
-  if (call.flags != 0) out.add(Rule::kPoolImportFlags, "flags is " + hex(call.flags) + ", not 0");
+  if (call.flags != 0)
+    out.add(Rule::kPoolImportFlags, "flags is " + hex_text(call.flags) + ", not 0");
   const auto type = static_cast<unsigned>(call.handleType);
   if (!one_type(type) || type == CU_MEM_HANDLE_TYPE_WIN32_KMT) {
     out.add(Rule::kPoolImportType, "handleType is " + std::to_string(type));
@@ -271,8 +274,8 @@ Violations check(const Model& model, const calls::MemPoolImportFromShareableHand
   }
   const std::uint32_t supported = model.platform().handle_types;
   if (supported != 0 && !(supported & type)) {
-    out.add(Rule::kPoolImportTypeSupported,
-            "handleType is " + std::to_string(type) + "; this system supports " + hex(supported));
+    out.add(Rule::kPoolImportTypeSupported, "handleType is " + std::to_string(type) +
+                                                "; this system supports " + hex_text(supported));
     return out.take();
   }
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return out.take();
@@ -280,7 +283,7 @@ Violations check(const Model& model, const calls::MemPoolImportFromShareableHand
   if (descriptor == 0) return out.take();
   if (descriptor > INT_MAX) {
     out.add(Rule::kPoolImportDescriptor,
-            "handle is " + hex(static_cast<std::uint64_t>(descriptor)) +
+            "handle is " + hex_text(static_cast<std::uint64_t>(descriptor)) +
                 ": an address, where the descriptor itself is expected");
   } else if (facts.descriptor_kind == Facts::Answer::kNo) {
     out.add(Rule::kPoolImportKind, "descriptor " + std::to_string(descriptor) +
@@ -302,31 +305,32 @@ Violations check(const Model& model, const calls::MemPoolExportPointer& call, co
     // A live address is in one place at a time: what was freed may be another pool's by now.
     const auto gone = model.tombstones().find(ObjectRef::Kind::kPoolMemory, call.ptr);
     Violation& v = out.add(Rule::kPoolPointerValid,
-                           hex(call.ptr) + (gone ? " was freed" : " is not memory of a pool"),
+                           hex_text(call.ptr) + (gone ? " was freed" : " is not memory of a pool"),
                            call.ptr == 0 || model.platform().complete);
     if (gone) v.objects.push_back(*gone);
     return out.take();
   }
   if (memory->imported) {
-    out.add(Rule::kPoolPointerValid, hex(call.ptr) + " was imported, not allocated here")
+    out.add(Rule::kPoolPointerValid, hex_text(call.ptr) + " was imported, not allocated here")
         .objects.push_back(ref(*memory));
     return out.take();
   }
   if (memory->base != call.ptr) {
-    out.add(Rule::kPoolPointerBase, hex(call.ptr) + " is " + bytes(call.ptr - memory->base) +
-                                        " into " + range(memory->base, memory->size))
+    out.add(Rule::kPoolPointerBase, hex_text(call.ptr) + " is " +
+                                        size_text(call.ptr - memory->base) + " into " +
+                                        range(memory->base, memory->size))
         .objects.push_back(ref(*memory));
   }
   const Pool* pool = model.pools().find(memory->pool);
   const bool none = pool && pool->handle_types == 0;
   if (none || facts.default_pool == Facts::Answer::kYes) {
     Violation& v = out.add(Rule::kPoolPointerShareable,
-                           hex(call.ptr) + " belongs to a pool without a handle type");
+                           hex_text(call.ptr) + " belongs to a pool without a handle type");
     v.objects.push_back(ref(*memory));
     if (pool) v.objects.push_back(ref(*pool));
   } else if (pool && !pool->exported) {
     Violation& v = out.add(Rule::kPoolPointerExported,
-                           "the pool of " + hex(call.ptr) + " was not exported yet");
+                           "the pool of " + hex_text(call.ptr) + " was not exported yet");
     v.objects.push_back(ref(*pool));
     v.objects.push_back(ref(*memory));
   }
@@ -407,7 +411,8 @@ void detail::check_pool_exit(Collector& out, const Model& model) {
     const bool current = std::any_of(state.current().begin(), state.current().end(),
                                      [&, h = handle](const auto& set) { return set.second == h; });
     if (current || state.taken_from(handle) != 0) continue;
-    out.add(Rule::kPoolLeak, "pool " + hex(handle) + " holds no memory and was never destroyed")
+    out.add(Rule::kPoolLeak,
+            "pool " + hex_text(handle) + " holds no memory and was never destroyed")
         .objects.push_back(ref(pool));
   }
 }

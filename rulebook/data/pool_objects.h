@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "rulebook/model/location.h"
+#include "api/location.h"
 #include "rulebook/violation.h"
 
 namespace cuvmm {

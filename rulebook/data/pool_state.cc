@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rulebook/data/pool_state.h"
 
-#include "rulebook/model/location.h"
+#include "api/location.h"
 
 namespace cuvmm {
 
@@ -95,6 +95,18 @@ void PoolState::remove(std::uint64_t base) {
   if (found == memory_.end()) return;
   count(found->second, -1);
   memory_.erase(found);
+}
+
+bool PoolState::consistent() const {
+  if (memory_.size() > 64) return true;  // it would make each call slow
+  std::size_t bounded = 0, counted = 0, pieces = 0;
+  for (const auto& [base, piece] : memory_) {
+    if (base != piece.base) return false;
+    bounded += piece.bounded;
+    pieces += 1 + piece.also.size();
+  }
+  for (const auto& [pool, count] : taken_) counted += count;
+  return bounded == bounded_ && counted == pieces;
 }
 
 // --- Before the driver is asked

@@ -57,6 +57,10 @@ class PoolState {
 
   void undo(const RarelyRetired& taken, Origin at, const Surroundings& around);
 
+  /// The invariants: each piece of memory is counted once for every pool that it is of. For
+  /// assertions.
+  bool consistent() const;
+
  private:
   void add(const PoolMemory& taken_memory);
   void remove(std::uint64_t base);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rulebook/model/model.h"
 
+#include <cassert>
 #include <utility>
 
 namespace cuvmm {
@@ -38,6 +39,13 @@ void Model::import_multicast(MulticastObject known, Origin at) {
   vmm_.mark_multicast(known.handle);
   multicast_.imported(std::move(known), at);
 }
+
+#ifndef NDEBUG
+void Model::verify() const {
+  assert(vmm_.consistent());
+  assert(pools_.consistent());
+}
+#endif
 
 void Model::clear() {
   vmm_.clear();

@@ -158,6 +158,12 @@ class Model {
  private:
   Surroundings around() { return {tombstones_, ends_meanwhile_, vmm_, platform_}; }
   void begin(const Ending& ending, Origin at, Retired& retired);
+  /// Asserts the invariants of the states.
+#ifdef NDEBUG
+  void verify() const {}
+#else
+  void verify() const;
+#endif
   [[gnu::cold]] void confirm_rare(const RarelyRetired& taken, Origin at);
   [[gnu::cold]] void undo_all(Retired& retired, Origin at);
 
@@ -222,6 +228,7 @@ void Model::confirm(const Call& call, const Facts& facts, Origin at, ChangeOf<Ca
     }
   });
   if constexpr (detail::NamesMulticast<Call>) vmm_.mark_multicast(call.mcHandle);
+  if constexpr (kGivesUp<Call> || kMakes<Call>) verify();
 }
 
 template <class Call>
@@ -236,6 +243,7 @@ void Model::undo(const Call& call, Origin at, ChangeOf<Call>& change) {
   } else if constexpr (kGivesUp<Call>) {
     undo_all(change, at);
     if constexpr (requires { vmm_.note_refused(call, at); }) vmm_.note_refused(call, at);
+    verify();
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rulebook/model/unicast_state.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace cuvmm {
@@ -342,6 +343,34 @@ void UnicastState::note_refused(const calls::MemAddressFree& call, Origin at) {
   // A newer one at the same address is somebody else's.
   if (it == reservations_.end() || it->second.made.call > at.call) return;
   it->second.free_refused = at;
+}
+
+namespace {
+
+// Ranges by base, none of which reaches into the next.
+template <class Ranges>
+bool disjoint(const Ranges& ranges) {
+  const typename Ranges::mapped_type* before = nullptr;
+  for (const auto& [base, range] : ranges) {
+    if (base != range.base) return false;
+    if (before && overlap(before->base, before->size, range.base, range.size)) return false;
+    before = &range;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool UnicastState::consistent() const {
+  constexpr std::size_t kMost = 64;  // more would make each call slow
+  if (mappings_.size() > kMost || reservations_.size() > kMost || allocations_.size() > kMost) {
+    return true;
+  }
+  const auto kept = [](const auto& known) {
+    return known.first == known.second.handle && !ended(known.second);
+  };
+  return disjoint(mappings_) && disjoint(reservations_) &&
+         std::all_of(allocations_.begin(), allocations_.end(), kept);
 }
 
 void UnicastState::clear() {

@@ -83,6 +83,9 @@ class UnicastState {
   [[gnu::cold]] void note_refused(const calls::MemAddressFree& call, Origin at);
 
   void clear();
+  /// The invariants of a small state: ranges of a kind are disjoint, each is found by its base, and
+  /// what nothing keeps is not there. For assertions.
+  bool consistent() const;
 
  private:
   // One reference or mapping of it less: `before` in its count, and its end if that was the last.

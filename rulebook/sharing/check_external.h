@@ -35,9 +35,9 @@ const typename Table::mapped_type* check_external_object(Collector& out, const M
   }
   if (const auto found = table.find(value); found != table.end()) return &found->second;
   if (const auto gone = model.tombstones().find(kind, value)) {
-    out.add(rules.alive, text + " " + hex(value) + " was destroyed").objects.push_back(*gone);
+    out.add(rules.alive, text + " " + hex_text(value) + " was destroyed").objects.push_back(*gone);
   } else {
-    out.add(rules.valid, text + " " + hex(value) + " was not imported by any call seen here",
+    out.add(rules.valid, text + " " + hex_text(value) + " was not imported by any call seen here",
             model.platform().complete);
   }
   return nullptr;
@@ -49,7 +49,7 @@ void check_reserved(Collector& out, const Array& reserved, Rule rule) {
   const auto set = std::find_if(std::begin(reserved), std::end(reserved),
                                 [](unsigned word) { return word != 0; });
   if (set == std::end(reserved)) return;
-  out.add(rule, "reserved[" + std::to_string(set - std::begin(reserved)) + "] is " + hex(*set));
+  out.add(rule, "reserved[" + std::to_string(set - std::begin(reserved)) + "] is " + hex_text(*set));
 }
 
 }  // namespace cuvmm::detail

@@ -26,7 +26,7 @@ bool check_given(Collector& out, const Model& model, int fd, Facts::Answer open,
 
 void check_external_exit(Collector& out, const Model& model) {
   for (const auto& [handle, m] : model.external().memories()) {
-    out.add(Rule::kExtImportLeak, "external memory " + hex(handle) + " (" + bytes(m.size) +
+    out.add(Rule::kExtImportLeak, "external memory " + hex_text(handle) + " (" + size_text(m.size) +
                                       ") was never destroyed and keeps its memory alive")
         .objects.push_back(ref(m));
   }
@@ -35,7 +35,7 @@ void check_external_exit(Collector& out, const Model& model) {
         .objects.push_back(ref(b));
   }
   for (const auto& [handle, s] : model.external().semaphores()) {
-    out.add(Rule::kSemImportLeak, "external semaphore " + hex(handle) + " was never destroyed")
+    out.add(Rule::kSemImportLeak, "external semaphore " + hex_text(handle) + " was never destroyed")
         .objects.push_back(ref(s));
   }
 }
@@ -116,14 +116,14 @@ Violations check(const Model& model, const calls::ImportExternalMemory& call, co
   }
   if (desc.size == 0) out.add(Rule::kExtImportSizeNonzero, "size is 0");
   if (desc.flags & ~unsigned{CUDA_EXTERNAL_MEMORY_DEDICATED}) {
-    out.add(Rule::kExtImportFlagsKnown, "flags is " + hex(desc.flags));
+    out.add(Rule::kExtImportFlagsKnown, "flags is " + hex_text(desc.flags));
   }
   check_reserved(out, desc.reserved, Rule::kExtImportReservedZero);
   if (type != external_type::kOpaqueFd) return out.take();
   check_import_fd(out, model, desc.handle.fd, facts);
   if (facts.object_size != 0 && desc.size != 0 && desc.size != facts.object_size) {
     out.add(Rule::kExtImportSizeExact,
-            "size is " + bytes(desc.size) + "; the memory object has " + bytes(facts.object_size));
+            "size is " + size_text(desc.size) + "; the memory object has " + size_text(facts.object_size));
   }
   return out.take();
 }
@@ -141,7 +141,7 @@ Violations check(const Model& model, const calls::ExternalMemoryGetMappedBuffer&
     return out.take();
   }
   const CUDA_EXTERNAL_MEMORY_BUFFER_DESC& desc = *call.bufferDesc;
-  if (desc.flags != 0) out.add(Rule::kExtBufferFlagsZero, "flags is " + hex(desc.flags));
+  if (desc.flags != 0) out.add(Rule::kExtBufferFlagsZero, "flags is " + hex_text(desc.flags));
   check_reserved(out, desc.reserved, Rule::kExtBufferReservedZero);
   if (desc.size == 0) out.add(Rule::kExtBufferSizeNonzero, "size is 0");
   if (!memory) return out.take();
@@ -150,16 +150,16 @@ Violations check(const Model& model, const calls::ExternalMemoryGetMappedBuffer&
   };
   if (memory->dedicated && desc.offset != 0) {
     out.add(Rule::kExtBufferDedicatedOffset,
-            "offset is " + bytes(desc.offset) + ", in memory imported as dedicated")
+            "offset is " + size_text(desc.offset) + ", in memory imported as dedicated")
         .objects.push_back(ref(*memory));
   }
-  const std::string what = bytes(desc.size) + " at offset " + bytes(desc.offset);
+  const std::string what = size_text(desc.size) + " at offset " + size_text(desc.offset);
   if (past(memory->size)) {
-    out.add(Rule::kExtBufferBounds, what + ", in memory imported with " + bytes(memory->size))
+    out.add(Rule::kExtBufferBounds, what + ", in memory imported with " + size_text(memory->size))
         .objects.push_back(ref(*memory));
   } else if (memory->object_size != 0 && past(memory->object_size)) {
     out.add(Rule::kExtBufferInsideObject,
-            what + ", in a memory object of " + bytes(memory->object_size))
+            what + ", in a memory object of " + size_text(memory->object_size))
         .objects.push_back(ref(*memory));
   }
   return out.take();
@@ -182,7 +182,7 @@ Violations check(const Model& model, const calls::ExternalMemoryGetMappedMipmapp
   if (!memory) return out.take();
   if (desc.offset >= memory->size) {
     out.add(Rule::kExtMipmapOffsetInside,
-            "offset is " + bytes(desc.offset) + ", in memory of " + bytes(memory->size))
+            "offset is " + size_text(desc.offset) + ", in memory of " + size_text(memory->size))
         .objects.push_back(ref(*memory));
   }
   if (memory->type == external_type::kNvSciBuf && desc.numLevels > 1) {

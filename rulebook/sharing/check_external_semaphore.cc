@@ -35,7 +35,7 @@ void check_array(Collector& out, const Model& model, const CallStruct& call,
     if (!s) continue;
     const auto& params = call.paramsArray[i];
     if (params.flags != 0 && s->type != external_type::kNvSciSync) {
-      out.add(rules.flags, "flags of semaphore " + std::to_string(i) + " is " + hex(params.flags))
+      out.add(rules.flags, "flags of semaphore " + std::to_string(i) + " is " + hex_text(params.flags))
           .objects.push_back(ref(*s));
     }
     each(*s, params);
@@ -63,7 +63,7 @@ Violations check(const Model& model, const calls::ImportExternalSemaphore& call,
             "type is " + std::to_string(type) + ", which this system lacks",
             type != external_type::kNvSciSync);
   }
-  if (desc.flags != 0) out.add(Rule::kSemImportFlagsZero, "flags is " + hex(desc.flags));
+  if (desc.flags != 0) out.add(Rule::kSemImportFlagsZero, "flags is " + hex_text(desc.flags));
   if (!by_fd) return out.take();
   const int fd = desc.handle.fd;
   if (check_given(out, model, fd, facts.descriptor_valid, Rule::kSemImportFdOwned)) {

@@ -24,31 +24,31 @@ bool uniform(const IpcBytes& bytes) {
 void check_exportable(Collector& out, const Model& model, Address dptr, const Facts& facts) {
   if (model.reservation_at(dptr) || model.mapping_at(dptr)) {
     attach_history(out.add(Rule::kIpcGetNotVmm,
-                           hex(dptr) + " is in a reservation, not in memory from cuMemAlloc"),
+                           hex_text(dptr) + " is in a reservation, not in memory from cuMemAlloc"),
                    model, dptr);
     return;
   }
   const bool unexportable = facts.ipc_capable != Facts::Answer::kYes;
   if (const IpcOpen* open = model.ipc().open_at(dptr); open && unexportable) {
-    out.add(Rule::kIpcGetNotOpened, hex(dptr) + " is memory of another process, opened here")
+    out.add(Rule::kIpcGetNotOpened, hex_text(dptr) + " is memory of another process, opened here")
         .objects.push_back(ref(*open));
     return;
   }
   if (const PoolMemory* memory = model.pools().memory_at(dptr); memory && unexportable) {
-    out.add(Rule::kIpcGetNotPool, hex(dptr) + " is memory of a stream-ordered pool")
+    out.add(Rule::kIpcGetNotPool, hex_text(dptr) + " is memory of a stream-ordered pool")
         .objects.push_back(
             {ObjectRef::Kind::kPoolMemory, memory->base, memory->size, memory->made, {}});
     return;
   }
   if (unexportable) {
-    out.add(Rule::kIpcGetAlive, hex(dptr) + " is not in live memory from cuMemAlloc",
+    out.add(Rule::kIpcGetAlive, hex_text(dptr) + " is not in live memory from cuMemAlloc",
             facts.ipc_capable == kNo && model.platform().complete);
     return;
   }
   if (facts.allocation_base && facts.allocation_base != dptr) {
-    out.add(Rule::kIpcGetBase, hex(dptr) + " is " + bytes(dptr - facts.allocation_base) +
+    out.add(Rule::kIpcGetBase, hex_text(dptr) + " is " + size_text(dptr - facts.allocation_base) +
                                    " into its allocation; the handle stands for the base, " +
-                                   hex(facts.allocation_base));
+                                   hex_text(facts.allocation_base));
   }
 }
 
@@ -61,7 +61,7 @@ void check_token(Collector& out, const IpcBytes& bytes, bool own, const Facts& f
   }
   if (uniform(bytes)) {
     out.add(Rule::kIpcOpenHandleValid,
-            "all 64 bytes of the handle are " + hex(bytes[0]) + ": no export wrote it");
+            "all 64 bytes of the handle are " + hex_text(bytes[0]) + ": no export wrote it");
     return;
   }
   switch (facts.token) {
@@ -114,9 +114,9 @@ Violations check(const Model& model, const calls::IpcOpenMemHandle& call, const 
   if (!call.pdptr) out.add(Rule::kIpcOpenOutNonnull, "pdptr is NULL");
   const unsigned lazy = CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS;
   if (!(call.Flags & lazy)) {
-    out.add(Rule::kIpcOpenFlagsLazy, "Flags is " + hex(call.Flags) + ", without bit 0");
+    out.add(Rule::kIpcOpenFlagsLazy, "Flags is " + hex_text(call.Flags) + ", without bit 0");
   } else if (call.Flags != lazy) {
-    out.add(Rule::kIpcOpenFlagsOnly, "Flags is " + hex(call.Flags) + ", more than bit 0");
+    out.add(Rule::kIpcOpenFlagsOnly, "Flags is " + hex_text(call.Flags) + ", more than bit 0");
   }
   const IpcBytes bytes = ipc_bytes(call.handle);
   const IpcExport* own = model.ipc().exported(bytes);
@@ -132,7 +132,7 @@ Violations check(const Model& model, const calls::IpcOpenMemHandle& call, const 
     if (open.bytes != bytes || !other || open.device != facts.device) continue;
     out.add(Rule::kIpcOpenOneContext,
             "another context of device " + std::to_string(facts.device) + " has opened it, as " +
-                hex(pointer),
+                hex_text(pointer),
             model.platform().complete)
         .objects.push_back(ref(open));
   }
@@ -153,7 +153,7 @@ Violations check(const Model& model, const calls::IpcCloseMemHandle& call, const
   check_context(out, facts, Rule::kIpcCloseContext);
   if (model.ipc().open_of(call.dptr)) return out.take();
   if (auto gone = model.tombstones().find(ObjectRef::Kind::kIpcMemory, call.dptr)) {
-    out.add(Rule::kIpcClosePairing, hex(call.dptr) + " was closed as often as it was opened")
+    out.add(Rule::kIpcClosePairing, hex_text(call.dptr) + " was closed as often as it was opened")
         .objects.push_back(*gone);
     return out.take();
   }
@@ -162,9 +162,9 @@ Violations check(const Model& model, const calls::IpcCloseMemHandle& call, const
   const bool known = call.dptr == 0 || around || reserved ||
                      facts.ipc_capable == Facts::Answer::kYes || model.platform().complete;
   std::string what = " was not returned by any cuIpcOpenMemHandle seen in this process";
-  if (around) what = " lies inside the memory opened as " + hex(around->pointer);
+  if (around) what = " lies inside the memory opened as " + hex_text(around->pointer);
   if (reserved) what = " lies in a reservation of this process";
-  Violation& v = out.add(Rule::kIpcCloseOpened, hex(call.dptr) + what, known);
+  Violation& v = out.add(Rule::kIpcCloseOpened, hex_text(call.dptr) + what, known);
   if (around) v.objects.push_back(ref(*around));
   return out.take();
 }
@@ -209,7 +209,7 @@ void check_free_of_opened(Collector& out, const Model& model, Address address) {
   const IpcOpen* open = model.ipc().open_of(address);
   if (!open) return;
   // Uncertain in the shim: a context may have ended, and the address may be cuMemAlloc's again.
-  out.add(Rule::kIpcFreeInstead, hex(address) + " is memory of another process, opened here",
+  out.add(Rule::kIpcFreeInstead, hex_text(address) + " is memory of another process, opened here",
           model.platform().complete)
       .objects.push_back(ref(*open));
 }
@@ -217,7 +217,7 @@ void check_free_of_opened(Collector& out, const Model& model, Address address) {
 void check_ipc_exit(Collector& out, const Model& model) {
   for (const auto& [pointer, open] : model.ipc().opens()) {
     const std::uint32_t closes = open.opens - open.count;
-    Violation& v = out.add(Rule::kIpcOpenLeak, hex(pointer) + " was opened " + times(open.opens) +
+    Violation& v = out.add(Rule::kIpcOpenLeak, hex_text(pointer) + " was opened " + times(open.opens) +
                                                    " and closed " + times(closes));
     v.objects.push_back(ref(open));
     if (open.reopened.call != 0) {

@@ -56,18 +56,18 @@ void check_all_added(Collector& out, const MulticastObject& object, const Facts&
 void check_multicast_map(Collector& out, const MulticastObject& object, const calls::MemMap& call,
                          const Facts& facts) {
   if (object.granularity != 0 && call.offset % object.granularity != 0) {
-    out.add(Rule::kMcMapOffsetAligned, "offset " + bytes(call.offset) +
+    out.add(Rule::kMcMapOffsetAligned, "offset " + size_text(call.offset) +
                                            " is not a multiple of the multicast granularity, " +
-                                           bytes(object.granularity))
+                                           size_text(object.granularity))
         .objects.push_back(ref(object));
   } else if (call.offset != 0) {
-    out.add(Rule::kMcMapOffsetZero, "offset is " + bytes(call.offset) + ", not 0")
+    out.add(Rule::kMcMapOffsetZero, "offset is " + size_text(call.offset) + ", not 0")
         .objects.push_back(ref(object));
   }
   if (object.size != 0 && (call.offset > object.size || call.size > object.size - call.offset)) {
-    out.add(Rule::kMapBounds, bytes(call.size) + " at offset " + bytes(call.offset) +
+    out.add(Rule::kMapBounds, size_text(call.size) + " at offset " + size_text(call.offset) +
                                   " go past the end of the multicast object, which has " +
-                                  bytes(object.size))
+                                  size_text(object.size))
         .objects.push_back(ref(object));
   }
   check_all_added(out, object, facts);
@@ -79,7 +79,7 @@ void check_unbound(Collector& out, const Model& model, const Allocation& ends) {
       if (b.memory != ends.handle || handle == ends.handle) continue;
       Violation& v = out.add(Rule::kMcBoundMemoryEnds,
                              handle_text(ends.handle) + " is still bound to the multicast object " +
-                                 hex(handle) + " at offset " + bytes(b.offset));
+                                 hex_text(handle) + " at offset " + size_text(b.offset));
       v.objects = {ref(ends), ref(object), ref(b)};
       return;
     }
@@ -91,7 +91,7 @@ bool check_multicast_touch(Collector& out, const Model& model, const Mapping& ma
   const MulticastObject* object = model.multicast(mapping.handle);
   if (!object) return true;
   if (!write) {
-    out.add(Rule::kMcNoRead, parameter + ": " + hex(mapping.base + (offset - mapping.offset)) +
+    out.add(Rule::kMcNoRead, parameter + ": " + hex_text(mapping.base + (offset - mapping.offset)) +
                                  " is the address of a multicast object")
         .objects = {ref(mapping), ref(*object)};
     return false;
@@ -100,7 +100,7 @@ bool check_multicast_touch(Collector& out, const Model& model, const Mapping& ma
     // What other processes bound is not known here; who sees them all looks when it writes.
     if (model.platform().complete) return true;
     out.add(Rule::kMcAllBound,
-            parameter + ": another process may have bound nothing at offset " + bytes(offset) +
+            parameter + ": another process may have bound nothing at offset " + size_text(offset) +
                 " of " + handle_text(object->handle),
             false)
         .objects = {ref(mapping), ref(*object)};
@@ -118,7 +118,7 @@ bool check_multicast_touch(Collector& out, const Model& model, const Mapping& ma
       }
       if (!found) {
         out.add(Rule::kMcAllBound, parameter + ": device " + std::to_string(device) +
-                                       " has nothing bound at offset " + bytes(at) + " of " +
+                                       " has nothing bound at offset " + size_text(at) + " of " +
                                        handle_text(object->handle))
             .objects = {ref(mapping), ref(*object)};
         return false;
@@ -144,10 +144,10 @@ void check_object_prop(const CUmulticastObjectProp& prop, Add add) {
   }
   if (prop.handleTypes & ~static_cast<unsigned long long>(kKnownHandleTypes)) {
     add(Rule::kMcCreateHandleTypes,
-        "prop.handleTypes " + hex(prop.handleTypes) + " holds unknown bits");
+        "prop.handleTypes " + hex_text(prop.handleTypes) + " holds unknown bits");
   }
   if (prop.flags != 0) {
-    add(Rule::kMcCreateFlagsZero, "prop.flags is " + hex(prop.flags) + ", not 0");
+    add(Rule::kMcCreateFlagsZero, "prop.flags is " + hex_text(prop.flags) + ", not 0");
   }
 }
 
@@ -168,12 +168,12 @@ Violations check(const Model& model, const calls::MulticastCreate& call, const F
     out.add(Rule::kMcCreateSizeNonzero, "prop.size is 0");
   } else if (facts.granularity != 0 && size % facts.granularity != 0) {
     out.add(Rule::kMcCreateSizeGranularity,
-            "prop.size " + bytes(size) + " is not a multiple of the multicast granularity, " +
-                bytes(facts.granularity));
+            "prop.size " + size_text(size) + " is not a multiple of the multicast granularity, " +
+                size_text(facts.granularity));
   } else if (facts.recommended != 0 && size % facts.recommended != 0) {
     out.add(Rule::kMcCreateSizeRecommended,
-            "prop.size " + bytes(size) + " is not a multiple of the recommended granularity, " +
-                bytes(facts.recommended));
+            "prop.size " + size_text(size) + " is not a multiple of the recommended granularity, " +
+                size_text(facts.recommended));
   }
   if (model.platform().multicast_known && model.platform().multicast == 0) {
     out.add(Rule::kMcCreateSupported, "no device of this machine supports multicast");
@@ -231,15 +231,15 @@ Violations check(const Model& model, const calls::MulticastUnbind& call, const F
   const Size granularity = object->granularity;
   if (granularity != 0 && (call.mcOffset % granularity != 0 || call.size % granularity != 0)) {
     out.add(Rule::kMcUnbindAligned,
-            "mcOffset " + bytes(call.mcOffset) + " or size " + bytes(call.size) +
-                " is not a multiple of the multicast granularity, " + bytes(granularity));
+            "mcOffset " + size_text(call.mcOffset) + " or size " + size_text(call.size) +
+                " is not a multiple of the multicast granularity, " + size_text(granularity));
     return out.take();
   }
   if (object->size != 0 &&
       (call.mcOffset > object->size || call.size > object->size - call.mcOffset)) {
     out.add(Rule::kMcUnbindInsideObject,
-            bytes(call.size) + " at mcOffset " + bytes(call.mcOffset) +
-                " go past the end of the multicast object, which has " + bytes(object->size))
+            size_text(call.size) + " at mcOffset " + size_text(call.mcOffset) +
+                " go past the end of the multicast object, which has " + size_text(object->size))
         .objects.push_back(ref(*object));
     return out.take();
   }
@@ -252,14 +252,14 @@ Violations check(const Model& model, const calls::MulticastUnbind& call, const F
     inside = &b;
   }
   if (inside) {
-    out.add(Rule::kMcUnbindExact, bytes(call.size) + " at mcOffset " + bytes(call.mcOffset) +
-                                      " is not what was bound: " + bytes(inside->size) +
-                                      " at mcOffset " + bytes(inside->offset))
+    out.add(Rule::kMcUnbindExact, size_text(call.size) + " at mcOffset " + size_text(call.mcOffset) +
+                                      " is not what was bound: " + size_text(inside->size) +
+                                      " at mcOffset " + size_text(inside->offset))
         .objects = {ref(*object), ref(*inside)};
   } else {
     out.add(Rule::kMcUnbindBound,
             "no memory of device " + std::to_string(call.dev) + " is bound at mcOffset " +
-                bytes(call.mcOffset),
+                size_text(call.mcOffset),
             !object->shared)
         .objects.push_back(ref(*object));
   }

@@ -27,8 +27,8 @@ const Allocation* check_memory(Collector& out, const Model& model, const Multica
   const bool ours = model.reservation_at(bind.address) != nullptr;
   Violation& v =
       out.add(Rule::kMcBindMemoryKind,
-              ours ? "nothing is mapped at " + hex(bind.address)
-                   : hex(bind.address) + " is not in a mapping that cuvmm saw being made",
+              ours ? "nothing is mapped at " + hex_text(bind.address)
+                   : hex_text(bind.address) + " is not in a mapping that cuvmm saw being made",
               ours || certainly_not_reserved(model, bind.address));
   attach_history(v, model, bind.address);
   return nullptr;
@@ -41,8 +41,8 @@ void check_sizes(Collector& out, const Model& model, const MulticastBind& bind,
   const Size granularity = object ? object->granularity : 0;
   const auto unaligned = [&](Size value, Size unit) { return unit != 0 && value % unit != 0; };
   const auto off = [&](const char* what, Size value) {
-    return std::string(what) + " " + bytes(value) +
-           " is not a multiple of the multicast granularity, " + bytes(granularity);
+    return std::string(what) + " " + size_text(value) +
+           " is not a multiple of the multicast granularity, " + size_text(granularity);
   };
   bool aligned = true;
   if (unaligned(bind.size, granularity)) {
@@ -56,22 +56,22 @@ void check_sizes(Collector& out, const Model& model, const MulticastBind& bind,
   if (unaligned(memory_at, granularity)) {
     out.add(Rule::kMcBindMemoryAligned,
             bind.by_address
-                ? "memptr " + hex(bind.address) +
-                      " is not a multiple of the multicast granularity, " + bytes(granularity)
+                ? "memptr " + hex_text(bind.address) +
+                      " is not a multiple of the multicast granularity, " + size_text(granularity)
                 : off("memOffset", memory_at));
     aligned = false;
   }
   const Size recommended = object ? object->recommended : 0;
   if (aligned && (unaligned(bind.size, recommended) || unaligned(bind.offset, recommended))) {
     out.add(Rule::kMcBindRecommended,
-            "size " + bytes(bind.size) + " or mcOffset " + bytes(bind.offset) +
-                " is not a multiple of the recommended granularity, " + bytes(recommended));
+            "size " + size_text(bind.size) + " or mcOffset " + size_text(bind.offset) +
+                " is not a multiple of the recommended granularity, " + size_text(recommended));
   }
   if (object && object->size != 0 &&
       (bind.offset > object->size || bind.size > object->size - bind.offset)) {
-    out.add(Rule::kMcBindInsideObject, bytes(bind.size) + " at mcOffset " + bytes(bind.offset) +
+    out.add(Rule::kMcBindInsideObject, size_text(bind.size) + " at mcOffset " + size_text(bind.offset) +
                                            " go past the end of the multicast object, which has " +
-                                           bytes(object->size))
+                                           size_text(object->size))
         .objects.push_back(ref(*object));
   }
   if (!memory) return;
@@ -80,9 +80,9 @@ void check_sizes(Collector& out, const Model& model, const MulticastBind& bind,
   const Size total = m ? m->size : memory->size;
   const Size at = m ? bind.address - m->base : bind.memory_offset;
   if (total != 0 && (at > total || bind.size > total - at)) {
-    out.add(Rule::kMcBindInsideMemory, bytes(bind.size) + " at offset " + bytes(at) +
+    out.add(Rule::kMcBindInsideMemory, size_text(bind.size) + " at offset " + size_text(at) +
                                            " go past the end of the memory, which has " +
-                                           bytes(total))
+                                           size_text(total))
         .objects.push_back(ref(*memory));
   }
 }
@@ -128,9 +128,9 @@ void check_vacant(Collector& out, const Model& model, const MulticastBind& bind,
   for (const MulticastBinding& b : object.bindings) {
     if (device < 0 || b.device != device) continue;
     if (!overlap(b.offset, b.size, bind.offset, bind.size)) continue;
-    out.add(Rule::kMcBindVacant, bytes(bind.size) + " at mcOffset " + bytes(bind.offset) +
+    out.add(Rule::kMcBindVacant, size_text(bind.size) + " at mcOffset " + size_text(bind.offset) +
                                      " overlap what device " + std::to_string(device) +
-                                     " has bound at mcOffset " + bytes(b.offset))
+                                     " has bound at mcOffset " + size_text(b.offset))
         .objects = {ref(object), ref(b)};
     return;
   }
@@ -140,7 +140,7 @@ Violations check_bind(const Model& model, const MulticastBind& bind, const Facts
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   const MulticastObject* object = check_multicast_handle(out, model, bind.object, facts);
-  if (bind.flags != 0) out.add(Rule::kMcBindFlagsZero, "flags is " + hex(bind.flags) + ", not 0");
+  if (bind.flags != 0) out.add(Rule::kMcBindFlagsZero, "flags is " + hex_text(bind.flags) + ", not 0");
   const Allocation* memory = check_memory(out, model, bind, facts);
   check_sizes(out, model, bind, object, memory);
   if (memory && model.multicast(memory->handle)) {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "rulebook/testing/world.h"
+#include "rulebook/testing/multicast_world.h"
 
 namespace cuvmm::testing {
 
 namespace {
 
-constexpr Handle kObject = 0x900;
-constexpr Handle kMemory = 0x100;
 Handle handle_out;
 std::size_t size_out;
 
@@ -43,46 +41,6 @@ constexpr auto kAsIs = [](CUmulticastObjectProp&) {};
 
 Violations add(World& w, Handle object, int device) {
   return check(w.model, calls::MulticastAddDevice{.mcHandle = object, .dev = device});
-}
-
-/// An object whose team of devices 0 and 1 is complete, and memory of device 0 to bind.
-void ready(World& w, unsigned long long types = 0, unsigned memory_types = 0) {
-  w.multicast(kObject, 2, 4, types);
-  w.add(kObject, 0);
-  w.add(kObject, 1);
-  w.create(kMemory, 2, device_prop(0, memory_types));
-}
-
-calls::MulticastBindMem bind_call(std::uint64_t size = kGranule) {
-  return {.mcHandle = kObject,
-          .mcOffset = 0,
-          .memHandle = kMemory,
-          .memOffset = 0,
-          .size = size,
-          .flags = 0};
-}
-template <class Change>
-Violations bind(World& w, bool broken, Change change) {
-  ready(w);
-  calls::MulticastBindMem call = bind_call();
-  if (broken) change(call);
-  return check(w.model, call);
-}
-Violations bind_address(World& w, Address address) {
-  return check(w.model, calls::MulticastBindAddr{
-                            .mcHandle = kObject, .memptr = address, .size = kGranule, .flags = 0});
-}
-
-calls::MulticastUnbind unbind_call() {
-  return {.mcHandle = kObject, .dev = 0, .mcOffset = 0, .size = 2 * kGranule};
-}
-template <class Change>
-Violations unbind(World& w, bool broken, Change change) {
-  ready(w);
-  w.bind(kObject, 0, kMemory, 2);
-  calls::MulticastUnbind call = unbind_call();
-  if (broken) change(call);
-  return check(w.model, call);
 }
 
 /// The object mapped at kBase, for device 0.
@@ -201,163 +159,6 @@ std::vector<RuleCase> multicast_cases() {
          w.add(kObject, 0);
          return map(w, 0, 4);
        }},
-
-      {Rule::kMcBindFlagsZero,
-       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.flags = 1; }); }},
-      {Rule::kMcBindSizeNonzero,
-       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.size = 0; }); }},
-      {Rule::kMcBindSizeAligned,
-       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.size = 4096; }); }},
-      {Rule::kMcBindOffsetAligned,
-       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.mcOffset = 4096; }); }},
-      {Rule::kMcBindMemoryAligned,
-       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.memOffset = 4096; }); }},
-      {Rule::kMcBindRecommended,
-       [](World& w, bool broken) {
-         MulticastObject known;
-         known.handle = w.multicast(kObject);
-         known.team = 1;
-         known.size = 4 * kGranule;
-         known.granularity = kGranule;
-         known.recommended = (broken ? 2 : 1) * kGranule;
-         known.added = 1;
-         w.model.import_multicast(known, w.at());
-         w.create(kMemory, 2, device_prop(0, 1));
-         return check(w.model, bind_call());
-       }},
-      {Rule::kMcBindInsideObject,
-       [](World& w, bool broken) {
-         return bind(w, broken, [](auto& c) { c.mcOffset = 4 * kGranule; });
-       }},
-      {Rule::kMcBindInsideMemory,
-       [](World& w, bool broken) {
-         return bind(w, broken, [](auto& c) { c.size = 3 * kGranule; });
-       }},
-      {Rule::kMcBindMemoryNonzero,
-       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.memHandle = 0; }); }},
-      {Rule::kMcBindMemoryNonzero,  // by address
-       [](World& w, bool broken) {
-         ready(w);
-         w.reserve(kBase, 2);
-         w.map(kBase, 2, kMemory);
-         return bind_address(w, broken ? 0 : kBase);
-       }},
-      {Rule::kMcBindMemoryValid,
-       [](World& w, bool broken) {
-         return bind(w, broken, [](auto& c) { c.memHandle = 0x1234; });
-       }},
-      {Rule::kMcBindMemoryAlive,
-       [](World& w, bool broken) {
-         ready(w);
-         if (broken) w.release(kMemory);
-         return check(w.model, bind_call());
-       }},
-      {Rule::kMcBindMemoryReferenced,
-       [](World& w, bool broken) {
-         ready(w);
-         w.reserve(kBase, 2);
-         w.map(kBase, 2, kMemory);
-         if (broken) w.release(kMemory);
-         return check(w.model, bind_call());
-       }},
-      {Rule::kMcBindMemoryKind,
-       [](World& w, bool broken) {
-         ready(w);
-         calls::MulticastBindMem call = bind_call();
-         if (broken) call.memHandle = w.multicast(0xa00);
-         return check(w.model, call);
-       }},
-      {Rule::kMcBindMemoryKind,  // an address that is only reserved
-       [](World& w, bool broken) {
-         ready(w);
-         w.reserve(kBase, 2);
-         if (!broken) w.map(kBase, 2, kMemory);
-         return bind_address(w, kBase);
-       }},
-      {Rule::kMcBindMember,
-       [](World& w, bool broken) {
-         w.multicast(kObject, 1);
-         w.add(kObject, 0);
-         w.create(kMemory, 1, device_prop(broken ? 1 : 0));
-         return check(w.model, bind_call());
-       }},
-      {Rule::kMcBindDevice,
-       [](World& w, bool broken) {
-         ready(w);
-         return check(w.model, calls::MulticastBindMem_v2{.mcHandle = kObject,
-                                                          .dev = broken ? 1 : 0,
-                                                          .memHandle = kMemory,
-                                                          .size = kGranule});
-       }},
-      {Rule::kMcBindDevice,  // by address, and a device that does not exist
-       [](World& w, bool broken) {
-         ready(w);
-         w.reserve(kBase, 2);
-         w.map(kBase, 2, kMemory);
-         return check(
-             w.model,
-             calls::MulticastBindAddr_v2{
-                 .mcHandle = kObject, .dev = broken ? 7 : 0, .memptr = kBase, .size = kGranule});
-       }},
-      {Rule::kMcBindShareable,
-       [](World& w, bool broken) {
-         ready(w, 1, broken ? 0 : 1);
-         return check(w.model, bind_call());
-       }},
-      {Rule::kMcBindVacant,
-       [](World& w, bool broken) {
-         ready(w);
-         w.bind(kObject, broken ? 1 : 2, kMemory);
-         return check(w.model, bind_call(2 * kGranule));
-       }},
-      {Rule::kMcBoundMemoryEnds,
-       [](World& w, bool broken) {
-         ready(w);
-         w.bind(kObject, 0, kMemory, 2);
-         if (!broken) w.accept(unbind_call());
-         return check(w.model, calls::MemRelease{.handle = kMemory});
-       }},
-      {Rule::kMcBoundMemoryEnds,  // with its last mapping
-       [](World& w, bool broken) {
-         ready(w);
-         w.reserve(kBase, 2);
-         w.map(kBase, 2, kMemory);
-         w.bind(kObject, 0, kMemory, 2);
-         if (broken) w.release(kMemory);
-         return check(w.model, calls::MemUnmap{.ptr = kBase, .size = 2 * kGranule});
-       }},
-
-      {Rule::kMcUnbindDevice,
-       [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.dev = 2; }); }},
-      {Rule::kMcUnbindDevice,  // it exists, and is in no team
-       [](World& w, bool broken) {
-         w.multicast(kObject, 1);
-         w.add(kObject, 0);
-         w.create(kMemory, 2);
-         w.bind(kObject, 0, kMemory, 2);
-         calls::MulticastUnbind call = unbind_call();
-         if (broken) call.dev = 1;
-         return check(w.model, call);
-       }},
-      {Rule::kMcUnbindSizeNonzero,
-       [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.size = 0; }); }},
-      {Rule::kMcUnbindAligned,
-       [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.mcOffset = 1; }); }},
-      {Rule::kMcUnbindInsideObject,
-       [](World& w, bool broken) {
-         return unbind(w, broken, [](auto& c) { c.mcOffset = 3 * kGranule; });
-       }},
-      {Rule::kMcUnbindBound,
-       [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.dev = 1; }); }},
-      {Rule::kMcUnbindBound,  // twice
-       [](World& w, bool broken) {
-         ready(w);
-         w.bind(kObject, 0, kMemory, 2);
-         if (broken) w.accept(unbind_call());
-         return check(w.model, unbind_call());
-       }},
-      {Rule::kMcUnbindExact,
-       [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.size = kGranule; }); }},
 
       {Rule::kMcGranularityOutNonnull,
        [](World& w, bool broken) { return granularity(w, kAsIs, broken ? nullptr : &size_out); }},

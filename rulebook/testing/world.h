@@ -194,6 +194,7 @@ std::vector<RuleCase> data_cases();
 std::vector<RuleCase> share_cases();
 std::vector<RuleCase> range_handle_cases();
 std::vector<RuleCase> multicast_cases();
+std::vector<RuleCase> multicast_bind_cases();
 std::vector<RuleCase> ipc_cases();
 std::vector<RuleCase> pool_cases();
 std::vector<RuleCase> external_memory_cases();

@@ -97,7 +97,7 @@ void check_access_range(Collector& out, const Model& model, const calls::MemSetA
   const Coverage c = coverage(model, call.ptr, call.size);
   const Reservation* r = model.reservation_at(call.ptr);
   if (!r && !c.any) {
-    Violation& v = out.add(Rule::kAccessMapped, hex(call.ptr) + " is in no live reservation",
+    Violation& v = out.add(Rule::kAccessMapped, hex_text(call.ptr) + " is in no live reservation",
                            certainly_not_reserved(model, call.ptr));
     attach_history(v, model, call.ptr);
     return;
@@ -109,12 +109,12 @@ void check_access_range(Collector& out, const Model& model, const calls::MemSetA
   } else if (!c.first || !c.last) {
     const Address where = c.first ? call.ptr + (call.size - 1) : call.ptr;
     Violation& v =
-        out.add(Rule::kAccessMapped, "nothing is mapped at " + hex(where) + ", " +
+        out.add(Rule::kAccessMapped, "nothing is mapped at " + hex_text(where) + ", " +
                                          (c.first ? "the last byte of " : "the first byte of ") +
                                          range(call.ptr, call.size));
     attach_history(v, model, where);
   } else if (c.has_hole) {
-    attach_history(out.add(Rule::kAccessHole, "nothing is mapped at " + hex(c.hole) + " in " +
+    attach_history(out.add(Rule::kAccessHole, "nothing is mapped at " + hex_text(c.hole) + " in " +
                                                   range(call.ptr, call.size)),
                    model, c.hole);
   }
@@ -161,13 +161,13 @@ Violations check(const Model& model, const calls::MemSetAccess& call, const Fact
   bool aligned = true;
   if (granularity != 0 && call.ptr % granularity != 0) {
     out.add(Rule::kAccessPtrAligned,
-            hex(call.ptr) + " is not a multiple of the granularity, " + bytes(granularity));
+            hex_text(call.ptr) + " is not a multiple of the granularity, " + size_text(granularity));
     aligned = false;
   }
   if (granularity != 0 && call.size % granularity != 0) {
-    out.add(Rule::kAccessSizeAligned, "size " + bytes(call.size) +
+    out.add(Rule::kAccessSizeAligned, "size " + size_text(call.size) +
                                           " is not a multiple of the granularity, " +
-                                          bytes(granularity));
+                                          size_text(granularity));
     aligned = false;
   }
   // A range that is not aligned cuts a mapping by necessity: said once.
@@ -194,10 +194,10 @@ Violations check(const Model& model, const calls::MemGetAccess& call, const Fact
     const Mapping* before = model.mapping_at(call.ptr - 1);
     Violation& v =
         before && !ours
-            ? out.add(Rule::kGetAccessPastEnd, hex(call.ptr) + " is the end of the mapping " +
+            ? out.add(Rule::kGetAccessPastEnd, hex_text(call.ptr) + " is the end of the mapping " +
                                                    range(before->base, before->size))
             // Memory of cuMemAlloc may lie where a reservation was, and may be asked about.
-            : out.add(Rule::kGetAccessMapped, "nothing is mapped at " + hex(call.ptr),
+            : out.add(Rule::kGetAccessMapped, "nothing is mapped at " + hex_text(call.ptr),
                       ours || model.platform().complete);
     attach_history(v, model, before && !ours ? call.ptr - 1 : call.ptr);
   }

@@ -22,54 +22,54 @@ Violations check(const Model& model, const calls::MemAddressReserve& call, const
       platform.reserve_granularity ? platform.reserve_granularity : kTwoMiB;
 
   if (!call.ptr) out.add(Rule::kReservePtrNonnull, "ptr is NULL");
-  if (call.flags != 0) out.add(Rule::kReserveFlagsZero, "flags is " + hex(call.flags) + ", not 0");
+  if (call.flags != 0) out.add(Rule::kReserveFlagsZero, "flags is " + hex_text(call.flags) + ", not 0");
   if (call.size == 0) {
     out.add(Rule::kReserveSizeNonzero, "size is 0");
   } else if (call.size % platform.host_page != 0) {
     out.add(Rule::kReserveSizePage, "size " + std::to_string(call.size) +
                                         " is not a multiple of the host page, " +
-                                        bytes(platform.host_page));
+                                        size_text(platform.host_page));
   } else if (call.size % demanded != 0) {
     out.add(Rule::kReserveSizeGranularity,
-            "size " + bytes(call.size) + " is not a multiple of " + bytes(demanded), false);
+            "size " + size_text(call.size) + " is not a multiple of " + size_text(demanded), false);
   }
   // Zero has no bit; std::has_single_bit() is a call where the target has no instruction for it.
   if ((call.alignment & (call.alignment - 1)) != 0) {
     out.add(Rule::kReserveAlignmentPowerOfTwo,
             "alignment " + std::to_string(call.alignment) + " is not a power of two");
   } else if (call.alignment != 0 && call.addr % call.alignment != 0) {
-    out.add(Rule::kReserveAddrAlignment, "hint " + hex(call.addr) +
+    out.add(Rule::kReserveAddrAlignment, "hint " + hex_text(call.addr) +
                                              " is not a multiple of the alignment asked for, " +
-                                             bytes(call.alignment));
+                                             size_text(call.alignment));
   }
   if (call.alignment >= kUnaddressable) {
     out.add(Rule::kReserveAlignmentAddressable,
-            "alignment " + hex(call.alignment) + " is 2^62 or more", false);
+            "alignment " + hex_text(call.alignment) + " is 2^62 or more", false);
   } else if (call.alignment >= kAlignmentLimit) {
     out.add(
         Rule::kReserveAlignmentLimit,
-        "alignment " + bytes(call.alignment) + " leaves no room for a range in the address space",
+        "alignment " + size_text(call.alignment) + " leaves no room for a range in the address space",
         false);
   }
   if (call.addr % platform.host_page != 0) {
-    out.add(Rule::kReserveAddrPage, "hint " + hex(call.addr) +
+    out.add(Rule::kReserveAddrPage, "hint " + hex_text(call.addr) +
                                         " is not a multiple of the host page, " +
-                                        bytes(platform.host_page));
+                                        size_text(platform.host_page));
   } else if (call.addr % demanded != 0) {
     out.add(Rule::kReserveAddrGranularity,
-            "hint " + hex(call.addr) + " is not a multiple of " + bytes(demanded), false);
+            "hint " + hex_text(call.addr) + " is not a multiple of " + size_text(demanded), false);
   } else if (call.addr >= kUserSpaceEnd) {
-    out.add(Rule::kReserveAddrUser, "hint " + hex(call.addr) + " is outside the user address space",
+    out.add(Rule::kReserveAddrUser, "hint " + hex_text(call.addr) + " is outside the user address space",
             false);
   } else if (call.addr != 0 && call.size > kUserSpaceEnd - call.addr) {
     out.add(Rule::kReserveAddrUser,
-            bytes(call.size) + " at the hint " + hex(call.addr) +
-                " reach past the user address space, which ends at " + hex(kUserSpaceEnd),
+            size_text(call.size) + " at the hint " + hex_text(call.addr) +
+                " reach past the user address space, which ends at " + hex_text(kUserSpaceEnd),
             false);
   }
   if (platform.max_reservation != 0 && call.size > platform.max_reservation) {
-    out.add(Rule::kReserveCapacity, "size " + bytes(call.size) + " exceeds what can be reserved, " +
-                                        bytes(platform.max_reservation));
+    out.add(Rule::kReserveCapacity, "size " + size_text(call.size) + " exceeds what can be reserved, " +
+                                        size_text(platform.max_reservation));
   }
   return out.take();
 }
@@ -85,7 +85,7 @@ Violations check(const Model& model, const calls::MemAddressFree& call, const Fa
   if (!r) {
     const auto gone = model.tombstones().find_covering(ObjectRef::Kind::kReservation, call.ptr);
     Violation& v = out.add(Rule::kFreeExact,
-                           hex(call.ptr) + (gone ? " is in a reservation that was freed already"
+                           hex_text(call.ptr) + (gone ? " is in a reservation that was freed already"
                                                  : " is in no live reservation"),
                            certainly_not_reserved(model, call.ptr));
     if (gone) v.objects.push_back(*gone);

@@ -10,7 +10,7 @@ Violations check(const Model& model, const calls::MemCreate& call, const Facts& 
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   if (!call.handle) out.add(Rule::kCreateHandleNonnull, "handle is NULL");
-  if (call.flags != 0) out.add(Rule::kCreateFlagsZero, "flags is " + hex(call.flags) + ", not 0");
+  if (call.flags != 0) out.add(Rule::kCreateFlagsZero, "flags is " + hex_text(call.flags) + ", not 0");
   if (!call.prop) {
     out.add(Rule::kCreatePropNonnull, "prop is NULL");
     return out.take();
@@ -22,12 +22,12 @@ Violations check(const Model& model, const calls::MemCreate& call, const Facts& 
     out.add(Rule::kCreateSizeNonzero, "size is 0");
   } else if (facts.granularity != 0 && call.size % facts.granularity != 0) {
     out.add(Rule::kCreateSizeGranularity,
-            "size " + bytes(call.size) +
+            "size " + size_text(call.size) +
                 " is not a multiple of the granularity for these properties, " +
-                bytes(facts.granularity));
+                size_text(facts.granularity));
   }
   if (call.size > facts.free_memory) {
-    out.add(Rule::kCreateFits, bytes(call.size) + " do not fit: " + bytes(facts.free_memory) +
+    out.add(Rule::kCreateFits, size_text(call.size) + " do not fit: " + size_text(facts.free_memory) +
                                    " are free on " + location(call.prop->location));
   }
   return out.take();
@@ -66,7 +66,7 @@ Violations check(const Model& model, const calls::MemRetainAllocationHandle& cal
     const bool ours = model.reservation_at(addr) != nullptr;
     Violation& v = out.add(
         Rule::kRetainAddrMapped,
-        hex(addr) + (ours ? " is reserved, but nothing is mapped there" : " is in no live mapping"),
+        hex_text(addr) + (ours ? " is reserved, but nothing is mapped there" : " is in no live mapping"),
         ours || certainly_not_reserved(model, addr));
     attach_history(v, model, addr);
   }

@@ -17,7 +17,7 @@ void check_map_place(Collector& out, const Model& model, const calls::MemMap& ca
   }
   const Reservation* r = model.reservation_at(call.ptr);
   if (!r) {
-    Violation& v = out.add(Rule::kMapPtrReserved, hex(call.ptr) + " is in no live reservation",
+    Violation& v = out.add(Rule::kMapPtrReserved, hex_text(call.ptr) + " is in no live reservation",
                            certainly_not_reserved(model, call.ptr));
     attach_history(v, model, call.ptr);
   } else if (call.size > r->size - (call.ptr - r->base)) {
@@ -45,10 +45,10 @@ void check_map_size(Collector& out, const Model& model, const calls::MemMap& cal
       a && a->granularity ? a->granularity : model.platform().reserve_granularity;
   if (granularity != 0 && call.ptr % granularity != 0) {
     out.add(Rule::kMapPtrAligned,
-            hex(call.ptr) + " is not a multiple of the granularity, " + bytes(granularity));
+            hex_text(call.ptr) + " is not a multiple of the granularity, " + size_text(granularity));
   }
   if (call.offset != 0 && !multicast) {
-    Violation& v = out.add(Rule::kMapOffsetZero, "offset is " + bytes(call.offset) + ", not 0");
+    Violation& v = out.add(Rule::kMapOffsetZero, "offset is " + size_text(call.offset) + ", not 0");
     if (a) v.objects.push_back(ref(*a));
   }
   if (call.size == 0) {
@@ -56,9 +56,9 @@ void check_map_size(Collector& out, const Model& model, const calls::MemMap& cal
     return;
   }
   if (granularity != 0 && call.size % granularity != 0) {
-    out.add(Rule::kMapSizeGranularity, "size " + bytes(call.size) +
+    out.add(Rule::kMapSizeGranularity, "size " + size_text(call.size) +
                                            " is not a multiple of the granularity, " +
-                                           bytes(granularity));
+                                           size_text(granularity));
   }
   if (!a) return;
   constexpr unsigned kTilePool = 1;
@@ -71,19 +71,19 @@ void check_map_size(Collector& out, const Model& model, const calls::MemMap& cal
   }
   if (a->size == 0) {  // an import: the exporter knows its size, this process does not yet
     out.add(Rule::kMapWholeAllocation,
-            "size " + bytes(call.size) + " may not be the size of the imported allocation", false)
+            "size " + size_text(call.size) + " may not be the size of the imported allocation", false)
         .objects.push_back(ref(*a));
     return;
   }
   // size > total - offset instead of a sum, which could wrap.
   if (call.offset > a->size || call.size > a->size - call.offset) {
-    out.add(Rule::kMapBounds, bytes(call.size) + " at offset " + bytes(call.offset) +
-                                  " go past the end of the allocation, which has " + bytes(a->size))
+    out.add(Rule::kMapBounds, size_text(call.size) + " at offset " + size_text(call.offset) +
+                                  " go past the end of the allocation, which has " + size_text(a->size))
         .objects.push_back(ref(*a));
   } else if (call.size != a->size && call.offset == 0) {
     out.add(Rule::kMapWholeAllocation,
-            "size " + bytes(call.size) + " is only a part of the allocation, which has " +
-                bytes(a->size),
+            "size " + size_text(call.size) + " is only a part of the allocation, which has " +
+                size_text(a->size),
             false)
         .objects.push_back(ref(*a));
   }
@@ -132,7 +132,7 @@ Violations check(const Model& model, const calls::MemMap& call, const Facts& fac
                                      {Rule::kMapHandleNonzero, Rule::kMapHandleValid,
                                       Rule::kMapHandleAlive, Rule::kMapHandleReferenced},
                                      facts);
-  if (call.flags != 0) out.add(Rule::kMapFlagsZero, "flags is " + hex(call.flags) + ", not 0");
+  if (call.flags != 0) out.add(Rule::kMapFlagsZero, "flags is " + hex_text(call.flags) + ", not 0");
   check_map_size(out, model, call, a, facts);
   if (call.size != 0) check_map_place(out, model, call);
   return out.take();
@@ -157,7 +157,7 @@ Violations check(const Model& model, const calls::MemUnmap& call, const Facts& f
   if (!r) {
     // The tail of a mapping that ran past its reservation may be unmapped as a whole.
     if (c.first) return out.take();
-    Violation& v = out.add(Rule::kUnmapPtrReserved, hex(call.ptr) + " is in no live reservation",
+    Violation& v = out.add(Rule::kUnmapPtrReserved, hex_text(call.ptr) + " is in no live reservation",
                            certainly_not_reserved(model, call.ptr));
     attach_history(v, model, call.ptr);
     return out.take();
@@ -167,12 +167,12 @@ Violations check(const Model& model, const calls::MemUnmap& call, const Facts& f
     Violation& v =
         out.add(Rule::kUnmapInsideReservation,
                 range(call.ptr, call.size) + " runs past the end of the reservation " +
-                    range(r->base, r->size) + ": " + hex(*outside) + " is in no reservation");
+                    range(r->base, r->size) + ": " + hex_text(*outside) + " is in no reservation");
     v.objects.push_back(ref(*r));
   } else if (c.has_hole && !c.cut) {
     Violation& v =
         out.add(Rule::kUnmapMapped,
-                c.any ? "nothing is mapped at " + hex(c.hole) + " in " + range(call.ptr, call.size)
+                c.any ? "nothing is mapped at " + hex_text(c.hole) + " in " + range(call.ptr, call.size)
                       : "nothing is mapped in " + range(call.ptr, call.size));
     attach_history(v, model, c.hole);
   }

@@ -43,7 +43,7 @@ int check_device(Collector& out, const Model& model, const CUarrayMapInfo& info,
   const int count = model.platform().device_count;
   const int device = std::countr_zero(info.deviceBitMask);
   if (std::popcount(info.deviceBitMask) != 1 || (count >= 0 && device >= count)) {
-    out.add(Rule::kArrayOneDevice, "deviceBitMask is " + hex(info.deviceBitMask));
+    out.add(Rule::kArrayOneDevice, "deviceBitMask is " + hex_text(info.deviceBitMask));
     return -1;
   }
   if (facts.device != Facts::kUnknownDevice && facts.device != device) {
@@ -75,7 +75,7 @@ void check_memory(Collector& out, const Model& model, const CUarrayMapInfo& info
   }
   if (a->size != 0 && info.offset >= a->size) {
     out.add(Rule::kArrayOffsetInside,
-            "offset is " + bytes(info.offset) + ", in memory of " + bytes(a->size))
+            "offset is " + size_text(info.offset) + ", in memory of " + size_text(a->size))
         .objects.push_back(ref(*a));
   }
 }
@@ -92,7 +92,7 @@ void check_entry(Collector& out, const Model& model, const CUarrayMapInfo& info,
     out.add(Rule::kArrayHandleType,
             "memHandleType is " + std::to_string(static_cast<int>(info.memHandleType)));
   }
-  if (info.flags != 0) out.add(Rule::kArrayFlagsZero, "flags is " + hex(info.flags));
+  if (info.flags != 0) out.add(Rule::kArrayFlagsZero, "flags is " + hex_text(info.flags));
   check_reserved(out, info.reserved, Rule::kArrayReservedZero);
   const int device = check_device(out, model, info, facts);
   if (info.memOperationType == CU_MEM_OPERATION_TYPE_MAP) {

@@ -4,22 +4,17 @@
 
 #include <iterator>
 
+#include "api/location.h"
 #include "rulebook/check_support.h"
-#include "rulebook/model/location.h"
 
 namespace cuvmm::detail {
 
 inline constexpr unsigned kFabric = 8;
 inline constexpr unsigned kKnownHandleTypes = 1 | 2 | 4 | kFabric;
 
-/// Calls add(rule of cuMemCreate, message, certain) per problem, in the order of the fields.
+// The three parts of check_prop().
 template <class Add>
-void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
-  const Platform& platform = model.platform();
-  if (prop.type != CU_MEM_ALLOCATION_TYPE_PINNED) {
-    add(Rule::kCreateType,
-        "prop.type is " + std::to_string(static_cast<int>(prop.type)) + ", not PINNED (1)", true);
-  }
+void check_prop_location(const Platform& platform, const CUmemAllocationProp& prop, Add& add) {
   const int id = prop.location.id;
   const auto types = static_cast<unsigned>(prop.requestedHandleTypes);
   switch (static_cast<int>(prop.location.type)) {
@@ -59,14 +54,19 @@ void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
               ", not DEVICE (1), HOST (2) or HOST_NUMA (3)",
           true);
   }
+}
+
+template <class Add>
+void check_prop_types(const Platform& platform, const CUmemAllocationProp& prop, Add& add) {
+  const auto types = static_cast<unsigned>(prop.requestedHandleTypes);
   if (types & ~kKnownHandleTypes) {
     add(Rule::kCreateHandleTypesKnown,
-        "prop.requestedHandleTypes " + hex(types) + " holds unknown bits", true);
+        "prop.requestedHandleTypes " + hex_text(types) + " holds unknown bits", true);
   }
   if (platform.handle_types != 0 && (types & kKnownHandleTypes & ~platform.handle_types)) {
     add(Rule::kCreateHandleTypesSupported,
-        "prop.requestedHandleTypes " + hex(types) + " holds types that this system lacks (it has " +
-            hex(platform.handle_types) + ")",
+        "prop.requestedHandleTypes " + hex_text(types) +
+            " holds types that this system lacks (it has " + hex_text(platform.handle_types) + ")",
         true);
   }
   if ((types & kFabric) && !platform.fabric_channel) {
@@ -78,6 +78,11 @@ void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
     add(Rule::kCreateWin32Metadata, "prop.win32HandleMetaData is set without the WIN32 handle type",
         true);
   }
+}
+
+template <class Add>
+void check_prop_flags(const CUmemAllocationProp& prop, Add& add) {
+  const auto types = static_cast<unsigned>(prop.requestedHandleTypes);
   const auto& flags = prop.allocFlags;
   if (flags.compressionType > 1) {
     add(Rule::kCreateCompression,
@@ -93,7 +98,7 @@ void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
   }
   if (flags.usage & ~3u) {
     add(Rule::kCreateUsageKnown,
-        "prop.allocFlags.usage " + hex(flags.usage) + " holds unknown bits", true);
+        "prop.allocFlags.usage " + hex_text(flags.usage) + " holds unknown bits", true);
   }
   static_assert(std::size(decltype(flags.reserved){}) == 4);
   if (flags.reserved[0] != 0 || flags.reserved[1] != 0 || flags.reserved[2] != 0) {
@@ -111,8 +116,20 @@ void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
   }
   if ((flags.usage & CU_MEM_CREATE_USAGE_TILE_POOL) && types != 0) {
     add(Rule::kCreateTilePoolPrivate,
-        "prop.requestedHandleTypes is " + hex(types) + " for TILE_POOL memory, not 0", false);
+        "prop.requestedHandleTypes is " + hex_text(types) + " for TILE_POOL memory, not 0", false);
   }
+}
+
+/// Calls add(rule of cuMemCreate, message, certain) per problem, in the order of the fields.
+template <class Add>
+void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
+  if (prop.type != CU_MEM_ALLOCATION_TYPE_PINNED) {
+    add(Rule::kCreateType,
+        "prop.type is " + std::to_string(static_cast<int>(prop.type)) + ", not PINNED (1)", true);
+  }
+  check_prop_location(model.platform(), prop, add);
+  check_prop_types(model.platform(), prop, add);
+  check_prop_flags(prop, add);
 }
 
 }  // namespace cuvmm::detail

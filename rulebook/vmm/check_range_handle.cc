@@ -18,12 +18,12 @@ Violations check(const Model& model, const calls::MemGetHandleForAddressRange& c
                                   std::to_string(static_cast<unsigned>(call.handleType)) +
                                   ", not DMA_BUF_FD (1)");
   }
-  if (call.flags > 1) out.add(Rule::kRangeFlags, "flags is " + hex(call.flags) + ", not 0 or 1");
+  if (call.flags > 1) out.add(Rule::kRangeFlags, "flags is " + hex_text(call.flags) + ", not 0 or 1");
   const Size page = model.platform().host_page;
   if (call.size == 0 || call.dptr % page != 0 || call.size % page != 0) {
-    out.add(Rule::kRangeAligned, "address " + hex(call.dptr) + " and size " +
+    out.add(Rule::kRangeAligned, "address " + hex_text(call.dptr) + " and size " +
                                      std::to_string(call.size) + " are not whole host pages of " +
-                                     bytes(page));
+                                     size_text(page));
     return out.take();
   }
   // A range outside every reservation is not VMM memory: cuMemAlloc's and host memory are legal
@@ -31,7 +31,7 @@ Violations check(const Model& model, const calls::MemGetHandleForAddressRange& c
   if (!model.reservation_at(call.dptr) && !model.mapping_at(call.dptr)) return out.take();
   const Coverage c = coverage(model, call.dptr, call.size);
   if (c.has_hole) {
-    attach_history(out.add(Rule::kRangeMapped, "nothing is mapped at " + hex(c.hole) + " in " +
+    attach_history(out.add(Rule::kRangeMapped, "nothing is mapped at " + hex_text(c.hole) + " in " +
                                                    range(call.dptr, call.size)),
                    model, c.hole);
   }

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <set>
 
-#include "shim/intercept/arguments.h"
+#include "api/words.h"
 #include "shim/stack/stack_text.h"
 #include "shim/stack/symbolizer.h"
 

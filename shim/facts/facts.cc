@@ -39,7 +39,7 @@ std::uint64_t FactFinder::granularity(const CUmemAllocationProp& prop) {
   const CUresult result =
       driver_(calls::MemGetAllocationGranularity{&bytes, &clean, CU_MEM_ALLOC_GRANULARITY_MINIMUM});
   if (result != CUDA_SUCCESS) return 0;
-  const std::lock_guard lock(mutex_);
+  const Locked lock(mutex_);
   // Two threads may both add a kind: the second entry is never reached.
   const std::size_t next = cached_.load(std::memory_order_relaxed);
   if (next < kMaxCached) {

@@ -9,7 +9,7 @@
 #include "api/driver.h"
 #include "rulebook/model/model.h"
 #include "rulebook/platform.h"
-#include "shim/session/model_mutex.h"
+#include "shim/session/owned_mutex.h"
 
 namespace cuvmm::shim {
 
@@ -63,8 +63,8 @@ class FactFinder {
   CUresult learn(Platform& platform) const;
 
   bool held_here() const { return mutex_.held_here(); }
-  void lock_for_fork() { mutex_.lock(); }
-  void unlock_after_fork() { mutex_.unlock(); }
+  void lock_for_fork() CUVMM_ACQUIRES(mutex_) { mutex_.lock(); }
+  void unlock_after_fork() CUVMM_RELEASES(mutex_) { mutex_.unlock(); }
 
  private:
   /// All that a granularity depends on.
@@ -84,7 +84,7 @@ class FactFinder {
 
   const Driver& driver_;
   bool emulated_;
-  ModelMutex mutex_;  ///< of whoever adds to the cache; what is in it stays, and is read without
+  OwnedMutex mutex_;  ///< of whoever adds to the cache; what is in it stays, and is read without
   std::array<CachedGranularity, kMaxCached> granularities_{};
   std::atomic<std::size_t> cached_{0};
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <new>
 
 #include "shim/process/own_stack.h"
@@ -65,7 +66,8 @@ bool Ledger::is_suppressed(const Finding& finding) {
   const Rule rule = finding.violation.rule;
   const char* id = info(rule).id;
   if (!suppressions_.needs_stack(id)) return suppressions_.matches(id, {});
-  if (const LockedWithin lock(mutex_, kPatience); lock) {
+  if (mutex_.lock_within(kPatience)) {
+    const Locked lock(mutex_, kHeldAlready);
     if (const bool* known = decision(rule, finding.stack)) return *known;
   }
   prepare_symbolizer();
@@ -77,11 +79,13 @@ bool Ledger::is_suppressed(const Finding& finding) {
 
 bool Ledger::decide_by_stack(Rule rule, StackId stack) {
   // Many threads may have waited for the first one's answer.
-  if (const LockedWithin lock(mutex_, kPatience); lock) {
+  if (mutex_.lock_within(kPatience)) {
+    const Locked lock(mutex_, kHeldAlready);
     if (const bool* known = decision(rule, stack)) return *known;
   }
   const bool suppressed = suppressions_.matches(info(rule).id, symbolize(stack));
-  if (const LockedWithin lock(mutex_, kPatience); lock) {
+  if (mutex_.lock_within(kPatience)) {
+    const Locked lock(mutex_, kHeldAlready);
     decisions_.emplace(std::pair(rule, stack), suppressed);
   }
   return suppressed;
@@ -105,8 +109,8 @@ void Ledger::wait(Entry* entry, std::uint64_t wish) {
 }
 
 bool Ledger::fell_back(EntryPoint entry, std::uint64_t wish) {
-  const LockedWithin lock(mutex_, kPatience);
-  if (!lock) return true;
+  if (!mutex_.lock_within(kPatience)) return true;
+  const Locked lock(mutex_, kHeldAlready);
   std::erase_if(probes_, [&](const Probe& probe) {
     if (probe.entry->finding.entry != entry || probe.wish != wish) return false;
     probe.entry->handled.fetch_add(probe.count, std::memory_order_relaxed);
@@ -129,13 +133,15 @@ void Ledger::append(Entry* entry) {
 }
 
 Entry* Ledger::add(const Key& key, Finding finding) {
-  const LockedWithin lock(mutex_, kPatience);
+  const bool locked = mutex_.lock_within(kPatience);
+  std::unique_lock<OwnedMutex> lock;
+  if (locked) lock = std::unique_lock(mutex_, std::adopt_lock);
   // A thread that a signal interrupted under this lock keeps the others out; the table may be in
   // the middle of a change, the list is not.
-  if (!lock && !mutex_.held_here()) return nullptr;
+  if (!locked && !mutex_.held_here()) return nullptr;
   const bool probe = finding.probe();
   const std::uint64_t wish = finding.wish;
-  if (Entry* const known = lock ? fold(key, finding.violation.count) : nullptr) {
+  if (Entry* const known = locked ? fold(key, finding.violation.count) : nullptr) {
     if (probe) wait(known, wish);
     return nullptr;
   }
@@ -143,11 +149,11 @@ Entry* Ledger::add(const Key& key, Finding finding) {
   entry->finding = std::move(finding);
   entry->count.store(entry->finding.violation.count);
   const RuleKind kind = entry->finding.kind();
-  entry->quiet =
-      !verbose_ && (kind == RuleKind::kAnswer || probe ||
-                    (lock && kind == RuleKind::kAdvice && advised(entry->finding.violation.rule)));
-  if (lock) entries_.emplace(key, entry);
-  if (lock && probe) wait(entry, wish);
+  entry->quiet = !verbose_ &&
+                 (kind == RuleKind::kAnswer || probe ||
+                  (locked && kind == RuleKind::kAdvice && advised(entry->finding.violation.rule)));
+  if (locked) entries_.emplace(key, entry);
+  if (locked && probe) wait(entry, wish);
   append(entry);
   return entry;
 }

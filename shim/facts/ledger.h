@@ -12,7 +12,7 @@
 #include "shim/facts/entry.h"
 #include "shim/report/finding.h"
 #include "shim/report/suppressions.h"
-#include "shim/session/model_mutex.h"
+#include "shim/session/owned_mutex.h"
 
 namespace cuvmm::shim {
 
@@ -55,11 +55,11 @@ class Ledger : public FindingSink {
   std::uint64_t suppressed() const { return suppressed_.load(std::memory_order_relaxed); }
 
   /// Around fork. False: a signal handler that forks interrupted this thread at work here.
-  bool lock_for_fork() { return !mutex_.held_here() && (mutex_.lock(), true); }
-  void unlock_after_fork() { mutex_.unlock(); }
+  bool lock_for_fork() CUVMM_UNCHECKED { return !mutex_.held_here() && (mutex_.lock(), true); }
+  void unlock_after_fork() CUVMM_UNCHECKED { mutex_.unlock(); }
   /// Forgets everything. Only in a child of fork, which has one thread. What is not `whole` is not
   /// looked at.
-  void clear(bool whole);
+  void clear(bool whole) CUVMM_UNCHECKED;
 
  private:
   using Key = std::tuple<Rule, RuleKind, EntryPoint, std::uintptr_t>;
@@ -72,12 +72,13 @@ class Ledger : public FindingSink {
   static constexpr std::size_t kMostProbes = 256;  // distinct ones that wait at a time
   bool is_suppressed(const Finding& finding);
   bool decide_by_stack(Rule rule, StackId stack);
-  const bool* decision(Rule rule, StackId stack) const;
-  Entry* fold(const Key& key, std::uint64_t count);
-  Entry* add(const Key& key, Finding finding);
-  void wait(Entry* entry, std::uint64_t wish);
-  bool advised(Rule rule) const;
-  void append(Entry* entry);
+  const bool* decision(Rule rule, StackId stack) const CUVMM_NEEDS(mutex_);
+  Entry* fold(const Key& key, std::uint64_t count) CUVMM_NEEDS(mutex_);
+  /// Unchecked, because a thread that was interrupted under the lock goes on without it.
+  Entry* add(const Key& key, Finding finding) CUVMM_UNCHECKED;
+  void wait(Entry* entry, std::uint64_t wish) CUVMM_NEEDS(mutex_);
+  bool advised(Rule rule) const CUVMM_NEEDS(mutex_);
+  void append(Entry* entry) CUVMM_NEEDS(mutex_);
   void describe(Entry& entry);
   void announce(Entry& entry);
 
@@ -88,11 +89,12 @@ class Ledger : public FindingSink {
   std::atomic<Entry*> first_{nullptr};
   std::atomic<bool> held_{false};
 
-  ModelMutex mutex_;       ///< guards what follows
-  Entry* last_ = nullptr;  ///< of the list, or one shortly before
-  std::map<Key, Entry*> entries_;
-  std::vector<Probe> probes_;
-  std::map<std::pair<Rule, StackId>, bool> decisions_;  ///< suppressed by this stack?
+  OwnedMutex mutex_;
+  Entry* last_ CUVMM_GUARDED_BY(mutex_) = nullptr;  ///< of the list, or one shortly before
+  std::map<Key, Entry*> entries_ CUVMM_GUARDED_BY(mutex_);
+  std::vector<Probe> probes_ CUVMM_GUARDED_BY(mutex_);
+  /// Whether a rule is suppressed by this stack.
+  std::map<std::pair<Rule, StackId>, bool> decisions_ CUVMM_GUARDED_BY(mutex_);
 };
 
 }  // namespace cuvmm::shim

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/intercept/arguments.h"
 
-#include <cstdio>
+#include "api/words.h"
 
 namespace cuvmm::shim {
 
@@ -15,7 +15,7 @@ class ReportNames : public ValueNames {
       case ParameterKind::kOffset:
       case ParameterKind::kAlignment:
       case ParameterKind::kPitch:
-        return size_text(value);
+        return value == 0 ? "0" : size_text(value);
       case ParameterKind::kAddress:
       case ParameterKind::kVoidAddress:
       case ParameterKind::kHandle:
@@ -32,24 +32,6 @@ class ReportNames : public ValueNames {
 };
 
 }  // namespace
-
-std::string hex_text(std::uint64_t value) {
-  char text[2 + 16 + 1];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
-std::string size_text(std::uint64_t bytes) {
-  // What no memory has: a negative number, or garbage.
-  if (static_cast<std::int64_t>(bytes) < 0) return hex_text(bytes);
-  constexpr const char* kUnits[] = {"", " KiB", " MiB", " GiB", " TiB"};
-  std::size_t unit = 0;
-  while (bytes >= 1024 && bytes % 1024 == 0 && unit + 1 < std::size(kUnits)) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return std::to_string(bytes) + kUnits[unit];
-}
 
 std::vector<ArgumentText> describe_arguments(const Call& call) {
   static const ReportNames kNames;

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "shim/report/output.h"
-#include "shim/session/model_mutex.h"
+#include "shim/session/owned_mutex.h"
 
 namespace cuvmm::shim {
 
@@ -45,10 +45,10 @@ class OwnStack {
   /// on what that thread was doing.
   bool lock_for_fork() noexcept;
   /// In a child it is free afterwards, locked or not: nobody else is there.
-  void unlock_after_fork() noexcept { mutex_.unlock(); }
+  void unlock_after_fork() noexcept CUVMM_UNCHECKED { mutex_.unlock(); }
 
  private:
-  ModelMutex mutex_;
+  OwnedMutex mutex_;
   std::byte* low_ = nullptr;
 };
 

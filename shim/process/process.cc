@@ -112,13 +112,15 @@ const RealDriver* Process::driver_if_open() const {
 }
 
 void Process::note_unchecked(std::string what) {
-  const LockedWithin lock(mutex_, kPatience);
-  if (lock && unchecked_.size() < kMaxUnchecked) unchecked_.insert(std::move(what));
+  if (!mutex_.lock_within(kPatience)) return;
+  const Locked lock(mutex_, kHeldAlready);
+  if (unchecked_.size() < kMaxUnchecked) unchecked_.insert(std::move(what));
 }
 
 void Process::note(std::string sentence) {
-  const LockedWithin lock(mutex_, kPatience);
-  if (lock && notes_.size() < kMaxUnchecked) notes_.insert(std::move(sentence));
+  if (!mutex_.lock_within(kPatience)) return;
+  const Locked lock(mutex_, kHeldAlready);
+  if (notes_.size() < kMaxUnchecked) notes_.insert(std::move(sentence));
 }
 
 void Process::announce(const Entry& entry) {

@@ -57,9 +57,10 @@ class Process : private DeathReport {
   /// What --error-exitcode makes of the program's exit code.
   int exit_code(int status) const;
 
-  void lock_for_fork();
-  void unlock_in_parent();
-  void restart_in_child();
+  // Unchecked, because fork keeps the locks from one function to the other.
+  void lock_for_fork() CUVMM_UNCHECKED;
+  void unlock_in_parent() CUVMM_UNCHECKED;
+  void restart_in_child() CUVMM_UNCHECKED;
 
  private:
   // The last report of a process that a signal ends.
@@ -104,9 +105,9 @@ class Process : private DeathReport {
   ReportFile own_report_;  ///< this process's file in CUVMM_REPORT_DIR
   std::atomic<unsigned> announced_{0};
 
-  ModelMutex mutex_;  ///< guards what follows
-  std::set<std::string> unchecked_;
-  std::set<std::string> notes_;  ///< what is missing from the report
+  OwnedMutex mutex_;
+  std::set<std::string> unchecked_ CUVMM_GUARDED_BY(mutex_);
+  std::set<std::string> notes_ CUVMM_GUARDED_BY(mutex_);  ///< what is missing from the report
 };
 
 }  // namespace cuvmm::shim

@@ -75,7 +75,8 @@ ReportContext Process::context(const char* ended) {
                    ",\"version\":" + std::to_string(open ? open->session.driver_version() : 0) +
                    ",\"emulated\":" + (driver && driver->emulated ? "true" : "false") + "}";
   context.unchecked = "[]";
-  if (const LockedWithin lock(mutex_, kPatience); lock) {
+  if (mutex_.lock_within(kPatience)) {
+    const Locked lock(mutex_, kHeldAlready);
     context.unchecked = json_list(unchecked_);
     if (!notes_.empty()) context.notes = json_list(notes_);
   }

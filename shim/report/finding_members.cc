@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "api/driver.h"
-#include "shim/intercept/arguments.h"
+#include "api/words.h"
 #include "shim/report/json.h"
 
 namespace cuvmm::shim {

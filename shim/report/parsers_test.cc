@@ -172,16 +172,6 @@ TEST(RealDriver, SaysWhyThereIsNone) {
   EXPECT_EQ(none.error, "CUVMM_DRIVER=/nonexistent/libcuda.so.1 does not exist");
 }
 
-TEST(Arguments, SizesReadWell) {
-  EXPECT_EQ(size_text(0), "0");
-  EXPECT_EQ(size_text(2 << 20), "2 MiB");
-  EXPECT_EQ(size_text(3072), "3 KiB");
-  EXPECT_EQ(size_text((2 << 20) + 1), "2097153");
-  EXPECT_EQ(size_text(std::uint64_t{5} << 40), "5 TiB");
-  EXPECT_EQ(hex_text(0x7f00), "0x7f00");
-  EXPECT_EQ(size_text(~std::uint64_t{0}), "0xffffffffffffffff");
-}
-
 // A pool is named as in the sentences of findings and in the lists of objects.
 TEST(Arguments, HandlesOfEveryKindReadAlike) {
   const auto pool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0xd000000300});

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "api/driver.h"
-#include "shim/intercept/arguments.h"
+#include "api/words.h"
 
 namespace cuvmm::shim {
 

@@ -26,7 +26,7 @@ bool Session::near_reservations(const calls::MemcpyBatchAsync& batch) const {
 void Session::find_devices(const Touched& touched, CUstream stream, Facts& facts) {
   {
     // The driver is asked only for bytes that are ours to judge.
-    const std::lock_guard lock(mutex_);
+    const Locked lock(mutex_);
     bool ours = false;
     for (std::size_t i = 0; i < touched.count; ++i) {
       const Address base = touched.list[i].base;
@@ -50,10 +50,11 @@ Violations Session::explain_refusal(const Touched& touched) {
   for (std::size_t i = 0; i < touched.count; ++i) {
     Violations found;
     {
-      const std::lock_guard lock(mutex_);
+      const Locked lock(mutex_);
+      const std::uint64_t plain_ended = books_.plain_ended;
       found = check_refused_touches(books_.model, &touched.list[i], 1);
       found.erase_if([&](const Violation& v) {
-        return v.objects.empty() || v.objects.back().ended.call < books_.plain_ended;
+        return v.objects.empty() || v.objects.back().ended.call < plain_ended;
       });
     }
     if (found.empty()) continue;
@@ -83,7 +84,7 @@ void Session::learn_platform(Facts& facts) {
   if (answer != CUDA_SUCCESS) return;
   int version = 0;
   if (driver_(calls::DriverGetVersion{&version}) == CUDA_SUCCESS) driver_version_.store(version);
-  const std::lock_guard lock(mutex_);
+  const Locked lock(mutex_);
   if (platform_known_.load(std::memory_order_relaxed)) return;
   books_.model.platform() = std::move(platform);
   platform_known_.store(true, std::memory_order_release);
@@ -94,8 +95,8 @@ std::optional<Violations> Session::leaks(std::chrono::milliseconds limit,
   // Between a create and the map that it is for, a thread makes a few calls, or some hundreds.
   // Others may make any number meanwhile.
   constexpr std::uint64_t kRecent = 1024;
-  const LockedWithin lock(mutex_, limit);
-  if (!lock) return std::nullopt;
+  if (!mutex_.lock_within(limit)) return std::nullopt;
+  const Locked lock(mutex_, kHeldAlready);
   // Under the lock: a thread that begins later has made nothing of what the model holds.
   const std::vector<std::uint32_t> threads = other_threads();
   StillRunning running(threads);
@@ -109,8 +110,8 @@ std::string Session::memory_of(const ObjectRef& object) {
   if (exported) return memory_name(static_cast<int>(object.value));
   const bool imports = object.kind == ObjectRef::Kind::kAllocation ||
                        object.kind == ObjectRef::Kind::kExternalMemory;
-  if (!imports || books_.imported.empty()) return {};
-  const std::lock_guard lock(mutex_);
+  if (!imports) return {};
+  const Locked lock(mutex_);
   const auto found = books_.imported.find(object.value);
   return found != books_.imported.end() ? found->second : std::string();
 }
@@ -165,6 +166,7 @@ void Session::turn_off() noexcept {
   if (!off_.exchange(true)) say("out of memory: checking is off from here on, calls go through");
 }
 
+// There is one thread.
 void Session::start_in_child(bool whole) {
   if (!whole) {
     books_.abandon();

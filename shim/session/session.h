@@ -19,7 +19,7 @@
 #include "shim/report/finding.h"
 #include "shim/session/books.h"
 #include "shim/session/bounds.h"
-#include "shim/session/model_mutex.h"
+#include "shim/session/owned_mutex.h"
 #include "shim/session/wish.h"
 #include "shim/stack/stacks.h"
 
@@ -64,7 +64,7 @@ class alignas(64) Session {
   /// Runs `read` on the model under the lock.
   template <class Reader>
   auto with_model(Reader&& read) {
-    const std::lock_guard lock(mutex_);
+    const Locked lock(mutex_);
     return read(static_cast<const Model&>(books_.model));
   }
   /// The same for the end of a process: nothing where a signal interrupted this thread under the
@@ -72,8 +72,8 @@ class alignas(64) Session {
   template <class Reader>
   auto with_model_within(std::chrono::milliseconds limit, Reader&& read)
       -> std::optional<decltype(read(std::declval<const Model&>()))> {
-    const LockedWithin lock(mutex_, limit);
-    if (!lock) return std::nullopt;
+    if (!mutex_.lock_within(limit)) return std::nullopt;
+    const Locked lock(mutex_, kHeldAlready);
     return read(static_cast<const Model&>(books_.model));
   }
   /// What is leaked when the process ends now (check_exit()); nothing as with_model_within(). What
@@ -83,12 +83,15 @@ class alignas(64) Session {
                                   bool interrupted);
   /// The uses of legacy IPC for the report, as JSON; "" where there are none, or no lock.
   std::string ipc_json(std::chrono::milliseconds limit) {
-    const LockedWithin lock(mutex_, limit);
-    return lock ? books_.ipc_log.json() : std::string();
+    if (!mutex_.lock_within(limit)) return {};
+    const Locked lock(mutex_, kHeldAlready);
+    return books_.ipc_log.json();
   }
   /// Whether a descriptor is still open and still the one that was exported. Needs the lock, so it
   /// is for with_model's reader.
-  bool still_exported(const Export& exported) const { return books_.still_exported(exported); }
+  bool still_exported(const Export& exported) const CUVMM_UNCHECKED {
+    return books_.still_exported(exported);
+  }
 
   /// The name (shim/facts/descriptor.h) of the memory behind a leaked export, import or external
   /// memory;
@@ -105,17 +108,17 @@ class alignas(64) Session {
   /// Around fork, so that the child finds the model unlocked and whole; the child starts empty.
   /// False: a signal handler that forks interrupted this thread at work here, and the child must
   /// not look at what it left.
-  bool lock_for_fork() {
+  bool lock_for_fork() CUVMM_UNCHECKED {
     if (mutex_.held_here() || facts_.held_here()) return false;
     facts_.lock_for_fork();
     mutex_.lock();
     return true;
   }
-  void unlock_after_fork() {
+  void unlock_after_fork() CUVMM_UNCHECKED {
     mutex_.unlock();
     facts_.unlock_after_fork();
   }
-  void start_in_child(bool whole);
+  void start_in_child(bool whole) CUVMM_UNCHECKED;
 
  private:
   template <class CallStruct>
@@ -135,8 +138,10 @@ class alignas(64) Session {
   [[gnu::cold, gnu::noinline]] void enforce(const Violations& violations, Answer& answer) const;
   /// What can be learned of a handle or a pool that the model does not know. Called with the lock,
   /// which it lets go meanwhile.
-  [[gnu::cold, gnu::noinline]] void ask_about(CUmemGenericAllocationHandle stranger, Facts& facts);
-  [[gnu::cold, gnu::noinline]] void ask_about(CUmemoryPool stranger, Facts& facts);
+  [[gnu::cold, gnu::noinline]] void ask_about(CUmemGenericAllocationHandle stranger, Facts& facts)
+      CUVMM_NEEDS(mutex_);
+  [[gnu::cold, gnu::noinline]] void ask_about(CUmemoryPool stranger, Facts& facts)
+      CUVMM_NEEDS(mutex_);
   template <class CallStruct>
   [[gnu::cold, gnu::noinline]] void report_uninitialized(const CallStruct& call,
                                                          Step<CallStruct>& step,
@@ -145,12 +150,14 @@ class alignas(64) Session {
   [[gnu::cold, gnu::noinline]] void recheck_uninitialized(const CallStruct& call,
                                                           Step<CallStruct>& step);
 
-  /// The rules that the call breaks; copies by the bytes they touch.
+  /// The rules that the call breaks; copies by the bytes they touch. Needs the lock, except for
+  /// calls that read nothing but the platform: that was written once.
   template <class CallStruct>
-  Violations check_call(const CallStruct& call, const Step<CallStruct>& step) const;
-  Desk desk() { return {facts_, books_, bounds_}; }
+  Violations check_call(const CallStruct& call, const Step<CallStruct>& step) const CUVMM_UNCHECKED;
+  /// Policies look at the books in those hooks alone that are called with the lock.
+  Desk desk() CUVMM_UNCHECKED { return {facts_, books_, bounds_}; }
   /// Gives a call its number, which costs nothing while the lock is held anyway. Needs it.
-  void number(Origin& origin) {
+  void number(Origin& origin) CUVMM_NEEDS(mutex_) {
     origin.call = ++books_.numbers;
     origin.thread = t_state.thread;
   }
@@ -160,7 +167,8 @@ class alignas(64) Session {
   /// What can be learned of objects that the model does not know, and of exported descriptors.
   /// Needs the lock, and may let it go meanwhile.
   template <class CallStruct>
-  [[gnu::always_inline]] inline void look_up_unknown(const CallStruct& call, LateFacts& facts);
+  [[gnu::always_inline]] inline void look_up_unknown(const CallStruct& call, LateFacts& facts)
+      CUVMM_NEEDS(mutex_);
 
   /// Whether one of its copies may touch a reservation.
 #if CUDA_VERSION >= 13000
@@ -195,8 +203,8 @@ class alignas(64) Session {
   CallCounter counter_;
 
   // One cache line of what VMM calls write, apart from what copies read.
-  alignas(64) ModelMutex mutex_;  ///< guards the books; never held across a driver call
-  Books books_;
+  alignas(64) OwnedMutex mutex_;  ///< never held across a driver call
+  Books books_ CUVMM_GUARDED_BY(mutex_);
 };
 
 }  // namespace cuvmm::shim

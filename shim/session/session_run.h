@@ -118,12 +118,12 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
         if (step.violations.empty()) [[likely]]
           return;
       }
-      const std::lock_guard lock(mutex_);
+      const Locked lock(mutex_);
       number(step.origin);
       return;
     }
   }
-  const std::lock_guard lock(mutex_);
+  const Locked lock(mutex_);
   number(step.origin);
   look_up_unknown(call, step.facts);
   step.violations = check_call(call, step);
@@ -182,13 +182,13 @@ void Session::after([[maybe_unused]] const CallStruct& call,
     Desk lent = desk();
     if constexpr (requires { Special::ended_nothing(lent, call); }) {
       if (Special::ended_nothing(lent, call)) {
-        const std::lock_guard lock(mutex_);
+        const Locked lock(mutex_);
         books_.model.undo(call, step.origin, step.change);
         return;
       }
     }
     if constexpr (requires { Special::made(lent, call, step); }) Special::made(lent, call, step);
-    const std::lock_guard lock(mutex_);
+    const Locked lock(mutex_);
     if constexpr (detail::kNumberedLate<CallStruct>) {
       if (step.origin.call == 0) [[likely]]
         number(step.origin);
@@ -217,7 +217,7 @@ void Session::conclude(const CallStruct& call, const Answer& answer, Step<CallSt
 template <class CallStruct>
 void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>& step) {
   if constexpr (detail::kNumberedLate<CallStruct>) {
-    const std::lock_guard lock(mutex_);
+    const Locked lock(mutex_);
     if (step.origin.call == 0) number(step.origin);
   }
   // After the driver's own end nothing is judged, and what the program meant to give up is gone:
@@ -226,7 +226,7 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
   if (over) step.violations = {};
   if constexpr (kGivesUp<CallStruct> || RecordsAtOnce<CallStruct>) {
     if (!over || RecordsAtOnce<CallStruct>) {
-      const std::lock_guard lock(mutex_);
+      const Locked lock(mutex_);
       books_.model.undo(call, step.origin, step.change);
     }
   }
@@ -260,7 +260,7 @@ void Session::report_uninitialized(const CallStruct& call, Step<CallStruct>& ste
   const int entry_errno = errno;
   try {
     {
-      const std::lock_guard lock(mutex_);
+      const Locked lock(mutex_);
       number(step.origin);
     }
     recheck_uninitialized(call, step);
@@ -275,7 +275,7 @@ void Session::report_uninitialized(const CallStruct& call, Step<CallStruct>& ste
 template <class CallStruct>
 void Session::recheck_uninitialized(const CallStruct& call, Step<CallStruct>& step) {
   step.facts.write().initialized = Facts::Answer::kNo;
-  const std::lock_guard lock(mutex_);
+  const Locked lock(mutex_);
   if (step.origin.call == 0) number(step.origin);
   // Nothing else is worth saying: the driver looked at none of the arguments.
   step.violations = check_call(call, step);

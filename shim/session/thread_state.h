@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "shim/stack/stacks.h"
+#include "shim/stack/caller.h"
 
 namespace cuvmm::shim {
 

@@ -14,7 +14,7 @@
 #include <new>
 #include <type_traits>
 
-#include "shim/session/model_mutex.h"
+#include "shim/session/owned_mutex.h"
 #include "shim/session/thread_state.h"
 
 namespace cuvmm::shim {
@@ -36,7 +36,7 @@ struct Stored {
 };
 
 struct Table {
-  ModelMutex mutex;
+  OwnedMutex mutex;
   StackId buckets[kBuckets];
   Stored stacks[kMaxStacks + 1];
   std::atomic<std::uint32_t> count{0};
@@ -71,7 +71,7 @@ const std::uintptr_t* keep(std::span<const std::uintptr_t> frames) {
 
 StackId intern(std::span<const std::uintptr_t> frames) {
   const std::uint32_t hash = hash_of(frames);
-  const std::lock_guard lock(g_table.mutex);
+  const Locked lock(g_table.mutex);
   StackId& head = g_table.buckets[hash % kBuckets];
   for (StackId id = head; id != 0; id = g_table.stacks[id].next) {
     const Stored& stored = g_table.stacks[id];
@@ -324,7 +324,7 @@ std::span<const std::uintptr_t> stack_frames(StackId id) noexcept {
 }
 
 StackCounts stack_counts() noexcept {
-  const std::lock_guard lock(g_table.mutex);
+  const Locked lock(g_table.mutex);
   return {g_table.count.load(std::memory_order_relaxed), g_table.dropped};
 }
 
@@ -333,10 +333,10 @@ void limit_stacks(std::size_t frames) noexcept {
                 std::memory_order_relaxed);
 }
 
-void lock_stacks() noexcept {
+void lock_stacks() noexcept CUVMM_UNCHECKED {
   // Not where a signal handler that forks interrupted this thread here: what is stored stays.
   if (!g_table.mutex.held_here()) g_table.mutex.lock();
 }
-void unlock_stacks() noexcept { g_table.mutex.unlock(); }
+void unlock_stacks() noexcept CUVMM_UNCHECKED { g_table.mutex.unlock(); }
 
 }  // namespace cuvmm::shim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/session/model_mutex.h"
+#include "shim/session/owned_mutex.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kSoon{1}, kLong{60'000};
 
-TEST(ModelMutex, KeepsOthersOut) {
-  ModelMutex mutex;
+TEST(OwnedMutex, KeepsOthersOut) {
+  OwnedMutex mutex;
   long sum = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
@@ -28,8 +28,8 @@ TEST(ModelMutex, KeepsOthersOut) {
   EXPECT_EQ(sum, 8000);
 }
 
-TEST(ModelMutex, WhoWasInterruptedUnderItDoesNotWait) {
-  ModelMutex mutex;
+TEST(OwnedMutex, WhoWasInterruptedUnderItDoesNotWait) {
+  OwnedMutex mutex;
   EXPECT_FALSE(mutex.held_here());
   mutex.lock();
   EXPECT_TRUE(mutex.held_here());
@@ -40,8 +40,9 @@ TEST(ModelMutex, WhoWasInterruptedUnderItDoesNotWait) {
   }).join();
   EXPECT_TRUE(mutex.held_here());
   mutex.unlock();
-  const LockedWithin lock(mutex, kLong);
-  EXPECT_TRUE(static_cast<bool>(lock));
+  ASSERT_TRUE(mutex.lock_within(kLong));
+  const Locked lock(mutex, kHeldAlready);
+  EXPECT_TRUE(mutex.held_here());
 }
 
 }  // namespace

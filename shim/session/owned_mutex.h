@@ -7,27 +7,28 @@
 #include <chrono>
 #include <cstdint>
 
+#include "api/posix/thread_safety.h"
 #include "shim/session/thread_state.h"
 
 namespace cuvmm::shim {
 
-/// A mutex for std::lock_guard. Free, it costs one atomic exchange, and a plain store to let go:
+/// Free, it costs one atomic exchange, and a plain store to let go:
 /// nobody has to be woken, since whoever waits looks again by itself. A thread that spun in vain
 /// (its holder does not run) yields, and then sleeps a little, so that a holder of any priority
 /// gets to run. No call of it is a cancellation point.
-class ModelMutex {
+class CUVMM_LOCK OwnedMutex {
  public:
-  constexpr ModelMutex() = default;
-  void lock() noexcept {
+  constexpr OwnedMutex() = default;
+  void lock() noexcept CUVMM_ACQUIRES() {
     if (try_lock()) [[likely]]
       return;
     wait(nullptr);
   }
-  void unlock() noexcept { holder_.store(nullptr, std::memory_order_release); }
+  void unlock() noexcept CUVMM_RELEASES() { holder_.store(nullptr, std::memory_order_release); }
 
   /// For code that may run in a signal handler: false when the calling thread was interrupted while
   /// it held the lock, or when another one does not let go of it for that long.
-  bool lock_within(std::chrono::milliseconds limit) noexcept;
+  bool lock_within(std::chrono::milliseconds limit) noexcept CUVMM_TRIES();
   /// Whether the calling thread holds it.
   bool held_here() const noexcept { return holder_.load(std::memory_order_relaxed) == &t_state; }
 
@@ -48,32 +49,36 @@ class ModelMutex {
   std::atomic<std::uint64_t> contended_{0};
 };
 
-/// lock_within() for a scope: true where the lock was taken.
-class LockedWithin {
+/// Says to Locked that its thread has the lock already.
+inline constexpr struct HeldAlready {
+} kHeldAlready;
+
+/// Holds the lock for a scope.
+class CUVMM_SCOPED_LOCK Locked {
  public:
-  LockedWithin(ModelMutex& mutex, std::chrono::milliseconds limit) noexcept
-      : mutex_(mutex.lock_within(limit) ? &mutex : nullptr) {}
-  LockedWithin(const LockedWithin&) = delete;
-  LockedWithin& operator=(const LockedWithin&) = delete;
-  ~LockedWithin() {
-    if (mutex_) mutex_->unlock();
+  explicit Locked(OwnedMutex& mutex) noexcept CUVMM_ACQUIRES(mutex) : mutex_(mutex) {
+    mutex_.lock();
   }
-  explicit operator bool() const noexcept { return mutex_ != nullptr; }
+  /// After lock_within().
+  Locked(OwnedMutex& mutex, HeldAlready) noexcept CUVMM_NEEDS(mutex) : mutex_(mutex) {}
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+  ~Locked() CUVMM_RELEASES() { mutex_.unlock(); }
 
  private:
-  ModelMutex* const mutex_;
+  OwnedMutex& mutex_;
 };
 
 /// Lets a lock that is held go for a scope, to ask the driver something.
 class Unlocked {
  public:
-  explicit Unlocked(ModelMutex& mutex) : mutex_(mutex) { mutex_.unlock(); }
+  explicit Unlocked(OwnedMutex& mutex) CUVMM_UNCHECKED : mutex_(mutex) { mutex_.unlock(); }
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
-  ~Unlocked() { mutex_.lock(); }
+  ~Unlocked() CUVMM_UNCHECKED { mutex_.lock(); }
 
  private:
-  ModelMutex& mutex_;
+  OwnedMutex& mutex_;
 };
 
 }  // namespace cuvmm::shim

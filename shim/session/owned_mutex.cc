@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/session/model_mutex.h"
+#include "shim/session/owned_mutex.h"
 
 #include <sched.h>
 #include <sys/syscall.h>
@@ -29,14 +29,14 @@ void nap() {
 
 }  // namespace
 
-bool ModelMutex::lock_within(std::chrono::milliseconds limit) noexcept {
+bool OwnedMutex::lock_within(std::chrono::milliseconds limit) noexcept {
   if (held_here()) return false;
   if (try_lock()) return true;
   const auto deadline = std::chrono::steady_clock::now() + limit;
   return wait(&deadline);
 }
 
-bool ModelMutex::wait(const std::chrono::steady_clock::time_point* deadline) noexcept {
+bool OwnedMutex::wait(const std::chrono::steady_clock::time_point* deadline) noexcept {
   contended_.fetch_add(1, std::memory_order_relaxed);
   for (int tries = 0;; ++tries) {
     if (!holder_.load(std::memory_order_relaxed) && try_lock()) return true;
