@@ -2,12 +2,12 @@
 #include "program/channel.h"
 
 #include <poll.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+
+#include "api/posix/pass_descriptor.h"
 
 namespace cuvmm {
 
@@ -30,24 +30,7 @@ bool Channel::send(const Message& message) {
   Header header{static_cast<std::uint32_t>(message.type), message.kind, message.number};
   const std::size_t size = message.text.size() < kMaxText ? message.text.size() : kMaxText;
   iovec parts[2] = {{&header, sizeof header}, {const_cast<char*>(message.text.data()), size}};
-  msghdr envelope{};
-  envelope.msg_iov = parts;
-  envelope.msg_iovlen = 2;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  if (message.fd >= 0) {
-    envelope.msg_control = control;
-    envelope.msg_controllen = sizeof control;
-    cmsghdr* item = CMSG_FIRSTHDR(&envelope);
-    item->cmsg_level = SOL_SOCKET;
-    item->cmsg_type = SCM_RIGHTS;
-    item->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(item), &message.fd, sizeof message.fd);
-  }
-  ssize_t sent;
-  do {
-    sent = sendmsg(socket_, &envelope, MSG_NOSIGNAL);
-  } while (sent < 0 && errno == EINTR);
-  return sent >= 0;
+  return send_with_descriptor(socket_, parts, message.fd) >= 0;
 }
 
 std::optional<Message> Channel::receive(std::chrono::milliseconds timeout) {
@@ -64,27 +47,13 @@ std::optional<Message> Channel::receive(std::chrono::milliseconds timeout) {
   Header header{};
   char text[kMaxText];  // not initialised: that would cost more than the message
   iovec parts[2] = {{&header, sizeof header}, {text, sizeof text}};
-  msghdr envelope{};
-  envelope.msg_iov = parts;
-  envelope.msg_iovlen = 2;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  envelope.msg_control = control;
-  envelope.msg_controllen = sizeof control;
-  ssize_t got;
-  do {
-    got = recvmsg(socket_, &envelope, MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
-  if (got < static_cast<ssize_t>(sizeof header)) return std::nullopt;
   Message message;
+  const ssize_t got = receive_with_descriptor(socket_, parts, message.fd);
+  if (got < static_cast<ssize_t>(sizeof header)) return std::nullopt;
   message.type = static_cast<Message::Type>(header.type);
   message.kind = header.kind;
   message.number = header.number;
   message.text.assign(text, static_cast<std::size_t>(got) - sizeof header);
-  for (cmsghdr* item = CMSG_FIRSTHDR(&envelope); item; item = CMSG_NXTHDR(&envelope, item)) {
-    if (item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_RIGHTS) {
-      std::memcpy(&message.fd, CMSG_DATA(item), sizeof message.fd);
-    }
-  }
   return message;
 }
 

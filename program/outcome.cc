@@ -1,14 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/outcome.h"
 
+#include <sys/wait.h>
+
+#include <csignal>
+
 #include "api/driver.h"
 
 namespace cuvmm {
 
 namespace {
+
 constexpr std::string_view kSignal = "signal:";
 constexpr std::string_view kExit = "exit:";
 constexpr std::string_view kNotRun = "not-run: ";
+
+// "SIGSEGV"; sigabbrev_np is newer than the oldest glibc that counts.
+std::string signal_name(int signal) {
+  constexpr struct {
+    int number;
+    const char* name;
+  } kNames[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"},   {SIGABRT, "SIGABRT"},
+                {SIGILL, "SIGILL"},   {SIGFPE, "SIGFPE"},   {SIGKILL, "SIGKILL"},
+                {SIGTERM, "SIGTERM"}, {SIGTRAP, "SIGTRAP"}, {SIGALRM, "SIGALRM"}};
+  for (const auto& row : kNames) {
+    if (row.number == signal) return row.name;
+  }
+  return std::to_string(signal);
+}
+
 }  // namespace
 
 std::string outcome_text(const Outcome& outcome) {
@@ -51,6 +71,18 @@ Outcome parse_outcome(const std::string& text) {
     outcome.status = Outcome::Status::kDone;
     outcome.result = *result;
     if (space != std::string::npos) outcome.value = text.substr(space + 2);
+  }
+  return outcome;
+}
+
+Outcome outcome_of_end(int wait_status) {
+  Outcome outcome;
+  if (WIFSIGNALED(wait_status)) {
+    outcome.status = Outcome::Status::kSignal;
+    outcome.detail = signal_name(WTERMSIG(wait_status));
+  } else {
+    outcome.status = Outcome::Status::kExited;
+    outcome.detail = std::to_string(WEXITSTATUS(wait_status));
   }
   return outcome;
 }

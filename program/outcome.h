@@ -28,5 +28,7 @@ struct Outcome {
 std::string outcome_text(const Outcome& outcome);
 /// The outcome that a text stands for; for one that is no outcome a kNotRun that holds it.
 Outcome parse_outcome(const std::string& text);
+/// How a process ended, from the status that waitpid() gave.
+Outcome outcome_of_end(int wait_status);
 
 }  // namespace cuvmm

@@ -101,32 +101,6 @@ void bind_carried(Session& session, const Message& message) {
 
 }  // namespace
 
-// "SIGSEGV"; sigabbrev_np is newer than the oldest glibc that counts.
-std::string signal_name(int signal) {
-  constexpr struct {
-    int number;
-    const char* name;
-  } kNames[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"},   {SIGABRT, "SIGABRT"},
-                {SIGILL, "SIGILL"},   {SIGFPE, "SIGFPE"},   {SIGKILL, "SIGKILL"},
-                {SIGTERM, "SIGTERM"}, {SIGTRAP, "SIGTRAP"}, {SIGALRM, "SIGALRM"}};
-  for (const auto& row : kNames) {
-    if (row.number == signal) return row.name;
-  }
-  return std::to_string(signal);
-}
-
-Outcome outcome_of_end(int wait_status) {
-  Outcome outcome;
-  if (WIFSIGNALED(wait_status)) {
-    outcome.status = Outcome::Status::kSignal;
-    outcome.detail = signal_name(WTERMSIG(wait_status));
-  } else {
-    outcome.status = Outcome::Status::kExited;
-    outcome.detail = std::to_string(WEXITSTATUS(wait_status));
-  }
-  return outcome;
-}
-
 ProgramProcesses::~ProgramProcesses() {
   // All channels first: a process holds copies of those that were open when it was forked.
   for (auto& [number, process] : processes_) {

@@ -14,7 +14,7 @@
 #include "program/channel.h"
 #include "program/outcome.h"
 #include "program/program.h"
-#include "program/run_program.h"
+#include "program/run_options.h"
 
 namespace cuvmm {
 

@@ -13,6 +13,7 @@
 
 #include "conformance/run/visible_devices.h"
 #include "conformance/suite/case_workers.h"
+#include "program/run_program.h"
 
 namespace cuvmm {
 

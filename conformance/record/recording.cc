@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The recording as JSON.
-#include <nlohmann/json.hpp>
+#include "conformance/record/recording.h"
 
-#include "conformance/record/record.h"
+#include <nlohmann/json.hpp>
 
 namespace cuvmm {
 

@@ -16,6 +16,7 @@
 
 #include "conformance/run/tidy_driver.h"
 #include "program/program_processes.h"
+#include "program/run_program.h"
 
 namespace cuvmm {
 

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "api/driver.h"
-#include "conformance/record/record.h"
+#include "conformance/record/record_options.h"
+#include "conformance/record/recording.h"
+#include "conformance/suite/case.h"
 
 namespace cuvmm {
 

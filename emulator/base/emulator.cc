@@ -7,9 +7,6 @@
 #include "api/posix/cancel_off.h"
 #include "emulator/base/mutation.h"
 #include "emulator/base/say.h"
-#include "emulator/code/modules.h"
-#include "emulator/context/capture.h"
-#include "emulator/memory/arrays.h"
 
 namespace cuvmm::emulator {
 
@@ -55,13 +52,11 @@ CUresult Emulator::unready(EntryPoint entry) {
 }
 
 CUresult Emulator::before_init(EntryPoint entry) {
-  const Mutation& m = mutation();
-  if (!m.of_a_rule() || m.rule != Rule::kDriverInitialized) {
-    if (!load_profile_once(read_options())) return CUDA_ERROR_NOT_INITIALIZED;
-    const Verdict& verdict = profile.verdict(entry, Rule::kDriverInitialized);
-    return verdict.kind == Verdict::Kind::kCode ? verdict.code : CUDA_ERROR_NOT_INITIALIZED;
-  }
-  if (m.kind == Mutation::Kind::kCode) return m.code;
+  if (!load_profile_once(read_options())) return CUDA_ERROR_NOT_INITIALIZED;
+  const Verdict& verdict = profile.verdict(entry, Rule::kDriverInitialized);
+  if (verdict.kind == Verdict::Kind::kCode) return verdict.code;
+  // No driver starts by itself, whatever a profile says: only a mistake lets calls pass here.
+  if (!mistake_ || verdict.kind != Verdict::Kind::kAccepts) return CUDA_ERROR_NOT_INITIALIZED;
   return initialize() == CUDA_SUCCESS ? CUDA_SUCCESS : kUnperformed;
 }
 
@@ -76,6 +71,7 @@ bool Emulator::load_profile_once(const Options& options) {
   }
   profile = std::move(loaded.profile);
   mutation().apply(profile);
+  if (mutation().kind != Mutation::Kind::kNone) mistake_ = &mutation();
   profile_loaded_ = true;
   return true;
 }
@@ -123,11 +119,11 @@ CUresult Emulator::load() {
       0) {
     platform.multicast = (std::uint64_t{1} << options.devices) - 1;
   }
-  multicast_timeout = std::chrono::milliseconds(options.multicast_timeout_ms);
+  multicast_timeout_ = std::chrono::milliseconds(options.multicast_timeout_ms);
   // By way of the heap: a model is larger than many a thread's stack.
   model = std::move(*std::make_unique<Model>(std::move(platform)));
   const std::uint64_t memory = options.device_memory ? options.device_memory : profile.total_memory;
-  devices.assign(static_cast<std::size_t>(options.devices), Device{memory, 0});
+  devices.open(options.devices, memory);
   contexts.open(options.devices);
   pools.numa_nodes = model.platform().numa_nodes;
   pools.open(options.devices);
@@ -149,15 +145,6 @@ CUresult Emulator::no_context() const {
   return context && !context->alive ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-void Emulator::end_context(Context& context) {
-  context.alive = false;
-  Arrays::get().end_those_of(context);
-  free_plain_of(context);  // VMM memory belongs to no context, and stays
-  if (Captures::any()) Captures::get().end_those_of(context);
-  streams.end_those_of(context);
-  Modules::get().end_those_of(context);
-}
-
 Facts Emulator::facts() const {
   Facts facts;
   // Another thread's exit() may have ended the driver in the middle of this call, which goes on.
@@ -171,60 +158,8 @@ Facts Emulator::facts() const {
   return facts;
 }
 
-const PlainAllocation* Emulator::plain_at(Address address) const {
-  auto found = plain.upper_bound(address);
-  if (found == plain.begin()) return nullptr;
-  --found;
-  return address - found->first < found->second.size ? &found->second : nullptr;
-}
-
-const HostBlock* Emulator::host_block_at(Address address) const {
-  auto found = host_blocks.upper_bound(address);
-  if (found == host_blocks.begin()) return nullptr;
-  --found;
-  return address - found->first < found->second.size ? &found->second : nullptr;
-}
-
-Handle Emulator::new_handle() {
-  if (!free_handles_.empty()) {
-    const Handle handle = free_handles_.back();
-    free_handles_.pop_back();
-    return handle;
-  }
-  // Looks like the pointers that drivers hand out, and is one to nothing.
-  constexpr Handle kBase = 0xe000000000;
-  constexpr Handle kStep = 0x100;
-  return kBase + ++last_handle_ * kStep;
-}
-
 void Emulator::drop_if_dead(Handle handle) {
-  if (model.allocation(handle)) return;
-  const auto found = physical.find(handle);
-  if (found == physical.end()) return;
-  stale_[next_stale_++ % kStale] = {handle, found->second.prop()};
-  drop_unheld();
-  if (found->second.held_elsewhere()) {
-    if (held_.size() < kMostHeld) held_.push_back(std::move(found->second));
-  }
-  physical.erase(found);
-  teams.erase(handle);
-  free_handles_.push_back(handle);
-}
-
-void Emulator::drop_unheld() const {
-  std::vector<Physical> still;
-  for (Physical& each : held_) {
-    if (each.held_elsewhere()) still.push_back(std::move(each));
-  }
-  held_.swap(still);
-}
-
-std::optional<CUmemAllocationProp> Emulator::stale_prop(Handle handle) const {
-  for (std::size_t age = 1; age <= std::min(next_stale_, kStale); ++age) {
-    const auto& [stale, prop] = stale_[(next_stale_ - age) % kStale];
-    if (stale == handle) return prop;
-  }
-  return std::nullopt;
+  if (!model.allocation(handle) && physical.drop(handle)) teams.drop(handle);
 }
 
 CUresult Emulator::allocate_plain(Context& context, Size size, Address* address) {
@@ -239,15 +174,15 @@ CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAlloc
                                    std::uint64_t pool, Address* address) {
   constexpr Size kCharge = 512;  // what a driver rounds small allocations up to
   const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-  Device& device = devices[on_device ? static_cast<std::size_t>(prop.location.id) : 0];
-  if (size > device.total) return CUDA_ERROR_OUT_OF_MEMORY;
+  const int device = on_device ? prop.location.id : 0;
+  if (size > devices.total(device)) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size charge = on_device ? (size + kCharge - 1) / kCharge * kCharge : 0;
-  if (charge > device.total - std::min(device.used, device.total)) drop_unheld();
-  if (charge > device.total - std::min(device.used, device.total)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (charge > devices.free(device)) physical.drop_unheld();
+  if (charge > devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size pages = (size + kPage - 1) / kPage * kPage;
   return add_plain({.size = size,
                     .context = context,
-                    .memory = Physical(pages, prop, false, charge, &device.used),
+                    .memory = Physical(pages, prop, false, charge, devices.account(device)),
                     .pool = pool,
                     .on_cpu = !on_device},
                    address);
@@ -278,70 +213,42 @@ CUresult Emulator::allocate_managed(Context& context, Size size, const Pool* poo
 }
 
 CUresult Emulator::add_plain(PlainAllocation&& allocation, Address* address) {
-  const auto base = space.take(allocation.size, 0, 0);
-  if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
-  allocation.base = *base;
-  if (allocation.on_cpu && !allocation.memory.place_at(*base)) {
-    space.give_back(*base, allocation.size);
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  }
-  plain.emplace(*base, std::move(allocation));
-  *address = *base;
+  const PlainAllocation* added = plain.add(std::move(allocation));
+  if (!added) return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = added->base;
   return CUDA_SUCCESS;
-}
-
-void Emulator::give_back(const PlainAllocation& allocation) {
-  if (allocation.on_cpu) space.seal(allocation.base, allocation.memory.size());
-  space.give_back(allocation.region(), allocation.region_size());
 }
 
 PlainAllocation* Emulator::adopt(Context* context, Size size, Physical&& memory,
                                  const IpcBytes& ticket, Size offset) {
-  const Size into = offset % AddressSpace::kGranule;
-  auto base = space.take(size + into, 0, 0);
-  if (!base) return nullptr;
-  *base += into;
-  const auto [at, added] = plain.emplace(*base, PlainAllocation{.base = *base,
-                                                                .size = size,
-                                                                .context = context,
-                                                                .memory = std::move(memory),
-                                                                .offset = offset,
-                                                                .ticket = ticket});
-  return &at->second;
-}
-
-void Emulator::end_plain(Address base) {
-  const auto found = plain.find(base);
-  if (found == plain.end()) return;
-  give_back(found->second);
-  plain.erase(found);
+  return plain.add({.size = size,
+                    .context = context,
+                    .memory = std::move(memory),
+                    .offset = offset,
+                    .ticket = ticket});
 }
 
 void Emulator::free_plain_of(const Context& context) {
-  for (auto at = plain.begin(); at != plain.end();) {
-    if (at->second.context == &context && at->second.pool == 0) {
-      give_back(at->second);
-      if (at->second.external) {
-        Retired retired;
-        const calls::MemFree end{.dptr = at->first};
-        model.begin(end, {}, retired);
-        model.confirm(end, {}, {}, retired);
-      }
-      at = plain.erase(at);
-    } else {
-      ++at;
-    }
-  }
+  const auto its = [&](const PlainAllocation& each) {
+    return each.context == &context && each.pool == 0;
+  };
+  plain.end_if(its, [&](const PlainAllocation& each) {
+    if (!each.external) return;
+    Retired retired;
+    const calls::MemFree end{.dptr = each.base};
+    model.begin(end, {}, retired);
+    model.confirm(end, {}, {}, retired);
+  });
 }
 
 const Team* Emulator::team_at(Address address, Size* run, Size* offset) const {
   if (teams.empty()) return nullptr;
   const Mapping* mapping = model.mapping_at(address);
-  const auto found = mapping ? teams.find(mapping->handle) : teams.end();
-  if (found == teams.end()) return nullptr;
+  const Team* const team = mapping ? teams.find(mapping->handle) : nullptr;
+  if (!team) return nullptr;
   *run = std::min(*run, mapping->size - (address - mapping->base));
   *offset = mapping->offset + (address - mapping->base);
-  return found->second.get();
+  return team;
 }
 
 char* Emulator::resolve(Address address, Size* run) {
@@ -350,11 +257,10 @@ char* Emulator::resolve(Address address, Size* run) {
   Size size = 0;
   Size offset = 0;
   if (const Mapping* mapping = model.mapping_at(address)) {
-    const auto found = physical.find(mapping->handle);
-    if (found != physical.end()) memory = &found->second;
+    memory = physical.find(mapping->handle);
     base = mapping->base;
     size = mapping->size;
-  } else if (auto* allocation = const_cast<PlainAllocation*>(plain_at(address))) {
+  } else if (PlainAllocation* allocation = plain.at(address)) {
     memory = &allocation->memory;
     base = allocation->base;
     size = allocation->size;

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuInit, the version, what tells the emulator from a driver, and what our libnvidia-ml asks of it.
 #include "emulator/entry/base.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 
-extern "C" __attribute__((visibility("default"))) const char* cuvmmEmulatorVersion() {
-  return CUVMM_VERSION;
+extern "C" {
+__attribute__((visibility("default"))) const char* cuvmmEmulatorVersion();
+/// Bytes of a device that this process holds; 0 where it uses no driver (any more).
+__attribute__((visibility("default"))) std::uint64_t cuvmmEmulatorUsedMemory(int device);
 }
+
+const char* cuvmmEmulatorVersion() { return CUVMM_VERSION; }
 
 namespace cuvmm::emulator {
 
@@ -36,12 +40,10 @@ CUresult run_base(const calls::DriverGetVersion& call) noexcept {
 
 }  // namespace cuvmm::emulator
 
-/// Bytes of a device that this process holds; 0 where it uses no driver (any more).
-extern "C" __attribute__((visibility("default"))) std::uint64_t cuvmmEmulatorUsedMemory(
-    int device) {
+std::uint64_t cuvmmEmulatorUsedMemory(int device) {
   using namespace cuvmm::emulator;
   if (!ready()) return 0;
   Emulator& e = Emulator::get();
   const std::lock_guard lock(e.mutex);
-  return e.valid_device(device) ? e.devices[static_cast<std::size_t>(device)].used : 0;
+  return e.valid_device(device) ? e.devices.used(device) : 0;
 }

@@ -2,8 +2,8 @@
 // cuLibrary* and cuKernel*: device code that every context may use, loaded there when it does.
 #include "emulator/code/function.h"
 #include "emulator/code/image.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 

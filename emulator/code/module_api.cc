@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuModule*: device code in the current context. Kernels have handles and run nowhere (launch.cc).
 #include "emulator/code/image.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 

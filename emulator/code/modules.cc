@@ -32,7 +32,7 @@ void fill(Emulator& e, Address address, const VariableCode& variable) {
 
 void free_variables(Emulator& e, const Module& module) {
   for (const auto& [name, address] : module.variables) {
-    if (e.plain.contains(address)) e.end_plain(address);
+    e.plain.end(address);
   }
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "emulator/code/launch.h"
-#include "emulator/entry/entry.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 

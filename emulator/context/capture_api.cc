@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A capture's beginning, and its end in a graph.
 #include "emulator/context/capture.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "emulator/context/capture.h"
-#include "emulator/memory/transfer_entry.h"
+#include "emulator/transfer/transfer_entry.h"
 
 namespace cuvmm::emulator {
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts: made, destroyed, made current.
+#include "emulator/context/end_context.h"
 #include "emulator/entry/base.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 
@@ -59,7 +60,7 @@ CUresult run_base(const calls::CtxDestroy& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     Context* context = e.contexts.find(call.ctx);
     if (!context || context->primary || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
-    e.end_context(*context);
+    end_context(e, *context);
     if (stack().current() == context) stack().pop();
     return CUDA_SUCCESS;
   });

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <string>
 
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 

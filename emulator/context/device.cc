@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "emulator/entry/base.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 #include "emulator/machine/device_attributes.h"
 #include "emulator/machine/device_identity.h"
 
@@ -112,7 +112,7 @@ CUVMM_DRIVER_FUNCTION(cuDeviceGetP2PAttribute, int* value, CUdevice_P2PAttribute
 CUVMM_DRIVER_FUNCTION(cuDeviceTotalMem_v2, size_t* bytes, CUdevice device) {
   return on_device(device, [&](Emulator& e) -> CUresult {
     if (!bytes) return CUDA_ERROR_INVALID_VALUE;
-    *bytes = e.devices[static_cast<std::size_t>(device)].total;
+    *bytes = e.devices.total(device);
     return CUDA_SUCCESS;
   });
 }

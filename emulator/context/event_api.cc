@@ -4,8 +4,8 @@
 
 #include "emulator/context/capture.h"
 #include "emulator/entry/base.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 

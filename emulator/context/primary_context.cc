@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each device's primary context.
+#include "emulator/context/end_context.h"
 #include "emulator/entry/base.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 
@@ -30,14 +31,14 @@ CUresult run_base(const calls::DevicePrimaryCtxRetain& call) noexcept {
 CUresult run_base(const calls::DevicePrimaryCtxRelease& call) noexcept {
   return on_primary(call.dev, [&](Emulator& e, Context& context) -> CUresult {
     if (context.references == 0) return CUDA_ERROR_INVALID_CONTEXT;
-    if (--context.references == 0) e.end_context(context);
+    if (--context.references == 0) end_context(e, context);
     return CUDA_SUCCESS;
   });
 }
 
 CUresult run_base(const calls::DevicePrimaryCtxReset& call) noexcept {
   return on_primary(call.dev, [&](Emulator& e, Context& context) -> CUresult {
-    e.end_context(context);  // its references stay, and the next retain revives it
+    end_context(e, context);  // its references stay, and the next retain revives it
     return CUDA_SUCCESS;
   });
 }

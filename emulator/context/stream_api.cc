@@ -2,8 +2,8 @@
 // Streams: everything on them has completed by the time a call returns.
 #include "emulator/context/capture.h"
 #include "emulator/entry/base.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 

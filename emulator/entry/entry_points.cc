@@ -4,8 +4,9 @@
 #include "api/for_each.h"
 #include "emulator/context/capture_gate.h"
 #include "emulator/entry/base.h"
-#include "emulator/memory/batch_copy.h"
-#include "emulator/memory/transfer_entry.h"
+#include "emulator/entry/entry.h"
+#include "emulator/transfer/batch_copy.h"
+#include "emulator/transfer/transfer_entry.h"
 
 namespace cuvmm::emulator {
 

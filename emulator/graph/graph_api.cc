@@ -3,8 +3,8 @@
 // documentation; no driver was asked about it.
 #include <algorithm>
 
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 #include "emulator/graph/graph.h"
 
 namespace cuvmm::emulator {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "emulator/base/refusal.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 #include "emulator/graph/graph.h"
 
 namespace cuvmm::emulator {

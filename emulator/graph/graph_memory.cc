@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 
@@ -14,30 +14,29 @@ NodeMemory::~NodeMemory() {
 
 CUresult NodeMemory::allocate(Emulator& e) {
   constexpr Size kPage = 4096;
-  if (e.plain.contains(base)) return CUDA_ERROR_INVALID_VALUE;  // launched again, never freed
-  Device& device = e.devices[static_cast<std::size_t>(prop.location.id)];
+  if (e.plain.find(base)) return CUDA_ERROR_INVALID_VALUE;  // launched again, never freed
   const Size pages = (size + kPage - 1) / kPage * kPage;
-  if (pages > device.total - std::min(device.used, device.total)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (pages > e.devices.free(prop.location.id)) return CUDA_ERROR_OUT_OF_MEMORY;
   if (!reserved) {
     const auto taken = e.space.take(size, 0, base);
     if (taken && *taken != base) e.space.give_back(*taken, size);
     if (taken != base) return CUDA_ERROR_OUT_OF_MEMORY;
   }
   reserved = false;
-  e.plain.emplace(base, PlainAllocation{.base = base,
-                                        .size = size,
-                                        .context = e.current_context(),
-                                        .memory = Physical(pages, prop, false, pages, &device.used),
-                                        .pool = pool});
+  e.plain.put({.base = base,
+               .size = size,
+               .context = e.current_context(),
+               .memory = Physical(pages, prop, false, pages, e.devices.account(prop.location.id)),
+               .pool = pool});
   e.pools.took(pool, size);
   return CUDA_SUCCESS;
 }
 
 CUresult NodeMemory::release(Emulator& e, Address address) {
-  const auto found = e.plain.find(address);
-  if (found == e.plain.end()) return CUDA_ERROR_INVALID_VALUE;
-  e.pools.freed(found->second.pool, found->second.size, true);
-  e.end_plain(address);
+  const PlainAllocation* found = e.plain.find(address);
+  if (!found) return CUDA_ERROR_INVALID_VALUE;
+  e.pools.freed(found->pool, found->size, true);
+  e.plain.end(address);
   return CUDA_SUCCESS;
 }
 

@@ -130,7 +130,7 @@ CUresult make_free(CUgraph graph, const CUDA_MEM_FREE_NODE_PARAMS& asked, GraphN
     allocated |= node->memory && node->memory->base == asked.dptr;
   }
   // Memory of another graph's node is known by its address once that graph was launched.
-  const PlainAllocation* plain = Emulator::get().plain_at(asked.dptr);
+  const PlainAllocation* plain = Emulator::get().plain.at(asked.dptr);
   const bool elsewhere = plain && plain->base == asked.dptr && plain->pool != 0;
   if (freed || (!allocated && !elsewhere)) return CUDA_ERROR_INVALID_VALUE;
   out.params = asked;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuGraphAddNode and its kin, and what nodes were made with.
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 #include "emulator/graph/graph_edges.h"
 #include "emulator/graph/graph_nodes.h"
 

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "emulator/machine/shareable.h"
@@ -74,11 +75,12 @@ Semaphore::~Semaphore() { munmap(page_, kBytes); }
 void Semaphore::signal(std::uint64_t value) {
   if (kind_ == SemaphoreKind::kBinary) {
     page_->value.store(1);
-    return;
+  } else {
+    std::uint64_t now = page_->value.load();
+    while (now < value && !page_->value.compare_exchange_weak(now, value)) {
+    }
   }
-  std::uint64_t now = page_->value.load();
-  while (now < value && !page_->value.compare_exchange_weak(now, value)) {
-  }
+  sys_wake_all(page_->value);
 }
 
 bool Semaphore::try_wait(std::uint64_t value) {
@@ -88,13 +90,16 @@ bool Semaphore::try_wait(std::uint64_t value) {
 }
 
 bool Semaphore::wait(std::uint64_t value, std::chrono::milliseconds timeout) {
-  constexpr std::chrono::microseconds kStep{100};
-  const auto deadline = std::chrono::steady_clock::now() + timeout;
-  while (!try_wait(value)) {
-    if (std::chrono::steady_clock::now() >= deadline) return false;
-    sys_sleep(kStep);
+  using Clock = std::chrono::steady_clock;
+  constexpr Clock::duration kLookAgain = std::chrono::milliseconds(100);
+  const auto end = Clock::now() + timeout;
+  while (true) {
+    const std::uint64_t seen = page_->value.load();
+    if (try_wait(value)) return true;
+    const auto left = end - Clock::now();
+    if (left <= Clock::duration::zero()) return false;
+    sys_wait_while(page_->value, seen, std::min(left, kLookAgain));
   }
-  return true;
 }
 
 }  // namespace cuvmm::emulator

@@ -2,13 +2,16 @@
 #include "emulator/machine/system.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <limits>
-#include <thread>
 
 #include "api/posix/cancel_off.h"
 
@@ -53,9 +56,20 @@ bool sys_random(void* out, std::size_t size) {
   return getrandom(out, size, 0) == static_cast<ssize_t>(size);
 }
 
-void sys_sleep(std::chrono::microseconds time) {
-  const CancelOff no_cancel;
-  std::this_thread::sleep_for(time);
+// The kernel compares 32 bits; syscall() is no cancellation point. Not the private forms: the
+// memory is shared with other processes.
+void sys_wait_while(const std::atomic<std::uint64_t>& number, std::uint64_t seen,
+                    std::chrono::nanoseconds time) {
+  static_assert(std::endian::native == std::endian::little, "the lower half comes first");
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  timespec most{};
+  most.tv_sec = static_cast<time_t>(time.count() / kSecond);
+  most.tv_nsec = static_cast<long>(time.count() % kSecond);
+  syscall(SYS_futex, &number, FUTEX_WAIT, static_cast<std::uint32_t>(seen), &most, nullptr, 0);
+}
+
+void sys_wake_all(const std::atomic<std::uint64_t>& number) {
+  syscall(SYS_futex, &number, FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr, nullptr, 0);
 }
 
 ssize_t sys_pwrite(int fd, const void* bytes, std::size_t size, std::uint64_t offset) {

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +19,14 @@ void sys_close(int fd);
 ssize_t sys_read(int fd, void* out, std::size_t size);
 ssize_t sys_pread(int fd, void* out, std::size_t size, std::uint64_t offset);
 bool sys_random(void* out, std::size_t size);
-void sys_sleep(std::chrono::microseconds time);
+
+/// Waits while the lower half of the number is that of `seen`, until sys_wake_all() by any process
+/// that has the number's memory mapped, at most so long. It may come back for no reason. Who
+/// changes the upper half alone, or dies before it wakes, is missed: the caller looks again now and
+/// then.
+void sys_wait_while(const std::atomic<std::uint64_t>& number, std::uint64_t seen,
+                    std::chrono::nanoseconds time);
+void sys_wake_all(const std::atomic<std::uint64_t>& number);
 
 /// As pwrite and ftruncate, but they fail where RLIMIT_FSIZE would raise SIGXFSZ.
 ssize_t sys_pwrite(int fd, const void* bytes, std::size_t size, std::uint64_t offset);

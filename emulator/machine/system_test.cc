@@ -7,8 +7,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <memory>
+#include <thread>
 
 namespace cuvmm::emulator {
 namespace {
@@ -42,7 +45,9 @@ TEST(System, NoCallIsACancellationPoint) {
     sys_pread(fd, &byte, 1, 0);
     sys_pwrite(fd, &byte, 1, 0);
     sys_random(&byte, 1);
-    sys_sleep(std::chrono::microseconds(1));
+    const std::atomic<std::uint64_t> number{0};
+    sys_wait_while(number, 0, std::chrono::microseconds(1));
+    sys_wake_all(number);
     sys_close(fd);
     *static_cast<int*>(out) = 1;
     // A thread that is cancelled in earnest leaves a stack that AddressSanitizer takes offence at.
@@ -54,6 +59,18 @@ TEST(System, NoCallIsACancellationPoint) {
   pthread_join(thread, &result);
   EXPECT_EQ(result, nullptr) << "and not PTHREAD_CANCELED";
   EXPECT_EQ(steps, 1);
+}
+
+TEST(System, AWaitEndsByAWakeOrAtOnceWhereTheNumberIsAnother) {
+  std::atomic<std::uint64_t> number{7};
+  sys_wait_while(number, 8, std::chrono::hours(1));
+  std::thread other([&] {
+    number.store(8);
+    sys_wake_all(number);
+  });
+  while (number.load() == 7) sys_wait_while(number, 7, std::chrono::hours(1));
+  other.join();
+  sys_wait_while(number, 8, std::chrono::milliseconds(1));
 }
 
 }  // namespace

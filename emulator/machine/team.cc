@@ -122,13 +122,19 @@ bool Team::add(int device) {
       return false;
     }
   } while (!shared_->added.compare_exchange_weak(before, before | bit));
+  sys_wake_all(shared_->added);
   return true;
 }
 
 void Team::wait(std::chrono::milliseconds timeout) const {
-  const auto end = std::chrono::steady_clock::now() + timeout;
-  while (!complete() && std::chrono::steady_clock::now() < end) {
-    sys_sleep(std::chrono::milliseconds(1));
+  using Clock = std::chrono::steady_clock;
+  constexpr Clock::duration kLookAgain = std::chrono::milliseconds(100);
+  const auto end = Clock::now() + timeout;
+  while (true) {
+    const std::uint64_t seen = shared_->added.load();
+    const auto left = end - Clock::now();
+    if (complete() || left <= Clock::duration::zero()) return;
+    sys_wait_while(shared_->added, seen, std::min(left, kLookAgain));
   }
 }
 

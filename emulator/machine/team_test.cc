@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -71,6 +72,21 @@ TEST(Team, WaitsUntilItIsCompleteOrTheTimeIsOver) {
   team->wait(std::chrono::minutes(5));
   EXPECT_TRUE(team->complete());
   other.join();
+}
+
+TEST(Team, AnotherProcessEndsTheWait) {
+  const auto team = Team::create(2, kGranule);
+  team->add(0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto same = Team::open(team->descriptor(), kMachine);
+    _exit(same && same->add(1) ? 0 : 1);
+  }
+  team->wait(std::chrono::minutes(5));
+  EXPECT_TRUE(team->complete());
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Team, AWriteReachesEveryMember) {

@@ -6,8 +6,8 @@
 
 #include "emulator/base/refusal.h"
 #include "emulator/context/capture.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 #include "emulator/machine/device_attributes.h"
 
 namespace cuvmm::emulator {
@@ -131,17 +131,14 @@ CUresult create(CUarray* out, const Shape* asked) noexcept {
     const Size bytes = shape.Width * std::max<Size>(shape.Height, 1) *
                        std::max<Size>(shape.Depth, 1) * component * channels;
     const Size charge = (bytes + kCharge - 1) / kCharge * kCharge;
-    Device& device = e.devices[static_cast<std::size_t>(context.device)];
-    e.drop_unheld();
-    if (charge > device.total - std::min(device.used, device.total)) {
-      return CUDA_ERROR_OUT_OF_MEMORY;
-    }
+    e.physical.drop_unheld();
+    if (charge > e.devices.free(context.device)) return CUDA_ERROR_OUT_OF_MEMORY;
     CUmemAllocationProp prop{};
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     prop.location.id = context.device;
-    *out =
-        Arrays::get().add({shape, &context, Physical(charge, prop, false, charge, &device.used)});
+    Physical memory(charge, prop, false, charge, e.devices.account(context.device));
+    *out = Arrays::get().add({shape, &context, std::move(memory)});
     return CUDA_SUCCESS;
   });
 }

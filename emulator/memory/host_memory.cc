@@ -4,8 +4,8 @@
 
 #include "emulator/context/capture.h"
 #include "emulator/entry/base.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 
@@ -41,12 +41,8 @@ CUresult allocate_host(void** out, std::size_t size, unsigned flags) noexcept {
     if (!out || (flags & ~kKnown)) return CUDA_ERROR_INVALID_VALUE;
     if (size == 0) return *out = nullptr, CUDA_SUCCESS;
     if (size > SIZE_MAX - kPage) return CUDA_ERROR_OUT_OF_MEMORY;
-    void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
-    const auto base = reinterpret_cast<Address>(at);
-    HostBlock block{base, size, &context, flags, false, e.next_host_id++};
-    block.chunk = e.host_chunks.take(&context, size, flags);
-    e.host_blocks[base] = block;
+    void* at = e.host.allocate(context, size, flags);
+    if (!at) return CUDA_ERROR_OUT_OF_MEMORY;
     *out = at;
     return CUDA_SUCCESS;
   });
@@ -68,12 +64,7 @@ CUVMM_DRIVER_FUNCTION(cuMemHostAlloc, void** out, size_t size, unsigned flags) {
 CUresult run_base(const calls::MemFreeHost& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     if (!call.p) return CUDA_SUCCESS;
-    const auto found = e.host_blocks.find(reinterpret_cast<Address>(call.p));
-    if (found == e.host_blocks.end() || found->second.registered) return CUDA_ERROR_INVALID_VALUE;
-    munmap(call.p, found->second.size);
-    e.host_chunks.give(found->second.chunk, found->second.size);
-    e.host_blocks.erase(found);
-    return CUDA_SUCCESS;
+    return e.host.free(reinterpret_cast<Address>(call.p)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   });
 }
 
@@ -98,10 +89,9 @@ CUVMM_DRIVER_FUNCTION(cuMemHostRegister_v2, void* host, size_t size, unsigned fl
       return size > kMostLocked ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
     }
     if (e.space.owns(base, 1)) return CUDA_ERROR_INVALID_VALUE;
-    const HostBlock* there = e.host_block_at(base);
+    const HostBlock* there = e.host.at(base);
     if (there && !there->registered) return CUDA_ERROR_INVALID_VALUE;
-    const auto next = e.host_blocks.lower_bound(base);
-    if (there || (next != e.host_blocks.end() && next->first - base < size)) {
+    if (there || e.host.begins_in(base, size)) {
       return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     }
     if (size > kMostLocked) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -110,7 +100,7 @@ CUVMM_DRIVER_FUNCTION(cuMemHostRegister_v2, void* host, size_t size, unsigned fl
     if (!can_be_locked(base, size, flags & CU_MEMHOSTREGISTER_READ_ONLY)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    e.host_blocks[base] = {base, size, &context, flags, true, e.next_host_id++};
+    e.host.lock(context, base, size, flags);
     return CUDA_SUCCESS;
   });
 }
@@ -121,14 +111,10 @@ CUVMM_DRIVER_FUNCTION(cuMemHostUnregister, void* host) {
   }
   return locked([&](Emulator& e) -> CUresult {
     const auto address = reinterpret_cast<Address>(host);
-    const auto found = e.host_blocks.find(address);
-    if (found == e.host_blocks.end() || !found->second.registered) {
-      const bool another =
-          !host || e.plain_at(address) || e.host_block_at(address) || e.model.mapping_at(address);
-      return another ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-    }
-    e.host_blocks.erase(found);
-    return CUDA_SUCCESS;
+    if (e.host.unlock(address)) return CUDA_SUCCESS;
+    const bool another =
+        !host || e.plain.at(address) || e.host.at(address) || e.model.mapping_at(address);
+    return another ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
   });
 }
 
@@ -136,7 +122,7 @@ CUVMM_DRIVER_FUNCTION(cuMemHostGetDevicePointer_v2, CUdeviceptr* device, void* h
                       unsigned flags) {
   return with_context([&](Emulator& e, Context&) -> CUresult {
     const auto address = reinterpret_cast<Address>(host);
-    const bool known = e.host_block_at(address) || mapped_for_use(e, address);
+    const bool known = e.host.at(address) || mapped_for_use(e, address);
     if (!device || flags != 0 || !known) return CUDA_ERROR_INVALID_VALUE;
     // Of mapped memory the mapping's beginning, wherever in it (recorded).
     const Mapping* mapping = e.model.mapping_at(address);
@@ -150,15 +136,14 @@ CUVMM_DRIVER_FUNCTION(cuMemHostGetFlags, unsigned* flags, void* host) {
   if (!flags && ready()) return CUDA_ERROR_INVALID_VALUE;
   return with_context([&](Emulator& e, Context&) -> CUresult {
     const auto address = reinterpret_cast<Address>(host);
-    const HostBlock* block = e.host_block_at(address);
+    const HostBlock* block = e.host.at(address);
     // All of it is mapped for devices, whatever was asked for; that memory is only read is not
     // told.
     constexpr unsigned kTold = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_WRITECOMBINED;
     const unsigned told =
         block && block->registered ? unsigned{CU_MEMHOSTREGISTER_PORTABLE} : kTold;
     if (block) {
-      const unsigned asked = block->registered ? block->flags : e.host_chunks.flags(block->chunk);
-      *flags = (asked & told) | CU_MEMHOSTALLOC_DEVICEMAP;
+      *flags = (e.host.flags(*block) & told) | CU_MEMHOSTALLOC_DEVICEMAP;
     } else if (mapped_for_use(e, address)) {
       *flags = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
     } else {

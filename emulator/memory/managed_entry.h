@@ -2,13 +2,13 @@
 // What the calls about managed memory share: which memory, which place, which stream.
 #pragma once
 
-#include "emulator/entry/entry.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 
 /// The managed allocation that holds the whole range, or null.
 inline ManagedAdvice* managed_at(const Emulator& e, Address address, Size size) {
-  const PlainAllocation* plain = e.plain_at(address);
+  const PlainAllocation* plain = e.plain.at(address);
   if (!plain || !plain->managed || size == 0) return nullptr;
   return size <= plain->size - (address - plain->base) ? plain->managed.get() : nullptr;
 }

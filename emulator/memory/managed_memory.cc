@@ -188,7 +188,7 @@ CUVMM_DRIVER_FUNCTION(cuMemRangeGetAttributes, void** data, size_t* sizes,
 CUVMM_DRIVER_FUNCTION(cuStreamAttachMemAsync, CUstream stream, CUdeviceptr address, size_t length,
                       unsigned flags) {
   return with_context([&](Emulator& e, Context&) -> CUresult {
-    const PlainAllocation* plain = e.plain_at(address);
+    const PlainAllocation* plain = e.plain.at(address);
     if (!plain || !plain->managed || plain->base != address) return CUDA_ERROR_INVALID_VALUE;
     if (length != 0 && length != plain->size) return CUDA_ERROR_INVALID_VALUE;
     const bool one = flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST ||

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device memory of cuMemAlloc and its kin.
-#include <algorithm>
-
 #include "emulator/context/capture.h"
 #include "emulator/entry/base.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
+#include "emulator/memory/memory_entry.h"
 
 namespace cuvmm::emulator {
 
@@ -24,11 +23,11 @@ CUresult allocate(CUdeviceptr* out, std::size_t size) noexcept {
 // `by_pool`: what cuMemFree frees, a pool goes on counting as used (recorded).
 CUresult free_plain(Emulator& e, Address address, bool by_pool) {
   if (address == 0) return CUDA_SUCCESS;
-  const auto found = e.plain.find(address);
+  const PlainAllocation* found = e.plain.find(address);
   // Memory of another process is closed, not freed.
-  if (found == e.plain.end() || found->second.opens != 0) return CUDA_ERROR_INVALID_VALUE;
-  e.pools.freed(found->second.pool, found->second.size, by_pool);
-  e.end_plain(address);
+  if (!found || found->opens != 0) return CUDA_ERROR_INVALID_VALUE;
+  e.pools.freed(found->pool, found->size, by_pool);
+  e.plain.end(address);
   return CUDA_SUCCESS;
 }
 
@@ -45,7 +44,7 @@ CUresult perform(Emulator& e, const calls::MemFree& call, const Facts&, const Re
 void forgive(const Emulator& e, const calls::MemFree& call, Violations& violations) {
   // The address of a freed buffer, or of opened memory whose context has ended, may be plain
   // memory's by now, which the model does not follow.
-  const PlainAllocation* plain = e.plain_at(call.dptr);
+  const PlainAllocation* plain = e.plain.at(call.dptr);
   if (!plain) return;
   violations.erase_if([&](const Violation& v) {
     return v.rule == Rule::kExtBufferFreedOnce ||
@@ -82,10 +81,9 @@ CUVMM_DRIVER_FUNCTION(cuMemAllocPitch_v2, CUdeviceptr* address, size_t* pitch, s
 CUresult run_base(const calls::MemGetInfo& call) noexcept {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
     if (!call.free || !call.total) return CUDA_ERROR_INVALID_VALUE;
-    e.drop_unheld();
-    const Device& device = e.devices[static_cast<std::size_t>(context.device)];
-    *call.free = device.total - std::min(device.used, device.total);
-    *call.total = device.total;
+    e.physical.drop_unheld();
+    *call.free = e.devices.free(context.device);
+    *call.total = e.devices.total(context.device);
     return CUDA_SUCCESS;
   });
 }

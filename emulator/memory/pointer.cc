@@ -2,8 +2,8 @@
 // What a pointer is: cuPointerGetAttribute(s) and cuMemGetAddressRange.
 #include "emulator/context/capture.h"
 #include "emulator/entry/base.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 
@@ -60,9 +60,9 @@ Size up_to(Size size, Size step) { return (size + step - 1) / step * step; }
 
 bool look_up(const Emulator& e, Address address, PointerFacts& out) {
   if (const Mapping* mapping = e.model.mapping_at(address)) {
-    const auto memory = e.physical.find(mapping->handle);
-    if (memory == e.physical.end()) return false;
-    const CUmemAllocationProp& prop = memory->second.prop();
+    const Physical* memory = e.physical.find(mapping->handle);
+    if (!memory) return false;
+    const CUmemAllocationProp& prop = memory->prop();
     const Reservation* reservation = e.model.reservation_at(address);
     const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
     out.type = on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
@@ -72,17 +72,17 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     out.mapping_base = mapping->base;
     out.mapping_size = mapping->size;
     out.handle_types = static_cast<unsigned>(prop.requestedHandleTypes);
-    out.id = memory->second.id();
+    out.id = memory->id();
     out.access = access_of(e, *mapping);
     out.rdma = prop.allocFlags.gpuDirectRDMACapable != 0;
-    out.host_pointer = e.cpu_visible.count(mapping->base) != 0;
+    out.host_pointer = e.cpu_view.shows(*mapping);
     out.vmm = true;
     out.reaches = out.access != 0;
     constexpr unsigned kHwDecompress = 2;  // CU_MEM_CREATE_USAGE_HW_DECOMPRESS, CUDA 12.8
     out.hw_decompress = (prop.allocFlags.usage & kHwDecompress) != 0;
     return true;
   }
-  if (const PlainAllocation* plain = e.plain_at(address)) {
+  if (const PlainAllocation* plain = e.plain.at(address)) {
     const CUmemLocation& location = plain->memory.prop().location;
     const bool on_device = location.type == CU_MEM_LOCATION_TYPE_DEVICE;
     out.type = on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
@@ -105,7 +105,7 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     out.reaches = reaches(e, *plain);
     return true;
   }
-  if (const HostBlock* block = e.host_block_at(address)) {
+  if (const HostBlock* block = e.host.at(address)) {
     out.type = CU_MEMORYTYPE_HOST;
     out.device = block->context->device;
     out.context = block->context;
@@ -267,10 +267,10 @@ CUVMM_DRIVER_FUNCTION(cuPointerSetAttribute, const void* value, CUpointer_attrib
     if (facts.vmm) return CUDA_ERROR_NOT_SUPPORTED;
     if (number != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) return CUDA_ERROR_INVALID_VALUE;
     const bool on = *static_cast<const unsigned*>(value) != 0;
-    if (const PlainAllocation* plain = e.plain_at(address)) {
-      const_cast<PlainAllocation*>(plain)->sync_memops = on;
-    } else if (const HostBlock* block = e.host_block_at(address)) {
-      const_cast<HostBlock*>(block)->sync_memops = on;
+    if (PlainAllocation* plain = e.plain.at(address)) {
+      plain->sync_memops = on;
+    } else if (HostBlock* block = e.host.at(address)) {
+      block->sync_memops = on;
     }
     return CUDA_SUCCESS;
   });

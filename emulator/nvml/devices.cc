@@ -4,9 +4,10 @@
 #include <cstring>
 #include <string_view>
 
+#include "emulator/base/export.h"
 #include "emulator/machine/device_identity.h"
 #include "emulator/nvml/abi.h"
-#include "emulator/nvml/export.h"
+#include "emulator/nvml/on_machine.h"
 
 namespace cuvmm::nvml {
 
@@ -46,32 +47,32 @@ Error find(const Machine& machine, Handle* out, Matches&& matches) {
 
 }  // namespace
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetCount_v2, unsigned* count) {
+CUVMM_EXPORT(Error, nvmlDeviceGetCount_v2, unsigned* count) {
   return on_machine([&](const Machine& machine) -> Error {
     if (!count) return kInvalidArgument;
     *count = static_cast<unsigned>(machine.device_count());
     return kSuccess;
   });
 }
-CUVMM_NVML_ALIAS(nvmlDeviceGetCount, nvmlDeviceGetCount_v2);
+CUVMM_EXPORT_ALIAS(nvmlDeviceGetCount, nvmlDeviceGetCount_v2);
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetHandleByIndex_v2, unsigned index, Handle* out) {
+CUVMM_EXPORT(Error, nvmlDeviceGetHandleByIndex_v2, unsigned index, Handle* out) {
   return on_machine([&](const Machine& machine) -> Error {
     if (!out || index >= static_cast<unsigned>(machine.device_count())) return kInvalidArgument;
     *out = machine.handle(static_cast<int>(index));
     return kSuccess;
   });
 }
-CUVMM_NVML_ALIAS(nvmlDeviceGetHandleByIndex, nvmlDeviceGetHandleByIndex_v2);
+CUVMM_EXPORT_ALIAS(nvmlDeviceGetHandleByIndex, nvmlDeviceGetHandleByIndex_v2);
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetHandleByUUID, const char* uuid, Handle* out) {
+CUVMM_EXPORT(Error, nvmlDeviceGetHandleByUUID, const char* uuid, Handle* out) {
   return on_machine([&](const Machine& machine) -> Error {
     if (!uuid || !out) return kInvalidArgument;
     return find(machine, out, [&](int device) { return uuid_text(device) == uuid; });
   });
 }
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetHandleByUUIDV, const Uuid* uuid, Handle* out) {
+CUVMM_EXPORT(Error, nvmlDeviceGetHandleByUUIDV, const Uuid* uuid, Handle* out) {
   return on_machine([&](const Machine& machine) -> Error {
     if (!uuid || !out) return kInvalidArgument;
     if (uuid->version != version_word<Uuid>(1)) return kArgumentVersionMismatch;
@@ -90,7 +91,7 @@ CUVMM_NVML_FUNCTION(nvmlDeviceGetHandleByUUIDV, const Uuid* uuid, Handle* out) {
   });
 }
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetHandleByPciBusId_v2, const char* text, Handle* out) {
+CUVMM_EXPORT(Error, nvmlDeviceGetHandleByPciBusId_v2, const char* text, Handle* out) {
   return on_machine([&](const Machine& machine) -> Error {
     unsigned domain = 0, bus = 0, slot = 0;
     if (!text || !out || !parse_bus(text, domain, bus, slot)) return kInvalidArgument;
@@ -99,24 +100,24 @@ CUVMM_NVML_FUNCTION(nvmlDeviceGetHandleByPciBusId_v2, const char* text, Handle* 
     });
   });
 }
-CUVMM_NVML_ALIAS(nvmlDeviceGetHandleByPciBusId, nvmlDeviceGetHandleByPciBusId_v2);
+CUVMM_EXPORT_ALIAS(nvmlDeviceGetHandleByPciBusId, nvmlDeviceGetHandleByPciBusId_v2);
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetIndex, Handle handle, unsigned* index) {
+CUVMM_EXPORT(Error, nvmlDeviceGetIndex, Handle handle, unsigned* index) {
   return on_device(handle, [&](const Machine&, int device) -> Error {
     if (!index) return kInvalidArgument;
     *index = static_cast<unsigned>(device);
     return kSuccess;
   });
 }
-CUVMM_NVML_ALIAS(nvmlDeviceGetMinorNumber, nvmlDeviceGetIndex);
+CUVMM_EXPORT_ALIAS(nvmlDeviceGetMinorNumber, nvmlDeviceGetIndex);
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetUUID, Handle handle, char* text, unsigned size) {
+CUVMM_EXPORT(Error, nvmlDeviceGetUUID, Handle handle, char* text, unsigned size) {
   return on_device(handle, [&](const Machine&, int device) {
     return write_text(uuid_text(device).c_str(), text, size);
   });
 }
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetPciInfo_v2, Handle handle, PciInfoLegacy* out) {
+CUVMM_EXPORT(Error, nvmlDeviceGetPciInfo_v2, Handle handle, PciInfoLegacy* out) {
   return on_device(handle, [&](const Machine&, int device) -> Error {
     if (!out) return kInvalidArgument;
     *out = {};
@@ -125,9 +126,9 @@ CUVMM_NVML_FUNCTION(nvmlDeviceGetPciInfo_v2, Handle handle, PciInfoLegacy* out) 
     return kSuccess;
   });
 }
-CUVMM_NVML_ALIAS(nvmlDeviceGetPciInfo, nvmlDeviceGetPciInfo_v2);
+CUVMM_EXPORT_ALIAS(nvmlDeviceGetPciInfo, nvmlDeviceGetPciInfo_v2);
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetPciInfo_v3, Handle handle, PciInfo* out) {
+CUVMM_EXPORT(Error, nvmlDeviceGetPciInfo_v3, Handle handle, PciInfo* out) {
   return on_device(handle, [&](const Machine&, int device) -> Error {
     if (!out) return kInvalidArgument;
     *out = {};
@@ -138,7 +139,7 @@ CUVMM_NVML_FUNCTION(nvmlDeviceGetPciInfo_v3, Handle handle, PciInfo* out) {
   });
 }
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetPciInfoExt, Handle handle, PciInfoExt* out) {
+CUVMM_EXPORT(Error, nvmlDeviceGetPciInfoExt, Handle handle, PciInfoExt* out) {
   return on_device(handle, [&](const Machine&, int device) -> Error {
     if (!out) return kInvalidArgument;
     if (out->version != version_word<PciInfoExt>(1)) return kArgumentVersionMismatch;

@@ -3,11 +3,11 @@
 
 #include <cstring>
 
-#include "emulator/nvml/export.h"
+#include "emulator/base/export.h"
 
 namespace cuvmm::nvml {
 
-CUVMM_NVML_SYMBOL(const char*, nvmlErrorString, int error) {
+CUVMM_EXPORT(const char*, nvmlErrorString, int error) {
   switch (error) {
 #define CUVMM_NVML_ERROR(name, value, words) \
   case value:                                \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVML's return codes.
+// NVML's return codes, and the one for a text that does not fit.
 #pragma once
 
 namespace cuvmm::nvml {
@@ -10,5 +10,8 @@ enum Error : int {
 #include "emulator/nvml/errors.def"
 #undef CUVMM_NVML_ERROR
 };
+
+/// Writes text into a buffer of `size` bytes, its end included.
+Error write_text(const char* text, char* out, unsigned size);
 
 }  // namespace cuvmm::nvml

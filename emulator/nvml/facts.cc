@@ -2,7 +2,8 @@
 // What a device is.
 #include <cuda.h>
 
-#include "emulator/nvml/export.h"
+#include "emulator/base/export.h"
+#include "emulator/nvml/on_machine.h"
 
 namespace cuvmm::nvml {
 
@@ -28,13 +29,13 @@ Error answer(Handle handle, Value* out, Value value) {
 
 }  // namespace
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetName, Handle handle, char* text, unsigned size) {
+CUVMM_EXPORT(Error, nvmlDeviceGetName, Handle handle, char* text, unsigned size) {
   return on_device(handle, [&](const Machine& machine, int) {
     return write_text(machine.profile().gpu.c_str(), text, size);
   });
 }
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetCudaComputeCapability, Handle handle, int* major, int* minor) {
+CUVMM_EXPORT(Error, nvmlDeviceGetCudaComputeCapability, Handle handle, int* major, int* minor) {
   return on_device(handle, [&](const Machine& machine, int) -> Error {
     if (!major || !minor) return kInvalidArgument;
     *major = machine.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
@@ -43,7 +44,7 @@ CUVMM_NVML_FUNCTION(nvmlDeviceGetCudaComputeCapability, Handle handle, int* majo
   });
 }
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetArchitecture, Handle handle, unsigned* out) {
+CUVMM_EXPORT(Error, nvmlDeviceGetArchitecture, Handle handle, unsigned* out) {
   return on_device(handle, [&](const Machine& machine, int) -> Error {
     if (!out) return kInvalidArgument;
     *out = architecture(machine.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
@@ -52,18 +53,18 @@ CUVMM_NVML_FUNCTION(nvmlDeviceGetArchitecture, Handle handle, unsigned* out) {
   });
 }
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetBrand, Handle handle, int* brand) {
+CUVMM_EXPORT(Error, nvmlDeviceGetBrand, Handle handle, int* brand) {
   constexpr int kNvidia = 14;
   return answer(handle, brand, kNvidia);
 }
 
 // The default: any number of contexts.
-CUVMM_NVML_FUNCTION(nvmlDeviceGetComputeMode, Handle handle, int* mode) {
+CUVMM_EXPORT(Error, nvmlDeviceGetComputeMode, Handle handle, int* mode) {
   return answer(handle, mode, 0);
 }
 
 // nvmlDeviceGetMigMode answers NOT_SUPPORTED (stubs.cc), and no handle is one of a part of a GPU.
-CUVMM_NVML_FUNCTION(nvmlDeviceIsMigDeviceHandle, Handle handle, unsigned* is) {
+CUVMM_EXPORT(Error, nvmlDeviceIsMigDeviceHandle, Handle handle, unsigned* is) {
   return answer(handle, is, 0u);
 }
 

@@ -3,33 +3,13 @@
 
 #include <cuda.h>
 
-#include <atomic>
 #include <cstdio>
 
 #include "emulator/base/options.h"
-#include "emulator/base/say.h"
 #include "emulator/machine/device_attributes.h"
 #include "emulator/machine/device_identity.h"
-#include "emulator/nvml/export.h"
 
 namespace cuvmm::nvml {
-
-namespace {
-
-std::atomic<unsigned> g_starts{0};
-
-Error start() noexcept {
-  return anytime([](const Machine& machine) -> Error {
-    if (!machine.error().empty()) {
-      emulator::complain(machine.error());
-      return kDriverNotLoaded;
-    }
-    ++g_starts;
-    return kSuccess;
-  });
-}
-
-}  // namespace
 
 Machine::Machine() {
   const emulator::Options options = emulator::read_options();
@@ -70,8 +50,6 @@ int Machine::index(Handle handle) const {
   return -1;
 }
 
-bool started() { return g_starts.load() > 0; }
-
 std::string uuid_text(int device) {
   unsigned char bytes[emulator::kUuidBytes];
   emulator::write_uuid(device, bytes);
@@ -83,21 +61,6 @@ std::string uuid_text(int device) {
     text += digits;
   }
   return text;
-}
-
-CUVMM_NVML_FUNCTION(nvmlInit_v2) { return start(); }
-CUVMM_NVML_ALIAS(nvmlInit, nvmlInit_v2);
-
-CUVMM_NVML_FUNCTION(nvmlInitWithFlags, unsigned flags) {
-  constexpr unsigned kKnown = 7;  // no GPUs, no attach, force
-  return flags & ~kKnown ? kInvalidArgument : start();
-}
-
-CUVMM_NVML_FUNCTION(nvmlShutdown) {
-  for (unsigned starts = g_starts.load(); starts > 0;) {
-    if (g_starts.compare_exchange_weak(starts, starts - 1)) return kSuccess;
-  }
-  return kUninitialized;
 }
 
 }  // namespace cuvmm::nvml

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "emulator/nvml/error.h"
 #include "rulebook/limits.h"
 #include "rulebook/profile/profile.h"
 
@@ -42,8 +43,15 @@ class Machine {
   char devices_[kMaxDevices] = {};  // their addresses are the handles
 };
 
-/// nvmlInit was called more often than nvmlShutdown.
-bool started();
+/// body(machine), nvmlInit or not; no exception leaves.
+template <class Body>
+Error anytime(Body&& body) noexcept {
+  try {
+    return body(Machine::get());
+  } catch (...) {
+    return kMemory;
+  }
+}
 
 /// "GPU-6375766d-6d00-8000-...".
 std::string uuid_text(int device);

@@ -5,8 +5,9 @@
 
 #include <string>
 
+#include "emulator/base/export.h"
 #include "emulator/nvml/abi.h"
-#include "emulator/nvml/export.h"
+#include "emulator/nvml/on_machine.h"
 
 namespace cuvmm::nvml {
 
@@ -41,13 +42,13 @@ Error write_memory(const Machine& machine, int device, Info& out) {
 
 }  // namespace
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetMemoryInfo, Handle handle, Memory* out) {
+CUVMM_EXPORT(Error, nvmlDeviceGetMemoryInfo, Handle handle, Memory* out) {
   return on_device(handle, [&](const Machine& machine, int device) -> Error {
     return out ? write_memory(machine, device, *out) : kInvalidArgument;
   });
 }
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetMemoryInfo_v2, Handle handle, MemoryV2* out) {
+CUVMM_EXPORT(Error, nvmlDeviceGetMemoryInfo_v2, Handle handle, MemoryV2* out) {
   return on_device(handle, [&](const Machine& machine, int device) -> Error {
     if (!out) return kInvalidArgument;
     if (out->version != version_word<MemoryV2>(2)) return kArgumentVersionMismatch;

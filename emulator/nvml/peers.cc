@@ -4,8 +4,9 @@
 
 #include <cstring>
 
+#include "emulator/base/export.h"
 #include "emulator/nvml/abi.h"
-#include "emulator/nvml/export.h"
+#include "emulator/nvml/on_machine.h"
 
 namespace cuvmm::nvml {
 
@@ -23,7 +24,7 @@ std::uint8_t fabric_state(const Machine& machine) {
 
 }  // namespace
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetP2PStatus, Handle from, Handle to, int what, int* status) {
+CUVMM_EXPORT(Error, nvmlDeviceGetP2PStatus, Handle from, Handle to, int what, int* status) {
   constexpr int kOk = 0, kTopologyNotSupported = 3;
   constexpr int kLastQuestion = 4;  // read, write, NVLink, atomics, PCI
   return on_device(from, [&](const Machine& machine, int device) -> Error {
@@ -36,7 +37,7 @@ CUVMM_NVML_FUNCTION(nvmlDeviceGetP2PStatus, Handle from, Handle to, int what, in
   });
 }
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetGpuFabricInfo, Handle handle, FabricInfo* out) {
+CUVMM_EXPORT(Error, nvmlDeviceGetGpuFabricInfo, Handle handle, FabricInfo* out) {
   return on_device(handle, [&](const Machine& machine, int) -> Error {
     if (!out) return kInvalidArgument;
     *out = {.cluster = {}, .status = kSuccess, .clique = 0, .state = fabric_state(machine)};
@@ -44,7 +45,7 @@ CUVMM_NVML_FUNCTION(nvmlDeviceGetGpuFabricInfo, Handle handle, FabricInfo* out) 
   });
 }
 
-CUVMM_NVML_FUNCTION(nvmlDeviceGetGpuFabricInfoV, Handle handle, void* out) {
+CUVMM_EXPORT(Error, nvmlDeviceGetGpuFabricInfoV, Handle handle, void* out) {
   return on_device(handle, [&](const Machine& machine, int) -> Error {
     if (!out) return kInvalidArgument;
     unsigned version = 0;

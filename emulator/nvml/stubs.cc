@@ -2,7 +2,8 @@
 // Every other function of NVML answers NOT_SUPPORTED, as a GPU does that lacks the feature; clients
 // ask for what they would like to know and expect that. The stubs are weak, so that a real
 // definition in another file takes their place.
-#include "emulator/nvml/export.h"
+#include "emulator/nvml/error.h"
+#include "emulator/nvml/start.h"
 
 namespace cuvmm::nvml {
 

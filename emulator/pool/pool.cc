@@ -10,10 +10,12 @@
 #include <utility>
 
 #include "emulator/entry/base.h"
-#include "emulator/entry/entry.h"
+#include "emulator/entry/locked.h"
+#include "emulator/entry/record.h"
 #include "emulator/machine/device_attributes.h"
 #include "emulator/machine/system.h"
 #include "emulator/machine/ticket.h"
+#include "emulator/pool/pool_entry.h"
 
 namespace cuvmm::emulator {
 
@@ -133,11 +135,11 @@ CUresult perform(Emulator& e, const calls::MemPoolCreate& call, const Facts&, co
 void add_facts(const Emulator& e, const calls::MemPoolDestroy& call, Facts& facts) {
   describe(e, call.pool, facts);
   const Pool* pool = e.pools.find(call.pool);
-  const bool held = pool && std::ranges::any_of(e.plain, [&](const auto& entry) {
-                      const Pool* from =
-                          e.pools.find(reinterpret_cast<CUmemoryPool>(entry.second.pool));
-                      return entry.second.imported && from && from->id == pool->id;
-                    });
+  const auto of_pool = [&](const PlainAllocation& plain) {
+    const Pool* from = e.pools.find(reinterpret_cast<CUmemoryPool>(plain.pool));
+    return plain.imported && from && from->id == pool->id;
+  };
+  const bool held = pool && e.plain.find_if(of_pool);
   facts.held_elsewhere = held ? Facts::Answer::kYes : Facts::Answer::kNo;
 }
 
@@ -232,7 +234,7 @@ CUresult perform(Emulator& e, const calls::MemPoolImportFromShareableHandle& cal
 }
 
 void add_facts(const Emulator& e, const calls::MemPoolExportPointer& call, Facts& facts) {
-  const PlainAllocation* plain = e.plain_at(call.ptr);
+  const PlainAllocation* plain = e.plain.at(call.ptr);
   if (plain && plain->pool) {
     describe(e, reinterpret_cast<CUmemoryPool>(plain->pool), facts);
   }
@@ -240,7 +242,7 @@ void add_facts(const Emulator& e, const calls::MemPoolExportPointer& call, Facts
 
 CUresult perform(Emulator& e, const calls::MemPoolExportPointer& call, const Facts&,
                  const Retired&) {
-  auto* plain = const_cast<PlainAllocation*>(e.plain_at(call.ptr));
+  auto* plain = e.plain.at(call.ptr);
   if (!call.shareData_out || !plain || !plain->pool) return CUDA_ERROR_INVALID_VALUE;
   Pool* pool = e.pools.find(reinterpret_cast<CUmemoryPool>(plain->pool));
   if (!pool || pool->imported) return CUDA_ERROR_INVALID_VALUE;
@@ -266,8 +268,7 @@ void add_facts(const Emulator& e, const calls::MemPoolImportPointer& call, Facts
   facts.object_size = followed.ticket.size;
   if (followed.fd >= 0) facts.location = followed.file.prop.location;
   const IpcBytes bytes = ipc_bytes(*call.shareData);
-  const bool before = std::ranges::any_of(e.plain, [&](const auto& entry) {
-    const PlainAllocation& plain = entry.second;
+  const bool before = e.plain.find_if([&](const PlainAllocation& plain) {
     return plain.imported && plain.ticket == bytes &&
            plain.memory.prop().location.type != CU_MEM_LOCATION_TYPE_DEVICE;
   });
@@ -290,16 +291,16 @@ CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Fac
   }
   const IpcBytes bytes = ipc_bytes(*call.shareData);
   // Again it is the same pointer, and one free ends it: x-pool/pointer-twice.
-  for (const auto& [base, plain] : e.plain) {
-    if (plain.imported && plain.ticket == bytes) return *call.ptr_out = base, CUDA_SUCCESS;
-  }
+  const PlainAllocation* known = e.plain.find_if(
+      [&](const PlainAllocation& plain) { return plain.imported && plain.ticket == bytes; });
+  if (known) return *call.ptr_out = known->base, CUDA_SUCCESS;
   const Followed followed = follow_ticket(bytes, TicketKind::kPoolPointer, e.device_count());
   // Nobody is there to share freed memory with: what an accepting profile gets is its own.
   if (followed.token == Facts::Token::kEnded && pool && followed.ticket.pool == pool->id) {
     const CUresult result =
         allocate(e, call.ptr_out, followed.ticket.size, *pool, CU_STREAM_LEGACY);
     if (result != CUDA_SUCCESS) return result;
-    PlainAllocation& own = e.plain.at(*call.ptr_out);
+    PlainAllocation& own = *e.plain.find(*call.ptr_out);
     own.imported = true;
     own.ticket = bytes;
     return CUDA_SUCCESS;

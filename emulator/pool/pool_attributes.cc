@@ -2,8 +2,8 @@
 // What can be asked of a pool and set on it. Nothing is cached: what is freed is gone at once, so
 // thresholds and trimming change numbers only.
 #include "emulator/context/capture.h"
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuMemGetDefaultMemPool, cuMemGetMemPool and cuMemSetMemPool: the pools of a location, since CUDA
 // 13.0.
-#include "emulator/entry/entry.h"
 #include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // cudaGetDriverEntryPoint and its forms: cuGetProcAddress, by which programs of the runtime reach
 // the VMM API.
-#include "emulator/runtime/export.h"
+#include "emulator/base/export.h"
+#include "emulator/runtime/calls/context.h"
 #include "emulator/runtime/version.h"
 
 namespace cuvmm::runtime {
@@ -29,23 +30,23 @@ Error find(const char* name, void** function, int version, unsigned long long fl
 
 }  // namespace
 
-CUVMM_RUNTIME_FUNCTION(cudaGetDriverEntryPoint, const char* name, void** function,
-                       unsigned long long flags, int* status) {
+CUVMM_EXPORT(Error, cudaGetDriverEntryPoint, const char* name, void** function,
+             unsigned long long flags, int* status) {
   return find(name, function, kVersion, flags, kLegacy, status);
 }
 
-CUVMM_RUNTIME_FUNCTION(cudaGetDriverEntryPoint_ptsz, const char* name, void** function,
-                       unsigned long long flags, int* status) {
+CUVMM_EXPORT(Error, cudaGetDriverEntryPoint_ptsz, const char* name, void** function,
+             unsigned long long flags, int* status) {
   return find(name, function, kVersion, flags, kPerThread, status);
 }
 
-CUVMM_RUNTIME_FUNCTION(cudaGetDriverEntryPointByVersion, const char* name, void** function,
-                       unsigned version, unsigned long long flags, int* status) {
+CUVMM_EXPORT(Error, cudaGetDriverEntryPointByVersion, const char* name, void** function,
+             unsigned version, unsigned long long flags, int* status) {
   return find(name, function, static_cast<int>(version), flags, kLegacy, status);
 }
 
-CUVMM_RUNTIME_FUNCTION(cudaGetDriverEntryPointByVersion_ptsz, const char* name, void** function,
-                       unsigned version, unsigned long long flags, int* status) {
+CUVMM_EXPORT(Error, cudaGetDriverEntryPointByVersion_ptsz, const char* name, void** function,
+             unsigned version, unsigned long long flags, int* status) {
   return find(name, function, static_cast<int>(version), flags, kPerThread, status);
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "emulator/base/export.h"
 #include "emulator/entry/error_words.h"
-#include "emulator/runtime/export.h"
 
 namespace cuvmm::runtime {
 
@@ -80,20 +80,20 @@ Error keep(Error error) {
   return error;
 }
 
-CUVMM_RUNTIME_FUNCTION(cudaGetLastError) {
+CUVMM_EXPORT(Error, cudaGetLastError) {
   const Error last = t_last;
   t_last = cudaSuccess;
   return last;
 }
 
-CUVMM_RUNTIME_FUNCTION(cudaPeekAtLastError) { return t_last; }
+CUVMM_EXPORT(Error, cudaPeekAtLastError) { return t_last; }
 
-CUVMM_RUNTIME_SYMBOL(const char*, cudaGetErrorName, int error) {
+CUVMM_EXPORT(const char*, cudaGetErrorName, int error) {
   const char* name = name_of(error);
   return name ? name : kUnrecognized;
 }
 
-CUVMM_RUNTIME_SYMBOL(const char*, cudaGetErrorString, int error) {
+CUVMM_EXPORT(const char*, cudaGetErrorString, int error) {
   const auto found = descriptions().find(error);
   return found == descriptions().end() ? kUnrecognized : found->second.c_str();
 }

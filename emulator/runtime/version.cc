@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/runtime/version.h"
 
-#include "emulator/runtime/export.h"
+#include "emulator/base/export.h"
+#include "emulator/runtime/calls/context.h"
 
 namespace cuvmm::runtime {
 
-CUVMM_RUNTIME_FUNCTION(cudaRuntimeGetVersion, int* version) {
+CUVMM_EXPORT(Error, cudaRuntimeGetVersion, int* version) {
   if (!version) return keep(cudaErrorInvalidValue);
   *version = kVersion;
   return cudaSuccess;
 }
 
 // 0 where there is no driver.
-CUVMM_RUNTIME_FUNCTION(cudaDriverGetVersion, int* version) {
+CUVMM_EXPORT(Error, cudaDriverGetVersion, int* version) {
   if (!version) return keep(cudaErrorInvalidValue);
   *version = 0;
   Error error = cudaSuccess;

@@ -3,10 +3,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "emulator/base/quirks.h"
 #include "emulator/base/refusal.h"
-#include "emulator/entry/entry.h"
 #include "emulator/machine/shareable.h"
 #include "emulator/machine/system.h"
+#include "emulator/share/share_entry.h"
 
 namespace cuvmm::emulator {
 
@@ -14,6 +15,15 @@ namespace {
 
 bool by_descriptor(const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* desc) {
   return desc && desc->type == CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+}
+
+// What an H200 refuses to import in a context of another device.
+std::optional<CUresult> quirk_of(const Emulator& e, const CUmemAllocationProp& external) {
+  const Context* context = e.current_context();
+  const bool elsewhere = context && external.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+                         external.location.id != context->device;
+  return answer(e, Quirk::kExtCompressedElsewhere,
+                elsewhere && external.allocFlags.compressionType != 0);
 }
 
 }  // namespace
@@ -44,7 +54,7 @@ CUresult perform(Emulator& e, const calls::ImportExternalMemory& call, const Fac
   Physical memory(fd);
   const auto found = read_shareable(fd, e.device_count());
   if (!found) return CUDA_ERROR_INVALID_VALUE;
-  if (const auto odd = quirk(e, found->prop)) {
+  if (const auto odd = quirk_of(e, found->prop)) {
     sys_close(given);
     return *odd;
   }
@@ -77,17 +87,13 @@ CUresult perform(Emulator& e, const calls::ExternalMemoryGetMappedBuffer& call, 
   if (copy < 0) return CUDA_ERROR_OUT_OF_MEMORY;
   Physical memory(copy);
   memory.describe(object.size(), object.prop());
-  const Size lead = offset % AddressSpace::kGranule;
-  const auto region = e.space.take(size + lead, 0, 0);
-  if (!region) return CUDA_ERROR_OUT_OF_MEMORY;
-  const Address base = *region + lead;
-  e.plain.emplace(base, PlainAllocation{.base = base,
-                                        .size = size,
-                                        .context = context,
-                                        .memory = std::move(memory),
-                                        .offset = offset,
-                                        .external = true});
-  *call.devPtr = base;
+  const PlainAllocation* buffer = e.plain.add({.size = size,
+                                               .context = context,
+                                               .memory = std::move(memory),
+                                               .offset = offset,
+                                               .external = true});
+  if (!buffer) return CUDA_ERROR_OUT_OF_MEMORY;
+  *call.devPtr = buffer->base;
   return CUDA_SUCCESS;
 }
 
@@ -103,7 +109,7 @@ CUresult perform(Emulator& e, const calls::DestroyExternalMemory& call, const Fa
                  const Retired&) {
   // Buffers have memory of their own, and stay until they are freed.
   if (e.external.memories.erase(call.extMem) == 0) return CUDA_ERROR_INVALID_HANDLE;
-  e.drop_unheld();  // the import may have been the last that held memory released here
+  e.physical.drop_unheld();  // the import may have been the last that held memory released here
   return CUDA_SUCCESS;
 }
 

@@ -4,10 +4,10 @@
 
 #include <vector>
 
-#include "emulator/entry/entry.h"
 #include "emulator/machine/semaphore.h"
 #include "emulator/machine/shareable.h"
 #include "emulator/machine/system.h"
+#include "emulator/share/share_entry.h"
 
 namespace cuvmm::emulator {
 

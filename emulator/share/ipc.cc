@@ -6,12 +6,11 @@
 #include <cstring>
 #include <utility>
 
-#include "emulator/base/mutation.h"
-#include "emulator/base/slip.h"
 #include "emulator/entry/base.h"
-#include "emulator/entry/entry.h"
+#include "emulator/entry/record.h"
 #include "emulator/machine/system.h"
 #include "emulator/machine/ticket.h"
+#include "emulator/share/share_entry.h"
 
 namespace cuvmm::emulator {
 
@@ -25,7 +24,7 @@ void put(const IpcBytes& ticket, Handle* out) {
 }
 
 void describe(const Emulator& e, Address address, Facts& facts) {
-  const PlainAllocation* plain = e.plain_at(address);
+  const PlainAllocation* plain = e.plain.at(address);
   const bool capable = plain && plain->ipc_capable();
   facts.ipc_capable = capable ? Facts::Answer::kYes : Facts::Answer::kNo;
   if (!plain) return;
@@ -63,7 +62,7 @@ void add_facts(const Emulator& e, const calls::IpcGetMemHandle& call, Facts& fac
 }
 
 CUresult perform(Emulator& e, const calls::IpcGetMemHandle& call, const Facts&, const Retired&) {
-  auto* plain = const_cast<PlainAllocation*>(e.plain_at(call.dptr));
+  auto* plain = e.plain.at(call.dptr);
   if (!call.pHandle || !plain || !plain->ipc_capable()) return CUDA_ERROR_INVALID_VALUE;
   if (!issued(plain->ticket)) {
     const int fd = plain->memory.descriptor();
@@ -81,25 +80,23 @@ namespace {
 
 // Whether a piece of the handle's block is open in the current context.
 bool block_is_open(const Emulator& e, const MemoryHandle& handle) {
-  return std::ranges::any_of(e.plain, [&](const auto& entry) {
-    const PlainAllocation& plain = entry.second;
+  return e.plain.find_if([&](const PlainAllocation& plain) {
     return plain.opens != 0 && plain.context == e.current_context() &&
            MemoryHandle::of(plain.ticket).same_block(handle);
-  });
+  }) != nullptr;
 }
 
 // What is open of the block that the handle's piece would lie on; null: nothing.
 PlainAllocation* open_piece(Emulator& e, const MemoryHandle& handle) {
-  for (auto& [base, plain] : e.plain) {
-    if (plain.opens == 0 || plain.context != e.current_context()) continue;
+  return e.plain.find_if([&](const PlainAllocation& plain) {
+    if (plain.opens == 0 || plain.context != e.current_context()) return false;
     const MemoryHandle open = MemoryHandle::of(plain.ticket);
-    if (!open.same_block(handle)) continue;
+    if (!open.same_block(handle)) return false;
     const Size offset = handle.offset;
     const bool apart = offset >= open.offset ? offset - open.offset >= open.size
                                              : open.offset - offset >= handle.size;
-    if (!apart) return &plain;
-  }
-  return nullptr;
+    return !apart;
+  });
 }
 
 }  // namespace
@@ -137,7 +134,6 @@ CUresult perform(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts&,
   if (followed.token == Facts::Token::kOwn) return CUDA_ERROR_INVALID_CONTEXT;
   // An H200 hands out addresses behind the block as well, which fault when they are used.
   if (handle.offset >= memory.size() || handle.size == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (mutation().kind == Mutation::Kind::kIpcCopies) unshare(memory);
   const Size size = std::min<Size>(handle.size, memory.size() - handle.offset);
   PlainAllocation* opened =
       e.adopt(context, size, std::move(memory), ipc_bytes(call.handle), handle.offset);
@@ -150,7 +146,7 @@ CUresult perform(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts&,
 // What is open once more is so under the bytes that it was opened with first.
 void record(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts& facts) {
   calls::IpcOpenMemHandle first = call;
-  put(e.plain.at(*call.pdptr).ticket, &first.handle);
+  put(e.plain.find(*call.pdptr)->ticket, &first.handle);
   record_in_model(e, first, facts);
 }
 
@@ -159,9 +155,9 @@ void add_facts(const Emulator& e, const calls::IpcCloseMemHandle& call, Facts& f
 }
 
 CUresult perform(Emulator& e, const calls::IpcCloseMemHandle& call, const Facts&, const Retired&) {
-  const auto found = e.plain.find(call.dptr);
-  if (found == e.plain.end() || found->second.opens == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (--found->second.opens == 0) e.end_plain(call.dptr);
+  PlainAllocation* found = e.plain.find(call.dptr);
+  if (!found || found->opens == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (--found->opens == 0) e.plain.end(call.dptr);
   return CUDA_SUCCESS;
 }
 

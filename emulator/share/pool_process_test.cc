@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools across processes: the pool by descriptor, its memory by 64 bytes of data.
+#include <cstring>
+
 #include "emulator/share/process_testing.h"
 
 namespace cuvmm::emulator::testing {

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 
+#include "api/posix/pass_descriptor.h"
 #include "emulator/testing.h"
 
 namespace cuvmm::emulator::testing {
@@ -53,33 +53,15 @@ inline void run_pair(const Body& first, const Body& second) {
 
 inline void send_fd(int socket, int fd) {
   char byte = 'x';
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof fd);
-  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  CHILD_EXPECT(sendmsg(socket, &message, 0) == 1);
+  iovec data[] = {{&byte, 1}};
+  CHILD_EXPECT(send_with_descriptor(socket, data, fd) == 1);
 }
 
 inline int receive_fd(int socket) {
   char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  CHILD_EXPECT(recvmsg(socket, &message, 0) == 1);
+  iovec data[] = {{&byte, 1}};
   int fd = -1;
-  std::memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof fd);
+  CHILD_EXPECT(receive_with_descriptor(socket, data, fd) == 1 && fd >= 0);
   return fd;
 }
 

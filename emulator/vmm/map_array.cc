@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuMemMapArrayAsync: tiles of sparse arrays, which the emulator does not have.
 #include "emulator/base/refusal.h"
-#include "emulator/entry/entry.h"
+#include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
 

@@ -4,7 +4,9 @@
 
 #include <unistd.h>
 
-#include "emulator/entry/entry.h"
+#include "emulator/entry/locked.h"
+#include "emulator/vmm/multicast_entry.h"
+#include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
 
@@ -18,8 +20,8 @@ void wait_for_team(Handle handle, const CallStruct& call) {
   std::chrono::milliseconds timeout{0};
   locked(
       [&](Emulator& e) {
-        const auto found = e.teams.find(handle);
-        if (found == e.teams.end() || found->second->complete()) return CUDA_SUCCESS;
+        const Team* found = e.teams.find(handle);
+        if (!found || found->complete()) return CUDA_SUCCESS;
         Facts facts = e.facts();
         add_facts(e, call, facts);
         Violations violations = check(e.model, call, facts);
@@ -27,38 +29,32 @@ void wait_for_team(Handle handle, const CallStruct& call) {
         if (e.profile.answer(CallStruct::kEntryPoint, violations) != CUDA_SUCCESS) {
           return CUDA_SUCCESS;
         }
-        team = found->second;
-        timeout = e.multicast_timeout;
+        team = e.teams.share(handle);
+        timeout = e.multicast_timeout();
         return CUDA_SUCCESS;
       },
       CallStruct::kEntryPoint);
   if (team) team->wait(timeout);
 }
 
-Team* team_of(const Emulator& e, Handle handle) {
-  const auto found = e.teams.find(handle);
-  return found == e.teams.end() ? nullptr : found->second.get();
-}
-
 void learn_team(const Emulator& e, Handle handle, Facts& facts) {
-  if (const Team* team = team_of(e, handle)) facts.team = team->added();
+  if (const Team* team = e.teams.find(handle)) facts.team = team->added();
 }
 
 CUresult bind(Emulator& e, const MulticastBind& call) {
-  Team* team = team_of(e, call.object);
+  Team* team = e.teams.find(call.object);
   if (!team) return CUDA_ERROR_INVALID_VALUE;
   if (!team->complete()) return CUDA_ERROR_SYSTEM_NOT_READY;
   const auto [handle, offset] = e.model.memory_of(call);
-  const auto memory = e.physical.find(handle);
-  if (memory == e.physical.end() || team_of(e, handle)) return CUDA_ERROR_INVALID_VALUE;
+  Physical* memory = e.physical.find(handle);
+  if (!memory || e.teams.contains(handle)) return CUDA_ERROR_INVALID_VALUE;
   const int device = e.model.device_of(call);
   if (!e.valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
-  if (call.size == 0 || offset > memory->second.size() ||
-      call.size > memory->second.size() - offset || call.offset > team->size() ||
-      call.size > team->size() - call.offset) {
+  if (call.size == 0 || offset > memory->size() || call.size > memory->size() - offset ||
+      call.offset > team->size() || call.size > team->size() - call.offset) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  const int fd = memory->second.descriptor();
+  const int fd = memory->descriptor();
   if (fd < 0) return CUDA_ERROR_OUT_OF_MEMORY;
   return team->bind(device, call.offset, call.size, {fd, offset});
 }
@@ -73,16 +69,14 @@ CUmemAllocationProp placeholder() {
 }  // namespace
 
 Handle adopt(Emulator& e, std::shared_ptr<Team> team) {
-  const Handle handle = e.new_handle();
   // Nothing ever touches this memory; with it a multicast handle is a handle like any other.
-  e.physical.try_emplace(handle, team->size(), placeholder(), false, 0, nullptr);
-  e.teams[handle] = std::move(team);
-  e.has_teams.store(true, std::memory_order_release);
+  const Handle handle = e.physical.add(team->size(), placeholder(), false, 0, nullptr);
+  e.teams.add(handle, std::move(team));
   return handle;
 }
 
 void record_import(Emulator& e, Handle handle) {
-  const Team& team = *e.teams.at(handle);
+  const Team& team = *e.teams.find(handle);
   MulticastObject known;
   known.handle = handle;
   known.team = team.devices();
@@ -95,7 +89,7 @@ void record_import(Emulator& e, Handle handle) {
 void end_bindings(Emulator& e, const Retired& retired) {
   if (!retired.rare) return;
   for (const auto& [object, binding] : retired.rare->multicast.bindings) {
-    if (Team* team = team_of(e, object)) team->unbind(binding.device, binding.offset);
+    if (Team* team = e.teams.find(object)) team->unbind(binding.device, binding.offset);
   }
 }
 
@@ -119,7 +113,7 @@ void add_facts(const Emulator& e, const calls::MemSetAccess& call, Facts& facts)
        (at->first < call.ptr || at->first - call.ptr < call.size);
        ++at) {
     next = at->first + at->second.size;
-    const Team* team = team_of(e, at->second.handle);
+    const Team* team = e.teams.find(at->second.handle);
     if (team) facts.team = facts.team.value_or(~std::uint64_t{0}) & team->added();
   }
 }
@@ -146,7 +140,7 @@ void wait_for_others(const calls::MulticastBindAddr_v2& call) {
 }
 void wait_for_others(const calls::MemMap& call) {
   // One look for programs that know no multicast.
-  if (!Emulator::get().has_teams.load(std::memory_order_acquire)) return;
+  if (!Emulator::get().teams.ever()) return;
   wait_for_team(call.handle, call);
 }
 
@@ -163,7 +157,7 @@ CUresult perform(Emulator& e, const calls::MulticastCreate& call, const Facts&, 
 }
 
 CUresult perform(Emulator& e, const calls::MulticastAddDevice& call, const Facts&, const Retired&) {
-  Team* team = team_of(e, call.mcHandle);
+  Team* team = e.teams.find(call.mcHandle);
   if (!team) return CUDA_ERROR_INVALID_VALUE;
   if (!e.valid_device(call.dev)) return CUDA_ERROR_INVALID_DEVICE;
   return team->add(call.dev) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -188,7 +182,7 @@ CUresult perform(Emulator& e, const calls::MulticastBindAddr_v2& call, const Fac
 }
 
 CUresult perform(Emulator& e, const calls::MulticastUnbind& call, const Facts&, const Retired&) {
-  Team* team = team_of(e, call.mcHandle);
+  Team* team = e.teams.find(call.mcHandle);
   return team && team->unbind(call.dev, call.mcOffset) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -2,7 +2,7 @@
 // cuMemSetAccess and cuMemGetAccess.
 #include <sys/mman.h>
 
-#include "emulator/entry/entry.h"
+#include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
 
@@ -19,14 +19,12 @@ bool show_to_cpu(Emulator& e, const Mapping& mapping, unsigned flags) {
                          : flags == CU_MEM_ACCESS_FLAGS_PROT_READ    ? PROT_READ
                                                                      : PROT_NONE;
   if (protection == PROT_NONE) {
-    if (e.cpu_visible.erase(mapping.base)) e.space.seal(mapping.base, mapping.size);
+    e.cpu_view.hide(mapping);
     return true;
   }
-  const auto memory = e.physical.find(mapping.handle);
-  if (memory == e.physical.end() || e.teams.contains(mapping.handle)) return false;
-  if (!memory->second.map_at(mapping.base, mapping.size, protection)) return false;
-  e.cpu_visible[mapping.base] = mapping.size;
-  return true;
+  Physical* memory = e.physical.find(mapping.handle);
+  if (!memory || e.teams.contains(mapping.handle)) return false;
+  return e.cpu_view.show(mapping, *memory, protection);
 }
 
 }  // namespace
@@ -72,7 +70,7 @@ CUresult perform(Emulator& e, const calls::MemGetAccess& call, const Facts&, con
 void forgive(const Emulator& e, const calls::MemGetAccess& call, Violations& violations) {
   // Memory of cuMemAlloc, and the host's, is known to the driver, and none of its access comes from
   // cuMemSetAccess (observation access/cuMemAlloc-ptr).
-  if (!e.plain_at(call.ptr) && !e.host_block_at(call.ptr)) return;
+  if (!e.plain.at(call.ptr) && !e.host.at(call.ptr)) return;
   violations.erase_if([](const Violation& v) { return v.rule == Rule::kGetAccessMapped; });
 }
 

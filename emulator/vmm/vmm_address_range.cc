@@ -2,7 +2,7 @@
 // cuMemAddressReserve and cuMemAddressFree.
 #include <algorithm>
 
-#include "emulator/entry/entry.h"
+#include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
 

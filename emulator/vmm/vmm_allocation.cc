@@ -2,9 +2,7 @@
 // cuMemCreate, cuMemRelease, cuMemRetainAllocationHandle and what is asked of an allocation.
 #include <unistd.h>
 
-#include <algorithm>
-
-#include "emulator/entry/entry.h"
+#include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
 
@@ -46,9 +44,8 @@ void add_facts(const Emulator& e, const calls::MemCreate& call, Facts& facts) {
   facts.granularity = minimum_granularity(e.profile, *call.prop);
   const CUmemLocation& location = call.prop->location;
   if (location.type == CU_MEM_LOCATION_TYPE_DEVICE && e.valid_device(location.id)) {
-    const Device& device = e.devices[static_cast<std::size_t>(location.id)];
-    if (call.size > device.total - std::min(device.used, device.total)) e.drop_unheld();
-    facts.free_memory = device.total - std::min(device.used, device.total);
+    if (call.size > e.devices.free(location.id)) e.physical.drop_unheld();
+    facts.free_memory = e.devices.free(location.id);
   } else if (on_host(*call.prop)) {
     facts.free_memory = host_memory();
   }
@@ -60,20 +57,15 @@ CUresult perform(Emulator& e, const calls::MemCreate& call, const Facts&, const 
   std::uint64_t* account = nullptr;
   if (prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
     if (!e.valid_device(prop.location.id)) return CUDA_ERROR_INVALID_DEVICE;
-    Device& device = e.devices[static_cast<std::size_t>(prop.location.id)];
-    if (call.size > device.total - std::min(device.used, device.total)) {
-      return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    account = &device.used;
+    if (call.size > e.devices.free(prop.location.id)) return CUDA_ERROR_OUT_OF_MEMORY;
+    account = e.devices.account(prop.location.id);
   } else if (!on_host(prop)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   const bool shared =
       on_host(prop) || (static_cast<unsigned>(prop.requestedHandleTypes) &
                         static_cast<unsigned>(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)) != 0;
-  const Handle handle = e.new_handle();
-  e.physical.try_emplace(handle, call.size, prop, shared, call.size, account);
-  *call.handle = handle;
+  *call.handle = e.physical.add(call.size, prop, shared, call.size, account);
   return CUDA_SUCCESS;
 }
 
@@ -93,13 +85,13 @@ CUresult perform(Emulator& e, const calls::MemGetAllocationPropertiesFromHandle&
                  const Retired&) {
   if (!call.prop) return CUDA_ERROR_INVALID_VALUE;
   if (e.teams.contains(call.handle)) return CUDA_ERROR_NOT_SUPPORTED;  // it is no memory
-  if (const auto found = e.physical.find(call.handle); found != e.physical.end()) {
-    *call.prop = told(e.profile, found->second.prop());
+  if (const Physical* found = e.physical.find(call.handle)) {
+    *call.prop = told(e.profile, found->prop());
     return CUDA_SUCCESS;
   }
   // Drivers read the memory that they just freed, and find it unchanged (observation
   // props/released).
-  const auto stale = e.stale_prop(call.handle);
+  const auto stale = e.physical.stale_prop(call.handle);
   if (!stale) return CUDA_ERROR_INVALID_VALUE;
   *call.prop = told(e.profile, *stale);
   return CUDA_SUCCESS;

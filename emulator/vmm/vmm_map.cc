@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuMemMap and cuMemUnmap.
-#include "emulator/entry/entry.h"
+#include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
 
@@ -11,34 +11,30 @@ namespace {
 bool hits_foreign(const Emulator& e, Address base, Size size) {
   const Reservation* reservation = e.model.reservation_at(base);
   if (reservation && size <= reservation->size - (base - reservation->base)) return false;
-  if (e.plain_at(base) || e.space.reserved_by_driver(base, size)) return true;
-  const auto next = e.plain.upper_bound(base);
-  return next != e.plain.end() && next->first - base < size;
+  return e.plain.at(base) || e.space.reserved_by_driver(base, size) ||
+         e.plain.begins_behind(base, size);
 }
 
 }  // namespace
 
 CUresult perform(Emulator& e, const calls::MemMap& call, const Facts&, const Retired&) {
-  const auto memory = e.physical.find(call.handle);
-  if (memory == e.physical.end() || !e.model.reservation_at(call.ptr)) {
+  const Physical* memory = e.physical.find(call.handle);
+  if (!memory || !e.model.reservation_at(call.ptr)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   // Whatever a profile accepts: a mapping shows an allocation from its start, and no byte past it.
-  const auto team = e.teams.find(call.handle);
-  if (call.offset != 0 && team == e.teams.end()) return CUDA_ERROR_NOT_SUPPORTED;
-  if (call.size == 0 || call.offset > memory->second.size() ||
-      call.size > memory->second.size() - call.offset) {
+  const Team* team = e.teams.find(call.handle);
+  if (call.offset != 0 && !team) return CUDA_ERROR_NOT_SUPPORTED;
+  if (call.size == 0 || call.offset > memory->size() || call.size > memory->size() - call.offset) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (team != e.teams.end() && !team->second->complete()) return CUDA_ERROR_SYSTEM_NOT_READY;
+  if (team && !team->complete()) return CUDA_ERROR_SYSTEM_NOT_READY;
   return hits_foreign(e, call.ptr, call.size) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 CUresult perform(Emulator& e, const calls::MemUnmap&, const Facts&, const Retired& retired) {
-  if (e.cpu_visible.empty()) return CUDA_SUCCESS;
-  for (const Mapping& mapping : retired.mappings) {
-    if (e.cpu_visible.erase(mapping.base)) e.space.seal(mapping.base, mapping.size);
-  }
+  if (e.cpu_view.empty()) return CUDA_SUCCESS;
+  for (const Mapping& mapping : retired.mappings) e.cpu_view.hide(mapping);
   return CUDA_SUCCESS;
 }
 

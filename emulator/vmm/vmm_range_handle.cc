@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "emulator/entry/entry.h"
+#include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
 
@@ -14,13 +14,11 @@ namespace {
 Physical* memory_at(Emulator& e, Address address, Size size) {
   if (const Mapping* mapping = e.model.mapping_at(address)) {
     if (size > mapping->size - (address - mapping->base)) return nullptr;
-    const auto found = e.physical.find(mapping->handle);
-    return found == e.physical.end() || e.teams.contains(mapping->handle) ? nullptr
-                                                                          : &found->second;
+    return e.teams.contains(mapping->handle) ? nullptr : e.physical.find(mapping->handle);
   }
-  const PlainAllocation* plain = e.plain_at(address);
+  PlainAllocation* plain = e.plain.at(address);
   if (!plain || plain->external || size > plain->size - (address - plain->base)) return nullptr;
-  return const_cast<Physical*>(&plain->memory);
+  return &plain->memory;
 }
 
 // Whether a range lies in the block of the driver's that a plain allocation was cut from
@@ -28,8 +26,8 @@ Physical* memory_at(Emulator& e, Address address, Size size) {
 // has only the range's size.
 bool in_block(const Emulator& e, Address address, Size size) {
   const Address granule = address / AddressSpace::kGranule * AddressSpace::kGranule;
-  const PlainAllocation* plain = e.plain_at(address);
-  if (!plain) plain = e.plain_at(granule);
+  const PlainAllocation* plain = e.plain.at(address);
+  if (!plain) plain = e.plain.at(granule);
   if (!plain || plain->external || !plain->on_device()) return false;
   const Size step = plain->pool ? Size{32} << 20 : Size{AddressSpace::kGranule};
   const Size block = (plain->size + step - 1) / step * step;
@@ -40,7 +38,7 @@ bool in_block(const Emulator& e, Address address, Size size) {
 // A pool's chunk is given out from its first byte on, or not at all (recorded). Here each memory of
 // a pool begins a chunk.
 bool inside_chunk(const Emulator& e, Address address) {
-  const PlainAllocation* plain = e.plain_at(address);
+  const PlainAllocation* plain = e.plain.at(address);
   return plain && plain->pool && address != plain->base;
 }
 
@@ -50,8 +48,7 @@ CUresult refusal(const Emulator& e, const calls::MemGetHandleForAddressRange& ca
        at != e.model.mappings().end() &&
        (at->first < call.dptr || at->first - call.dptr < call.size);
        ++at) {
-    const auto memory = e.physical.find(at->second.handle);
-    if (memory == e.physical.end() || e.teams.contains(at->second.handle)) {
+    if (!e.physical.find(at->second.handle) || e.teams.contains(at->second.handle)) {
       return CUDA_ERROR_NOT_SUPPORTED;
     }
   }

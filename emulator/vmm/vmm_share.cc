@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuMemExportToShareableHandle and cuMemImportFromShareableHandle.
 #include <fcntl.h>
-#include <sys/stat.h>
 
-#include "emulator/base/mutation.h"
-#include "emulator/base/slip.h"
-#include "emulator/entry/entry.h"
+#include "emulator/entry/record.h"
 #include "emulator/machine/shareable.h"
+#include "emulator/vmm/multicast.h"
+#include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
 
@@ -22,29 +21,17 @@ bool is_posix(CUmemAllocationHandleType type) {
 
 int duplicate(int fd) { return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0); }
 
-// The mistake of CUVMM_MUTATION=slip import-copies: what is another process's is not shared.
-void copy_foreign(Emulator& e, Physical& memory) {
-  struct stat imported {};
-  if (fstat(memory.descriptor(), &imported) != 0) return;
-  for (auto& [handle, mine] : e.physical) {
-    struct stat own {};
-    if (fstat(mine.descriptor(), &own) == 0 && own.st_ino == imported.st_ino) return;
-  }
-  unshare(memory);
-}
-
 }  // namespace
 
 CUresult perform(Emulator& e, const calls::MemExportToShareableHandle& call, const Facts&,
                  const Retired&) {
   if (!call.shareableHandle) return CUDA_ERROR_INVALID_VALUE;
   if (!is_posix(call.handleType)) return CUDA_ERROR_NOT_SUPPORTED;
-  const auto memory = e.physical.find(call.handle);
-  if (memory == e.physical.end()) return CUDA_ERROR_INVALID_VALUE;
-  const auto team = e.teams.find(call.handle);
+  Physical* memory = e.physical.find(call.handle);
+  if (!memory) return CUDA_ERROR_INVALID_VALUE;
+  const Team* team = e.teams.find(call.handle);
   // A descriptor of its own for each export, which the program closes.
-  const int exported = team == e.teams.end() ? memory->second.export_descriptor()
-                                             : duplicate(team->second->descriptor());
+  const int exported = team ? duplicate(team->descriptor()) : memory->export_descriptor();
   if (exported < 0) return CUDA_ERROR_OUT_OF_MEMORY;
   *static_cast<int*>(call.shareableHandle) = exported;
   return CUDA_SUCCESS;
@@ -76,20 +63,17 @@ CUresult perform(Emulator& e, const calls::MemImportFromShareableHandle& call, c
     return CUDA_SUCCESS;
   }
   memory.describe(found->size, found->prop);
-  const Handle handle = e.new_handle();
-  if (mutation().kind == Mutation::Kind::kImportCopies) copy_foreign(e, memory);
-  e.physical.try_emplace(handle, std::move(memory));
-  *call.handle = handle;
+  *call.handle = e.physical.add(std::move(memory));
   return CUDA_SUCCESS;
 }
 
 void record(Emulator& e, const calls::MemImportFromShareableHandle& call, const Facts& facts) {
-  const auto memory = e.physical.find(*call.handle);
+  const Physical* memory = e.physical.find(*call.handle);
   const bool multicast = e.teams.contains(*call.handle);
-  const CUmemAllocationProp& prop = memory->second.prop();
+  const CUmemAllocationProp& prop = memory->prop();
   const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
   Facts learned = facts;
-  learned.imported = {.size = memory->second.size(),
+  learned.imported = {.size = memory->size(),
                       .granularity = multicast   ? e.profile.multicast_granularity_minimum
                                      : on_device ? e.profile.device_granularity_minimum
                                                  : e.profile.host_granularity_minimum,

@@ -7,7 +7,7 @@
 #include <new>
 
 #include "shim/process/own_stack.h"
-#include "shim/report/json_report.h"
+#include "shim/report/finding_members.h"
 
 namespace cuvmm::shim {
 

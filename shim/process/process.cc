@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/process/process.h"
 
+#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <new>
 
 #include "api/posix/cancel_off.h"
-#include "shim/process/fork.h"
 #include "shim/process/interrupted.h"
 #include "shim/process/own_stack.h"
-#include "shim/process/signals.h"
 #include "shim/report/output.h"
 #include "shim/report/text_report.h"
 #include "shim/report/trace.h"
@@ -39,6 +38,13 @@ struct LockedForFork {
   bool ledger = false, texts = false, session = false, symbols = false;
 };
 thread_local LockedForFork t_locked;
+
+// Children of fork start with an empty model, unlocked locks and a report of their own.
+void handle_forks() {
+  ::pthread_atfork([] { Process::get().lock_for_fork(); },
+                   [] { Process::get().unlock_in_parent(); },
+                   [] { Process::get().restart_in_child(); });
+}
 
 }  // namespace
 
@@ -94,7 +100,7 @@ Process::Opened& Process::open_now() {
   if (!mine->driver.library) {
     say("no CUDA driver: " + mine->driver.error + ". Calls answer CUDA_ERROR_NO_DEVICE");
   } else {
-    handle_fatal_signals();
+    handle_fatal_signals(*this);
   }
   // A process that is killed leaves at least this.
   if (!ending_.begun()) findings_stack().run([this] { write_json("running"); }, kPatience);

@@ -12,12 +12,13 @@
 #include "shim/loader/real_driver.h"
 #include "shim/process/ending.h"
 #include "shim/process/options.h"
+#include "shim/process/signals.h"
 #include "shim/report/report_file.h"
 #include "shim/session/session_run.h"
 
 namespace cuvmm::shim {
 
-class Process {
+class Process : private DeathReport {
  public:
   /// Thread-safe, and safe in constructors of other libraries.
   static Process& get() noexcept;
@@ -53,15 +54,6 @@ class Process {
   /// the interrupted code may have been in the middle of, and finds no symbols.
   void finish() noexcept;
 
-  /// The last report of a process that a signal ends, in steps. False: there is one already.
-  bool begin_last_report() noexcept { return is_current() && ending_.claim(); }
-  /// What is known goes to the files, and the text is made ready; safe in any signal handler.
-  void report_death() noexcept;
-  /// The same again with symbols, and as text. May not come to its end: then the other one.
-  void tell_with_symbols() noexcept;
-  void tell_without_symbols() noexcept;
-  void end_last_report() noexcept { ending_.done(); }
-
   /// What --error-exitcode makes of the program's exit code.
   int exit_code(int status) const;
 
@@ -71,6 +63,13 @@ class Process {
   void restart_in_child() CUVMM_UNCHECKED;
 
  private:
+  // The last report of a process that a signal ends.
+  bool begin() noexcept override { return is_current() && ending_.claim(); }
+  void report_death() noexcept override;
+  void tell_with_symbols() noexcept override;
+  void tell_without_symbols() noexcept override;
+  void end() noexcept override { ending_.done(); }
+
   struct Opened {
     explicit Opened(RealDriver real, const Options& options, FindingSink& sink)
         : driver(std::move(real)),

@@ -9,7 +9,6 @@
 #include <initializer_list>
 
 #include "shim/intercept/in_flight.h"
-#include "shim/process/process.h"
 #include "shim/process/reserve.h"
 
 namespace cuvmm::shim {
@@ -21,6 +20,7 @@ constexpr int kFatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
 std::atomic<int> g_status{0};
 std::atomic<int> g_signal{0};
+std::atomic<DeathReport*> g_report{nullptr};
 
 void unblock(int signal) {
   sigset_t set;
@@ -49,23 +49,23 @@ void catch_signals(std::initializer_list<int> signals, void (*handler)(int)) {
 // signal.
 void on_second(int) {
   static std::atomic<bool> entered{false};
-  if (!entered.exchange(true)) Process::get().tell_without_symbols();
+  if (!entered.exchange(true)) g_report.load()->tell_without_symbols();
   die_of(g_signal.load());
 }
 
 // SA_RESETHAND has put the default back: a fault comes again on return and kills; a signal that
 // somebody sent does not, and is sent again.
 void on_fatal(int signal, siginfo_t* siginfo, void*) {
-  Process& process = Process::get();
-  if (process.begin_last_report()) {
+  DeathReport& report = *g_report.load();
+  if (report.begin()) {
     g_signal.store(signal);
-    process.report_death();
+    report.report_death();
     // From here on the program's heap and the loader are used, which may be broken or locked.
     catch_signals({SIGALRM, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}, &on_second);
     ::alarm(kSecondsForSymbols);
-    process.tell_with_symbols();
+    report.tell_with_symbols();
     ::alarm(0);
-    process.end_last_report();
+    report.end();
     for (const int fatal : kFatal) ::signal(fatal, SIG_DFL);
   }
   if (siginfo->si_code <= 0) ::raise(signal);
@@ -79,7 +79,8 @@ void exit_if_stuck(unsigned seconds, int status) noexcept {
   ::alarm(seconds);
 }
 
-void handle_fatal_signals() noexcept {
+void handle_fatal_signals(DeathReport& report) noexcept {
+  g_report.store(&report);
   for (const int signal : kFatal) {
     struct sigaction before {};
     if (::sigaction(signal, nullptr, &before) != 0) continue;

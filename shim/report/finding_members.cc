@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One finding as JSON members.
+#include "shim/report/finding_members.h"
+
 #include <unistd.h>
 
 #include "api/driver.h"
 #include "api/words.h"
 #include "shim/report/json.h"
-#include "shim/report/json_report.h"
 
 namespace cuvmm::shim {
 

@@ -22,9 +22,6 @@ struct ReportContext {
   const char* ended = "exit";  ///< "exit", "signal", or "running" for a report that is not the last
 };
 
-/// The members of a finding without "count" and the braces.
-std::string finding_members(const Entry& entry);
-
 /// Writes the document to a descriptor. Returns 0 or an errno. Async-signal-safe; no cancellation
 /// point.
 int write_document(int fd, const ReportContext& context, const Ledger& ledger) noexcept;

@@ -4,7 +4,7 @@
 
 #include "api/mock_driver.h"
 #include "shim/facts/ledger.h"
-#include "shim/report/json_report.h"
+#include "shim/report/finding_members.h"
 #include "shim/report/text_report.h"
 #include "shim/session/session_run.h"
 

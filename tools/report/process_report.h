@@ -3,13 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-namespace cuvmm {
+#include "tools/report/json.h"
 
-using Json = nlohmann::ordered_json;
+namespace cuvmm {
 
 inline constexpr int kReportSchema = 1;
 /// Bytes; a larger file is refused, so that a runaway process cannot exhaust the runner's memory.

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/report/process_report.h"
+#include "tools/report/json.h"
 
 namespace cuvmm {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies and fills. The kind of a copy decides which of the driver's functions is called.
-#include "emulator/runtime/export.h"
+#include "emulator/runtime/calls/call.h"
 
 namespace cuvmm::runtime {
 

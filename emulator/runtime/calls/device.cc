@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices: how many, which one is the thread's, who reaches whom.
-#include "emulator/runtime/export.h"
+#include "emulator/runtime/calls/call.h"
 
 namespace cuvmm::runtime {
 
-CUVMM_RUNTIME_FUNCTION(cudaGetDeviceCount, int* count) {
+CUVMM_EXPORT(Error, cudaGetDeviceCount, int* count) {
   return in_driver(Streams::kLegacy, [&](const Driver& driver) {
     if (!count) return cudaErrorInvalidValue;
     const Error error = ask(driver.cuDeviceGetCount, count);
@@ -12,7 +12,7 @@ CUVMM_RUNTIME_FUNCTION(cudaGetDeviceCount, int* count) {
   });
 }
 
-CUVMM_RUNTIME_FUNCTION(cudaGetDevice, int* device) {
+CUVMM_EXPORT(Error, cudaGetDevice, int* device) {
   return in_driver(Streams::kLegacy, [&](const Driver& driver) {
     if (!device) return cudaErrorInvalidValue;
     *device = current_device(driver);
@@ -20,12 +20,12 @@ CUVMM_RUNTIME_FUNCTION(cudaGetDevice, int* device) {
   });
 }
 
-CUVMM_RUNTIME_FUNCTION(cudaSetDevice, int device) {
+CUVMM_EXPORT(Error, cudaSetDevice, int device) {
   return in_driver(Streams::kLegacy,
                    [&](const Driver& driver) { return use_device(driver, device); });
 }
 
-CUVMM_RUNTIME_FUNCTION(cudaInitDevice, int device, unsigned flags, unsigned what) {
+CUVMM_EXPORT(Error, cudaInitDevice, int device, unsigned flags, unsigned what) {
   return in_driver(Streams::kLegacy, [&](const Driver& driver) {
     constexpr unsigned kFlagsAreValid = 1;
     if (what & ~kFlagsAreValid) return cudaErrorInvalidValue;
@@ -38,49 +38,49 @@ CUVMM_RUNTIME_FUNCTION(cudaInitDevice, int device, unsigned flags, unsigned what
   });
 }
 
-CUVMM_RUNTIME_FUNCTION(cudaDeviceReset) {
+CUVMM_EXPORT(Error, cudaDeviceReset) {
   return in_driver(Streams::kLegacy, [](const Driver& driver) { return reset_device(driver); });
 }
 
-CUVMM_RUNTIME_FUNCTION(cudaDeviceSynchronize) {
+CUVMM_EXPORT(Error, cudaDeviceSynchronize) {
   return in_context(Streams::kLegacy,
                     [](const Driver& driver) { return ask(driver.cuCtxSynchronize); });
 }
 
-CUVMM_RUNTIME_FUNCTION(cudaSetDeviceFlags, unsigned flags) {
+CUVMM_EXPORT(Error, cudaSetDeviceFlags, unsigned flags) {
   return in_driver(Streams::kLegacy, [&](const Driver& driver) {
     return ask(driver.cuDevicePrimaryCtxSetFlags, current_device(driver), flags);
   });
 }
 
-CUVMM_RUNTIME_FUNCTION(cudaGetDeviceFlags, unsigned* flags) {
+CUVMM_EXPORT(Error, cudaGetDeviceFlags, unsigned* flags) {
   return in_driver(Streams::kLegacy, [&](const Driver& driver) {
     int active = 0;
     return ask(driver.cuDevicePrimaryCtxGetState, current_device(driver), flags, &active);
   });
 }
 
-CUVMM_RUNTIME_FUNCTION(cudaDeviceGetAttribute, int* value, int attribute, int device) {
+CUVMM_EXPORT(Error, cudaDeviceGetAttribute, int* value, int attribute, int device) {
   return in_driver(Streams::kLegacy, [&](const Driver& driver) {
     return ask(driver.cuDeviceGetAttribute, value, static_cast<CUdevice_attribute>(attribute),
                device);
   });
 }
 
-CUVMM_RUNTIME_FUNCTION(cudaDeviceGetP2PAttribute, int* value, int attribute, int from, int to) {
+CUVMM_EXPORT(Error, cudaDeviceGetP2PAttribute, int* value, int attribute, int from, int to) {
   return in_driver(Streams::kLegacy, [&](const Driver& driver) {
     return ask(driver.cuDeviceGetP2PAttribute, value, static_cast<CUdevice_P2PAttribute>(attribute),
                from, to);
   });
 }
 
-CUVMM_RUNTIME_FUNCTION(cudaDeviceGetByPCIBusId, int* device, const char* bus) {
+CUVMM_EXPORT(Error, cudaDeviceGetByPCIBusId, int* device, const char* bus) {
   return in_driver(Streams::kLegacy, [&](const Driver& driver) {
     return ask(driver.cuDeviceGetByPCIBusId, device, bus);
   });
 }
 
-CUVMM_RUNTIME_FUNCTION(cudaDeviceGetPCIBusId, char* bus, int length, int device) {
+CUVMM_EXPORT(Error, cudaDeviceGetPCIBusId, char* bus, int length, int device) {
   return in_driver(Streams::kLegacy, [&](const Driver& driver) {
     return ask(driver.cuDeviceGetPCIBusId, bus, length, device);
   });
@@ -98,7 +98,7 @@ CUVMM_RUNTIME_CALL(cudaDeviceGetStreamPriorityRange, (least, greatest), int* lea
   return ask(driver.cuCtxGetStreamPriorityRange, least, greatest);
 }
 
-CUVMM_RUNTIME_FUNCTION(cudaDeviceCanAccessPeer, int* can, int device, int peer) {
+CUVMM_EXPORT(Error, cudaDeviceCanAccessPeer, int* can, int device, int peer) {
   return in_driver(Streams::kLegacy, [&](const Driver& driver) {
     return ask(driver.cuDeviceCanAccessPeer, can, device, peer);
   });

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "emulator/runtime/abi.h"
+#include "emulator/runtime/calls/call.h"
 #include "emulator/runtime/channel_format.h"
-#include "emulator/runtime/export.h"
 #include "emulator/runtime/for_driver.h"
 
 namespace cuvmm::runtime {
@@ -40,7 +40,7 @@ CUVMM_RUNTIME_CALL(cudaExternalMemoryGetMappedMipmappedArray, (array, memory, de
 }
 
 // Returns a structure, so it cannot be left to a stub.
-CUVMM_RUNTIME_SYMBOL(ChannelFormat, cudaCreateChannelDesc, int x, int y, int z, int w, int kind) {
+CUVMM_EXPORT(ChannelFormat, cudaCreateChannelDesc, int x, int y, int z, int w, int kind) {
   return {{x, y, z, w}, kind};
 }
 

@@ -2,7 +2,7 @@
 // Semaphores of other APIs. CUDA 12 has the driver's parameter structures under names with _v2, and
 // shorter ones of old under the plain names, which are not emulated.
 #include "emulator/runtime/abi.h"
-#include "emulator/runtime/export.h"
+#include "emulator/runtime/calls/call.h"
 #include "emulator/runtime/for_driver.h"
 
 namespace cuvmm::runtime {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory and events of other processes. Handles are 64 bytes, passed by value as the driver's are.
-#include "emulator/runtime/export.h"
+#include "emulator/runtime/calls/call.h"
 
 namespace cuvmm::runtime {
 

@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "emulator/entry/runtime_table.h"
-#include "emulator/runtime/export.h"
+#include "emulator/runtime/calls/call.h"
 
 namespace cuvmm::runtime {
 
@@ -65,15 +65,15 @@ Error find_kernel(const void** kernel, const void* function) {
 
 }  // namespace
 
-CUVMM_RUNTIME_SYMBOL(unsigned, __cudaPushCallConfiguration, Extent grid, Extent block,
-                     std::size_t shared_bytes, CUstream stream) {
+CUVMM_EXPORT(unsigned, __cudaPushCallConfiguration, Extent grid, Extent block,
+             std::size_t shared_bytes, CUstream stream) {
   if (t_nested == kMostNested) return 1;  // the launch is left out
   t_configurations[t_nested++] = {grid, block, shared_bytes, stream};
   return 0;
 }
 
-CUVMM_RUNTIME_FUNCTION(__cudaPopCallConfiguration, Extent* grid, Extent* block,
-                       std::size_t* shared_bytes, CUstream* stream) {
+CUVMM_EXPORT(Error, __cudaPopCallConfiguration, Extent* grid, Extent* block,
+             std::size_t* shared_bytes, CUstream* stream) {
   if (t_nested == 0) return keep(cudaErrorMissingConfiguration);
   const Configuration& last = t_configurations[--t_nested];
   *grid = last.grid;
@@ -84,22 +84,22 @@ CUVMM_RUNTIME_FUNCTION(__cudaPopCallConfiguration, Extent* grid, Extent* block,
 }
 
 // What launches by a kernel's handle go through, since CUDA 12: its address serves for one.
-CUVMM_RUNTIME_FUNCTION(__cudaGetKernel, const void** kernel, const void* function) {
+CUVMM_EXPORT(Error, __cudaGetKernel, const void** kernel, const void* function) {
   return find_kernel(kernel, function);
 }
-CUVMM_RUNTIME_FUNCTION(cudaGetKernel, const void** kernel, const void* function) {
+CUVMM_EXPORT(Error, cudaGetKernel, const void** kernel, const void* function) {
   return find_kernel(kernel, function);
 }
 
 // (function, grid, block, arguments, shared bytes, stream); the last three are the kernel's alone.
-#define CUVMM_LAUNCH(symbol)                                                                     \
-  CUVMM_RUNTIME_FUNCTION(symbol, const void* function, Extent grid, Extent block, void**,        \
-                         std::size_t, CUstream) {                                                \
-    return skip(Streams::kLegacy, #symbol, function, grid, block);                               \
-  }                                                                                              \
-  CUVMM_RUNTIME_FUNCTION(symbol##_ptsz, const void* function, Extent grid, Extent block, void**, \
-                         std::size_t, CUstream) {                                                \
-    return skip(Streams::kPerThread, #symbol, function, grid, block);                            \
+#define CUVMM_LAUNCH(symbol)                                                                  \
+  CUVMM_EXPORT(Error, symbol, const void* function, Extent grid, Extent block, void**,        \
+               std::size_t, CUstream) {                                                       \
+    return skip(Streams::kLegacy, #symbol, function, grid, block);                            \
+  }                                                                                           \
+  CUVMM_EXPORT(Error, symbol##_ptsz, const void* function, Extent grid, Extent block, void**, \
+               std::size_t, CUstream) {                                                       \
+    return skip(Streams::kPerThread, #symbol, function, grid, block);                         \
   }
 CUVMM_LAUNCH(cudaLaunchKernel)
 CUVMM_LAUNCH(cudaLaunchCooperativeKernel)
@@ -107,19 +107,18 @@ CUVMM_LAUNCH(__cudaLaunchKernel)
 #undef CUVMM_LAUNCH
 
 // No profiler is attached.
-CUVMM_RUNTIME_FUNCTION(cudaProfilerStart) {
+CUVMM_EXPORT(Error, cudaProfilerStart) {
   return in_context(Streams::kLegacy, [](const Driver&) { return cudaSuccess; });
 }
-CUVMM_RUNTIME_FUNCTION(cudaProfilerStop) {
+CUVMM_EXPORT(Error, cudaProfilerStop) {
   return in_context(Streams::kLegacy, [](const Driver&) { return cudaSuccess; });
 }
 
-CUVMM_RUNTIME_FUNCTION(cudaLaunchKernelExC, const LaunchConfig* config, const void* function,
-                       void**) {
+CUVMM_EXPORT(Error, cudaLaunchKernelExC, const LaunchConfig* config, const void* function, void**) {
   return skip("cudaLaunchKernelExC", config, function);
 }
-CUVMM_RUNTIME_FUNCTION(cudaLaunchKernelExC_ptsz, const LaunchConfig* config, const void* function,
-                       void**) {
+CUVMM_EXPORT(Error, cudaLaunchKernelExC_ptsz, const LaunchConfig* config, const void* function,
+             void**) {
   return skip("cudaLaunchKernelExC", config, function);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory: allocation on the device, in stream order, and of pinned host memory.
-#include "emulator/runtime/export.h"
+#include "emulator/runtime/calls/call.h"
 
 namespace cuvmm::runtime {
 

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "emulator/runtime/abi.h"
-#include "emulator/runtime/export.h"
+#include "emulator/runtime/calls/call.h"
 #include "emulator/runtime/version.h"
 
 namespace cuvmm::runtime {

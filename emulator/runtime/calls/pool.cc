@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stream-ordered memory pools: the runtime's structures are the driver's.
-#include "emulator/runtime/export.h"
+#include "emulator/runtime/calls/call.h"
 
 namespace cuvmm::runtime {
 

@@ -2,7 +2,7 @@
 // cudaGetDeviceProperties: a structure that CUDA 12 and 13 lay out differently, written by a table.
 #include <cstring>
 
-#include "emulator/runtime/export.h"
+#include "emulator/runtime/calls/call.h"
 #include "emulator/runtime/version.h"
 
 namespace cuvmm::runtime {
@@ -74,11 +74,11 @@ Error properties(void* out, int device) {
 
 // Programs of CUDA 12 call the name with _v2; the plain one is CUDA 11's layout there.
 #if CUVMM_RUNTIME_MAJOR == 12
-CUVMM_RUNTIME_FUNCTION(cudaGetDeviceProperties_v2, void* out, int device) {
+CUVMM_EXPORT(Error, cudaGetDeviceProperties_v2, void* out, int device) {
   return properties(out, device);
 }
 #else
-CUVMM_RUNTIME_FUNCTION(cudaGetDeviceProperties, void* out, int device) {
+CUVMM_EXPORT(Error, cudaGetDeviceProperties, void* out, int device) {
   return properties(out, device);
 }
 #endif

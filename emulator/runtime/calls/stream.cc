@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams and events.
-#include "emulator/runtime/export.h"
+#include "emulator/runtime/calls/call.h"
 
 namespace cuvmm::runtime {
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the profile's driver refuses though no rule is broken, and what it lets pass
-// (rulebook/profile/quirk.h).
+// What the profile's driver refuses of virtual memory though no rule is broken, and what it lets
+// pass (rulebook/profile/quirk.h).
 #include <algorithm>
 
-#include "emulator/entry/entry.h"
-#include "rulebook/data/touch.h"
+#include "emulator/base/quirks.h"
+#include "emulator/entry/record.h"
+#include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
 
@@ -15,11 +16,6 @@ bool tile_pool(const CUmemAllocationProp& prop) {
   return prop.allocFlags.usage & CU_MEM_CREATE_USAGE_TILE_POOL;
 }
 
-std::optional<CUresult> code(const Emulator& e, Quirk quirk, bool holds) {
-  if (!holds || !e.profile.has(quirk)) return std::nullopt;
-  return info(quirk).code;
-}
-
 }  // namespace
 
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemCreate& call, const Facts&) {
@@ -27,54 +23,12 @@ std::optional<CUresult> quirk(const Emulator& e, const calls::MemCreate& call, c
   const CUmemAllocationProp& prop = *call.prop;
   if (prop.location.type != CU_MEM_LOCATION_TYPE_DEVICE || !e.valid_device(prop.location.id))
     return std::nullopt;
-  const std::uint64_t total = e.devices[static_cast<std::size_t>(prop.location.id)].total;
+  const std::uint64_t total = e.devices.total(prop.location.id);
   // From here on the size is refused as any other is: 2^45 - 2 MiB was INVALID_VALUE, 2^45
   // OUT_OF_MEMORY.
   constexpr std::uint64_t kAbsurd = std::uint64_t{1} << 45;
-  return code(e, Quirk::kTilePoolSize, tile_pool(prop) && call.size > total && call.size < kAbsurd);
-}
-
-std::optional<CUresult> quirk(const Emulator& e, const CUmemAllocationProp& external) {
-  const Context* context = e.current_context();
-  const bool elsewhere = context && external.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-                         external.location.id != context->device;
-  return code(e, Quirk::kExtCompressedElsewhere,
-              elsewhere && external.allocFlags.compressionType != 0);
-}
-
-std::optional<CUresult> quirk(const Emulator& e, const Touch& touch, const Context& by) {
-  // Where the call does not ask for memory of a device, the CPU can make the copy (recorded).
-  const bool peers = touch.context || touch.peer_source;  // a peer copy asks for it, too
-  const bool by_device = touch.fill || touch.device_only || peers;
-  const PlainAllocation* pooled = by_device && touch.width != 0 ? e.plain_at(touch.base) : nullptr;
-  if (pooled && pooled->pool && !pooled->on_device() && !e.pools.reaches(pooled->pool, by.device)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  const PlainAllocation* plain = touch.fill && touch.width != 0 ? e.plain_at(touch.base) : nullptr;
-  if (!plain || !plain->ipc_capable() || !plain->context) return std::nullopt;
-  const bool reaches = plain->context->device == by.device || by.peers.contains(plain->context);
-  return code(e, Quirk::kFillElsewhere, !reaches);
-}
-
-namespace {
-
-std::optional<CUresult> in_ended_context(const Emulator& e) {
-  const CUresult result = e.no_context();
-  if (result != CUDA_ERROR_CONTEXT_IS_DESTROYED) return std::nullopt;
-  return result;
-}
-
-}  // namespace
-
-// Frees look for a context even where the address needs none.
-std::optional<CUresult> quirk(const Emulator& e, const calls::MemFree&, const Facts&) {
-  return in_ended_context(e);
-}
-
-std::optional<CUresult> quirk(const Emulator& e, const calls::MemFreeAsync& call, const Facts&) {
-  // Whose memory it is comes after the context of a default stream (recorded).
-  if (Streams::is_default(call.hStream) && !e.current_context()) return e.no_context();
-  return in_ended_context(e);
+  return answer(e, Quirk::kTilePoolSize,
+                tile_pool(prop) && call.size > total && call.size < kAbsurd);
 }
 
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemGetHandleForAddressRange& call,
@@ -84,7 +38,7 @@ std::optional<CUresult> quirk(const Emulator& e, const calls::MemGetHandleForAdd
   const bool possible = call.dptr != 0 && call.size - 1 <= UINT64_MAX - call.dptr;
   const bool looks = call.handle && call.flags <= 1 && call.size != 0 && possible &&
                      call.dptr % page == 0 && call.size % page == 0;
-  return code(e, Quirk::kRangeContext, looks && facts.context == Facts::Answer::kNo);
+  return answer(e, Quirk::kRangeContext, looks && facts.context == Facts::Answer::kNo);
 }
 
 void forgive(const Emulator& e, const calls::MemGetHandleForAddressRange& call,

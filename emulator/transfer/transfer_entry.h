@@ -2,8 +2,10 @@
 // The way through every copy and fill: whose device, allowed by the rules, memory of another kind.
 #pragma once
 
-#include "emulator/entry/entry.h"
-#include "emulator/memory/transfer_plan.h"
+#include "emulator/entry/locked.h"
+#include "emulator/entry/mistake.h"
+#include "emulator/transfer/transfer_plan.h"
+#include "rulebook/check.h"
 
 namespace cuvmm::emulator {
 
@@ -44,7 +46,7 @@ Descriptor as_seen(const Emulator& e, Descriptor d) {
   const auto see = [&](CUmemorytype& type, const void* host, CUdeviceptr& device) {
     if (type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_ARRAY) return;
     const Address at = type == CU_MEMORYTYPE_HOST ? detail::address_of(host) : device;
-    const PlainAllocation* plain = e.plain_at(at);
+    const PlainAllocation* plain = e.plain.at(at);
     const bool pooled = plain && plain->pool && plain->on_device();
     if (!e.model.mapping_at(at) && !pooled) return;
     type = CU_MEMORYTYPE_UNIFIED;
@@ -83,7 +85,7 @@ CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
   }
   Touch touched[kMaxTouches];
   const auto holder = [&](Address at) {
-    const PlainAllocation* plain = e.plain_at(at);
+    const PlainAllocation* plain = e.plain.at(at);
     return e.model.mapping_at(at) ? Holder::kMapping
            : plain && plain->pool ? Holder::kPool
                                   : Holder::kOther;
@@ -110,12 +112,10 @@ CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
     facts.device = current->device;
   }
   const auto violations = check_touches(e.model, CallStruct::kEntryPoint, touched, count, facts);
-  bool unchecked = false;  // only by a mutation
   if (!violations.empty()) {
     result = e.profile.answer(CallStruct::kEntryPoint, violations);
     if (result == CUDA_ERROR_INVALID_CONTEXT) result = e.no_context();
     if (result != CUDA_SUCCESS) return result;
-    unchecked = mutation().hides_one_of(violations);
   }
   for (std::size_t i = 0; i < count; ++i) {
     // Pageable memory is no device's, whatever the other side is.
@@ -124,12 +124,11 @@ CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
       pageable = type == CU_MEMORYTYPE_UNIFIED;  // of a mapping's bytes this decides nothing
     }
     result = check_unmapped(e, touched[i], pageable);
-    if (result != CUDA_SUCCESS) return unchecked ? kUnperformed : result;
+    if (result != CUDA_SUCCESS) return mistaken(e, call, violations, result);
     if (const auto odd = by ? quirk(e, touched[i], *by) : std::nullopt) return *odd;
   }
   if (!perform) return CUDA_SUCCESS;
-  result = execute(e, plan(call));
-  return result != CUDA_SUCCESS && unchecked ? kUnperformed : result;
+  return mistaken(e, call, violations, execute(e, plan(call)));
 }
 
 }  // namespace cuvmm::emulator

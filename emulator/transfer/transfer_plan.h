@@ -4,7 +4,7 @@
 
 #include <concepts>
 
-#include "emulator/memory/transfer.h"
+#include "emulator/transfer/transfer.h"
 
 namespace cuvmm::emulator {
 

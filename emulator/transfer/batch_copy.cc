@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuMemcpyBatchAsync: any number of copies, each as cuMemcpyAsync would do it. What an H200
 // refuses, and in which order it looks, was recorded (fuzz/plain).
-#include "emulator/memory/batch_copy.h"
+#include "emulator/transfer/batch_copy.h"
 
 #if CUDA_VERSION >= 13000
-#include "emulator/memory/transfer_entry.h"
+#include "emulator/transfer/transfer_entry.h"
 
 namespace cuvmm::emulator {
 

@@ -2,6 +2,8 @@
 // What a copy or fill moves, in one form for all of these calls.
 #pragma once
 
+#include <optional>
+
 #include "emulator/base/emulator.h"
 #include "rulebook/data/touch.h"
 
@@ -40,5 +42,9 @@ CUresult execute(Emulator&, const Fill&);
 /// cuMemAlloc allocation or page-locked block; `pageable` admits any host memory. INVALID_VALUE
 /// otherwise.
 CUresult check_unmapped(const Emulator&, const Touch&, bool pageable);
+
+/// What the profile's driver refuses of what a copy or fill touches though no rule is broken; `by`:
+/// the context that performs it.
+std::optional<CUresult> quirk(const Emulator&, const Touch&, const Context& by);
 
 }  // namespace cuvmm::emulator

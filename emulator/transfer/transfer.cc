@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emulator/memory/transfer.h"
+#include "emulator/transfer/transfer.h"
 
 #include <algorithm>
 #include <atomic>
@@ -106,11 +106,11 @@ CUresult check_run(const Emulator& e, Address at, Size size, bool pageable) {
       size -= run;
       continue;
     }
-    if (const PlainAllocation* plain = e.plain_at(at)) {
+    if (const PlainAllocation* plain = e.plain.at(at)) {
       return size <= plain->size - (at - plain->base) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     }
     if (e.space.owns(at, 1)) return CUDA_ERROR_INVALID_VALUE;
-    if (const HostBlock* block = e.host_block_at(at)) {
+    if (const HostBlock* block = e.host.at(at)) {
       return size <= block->size - (at - block->base) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     }
     return pageable ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -124,8 +124,8 @@ CUresult check_run(const Emulator& e, Address at, Size size, bool pageable) {
 // whichever side's it is; nor is anything written to what was registered to be read only
 // (recorded).
 static bool locked_out(const Emulator& e, const Copy& copy, const Block& side, bool write) {
-  if (e.host_blocks.empty() || copy.width == 0 || copy.height == 0 || copy.depth == 0) return false;
-  const HostBlock* block = e.host_block_at(side.named);
+  if (e.host.empty() || copy.width == 0 || copy.height == 0 || copy.depth == 0) return false;
+  const HostBlock* block = e.host.at(side.named);
   if (!block) return false;
   using Wide = unsigned __int128;
   const Wide reach = Wide(side.base - block->base) + Wide(copy.depth - 1) * side.slice_pitch +

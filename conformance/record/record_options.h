@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// How cases are run to write down what a driver answers.
+#pragma once
+
+#include <string>
+
+#include "program/run_options.h"
+
+namespace cuvmm {
+
+struct RecordOptions {
+  RunOptions run;
+  /// Cases that may do so share processes: faster by far where making a context is slow. False:
+  /// each case has processes of its own.
+  bool share = false;
+  int jobs = 8;             ///< cases at a time, each in processes of its own
+  std::string name_filter;  ///< only cases whose name contains it, or equals it when `exact`
+  bool exact = false;
+  bool allow_multicast = false;  ///< let cuMulticast* reach a driver that is not our emulator
+  bool process_ids = false;      ///< fill Recording::processes
+};
+
+}  // namespace cuvmm

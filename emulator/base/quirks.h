@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the areas ask for what the profile's driver does beyond the rules
+// (rulebook/profile/quirk.h).
+#pragma once
+
+#include <optional>
+
+#include "emulator/base/emulator.h"
+
+namespace cuvmm::emulator {
+
+/// What the profile's driver answers where `holds` is what its quirk is about.
+inline std::optional<CUresult> answer(const Emulator& e, Quirk quirk, bool holds) {
+  if (!holds || !e.profile.has(quirk)) return std::nullopt;
+  return info(quirk).code;
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a context, and of all that belongs to it.
+#pragma once
+
+#include "emulator/base/emulator.h"
+
+namespace cuvmm::emulator {
+
+/// Ends a context: its plain memory, arrays, modules, captures, streams and events.
+void end_context(Emulator& e, Context& context);
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether NVML was started.
+#pragma once
+
+namespace cuvmm::nvml {
+
+/// nvmlInit was called more often than nvmlShutdown.
+bool started();
+
+}  // namespace cuvmm::nvml

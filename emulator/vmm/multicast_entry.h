@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the entry points of multicast do at each step of run_entry() (emulator/entry/entry.h).
+#pragma once
+
+#include "emulator/base/emulator.h"
+#include "rulebook/check.h"
+
+namespace cuvmm::emulator {
+
+#define CUVMM_AREA_multicast ~, CUVMM_PERFORM
+#include "emulator/entry/perform.def"
+#undef CUVMM_AREA_multicast
+
+void add_facts(const Emulator&, const calls::MulticastCreate&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastAddDevice&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastBindMem&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastBindAddr&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastBindMem_v2&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastBindAddr_v2&, Facts&);
+void add_facts(const Emulator&, const calls::MulticastUnbind&, Facts&);
+
+void wait_for_others(const calls::MulticastBindMem&);
+void wait_for_others(const calls::MulticastBindAddr&);
+void wait_for_others(const calls::MulticastBindMem_v2&);
+void wait_for_others(const calls::MulticastBindAddr_v2&);
+
+}  // namespace cuvmm::emulator

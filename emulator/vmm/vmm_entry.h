@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the entry points of virtual memory do at each step of run_entry() (emulator/entry/entry.h).
+#pragma once
+
+#include <optional>
+
+#include "emulator/base/emulator.h"
+#include "rulebook/check.h"
+
+namespace cuvmm::emulator {
+
+#define CUVMM_AREA_address_range ~, CUVMM_PERFORM
+#define CUVMM_AREA_allocation ~, CUVMM_PERFORM
+#define CUVMM_AREA_map ~, CUVMM_PERFORM
+#define CUVMM_AREA_access ~, CUVMM_PERFORM
+#define CUVMM_AREA_share ~, CUVMM_PERFORM
+#define CUVMM_AREA_range_handle ~, CUVMM_PERFORM
+#define CUVMM_AREA_map_array ~, CUVMM_PERFORM
+#include "emulator/entry/perform.def"
+#undef CUVMM_AREA_address_range
+#undef CUVMM_AREA_allocation
+#undef CUVMM_AREA_map
+#undef CUVMM_AREA_access
+#undef CUVMM_AREA_share
+#undef CUVMM_AREA_range_handle
+#undef CUVMM_AREA_map_array
+
+void add_facts(const Emulator&, const calls::MemCreate&, Facts&);
+void add_facts(const Emulator&, const calls::MemImportFromShareableHandle&, Facts&);
+void add_facts(const Emulator&, const calls::MemMap&, Facts&);
+void add_facts(const Emulator&, const calls::MemSetAccess&, Facts&);
+void add_facts(const Emulator&, const calls::MemMapArrayAsync&, Facts&);
+
+void wait_for_others(const calls::MemMap&);
+
+void forgive(const Emulator&, const calls::MemGetAccess&, Violations&);
+void forgive(const Emulator&, const calls::MemGetHandleForAddressRange&, Violations&);
+
+std::optional<CUresult> quirk(const Emulator&, const calls::MemCreate&, const Facts&);
+std::optional<CUresult> quirk(const Emulator&, const calls::MemGetHandleForAddressRange&,
+                              const Facts&);
+/// Bytes of its range that the call has effect on.
+Size affected(const Emulator&, const calls::MemSetAccess&);
+
+void write_refused(const Emulator&, const calls::MemGetAccess&, CUresult);
+void write_refused(const Emulator&, const calls::MemGetHandleForAddressRange&, CUresult);
+void write_refused(Emulator&, const calls::MemSetAccess&, CUresult);
+
+void record(Emulator&, const calls::MemImportFromShareableHandle&, const Facts&);
+void record(Emulator&, const calls::MemSetAccess&, const Facts&);
+
+}  // namespace cuvmm::emulator
