@@ -9,6 +9,7 @@ namespace cuvmm {
 inline constexpr int kLocationDevice = 1;
 inline constexpr int kLocationHost = 2;
 inline constexpr int kLocationHostNuma = 3;
+inline constexpr int kLocationHostNumaCurrent = 4;
 
 /// Memory of the host: HOST, HOST_NUMA.
 inline bool is_host(const CUmemLocation& location) {

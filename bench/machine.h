@@ -5,10 +5,9 @@
 #include <string>
 
 #include "api/driver.h"
+#include "api/sizes.h"
 
 namespace cuvmm::bench {
-
-inline constexpr std::size_t kGranule = std::size_t{2} << 20;  // bytes
 
 /// One column of the tables.
 struct Variant {

@@ -9,11 +9,10 @@
 #include <string>
 
 #include "api/driver.h"
+#include "api/sizes.h"
 #include "emulator/entry/export.h"
 
 namespace cuvmm::emulator::testing {
-
-inline constexpr std::size_t kGranule = std::size_t{2} << 20;
 
 /// The emulator under test, loaded once per process; not initialised yet.
 inline LoadedDriver& library() {

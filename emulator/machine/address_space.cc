@@ -15,8 +15,8 @@ constexpr std::uint64_t kGi = std::uint64_t{1} << 30;
 // A driver's own blocks lie between those of the program: on the H200 the first free granule was
 // followed by 36 taken ones (observation reserve/many-adjacent), so neighbours are not to be relied
 // on, and a mapping that runs past the end of its reservation may or may not hit something.
-constexpr std::uint64_t kFirstHole = AddressSpace::kGranule;
-constexpr std::uint64_t kDriverBlock = 36 * AddressSpace::kGranule;
+constexpr std::uint64_t kFirstHole = kGranule;
+constexpr std::uint64_t kDriverBlock = 36 * kGranule;
 
 std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) {
   return (value + alignment - 1) & ~(alignment - 1);

@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 
+#include "api/sizes.h"
+
 namespace cuvmm::emulator {
 
 /// Hands out 2 MiB granules of one arena, and maps a region of its own for what does not fit there.
@@ -13,7 +15,6 @@ namespace cuvmm::emulator {
 /// thread-safe; all sizes and addresses in bytes.
 class AddressSpace {
  public:
-  static constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;
   /// Size and alignment together; a larger request is refused (measured: 64 TiB works, 128 does
   /// not).
   static constexpr std::uint64_t kLargest = std::uint64_t{1} << 46;

@@ -10,7 +10,7 @@
 namespace cuvmm::emulator {
 namespace {
 
-constexpr std::uint64_t kG = AddressSpace::kGranule;
+constexpr std::uint64_t kG = kGranule;
 
 class AddressSpaceTest : public ::testing::Test {
  protected:

@@ -26,7 +26,6 @@ std::uint64_t next_id() {
 
 // Copies what is not zero: a page of zeroes would cost memory that was never used.
 void copy_pages(char* to, const char* from, const Touched::Span& span, std::uint64_t size) {
-  constexpr std::uint64_t kPage = Touched::kPage;
   static constexpr char kZero[kPage] = {};
   const std::uint64_t end = std::min(span.end, size);
   for (std::uint64_t at = span.begin; at < end; at += kPage) {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "api/sizes.h"
+
 namespace cuvmm::emulator {
 
 /// Spans of whole pages, in order, that hold every byte that was touched. Few of them: once there
@@ -16,7 +18,6 @@ class Touched {
     std::uint64_t begin, end;
     friend bool operator==(const Span&, const Span&) = default;
   };
-  static constexpr std::uint64_t kPage = 4096;
   static constexpr std::size_t kMost = 64;
 
   void add(std::uint64_t begin, std::uint64_t end) {

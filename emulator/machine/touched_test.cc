@@ -7,7 +7,6 @@ namespace cuvmm::emulator {
 namespace {
 using ::testing::ElementsAre;
 using Span = Touched::Span;
-constexpr std::uint64_t kPage = Touched::kPage;
 
 TEST(Touched, AreWholePagesInOrder) {
   Touched touched;

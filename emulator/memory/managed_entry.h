@@ -2,10 +2,10 @@
 // What the calls about managed memory share: which memory, which place, which stream.
 #pragma once
 
+#include "api/location.h"
 #include "emulator/entry/locked.h"
 
 namespace cuvmm::emulator {
-
 /// The managed allocation that holds the whole range, or null.
 inline ManagedAdvice* managed_at(const Emulator& e, Address address, Size size) {
   const PlainAllocation* plain = e.plain.at(address);
@@ -16,11 +16,11 @@ inline ManagedAdvice* managed_at(const Emulator& e, Address address, Size size) 
 /// Whether memory can be wanted there: INVALID_DEVICE for a device that does not exist,
 /// INVALID_VALUE for what is no device and not the host.
 inline CUresult check_location(const Emulator& e, const CUmemLocation& location) {
-  constexpr int kDevice = 1, kHost = 2, kHostNumaCurrent = 4;
   const int type = static_cast<int>(location.type);
-  if (type == kDevice)
+  if (type == kLocationDevice)
     return e.valid_device(location.id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-  return type >= kHost && type <= kHostNumaCurrent ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return type >= kLocationHost && type <= kLocationHostNumaCurrent ? CUDA_SUCCESS
+                                                                   : CUDA_ERROR_INVALID_VALUE;
 }
 
 inline ManagedPlace place(const CUmemLocation& location) {

@@ -3,6 +3,7 @@
 // that record drivers, managed memory is not to be used. The answers are the documented ones.
 #include <cstring>
 
+#include "api/location.h"
 #include "emulator/entry/export.h"
 #include "emulator/memory/managed_entry.h"
 
@@ -10,19 +11,17 @@ namespace cuvmm::emulator {
 
 namespace {
 
-constexpr int kDevice = 1;  // CU_MEM_LOCATION_TYPE_DEVICE
-constexpr int kHost = 2;    // .._HOST
-
 // What the first ABI calls a device; -1 is the CPU.
 CUmemLocation location_of(CUdevice device) {
   CUmemLocation location{};
-  location.type = static_cast<CUmemLocationType>(device == CU_DEVICE_CPU ? kHost : kDevice);
+  location.type =
+      static_cast<CUmemLocationType>(device == CU_DEVICE_CPU ? kLocationHost : kLocationDevice);
   location.id = device == CU_DEVICE_CPU ? 0 : device;
   return location;
 }
 
 CUresult apply(ManagedAdvice& managed, int advice, const CUmemLocation& location) {
-  const bool device = static_cast<int>(location.type) == kDevice;
+  const bool device = static_cast<int>(location.type) == kLocationDevice;
   const int number = device ? location.id : CU_DEVICE_CPU;
   switch (advice) {
     case CU_MEM_ADVISE_SET_READ_MOSTLY:
@@ -76,7 +75,7 @@ CUresult prefetch(CUdeviceptr address, std::size_t size, const CUmemLocation& lo
 
 // As the first ABI writes a place: a device, -1 for the CPU, -2 for none.
 int device_number(const ManagedPlace& at) {
-  return at.type == 0 ? CU_DEVICE_INVALID : at.type == kDevice ? at.id : CU_DEVICE_CPU;
+  return at.type == 0 ? CU_DEVICE_INVALID : at.type == kLocationDevice ? at.id : CU_DEVICE_CPU;
 }
 
 CUresult put_number(void* data, std::size_t size, int number) {

@@ -13,7 +13,7 @@ const PlainAllocation* PlainAllocations::at(Address address) const {
 }
 
 PlainAllocation* PlainAllocations::add(PlainAllocation&& allocation) {
-  const Size into = allocation.offset % AddressSpace::kGranule;
+  const Size into = allocation.offset % kGranule;
   const auto region = space_.take(allocation.size + into, 0, 0);
   if (!region) return nullptr;
   allocation.base = *region + into;

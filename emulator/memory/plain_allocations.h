@@ -35,8 +35,8 @@ struct PlainAllocation {
   bool ipc_capable() const { return opens == 0 && pool == 0 && !external && !managed; }
   bool on_device() const { return memory.prop().location.type == CU_MEM_LOCATION_TYPE_DEVICE; }
   /// The granules of address space that it holds.
-  Address region() const { return base - offset % AddressSpace::kGranule; }
-  Size region_size() const { return size + offset % AddressSpace::kGranule; }
+  Address region() const { return base - offset % kGranule; }
+  Size region_size() const { return size + offset % kGranule; }
 };
 
 /// All of it in this process. Each allocation holds its region of the address space while it is

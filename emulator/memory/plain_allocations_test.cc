@@ -8,7 +8,7 @@
 namespace cuvmm::emulator {
 namespace {
 
-constexpr Size kGranule = AddressSpace::kGranule;
+constexpr Size kGranule = kGranule;
 
 PlainAllocation of(Size size, Size offset = 0) {
   CUmemAllocationProp prop{};

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "api/location.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/locked.h"
 #include "emulator/entry/record.h"
@@ -117,8 +118,7 @@ CUresult perform(Emulator& e, const calls::MemPoolCreate& call, const Facts&, co
   prop.location = props.location;
   prop.requestedHandleTypes = props.handleTypes;
   const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-  const bool on_host = static_cast<int>(prop.location.type) == 2 ||  // HOST, HOST_NUMA
-                       static_cast<int>(prop.location.type) == 3;
+  const bool on_host = is_host(prop.location);
   if (static_cast<int>(prop.type) == Pool::kManaged) {
     if (const CUresult valid = check_managed(e, props); valid != CUDA_SUCCESS) return valid;
   } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be asked of a pool and set on it. Nothing is cached: what is freed is gone at once, so
 // thresholds and trimming change numbers only.
+#include "api/location.h"
 #include "emulator/context/capture.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
@@ -8,9 +9,6 @@
 namespace cuvmm::emulator {
 
 namespace {
-
-constexpr int kHost = 2;      // CU_MEM_LOCATION_TYPE_HOST
-constexpr int kHostNuma = 3;  // CU_MEM_LOCATION_TYPE_HOST_NUMA
 
 template <class Body>
 CUresult on_pool(CUmemoryPool handle, Body&& body) noexcept {
@@ -99,12 +97,12 @@ CUVMM_DRIVER_FUNCTION(cuMemPoolGetAccess, CUmemAccess_flags* flags, CUmemoryPool
     if (!flags || !location) return CUDA_ERROR_INVALID_VALUE;
     const int type = static_cast<int>(location->type);
     const bool device = type == CU_MEM_LOCATION_TYPE_DEVICE && e.valid_device(location->id);
-    if (pool.managed() && (device || type == kHost || type == kHostNuma)) {
+    if (pool.managed() && (device || type == kLocationHost || type == kLocationHostNuma)) {
       // Managed memory is everyone's; documented for cuMemAllocManaged, and of its pools nothing.
       *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
       return CUDA_SUCCESS;
     }
-    if (type == kHost || type == kHostNuma) {
+    if (type == kLocationHost || type == kLocationHostNuma) {
       const bool own = pool.prop.location.type != CU_MEM_LOCATION_TYPE_DEVICE;
       *flags = own ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
       return CUDA_SUCCESS;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuMemGetDefaultMemPool, cuMemGetMemPool and cuMemSetMemPool: the pools of a location, since CUDA
 // 13.0.
+#include "api/location.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
 
@@ -8,14 +9,12 @@ namespace cuvmm::emulator {
 
 namespace {
 
-constexpr int kHostNumaCurrent = 4;  // CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT
-
 // Answers about managed memory are the documented ones; none was measured.
 CUresult check(const CUmemLocation* location, CUmemAllocationType type) {
   if (!location) return CUDA_ERROR_INVALID_VALUE;
   const bool managed = static_cast<int>(type) == Pool::kManaged;
   if (managed) return CUDA_SUCCESS;
-  if (static_cast<int>(location->type) == kHostNumaCurrent) return CUDA_ERROR_NOT_SUPPORTED;
+  if (static_cast<int>(location->type) == kLocationHostNumaCurrent) return CUDA_ERROR_NOT_SUPPORTED;
   return type == CU_MEM_ALLOCATION_TYPE_PINNED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -32,9 +31,8 @@ CUresult get(CUmemoryPool* out, const CUmemLocation* location, CUmemAllocationTy
 }
 
 bool same_place(const CUmemLocation& a, const CUmemLocation& b) {
-  constexpr int kNone = 0, kHost = 2;
   const int type = static_cast<int>(a.type);
-  return a.type == b.type && (type == kHost || type == kNone || a.id == b.id);
+  return a.type == b.type && (type == kLocationHost || type == 0 || a.id == b.id);
 }
 
 }  // namespace

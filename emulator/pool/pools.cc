@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "api/location.h"
+
 namespace cuvmm::emulator {
 
 namespace {
@@ -40,7 +42,6 @@ Pool& Pools::create(const CUmemAllocationProp& prop) {
 
 std::optional<Pools::Place> Pools::place_of(const CUmemLocation& location,
                                             CUmemAllocationType memory) const {
-  constexpr int kNone = 0, kHost = 2, kHostNuma = 3;
   constexpr int kMostNodes = 64;
   const int type = static_cast<int>(location.type), id = location.id;
   const bool managed = static_cast<int>(memory) == Pool::kManaged;
@@ -48,9 +49,9 @@ std::optional<Pools::Place> Pools::place_of(const CUmemLocation& location,
   bool exists = false;
   if (type == CU_MEM_LOCATION_TYPE_DEVICE) {
     exists = id >= 0 && static_cast<std::size_t>(id) < defaults_.size();
-  } else if (type == kHostNuma) {
+  } else if (type == kLocationHostNuma) {
     exists = id >= 0 && id < kMostNodes && (numa_nodes >> id & 1);
-  } else if (type == kHost || (managed && type == kNone)) {
+  } else if (type == kLocationHost || (managed && type == 0)) {
     return Place{memory, type, 0};  // its id says nothing
   }
   return exists ? std::optional<Place>({memory, type, id}) : std::nullopt;

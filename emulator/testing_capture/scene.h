@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <span>
 
-namespace cuvmm::capture_test {
+#include "api/sizes.h"
 
-inline constexpr std::size_t kGranule = std::size_t{2} << 20;
+namespace cuvmm::capture_test {
 
 struct Scene {
   CUstream capturing = nullptr, other = nullptr;

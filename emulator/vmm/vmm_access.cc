@@ -2,15 +2,11 @@
 // cuMemSetAccess and cuMemGetAccess.
 #include <sys/mman.h>
 
+#include "api/location.h"
 #include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
-
 namespace {
-
-bool host_location(CUmemLocationType type) {
-  return type == CU_MEM_LOCATION_TYPE_HOST || type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
-}
 
 // Maps host memory at its device address, so that the CPU reaches it, or takes it away again.
 bool show_to_cpu(Emulator& e, const Mapping& mapping, unsigned flags) {
@@ -33,7 +29,7 @@ CUresult perform(Emulator& e, const calls::MemSetAccess& call, const Facts&, con
   if (!call.desc) return CUDA_ERROR_INVALID_VALUE;
   const Size size = affected(e, call);
   for (std::size_t i = 0; i < call.count; ++i) {
-    if (!host_location(call.desc[i].location.type)) continue;
+    if (!is_host(call.desc[i].location)) continue;
     const auto end = e.model.mappings().end();
     for (auto at = e.model.first_mapping_after(call.ptr);
          at != end && (at->first < call.ptr || at->first - call.ptr < size); ++at) {
@@ -68,8 +64,8 @@ CUresult perform(Emulator& e, const calls::MemGetAccess& call, const Facts&, con
 }
 
 void forgive(const Emulator& e, const calls::MemGetAccess& call, Violations& violations) {
-  // Memory of cuMemAlloc, and the host's, is known to the driver, and none of its access comes from
-  // cuMemSetAccess (observation access/cuMemAlloc-ptr).
+  // Memory of cuMemAlloc, and the host's, is known to the driver, and none of its access comes
+  // from cuMemSetAccess (observation access/cuMemAlloc-ptr).
   if (!e.plain.at(call.ptr) && !e.host.at(call.ptr)) return;
   violations.erase_if([](const Violation& v) { return v.rule == Rule::kGetAccessMapped; });
 }

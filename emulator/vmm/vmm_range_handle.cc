@@ -25,11 +25,11 @@ Physical* memory_at(Emulator& e, Address address, Size size) {
 // (recorded): whole granules, or a pool's chunk. Here nobody else's memory is in it; the descriptor
 // has only the range's size.
 bool in_block(const Emulator& e, Address address, Size size) {
-  const Address granule = address / AddressSpace::kGranule * AddressSpace::kGranule;
+  const Address granule = address / kGranule * kGranule;
   const PlainAllocation* plain = e.plain.at(address);
   if (!plain) plain = e.plain.at(granule);
   if (!plain || plain->external || !plain->on_device()) return false;
-  const Size step = plain->pool ? Size{32} << 20 : Size{AddressSpace::kGranule};
+  const Size step = plain->pool ? Size{32} << 20 : Size{kGranule};
   const Size block = (plain->size + step - 1) / step * step;
   const Size offset = address - plain->base;
   return offset < block && size <= block - offset;

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "api/sizes.h"
+
 namespace cuvmm::fuzz {
 
 /// The calls that programs are made of. The values are the binary format: see ops.def.
@@ -93,7 +95,6 @@ inline constexpr std::uint64_t kGarbage = 0x1234;           ///< a handle that n
 inline constexpr int kThreads = 3;                          ///< of process 0; the others have one
 inline constexpr int kProcesses = 2;
 inline constexpr std::uint8_t kActors = kThreads + kProcesses - 1;
-inline constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;  ///< bytes
 inline constexpr std::size_t kMostOps = 200;
 
 /// Who makes an op's call.

@@ -4,10 +4,9 @@
 
 #include <cstdint>
 
-namespace cuvmm::fuzz::plain {
+#include "api/sizes.h"
 
-inline constexpr std::uint64_t kPage = 4096;
-inline constexpr std::uint64_t kGranule = 2 << 20;
+namespace cuvmm::fuzz::plain {
 
 /// The next multiple of `step`.
 inline std::uint64_t up(std::uint64_t value, std::uint64_t step) {

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "api/sizes.h"
 #include "rulebook/check.h"
 #include "rulebook/data/touch.h"
 
 namespace cuvmm::testing {
 
-inline constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;
 inline constexpr Address kBase = 0x7000'0000'0000;
 
 inline CUmemAllocationProp device_prop(int device = 0, unsigned handle_types = 0) {
