@@ -49,6 +49,9 @@ class FactFinder {
   void find_context(Facts& facts) const;
   /// What memory holds an address, and whether a legacy IPC handle can name it.
   void find_memory(CUdeviceptr address, Facts& facts) const;
+  /// Whether some memory is at an address, of whatever kind and device. find_memory() does not see
+  /// that of another device than the current context's.
+  bool holds_memory(CUdeviceptr address) const;
   /// Where imported memory of a pool lies, and its size.
   void find_pool_memory(CUdeviceptr address, Facts& facts) const;
   /// Whether a pool that the model does not know is a device's default one.

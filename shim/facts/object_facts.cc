@@ -36,6 +36,14 @@ void FactFinder::find_memory(CUdeviceptr address, Facts& facts) const {
   facts.allocation_size = size;
 }
 
+bool FactFinder::holds_memory(CUdeviceptr address) const {
+  const CancelOff no_cancel;
+  unsigned type = 0;
+  return driver_(calls::PointerGetAttribute{&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address}) ==
+             CUDA_SUCCESS &&
+         type != 0;
+}
+
 void FactFinder::find_pool_memory(CUdeviceptr address, Facts& facts) const {
   const CancelOff no_cancel;
   CUmemorytype type{};

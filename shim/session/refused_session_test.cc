@@ -142,8 +142,13 @@ TEST_F(RefusedSession, ARefusedFillOfAFreedRangeIsExplained) {
 
 TEST_F(RefusedSession, MemoryOfAnotherKindThereWasRefusedForAnotherReason) {
   EXPECT_EQ(free(), CUDA_SUCCESS);
-  ON_CALL(mock_, MemGetAddressRange(_, _, kBase))
-      .WillByDefault(DoAll(SetArgPointee<0>(kBase), SetArgPointee<1>(kPage), Return(CUDA_SUCCESS)));
+  // Another device's, of which cuMemGetAddressRange says nothing in this context.
+  ON_CALL(mock_, MemGetAddressRange(_, _, kBase)).WillByDefault(Return(CUDA_ERROR_NOT_FOUND));
+  ON_CALL(mock_, PointerGetAttribute(_, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, kBase))
+      .WillByDefault([](void* data, CUpointer_attribute, CUdeviceptr) {
+        *static_cast<unsigned*>(data) = CU_MEMORYTYPE_DEVICE;
+        return CUDA_SUCCESS;
+      });
   EXPECT_CALL(mock_, MemsetD8(kBase, 0, 16)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
   EXPECT_EQ(fill(), CUDA_ERROR_INVALID_VALUE);
   EXPECT_THAT(findings_.rules(), IsEmpty());

@@ -59,9 +59,7 @@ Violations Session::explain_refusal(const Touched& touched) {
     }
     if (found.empty()) continue;
     // The address may be cuMemAlloc's by now: then there is another reason.
-    Facts facts;
-    facts_.find_memory(touched.list[i].base, facts);
-    if (facts.allocation_base == 0) all.append(found);
+    if (!facts_.holds_memory(touched.list[i].base)) all.append(found);
   }
   return all;
 }
