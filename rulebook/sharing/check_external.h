@@ -49,7 +49,8 @@ void check_reserved(Collector& out, const Array& reserved, Rule rule) {
   const auto set = std::find_if(std::begin(reserved), std::end(reserved),
                                 [](unsigned word) { return word != 0; });
   if (set == std::end(reserved)) return;
-  out.add(rule, "reserved[" + std::to_string(set - std::begin(reserved)) + "] is " + hex_text(*set));
+  out.add(rule,
+          "reserved[" + std::to_string(set - std::begin(reserved)) + "] is " + hex_text(*set));
 }
 
 }  // namespace cuvmm::detail

@@ -122,8 +122,9 @@ Violations check(const Model& model, const calls::ImportExternalMemory& call, co
   if (type != external_type::kOpaqueFd) return out.take();
   check_import_fd(out, model, desc.handle.fd, facts);
   if (facts.object_size != 0 && desc.size != 0 && desc.size != facts.object_size) {
-    out.add(Rule::kExtImportSizeExact,
-            "size is " + size_text(desc.size) + "; the memory object has " + size_text(facts.object_size));
+    out.add(Rule::kExtImportSizeExact, "size is " + size_text(desc.size) +
+                                           "; the memory object has " +
+                                           size_text(facts.object_size));
   }
   return out.take();
 }

@@ -35,7 +35,8 @@ void check_array(Collector& out, const Model& model, const CallStruct& call,
     if (!s) continue;
     const auto& params = call.paramsArray[i];
     if (params.flags != 0 && s->type != external_type::kNvSciSync) {
-      out.add(rules.flags, "flags of semaphore " + std::to_string(i) + " is " + hex_text(params.flags))
+      out.add(rules.flags,
+              "flags of semaphore " + std::to_string(i) + " is " + hex_text(params.flags))
           .objects.push_back(ref(*s));
     }
     each(*s, params);

@@ -217,8 +217,9 @@ void check_free_of_opened(Collector& out, const Model& model, Address address) {
 void check_ipc_exit(Collector& out, const Model& model) {
   for (const auto& [pointer, open] : model.ipc().opens()) {
     const std::uint32_t closes = open.opens - open.count;
-    Violation& v = out.add(Rule::kIpcOpenLeak, hex_text(pointer) + " was opened " + times(open.opens) +
-                                                   " and closed " + times(closes));
+    Violation& v =
+        out.add(Rule::kIpcOpenLeak, hex_text(pointer) + " was opened " + times(open.opens) +
+                                        " and closed " + times(closes));
     v.objects.push_back(ref(open));
     if (open.reopened.call != 0) {
       v.objects.push_back({ObjectRef::Kind::kIpcMemory, pointer, open.size, open.reopened, {}});

@@ -252,7 +252,8 @@ Violations check(const Model& model, const calls::MulticastUnbind& call, const F
     inside = &b;
   }
   if (inside) {
-    out.add(Rule::kMcUnbindExact, size_text(call.size) + " at mcOffset " + size_text(call.mcOffset) +
+    out.add(Rule::kMcUnbindExact, size_text(call.size) + " at mcOffset " +
+                                      size_text(call.mcOffset) +
                                       " is not what was bound: " + size_text(inside->size) +
                                       " at mcOffset " + size_text(inside->offset))
         .objects = {ref(*object), ref(*inside)};

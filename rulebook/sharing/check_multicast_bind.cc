@@ -69,9 +69,9 @@ void check_sizes(Collector& out, const Model& model, const MulticastBind& bind,
   }
   if (object && object->size != 0 &&
       (bind.offset > object->size || bind.size > object->size - bind.offset)) {
-    out.add(Rule::kMcBindInsideObject, size_text(bind.size) + " at mcOffset " + size_text(bind.offset) +
-                                           " go past the end of the multicast object, which has " +
-                                           size_text(object->size))
+    out.add(Rule::kMcBindInsideObject,
+            size_text(bind.size) + " at mcOffset " + size_text(bind.offset) +
+                " go past the end of the multicast object, which has " + size_text(object->size))
         .objects.push_back(ref(*object));
   }
   if (!memory) return;
@@ -140,7 +140,8 @@ Violations check_bind(const Model& model, const MulticastBind& bind, const Facts
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   const MulticastObject* object = check_multicast_handle(out, model, bind.object, facts);
-  if (bind.flags != 0) out.add(Rule::kMcBindFlagsZero, "flags is " + hex_text(bind.flags) + ", not 0");
+  if (bind.flags != 0)
+    out.add(Rule::kMcBindFlagsZero, "flags is " + hex_text(bind.flags) + ", not 0");
   const Allocation* memory = check_memory(out, model, bind, facts);
   check_sizes(out, model, bind, object, memory);
   if (memory && model.multicast(memory->handle)) {

@@ -35,7 +35,8 @@ Violations check(const Model& model, const calls::MemExportToShareableHandle& ca
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   if (!call.shareableHandle) out.add(Rule::kExportOutNonnull, "shareableHandle is NULL");
-  if (call.flags != 0) out.add(Rule::kExportFlagsZero, "flags is " + hex_text(call.flags) + ", not 0");
+  if (call.flags != 0)
+    out.add(Rule::kExportFlagsZero, "flags is " + hex_text(call.flags) + ", not 0");
   const Allocation* a = check_handle(out, model, call.handle,
                                      {Rule::kExportHandleNonzero, Rule::kExportHandleValid,
                                       Rule::kExportHandleAlive, Rule::kExportHandleReferenced},
@@ -101,8 +102,9 @@ Violations check(const Model& model, const calls::MemImportFromShareableHandle& 
   const auto value = reinterpret_cast<std::uintptr_t>(call.osHandle);
   if (value == 0) return out.take();
   if (value > INT_MAX && static_cast<std::intptr_t>(value) > 0) {
-    out.add(Rule::kImportDescriptorValid,
-            "osHandle is " + hex_text(value) + ": an address, where the descriptor itself is expected");
+    out.add(
+        Rule::kImportDescriptorValid,
+        "osHandle is " + hex_text(value) + ": an address, where the descriptor itself is expected");
     return out.take();
   }
   const int fd = static_cast<int>(value);

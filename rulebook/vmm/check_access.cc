@@ -160,8 +160,9 @@ Violations check(const Model& model, const calls::MemSetAccess& call, const Fact
       a && a->granularity ? a->granularity : model.platform().reserve_granularity;
   bool aligned = true;
   if (granularity != 0 && call.ptr % granularity != 0) {
-    out.add(Rule::kAccessPtrAligned,
-            hex_text(call.ptr) + " is not a multiple of the granularity, " + size_text(granularity));
+    out.add(
+        Rule::kAccessPtrAligned,
+        hex_text(call.ptr) + " is not a multiple of the granularity, " + size_text(granularity));
     aligned = false;
   }
   if (granularity != 0 && call.size % granularity != 0) {

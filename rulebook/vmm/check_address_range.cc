@@ -22,7 +22,8 @@ Violations check(const Model& model, const calls::MemAddressReserve& call, const
       platform.reserve_granularity ? platform.reserve_granularity : kTwoMiB;
 
   if (!call.ptr) out.add(Rule::kReservePtrNonnull, "ptr is NULL");
-  if (call.flags != 0) out.add(Rule::kReserveFlagsZero, "flags is " + hex_text(call.flags) + ", not 0");
+  if (call.flags != 0)
+    out.add(Rule::kReserveFlagsZero, "flags is " + hex_text(call.flags) + ", not 0");
   if (call.size == 0) {
     out.add(Rule::kReserveSizeNonzero, "size is 0");
   } else if (call.size % platform.host_page != 0) {
@@ -46,10 +47,10 @@ Violations check(const Model& model, const calls::MemAddressReserve& call, const
     out.add(Rule::kReserveAlignmentAddressable,
             "alignment " + hex_text(call.alignment) + " is 2^62 or more", false);
   } else if (call.alignment >= kAlignmentLimit) {
-    out.add(
-        Rule::kReserveAlignmentLimit,
-        "alignment " + size_text(call.alignment) + " leaves no room for a range in the address space",
-        false);
+    out.add(Rule::kReserveAlignmentLimit,
+            "alignment " + size_text(call.alignment) +
+                " leaves no room for a range in the address space",
+            false);
   }
   if (call.addr % platform.host_page != 0) {
     out.add(Rule::kReserveAddrPage, "hint " + hex_text(call.addr) +
@@ -59,8 +60,8 @@ Violations check(const Model& model, const calls::MemAddressReserve& call, const
     out.add(Rule::kReserveAddrGranularity,
             "hint " + hex_text(call.addr) + " is not a multiple of " + size_text(demanded), false);
   } else if (call.addr >= kUserSpaceEnd) {
-    out.add(Rule::kReserveAddrUser, "hint " + hex_text(call.addr) + " is outside the user address space",
-            false);
+    out.add(Rule::kReserveAddrUser,
+            "hint " + hex_text(call.addr) + " is outside the user address space", false);
   } else if (call.addr != 0 && call.size > kUserSpaceEnd - call.addr) {
     out.add(Rule::kReserveAddrUser,
             size_text(call.size) + " at the hint " + hex_text(call.addr) +
@@ -68,7 +69,8 @@ Violations check(const Model& model, const calls::MemAddressReserve& call, const
             false);
   }
   if (platform.max_reservation != 0 && call.size > platform.max_reservation) {
-    out.add(Rule::kReserveCapacity, "size " + size_text(call.size) + " exceeds what can be reserved, " +
+    out.add(Rule::kReserveCapacity, "size " + size_text(call.size) +
+                                        " exceeds what can be reserved, " +
                                         size_text(platform.max_reservation));
   }
   return out.take();
@@ -84,10 +86,11 @@ Violations check(const Model& model, const calls::MemAddressFree& call, const Fa
   const Reservation* r = model.reservation_at(call.ptr);
   if (!r) {
     const auto gone = model.tombstones().find_covering(ObjectRef::Kind::kReservation, call.ptr);
-    Violation& v = out.add(Rule::kFreeExact,
-                           hex_text(call.ptr) + (gone ? " is in a reservation that was freed already"
-                                                 : " is in no live reservation"),
-                           certainly_not_reserved(model, call.ptr));
+    Violation& v =
+        out.add(Rule::kFreeExact,
+                hex_text(call.ptr) + (gone ? " is in a reservation that was freed already"
+                                           : " is in no live reservation"),
+                certainly_not_reserved(model, call.ptr));
     if (gone) v.objects.push_back(*gone);
     return out.take();
   }

@@ -10,7 +10,8 @@ Violations check(const Model& model, const calls::MemCreate& call, const Facts& 
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   if (!call.handle) out.add(Rule::kCreateHandleNonnull, "handle is NULL");
-  if (call.flags != 0) out.add(Rule::kCreateFlagsZero, "flags is " + hex_text(call.flags) + ", not 0");
+  if (call.flags != 0)
+    out.add(Rule::kCreateFlagsZero, "flags is " + hex_text(call.flags) + ", not 0");
   if (!call.prop) {
     out.add(Rule::kCreatePropNonnull, "prop is NULL");
     return out.take();
@@ -27,7 +28,8 @@ Violations check(const Model& model, const calls::MemCreate& call, const Facts& 
                 size_text(facts.granularity));
   }
   if (call.size > facts.free_memory) {
-    out.add(Rule::kCreateFits, size_text(call.size) + " do not fit: " + size_text(facts.free_memory) +
+    out.add(Rule::kCreateFits, size_text(call.size) +
+                                   " do not fit: " + size_text(facts.free_memory) +
                                    " are free on " + location(call.prop->location));
   }
   return out.take();
@@ -64,10 +66,10 @@ Violations check(const Model& model, const calls::MemRetainAllocationHandle& cal
   const auto addr = reinterpret_cast<Address>(call.addr);
   if (!model.mapping_at(addr)) {
     const bool ours = model.reservation_at(addr) != nullptr;
-    Violation& v = out.add(
-        Rule::kRetainAddrMapped,
-        hex_text(addr) + (ours ? " is reserved, but nothing is mapped there" : " is in no live mapping"),
-        ours || certainly_not_reserved(model, addr));
+    Violation& v = out.add(Rule::kRetainAddrMapped,
+                           hex_text(addr) + (ours ? " is reserved, but nothing is mapped there"
+                                                  : " is in no live mapping"),
+                           ours || certainly_not_reserved(model, addr));
     attach_history(v, model, addr);
   }
   return out.take();

@@ -44,8 +44,8 @@ void check_map_size(Collector& out, const Model& model, const calls::MemMap& cal
   const Size granularity =
       a && a->granularity ? a->granularity : model.platform().reserve_granularity;
   if (granularity != 0 && call.ptr % granularity != 0) {
-    out.add(Rule::kMapPtrAligned,
-            hex_text(call.ptr) + " is not a multiple of the granularity, " + size_text(granularity));
+    out.add(Rule::kMapPtrAligned, hex_text(call.ptr) + " is not a multiple of the granularity, " +
+                                      size_text(granularity));
   }
   if (call.offset != 0 && !multicast) {
     Violation& v = out.add(Rule::kMapOffsetZero, "offset is " + size_text(call.offset) + ", not 0");
@@ -71,14 +71,16 @@ void check_map_size(Collector& out, const Model& model, const calls::MemMap& cal
   }
   if (a->size == 0) {  // an import: the exporter knows its size, this process does not yet
     out.add(Rule::kMapWholeAllocation,
-            "size " + size_text(call.size) + " may not be the size of the imported allocation", false)
+            "size " + size_text(call.size) + " may not be the size of the imported allocation",
+            false)
         .objects.push_back(ref(*a));
     return;
   }
   // size > total - offset instead of a sum, which could wrap.
   if (call.offset > a->size || call.size > a->size - call.offset) {
     out.add(Rule::kMapBounds, size_text(call.size) + " at offset " + size_text(call.offset) +
-                                  " go past the end of the allocation, which has " + size_text(a->size))
+                                  " go past the end of the allocation, which has " +
+                                  size_text(a->size))
         .objects.push_back(ref(*a));
   } else if (call.size != a->size && call.offset == 0) {
     out.add(Rule::kMapWholeAllocation,
@@ -157,8 +159,9 @@ Violations check(const Model& model, const calls::MemUnmap& call, const Facts& f
   if (!r) {
     // The tail of a mapping that ran past its reservation may be unmapped as a whole.
     if (c.first) return out.take();
-    Violation& v = out.add(Rule::kUnmapPtrReserved, hex_text(call.ptr) + " is in no live reservation",
-                           certainly_not_reserved(model, call.ptr));
+    Violation& v =
+        out.add(Rule::kUnmapPtrReserved, hex_text(call.ptr) + " is in no live reservation",
+                certainly_not_reserved(model, call.ptr));
     attach_history(v, model, call.ptr);
     return out.take();
   }
@@ -171,9 +174,9 @@ Violations check(const Model& model, const calls::MemUnmap& call, const Facts& f
     v.objects.push_back(ref(*r));
   } else if (c.has_hole && !c.cut) {
     Violation& v =
-        out.add(Rule::kUnmapMapped,
-                c.any ? "nothing is mapped at " + hex_text(c.hole) + " in " + range(call.ptr, call.size)
-                      : "nothing is mapped in " + range(call.ptr, call.size));
+        out.add(Rule::kUnmapMapped, c.any ? "nothing is mapped at " + hex_text(c.hole) + " in " +
+                                                range(call.ptr, call.size)
+                                          : "nothing is mapped in " + range(call.ptr, call.size));
     attach_history(v, model, c.hole);
   }
   return out.take();

@@ -18,7 +18,8 @@ Violations check(const Model& model, const calls::MemGetHandleForAddressRange& c
                                   std::to_string(static_cast<unsigned>(call.handleType)) +
                                   ", not DMA_BUF_FD (1)");
   }
-  if (call.flags > 1) out.add(Rule::kRangeFlags, "flags is " + hex_text(call.flags) + ", not 0 or 1");
+  if (call.flags > 1)
+    out.add(Rule::kRangeFlags, "flags is " + hex_text(call.flags) + ", not 0 or 1");
   const Size page = model.platform().host_page;
   if (call.size == 0 || call.dptr % page != 0 || call.size % page != 0) {
     out.add(Rule::kRangeAligned, "address " + hex_text(call.dptr) + " and size " +
