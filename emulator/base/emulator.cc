@@ -5,14 +5,13 @@
 #include <memory>
 
 #include "api/posix/cancel_off.h"
+#include "api/sizes.h"
 #include "emulator/base/mutation.h"
 #include "emulator/base/say.h"
 
 namespace cuvmm::emulator {
 
 namespace {
-
-constexpr Size kPage = 4096;  // of the host: what can be shared is whole pages
 
 bool somebody_is_inside() {
   std::mutex& mutex = Emulator::get().mutex;

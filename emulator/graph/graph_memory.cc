@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "api/sizes.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
 
@@ -13,7 +14,6 @@ NodeMemory::~NodeMemory() {
 }
 
 CUresult NodeMemory::allocate(Emulator& e) {
-  constexpr Size kPage = 4096;
   if (e.plain.find(base)) return CUDA_ERROR_INVALID_VALUE;  // launched again, never freed
   const Size pages = (size + kPage - 1) / kPage * kPage;
   if (pages > e.devices.free(prop.location.id)) return CUDA_ERROR_OUT_OF_MEMORY;

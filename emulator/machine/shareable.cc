@@ -12,13 +12,13 @@
 #include <limits>
 
 #include "api/posix/cancel_off.h"
+#include "api/sizes.h"
 #include "emulator/machine/system.h"
 
 namespace cuvmm::emulator {
 
 namespace {
 
-constexpr std::uint64_t kPage = 4096;  // the least that a granularity can be
 constexpr std::uint64_t kTrailerPage = kPage;
 constexpr char kMagic[16] = "cuvmm-shareable";
 constexpr std::uint32_t kVersion = 1;

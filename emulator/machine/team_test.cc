@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Teams within one process, and descriptors from hostile ones.
 #include "emulator/machine/team.h"
+#include "api/sizes.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -16,7 +17,6 @@
 namespace cuvmm::emulator {
 namespace {
 
-constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;
 constexpr int kMachine = 4;
 
 /// A memfd as an allocation's.

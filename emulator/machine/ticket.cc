@@ -15,6 +15,7 @@
 #include <cstring>
 #include <utility>
 
+#include "api/sizes.h"
 #include "emulator/machine/system.h"
 
 namespace cuvmm::emulator {
@@ -25,7 +26,6 @@ using Token = Facts::Token;
 
 constexpr char kMagic[8] = {'c', 'u', 'v', 'm', 'm', 'i', 'p', 'c'};
 constexpr std::uint8_t kVersion = 1;
-constexpr std::uint64_t kPage = 4096;
 // Behind the trailer of emulator/machine/shareable.cc, in the same page.
 constexpr std::uint64_t kTicketAt = 1024;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of 64 bytes from anywhere.
 #include "emulator/machine/ticket.h"
+#include "api/sizes.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -12,7 +13,6 @@
 namespace cuvmm::emulator {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 constexpr int kDevices = 8;
 using Token = Facts::Token;
 

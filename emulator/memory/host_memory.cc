@@ -2,6 +2,7 @@
 // Page-locked host memory. The CPU's address is the device's: all devices reach it.
 #include <sys/mman.h>
 
+#include "api/sizes.h"
 #include "emulator/context/capture.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
@@ -10,8 +11,6 @@
 namespace cuvmm::emulator {
 
 namespace {
-
-constexpr Size kPage = 4096;
 
 // Mapped memory that the current device may touch passes for host memory (recorded).
 bool mapped_for_use(const Emulator& e, Address address) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/memory/plain_allocations.h"
+#include "api/sizes.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +8,6 @@
 
 namespace cuvmm::emulator {
 namespace {
-
-constexpr Size kGranule = kGranule;
 
 PlainAllocation of(Size size, Size offset = 0) {
   CUmemAllocationProp prop{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a pointer is: cuPointerGetAttribute(s) and cuMemGetAddressRange.
+#include "api/sizes.h"
 #include "emulator/context/capture.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
@@ -113,7 +114,6 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     out.size = block->size;
     out.mapping_size = up_to(block->size, Size{2} << 20);
     if (block->registered) {  // what was locked: whole pages
-      constexpr Size kPage = 4096;
       out.mapping_base = block->base / kPage * kPage;
       out.mapping_size = up_to(block->base + block->size, kPage) - out.mapping_base;
       if (block->flags & CU_MEMHOSTREGISTER_READ_ONLY) out.access = CU_MEM_ACCESS_FLAGS_PROT_READ;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "api/location.h"
+#include "api/sizes.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/locked.h"
 #include "emulator/entry/record.h"
@@ -21,8 +22,6 @@
 namespace cuvmm::emulator {
 
 namespace {
-
-constexpr Size kPage = 4096;
 
 bool is_posix(CUmemAllocationHandleType type) {
   return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;

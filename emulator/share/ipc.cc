@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "api/sizes.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/record.h"
 #include "emulator/machine/system.h"
@@ -176,7 +177,6 @@ CUresult perform(Emulator& e, const calls::IpcGetEventHandle& call, const Facts&
   if (!call.pHandle) return CUDA_ERROR_INVALID_VALUE;
   if (!event || !both(event->flags)) return CUDA_ERROR_INVALID_HANDLE;
   if (!event->file) {
-    constexpr Size kPage = 4096;
     CUmemAllocationProp prop{};
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     prop.location.id = event->context->device;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/vmm/physical_memory.h"
+#include "api/sizes.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 namespace cuvmm::emulator {
 namespace {
-
-constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;
 
 CUmemAllocationProp on_device(int device) {
   CUmemAllocationProp prop{};

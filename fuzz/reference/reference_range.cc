@@ -2,12 +2,12 @@
 // The reference's opinion of reservations, mappings and access.
 #include <algorithm>
 
+#include "api/sizes.h"
 #include "fuzz/reference/reference.h"
 
 namespace cuvmm::fuzz {
 
 namespace {
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 46;  // what one reservation may have
 
 bool host(int type) { return type == 2 || type == 3; }

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "api/sizes.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/answering_driver.h"
 
@@ -57,7 +58,6 @@ void* aligned_alloc(std::size_t alignment, std::size_t size) {
 namespace cuvmm::shim {
 namespace {
 
-constexpr std::size_t kPage = std::size_t{2} << 20;
 constexpr int kWarm = 4, kRounds = 100;
 constexpr int kCallsOfALife = 17;
 
@@ -82,7 +82,7 @@ Driver constant_driver() {
   answering.set(
       calls::MemGetAllocationGranularity{},
       [](std::size_t* size, const CUmemAllocationProp*, CUmemAllocationGranularity_flags) {
-        *size = kPage;
+        *size = kGranule;
         return done();
       });
   answering.set(calls::MemAddressReserve{},
@@ -150,11 +150,11 @@ class FastPath : public testing::Test {
     CUmemGenericAllocationHandle handle = 0;
     char byte = 0;
     call(calls::MemGetAllocationGranularity{.granularity = &granularity, .prop = &prop});
-    call(calls::MemAddressReserve{.ptr = &ptr, .size = kPage});
-    call(calls::MemCreate{.handle = &handle, .size = kPage, .prop = &prop});
+    call(calls::MemAddressReserve{.ptr = &ptr, .size = kGranule});
+    call(calls::MemCreate{.handle = &handle, .size = kGranule, .prop = &prop});
     call(calls::MemGetAllocationPropertiesFromHandle{.prop = &prop, .handle = handle});
-    call(calls::MemMap{.ptr = ptr, .size = kPage, .handle = handle});
-    call(calls::MemSetAccess{.ptr = ptr, .size = kPage, .desc = &access, .count = 1});
+    call(calls::MemMap{.ptr = ptr, .size = kGranule, .handle = handle});
+    call(calls::MemSetAccess{.ptr = ptr, .size = kGranule, .desc = &access, .count = 1});
     call(calls::MemGetAccess{.flags = &flags, .location = &prop.location, .ptr = ptr});
     call(calls::MemcpyHtoD{.dstDevice = ptr, .srcHost = &byte, .ByteCount = 1});
     call(calls::MemcpyHtoD{.dstDevice = 0x1000, .srcHost = &byte, .ByteCount = 1});
@@ -163,9 +163,9 @@ class FastPath : public testing::Test {
     call(calls::MemsetD8{.dstDevice = ptr, .uc = 0, .N = 1});
     call(calls::MemRetainAllocationHandle{.handle = &handle, .addr = reinterpret_cast<void*>(ptr)});
     call(calls::MemRelease{.handle = handle});
-    call(calls::MemUnmap{.ptr = ptr, .size = kPage});
+    call(calls::MemUnmap{.ptr = ptr, .size = kGranule});
     call(calls::MemRelease{.handle = handle});
-    call(calls::MemAddressFree{.ptr = ptr, .size = kPage});
+    call(calls::MemAddressFree{.ptr = ptr, .size = kGranule});
   }
   /// Performs the call as a wrapper would.
   template <class CallStruct>
@@ -199,15 +199,16 @@ TEST_F(FastPath, AllocatesNothingWithinTheLargestNumberSeen) {
   prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
   CUdeviceptr ptr = 0;
   CUmemGenericAllocationHandle handle = 0;
-  ASSERT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kBlocks * kPage}), CUDA_SUCCESS);
-  ASSERT_EQ(run(calls::MemCreate{.handle = &handle, .size = kPage, .prop = &prop}), CUDA_SUCCESS);
+  ASSERT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kBlocks * kGranule}), CUDA_SUCCESS);
+  ASSERT_EQ(run(calls::MemCreate{.handle = &handle, .size = kGranule, .prop = &prop}),
+            CUDA_SUCCESS);
   std::uint64_t allocated = 0;
   for (int round = 0; round < 3; ++round) {
     const std::uint64_t before = t_allocations;
     for (std::size_t i = 0; i < kBlocks; ++i)
-      EXPECT_EQ(run(calls::MemMap{ptr + i * kPage, kPage, 0, handle, 0}), CUDA_SUCCESS);
+      EXPECT_EQ(run(calls::MemMap{ptr + i * kGranule, kGranule, 0, handle, 0}), CUDA_SUCCESS);
     for (std::size_t i = 0; i < kBlocks; ++i)
-      EXPECT_EQ(run(calls::MemUnmap{ptr + i * kPage, kPage}), CUDA_SUCCESS);
+      EXPECT_EQ(run(calls::MemUnmap{ptr + i * kGranule, kGranule}), CUDA_SUCCESS);
     allocated = t_allocations - before;
   }
   EXPECT_EQ(allocated, 0u);

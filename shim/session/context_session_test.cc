@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "api/mock_driver.h"
+#include "api/sizes.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"
 
@@ -22,7 +23,6 @@ using testing::SetArgPointee;
 using testing::UnorderedElementsAre;
 
 constexpr CUdeviceptr kBuffer = 0x700000000000, kOpened = 0x720000000000;
-constexpr std::size_t kPage = 2 << 20;
 const auto kContext = reinterpret_cast<CUcontext>(std::uintptr_t{0x10});
 const auto kOtherContext = reinterpret_cast<CUcontext>(std::uintptr_t{0x20});
 const auto kMemory = reinterpret_cast<CUexternalMemory>(std::uintptr_t{0x5000});
@@ -60,13 +60,13 @@ class ContextSession : public testing::Test {
     CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc{};
     desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
     desc.handle.fd = 3;
-    desc.size = kPage;
+    desc.size = kGranule;
     CUexternalMemory memory = nullptr;
     run(calls::ImportExternalMemory{&memory, &desc});
   }
   void map_buffer() {
     CUDA_EXTERNAL_MEMORY_BUFFER_DESC part{};
-    part.size = kPage;
+    part.size = kGranule;
     CUdeviceptr address = 0;
     run(calls::ExternalMemoryGetMappedBuffer{&address, kMemory, &part});
   }
@@ -95,7 +95,7 @@ class ContextSession : public testing::Test {
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     CUmemGenericAllocationHandle handle = 0;
-    run(calls::MemCreate{&handle, kPage, &prop, 0});
+    run(calls::MemCreate{&handle, kGranule, &prop, 0});
   }
   void make_one_of_each() {
     import_memory();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/mock_driver.h"
+#include "api/sizes.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"
 
@@ -25,7 +26,6 @@ using testing::NiceMock;
 using testing::Return;
 using testing::SetArgPointee;
 
-constexpr std::size_t kPage = std::size_t{2} << 20;
 constexpr CUmemGenericAllocationHandle kObject = 0xe000000900;
 constexpr CUmemGenericAllocationHandle kMemory = 0xe000000100;
 
@@ -39,7 +39,7 @@ class MulticastSession : public testing::Test {
     for (const auto option :
          {CU_MULTICAST_GRANULARITY_MINIMUM, CU_MULTICAST_GRANULARITY_RECOMMENDED}) {
       ON_CALL(mock_, MulticastGetGranularity(_, _, option))
-          .WillByDefault(DoAll(SetArgPointee<0>(kPage), Return(CUDA_SUCCESS)));
+          .WillByDefault(DoAll(SetArgPointee<0>(kGranule), Return(CUDA_SUCCESS)));
     }
     ON_CALL(mock_, MulticastCreate(_, _))
         .WillByDefault(DoAll(SetArgPointee<0>(kObject), Return(CUDA_SUCCESS)));
@@ -51,7 +51,7 @@ class MulticastSession : public testing::Test {
   CUresult run(const CallStruct& call) {
     return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
   }
-  CUresult create(unsigned devices, std::size_t size = 4 * kPage, unsigned long long types = 0) {
+  CUresult create(unsigned devices, std::size_t size = 4 * kGranule, unsigned long long types = 0) {
     CUmulticastObjectProp prop{};
     prop.numDevices = devices;
     prop.size = size;
@@ -65,11 +65,11 @@ class MulticastSession : public testing::Test {
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     prop.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(types);
     CUmemGenericAllocationHandle handle = 0;
-    EXPECT_EQ(run(calls::MemCreate{&handle, kPage, &prop, 0}), CUDA_SUCCESS);
+    EXPECT_EQ(run(calls::MemCreate{&handle, kGranule, &prop, 0}), CUDA_SUCCESS);
   }
   CUresult add(int device) { return run(calls::MulticastAddDevice{kObject, device}); }
-  CUresult bind() { return run(calls::MulticastBindMem{kObject, 0, kMemory, 0, kPage, 0}); }
-  CUresult unbind() { return run(calls::MulticastUnbind{kObject, 0, 0, kPage}); }
+  CUresult bind() { return run(calls::MulticastBindMem{kObject, 0, kMemory, 0, kGranule, 0}); }
+  CUresult unbind() { return run(calls::MulticastUnbind{kObject, 0, 0, kGranule}); }
 
   NiceMock<MockDriver> mock_;
   Findings findings_;
@@ -91,7 +91,7 @@ TEST_F(MulticastSession, ALegalLifeYieldsNothing) {
 
 TEST_F(MulticastSession, TheGranularityIsTheDrivers) {
   EXPECT_CALL(mock_, MulticastCreate(_, _)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
-  create(2, kPage / 2);
+  create(2, kGranule / 2);
   EXPECT_THAT(findings_.rules(), testing::ElementsAre("cuMulticastCreate-size-granularity"));
 }
 
@@ -113,7 +113,7 @@ TEST_F(MulticastSession, NothingIsHeldWhileABindWaits) {
   // Everything that takes the session's lock goes on: calls, the model, a report.
   auto others = std::async(std::launch::async, [&] {
     CUdeviceptr ptr = 0;
-    EXPECT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kPage}), CUDA_SUCCESS);
+    EXPECT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}), CUDA_SUCCESS);
     return session_.with_model([](const Model& model) { return model.multicasts().size(); });
   });
   const bool went_on = others.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
@@ -127,7 +127,7 @@ TEST_F(MulticastSession, NothingIsHeldWhileABindWaits) {
 TEST_F(MulticastSession, ManyBindsThatWaitForCallsOfOtherThreads) {
   constexpr int kThreads = 8;
   constexpr int kRounds = 200;
-  create(1, kThreads * kPage);
+  create(1, kThreads * kGranule);
   memory();
   add(0);
   std::atomic<int> released{0};
@@ -144,10 +144,10 @@ TEST_F(MulticastSession, ManyBindsThatWaitForCallsOfOtherThreads) {
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {
-      const std::size_t offset = static_cast<std::size_t>(thread) * kPage;
+      const std::size_t offset = static_cast<std::size_t>(thread) * kGranule;
       for (int round = 0; round < kRounds; ++round) {
-        run(calls::MulticastBindMem{kObject, offset, kMemory, 0, kPage, 0});
-        run(calls::MulticastUnbind{kObject, 0, offset, kPage});
+        run(calls::MulticastBindMem{kObject, offset, kMemory, 0, kGranule, 0});
+        run(calls::MulticastUnbind{kObject, 0, offset, kGranule});
       }
     });
   }
@@ -175,7 +175,7 @@ TEST_F(MulticastSession, AnIncompleteTeamOfItsOwnIsReported) {
 }
 
 TEST_F(MulticastSession, ASharedTeamIsReportedOnlyWhenTheDriverGaveUp) {
-  create(2, 4 * kPage, 1);
+  create(2, 4 * kGranule, 1);
   memory(1);
   add(0);
   ON_CALL(mock_, MemExportToShareableHandle(_, _, _, _)).WillByDefault([](void* out, auto...) {

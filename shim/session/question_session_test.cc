@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "api/mock_driver.h"
+#include "api/sizes.h"
 #include "shim/facts/ledger.h"
 #include "shim/report/finding_members.h"
 #include "shim/report/text_report.h"
@@ -21,7 +22,6 @@ using testing::Return;
 using testing::SetArgPointee;
 
 constexpr CUdeviceptr kBase = 0x700000000000;
-constexpr std::size_t kPage = 2 << 20;
 
 class QuestionSession : public testing::Test {
  protected:
@@ -29,11 +29,11 @@ class QuestionSession : public testing::Test {
     ON_CALL(mock_, DeviceGetCount(_))
         .WillByDefault(DoAll(SetArgPointee<0>(2), Return(CUDA_SUCCESS)));
     ON_CALL(mock_, MemGetAllocationGranularity(_, _, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(kPage), Return(CUDA_SUCCESS)));
+        .WillByDefault(DoAll(SetArgPointee<0>(kGranule), Return(CUDA_SUCCESS)));
     ON_CALL(mock_, MemAddressReserve(_, _, _, _, _))
         .WillByDefault(DoAll(SetArgPointee<0>(kBase), Return(CUDA_SUCCESS)));
     CUdeviceptr ptr = 0;
-    EXPECT_EQ(run(session_, calls::MemAddressReserve{.ptr = &ptr, .size = kPage}), CUDA_SUCCESS);
+    EXPECT_EQ(run(session_, calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}), CUDA_SUCCESS);
   }
 
   template <class CallStruct>
@@ -56,7 +56,7 @@ class QuestionSession : public testing::Test {
     prop.location.id = device;
     prop.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(handle_types);
     CUmemGenericAllocationHandle handle = 0;
-    return run(session_, calls::MemCreate{.handle = &handle, .size = kPage, .prop = &prop});
+    return run(session_, calls::MemCreate{.handle = &handle, .size = kGranule, .prop = &prop});
   }
   const Entry& only() {
     EXPECT_NE(ledger_.first(), nullptr);
@@ -113,7 +113,7 @@ TEST_F(QuestionSession, AWrongArgumentOfAQuestionIsAnError) {
 TEST_F(QuestionSession, EnforceGivesTheSameAnswer) {
   Session strict(mock_.driver(), {.enforce = true, .emulated = true}, ledger_);
   CUdeviceptr ptr = 0;
-  run(strict, calls::MemAddressReserve{.ptr = &ptr, .size = kPage});
+  run(strict, calls::MemAddressReserve{.ptr = &ptr, .size = kGranule});
   EXPECT_CALL(mock_, MemRetainAllocationHandle(_, _)).Times(0);
   CUmemGenericAllocationHandle handle = 0;
   EXPECT_EQ(run(strict, calls::MemRetainAllocationHandle{.handle = &handle,

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "api/mock_driver.h"
+#include "api/sizes.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"
 
@@ -22,7 +23,6 @@ using testing::Return;
 using testing::SetArgPointee;
 
 constexpr CUdeviceptr kBase = 0x700000000000;
-constexpr std::size_t kPage = 2 << 20;
 
 class RefusedSession : public testing::Test {
  protected:
@@ -43,24 +43,24 @@ class RefusedSession : public testing::Test {
   }
   void reserve() {
     CUdeviceptr ptr = 0;
-    EXPECT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kPage}), CUDA_SUCCESS);
+    EXPECT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}), CUDA_SUCCESS);
   }
   void map() {
     CUmemAllocationProp prop{};
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     CUmemGenericAllocationHandle handle = 0;
-    EXPECT_EQ(run(calls::MemCreate{&handle, kPage, &prop, 0}), CUDA_SUCCESS);
-    EXPECT_EQ(run(calls::MemMap{.ptr = kBase, .size = kPage, .handle = handle}), CUDA_SUCCESS);
+    EXPECT_EQ(run(calls::MemCreate{&handle, kGranule, &prop, 0}), CUDA_SUCCESS);
+    EXPECT_EQ(run(calls::MemMap{.ptr = kBase, .size = kGranule, .handle = handle}), CUDA_SUCCESS);
     const CUmemAccessDesc access{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    EXPECT_EQ(run(calls::MemSetAccess{kBase, kPage, &access, 1}), CUDA_SUCCESS);
+    EXPECT_EQ(run(calls::MemSetAccess{kBase, kGranule, &access, 1}), CUDA_SUCCESS);
   }
   CUresult fill() { return run(calls::MemsetD8{kBase, 0, 16}); }
-  CUresult free() { return run(calls::MemAddressFree{kBase, kPage}); }
+  CUresult free() { return run(calls::MemAddressFree{kBase, kGranule}); }
   /// The driver's next answer to a free, once another thread did something meanwhile.
   template <class Meanwhile>
   void free_answers(CUresult result, Meanwhile meanwhile) {
-    EXPECT_CALL(mock_, MemAddressFree(kBase, kPage)).WillOnce([=](CUdeviceptr, std::size_t) {
+    EXPECT_CALL(mock_, MemAddressFree(kBase, kGranule)).WillOnce([=](CUdeviceptr, std::size_t) {
       std::thread(meanwhile).join();
       return result;
     });
@@ -80,8 +80,8 @@ TEST_F(RefusedSession, AWrongFreeOfAReservationDisturbsNobodyWhoWorksInIt) {
   map();
   free_answers(CUDA_ERROR_INVALID_VALUE, [this] {
     EXPECT_EQ(fill(), CUDA_SUCCESS);
-    EXPECT_EQ(run(calls::MemUnmap{kBase, kPage}), CUDA_SUCCESS);
-    EXPECT_EQ(run(calls::MemMap{.ptr = kBase, .size = kPage, .handle = 0xe00}), CUDA_SUCCESS);
+    EXPECT_EQ(run(calls::MemUnmap{kBase, kGranule}), CUDA_SUCCESS);
+    EXPECT_EQ(run(calls::MemMap{.ptr = kBase, .size = kGranule, .handle = 0xe00}), CUDA_SUCCESS);
   });
   EXPECT_EQ(free(), CUDA_ERROR_INVALID_VALUE);
   EXPECT_THAT(findings_.rules(), ElementsAre(kStillMapped));
@@ -118,7 +118,7 @@ TEST_F(RefusedSession, AnAddressGivenOutAgainBeforeThatIsItsNewOwners) {
 
 TEST_F(RefusedSession, ARefusedFreeIsRememberedAtExit) {
   map();
-  EXPECT_CALL(mock_, MemAddressFree(kBase, kPage)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
+  EXPECT_CALL(mock_, MemAddressFree(kBase, kGranule)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
   EXPECT_EQ(free(), CUDA_ERROR_INVALID_VALUE);
   session_.with_model([](const Model& model) {
     const Violations leaks = check_exit(model, [](const Export&) { return false; });
@@ -157,7 +157,7 @@ TEST_F(RefusedSession, MemoryOfAnotherKindThereWasRefusedForAnotherReason) {
 TEST_F(RefusedSession, ARefusedFillElsewhereIsTheDriversAffair) {
   EXPECT_EQ(free(), CUDA_SUCCESS);
   EXPECT_CALL(mock_, MemsetD8(_, 0, 16)).WillRepeatedly(Return(CUDA_ERROR_INVALID_VALUE));
-  EXPECT_EQ(run(calls::MemsetD8{kBase + kPage, 0, 16}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(run(calls::MemsetD8{kBase + kGranule, 0, 16}), CUDA_ERROR_INVALID_VALUE);
   // Nor does another code say that nothing is mapped there.
   for (const CUresult other : {CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_INVALID_CONTEXT}) {
     EXPECT_CALL(mock_, MemsetD8(kBase, 0, 16)).WillOnce(Return(other));
@@ -189,7 +189,7 @@ TEST_F(RefusedSession, AfterTheDriversEndNothingIsJudgedAndAllIsGone) {
   ON_CALL(mock_, MemUnmap(_, _)).WillByDefault(Return(CUDA_ERROR_DEINITIALIZED));
   ON_CALL(mock_, MemRelease(_)).WillByDefault(Return(CUDA_ERROR_DEINITIALIZED));
   ON_CALL(mock_, MemAddressFree(_, _)).WillByDefault(Return(CUDA_ERROR_DEINITIALIZED));
-  EXPECT_EQ(run(calls::MemUnmap{kBase, kPage}), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_EQ(run(calls::MemUnmap{kBase, kGranule}), CUDA_ERROR_DEINITIALIZED);
   EXPECT_EQ(run(calls::MemRelease{0xe00}), CUDA_ERROR_DEINITIALIZED);
   EXPECT_EQ(free(), CUDA_ERROR_DEINITIALIZED);
   EXPECT_EQ(free(), CUDA_ERROR_DEINITIALIZED) << "twice, which would be wrong before";
@@ -204,7 +204,7 @@ TEST_F(RefusedSession, AfterTheDriversEndNothingIsJudgedAndAllIsGone) {
 TEST_F(RefusedSession, RefusedBeforeItAllIsStillThere) {
   map();
   ON_CALL(mock_, MemUnmap(_, _)).WillByDefault(Return(CUDA_ERROR_OUT_OF_MEMORY));
-  EXPECT_EQ(run(calls::MemUnmap{kBase, kPage}), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(run(calls::MemUnmap{kBase, kGranule}), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(free(), CUDA_SUCCESS);
   EXPECT_THAT(findings_.rules(), ElementsAre(kStillMapped));
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "api/mock_driver.h"
+#include "api/sizes.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"
 
@@ -19,7 +20,6 @@ using testing::Return;
 using testing::SetArgPointee;
 
 constexpr CUdeviceptr kBuffer = 0x700000000000;
-constexpr std::size_t kPage = 2 << 20;
 const auto kMemory = reinterpret_cast<CUexternalMemory>(std::uintptr_t{0x5000});
 const auto kContext = reinterpret_cast<CUcontext>(std::uintptr_t{0x10});
 
@@ -45,7 +45,7 @@ class ExternalSession : public testing::Test {
   CUresult run(const CallStruct& call) {
     return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
   }
-  CUresult import(int fd, std::size_t size = kPage) {
+  CUresult import(int fd, std::size_t size = kGranule) {
     CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc{};
     desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
     desc.handle.fd = fd;
@@ -55,7 +55,7 @@ class ExternalSession : public testing::Test {
   }
   void buffer() {
     CUDA_EXTERNAL_MEMORY_BUFFER_DESC desc{};
-    desc.size = kPage;
+    desc.size = kGranule;
     CUdeviceptr address = 0;
     EXPECT_EQ(run(calls::ExternalMemoryGetMappedBuffer{&address, kMemory, &desc}), CUDA_SUCCESS);
   }
@@ -77,7 +77,7 @@ class ExternalSession : public testing::Test {
     CUmemGenericAllocationHandle handle = 0;
     EXPECT_CALL(mock_, MemCreate(_, _, _, _))
         .WillOnce(DoAll(SetArgPointee<0>(0xe00), Return(CUDA_SUCCESS)));
-    run(calls::MemCreate{&handle, kPage, &prop, 0});
+    run(calls::MemCreate{&handle, kGranule, &prop, 0});
     EXPECT_CALL(mock_, MemExportToShareableHandle(_, _, _, _))
         .WillOnce([fd](void* out, auto, auto, auto) {
           *static_cast<int*>(out) = fd;
@@ -91,7 +91,7 @@ class ExternalSession : public testing::Test {
   }
   static int memory_file() {
     const int fd = memfd_create("exported", MFD_CLOEXEC);
-    EXPECT_EQ(ftruncate(fd, kPage), 0);
+    EXPECT_EQ(ftruncate(fd, kGranule), 0);
     return fd;
   }
 
@@ -200,7 +200,7 @@ TEST_F(ExternalSession, DestroyingTwiceIsAnsweredByEnforcement) {
   CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc{};
   desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
   desc.handle.fd = memory_file();
-  desc.size = kPage;
+  desc.size = kGranule;
   CUexternalMemory memory = nullptr;
   const auto call = [&](const auto& c) {
     using CallStruct = std::decay_t<decltype(c)>;

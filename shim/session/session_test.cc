@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "api/sizes.h"
 #include "shim/session/session_run.h"
 
 #include <fcntl.h>
@@ -24,7 +25,6 @@ using testing::SetArgPointee;
 
 constexpr CUdeviceptr kBase = 0x700000000000;
 constexpr std::size_t kMiB = 1 << 20;
-constexpr std::size_t kPage = 2 * kMiB;
 constexpr CUmemGenericAllocationHandle kHandle = 0xe000000100;
 
 /// A session over the mock, as the emulator's so that handles need not be readable.
@@ -36,7 +36,7 @@ class SessionTest : public testing::Test {
     ON_CALL(mock_, DeviceCanAccessPeer(_, _, _))
         .WillByDefault(DoAll(SetArgPointee<0>(1), Return(CUDA_SUCCESS)));
     ON_CALL(mock_, MemGetAllocationGranularity(_, _, _))
-        .WillByDefault(DoAll(SetArgPointee<0>(kPage), Return(CUDA_SUCCESS)));
+        .WillByDefault(DoAll(SetArgPointee<0>(kGranule), Return(CUDA_SUCCESS)));
     prop_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop_.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   }
@@ -81,18 +81,18 @@ class SessionTest : public testing::Test {
 };
 
 TEST_F(SessionTest, ForwardsEveryCallOnceWithItsArguments) {
-  const auto ptr = reserve(kBase, 2 * kPage);
-  const auto handle = create(kHandle, kPage);
-  map(ptr, kPage, handle);
+  const auto ptr = reserve(kBase, 2 * kGranule);
+  const auto handle = create(kHandle, kGranule);
+  map(ptr, kGranule, handle);
   CUmemAccessDesc access{prop_.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  EXPECT_CALL(mock_, MemSetAccess(ptr, kPage, &access, 1)).WillOnce(Return(CUDA_SUCCESS));
-  EXPECT_EQ(run(calls::MemSetAccess{ptr, kPage, &access, 1}), CUDA_SUCCESS);
-  EXPECT_CALL(mock_, MemUnmap(ptr, kPage)).WillOnce(Return(CUDA_SUCCESS));
-  EXPECT_EQ(run(calls::MemUnmap{ptr, kPage}), CUDA_SUCCESS);
+  EXPECT_CALL(mock_, MemSetAccess(ptr, kGranule, &access, 1)).WillOnce(Return(CUDA_SUCCESS));
+  EXPECT_EQ(run(calls::MemSetAccess{ptr, kGranule, &access, 1}), CUDA_SUCCESS);
+  EXPECT_CALL(mock_, MemUnmap(ptr, kGranule)).WillOnce(Return(CUDA_SUCCESS));
+  EXPECT_EQ(run(calls::MemUnmap{ptr, kGranule}), CUDA_SUCCESS);
   EXPECT_CALL(mock_, MemRelease(handle)).WillOnce(Return(CUDA_SUCCESS));
   EXPECT_EQ(run(calls::MemRelease{handle}), CUDA_SUCCESS);
-  EXPECT_CALL(mock_, MemAddressFree(ptr, 2 * kPage)).WillOnce(Return(CUDA_SUCCESS));
-  EXPECT_EQ(run(calls::MemAddressFree{ptr, 2 * kPage}), CUDA_SUCCESS);
+  EXPECT_CALL(mock_, MemAddressFree(ptr, 2 * kGranule)).WillOnce(Return(CUDA_SUCCESS));
+  EXPECT_EQ(run(calls::MemAddressFree{ptr, 2 * kGranule}), CUDA_SUCCESS);
   EXPECT_THAT(findings_.rules(), testing::IsEmpty());
   EXPECT_EQ(session_.total(), 7u);
   EXPECT_EQ(session_.count(EntryPoint::kMemMap), 1u);
@@ -104,11 +104,11 @@ TEST_F(SessionTest, ForwardsEveryCallOnceWithItsArguments) {
 }
 
 TEST_F(SessionTest, ReportsAndForwardsAMisuse) {
-  const auto ptr = reserve(kBase, kPage);
-  const auto handle = create(kHandle, kPage);
-  EXPECT_CALL(mock_, MemMap(ptr, kPage, 4096, handle, 0))
+  const auto ptr = reserve(kBase, kGranule);
+  const auto handle = create(kHandle, kGranule);
+  EXPECT_CALL(mock_, MemMap(ptr, kGranule, 4096, handle, 0))
       .WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
-  EXPECT_EQ(run(calls::MemMap{ptr, kPage, 4096, handle, 0}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(run(calls::MemMap{ptr, kGranule, 4096, handle, 0}), CUDA_ERROR_INVALID_VALUE);
   ASSERT_THAT(findings_.rules(), testing::Contains("cuMemMap-offset-zero"));
   const Finding& finding = findings_.all.front();
   EXPECT_EQ(finding.entry, EntryPoint::kMemMap);
@@ -123,9 +123,9 @@ TEST_F(SessionTest, ReportsAndForwardsAMisuse) {
 }
 
 TEST_F(SessionTest, ReportsAnAcceptedMisuse) {
-  const auto ptr = reserve(kBase, kPage);
-  EXPECT_CALL(mock_, MemUnmap(ptr, kPage)).WillOnce(Return(CUDA_SUCCESS));
-  EXPECT_EQ(run(calls::MemUnmap{ptr, kPage}), CUDA_SUCCESS);
+  const auto ptr = reserve(kBase, kGranule);
+  EXPECT_CALL(mock_, MemUnmap(ptr, kGranule)).WillOnce(Return(CUDA_SUCCESS));
+  EXPECT_EQ(run(calls::MemUnmap{ptr, kGranule}), CUDA_SUCCESS);
   ASSERT_EQ(findings_.all.size(), 1u);
   EXPECT_EQ(findings_.all[0].answer->result, CUDA_SUCCESS);
 }
@@ -133,15 +133,15 @@ TEST_F(SessionTest, ReportsAnAcceptedMisuse) {
 TEST_F(SessionTest, EnforceAnswersWithoutForwarding) {
   Session enforcing(mock_.driver(), {.enforce = true, .emulated = true}, findings_);
   EXPECT_CALL(mock_, MemMap(_, _, _, _, _)).Times(0);
-  EXPECT_EQ(run(enforcing, calls::MemMap{kBase, kPage, 4096, kHandle, 0}),
+  EXPECT_EQ(run(enforcing, calls::MemMap{kBase, kGranule, 4096, kHandle, 0}),
             CUDA_ERROR_INVALID_VALUE);
   ASSERT_FALSE(findings_.all.empty());
   EXPECT_TRUE(findings_.all[0].answer->enforced);
   // A clean call goes through.
-  EXPECT_CALL(mock_, MemAddressReserve(_, kPage, 0, 0, 0))
+  EXPECT_CALL(mock_, MemAddressReserve(_, kGranule, 0, 0, 0))
       .WillOnce(DoAll(SetArgPointee<0>(kBase), Return(CUDA_SUCCESS)));
   CUdeviceptr ptr = 0;
-  EXPECT_EQ(run(enforcing, calls::MemAddressReserve{.ptr = &ptr, .size = kPage}), CUDA_SUCCESS);
+  EXPECT_EQ(run(enforcing, calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}), CUDA_SUCCESS);
   EXPECT_EQ(ptr, kBase);
 }
 
@@ -150,9 +150,9 @@ TEST_F(SessionTest, EnforceKeepsWhatARefusedCallWouldHaveGivenUp) {
   CUdeviceptr ptr = 0;
   EXPECT_CALL(mock_, MemAddressReserve(_, _, _, _, _))
       .WillOnce(DoAll(SetArgPointee<0>(kBase), Return(CUDA_SUCCESS)));
-  ASSERT_EQ(run(enforcing, calls::MemAddressReserve{.ptr = &ptr, .size = kPage}), CUDA_SUCCESS);
+  ASSERT_EQ(run(enforcing, calls::MemAddressReserve{.ptr = &ptr, .size = kGranule}), CUDA_SUCCESS);
   EXPECT_CALL(mock_, MemAddressFree(_, _)).Times(0);
-  EXPECT_EQ(run(enforcing, calls::MemAddressFree{ptr, 2 * kPage}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(run(enforcing, calls::MemAddressFree{ptr, 2 * kGranule}), CUDA_ERROR_INVALID_VALUE);
   enforcing.with_model([](const Model& model) { EXPECT_EQ(model.reservations().size(), 1u); });
 }
 
@@ -175,15 +175,15 @@ TEST_F(SessionTest, AReadableUnknownHandleIsTheDriversToJudge) {
 
 TEST_F(SessionTest, UncertainViolationsNeedARefusal) {
   // A reservation that the model never saw: unknown, not wrong.
-  EXPECT_CALL(mock_, MemAddressFree(kBase, kPage))
+  EXPECT_CALL(mock_, MemAddressFree(kBase, kGranule))
       .WillOnce(Return(CUDA_SUCCESS))
       .WillOnce(Return(CUDA_ERROR_OUT_OF_MEMORY))
       .WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
-  run(calls::MemAddressFree{kBase, kPage});
+  run(calls::MemAddressFree{kBase, kGranule});
   EXPECT_TRUE(findings_.all.empty());
-  run(calls::MemAddressFree{kBase, kPage});
+  run(calls::MemAddressFree{kBase, kGranule});
   EXPECT_TRUE(findings_.all.empty());
-  run(calls::MemAddressFree{kBase, kPage});
+  run(calls::MemAddressFree{kBase, kGranule});
   ASSERT_EQ(findings_.all.size(), 1u);
   EXPECT_FALSE(findings_.all[0].violation.certain);
 }
@@ -210,7 +210,7 @@ TEST_F(SessionTest, ErrnoIsTheDrivers) {
 TEST_F(SessionTest, ErrnoSurvivesEnforce) {
   Session enforcing(mock_.driver(), {.enforce = true, .emulated = true}, findings_);
   errno = 1003;
-  run(enforcing, calls::MemMap{kBase, kPage, 4096, kHandle, 0});
+  run(enforcing, calls::MemMap{kBase, kGranule, 4096, kHandle, 0});
   EXPECT_EQ(errno, 1003);
 }
 
@@ -222,9 +222,9 @@ TEST_F(SessionTest, OutParametersOfARefusedCallAreNeitherReadNorWritten) {
   ASSERT_NE(trap, MAP_FAILED);
   auto* ptr = static_cast<CUdeviceptr*>(trap);
   auto* handle = static_cast<CUmemGenericAllocationHandle*>(trap);
-  EXPECT_CALL(mock_, MemAddressReserve(ptr, kPage, 0, 0, 0))
+  EXPECT_CALL(mock_, MemAddressReserve(ptr, kGranule, 0, 0, 0))
       .WillOnce(Return(CUDA_ERROR_OUT_OF_MEMORY));
-  EXPECT_EQ(run(calls::MemAddressReserve{.ptr = ptr, .size = kPage}), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(run(calls::MemAddressReserve{.ptr = ptr, .size = kGranule}), CUDA_ERROR_OUT_OF_MEMORY);
   // Refused with a finding, so that it is described as well.
   EXPECT_CALL(mock_, MemCreate(handle, 1, &prop_, 0)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
   EXPECT_EQ(run(calls::MemCreate{.handle = handle, .size = 1, .prop = &prop_}),
@@ -238,44 +238,44 @@ TEST_F(SessionTest, OutParametersOfARefusedCallAreNeitherReadNorWritten) {
 
 // The driver gives a released handle out again before the release has returned to its caller.
 TEST_F(SessionTest, AHandleReusedInsideTheCallIsNotConfused) {
-  const auto handle = create(kHandle, kPage);
+  const auto handle = create(kHandle, kGranule);
   EXPECT_CALL(mock_, MemRelease(handle)).WillOnce([&](CUmemGenericAllocationHandle) {
     // Another thread's create, which the driver answers with the value just freed.
-    std::thread([&] { create(handle, 2 * kPage); }).join();
+    std::thread([&] { create(handle, 2 * kGranule); }).join();
     return CUDA_SUCCESS;
   });
   EXPECT_EQ(run(calls::MemRelease{handle}), CUDA_SUCCESS);
   session_.with_model([&](const Model& model) {
     const Allocation* allocation = model.allocation(handle);
     ASSERT_NE(allocation, nullptr);
-    EXPECT_EQ(allocation->size, 2 * kPage);
+    EXPECT_EQ(allocation->size, 2 * kGranule);
     EXPECT_EQ(allocation->references, 1u);
   });
   EXPECT_TRUE(findings_.all.empty());
 }
 
 TEST_F(SessionTest, AnAddressReusedInsideTheCallIsNotConfused) {
-  const auto ptr = reserve(kBase, kPage);
-  EXPECT_CALL(mock_, MemAddressFree(ptr, kPage)).WillOnce([&](CUdeviceptr, std::size_t) {
-    std::thread([&] { reserve(ptr, 4 * kPage); }).join();
+  const auto ptr = reserve(kBase, kGranule);
+  EXPECT_CALL(mock_, MemAddressFree(ptr, kGranule)).WillOnce([&](CUdeviceptr, std::size_t) {
+    std::thread([&] { reserve(ptr, 4 * kGranule); }).join();
     return CUDA_SUCCESS;
   });
-  EXPECT_EQ(run(calls::MemAddressFree{ptr, kPage}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::MemAddressFree{ptr, kGranule}), CUDA_SUCCESS);
   session_.with_model([&](const Model& model) {
     ASSERT_EQ(model.reservations().size(), 1u);
-    EXPECT_EQ(model.reservations().begin()->second.size, 4 * kPage);
+    EXPECT_EQ(model.reservations().begin()->second.size, 4 * kGranule);
   });
 }
 
 TEST_F(SessionTest, AMappingReusedInsideTheUnmapIsNotConfused) {
-  const auto ptr = reserve(kBase, 2 * kPage);
-  const auto handle = create(kHandle, kPage);
-  map(ptr, kPage, handle);
-  EXPECT_CALL(mock_, MemUnmap(ptr, kPage)).WillOnce([&](CUdeviceptr, std::size_t) {
-    std::thread([&] { map(ptr, kPage, handle); }).join();
+  const auto ptr = reserve(kBase, 2 * kGranule);
+  const auto handle = create(kHandle, kGranule);
+  map(ptr, kGranule, handle);
+  EXPECT_CALL(mock_, MemUnmap(ptr, kGranule)).WillOnce([&](CUdeviceptr, std::size_t) {
+    std::thread([&] { map(ptr, kGranule, handle); }).join();
     return CUDA_SUCCESS;
   });
-  EXPECT_EQ(run(calls::MemUnmap{ptr, kPage}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::MemUnmap{ptr, kGranule}), CUDA_SUCCESS);
   session_.with_model([&](const Model& model) {
     EXPECT_EQ(model.mappings().size(), 1u);
     EXPECT_EQ(model.allocation(handle)->mappings, 1u);
@@ -284,7 +284,7 @@ TEST_F(SessionTest, AMappingReusedInsideTheUnmapIsNotConfused) {
 }
 
 TEST_F(SessionTest, ARefusedReleaseKeepsTheReference) {
-  const auto handle = create(kHandle, kPage);
+  const auto handle = create(kHandle, kGranule);
   EXPECT_CALL(mock_, MemRelease(handle)).WillOnce(Return(CUDA_ERROR_UNKNOWN));
   EXPECT_EQ(run(calls::MemRelease{handle}), CUDA_ERROR_UNKNOWN);
   session_.with_model(
@@ -293,32 +293,33 @@ TEST_F(SessionTest, ARefusedReleaseKeepsTheReference) {
 
 // All of them are noted before the driver answers.
 TEST_F(SessionTest, WhatIsRefusedLeavesTheModelAsItWas) {
-  const auto ptr = reserve(kBase, kPage);
-  const auto handle = create(kHandle, kPage);
-  EXPECT_CALL(mock_, MemMap(ptr, kPage, 0, handle, 0)).WillOnce(Return(CUDA_ERROR_OUT_OF_MEMORY));
-  EXPECT_EQ(run(calls::MemMap{ptr, kPage, 0, handle, 0}), CUDA_ERROR_OUT_OF_MEMORY);
+  const auto ptr = reserve(kBase, kGranule);
+  const auto handle = create(kHandle, kGranule);
+  EXPECT_CALL(mock_, MemMap(ptr, kGranule, 0, handle, 0))
+      .WillOnce(Return(CUDA_ERROR_OUT_OF_MEMORY));
+  EXPECT_EQ(run(calls::MemMap{ptr, kGranule, 0, handle, 0}), CUDA_ERROR_OUT_OF_MEMORY);
   session_.with_model([&](const Model& model) {
     EXPECT_TRUE(model.mappings().empty());
     EXPECT_EQ(model.allocation(handle)->mappings, 0u);
   });
-  map(ptr, kPage, handle);
+  map(ptr, kGranule, handle);
   CUmemAccessDesc access{prop_.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  EXPECT_CALL(mock_, MemSetAccess(ptr, kPage, &access, 1)).WillOnce(Return(CUDA_ERROR_UNKNOWN));
-  EXPECT_EQ(run(calls::MemSetAccess{ptr, kPage, &access, 1}), CUDA_ERROR_UNKNOWN);
+  EXPECT_CALL(mock_, MemSetAccess(ptr, kGranule, &access, 1)).WillOnce(Return(CUDA_ERROR_UNKNOWN));
+  EXPECT_EQ(run(calls::MemSetAccess{ptr, kGranule, &access, 1}), CUDA_ERROR_UNKNOWN);
   session_.with_model(
       [&](const Model& model) { EXPECT_EQ(model.mapping_at(ptr)->access.read, 0u); });
-  EXPECT_CALL(mock_, MemUnmap(ptr, kPage))
+  EXPECT_CALL(mock_, MemUnmap(ptr, kGranule))
       .WillOnce(Return(CUDA_ERROR_UNKNOWN))
       .WillOnce(Return(CUDA_SUCCESS));
-  EXPECT_EQ(run(calls::MemUnmap{ptr, kPage}), CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(run(calls::MemUnmap{ptr, kGranule}), CUDA_ERROR_UNKNOWN);
   session_.with_model([&](const Model& model) {
     ASSERT_NE(model.mapping_at(ptr), nullptr);
     EXPECT_EQ(model.allocation(handle)->mappings, 1u);
     EXPECT_FALSE(model.tombstones().find(ObjectRef::Kind::kMapping, ptr));
   });
-  EXPECT_EQ(run(calls::MemUnmap{ptr, kPage}), CUDA_SUCCESS);
-  EXPECT_CALL(mock_, MemAddressFree(ptr, kPage)).WillOnce(Return(CUDA_ERROR_UNKNOWN));
-  EXPECT_EQ(run(calls::MemAddressFree{ptr, kPage}), CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(run(calls::MemUnmap{ptr, kGranule}), CUDA_SUCCESS);
+  EXPECT_CALL(mock_, MemAddressFree(ptr, kGranule)).WillOnce(Return(CUDA_ERROR_UNKNOWN));
+  EXPECT_EQ(run(calls::MemAddressFree{ptr, kGranule}), CUDA_ERROR_UNKNOWN);
   session_.with_model([&](const Model& model) {
     EXPECT_NE(model.reservation_at(ptr), nullptr);
     EXPECT_FALSE(model.tombstones().find(ObjectRef::Kind::kReservation, ptr));
@@ -332,21 +333,21 @@ TEST_F(SessionTest, NoLockIsHeldWhileTheDriverWorks) {
     session_.with_model([](const Model&) {});  // deadlocks if it were
     return CUDA_ERROR_INVALID_VALUE;
   });
-  run(calls::MemUnmap{kBase, kPage});
+  run(calls::MemUnmap{kBase, kGranule});
 }
 
 TEST_F(SessionTest, CallsFromInsideTheDriverAreItsOwn) {
-  EXPECT_CALL(mock_, MemUnmap(kBase, kPage)).WillOnce([&](CUdeviceptr, std::size_t) {
+  EXPECT_CALL(mock_, MemUnmap(kBase, kGranule)).WillOnce([&](CUdeviceptr, std::size_t) {
     return run(calls::MemRelease{0x77});
   });
   EXPECT_CALL(mock_, MemRelease(0x77)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
-  run(calls::MemUnmap{kBase, kPage});
+  run(calls::MemUnmap{kBase, kGranule});
   EXPECT_EQ(session_.total(), 1u);
   EXPECT_THAT(findings_.rules(), testing::Each(testing::StartsWith("cuMemUnmap")));
 }
 
 TEST_F(SessionTest, CopiesElsewhereAskNothing) {
-  reserve(kBase, kPage);
+  reserve(kBase, kGranule);
   EXPECT_CALL(mock_, CtxGetCurrent(_)).Times(0);
   EXPECT_CALL(mock_, MemcpyHtoD(0x1000, _, 8)).WillOnce(Return(CUDA_SUCCESS));
   char host[8] = {};
@@ -355,7 +356,7 @@ TEST_F(SessionTest, CopiesElsewhereAskNothing) {
 }
 
 TEST_F(SessionTest, CopiesIntoAHoleAreFound) {
-  const auto ptr = reserve(kBase, kPage);
+  const auto ptr = reserve(kBase, kGranule);
   ON_CALL(mock_, CtxGetCurrent(_))
       .WillByDefault(DoAll(SetArgPointee<0>(reinterpret_cast<CUcontext>(1)), Return(CUDA_SUCCESS)));
   char host[8] = {};
@@ -379,13 +380,13 @@ TEST_F(SessionTest, TheContextIsAsItWasAfterAskingAnothersDevice) {
 
 TEST_F(SessionTest, GranularityIsAskedOncePerKindOfMemory) {
   EXPECT_CALL(mock_, MemGetAllocationGranularity(_, _, CU_MEM_ALLOC_GRANULARITY_MINIMUM))
-      .WillOnce(DoAll(SetArgPointee<0>(kPage), Return(CUDA_SUCCESS)));
-  create(kHandle, kPage);
-  create(kHandle + 1, kPage);
+      .WillOnce(DoAll(SetArgPointee<0>(kGranule), Return(CUDA_SUCCESS)));
+  create(kHandle, kGranule);
+  create(kHandle + 1, kGranule);
 }
 
 TEST_F(SessionTest, ADescriptorIsTheExportedOneOrItIsNot) {
-  const auto handle = create(kHandle, kPage);
+  const auto handle = create(kHandle, kGranule);
   const int exported = open("/dev/null", O_RDONLY);
   int fd = -1;
   EXPECT_CALL(mock_, MemExportToShareableHandle(_, handle, _, 0))
@@ -434,7 +435,7 @@ class RuntimeFunction {
 
 TEST_F(SessionTest, ARuntimeFunctionThatWasLeftByAJumpIsNotNamed) {
   leave_a_runtime_function();
-  run(calls::MemMap{.ptr = kBase, .size = kPage, .offset = kPage, .handle = kHandle});
+  run(calls::MemMap{.ptr = kBase, .size = kGranule, .offset = kGranule, .handle = kHandle});
   ASSERT_FALSE(findings_.all.empty());
   for (const Finding& finding : findings_.all) EXPECT_EQ(finding.runtime, nullptr);
   RuntimeFunction::call("cudaNext", [] { EXPECT_STREQ(runtime_call()->name, "cudaNext"); });
@@ -443,7 +444,7 @@ TEST_F(SessionTest, ARuntimeFunctionThatWasLeftByAJumpIsNotNamed) {
 
 TEST_F(SessionTest, AFindingNamesTheRuntimeFunctionAndWhereItWasCalled) {
   ON_CALL(mock_, MemMap(_, _, _, _, _)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
-  const calls::MemMap wrong{.ptr = kBase, .size = kPage, .offset = kPage, .handle = kHandle};
+  const calls::MemMap wrong{.ptr = kBase, .size = kGranule, .offset = kGranule, .handle = kHandle};
   RuntimeFunction::places.clear();
   RuntimeFunction::call("cudaOuter", [&] { run(wrong); });
   // The runtime may use its own functions: the program called the outer one.

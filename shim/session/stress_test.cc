@@ -8,13 +8,13 @@
 #include <thread>
 #include <vector>
 
+#include "api/sizes.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/answering_driver.h"
 
 namespace cuvmm::shim {
 namespace {
 
-constexpr std::size_t kPage = 2 << 20;
 constexpr int kThreads = 8;
 constexpr int kRounds = 2000;
 
@@ -47,7 +47,7 @@ class Names {
 };
 
 Names& addresses() {
-  static Names names(0x700000000000, 2 * kPage);
+  static Names names(0x700000000000, 2 * kGranule);
   return names;
 }
 
@@ -109,7 +109,7 @@ Driver reusing_driver() {
   answering.set(
       calls::MemGetAllocationGranularity{},
       [](std::size_t* size, const CUmemAllocationProp*, CUmemAllocationGranularity_flags) {
-        *size = kPage;
+        *size = kGranule;
         return CUDA_SUCCESS;
       });
   answering.set(calls::MemAddressReserve{},
@@ -180,19 +180,19 @@ void one_round(Session& session, int round) {
   const CUmemAccessDesc access{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   CUdeviceptr ptr = 0;
   CUmemGenericAllocationHandle handle = 0, retained = 0;
-  must(session, calls::MemAddressReserve{.ptr = &ptr, .size = 2 * kPage});
-  must(session, calls::MemCreate{.handle = &handle, .size = kPage, .prop = &prop});
-  must(session, calls::MemMap{.ptr = ptr, .size = kPage, .handle = handle});
-  must(session, calls::MemSetAccess{ptr, kPage, &access, 1});
-  must(session, calls::MemsetD8{ptr, 1, kPage});
+  must(session, calls::MemAddressReserve{.ptr = &ptr, .size = 2 * kGranule});
+  must(session, calls::MemCreate{.handle = &handle, .size = kGranule, .prop = &prop});
+  must(session, calls::MemMap{.ptr = ptr, .size = kGranule, .handle = handle});
+  must(session, calls::MemSetAccess{ptr, kGranule, &access, 1});
+  must(session, calls::MemsetD8{ptr, 1, kGranule});
   if (round % 2 == 0) must(session, calls::MemRelease{handle});
   if (round % 3 == 0) {
     must(session, calls::MemRetainAllocationHandle{&retained, reinterpret_cast<void*>(ptr)});
     must(session, calls::MemRelease{retained});
   }
-  must(session, calls::MemUnmap{ptr, kPage});
+  must(session, calls::MemUnmap{ptr, kGranule});
   if (round % 2 != 0) must(session, calls::MemRelease{handle});
-  must(session, calls::MemAddressFree{ptr, 2 * kPage});
+  must(session, calls::MemAddressFree{ptr, 2 * kGranule});
 }
 
 TEST(Stress, ConcurrentLegalCallsWithReuseFindNothing) {
@@ -228,8 +228,8 @@ TEST(Stress, ConcurrentMisuseIsCountedExactly) {
     threads.emplace_back([&] {
       for (int round = 0; round < kRounds / 10; ++round) {
         one_round(session, round);
-        session.run(Symbol::k_cuMemMap, calls::MemMap{.ptr = 0x1000, .size = kPage, .offset = 4096},
-                    CUVMM_CALLER);
+        session.run(Symbol::k_cuMemMap,
+                    calls::MemMap{.ptr = 0x1000, .size = kGranule, .offset = 4096}, CUVMM_CALLER);
       }
     });
   }

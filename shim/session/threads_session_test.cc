@@ -7,6 +7,7 @@
 #include <semaphore>
 #include <thread>
 
+#include "api/sizes.h"
 #include "shim/facts/alive.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/answering_driver.h"
@@ -14,8 +15,6 @@
 
 namespace cuvmm::shim {
 namespace {
-
-constexpr std::size_t kPage = 2 << 20;
 
 Driver creating_driver() {
   AnsweringDriver answering;
@@ -35,7 +34,7 @@ class ThreadsSession : public testing::Test {
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     CUmemGenericAllocationHandle handle = 0;
-    EXPECT_EQ(session_.run(Symbol::k_cuMemCreate, calls::MemCreate{&handle, kPage, &prop, 0},
+    EXPECT_EQ(session_.run(Symbol::k_cuMemCreate, calls::MemCreate{&handle, kGranule, &prop, 0},
                            CUVMM_CALLER),
               CUDA_SUCCESS);
   }
