@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Looks for everything a build uses before any target is made, so that what is missing is said at
 # once and by the name under which Debian and Ubuntu have it. The folders' own find_package calls
-# then find it again, and say what they leave out where it is optional (libdw, benchmark).
+# then find it again, and say what they leave out where it is optional (libdw).
 
 set(missing "")
 set(lost "")

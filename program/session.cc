@@ -2,54 +2,11 @@
 #include "program/session.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstring>
-#include <functional>
-#include <mutex>
-#include <thread>
 
 #include "api/print.h"
 
 namespace cuvmm {
-
-/// A thread that runs one thing at a time while its caller waits.
-class Session::Worker {
- public:
-  Worker() : thread_([this] { loop(); }) {}
-  ~Worker() {
-    {
-      std::lock_guard lock(mutex_);
-      stop_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-
-  void run(std::function<void()> work) {
-    std::unique_lock lock(mutex_);
-    work_ = std::move(work);
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return !work_; });
-  }
-
- private:
-  void loop() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [this] { return stop_ || work_; });
-      if (!work_) return;
-      work_();
-      work_ = nullptr;
-      changed_.notify_all();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::function<void()> work_;
-  bool stop_ = false;
-  std::thread thread_;
-};
 
 Session::Session(const Driver& driver) : driver_(driver) {}
 Session::~Session() = default;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/driver.h"
+#include "api/posix/worker.h"
 #include "program/outcome.h"
 #include "program/program.h"
 #include "program/resolve.h"
@@ -44,8 +45,6 @@ class Session : private NameSource {
   void* buffer(std::size_t size, unsigned char fill) override;
 
  private:
-  class Worker;
-
   std::optional<std::uint64_t> lookup(std::string_view name) override;
   std::span<const unsigned char> bytes(std::string_view name) const override;
   std::string missing(std::string_view name) const override;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/machine/machine.h"
 
-#include <pthread.h>
-#include <sched.h>
-
 namespace cuvmm::fuzz {
 
 namespace {
@@ -37,37 +34,6 @@ std::uint32_t value_said(ParameterKind kind, const void* out, std::size_t bytes)
     default:
       return 0;
   }
-}
-
-Helper::Helper()
-    : thread_([this] {
-        for (;;) {
-          asked_.acquire();
-          if (!work_) return;
-          (*work_)();
-          done_.release();
-        }
-      }) {}
-
-Helper::~Helper() {
-  work_ = nullptr;
-  asked_.release();
-  thread_.join();
-}
-
-void Helper::run(const std::function<void()>& work) {
-  // Beside its caller, wherever that is now: only one of the two has anything to do, and to wake a
-  // thread on another core takes longer than most calls.
-  if (const int core = sched_getcpu(); core != core_ && core >= 0) {
-    core_ = core;
-    cpu_set_t only;
-    CPU_ZERO(&only);
-    CPU_SET(core, &only);
-    pthread_setaffinity_np(thread_.native_handle(), sizeof only, &only);
-  }
-  work_ = &work;
-  asked_.release();
-  done_.acquire();
 }
 
 namespace {

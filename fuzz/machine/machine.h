@@ -8,10 +8,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <semaphore>
-#include <thread>
 
 #include "api/driver.h"
+#include "api/posix/worker.h"
 #include "fuzz/machine/op_calls.h"
 
 namespace cuvmm::fuzz {
@@ -39,21 +38,6 @@ std::uint32_t value_said(const CallStruct& call) {
   });
   return value;
 }
-
-/// A thread that runs one thing at a time while its caller waits.
-class Helper {
- public:
-  Helper();
-  ~Helper();
-  void run(const std::function<void()>& work);
-
- private:
-  // Not a condition variable: its mutex would wake each of the two twice.
-  std::binary_semaphore asked_{0}, done_{0};
-  const std::function<void()>* work_ = nullptr;  ///< null: the end
-  int core_ = -1;
-  std::thread thread_;
-};
 
 /// One process's driver with its contexts, for any number of programs one after the other; another
 /// process's too where there is one. Names stand for the same numbers in both.
@@ -107,7 +91,7 @@ class Machine {
   Binding bindings_[kNameKinds][256];
   int current_[kActors] = {0, -1, -1, 0};
   bool used_[kThreads] = {};
-  std::unique_ptr<Helper> helpers_[kThreads];
+  std::unique_ptr<Worker> workers_[kThreads];
   int running_ = 0;  ///< the thread that on_thread() is on
   CallMemory memory_;
   std::vector<Blob> blobs_;
@@ -116,9 +100,11 @@ class Machine {
 template <class Work>
 void Machine::on_thread(int thread, Work&& work) {
   if (thread == running_) return work();
-  if (!helpers_[thread]) helpers_[thread] = std::make_unique<Helper>();
+  if (!workers_[thread]) {
+    workers_[thread] = std::make_unique<Worker>(Worker::Place::kBesideCaller);
+  }
   running_ = thread;
-  helpers_[thread]->run(std::ref(work));
+  workers_[thread]->run(std::ref(work));
   running_ = 0;
 }
 
