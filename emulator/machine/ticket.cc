@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -148,6 +149,9 @@ bool issue_ticket(int fd, TicketKind kind, std::uint64_t size, std::uint64_t poo
   ticket.size = size;
   ticket.pool = pool;
   if (!sys_random(ticket.token, sizeof ticket.token)) return false;
+  // A handle of memory has its descriptor here: a negative one, where it is none.
+  static_assert(offsetof(Ticket, token) + 4 == offsetof(MemoryHandle, fd));
+  if (kind != TicketKind::kIpcMemory) ticket.token[7] |= 0x80;
   const auto at = static_cast<std::uint64_t>(status.st_size) - kPage + kTicketAt;
   if (sys_pwrite(fd, &ticket, sizeof ticket, at) != static_cast<ssize_t>(sizeof ticket)) {
     return false;

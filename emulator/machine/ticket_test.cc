@@ -116,6 +116,15 @@ TEST_F(TicketTest, AnotherKindIsRefused) {
   EXPECT_EQ(follow(bytes_, TicketKind::kIpcEvent).token, Token::kForged);
 }
 
+// As a handle of memory it is refused before any process is asked, whatever its random bytes are.
+TEST_F(TicketTest, OfAnotherKindItIsNoHandle) {
+  for (int i = 0; i < 64; ++i) {
+    IpcBytes pointer{};
+    ASSERT_TRUE(issue_ticket(fd_, TicketKind::kPoolPointer, 5000, 0, pointer));
+    EXPECT_LT(MemoryHandle::of(pointer).fd, 0);
+  }
+}
+
 TEST_F(TicketTest, ADeviceThatIsNotThereIsRefused) {
   EXPECT_EQ(follow(bytes_, TicketKind::kIpcMemory, 3).fd, -1);
 }
