@@ -16,6 +16,14 @@ struct Known {
   bool live = true;
 };
 
+bool anything(const Known&) { return true; }
+
+// Whether the call takes away a block.
+bool ends(Code code) {
+  return code == Code::kUnregister || code == Code::kFree || code == Code::kFreeHost ||
+         code == Code::kUnmap || code == Code::kFreeAsync;
+}
+
 class Maker {
  public:
   explicit Maker(Random& random) : random_(random) {
@@ -29,6 +37,12 @@ class Maker {
  private:
   Code choose();
   void memory(Op& op);
+  void allocation(Op& op);
+  void pitched(Op& op);
+  void registration(Op& op);
+  void ending(Op& op);
+  template <class Fits>
+  void freed(Op& op, Fits fits);
   void query(Op& op);
   void data(Op& op);
   void pool(Op& op);
@@ -158,10 +172,7 @@ Op Maker::make() {
   if (wild_) op.faults |= kWild;
   if (op.code <= Code::kUnmap) {
     memory(op);
-    const bool ends = op.code == Code::kUnregister || op.code == Code::kFree ||
-                      op.code == Code::kFreeHost || op.code == Code::kUnmap ||
-                      op.code == Code::kFreeAsync;
-    if (ends && op.ref == 0 && !random_.chance(10)) {  // nothing to end
+    if (ends(op.code) && op.ref == 0 && !random_.chance(10)) {  // nothing to end
       op = {};
       op.code = Code::kAttribute;
       if (wild_) op.faults |= kWild;
@@ -178,90 +189,101 @@ Op Maker::make() {
 }
 
 void Maker::memory(Op& op) {
-  const auto of = [](Kind a, Kind b) {
-    return [=](const Known& block) { return block.live && (block.kind == a || block.kind == b); };
-  };
-  const auto anything = [](const Known&) { return true; };
-  const auto is_device = [](const Known& block) {
-    return block.live && (block.kind == Kind::kPlain || block.kind == Kind::kPitched ||
-                          block.kind == Kind::kPooled);
-  };
-  const bool frees = op.code == Code::kUnregister || op.code == Code::kFree ||
-                     op.code == Code::kFreeHost || op.code == Code::kUnmap ||
-                     op.code == Code::kContext || op.code == Code::kFreeAsync;
-  if (!frees) op.size = size();
+  if (op.code == Code::kContext) {
+    op.which = random_.chance(8) ? 3 : below(3);
+    return;
+  }
+  if (!ends(op.code)) op.size = size();
   const bool queued =
       op.code == Code::kAllocAsync || op.code == Code::kAllocPool || op.code == Code::kFreeAsync;
   if (queued) op.form = random_.chance(60) ? 0 : below(4);
+  ends(op.code) ? ending(op) : allocation(op);
+}
+
+void Maker::allocation(Op& op) {
   switch (op.code) {
-    case Code::kContext:
-      op.which = random_.chance(8) ? 3 : below(3);
-      return;
     case Code::kAlloc:
       return born(op, Kind::kPlain);
     case Code::kAllocPitch:
-      if (op.size > 12 && op.size < 20) op.size = byte(1 + random_.below(12));
-      op.height = fault() ? below(std::size(kHeights)) : std::uint8_t{2};
-      if (random_.chance(50)) op.height = byte(3 + random_.below(3));
-      if (op.height == 7) op.size = byte(1 + random_.below(6));  // gigabytes take too long to fill
-      op.which = fault() ? below(std::size(kElements)) : below(3);
-      if (fault()) op.faults |= random_.chance(50) ? kNullOut : kNullOut2;
-      return born(op, Kind::kPitched);
+      return pitched(op);
     case Code::kAllocHost:
       return born(op, Kind::kHost);
     case Code::kHostAlloc:
       op.flags = fault() ? below(32) : below(8);
       return born(op, Kind::kHost);
     case Code::kRegister:
-      op.flags = random_.chance(60) ? below(4) : random_.chance(70) ? below(16) : below(32);
-      op.value = random_.chance(60) ? 0 : below(5);
-      op.form = 0;
-      if (fault()) {
-        op.form = byte(1 + random_.below(4));
-        op.ref = any(anything);
-        op.at = place(false);
-      }
-      if (contexts_ && random_.chance(30)) register_again(op);
-      return born(op, Kind::kRegistered);
-    case Code::kUnregister:
-      op.ref = fault() ? any(anything) : any(of(Kind::kRegistered, Kind::kRegistered));
-      op.at = place(true);
-      if (op.at == 0 && random_.chance(50)) died(op.ref);
-      return;
-    case Code::kFree:
-      op.ref = fault() ? any(anything) : any(is_device);
-      if (random_.chance(4)) op.ref = 0;
-      op.at = place(true);
-      if (op.at == 0) died(op.ref);
-      return;
-    case Code::kFreeHost:
-      op.ref = fault() ? any(anything) : any(of(Kind::kHost, Kind::kHost));
-      if (random_.chance(4)) op.ref = 0;
-      op.at = place(true);
-      if (op.at == 0) died(op.ref);
-      return;
-    case Code::kFreeAsync:
-      op.ref = fault() ? any(anything) : any(of(Kind::kPooled, Kind::kPooled));
-      if (random_.chance(4)) op.ref = 0;
-      op.at = place(true);
-      if (op.at == 0) died(op.ref);
-      return;
+      return registration(op);
     case Code::kAllocPool:
       op.ref2 =
           pools_.empty() || random_.chance(20) ? std::uint8_t{0} : pools_[below(pools_.size())];
       return born(op, Kind::kPooled);
     case Code::kAllocAsync:
       return born(op, Kind::kPooled);
-    case Code::kMap:
+    default:  // a mapping
       op.size = random_.chance(85) ? 0 : below(3);
       op.which = below(8);
       op.form = below(8);
       op.value = random_.chance(70) ? 0 : below(3);
       return born(op, Kind::kMapped);
-    default:
-      op.ref = any(of(Kind::kMapped, Kind::kMapped));
+  }
+}
+
+void Maker::pitched(Op& op) {
+  if (op.size > 12 && op.size < 20) op.size = byte(1 + random_.below(12));
+  op.height = fault() ? below(std::size(kHeights)) : std::uint8_t{2};
+  if (random_.chance(50)) op.height = byte(3 + random_.below(3));
+  if (op.height == 7) op.size = byte(1 + random_.below(6));  // gigabytes take too long to fill
+  op.which = fault() ? below(std::size(kElements)) : below(3);
+  if (fault()) op.faults |= random_.chance(50) ? kNullOut : kNullOut2;
+  born(op, Kind::kPitched);
+}
+
+void Maker::registration(Op& op) {
+  op.flags = random_.chance(60) ? below(4) : random_.chance(70) ? below(16) : below(32);
+  op.value = random_.chance(60) ? 0 : below(5);
+  op.form = 0;
+  if (fault()) {
+    op.form = byte(1 + random_.below(4));
+    op.ref = any(anything);
+    op.at = place(false);
+  }
+  if (contexts_ && random_.chance(30)) register_again(op);
+  born(op, Kind::kRegistered);
+}
+
+void Maker::ending(Op& op) {
+  const auto of = [](Kind kind) {
+    return [kind](const Known& block) { return block.live && block.kind == kind; };
+  };
+  const auto of_device = [](const Known& block) {
+    return block.live && (block.kind == Kind::kPlain || block.kind == Kind::kPitched ||
+                          block.kind == Kind::kPooled);
+  };
+  switch (op.code) {
+    case Code::kUnregister:
+      op.ref = fault() ? any(anything) : any(of(Kind::kRegistered));
+      op.at = place(true);
+      if (op.at == 0 && random_.chance(50)) died(op.ref);
+      return;
+    case Code::kFree:
+      return freed(op, of_device);
+    case Code::kFreeHost:
+      return freed(op, of(Kind::kHost));
+    case Code::kFreeAsync:
+      return freed(op, of(Kind::kPooled));
+    default:  // of a mapping
+      op.ref = any(of(Kind::kMapped));
       died(op.ref);
   }
+}
+
+// Frees a block that fits; now and then none, or another.
+template <class Fits>
+void Maker::freed(Op& op, Fits fits) {
+  op.ref = fault() ? any(anything) : any(fits);
+  if (random_.chance(4)) op.ref = 0;
+  op.at = place(true);
+  if (op.at == 0) died(op.ref);
 }
 
 // What one context registered, and another, perhaps, once more.
