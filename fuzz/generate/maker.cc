@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the next call is, and the calls of virtual memory management and of data.
+// What the next call is, the calls of data, and mistakes.
 #include "fuzz/generate/maker.h"
 
 #include <algorithm>
 
 namespace cuvmm::fuzz {
-
-namespace {
-constexpr std::uint8_t kPosix = 1;
-}  // namespace
 
 Op Maker::make(Sketch& now) {
   for (int attempt = 0; attempt < 12; ++attempt) {
@@ -162,127 +158,7 @@ bool Maker::fill(Op& op, const Sketch& now) {
   if (op.code >= Code::kAlloc) return legacy(op, now);
   if (op.code >= Code::kPoolCreate) return pooled(op, now);
   if (op.code >= Code::kExtImport) return external(op, now);
-  const auto mappings = now.pieces();
   switch (op.code) {
-    case Code::kContext:
-      op.place = device();
-      return true;
-    case Code::kReserve:
-      op.name = now.free_name(NameKind::kRange, random_.below(256));
-      op.size = byte(1 + random_.below(style_.granules));
-      if (random_.chance(15)) op.extra = byte(random_.below(4));
-      return true;
-    case Code::kFree: {
-      std::vector<const Sketch::Range*> empty;
-      for (const auto& range : now.ranges) {
-        if (range.mappings.empty()) empty.push_back(&range);
-      }
-      if (empty.empty()) return false;
-      const auto* range = pick(empty, random_);
-      op.ref = range->name;
-      op.size = byte(range->size);
-      return true;
-    }
-    case Code::kCreate:
-      op.name = now.free_name(NameKind::kMemory, random_.below(256));
-      op.size = byte(1 + random_.below(style_.pieces));
-      op.place = random_.chance(8) ? (random_.chance(50) ? kHostPlace : kNumaPlace) : device();
-      if (random_.chance(style_.processes > 1 ? 80 : 40) && op.place != kHostPlace) {
-        op.value = kPosix;
-      }
-      if (random_.chance(10)) op.extra = byte(1 + random_.below(2));
-      return true;
-    case Code::kRelease:
-    case Code::kProperties:
-      if (!reference(op.ref, now)) return false;
-      return true;
-    case Code::kExport: {
-      std::vector<std::uint8_t> names;
-      for (const auto& memory : now.memories) {
-        if (memory.exportable && memory.references > 0) names.push_back(memory.name);
-      }
-      if (names.empty()) return false;
-      op.ref = pick(names, random_);
-      op.value = kPosix;
-      op.name = now.free_name(NameKind::kDescriptor, random_.below(256));
-      return true;
-    }
-    case Code::kImport:
-    case Code::kClose:
-      if (now.descriptors.empty()) return false;
-      if (op.code == Code::kImport && now.descriptors.back().pool && random_.chance(95)) {
-        return false;
-      }
-      op.ref = pick(now.descriptors, random_).name;
-      if (op.code == Code::kImport && style_.processes > 1 && random_.chance(80)) {
-        for (const auto& descriptor : now.descriptors) {
-          if (descriptor.process != now.process && !descriptor.pool) op.ref = descriptor.name;
-        }
-      }
-      op.value = kPosix;
-      op.name = now.free_name(NameKind::kMemory, random_.below(256));
-      return true;
-    case Code::kMap: {
-      if (!reference(op.ref2, now) || now.ranges.empty()) return false;
-      if (const auto* team = now.memory(op.ref2); team->missing() && !random_.chance(5)) {
-        return false;
-      }
-      const unsigned size = now.memory(op.ref2)->size;
-      // The first vacant run from a random place.
-      const auto& range = pick(now.ranges, random_);
-      op.ref = range.name;
-      op.size = byte(size);
-      const unsigned start = random_.below(range.size);
-      for (unsigned i = 0; i < range.size; ++i) {
-        const unsigned at = (start + i) % range.size;
-        if (at + size > range.size || !range.vacant(at, size)) continue;
-        op.at = byte(at);
-        return true;
-      }
-      return false;
-    }
-    case Code::kUnmap:
-    case Code::kSetAccess: {
-      if (mappings.empty()) return false;
-      const auto& piece = pick(mappings, random_);
-      op.ref = piece.range;
-      op.at = byte(piece.mapping->at);
-      unsigned end = piece.mapping->at + piece.mapping->size;
-      // A run of neighbours at once.
-      for (const auto& next : mappings) {
-        if (next.range == piece.range && next.mapping->at == end && random_.chance(40)) {
-          end += next.mapping->size;
-        }
-      }
-      op.size = byte(end - piece.mapping->at);
-      if (op.code == Code::kUnmap) return true;
-      op.place = piece.on_host && random_.chance(40) ? kHostPlace : device();
-      if (const auto* team = now.memory(piece.mapping->memory); team && !team->added.empty()) {
-        if (random_.chance(95)) op.place = pick(team->added, random_);
-      }
-      op.value = random_.chance(75) ? 3 : random_.chance(60) ? 1 : 0;
-      if (style_.devices > 1 && random_.chance(20)) op.extra = byte(1 + device());
-      return true;
-    }
-    case Code::kGetAccess:
-    case Code::kRetain:
-    case Code::kRangeHandle: {
-      if (mappings.empty()) return false;
-      const auto& piece = pick(mappings, random_);
-      op.ref = piece.range;
-      op.at = byte(piece.mapping->at);
-      if (op.code != Code::kRangeHandle) op.at = byte(op.at + random_.below(piece.mapping->size));
-      op.size = byte(piece.mapping->size);
-      op.value = 1;
-      op.place = random_.chance(15) ? byte(kHostPlace + random_.below(2)) : device();
-      const NameKind makes = shape(op.code).makes;
-      if (makes != NameKind::kNone) op.name = now.free_name(makes, random_.below(256));
-      return true;
-    }
-    case Code::kGranularity:
-      op.place = random_.chance(30) ? kHostPlace : device();
-      if (random_.chance(40)) op.value = 16;
-      return true;
     case Code::kFill:
     case Code::kRead:
     case Code::kWrite:
@@ -290,29 +166,23 @@ bool Maker::fill(Op& op, const Sketch& now) {
     case Code::kCopy:
       return data(op, now, true);
     case Code::kMemFree:
-      // What is open here is closed, and what is open there not freed yet: faults by themselves.
-      if (random_.chance(90) && any(now.plains, op.ref, [&](const Sketch::Plain& p) {
-            const bool early = p.made == Code::kIpcOpen || now.open_elsewhere(p);
-            return !early || random_.chance(5 + style_.faults);
-          })) {
-        return true;
-      }
-      // Of a reservation: a fault by itself.
-      if (now.ranges.empty() || !random_.chance(style_.faults)) return false;
-      op.ref = pick(now.ranges, random_).name;
-      return true;
+      return free_plain(op, now);
     default:
-      return false;
+      return virtual_memory(op, now);
   }
 }
 
-bool Maker::reference(std::uint8_t& ref, const Sketch& now) {
-  std::vector<std::uint8_t> names;
-  for (const auto& memory : now.memories) {
-    if (memory.references > 0) names.push_back(memory.name);
+bool Maker::free_plain(Op& op, const Sketch& now) {
+  // What is open here is closed, and what is open there not freed yet: faults by themselves.
+  if (random_.chance(90) && any(now.plains, op.ref, [&](const Sketch::Plain& p) {
+        const bool early = p.made == Code::kIpcOpen || now.open_elsewhere(p);
+        return !early || random_.chance(5 + style_.faults);
+      })) {
+    return true;
   }
-  if (names.empty()) return false;
-  ref = pick(names, random_);
+  // Of a reservation: a fault by itself.
+  if (now.ranges.empty() || !random_.chance(style_.faults)) return false;
+  op.ref = pick(now.ranges, random_).name;
   return true;
 }
 

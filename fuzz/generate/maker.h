@@ -2,6 +2,8 @@
 // Makes one call at a time that fits what the program did so far.
 #pragma once
 
+#include <optional>
+
 #include "fuzz/generate/sketch.h"
 #include "fuzz/generate/style.h"
 
@@ -30,12 +32,24 @@ class Maker {
 
   // Its arguments, by area; false where nothing fits.
   bool fill(Op& op, const Sketch& now);
+  bool virtual_memory(Op& op, const Sketch& now);
   bool data(Op& op, const Sketch& now, bool second);
   bool external(Op& op, const Sketch& now);
   bool multicast(Op& op, const Sketch& now);
   bool pooled(Op& op, const Sketch& now);
   bool legacy(Op& op, const Sketch& now);
 
+  // Those of one call, or of a few that are alike.
+  bool free_reservation(Op& op, const Sketch& now);
+  void create(Op& op, const Sketch& now);
+  bool export_memory(Op& op, const Sketch& now);
+  bool take_descriptor(Op& op, const Sketch& now);  ///< to import what it stands for, or to close
+  bool map(Op& op, const Sketch& now);
+  /// A mapping and perhaps those behind it; the first of them.
+  std::optional<Sketch::Piece> mapped_run(Op& op, const Sketch& now);
+  bool give_access(Op& op, const Sketch& now);
+  bool ask_about_mapping(Op& op, const Sketch& now);
+  bool free_plain(Op& op, const Sketch& now);
   /// A multicast object, of which all devices were added or some are missing.
   bool team(std::uint8_t& ref, const Sketch& now, bool complete);
   bool bind(Op& op, const Sketch& now);

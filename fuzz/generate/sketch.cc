@@ -268,12 +268,36 @@ void Sketch::follow(const Op& op) {
   if (op.faults || op.flags || op.odd_size) return;
   const bool data = op.code >= Code::kFill;
   if (op.odd && !data) return;
-  const auto range = find(ranges, op.ref);
-  const unsigned end = op.at + op.size;
   switch (op.code) {
     case Code::kContext:
       device[op.actor] = op.place;
       break;
+    case Code::kReserve:
+    case Code::kFree:
+    case Code::kMap:
+    case Code::kUnmap:
+    case Code::kSetAccess:
+      follow_range(op);
+      break;
+    case Code::kCreate:
+    case Code::kRelease:
+    case Code::kRetain:
+      follow_memory(op);
+      break;
+    case Code::kExport:
+    case Code::kImport:
+    case Code::kClose:
+      follow_descriptor(op);
+      break;
+    default:
+      break;
+  }
+}
+
+void Sketch::follow_range(const Op& op) {
+  const auto range = find(ranges, op.ref);
+  const unsigned end = op.at + op.size;
+  switch (op.code) {
     case Code::kReserve:
       if (!op.size) break;
       std::erase_if(plains, [&](const Plain& p) { return p.name == op.name; });
@@ -285,17 +309,6 @@ void Sketch::follow(const Op& op) {
       dead.push_back({NameKind::kRange, op.ref});
       ranges.erase(range);
       break;
-    case Code::kCreate:
-      if (op.extra > 2 || !op.size) break;
-      replace(memories, Memory{op.name, op.size, 1, (op.value & 1) != 0,
-                               op.place == kHostPlace || op.place == kNumaPlace, op.place});
-      break;
-    case Code::kRelease: {
-      const auto memory = find(memories, op.ref);
-      if (memory == memories.end() || memory->references == 0) break;
-      if (--memory->references == 0) dead.push_back({NameKind::kMemory, op.ref});
-      break;
-    }
     case Code::kMap:
       if (range == ranges.end() || !memory(op.ref2) || op.extra) break;
       if (end <= range->size && range->vacant(op.at, op.size) && memory(op.ref2)->size == op.size) {
@@ -315,6 +328,45 @@ void Sketch::follow(const Op& op) {
         if (op.extra && op.extra <= kHostPlace) m.access[op.extra - 1] = 3;
       }
       break;
+    default:
+      break;
+  }
+}
+
+void Sketch::follow_memory(const Op& op) {
+  switch (op.code) {
+    case Code::kCreate:
+      if (op.extra > 2 || !op.size) break;
+      replace(memories, Memory{op.name, op.size, 1, (op.value & 1) != 0,
+                               op.place == kHostPlace || op.place == kNumaPlace, op.place});
+      break;
+    case Code::kRelease: {
+      const auto memory = find(memories, op.ref);
+      if (memory == memories.end() || memory->references == 0) break;
+      if (--memory->references == 0) dead.push_back({NameKind::kMemory, op.ref});
+      break;
+    }
+    case Code::kRetain: {
+      const auto range = find(ranges, op.ref);
+      if (range == ranges.end()) break;
+      for (const Mapping& m : range->mappings) {
+        if (op.at < m.at || op.at >= m.at + m.size) continue;
+        // Two names for one handle: each keeps one reference.
+        const Memory* source = memory(m.memory);
+        if (source)
+          replace(memories, Memory{op.name, source->size, 1, source->exportable, source->on_host,
+                                   source->device});
+        break;
+      }
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+void Sketch::follow_descriptor(const Op& op) {
+  switch (op.code) {
     case Code::kExport:
       if (const Memory* source = memory(op.ref)) {
         replace(descriptors,
@@ -334,19 +386,6 @@ void Sketch::follow(const Op& op) {
       if (closed == descriptors.end()) break;
       dead.push_back({NameKind::kDescriptor, op.ref});
       descriptors.erase(closed);
-      break;
-    }
-    case Code::kRetain: {
-      if (range == ranges.end()) break;
-      for (const Mapping& m : range->mappings) {
-        if (op.at < m.at || op.at >= m.at + m.size) continue;
-        // Two names for one handle: each keeps one reference.
-        const Memory* source = memory(m.memory);
-        if (source)
-          replace(memories, Memory{op.name, source->size, 1, source->exportable, source->on_host,
-                                   source->device});
-        break;
-      }
       break;
     }
     default:

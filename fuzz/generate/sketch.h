@@ -129,6 +129,10 @@ struct Sketch {
  private:
   /// The same for the calls of other areas; false for a call of VMM.
   bool follow_area(const Op& op);
+  // The calls of VMM, by what they change.
+  void follow_range(const Op& op);
+  void follow_memory(const Op& op);
+  void follow_descriptor(const Op& op);
   void follow_multicast(const Op& op);
   void follow_pool(const Op& op);
   void add_plain(const Plain& plain);

@@ -33,6 +33,8 @@ class Layout {
 
  private:
   enum : int { kUnbound = 0, kFailed = -1, kTaken = -2 };  // else an index + 1
+  /// Made, of a kind whose names are only bound or not.
+  static constexpr int kSomething = 1;
   struct Range {
     std::uint64_t size;
     bool live;
@@ -63,8 +65,35 @@ class Layout {
                            std::uint64_t size) const;
   const char* leaves_memory(int process, std::uint8_t name) const;
   const Object* object_of(std::uint8_t name) const;
-  void unmap(Mapping& mapping);
+
+  // What a call that succeeded changes; what the name that it makes stands for then.
+  int change(const Op& op);
+  int change_ranges(const Op& op);
+  int change_memories(const Op& op);
+  void change_mappings(const Op& op);
+  int change_descriptors(const Op& op);
+  int change_pools(const Op& op);
+  int change_shared(const Op& op);  ///< of memory that another process, or an import, shows
+  // What is new: its index, + 1 but for an object.
+  int add(const Range& range);
+  int add_memory(const Op& op, int object);
+  int add_object(bool rdma);
   int open(const Op& op, int from);
+
+  void unmap(Mapping& mapping);
+
+  /// What a name stands for; null where that is unknown.
+  Range* range_of(std::uint8_t number) {
+    const int index = bound(NameKind::kRange, number);
+    return index > 0 ? &ranges_[static_cast<std::size_t>(index - 1)] : nullptr;
+  }
+  Memory* memory_of(std::uint8_t number) {
+    const int index = bound(NameKind::kMemory, number);
+    return index > 0 ? &memories_[static_cast<std::size_t>(index - 1)] : nullptr;
+  }
+  std::uint64_t size_behind(int range) const {
+    return range > 0 ? ranges_[static_cast<std::size_t>(range - 1)].size : 0;
+  }
   int& name(NameKind kind, std::uint8_t number) {
     return names_[static_cast<std::size_t>(kind)][number];
   }

@@ -60,6 +60,111 @@ bool leaves_before(const Ops& ops, const Result& here, std::size_t count, Layout
   return out;
 }
 
+/// Goes through a recording's programs and counts what the two drivers answered otherwise.
+class Comparer {
+ public:
+  Comparer(Differential& machine, Comparison& out) : machine_(machine), out_(out) {}
+  /// False when nothing can be run any more: then it says why.
+  bool take(const RecordedProgram& program);
+  /// The differences, the most frequent first.
+  void conclude(std::string_view permitted);
+
+ private:
+  struct Run {
+    const RecordedProgram& program;
+    const Result& here;
+    Layout layout;
+  };
+  std::size_t end_of(Run& run);
+  bool comparable_after(Run& run, std::size_t i);
+  void add_difference(const Run& run, std::size_t i, const char* leaves, const char* unsettled);
+
+  Differential& machine_;
+  Comparison& out_;
+  std::map<std::string, Difference> kinds_;
+  std::size_t number_ = 0;
+};
+
+bool Comparer::take(const RecordedProgram& program) {
+  const Result here = machine_.run(program.ops);
+  if (!machine_.lost().empty()) {
+    out_.error = "program " + std::to_string(number_) + ": process 1 ends: " + machine_.lost() +
+                 "\n" + to_text(program.ops, notes_of(here));
+    return false;
+  }
+  Run run{program, here, {}};
+  out_.beyond += program.ops.size() - end_of(run);
+  ++number_;
+  return true;
+}
+
+// The call behind the last one that can be compared.
+std::size_t Comparer::end_of(Run& run) {
+  // What a program answered before the driver died in it went with the process.
+  const auto& answers = run.program.answers;
+  const auto died = std::find_if(answers.begin(), answers.end(), [](const RecordedAnswer& a) {
+    return a.how == RecordedAnswer::How::kDied;
+  });
+  std::size_t i = 0;
+  if (died != answers.end()) {
+    i = static_cast<std::size_t>(died - answers.begin());
+    const bool foreseen = run.here.steps[i].skipped;
+    out_.deaths += foreseen;
+    if (foreseen || leaves_before(run.program.ops, run.here, i, run.layout)) return 0;
+  }
+  while (i < run.program.ops.size()) {
+    if (!comparable_after(run, i++)) break;
+  }
+  return i;
+}
+
+// Compares a call; whether the two machines are still alike behind it.
+bool Comparer::comparable_after(Run& run, std::size_t i) {
+  const Op& op = run.program.ops[i];
+  const RecordedAnswer& there = run.program.answers[i];
+  const Step& step = run.here.steps[i];
+  const bool done = there.how == RecordedAnswer::How::kDone && there.result == CUDA_SUCCESS;
+  const char* leaves = run.layout.leaves(op);
+  const char* unsettled = run.layout.unsettled(op);
+  done ? run.layout.succeeded(op) : run.layout.failed(op);
+  ++out_.calls;
+  if (!same(there, step)) {
+    add_difference(run, i, leaves, unsettled);
+    // Two refusals leave both machines as they were.
+    return !done && (!step.answer.run || step.skipped || step.answer.result != CUDA_SUCCESS);
+  }
+  // The same answer, but perhaps about something else: the two machines may differ from here.
+  // Refused access may have taken effect up to where it met what is not of this program.
+  const bool in_part = op.code == Code::kSetAccess && run.layout.begins_inside(op);
+  return !leaves || (!done && !in_part) || only_looks(op);
+}
+
+void Comparer::add_difference(const Run& run, std::size_t i, const char* leaves,
+                              const char* unsettled) {
+  const Ops& ops = run.program.ops;
+  const std::string kind =
+      kind_of(ops[i], run.program.answers[i], run.here.steps[i], leaves, unsettled);
+  Difference& difference = kinds_[kind];
+  if (difference.count++ > 0) return;
+  const Ops head(ops.begin(), ops.begin() + static_cast<std::ptrdiff_t>(i + 1));
+  difference.kind = kind;
+  difference.example =
+      "program " + std::to_string(number_) + "\n" + to_text(head, notes_of(run.here));
+  if (leaves) difference.reason = leaves;
+}
+
+void Comparer::conclude(std::string_view permitted) {
+  for (auto& [kind, difference] : kinds_) {
+    if (difference.reason.empty()) {
+      difference.reason = reason_of(kind, difference.count, permitted);
+    }
+    if (difference.reason.empty()) out_.unexplained += difference.count;
+    out_.differences.push_back(std::move(difference));
+  }
+  std::sort(out_.differences.begin(), out_.differences.end(),
+            [](const Difference& a, const Difference& b) { return a.count > b.count; });
+}
+
 }  // namespace
 
 Comparison compare(const Recording& recording, const Driver& driver, const std::string& profile,
@@ -78,73 +183,11 @@ Comparison compare(const Recording& recording, const Driver& driver, const std::
     out.error = "the recording has another number of devices (CUVMM_DEVICES)";
     return out;
   }
-  std::map<std::string, Difference> kinds;
-  std::size_t number = 0;
+  Comparer comparer(machine, out);
   for (const RecordedProgram& program : recording.programs) {
-    const Result here = machine.run(program.ops);
-    if (!machine.lost().empty()) {
-      out.error = "program " + std::to_string(number) + ": process 1 ends: " + machine.lost() +
-                  "\n" + to_text(program.ops, notes_of(here));
-      return out;
-    }
-    Layout layout;
-    // What a program answered before the driver died in it went with the process.
-    const auto died =
-        std::find_if(program.answers.begin(), program.answers.end(),
-                     [](const RecordedAnswer& a) { return a.how == RecordedAnswer::How::kDied; });
-    const bool dead = died != program.answers.end();
-    std::size_t i = dead ? static_cast<std::size_t>(died - program.answers.begin()) : 0;
-    const bool foreseen = dead && here.steps[i].skipped;
-    out.deaths += foreseen;
-    if (foreseen || (dead && leaves_before(program.ops, here, i, layout))) {
-      out.beyond += program.ops.size();
-      ++number;
-      continue;
-    }
-    for (; i < program.ops.size(); ++i) {
-      const Op& op = program.ops[i];
-      const RecordedAnswer& there = program.answers[i];
-      const Step& step = here.steps[i];
-      const bool run = there.how == RecordedAnswer::How::kDone;
-      const bool done = run && there.result == CUDA_SUCCESS;
-      const char* leaves = layout.leaves(op);
-      const char* unsettled = layout.unsettled(op);
-      done ? layout.succeeded(op) : layout.failed(op);
-      ++out.calls;
-      if (!same(there, step)) {
-        const std::string kind = kind_of(op, there, step, leaves, unsettled);
-        Difference& difference = kinds[kind];
-        if (difference.count++ == 0) {
-          const Ops head(program.ops.begin(),
-                         program.ops.begin() + static_cast<std::ptrdiff_t>(i + 1));
-          difference.kind = kind;
-          difference.example =
-              "program " + std::to_string(number) + "\n" + to_text(head, notes_of(here));
-          if (leaves) difference.reason = leaves;
-        }
-        // Two refusals leave both machines as they were.
-        const bool harmless =
-            !done && (!step.answer.run || step.skipped || step.answer.result != CUDA_SUCCESS);
-        if (harmless) continue;
-        break;
-      }
-      // The same answer, but perhaps about something else: the two machines may differ from here.
-      // Refused access may have taken effect up to where it met what is not of this program.
-      const bool in_part = op.code == Code::kSetAccess && layout.begins_inside(op);
-      if (leaves && (done || in_part) && !only_looks(op)) break;
-    }
-    out.beyond += program.ops.size() - std::min(i + 1, program.ops.size());
-    ++number;
+    if (!comparer.take(program)) return out;
   }
-  for (auto& [kind, difference] : kinds) {
-    if (difference.reason.empty()) {
-      difference.reason = reason_of(kind, difference.count, permitted);
-    }
-    if (difference.reason.empty()) out.unexplained += difference.count;
-    out.differences.push_back(std::move(difference));
-  }
-  std::sort(out.differences.begin(), out.differences.end(),
-            [](const Difference& a, const Difference& b) { return a.count > b.count; });
+  comparer.conclude(permitted);
   return out;
 }
 
