@@ -36,10 +36,9 @@ inline int receive_descriptor(int socket) {
   message.msg_iovlen = 1;
   message.msg_control = room;
   message.msg_controllen = sizeof room;
-  const cmsghdr* head = nullptr;
-  if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1 || !(head = CMSG_FIRSTHDR(&message))) {
-    std::exit(1);
-  }
+  if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1) std::exit(1);
+  const cmsghdr* head = CMSG_FIRSTHDR(&message);
+  if (!head) std::exit(1);
   std::memcpy(&fd, CMSG_DATA(head), sizeof fd);
   return fd;
 }
