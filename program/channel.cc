@@ -9,7 +9,7 @@
 
 #include "api/posix/pass_descriptor.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 namespace {
 struct Header {
@@ -57,4 +57,4 @@ std::optional<Message> Channel::receive(std::chrono::milliseconds timeout) {
   return message;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

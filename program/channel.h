@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 struct Message {
   enum class Type : std::uint32_t { kProgram, kExecute, kOutcome, kFetch, kBinding, kTidy, kDone };
@@ -38,4 +38,4 @@ class Channel {
   bool timed_out_ = false;
 };
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -7,7 +7,7 @@
 
 #include "api/driver.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 namespace {
 
@@ -87,4 +87,4 @@ Outcome outcome_of_end(int wait_status) {
   return outcome;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 struct Outcome {
   enum class Status {
@@ -31,4 +31,4 @@ Outcome parse_outcome(const std::string& text);
 /// How a process ended, from the status that waitpid() gave.
 Outcome outcome_of_end(int wait_status);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -6,7 +6,7 @@
 #include "api/driver.h"
 #include "api/words.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 bool operator==(const Value& a, const Value& b) {
   return a.kind == b.kind && a.number == b.number && a.text == b.text && a.parts == b.parts;
@@ -122,4 +122,4 @@ std::string format_error(const ParseError& error, std::string_view file) {
          ": " + error.message;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 struct Argument;
 
@@ -103,4 +103,4 @@ std::optional<Statement> parse_statement(std::string_view line, int number,
 /// names.
 void check_program(const Program& program, std::vector<ParseError>& errors);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -5,7 +5,7 @@
 #include "program/program.h"
 #include "program/resolve.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 namespace {
 
@@ -70,4 +70,4 @@ void check_program(const Program& program, std::vector<ParseError>& errors) {
   }
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -6,7 +6,7 @@
 #include "api/driver.h"
 #include "program/program.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 namespace {
 
@@ -360,4 +360,4 @@ ParsedProgram parse_program(std::string_view text) {
   return parsed;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

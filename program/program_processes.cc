@@ -14,7 +14,7 @@
 
 #include "program/session.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 namespace {
 
@@ -243,4 +243,4 @@ Outcome ProgramProcesses::died(Process& process) {
   return outcome;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

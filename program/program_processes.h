@@ -16,7 +16,7 @@
 #include "program/program.h"
 #include "program/run_options.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 /// How one process can serve several programs, one after the other. Called in that process.
 struct ProcessReuse {
@@ -65,4 +65,4 @@ class ProgramProcesses {
   std::map<std::string, std::set<int>> holders_;  ///< which processes know a name's last binding
 };
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

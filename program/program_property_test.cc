@@ -5,7 +5,7 @@
 
 #include "program/program.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 namespace {
 
 // --- parse(print(p)) == p
@@ -137,4 +137,4 @@ TEST(PrintProgram, AnyBytesAreReadWithoutACrash) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -5,7 +5,7 @@
 
 #include "program/signature.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 namespace {
 
 std::vector<std::string> errors_of(std::string_view text) {
@@ -108,4 +108,4 @@ TEST(ParseProgram, ADeepTextIsAMistakeNotACrash) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -7,7 +7,7 @@
 
 #include "api/record_fields.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 bool CallStorage::Out::touched() const {
   return std::any_of(bytes.begin(), bytes.end(), [](unsigned char b) { return b != kUntouched; });
@@ -390,4 +390,4 @@ Call Resolver::call(const BoundArguments& bound, CallStorage& storage) {
   return std::monostate{};
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -15,7 +15,7 @@
 #include "api/words.h"
 #include "program/signature.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 /// Where names get their values. The checker of the parser and the executor each have their own.
 class NameSource {
@@ -102,4 +102,4 @@ class Resolver {
   std::vector<ArgumentError> errors_;
 };
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

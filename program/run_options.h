@@ -5,7 +5,7 @@
 #include <chrono>
 #include <vector>
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 struct RunOptions {
   /// For one statement to answer; then its process is killed.
@@ -17,4 +17,4 @@ struct RunOptions {
   std::vector<int>* process_ids = nullptr;
 };
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -3,7 +3,7 @@
 
 #include "program/program_processes.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 std::vector<Outcome> run_program(const Driver& driver, const Program& program,
                                  const RunOptions& options) {
@@ -16,4 +16,4 @@ bool as_expected(const Statement& statement, const Outcome& outcome) {
          (statement.expected_value.empty() || statement.expected_value == outcome.value);
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

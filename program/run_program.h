@@ -9,7 +9,7 @@
 #include "program/program.h"
 #include "program/run_options.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 /// Runs the statements in their order, each in the process and thread that it names; one outcome
 /// per statement. The processes are forked from this one: it should not have called cuInit itself.
@@ -20,4 +20,4 @@ std::vector<Outcome> run_program(const Driver& driver, const Program& program,
 /// Whether a statement answered what its comment expects; true when it expects nothing.
 bool as_expected(const Statement& statement, const Outcome& outcome);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -11,7 +11,7 @@
 #include "api/mock_driver.h"
 #include "program/session.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 namespace {
 using testing::_;
 using testing::DoAll;
@@ -201,4 +201,4 @@ TEST(AsExpected, ComparesCodeAndValue) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -6,7 +6,7 @@
 
 #include "api/print.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 Session::Session(const Driver& driver) : driver_(driver) {}
 Session::~Session() = default;
@@ -193,4 +193,4 @@ std::vector<Outcome> run_here(const Driver& driver, const Program& program) {
   return outcomes;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -14,7 +14,7 @@
 #include "program/program.h"
 #include "program/resolve.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 /// What a name stands for.
 struct Binding {
@@ -73,4 +73,4 @@ class Session : private NameSource {
 /// Runs every statement in this process, whatever process it names. The outcomes, in order.
 std::vector<Outcome> run_here(const Driver& driver, const Program& program);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -10,7 +10,7 @@
 
 #include "program/session.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 namespace {
 
@@ -178,4 +178,4 @@ Outcome Session::run_pseudo(const Statement& statement, const BoundArguments& bo
   return outcome;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -6,7 +6,7 @@
 #include "api/print.h"
 #include "api/words.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 namespace {
 
@@ -173,4 +173,4 @@ BoundArguments bind_arguments(const FunctionSignature& signature,
   return bound;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -9,7 +9,7 @@
 #include "api/calls.h"
 #include "program/program.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 /// The functions that are no entry points.
 enum class Pseudo {
@@ -68,4 +68,4 @@ BoundArguments bind_arguments(const FunctionSignature& signature,
                               const std::vector<Argument>& arguments,
                               std::vector<ArgumentError>& errors);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

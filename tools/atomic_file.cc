@@ -11,7 +11,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -129,4 +129,4 @@ std::string cannot_write(const std::string& path) {
   return "";
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 /// Writes `text` to a temporary file beside `path` and renames it over `path`. Returns "" or why
 /// not; then `path` is as it was. A file that is there already keeps its mode, and its owner where
@@ -21,4 +21,4 @@ std::string replace_by(const std::string& path, const std::string& file);
 /// is missing or not writable, or `path` is a folder. "" when it could.
 std::string cannot_write(const std::string& path);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -10,7 +10,7 @@
 
 #include "tools/temporary_folder.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -110,4 +110,4 @@ TEST_F(AtomicFileTest, SaysBeforehandWhyNot) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 inline constexpr int kExitUsage = 2;       ///< the command line was not understood
 inline constexpr int kExitDifference = 1;  ///< replay: an expectation did not hold
@@ -28,4 +28,4 @@ void add_to_c(CLI::App& app, CommandLine& line);
 void add_matrix(CLI::App& app, CommandLine& line);
 void add_conform(CLI::App& app, CommandLine& line);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -21,7 +21,31 @@
 #include "tools/standard_streams.h"
 #include "tools/usage.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
+
+using conformance::Case;
+using conformance::CaseResult;
+using conformance::CaseStatus;
+using conformance::CaseWaivers;
+using conformance::conform_json;
+using conformance::conform_junit;
+using conformance::derive_profile;
+using conformance::DerivedProfile;
+using conformance::fails_run;
+using conformance::format_recording;
+using conformance::judge_cases;
+using conformance::known_facts;
+using conformance::KnownFacts;
+using conformance::load_suite;
+using conformance::matches_pattern;
+using conformance::measure_profile;
+using conformance::name;
+using conformance::pairs;
+using conformance::record_cases;
+using conformance::Recording;
+using conformance::RecordOptions;
+using conformance::RecordResult;
+using conformance::Suite;
 
 namespace {
 
@@ -291,4 +315,4 @@ void add_conform(CLI::App& app, CommandLine& line) {
   });
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

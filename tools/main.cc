@@ -25,8 +25,8 @@ constexpr const char* kExamples =
 int usage_error(const CLI::App& app, const std::string& message) {
   std::string command = "cuvmm";
   for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
-  cuvmm::print_error("{}: {}\nTry '{} --help'.\n", command, message, command);
-  return cuvmm::kExitUsage;
+  cuvmm::tools::print_error("{}: {}\nTry '{} --help'.\n", command, message, command);
+  return cuvmm::tools::kExitUsage;
 }
 
 std::vector<std::string> subcommand_names(const CLI::App& app) {
@@ -37,7 +37,8 @@ std::vector<std::string> subcommand_names(const CLI::App& app) {
   return names;
 }
 
-int parse_and_run(CLI::App& app, std::vector<std::string> arguments, cuvmm::CommandLine& line) {
+int parse_and_run(CLI::App& app, std::vector<std::string> arguments,
+                  cuvmm::tools::CommandLine& line) {
   if (!arguments.empty() && arguments[0] == "run") {
     // What follows the first `--` is the program's, whatever it looks like.
     const auto separator = std::find(arguments.begin(), arguments.end(), "--");
@@ -52,7 +53,7 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments, cuvmm::Comm
       std::string list;
       for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
       return usage_error(app, "unknown command '" + arguments[0] + "'; the commands are " + list +
-                                  cuvmm::did_you_mean(arguments[0], known));
+                                  cuvmm::tools::did_you_mean(arguments[0], known));
     }
   }
   try {
@@ -64,32 +65,32 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments, cuvmm::Comm
     const CLI::App* asked = &app;
     while (!asked->get_subcommands().empty()) asked = asked->get_subcommands().front();
     const std::string name = asked == &app ? "" : asked->get_parent()->get_name();
-    cuvmm::print_output("{}", asked->help(name));
+    cuvmm::tools::print_output("{}", asked->help(name));
     return 0;
   } catch (const CLI::CallForVersion& version) {
-    cuvmm::print_output("{}\n", version.what());
+    cuvmm::tools::print_output("{}\n", version.what());
     return 0;
   } catch (const CLI::ParseError& error) {
     return usage_error(app, error.what());
-  } catch (const cuvmm::UsageError& error) {
+  } catch (const cuvmm::tools::UsageError& error) {
     return usage_error(app, error.message);
   }
 }
 
 // Output that nobody got is a failure, whatever the command itself has to say.
 int finish(int exit_code) {
-  const std::string problem = cuvmm::finish_output();
+  const std::string problem = cuvmm::tools::finish_output();
   if (problem.empty()) return exit_code;
-  cuvmm::print_error("cuvmm: standard output: {}\n", problem);
-  return exit_code ? exit_code : cuvmm::kExitFailure;
+  cuvmm::tools::print_error("cuvmm: standard output: {}\n", problem);
+  return exit_code ? exit_code : cuvmm::tools::kExitFailure;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  cuvmm::reserve_standard_descriptors();
+  cuvmm::tools::reserve_standard_descriptors();
   try {
-    cuvmm::CommandLine line;
+    cuvmm::tools::CommandLine line;
     CLI::App app(
         "cuvmm finds misuse of the CUDA driver's memory APIs: virtual memory management, "
         "multicast,\n"
@@ -100,16 +101,16 @@ int main(int argc, char** argv) {
     app.footer(kExamples);
     app.set_version_flag("--version", fmt::format("cuvmm {}", cuvmm::kVersion));
     app.require_subcommand(1);
-    cuvmm::add_run(app, line);
-    cuvmm::add_explain(app, line);
-    cuvmm::add_rules(app, line);
-    cuvmm::add_replay(app, line);
-    cuvmm::add_to_c(app, line);
-    cuvmm::add_matrix(app, line);
-    cuvmm::add_conform(app, line);
+    cuvmm::tools::add_run(app, line);
+    cuvmm::tools::add_explain(app, line);
+    cuvmm::tools::add_rules(app, line);
+    cuvmm::tools::add_replay(app, line);
+    cuvmm::tools::add_to_c(app, line);
+    cuvmm::tools::add_matrix(app, line);
+    cuvmm::tools::add_conform(app, line);
     return finish(parse_and_run(app, std::vector<std::string>(argv + 1, argv + argc), line));
   } catch (const std::exception& error) {
-    cuvmm::print_error("cuvmm: {}\n", error.what());
-    return cuvmm::kExitFailure;
+    cuvmm::tools::print_error("cuvmm: {}\n", error.what());
+    return cuvmm::tools::kExitFailure;
   }
 }

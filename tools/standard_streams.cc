@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -81,4 +81,4 @@ std::string finish_output() {
   return g_output_error ? std::strerror(g_output_error) : "";
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

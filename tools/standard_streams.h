@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 /// Opens descriptors 0, 1 and 2 where they are closed, so that no file of ours gets one of these
 /// numbers and then our text. They stay useless, and closed for a program that is started.
@@ -34,4 +34,4 @@ void print_output(fmt::format_string<Arguments...> format, Arguments&&... argume
   write_output(fmt::format(format, std::forward<Arguments>(arguments)...));
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

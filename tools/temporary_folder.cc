@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 TemporaryFolder::TemporaryFolder(const std::string& where) {
   const char* const chosen = getenv("TMPDIR");
@@ -24,4 +24,4 @@ TemporaryFolder::~TemporaryFolder() {
   if (!path_.empty() && !kept_) std::filesystem::remove_all(path_, ignored);
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 class TemporaryFolder {
  public:
@@ -24,4 +24,4 @@ class TemporaryFolder {
   bool kept_ = false;
 };
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

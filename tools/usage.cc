@@ -13,7 +13,7 @@
 #include "rulebook/profile/profile.h"
 #include "tools/rules/suggest.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 CLI::Validator one_of(std::vector<std::string> choices) {
   std::string list;
@@ -106,4 +106,4 @@ void refuse_unexpected(const CLI::App& app) {
   if (std::string message = unexpected(app); !message.empty()) throw UsageError{std::move(message)};
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 /// Thrown for a command line whose options do not go together. main() prints it and exits with
 /// kExitUsage.
@@ -51,4 +51,4 @@ std::string resolve_profile(const std::string& profile);
 /// the message can name the option that was meant.
 void refuse_unexpected(const CLI::App& app);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

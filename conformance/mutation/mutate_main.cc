@@ -22,7 +22,7 @@ constexpr const char kUsage[] =
     "does not explain (RULE-ID remove|code REASON per line).\n";
 
 struct Arguments {
-  cuvmm::ScoreOptions score;
+  cuvmm::conformance::ScoreOptions score;
   std::vector<std::string> cases, families;
   std::string survivors, markdown;
 };
@@ -74,15 +74,16 @@ int main(int argc, char** argv) {
     std::fputs(kUsage, stderr);
     return 2;
   }
-  cuvmm::ParsedCases parsed = cuvmm::load_cases(arguments.cases);
-  const cuvmm::LoadedFamilies loaded = cuvmm::load_families(arguments.families);
+  cuvmm::conformance::ParsedCases parsed = cuvmm::conformance::load_cases(arguments.cases);
+  const cuvmm::conformance::LoadedFamilies loaded =
+      cuvmm::conformance::load_families(arguments.families);
   parsed.errors.insert(parsed.errors.end(), loaded.errors.begin(), loaded.errors.end());
-  for (cuvmm::Case& each : cuvmm::single_cases(loaded.families))
+  for (cuvmm::conformance::Case& each : cuvmm::conformance::single_cases(loaded.families))
     parsed.cases.push_back(std::move(each));
-  cuvmm::ParsedExplanations explained;
+  cuvmm::conformance::ParsedExplanations explained;
   if (!arguments.survivors.empty()) {
-    explained =
-        cuvmm::parse_explanations(read(arguments.survivors, parsed.errors), arguments.survivors);
+    explained = cuvmm::conformance::parse_explanations(read(arguments.survivors, parsed.errors),
+                                                       arguments.survivors);
     parsed.errors.insert(parsed.errors.end(), explained.errors.begin(), explained.errors.end());
   }
   if (!arguments.score.only.empty() && !cuvmm::find_rule(arguments.score.only))
@@ -91,22 +92,25 @@ int main(int argc, char** argv) {
 
   const cuvmm::ProfileResult documented = cuvmm::load_profile("documented");
   if (!documented.error.empty()) return report({documented.error}) ? 2 : 0;
-  const cuvmm::Score score =
-      cuvmm::mutation_score(parsed.cases, cuvmm::all_mutants(documented.profile), arguments.score);
+  const cuvmm::conformance::Score score = cuvmm::conformance::mutation_score(
+      parsed.cases, cuvmm::conformance::all_mutants(documented.profile), arguments.score);
   if (!score.error.empty()) return report({score.error});
-  for (const cuvmm::MutantResult& result : score.results) {
+  for (const cuvmm::conformance::MutantResult& result : score.results) {
     const bool survives = result.noticed_by.empty();
     std::printf("%-8s %s%s\n", survives ? "SURVIVES" : "noticed",
-                cuvmm::mutation_text(result.mutant).c_str(),
+                cuvmm::conformance::mutation_text(result.mutant).c_str(),
                 survives ? "" : ("  (" + result.noticed_by + ": " + result.answer + ")").c_str());
   }
   std::size_t noticed = 0;
-  for (const cuvmm::MutantResult& result : score.results) noticed += !result.noticed_by.empty();
+  for (const cuvmm::conformance::MutantResult& result : score.results)
+    noticed += !result.noticed_by.empty();
   std::printf("%zu of %zu mutants noticed by %zu cases\n", noticed, score.results.size(),
               parsed.cases.size());
   if (!arguments.markdown.empty()) {
-    std::ofstream(arguments.markdown) << cuvmm::score_markdown(score, explained.reasons);
+    std::ofstream(arguments.markdown)
+        << cuvmm::conformance::score_markdown(score, explained.reasons);
   }
   // One rule says nothing of the explanations of the others.
-  return arguments.score.only.empty() ? report(cuvmm::judge(score, explained.reasons)) : 0;
+  return arguments.score.only.empty() ? report(cuvmm::conformance::judge(score, explained.reasons))
+                                      : 0;
 }

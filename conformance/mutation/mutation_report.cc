@@ -5,7 +5,7 @@
 
 #include "conformance/mutation/mutation_score.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 namespace {
 
@@ -127,4 +127,4 @@ std::string score_markdown(const Score& score, const Explanations& reasons) {
   return out.str();
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

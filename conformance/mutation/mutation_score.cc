@@ -9,7 +9,7 @@
 #include "api/driver.h"
 #include "conformance/record/record.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 namespace {
 
@@ -166,4 +166,4 @@ Score mutation_score(const std::vector<Case>& cases, const std::vector<Mutant>& 
   return Scorer(cases, options).run(mutants);
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -12,7 +12,7 @@
 #include "rulebook/profile/profile.h"
 #include "rulebook/rule.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 /// One mistake.
 struct Mutant {
@@ -67,4 +67,4 @@ std::vector<std::string> judge(const Score& score, const Explanations& reasons);
 /// The report as Markdown.
 std::string score_markdown(const Score& score, const Explanations& reasons);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -8,7 +8,7 @@
 
 #include "api/driver.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 namespace {
 
@@ -248,4 +248,4 @@ DerivedProfile derive_profile(const Profile& base, const std::vector<Family>& fa
   return Deriver(base, recording).derive(families, cases);
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

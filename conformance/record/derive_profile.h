@@ -11,7 +11,7 @@
 #include "conformance/suite/family.h"
 #include "rulebook/profile/profile.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 struct DerivedProfile {
   Profile profile;
@@ -27,4 +27,4 @@ struct DerivedProfile {
 DerivedProfile derive_profile(const Profile& base, const std::vector<Family>& families,
                               const std::vector<Case>& cases, const Recording& recording);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

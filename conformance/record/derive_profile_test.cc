@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 namespace {
 
 using ::testing::Contains;
@@ -145,4 +145,4 @@ TEST_F(DeriveProfile, TakesFromHandWrittenCasesWhatNoFamilySays) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -9,7 +9,11 @@
 #include "api/words.h"
 #include "program/run_program.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
+
+using program::Outcome;
+using program::parse_program;
+using program::run_program;
 
 namespace {
 
@@ -175,4 +179,4 @@ Profile measure_profile(const Driver& driver, const Recording& recording, const 
   return profile;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

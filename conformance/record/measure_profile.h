@@ -5,7 +5,7 @@
 #include "conformance/record/record.h"
 #include "rulebook/profile/profile.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 /// `base` with everything replaced that the driver answers: the attributes that `base` names or
 /// that have a word in the program text, the granularities, the memory of device 0, the smallest
@@ -15,4 +15,4 @@ namespace cuvmm {
 Profile measure_profile(const Driver& driver, const Recording& recording, const Profile& base,
                         const std::string& name);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -15,7 +15,15 @@
 #include "conformance/suite/case_workers.h"
 #include "program/run_program.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
+
+using program::Outcome;
+using program::outcome_text;
+using program::parse_program;
+using program::Program;
+using program::run_program;
+using program::RunOptions;
+using program::Statement;
 
 namespace {
 
@@ -150,4 +158,4 @@ RecordResult record_cases(const std::string& driver_path, const std::vector<Case
   return result;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -10,7 +10,7 @@
 #include "conformance/record/recording.h"
 #include "conformance/suite/case.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 struct RecordResult {
   Recording recording;
@@ -21,4 +21,4 @@ struct RecordResult {
 RecordResult record_cases(const std::string& driver_path, const std::vector<Case>& cases,
                           const RecordOptions& options = {});
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -37,7 +37,7 @@ struct Arguments {
   bool list = false;
   bool pairs = false;
   std::vector<std::string> families;
-  cuvmm::RecordOptions record;
+  cuvmm::conformance::RecordOptions record;
   std::vector<std::string> paths;
 };
 
@@ -96,26 +96,29 @@ int main(int argc, char** argv) {
     std::fputs(kUsage, stderr);
     return 2;
   }
-  cuvmm::ParsedCases parsed = cuvmm::load_cases(arguments.paths);
-  const cuvmm::LoadedFamilies loaded = cuvmm::load_families(arguments.families);
+  cuvmm::conformance::ParsedCases parsed = cuvmm::conformance::load_cases(arguments.paths);
+  const cuvmm::conformance::LoadedFamilies loaded =
+      cuvmm::conformance::load_families(arguments.families);
   parsed.errors.insert(parsed.errors.end(), loaded.errors.begin(), loaded.errors.end());
-  const auto add = [&](std::vector<cuvmm::Case> cases) {
+  const auto add = [&](std::vector<cuvmm::conformance::Case> cases) {
     std::move(cases.begin(), cases.end(), std::back_inserter(parsed.cases));
   };
-  add(cuvmm::single_cases(loaded.families));
-  if (arguments.pairs) add(cuvmm::pair_cases(loaded.families));
+  add(cuvmm::conformance::single_cases(loaded.families));
+  if (arguments.pairs) add(cuvmm::conformance::pair_cases(loaded.families));
   for (const std::string& error : parsed.errors) std::fprintf(stderr, "%s\n", error.c_str());
   if (!parsed.errors.empty()) return 2;
   if (arguments.list) {
-    for (const cuvmm::Case& test_case : parsed.cases) std::puts(test_case.name.c_str());
+    for (const cuvmm::conformance::Case& test_case : parsed.cases)
+      std::puts(test_case.name.c_str());
     return 0;
   }
-  const auto result = cuvmm::record_cases(arguments.driver, parsed.cases, arguments.record);
+  const auto result =
+      cuvmm::conformance::record_cases(arguments.driver, parsed.cases, arguments.record);
   if (!result.error.empty()) {
     std::fprintf(stderr, "cuvmm-record: %s\n", result.error.c_str());
     return 1;
   }
-  const std::string text = cuvmm::format_recording(result.recording);
+  const std::string text = cuvmm::conformance::format_recording(result.recording);
   if (arguments.output.empty()) return std::fputs(text.c_str(), stdout) < 0;
   std::ofstream(arguments.output) << text;
   std::fprintf(stderr, "%zu cases recorded, %zu skipped: %s\n", result.recording.cases.size(),

@@ -6,7 +6,9 @@
 
 #include "program/run_options.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
+
+using program::RunOptions;
 
 struct RecordOptions {
   RunOptions run;
@@ -20,4 +22,4 @@ struct RecordOptions {
   bool process_ids = false;      ///< fill Recording::processes
 };
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 std::string format_recording(const Recording& recording) {
   using Json = nlohmann::ordered_json;
@@ -49,4 +49,4 @@ std::optional<Recording> parse_recording(const std::string& text) {
   }
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

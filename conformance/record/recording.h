@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 /// What a driver answered, as a file of conformance/recorded/ holds it.
 struct Recording {
@@ -29,4 +29,4 @@ std::string format_recording(const Recording& recording);
 /// Nothing when the text is no recording.
 std::optional<Recording> parse_recording(const std::string& text);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

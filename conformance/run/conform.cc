@@ -9,7 +9,12 @@
 #include "program/run_program.h"
 #include "rulebook/rule.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
+
+using program::call_text;
+using program::Outcome;
+using program::parse_outcome;
+using program::Statement;
 
 namespace {
 
@@ -238,4 +243,4 @@ std::array<int, static_cast<std::size_t>(CaseStatus::kCount)> count(
   return counts;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

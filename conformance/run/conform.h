@@ -12,7 +12,7 @@
 #include "conformance/suite/case.h"
 #include "rulebook/profile/profile.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 enum class CaseStatus : std::uint8_t {
   kPass,  ///< every statement answers as documented
@@ -81,4 +81,4 @@ std::array<int, static_cast<std::size_t>(CaseStatus::kCount)> count(
 /// Whether `text` matches a pattern of *, ? and plain characters.
 bool matches_pattern(const std::string& pattern, const std::string& text);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

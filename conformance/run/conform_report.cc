@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 namespace {
 
@@ -158,4 +158,4 @@ std::string conform_junit(const Recording& recording, const std::vector<CaseResu
   return out + "</testsuites>\n";
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -7,7 +7,7 @@
 
 #include "conformance/run/conform.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 /// {"schema":1, "driver":{...}, "gpu", "date", "counts":{status:N}, "cases":[{name, status, known,
 /// reason, rules, program, statements:[{call, expected, observed, breaks, ok}]}]}
@@ -22,4 +22,4 @@ std::string conform_junit(const Recording& recording, const std::vector<CaseResu
 /// every deviation, crash and timeout.
 bool fails_run(const CaseResult& result, bool strict);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -14,7 +14,9 @@
 #include "conformance/suite/family_cases.h"
 #include "conformance/suite/suite.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
+
+using program::parse_program;
 namespace {
 
 using ::testing::HasSubstr;
@@ -188,4 +190,4 @@ TEST(Suite, BreaksEveryRule) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

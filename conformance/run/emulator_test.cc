@@ -8,7 +8,7 @@
 #include "conformance/run/testing.h"
 #include "rulebook/rule.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 namespace {
 using testing_support::code_of;
 using testing_support::corpus;
@@ -101,4 +101,4 @@ INSTANTIATE_TEST_SUITE_P(Cases, LikeTheGpu, ::testing::ValuesIn(corpus()),
                          testing_support::test_name);
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -6,7 +6,7 @@
 
 #include "conformance/suite/suite.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 namespace {
 
@@ -69,4 +69,4 @@ KnownFacts known_facts(const std::string& profile) {
   return facts;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 /// The facts of one driver. "CASE:STATEMENT | ANSWER | REASON" per line; # starts a comment.
 class KnownFacts {
@@ -32,4 +32,4 @@ class KnownFacts {
 /// The built-in facts of the driver with this profile; none where it has no file.
 KnownFacts known_facts(const std::string& profile);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

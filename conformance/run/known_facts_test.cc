@@ -9,7 +9,7 @@
 #include "conformance/run/conform.h"
 #include "conformance/suite/suite.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 namespace {
 
 constexpr const char* kDriver = "h200-580.159.04";
@@ -82,4 +82,4 @@ TEST(KnownFacts, AreWhatTheRecordingsHoldNoMoreAndNoLess) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

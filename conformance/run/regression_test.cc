@@ -11,7 +11,7 @@
 #include "conformance/run/testing.h"
 #include "conformance/suite/suite.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 namespace {
 
 const Suite& suite() {
@@ -119,4 +119,4 @@ INSTANTIATE_TEST_SUITE_P(Profiles, WrittenProfile,
                          [](const auto& info) { return info.index ? "Documented" : "H200"; });
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -11,7 +11,7 @@
 #include "conformance/run/testing.h"
 #include "rulebook/rule.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 namespace {
 namespace fs = std::filesystem;
 using testing_support::code_of;
@@ -118,4 +118,4 @@ TEST_P(Enforce, AnswersTheDocumentedCode) {
 INSTANTIATE_TEST_SUITE_P(Cases, Enforce, ::testing::ValuesIn(corpus()), testing_support::test_name);
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

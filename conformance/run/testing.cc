@@ -9,7 +9,7 @@
 
 #include "rulebook/rule.h"
 
-namespace cuvmm::testing_support {
+namespace cuvmm::conformance::testing_support {
 
 const std::vector<Case>& corpus() {
   static const std::vector<Case> kCases = [] {
@@ -112,4 +112,4 @@ bool only_advice(const Statement& statement) {
 
 std::string code_of(const std::string& outcome) { return outcome.substr(0, outcome.find(" =")); }
 
-}  // namespace cuvmm::testing_support
+}  // namespace cuvmm::conformance::testing_support

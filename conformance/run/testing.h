@@ -12,12 +12,12 @@
 
 #include "conformance/record/record.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 /// GoogleTest prints a parameter by its name.
 inline void PrintTo(const Case& test_case, std::ostream* out) { *out << test_case.name; }
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance
 
-namespace cuvmm::testing_support {
+namespace cuvmm::conformance::testing_support {
 
 /// Every case of conformance/cases; aborts on a mistake in them.
 const std::vector<Case>& corpus();
@@ -52,4 +52,4 @@ bool only_advice(const Statement& statement);
 /// The result name of an outcome text: "CUDA_SUCCESS" of "CUDA_SUCCESS =3".
 std::string code_of(const std::string& outcome);
 
-}  // namespace cuvmm::testing_support
+}  // namespace cuvmm::conformance::testing_support

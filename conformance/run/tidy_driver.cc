@@ -6,7 +6,7 @@
 
 #include "rulebook/model/model.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 namespace {
 
@@ -114,4 +114,4 @@ bool tidy_up() {
   return true;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

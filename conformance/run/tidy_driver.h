@@ -4,7 +4,7 @@
 
 #include "api/driver.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 /// A table that forwards to `driver` and records what succeeds: reservations, allocations,
 /// mappings, plain allocations and those that IPC opened. One per process: the functions of the
@@ -16,4 +16,4 @@ Driver tidy_driver(const Driver& driver);
 /// a call broke the context: nothing can be run in this process any more.
 bool tidy_up();
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 namespace {
 
@@ -49,4 +49,4 @@ VisibleDevices::~VisibleDevices() {
   set(kEmulated, emulated_before_);
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 /// The first `count` entries of a CUDA_VISIBLE_DEVICES list; "0,1,..." where there is no list.
 std::string first_devices(const char* visible, int count);
@@ -24,4 +24,4 @@ class VisibleDevices {
   std::optional<std::string> visible_before_, emulated_before_;
 };
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -6,7 +6,7 @@
 
 #include "conformance/run/testing.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 namespace {
 
 TEST(VisibleDevices, ShowsTheFirstOfThoseThatWereVisible) {
@@ -48,4 +48,4 @@ TEST(VisibleDevices, LetCasesOfOneDeviceRunWhereThereAreMore) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

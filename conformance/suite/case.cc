@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 namespace {
 constexpr Need kMulticast{Need::What::kMulticast, false, 1};
@@ -56,4 +56,4 @@ CUresult expected_result(const Statement& statement) {
   return statement.expected.value_or(CUDA_SUCCESS);
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

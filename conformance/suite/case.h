@@ -8,7 +8,10 @@
 
 #include "program/program.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
+
+using program::Program;
+using program::Statement;
 
 /// What a case may ask of a machine.
 struct Machine {
@@ -57,4 +60,4 @@ ParsedCases parse_cases(std::string_view text, const std::string& file);
 /// Reads files, and all *.cuvmm of folders, in the order of their names.
 ParsedCases load_cases(const std::vector<std::string>& paths);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -8,7 +8,9 @@
 
 #include "conformance/suite/case.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
+
+using program::ParseError;
 
 namespace {
 
@@ -167,4 +169,4 @@ ParsedCases load_cases(const std::vector<std::string>& paths) {
   return all;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -8,7 +8,7 @@
 #include "conformance/run/testing.h"
 #include "rulebook/rule.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 namespace {
 
 TEST(ParseCases, ReadsHeaderAndStatements) {
@@ -100,4 +100,4 @@ TEST(Recording, ReadsBackTheSame) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

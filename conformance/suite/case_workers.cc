@@ -18,7 +18,16 @@
 #include "program/program_processes.h"
 #include "program/run_program.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
+
+using program::Outcome;
+using program::outcome_of_end;
+using program::outcome_text;
+using program::Program;
+using program::ProgramProcesses;
+using program::run_program;
+using program::RunOptions;
+using program::Statement;
 
 namespace {
 
@@ -201,4 +210,4 @@ void run_in_workers(const Driver& driver, const std::vector<const Case*>& cases,
   }
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -9,7 +9,7 @@
 #include "conformance/record/recording.h"
 #include "conformance/suite/case.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 /// Runs each case once, at most `jobs` at a time, and puts the answers into `recording`. A worker
 /// that dies or says nothing for long (RunOptions::timeout bounds one call, not what forks and
@@ -17,4 +17,4 @@ namespace cuvmm {
 void run_in_workers(const Driver& driver, const std::vector<const Case*>& cases, int jobs,
                     const RecordOptions& options, Recording& recording);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

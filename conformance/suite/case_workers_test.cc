@@ -6,7 +6,9 @@
 
 #include <csignal>
 
-namespace cuvmm {
+namespace cuvmm::conformance {
+
+using program::parse_program;
 namespace {
 
 // A driver that is fatal to whoever waits for the process that calls it.
@@ -75,4 +77,4 @@ TEST(CaseWorkers, ACaseThatStopsItsWorkerIsATimeoutAndTheRestRuns) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 namespace {
 
@@ -70,4 +70,4 @@ std::vector<FamilyCase> pairs(const Family& family) {
   return out;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -27,7 +27,12 @@
 #include "program/program.h"
 #include "rulebook/rule.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
+
+using program::Argument;
+using program::ParseError;
+using program::Program;
+using program::Statement;
 
 /// One way to break the call.
 struct Break {
@@ -68,4 +73,4 @@ std::vector<FamilyCase> singles(const Family& family);
 /// Every two breaks of different rules that can be combined.
 std::vector<FamilyCase> pairs(const Family& family);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

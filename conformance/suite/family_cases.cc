@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 namespace {
 
@@ -79,4 +79,4 @@ LoadedFamilies load_families(const std::vector<std::string>& paths) {
   return loaded;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

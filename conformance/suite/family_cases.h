@@ -8,7 +8,7 @@
 #include "conformance/suite/case.h"
 #include "conformance/suite/family.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 /// The legal call and every single break: the last statement expects SUCCESS, or the code that the
 /// documentation gives the rule (SUCCESS where it gives none).
@@ -23,4 +23,4 @@ struct LoadedFamilies {
 /// Reads files, and all *.family of folders, in the order of their names.
 LoadedFamilies load_families(const std::vector<std::string>& paths);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

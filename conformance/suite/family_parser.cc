@@ -5,7 +5,7 @@
 
 #include "conformance/suite/family.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 namespace {
 
@@ -166,4 +166,4 @@ class Parser {
 
 ParsedFamilies parse_families(std::string_view text) { return Parser(text).parse(); }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

@@ -8,7 +8,7 @@
 
 #include "conformance/suite/family_cases.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 namespace {
 
@@ -69,4 +69,4 @@ Suite load_suite(const std::string& folder, bool with_pairs) {
   return suite;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

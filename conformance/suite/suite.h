@@ -9,7 +9,7 @@
 #include "conformance/suite/case.h"
 #include "conformance/suite/family.h"
 
-namespace cuvmm {
+namespace cuvmm::conformance {
 
 /// A file of conformance/cases, families or known, as it was when the binary was built.
 struct SuiteFile {
@@ -28,4 +28,4 @@ struct Suite {
 /// cases and families. A name that two cases share is an error.
 Suite load_suite(const std::string& folder, bool with_pairs);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::conformance

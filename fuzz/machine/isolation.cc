@@ -17,6 +17,9 @@
 
 namespace cuvmm::fuzz {
 
+using program::outcome_of_end;
+using program::outcome_text;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

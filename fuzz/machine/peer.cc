@@ -15,6 +15,9 @@
 
 namespace cuvmm::fuzz {
 
+using program::outcome_of_end;
+using program::outcome_text;
+
 namespace {
 
 constexpr std::chrono::milliseconds kForever{-1};

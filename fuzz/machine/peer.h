@@ -12,6 +12,9 @@
 
 namespace cuvmm::fuzz {
 
+using program::Channel;
+using program::Message;
+
 /// Serves any number of programs: a context of a real driver costs a quarter of a second. Calls go
 /// there as bytes and come back with their answer. Descriptors live in this process alone: an
 /// exported one comes here at once and is closed there; for an import a copy goes there. So each

@@ -12,6 +12,12 @@
 
 namespace cuvmm::fuzz {
 
+using program::Argument;
+using program::BoundArguments;
+using program::NameSource;
+using program::Resolver;
+using program::Value;
+
 /// The names that a text has bound so far, for its writer.
 struct WrittenNames {
   bool bound[kNameKinds][256] = {};

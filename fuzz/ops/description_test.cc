@@ -9,6 +9,9 @@
 #include "program/signature.h"
 
 namespace cuvmm::fuzz {
+
+using program::find_function;
+using program::FunctionSignature;
 namespace {
 
 // The writer and the reader take a parameter's kind from its place.

@@ -5,6 +5,10 @@
 
 namespace cuvmm::fuzz {
 
+using program::find_function;
+using program::FunctionSignature;
+using program::Parameter;
+
 namespace {
 
 /// Writes one op after the other; knows which names are bound so far.

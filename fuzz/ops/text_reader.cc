@@ -5,6 +5,14 @@
 
 namespace cuvmm::fuzz {
 
+using program::ArgumentError;
+using program::bind_arguments;
+using program::find_function;
+using program::FunctionSignature;
+using program::parse_program;
+using program::ParsedProgram;
+using program::Statement;
+
 namespace {
 
 class Reader {

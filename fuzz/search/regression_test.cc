@@ -15,6 +15,9 @@ extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
 #endif
 
 namespace cuvmm::fuzz {
+
+using program::parse_program;
+using program::write_c;
 namespace {
 
 std::vector<std::filesystem::path> corpus() {

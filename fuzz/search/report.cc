@@ -8,6 +8,12 @@
 
 namespace cuvmm::fuzz {
 
+using program::CSource;
+using program::format_error;
+using program::parse_program;
+using program::ParsedProgram;
+using program::write_c;
+
 std::string test_case(const std::string& title, const std::string& text) {
   return "TEST(FuzzRegression, " + title + ") {\n  EXPECT_EQ(disagreement(R\"(" + text +
          ")\"), \"\");\n}\n";

@@ -6,6 +6,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cuvmm;
+  using namespace cuvmm::tools;
   const std::string text(reinterpret_cast<const char*>(data), size);
   const ProcessReport report = parse_process_report(text, "12-x.json");
   if (report.error.empty()) (void)merge_reports({report, report});

@@ -9,6 +9,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cuvmm;
+  using namespace cuvmm::program;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const ParsedProgram parsed = parse_program(text);
   if (parsed.errors.empty()) {

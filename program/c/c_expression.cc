@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 std::string c_number(std::uint64_t number) {
   return number < 1u << 16 ? fmt::format("{}u", number) : fmt::format("0x{:x}ull", number);
@@ -64,4 +64,4 @@ std::string c_string(const std::string& text) {
   return result + "\"";
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

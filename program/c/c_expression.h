@@ -8,7 +8,7 @@
 #include "api/words.h"
 #include "program/program.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 /// The C variable of a name.
 inline std::string c_variable(const std::string& name) { return "v_" + name; }
@@ -23,4 +23,4 @@ std::string c_expression(const Value& value, std::span<const Word> words, std::s
 /// A string literal.
 std::string c_string(const std::string& text);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

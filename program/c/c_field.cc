@@ -6,7 +6,7 @@
 
 #include "api/record_fields.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 namespace {
 
@@ -45,4 +45,4 @@ const CField* c_field(std::string_view structure, std::string_view key) {
   return nullptr;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

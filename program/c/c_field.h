@@ -8,7 +8,7 @@
 
 #include "api/words.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 struct CField {
   std::string key;        ///< "fd"
@@ -21,4 +21,4 @@ struct CField {
 /// The field of a structure, "CUmulticastObjectProp", or null.
 const CField* c_field(std::string_view structure, std::string_view key);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

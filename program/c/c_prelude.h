@@ -2,7 +2,7 @@
 // The helpers that a written C file may need; each is written only where it is used.
 #pragma once
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 struct CHelper {
   const char* name;
@@ -92,4 +92,4 @@ static uint64_t memory_file(uint64_t size) {
 )c"},
 };
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -17,7 +17,7 @@
 #include "program/resolve.h"
 #include "program/signature.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 namespace {
 
@@ -417,4 +417,4 @@ CSource write_c(const Program& program, const std::string& origin) {
   return writer.finish(origin);
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -6,7 +6,7 @@
 
 #include "program/program.h"
 
-namespace cuvmm {
+namespace cuvmm::program {
 
 struct CSource {
   std::string text;
@@ -19,4 +19,4 @@ struct CSource {
 /// threads, and the batched copies, have no C form here.
 CSource write_c(const Program& program, const std::string& origin);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::program

@@ -6,7 +6,7 @@
 #include "api/driver.h"
 #include "rulebook/profile/profile.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -110,4 +110,4 @@ std::map<MatrixCell::Status, int> count(const Matrix& matrix, const MatrixColumn
   return counts;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

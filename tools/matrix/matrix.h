@@ -8,7 +8,7 @@
 
 #include "rulebook/rule.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 /// One driver's answer to one rule.
 struct MatrixCell {
@@ -57,4 +57,4 @@ std::string deviations_markdown(const Matrix& matrix, const std::string& command
 /// One self-contained page.
 std::string matrix_html(const Matrix& matrix);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

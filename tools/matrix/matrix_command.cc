@@ -8,7 +8,7 @@
 #include "tools/standard_streams.h"
 #include "tools/usage.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -82,4 +82,4 @@ void add_matrix(CLI::App& app, CommandLine& line) {
   });
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -5,7 +5,7 @@
 #include "tools/matrix/matrix_page.h"
 #include "tools/rules/rule_facts.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -53,4 +53,4 @@ std::string matrix_html(const Matrix& matrix) {
   return page.replace(page.find(mark), mark.size(), data);
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

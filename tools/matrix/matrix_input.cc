@@ -13,7 +13,12 @@
 #include "tools/report/json_documents.h"
 #include "tools/rules/rule_examples.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
+
+using program::Statement;
+
+using conformance::Case;
+using conformance::parse_cases;
 
 namespace {
 
@@ -226,4 +231,4 @@ MatrixInput load_matrix_input(const std::string& path) {
   return parse_matrix_json(text.str(), path);
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -6,7 +6,7 @@
 
 #include "tools/matrix/matrix.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 struct MatrixInput {
   MatrixColumn column;
@@ -19,4 +19,4 @@ MatrixInput load_matrix_input(const std::string& path);
 /// The same from text; `origin` names it in errors.
 MatrixInput parse_matrix_json(const std::string& text, const std::string& origin);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -6,7 +6,7 @@
 #include "tools/matrix/matrix.h"
 #include "tools/rules/rule_facts.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -167,4 +167,4 @@ std::string deviations_markdown(const Matrix& matrix, const std::string& command
   return text;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

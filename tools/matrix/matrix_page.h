@@ -3,9 +3,9 @@
 // at build time.
 #pragma once
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 /// Holds "@DATA@" once, where the JSON goes.
 extern const char* const kMatrixPage;
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -10,7 +10,11 @@
 #include <iterator>
 #include <tuple>
 
-namespace cuvmm {
+namespace cuvmm::tools {
+
+using program::parse_program;
+using program::ParsedProgram;
+using program::ParseError;
 
 ProgramFile read_program(const std::string& path) {
   std::string text;
@@ -36,4 +40,4 @@ ProgramFile read_program(const std::string& path) {
   return result;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -6,7 +6,9 @@
 
 #include "program/program.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
+
+using program::Program;
 
 struct ProgramFile {
   Program program;
@@ -16,4 +18,4 @@ struct ProgramFile {
 /// `path` may be "-" for standard input.
 ProgramFile read_program(const std::string& path);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -17,7 +17,16 @@
 #include "tools/run/loader_path.h"
 #include "tools/standard_streams.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
+
+using program::as_expected;
+using program::call_text;
+using program::Outcome;
+using program::outcome_text;
+using program::Program;
+using program::run_program;
+using program::RunOptions;
+using program::Statement;
 
 namespace {
 
@@ -141,4 +150,4 @@ int replay(const ReplayOptions& options) {
   return different ? kExitDifference : 0;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -8,7 +8,10 @@
 #include "program/outcome.h"
 #include "program/program.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
+
+using program::Outcome;
+using program::Statement;
 
 struct ReplayOptions {
   std::string file;    ///< "-": standard input
@@ -28,4 +31,4 @@ int replay(const ReplayOptions& options);
 /// and its process must have lived on (but for `exit()`).
 bool went_well(const Statement& statement, const Outcome& outcome);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

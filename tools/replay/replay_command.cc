@@ -10,7 +10,7 @@
 #include "tools/replay/replay.h"
 #include "tools/usage.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 void add_replay(CLI::App& app, CommandLine& line) {
   CLI::App* command =
@@ -55,4 +55,4 @@ void add_replay(CLI::App& app, CommandLine& line) {
   });
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

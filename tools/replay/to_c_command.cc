@@ -10,7 +10,10 @@
 #include "tools/standard_streams.h"
 #include "tools/usage.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
+
+using program::CSource;
+using program::write_c;
 
 namespace {
 
@@ -65,4 +68,4 @@ void add_to_c(CLI::App& app, CommandLine& line) {
   });
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -13,7 +13,7 @@
 
 #include "rulebook/rule.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -147,4 +147,4 @@ IpcFindings ipc_order_findings(const std::vector<ProcessReport>& reports) {
   return result;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

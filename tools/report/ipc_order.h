@@ -7,7 +7,7 @@
 
 #include "tools/report/process_report.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 struct IpcFindings {
   std::vector<Json> findings;  ///< kMostIpcFindings at most
@@ -21,4 +21,4 @@ inline constexpr std::size_t kMostIpcFindings = 1000;
 /// docs/report.md says are passed over. O(n log n) in the length of the lists.
 IpcFindings ipc_order_findings(const std::vector<ProcessReport>& reports);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -5,7 +5,7 @@
 
 #include "tools/report/report_merge.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -107,4 +107,4 @@ TEST(IpcOrder, TheMergedReportHasItAndCountsIt) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 using Json = nlohmann::ordered_json;
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -137,4 +137,4 @@ JsonDocuments find_json_documents(std::string_view text, bool resume, const Json
   return Scanner(text, resume, limits).run();
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

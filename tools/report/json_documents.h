@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 /// What a document may hold, so that reading it costs bounded memory and time. Reports of real
 /// programs stay far below.
@@ -29,4 +29,4 @@ struct JsonDocuments {
 JsonDocuments find_json_documents(std::string_view text, bool resume,
                                   const JsonLimits& limits = {});
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 namespace {
 
 std::string repeated(std::string_view text, std::size_t times) {
@@ -73,4 +73,4 @@ TEST(JsonDocuments, LimitsHoldForTheDocumentThatCounts) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

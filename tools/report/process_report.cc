@@ -13,7 +13,7 @@
 #include "tools/report/json_documents.h"
 #include "tools/report/report_contract.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -127,4 +127,4 @@ ProcessReport read_process_report(const std::string& path) {
   return why.empty() ? parse_process_report(text, path) : refused(why);
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -8,7 +8,7 @@
 
 #include "tools/report/json.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 inline constexpr int kReportSchema = 1;
 /// Bytes; a larger file is refused, so that a runaway process cannot exhaust the runner's memory.
@@ -31,4 +31,4 @@ ProcessReport read_process_report(const std::string& path);
 /// The same from text; `path` names it in errors and gives the pid.
 ProcessReport parse_process_report(const std::string& text, const std::string& path);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

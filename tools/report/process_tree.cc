@@ -13,7 +13,7 @@
 
 #include "tools/standard_streams.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -159,4 +159,4 @@ TreeResult run_tree(const std::string& path, const std::vector<std::string>& com
   return result;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

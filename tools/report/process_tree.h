@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 struct TreeOptions {
   double wait_s = -1;  ///< how long to wait for processes that outlive the program; < 0: no limit
@@ -33,4 +33,4 @@ struct TreeResult {
 TreeResult run_tree(const std::string& path, const std::vector<std::string>& command,
                     const std::vector<std::string>& environment, const TreeOptions& options);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

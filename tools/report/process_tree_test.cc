@@ -13,7 +13,7 @@
 
 #include "tools/temporary_folder.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 namespace {
 
 TreeResult shell(const std::string& script, TreeOptions options = {}) {
@@ -100,4 +100,4 @@ TEST(RunTree, SignalMaskOfTheCallerIsKept) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -6,7 +6,7 @@
 
 #include "rulebook/rule.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -203,4 +203,4 @@ class Enforcer {
 
 std::vector<std::string> enforce_contract(Json& report) { return Enforcer().run(report); }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -7,11 +7,11 @@
 
 #include "tools/report/json.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 /// Takes what is not as documented out of `report`, an object, so that all that is left has the
 /// documented types. Returns a clause for each thing taken out: what, and what was expected. Of a
 /// long list of them, the first few and how many more there are.
 std::vector<std::string> enforce_contract(Json& report);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -12,7 +12,7 @@
 
 #include "tools/report/ipc_order.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -288,4 +288,4 @@ std::vector<ProcessReport> read_reports(const std::string& folder, std::int64_t 
   return reports;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -8,7 +8,7 @@
 
 #include "tools/report/process_report.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 struct Totals {
   std::uint64_t errors = 0;
@@ -51,4 +51,4 @@ MergedReport merge_reports(const std::vector<ProcessReport>& reports,
 /// process left another one in its place.
 std::vector<ProcessReport> read_reports(const std::string& folder, std::int64_t first);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

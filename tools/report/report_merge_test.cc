@@ -12,7 +12,7 @@
 #include "tools/report/summary.h"
 #include "tools/temporary_folder.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 namespace {
 
 using testing::AllOf;
@@ -467,4 +467,4 @@ TEST(SummaryText, SaysWhenNothingWasChecked) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

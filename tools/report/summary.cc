@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -83,4 +83,4 @@ std::string summary_text(const MergedReport& report, const std::vector<std::stri
   return text;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

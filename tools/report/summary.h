@@ -7,7 +7,7 @@
 
 #include "tools/report/report_merge.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 /// What was found, what may be missing, and the next command to type. Every line starts with
 /// "cuvmm: ". `reachable` is false when the program itself could not be checked (that was said
@@ -16,4 +16,4 @@ namespace cuvmm {
 std::string summary_text(const MergedReport& report, const std::vector<std::string>& files,
                          std::uint64_t skipped_launches = 0);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -9,7 +9,7 @@
 
 #include "tools/atomic_file.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace fs = std::filesystem;
 
@@ -58,4 +58,4 @@ std::vector<std::string> collect_traces(const std::string& file, const std::stri
   return result;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

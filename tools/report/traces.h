@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 /// The name to record under so that no process overwrites another's trace: `file` itself when it
 /// holds %p, else a name beside it that no earlier run used.
@@ -15,4 +15,4 @@ std::string trace_pattern(const std::string& file);
 /// become `file`.PID. Returns the files, in order of their names. `pattern` is trace_pattern(file).
 std::vector<std::string> collect_traces(const std::string& file, const std::string& pattern);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

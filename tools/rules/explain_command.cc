@@ -9,7 +9,7 @@
 #include "tools/standard_streams.h"
 #include "tools/usage.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 void add_explain(CLI::App& app, CommandLine&) {
   CLI::App* command = app.add_subcommand("explain", "Explain a rule that a finding names");
@@ -38,4 +38,4 @@ void add_explain(CLI::App& app, CommandLine&) {
   });
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

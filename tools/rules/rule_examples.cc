@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -63,4 +63,4 @@ std::string shortest_case(std::span<const char* const> texts, std::string_view r
   return best;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

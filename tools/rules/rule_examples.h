@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 /// The files of conformance/cases/, whole (docs/cases.md describes them). Made at build time.
 extern const std::span<const char* const> kCaseTexts;
@@ -15,4 +15,4 @@ extern const std::span<const char* const> kCaseTexts;
 /// "" when there is none. Cases that need something of the machine are not taken.
 std::string shortest_case(std::span<const char* const> texts, std::string_view rule);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

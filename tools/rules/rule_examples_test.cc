@@ -6,7 +6,10 @@
 #include "program/program.h"
 #include "rulebook/rule.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
+
+using program::parse_program;
+using program::ParsedProgram;
 namespace {
 
 constexpr const char* kText[] = {
@@ -39,4 +42,4 @@ TEST(ShortestCase, TheRecordedOnesAreProgramsThatNameTheirRule) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

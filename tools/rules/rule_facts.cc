@@ -7,7 +7,7 @@
 #include "rulebook/profile/profile.h"
 #include "tools/rules/rule_examples.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -117,4 +117,4 @@ std::vector<std::string> kind_names() {
           name(RuleKind::kAdvice)};
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

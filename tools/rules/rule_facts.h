@@ -8,7 +8,7 @@
 
 #include "rulebook/rule.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 /// What the driver of one built-in profile does with a call that breaks a rule.
 struct DriverBehaviour {
@@ -39,4 +39,4 @@ std::vector<std::string> rule_ids();
 std::vector<std::string> entry_names();  ///< of the entry points that have rules
 std::vector<std::string> kind_names();
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

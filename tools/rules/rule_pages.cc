@@ -8,7 +8,7 @@
 #include "tools/rules/rule_facts.h"
 #include "tools/rules/rule_text.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -146,4 +146,4 @@ std::string rules_markdown(const std::vector<Rule>& chosen) {
   return text;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -9,7 +9,7 @@
 #include "api/driver.h"
 #include "tools/rules/rule_facts.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -126,4 +126,4 @@ nlohmann::ordered_json rules_json(const std::vector<Rule>& chosen) {
   return list;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -9,7 +9,7 @@
 
 #include "rulebook/rule.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 /// Everything about one rule, for `cuvmm explain`.
 std::string explain_text(Rule rule);
@@ -27,4 +27,4 @@ std::map<std::string, std::string> rules_pages();
 /// The page of each area that holds one of the rules, with these rules only, one after the other.
 std::string rules_markdown(const std::vector<Rule>& chosen);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -7,7 +7,7 @@
 
 #include "tools/rules/rule_facts.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -103,4 +103,4 @@ TEST(RulesMarkdown, HoldsOnlyWhatWasChosen) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

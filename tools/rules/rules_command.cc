@@ -10,7 +10,7 @@
 #include "tools/standard_streams.h"
 #include "tools/usage.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -85,4 +85,4 @@ void add_rules(CLI::App& app, CommandLine&) {
   });
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 std::string lower(std::string_view text) {
@@ -70,4 +70,4 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   return text + "?";
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 /// Number of single-character insertions, deletions, replacements and swaps of neighbours that turn
 /// `a` into `b`, upper and lower case taken as equal.
@@ -20,4 +20,4 @@ std::vector<std::string> nearest(std::string_view word, const std::vector<std::s
 /// "; did you mean a, b or c?", or "" when nothing is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& names);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 namespace {
 
 using testing::ElementsAre;
@@ -41,4 +41,4 @@ TEST(DidYouMean, ListsChoicesAsASentence) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <sstream>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -114,4 +114,4 @@ Environment child_environment(Environment environment, const RunSettings& option
   return environment;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

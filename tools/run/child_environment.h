@@ -8,7 +8,7 @@
 #include "tools/run/layout.h"
 #include "tools/run/run_settings.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 using Environment = std::map<std::string, std::string>;
 
@@ -22,4 +22,4 @@ Environment current_environment();
 Environment child_environment(Environment current, const RunSettings& options, const Layout& layout,
                               const std::string& report_folder);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

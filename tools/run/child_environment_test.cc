@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 namespace {
 
 using testing::Contains;
@@ -128,4 +128,4 @@ TEST(ChildEnvironment, TheRunnerAloneWritesReportsAndExitCodes) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

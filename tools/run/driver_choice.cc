@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <functional>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -61,4 +61,4 @@ std::string cannot_use_driver(const std::string& path) {
   return !found.empty() && found[0] == '!' ? found.substr(1) : "";
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

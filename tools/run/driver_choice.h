@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 /// The libcuda.so.1 that the loader finds, as a path; "" when there is none. Asked in a child
 /// process, because a driver cannot be unloaded again and may start threads.
@@ -14,4 +14,4 @@ std::string find_driver();
 /// child.
 std::string cannot_use_driver(const std::string& path);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

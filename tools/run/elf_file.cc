@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -140,4 +140,4 @@ std::string machine_name(const ElfFile& elf) {
   }
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 struct ElfFile {
   unsigned bits = 0;                ///< 32 or 64
@@ -25,4 +25,4 @@ std::optional<ElfFile> read_elf(const std::string& path);
 /// "x86-64", "AArch64", "machine 21"; and "32-bit x86" for the 32-bit ones we know.
 std::string machine_name(const ElfFile& elf);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

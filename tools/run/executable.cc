@@ -14,7 +14,7 @@
 
 #include "tools/run/elf_file.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -118,4 +118,4 @@ Reach inspect_reach(const std::string& program, const std::string& path) {
               // runs
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 inline constexpr int kExitNotExecutable = 126;
 inline constexpr int kExitNotFound = 127;
@@ -28,4 +28,4 @@ struct Reach {
 /// Looks at the file, and at the interpreter when it is a script (`#!/usr/bin/env python3` too).
 Reach inspect_reach(const std::string& program, const std::string& path);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

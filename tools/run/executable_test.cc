@@ -10,7 +10,7 @@
 #include "tools/run/elf_file.h"
 #include "tools/temporary_folder.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -114,4 +114,4 @@ TEST_F(ExecutableTest, WildOffsetsAreRefused) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

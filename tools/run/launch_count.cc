@@ -3,7 +3,7 @@
 
 #include <fstream>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 LaunchCount::LaunchCount() {
   if (folder_.path().empty()) return;
@@ -19,4 +19,4 @@ std::uint64_t LaunchCount::read() const {
   return file.read(reinterpret_cast<char*>(&count), sizeof count) ? count : 0;
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

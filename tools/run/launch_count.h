@@ -7,7 +7,7 @@
 
 #include "tools/temporary_folder.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 /// A file of eight bytes that the emulator's processes map and add to, whatever ends them.
 class LaunchCount {
@@ -22,4 +22,4 @@ class LaunchCount {
   std::string path_;
 };
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

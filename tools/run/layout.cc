@@ -6,7 +6,7 @@
 
 #include "tools/install_paths.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace fs = std::filesystem;
 
@@ -45,4 +45,4 @@ LayoutResult find_layout(const std::string& bin) {
   return {{}, "libcuvmm-shim.so was not found; looked for " + tried};
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

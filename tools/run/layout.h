@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 /// Absolute paths; each names something that exists.
 struct Layout {
@@ -28,4 +28,4 @@ LayoutResult find_layout(const std::string& bin);
 /// The folder that holds the running command, from /proc/self/exe.
 std::string own_folder();
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

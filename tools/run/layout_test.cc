@@ -9,7 +9,7 @@
 #include "tools/install_paths.h"
 #include "tools/temporary_folder.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -54,4 +54,4 @@ INSTANTIATE_TEST_SUITE_P(BuildTreeAndInstalled, LayoutTest,
                          testing::Values("../lib", kInstalledPrivateFolder));
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

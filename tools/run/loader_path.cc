@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace fs = std::filesystem;
 
@@ -36,4 +36,4 @@ void LoaderPath::keep() {
   if (folder_) folder_->keep();
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

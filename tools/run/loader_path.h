@@ -9,7 +9,7 @@
 #include "tools/run/layout.h"
 #include "tools/temporary_folder.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 /// Whether the loader finds what lies at `path`.
 bool loader_takes(const std::string& path);
@@ -31,4 +31,4 @@ class LoaderPath {
   std::unique_ptr<TemporaryFolder> folder_;  // holds the link
 };
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

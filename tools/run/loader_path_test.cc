@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -69,4 +69,4 @@ TEST_F(LoaderPathTest, ATemporaryFolderThatTheLoaderDoesNotTakeIsAvoided) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

@@ -25,7 +25,7 @@
 #include "tools/standard_streams.h"
 #include "tools/temporary_folder.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -214,4 +214,4 @@ int run(RunSettings options) {
   }
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

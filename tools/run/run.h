@@ -4,10 +4,10 @@
 
 #include "tools/run/run_settings.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 /// Runs the program under the shim, merges its processes' reports, writes them and the summary.
 /// Returns the exit code of the command.
 int run(RunSettings options);
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

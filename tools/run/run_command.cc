@@ -14,7 +14,7 @@
 #include "tools/run/run.h"
 #include "tools/usage.h"
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 namespace {
 
@@ -137,4 +137,4 @@ void add_run(CLI::App& app, CommandLine& line) {
   });
 }
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools

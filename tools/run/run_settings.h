@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace cuvmm {
+namespace cuvmm::tools {
 
 struct RunSettings {
   bool emulate = false;
@@ -27,4 +27,4 @@ struct RunSettings {
   std::vector<std::string> command;
 };
 
-}  // namespace cuvmm
+}  // namespace cuvmm::tools
