@@ -99,7 +99,7 @@ int main(int argc, char** argv) {
         "can stand in for the driver.",
         "cuvmm");
     app.footer(kExamples);
-    app.set_version_flag("--version", fmt::format("cuvmm {}", cuvmm::kVersion));
+    app.set_version_flag("--version", fmt::format("cuvmm {}", cuvmm::tools::kVersion));
     app.require_subcommand(1);
     cuvmm::tools::add_run(app, line);
     cuvmm::tools::add_explain(app, line);
