@@ -67,44 +67,36 @@ CUresult run(const Ranges& ranges, const Targets* to, unsigned long long flags,
 // Where the default stream is each thread's own.
 CUstream per_thread(CUstream stream) { return stream ? stream : CU_STREAM_PER_THREAD; }
 
+CUresult prefetch(CUdeviceptr* addresses, size_t* sizes, size_t count, CUmemLocation* locations,
+                  size_t* first, size_t number, unsigned long long flags,
+                  CUstream stream) noexcept {
+  const Targets to{locations, first, number};
+  return run({addresses, sizes, count}, &to, flags, stream);
+}
+
 }  // namespace
 
 CUVMM_DRIVER_FUNCTION(cuMemPrefetchBatchAsync, CUdeviceptr* addresses, size_t* sizes, size_t count,
                       CUmemLocation* locations, size_t* first, size_t number,
                       unsigned long long flags, CUstream stream) {
-  const Targets to{locations, first, number};
-  return run({addresses, sizes, count}, &to, flags, stream);
+  return prefetch(addresses, sizes, count, locations, first, number, flags, stream);
 }
-
 CUVMM_DRIVER_FUNCTION(cuMemPrefetchBatchAsync_ptsz, CUdeviceptr* addresses, size_t* sizes,
                       size_t count, CUmemLocation* locations, size_t* first, size_t number,
                       unsigned long long flags, CUstream stream) {
-  const Targets to{locations, first, number};
-  return run({addresses, sizes, count}, &to, flags, per_thread(stream));
+  return prefetch(addresses, sizes, count, locations, first, number, flags, per_thread(stream));
 }
+// What is discarded is not followed, so this is the same.
+CUVMM_DRIVER_ALIAS(cuMemDiscardAndPrefetchBatchAsync, cuMemPrefetchBatchAsync);
+CUVMM_DRIVER_ALIAS(cuMemDiscardAndPrefetchBatchAsync_ptsz, cuMemPrefetchBatchAsync_ptsz);
 
 CUVMM_DRIVER_FUNCTION(cuMemDiscardBatchAsync, CUdeviceptr* addresses, size_t* sizes, size_t count,
                       unsigned long long flags, CUstream stream) {
   return run({addresses, sizes, count}, nullptr, flags, stream);
 }
-
 CUVMM_DRIVER_FUNCTION(cuMemDiscardBatchAsync_ptsz, CUdeviceptr* addresses, size_t* sizes,
                       size_t count, unsigned long long flags, CUstream stream) {
   return run({addresses, sizes, count}, nullptr, flags, per_thread(stream));
-}
-
-CUVMM_DRIVER_FUNCTION(cuMemDiscardAndPrefetchBatchAsync, CUdeviceptr* addresses, size_t* sizes,
-                      size_t count, CUmemLocation* locations, size_t* first, size_t number,
-                      unsigned long long flags, CUstream stream) {
-  const Targets to{locations, first, number};
-  return run({addresses, sizes, count}, &to, flags, stream);
-}
-
-CUVMM_DRIVER_FUNCTION(cuMemDiscardAndPrefetchBatchAsync_ptsz, CUdeviceptr* addresses, size_t* sizes,
-                      size_t count, CUmemLocation* locations, size_t* first, size_t number,
-                      unsigned long long flags, CUstream stream) {
-  const Targets to{locations, first, number};
-  return run({addresses, sizes, count}, &to, flags, per_thread(stream));
 }
 
 }  // namespace cuvmm::emulator
