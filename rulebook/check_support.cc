@@ -117,7 +117,7 @@ const Allocation* check_doubtful_handle(Collector& out, const Model& model, Hand
         .objects.push_back(*gone);
     return nullptr;
   }
-  const bool unreadable = facts.handle_readable == Facts::Answer::kNo;
+  const bool unreadable = facts.unicast.handle_readable == Facts::Answer::kNo;
   out.add(
       rules.valid,
       handle_text(handle) +

@@ -126,7 +126,7 @@ TEST(Certainty, AnUnreadableHandleIsCertainlyWrong) {
   World world;
   world.model.platform().complete = false;
   Facts facts;
-  facts.handle_readable = Facts::Answer::kNo;
+  facts.unicast.handle_readable = Facts::Answer::kNo;
   const Violations v = check(world.model, calls::MemRelease{.handle = 0x1234}, facts);
   ASSERT_EQ(v.size(), 1u);
   EXPECT_TRUE(v[0].certain);

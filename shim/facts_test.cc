@@ -40,9 +40,9 @@ class StreamsDevice : public ::testing::Test {
     });
   }
   int device(bool copy) {
-    Facts facts;
-    FactFinder(mock_.driver(), false).find_device(reinterpret_cast<CUstream>(0x500), copy, facts);
-    return facts.device;
+    Facts::Place place;
+    FactFinder(mock_.driver(), false).find_device(reinterpret_cast<CUstream>(0x500), copy, place);
+    return place.device;
   }
 
   NiceMock<MockDriver> mock_;

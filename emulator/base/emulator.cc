@@ -149,10 +149,10 @@ Facts Emulator::facts() const {
   // Another thread's exit() may have ended the driver in the middle of this call, which goes on.
   facts.initialized = ready() || ended() ? Facts::Answer::kYes : Facts::Answer::kNo;
   const Context* context = current_context();
-  facts.context = context ? Facts::Answer::kYes : Facts::Answer::kNo;
+  facts.place.context = context ? Facts::Answer::kYes : Facts::Answer::kNo;
   if (context) {
-    facts.device = context->device;
-    facts.context_id = context->id;
+    facts.place.device = context->device;
+    facts.place.context_id = context->id;
   }
   return facts;
 }

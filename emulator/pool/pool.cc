@@ -31,12 +31,12 @@ int descriptor_of(void* handle) {
   return static_cast<int>(reinterpret_cast<std::intptr_t>(handle));
 }
 
-void describe(const Emulator& e, CUmemoryPool handle, Facts& facts) {
+void find_pool(const Emulator& e, CUmemoryPool handle, Facts::Pool& facts) {
   const Pool* pool = e.pools.find(handle);
   const bool is_default = pool && pool->is_default;
-  facts.default_pool = is_default ? Facts::Answer::kYes : Facts::Answer::kNo;
+  facts.is_default = is_default ? Facts::Answer::kYes : Facts::Answer::kNo;
   if (is_default && !pool->managed() && pool->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
-    facts.default_pool_device = pool->prop.location.id;
+    facts.default_device = pool->prop.location.id;
   }
 }
 
@@ -132,14 +132,14 @@ CUresult perform(Emulator& e, const calls::MemPoolCreate& call, const Facts&, co
 }
 
 void add_facts(const Emulator& e, const calls::MemPoolDestroy& call, Facts& facts) {
-  describe(e, call.pool, facts);
+  find_pool(e, call.pool, facts.pool);
   const Pool* pool = e.pools.find(call.pool);
   const auto of_pool = [&](const PlainAllocation& plain) {
     const Pool* from = e.pools.find(reinterpret_cast<CUmemoryPool>(plain.pool));
     return plain.imported && from && from->id == pool->id;
   };
   const bool held = pool && e.plain.find_if(of_pool);
-  facts.held_elsewhere = held ? Facts::Answer::kYes : Facts::Answer::kNo;
+  facts.pool.held_elsewhere = held ? Facts::Answer::kYes : Facts::Answer::kNo;
 }
 
 CUresult perform(Emulator& e, const calls::MemPoolDestroy& call, const Facts&, const Retired&) {
@@ -150,7 +150,7 @@ CUresult perform(Emulator& e, const calls::MemPoolDestroy& call, const Facts&, c
 }
 
 void add_facts(const Emulator& e, const calls::MemAllocFromPoolAsync& call, Facts& facts) {
-  describe(e, call.pool, facts);
+  find_pool(e, call.pool, facts.pool);
 }
 
 CUresult perform(Emulator& e, const calls::MemAllocFromPoolAsync& call, const Facts&,
@@ -174,7 +174,7 @@ CUresult run_base(const calls::MemAllocAsync& call) noexcept {
     const CUresult result = allocate(e, call.dptr, call.bytesize, pool, call.hStream);
     if (result != CUDA_SUCCESS) return result;
     Facts facts;
-    describe(e, Pools::handle_of(pool), facts);
+    find_pool(e, Pools::handle_of(pool), facts.pool);
     // To the model it is one call with the other: memory of a pool.
     record_in_model(e,
                     calls::MemAllocFromPoolAsync{.dptr = call.dptr,
@@ -187,7 +187,7 @@ CUresult run_base(const calls::MemAllocAsync& call) noexcept {
 }
 
 void add_facts(const Emulator& e, const calls::MemPoolExportToShareableHandle& call, Facts& facts) {
-  describe(e, call.pool, facts);
+  find_pool(e, call.pool, facts.pool);
 }
 
 CUresult perform(Emulator& e, const calls::MemPoolExportToShareableHandle& call, const Facts&,
@@ -209,9 +209,10 @@ void add_facts(const Emulator& e, const calls::MemPoolImportFromShareableHandle&
   const int fd = descriptor_of(call.handle);
   Shareable file;
   const bool valid = pool_in(fd, e.device_count(), &file) != 0;
-  if (valid) facts.location = file.prop.location;
-  facts.descriptor_valid = valid ? Facts::Answer::kYes : Facts::Answer::kNo;
-  if (!valid && read_shareable(fd, e.device_count())) facts.descriptor_kind = Facts::Answer::kNo;
+  if (valid) facts.pool.location = file.prop.location;
+  facts.sharing.descriptor_valid = valid ? Facts::Answer::kYes : Facts::Answer::kNo;
+  if (!valid && read_shareable(fd, e.device_count()))
+    facts.sharing.descriptor_kind = Facts::Answer::kNo;
 }
 
 void write_refused(const Emulator&, const calls::MemPoolImportFromShareableHandle& call, CUresult) {
@@ -235,7 +236,7 @@ CUresult perform(Emulator& e, const calls::MemPoolImportFromShareableHandle& cal
 void add_facts(const Emulator& e, const calls::MemPoolExportPointer& call, Facts& facts) {
   const PlainAllocation* plain = e.plain.at(call.ptr);
   if (plain && plain->pool) {
-    describe(e, reinterpret_cast<CUmemoryPool>(plain->pool), facts);
+    find_pool(e, reinterpret_cast<CUmemoryPool>(plain->pool), facts.pool);
   }
 }
 
@@ -258,28 +259,28 @@ CUresult perform(Emulator& e, const calls::MemPoolExportPointer& call, const Fac
 }
 
 void add_facts(const Emulator& e, const calls::MemPoolImportPointer& call, Facts& facts) {
-  describe(e, call.pool, facts);
+  find_pool(e, call.pool, facts.pool);
   if (!call.shareData) return;
   const Followed followed =
       follow_ticket(ipc_bytes(*call.shareData), TicketKind::kPoolPointer, e.device_count());
-  facts.token = followed.token;
+  facts.pool.token = followed.token;
   if (followed.fd >= 0) sys_close(followed.fd);
-  facts.object_size = followed.ticket.size;
-  if (followed.fd >= 0) facts.location = followed.file.prop.location;
+  facts.pool.object_size = followed.ticket.size;
+  if (followed.fd >= 0) facts.pool.location = followed.file.prop.location;
   const IpcBytes bytes = ipc_bytes(*call.shareData);
   const bool before = e.plain.find_if([&](const PlainAllocation& plain) {
     return plain.imported && plain.ticket == bytes &&
            plain.memory.prop().location.type != CU_MEM_LOCATION_TYPE_DEVICE;
   });
   const bool known = followed.fd >= 0 || followed.token == Facts::Token::kEnded;
-  facts.imported_before = before ? Facts::Answer::kYes : Facts::Answer::kNo;
+  facts.pool.imported_before = before ? Facts::Answer::kYes : Facts::Answer::kNo;
   const Pool* pool = e.pools.find(call.pool);
   // Data is right or wrong for a pool that can import it; of others it is not to be said.
   const bool judged = pool && pool->imported;
   const bool of_pool = !judged || pool->id == followed.ticket.pool;
   // The documentation does not forbid it within one process.
-  if (followed.fd >= 0) facts.token = Facts::Token::kValid;
-  if (known && !of_pool) facts.token = Facts::Token::kForged;
+  if (followed.fd >= 0) facts.pool.token = Facts::Token::kValid;
+  if (known && !of_pool) facts.pool.token = Facts::Token::kForged;
 }
 
 CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Facts&,
@@ -324,7 +325,7 @@ void write_refused(const Emulator&, const calls::MemPoolImportPointer& call, CUr
 }
 
 void add_facts(const Emulator& e, const calls::MemPoolSetAccess& call, Facts& facts) {
-  describe(e, call.pool, facts);
+  find_pool(e, call.pool, facts.pool);
 }
 
 CUresult perform(Emulator& e, const calls::MemPoolSetAccess& call, const Facts&, const Retired&) {
@@ -348,7 +349,7 @@ CUresult perform(Emulator& e, const calls::MemPoolSetAccess& call, const Facts&,
 }
 
 void add_facts(const Emulator& e, const calls::DeviceSetMemPool& call, Facts& facts) {
-  describe(e, call.pool, facts);
+  find_pool(e, call.pool, facts.pool);
 }
 
 CUresult perform(Emulator& e, const calls::DeviceSetMemPool& call, const Facts&, const Retired&) {

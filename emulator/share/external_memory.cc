@@ -31,8 +31,8 @@ std::optional<CUresult> quirk_of(const Emulator& e, const CUmemAllocationProp& e
 void add_facts(const Emulator& e, const calls::ImportExternalMemory& call, Facts& facts) {
   if (!by_descriptor(call.memHandleDesc)) return;
   const auto found = read_shareable(call.memHandleDesc->handle.fd, e.device_count());
-  facts.descriptor_valid = found ? Facts::Answer::kYes : Facts::Answer::kNo;
-  if (found) facts.object_size = found->size;
+  facts.sharing.descriptor_valid = found ? Facts::Answer::kYes : Facts::Answer::kNo;
+  if (found) facts.external.object_size = found->size;
 }
 
 void write_refused(const Emulator&, const calls::ImportExternalMemory& call, CUresult refused) {

@@ -69,8 +69,9 @@ void add_facts(const Emulator& e, const calls::ImportExternalSemaphore& call, Fa
   if (!kind) return;
   const int fd = call.semHandleDesc->handle.fd;
   const bool valid = Semaphore::open(fd, *kind) != nullptr;
-  facts.descriptor_valid = valid ? Facts::Answer::kYes : Facts::Answer::kNo;
-  if (!valid && read_shareable(fd, e.device_count())) facts.descriptor_kind = Facts::Answer::kNo;
+  facts.sharing.descriptor_valid = valid ? Facts::Answer::kYes : Facts::Answer::kNo;
+  if (!valid && read_shareable(fd, e.device_count()))
+    facts.sharing.descriptor_kind = Facts::Answer::kNo;
 }
 
 CUresult perform(Emulator& e, const calls::ImportExternalSemaphore& call, const Facts& facts,
@@ -79,8 +80,9 @@ CUresult perform(Emulator& e, const calls::ImportExternalSemaphore& call, const 
   const auto kind = kind_of(call.semHandleDesc);
   if (!kind) return CUDA_ERROR_NOT_SUPPORTED;
   const int given = call.semHandleDesc->handle.fd;
-  auto semaphore = facts.descriptor_kind == Facts::Answer::kNo ? private_semaphore(*kind)
-                                                               : Semaphore::open(given, *kind);
+  auto semaphore = facts.sharing.descriptor_kind == Facts::Answer::kNo
+                       ? private_semaphore(*kind)
+                       : Semaphore::open(given, *kind);
   if (!semaphore) return CUDA_ERROR_INVALID_HANDLE;
   const auto handle = e.external.new_handle<CUexternalSemaphore>();
   e.external.semaphores.emplace(handle, std::move(semaphore));

@@ -24,21 +24,21 @@ void put(const IpcBytes& ticket, Handle* out) {
   std::memcpy(out, ticket.data(), sizeof *out);
 }
 
-void describe(const Emulator& e, Address address, Facts& facts) {
+void find_memory(const Emulator& e, Address address, Facts::Ipc& ipc) {
   const PlainAllocation* plain = e.plain.at(address);
   const bool capable = plain && plain->ipc_capable();
-  facts.ipc_capable = capable ? Facts::Answer::kYes : Facts::Answer::kNo;
+  ipc.capable = capable ? Facts::Answer::kYes : Facts::Answer::kNo;
   if (!plain) return;
-  facts.allocation_base = plain->base;
-  facts.allocation_size = plain->size;
+  ipc.base = plain->base;
+  ipc.size = plain->size;
 }
 
-void describe(const Followed& followed, Facts& facts) {
-  facts.token = followed.token;
+void find_opened(const Followed& followed, Facts& facts) {
+  facts.ipc.token = followed.token;
   if (followed.fd < 0) return;
-  facts.allocation_size = followed.ticket.size;
+  facts.ipc.size = followed.ticket.size;
   if (followed.file.prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
-    facts.peer_device = followed.file.prop.location.id;
+    facts.place.peer_device = followed.file.prop.location.id;
   }
 }
 
@@ -59,7 +59,7 @@ bool both(unsigned flags) {
 // --- Memory
 
 void add_facts(const Emulator& e, const calls::IpcGetMemHandle& call, Facts& facts) {
-  describe(e, call.dptr, facts);
+  find_memory(e, call.dptr, facts.ipc);
 }
 
 CUresult perform(Emulator& e, const calls::IpcGetMemHandle& call, const Facts&, const Retired&) {
@@ -105,14 +105,15 @@ PlainAllocation* open_piece(Emulator& e, const MemoryHandle& handle) {
 void add_facts(const Emulator& e, const calls::IpcOpenMemHandle& call, Facts& facts) {
   const MemoryHandle handle = MemoryHandle::of(ipc_bytes(call.handle));
   const Followed followed = follow_handle(handle, e.device_count());
-  describe(followed, facts);
+  find_opened(followed, facts);
   // Whose it was comes first: an H200 answers the same, whether the memory still lives or not.
   const bool own = followed.ticket.pid == getpid();
-  if (own && facts.token == Facts::Token::kEnded) facts.token = Facts::Token::kOwn;
+  if (own && facts.ipc.token == Facts::Token::kEnded) facts.ipc.token = Facts::Token::kOwn;
   // What is open here is opened once more, whatever the exporter did meanwhile (11 of 11 recorded),
   // and whatever the bytes say that are looked at for a new block alone.
-  const bool unsure = facts.token == Facts::Token::kEnded || facts.token == Facts::Token::kForged;
-  if (unsure && block_is_open(e, handle)) facts.token = Facts::Token::kValid;
+  const bool unsure =
+      facts.ipc.token == Facts::Token::kEnded || facts.ipc.token == Facts::Token::kForged;
+  if (unsure && block_is_open(e, handle)) facts.ipc.token = Facts::Token::kValid;
   if (followed.fd >= 0) sys_close(followed.fd);
 }
 
@@ -152,7 +153,7 @@ void record(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts& facts
 }
 
 void add_facts(const Emulator& e, const calls::IpcCloseMemHandle& call, Facts& facts) {
-  describe(e, call.dptr, facts);
+  find_memory(e, call.dptr, facts.ipc);
 }
 
 CUresult perform(Emulator& e, const calls::IpcCloseMemHandle& call, const Facts&, const Retired&) {
@@ -167,9 +168,9 @@ CUresult perform(Emulator& e, const calls::IpcCloseMemHandle& call, const Facts&
 
 void add_facts(const Emulator& e, const calls::IpcGetEventHandle& call, Facts& facts) {
   const Event* event = const_cast<Emulator&>(e).streams.find(call.event);
-  facts.event_alive = event ? Facts::Answer::kYes : Facts::Answer::kNo;
+  facts.ipc.event_alive = event ? Facts::Answer::kYes : Facts::Answer::kNo;
   const bool shareable = event && both(event->flags);
-  facts.event_interprocess = shareable ? Facts::Answer::kYes : Facts::Answer::kNo;
+  facts.ipc.event_interprocess = shareable ? Facts::Answer::kYes : Facts::Answer::kNo;
 }
 
 CUresult perform(Emulator& e, const calls::IpcGetEventHandle& call, const Facts&, const Retired&) {
@@ -201,7 +202,7 @@ void write_refused(const Emulator&, const calls::IpcGetEventHandle& call, CUresu
 void add_facts(const Emulator& e, const calls::IpcOpenEventHandle& call, Facts& facts) {
   const Followed followed =
       follow_ticket(ipc_bytes(call.handle), TicketKind::kIpcEvent, e.device_count());
-  describe(followed, facts);
+  find_opened(followed, facts);
   if (followed.fd >= 0) sys_close(followed.fd);
 }
 
@@ -212,8 +213,8 @@ CUresult perform(Emulator& e, const calls::IpcOpenEventHandle& call, const Facts
   if (!call.phEvent) return CUDA_ERROR_INVALID_VALUE;
   // An event that has ended is as good as one: its work is done, and what it was is not asked.
   const bool ended =
-      facts.token == Facts::Token::kEnded || facts.token == Facts::Token::kExporterGone;
-  if (facts.token != Facts::Token::kValid && !ended) return CUDA_ERROR_INVALID_HANDLE;
+      facts.ipc.token == Facts::Token::kEnded || facts.ipc.token == Facts::Token::kExporterGone;
+  if (facts.ipc.token != Facts::Token::kValid && !ended) return CUDA_ERROR_INVALID_HANDLE;
   *call.phEvent = e.streams.create_event(context, CU_EVENT_DISABLE_TIMING);
   return CUDA_SUCCESS;
 }

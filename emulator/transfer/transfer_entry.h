@@ -10,20 +10,21 @@
 namespace cuvmm::emulator {
 
 /// A stream's context, and its device into facts; INVALID_HANDLE for what is not a stream.
-inline CUresult use_stream(const Emulator& e, CUstream stream, Facts& facts, const Context*& by) {
+inline CUresult use_stream(const Emulator& e, CUstream stream, Facts::Place& place,
+                           const Context*& by) {
   if (Streams::is_default(stream)) return CUDA_SUCCESS;
   const Stream* found = e.streams.find(stream);
   if (e.no_context() == CUDA_ERROR_CONTEXT_IS_DESTROYED) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (!found) return CUDA_ERROR_INVALID_HANDLE;
   by = found->context;
-  facts.context = found->context->alive ? Facts::Answer::kYes : Facts::Answer::kNo;
-  facts.device = found->context->device;
+  place.context = found->context->alive ? Facts::Answer::kYes : Facts::Answer::kNo;
+  place.device = found->context->device;
   return CUDA_SUCCESS;
 }
 
 /// Devices of the contexts that a peer copy names; null stands for the current one.
 inline CUresult use_contexts(const Emulator& e, CUcontext to, CUcontext from, bool empty,
-                             Facts& facts) {
+                             Facts::Place& place) {
   // A stream may have a context where the thread has none; then nothing may be copied (recorded).
   if ((!to || !from) && !e.current_context()) {
     return empty ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -33,8 +34,8 @@ inline CUresult use_contexts(const Emulator& e, CUcontext to, CUcontext from, bo
   if (!destination || !source || !destination->alive || !source->alive) {
     return CUDA_ERROR_INVALID_CONTEXT;
   }
-  facts.device = destination->device;
-  facts.peer_device = source->device;
+  place.device = destination->device;
+  place.peer_device = source->device;
   return CUDA_SUCCESS;
 }
 
@@ -67,19 +68,19 @@ CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
   Facts facts = e.facts();
   const Context* by = e.current_context();
   CUresult result = CUDA_SUCCESS;
-  if constexpr (requires { call.hStream; }) result = use_stream(e, call.hStream, facts, by);
+  if constexpr (requires { call.hStream; }) result = use_stream(e, call.hStream, facts.place, by);
   if (result != CUDA_SUCCESS) return result;
   bool pageable = requires { call.dst; };
   if constexpr (requires { call.pCopy; }) {
     if (!call.pCopy) return CUDA_ERROR_INVALID_VALUE;
   }
-  if (facts.context == Facts::Answer::kYes) {
+  if (facts.place.context == Facts::Answer::kYes) {
     if constexpr (requires { call.dstContext; }) {
-      result = use_contexts(e, call.dstContext, call.srcContext, call.ByteCount == 0, facts);
+      result = use_contexts(e, call.dstContext, call.srcContext, call.ByteCount == 0, facts.place);
     } else if constexpr (requires { call.pCopy->dstContext; }) {
       const auto& d = *call.pCopy;
       const bool empty = d.WidthInBytes == 0 || d.Height == 0 || d.Depth == 0;
-      result = use_contexts(e, d.dstContext, d.srcContext, empty, facts);
+      result = use_contexts(e, d.dstContext, d.srcContext, empty, facts.place);
     }
     if (result != CUDA_SUCCESS) return result;
   }
@@ -90,7 +91,7 @@ CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
            : plain && plain->pool ? Holder::kPool
                                   : Holder::kOther;
   };
-  if (facts.context == Facts::Answer::kYes && !well_formed(call, holder))
+  if (facts.place.context == Facts::Answer::kYes && !well_formed(call, holder))
     return CUDA_ERROR_INVALID_VALUE;
   std::size_t count = 0;
   if constexpr (requires { call.pCopy; }) {
@@ -109,7 +110,7 @@ CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
   const bool single = judge == Judge::kCurrentContext && count != 0 && !touched[0].fill;
   if (!kNamesContexts && single && current && current->alive) {
     by = current;
-    facts.device = current->device;
+    facts.place.device = current->device;
   }
   const auto violations = check_touches(e.model, CallStruct::kEntryPoint, touched, count, facts);
   if (!violations.empty()) {

@@ -8,7 +8,7 @@ namespace cuvmm::emulator {
 void add_facts(const Emulator& e, const calls::MemMapArrayAsync& call, Facts& facts) {
   if (Streams::is_default(call.hStream)) return;
   const Stream* stream = e.streams.find(call.hStream);
-  facts.device = stream && stream->context ? stream->context->device : Facts::kUnknownDevice;
+  facts.place.device = stream && stream->context ? stream->context->device : Facts::kUnknownDevice;
 }
 
 CUresult perform(Emulator&, const calls::MemMapArrayAsync&, const Facts&, const Retired&) {

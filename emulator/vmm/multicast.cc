@@ -37,8 +37,8 @@ void wait_for_team(Handle handle, const CallStruct& call) {
   if (team) team->wait(timeout);
 }
 
-void learn_team(const Emulator& e, Handle handle, Facts& facts) {
-  if (const Team* team = e.teams.find(handle)) facts.team = team->added();
+void find_team(const Emulator& e, Handle handle, Facts::Multicast& multicast) {
+  if (const Team* team = e.teams.find(handle)) multicast.team = team->added();
 }
 
 CUresult bind(Emulator& e, const MulticastBind& call) {
@@ -96,12 +96,12 @@ void end_bindings(Emulator& e, const Retired& retired) {
 // --- What is asked of a call before it is checked
 
 void add_facts(const Emulator& e, const calls::MulticastCreate&, Facts& facts) {
-  facts.granularity = e.profile.multicast_granularity_minimum;
-  facts.recommended = e.profile.multicast_granularity_recommended;
+  facts.multicast.granularity = e.profile.multicast_granularity_minimum;
+  facts.multicast.recommended = e.profile.multicast_granularity_recommended;
 }
 
 void add_facts(const Emulator& e, const calls::MemMap& call, Facts& facts) {
-  if (!e.teams.empty()) learn_team(e, call.handle, facts);
+  if (!e.teams.empty()) find_team(e, call.handle, facts.multicast);
 }
 
 void add_facts(const Emulator& e, const calls::MemSetAccess& call, Facts& facts) {
@@ -114,13 +114,14 @@ void add_facts(const Emulator& e, const calls::MemSetAccess& call, Facts& facts)
        ++at) {
     next = at->first + at->second.size;
     const Team* team = e.teams.find(at->second.handle);
-    if (team) facts.team = facts.team.value_or(~std::uint64_t{0}) & team->added();
+    if (team)
+      facts.multicast.team = facts.multicast.team.value_or(~std::uint64_t{0}) & team->added();
   }
 }
 
 #define CUVMM_TEAM_FACTS(Name)                                               \
   void add_facts(const Emulator& e, const calls::Name& call, Facts& facts) { \
-    learn_team(e, call.mcHandle, facts);                                     \
+    find_team(e, call.mcHandle, facts.multicast);                            \
   }
 CUVMM_TEAM_FACTS(MulticastAddDevice)
 CUVMM_TEAM_FACTS(MulticastBindMem)

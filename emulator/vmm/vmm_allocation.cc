@@ -41,13 +41,13 @@ std::uint64_t host_memory() {
 
 void add_facts(const Emulator& e, const calls::MemCreate& call, Facts& facts) {
   if (!call.prop) return;
-  facts.granularity = minimum_granularity(e.profile, *call.prop);
+  facts.unicast.granularity = minimum_granularity(e.profile, *call.prop);
   const CUmemLocation& location = call.prop->location;
   if (location.type == CU_MEM_LOCATION_TYPE_DEVICE && e.valid_device(location.id)) {
     if (call.size > e.devices.free(location.id)) e.physical.drop_unheld();
-    facts.free_memory = e.devices.free(location.id);
+    facts.unicast.free_memory = e.devices.free(location.id);
   } else if (on_host(*call.prop)) {
-    facts.free_memory = host_memory();
+    facts.unicast.free_memory = host_memory();
   }
 }
 

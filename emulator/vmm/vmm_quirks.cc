@@ -38,7 +38,7 @@ std::optional<CUresult> quirk(const Emulator& e, const calls::MemGetHandleForAdd
   const bool possible = call.dptr != 0 && call.size - 1 <= UINT64_MAX - call.dptr;
   const bool looks = call.handle && call.flags <= 1 && call.size != 0 && possible &&
                      call.dptr % page == 0 && call.size % page == 0;
-  return answer(e, Quirk::kRangeContext, looks && facts.context == Facts::Answer::kNo);
+  return answer(e, Quirk::kRangeContext, looks && facts.place.context == Facts::Answer::kNo);
 }
 
 void forgive(const Emulator& e, const calls::MemGetHandleForAddressRange& call,

@@ -42,9 +42,9 @@ void add_facts(const Emulator& e, const calls::MemImportFromShareableHandle& cal
   const int fd = descriptor_of(call);
   const bool valid = read_shareable(fd, e.device_count()).has_value() ||
                      Team::open(fd, e.device_count()) != nullptr;
-  facts.descriptor_valid = valid ? Facts::Answer::kYes : Facts::Answer::kNo;
+  facts.sharing.descriptor_valid = valid ? Facts::Answer::kYes : Facts::Answer::kNo;
   const bool pool = !valid && read_shareable(fd, e.device_count(), ShareableKind::kPool);
-  if (pool) facts.descriptor_kind = Facts::Answer::kNo;
+  if (pool) facts.sharing.descriptor_kind = Facts::Answer::kNo;
 }
 
 CUresult perform(Emulator& e, const calls::MemImportFromShareableHandle& call, const Facts&,
@@ -73,12 +73,12 @@ void record(Emulator& e, const calls::MemImportFromShareableHandle& call, const 
   const CUmemAllocationProp& prop = memory->prop();
   const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
   Facts learned = facts;
-  learned.imported = {.size = memory->size(),
-                      .granularity = multicast   ? e.profile.multicast_granularity_minimum
-                                     : on_device ? e.profile.device_granularity_minimum
-                                                 : e.profile.host_granularity_minimum,
-                      .prop = prop,
-                      .prop_known = true};
+  learned.sharing.imported = {.size = memory->size(),
+                              .granularity = multicast   ? e.profile.multicast_granularity_minimum
+                                             : on_device ? e.profile.device_granularity_minimum
+                                                         : e.profile.host_granularity_minimum,
+                              .prop = prop,
+                              .prop_known = true};
   record_in_model(e, call, learned);
   if (multicast) record_import(e, *call.handle);
 }

@@ -187,12 +187,12 @@ Violations check_touches(const Model& model, EntryPoint, const Touch* touches, s
                          const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
-  if (facts.context == Facts::Answer::kNo) {
+  if (facts.place.context == Facts::Answer::kNo) {
     out.add(Rule::kDataContext, "no context is current to the calling thread");
     return out.take();
   }
   for (std::size_t i = 0; i < count; ++i) {
-    const int device = touches[i].peer_source ? facts.peer_device : facts.device;
+    const int device = touches[i].peer_source ? facts.place.peer_device : facts.place.device;
     const Touch* const source = i == 0 && count == 2 ? &touches[1] : nullptr;
     check_touch(out, model, touches[i], source, device);
   }

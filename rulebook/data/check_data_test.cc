@@ -22,7 +22,7 @@ void host_mapped(World& w, unsigned of_host, unsigned of_device) {
 
 Facts on_device(int device) {
   Facts facts;
-  facts.device = device;
+  facts.place.device = device;
   return facts;
 }
 
@@ -142,8 +142,8 @@ std::vector<RuleCase> data_cases() {
         {Rule::kDataPoolAccess,  // of a default pool, which nobody made
          [](World& w, bool broken) {
            Facts facts;
-           facts.default_pool = Facts::Answer::kYes;
-           facts.default_pool_device = 0;
+           facts.pool.is_default = Facts::Answer::kYes;
+           facts.pool.default_device = 0;
            CUdeviceptr memory = kPoolMemory;
            w.accept(
                calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = kDataPool},
@@ -156,7 +156,7 @@ std::vector<RuleCase> data_cases() {
          [](World& w, bool broken) {
            CUdeviceptr pointer = kPoolMemory;
            Facts facts = on_device(0);
-           facts.allocation_size = 4096;
+           facts.ipc.size = 4096;
            w.accept(calls::IpcOpenMemHandle{.pdptr = &pointer, .handle = {}, .Flags = 1}, facts);
            return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory + 64, .N = 4},
                              on_device(broken ? 1 : 0));
@@ -183,7 +183,7 @@ std::vector<RuleCase> data_cases() {
          [](World& w, bool broken) {
            w.mapped(kBase, 1);
            Facts facts;
-           facts.device = broken ? 1 : 0;
+           facts.place.device = broken ? 1 : 0;
            return check_data(
                w, calls::MemcpyDtoHAsync{.dstHost = host, .srcDevice = kBase, .ByteCount = 1},
                facts);
@@ -230,7 +230,7 @@ std::vector<RuleCase> data_cases() {
          [](World& w, bool broken) {
            w.mapped(kBase, 1);
            Facts facts;
-           facts.context = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
+           facts.place.context = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
            return check_data(w, calls::MemsetD8{.dstDevice = kBase, .N = 4}, facts);
          }},
         {Rule::kMemFreeNotVmm,

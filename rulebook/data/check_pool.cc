@@ -25,7 +25,7 @@ const Pool* check_pool(Collector& out, const Model& model, CUmemoryPool handle,
     return nullptr;
   }
   if (const Pool* pool = model.pools().find(handle)) return pool;
-  if (facts.default_pool == Facts::Answer::kYes) return nullptr;
+  if (facts.pool.is_default == Facts::Answer::kYes) return nullptr;
   if (auto gone = model.tombstones().find(ObjectRef::Kind::kPool, value(handle))) {
     out.add(rules.alive, "pool " + hex_text(value(handle)) + " was destroyed")
         .objects.push_back(*gone);
@@ -127,7 +127,7 @@ void check_pool_access(Collector& out, const Model& model, const Pool* pool,
       pool && !is_managed(*pool) && pool->location.type == CU_MEM_LOCATION_TYPE_INVALID;
   const bool own =
       pool ? pool->location.type == CU_MEM_LOCATION_TYPE_DEVICE && pool->location.id == device
-           : facts.default_pool_device == device;
+           : facts.pool.default_device == device;
   if (!own && !unknown) return;
   Violation& v = out.add(
       Rule::kPoolAccessOwn,
@@ -186,16 +186,16 @@ Violations check(const Model& model, const calls::MemPoolDestroy& call, const Fa
   if (not_initialized(out, facts)) return out.take();
   const Pool* pool = check_pool(out, model, call.pool,
                                 {Rule::kPoolDestroyPoolValid, Rule::kPoolDestroyPoolAlive}, facts);
-  if (facts.default_pool == Facts::Answer::kYes) {
+  if (facts.pool.is_default == Facts::Answer::kYes) {
     out.add(Rule::kPoolDestroyDefault, "the pool is a device's default pool");
   }
   if (!pool || !pool->imported) return out.take();
   const std::size_t taken = model.pools().taken_from(pool->handle);
   if (taken == 0) {
-    if (facts.held_elsewhere != Facts::Answer::kNo) {
+    if (facts.pool.held_elsewhere != Facts::Answer::kNo) {
       out.add(Rule::kPoolDestroyImported,
               "a pointer that was imported through another import of the pool was not freed",
-              facts.held_elsewhere == Facts::Answer::kYes);
+              facts.pool.held_elsewhere == Facts::Answer::kYes);
     }
     return out.take();
   }
@@ -224,7 +224,7 @@ Violations check(const Model& model, const calls::MemAllocFromPoolAsync& call, c
   }
   // The null stream, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD belong to the current context.
   const bool default_stream = reinterpret_cast<std::uintptr_t>(call.hStream) <= 2;
-  if (default_stream && facts.context == Facts::Answer::kNo) {
+  if (default_stream && facts.place.context == Facts::Answer::kNo) {
     out.add(Rule::kPoolAllocContext, "the stream is a default stream, and no context is current");
   }
   return out.take();
@@ -240,7 +240,7 @@ Violations check(const Model& model, const calls::MemPoolExportToShareableHandle
   const Pool* pool = check_pool(out, model, call.pool,
                                 {Rule::kPoolExportPoolValid, Rule::kPoolExportPoolAlive}, facts);
   const auto type = static_cast<unsigned>(call.handleType);
-  const bool is_default = facts.default_pool == Facts::Answer::kYes;
+  const bool is_default = facts.pool.is_default == Facts::Answer::kYes;
   if (pool && pool->imported) {
     out.add(Rule::kPoolExportNotImported, "the pool was imported").objects.push_back(ref(*pool));
   } else if (is_default || !one_type(type) || (pool && !(pool->handle_types & type))) {
@@ -285,13 +285,13 @@ Violations check(const Model& model, const calls::MemPoolImportFromShareableHand
     out.add(Rule::kPoolImportDescriptor,
             "handle is " + hex_text(static_cast<std::uint64_t>(descriptor)) +
                 ": an address, where the descriptor itself is expected");
-  } else if (facts.descriptor_kind == Facts::Answer::kNo) {
+  } else if (facts.sharing.descriptor_kind == Facts::Answer::kNo) {
     out.add(Rule::kPoolImportKind, "descriptor " + std::to_string(descriptor) +
                                        " is a descriptor of an allocation, not of a pool");
-  } else if (facts.descriptor_valid != Facts::Answer::kYes) {
+  } else if (facts.sharing.descriptor_valid != Facts::Answer::kYes) {
     out.add(Rule::kPoolImportDescriptor,
             "descriptor " + std::to_string(descriptor) + " does not refer to an exported pool",
-            descriptor < 0 || facts.descriptor_valid == Facts::Answer::kNo);
+            descriptor < 0 || facts.sharing.descriptor_valid == Facts::Answer::kNo);
   }
   return out.take();
 }
@@ -323,7 +323,7 @@ Violations check(const Model& model, const calls::MemPoolExportPointer& call, co
   }
   const Pool* pool = model.pools().find(memory->pool);
   const bool none = pool && pool->handle_types == 0;
-  if (none || facts.default_pool == Facts::Answer::kYes) {
+  if (none || facts.pool.is_default == Facts::Answer::kYes) {
     Violation& v = out.add(Rule::kPoolPointerShareable,
                            hex_text(call.ptr) + " belongs to a pool without a handle type");
     v.objects.push_back(ref(*memory));
@@ -344,24 +344,24 @@ Violations check(const Model& model, const calls::MemPoolImportPointer& call, co
   if (!call.shareData) out.add(Rule::kPoolTakeDataNonnull, "shareData is NULL");
   const Pool* pool = check_pool(out, model, call.pool,
                                 {Rule::kPoolTakePoolValid, Rule::kPoolTakePoolAlive}, facts);
-  if ((pool && !pool->imported) || facts.default_pool == Facts::Answer::kYes) {
+  if ((pool && !pool->imported) || facts.pool.is_default == Facts::Answer::kYes) {
     Violation& v =
         out.add(Rule::kPoolTakeImported, "the pool belongs to this process: it was not imported");
     if (pool) v.objects.push_back(ref(*pool));
   }
-  if (facts.imported_before != Facts::Answer::kNo) {
+  if (facts.pool.imported_before != Facts::Answer::kNo) {
     out.add(Rule::kPoolTakeOnce, "the memory lies on the host and was imported before",
-            facts.imported_before == Facts::Answer::kYes);
+            facts.pool.imported_before == Facts::Answer::kYes);
   }
-  if (call.shareData && facts.token == Facts::Token::kEnded) {
+  if (call.shareData && facts.pool.token == Facts::Token::kEnded) {
     out.add(Rule::kPoolTakeAlive, "the memory of shareData was freed");
-  } else if (call.shareData && facts.token != Facts::Token::kValid) {
+  } else if (call.shareData && facts.pool.token != Facts::Token::kValid) {
     const IpcBytes data = ipc_bytes(*call.shareData);
     const bool zeros = std::ranges::all_of(data, [](unsigned char byte) { return byte == 0; });
     out.add(Rule::kPoolTakeData,
             zeros ? "all 64 bytes of shareData are 0"
                   : "shareData does not name live memory of this pool",
-            zeros || facts.token != Facts::Token::kUnknown);
+            zeros || facts.pool.token != Facts::Token::kUnknown);
   }
   return out.take();
 }

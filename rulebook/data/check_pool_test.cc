@@ -99,8 +99,8 @@ Violations import(World& w, unsigned type = 1, Answer valid = Answer::kYes,
                   unsigned long long flags = 0, CUmemoryPool* out = &pool_out,
                   Answer kind = Answer::kUnknown) {
   Facts facts;
-  facts.descriptor_valid = valid;
-  facts.descriptor_kind = kind;
+  facts.sharing.descriptor_valid = valid;
+  facts.sharing.descriptor_kind = kind;
   return check(w.model,
                calls::MemPoolImportFromShareableHandle{
                    .pool_out = out,
@@ -117,8 +117,8 @@ Violations import_pointer(World& w, CUmemoryPool pool, Token token = Token::kVal
                           CUmemPoolPtrExportData* data = &data_out, CUdeviceptr* out = &pointer_out,
                           Answer imported_before = Answer::kNo) {
   Facts facts;
-  facts.token = token;
-  facts.imported_before = imported_before;
+  facts.pool.token = token;
+  facts.pool.imported_before = imported_before;
   return check(w.model,
                calls::MemPoolImportPointer{.ptr_out = out, .pool = pool, .shareData = data}, facts);
 }
@@ -133,8 +133,8 @@ Violations set_pool(World& w, CUmemoryPool pool, int device = 0) {
 Violations destroy_check(World& w, CUmemoryPool pool, Answer is_default = Answer::kNo,
                          Answer held_elsewhere = Answer::kNo) {
   Facts facts;
-  facts.held_elsewhere = held_elsewhere;
-  facts.default_pool = is_default;
+  facts.pool.held_elsewhere = held_elsewhere;
+  facts.pool.is_default = is_default;
   return check(w.model, calls::MemPoolDestroy{.pool = pool}, facts);
 }
 Violations at_exit(World& w) {
@@ -259,7 +259,7 @@ std::vector<RuleCase> pool_cases() {
        [](World& w, bool broken) {
          have(w);
          Facts facts;
-         facts.context = broken ? Answer::kNo : Answer::kYes;
+         facts.place.context = broken ? Answer::kNo : Answer::kYes;
          return alloc(w, kPool, facts);
        }},
       {Rule::kPoolExportOutNonnull,
@@ -294,7 +294,7 @@ std::vector<RuleCase> pool_cases() {
       {Rule::kPoolImportNonzero,
        [](World& w, bool broken) {
          Facts facts;
-         facts.descriptor_valid = Answer::kYes;
+         facts.sharing.descriptor_valid = Answer::kYes;
          return check(w.model,
                       calls::MemPoolImportFromShareableHandle{
                           .pool_out = &pool_out,
@@ -427,8 +427,8 @@ std::vector<RuleCase> pool_cases() {
       {Rule::kPoolAccessOwn,  // of a default pool
        [](World& w, bool broken) {
          Facts facts;
-         facts.default_pool = Answer::kYes;
-         facts.default_pool_device = broken ? 1 : 0;
+         facts.pool.is_default = Answer::kYes;
+         facts.pool.default_device = broken ? 1 : 0;
          const CUmemAccessDesc desc = access_desc(0, 1);
          return check(w.model, calls::MemPoolSetAccess{.pool = kPool, .map = &desc, .count = 1},
                       facts);

@@ -187,7 +187,7 @@ void PoolState::confirm(const calls::MemPoolImportFromShareableHandle& call, con
   const std::uint64_t handle = value(*call.pool_out);
   around.tombstones.forget(Kind::kPool, handle);
   pools_[handle] = {.handle = handle,
-                    .location = facts.location.value_or(CUmemLocation{}),
+                    .location = facts.pool.location.value_or(CUmemLocation{}),
                     .handle_types = 0,
                     .imported = true,
                     .exported = false,
@@ -198,10 +198,10 @@ void PoolState::confirm(const calls::MemPoolImportFromShareableHandle& call, con
 void PoolState::confirm(const calls::MemPoolSetAccess& call, const Facts& facts, Origin,
                         const Surroundings&) {
   const auto found = pools_.find(value(call.pool));
-  const bool of_default = facts.default_pool == Facts::Answer::kYes;
+  const bool of_default = facts.pool.is_default == Facts::Answer::kYes;
   if (found == pools_.end() && !of_default) return;
   auto& access =
-      found != pools_.end() ? found->second.access : default_access_[facts.default_pool_device];
+      found != pools_.end() ? found->second.access : default_access_[facts.pool.default_device];
   for (std::size_t i = 0; i < call.count; ++i) {
     const CUmemLocation& place = call.map[i].location;
     if (place.type != CU_MEM_LOCATION_TYPE_DEVICE || place.id < 0 || place.id >= 64) continue;
@@ -223,10 +223,10 @@ void PoolState::confirm(const calls::MemAllocFromPoolAsync& call, const Facts& f
   CUmemLocation place{};
   if (const Pool* pool = find(call.pool)) {
     place = pool->location;
-  } else if (facts.default_pool == Facts::Answer::kYes &&
-             facts.default_pool_device != Facts::kUnknownDevice) {
+  } else if (facts.pool.is_default == Facts::Answer::kYes &&
+             facts.pool.default_device != Facts::kUnknownDevice) {
     place.type = CU_MEM_LOCATION_TYPE_DEVICE;
-    place.id = facts.default_pool_device;
+    place.id = facts.pool.default_device;
   }
   add({.base = *call.dptr,
        .size = call.bytesize,
@@ -244,11 +244,11 @@ void PoolState::confirm(const calls::MemPoolImportPointer& call, const Facts& fa
   around.tombstones.forget(Kind::kPoolMemory, *call.ptr_out);
   const auto pool = pools_.find(value(call.pool));
   // What the memory shows of a pool that was imported.
-  if (pool != pools_.end() && facts.location) pool->second.location = *facts.location;
+  if (pool != pools_.end() && facts.pool.location) pool->second.location = *facts.pool.location;
   const CUmemLocation place =
-      pool != pools_.end() ? pool->second.location : facts.location.value_or(CUmemLocation{});
+      pool != pools_.end() ? pool->second.location : facts.pool.location.value_or(CUmemLocation{});
   add({.base = *call.ptr_out,
-       .size = facts.object_size,
+       .size = facts.pool.object_size,
        .pool = value(call.pool),
        .also = {},
        .imported = true,

@@ -150,8 +150,6 @@ class Model {
 
   /// An import turned out to be a multicast object; `known` is what is known of it.
   void import_multicast(MulticastObject known, Origin at);
-  /// The process closed this descriptor itself.
-  void close_export(int fd) { descriptors_.close(fd); }
   /// A child of fork starts from nothing; the platform stays.
   void clear();
 
@@ -235,11 +233,7 @@ template <class Call>
 void Model::undo(const Call& call, Origin at, ChangeOf<Call>& change) {
   if constexpr (std::is_same_v<ChangeOf<Call>, Recorded>) {
     if (!change.done) return;
-    if constexpr (requires { vmm_.undo(call, change); }) {
-      vmm_.undo(call, change);
-    } else {
-      vmm_.undo(call, at, tombstones_);
-    }
+    vmm_.undo(call, at, tombstones_, change);
   } else if constexpr (kGivesUp<Call>) {
     undo_all(change, at);
     if constexpr (requires { vmm_.note_refused(call, at); }) vmm_.note_refused(call, at);

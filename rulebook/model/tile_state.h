@@ -39,7 +39,6 @@ class TileState {
   }
   /// Whether some array still shows this memory.
   bool shows(CUmemGenericAllocationHandle memory) const;
-  std::size_t size() const { return tiles_.size(); }
 
  private:
   void forget(CUmemGenericAllocationHandle memory) {

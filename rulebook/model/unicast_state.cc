@@ -209,7 +209,7 @@ void UnicastState::confirm(const calls::MemCreate& call, const Facts& facts, Ori
   Allocation& a = spare_allocations_.fresh(allocations_, handle);
   a = {.handle = handle,
        .size = call.size,
-       .granularity = facts.granularity,
+       .granularity = facts.unicast.granularity,
        .prop = *call.prop,
        .prop_known = true,
        .references = 1,
@@ -224,10 +224,10 @@ void UnicastState::confirm(const calls::MemImportFromShareableHandle& call, cons
                            Origin at, Tombstones& history) {
   Allocation a;
   a.handle = *call.handle;
-  a.size = facts.imported.size;
-  a.granularity = facts.imported.granularity;
-  a.prop = facts.imported.prop;
-  a.prop_known = facts.imported.prop_known;
+  a.size = facts.sharing.imported.size;
+  a.granularity = facts.sharing.imported.granularity;
+  a.prop = facts.sharing.imported.prop;
+  a.prop_known = facts.sharing.imported.prop_known;
   a.imported = true;
   a.references = 1;
   a.made = at;
@@ -255,7 +255,7 @@ void UnicastState::confirm(const calls::MulticastCreate& call, const Facts& fact
   Allocation a;
   a.handle = *call.mcHandle;
   a.size = call.prop->size;
-  a.granularity = facts.granularity;
+  a.granularity = facts.unicast.granularity;
   a.prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   a.prop.requestedHandleTypes =
       static_cast<CUmemAllocationHandleType>(static_cast<unsigned>(call.prop->handleTypes));
@@ -312,7 +312,8 @@ void UnicastState::undo(Retired& retired, Origin at, Tombstones& history) {
   }
 }
 
-void UnicastState::undo(const calls::MemMap& call, Origin at, Tombstones& history) {
+void UnicastState::undo(const calls::MemMap& call, Origin at, Tombstones& history,
+                        const Recorded&) {
   const auto it = mappings_.find(call.ptr);
   if (it == mappings_.end() || it->second.made.call != at.call) return;
   last_mapping_.rest_at(spare_mappings_.erase(mappings_, it));
@@ -325,7 +326,8 @@ void UnicastState::undo(const calls::MemMap& call, Origin at, Tombstones& histor
   history.add(last);
 }
 
-void UnicastState::undo(const calls::MemSetAccess& call, const Recorded& recorded) {
+void UnicastState::undo(const calls::MemSetAccess& call, Origin, Tombstones&,
+                        const Recorded& recorded) {
   const auto it = mappings_.find(call.ptr);
   if (it == mappings_.end()) return;
   // Other threads may have granted access to other locations meanwhile.

@@ -77,8 +77,10 @@ class UnicastState {
 
   // --- The driver refused
   [[gnu::cold]] void undo(Retired& retired, Origin at, Tombstones& history);
-  [[gnu::cold]] void undo(const calls::MemMap& call, Origin at, Tombstones& history);
-  [[gnu::cold]] void undo(const calls::MemSetAccess& call, const Recorded& recorded);
+  [[gnu::cold]] void undo(const calls::MemMap& call, Origin at, Tombstones& history,
+                          const Recorded& recorded);
+  [[gnu::cold]] void undo(const calls::MemSetAccess& call, Origin at, Tombstones& history,
+                          const Recorded& recorded);
   /// The program has given the reservation up, whatever the driver says.
   [[gnu::cold]] void note_refused(const calls::MemAddressFree& call, Origin at);
 

@@ -81,9 +81,9 @@ bool check_dedicated(Collector& out, unsigned type, unsigned flags) {
 }
 
 void check_import_fd(Collector& out, const Model& model, int fd, const Facts& facts) {
-  if (check_given(out, model, fd, facts.descriptor_valid, Rule::kExtImportFdOwned)) return;
-  if (facts.descriptor_valid == Facts::Answer::kYes) return;
-  const bool certain = fd < 0 || facts.descriptor_valid == Facts::Answer::kNo;
+  if (check_given(out, model, fd, facts.sharing.descriptor_valid, Rule::kExtImportFdOwned)) return;
+  if (facts.sharing.descriptor_valid == Facts::Answer::kYes) return;
+  const bool certain = fd < 0 || facts.sharing.descriptor_valid == Facts::Answer::kNo;
   out.add(Rule::kExtImportFdValid,
           "descriptor " + std::to_string(fd) + " does not refer to a memory object" +
               (certain ? "" : ", or refers to compressed memory of another device"),
@@ -95,7 +95,7 @@ void check_import_fd(Collector& out, const Model& model, int fd, const Facts& fa
 Violations check(const Model& model, const calls::ImportExternalMemory& call, const Facts& facts) {
   Collector out;
   if (not_initialized(out, facts)) return out.take();
-  if (facts.context == Facts::Answer::kNo) {
+  if (facts.place.context == Facts::Answer::kNo) {
     out.add(Rule::kExtImportContext, "no context is current to the calling thread");
   }
   if (!call.extMem_out) out.add(Rule::kExtImportOutNonnull, "extMem_out is NULL");
@@ -121,10 +121,11 @@ Violations check(const Model& model, const calls::ImportExternalMemory& call, co
   check_reserved(out, desc.reserved, Rule::kExtImportReservedZero);
   if (type != external_type::kOpaqueFd) return out.take();
   check_import_fd(out, model, desc.handle.fd, facts);
-  if (facts.object_size != 0 && desc.size != 0 && desc.size != facts.object_size) {
+  if (facts.external.object_size != 0 && desc.size != 0 &&
+      desc.size != facts.external.object_size) {
     out.add(Rule::kExtImportSizeExact, "size is " + size_text(desc.size) +
                                            "; the memory object has " +
-                                           size_text(facts.object_size));
+                                           size_text(facts.external.object_size));
   }
   return out.take();
 }

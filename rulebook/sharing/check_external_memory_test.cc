@@ -34,8 +34,8 @@ CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC mipmap_desc() {
 }
 Facts good_fd(std::uint64_t object_size = 0) {
   Facts facts;
-  facts.descriptor_valid = Facts::Answer::kYes;
-  facts.object_size = object_size;
+  facts.sharing.descriptor_valid = Facts::Answer::kYes;
+  facts.external.object_size = object_size;
   return facts;
 }
 
@@ -127,14 +127,14 @@ std::vector<RuleCase> external_memory_cases() {
        [](World& w, bool broken) {
          imported(w, 7);
          Facts facts = good_fd();
-         if (broken) facts.descriptor_valid = Facts::Answer::kNo;
+         if (broken) facts.sharing.descriptor_valid = Facts::Answer::kNo;
          return import(w, import_desc(7), facts);
        }},
       {Rule::kImportDescriptorOwned,
        [](World& w, bool broken) {
          imported(w, broken ? 7 : 8);
          Facts facts;
-         facts.descriptor_valid = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
+         facts.sharing.descriptor_valid = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
          Handle out;
          return check(
              w.model,
@@ -177,7 +177,7 @@ std::vector<RuleCase> external_memory_cases() {
       {Rule::kExtImportContext,
        [](World& w, bool broken) {
          Facts facts = good_fd();
-         facts.context = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
+         facts.place.context = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
          return import(w, import_desc(), facts);
        }},
       {Rule::kExtImportLeak,
@@ -255,13 +255,13 @@ std::vector<RuleCase> external_memory_cases() {
       {Rule::kDataFillDevice,  // of a buffer
        [](World& w, bool broken) {
          Facts facts = good_fd();
-         facts.device = 1;
+         facts.place.device = 1;
          CUexternalMemory memory = object(kMemory);
          const CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = import_desc(7, kGranule);
          w.accept(calls::ImportExternalMemory{.extMem_out = &memory, .memHandleDesc = &desc},
                   facts);
          map_buffer(w, memory, kBase);
-         facts.device = broken ? 0 : 1;
+         facts.place.device = broken ? 0 : 1;
          return check_data(w, calls::MemsetD8{.dstDevice = kBase + 16, .uc = 1, .N = 16}, facts);
        }},
       {Rule::kExtBufferAfterDestroy,

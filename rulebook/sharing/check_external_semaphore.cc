@@ -67,14 +67,14 @@ Violations check(const Model& model, const calls::ImportExternalSemaphore& call,
   if (desc.flags != 0) out.add(Rule::kSemImportFlagsZero, "flags is " + hex_text(desc.flags));
   if (!by_fd) return out.take();
   const int fd = desc.handle.fd;
-  if (check_given(out, model, fd, facts.descriptor_valid, Rule::kSemImportFdOwned)) {
+  if (check_given(out, model, fd, facts.sharing.descriptor_valid, Rule::kSemImportFdOwned)) {
     return out.take();
   }
   const std::string which = "descriptor " + std::to_string(fd);
-  if (facts.descriptor_kind == Facts::Answer::kNo) {
+  if (facts.sharing.descriptor_kind == Facts::Answer::kNo) {
     out.add(Rule::kSemImportFdKind, which + " is a descriptor of memory, not of a semaphore");
-  } else if (facts.descriptor_valid != Facts::Answer::kYes) {
-    const bool certain = fd < 0 || facts.descriptor_valid == Facts::Answer::kNo;
+  } else if (facts.sharing.descriptor_valid != Facts::Answer::kYes) {
+    const bool certain = fd < 0 || facts.sharing.descriptor_valid == Facts::Answer::kNo;
     if (is_timeline(type)) {
       out.add(Rule::kSemImportTimelineFdValid, which + " is not a timeline semaphore", certain);
     } else {

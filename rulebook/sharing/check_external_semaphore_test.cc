@@ -22,7 +22,7 @@ Violations import(World& w, const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC& desc,
                   Facts::Answer valid = Facts::Answer::kYes,
                   CUexternalSemaphore* out = &semaphore_out) {
   Facts facts;
-  facts.descriptor_valid = valid;
+  facts.sharing.descriptor_valid = valid;
   return check(w.model, calls::ImportExternalSemaphore{out, &desc}, facts);
 }
 CUexternalSemaphore imported(World& w, unsigned type = kBinary) {
@@ -87,8 +87,8 @@ std::vector<RuleCase> external_semaphore_cases() {
       {Rule::kSemImportFdKind,
        [](World& w, bool broken) {
          Facts facts;
-         facts.descriptor_valid = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
-         if (broken) facts.descriptor_kind = Facts::Answer::kNo;
+         facts.sharing.descriptor_valid = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
+         if (broken) facts.sharing.descriptor_kind = Facts::Answer::kNo;
          const auto desc = import_desc();
          return check(w.model, calls::ImportExternalSemaphore{&semaphore_out, &desc}, facts);
        }},

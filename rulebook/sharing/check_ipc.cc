@@ -12,7 +12,7 @@ namespace {
 constexpr auto kNo = Facts::Answer::kNo;
 
 void check_context(Collector& out, const Facts& facts, Rule rule) {
-  if (facts.context == kNo) out.add(rule, "no context is current to the calling thread");
+  if (facts.place.context == kNo) out.add(rule, "no context is current to the calling thread");
 }
 
 bool uniform(const IpcBytes& bytes) {
@@ -28,7 +28,7 @@ void check_exportable(Collector& out, const Model& model, Address dptr, const Fa
                    model, dptr);
     return;
   }
-  const bool unexportable = facts.ipc_capable != Facts::Answer::kYes;
+  const bool unexportable = facts.ipc.capable != Facts::Answer::kYes;
   if (const IpcOpen* open = model.ipc().open_at(dptr); open && unexportable) {
     out.add(Rule::kIpcGetNotOpened, hex_text(dptr) + " is memory of another process, opened here")
         .objects.push_back(ref(*open));
@@ -42,20 +42,20 @@ void check_exportable(Collector& out, const Model& model, Address dptr, const Fa
   }
   if (unexportable) {
     out.add(Rule::kIpcGetAlive, hex_text(dptr) + " is not in live memory from cuMemAlloc",
-            facts.ipc_capable == kNo && model.platform().complete);
+            facts.ipc.capable == kNo && model.platform().complete);
     return;
   }
-  if (facts.allocation_base && facts.allocation_base != dptr) {
-    out.add(Rule::kIpcGetBase, hex_text(dptr) + " is " + size_text(dptr - facts.allocation_base) +
+  if (facts.ipc.base && facts.ipc.base != dptr) {
+    out.add(Rule::kIpcGetBase, hex_text(dptr) + " is " + size_text(dptr - facts.ipc.base) +
                                    " into its allocation; the handle stands for the base, " +
-                                   hex_text(facts.allocation_base));
+                                   hex_text(facts.ipc.base));
   }
 }
 
 // The one thing that is wrong with a handle's bytes. `own`: made here, as far as we saw.
 void check_token(Collector& out, const IpcBytes& bytes, bool own, const Facts& facts) {
   using Token = Facts::Token;
-  if (own || facts.token == Token::kOwn) {
+  if (own || facts.ipc.token == Token::kOwn) {
     out.add(Rule::kIpcOpenOtherProcess, "the handle was made by this process");
     return;
   }
@@ -64,7 +64,7 @@ void check_token(Collector& out, const IpcBytes& bytes, bool own, const Facts& f
             "all 64 bytes of the handle are " + hex_text(bytes[0]) + ": no export wrote it");
     return;
   }
-  switch (facts.token) {
+  switch (facts.ipc.token) {
     case Token::kValid:
     case Token::kOwn:
       return;
@@ -128,21 +128,23 @@ Violations check(const Model& model, const calls::IpcOpenMemHandle& call, const 
     return all;
   }
   for (const auto& [pointer, open] : model.ipc().opens()) {
-    const bool other = open.context && facts.context_id && open.context != facts.context_id;
-    if (open.bytes != bytes || !other || open.device != facts.device) continue;
+    const bool other =
+        open.context && facts.place.context_id && open.context != facts.place.context_id;
+    if (open.bytes != bytes || !other || open.device != facts.place.device) continue;
     out.add(Rule::kIpcOpenOneContext,
-            "another context of device " + std::to_string(facts.device) + " has opened it, as " +
-                hex_text(pointer),
+            "another context of device " + std::to_string(facts.place.device) +
+                " has opened it, as " + hex_text(pointer),
             model.platform().complete)
         .objects.push_back(ref(open));
   }
   const auto& reach = model.platform().reach;
-  const auto device = static_cast<std::size_t>(facts.device);
-  if (clean && facts.peer_device >= 0 && facts.peer_device < 64 && facts.device >= 0 &&
-      device < reach.size() && !(reach[device] >> facts.peer_device & 1)) {
-    out.add(Rule::kIpcOpenReach, "device " + std::to_string(facts.device) +
-                                     " cannot access device " + std::to_string(facts.peer_device) +
-                                     ", which holds the memory");
+  const auto device = static_cast<std::size_t>(facts.place.device);
+  if (clean && facts.place.peer_device >= 0 && facts.place.peer_device < 64 &&
+      facts.place.device >= 0 && device < reach.size() &&
+      !(reach[device] >> facts.place.peer_device & 1)) {
+    out.add(Rule::kIpcOpenReach,
+            "device " + std::to_string(facts.place.device) + " cannot access device " +
+                std::to_string(facts.place.peer_device) + ", which holds the memory");
   }
   return out.take();
 }
@@ -160,7 +162,7 @@ Violations check(const Model& model, const calls::IpcCloseMemHandle& call, const
   const IpcOpen* around = model.ipc().open_at(call.dptr);
   const bool reserved = model.reservation_at(call.dptr) || model.mapping_at(call.dptr);
   const bool known = call.dptr == 0 || around || reserved ||
-                     facts.ipc_capable == Facts::Answer::kYes || model.platform().complete;
+                     facts.ipc.capable == Facts::Answer::kYes || model.platform().complete;
   std::string what = " was not returned by any cuIpcOpenMemHandle seen in this process";
   if (around) what = " lies inside the memory opened as " + hex_text(around->pointer);
   if (reserved) what = " lies in a reservation of this process";
@@ -173,11 +175,11 @@ Violations check(const Model&, const calls::IpcGetEventHandle& call, const Facts
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   if (!call.pHandle) out.add(Rule::kIpcEventOutNonnull, "pHandle is NULL");
-  if (!call.event || facts.event_alive == kNo) {
+  if (!call.event || facts.ipc.event_alive == kNo) {
     out.add(Rule::kIpcEventValid, call.event ? "the event does not exist" : "event is NULL");
-  } else if (facts.event_interprocess != Facts::Answer::kYes) {
+  } else if (facts.ipc.event_interprocess != Facts::Answer::kYes) {
     out.add(Rule::kIpcEventFlags, "the event was not created with INTERPROCESS and DISABLE_TIMING",
-            facts.event_interprocess == kNo);
+            facts.ipc.event_interprocess == kNo);
   }
   return out.take();
 }
@@ -187,18 +189,19 @@ Violations check(const Model&, const calls::IpcOpenEventHandle& call, const Fact
   if (not_initialized(out, facts)) return out.take();
   check_context(out, facts, Rule::kIpcOpenEventContext);
   if (!call.phEvent) out.add(Rule::kIpcOpenEventOutNonnull, "phEvent is NULL");
-  if (facts.token == Facts::Token::kOwn) {
+  if (facts.ipc.token == Facts::Token::kOwn) {
     out.add(Rule::kIpcOpenEventOtherProcess, "the handle was made by this process");
-  } else if (facts.token == Facts::Token::kEnded || facts.token == Facts::Token::kExporterGone) {
-    out.add(Rule::kIpcOpenEventAlive, facts.token == Facts::Token::kEnded
+  } else if (facts.ipc.token == Facts::Token::kEnded ||
+             facts.ipc.token == Facts::Token::kExporterGone) {
+    out.add(Rule::kIpcOpenEventAlive, facts.ipc.token == Facts::Token::kEnded
                                           ? "the event of the handle was destroyed"
                                           : "the process that made the handle has ended");
-  } else if (facts.token != Facts::Token::kValid) {
+  } else if (facts.ipc.token != Facts::Token::kValid) {
     const bool empty = uniform(ipc_bytes(call.handle));
     out.add(Rule::kIpcOpenEventValid,
             empty ? "all 64 bytes of the handle are the same: no export wrote it"
                   : "the handle does not name a live event of another process",
-            empty || facts.token != Facts::Token::kUnknown);
+            empty || facts.ipc.token != Facts::Token::kUnknown);
   }
   return out.take();
 }

@@ -20,14 +20,14 @@ CUipcMemHandle blob(char fill = 7) {
 
 Facts facts(Token token = Token::kValid) {
   Facts f;
-  f.context = kYes;
-  f.context_id = 0x10;
-  f.device = 0;
-  f.ipc_capable = kYes;
-  f.allocation_base = kPlain;
-  f.allocation_size = kGranule;
-  f.event_alive = f.event_interprocess = kYes;
-  f.token = token;
+  f.place.context = kYes;
+  f.place.context_id = 0x10;
+  f.place.device = 0;
+  f.ipc.capable = kYes;
+  f.ipc.base = kPlain;
+  f.ipc.size = kGranule;
+  f.ipc.event_alive = f.ipc.event_interprocess = kYes;
+  f.ipc.token = token;
   return f;
 }
 
@@ -56,12 +56,12 @@ void opened(World& w, Address at = kPlain, Facts f = facts()) {
 
 Facts no_context() {
   Facts f = facts();
-  f.context = kNo;
+  f.place.context = kNo;
   return f;
 }
 Facts unexportable() {
   Facts f = facts();
-  f.ipc_capable = kNo;
+  f.ipc.capable = kNo;
   return f;
 }
 
@@ -155,15 +155,15 @@ std::vector<RuleCase> ipc_cases() {
       {Rule::kIpcOpenReach,
        [](World& w, bool broken) {
          Facts f = facts();
-         f.device = broken ? 1 : 0;  // 0 reaches 1, not the other way round
-         f.peer_device = broken ? 0 : 1;
+         f.place.device = broken ? 1 : 0;  // 0 reaches 1, not the other way round
+         f.place.peer_device = broken ? 0 : 1;
          return open(w, f);
        }},
       {Rule::kIpcOpenOneContext,
        [](World& w, bool broken) {
          opened(w);
          Facts f = facts();
-         if (broken) f.context_id = 0x20;
+         if (broken) f.place.context_id = 0x20;
          return open(w, f);
        }},
       {Rule::kIpcOpenLeak,
@@ -209,7 +209,7 @@ std::vector<RuleCase> ipc_cases() {
       {Rule::kIpcEventFlags,
        [](World& w, bool broken) {
          Facts f = facts();
-         if (broken) f.event_interprocess = kNo;
+         if (broken) f.ipc.event_interprocess = kNo;
          return get_event(w, f);
        }},
       {Rule::kIpcOpenEventContext,

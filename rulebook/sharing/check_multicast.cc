@@ -48,7 +48,7 @@ void check_all_added(Collector& out, const MulticastObject& object, const Facts&
   if (added >= object.team) return;
   out.add(Rule::kMcAllAdded,
           std::to_string(added) + " of " + std::to_string(object.team) + " devices " +
-              (facts.team ? "were added" : "were added by this process"),
+              (facts.multicast.team ? "were added" : "were added by this process"),
           team_certain(object, facts))
       .objects.push_back(ref(object));
 }
@@ -166,14 +166,14 @@ Violations check(const Model& model, const calls::MulticastCreate& call, const F
   const Size size = call.prop->size;
   if (size == 0) {
     out.add(Rule::kMcCreateSizeNonzero, "prop.size is 0");
-  } else if (facts.granularity != 0 && size % facts.granularity != 0) {
+  } else if (facts.multicast.granularity != 0 && size % facts.multicast.granularity != 0) {
     out.add(Rule::kMcCreateSizeGranularity,
             "prop.size " + size_text(size) + " is not a multiple of the multicast granularity, " +
-                size_text(facts.granularity));
-  } else if (facts.recommended != 0 && size % facts.recommended != 0) {
+                size_text(facts.multicast.granularity));
+  } else if (facts.multicast.recommended != 0 && size % facts.multicast.recommended != 0) {
     out.add(Rule::kMcCreateSizeRecommended,
             "prop.size " + size_text(size) + " is not a multiple of the recommended granularity, " +
-                size_text(facts.recommended));
+                size_text(facts.multicast.recommended));
   }
   if (model.platform().multicast_known && model.platform().multicast == 0) {
     out.add(Rule::kMcCreateSupported, "no device of this machine supports multicast");

@@ -14,11 +14,11 @@ const MulticastObject* check_multicast_handle(Collector& out, const Model& model
 
 /// Devices that were added, as far as is known.
 inline std::uint64_t added_devices(const MulticastObject& object, const Facts& facts) {
-  return facts.team.value_or(object.added);
+  return facts.multicast.team.value_or(object.added);
 }
 /// Whether no other process can have changed what is known of the team.
 inline bool team_certain(const MulticastObject& object, const Facts& facts) {
-  return facts.team.has_value() || !object.shared;
+  return facts.multicast.team.has_value() || !object.shared;
 }
 inline bool in_team(std::uint64_t team, int device) {
   return device >= 0 && device < 63 && (team >> device & 1) != 0;

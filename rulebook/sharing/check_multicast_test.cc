@@ -23,8 +23,8 @@ Violations create(World& w, Change change, Handle* out = &handle_out,
   CUmulticastObjectProp prop = object_prop();
   change(prop);
   Facts facts;
-  facts.granularity = kGranule;
-  facts.recommended = recommended;
+  facts.multicast.granularity = kGranule;
+  facts.multicast.recommended = recommended;
   return check(w.model, calls::MulticastCreate{.mcHandle = out, .prop = &prop}, facts);
 }
 
@@ -258,9 +258,9 @@ TEST(MulticastCertainty, ATeamThatOthersMayCompleteIsUncertain) {
   EXPECT_FALSE(certain(add(w, kObject, 1), Rule::kMcAddUnique));
   EXPECT_TRUE(certain(add(w, kObject, 0), Rule::kMcAddUnique)) << "this process added it";
   Facts facts;  // who sees all processes knows
-  facts.team = 0b11;
+  facts.multicast.team = 0b11;
   EXPECT_THAT(check(w.model, bind_call(), facts), IsEmpty());
-  facts.team = 0b01;
+  facts.multicast.team = 0b01;
   EXPECT_TRUE(certain(check(w.model, bind_call(), facts), Rule::kMcAllAdded));
 }
 

@@ -108,20 +108,20 @@ Violations check(const Model& model, const calls::MemImportFromShareableHandle& 
     return out.take();
   }
   const int fd = static_cast<int>(value);
-  if (check_given(out, model, fd, facts.descriptor_valid, Rule::kImportDescriptorOwned)) {
+  if (check_given(out, model, fd, facts.sharing.descriptor_valid, Rule::kImportDescriptorOwned)) {
     return out.take();
   }
-  if (facts.descriptor_kind == Facts::Answer::kNo) {
+  if (facts.sharing.descriptor_kind == Facts::Answer::kNo) {
     out.add(Rule::kImportDescriptorKind,
             "descriptor " + std::to_string(fd) + " is a descriptor of a pool");
     return out.take();
   }
-  if (facts.descriptor_valid != Facts::Answer::kYes) {
+  if (facts.sharing.descriptor_valid != Facts::Answer::kYes) {
     out.add(Rule::kImportDescriptorValid,
             "descriptor " + std::to_string(fd) + " does not refer to an exported allocation",
-            fd < 0 || facts.descriptor_valid == Facts::Answer::kNo);
+            fd < 0 || facts.sharing.descriptor_valid == Facts::Answer::kNo);
   }
-  if (facts.descriptor_valid == Facts::Answer::kUnknown && fd >= 0) {
+  if (facts.sharing.descriptor_valid == Facts::Answer::kUnknown && fd >= 0) {
     out.add(Rule::kImportDescriptorKind,
             "descriptor " + std::to_string(fd) + " may be a descriptor of a pool", false);
   }

@@ -19,8 +19,8 @@ Violations import(World& w, void* os_handle, unsigned type = 1,
                   Facts::Answer valid = Facts::Answer::kYes, Handle* out = &handle_out,
                   Facts::Answer kind = Facts::Answer::kUnknown) {
   Facts facts;
-  facts.descriptor_valid = valid;
-  facts.descriptor_kind = kind;
+  facts.sharing.descriptor_valid = valid;
+  facts.sharing.descriptor_kind = kind;
   return check(w.model,
                calls::MemImportFromShareableHandle{
                    .handle = out,

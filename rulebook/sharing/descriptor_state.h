@@ -28,8 +28,6 @@ class DescriptorState {
                const Surroundings& around);
   void confirm(const calls::ImportExternalSemaphore& call, const Facts& facts, Origin at,
                const Surroundings& around);
-  /// The process closed this descriptor itself.
-  void close(int fd) { exports_.erase(fd); }
 
  private:
   void opened(int fd);

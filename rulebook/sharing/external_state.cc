@@ -68,10 +68,10 @@ void ExternalState::confirm(const calls::ImportExternalMemory& call, const Facts
   memories_[handle] = {.handle = handle,
                        .type = static_cast<unsigned>(desc.type),
                        .size = desc.size,
-                       .object_size = facts.object_size,
+                       .object_size = facts.external.object_size,
                        .dedicated = (desc.flags & CUDA_EXTERNAL_MEMORY_DEDICATED) != 0,
-                       .device = facts.device,
-                       .context = facts.context_id,
+                       .device = facts.place.device,
+                       .context = facts.place.context_id,
                        .made = at};
 }
 
@@ -106,8 +106,8 @@ void ExternalState::confirm(const calls::ImportExternalSemaphore& call, const Fa
   ExternalSemaphore semaphore;
   semaphore.handle = handle;
   semaphore.type = static_cast<unsigned>(desc.type);
-  semaphore.device = facts.device;
-  semaphore.context = facts.context_id;
+  semaphore.device = facts.place.device;
+  semaphore.context = facts.place.context_id;
   semaphore.made = at;
   semaphores_[handle] = semaphore;
 }

@@ -53,7 +53,7 @@ void IpcState::begin(const Ending& ending, Origin, const Surroundings&, Retired&
 
 void IpcState::confirm(const calls::IpcGetMemHandle& call, const Facts& facts, Origin at,
                        const Surroundings&) {
-  const std::uint64_t base = facts.allocation_base ? facts.allocation_base : call.dptr;
+  const std::uint64_t base = facts.ipc.base ? facts.ipc.base : call.dptr;
   IpcExport made{.bytes = ipc_bytes(*call.pHandle), .base = base, .made = at};
   auto [it, inserted] = exports_.try_emplace(base, made);
   // Other bytes for the same address: the memory ended by a route we did not see.
@@ -70,10 +70,10 @@ void IpcState::confirm(const calls::IpcOpenMemHandle& call, const Facts& facts, 
     // New, or the address is in use again after an end that we did not see.
     open = IpcOpen{};
     open.pointer = pointer;
-    open.size = facts.allocation_size;
+    open.size = facts.ipc.size;
     open.bytes = bytes;
-    open.context = facts.context_id;
-    open.device = facts.device;
+    open.context = facts.place.context_id;
+    open.device = facts.place.device;
     open.made = at;
   } else {
     open.reopened = at;

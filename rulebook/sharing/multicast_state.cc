@@ -85,8 +85,8 @@ void MulticastState::confirm(const calls::MulticastCreate& call, const Facts& fa
   object.handle = *call.mcHandle;
   object.team = call.prop->numDevices;
   object.size = call.prop->size;
-  object.granularity = facts.granularity;
-  object.recommended = facts.recommended;
+  object.granularity = facts.multicast.granularity;
+  object.recommended = facts.multicast.recommended;
   object.shareable = call.prop->handleTypes != 0;
   object.made = at;
   objects_[object.handle] = std::move(object);

@@ -63,17 +63,17 @@ struct World {
   Handle create(Handle handle, std::uint64_t granules, CUmemAllocationProp prop = device_prop()) {
     Handle out = handle;
     Facts facts;
-    facts.granularity = kGranule;
+    facts.unicast.granularity = kGranule;
     accept(calls::MemCreate{.handle = &out, .size = granules * kGranule, .prop = &prop}, facts);
     return handle;
   }
   Handle import(Handle handle, std::uint64_t granules) {
     Handle out = handle;
     Facts facts;
-    facts.imported = {.size = granules * kGranule,
-                      .granularity = kGranule,
-                      .prop = device_prop(),
-                      .prop_known = true};
+    facts.sharing.imported = {.size = granules * kGranule,
+                              .granularity = kGranule,
+                              .prop = device_prop(),
+                              .prop_known = true};
     calls::MemImportFromShareableHandle call;
     call.handle = &out;
     accept(call, facts);
@@ -125,7 +125,7 @@ struct World {
     prop.size = granules * kGranule;
     prop.handleTypes = types;
     Facts facts;
-    facts.granularity = facts.recommended = kGranule;
+    facts.multicast.granularity = facts.multicast.recommended = kGranule;
     accept(calls::MulticastCreate{.mcHandle = &out, .prop = &prop}, facts);
     return handle;
   }
@@ -170,7 +170,7 @@ struct World {
 /// Any copy or fill, checked as the shim and the emulator do.
 template <class CallStruct>
 Violations check_data(const World& world, const CallStruct& call, Facts facts = {}) {
-  if (facts.device == Facts::kUnknownDevice) facts.device = 0;
+  if (facts.place.device == Facts::kUnknownDevice) facts.place.device = 0;
   Touch touched[kMaxTouches];
   const std::size_t count = touches(call, touched);
   return check_touches(world.model, CallStruct::kEntryPoint, touched, count, facts);

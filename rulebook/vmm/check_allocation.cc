@@ -21,15 +21,15 @@ Violations check(const Model& model, const calls::MemCreate& call, const Facts& 
   });
   if (call.size == 0) {
     out.add(Rule::kCreateSizeNonzero, "size is 0");
-  } else if (facts.granularity != 0 && call.size % facts.granularity != 0) {
+  } else if (facts.unicast.granularity != 0 && call.size % facts.unicast.granularity != 0) {
     out.add(Rule::kCreateSizeGranularity,
             "size " + size_text(call.size) +
                 " is not a multiple of the granularity for these properties, " +
-                size_text(facts.granularity));
+                size_text(facts.unicast.granularity));
   }
-  if (call.size > facts.free_memory) {
+  if (call.size > facts.unicast.free_memory) {
     out.add(Rule::kCreateFits, size_text(call.size) +
-                                   " do not fit: " + size_text(facts.free_memory) +
+                                   " do not fit: " + size_text(facts.unicast.free_memory) +
                                    " are free on " + location(call.prop->location));
   }
   return out.take();

@@ -10,8 +10,8 @@ int metadata;
 Violations create(World& w, CUmemAllocationProp prop, std::uint64_t size = kGranule,
                   unsigned long long flags = 0, std::uint64_t free_memory = ~0ull) {
   Facts facts;
-  facts.granularity = kGranule;
-  facts.free_memory = free_memory;
+  facts.unicast.granularity = kGranule;
+  facts.unicast.free_memory = free_memory;
   return check(w.model,
                calls::MemCreate{.handle = &out, .size = size, .prop = &prop, .flags = flags},
                facts);

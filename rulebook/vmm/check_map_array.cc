@@ -46,10 +46,10 @@ int check_device(Collector& out, const Model& model, const CUarrayMapInfo& info,
     out.add(Rule::kArrayOneDevice, "deviceBitMask is " + hex_text(info.deviceBitMask));
     return -1;
   }
-  if (facts.device != Facts::kUnknownDevice && facts.device != device) {
+  if (facts.place.device != Facts::kUnknownDevice && facts.place.device != device) {
     out.add(Rule::kArrayStreamDevice, "deviceBitMask names device " + std::to_string(device) +
                                           "; the stream is of device " +
-                                          std::to_string(facts.device));
+                                          std::to_string(facts.place.device));
   }
   return device;
 }

@@ -24,7 +24,7 @@ CUarrayMapInfo mapping(Handle memory) {
 }
 Violations run(World& w, CUarrayMapInfo info, int stream_device = 0) {
   Facts facts;
-  facts.device = stream_device;
+  facts.place.device = stream_device;
   return check(w.model, calls::MemMapArrayAsync{&info, 1, nullptr}, facts);
 }
 Handle memory(World& w, int device = 0) { return w.create(0x100, 1, tile_pool(device)); }

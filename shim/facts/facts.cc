@@ -49,15 +49,16 @@ std::uint64_t FactFinder::granularity(const CUmemAllocationProp& prop) {
   return bytes;
 }
 
-void FactFinder::find_multicast_granularity(const CUmulticastObjectProp& prop, Facts& facts) const {
+void FactFinder::find_multicast_granularity(const CUmulticastObjectProp& prop,
+                                            Facts::Multicast& multicast) const {
   const CancelOff no_cancel;
   const auto ask = [&](CUmulticastGranularity_flags option) -> std::uint64_t {
     std::size_t bytes = 0;
     const CUresult result = driver_(calls::MulticastGetGranularity{&bytes, &prop, option});
     return result == CUDA_SUCCESS ? bytes : 0;
   };
-  facts.granularity = ask(CU_MULTICAST_GRANULARITY_MINIMUM);
-  if (facts.granularity != 0) facts.recommended = ask(CU_MULTICAST_GRANULARITY_RECOMMENDED);
+  multicast.granularity = ask(CU_MULTICAST_GRANULARITY_MINIMUM);
+  if (multicast.granularity != 0) multicast.recommended = ask(CU_MULTICAST_GRANULARITY_RECOMMENDED);
 }
 
 Facts::Answer FactFinder::handle_readable(CUmemGenericAllocationHandle handle) const {
@@ -104,21 +105,21 @@ int FactFinder::device_of(CUcontext context) const {
   return device;
 }
 
-void FactFinder::find_device(CUstream stream, bool copy, Facts& facts) const {
+void FactFinder::find_device(CUstream stream, bool copy, Facts::Place& place) const {
   CUcontext context = nullptr;
   // The default streams (null, 1 legacy, 2 per thread) are the current context's.
   const bool named = reinterpret_cast<std::uintptr_t>(stream) > 2;
   if (!named || copy) {
     if (driver_(calls::CtxGetCurrent{&context}) != CUDA_SUCCESS) return;
     int device = 0;
-    if (context && driver_(calls::CtxGetDevice{&device}) == CUDA_SUCCESS) facts.device = device;
+    if (context && driver_(calls::CtxGetDevice{&device}) == CUDA_SUCCESS) place.device = device;
     if (context || !named) {
-      facts.context = context ? Facts::Answer::kYes : Facts::Answer::kNo;
+      place.context = context ? Facts::Answer::kYes : Facts::Answer::kNo;
       return;
     }
   }
   if (driver_(calls::StreamGetCtx{stream, &context}) == CUDA_SUCCESS)
-    facts.device = device_of(context);
+    place.device = device_of(context);
 }
 
 ImportedMemory FactFinder::describe_import(CUmemGenericAllocationHandle handle, bool& memory) {

@@ -23,9 +23,10 @@ class FactFinder {
   /// MINIMUM granularity for these properties in bytes; 0 unknown. Cached by what it depends on.
   [[gnu::hot]] std::uint64_t granularity(const CUmemAllocationProp& prop);
 
-  /// The granularities of a multicast object with these properties, into facts; 0 unknown. Asked
+  /// The granularities of a multicast object with these properties; 0 unknown. Asked
   /// only for a cuMulticastCreate that is about to be forwarded.
-  void find_multicast_granularity(const CUmulticastObjectProp& prop, Facts& facts) const;
+  void find_multicast_granularity(const CUmulticastObjectProp& prop,
+                                  Facts::Multicast& multicast) const;
 
   /// Whether a handle that the model does not know is at least an address that can be read.
   Facts::Answer handle_readable(CUmemGenericAllocationHandle handle) const;
@@ -37,7 +38,7 @@ class FactFinder {
   /// Ordinal of the device whose access counts for work on `stream`, and whether there is a
   /// context: the current context's for single copies, if there is one, else the stream's
   /// (recorded on two H200s).
-  void find_device(CUstream stream, bool copy, Facts& facts) const;
+  void find_device(CUstream stream, bool copy, Facts::Place& place) const;
 
   /// Ordinal of a context's device, or Facts::kUnknownDevice.
   int device_of(CUcontext context) const;
@@ -46,16 +47,16 @@ class FactFinder {
   Facts::Answer primary_context_active(CUdevice device) const;
 
   /// Whether there is a current context, which one, and its device.
-  void find_context(Facts& facts) const;
+  void find_context(Facts::Place& place) const;
   /// What memory holds an address, and whether a legacy IPC handle can name it.
-  void find_memory(CUdeviceptr address, Facts& facts) const;
+  void find_memory(CUdeviceptr address, Facts::Ipc& ipc) const;
   /// Whether some memory is at an address, of whatever kind and device. find_memory() does not see
   /// that of another device than the current context's.
   bool holds_memory(CUdeviceptr address) const;
   /// Where imported memory of a pool lies, and its size.
-  void find_pool_memory(CUdeviceptr address, Facts& facts) const;
+  void find_pool_memory(CUdeviceptr address, Facts::Pool& pool) const;
   /// Whether a pool that the model does not know is a device's default one.
-  void find_pool(CUmemoryPool pool, Facts& facts) const;
+  void find_pool(CUmemoryPool pool, Facts::Pool& facts) const;
 
   /// What can be learned of memory just imported: its properties and their granularity. `memory` is
   /// false where the driver refuses to describe it: it is a multicast object.

@@ -5,12 +5,12 @@
 
 namespace cuvmm::shim {
 
-void FactFinder::find_context(Facts& facts) const {
+void FactFinder::find_context(Facts::Place& place) const {
   CUcontext context = nullptr;
   if (driver_(calls::CtxGetCurrent{&context}) != CUDA_SUCCESS) return;
-  facts.context = context ? Facts::Answer::kYes : Facts::Answer::kNo;
-  facts.context_id = reinterpret_cast<std::uintptr_t>(context);
-  if (context) facts.device = device_of(context);
+  place.context = context ? Facts::Answer::kYes : Facts::Answer::kNo;
+  place.context_id = reinterpret_cast<std::uintptr_t>(context);
+  if (context) place.device = device_of(context);
 }
 
 Facts::Answer FactFinder::primary_context_active(CUdevice device) const {
@@ -21,19 +21,19 @@ Facts::Answer FactFinder::primary_context_active(CUdevice device) const {
   return active ? Facts::Answer::kYes : Facts::Answer::kNo;
 }
 
-void FactFinder::find_memory(CUdeviceptr address, Facts& facts) const {
+void FactFinder::find_memory(CUdeviceptr address, Facts::Ipc& ipc) const {
   const CancelOff no_cancel;
   int capable = 0;
   const CUresult asked = driver_(calls::PointerGetAttribute{
       &capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, address});
   if (asked != CUDA_SUCCESS && asked != CUDA_ERROR_INVALID_VALUE) return;
   const bool yes = asked == CUDA_SUCCESS && capable;
-  facts.ipc_capable = yes ? Facts::Answer::kYes : Facts::Answer::kNo;
+  ipc.capable = yes ? Facts::Answer::kYes : Facts::Answer::kNo;
   CUdeviceptr base = 0;
   std::size_t size = 0;
   if (driver_(calls::MemGetAddressRange{&base, &size, address}) != CUDA_SUCCESS) return;
-  facts.allocation_base = base;
-  facts.allocation_size = size;
+  ipc.base = base;
+  ipc.size = size;
 }
 
 bool FactFinder::holds_memory(CUdeviceptr address) const {
@@ -44,7 +44,7 @@ bool FactFinder::holds_memory(CUdeviceptr address) const {
          type != 0;
 }
 
-void FactFinder::find_pool_memory(CUdeviceptr address, Facts& facts) const {
+void FactFinder::find_pool_memory(CUdeviceptr address, Facts::Pool& pool) const {
   const CancelOff no_cancel;
   CUmemorytype type{};
   if (driver_(calls::PointerGetAttribute{&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address}) !=
@@ -52,26 +52,26 @@ void FactFinder::find_pool_memory(CUdeviceptr address, Facts& facts) const {
     return;
   }
   if (type == CU_MEMORYTYPE_HOST) {
-    facts.location = CUmemLocation{};
-    facts.location->type = CU_MEM_LOCATION_TYPE_HOST;
+    pool.location = CUmemLocation{};
+    pool.location->type = CU_MEM_LOCATION_TYPE_HOST;
   }
   int device = 0;
   if (type == CU_MEMORYTYPE_DEVICE &&
       driver_(calls::PointerGetAttribute{&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address}) ==
           CUDA_SUCCESS) {
-    facts.location = CUmemLocation{};
-    facts.location->type = CU_MEM_LOCATION_TYPE_DEVICE;
-    facts.location->id = device;
+    pool.location = CUmemLocation{};
+    pool.location->type = CU_MEM_LOCATION_TYPE_DEVICE;
+    pool.location->id = device;
   }
   CUdeviceptr base = 0;
   std::size_t size = 0;
   if (driver_(calls::MemGetAddressRange{&base, &size, address}) == CUDA_SUCCESS &&
       base == address) {
-    facts.object_size = size;
+    pool.object_size = size;
   }
 }
 
-void FactFinder::find_pool(CUmemoryPool pool, Facts& facts) const {
+void FactFinder::find_pool(CUmemoryPool pool, Facts::Pool& facts) const {
   const CancelOff no_cancel;
   int count = 0;
   if (driver_(calls::DeviceGetCount{&count}) != CUDA_SUCCESS) return;
@@ -79,12 +79,12 @@ void FactFinder::find_pool(CUmemoryPool pool, Facts& facts) const {
     CUmemoryPool found = nullptr;
     if (driver_(calls::DeviceGetDefaultMemPool{&found, device}) != CUDA_SUCCESS) return;
     if (found == pool) {
-      facts.default_pool = Facts::Answer::kYes;
-      facts.default_pool_device = device;
+      facts.is_default = Facts::Answer::kYes;
+      facts.default_device = device;
       return;
     }
   }
-  facts.default_pool = Facts::Answer::kNo;
+  facts.is_default = Facts::Answer::kNo;
 }
 
 }  // namespace cuvmm::shim

@@ -18,18 +18,19 @@ struct Policy<calls::ImportExternalMemory> {
   };
   static void ask(Desk& desk, const Call& call, Step<Call>& step) {
     if (!call.memHandleDesc) return;
-    desk.driver.find_context(step.facts.write());
+    desk.driver.find_context(step.facts.write().place);
     if (const auto fd = descriptor(call)) {
-      step.facts.write().descriptor_valid = FactFinder::descriptor_valid(*fd);
+      step.facts.write().sharing.descriptor_valid = FactFinder::descriptor_valid(*fd);
       step.kept.memory = memory_name(*fd);
     }
   }
   static void look(Desk& desk, const Call& call, LateFacts& facts) {
     const auto fd = descriptor(call);
     if (!fd) return;
-    facts.write().object_size = desk.books.exported_size(*fd);
+    facts.write().external.object_size = desk.books.exported_size(*fd);
     // A driver may refuse that, too, for reasons of its own.
-    if (desk.books.exports_allocation(*fd)) facts.write().descriptor_valid = Facts::Answer::kYes;
+    if (desk.books.exports_allocation(*fd))
+      facts.write().sharing.descriptor_valid = Facts::Answer::kYes;
   }
   static void record(Desk& desk, const Call& call, Step<Call>& step) {
     const auto handle = reinterpret_cast<std::uintptr_t>(*call.extMem_out);
@@ -56,15 +57,15 @@ template <>
 struct Policy<calls::ImportExternalSemaphore> {
   using Call = calls::ImportExternalSemaphore;
   static void ask(Desk& desk, const Call& call, Step<Call>& step) {
-    desk.driver.find_context(step.facts.write());
+    desk.driver.find_context(step.facts.write().place);
     if (const auto fd = descriptor(call)) {
-      step.facts.write().descriptor_valid = FactFinder::descriptor_valid(*fd);
+      step.facts.write().sharing.descriptor_valid = FactFinder::descriptor_valid(*fd);
     }
   }
   static void look(Desk& desk, const Call& call, LateFacts& facts) {
     const auto fd = descriptor(call);
     if (fd && desk.books.exports_allocation(*fd)) {
-      facts.write().descriptor_kind = Facts::Answer::kNo;
+      facts.write().sharing.descriptor_kind = Facts::Answer::kNo;
     }
   }
 

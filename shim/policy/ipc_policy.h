@@ -10,7 +10,7 @@ namespace cuvmm::shim {
 template <class CallStruct>
 struct AsksContext {
   static void ask(Desk& desk, const CallStruct&, Step<CallStruct>& step) {
-    desk.driver.find_context(step.facts.write());
+    desk.driver.find_context(step.facts.write().place);
   }
 };
 
@@ -18,8 +18,8 @@ template <>
 struct Policy<calls::IpcGetMemHandle> {
   using Call = calls::IpcGetMemHandle;
   static void ask(Desk& desk, const Call& call, Step<Call>& step) {
-    desk.driver.find_context(step.facts.write());
-    if (call.dptr) desk.driver.find_memory(call.dptr, step.facts.write());
+    desk.driver.find_context(step.facts.write().place);
+    if (call.dptr) desk.driver.find_memory(call.dptr, step.facts.write().ipc);
   }
   static void record(Desk& desk, const Call& call, Step<Call>& step) {
     desk.books.ipc_log.exported(ipc_bytes(*call.pHandle), step.origin.call);
@@ -30,7 +30,7 @@ template <>
 struct Policy<calls::IpcOpenMemHandle> : AsksContext<calls::IpcOpenMemHandle> {
   using Call = calls::IpcOpenMemHandle;
   static void made(Desk& desk, const Call& call, Step<Call>& step) {
-    desk.driver.find_memory(*call.pdptr, step.facts.write());
+    desk.driver.find_memory(*call.pdptr, step.facts.write().ipc);
   }
   static void record(Desk& desk, const Call& call, Step<Call>& step) {
     desk.books.ipc_log.opened(ipc_bytes(call.handle), step.origin.call);
@@ -54,7 +54,7 @@ struct Policy<calls::IpcCloseMemHandle> {
   using Kept = Entered;
   static void ask(Desk& desk, const Call&, Step<Call>& step) {
     step.kept.at = IpcLog::now();
-    desk.driver.find_context(step.facts.write());
+    desk.driver.find_context(step.facts.write().place);
   }
   static void record(Desk& desk, const Call&, Step<Call>& step) {
     if (!step.change.rare) return;

@@ -11,13 +11,13 @@ template <>
 struct Policy<calls::MemPoolImportFromShareableHandle> {
   using Call = calls::MemPoolImportFromShareableHandle;
   static void ask(Desk&, const Call& call, Step<Call>& step) {
-    step.facts.write().descriptor_valid =
+    step.facts.write().sharing.descriptor_valid =
         FactFinder::descriptor_valid(call.handle, call.handleType);
   }
   static void look(Desk& desk, const Call& call, LateFacts& facts) {
     const auto fd = descriptor_of(call.handle, call.handleType);
     if (fd && desk.books.exports_allocation(*fd)) {
-      facts.write().descriptor_kind = Facts::Answer::kNo;
+      facts.write().sharing.descriptor_kind = Facts::Answer::kNo;
     }
   }
 };
@@ -37,7 +37,7 @@ template <>
 struct Policy<calls::MemPoolImportPointer> {
   using Call = calls::MemPoolImportPointer;
   static void made(Desk& desk, const Call& call, Step<Call>& step) {
-    desk.driver.find_pool_memory(*call.ptr_out, step.facts.write());
+    desk.driver.find_pool_memory(*call.ptr_out, step.facts.write().pool);
   }
   static void record(Desk& desk, const Call& call, Step<Call>&) {
     const PoolMemory* memory = desk.books.model.pools().bounded_memory_at(*call.ptr_out);

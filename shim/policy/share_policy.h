@@ -48,13 +48,14 @@ struct Policy<calls::MemImportFromShareableHandle> {
     bool is_memory = true;
   };
   static void ask(Desk&, const Call& call, Step<Call>& step) {
-    step.facts.write().descriptor_valid =
+    step.facts.write().sharing.descriptor_valid =
         FactFinder::descriptor_valid(call.osHandle, call.shHandleType);
     const auto fd = descriptor_of(call.osHandle, call.shHandleType);
     if (fd) step.kept.memory = memory_name(*fd);
   }
   static void made(Desk& desk, const Call& call, Step<Call>& step) {
-    step.facts.write().imported = desk.driver.describe_import(*call.handle, step.kept.is_memory);
+    step.facts.write().sharing.imported =
+        desk.driver.describe_import(*call.handle, step.kept.is_memory);
   }
   static void record(Desk& desk, const Call& call, Step<Call>& step) {
     // A driver describes memory, and refuses to describe a multicast object.

@@ -2,6 +2,7 @@
 // Handles and pools that a call names and that the model does not know.
 #pragma once
 
+#include <optional>
 #include <type_traits>
 
 #include "shim/policy/policies.h"
@@ -22,10 +23,10 @@ void visit_handles(const CallStruct& call, Visitor&& visit) {
   if constexpr (requires { call.memHandle; }) one(call.memHandle);
 }
 
-/// The one handle that the model does not know, 0 none: of two a fact would say nothing.
+/// The one handle that the model does not know: of two a fact would say nothing.
 template <class CallStruct>
-CUmemGenericAllocationHandle strange_handle(const Model& model, const CallStruct& call,
-                                            bool& found) {
+std::optional<CUmemGenericAllocationHandle> strange_handle(const Model& model,
+                                                           const CallStruct& call) {
   int unknown = 0;
   CUmemGenericAllocationHandle stranger = 0;
   visit_handles(call, [&](CUmemGenericAllocationHandle handle) {
@@ -33,7 +34,7 @@ CUmemGenericAllocationHandle strange_handle(const Model& model, const CallStruct
     ++unknown;
     stranger = handle;
   });
-  found = unknown == 1;
+  if (unknown != 1) return std::nullopt;
   return stranger;
 }
 

@@ -19,7 +19,7 @@ template <>
 struct Policy<calls::MemCreate> {
   static constexpr bool kPlatformOnly = true;
   static void ask(Desk& desk, const calls::MemCreate& call, Step<calls::MemCreate>& step) {
-    if (call.prop) step.facts.write().granularity = desk.driver.granularity(*call.prop);
+    if (call.prop) step.facts.write().unicast.granularity = desk.driver.granularity(*call.prop);
   }
   static void record(Desk& desk, const calls::MemCreate& call, Step<calls::MemCreate>&) {
     // The value of an import that ended.
@@ -47,7 +47,7 @@ template <>
 struct Policy<calls::MemMapArrayAsync> {
   static void ask(Desk& desk, const calls::MemMapArrayAsync& call,
                   Step<calls::MemMapArrayAsync>& step) {
-    desk.driver.find_device(call.hStream, false, step.facts.write());
+    desk.driver.find_device(call.hStream, false, step.facts.write().place);
   }
 };
 
@@ -55,7 +55,7 @@ template <>
 struct Policy<calls::MulticastCreate> {
   static void ask(Desk& desk, const calls::MulticastCreate& call,
                   Step<calls::MulticastCreate>& step) {
-    if (call.prop) desk.driver.find_multicast_granularity(*call.prop, step.facts.write());
+    if (call.prop) desk.driver.find_multicast_granularity(*call.prop, step.facts.write().multicast);
   }
 };
 

@@ -23,7 +23,7 @@ bool Session::near_reservations(const calls::MemcpyBatchAsync& batch) const {
 }
 #endif
 
-void Session::find_devices(const Touched& touched, CUstream stream, Facts& facts) {
+void Session::find_devices(const Touched& touched, CUstream stream, Facts::Place& place) {
   {
     // The driver is asked only for bytes that are ours to judge.
     const Locked lock(mutex_);
@@ -36,12 +36,12 @@ void Session::find_devices(const Touched& touched, CUstream stream, Facts& facts
     }
     if (!ours) return;
   }
-  facts_.find_device(stream, touched.count != 0 && !touched.list[0].fill, facts);
+  facts_.find_device(stream, touched.count != 0 && !touched.list[0].fill, place);
   for (std::size_t i = 0; i < touched.count; ++i) {
     const Touch& touch = touched.list[i];
     if (!touch.context) continue;
-    (touch.peer_source ? facts.peer_device : facts.device) = facts_.device_of(touch.context);
-    facts.context = Facts::Answer::kYes;
+    (touch.peer_source ? place.peer_device : place.device) = facts_.device_of(touch.context);
+    place.context = Facts::Answer::kYes;
   }
 }
 
@@ -66,12 +66,12 @@ Violations Session::explain_refusal(const Touched& touched) {
 
 void Session::ask_about(CUmemGenericAllocationHandle stranger, Facts& facts) {
   const Unlocked unlocked(mutex_);
-  facts.handle_readable = facts_.handle_readable(stranger);
+  facts.unicast.handle_readable = facts_.handle_readable(stranger);
 }
 
 void Session::ask_about(CUmemoryPool stranger, Facts& facts) {
   const Unlocked unlocked(mutex_);
-  facts_.find_pool(stranger, facts);
+  facts_.find_pool(stranger, facts.pool);
 }
 
 void Session::learn_platform(Facts& facts) {

@@ -176,7 +176,7 @@ class alignas(64) Session {
 #endif
   /// What may explain that a copy which broke no rule was refused. Takes the lock.
   [[gnu::cold]] Violations explain_refusal(const Touched& touched);
-  void find_devices(const Touched& touched, CUstream stream, Facts& facts);
+  void find_devices(const Touched& touched, CUstream stream, Facts::Place& place);
   /// Asks the driver what machine this is, once it is initialised. If it is not, notes that in
   /// `facts`.
   [[gnu::cold]] void learn_platform(Facts& facts);

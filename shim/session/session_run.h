@@ -102,12 +102,12 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     Policy<CallStruct>::ask(lent, call, step);
   }
   if constexpr (kTouches<CallStruct>) {
-    find_devices(step.kept, stream_of(call), step.facts.write());
+    find_devices(step.kept, stream_of(call), step.facts.write().place);
   }
   if constexpr (kBatch<CallStruct>) {
     // As single copies that are not near; without the lock and without a number.
     if (!near_reservations(call)) return;
-    facts_.find_device(call.hStream, false, step.facts.write());
+    facts_.find_device(call.hStream, false, step.facts.write().place);
   }
 
   if constexpr (kPlatformOnly<CallStruct>) {
@@ -141,10 +141,8 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
 
 template <class CallStruct>
 void Session::look_up_unknown(const CallStruct& call, LateFacts& facts) {
-  bool one_is_strange = false;
-  const auto handle = strange_handle(books_.model, call, one_is_strange);
-  if (one_is_strange) [[unlikely]]
-    ask_about(handle, facts.write());
+  if (const auto handle = strange_handle(books_.model, call)) [[unlikely]]
+    ask_about(*handle, facts.write());
   CUmemoryPool pool = strange_pool(books_.model, call);
   if (pool) [[unlikely]]
     ask_about(pool, facts.write());
