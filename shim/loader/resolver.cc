@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "shim/loader/no_driver.h"
+#include "api/multicast.h"
 
 namespace cuvmm::shim {
 
@@ -48,7 +48,7 @@ void* substitute(ResolverHost& host, const char* query, int version, std::uint64
     void* ours = host.get_proc_address(version);
     return ours ? ours : answer;
   }
-  if (is_multicast(name)) {
+  if (can_multicast(name)) {
     if (void* refused = host.refused_multicast()) return refused;
   }
   if (!is_ours(name)) return answer;

@@ -6,6 +6,8 @@
 #include <map>
 #include <vector>
 
+#include "api/multicast.h"
+
 namespace cuvmm::shim {
 namespace {
 
@@ -108,12 +110,32 @@ TEST_F(ResolverTest, ItselfInTheAbiOfTheVersion) {
 }
 
 TEST_F(ResolverTest, MulticastIsRefusedUnlessAllowed) {
-  EXPECT_EQ(ask("cuMulticastCreate", 12010, 0, &host_.internal), &host_.refused);
-  EXPECT_EQ(ask("cuMulticastSomethingNew", 99000, 0, &host_.internal), &host_.refused);
+  int marked = 0;
+  for (const SymbolInfo& info : symbols()) {
+    if (!can_multicast(info.entry)) continue;
+    ++marked;
+    for (const char* name : {info.query, info.name}) {
+      for (const int version : {info.version, 12010, 13050, 99000}) {
+        for (const std::uint64_t flags : {0, 2}) {
+          EXPECT_EQ(ask(name, version, flags, theirs(info.name)), &host_.refused) << name;
+          EXPECT_EQ(ask(name, version, flags, &host_.internal), &host_.refused) << name;
+        }
+      }
+    }
+  }
+  EXPECT_GE(marked, 8);
+  EXPECT_TRUE(host_.passed.empty());
+  const char* const unknown[] = {"cuMulticastOfTomorrow", "cuLogicalEndpointCreate",
+                                 "cuFabricCpyBatchAsync"};
+  for (const char* name : unknown) {
+    EXPECT_EQ(ask(name, 99000, 0, &host_.internal), &host_.refused) << name;
+  }
   host_.allow_multicast = true;
   EXPECT_EQ(ask("cuMulticastCreate", 12010, 0, &host_.internal),
             host_.wrapper(Symbol::k_cuMulticastCreate));
-  EXPECT_EQ(ask("cuMulticastSomethingNew", 99000, 0, &host_.internal), &host_.internal);
+  for (const char* name : unknown) {
+    EXPECT_EQ(ask(name, 99000, 0, &host_.internal), &host_.internal) << name;
+  }
 }
 
 }  // namespace

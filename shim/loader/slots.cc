@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 
+#include "api/multicast.h"
 #include "shim/intercept/wrappers.h"
 #include "shim/loader/get_proc_address.h"
 #include "shim/loader/no_driver.h"
@@ -36,7 +37,7 @@ void* target_of(std::string_view name) {
   if (!driver.library) return missing_function(name, false);
   void* const theirs = driver.find(name.data());
   if (!theirs) return missing_function(name, true);
-  if (is_multicast(name) && !process.multicast_allowed()) return refused_multicast_function();
+  if (can_multicast(name) && !process.multicast_allowed()) return refused_multicast_function();
   void* const ours = own_function(name);
   return ours ? ours : theirs;
 }

@@ -104,8 +104,23 @@ CUresult cuLaunchKernel(CUfunction, unsigned a, unsigned b, unsigned c, unsigned
                      params == reinterpret_cast<void**>(8) && extra == reinterpret_cast<void**>(9);
   return right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
-CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle, CUdevice) {
-  log("cuMulticastAddDevice");
+// Whatever the gate keeps from a real driver, under its symbol: the parameters do not matter.
+// "gated-call" is what the tests look for.
+#define CUVMM_MULTICAST(Name)                 \
+  CUresult fake_##Name() __asm__("cu" #Name); \
+  CUresult fake_##Name() {                    \
+    log("gated-call");                        \
+    return CUDA_SUCCESS;                      \
+  }
+#include "api/entry_points.def"
+// These are in no table: a function of CUDA 13.3, and one that does not exist yet.
+CUresult fake_endpoint() __asm__("cuLogicalEndpointCreate");
+CUresult fake_endpoint() {
+  log("gated-call");
+  return CUDA_SUCCESS;
+}
+CUresult cuMulticastOfTomorrow() {
+  log("gated-call");
   return CUDA_SUCCESS;
 }
 
@@ -131,7 +146,10 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint
       {"cuMemUnmap", 10020, address(&cuMemUnmap)},
       {"cuMemRelease", 10020, address(&cuMemRelease)},
       {"cuMemAddressReserve", 10020, address(&cuMemAddressReserve)},
-      {"cuMulticastAddDevice", 12010, address(&cuMulticastAddDevice)},
+#define CUVMM_MULTICAST(Name) {"cu" #Name, 12010, address(&fake_##Name)},
+#include "api/entry_points.def"
+      {"cuLogicalEndpointCreate", 13030, address(&fake_endpoint)},
+      {"cuMulticastOfTomorrow", 99000, address(&cuMulticastOfTomorrow)},
   };
   *pfn = nullptr;
   // libcudart's first query is the empty name; a driver answers SUCCESS with no pointer.

@@ -157,14 +157,35 @@ void lazy() {
   require(context == reinterpret_cast<CUcontext>(5), "out-parameters are not written");
 }
 
+// Everything that the gate keeps from a real driver, by each way to it.
 void multicast() {
-  using Add = CUresult (*)(CUmemGenericAllocationHandle, CUdevice);
-  const auto exported = reinterpret_cast<Add>(find(loaded("libcuda.so.1"), "cuMulticastAddDevice"));
-  const auto asked = reinterpret_cast<Add>(ask_v2("cuMulticastAddDevice", 12010));
+  void* const library = loaded("libcuda.so.1");
   const CUresult wanted =
       std::getenv("CUVMM_ALLOW_MULTICAST") ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
-  require(exported(1, 0) == wanted, "the exported function");
-  require(asked(1, 0) == wanted, "cuGetProcAddress");
+  const auto try_it = [&](void* function, const char* name, const char* way) {
+    // No function has more parameters; whichever is a pointer leads to memory of zeroes.
+    static long memory[512];
+    using Any = CUresult (*)(void*, void*, void*, void*, void*, void*, void*, void*);
+    void* const any = memory;
+    require(function != nullptr, name);
+    const CUresult answer = reinterpret_cast<Any>(function)(any, any, any, any, any, any, any, any);
+    require(answer == wanted, (std::string(name) + " by " + way).c_str());
+  };
+  const auto ask = reinterpret_cast<AskV1>(find(library, "cuGetProcAddress"));
+  const auto by_query = [&](const char* name, int version) {
+    void* function = nullptr;
+    require(ask(name, &function, version, 0) == CUDA_SUCCESS, name);
+    try_it(function, name, "cuGetProcAddress");
+    try_it(ask_v2(name, version), name, "cuGetProcAddress_v2");
+  };
+  const auto both = [&](const char* name, int version) {
+    try_it(find(library, name), name, "its symbol");
+    by_query(name, version);
+  };
+#define CUVMM_MULTICAST(Name) both("cu" #Name, 13010);
+#include "api/entry_points.def"
+  both("cuLogicalEndpointCreate", 13030);
+  by_query("cuMulticastOfTomorrow", 99000);
 }
 
 void no_driver() {
