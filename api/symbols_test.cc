@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "api/multicast.h"
 
@@ -66,6 +67,74 @@ TEST(Multicast, CallTypeAndNameAgree) {
     if (info.entry == EntryPoint::kCount) continue;
     EXPECT_EQ(can_multicast(info.name), can_multicast(info.entry)) << info.name;
   }
+}
+
+// One line of emulator/entry/proc_addresses.txt: what a driver hands out, in any CUDA up to 13.5.
+struct Triple {
+  std::string symbol, query;
+  int version = 0;
+  unsigned flags = 0;
+  int parameters = 0;
+};
+
+std::vector<Triple> triples() {
+  std::ifstream file(CUVMM_TRIPLES);
+  std::vector<Triple> out;
+  for (Triple t; file >> t.symbol >> t.query >> t.version >> t.flags >> t.parameters;) {
+    out.push_back(t);
+  }
+  return out;
+}
+
+int parameters_of(EntryPoint entry) {
+  int count = 0;
+  switch (entry) {
+#define CUVMM_ENTRY(Name, area, ...)                                \
+  case EntryPoint::k##Name:                                         \
+    calls::Name{}.visit([&](auto, auto, const auto&) { ++count; }); \
+    break;
+#define CUVMM_BASE(Name, ...) CUVMM_ENTRY(Name, base)
+#include "api/entry_points.def"
+    default:
+      break;
+  }
+  return count;
+}
+
+bool asked_for(std::string_view query) {
+  for (const SymbolInfo& info : symbols()) {
+    if (query == info.query) return true;
+  }
+  return false;
+}
+
+TEST(Triples, OfOurFunctionsAreAllInTheTable) {
+  int ours = 0;
+  for (const Triple& triple : triples()) {
+    if (!asked_for(triple.query)) continue;
+    ++ours;
+    const SymbolInfo* found = nullptr;
+    for (const SymbolInfo& info : symbols()) {
+      if (triple.query == info.query && triple.version == info.version &&
+          triple.flags == info.flags) {
+        found = &info;
+      }
+    }
+    ASSERT_TRUE(found) << triple.symbol << ' ' << triple.version;
+    EXPECT_EQ(triple.symbol, found->name);
+    if (found->entry == EntryPoint::kCount) continue;
+    EXPECT_EQ(triple.parameters, parameters_of(found->entry)) << triple.symbol;
+  }
+  EXPECT_EQ(ours, static_cast<int>(symbols().size()));
+}
+
+// The second ABI of the binds came without a #define, under the name of the first.
+TEST(Triples, AnEntryPointIsAskedForByTheNameThatDriversKnow) {
+  EXPECT_EQ(resolve("cuMulticastBindMem", 13000, 0), Symbol::k_cuMulticastBindMem);
+  EXPECT_EQ(resolve("cuMulticastBindMem", 13010, 0), Symbol::k_cuMulticastBindMem_v2);
+  EXPECT_EQ(resolve("cuMulticastBindAddr", 13009, 0), Symbol::k_cuMulticastBindAddr);
+  EXPECT_EQ(resolve("cuMulticastBindAddr", 13050, 0), Symbol::k_cuMulticastBindAddr_v2);
+  EXPECT_EQ(resolve("cuMulticastBindMem_v2", 13010, 0), std::nullopt);
 }
 
 TEST(Symbols, WithoutTheirAbiSymbolAndQueryAreOne) {

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "api/multicast.h"
@@ -92,6 +95,81 @@ TEST_F(ResolverTest, AnOlderDriverGivesItsOlderAbi) {
   EXPECT_EQ(ask("cuMemcpyBatchAsync", 13000, 0, &host_.internal), &host_.internal);
 #endif
 }
+
+// One line of emulator/entry/proc_addresses.txt: what a driver of that CUDA, or of a newer one,
+// hands out.
+struct Triple {
+  std::string symbol, query;
+  int version = 0;
+  unsigned flags = 0;
+  int parameters = 0;
+};
+using Triples = std::map<std::string, std::vector<Triple>>;  // by query
+
+Triples triples_of(int driver_version) {
+  std::ifstream file(CUVMM_TRIPLES);
+  Triples out;
+  for (Triple t; file >> t.symbol >> t.query >> t.version >> t.flags >> t.parameters;) {
+    if (t.version <= driver_version && t.query != "cuGetProcAddress") out[t.query].push_back(t);
+  }
+  return out;
+}
+
+// The newest ABI that is not newer than asked for, per-thread where that is wanted and exists.
+const Triple* handed_out(const std::vector<Triple>& abis, int version, unsigned flags) {
+  const Triple* best = nullptr;
+  for (const Triple& one : abis) {
+    if (one.version > version || (one.flags & ~flags) != 0) continue;
+    if (!best || one.flags > best->flags ||
+        (one.flags == best->flags && one.version > best->version)) {
+      best = &one;
+    }
+  }
+  return best;
+}
+
+constexpr int kVersions[] = {12000, 12040, 12090, 13000, 13010, 13020, 13030, 13040, 13050};
+
+// Where a driver gives more than one ABI of a name, each version around it; else any.
+std::set<int> versions_to_ask(const std::vector<Triple>& abis) {
+  std::set<int> out(std::begin(kVersions), std::end(kVersions));
+  for (const Triple& one : abis) out.insert({one.version, one.version - 1});
+  return out;
+}
+
+class StandInDriver : public ResolverTest, public testing::WithParamInterface<int> {};
+
+TEST_P(StandInDriver, EveryTripleLeadsToTheWrapperOfItsAbi) {
+  host_.allow_multicast = true;
+  const Triples driver = triples_of(GetParam());
+  ASSERT_GT(driver.size(), 400u);
+  host_.exports.clear();
+  for (const auto& [query, abis] : driver) {
+    for (const Triple& one : abis) host_.exports[one.symbol] = 0;
+  }
+  int wrapped = 0;
+  for (const auto& [query, abis] : driver) {
+    for (const int version : versions_to_ask(abis)) {
+      for (const unsigned flags : {0u, 2u}) {
+        const Triple* const answer = handed_out(abis, version, flags);
+        if (!answer) continue;
+        void* const theirs = host_.driver_export(answer->symbol.c_str());
+        void* const wrapper = ours(answer->symbol.c_str());
+        const std::string what =
+            query + " at " + std::to_string(version) + ", flags " + std::to_string(flags);
+        ASSERT_EQ(ask(query.c_str(), version, flags, theirs), wrapper ? wrapper : theirs) << what;
+        // At an address that it does not export. Asked for more than the driver knows, it may pass.
+        void* const given = ask(query.c_str(), version, flags, &host_.internal);
+        if (version > GetParam() && given == &host_.internal) continue;
+        ASSERT_EQ(given, wrapper ? wrapper : static_cast<void*>(&host_.internal)) << what;
+        wrapped += wrapper != nullptr;
+      }
+    }
+    host_.passed.clear();
+  }
+  EXPECT_GT(wrapped, 500);
+}
+INSTANTIATE_TEST_SUITE_P(OfCuda, StandInDriver, testing::ValuesIn(kVersions));
 
 TEST_F(ResolverTest, NamesThatAreNotOursPassUncounted) {
   for (const char* query : {"cuLaunchKernel", "cudnnCreate", "curl_init", "cu", "", "cuMemMapp"}) {

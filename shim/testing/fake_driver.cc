@@ -6,6 +6,10 @@
 // cuMemMap that is not exported. FAKE_DRIVER_LOG names a file that gets a line per call.
 #include "shim/testing/fake_driver.h"
 
+#include <string_view>
+
+#include "api/multicast.h"
+
 #pragma GCC visibility push(default)
 #include <cuda.h>
 
@@ -124,6 +128,16 @@ CUresult cuMulticastOfTomorrow() {
   return CUDA_SUCCESS;
 }
 
+// About memory, and in no table: one is among the driver's symbols, the other does not exist yet.
+CUresult cuGraphMemFreeNodeGetParams(CUgraphNode, CUdeviceptr*) {
+  log("cuGraphMemFreeNodeGetParams");
+  return CUDA_SUCCESS;
+}
+CUresult cuMemOfTomorrow() {
+  log("cuMemOfTomorrow");
+  return CUDA_SUCCESS;
+}
+
 CUresult cuGetProcAddress(const char* symbol, void** pfn, int version, cuuint64_t flags);
 CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint64_t,
                              CUdriverProcAddressQueryResult* status) {
@@ -146,7 +160,11 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint
       {"cuMemUnmap", 10020, address(&cuMemUnmap)},
       {"cuMemRelease", 10020, address(&cuMemRelease)},
       {"cuMemAddressReserve", 10020, address(&cuMemAddressReserve)},
-#define CUVMM_MULTICAST(Name) {"cu" #Name, 12010, address(&fake_##Name)},
+      {"cuMemOfTomorrow", 99000, address(&cuMemOfTomorrow)},
+      {"cuLaunchKernel", 4000, address(&cuLaunchKernel)},
+// A second ABI goes by the name of the first.
+#define CUVMM_MULTICAST(Name) \
+  {"cu" #Name, std::string_view(#Name).ends_with("_v2") ? 13010 : 12010, address(&fake_##Name)},
 #include "api/entry_points.def"
       {"cuLogicalEndpointCreate", 13030, address(&fake_endpoint)},
       {"cuMulticastOfTomorrow", 99000, address(&cuMulticastOfTomorrow)},
@@ -155,7 +173,8 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint
   // libcudart's first query is the empty name; a driver answers SUCCESS with no pointer.
   if (*symbol == '\0') return CUDA_SUCCESS;
   for (const Known& entry : known) {
-    if (std::strcmp(symbol, entry.name) == 0 && entry.version <= version) *pfn = entry.function;
+    const bool meant = cuvmm::without_abi(entry.name) == symbol;
+    if (meant && entry.version <= version) *pfn = entry.function;
   }
   if (status) {
     *status = *pfn ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;

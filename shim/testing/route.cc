@@ -14,6 +14,7 @@
 #include <string_view>
 #include <thread>
 
+#include "api/multicast.h"
 #include "shim/testing/misuse.h"
 
 #undef cuGetProcAddress
@@ -178,14 +179,30 @@ void multicast() {
     try_it(function, name, "cuGetProcAddress");
     try_it(ask_v2(name, version), name, "cuGetProcAddress_v2");
   };
-  const auto both = [&](const char* name, int version) {
-    try_it(find(library, name), name, "its symbol");
-    by_query(name, version);
+  const auto both = [&](const char* symbol, int version) {
+    try_it(find(library, symbol), symbol, "its symbol");
+    by_query(std::string(cuvmm::without_abi(symbol)).c_str(), version);
   };
-#define CUVMM_MULTICAST(Name) both("cu" #Name, 13010);
+  // The second ABI is asked for by the name of the first.
+#define CUVMM_MULTICAST(Name) \
+  both("cu" #Name, std::string_view(#Name).ends_with("_v2") ? 13010 : 12010);
 #include "api/entry_points.def"
   both("cuLogicalEndpointCreate", 13030);
   by_query("cuMulticastOfTomorrow", 99000);
+}
+
+// Functions that the shim does not know: two about memory, one that is not.
+void unknown_functions() {
+  using Node = CUresult (*)(void*, void*);
+  void* const library = loaded("libcuda.so.1");
+  const auto node = reinterpret_cast<Node>(find(library, "cuGraphMemFreeNodeGetParams"));
+  for (int i = 0; i < 2; ++i) {
+    require(node(nullptr, nullptr) == CUDA_SUCCESS, "cuGraphMemFreeNodeGetParams");
+    const auto tomorrow = reinterpret_cast<CUresult (*)()>(ask_v2("cuMemOfTomorrow", 99000));
+    require(tomorrow() == CUDA_SUCCESS, "cuMemOfTomorrow");
+  }
+  require(ask_v2("cuLaunchKernel", 13000) != nullptr, "cuLaunchKernel");
+  lazy();
 }
 
 void no_driver() {
@@ -245,6 +262,8 @@ int main(int argc, char** argv) {
     lazy();
   else if (route == "multicast")
     multicast();
+  else if (route == "unknown-functions")
+    unknown_functions();
   else if (route == "no-driver")
     no_driver();
   else if (route == "cancel-in-driver")

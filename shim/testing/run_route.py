@@ -25,6 +25,7 @@ def arguments() -> argparse.Namespace:
                         help="cuMemMap calls in each report, in any order")
     parser.add_argument("--findings", type=int, default=None, help="count of cuMemMap-offset-zero per report that has calls")
     parser.add_argument("--result", default="CUDA_ERROR_INVALID_VALUE", help="of that finding")
+    parser.add_argument("--calls", action="append", default=[], metavar="NAME=N", help="checked calls, in all reports")
     parser.add_argument("--unchecked", action="append", default=[], help="text that an unchecked entry holds")
     parser.add_argument("--says", action="append", default=[], help="text that stderr holds exactly once")
     parser.add_argument("--silent", action="store_true", help="nothing on stderr")
@@ -108,6 +109,9 @@ def main() -> int:
         want(any(text in entry for entry in unchecked), f"unchecked names {text}: {unchecked}")
     if not options.unchecked:
         want(not unchecked, f"nothing is unchecked: {unchecked}")
+    for name, count in (text.split("=") for text in options.calls):
+        seen = sum(report["calls"].get(name, 0) for report in reports)
+        want(seen == int(count), f"{count} calls of {name}, not {seen}")
     print("\n".join("FAULT: wanted " + fault for fault in faults) or "as wanted")
     return 1 if faults else 0
 
