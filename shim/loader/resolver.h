@@ -22,7 +22,8 @@ class ResolverHost {
   virtual void* get_proc_address(int version) = 0;
   /// The refusing function for a name of api/multicast.h; null when multicast is allowed.
   virtual void* refused_multicast() = 0;
-  /// A function of ours was handed out with an ABI that we do not check.
+  /// What was handed out is not checked: a function of ours with another ABI, or a function about
+  /// memory that nobody here knows.
   virtual void unchecked(std::string what) = 0;
 };
 

@@ -172,11 +172,28 @@ TEST_P(StandInDriver, EveryTripleLeadsToTheWrapperOfItsAbi) {
 INSTANTIATE_TEST_SUITE_P(OfCuda, StandInDriver, testing::ValuesIn(kVersions));
 
 TEST_F(ResolverTest, NamesThatAreNotOursPassUncounted) {
-  for (const char* query : {"cuLaunchKernel", "cudnnCreate", "curl_init", "cu", "", "cuMemMapp"}) {
+  for (const char* query : {"cuLaunchKernel", "cudnnCreate", "curl_init", "cu", ""}) {
     EXPECT_EQ(ask(query, 13000, 0, &host_.internal), &host_.internal) << query;
   }
   EXPECT_EQ(ask(nullptr, 13000, 0, &host_.internal), &host_.internal);
   EXPECT_EQ(ask("cuMemMap", 10020, 0, nullptr), nullptr);
+  EXPECT_TRUE(host_.passed.empty());
+}
+
+TEST_F(ResolverTest, AFunctionAboutMemoryThatNobodyKnowsIsCounted) {
+  for (const char* query : {"cuMemOfTomorrow", "cuMemMap_v2", "cuImportExternalArray"}) {
+    EXPECT_EQ(ask(query, 99000, 0, &host_.internal), &host_.internal) << query;
+  }
+  EXPECT_EQ(host_.passed,
+            (std::vector<std::string>{
+                "cuMemOfTomorrow: a function about memory that is not checked",
+                "cuMemMap_v2: a function about memory that is not checked",
+                "cuImportExternalArray: a function about memory that is not checked"}));
+  host_.passed.clear();
+  // Known, though not intercepted; of no memory; not handed out.
+  EXPECT_EQ(ask("cuMemAlloc", 3020, 0, &host_.internal), &host_.internal);
+  EXPECT_EQ(ask("cuModuleLoad", 13000, 0, &host_.internal), &host_.internal);
+  EXPECT_EQ(ask("cuMemOfTomorrow", 99000, 0, nullptr), nullptr);
   EXPECT_TRUE(host_.passed.empty());
 }
 
