@@ -36,8 +36,9 @@ bool in_table(std::string_view name, Field SymbolInfo::*field) {
                              [&](const SymbolInfo& info) { return name == info.*field; });
 }
 
-std::string about_memory(std::string_view name) {
-  return std::string(name) + ": a function about memory that is not checked";
+std::string about_memory(std::string_view name, std::string_view how) {
+  std::string text(name);
+  return text.append(how).append(": a function about memory that is not checked");
 }
 
 }  // namespace
@@ -60,7 +61,7 @@ bool concerns_memory(std::string_view name) {
 
 std::optional<std::string> unchecked_query(std::string_view query) {
   if (!concerns_memory(query) || in_table(query, &SymbolInfo::query)) return std::nullopt;
-  return about_memory(query);
+  return about_memory(query, " asked for");
 }
 
 std::optional<std::string> unchecked_symbol(std::string_view symbol) {
@@ -70,9 +71,10 @@ std::optional<std::string> unchecked_symbol(std::string_view symbol) {
       return std::string_view(info.query) == other.query && intercepted(other.entry);
     });
     if (info.entry != EntryPoint::kCount || !ours) return std::nullopt;
-    return std::string(symbol) + ": an ABI that is not checked";
+    return std::string(symbol) + " called: an ABI that is not checked";
   }
-  return concerns_memory(symbol) ? std::optional(about_memory(symbol)) : std::nullopt;
+  if (!concerns_memory(symbol)) return std::nullopt;
+  return about_memory(symbol, " called");
 }
 
 }  // namespace cuvmm::shim

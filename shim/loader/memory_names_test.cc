@@ -35,16 +35,16 @@ TEST(MemoryNames, WhatTheTableKnowsIsNotCounted) {
     if (info.entry == EntryPoint::kCount) continue;
     EXPECT_EQ(unchecked_symbol(info.name), std::nullopt) << info.name;
   }
-  EXPECT_EQ(unchecked_symbol("cuMemcpyHtoD"), "cuMemcpyHtoD: an ABI that is not checked");
+  EXPECT_EQ(unchecked_symbol("cuMemcpyHtoD"), "cuMemcpyHtoD called: an ABI that is not checked");
   EXPECT_EQ(unchecked_symbol("cuMemAlloc"), std::nullopt) << "nor is a newer one";
 }
 
 // A name to ask for is not a symbol: a driver that knows it hands out something else.
 TEST(MemoryNames, ASymbolThatIsAskedForIsANewName) {
   EXPECT_EQ(unchecked_query("cuMemMap_v2"),
-            "cuMemMap_v2: a function about memory that is not checked");
+            "cuMemMap_v2 asked for: a function about memory that is not checked");
   EXPECT_EQ(unchecked_query("cuMemFree_v2"),
-            "cuMemFree_v2: a function about memory that is not checked");
+            "cuMemFree_v2 asked for: a function about memory that is not checked");
   EXPECT_EQ(unchecked_query("cuLaunchKernel"), std::nullopt);
 }
 

@@ -186,9 +186,9 @@ TEST_F(ResolverTest, AFunctionAboutMemoryThatNobodyKnowsIsCounted) {
   }
   EXPECT_EQ(host_.passed,
             (std::vector<std::string>{
-                "cuMemOfTomorrow: a function about memory that is not checked",
-                "cuMemMap_v2: a function about memory that is not checked",
-                "cuImportExternalArray: a function about memory that is not checked"}));
+                "cuMemOfTomorrow asked for: a function about memory that is not checked",
+                "cuMemMap_v2 asked for: a function about memory that is not checked",
+                "cuImportExternalArray asked for: a function about memory that is not checked"}));
   host_.passed.clear();
   // Known, though not intercepted; of no memory; not handed out.
   EXPECT_EQ(ask("cuMemAlloc", 3020, 0, &host_.internal), &host_.internal);
