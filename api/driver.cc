@@ -4,8 +4,9 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include <string_view>
 #include <variant>
+
+#include "api/multicast.h"
 
 namespace cuvmm {
 
@@ -71,8 +72,7 @@ LoadedDriver load_driver(const std::string& path, bool allow_multicast) {
   loaded.multicast =
       loaded.emulated || allow_multicast || dlsym(loaded.library, "cuvmmShimVersion") != nullptr;
   for (const SymbolInfo& info : symbols()) {
-    const bool refused =
-        !loaded.multicast && std::string_view(info.name).starts_with("cuMulticast");
+    const bool refused = !loaded.multicast && can_multicast(info.name);
     loaded.driver.set(info.symbol, refused ? reinterpret_cast<Driver::AnyFunction>(&not_supported)
                                            : reinterpret_cast<Driver::AnyFunction>(
                                                  dlsym(loaded.library, info.name)));

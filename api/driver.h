@@ -65,16 +65,16 @@ struct LoadedDriver {
   Driver driver;
   void* library = nullptr;  ///< dlopen handle; never closed (libcuda does not support unloading)
   std::string path;         ///< as the loader resolved it
-  bool multicast = false;   ///< cuMulticast* reaches it
+  bool multicast = false;   ///< what can make or use a multicast team reaches it
   bool emulated = false;    ///< it is cuvmm's emulator (it exports cuvmmEmulatorVersion)
   std::string error;        ///< the loader's sentence, when it could not be loaded
 };
 
 /// Opens the libcuda at `path` (a file, or "libcuda.so.1" for the loader's search order) and fills
 /// the table by dlsym. Symbols the library lacks stay null.
-/// cuMulticast* of a driver that is neither our emulator nor our shim (which decides for itself)
-/// answers CUDA_ERROR_NOT_SUPPORTED unless `allow_multicast`: it can put GPUs that others share out
-/// of service.
+/// What can make or use a multicast team (api/multicast.h) answers CUDA_ERROR_NOT_SUPPORTED unless
+/// `allow_multicast`, on a driver that is neither our emulator nor our shim, which decides for
+/// itself: it can put GPUs that others share out of service.
 LoadedDriver load_driver(const std::string& path, bool allow_multicast = false);
 
 /// "CUDA_ERROR_INVALID_VALUE" without asking a driver; "CUresult(1234)" for a code we do not know.

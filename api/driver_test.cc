@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/driver.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+
+#include "api/multicast.h"
 
 namespace cuvmm {
 namespace {
@@ -50,11 +53,25 @@ TEST(LoadDriver, RefusesMulticastOfForeignDriversUnlessAllowed) {
   ASSERT_EQ(careful.error, "");
   EXPECT_FALSE(careful.multicast);
   EXPECT_EQ(careful.driver(calls::MemRelease{1}), CUDA_SUCCESS);
-  EXPECT_EQ(careful.driver(calls::MulticastAddDevice{1, 0}), CUDA_ERROR_NOT_SUPPORTED);
-  EXPECT_EQ(careful.driver(calls::MulticastCreate{}), CUDA_ERROR_NOT_SUPPORTED);
+  const int& reached = *static_cast<int*>(dlsym(careful.library, "multicast_calls"));
   const LoadedDriver allowed = load_driver(CUVMM_FAKE_DRIVER, true);
   EXPECT_TRUE(allowed.multicast);
-  EXPECT_EQ(allowed.driver(calls::MulticastAddDevice{1, 0}), CUDA_SUCCESS);
+  int marked = 0;
+  for (const SymbolInfo& info : symbols()) {
+    if (!can_multicast(info.entry)) continue;
+    ++marked;
+    const auto call = [&](const LoadedDriver& loaded) {
+      const auto function = loaded.driver.get(info.symbol);
+      return function ? reinterpret_cast<CUresult (*)()>(function)() : CUDA_ERROR_NOT_FOUND;
+    };
+    EXPECT_EQ(call(careful), CUDA_ERROR_NOT_SUPPORTED) << info.name;
+    EXPECT_EQ(reached, marked - 1) << info.name;
+    EXPECT_EQ(call(allowed), CUDA_SUCCESS) << info.name;
+    EXPECT_EQ(reached, marked) << info.name;
+  }
+  EXPECT_GE(marked, 8);
+  EXPECT_EQ(careful.driver(calls::MulticastCreate{}), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(reached, marked);
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/symbols.h"
 
+#include <cudaTypedefs.h>
+
+#include <type_traits>
+
 namespace cuvmm {
 
 namespace {
@@ -15,6 +19,53 @@ constexpr SymbolInfo kSymbols[] = {
   {Symbol::k_##symbol, #symbol, #query, version, flags, entry_of_k##Name},
 #include "api/entry_points.def"
 };
+
+template <class Function>
+constexpr bool has_type(EntryPoint entry) {
+  switch (entry) {
+#define CUVMM_ENTRY(Name, area, ...) \
+  case EntryPoint::k##Name:          \
+    return std::is_same_v<Function, calls::Name::Function>;
+#define CUVMM_BASE(Name, ...) CUVMM_ENTRY(Name, base)
+#include "api/entry_points.def"
+    default:
+      return false;
+  }
+}
+
+constexpr bool is_intercepted(EntryPoint entry) {
+  switch (entry) {
+#define CUVMM_ENTRY(Name, area, ...) \
+  case EntryPoint::k##Name:          \
+    return true;
+#include "api/entry_points.def"
+    default:
+      return false;
+  }
+}
+
+// Whether the table has the triple, and with the ABI of this type. `Other` is another ABI than that
+// of what is intercepted under the name.
+template <class Function>
+constexpr bool fits(std::string_view query, int version, unsigned flags) {
+  for (const SymbolInfo& info : kSymbols) {
+    if (info.version != version || info.flags != flags || query != info.query) continue;
+    if (info.entry != EntryPoint::kCount) return has_type<Function>(info.entry);
+    for (const SymbolInfo& other : kSymbols) {
+      if (query == other.query && is_intercepted(other.entry) && has_type<Function>(other.entry)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  return version > kNewestKnownVersion;
+}
+
+#define CUVMM_TYPEDEF(query, version, flags, type)  \
+  static_assert(fits<type>(#query, version, flags), \
+                #type " is not what api/entry_points.def says of its triple");
+#include "api/typedefs.inc"
+#undef CUVMM_TYPEDEF
 }  // namespace
 
 std::span<const SymbolInfo> symbols() { return kSymbols; }

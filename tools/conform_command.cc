@@ -289,7 +289,8 @@ void add_conform(CLI::App& app, CommandLine& line) {
   command->add_flag("--isolated", s->isolated, "Run each case in a process of its own");
   command->add_flag(
       "--allow-multicast", s->allow_multicast,
-      "Let cuMulticast calls reach a real driver (they can disturb other users of the fabric)");
+      "Let multicast (cuMulticast*, cuLogicalEndpoint*, cuFabricCpy*) reach a real driver (it can "
+      "disturb other users of the fabric)");
   command->add_flag("--verbose", s->verbose,
                     "Also print the cases that pass, and known deviations");
   command->add_option("--jobs", s->jobs, "Number of cases to run at a time")

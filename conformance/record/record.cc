@@ -70,8 +70,7 @@ std::string describe(const Driver& driver, const RunOptions& options, Recording&
   return {};
 }
 
-// A shim decides for itself whether cuMulticast* may reach its driver: this call does only if it
-// may.
+// A shim decides for itself whether multicast may reach its driver: this call does only if it may.
 bool shim_refuses_multicast(const LoadedDriver& loaded, const RunOptions& options) {
   if (loaded.emulated) return false;
   const Program question =

@@ -18,7 +18,7 @@ struct RecordOptions {
   int jobs = 8;             ///< cases at a time, each in processes of its own
   std::string name_filter;  ///< only cases whose name contains it, or equals it when `exact`
   bool exact = false;
-  bool allow_multicast = false;  ///< let cuMulticast* reach a driver that is not our emulator
+  bool allow_multicast = false;  ///< let multicast reach a driver that is not our emulator
   bool process_ids = false;      ///< fill Recording::processes
 };
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "api/multicast.h"
+
 namespace cuvmm::conformance {
 
 namespace {
@@ -43,9 +45,8 @@ std::string unmet_need(const Case& test_case, const Machine& machine) {
 
 void add_implied_needs(Case& test_case) {
   const auto& statements = test_case.program.statements;
-  const bool multicast = std::any_of(statements.begin(), statements.end(), [](const Statement& s) {
-    return s.function.starts_with("cuMulticast");
-  });
+  const bool multicast = std::any_of(statements.begin(), statements.end(),
+                                     [](const Statement& s) { return can_multicast(s.function); });
   if (multicast && std::find(test_case.needs.begin(), test_case.needs.end(), kMulticast) ==
                        test_case.needs.end()) {
     test_case.needs.push_back(kMulticast);

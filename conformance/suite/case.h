@@ -17,7 +17,7 @@ using program::Statement;
 struct Machine {
   int devices = 0;
   bool fabric_channel = false;  ///< an IMEX channel is there
-  bool multicast = false;       ///< cuMulticast* reaches the driver
+  bool multicast = false;       ///< what can make or use a multicast team reaches the driver
 };
 
 struct Need {
@@ -37,7 +37,8 @@ struct Case {
   int line = 0;  ///< of the `case` line
 };
 
-/// Adds what the case's calls need of a machine without saying so: `multicast` for cuMulticast*.
+/// Adds what the case's calls need of a machine without saying so: `multicast` for those of
+/// api/multicast.h.
 void add_implied_needs(Case& test_case);
 
 /// Why the machine cannot run the case: "needs devices>=2, there is 1"; "" when it can. A case that

@@ -3,9 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
 #include "api/driver.h"
+#include "api/multicast.h"
 #include "conformance/record/record.h"
 #include "conformance/run/testing.h"
+#include "conformance/suite/family_cases.h"
 #include "rulebook/rule.h"
 
 namespace cuvmm::conformance {
@@ -28,7 +36,62 @@ TEST(ParseCases, ReadsHeaderAndStatements) {
             "needs fabric_channel=0, there is 1");
 }
 
-// It cannot be forgotten: a case that calls cuMulticast* is skipped unless that is allowed.
+// The suite's cases with a call that the gate of api/multicast.h keeps from real drivers.
+std::vector<Case> gated_cases(std::set<std::string>& functions) {
+  std::vector<Case> cases = testing_support::corpus();
+  const LoadedFamilies families = load_families({CUVMM_FAMILIES});
+  EXPECT_TRUE(families.errors.empty());
+  for (Case& test_case : single_cases(families.families)) cases.push_back(std::move(test_case));
+  std::erase_if(cases, [&](const Case& test_case) {
+    bool gated = false;
+    for (const Statement& statement : test_case.program.statements) {
+      if (!can_multicast(statement.function)) continue;
+      gated = true;
+      functions.insert(statement.function);
+    }
+    return !gated;
+  });
+  return cases;
+}
+
+// What the recorder makes of them on a driver that is neither the emulator nor our shim.
+TEST(Record, NoMarkedCallReachesAForeignDriver) {
+  const std::string log = testing::TempDir() + "cuvmm-gate-" + std::to_string(getpid());
+  setenv("FOREIGN_DRIVER_LOG", log.c_str(), 1);
+  std::set<std::string> functions;
+  const std::vector<Case> cases = gated_cases(functions);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(EntryPoint::kCount); ++i) {
+    const auto entry = static_cast<EntryPoint>(i);
+    if (can_multicast(entry)) {
+      EXPECT_TRUE(functions.contains(name(entry))) << name(entry) << " is in no case";
+    }
+  }
+  RecordOptions options;
+  const RecordResult careful = record_cases(CUVMM_FOREIGN_DRIVER, cases, options);
+  EXPECT_EQ(careful.error, "");
+  EXPECT_EQ(careful.recording.skipped.size(), cases.size());
+  EXPECT_TRUE(careful.recording.cases.empty());
+  EXPECT_FALSE(std::ifstream(log).is_open()) << "a call reached the driver";
+  // The driver would have noticed: with the option, one of each function.
+  std::set<std::string> wanted = functions;
+  std::vector<Case> few;
+  for (const Case& test_case : cases) {
+    std::size_t before = wanted.size();
+    for (const Statement& statement : test_case.program.statements)
+      wanted.erase(statement.function);
+    if (wanted.size() < before &&
+        unmet_need(test_case, {.devices = 2, .multicast = true}).empty()) {
+      few.push_back(test_case);
+    }
+  }
+  options.allow_multicast = true;
+  record_cases(CUVMM_FOREIGN_DRIVER, few, options);
+  EXPECT_TRUE(std::ifstream(log).is_open());
+  unlink(log.c_str());
+  unsetenv("FOREIGN_DRIVER_LOG");
+}
+
+// It cannot be forgotten: a case that calls what the gate keeps is skipped unless that is allowed.
 TEST(ParseCases, MulticastIsNeededByWhoeverCallsIt) {
   const ParsedCases parsed = parse_cases(
       "case a\ninit()\nm0 = cuMulticastCreate({numDevices=1, size=2M})\n"

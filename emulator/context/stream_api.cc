@@ -116,10 +116,6 @@ CUresult run_base(const calls::StreamGetCtx& call) noexcept {
   });
 }
 
-CUVMM_DRIVER_FUNCTION(cuStreamGetCtx_ptsz, CUstream stream, CUcontext* context) {
-  return run_base(calls::StreamGetCtx{.stream = stream, .ctx = context});
-}
-
 // There are no green contexts: the second out-parameter is always null.
 CUVMM_DRIVER_FUNCTION(cuStreamGetCtx_v2, CUstream stream, CUcontext* context, void** green) {
   const CUresult result = run_base(calls::StreamGetCtx{.stream = stream, .ctx = context});

@@ -7,7 +7,9 @@ usage: update_tables.py INCLUDE_DIR [EXPORTS_FILE]
 INCLUDE_DIR holds the newest cuda.h and cuda*Typedefs.h. EXPORTS_FILE lists, one a line, the symbols
 that a real libcuda.so.1 exports (`nm -D --defined-only`); without it the present list is extended.
 The typedefs name each function's versions (PFN_<query>_v<version>[_ptsz|_ptds]); the n-th version of
-a query is its n-th exported symbol (cuX, cuX_v2, ...).
+a query is its n-th exported symbol (cuX, cuX_v2, ...). A line of proc_addresses.txt is a symbol, the
+query, version and flags under which cuGetProcAddress hands it out, and how many parameters it has:
+newer headers only add lines, so that those of the newest are those of every version.
 """
 import glob
 import pathlib
@@ -25,6 +27,15 @@ def ordinal(symbol):
     return int(found[1]) if found else 1
 
 
+def top_level_commas(parameters):
+    """Commas between parameters: those inside a parameter's own parentheses (a callback's) are not."""
+    while "(" in parameters:
+        parameters, before = re.sub(r"\([^()]*\)", "", parameters), parameters
+        if parameters == before:
+            sys.exit(f"parentheses without their pair: {before}")
+    return parameters.count(",")
+
+
 def main(include, exports=SYMBOLS):
     symbols = {s for s in pathlib.Path(exports).read_text().split() if re.match(r"cu[A-Z]", s)}
     for header in HEADERS:
@@ -34,9 +45,10 @@ def main(include, exports=SYMBOLS):
         symbols |= set(re.findall(r"CUresult\s+CUDAAPI\s+(cu[A-Z]\w*)\s*\(", text))
     versions = {}
     for file in glob.glob(f"{include}/cuda*Typedefs.h"):
-        pattern = r"\bPFN_(cu\w+?)_v(\d+)(_ptds|_ptsz)?\)"
-        for query, version, suffix in re.findall(pattern, pathlib.Path(file).read_text()):
-            versions.setdefault((query, suffix), set()).add(int(version))
+        pattern = r"\bPFN_(cu\w+?)_v(\d+)(_ptds|_ptsz)?\)\s*\(([^;]*)\)\s*;"
+        for query, version, suffix, parameters in re.findall(pattern, pathlib.Path(file).read_text()):
+            count = 0 if parameters.strip() in ("", "void") else top_level_commas(parameters) + 1
+            versions.setdefault((query, suffix), {})[int(version)] = count
     symbols -= NOT_LINUX
     rows = []
     for (query, suffix), found in sorted(versions.items()):
@@ -50,9 +62,9 @@ def main(include, exports=SYMBOLS):
         if len(known) != len(found):
             sys.exit(f"{query}{suffix}: versions {sorted(found)} but symbols {known}")
         symbols.update(known)
-        rows += [(s, query, v, 2 if suffix else 0) for s, v in zip(known, sorted(found))]
+        rows += [(s, query, v, 2 if suffix else 0, found[v]) for s, v in zip(known, sorted(found))]
     SYMBOLS.write_text("\n".join(sorted(symbols)) + "\n")
-    table = "".join("{} {} {} {}\n".format(*row) for row in sorted(rows, key=lambda r: r[1:]))
+    table = "".join("{} {} {} {} {}\n".format(*row) for row in sorted(rows, key=lambda r: r[1:]))
     (ROOT / "emulator/entry/proc_addresses.txt").write_text(table)
 
 

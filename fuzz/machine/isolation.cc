@@ -77,7 +77,7 @@ std::unique_ptr<Differential> open(const Target& target, Board& board, int proce
   std::string error = loaded.error.empty() ? profile.error : loaded.error;
   std::unique_ptr<Differential> out;
   if (error.empty() && target.options.multicast && !loaded.emulated) {
-    error = "cuMulticast* is called on the emulator alone";
+    error = "multicast is used on the emulator alone";
   }
   if (error.empty()) {
     out = std::make_unique<Differential>(loaded.driver, std::move(profile.profile), target.options,

@@ -37,12 +37,11 @@ std::uint32_t value_said(ParameterKind kind, const void* out, std::size_t bytes)
 }
 
 namespace {
-// A driver whose table has no cuMulticast*: not even a shim could call one through it.
+// A driver whose table has nothing that can make or use a multicast team: not even a shim could
+// call it through that.
 Driver without_multicast(Driver driver) {
-  for (int i = 0; i < static_cast<int>(EntryPoint::kCount); ++i) {
-    const auto entry = static_cast<EntryPoint>(i);
-    const bool multicast = std::string_view(name(entry)).starts_with("cuMulticast");
-    if (multicast) driver.set(Driver::primary_symbol(entry), nullptr);
+  for (const SymbolInfo& info : symbols()) {
+    if (can_multicast(info.name)) driver.set(info.symbol, nullptr);
   }
   return driver;
 }
@@ -50,7 +49,7 @@ Driver without_multicast(Driver driver) {
 
 Machine::Machine(const Driver& first, bool multicast, const std::optional<Driver>& other)
     : drivers_{multicast ? first : without_multicast(first)}, multicast_(multicast) {
-  // What another process is asked to do is a list without cuMulticast*.
+  // What another process is asked to do is a list without multicast.
   if (other) drivers_.push_back(without_multicast(*other));
   for (int process = 0; process < processes() && error_.empty(); ++process) {
     const Driver& driver = drivers_[process];

@@ -44,7 +44,7 @@ std::uint32_t value_said(const CallStruct& call) {
 class Machine {
  public:
   /// Initialises the drivers; error() says what failed. Without `other` the ops of the second
-  /// process are not run. Without `multicast` no cuMulticast* is called, whoever asks for it.
+  /// process are not run. Without `multicast` nothing of api/multicast.h is called, whoever asks.
   explicit Machine(const Driver& driver, bool multicast = false,
                    const std::optional<Driver>& other = std::nullopt);
   const std::string& error() const { return error_; }

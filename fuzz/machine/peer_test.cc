@@ -13,14 +13,15 @@ namespace {
 
 // On some real machines it cannot be undone.
 TEST(Peer, CannotBeAskedForMulticast) {
-  each_remote_call([]<class CallStruct> {
-    EXPECT_EQ(std::string(CallStruct::kName).find("Multicast"), std::string::npos);
-  });
+  each_remote_call(
+      []<class CallStruct> { EXPECT_FALSE(can_multicast_call<CallStruct>) << CallStruct::kName; });
   Peer peer(CUVMM_EMULATOR);
   const Driver driver = peer.driver();
   EXPECT_NE(driver.function<calls::MemCreate>(), nullptr);
-  EXPECT_EQ(driver.function<calls::MulticastCreate>(), nullptr);
-  EXPECT_EQ(driver.function<calls::MulticastAddDevice>(), nullptr);
+  for (const SymbolInfo& info : symbols()) {
+    if (!can_multicast(info.name)) continue;
+    EXPECT_EQ(driver.get(info.symbol), nullptr) << info.name;
+  }
 }
 
 // Forked for each test, before this process uses a driver.

@@ -13,10 +13,11 @@ namespace cuvmm::fuzz {
 
 /// Calls visit.operator()<CallStruct>() for each call that a peer can be asked for: those of a
 /// machine that starts, a shim's own questions, and what programs of two processes are made of.
-/// cuMulticast* is not among them.
+/// What can make or use a multicast team is not among them.
 template <class Visit>
 void each_remote_call(Visit&& visit) {
   const auto each = [&]<class... CallStructs>(std::tuple<CallStructs...>*) {
+    static_assert(!(can_multicast_call<CallStructs> || ...));
     (visit.template operator()<CallStructs>(), ...);
   };
   each(static_cast<std::tuple<
@@ -26,7 +27,7 @@ void each_remote_call(Visit&& visit) {
            calls::CtxGetDevice, calls::CtxSynchronize, calls::MemGetInfo, calls::MemGetAddressRange,
            calls::PointerGetAttribute>*>(nullptr));
   each_op_call([&]<Code code, class CallStruct> {
-    static_assert(!crosses(code) || !is_multicast(code));
+    static_assert(!crosses(code) || !can_multicast_call<CallStruct>);
     if constexpr (crosses(code)) visit.template operator()<CallStruct>();
   });
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/multicast.h"
 #include "api/sizes.h"
 
 namespace cuvmm::fuzz {
@@ -41,9 +42,19 @@ constexpr std::string_view function_of(Code code) {
   return detail::kCallers[static_cast<std::size_t>(code)].function;
 }
 
-/// cuMulticast*: on a shared fabric such a call can disturb others, so none may reach a real
-/// driver.
-constexpr bool is_multicast(Code code) { return function_of(code).starts_with("cuMulticast"); }
+namespace detail {
+inline constexpr bool kMulticast[kCodes] = {
+#define CUVMM_FUZZ_OP(code, who, makes, Call, ...) can_multicast(EntryPoint::k##Call),
+#define CUVMM_FUZZ_PSEUDO(code, ...) false,
+#include "fuzz/ops/ops.def"
+};
+}  // namespace detail
+
+/// Whether the call can make or use a multicast team: on a shared fabric it can disturb others, so
+/// none may reach a real driver.
+constexpr bool is_multicast(Code code) {
+  return detail::kMulticast[static_cast<std::size_t>(code)];
+}
 
 /// Whether processes other than process 0 make this call, too.
 constexpr bool crosses(Code code) { return detail::kCallers[static_cast<std::size_t>(code)].both; }

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include "api/multicast.h"
+
 namespace cuvmm::fuzz::plain {
 
 Functions load_functions(const std::string& path) {
@@ -16,7 +18,9 @@ Functions load_functions(const std::string& path) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
     if (!function) out.error = path + " has no " + name;
   };
-#define CUVMM_FUNCTION(name) find(out.name, #name);
+#define CUVMM_FUNCTION(name)            \
+  static_assert(!can_multicast(#name)); \
+  find(out.name, #name);
 #include "fuzz/plain/functions.def"
   find(out.cuCtxCreate_v2, "cuCtxCreate_v2");
   out.cuMemcpyBatchAsync_v2 = reinterpret_cast<decltype(out.cuMemcpyBatchAsync_v2)>(

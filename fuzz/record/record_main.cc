@@ -22,7 +22,7 @@ struct Tool {
       "or runs the recorded programs on another one and prints where the answers differ,\n"
       "or prints the programs and the answers that were recorded.\n"
       "--processes 2: programs of two processes that share memory.\n"
-      "cuMulticast* is never called. Exit code: 0 recorded, or no difference that is not "
+      "Multicast is never used. Exit code: 0 recorded, or no difference that is not "
       "permitted;\n"
       "1 differences; 2 a mistake in the arguments; 3 no driver.\n";
 

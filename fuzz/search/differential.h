@@ -46,7 +46,7 @@ struct DifferentialOptions {
   bool spare = false;  ///< leave out calls that kill a real driver or touch foreign memory
   bool wait = false;   ///< let copies and fills end before the next call
   bool multicast =
-      false;           ///< make cuMulticast* calls: of the emulator only, never of a real driver
+      false;  ///< make calls of api/multicast.h: of the emulator only, never of a real driver
   bool charge = true;  ///< memory is this program's alone: what is free can be foretold
 };
 

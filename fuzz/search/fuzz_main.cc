@@ -25,7 +25,7 @@ constexpr const char* kUsage =
     "  --profile NAME   what the driver behaves as (CUVMM_PROFILE, else the newest GPU's)\n"
     "  --judge WHAT     emulator: the driver's answers (default); shim: the shim on top of it, "
     "too\n"
-    "  --multicast yes  call cuMulticast*, too, which only the emulator is asked to (no)\n"
+    "  --multicast yes  use multicast, too, which only the emulator is asked to (no)\n"
     "  --processes N    programs of one process (default) or of two, which share memory\n"
     "  --replay FILE    run a program text or a binary input, once, and say what disagrees\n"
     "  --shrink FILE    make a program that disagrees as short as it can be\n"

@@ -37,7 +37,7 @@ std::string report(const Target& target, const Finding& finding, const std::stri
   const bool multicast = std::any_of(finding.ops.begin(), finding.ops.end(),
                                      [](const Op& op) { return is_multicast(op.code); });
   if (multicast) {
-    out += "no C: cuMulticast* is for the emulator alone\n";
+    out += "no C: multicast is for the emulator alone\n";
     return out + "test (fuzz/search/regression_test.cc):\n" + test_case(title, text);
   }
   const ParsedProgram parsed = parse_program(text);

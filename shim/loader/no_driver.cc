@@ -20,9 +20,9 @@ CUresult no_device() { return CUDA_ERROR_NO_DEVICE; }
 CUresult refused_multicast() {
   static std::atomic<bool> said{false};
   if (!said.exchange(true)) {
-    say("cuMulticast* is refused with CUDA_ERROR_NOT_SUPPORTED: on a real driver it can put GPUs "
-        "that "
-        "others share out of service. CUVMM_ALLOW_MULTICAST=1 lets it through");
+    say("multicast (cuMulticast*, cuLogicalEndpoint*, cuFabricCpy*) is refused with "
+        "CUDA_ERROR_NOT_SUPPORTED: on a real driver it can put GPUs that others share out of "
+        "service. CUVMM_ALLOW_MULTICAST=1 lets it through");
   }
   return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -67,7 +67,5 @@ void* missing_function(std::string_view name, bool have_driver) {
 }
 
 void* refused_multicast_function() { return address(&refused_multicast); }
-
-bool is_multicast(std::string_view name) { return name.starts_with("cuMulticast"); }
 
 }  // namespace cuvmm::shim

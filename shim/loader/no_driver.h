@@ -16,8 +16,4 @@ void* missing_function(std::string_view name, bool have_driver);
 /// CUDA_ERROR_NOT_SUPPORTED, and one line the first time.
 void* refused_multicast_function();
 
-/// Whether the name is one of cuMulticast*, which never reach a real driver unless it was asked
-/// for.
-bool is_multicast(std::string_view name);
-
 }  // namespace cuvmm::shim

@@ -7,7 +7,9 @@
 
 #include <string_view>
 
+#include "api/multicast.h"
 #include "shim/loader/loader_cache.h"
+#include "shim/loader/no_driver.h"
 
 namespace cuvmm::shim {
 
@@ -61,15 +63,19 @@ const char* loader_error() {
   return sentence ? sentence : "the loader gave no reason";
 }
 
-void fill(RealDriver& driver) {
+// Nobody is handed a wrapper that leads to a refused function; but should one be reached in some
+// other way, or should we ask on our own, the table holds nothing to call.
+void fill(RealDriver& driver, bool allow_multicast) {
   driver.emulated = driver.find("cuvmmEmulatorVersion") != nullptr;
+  const bool multicast = allow_multicast || driver.emulated;
   for (const SymbolInfo& info : symbols()) {
-    driver.functions.set(info.symbol,
-                         reinterpret_cast<Driver::AnyFunction>(driver.find(info.name)));
+    void* function = driver.find(info.name);
+    if (function && !multicast && can_multicast(info.name)) function = refused_multicast_function();
+    driver.functions.set(info.symbol, reinterpret_cast<Driver::AnyFunction>(function));
   }
 }
 
-bool try_open(const std::string& path, RealDriver& driver) {
+bool try_open(const std::string& path, const Options& options, RealDriver& driver) {
   if (same_file_as_us(path)) return false;
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
@@ -84,7 +90,7 @@ bool try_open(const std::string& path, RealDriver& driver) {
   driver.library = library;
   driver.path = path;
   driver.error.clear();
-  fill(driver);
+  fill(driver, options.allow_multicast);
   return true;
 }
 
@@ -113,7 +119,7 @@ RealDriver open_driver(const Options& options) {
     std::string path = candidate;
     if (::stat(path.c_str(), &file) != 0) continue;
     if (S_ISDIR(file.st_mode)) path += std::string("/") + kSoname;
-    if (try_open(as_path(path), driver)) return driver;
+    if (try_open(as_path(path), options, driver)) return driver;
   }
   if (driver.error.empty()) {
     driver.error = options.driver.empty() ? "no libcuda.so.1 where the loader searches"

@@ -15,7 +15,7 @@ struct RealDriver {
   void* library = nullptr;  ///< dlopen handle; null: there is no driver
   std::string path;         ///< as opened
   bool emulated = false;    ///< it exports cuvmmEmulatorVersion
-  Driver functions;         ///< by Symbol; null where this driver lacks one
+  Driver functions;         ///< by Symbol; null where this driver lacks one; no refused multicast
   std::string error;        ///< why there is none, one sentence
 
   /// The exported function of this name, or null.

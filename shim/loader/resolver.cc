@@ -3,8 +3,10 @@
 
 #include <optional>
 #include <string_view>
+#include <utility>
 
-#include "shim/loader/no_driver.h"
+#include "api/multicast.h"
+#include "shim/loader/memory_names.h"
 
 namespace cuvmm::shim {
 
@@ -48,10 +50,13 @@ void* substitute(ResolverHost& host, const char* query, int version, std::uint64
     void* ours = host.get_proc_address(version);
     return ours ? ours : answer;
   }
-  if (is_multicast(name)) {
+  if (can_multicast(name)) {
     if (void* refused = host.refused_multicast()) return refused;
   }
-  if (!is_ours(name)) return answer;
+  if (!is_ours(name)) {
+    if (auto why = unchecked_query(name)) host.unchecked(std::move(*why));
+    return answer;
+  }
   if (const auto symbol = abi_of(host, name, version, flags, answer)) {
     if (void* ours = host.wrapper(*symbol)) return ours;
   }

@@ -20,9 +20,10 @@ class ResolverHost {
   virtual void* driver_export(const char* name) = 0;
   /// Our cuGetProcAddress of the 4-parameter ABI (11.3) or the 5-parameter one (12.0).
   virtual void* get_proc_address(int version) = 0;
-  /// The refusing function for a cuMulticast* name; null when multicast is allowed.
+  /// The refusing function for a name of api/multicast.h; null when multicast is allowed.
   virtual void* refused_multicast() = 0;
-  /// A function of ours was handed out with an ABI that we do not check.
+  /// What was handed out is not checked: a function of ours with another ABI, or a function about
+  /// memory that nobody here knows.
   virtual void unchecked(std::string what) = 0;
 };
 

@@ -3,9 +3,12 @@
 
 #include <atomic>
 #include <cerrno>
+#include <utility>
 
+#include "api/multicast.h"
 #include "shim/intercept/wrappers.h"
 #include "shim/loader/get_proc_address.h"
+#include "shim/loader/memory_names.h"
 #include "shim/loader/no_driver.h"
 #include "shim/process/process.h"
 
@@ -36,9 +39,14 @@ void* target_of(std::string_view name) {
   if (!driver.library) return missing_function(name, false);
   void* const theirs = driver.find(name.data());
   if (!theirs) return missing_function(name, true);
-  if (is_multicast(name) && !process.multicast_allowed()) return refused_multicast_function();
-  void* const ours = own_function(name);
-  return ours ? ours : theirs;
+  if (can_multicast(name) && !process.multicast_allowed()) return refused_multicast_function();
+  if (void* const ours = own_function(name)) return ours;
+  try {
+    if (auto why = unchecked_symbol(name)) process.note_unchecked(std::move(*why));
+  } catch (...) {
+    // Out of memory: the call goes on, unsaid.
+  }
+  return theirs;
 }
 
 }  // namespace cuvmm::shim

@@ -41,7 +41,7 @@ class Process : private DeathReport {
   const RealDriver* driver_if_open() const;
 
   const Options& options() const { return options_; }
-  /// Whether cuMulticast* may be forwarded: asked for, or the driver is our emulator.
+  /// Whether multicast may be forwarded: asked for, or the driver is our emulator.
   bool multicast_allowed() { return options_.allow_multicast || driver().emulated; }
 
   /// Notes something of ours that was handed out or reached without being checked. Said at exit.

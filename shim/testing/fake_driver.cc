@@ -6,6 +6,10 @@
 // cuMemMap that is not exported. FAKE_DRIVER_LOG names a file that gets a line per call.
 #include "shim/testing/fake_driver.h"
 
+#include <string_view>
+
+#include "api/multicast.h"
+
 #pragma GCC visibility push(default)
 #include <cuda.h>
 
@@ -104,8 +108,33 @@ CUresult cuLaunchKernel(CUfunction, unsigned a, unsigned b, unsigned c, unsigned
                      params == reinterpret_cast<void**>(8) && extra == reinterpret_cast<void**>(9);
   return right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
-CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle, CUdevice) {
-  log("cuMulticastAddDevice");
+// Whatever the gate keeps from a real driver, under its symbol: the parameters do not matter.
+// "gated-call" is what the tests look for.
+#define CUVMM_MULTICAST(Name)                 \
+  CUresult fake_##Name() __asm__("cu" #Name); \
+  CUresult fake_##Name() {                    \
+    log("gated-call");                        \
+    return CUDA_SUCCESS;                      \
+  }
+#include "api/entry_points.def"
+// These are in no table: a function of CUDA 13.3, and one that does not exist yet.
+CUresult fake_endpoint() __asm__("cuLogicalEndpointCreate");
+CUresult fake_endpoint() {
+  log("gated-call");
+  return CUDA_SUCCESS;
+}
+CUresult cuMulticastOfTomorrow() {
+  log("gated-call");
+  return CUDA_SUCCESS;
+}
+
+// About memory, and in no table: one is among the driver's symbols, the other does not exist yet.
+CUresult cuGraphMemFreeNodeGetParams(CUgraphNode, CUdeviceptr*) {
+  log("cuGraphMemFreeNodeGetParams");
+  return CUDA_SUCCESS;
+}
+CUresult cuMemOfTomorrow() {
+  log("cuMemOfTomorrow");
   return CUDA_SUCCESS;
 }
 
@@ -131,13 +160,21 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint
       {"cuMemUnmap", 10020, address(&cuMemUnmap)},
       {"cuMemRelease", 10020, address(&cuMemRelease)},
       {"cuMemAddressReserve", 10020, address(&cuMemAddressReserve)},
-      {"cuMulticastAddDevice", 12010, address(&cuMulticastAddDevice)},
+      {"cuMemOfTomorrow", 99000, address(&cuMemOfTomorrow)},
+      {"cuLaunchKernel", 4000, address(&cuLaunchKernel)},
+// A second ABI goes by the name of the first.
+#define CUVMM_MULTICAST(Name) \
+  {"cu" #Name, std::string_view(#Name).ends_with("_v2") ? 13010 : 12010, address(&fake_##Name)},
+#include "api/entry_points.def"
+      {"cuLogicalEndpointCreate", 13030, address(&fake_endpoint)},
+      {"cuMulticastOfTomorrow", 99000, address(&cuMulticastOfTomorrow)},
   };
   *pfn = nullptr;
   // libcudart's first query is the empty name; a driver answers SUCCESS with no pointer.
   if (*symbol == '\0') return CUDA_SUCCESS;
   for (const Known& entry : known) {
-    if (std::strcmp(symbol, entry.name) == 0 && entry.version <= version) *pfn = entry.function;
+    const bool meant = cuvmm::without_abi(entry.name) == symbol;
+    if (meant && entry.version <= version) *pfn = entry.function;
   }
   if (status) {
     *status = *pfn ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;

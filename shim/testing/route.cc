@@ -14,6 +14,7 @@
 #include <string_view>
 #include <thread>
 
+#include "api/multicast.h"
 #include "shim/testing/misuse.h"
 
 #undef cuGetProcAddress
@@ -157,14 +158,51 @@ void lazy() {
   require(context == reinterpret_cast<CUcontext>(5), "out-parameters are not written");
 }
 
+// Everything that the gate keeps from a real driver, by each way to it.
 void multicast() {
-  using Add = CUresult (*)(CUmemGenericAllocationHandle, CUdevice);
-  const auto exported = reinterpret_cast<Add>(find(loaded("libcuda.so.1"), "cuMulticastAddDevice"));
-  const auto asked = reinterpret_cast<Add>(ask_v2("cuMulticastAddDevice", 12010));
+  void* const library = loaded("libcuda.so.1");
   const CUresult wanted =
       std::getenv("CUVMM_ALLOW_MULTICAST") ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
-  require(exported(1, 0) == wanted, "the exported function");
-  require(asked(1, 0) == wanted, "cuGetProcAddress");
+  const auto try_it = [&](void* function, const char* name, const char* way) {
+    // No function has more parameters; whichever is a pointer leads to memory of zeroes.
+    static long memory[512];
+    using Any = CUresult (*)(void*, void*, void*, void*, void*, void*, void*, void*);
+    void* const any = memory;
+    require(function != nullptr, name);
+    const CUresult answer = reinterpret_cast<Any>(function)(any, any, any, any, any, any, any, any);
+    require(answer == wanted, (std::string(name) + " by " + way).c_str());
+  };
+  const auto ask = reinterpret_cast<AskV1>(find(library, "cuGetProcAddress"));
+  const auto by_query = [&](const char* name, int version) {
+    void* function = nullptr;
+    require(ask(name, &function, version, 0) == CUDA_SUCCESS, name);
+    try_it(function, name, "cuGetProcAddress");
+    try_it(ask_v2(name, version), name, "cuGetProcAddress_v2");
+  };
+  const auto both = [&](const char* symbol, int version) {
+    try_it(find(library, symbol), symbol, "its symbol");
+    by_query(std::string(cuvmm::without_abi(symbol)).c_str(), version);
+  };
+  // The second ABI is asked for by the name of the first.
+#define CUVMM_MULTICAST(Name) \
+  both("cu" #Name, std::string_view(#Name).ends_with("_v2") ? 13010 : 12010);
+#include "api/entry_points.def"
+  both("cuLogicalEndpointCreate", 13030);
+  by_query("cuMulticastOfTomorrow", 99000);
+}
+
+// Functions that the shim does not know: two about memory, one that is not.
+void unknown_functions() {
+  using Node = CUresult (*)(void*, void*);
+  void* const library = loaded("libcuda.so.1");
+  const auto node = reinterpret_cast<Node>(find(library, "cuGraphMemFreeNodeGetParams"));
+  for (int i = 0; i < 2; ++i) {
+    require(node(nullptr, nullptr) == CUDA_SUCCESS, "cuGraphMemFreeNodeGetParams");
+    const auto tomorrow = reinterpret_cast<CUresult (*)()>(ask_v2("cuMemOfTomorrow", 99000));
+    require(tomorrow() == CUDA_SUCCESS, "cuMemOfTomorrow");
+  }
+  require(ask_v2("cuLaunchKernel", 13000) != nullptr, "cuLaunchKernel");
+  lazy();
 }
 
 void no_driver() {
@@ -224,6 +262,8 @@ int main(int argc, char** argv) {
     lazy();
   else if (route == "multicast")
     multicast();
+  else if (route == "unknown-functions")
+    unknown_functions();
   else if (route == "no-driver")
     no_driver();
   else if (route == "cancel-in-driver")

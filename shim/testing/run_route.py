@@ -25,7 +25,9 @@ def arguments() -> argparse.Namespace:
                         help="cuMemMap calls in each report, in any order")
     parser.add_argument("--findings", type=int, default=None, help="count of cuMemMap-offset-zero per report that has calls")
     parser.add_argument("--result", default="CUDA_ERROR_INVALID_VALUE", help="of that finding")
-    parser.add_argument("--unchecked", action="append", default=[], help="text that an unchecked entry holds")
+    parser.add_argument("--calls", action="append", default=[], metavar="NAME=N", help="checked calls, in all reports")
+    parser.add_argument("--unchecked", action="append", default=[],
+                        help="text that an unchecked entry holds; there is one entry for each of these")
     parser.add_argument("--says", action="append", default=[], help="text that stderr holds exactly once")
     parser.add_argument("--silent", action="store_true", help="nothing on stderr")
     parser.add_argument("--not-forwarded", action="append", default=[], help="driver call that must not arrive")
@@ -106,8 +108,10 @@ def main() -> int:
     unchecked = [text for report in reports for text in report["unchecked"]]
     for text in options.unchecked:
         want(any(text in entry for entry in unchecked), f"unchecked names {text}: {unchecked}")
-    if not options.unchecked:
-        want(not unchecked, f"nothing is unchecked: {unchecked}")
+    want(len(set(unchecked)) == len(options.unchecked), f"nothing else is unchecked: {unchecked}")
+    for name, count in (text.split("=") for text in options.calls):
+        seen = sum(report["calls"].get(name, 0) for report in reports)
+        want(seen == int(count), f"{count} calls of {name}, not {seen}")
     print("\n".join("FAULT: wanted " + fault for fault in faults) or "as wanted")
     return 1 if faults else 0
 

@@ -20,7 +20,7 @@ struct ReplayOptions {
   std::string profile;    ///< of the emulator, "" for its default
   double timeout_s = 20;  ///< per statement
   bool json = false;
-  bool allow_multicast = false;  ///< let cuMulticast* reach a driver that is not our emulator
+  bool allow_multicast = false;  ///< let multicast reach a driver that is not our emulator
 };
 
 /// Runs the program, prints a line per statement; returns the exit code: 0, kExitDifference, or

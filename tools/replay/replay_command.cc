@@ -35,7 +35,8 @@ void add_replay(CLI::App& app, CommandLine& line) {
   command->add_flag("--json", options->json, "Write the results as JSON");
   command->add_flag(
       "--allow-multicast", options->allow_multicast,
-      "Let cuMulticast calls reach a real driver (they can disturb other users of the fabric)");
+      "Let multicast (cuMulticast*, cuLogicalEndpoint*, cuFabricCpy*) reach a real driver (it can "
+      "disturb other users of the fabric)");
   command->footer(
       "Examples:\n"
       "  cuvmm replay trace.txt\n"

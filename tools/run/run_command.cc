@@ -106,7 +106,8 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
                "Also print what is quiet by default (docs/findings.md: answers, handled advice)");
   app.add_flag(
       "--allow-multicast", options.allow_multicast,
-      "Let cuMulticast calls reach a real driver (they can disturb other users of the fabric)");
+      "Let multicast (cuMulticast*, cuLogicalEndpoint*, cuFabricCpy*) reach a real driver (it can "
+      "disturb other users of the fabric)");
   app.add_option("--wait", options.wait,
                  "Seconds to wait for processes that outlive the program (default: until they end)")
       ->type_name("SECONDS")

@@ -74,7 +74,11 @@ class NewEntry:
                       key=lambda row: (-row[2], row[3]))
 
     def multicast(self):
-        return self.function.startswith("cuMulticast")
+        """Whether it can make or use a multicast team, as api/multicast.h has it: by its mark, or by its family."""
+        table = self.tree.read("api/entry_points.def")
+        families = re.findall(r"^CUVMM_MULTICAST_FAMILY\((\w+)\)", table, re.M)
+        return (re.search(r"^CUVMM_MULTICAST\(%s\)" % self.name, table, re.M) is not None
+                or self.name.startswith(tuple(families)) or "Multicast" in self.name)
 
 
 class Kinds:
@@ -123,9 +127,10 @@ def write_table(text, entry):
         (newest if same else others).append(
             f"CUVMM_SYMBOL({entry.name if same else 'Other'}, {symbol}, {query}, {version}, {flags})")
     lines += entry.guarded([f"CUVMM_ENTRY({entry.name}, {entry.area}{call})", *newest]) + others
+    lines += [f"CUVMM_MULTICAST({entry.name})"] if entry.multicast() else []
     present = text.split("\n")
     at = max(number for number, line in enumerate(present) if re.match(r"CUVMM_ENTRY\(\w+, %s\b" % entry.area, line)) + 1
-    while re.match(r"CUVMM_SYMBOL|#endif", present[at]):
+    while re.match(r"CUVMM_SYMBOL|CUVMM_MULTICAST\(|#endif", present[at]):
         at += 1
     return at, lines
 
@@ -308,5 +313,8 @@ def notes(entry):
             r"^%s\b" % runtime, tree.read("emulator/runtime/runtime_symbols.txt"), re.M):
         out.append(f"the CUDA runtime has {runtime}: emulator/runtime/calls/ and shim/intercept/runtime_twins.def")
     if entry.multicast():
-        out.append("no test, benchmark or script may let the call reach a real driver")
+        out.append("no test, benchmark or script may let the call reach a real driver: its CUVMM_MULTICAST line is the gate "
+                   "(api/multicast.h)")
+    else:
+        out.append("if it can make or use a multicast team all the same: CUVMM_MULTICAST in api/entry_points.def, the gate")
     return out

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing here, in bench/ or in examples/ calls what the gate of api/multicast.h keeps from a real driver, unasked."""
+
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+TABLE = (ROOT / "api/entry_points.def").read_text()
+MARKS = {"cu" + name for name in re.findall(r"^CUVMM_MULTICAST\((\w+)\)", TABLE, re.M)}
+FAMILIES = tuple("cu" + name for name in re.findall(r"^CUVMM_MULTICAST_FAMILY\((\w+)\)", TABLE, re.M))
+SOURCES = (".cc", ".h", ".c", ".py", "")
+ASKED_FOR = re.compile(r"\bneed_multicast\(|CUVMM_EXAMPLE_MULTICAST")
+
+
+def without_abi(name: str) -> str:
+    return re.sub(r"(_v\d+)?(_pt[sd][sz])?$", "", name)
+
+
+def gated(text: str) -> set[str]:
+    """The functions named in a source that can make or use a multicast team."""
+    text = re.sub(r"//[^\n]*|#[^\n]*", "", text)
+    bases = {without_abi(mark) for mark in MARKS}
+    return {name for name in re.findall(r"\bcu[A-Z]\w*", text)
+            if without_abi(name) in bases or name.startswith(FAMILIES) or "Multicast" in name}
+
+
+class GateTest(unittest.TestCase):
+    def sources(self, *folders: str):
+        for folder in folders:
+            for path in sorted((ROOT / folder).rglob("*")):
+                if path.is_file() and path.suffix in SOURCES and path != pathlib.Path(__file__).resolve():
+                    yield path, path.read_text()
+
+    def test_the_table_has_marks(self):
+        self.assertGreaterEqual(len(MARKS), 8)
+        self.assertEqual(gated("cuMulticastBindMem_v2(a); // cuMulticastUnbind\n"), {"cuMulticastBindMem_v2"})
+        self.assertEqual(gated('ask("cuMulticastOfTomorrow"); cuFabricCpyBatchAsync(); cuMemMap();'),
+                         {"cuMulticastOfTomorrow", "cuFabricCpyBatchAsync"})
+
+    def test_what_runs_on_real_drivers_names_none(self):
+        read = 0
+        for path, text in self.sources("real-driver-tests", "bench"):
+            self.assertEqual(gated(text), set(), path)
+            read += 1
+        self.assertGreater(read, 30)
+
+    def test_examples_with_it_want_to_be_asked(self):
+        found = 0
+        for path, text in self.sources("examples"):
+            if path.suffix == ".cc" and gated(text):
+                self.assertRegex(text, ASKED_FOR, path)
+                found += 1
+        self.assertGreaterEqual(found, 4)
+
+
+if __name__ == "__main__":
+    unittest.main()
