@@ -24,7 +24,7 @@ cmake --build "$build" -j "${JOBS:-$(nproc)}" --target cuvmm_emulator cuvmm-fuzz
 mkdir -p "$OUT/emulator"
 cp -L "$build/lib/emulator/libcuda.so.1" "$OUT/emulator/"
 seeds=$(mktemp -d)
-for text in "$source"/fuzz/corpus/*.cuvmm; do
+for text in "$source"/fuzz/corpus/one-process/*/*.cuvmm; do
   "$build/bin/cuvmm-fuzz" --driver "$build/lib/emulator/libcuda.so.1" --binary "$text" > "$seeds/$(basename "$text" .cuvmm)"
 done
 for target in "${targets[@]}"; do

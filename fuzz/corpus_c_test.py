@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Turns every program of the corpus into C, compiles it, and runs it on the emulator: each call has
+"""Turns every program in the folder CORPUS into C, compiles it, and runs it on the emulator: each call has
 to answer what the program's comments say, and what a replay of the text answers.
 
 usage: corpus_c_test.py CUVMM EMULATOR CORPUS COMPILER   (CUDA_INCLUDE: the folder of cuda.h)
@@ -57,7 +57,7 @@ def main():
     cuvmm, emulator, corpus, compiler = sys.argv[1:5]
     environment = dict(os.environ, CUVMM_DEVICES="3", CUVMM_DEVICE_MEMORY="64M")
     sources, texts = [], {}
-    programs = sorted(pathlib.Path(corpus).glob("*.cuvmm"))
+    programs = sorted(pathlib.Path(corpus).rglob("*.cuvmm"))
     for path in programs:
         text = path.read_text()
         written = subprocess.run([cuvmm, "to-c", path], capture_output=True, text=True, check=False)

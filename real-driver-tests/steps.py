@@ -82,7 +82,7 @@ def all_steps(build: under_shim.Build, python: str) -> list[Step]:
 def _examples(build: under_shim.Build) -> list[Step]:
     folder = ROOT / "examples"
     sources = {"growable_buffer": folder / "growable_buffer/main.cc", "legal": folder / "legal.cc"}
-    sources |= {source.stem: source for source in sorted((folder / "bugs").glob("*.cc"))}
+    sources |= {source.stem: source for source in sorted((folder / "bugs").rglob("*.cc"), key=lambda file: file.name)}
     steps = []
     for name, source in sources.items():
         wanted = expectation.read(source)

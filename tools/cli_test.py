@@ -5,6 +5,7 @@ Usage: cli_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and 
 """
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -454,8 +455,8 @@ class ToC(CliTest):
         """Every step-th recorded case of one process and thread, as program texts."""
         folder = os.path.join(SOURCE, "conformance", "cases")
         programs = []
-        for name in sorted(os.listdir(folder)):
-            with open(os.path.join(folder, name)) as file:
+        for path in sorted(pathlib.Path(folder).rglob("*.cuvmm"), key=lambda path: path.name):
+            with open(path) as file:
                 for part in re.split(r"^case .*\n", file.read(), flags=re.M)[1:]:
                     lines = [line for line in part.splitlines() if not re.match(r"breaks |needs |#", line)]
                     programs.append("\n".join(lines) + "\n")

@@ -199,7 +199,7 @@ class Readme(unittest.TestCase):
         self.assertLessEqual(len(self.text.splitlines()), 100, "README.md has grown: move it to docs/")
 
     def test_the_number_of_bugs(self):
-        bugs = glob.glob(os.path.join(SOURCE, "examples", "bugs", "*.cc"))
+        bugs = glob.glob(os.path.join(SOURCE, "examples", "bugs", "*", "*.cc"))
         self.assertIn(f" {len(bugs)} real bugs", self.text)
 
     @staticmethod

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 #include "conformance/suite/case.h"
 
@@ -147,12 +148,17 @@ ParsedCases load_cases(const std::vector<std::string>& paths) {
       files.push_back(path);
       continue;
     }
-    std::vector<std::string> found;
-    for (const auto& entry : fs::directory_iterator(path, failed)) {
-      if (entry.path().extension() == ".cuvmm") found.push_back(entry.path().string());
+    std::vector<fs::path> found;
+    constexpr auto kWhatMayBeRead = fs::directory_options::skip_permission_denied;
+    for (fs::recursive_directory_iterator at(path, kWhatMayBeRead, failed), end;
+         !failed && at != end; at.increment(failed)) {
+      if (at->path().extension() == ".cuvmm") found.push_back(at->path());
     }
-    std::sort(found.begin(), found.end());
-    files.insert(files.end(), found.begin(), found.end());
+    // By name, so that the order of the cases does not hang on the folder that a file lies in.
+    std::sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) {
+      return std::tuple(a.filename(), a) < std::tuple(b.filename(), b);
+    });
+    for (const fs::path& file : found) files.push_back(file.string());
   }
   for (const std::string& file : files) {
     std::ifstream in(file);

@@ -42,11 +42,9 @@ Suite from_folder(const std::string& folder) {
   namespace fs = std::filesystem;
   std::error_code failed;
   std::vector<std::string> places = {folder};
-  for (const char* sub : {"cases", "families"}) {
-    if (fs::is_directory(fs::path(folder) / sub, failed))
-      places.push_back((fs::path(folder) / sub).string());
-  }
-  ParsedCases cases = load_cases(places);
+  if (const fs::path below = fs::path(folder) / "families"; fs::is_directory(below, failed))
+    places.push_back(below.string());
+  ParsedCases cases = load_cases({folder});
   LoadedFamilies loaded = load_families(places);
   Suite suite{std::move(cases.cases), std::move(loaded.families), std::move(cases.errors)};
   append(suite.errors, std::move(loaded.errors));

@@ -24,8 +24,8 @@ struct Suite {
   std::vector<std::string> errors;  ///< "FILE:LINE:COLUMN: message"
 };
 
-/// The built-in suite, or that of `folder`: its *.cuvmm and *.family files, or those of its folders
-/// cases and families. A name that two cases share is an error.
+/// The built-in suite, or that of `folder`: the *.cuvmm files in it and in all folders below it,
+/// its *.family files and those of its folder families. A name that two cases share is an error.
 Suite load_suite(const std::string& folder, bool with_pairs);
 
 }  // namespace cuvmm::conformance

@@ -22,7 +22,8 @@ namespace {
 
 std::vector<std::filesystem::path> corpus() {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(CUVMM_CORPUS)) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(CUVMM_CORPUS "/one-process")) {
     if (entry.path().extension() == ".cuvmm") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());

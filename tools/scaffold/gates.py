@@ -26,7 +26,7 @@ STALE = "nothing by hand: `docs/generate build/release/bin` writes it"
 def cases_of(root, rule_id):
     """Names, as GoogleTest has them, of the cases written by hand that break the rule."""
     found = []
-    for path in sorted(glob.glob(os.path.join(root, "conformance", "cases", "*.cuvmm"))):
+    for path in sorted(glob.glob(os.path.join(root, "conformance", "cases", "*", "*.cuvmm"))):
         name = ""
         with open(path, encoding="utf-8") as file:
             for words in filter(None, (line.split() for line in file)):

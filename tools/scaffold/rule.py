@@ -167,7 +167,7 @@ def family_of(text, function):
 
 def family_file(rule):
     """Where the entry point has a family; where the id is a case's already; else the area's file."""
-    for path in rule.tree.find("conformance/families/*.family", "conformance/cases/*.cuvmm",
+    for path in rule.tree.find("conformance/families/*.family", "conformance/cases/*/*.cuvmm",
                                "conformance/mutation/mutation_survivors.txt"):
         if states(rule.tree.read(path), rule):
             return path

@@ -183,7 +183,7 @@ class Rule(Copy):
         self.undo("conformance/families/map.family")
         rule = rules.NewRule(self.tree, "cuMemMap-x-even")
         self.assertEqual(len(rules.missing(rule)), 1)
-        self.put("conformance/cases/map.cuvmm", self.tree.read("conformance/cases/map.cuvmm")
+        self.put("conformance/cases/vmm/map.cuvmm", self.tree.read("conformance/cases/vmm/map.cuvmm")
                  + "\ncase map/x-odd\nbreaks cuMemMap-x-even\ninit()\n")
         self.assertEqual(rules.missing(rule), [])
 
