@@ -30,9 +30,10 @@ def fingerprint(text):
 def items(folder):
     """(kind, name) -> Item, of cuda.h and cudaTypedefs.h."""
     found = parse(text_of(folder, "cuda.h"))
+    # All of cudaTypedefs.h: the oldest forms are there for the driver's own use, but programs may ask for them.
     for query, ver, suffix, text in re.findall(
-            r"typedef\s+CUresult\s+\(CUDAAPI \*PFN_(cu\w+?)_v(\d+)(?:_(ptsz|ptds))?\)\(([^;]*?)\);",
-            reachable(without_comments(text_of(folder, "cudaTypedefs.h"))[0])):
+            r"typedef\s+CUresult\s*\(CUDAAPI \*PFN_(cu\w+?)_v(\d+)(?:_(ptsz|ptds))?\)\(([^;]*?)\);",
+            without_comments(text_of(folder, "cudaTypedefs.h"))[0]):
         name = f"{query}:{ver}:{2 if suffix else 0}"
         found["abi", name] = Item("abi", name, types_of(text), query)
     return found
