@@ -96,7 +96,7 @@ class Entries:
 
 
 def needs_decision(event, events):
-    """A new function's comment is decided with it; of the oldest version only the functions are asked for."""
+    """What is new is decided with its comment; of the oldest version only the functions are asked for."""
     if event.kind == "comment":
         return event.sign == "~" and event.version > FIRST
     return event.version > FIRST or event.kind == "function" or (

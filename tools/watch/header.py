@@ -51,15 +51,19 @@ def parse(text):
     for name, value in re.findall(r"^[ \t]*#[ \t]*define[ \t]+(CU\w+)[ \t]+(\S[^\n]*)$", code, re.M):
         add("macro", name, value, name)
     code = re.sub(r"^[ \t]*#[^\n]*", lambda line: " " * len(line.group()), code, flags=re.M)
+    ends = list(comments)
     for function in re.finditer(r"\bCUresult\s+CUDAAPI\s+(cu[A-Z]\w*)\s*\(([^;{]*)\)\s*;", code):
         name = function.group(1)
         if ("function", name) in found:
             continue
         add("function", name, types_of(function.group(2)), name)
-        comment = comment_before(code, comments, function.start())
+        comment = comment_before(code, comments, ends, function.start())
         if comment:
             add("comment", name, words_of(comment), name)
-    for kind, name, body in blocks(code):
+    for kind, name, start, end in blocks(code):
+        body = code[start:end]
+        inside = ends[bisect.bisect_right(ends, start):bisect.bisect_right(ends, end)]
+        add("comment", name, " ".join(words_of(comments[each]) for each in inside), name)
         if kind == "enum":
             for enumerator, value in enumerators(body):
                 add("enumerator", enumerator, value, name)
@@ -83,9 +87,8 @@ def without_comments(text):
     return re.sub(r"/\*.*?\*/|//[^\n]*", blank, text, flags=re.S), comments
 
 
-def comment_before(code, comments, at):
+def comment_before(code, comments, ends, at):
     """The comment that ends where the declaration at `at` begins."""
-    ends = list(comments)
     number = bisect.bisect_right(ends, at) - 1
     return comments[ends[number]] if number >= 0 and BETWEEN.fullmatch(code, ends[number], at) else None
 
@@ -126,7 +129,7 @@ def reachable(code):
 
 
 def blocks(code):
-    """(enum | struct | union, name, body) of each definition at the top, not of those inside another."""
+    """(enum | struct | union, name, start, end of its body) of each definition at the top, not of those inside another."""
     at = 0
     while True:
         start = BLOCK.search(code, at)
@@ -140,7 +143,7 @@ def blocks(code):
             depth += 1 if bracket.group() == "{" else -1
             at = bracket.end()
         behind = re.compile(r"\s*(\w*)\s*;").match(code, at)
-        yield start.group(1), (behind and behind.group(1)) or start.group(2), code[start.end():at - 1]
+        yield start.group(1), (behind and behind.group(1)) or start.group(2), start.end(), at - 1
 
 
 def enumerators(body):

@@ -10,7 +10,8 @@ PATH = "api/decisions/history.txt"
 FIRST = 12040  # what is older has no history here
 HEAD = """# What concerns memory in the CUDA headers, version after version: names and hashes, written by
 # `./dev headers-diff --update`; never edited. + is new, ~ changed, - is gone. An abi is what cuGetProcAddress is
-# asked: name, version, flags. A struct's hash is of its fields, a comment's of its words.
+# asked: name, version, flags. A struct's hash is of its fields, a comment's of its words:
+# of what stands above a function, and of what stands inside an enum or a structure.
 """
 # version: 13010 of CUDA 13.1. sign: + ~ or -. kind: function, abi, comment, enumerator, struct or macro.
 # hash: of what it is from now on; "" when it is gone.
@@ -39,14 +40,14 @@ def snapshot(items):
         if item.kind == "field":
             fields[within.plain(item.of)].append(f"{item.name.partition('.')[2]} {item.text}")
         else:
-            found[item.kind, item.name] = header.fingerprint(item.text)
+            found[item.kind, within.plain(item.name)] = header.fingerprint(item.text)
     for name, declared in fields.items():
         found["struct", name] = header.fingerprint("\n".join(declared))
     return found
 
 
 def differences(version, before, after):
-    """The events that lead from one snapshot to the next. A function's comment comes and goes with it."""
+    """The events that lead from one snapshot to the next."""
     signs = [("+", kind, name) for kind, name in after if (kind, name) not in before]
     signs += [("-", kind, name) for kind, name in before if (kind, name) not in after]
     signs += [("~", kind, name) for kind, name in after if before.get((kind, name), after[kind, name]) != after[kind, name]]

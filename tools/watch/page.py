@@ -20,8 +20,8 @@ a test fails while anything that concerns memory has no decision. The lines are 
 | passes | {passes} | It is left alone, for the reason given. |
 | **open** | {open} | Nobody has done it yet: a program that uses it is not checked there, or is judged by older rules. |
 
-An item is a function, a form that cuGetProcAddress hands out, the documentation of a function, a
-structure, or a value.
+An item is a function, a form that cuGetProcAddress hands out, a structure, a value, or what the
+headers say about one of them.
 """
 WHAT = {("+", "function"): "new function", ("-", "function"): "gone", ("~", "function"): "other parameters",
         ("+", "abi"): "new form", ("-", "abi"): "form gone", ("~", "abi"): "other parameters",
@@ -62,9 +62,10 @@ def names(events):
     """`cuMemFoo` (new function), ...: by what happened."""
     found = {}
     functions = {re.sub(r"_v\d+$", "", event.name) for event in events if event.kind == "function"}
+    structures = {event.name for event in events if event.kind == "struct"}
     for event in events:
-        if event.kind == "abi" and event.name.split(":")[0] in functions:
-            continue  # the function is named
+        if event.kind == "abi" and event.name.split(":")[0] in functions or event.kind == "comment" and event.name in structures:
+            continue  # what it belongs to is named
         what = "function" if event.version == FIRST else WHAT[event.sign, event.kind]
         found.setdefault(what, []).append(spelled(event))
     return "<br>".join(f"{what}: {folded(list(dict.fromkeys(items)))}" for what, items in found.items())

@@ -32,7 +32,7 @@ ENUMERATORS = {
     "CUdevice_attribute": re.compile(
         r"""CU_DEVICE_ATTRIBUTE_\w*(MEMORY | MEM_ | MULTICAST | VIRTUAL | HANDLE_TYPE | IPC | FABRIC | DMA_BUF | RDMA | POOL
           | SPARSE | MAPPING | UNIFIED | MANAGED | PAGEABLE | HOST_(NUMA | ALLOC | REGISTER) | LOCALITY | LOGICAL_ENDPOINT
-          | TIMELINE | NUMA_ID | COMPRESSION | STREAM_(WAIT | MEM))""", re.X),
+          | TIMELINE | ATOMIC_REDUCTION | NUMA_ID | COMPRESSION | STREAM_(WAIT | MEM))""", re.X),
     "CUgraphNodeType": re.compile(r"CU_GRAPH_NODE_TYPE_\w*(MEM|EXT|FABRIC)"),
 }
 # How many there are, and what only makes an enum as wide as an int.
@@ -95,7 +95,7 @@ class Scope:
 
     def has(self, item):
         if item.kind in ("function", "abi", "comment"):
-            return item.of in self.functions
+            return item.of in self.functions or (item.kind == "comment" and self.plain(item.of) in self.records)
         if item.kind == "enumerator" and not COUNTS.fullmatch(f"{item.name} {item.text}"):
             return bool(ENUMERATORS[item.of].match(item.name)) if item.of in ENUMERATORS else item.of in self.records
         if item.kind == "field":

@@ -80,7 +80,7 @@ def diff(watch, old, new, everything):
 
 def verdict_of(watch, key, sign, within, item):
     """The newest decision about an item; of a field, about its structure."""
-    kind, name = ("struct", within.plain(item.of)) if item.kind == "field" else key
+    kind, name = ("struct", within.plain(item.of)) if item.kind == "field" else (key[0], within.plain(key[1]))
     hashed = header.fingerprint(item.text) if kind == "comment" else ""
     found = [each.verdict for each in watch.decided
              if (each.event.kind, each.event.name) == (kind, name) and (kind == "struct" or each.event.sign == sign)
@@ -88,9 +88,15 @@ def verdict_of(watch, key, sign, within, item):
     return found[-1] if found else "no decision"
 
 
+def documentation(name, folder):
+    items = header.items(folder)
+    plain = scope.Scope(items).plain
+    return next((item for item in items.values() if item.kind == "comment" and name in (item.of, plain(item.of))), None)
+
+
 def words(name, old, new):
-    """How the documentation of a function changed. It is read from the headers of this machine, and kept nowhere."""
-    texts = [header.items(folder).get(("comment", name)) for folder in (old, new)]
+    """How the documentation of a function, a structure or an enum changed: read from this machine's headers, kept nowhere."""
+    texts = [documentation(name, folder) for folder in (old, new)]
     if not all(texts):
         sys.exit(f"headers-diff: {name} is not documented in both versions")
     before, after = (text.text.split() for text in texts)

@@ -226,6 +226,10 @@ class Deciding(unittest.TestCase):
         self.assertIn("is stale", self.here.complaints())
         self.assertIn(f"comment cuMemMapThing {self.here.hash('comment', 'cuMemMapThing')}", self.here.complaints())
 
+    def test_the_comments_inside_a_structure_count(self):
+        self.here.take(NEW.replace("        int id;", "        int id; /**< Must be 0 */"), OLD_TYPES)
+        self.assertIn(f"comment CUmemThing {self.here.hash('comment', 'CUmemThing')}", self.here.complaints())
+
     def test_values_structures_and_what_is_gone(self):
         text = (NEW.replace("CU_MEM_KIND_TWO,", "CU_MEM_KIND_TWO, CU_MEM_KIND_THREE,").replace("    int id;", "    int id; long more;")
                 .replace("#define CU_MEM_FLAG_A 0x1", "#define CU_MEM_FLAG_A 0x2"))
@@ -270,6 +274,12 @@ class Headers(unittest.TestCase):
         told = self.here.strange(NEW + "CUresult CUDAAPI cuMemNew(int a);", OLD_TYPES)
         self.assertIn("+ function cuMemNew", told)
         self.assertIn("--update 13.1", told)
+
+    def test_what_is_gone_stays_gone(self):
+        gone = NEW.replace("cuMemMapThing(", "cuForgotten(")
+        self.here.take(gone, "")
+        self.assertEqual(self.here.strange(gone.replace("13010", "13020"), ""), "")
+        self.assertIn("+ function cuMemMapThing", self.here.strange(NEW.replace("13010", "13020"), ""))
 
     def test_a_patch_may_reword_comments_only(self):
         self.assertEqual(self.here.strange(OLD.replace("once", "twice"), OLD_TYPES, history.FIRST + 1), "")
