@@ -9,6 +9,7 @@ from tree import Tree
 
 FOLDER = "api/decisions"
 VERDICT = re.compile(r"(checked|followed)(?=[:.])|passes because (?=\w)|open: (?=\w)")
+OF_FUNCTIONS = ("abi", "symbol")
 VERDICTS = ("checked:", "followed:", "passes because REASON", "open: WHAT IS MISSING")
 # items: (kind, name, hash). change: in our own words what is new. verdict: checked, followed, passes or open.
 # words: the decision as written. where: file and line.
@@ -76,7 +77,7 @@ class Entries:
         self.rule = re.compile(r"(?<![\w/-])(?:cu[A-Z]\w*|%s)-[a-z]\w*(?:-\w+)*" % "|".join(sorted(areas)))
         self.areas = {"cu" + name: entry.area for name, entry in tree.entries().items()}
         self.ruled = ruled
-        self.abis = {}
+        self.abis, self.symbols = {}, {}
         for name, rows in tree.symbols().items():
             for symbol, query, version, flags in rows:
                 area = self.areas.get("cu" + name)
@@ -84,12 +85,14 @@ class Entries:
                     self.abis[f"{query}:{version}:{flags}"] = area or "other"
                 if area:
                     self.areas.setdefault(symbol, area)
+                    self.symbols[f"{query}:{symbol}"] = area
 
     def area(self, event):
         """The area that decides about the event; None where nothing here does. "other": known, and not checked."""
         if event.sign == "-":
             return None
-        return self.areas.get(event.name) if event.kind == "function" else self.abis.get(event.name) if event.kind == "abi" else None
+        known = {"function": self.areas, "abi": self.abis, "symbol": self.symbols}
+        return known.get(event.kind, {}).get(event.name)
 
     def verdict(self, area):
         return "passes" if area == "other" else "checked" if area in self.ruled else "followed"
@@ -99,8 +102,10 @@ def needs_decision(event, events):
     """What is new is decided with its comment; of the oldest version only the functions are asked for."""
     if event.kind == "comment":
         return event.sign == "~" and event.version > FIRST
+    if event.kind == "symbol" and event.sign == "-":
+        return False  # the program links what came instead
     return event.version > FIRST or event.kind == "function" or (
-        event.kind == "abi" and ("function", event.name.split(":")[0]) in events)
+        event.kind in OF_FUNCTIONS and ("function", event.name.split(":")[0]) in events)
 
 
 def judge(events, table, entries):
@@ -126,7 +131,7 @@ def judge(events, table, entries):
         used.add(key)
         if block and area:
             mistakes.append(f"{block.where}: {event.kind} {event.name} is in api/entry_points.def, which decides it: delete the line")
-        elif not block and not area and event.kind == "abi":
+        elif not block and not area and event.kind in OF_FUNCTIONS:
             block = covering(event, by_function)
         if block or area:
             decided.append(Decided(event, block, area, block.verdict if block else entries.verdict(area)))
@@ -140,7 +145,7 @@ def judge(events, table, entries):
 
 
 def covering(event, by_function):
-    """The decision on a function is one on the ABIs that came with it: cuMemAdvise_v2 brought another cuMemAdvise."""
+    """The decision on a function is one on what came with it: cuMemAdvise_v2 brought another cuMemAdvise."""
     query = event.name.split(":")[0]
     for (version, name), block in by_function.items():
         if version == event.version and re.fullmatch(rf"{query}(_v\d+)?", name):
@@ -156,5 +161,6 @@ def to_paste(missing):
         for event in missing:
             if event.version == version:
                 out.append(f"  {event.kind} {event.name}{' ' + event.hash if event.kind == 'comment' else ''}"
-                           f"{'  (gone)' if event.sign == '-' else ''}")
+                           f"{'  (gone)' if event.sign == '-' else ''}"
+                           f"{'  (or a CUVMM_SYMBOL in api/entry_points.def)' if event.kind in OF_FUNCTIONS else ''}")
     return out

@@ -10,8 +10,8 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "scaffold"))
 from headers import text_of  # pylint: disable=wrong-import-position
 
-# kind: function, abi, comment, enumerator, field, macro or type. name: of what; an abi's is QUERY:VERSION:FLAGS, as
-# cuGetProcAddress is asked. text: the declaration in few spaces; of a comment its words. of: what it belongs to: the enum,
+# kind: function, abi, symbol, comment, enumerator, field, macro or type. name: of what; an abi's is QUERY:VERSION:FLAGS,
+# as cuGetProcAddress is asked; a symbol's FUNCTION:SYMBOL, where programs link another name than they write. text: the declaration in few spaces; of a comment its words. of: what it belongs to: the enum,
 # the structure, the function.
 Item = collections.namedtuple("Item", "kind name text of")
 
@@ -50,6 +50,10 @@ def parse(text):
 
     for name, value in re.findall(r"^[ \t]*#[ \t]*define[ \t]+(CU\w+)[ \t]+(\S[^\n]*)$", code, re.M):
         add("macro", name, value, name)
+    for name, symbol in re.findall(
+            r"^[ \t]*#[ \t]*define[ \t]+(cu[A-Z]\w*)[ \t]+(?:\w+\()?(cu[A-Z]\w*)\)?[ \t]*$", code, re.M):
+        if name != symbol:
+            add("symbol", f"{name}:{symbol}", symbol, name)
     code = re.sub(r"^[ \t]*#[^\n]*", lambda line: " " * len(line.group()), code, flags=re.M)
     ends = list(comments)
     for function in re.finditer(r"\bCUresult\s+CUDAAPI\s+(cu[A-Z]\w*)\s*\(([^;{]*)\)\s*;", code):

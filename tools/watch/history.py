@@ -10,13 +10,13 @@ PATH = "api/decisions/history.txt"
 FIRST = 12040  # what is older has no history here
 HEAD = """# What concerns memory in the CUDA headers, version after version: names and hashes, written by
 # `./dev headers-diff --update`; never edited. + is new, ~ changed, - is gone. An abi is what cuGetProcAddress is
-# asked: name, version, flags. A struct's hash is of its fields, a comment's of its words:
-# of what stands above a function, and of what stands inside an enum or a structure.
+# asked: name, version, flags. A symbol is what is linked where a function is written. A struct's hash is
+# of its fields, a comment's of its words: above a function, or inside an enum or a structure.
 """
-# version: 13010 of CUDA 13.1. sign: + ~ or -. kind: function, abi, comment, enumerator, struct or macro.
+# version: 13010 of CUDA 13.1. sign: + ~ or -. kind: function, abi, symbol, comment, struct, enumerator or macro.
 # hash: of what it is from now on; "" when it is gone.
 Event = collections.namedtuple("Event", "version sign kind name hash")
-KINDS = ("function", "abi", "comment", "struct", "enumerator", "macro")
+KINDS = ("function", "abi", "symbol", "comment", "struct", "enumerator", "macro")
 
 
 def dotted(version):

@@ -3,6 +3,7 @@
 import os
 import re
 
+from decisions import OF_FUNCTIONS
 from history import FIRST, dotted
 
 HEAD = """<!-- Written by docs/generate from api/decisions/ and api/entry_points.def; do not edit. -->
@@ -25,7 +26,7 @@ headers say about one of them.
 """
 WHAT = {("+", "function"): "new function", ("-", "function"): "gone", ("~", "function"): "other parameters",
         ("+", "abi"): "new form", ("-", "abi"): "form gone", ("~", "abi"): "other parameters",
-        ("~", "comment"): "documentation", ("+", "struct"): "new structure", ("~", "struct"): "other fields",
+        ("+", "symbol"): "linked by another name", ("~", "comment"): "documentation", ("+", "struct"): "new structure", ("~", "struct"): "other fields",
         ("-", "struct"): "structure gone", ("+", "enumerator"): "new value", ("~", "enumerator"): "other value",
         ("-", "enumerator"): "value gone", ("+", "macro"): "new value", ("~", "macro"): "other value", ("-", "macro"): "value gone"}
 MANY = 6  # values that begin alike, before they are folded
@@ -64,7 +65,7 @@ def names(events):
     functions = {re.sub(r"_v\d+$", "", event.name) for event in events if event.kind == "function"}
     structures = {event.name for event in events if event.kind == "struct"}
     for event in events:
-        if event.kind == "abi" and event.name.split(":")[0] in functions or event.kind == "comment" and event.name in structures:
+        if event.kind in OF_FUNCTIONS and event.name.split(":")[0] in functions or event.kind == "comment" and event.name in structures:
             continue  # what it belongs to is named
         what = "function" if event.version == FIRST else WHAT[event.sign, event.kind]
         found.setdefault(what, []).append(spelled(event))
@@ -72,6 +73,8 @@ def names(events):
 
 
 def spelled(event):
+    if event.kind == "symbol":
+        return "`{}` as `{}`".format(*event.name.split(":"))
     if event.kind != "abi":
         return f"`{event.name}`"
     query, version, flags = event.name.split(":")

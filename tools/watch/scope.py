@@ -94,7 +94,7 @@ class Scope:
         return bool(FUNCTIONS.match(name)) or self.holds(types)
 
     def has(self, item):
-        if item.kind in ("function", "abi", "comment"):
+        if item.kind in ("function", "abi", "symbol", "comment"):
             return item.of in self.functions or (item.kind == "comment" and self.plain(item.of) in self.records)
         if item.kind == "enumerator" and not COUNTS.fullmatch(f"{item.name} {item.text}"):
             return bool(ENUMERATORS[item.of].match(item.name)) if item.of in ENUMERATORS else item.of in self.records

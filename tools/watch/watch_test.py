@@ -127,6 +127,10 @@ class Reading(unittest.TestCase):
         self.assertEqual(found, ["cuMemMapThing", "cuPaint"], "not those of examples, of Windows, of the driver itself")
         self.assertEqual(self.text("function", "cuMemMapThing"), "CUdeviceptr,CUmemThing*")
 
+    def test_what_is_linked(self):
+        text = "#define cuMemMapThing __CUDA_API_PTSZ(cuMemMapThing_v2)\n#define cuPaint cuPaint\n#define cuMemOdd cuMemOdd_v3 \n"
+        self.assertEqual([name for kind, name in header.parse(text) if kind == "symbol"], ["cuMemMapThing:cuMemMapThing_v2", "cuMemOdd:cuMemOdd_v3"])
+
     def test_a_parameter_s_name_binds_nobody(self):
         self.assertEqual(self.items["function", "cuPaint"], header.parse(OLD.replace("int colour", "int color"))["function", "cuPaint"])
 
@@ -214,6 +218,12 @@ class Deciding(unittest.TestCase):
         self.here.take(NEW, OLD_TYPES + "typedef CUresult (CUDAAPI *PFN_cuMemMapThing_v13010)(CUdeviceptr_v2 ptr, int device);")
         self.assertIn("abi cuMemMapThing:13010:0", self.here.complaints())
         self.here.write("api/entry_points.def", ENTRIES + "CUVMM_SYMBOL(Other, cuMemMapThing_v2, cuMemMapThing, 13010, 0)\n")
+        self.assertEqual(self.here.complaints(), "")
+
+    def test_another_linked_name_fails(self):
+        self.here.take(NEW + "#define cuMemMapThing cuMemMapThing_v2\n", OLD_TYPES)
+        self.assertIn("symbol cuMemMapThing:cuMemMapThing_v2", self.here.complaints())
+        self.here.write("api/entry_points.def", ENTRIES + "CUVMM_SYMBOL(MemMapThing, cuMemMapThing_v2, cuMemMapThing, 13010, 0)\n")
         self.assertEqual(self.here.complaints(), "")
 
     def test_a_changed_comment_fails_until_this_wording_is_decided(self):
