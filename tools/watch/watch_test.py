@@ -219,6 +219,9 @@ class Deciding(unittest.TestCase):
         self.assertIn("abi cuMemMapThing:13010:0", self.here.complaints())
         self.here.write("api/entry_points.def", ENTRIES + "CUVMM_SYMBOL(Other, cuMemMapThing_v2, cuMemMapThing, 13010, 0)\n")
         self.assertEqual(self.here.complaints(), "")
+        self.here.write("api/decisions/13.1.txt", "abi cuMemMapThing:13010:0\n  open: it should be read too.\n")
+        self.assertEqual(self.here.complaints(), "")
+        self.assertIn("open", [each.verdict for each in watch.Watch(self.here.root).decided])
 
     def test_another_linked_name_fails(self):
         self.here.take(NEW + "#define cuMemMapThing cuMemMapThing_v2\n", OLD_TYPES)
