@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What concerns memory in each CUDA version, as facts: api/decisions/history.txt. `./dev headers-diff --update` writes it."""
+import collections
+import re
+
+import header
+import scope
+
+PATH = "api/decisions/history.txt"
+FIRST = 12040  # what is older has no history here
+HEAD = """# What concerns memory in the CUDA headers, version after version: names and hashes, written by
+# `./dev headers-diff --update`; never edited. + is new, ~ changed, - is gone. An abi is what cuGetProcAddress is
+# asked: name, version, flags. A symbol is what is linked where a function is written. A struct's hash is
+# of its fields, a comment's of its words: above a function, or inside an enum or a structure.
+"""
+# version: 13010 of CUDA 13.1. sign: + ~ or -. kind: function, abi, symbol, comment, struct, enumerator or macro.
+# hash: of what it is from now on; "" when it is gone.
+Event = collections.namedtuple("Event", "version sign kind name hash")
+KINDS = ("function", "abi", "symbol", "comment", "struct", "enumerator", "macro")
+
+
+def dotted(version):
+    """13.1 of 13010."""
+    return f"{version // 1000}.{version % 1000 // 10}"
+
+
+def number(text):
+    """13010 of 13.1."""
+    major, minor = text.split(".")
+    return int(major) * 1000 + int(minor) * 10
+
+
+def snapshot(items):
+    """(kind, name) -> hash, of what concerns memory; the fields of a structure are one."""
+    within = scope.Scope(items)
+    found, fields = {}, collections.defaultdict(list)
+    for item in items.values():
+        if not within.has(item):
+            continue
+        if item.kind == "field":
+            fields[within.plain(item.of)].append(f"{item.name.partition('.')[2]} {item.text}")
+        else:
+            found[item.kind, within.plain(item.name)] = header.fingerprint(item.text)
+    for name, declared in fields.items():
+        found["struct", name] = header.fingerprint("\n".join(declared))
+    return found
+
+
+def differences(version, before, after):
+    """The events that lead from one snapshot to the next."""
+    signs = [("+", kind, name) for kind, name in after if (kind, name) not in before]
+    signs += [("-", kind, name) for kind, name in before if (kind, name) not in after]
+    signs += [("~", kind, name) for kind, name in after if before.get((kind, name), after[kind, name]) != after[kind, name]]
+    return [Event(version, sign, kind, name, after.get((kind, name), ""))
+            for sign, kind, name in sorted(signs, key=lambda found: (KINDS.index(found[1]), found[2]))]
+
+
+def parse(text):
+    events = []
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            version, sign, kind, name, *rest = line.split()
+            events.append(Event(number(version), sign, kind, name, rest[0] if rest else ""))
+    return events
+
+
+def write(events):
+    return HEAD + "".join(" ".join((dotted(event.version), *event[1:])).rstrip() + "\n" for event in events)
+
+
+def state(events, version):
+    """The snapshot that the events lead to, up to a version."""
+    found = {}
+    for event in events:
+        if event.version <= version:
+            found[event.kind, event.name] = event.hash
+            if event.sign == "-":
+                del found[event.kind, event.name]
+    return found
+
+
+def newest(events):
+    return max((event.version for event in events), default=0)
+
+
+def unknown(events, version, found, comments_of):
+    """What the headers of a version have otherwise than the history says.
+
+    Comments change from one patch of the headers to the next: they count from the version `comments_of` on.
+    """
+    told = differences(version, state(events, version), found)
+    return [event for event in told if event.kind != "comment" or version >= comments_of]
+
+
+def updated(events, snapshots):
+    """The history with these versions written anew. snapshots: version -> snapshot."""
+    lost = {event.version for event in events if event.version >= min(snapshots)} - set(snapshots)
+    if lost:
+        raise ValueError(f"what comes later is written anew too: give it also {', '.join(map(dotted, sorted(lost)))}")
+    out = [event for event in events if event.version < min(snapshots)]
+    before = state(out, min(snapshots))
+    for version in sorted(snapshots):
+        out += differences(version, before, snapshots[version])
+        before = snapshots[version]
+    return out
+
+
+def in_file(name):
+    """The CUDA version of a file 13.1.txt of decisions; None of another."""
+    match = re.fullmatch(r"(\d+\.\d+)\.txt", name)
+    return number(match.group(1)) if match else None
