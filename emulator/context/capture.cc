@@ -200,8 +200,8 @@ std::optional<CUresult> captured_allocation(Emulator& e, CUdeviceptr* out, std::
   if (capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   if (!out || size == 0) return CUDA_ERROR_INVALID_VALUE;
   // A pool that can be shared, or of the host, has no nodes.
-  const bool plain = pool.prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-                     static_cast<unsigned>(pool.prop.requestedHandleTypes) == 0;
+  const bool plain = pool.prop().location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+                     static_cast<unsigned>(pool.prop().requestedHandleTypes) == 0;
   if (!plain) return CUDA_ERROR_NOT_SUPPORTED;
   const auto base = e.space.take(size, 0, 0);
   if (!base) return CUDA_ERROR_OUT_OF_MEMORY;

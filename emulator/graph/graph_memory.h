@@ -14,7 +14,7 @@ namespace cuvmm::emulator {
 /// again where it was freed before the graph is launched once more. Ends under the emulator's lock.
 struct NodeMemory {
   NodeMemory(Address base, Size size, const Pool& pool)
-      : base(base), size(size), pool(pool.handle), prop(pool.prop) {}
+      : base(base), size(size), pool(pool.handle()), prop(pool.prop()) {}
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
   ~NodeMemory();
