@@ -13,6 +13,8 @@
 #include "emulator/base/options.h"
 #include "emulator/context/context.h"
 #include "emulator/context/stream.h"
+#include "emulator/graph/graph_memory.h"
+#include "emulator/graph/graphs.h"
 #include "emulator/machine/address_space.h"
 #include "emulator/machine/devices.h"
 #include "emulator/machine/physical.h"
@@ -53,6 +55,8 @@ class Emulator {
   PlainAllocations plain{space};
   HostBlocks host;
   ExternalObjects external;
+  Graphs graphs;
+  GraphMemory graph_memory;
 
   /// What cuInit does; idempotent.
   CUresult initialize();

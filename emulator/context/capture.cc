@@ -5,6 +5,7 @@
 
 #include "emulator/code/launch.h"
 #include "emulator/entry/locked.h"
+#include "emulator/graph/graph_allocation.h"
 
 namespace cuvmm::emulator {
 
@@ -205,9 +206,9 @@ std::optional<CUresult> captured_allocation(Emulator& e, CUdeviceptr* out, std::
   if (!plain) return CUDA_ERROR_NOT_SUPPORTED;
   const auto base = e.space.take(size, 0, 0);
   if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
-  const auto memory = std::make_shared<NodeMemory>(*base, size, pool);
+  const auto memory = std::make_shared<NodeMemory>(e.space, *base, size, pool);
   auto made =
-      node(CU_GRAPH_NODE_TYPE_MEM_ALLOC, [memory](Emulator& at) { return memory->allocate(at); });
+      node(CU_GRAPH_NODE_TYPE_MEM_ALLOC, [memory](Emulator& at) { return allocate(at, *memory); });
   made->memory = memory;
   capture->add(std::move(made), stream);
   capture->allocated[*base] = size;
@@ -220,7 +221,7 @@ std::optional<CUresult> captured_free(Emulator& e, CUdeviceptr address, CUstream
   if (!capture) return beside_capture(e, stream);
   if (capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   if (capture->allocated.erase(address) == 0) return CUDA_ERROR_INVALID_VALUE;
-  const auto release = [address](Emulator& at) { return NodeMemory::release(at, address); };
+  const auto release = [address](Emulator& at) { return free_node_memory(at, address); };
   capture->add(node(CU_GRAPH_NODE_TYPE_MEM_FREE, release), stream);
   return CUDA_SUCCESS;
 }

@@ -39,7 +39,7 @@ CUVMM_DRIVER_FUNCTION(cuStreamBeginCapture, CUstream stream) {
 CUVMM_DRIVER_ALIAS(cuStreamBeginCapture_ptsz, cuStreamBeginCapture);
 
 CUVMM_DRIVER_FUNCTION(cuStreamEndCapture, CUstream stream, CUgraph* graph) {
-  return locked([&](Emulator&) -> CUresult {
+  return locked([&](Emulator& e) -> CUresult {
     Captures& captures = Captures::get();
     if (!graph) return CUDA_ERROR_INVALID_VALUE;
     const Capture* capture = captures.of(stream);
@@ -53,7 +53,7 @@ CUVMM_DRIVER_FUNCTION(cuStreamEndCapture, CUstream stream, CUgraph* graph) {
     *graph = nullptr;
     if (ended->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (!ended->unjoined.empty()) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-    *graph = Graphs::get().add(Graph{.nodes = std::move(ended->nodes)});
+    *graph = e.graphs.add(Graph{.nodes = std::move(ended->nodes)});
     return CUDA_SUCCESS;
   });
 }

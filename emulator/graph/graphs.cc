@@ -1,27 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emulator/graph/graph.h"
+#include "emulator/graph/graphs.h"
 
 #include <algorithm>
 #include <queue>
 
 namespace cuvmm::emulator {
-
-Graphs& Graphs::get() {
-  static Graphs* const graphs = new Graphs;  // outlives the program's destructors
-  return *graphs;
-}
-
-bool Graph::has_memory_nodes() const {
-  return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) {
-    return node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || node->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
-  });
-}
-
-bool Graph::allocates(Address address) const {
-  return std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) {
-    return node->memory && address - node->memory->base < node->memory->size;
-  });
-}
 
 CUgraph Graphs::add(Graph&& graph) {
   CUgraph handle = next<CUgraph>();
@@ -30,12 +13,12 @@ CUgraph Graphs::add(Graph&& graph) {
   return handle;
 }
 
-Graph* Graphs::find(CUgraph handle) {
+const Graph* Graphs::find(CUgraph handle) const {
   const auto found = graphs_.find(handle);
   return found == graphs_.end() ? nullptr : &found->second;
 }
 
-GraphNode* Graphs::find(CUgraphNode handle, CUgraph* graph) {
+GraphNode* Graphs::find(CUgraphNode handle, CUgraph* graph) const {
   const auto found = homes_.find(handle);
   if (found == homes_.end()) return nullptr;
   if (graph) *graph = found->second;
@@ -64,7 +47,7 @@ void Graphs::erase(CUgraph handle) {
     homes_.erase(node->handle());
     for (CUgraph body : node->bodies) erase(body);
   }
-  std::erase_if(conditions, [&](const auto& entry) { return entry.second.graph == handle; });
+  std::erase_if(conditions_, [&](const auto& entry) { return entry.second.graph == handle; });
   graphs_.erase(found);
 }
 
@@ -88,12 +71,12 @@ CUgraph Graphs::clone(CUgraph handle, CUgraph parent) {
   return made;
 }
 
-CUgraph Graphs::root(CUgraph handle) {
-  const Graph* graph = find(handle);
-  return graph && graph->parent ? root(graph->parent) : handle;
+bool Graphs::within(CUgraph graph, CUgraph outer) const {
+  while (graph && graph != outer) graph = find(graph)->parent;
+  return graph;
 }
 
-bool Graphs::order(CUgraph handle, Steps& out) {
+bool Graphs::order(CUgraph handle, Steps& out) const {
   const GraphNodes& nodes = graphs_.at(handle).nodes;
   std::unordered_map<const GraphNode*, std::size_t> places;
   for (std::size_t i = 0; i < nodes.size(); ++i) places[nodes[i].get()] = i;
@@ -119,6 +102,39 @@ bool Graphs::order(CUgraph handle, Steps& out) {
     }
   }
   return out.size() == nodes.size();
+}
+
+CUgraphConditionalHandle Graphs::add(const Condition& condition) {
+  const auto handle = next<CUgraphConditionalHandle>();
+  conditions_.emplace(handle, condition);
+  return handle;
+}
+
+const Condition* Graphs::find(CUgraphConditionalHandle handle) const {
+  const auto found = conditions_.find(handle);
+  return found == conditions_.end() ? nullptr : &found->second;
+}
+
+bool Graphs::uses_all_conditions(CUgraph graph) const {
+  return std::all_of(conditions_.begin(), conditions_.end(), [&](const auto& entry) {
+    return entry.second.graph != graph || entry.second.used;
+  });
+}
+
+CUgraphExec Graphs::add(Executable&& executable) {
+  const auto handle = next<CUgraphExec>();
+  executables_.emplace(handle, std::move(executable));
+  return handle;
+}
+
+Executable* Graphs::find(CUgraphExec handle) {
+  const auto found = executables_.find(handle);
+  return found == executables_.end() ? nullptr : &found->second;
+}
+
+bool Graphs::instantiated(CUgraph graph) const {
+  return std::any_of(executables_.begin(), executables_.end(),
+                     [&](const auto& entry) { return entry.second.graph() == graph; });
 }
 
 }  // namespace cuvmm::emulator
