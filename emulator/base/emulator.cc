@@ -133,10 +133,7 @@ bool Emulator::can_reach(int device, int peer) const {
   return (model.platform().reach[static_cast<std::size_t>(device)] >> peer) & 1;
 }
 
-Context* Emulator::current_context() const {
-  Context* context = ContextStack::of_this_thread().current();
-  return context && context->alive ? context : nullptr;
-}
+Context* Emulator::current_context() const { return ContextStack::of_this_thread().live(); }
 
 CUresult Emulator::no_context() const {
   const Context* context = ContextStack::of_this_thread().current();

@@ -11,6 +11,7 @@
 
 #include "emulator/base/life.h"
 #include "emulator/base/options.h"
+#include "emulator/context/capture.h"
 #include "emulator/context/context.h"
 #include "emulator/context/stream.h"
 #include "emulator/graph/graph_memory.h"
@@ -48,6 +49,7 @@ class Emulator {
   Devices devices;
   Contexts contexts;
   Streams streams;
+  Captures captures{streams};
   Pools pools;
   PhysicalMemory physical;
   Teams teams;

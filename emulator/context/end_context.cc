@@ -2,7 +2,6 @@
 #include "emulator/context/end_context.h"
 
 #include "emulator/code/modules.h"
-#include "emulator/context/capture.h"
 #include "emulator/memory/arrays.h"
 
 namespace cuvmm::emulator {
@@ -11,7 +10,7 @@ void end_context(Emulator& e, Context& context) {
   context.alive = false;
   Arrays::get().end_those_of(context);
   e.free_plain_of(context);  // VMM memory belongs to no context, and stays
-  if (Captures::any()) Captures::get().end_those_of(context);
+  if (Captures::any()) e.captures.end_those_of(context);
   e.streams.end_those_of(context);
   Modules::get().end_those_of(context);
 }

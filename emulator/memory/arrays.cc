@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "emulator/base/refusal.h"
-#include "emulator/context/capture.h"
+#include "emulator/context/captured.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
 #include "emulator/machine/device_attributes.h"

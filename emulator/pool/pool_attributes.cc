@@ -2,7 +2,7 @@
 // What can be asked of a pool and set on it. Nothing is cached: what is freed is gone at once, so
 // thresholds and trimming change numbers only.
 #include "api/location.h"
-#include "emulator/context/capture.h"
+#include "emulator/context/captured.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
 
