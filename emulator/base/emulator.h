@@ -11,6 +11,7 @@
 
 #include "emulator/base/life.h"
 #include "emulator/base/options.h"
+#include "emulator/code/modules.h"
 #include "emulator/context/capture.h"
 #include "emulator/context/context.h"
 #include "emulator/context/stream.h"
@@ -20,6 +21,7 @@
 #include "emulator/machine/devices.h"
 #include "emulator/machine/physical.h"
 #include "emulator/machine/team.h"
+#include "emulator/memory/arrays.h"
 #include "emulator/memory/host_blocks.h"
 #include "emulator/memory/plain_allocations.h"
 #include "emulator/pool/pools.h"
@@ -55,7 +57,9 @@ class Emulator {
   Teams teams;
   CpuView cpu_view{space};
   PlainAllocations plain{space};
+  Modules modules{plain};
   HostBlocks host;
+  Arrays arrays;
   ExternalObjects external;
   Graphs graphs;
   GraphMemory graph_memory;
