@@ -17,6 +17,8 @@ std::optional<KernelCode> code_of(const Image& image, std::string_view name) {
 
 }  // namespace
 
+Modules::Modules(PlainAllocations& plain) : plain_(plain) {}
+
 Module& Modules::add(std::shared_ptr<Image> image, Context& context, Variables&& variables) {
   auto module = std::make_unique<Module>();
   module->handle = new_handle<CUmodule>();

@@ -61,7 +61,7 @@ struct Kernel {
 class Modules {
  public:
   /// Modules end with the memory of their variables.
-  explicit Modules(PlainAllocations& plain) : plain_(plain) {}
+  explicit Modules(PlainAllocations& plain);
 
   /// An image that was put into a context.
   Module& add(std::shared_ptr<Image> image, Context& context, Variables&& variables);

@@ -2,6 +2,7 @@
 #include "emulator/context/capture.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace cuvmm::emulator {
 
@@ -22,6 +23,9 @@ Capture* Captures::at(CUstream key) const {
 
 Capture* Captures::of(CUstream stream) const { return at(key(stream)); }
 
+Capture::Capture(CUstream origin, const Context* context, CUstreamCaptureMode mode)
+    : origin_(origin), context_(context), mode_(mode), thread_(std::this_thread::get_id()) {}
+
 void Capture::add(std::shared_ptr<GraphNode> node, CUstream stream) {
   CUstream key = Captures::key(stream);
   for (GraphNode* on : ends_[key]) node->dependencies.push_back({on});
@@ -37,6 +41,22 @@ void Capture::wait(CUstream key, CUstream awaited, const std::vector<GraphNode*>
     if (std::find(ends.begin(), ends.end(), end) == ends.end()) ends.push_back(end);
   }
 }
+
+const std::vector<GraphNode*>& Capture::ends(CUstream key) { return ends_[key]; }
+
+GraphNodes Capture::take_nodes() { return std::move(nodes_); }
+
+void Capture::allocate(Address base, Size size) { allocated_[base] = size; }
+
+bool Capture::free(Address base) { return allocated_.erase(base) != 0; }
+
+bool Capture::allocates(Address address) const {
+  const auto after = allocated_.upper_bound(address);
+  return after != allocated_.begin() &&
+         address - std::prev(after)->first < std::prev(after)->second;
+}
+
+Captures::Captures(const Streams& streams) : all_streams_(streams) {}
 
 void Captures::add(CUstream stream, std::shared_ptr<Capture> capture) {
   const Stream* found = all_streams_.find(stream);

@@ -5,7 +5,6 @@
 #include <cuda.h>
 
 #include <atomic>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -22,8 +21,7 @@ namespace cuvmm::emulator {
 /// One capture in progress. It knows streams by their keys: Captures::key().
 class Capture {
  public:
-  Capture(CUstream origin, const Context* context, CUstreamCaptureMode mode)
-      : origin_(origin), context_(context), mode_(mode), thread_(std::this_thread::get_id()) {}
+  Capture(CUstream origin, const Context* context, CUstreamCaptureMode mode);
 
   CUstream origin() const { return origin_; }
   const Context* context() const { return context_; }
@@ -35,23 +33,19 @@ class Capture {
   /// Takes work of a stream that is in this capture; it depends on what the stream has to wait for.
   void add(std::shared_ptr<GraphNode> node, CUstream stream);
   /// What the next node of a stream depends on.
-  const std::vector<GraphNode*>& ends(CUstream key) { return ends_[key]; }
+  const std::vector<GraphNode*>& ends(CUstream key);
   /// A stream waits for what another one captured, up to these nodes.
   void wait(CUstream key, CUstream awaited, const std::vector<GraphNode*>& nodes);
   /// Whether the origin waits for the work of all streams.
   bool joined() const { return unjoined_.empty(); }
-  GraphNodes take_nodes() { return std::move(nodes_); }
+  GraphNodes take_nodes();
 
   /// A node of it allocates memory.
-  void allocate(Address base, Size size) { allocated_[base] = size; }
+  void allocate(Address base, Size size);
   /// A node of it frees memory of another; false where none allocates it, or one frees it already.
-  bool free(Address base) { return allocated_.erase(base) != 0; }
+  bool free(Address base);
   /// Whether memory is there at launches only.
-  bool allocates(Address address) const {
-    const auto after = allocated_.upper_bound(address);
-    return after != allocated_.begin() &&
-           address - std::prev(after)->first < std::prev(after)->second;
-  }
+  bool allocates(Address address) const;
 
  private:
   CUstream origin_;
@@ -68,7 +62,7 @@ class Capture {
 /// All captures of the process; the caller holds the emulator's lock, but for any().
 class Captures {
  public:
-  explicit Captures(const Streams& streams) : all_streams_(streams) {}
+  explicit Captures(const Streams& streams);
 
   /// Whether a stream may be capturing: a cheap look, without the lock.
   static bool any() { return count_.load(std::memory_order_relaxed) != 0; }

@@ -88,6 +88,16 @@ std::optional<CUresult> begun(int which, const void* value, std::size_t* size) {
 
 }  // namespace
 
+const CoredumpSetting* Coredumps::find(int which, const Context* context) const {
+  const auto own = all_.find({context, which});
+  if (own != all_.end()) return &own->second;
+  return context ? find(which, nullptr) : nullptr;
+}
+
+void Coredumps::set(int which, const Context* context, CoredumpSetting setting) {
+  all_[{context, which}] = std::move(setting);
+}
+
 CUVMM_DRIVER_FUNCTION(cuCoredumpGetAttributeGlobal, CUcoredumpSettings which, void* value,
                       size_t* size) {
   return locked([&](Emulator& e) -> CUresult {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs set about core dumps.
+// What programs set about core dumps. How that is asked and changed: coredump.cc.
 #pragma once
 
 #include <map>
@@ -19,15 +19,9 @@ struct CoredumpSetting {
 class Coredumps {
  public:
   /// What was set for a context, or else for all of them; null: neither.
-  const CoredumpSetting* find(int which, const Context* context) const {
-    const auto own = all_.find({context, which});
-    if (own != all_.end()) return &own->second;
-    return context ? find(which, nullptr) : nullptr;
-  }
+  const CoredumpSetting* find(int which, const Context* context) const;
   /// For all contexts where `context` is null.
-  void set(int which, const Context* context, CoredumpSetting setting) {
-    all_[{context, which}] = std::move(setting);
-  }
+  void set(int which, const Context* context, CoredumpSetting setting);
 
  private:
   std::map<std::pair<const Context*, int>, CoredumpSetting> all_;

@@ -3,8 +3,20 @@
 
 #include <algorithm>
 #include <queue>
+#include <type_traits>
 
 namespace cuvmm::emulator {
+
+template <class Handle>
+Handle Graphs::next() {
+  constexpr std::uintptr_t kStep = 0x100;
+  last_ += kStep;
+  if constexpr (std::is_pointer_v<Handle>) {
+    return reinterpret_cast<Handle>(last_);
+  } else {
+    return last_;
+  }
+}
 
 CUgraph Graphs::add(Graph&& graph) {
   CUgraph handle = next<CUgraph>();
@@ -115,6 +127,8 @@ const Condition* Graphs::find(CUgraphConditionalHandle handle) const {
   return found == conditions_.end() ? nullptr : &found->second;
 }
 
+void Graphs::use(CUgraphConditionalHandle handle) { conditions_.at(handle).used = true; }
+
 bool Graphs::uses_all_conditions(CUgraph graph) const {
   return std::all_of(conditions_.begin(), conditions_.end(), [&](const auto& entry) {
     return entry.second.graph != graph || entry.second.used;
@@ -131,6 +145,8 @@ Executable* Graphs::find(CUgraphExec handle) {
   const auto found = executables_.find(handle);
   return found == executables_.end() ? nullptr : &found->second;
 }
+
+void Graphs::erase(CUgraphExec handle) { executables_.erase(handle); }
 
 bool Graphs::instantiated(CUgraph graph) const {
   return std::any_of(executables_.begin(), executables_.end(),

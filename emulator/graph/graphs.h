@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <type_traits>
 #include <unordered_map>
 
 #include "emulator/graph/executable.h"
@@ -38,25 +37,17 @@ class Graphs {
   CUgraphConditionalHandle add(const Condition& condition);
   const Condition* find(CUgraphConditionalHandle handle) const;
   /// A node has the condition from now on, which none had before.
-  void use(CUgraphConditionalHandle handle) { conditions_.at(handle).used = true; }
+  void use(CUgraphConditionalHandle handle);
   bool uses_all_conditions(CUgraph graph) const;
 
   CUgraphExec add(Executable&& executable);
   Executable* find(CUgraphExec handle);
-  void erase(CUgraphExec handle) { executables_.erase(handle); }
+  void erase(CUgraphExec handle);
   bool instantiated(CUgraph graph) const;
 
  private:
   template <class Handle>
-  Handle next() {
-    constexpr std::uintptr_t kStep = 0x100;
-    last_ += kStep;
-    if constexpr (std::is_pointer_v<Handle>) {
-      return reinterpret_cast<Handle>(last_);
-    } else {
-      return last_;
-    }
-  }
+  Handle next();
 
   std::map<CUgraph, Graph> graphs_;
   std::unordered_map<CUgraphNode, CUgraph> homes_;  ///< the graph of each node

@@ -2,6 +2,7 @@
 #include "emulator/pool/pools.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "api/location.h"
 
@@ -17,6 +18,14 @@ std::uint64_t chunks(std::uint64_t bytes) {
 }
 
 }  // namespace
+
+Pool::Pool(std::uint64_t handle, const CUmemAllocationProp& prop, Kind kind)
+    : handle_(handle), prop_(prop), kind_(kind) {}
+
+void Pool::publish(std::uint64_t id, std::shared_ptr<Physical> file) {
+  id_ = id;
+  file_ = std::move(file);
+}
 
 bool Pool::fits(std::uint64_t bytes) const {
   if (max_size_ == 0) return true;
@@ -51,6 +60,8 @@ std::optional<unsigned> Pool::access(int device) const {
   const auto set = access_.find(device);
   return set == access_.end() ? std::nullopt : std::optional(set->second);
 }
+
+void Pool::set_access(int device, unsigned flags) { access_[device] = flags; }
 
 void Pools::open(int devices, std::uint64_t numa_nodes) {
   numa_nodes_ = numa_nodes;

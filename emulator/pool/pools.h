@@ -10,7 +10,6 @@
 #include <optional>
 #include <tuple>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "emulator/machine/physical.h"
@@ -39,10 +38,7 @@ class Pool {
   /// What an export hands out, or null.
   Physical* file() const { return file_.get(); }
   /// Its first export: the file has the id in it.
-  void publish(std::uint64_t id, std::shared_ptr<Physical> file) {
-    id_ = id;
-    file_ = std::move(file);
-  }
+  void publish(std::uint64_t id, std::shared_ptr<Physical> file);
 
   /// Whether so many more bytes fit under its largest size.
   bool fits(std::uint64_t bytes) const;
@@ -67,14 +63,13 @@ class Pool {
 
   /// What was set for a device; nothing where that never was.
   std::optional<unsigned> access(int device) const;
-  void set_access(int device, unsigned flags) { access_[device] = flags; }
+  void set_access(int device, unsigned flags);
 
  private:
   friend class Pools;  // it makes pools, and knows when one is done
   enum class Kind : std::uint8_t { kCreated, kDefault, kImported };
 
-  Pool(std::uint64_t handle, const CUmemAllocationProp& prop, Kind kind)
-      : handle_(handle), prop_(prop), kind_(kind) {}
+  Pool(std::uint64_t handle, const CUmemAllocationProp& prop, Kind kind);
   void take(std::uint64_t bytes);
   void give_back(std::uint64_t bytes, bool by_pool);
   /// Destroyed by name, and its last memory is freed.

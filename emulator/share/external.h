@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
-#include <utility>
 
 #include "emulator/context/context.h"
 #include "emulator/machine/physical.h"
@@ -24,38 +23,19 @@ struct ImportedMemory {
 /// The live ones of the process, by handle; values are never handed out twice.
 class ExternalObjects {
  public:
-  CUexternalMemory add(ImportedMemory&& memory) {
-    const auto handle = new_handle<CUexternalMemory>();
-    memories_.emplace(handle, std::move(memory));
-    return handle;
-  }
-  CUexternalSemaphore add(std::shared_ptr<Semaphore> semaphore) {
-    const auto handle = new_handle<CUexternalSemaphore>();
-    semaphores_.emplace(handle, std::move(semaphore));
-    return handle;
-  }
+  CUexternalMemory add(ImportedMemory&& memory);
+  CUexternalSemaphore add(std::shared_ptr<Semaphore> semaphore);
   /// Null for what is none.
-  ImportedMemory* find(CUexternalMemory handle) {
-    const auto found = memories_.find(handle);
-    return found == memories_.end() ? nullptr : &found->second;
-  }
+  ImportedMemory* find(CUexternalMemory handle);
   /// Shared, because a wait outlives the lock. Null for what is none.
-  std::shared_ptr<Semaphore> find(CUexternalSemaphore handle) const {
-    const auto found = semaphores_.find(handle);
-    return found == semaphores_.end() ? nullptr : found->second;
-  }
+  std::shared_ptr<Semaphore> find(CUexternalSemaphore handle) const;
   /// False for what is none.
-  bool erase(CUexternalMemory handle) { return memories_.erase(handle) != 0; }
-  bool erase(CUexternalSemaphore handle) { return semaphores_.erase(handle) != 0; }
+  bool erase(CUexternalMemory handle);
+  bool erase(CUexternalSemaphore handle);
 
  private:
-  /// Looks like the pointers that drivers hand out, and is one to nothing.
   template <class Object>
-  Object new_handle() {
-    constexpr std::uintptr_t kBase = 0xe800000000;
-    constexpr std::uintptr_t kStep = 0x100;
-    return reinterpret_cast<Object>(kBase + ++last_ * kStep);
-  }
+  Object new_handle();
 
   std::unordered_map<CUexternalMemory, ImportedMemory> memories_;
   std::unordered_map<CUexternalSemaphore, std::shared_ptr<Semaphore>> semaphores_;
