@@ -124,8 +124,7 @@ CUresult Emulator::load() {
   const std::uint64_t memory = options.device_memory ? options.device_memory : profile.total_memory;
   devices.open(options.devices, memory);
   contexts.open(options.devices);
-  pools.numa_nodes = model.platform().numa_nodes;
-  pools.open(options.devices);
+  pools.open(options.devices, model.platform().numa_nodes);
   return CUDA_SUCCESS;
 }
 
@@ -134,10 +133,7 @@ bool Emulator::can_reach(int device, int peer) const {
   return (model.platform().reach[static_cast<std::size_t>(device)] >> peer) & 1;
 }
 
-Context* Emulator::current_context() const {
-  Context* context = ContextStack::of_this_thread().current();
-  return context && context->alive ? context : nullptr;
-}
+Context* Emulator::current_context() const { return ContextStack::of_this_thread().live(); }
 
 CUresult Emulator::no_context() const {
   const Context* context = ContextStack::of_this_thread().current();
@@ -196,7 +192,7 @@ CUresult Emulator::allocate_managed(Context& context, Size size, const Pool* poo
   prop.location.id = context.device;
   auto advice = std::make_shared<ManagedAdvice>();
   if (pool) {
-    const CUmemLocation& preferred = pool->prop.location;
+    const CUmemLocation& preferred = pool->prop().location;
     advice->preferred = {static_cast<int>(preferred.type), preferred.id};
     if (preferred.type == CU_MEM_LOCATION_TYPE_DEVICE) prop.location.id = preferred.id;
   }
@@ -205,7 +201,7 @@ CUresult Emulator::allocate_managed(Context& context, Size size, const Pool* poo
   return add_plain({.size = size,
                     .context = &context,
                     .memory = Physical(pages, prop, false, 0, nullptr),
-                    .pool = pool ? pool->handle : 0,
+                    .pool = pool ? pool->handle() : 0,
                     .on_cpu = true,
                     .managed = std::move(advice)},
                    address);

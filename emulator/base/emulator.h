@@ -11,12 +11,18 @@
 
 #include "emulator/base/life.h"
 #include "emulator/base/options.h"
+#include "emulator/code/modules.h"
+#include "emulator/context/capture.h"
 #include "emulator/context/context.h"
+#include "emulator/context/coredumps.h"
 #include "emulator/context/stream.h"
+#include "emulator/graph/graph_memory.h"
+#include "emulator/graph/graphs.h"
 #include "emulator/machine/address_space.h"
 #include "emulator/machine/devices.h"
 #include "emulator/machine/physical.h"
 #include "emulator/machine/team.h"
+#include "emulator/memory/arrays.h"
 #include "emulator/memory/host_blocks.h"
 #include "emulator/memory/plain_allocations.h"
 #include "emulator/pool/pools.h"
@@ -31,8 +37,13 @@ namespace cuvmm::emulator {
 
 struct Mutation;
 
-/// Everything the driver knows, put together of what keeps itself in order. Whoever touches a
-/// member holds `mutex`.
+/// Everything the driver knows: a plain composition. Each member but the profile owns one kind of
+/// object and keeps it in order by itself, behind private data, so that the entry points of every
+/// area may use it as it stands here; a getter for each would guard nothing. What takes several of
+/// them is a function of this class, or of an area.
+///
+/// Whoever touches a member holds `mutex`. Entry points get a reference with it: by locked() and
+/// its kin (emulator/entry/locked.h). What may be asked without it says so.
 class Emulator {
  public:
   /// Never destroyed: calls may come from the program's destructors and from threads that outlive
@@ -46,13 +57,19 @@ class Emulator {
   Devices devices;
   Contexts contexts;
   Streams streams;
+  Captures captures{streams};
   Pools pools;
   PhysicalMemory physical;
   Teams teams;
   CpuView cpu_view{space};
   PlainAllocations plain{space};
+  Modules modules{plain};
   HostBlocks host;
+  Arrays arrays;
   ExternalObjects external;
+  Coredumps coredumps;
+  Graphs graphs;
+  GraphMemory graph_memory;
 
   /// What cuInit does; idempotent.
   CUresult initialize();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "emulator/code/function.h"
+#include "emulator/code/loading.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
 #include "emulator/machine/device_attributes.h"
@@ -24,13 +25,13 @@ int device_attribute(int attribute) { return default_attribute(attribute).value_
 
 // A kernel of a library may stand for the function that it is in the current context.
 CUresult find_function(Emulator& e, Context& context, CUfunction handle, Function*& function) {
-  Modules& modules = Modules::get();
+  Modules& modules = e.modules;
   function = modules.find(handle);
   if (function) return CUDA_SUCCESS;
   const Kernel* kernel = modules.find(reinterpret_cast<CUkernel>(handle));
   if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
   Module* module = nullptr;
-  const CUresult result = modules.in_context(e, context, kernel->image->library, module);
+  const CUresult result = in_context(e, context, kernel->image->library, module);
   if (result == CUDA_SUCCESS) function = modules.find(modules.function(*module, kernel->name));
   return result;
 }
@@ -201,9 +202,9 @@ CUVMM_DRIVER_FUNCTION(cuFuncGetModule, CUmodule* out, CUfunction handle) {
 }
 
 CUVMM_DRIVER_FUNCTION(cuFuncGetName, const char** out, CUfunction handle) {
-  return with_context([&](Emulator&, Context&) -> CUresult {
+  return with_context([&](Emulator& e, Context&) -> CUresult {
     if (!out || !handle) return CUDA_ERROR_INVALID_VALUE;
-    const Function* function = Modules::get().find(handle);
+    const Function* function = e.modules.find(handle);
     if (!function) return CUDA_ERROR_INVALID_HANDLE;
     *out = function->name.c_str();
     return CUDA_SUCCESS;

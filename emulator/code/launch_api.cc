@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that launch kernels.
 #include "emulator/code/launch.h"
-#include "emulator/context/capture.h"
+#include "emulator/context/captured.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
 

@@ -2,6 +2,7 @@
 // cuLibrary* and cuKernel*: device code that every context may use, loaded there when it does.
 #include "emulator/code/function.h"
 #include "emulator/code/image.h"
+#include "emulator/code/loading.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
 
@@ -11,28 +12,29 @@ namespace {
 
 template <class Read>
 CUresult load(CUlibrary* out, bool options, Read&& read) noexcept {
-  return locked([&](Emulator&) -> CUresult {
+  return locked([&](Emulator& e) -> CUresult {
     if (!out || !options) return CUDA_ERROR_INVALID_VALUE;
     std::shared_ptr<Image> image;
     const CUresult result = read(image);
-    if (result == CUDA_SUCCESS) *out = Modules::get().add_library(std::move(image));
+    if (result == CUDA_SUCCESS) *out = e.modules.add_library(std::move(image));
     return result;
   });
 }
 
+// Runs body(all modules, the library's image).
 template <class Body>
 CUresult on_library(CUlibrary handle, Body&& body) noexcept {
-  return locked([&](Emulator&) -> CUresult {
-    Image* image = Modules::get().find(handle);
-    return image ? body(*image) : CUDA_ERROR_INVALID_HANDLE;
+  return locked([&](Emulator& e) -> CUresult {
+    const std::shared_ptr<Image> image = e.modules.find(handle);
+    return image ? body(e.modules, *image) : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 
 template <class Body>
-CUresult in_context(CUlibrary handle, Body&& body) noexcept {
+CUresult on_loaded(CUlibrary handle, Body&& body) noexcept {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
     Module* module = nullptr;
-    const CUresult result = Modules::get().in_context(e, context, handle, module);
+    const CUresult result = in_context(e, context, handle, module);
     return result == CUDA_SUCCESS ? body(*module) : result;
   });
 }
@@ -40,14 +42,14 @@ CUresult in_context(CUlibrary handle, Body&& body) noexcept {
 template <class Body>
 CUresult on_kernel(CUkernel handle, Body&& body) noexcept {
   return locked([&](Emulator& e) -> CUresult {
-    Kernel* kernel = Modules::get().find(handle);
+    Kernel* kernel = e.modules.find(handle);
     return kernel ? body(e, *kernel) : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 
 CUresult variable(CUlibrary handle, CUdeviceptr* address, size_t* bytes,
                   const char* name) noexcept {
-  return in_context(handle, [&](Module& module) -> CUresult {
+  return on_loaded(handle, [&](Module& module) -> CUresult {
     return name ? find_variable(module, name, address, bytes) : CUDA_ERROR_INVALID_VALUE;
   });
 }
@@ -70,14 +72,14 @@ CUVMM_DRIVER_FUNCTION(cuLibraryLoadFromFile, CUlibrary* out, const char* path, C
 
 CUVMM_DRIVER_FUNCTION(cuLibraryUnload, CUlibrary handle) {
   return locked([&](Emulator& e) -> CUresult {
-    return Modules::get().unload(e, handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return e.modules.unload(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 
 CUVMM_DRIVER_FUNCTION(cuLibraryGetKernel, CUkernel* out, CUlibrary handle, const char* name) {
-  return on_library(handle, [&](Image& image) -> CUresult {
+  return on_library(handle, [&](Modules& modules, Image& image) -> CUresult {
     if (!out || !name) return CUDA_ERROR_INVALID_VALUE;
-    CUkernel kernel = Modules::get().kernel(image, name);
+    CUkernel kernel = modules.kernel(image, name);
     if (!kernel) return CUDA_ERROR_NOT_FOUND;
     *out = kernel;
     return CUDA_SUCCESS;
@@ -85,7 +87,7 @@ CUVMM_DRIVER_FUNCTION(cuLibraryGetKernel, CUkernel* out, CUlibrary handle, const
 }
 
 CUVMM_DRIVER_FUNCTION(cuLibraryGetKernelCount, unsigned* count, CUlibrary handle) {
-  return on_library(handle, [&](Image& image) -> CUresult {
+  return on_library(handle, [&](Modules&, Image& image) -> CUresult {
     if (!count) return CUDA_ERROR_INVALID_VALUE;
     *count = static_cast<unsigned>(image.code.kernels.size());
     return CUDA_SUCCESS;
@@ -93,18 +95,18 @@ CUVMM_DRIVER_FUNCTION(cuLibraryGetKernelCount, unsigned* count, CUlibrary handle
 }
 
 CUVMM_DRIVER_FUNCTION(cuLibraryEnumerateKernels, CUkernel* out, unsigned room, CUlibrary handle) {
-  return on_library(handle, [&](Image& image) -> CUresult {
+  return on_library(handle, [&](Modules& modules, Image& image) -> CUresult {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     for (const KernelCode& kernel : image.code.kernels) {
       if (room-- == 0) break;
-      *out++ = Modules::get().kernel(image, kernel.name);
+      *out++ = modules.kernel(image, kernel.name);
     }
     return CUDA_SUCCESS;
   });
 }
 
 CUVMM_DRIVER_FUNCTION(cuLibraryGetModule, CUmodule* out, CUlibrary handle) {
-  return in_context(handle, [&](Module& module) -> CUresult {
+  return on_loaded(handle, [&](Module& module) -> CUresult {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     *out = module.handle;
     return CUDA_SUCCESS;
@@ -119,25 +121,25 @@ CUVMM_DRIVER_FUNCTION(cuLibraryGetGlobal, CUdeviceptr* address, size_t* bytes, C
 // Neither managed variables nor unified functions are told apart from what an image has none of.
 CUVMM_DRIVER_FUNCTION(cuLibraryGetManaged, CUdeviceptr*, size_t*, CUlibrary handle,
                       const char* name) {
-  return on_library(handle, [&](Image&) -> CUresult {
+  return on_library(handle, [&](Modules&, Image&) -> CUresult {
     return name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
   });
 }
 
 CUVMM_DRIVER_FUNCTION(cuLibraryGetUnifiedFunction, void** out, CUlibrary handle, const char* name) {
-  return on_library(handle, [&](Image&) -> CUresult {
+  return on_library(handle, [&](Modules&, Image&) -> CUresult {
     return out && name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
   });
 }
 
 CUVMM_DRIVER_FUNCTION(cuKernelGetFunction, CUfunction* out, CUkernel handle) {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
-    Kernel* kernel = Modules::get().find(handle);
+    Kernel* kernel = e.modules.find(handle);
     if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     Module* module = nullptr;
-    const CUresult result = Modules::get().in_context(e, context, kernel->image->library, module);
-    if (result == CUDA_SUCCESS) *out = Modules::get().function(*module, kernel->name);
+    const CUresult result = in_context(e, context, kernel->image->library, module);
+    if (result == CUDA_SUCCESS) *out = e.modules.function(*module, kernel->name);
     return result;
   });
 }
@@ -151,9 +153,9 @@ CUVMM_DRIVER_FUNCTION(cuKernelGetLibrary, CUlibrary* out, CUkernel handle) {
 }
 
 CUVMM_DRIVER_FUNCTION(cuKernelGetName, const char** out, CUkernel handle) {
-  return locked([&](Emulator&) -> CUresult {
+  return locked([&](Emulator& e) -> CUresult {
     if (!out || !handle) return CUDA_ERROR_INVALID_VALUE;
-    const Kernel* kernel = Modules::get().find(handle);
+    const Kernel* kernel = e.modules.find(handle);
     if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
     *out = kernel->name.c_str();
     return CUDA_SUCCESS;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuModule*: device code in the current context. Kernels have handles and run nowhere (launch.cc).
 #include "emulator/code/image.h"
+#include "emulator/code/loading.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
 
@@ -9,28 +10,29 @@ namespace cuvmm::emulator {
 namespace {
 
 template <class Read>
-CUresult load(CUmodule* out, Read&& read) noexcept {
+CUresult load_image(CUmodule* out, Read&& read) noexcept {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     std::shared_ptr<Image> image;
     if (const CUresult refused = read(image); refused != CUDA_SUCCESS) return refused;
     Module* module = nullptr;
-    const CUresult result = Modules::get().load(e, context, std::move(image), module);
+    const CUresult result = load(e, context, std::move(image), module);
     if (result == CUDA_SUCCESS) *out = module->handle;
     return result;
   });
 }
 
+// Runs body(all modules, the module).
 template <class Body>
 CUresult on_module(CUmodule handle, Body&& body) noexcept {
-  return with_context([&](Emulator&, Context&) -> CUresult {
-    Module* module = Modules::get().find(handle);
-    return module ? body(*module) : CUDA_ERROR_INVALID_HANDLE;
+  return with_context([&](Emulator& e, Context&) -> CUresult {
+    Module* module = e.modules.find(handle);
+    return module ? body(e.modules, *module) : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 
 CUresult load_data(CUmodule* out, const void* bytes) noexcept {
-  return load(out, [&](auto& image) { return read_image(bytes, image); });
+  return load_image(out, [&](auto& image) { return read_image(bytes, image); });
 }
 
 // Nothing is compiled, so that nothing is logged.
@@ -56,7 +58,7 @@ void empty_logs(unsigned count, const CUjit_option* options, void** values) {
 }  // namespace
 
 CUVMM_DRIVER_FUNCTION(cuModuleLoad, CUmodule* out, const char* path) {
-  return load(out, [&](auto& image) { return read_image_file(path, image); });
+  return load_image(out, [&](auto& image) { return read_image_file(path, image); });
 }
 
 CUVMM_DRIVER_FUNCTION(cuModuleLoadData, CUmodule* out, const void* bytes) {
@@ -78,14 +80,14 @@ CUVMM_DRIVER_FUNCTION(cuModuleLoadDataEx, CUmodule* out, const void* bytes, unsi
 
 CUVMM_DRIVER_FUNCTION(cuModuleUnload, CUmodule handle) {
   return with_context([&](Emulator& e, Context&) -> CUresult {
-    return Modules::get().unload(e, handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return e.modules.unload(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 
 CUVMM_DRIVER_FUNCTION(cuModuleGetFunction, CUfunction* out, CUmodule handle, const char* name) {
-  return on_module(handle, [&](Module& module) -> CUresult {
+  return on_module(handle, [&](Modules& modules, Module& module) -> CUresult {
     if (!out || !name) return CUDA_ERROR_INVALID_VALUE;
-    CUfunction function = Modules::get().function(module, name);
+    CUfunction function = modules.function(module, name);
     if (!function) return CUDA_ERROR_NOT_FOUND;
     *out = function;
     return CUDA_SUCCESS;
@@ -93,7 +95,7 @@ CUVMM_DRIVER_FUNCTION(cuModuleGetFunction, CUfunction* out, CUmodule handle, con
 }
 
 CUVMM_DRIVER_FUNCTION(cuModuleGetFunctionCount, unsigned* count, CUmodule handle) {
-  return on_module(handle, [&](Module& module) -> CUresult {
+  return on_module(handle, [&](Modules&, Module& module) -> CUresult {
     if (!count) return CUDA_ERROR_INVALID_VALUE;
     *count = static_cast<unsigned>(module.image->code.kernels.size());
     return CUDA_SUCCESS;
@@ -101,11 +103,11 @@ CUVMM_DRIVER_FUNCTION(cuModuleGetFunctionCount, unsigned* count, CUmodule handle
 }
 
 CUVMM_DRIVER_FUNCTION(cuModuleEnumerateFunctions, CUfunction* out, unsigned room, CUmodule handle) {
-  return on_module(handle, [&](Module& module) -> CUresult {
+  return on_module(handle, [&](Modules& modules, Module& module) -> CUresult {
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     for (const KernelCode& kernel : module.image->code.kernels) {
       if (room-- == 0) break;
-      *out++ = Modules::get().function(module, kernel.name);
+      *out++ = modules.function(module, kernel.name);
     }
     return CUDA_SUCCESS;
   });
@@ -113,7 +115,7 @@ CUVMM_DRIVER_FUNCTION(cuModuleEnumerateFunctions, CUfunction* out, unsigned room
 
 CUVMM_DRIVER_FUNCTION(cuModuleGetGlobal_v2, CUdeviceptr* address, size_t* bytes, CUmodule handle,
                       const char* name) {
-  return on_module(handle, [&](Module& module) -> CUresult {
+  return on_module(handle, [&](Modules&, Module& module) -> CUresult {
     if (!name) return CUDA_ERROR_INVALID_VALUE;
     return find_variable(module, name, address, bytes);
   });

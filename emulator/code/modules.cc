@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/code/modules.h"
 
-#include <algorithm>
-#include <cstring>
-
-#include "emulator/base/emulator.h"
+#include <optional>
+#include <utility>
 
 namespace cuvmm::emulator {
 
@@ -17,51 +15,21 @@ std::optional<KernelCode> code_of(const Image& image, std::string_view name) {
   return std::nullopt;
 }
 
-void fill(Emulator& e, Address address, const VariableCode& variable) {
-  for (Size done = 0; done < variable.size;) {
-    Size run = variable.size - done;
-    char* bytes = e.resolve(address + done, &run);
-    if (!bytes || run == 0) return;
-    const Size given =
-        std::min(run, variable.contents.size() - std::min(done, variable.contents.size()));
-    std::copy_n(variable.contents.data() + (given ? done : 0), given, bytes);
-    std::memset(bytes + given, 0, run - given);
-    done += run;
-  }
-}
-
-void free_variables(Emulator& e, const Module& module) {
-  for (const auto& [name, address] : module.variables) {
-    e.plain.end(address);
-  }
-}
-
 }  // namespace
 
-Modules& Modules::get() {
-  static auto& all = *new Modules;  // as the emulator: used until the process is gone
-  return all;
-}
+Modules::Modules(PlainAllocations& plain) : plain_(plain) {}
 
-CUresult Modules::load(Emulator& e, Context& context, std::shared_ptr<Image> image,
-                       Module*& loaded) {
+Module& Modules::add(std::shared_ptr<Image> image, Context& context, Variables&& variables) {
   auto module = std::make_unique<Module>();
+  module->handle = new_handle<CUmodule>();
   module->image = std::move(image);
   module->context = &context;
-  for (const VariableCode& variable : module->image->code.variables) {
-    Address address = 0;
-    const CUresult result = e.allocate_plain(context, std::max<Size>(variable.size, 1), &address);
-    if (result != CUDA_SUCCESS) {
-      free_variables(e, *module);
-      return result;
-    }
-    module->variables.emplace(variable.name, address);
-    fill(e, address, variable);
-  }
-  module->handle = new_handle<CUmodule>();
-  loaded = module.get();
-  modules_.emplace(module->handle, std::move(module));
-  return CUDA_SUCCESS;
+  module->variables = std::move(variables);
+  return *modules_.emplace(module->handle, std::move(module)).first->second;
+}
+
+void Modules::free_variables(const Module& module) {
+  for (const auto& [name, address] : module.variables) plain_.end(address);
 }
 
 void Modules::forget(const Module& module) {
@@ -69,10 +37,10 @@ void Modules::forget(const Module& module) {
   modules_.erase(module.handle);
 }
 
-bool Modules::unload(Emulator& e, CUmodule handle) {
+bool Modules::unload(CUmodule handle) {
   const Module* module = find(handle);
   if (!module || module->image->library) return false;  // a library's goes with the library
-  free_variables(e, *module);
+  free_variables(*module);
   forget(*module);
   return true;
 }
@@ -82,13 +50,13 @@ CUlibrary Modules::add_library(std::shared_ptr<Image> image) {
   return libraries_.emplace(image->library, std::move(image)).first->first;
 }
 
-bool Modules::unload(Emulator& e, CUlibrary library) {
+bool Modules::unload(CUlibrary library) {
   const auto found = libraries_.find(library);
   if (found == libraries_.end()) return false;
   for (auto next = modules_.begin(); next != modules_.end();) {
     const Module& module = *next++->second;
     if (module.image != found->second) continue;
-    free_variables(e, module);
+    free_variables(module);
     forget(module);
   }
   for (const auto& [name, kernel] : found->second->kernels) kernels_.erase(kernel);
@@ -108,9 +76,9 @@ Module* Modules::find(CUmodule module) {
   return found == modules_.end() ? nullptr : found->second.get();
 }
 
-Image* Modules::find(CUlibrary library) {
+std::shared_ptr<Image> Modules::find(CUlibrary library) const {
   const auto found = libraries_.find(library);
-  return found == libraries_.end() ? nullptr : found->second.get();
+  return found == libraries_.end() ? nullptr : found->second;
 }
 
 Function* Modules::find(CUfunction function) {
@@ -123,15 +91,11 @@ Kernel* Modules::find(CUkernel kernel) {
   return found == kernels_.end() ? nullptr : &found->second;
 }
 
-CUresult Modules::in_context(Emulator& e, Context& context, CUlibrary library, Module*& module) {
-  const auto image = libraries_.find(library);
-  if (image == libraries_.end()) return CUDA_ERROR_INVALID_HANDLE;
+Module* Modules::in_context(const Context& context, const Image& image) const {
   for (const auto& [handle, loaded] : modules_) {
-    if (loaded->image != image->second || loaded->context != &context) continue;
-    module = loaded.get();
-    return CUDA_SUCCESS;
+    if (loaded->image.get() == &image && loaded->context == &context) return loaded.get();
   }
-  return load(e, context, image->second, module);
+  return nullptr;
 }
 
 CUfunction Modules::function(Module& module, std::string_view name) {

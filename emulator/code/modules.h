@@ -14,10 +14,9 @@
 
 #include "emulator/code/device_code.h"
 #include "emulator/context/context.h"
+#include "emulator/memory/plain_allocations.h"
 
 namespace cuvmm::emulator {
-
-class Emulator;
 
 /// One image. Kernels are entered when their handles are first asked for.
 struct Image {
@@ -26,12 +25,15 @@ struct Image {
   std::map<std::string, CUkernel, std::less<>> kernels;
 };
 
-/// An image in a context, with memory for its variables.
+/// Where the variables of a module are.
+using Variables = std::map<std::string, CUdeviceptr, std::less<>>;
+
+/// An image in a context, with memory for its variables. What loads one: loading.h.
 struct Module {
   CUmodule handle = nullptr;
   std::shared_ptr<Image> image;
   Context* context = nullptr;
-  std::map<std::string, CUdeviceptr, std::less<>> variables;
+  Variables variables;
   std::map<std::string, CUfunction, std::less<>> functions;
 };
 
@@ -58,23 +60,24 @@ struct Kernel {
 /// out twice.
 class Modules {
  public:
-  static Modules& get();
+  /// Modules end with the memory of their variables.
+  explicit Modules(PlainAllocations& plain);
 
-  /// Puts `image` into a context, its variables into memory there.
-  CUresult load(Emulator& e, Context& context, std::shared_ptr<Image> image, Module*& loaded);
+  /// An image that was put into a context.
+  Module& add(std::shared_ptr<Image> image, Context& context, Variables&& variables);
   /// False for what is none.
-  bool unload(Emulator& e, CUmodule module);
+  bool unload(CUmodule module);
   CUlibrary add_library(std::shared_ptr<Image> image);
-  bool unload(Emulator& e, CUlibrary library);
+  bool unload(CUlibrary library);
   /// Ends the modules of a context; their memory ended with it.
   void end_those_of(const Context& context);
 
   Module* find(CUmodule module);
-  Image* find(CUlibrary library);
+  std::shared_ptr<Image> find(CUlibrary library) const;
   Function* find(CUfunction function);
   Kernel* find(CUkernel kernel);
-  /// A library as it is in a context; loaded there now where it was not.
-  CUresult in_context(Emulator& e, Context& context, CUlibrary library, Module*& module);
+  /// A library's image as it is in a context; null where it was not loaded there.
+  Module* in_context(const Context& context, const Image& image) const;
   /// Null: there is no such kernel.
   CUfunction function(Module& module, std::string_view name);
   CUkernel kernel(Image& image, std::string_view name);
@@ -84,8 +87,10 @@ class Modules {
   Handle new_handle() {
     return reinterpret_cast<Handle>(next_ += 0x10);
   }
+  void free_variables(const Module& module);
   void forget(const Module& module);
 
+  PlainAllocations& plain_;
   std::map<CUmodule, std::unique_ptr<Module>> modules_;
   std::map<CUlibrary, std::shared_ptr<Image>> libraries_;
   std::map<CUfunction, Function> functions_;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream capture and the graphs that it makes, as far as memory goes: which calls a capture allows,
-// and copies, fills, host functions and allocations as nodes.
+// Stream captures: which streams are in them, what they took, and which calls they forbid.
 #pragma once
 
 #include <cuda.h>
@@ -10,40 +9,61 @@
 #include <memory>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include "emulator/base/emulator.h"
+#include "emulator/context/context.h"
+#include "emulator/context/stream.h"
 #include "emulator/graph/graph.h"
 
 namespace cuvmm::emulator {
 
-/// One capture in progress.
-struct Capture {
-  CUstream origin = nullptr;  ///< a key, as are all streams here: Captures::key()
-  const Context* context = nullptr;
-  CUstreamCaptureMode mode{};
-  std::thread::id thread;
-  bool invalid = false;
-  GraphNodes nodes;
-  std::set<CUstream> unjoined;        ///< streams with work that the origin does not wait for
-  std::map<Address, Size> allocated;  ///< memory of its nodes that they do not free
-  /// What the next node of a stream depends on.
-  std::map<CUstream, std::vector<GraphNode*>> ends;
+/// One capture in progress. It knows streams by their keys: Captures::key().
+class Capture {
+ public:
+  Capture(CUstream origin, const Context* context, CUstreamCaptureMode mode);
+
+  CUstream origin() const { return origin_; }
+  const Context* context() const { return context_; }
+  CUstreamCaptureMode mode() const { return mode_; }
+  bool by_this_thread() const { return thread_ == std::this_thread::get_id(); }
+  bool invalid() const { return invalid_; }
+  void invalidate() { invalid_ = true; }
 
   /// Takes work of a stream that is in this capture; it depends on what the stream has to wait for.
   void add(std::shared_ptr<GraphNode> node, CUstream stream);
+  /// What the next node of a stream depends on.
+  const std::vector<GraphNode*>& ends(CUstream key);
+  /// A stream waits for what another one captured, up to these nodes.
+  void wait(CUstream key, CUstream awaited, const std::vector<GraphNode*>& nodes);
+  /// Whether the origin waits for the work of all streams.
+  bool joined() const { return unjoined_.empty(); }
+  GraphNodes take_nodes();
+
+  /// A node of it allocates memory.
+  void allocate(Address base, Size size);
+  /// A node of it frees memory of another; false where none allocates it, or one frees it already.
+  bool free(Address base);
   /// Whether memory is there at launches only.
-  bool allocates(Address address) const {
-    const auto after = allocated.upper_bound(address);
-    return after != allocated.begin() &&
-           address - std::prev(after)->first < std::prev(after)->second;
-  }
+  bool allocates(Address address) const;
+
+ private:
+  CUstream origin_;
+  const Context* context_;
+  CUstreamCaptureMode mode_;
+  std::thread::id thread_;
+  bool invalid_ = false;
+  GraphNodes nodes_;
+  std::set<CUstream> unjoined_;        ///< streams with work that the origin does not wait for
+  std::map<Address, Size> allocated_;  ///< memory of its nodes that they do not free
+  std::map<CUstream, std::vector<GraphNode*>> ends_;
 };
 
 /// All captures of the process; the caller holds the emulator's lock, but for any().
 class Captures {
  public:
-  static Captures& get();
+  explicit Captures(const Streams& streams);
+
   /// Whether a stream may be capturing: a cheap look, without the lock.
   static bool any() { return count_.load(std::memory_order_relaxed) != 0; }
   /// Names a stream in one capture or another: each thread has its own CU_STREAM_PER_THREAD.
@@ -51,7 +71,7 @@ class Captures {
 
   /// The capture of a stream; null when it has none.
   Capture* of(CUstream stream) const;
-  void begin(const Emulator& e, CUstream stream, CUstreamCaptureMode mode);
+  void begin(CUstream stream, CUstreamCaptureMode mode);
   /// Ends a capture; null takes none. The last mention of it: what it captured goes with it.
   std::shared_ptr<Capture> end(const Capture* capture);
   /// A stream is destroyed: a capture that began on it ends, one that it joined is of no use.
@@ -64,16 +84,16 @@ class Captures {
   /// makes the captures invalid. For calls that may depend on captured work without saying so:
   CUresult refuse_unsafe();
   /// For work on the legacy stream, which waits for blocking streams.
-  CUresult refuse_legacy(const Emulator& e, bool invalidate = true);
+  CUresult refuse_legacy(bool invalidate = true);
   /// For calls that wait for all work of the context.
   CUresult refuse_all();
 
   /// For a question about an event, which a captured one never answers.
   CUresult refuse_event(CUevent event);
   /// For a question about a stream, and for waiting for it.
-  CUresult refuse_stream(const Emulator& e, CUstream stream);
+  CUresult refuse_stream(CUstream stream);
   /// For a stream that is to wait for an event: joins it to the event's capture.
-  CUresult wait(const Emulator& e, CUstream stream, CUevent event);
+  CUresult wait(CUstream stream, CUevent event);
 
   static CUstreamCaptureMode& thread_mode();
 
@@ -83,7 +103,7 @@ class Captures {
     bool blocking = false;  ///< the legacy stream waits for it
   };
   Capture* at(CUstream key) const;
-  void add(const Emulator& e, CUstream stream, std::shared_ptr<Capture> capture);
+  void add(CUstream stream, std::shared_ptr<Capture> capture);
   /// What a captured event stands for.
   struct Recorded {
     CUstream stream = nullptr;
@@ -92,20 +112,10 @@ class Captures {
   /// The key of the stream whose work a captured event stands for; null for any other event.
   CUstream stream_of(CUevent event) const;
 
-  std::map<CUstream, Member> streams_;  // by key
+  const Streams& all_streams_;
+  std::map<CUstream, Member> streams_;  ///< those that capture, by key
   std::map<CUevent, Recorded> events_;
   inline static constinit std::atomic<std::size_t> count_{0};
 };
-
-/// refuse_unsafe() for entry points that take the lock themselves.
-CUresult refuse_unsafe_in_capture() noexcept;
-
-/// What a call answers that a capture takes or forbids; nothing when it is to be made as ever.
-std::optional<CUresult> captured_allocation(Emulator& e, CUdeviceptr* out, std::size_t size,
-                                            const Pool& pool, CUstream stream);
-std::optional<CUresult> captured_free(Emulator& e, CUdeviceptr address, CUstream stream);
-/// `entry` names the launch's function, and outlives the process.
-std::optional<CUresult> captured_launch(Emulator& e, const char* entry, CUstream stream);
-std::optional<CUresult> captured_event(CUevent event, CUstream stream);
 
 }  // namespace cuvmm::emulator

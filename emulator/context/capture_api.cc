@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A capture's beginning, and its end in a graph.
-#include "emulator/context/capture.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
 
@@ -10,9 +9,9 @@ namespace {
 
 CUresult begin(CUstream stream, CUstreamCaptureMode mode) noexcept {
   return with_no_ended_context([&](Emulator& e) -> CUresult {
-    Captures& captures = Captures::get();
+    Captures& captures = e.captures;
     if (reinterpret_cast<std::uintptr_t>(stream) <= 1) {
-      const CUresult refused = captures.refuse_legacy(e);
+      const CUresult refused = captures.refuse_legacy();
       return refused != CUDA_SUCCESS ? refused : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
@@ -20,7 +19,7 @@ CUresult begin(CUstream stream, CUstreamCaptureMode mode) noexcept {
       return CUDA_ERROR_INVALID_VALUE;
     }
     if (captures.of(stream)) return CUDA_ERROR_ILLEGAL_STATE;
-    captures.begin(e, stream, mode);
+    captures.begin(stream, mode);
     return CUDA_SUCCESS;
   });
 }
@@ -39,21 +38,20 @@ CUVMM_DRIVER_FUNCTION(cuStreamBeginCapture, CUstream stream) {
 CUVMM_DRIVER_ALIAS(cuStreamBeginCapture_ptsz, cuStreamBeginCapture);
 
 CUVMM_DRIVER_FUNCTION(cuStreamEndCapture, CUstream stream, CUgraph* graph) {
-  return locked([&](Emulator&) -> CUresult {
-    Captures& captures = Captures::get();
+  return locked([&](Emulator& e) -> CUresult {
+    Captures& captures = e.captures;
     if (!graph) return CUDA_ERROR_INVALID_VALUE;
     const Capture* capture = captures.of(stream);
     if (!capture) return CUDA_ERROR_ILLEGAL_STATE;
-    if (capture->origin != Captures::key(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
-    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
-        capture->thread != std::this_thread::get_id()) {
+    if (capture->origin() != Captures::key(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+    if (capture->mode() != CU_STREAM_CAPTURE_MODE_RELAXED && !capture->by_this_thread()) {
       return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     }
     const auto ended = captures.end(capture);
     *graph = nullptr;
-    if (ended->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    if (!ended->unjoined.empty()) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-    *graph = Graphs::get().add(Graph{.nodes = std::move(ended->nodes)});
+    if (ended->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (!ended->joined()) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+    *graph = e.graphs.add(Graph{.nodes = ended->take_nodes()});
     return CUDA_SUCCESS;
   });
 }

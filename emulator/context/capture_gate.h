@@ -6,7 +6,7 @@
 #include <optional>
 #include <type_traits>
 
-#include "emulator/context/capture.h"
+#include "emulator/context/captured.h"
 #include "emulator/transfer/transfer_entry.h"
 
 namespace cuvmm::emulator {
@@ -60,7 +60,7 @@ auto kept(const C& call) {
 // capture's own memory, which is not there before a launch, is checked by that.
 template <class C>
 CUresult capture_transfer(Emulator& e, Capture& capture, const C& call) {
-  if (capture.invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  if (capture.invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   if constexpr (requires { call.pCopy; }) {
     if (!call.pCopy) return CUDA_ERROR_INVALID_VALUE;
   }
@@ -88,13 +88,13 @@ template <class C>
 std::optional<CUresult> in_capture(const C& call) noexcept {
   std::optional<CUresult> answer;
   const CUresult looked = locked([&](Emulator& e) -> CUresult {
-    Captures& captures = Captures::get();
+    Captures& captures = e.captures;
     if constexpr (detail::kUnsafe<C>) {
       answer = detail::refusal(captures.refuse_unsafe());
     } else if constexpr (std::is_same_v<C, calls::CtxSynchronize>) {
       answer = detail::refusal(captures.refuse_all());
     } else if constexpr (std::is_same_v<C, calls::EventRecord>) {
-      answer = captured_event(call.hEvent, call.hStream);
+      answer = captured_event(e, call.hEvent, call.hStream);
     } else if constexpr (std::is_same_v<C, calls::EventSynchronize>) {
       answer = detail::refusal(captures.refuse_event(call.hEvent));
     } else if constexpr (std::is_same_v<C, calls::MemFreeAsync>) {
@@ -112,10 +112,10 @@ std::optional<CUresult> in_capture(const C& call) noexcept {
       if (Capture* capture = captures.of(call.hStream)) {
         answer = detail::capture_transfer(e, *capture, call);
       } else if (reinterpret_cast<std::uintptr_t>(call.hStream) <= 1) {
-        answer = detail::refusal(captures.refuse_legacy(e));
+        answer = detail::refusal(captures.refuse_legacy());
       }
     } else if constexpr (detail::Transfer<C>) {
-      answer = detail::refusal(captures.refuse_legacy(e));
+      answer = detail::refusal(captures.refuse_legacy());
     }
     return CUDA_SUCCESS;
   });

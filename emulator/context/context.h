@@ -49,6 +49,11 @@ class ContextStack {
     if (depth_ == 0) return nullptr;
     return depth_ <= kFew ? few_[depth_ - 1] : more_->context;
   }
+  /// The current one, unless it ended.
+  Context* live() const {
+    Context* context = current();
+    return context && context->alive ? context : nullptr;
+  }
   /// Replaces the current one; null pops it.
   void set(Context* context);
   void push(Context* context);

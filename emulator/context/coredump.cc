@@ -4,7 +4,6 @@
 // settings on a driver are not looked at.
 #include <unistd.h>
 
-#include <array>
 #include <cstring>
 #include <string>
 
@@ -22,23 +21,6 @@ constexpr int kGenerationFlags = 7;
 constexpr int kSettings = 8;
 constexpr std::size_t kText = 1024;  // with the 0
 
-struct Setting {
-  bool set = false;
-  int number = 0;
-  std::string text{};
-};
-using Settings = std::array<Setting, kSettings>;
-
-struct Coredumps {
-  Settings global;
-  std::map<const Context*, Settings> of_contexts;  // contexts are never deleted
-
-  static Coredumps& get() {
-    static Coredumps* const settings = new Coredumps;
-    return *settings;
-  }
-};
-
 bool known(int which) { return which >= CU_COREDUMP_ENABLE_ON_EXCEPTION && which < kSettings; }
 
 Kind kind_of(int which) {
@@ -50,15 +32,20 @@ std::size_t size_of(Kind kind) {
   return kind == Kind::kBool ? sizeof(bool) : kind == Kind::kFlags ? sizeof(int) : kText;
 }
 
-Setting default_of(int which) {
-  if (kind_of(which) != Kind::kText) return {true, which == CU_COREDUMP_TRIGGER_HOST, {}};
+CoredumpSetting default_of(int which) {
+  if (kind_of(which) != Kind::kText) return {which == CU_COREDUMP_TRIGGER_HOST, {}};
   char host[256] = "";
   if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
   const char* prefix = which == CU_COREDUMP_FILE ? "core.cuda." : "corepipe.cuda.";
-  return {true, 0, prefix + std::string(host) + "." + std::to_string(getpid())};
+  return {0, prefix + std::string(host) + "." + std::to_string(getpid())};
 }
 
-CUresult read(const Setting& setting, Kind kind, void* value, std::size_t size) {
+// Tells what was set for a context, or for all of them where that is null.
+CUresult tell(const Coredumps& all, int which, const Context* context, void* value,
+              std::size_t size) {
+  const Kind kind = kind_of(which);
+  const CoredumpSetting* found = all.find(which, context);
+  const CoredumpSetting setting = found ? *found : default_of(which);
   if (kind == Kind::kText) {
     if (size <= setting.text.size()) return CUDA_ERROR_INVALID_VALUE;
     std::memcpy(value, setting.text.c_str(), setting.text.size() + 1);
@@ -74,18 +61,20 @@ CUresult read(const Setting& setting, Kind kind, void* value, std::size_t size) 
 }
 
 // A text need not end in 0: its size says where it ends.
-CUresult write(Setting& setting, Kind kind, const void* value, std::size_t size) {
+CUresult set(Coredumps& all, int which, const Context* context, const void* value,
+             std::size_t size) {
+  const Kind kind = kind_of(which);
   if (kind == Kind::kText) {
     const char* text = static_cast<const char*>(value);
     const std::size_t length = strnlen(text, size);
     if (length >= kText) return CUDA_ERROR_INVALID_VALUE;
-    setting = {true, 0, std::string(text, length)};
+    all.set(which, context, {0, std::string(text, length)});
     return CUDA_SUCCESS;
   }
   if (size != size_of(kind)) return CUDA_ERROR_INVALID_VALUE;
   int number = 0;
   std::memcpy(&number, value, size);
-  setting = {true, number, {}};
+  all.set(which, context, {number, {}});
   return CUDA_SUCCESS;
 }
 
@@ -99,43 +88,48 @@ std::optional<CUresult> begun(int which, const void* value, std::size_t* size) {
 
 }  // namespace
 
+const CoredumpSetting* Coredumps::find(int which, const Context* context) const {
+  const auto own = all_.find({context, which});
+  if (own != all_.end()) return &own->second;
+  return context ? find(which, nullptr) : nullptr;
+}
+
+void Coredumps::set(int which, const Context* context, CoredumpSetting setting) {
+  all_[{context, which}] = std::move(setting);
+}
+
 CUVMM_DRIVER_FUNCTION(cuCoredumpGetAttributeGlobal, CUcoredumpSettings which, void* value,
                       size_t* size) {
-  return locked([&](Emulator&) -> CUresult {
+  return locked([&](Emulator& e) -> CUresult {
     if (const auto answer = begun(which, value, size)) return *answer;
-    const Setting& setting = Coredumps::get().global[which];
-    return read(setting.set ? setting : default_of(which), kind_of(which), value, *size);
+    return tell(e.coredumps, which, nullptr, value, *size);
   });
 }
 
 CUVMM_DRIVER_FUNCTION(cuCoredumpSetAttributeGlobal, CUcoredumpSettings which, void* value,
                       size_t* size) {
-  return locked([&](Emulator&) -> CUresult {
+  return locked([&](Emulator& e) -> CUresult {
     if (const auto answer = begun(which, value, size)) return *answer;
-    return write(Coredumps::get().global[which], kind_of(which), value, *size);
+    return set(e.coredumps, which, nullptr, value, *size);
   });
 }
 
 CUVMM_DRIVER_FUNCTION(cuCoredumpGetAttribute, CUcoredumpSettings which, void* value, size_t* size) {
-  return with_context([&](Emulator&, Context& context) -> CUresult {
+  return with_context([&](Emulator& e, Context& context) -> CUresult {
     if (const auto answer = begun(which, value, size)) return *answer;
-    Coredumps& all = Coredumps::get();
-    const auto own = all.of_contexts.find(&context);
-    const bool here = own != all.of_contexts.end() && own->second[which].set;
-    const Setting& setting = here ? own->second[which] : all.global[which];
-    return read(setting.set ? setting : default_of(which), kind_of(which), value, *size);
+    return tell(e.coredumps, which, &context, value, *size);
   });
 }
 
 // The pipe and who may trigger a dump by it are the process's: the documentation forbids to set
 // them for a context, and ties no code to that.
 CUVMM_DRIVER_FUNCTION(cuCoredumpSetAttribute, CUcoredumpSettings which, void* value, size_t* size) {
-  return with_context([&](Emulator&, Context& context) -> CUresult {
+  return with_context([&](Emulator& e, Context& context) -> CUresult {
     if (const auto answer = begun(which, value, size)) return *answer;
     if (which == CU_COREDUMP_PIPE || which == CU_COREDUMP_ENABLE_USER_TRIGGER) {
       return CUDA_ERROR_NOT_SUPPORTED;
     }
-    return write(Coredumps::get().of_contexts[&context][which], kind_of(which), value, *size);
+    return set(e.coredumps, which, &context, value, *size);
   });
 }
 

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/context/end_context.h"
 
-#include "emulator/code/modules.h"
-#include "emulator/context/capture.h"
-#include "emulator/memory/arrays.h"
-
 namespace cuvmm::emulator {
 
 void end_context(Emulator& e, Context& context) {
   context.alive = false;
-  Arrays::get().end_those_of(context);
+  e.arrays.end_those_of(context);
   e.free_plain_of(context);  // VMM memory belongs to no context, and stays
-  if (Captures::any()) Captures::get().end_those_of(context);
+  if (Captures::any()) e.captures.end_those_of(context);
   e.streams.end_those_of(context);
-  Modules::get().end_those_of(context);
+  e.modules.end_those_of(context);
 }
 
 }  // namespace cuvmm::emulator

@@ -2,7 +2,6 @@
 // Events: recorded is completed.
 #include <chrono>
 
-#include "emulator/context/capture.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
@@ -73,8 +72,8 @@ CUVMM_DRIVER_FUNCTION(cuEventRecordWithFlags, CUevent event, CUstream stream, un
 CUVMM_DRIVER_ALIAS(cuEventRecordWithFlags_ptsz, cuEventRecordWithFlags);
 
 CUVMM_DRIVER_FUNCTION(cuEventQuery, CUevent event) {
-  return on_event(event, [&](Emulator&, Event&) -> CUresult {
-    return Captures::any() ? Captures::get().refuse_event(event) : CUDA_SUCCESS;
+  return on_event(event, [&](Emulator& e, Event&) -> CUresult {
+    return Captures::any() ? e.captures.refuse_event(event) : CUDA_SUCCESS;
   });
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams: everything on them has completed by the time a call returns.
-#include "emulator/context/capture.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
@@ -34,7 +33,7 @@ CUresult create(CUstream* out, unsigned flags, int priority) noexcept {
 
 CUresult done(CUstream handle) noexcept {
   return on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
-    return Captures::any() ? Captures::get().refuse_stream(e, handle) : CUDA_SUCCESS;
+    return Captures::any() ? e.captures.refuse_stream(handle) : CUDA_SUCCESS;
   });
 }
 
@@ -51,7 +50,7 @@ CUVMM_DRIVER_FUNCTION(cuStreamCreateWithPriority, CUstream* stream, unsigned fla
 
 CUVMM_DRIVER_FUNCTION(cuStreamDestroy_v2, CUstream stream) {
   return with_no_ended_context([&](Emulator& e) -> CUresult {
-    if (Captures::any()) Captures::get().forget(stream);
+    if (Captures::any()) e.captures.forget(stream);
     return e.streams.destroy(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
@@ -65,7 +64,7 @@ CUVMM_DRIVER_FUNCTION(cuStreamWaitEvent, CUstream handle, CUevent event, unsigne
   return on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
     if (flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
     if (!e.streams.find(event)) return CUDA_ERROR_INVALID_HANDLE;
-    return Captures::any() ? Captures::get().wait(e, handle, event) : CUDA_SUCCESS;
+    return Captures::any() ? e.captures.wait(handle, event) : CUDA_SUCCESS;
   });
 }
 CUVMM_DRIVER_ALIAS(cuStreamWaitEvent_ptsz, cuStreamWaitEvent);
@@ -82,7 +81,7 @@ CUVMM_DRIVER_ALIAS(cuStreamGetPriority_ptsz, cuStreamGetPriority);
 CUVMM_DRIVER_FUNCTION(cuStreamGetFlags, CUstream handle, unsigned* flags) {
   return on_stream(handle, [&](Emulator& e, const Stream& stream) -> CUresult {
     // Seen on an H200, and of no other question about a stream.
-    if (Captures::get().of(handle)) return Captures::get().refuse_stream(e, handle);
+    if (e.captures.of(handle)) return e.captures.refuse_stream(handle);
     if (!flags) return CUDA_ERROR_INVALID_VALUE;
     *flags = stream.flags;
     return CUDA_SUCCESS;
@@ -127,14 +126,13 @@ CUVMM_DRIVER_ALIAS(cuStreamGetCtx_v2_ptsz, cuStreamGetCtx_v2);
 CUVMM_DRIVER_FUNCTION(cuStreamIsCapturing, CUstream handle, CUstreamCaptureStatus* status) {
   return on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
     if (!status) return CUDA_ERROR_INVALID_VALUE;
-    Captures& captures = Captures::get();
     const bool legacy = reinterpret_cast<std::uintptr_t>(handle) <= 1;
-    const CUresult refused = legacy ? captures.refuse_legacy(e, false) : CUDA_SUCCESS;
+    const CUresult refused = legacy ? e.captures.refuse_legacy(false) : CUDA_SUCCESS;
     if (refused != CUDA_SUCCESS) return refused;
-    const Capture* capture = captures.of(handle);
-    *status = !capture           ? CU_STREAM_CAPTURE_STATUS_NONE
-              : capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                 : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    const Capture* capture = e.captures.of(handle);
+    *status = !capture             ? CU_STREAM_CAPTURE_STATUS_NONE
+              : capture->invalid() ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                   : CU_STREAM_CAPTURE_STATUS_ACTIVE;
     return CUDA_SUCCESS;
   });
 }
@@ -152,10 +150,10 @@ CUVMM_DRIVER_FUNCTION(cuThreadExchangeStreamCaptureMode, CUstreamCaptureMode* mo
 
 CUVMM_DRIVER_FUNCTION(cuLaunchHostFunc, CUstream handle, CUhostFn function, void* data) {
   bool captured = false;
-  const CUresult result = on_stream(handle, [&](Emulator&, const Stream&) -> CUresult {
-    Capture* capture = Captures::get().of(handle);
+  const CUresult result = on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
+    Capture* capture = e.captures.of(handle);
     if (!capture) return CUDA_SUCCESS;
-    if (capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (capture->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (!function) return CUDA_ERROR_INVALID_VALUE;
     auto node = std::make_shared<GraphNode>();
     node->type = CU_GRAPH_NODE_TYPE_HOST;
@@ -174,9 +172,9 @@ CUVMM_DRIVER_ALIAS(cuLaunchHostFunc_ptsz, cuLaunchHostFunc);
 
 CUVMM_DRIVER_FUNCTION(cuStreamAddCallback, CUstream handle, CUstreamCallback function, void* data,
                       unsigned flags) {
-  const CUresult result = on_stream(handle, [&](Emulator&, const Stream&) -> CUresult {
+  const CUresult result = on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
     if (!function || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    return Captures::get().of(handle) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+    return e.captures.of(handle) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
   });
   if (result == CUDA_SUCCESS) function(handle, CUDA_SUCCESS, data);  // outside the lock, as above
   return result;

@@ -2,14 +2,8 @@
 #include "emulator/graph/graph.h"
 
 #include <algorithm>
-#include <queue>
 
 namespace cuvmm::emulator {
-
-Graphs& Graphs::get() {
-  static Graphs* const graphs = new Graphs;  // outlives the program's destructors
-  return *graphs;
-}
 
 bool Graph::has_memory_nodes() const {
   return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) {
@@ -19,106 +13,8 @@ bool Graph::has_memory_nodes() const {
 
 bool Graph::allocates(Address address) const {
   return std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) {
-    return node->memory && address - node->memory->base < node->memory->size;
+    return node->memory && node->memory->holds(address);
   });
-}
-
-CUgraph Graphs::add(Graph&& graph) {
-  CUgraph handle = next<CUgraph>();
-  for (const auto& node : graph.nodes) homes_[node->handle()] = handle;
-  graphs_.emplace(handle, std::move(graph));
-  return handle;
-}
-
-Graph* Graphs::find(CUgraph handle) {
-  const auto found = graphs_.find(handle);
-  return found == graphs_.end() ? nullptr : &found->second;
-}
-
-GraphNode* Graphs::find(CUgraphNode handle, CUgraph* graph) {
-  const auto found = homes_.find(handle);
-  if (found == homes_.end()) return nullptr;
-  if (graph) *graph = found->second;
-  return reinterpret_cast<GraphNode*>(handle);
-}
-
-void Graphs::add(CUgraph graph, std::shared_ptr<GraphNode> node) {
-  homes_[node->handle()] = graph;
-  graphs_.at(graph).nodes.push_back(std::move(node));
-}
-
-void Graphs::erase(CUgraph graph, GraphNode& node) {
-  for (CUgraph body : node.bodies) erase(body);
-  homes_.erase(node.handle());
-  GraphNodes& nodes = graphs_.at(graph).nodes;
-  for (const auto& each : nodes) {
-    std::erase_if(each->dependencies, [&](const Dependency& d) { return d.on == &node; });
-  }
-  std::erase_if(nodes, [&](const auto& each) { return each.get() == &node; });
-}
-
-void Graphs::erase(CUgraph handle) {
-  const auto found = graphs_.find(handle);
-  if (found == graphs_.end()) return;
-  for (const auto& node : found->second.nodes) {
-    homes_.erase(node->handle());
-    for (CUgraph body : node->bodies) erase(body);
-  }
-  std::erase_if(conditions, [&](const auto& entry) { return entry.second.graph == handle; });
-  graphs_.erase(found);
-}
-
-CUgraph Graphs::clone(CUgraph handle, CUgraph parent) {
-  Graph copy;
-  copy.parent = parent;
-  copy.original = handle;
-  std::unordered_map<const GraphNode*, GraphNode*> copies;
-  for (const auto& node : graphs_.at(handle).nodes) {
-    copy.nodes.push_back(std::make_shared<GraphNode>(*node));
-    copy.nodes.back()->original = node.get();
-    copies[node.get()] = copy.nodes.back().get();
-  }
-  for (const auto& node : copy.nodes) {
-    for (Dependency& dependency : node->dependencies) dependency.on = copies.at(dependency.on);
-  }
-  CUgraph made = add(std::move(copy));
-  for (const auto& node : graphs_.at(made).nodes) {
-    for (CUgraph& body : node->bodies) body = clone(body, made);
-  }
-  return made;
-}
-
-CUgraph Graphs::root(CUgraph handle) {
-  const Graph* graph = find(handle);
-  return graph && graph->parent ? root(graph->parent) : handle;
-}
-
-bool Graphs::order(CUgraph handle, Steps& out) {
-  const GraphNodes& nodes = graphs_.at(handle).nodes;
-  std::unordered_map<const GraphNode*, std::size_t> places;
-  for (std::size_t i = 0; i < nodes.size(); ++i) places[nodes[i].get()] = i;
-  std::vector<std::vector<std::size_t>> dependents(nodes.size());
-  std::vector<std::size_t> waits_for(nodes.size());
-  // Of those that can run, the one that was made first.
-  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> free;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    waits_for[i] = nodes[i]->dependencies.size();
-    for (const Dependency& d : nodes[i]->dependencies) dependents[places.at(d.on)].push_back(i);
-    if (waits_for[i] == 0) free.push(i);
-  }
-  while (!free.empty()) {
-    const std::size_t i = free.top();
-    free.pop();
-    Step step{nodes[i]->handle(), std::make_shared<GraphNode>(*nodes[i])};
-    for (CUgraph body : nodes[i]->bodies) {
-      if (!order(body, step.bodies.emplace_back())) return false;
-    }
-    out.push_back(std::move(step));
-    for (const std::size_t next : dependents[i]) {
-      if (--waits_for[next] == 0) free.push(next);
-    }
-  }
-  return out.size() == nodes.size();
 }
 
 }  // namespace cuvmm::emulator

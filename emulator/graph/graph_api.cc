@@ -5,27 +5,27 @@
 
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
-#include "emulator/graph/graph.h"
 
 namespace cuvmm::emulator {
 
 namespace {
 
+// Runs body(all graphs, the graph).
 template <class Body>
 CUresult on_graph(CUgraph handle, Body&& body) noexcept {
-  return locked([&](Emulator&) -> CUresult {
-    Graph* graph = Graphs::get().find(handle);
-    return graph ? body(*graph) : CUDA_ERROR_INVALID_VALUE;
+  return locked([&](Emulator& e) -> CUresult {
+    const Graph* graph = e.graphs.find(handle);
+    return graph ? body(e.graphs, *graph) : CUDA_ERROR_INVALID_VALUE;
   });
 }
 
-// Runs body(node, its graph).
+// Runs body(all graphs, node, its graph).
 template <class Body>
 CUresult on_node(CUgraphNode handle, Body&& body) noexcept {
-  return locked([&](Emulator&) -> CUresult {
+  return locked([&](Emulator& e) -> CUresult {
     CUgraph home = nullptr;
-    GraphNode* node = Graphs::get().find(handle, &home);
-    return node ? body(*node, home) : CUDA_ERROR_INVALID_VALUE;
+    GraphNode* node = e.graphs.find(handle, &home);
+    return node ? body(e.graphs, *node, home) : CUDA_ERROR_INVALID_VALUE;
   });
 }
 
@@ -39,38 +39,38 @@ CUresult tell(const std::vector<CUgraphNode>& all, CUgraphNode* nodes, size_t* c
 }  // namespace
 
 CUVMM_DRIVER_FUNCTION(cuGraphCreate, CUgraph* out, unsigned flags) {
-  return locked([&](Emulator&) -> CUresult {
+  return locked([&](Emulator& e) -> CUresult {
     if (!out || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    *out = Graphs::get().add(Graph{});
+    *out = e.graphs.add(Graph{});
     return CUDA_SUCCESS;
   });
 }
 
 // A graph that a node owns goes with the node.
 CUVMM_DRIVER_FUNCTION(cuGraphDestroy, CUgraph handle) {
-  return on_graph(handle, [&](const Graph& graph) -> CUresult {
+  return on_graph(handle, [&](Graphs& graphs, const Graph& graph) -> CUresult {
     if (graph.parent) return CUDA_ERROR_INVALID_VALUE;
-    Graphs::get().erase(handle);
+    graphs.erase(handle);
     return CUDA_SUCCESS;
   });
 }
 
 CUVMM_DRIVER_FUNCTION(cuGraphClone, CUgraph* out, CUgraph handle) {
-  return on_graph(handle, [&](const Graph& graph) -> CUresult {
+  return on_graph(handle, [&](Graphs& graphs, const Graph& graph) -> CUresult {
     const bool conditions =
         std::any_of(graph.nodes.begin(), graph.nodes.end(),
                     [](const auto& node) { return node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL; });
     if (!out || graph.has_memory_nodes()) return CUDA_ERROR_INVALID_VALUE;
     if (conditions) return CUDA_ERROR_NOT_SUPPORTED;
-    *out = Graphs::get().clone(handle, nullptr);
+    *out = graphs.clone(handle, nullptr);
     return CUDA_SUCCESS;
   });
 }
 
 CUVMM_DRIVER_FUNCTION(cuGraphNodeFindInClone, CUgraphNode* out, CUgraphNode original,
                       CUgraph handle) {
-  return on_graph(handle, [&](const Graph& graph) -> CUresult {
-    const GraphNode* sought = Graphs::get().find(original);
+  return on_graph(handle, [&](const Graphs& graphs, const Graph& graph) -> CUresult {
+    const GraphNode* sought = graphs.find(original);
     if (!out || !sought || !graph.original) return CUDA_ERROR_INVALID_VALUE;
     for (const auto& node : graph.nodes) {
       if (node->original != sought) continue;
@@ -82,15 +82,15 @@ CUVMM_DRIVER_FUNCTION(cuGraphNodeFindInClone, CUgraphNode* out, CUgraphNode orig
 }
 
 CUVMM_DRIVER_FUNCTION(cuGraphDestroyNode, CUgraphNode handle) {
-  return on_node(handle, [&](GraphNode& node, CUgraph home) -> CUresult {
-    if (Graphs::get().find(home)->has_memory_nodes()) return CUDA_ERROR_INVALID_VALUE;
-    Graphs::get().erase(home, node);
+  return on_node(handle, [&](Graphs& graphs, GraphNode& node, CUgraph home) -> CUresult {
+    if (graphs.find(home)->has_memory_nodes()) return CUDA_ERROR_INVALID_VALUE;
+    graphs.erase(home, node);
     return CUDA_SUCCESS;
   });
 }
 
 CUVMM_DRIVER_FUNCTION(cuGraphGetNodes, CUgraph handle, CUgraphNode* nodes, size_t* count) {
-  return on_graph(handle, [&](const Graph& graph) -> CUresult {
+  return on_graph(handle, [&](const Graphs&, const Graph& graph) -> CUresult {
     std::vector<CUgraphNode> all;
     for (const auto& node : graph.nodes) all.push_back(node->handle());
     return tell(all, nodes, count);
@@ -98,7 +98,7 @@ CUVMM_DRIVER_FUNCTION(cuGraphGetNodes, CUgraph handle, CUgraphNode* nodes, size_
 }
 
 CUVMM_DRIVER_FUNCTION(cuGraphGetRootNodes, CUgraph handle, CUgraphNode* nodes, size_t* count) {
-  return on_graph(handle, [&](const Graph& graph) -> CUresult {
+  return on_graph(handle, [&](const Graphs&, const Graph& graph) -> CUresult {
     std::vector<CUgraphNode> roots;
     for (const auto& node : graph.nodes) {
       if (node->dependencies.empty()) roots.push_back(node->handle());
@@ -108,7 +108,7 @@ CUVMM_DRIVER_FUNCTION(cuGraphGetRootNodes, CUgraph handle, CUgraphNode* nodes, s
 }
 
 CUVMM_DRIVER_FUNCTION(cuGraphNodeGetType, CUgraphNode handle, CUgraphNodeType* type) {
-  return on_node(handle, [&](const GraphNode& node, CUgraph) -> CUresult {
+  return on_node(handle, [&](const Graphs&, const GraphNode& node, CUgraph) -> CUresult {
     if (!type) return CUDA_ERROR_INVALID_VALUE;
     *type = node.type;
     return CUDA_SUCCESS;
@@ -116,7 +116,7 @@ CUVMM_DRIVER_FUNCTION(cuGraphNodeGetType, CUgraphNode handle, CUgraphNodeType* t
 }
 
 CUVMM_DRIVER_FUNCTION(cuGraphChildGraphNodeGetGraph, CUgraphNode handle, CUgraph* out) {
-  return on_node(handle, [&](const GraphNode& node, CUgraph) -> CUresult {
+  return on_node(handle, [&](const Graphs&, const GraphNode& node, CUgraph) -> CUresult {
     if (!out || node.type != CU_GRAPH_NODE_TYPE_GRAPH) return CUDA_ERROR_INVALID_VALUE;
     *out = node.bodies.front();
     return CUDA_SUCCESS;
@@ -126,15 +126,13 @@ CUVMM_DRIVER_FUNCTION(cuGraphChildGraphNodeGetGraph, CUgraphNode handle, CUgraph
 CUVMM_DRIVER_FUNCTION(cuGraphConditionalHandleCreate, CUgraphConditionalHandle* out, CUgraph graph,
                       CUcontext handle, unsigned at_launch, unsigned flags) {
   return locked([&](Emulator& e) -> CUresult {
-    Graphs& graphs = Graphs::get();
     const Context* context = handle ? e.contexts.find(handle) : e.current_context();
-    if (!out || !graphs.find(graph) || !context || !context->alive ||
+    if (!out || !e.graphs.find(graph) || !context || !context->alive ||
         (flags & ~unsigned{CU_GRAPH_COND_ASSIGN_DEFAULT}) != 0) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    *out = graphs.next<CUgraphConditionalHandle>();
     const bool assigned = flags & CU_GRAPH_COND_ASSIGN_DEFAULT;
-    graphs.conditions[*out] = {graph, context, assigned ? at_launch : 0};
+    *out = e.graphs.add(Condition{graph, context, assigned ? at_launch : 0});
     return CUDA_SUCCESS;
   });
 }

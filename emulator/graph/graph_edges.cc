@@ -68,8 +68,8 @@ CUresult tell(const Edges& edges, CUgraphNode* from, CUgraphNode* to, CUgraphEdg
 
 CUresult edges_of(CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* data,
                   size_t* count) noexcept {
-  return locked([&](Emulator&) -> CUresult {
-    const Graph* graph = Graphs::get().find(handle);
+  return locked([&](Emulator& e) -> CUresult {
+    const Graph* graph = e.graphs.find(handle);
     if (!graph || !from != !to) return CUDA_ERROR_INVALID_VALUE;
     Edges edges;
     for (const auto& node : graph->nodes) add_dependencies(*node, edges);
@@ -79,8 +79,8 @@ CUresult edges_of(CUgraph handle, CUgraphNode* from, CUgraphNode* to, CUgraphEdg
 
 CUresult dependencies_of(CUgraphNode handle, CUgraphNode* out, CUgraphEdgeData* data,
                          size_t* count) noexcept {
-  return locked([&](Emulator&) -> CUresult {
-    GraphNode* node = Graphs::get().find(handle);
+  return locked([&](Emulator& e) -> CUresult {
+    GraphNode* node = e.graphs.find(handle);
     if (!node) return CUDA_ERROR_INVALID_VALUE;
     Edges edges;
     add_dependencies(*node, edges);
@@ -90,11 +90,11 @@ CUresult dependencies_of(CUgraphNode handle, CUgraphNode* out, CUgraphEdgeData* 
 
 CUresult dependents_of(CUgraphNode handle, CUgraphNode* out, CUgraphEdgeData* data,
                        size_t* count) noexcept {
-  return locked([&](Emulator&) -> CUresult {
+  return locked([&](Emulator& e) -> CUresult {
     CUgraph home = nullptr;
-    if (!Graphs::get().find(handle, &home)) return CUDA_ERROR_INVALID_VALUE;
+    if (!e.graphs.find(handle, &home)) return CUDA_ERROR_INVALID_VALUE;
     Edges edges;
-    for (const auto& node : Graphs::get().find(home)->nodes) add_dependencies(*node, edges);
+    for (const auto& node : e.graphs.find(home)->nodes) add_dependencies(*node, edges);
     std::erase_if(edges, [&](const Edge& edge) { return edge.from != handle; });
     return tell(edges, nullptr, out, data, count);
   });
@@ -104,19 +104,20 @@ CUresult dependents_of(CUgraphNode handle, CUgraphNode* out, CUgraphEdgeData* da
 template <class Body>
 CUresult for_edges(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
                    const CUgraphEdgeData* data, size_t count, Body&& body) noexcept {
-  return locked([&](Emulator&) -> CUresult {
-    Graph* graph = Graphs::get().find(handle);
+  return locked([&](Emulator& e) -> CUresult {
+    const Graphs& graphs = e.graphs;
+    const Graph* graph = graphs.find(handle);
     if (!graph || (count && (!from || !to))) return CUDA_ERROR_INVALID_VALUE;
     for (std::size_t i = 0; i < count; ++i) {
       CUgraph homes[2] = {};
-      Graphs::get().find(from[i], &homes[0]);
-      Graphs::get().find(to[i], &homes[1]);
+      graphs.find(from[i], &homes[0]);
+      graphs.find(to[i], &homes[1]);
       if (homes[0] != handle || homes[1] != handle) return CUDA_ERROR_INVALID_VALUE;
     }
     return body(*graph, [&](auto&& each) -> CUresult {
       for (std::size_t i = 0; i < count; ++i) {
-        const CUresult result = each(*Graphs::get().find(from[i]), *Graphs::get().find(to[i]),
-                                     data ? data[i] : CUgraphEdgeData{});
+        const CUresult result =
+            each(*graphs.find(from[i]), *graphs.find(to[i]), data ? data[i] : CUgraphEdgeData{});
         if (result != CUDA_SUCCESS) return result;
       }
       return CUDA_SUCCESS;
@@ -126,7 +127,7 @@ CUresult for_edges(CUgraph handle, const CUgraphNode* from, const CUgraphNode* t
 
 CUresult add(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
              const CUgraphEdgeData* data, size_t count) noexcept {
-  return for_edges(handle, from, to, data, count, [](Graph&, auto&& edges) -> CUresult {
+  return for_edges(handle, from, to, data, count, [](const Graph&, auto&& edges) -> CUresult {
     std::vector<GraphNode*> changed;  // by edges that are taken back if a later one is refused
     const CUresult result =
         edges([&](GraphNode& on, GraphNode& node, const CUgraphEdgeData& with) -> CUresult {
@@ -142,22 +143,24 @@ CUresult add(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
 
 CUresult remove(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
                 const CUgraphEdgeData* data, size_t count) noexcept {
-  return for_edges(handle, from, to, data, count, [&](Graph& graph, auto&& edges) -> CUresult {
-    if (count && graph.has_memory_nodes()) return CUDA_ERROR_INVALID_VALUE;
-    const auto there = [](GraphNode& on, GraphNode& node, const CUgraphEdgeData& with) -> CUresult {
-      const auto found = dependency_on(node, on);
-      const bool same =
-          found != node.dependencies.end() && std::memcmp(&found->data, &with, sizeof with) == 0;
-      return same ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    };
-    const CUresult result = edges(there);
-    if (result != CUDA_SUCCESS) return result;
-    return edges([](GraphNode& on, GraphNode& node, const CUgraphEdgeData&) -> CUresult {
-      const auto found = dependency_on(node, on);  // gone already where an edge is named twice
-      if (found != node.dependencies.end()) node.dependencies.erase(found);
-      return CUDA_SUCCESS;
-    });
-  });
+  return for_edges(
+      handle, from, to, data, count, [&](const Graph& graph, auto&& edges) -> CUresult {
+        if (count && graph.has_memory_nodes()) return CUDA_ERROR_INVALID_VALUE;
+        const auto there = [](GraphNode& on, GraphNode& node,
+                              const CUgraphEdgeData& with) -> CUresult {
+          const auto found = dependency_on(node, on);
+          const bool same = found != node.dependencies.end() &&
+                            std::memcmp(&found->data, &with, sizeof with) == 0;
+          return same ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        };
+        const CUresult result = edges(there);
+        if (result != CUDA_SUCCESS) return result;
+        return edges([](GraphNode& on, GraphNode& node, const CUgraphEdgeData&) -> CUresult {
+          const auto found = dependency_on(node, on);  // gone already where an edge is named twice
+          if (found != node.dependencies.end()) node.dependencies.erase(found);
+          return CUDA_SUCCESS;
+        });
+      });
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a graph to its launches.
-#include <algorithm>
+#include <atomic>
+#include <utility>
 
 #include "emulator/base/refusal.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
-#include "emulator/graph/graph.h"
+#include "emulator/graph/graph_allocation.h"
 
 namespace cuvmm::emulator {
 
@@ -17,29 +18,9 @@ constexpr unsigned long long kFlags =
 constexpr unsigned long long kNotTogether =
     CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH;
 
-template <class Body>
-CUresult for_each_step(const Steps& steps, Body&& body) {
-  for (const Step& step : steps) {
-    CUresult result = body(step);
-    for (std::size_t i = 0; i < step.bodies.size() && result == CUDA_SUCCESS; ++i) {
-      result = for_each_step(step.bodies[i], body);
-    }
-    if (result != CUDA_SUCCESS) return result;
-  }
-  return CUDA_SUCCESS;
-}
-
 // Whether a graph with memory nodes is instantiated, which it can be once at a time.
-bool taken(Graphs& graphs, CUgraph graph) {
-  return graphs.find(graph)->has_memory_nodes() &&
-         std::any_of(graphs.executables.begin(), graphs.executables.end(),
-                     [&](const auto& entry) { return entry.second.graph == graph; });
-}
-
-bool uses_all_conditions(const Graphs& graphs, CUgraph graph) {
-  return std::all_of(graphs.conditions.begin(), graphs.conditions.end(), [&](const auto& entry) {
-    return entry.second.graph != graph || entry.second.used;
-  });
+bool taken(const Graphs& graphs, CUgraph graph) {
+  return graphs.find(graph)->has_memory_nodes() && graphs.instantiated(graph);
 }
 
 struct Failure {
@@ -51,31 +32,28 @@ CUresult instantiate(CUgraphExec* out, CUgraph graph, unsigned long long flags,
                      Failure& failure) noexcept {
   failure.why = CUDA_GRAPH_INSTANTIATE_ERROR;
   return with_context([&](Emulator& e, Context&) -> CUresult {
-    Graphs& graphs = Graphs::get();
+    Graphs& graphs = e.graphs;
     const Graph* found = graphs.find(graph);
     if (!out || !found || found->parent || (flags & ~kFlags) != 0 ||
         (flags & kNotTogether) == kNotTogether || taken(graphs, graph)) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    Executable made{.graph = graph, .flags = flags};
-    if (!graphs.order(graph, made.steps)) {
+    Steps steps;
+    if (!graphs.order(graph, steps)) {
       failure.why = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
       return CUDA_ERROR_INVALID_VALUE;
     }
-    if (!uses_all_conditions(graphs, graph)) {
+    if (!graphs.uses_all_conditions(graph)) {
       failure.why = static_cast<CUgraphInstantiateResult>(5);  // ..._CONDITIONAL_HANDLE_UNUSED
       return CUDA_ERROR_INVALID_VALUE;
     }
-    const CUresult result = for_each_step(made.steps, [&](const Step& step) -> CUresult {
-      const GraphNode& node = *step.node;
-      if (node.memory) made.memory[node.memory->prop.location.id] += node.memory->size;
-      const CUresult checked = node.check ? node.check(e) : CUDA_SUCCESS;
+    const CUresult result = for_each_step(steps, [&](const Step& step) -> CUresult {
+      const CUresult checked = step.node->check ? step.node->check(e) : CUDA_SUCCESS;
       if (checked != CUDA_SUCCESS) failure.node = step.original;
       return checked;
     });
     if (result != CUDA_SUCCESS) return result;
-    *out = graphs.next<CUgraphExec>();
-    graphs.executables.emplace(*out, std::move(made));
+    *out = graphs.add(Executable(graph, std::move(steps), flags));
     failure.why = CUDA_GRAPH_INSTANTIATE_SUCCESS;
     return CUDA_SUCCESS;
   });
@@ -86,10 +64,9 @@ CUresult run(const Steps& steps) noexcept;
 CUresult run_condition(const Step& step) noexcept {
   const auto& params = std::get<CUDA_CONDITIONAL_NODE_PARAMS>(step.node->params);
   unsigned value = 0;
-  locked([&](Emulator&) -> CUresult {
-    const auto& conditions = Graphs::get().conditions;
-    const auto found = conditions.find(params.handle);
-    if (found != conditions.end()) value = found->second.at_launch;
+  locked([&](Emulator& e) -> CUresult {
+    const Condition* found = e.graphs.find(params.handle);
+    if (found) value = found->at_launch;
     return CUDA_SUCCESS;
   });
   std::size_t body = value;  // a switch's
@@ -123,17 +100,14 @@ CUresult run(const Steps& steps) noexcept {
 CUresult launch(CUgraphExec handle) noexcept {
   Steps steps;
   const CUresult found = with_context([&](Emulator& e, Context&) -> CUresult {
-    auto& executables = Graphs::get().executables;
-    const auto at = executables.find(handle);
-    if (at == executables.end()) return CUDA_ERROR_INVALID_VALUE;
-    Executable& executable = at->second;
-    steps = executable.steps;
-    if (!std::exchange(executable.launched, true)) {
-      for (const auto& [device, bytes] : executable.memory) GraphMemory::of(device).take(bytes);
-    }
-    if (!(executable.flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH)) return CUDA_SUCCESS;
+    Executable* executable = e.graphs.find(handle);
+    if (!executable) return CUDA_ERROR_INVALID_VALUE;
+    steps = executable->steps();
+    executable->begin_launch(e.graph_memory);
+    if (!(executable->flags() & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH))
+      return CUDA_SUCCESS;
     return for_each_step(steps, [&](const Step& step) -> CUresult {
-      if (step.node->memory) NodeMemory::release(e, step.node->memory->base);
+      if (step.node->memory) free_node_memory(e, step.node->memory->base());
       return CUDA_SUCCESS;
     });
   });
@@ -176,26 +150,20 @@ CUVMM_DRIVER_FUNCTION(cuGraphInstantiate_v2, CUgraphExec* out, CUgraph graph, CU
 CUVMM_DRIVER_ALIAS(cuGraphInstantiate, cuGraphInstantiate_v2);
 
 CUVMM_DRIVER_FUNCTION(cuGraphExecGetFlags, CUgraphExec handle, cuuint64_t* flags) {
-  return locked([&](Emulator&) -> CUresult {
-    const auto& executables = Graphs::get().executables;
-    const auto found = executables.find(handle);
-    if (found == executables.end() || !flags) return CUDA_ERROR_INVALID_VALUE;
-    *flags = found->second.flags;
+  return locked([&](Emulator& e) -> CUresult {
+    const Executable* found = e.graphs.find(handle);
+    if (!found || !flags) return CUDA_ERROR_INVALID_VALUE;
+    *flags = found->flags();
     return CUDA_SUCCESS;
   });
 }
 
 CUVMM_DRIVER_FUNCTION(cuGraphExecDestroy, CUgraphExec handle) {
-  return locked([&](Emulator&) -> CUresult {
-    auto& executables = Graphs::get().executables;
-    const auto found = executables.find(handle);
-    if (found == executables.end()) return CUDA_ERROR_INVALID_VALUE;
-    if (found->second.launched) {
-      for (const auto& [device, bytes] : found->second.memory) {
-        GraphMemory::of(device).leave(bytes);
-      }
-    }
-    executables.erase(found);
+  return locked([&](Emulator& e) -> CUresult {
+    Executable* found = e.graphs.find(handle);
+    if (!found) return CUDA_ERROR_INVALID_VALUE;
+    found->end(e.graph_memory);
+    e.graphs.erase(handle);
     return CUDA_SUCCESS;
   });
 }

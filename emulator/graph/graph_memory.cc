@@ -2,48 +2,9 @@
 #include "emulator/graph/graph_memory.h"
 
 #include <algorithm>
-
-#include "api/sizes.h"
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
+#include <iterator>
 
 namespace cuvmm::emulator {
-
-NodeMemory::~NodeMemory() {
-  if (reserved) Emulator::get().space.give_back(base, size);
-}
-
-CUresult NodeMemory::allocate(Emulator& e) {
-  if (e.plain.find(base)) return CUDA_ERROR_INVALID_VALUE;  // launched again, never freed
-  const Size pages = (size + kPage - 1) / kPage * kPage;
-  if (pages > e.devices.free(prop.location.id)) return CUDA_ERROR_OUT_OF_MEMORY;
-  if (!reserved) {
-    const auto taken = e.space.take(size, 0, base);
-    if (taken && *taken != base) e.space.give_back(*taken, size);
-    if (taken != base) return CUDA_ERROR_OUT_OF_MEMORY;
-  }
-  reserved = false;
-  e.plain.put({.base = base,
-               .size = size,
-               .context = e.current_context(),
-               .memory = Physical(pages, prop, false, pages, e.devices.account(prop.location.id)),
-               .pool = pool});
-  e.pools.took(pool, size);
-  return CUDA_SUCCESS;
-}
-
-CUresult NodeMemory::release(Emulator& e, Address address) {
-  const PlainAllocation* found = e.plain.find(address);
-  if (!found) return CUDA_ERROR_INVALID_VALUE;
-  e.pools.freed(found->pool, found->size, true);
-  e.plain.end(address);
-  return CUDA_SUCCESS;
-}
-
-GraphMemory& GraphMemory::of(int device) {
-  static auto* const all = new std::map<int, GraphMemory>;
-  return (*all)[device];
-}
 
 namespace {
 
@@ -53,58 +14,45 @@ Size in_chunks(Size bytes) {
   return (bytes + kChunk - 1) / kChunk * kChunk;
 }
 
-template <class Body>
-CUresult on_device(CUdevice device, Body&& body) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
-    if (!e.valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
-    return body(GraphMemory::of(device));
-  });
-}
-
 }  // namespace
 
-void GraphMemory::take(Size bytes) {
-  used += in_chunks(bytes);
-  reserved = std::max(reserved, used);
-  used_high = std::max(used_high, used);
-  reserved_high = std::max(reserved_high, reserved);
+void GraphMemory::take(int device, Size bytes) {
+  Held& held = devices_[device];
+  held.used += in_chunks(bytes);
+  held.reserved = std::max(held.reserved, held.used);
+  held.used_high = std::max(held.used_high, held.used);
+  held.reserved_high = std::max(held.reserved_high, held.reserved);
 }
 
-void GraphMemory::leave(Size bytes) { used -= std::min(used, in_chunks(bytes)); }
-
-CUVMM_DRIVER_FUNCTION(cuDeviceGetGraphMemAttribute, CUdevice device, CUgraphMem_attribute which,
-                      void* value) {
-  return on_device(device, [&](const GraphMemory& memory) -> CUresult {
-    const std::uint64_t told[] = {memory.used, memory.used_high, memory.reserved,
-                                  memory.reserved_high};
-    static_assert(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH == 1 && CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH == 3);
-    if (!value || static_cast<unsigned>(which) >= std::size(told)) return CUDA_ERROR_INVALID_VALUE;
-    *static_cast<cuuint64_t*>(value) = told[which];
-    return CUDA_SUCCESS;
-  });
+void GraphMemory::leave(int device, Size bytes) {
+  Held& held = devices_[device];
+  held.used -= std::min(held.used, in_chunks(bytes));
 }
 
-CUVMM_DRIVER_FUNCTION(cuDeviceSetGraphMemAttribute, CUdevice device, CUgraphMem_attribute which,
-                      void* value) {
-  return on_device(device, [&](GraphMemory& memory) -> CUresult {
-    // A high-water mark can only be reset.
-    if (!value || *static_cast<const cuuint64_t*>(value) != 0) return CUDA_ERROR_INVALID_VALUE;
-    if (which == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH) {
-      memory.used_high = memory.used;
-    } else if (which == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH) {
-      memory.reserved_high = memory.reserved;
-    } else {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    return CUDA_SUCCESS;
-  });
+void GraphMemory::trim(int device) {
+  Held& held = devices_[device];
+  held.reserved = held.used;
 }
 
-CUVMM_DRIVER_FUNCTION(cuDeviceGraphMemTrim, CUdevice device) {
-  return on_device(device, [&](GraphMemory& memory) -> CUresult {
-    memory.reserved = memory.used;
-    return CUDA_SUCCESS;
-  });
+std::optional<std::uint64_t> GraphMemory::told(int device, CUgraphMem_attribute which) const {
+  const auto found = devices_.find(device);
+  const Held held = found == devices_.end() ? Held{} : found->second;
+  const std::uint64_t all[] = {held.used, held.used_high, held.reserved, held.reserved_high};
+  static_assert(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH == 1 && CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH == 3);
+  if (static_cast<unsigned>(which) >= std::size(all)) return std::nullopt;
+  return all[which];
+}
+
+bool GraphMemory::reset(int device, CUgraphMem_attribute which) {
+  Held& held = devices_[device];
+  if (which == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH) {
+    held.used_high = held.used;
+  } else if (which == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH) {
+    held.reserved_high = held.reserved;
+  } else {
+    return false;
+  }
+  return true;
 }
 
 }  // namespace cuvmm::emulator

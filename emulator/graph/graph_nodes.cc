@@ -7,6 +7,7 @@
 
 #include "emulator/base/refusal.h"
 #include "emulator/context/capture_gate.h"
+#include "emulator/graph/graph_allocation.h"
 
 namespace cuvmm::emulator {
 
@@ -41,7 +42,7 @@ CUresult make_copy(Emulator& e, CUgraph graph, const CUDA_MEMCPY_NODE_PARAMS& as
     return refuse_once(said, "cuGraphAddMemcpyNode (with arrays)");
   }
   const Work work = detail::kept(call);
-  const Graph& home = *Graphs::get().find(graph);
+  const Graph& home = *e.graphs.find(graph);
   if (!home.allocates(planned.to.base) && !home.allocates(planned.from.base)) {
     const CUresult result = run_on(e, asked.copyCtx, work, false);
     if (result != CUDA_SUCCESS) return result;
@@ -70,7 +71,7 @@ Work fill_of(const CUDA_MEMSET_NODE_PARAMS_v2& fill) {
   }
 }
 
-CUresult make_fill(CUgraph graph, const CUDA_MEMSET_NODE_PARAMS_v2& fill, GraphNode& out) {
+CUresult make_fill(const Graph& home, const CUDA_MEMSET_NODE_PARAMS_v2& fill, GraphNode& out) {
   const Work work = fill_of(fill);
   if (!work || fill.width == 0 || fill.height == 0) return CUDA_ERROR_INVALID_VALUE;
   out.params = CUDA_MEMSET_NODE_PARAMS{fill.dst,         fill.pitch, fill.value,
@@ -78,7 +79,7 @@ CUresult make_fill(CUgraph graph, const CUDA_MEMSET_NODE_PARAMS_v2& fill, GraphN
   CUcontext context = fill.ctx;
   set_work(out, context, work);
   out.check = nullptr;
-  if (!Graphs::get().find(graph)->allocates(fill.dst)) {
+  if (!home.allocates(fill.dst)) {
     out.check = [context, work](Emulator& e) { return run_on(e, context, work, false); };
   }
   return CUDA_SUCCESS;
@@ -109,10 +110,10 @@ CUresult make_allocation(Emulator& e, CUDA_MEM_ALLOC_NODE_PARAMS_v2& asked, Grap
   }
   const auto base = e.space.take(asked.bytesize, 0, 0);
   if (!base) return CUDA_ERROR_OUT_OF_MEMORY;
-  const auto memory =
-      std::make_shared<NodeMemory>(*base, asked.bytesize, e.pools.default_of(props.location.id));
+  const auto memory = std::make_shared<NodeMemory>(e.space, *base, asked.bytesize,
+                                                   e.pools.default_of(props.location.id));
   out.memory = memory;
-  out.run = [memory](Emulator& at) { return memory->allocate(at); };
+  out.run = [memory](Emulator& at) { return allocate(at, *memory); };
   asked.dptr = *base;
   CUDA_MEM_ALLOC_NODE_PARAMS kept{};
   kept.poolProps = props;
@@ -122,19 +123,20 @@ CUresult make_allocation(Emulator& e, CUDA_MEM_ALLOC_NODE_PARAMS_v2& asked, Grap
   return CUDA_SUCCESS;
 }
 
-CUresult make_free(CUgraph graph, const CUDA_MEM_FREE_NODE_PARAMS& asked, GraphNode& out) {
+CUresult make_free(Emulator& e, CUgraph graph, const CUDA_MEM_FREE_NODE_PARAMS& asked,
+                   GraphNode& out) {
   bool freed = false, allocated = false;
-  for (const auto& node : Graphs::get().find(graph)->nodes) {
+  for (const auto& node : e.graphs.find(graph)->nodes) {
     const auto* other = std::get_if<CUDA_MEM_FREE_NODE_PARAMS>(&node->params);
     freed |= other && other->dptr == asked.dptr;
-    allocated |= node->memory && node->memory->base == asked.dptr;
+    allocated |= node->memory && node->memory->base() == asked.dptr;
   }
   // Memory of another graph's node is known by its address once that graph was launched.
-  const PlainAllocation* plain = Emulator::get().plain.at(asked.dptr);
+  const PlainAllocation* plain = e.plain.at(asked.dptr);
   const bool elsewhere = plain && plain->base == asked.dptr && plain->pool != 0;
   if (freed || (!allocated && !elsewhere)) return CUDA_ERROR_INVALID_VALUE;
   out.params = asked;
-  out.run = [address = asked.dptr](Emulator& e) { return NodeMemory::release(e, address); };
+  out.run = [address = asked.dptr](Emulator& at) { return free_node_memory(at, address); };
   return CUDA_SUCCESS;
 }
 
@@ -145,8 +147,7 @@ bool fit_for_a_child(const Graph& graph) {
          });
 }
 
-CUresult make_child(CUgraph graph, CUgraph child, GraphNode& out) {
-  Graphs& graphs = Graphs::get();
+CUresult make_child(Graphs& graphs, CUgraph graph, CUgraph child, GraphNode& out) {
   const Graph* found = graphs.find(child);
   if (!found || !fit_for_a_child(*found)) return CUDA_ERROR_INVALID_VALUE;
   out.bodies = {graphs.clone(child, graph)};
@@ -155,24 +156,22 @@ CUresult make_child(CUgraph graph, CUgraph child, GraphNode& out) {
 
 CUresult make_condition(Emulator& e, CUgraph graph, CUDA_CONDITIONAL_NODE_PARAMS& asked,
                         GraphNode& out) {
-  Graphs& graphs = Graphs::get();
-  const auto found = graphs.conditions.find(asked.handle);
-  if (found == graphs.conditions.end()) return CUDA_ERROR_INVALID_VALUE;
-  Condition& condition = found->second;
+  const Condition* condition = e.graphs.find(asked.handle);
+  if (!condition) return CUDA_ERROR_INVALID_VALUE;
   const Context* context = asked.ctx ? e.contexts.find(asked.ctx) : e.current_context();
-  // The handle's graph, or one that its nodes own.
-  CUgraph above = graph;
-  while (above && above != condition.graph) above = graphs.find(above)->parent;
-  if (condition.used || context != condition.context || !above) return CUDA_ERROR_INVALID_VALUE;
+  if (condition->used || context != condition->context ||
+      !e.graphs.within(graph, condition->graph)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   const int type = static_cast<int>(asked.type);
   constexpr int kSwitch = 2;  // CU_GRAPH_COND_TYPE_SWITCH, CUDA 12.8
   const unsigned most = type == CU_GRAPH_COND_TYPE_IF ? 2 : type == kSwitch ? ~0U : 1;
   if (type < 0 || type > kSwitch || asked.size == 0 || asked.size > most) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  condition.used = true;
+  e.graphs.use(asked.handle);
   for (unsigned i = 0; i < asked.size; ++i) {
-    out.bodies.push_back(graphs.add(Graph{.parent = graph}));
+    out.bodies.push_back(e.graphs.add(Graph{.parent = graph}));
   }
   asked.phGraph_out = out.bodies.data();
   out.params = asked;
@@ -189,15 +188,15 @@ CUresult make_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, GraphN
     case CU_GRAPH_NODE_TYPE_MEMCPY:
       return make_copy(e, graph, params.memcpy, out);
     case CU_GRAPH_NODE_TYPE_MEMSET:
-      return make_fill(graph, params.memset, out);
+      return make_fill(*e.graphs.find(graph), params.memset, out);
     case CU_GRAPH_NODE_TYPE_HOST:
       return make_host(params.host, out);
     case CU_GRAPH_NODE_TYPE_GRAPH:
-      return make_child(graph, params.graph.graph, out);
+      return make_child(e.graphs, graph, params.graph.graph, out);
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
       return make_allocation(e, params.alloc, out);
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
-      return make_free(graph, params.free, out);
+      return make_free(e, graph, params.free, out);
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
       return make_condition(e, graph, params.conditional, out);
     default:

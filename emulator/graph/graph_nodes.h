@@ -2,6 +2,7 @@
 // From the parameters of a node to what it does.
 #pragma once
 
+#include "emulator/base/emulator.h"
 #include "emulator/graph/graph.h"
 
 namespace cuvmm::emulator {

@@ -12,7 +12,7 @@ namespace {
 CUresult add(CUgraphNode* out, CUgraph handle, const CUgraphNode* on, const CUgraphEdgeData* data,
              size_t count, CUgraphNodeParams* params) noexcept {
   return locked([&](Emulator& e) -> CUresult {
-    Graphs& graphs = Graphs::get();
+    Graphs& graphs = e.graphs;
     if (!out || !params || !graphs.find(handle) || (count && !on)) return CUDA_ERROR_INVALID_VALUE;
     auto node = std::make_shared<GraphNode>();
     node->type = params->type;
@@ -66,8 +66,8 @@ CUgraphNodeParams params_of(const CUDA_HOST_NODE_PARAMS& host) {
 // What a node was made with, in the form of its kind. Captured work has none.
 template <class Params>
 CUresult get(CUgraphNode handle, Params* out) noexcept {
-  return locked([&](Emulator&) -> CUresult {
-    const GraphNode* node = Graphs::get().find(handle);
+  return locked([&](Emulator& e) -> CUresult {
+    const GraphNode* node = e.graphs.find(handle);
     const Params* params = node ? std::get_if<Params>(&node->params) : nullptr;
     if (!params || !out) return CUDA_ERROR_INVALID_VALUE;
     *out = *params;
@@ -78,29 +78,18 @@ CUresult get(CUgraphNode handle, Params* out) noexcept {
 CUresult set(CUgraphNode handle, CUgraphNodeParams* params) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     CUgraph home = nullptr;
-    GraphNode* node = Graphs::get().find(handle, &home);
+    GraphNode* node = e.graphs.find(handle, &home);
     return node && params ? change_node(e, home, *params, *node) : CUDA_ERROR_INVALID_VALUE;
   });
 }
 
-Step* step_of(Steps& steps, CUgraphNode original) {
-  for (Step& step : steps) {
-    if (step.original == original) return &step;
-    for (Steps& body : step.bodies) {
-      if (Step* found = step_of(body, original)) return found;
-    }
-  }
-  return nullptr;
-}
-
 CUresult set(CUgraphExec executable, CUgraphNode original, CUgraphNodeParams* params) noexcept {
   return locked([&](Emulator& e) -> CUresult {
-    auto& executables = Graphs::get().executables;
-    const auto found = executables.find(executable);
-    if (found == executables.end() || !params) return CUDA_ERROR_INVALID_VALUE;
-    Step* step = step_of(found->second.steps, original);
+    Executable* found = e.graphs.find(executable);
+    if (!found || !params) return CUDA_ERROR_INVALID_VALUE;
+    Step* step = found->step_of(original);
     CUgraph home = nullptr;
-    if (!step || !Graphs::get().find(original, &home)) return CUDA_ERROR_INVALID_VALUE;
+    if (!step || !e.graphs.find(original, &home)) return CUDA_ERROR_INVALID_VALUE;
     auto changed = std::make_shared<GraphNode>(*step->node);  // a launch may be using the other
     const CUresult result = change_node(e, home, *params, *changed);
     if (result == CUDA_SUCCESS && changed->check) {

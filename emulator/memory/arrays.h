@@ -5,9 +5,11 @@
 
 #include <cuda.h>
 
+#include <cstdint>
 #include <map>
 
-#include "emulator/base/emulator.h"
+#include "emulator/context/context.h"
+#include "emulator/machine/physical.h"
 
 namespace cuvmm::emulator {
 
@@ -20,7 +22,6 @@ struct Array {
 /// All arrays of the process; the caller holds the emulator's lock.
 class Arrays {
  public:
-  static Arrays& get();
   CUarray add(Array&& array);
   const Array* find(CUarray handle) const;
   bool erase(CUarray handle) { return arrays_.erase(handle) != 0; }

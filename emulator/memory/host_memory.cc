@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 
 #include "api/sizes.h"
-#include "emulator/context/capture.h"
+#include "emulator/context/captured.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"

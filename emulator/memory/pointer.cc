@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a pointer is: cuPointerGetAttribute(s) and cuMemGetAddressRange.
 #include "api/sizes.h"
-#include "emulator/context/capture.h"
+#include "emulator/context/captured.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"

@@ -33,10 +33,10 @@ int descriptor_of(void* handle) {
 
 void find_pool(const Emulator& e, CUmemoryPool handle, Facts::Pool& facts) {
   const Pool* pool = e.pools.find(handle);
-  const bool is_default = pool && pool->is_default;
+  const bool is_default = pool && pool->is_default();
   facts.is_default = is_default ? Facts::Answer::kYes : Facts::Answer::kNo;
-  if (is_default && !pool->managed() && pool->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
-    facts.default_device = pool->prop.location.id;
+  if (is_default && pool->on_device()) {
+    facts.default_device = pool->prop().location.id;
   }
 }
 
@@ -50,8 +50,8 @@ std::uint64_t pool_in(int fd, int device_count, Shareable* out = nullptr) {
 
 // Gives a pool its file, and with that its id; false when the host has none left.
 bool have_file(Pool& pool) {
-  if (pool.file) return true;
-  const int fd = create_shareable(kPage, pool.prop, ShareableKind::kPool);
+  if (pool.file()) return true;
+  const int fd = create_shareable(kPage, pool.prop(), ShareableKind::kPool);
   if (fd < 0) return false;
   auto file = std::make_shared<Physical>(fd);
   std::uint64_t id = 0;
@@ -60,8 +60,7 @@ bool have_file(Pool& pool) {
       !issue_ticket(fd, TicketKind::kPool, kPage, id, ticket)) {
     return false;
   }
-  pool.id = id;
-  pool.file = std::move(file);
+  pool.publish(id, std::move(file));
   return true;
 }
 
@@ -76,13 +75,13 @@ CUresult allocate(Emulator& e, CUdeviceptr* out, std::size_t size, Pool& pool, C
   if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
   if (!out) return CUDA_ERROR_INVALID_VALUE;
   if (size == 0) return *out = 0, CUDA_SUCCESS;
-  if (!Pools::fits(pool, size)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!pool.fits(size)) return CUDA_ERROR_OUT_OF_MEMORY;
   Address address = 0;
-  const CUresult result = pool.managed()
-                              ? e.allocate_managed(*context, size, &pool, &address)
-                              : e.allocate_memory(context, size, pool.prop, pool.handle, &address);
+  const CUresult result =
+      pool.managed() ? e.allocate_managed(*context, size, &pool, &address)
+                     : e.allocate_memory(context, size, pool.prop(), pool.handle(), &address);
   if (result != CUDA_SUCCESS) return result;
-  e.pools.took(pool.handle, size);
+  e.pools.took(pool.handle(), size);
   *out = address;
   return CUDA_SUCCESS;
 }
@@ -125,9 +124,7 @@ CUresult perform(Emulator& e, const calls::MemPoolCreate& call, const Facts&, co
     if (!on_device && !on_host) return CUDA_ERROR_INVALID_VALUE;
     if (on_device && !e.valid_device(prop.location.id)) return CUDA_ERROR_INVALID_VALUE;
   }
-  Pool& pool = e.pools.create(prop);
-  if constexpr (requires { props.maxSize; }) pool.max_size = props.maxSize;
-  *call.pool = Pools::handle_of(pool);
+  *call.pool = Pools::handle_of(e.pools.create(prop, props.maxSize));
   return CUDA_SUCCESS;
 }
 
@@ -136,7 +133,7 @@ void add_facts(const Emulator& e, const calls::MemPoolDestroy& call, Facts& fact
   const Pool* pool = e.pools.find(call.pool);
   const auto of_pool = [&](const PlainAllocation& plain) {
     const Pool* from = e.pools.find(reinterpret_cast<CUmemoryPool>(plain.pool));
-    return plain.imported && from && from->id == pool->id;
+    return plain.imported && from && from->id() == pool->id();
   };
   const bool held = pool && e.plain.find_if(of_pool);
   facts.pool.held_elsewhere = held ? Facts::Answer::kYes : Facts::Answer::kNo;
@@ -144,7 +141,7 @@ void add_facts(const Emulator& e, const calls::MemPoolDestroy& call, Facts& fact
 
 CUresult perform(Emulator& e, const calls::MemPoolDestroy& call, const Facts&, const Retired&) {
   Pool* pool = e.pools.find(call.pool);
-  if (!pool || pool->is_default) return CUDA_ERROR_INVALID_VALUE;
+  if (!pool || pool->is_default()) return CUDA_ERROR_INVALID_VALUE;
   e.pools.destroy(*pool);
   return CUDA_SUCCESS;
 }
@@ -156,7 +153,7 @@ void add_facts(const Emulator& e, const calls::MemAllocFromPoolAsync& call, Fact
 CUresult perform(Emulator& e, const calls::MemAllocFromPoolAsync& call, const Facts&,
                  const Retired&) {
   Pool* pool = e.pools.find(call.pool);
-  if (!pool || pool->imported) return CUDA_ERROR_INVALID_VALUE;
+  if (!pool || pool->imported()) return CUDA_ERROR_INVALID_VALUE;
   if (call.dptr && call.bytesize == 0) return *call.dptr = 0, CUDA_SUCCESS;
   return allocate(e, call.dptr, call.bytesize, *pool, call.hStream);
 }
@@ -197,7 +194,7 @@ CUresult perform(Emulator& e, const calls::MemPoolExportToShareableHandle& call,
   if (!is_posix(call.handleType)) return CUDA_ERROR_NOT_SUPPORTED;
   if (!have_file(*pool)) return CUDA_ERROR_OUT_OF_MEMORY;
   // Without FD_CLOEXEC, unlike an allocation's: pool/import-in-one-process.
-  const int exported = dup(pool->file->descriptor());
+  const int exported = dup(pool->file()->descriptor());
   if (exported < 0) return CUDA_ERROR_OUT_OF_MEMORY;
   *static_cast<int*>(call.handle_out) = exported;
   return CUDA_SUCCESS;
@@ -226,10 +223,7 @@ CUresult perform(Emulator& e, const calls::MemPoolImportFromShareableHandle& cal
   Shareable file;
   const std::uint64_t id = pool_in(descriptor_of(call.handle), e.device_count(), &file);
   if (id == 0) return CUDA_ERROR_INVALID_VALUE;
-  Pool& pool = e.pools.create(file.prop);
-  pool.imported = true;
-  pool.id = id;
-  *call.pool_out = Pools::handle_of(pool);
+  *call.pool_out = Pools::handle_of(e.pools.adopt(file.prop, id));
   return CUDA_SUCCESS;
 }
 
@@ -245,12 +239,12 @@ CUresult perform(Emulator& e, const calls::MemPoolExportPointer& call, const Fac
   auto* plain = e.plain.at(call.ptr);
   if (!call.shareData_out || !plain || !plain->pool) return CUDA_ERROR_INVALID_VALUE;
   Pool* pool = e.pools.find(reinterpret_cast<CUmemoryPool>(plain->pool));
-  if (!pool || pool->imported) return CUDA_ERROR_INVALID_VALUE;
+  if (!pool || pool->imported()) return CUDA_ERROR_INVALID_VALUE;
   if (!have_file(*pool)) return CUDA_ERROR_OUT_OF_MEMORY;
   if (plain->ticket == IpcBytes{}) {
     const int fd = plain->memory.descriptor();
     if (fd < 0 ||
-        !issue_ticket(fd, TicketKind::kPoolPointer, plain->size, pool->id, plain->ticket)) {
+        !issue_ticket(fd, TicketKind::kPoolPointer, plain->size, pool->id(), plain->ticket)) {
       return CUDA_ERROR_OUT_OF_MEMORY;
     }
   }
@@ -276,8 +270,8 @@ void add_facts(const Emulator& e, const calls::MemPoolImportPointer& call, Facts
   facts.pool.imported_before = before ? Facts::Answer::kYes : Facts::Answer::kNo;
   const Pool* pool = e.pools.find(call.pool);
   // Data is right or wrong for a pool that can import it; of others it is not to be said.
-  const bool judged = pool && pool->imported;
-  const bool of_pool = !judged || pool->id == followed.ticket.pool;
+  const bool judged = pool && pool->imported();
+  const bool of_pool = !judged || pool->id() == followed.ticket.pool;
   // The documentation does not forbid it within one process.
   if (followed.fd >= 0) facts.pool.token = Facts::Token::kValid;
   if (known && !of_pool) facts.pool.token = Facts::Token::kForged;
@@ -286,7 +280,7 @@ void add_facts(const Emulator& e, const calls::MemPoolImportPointer& call, Facts
 CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Facts&,
                  const Retired&) {
   Pool* pool = e.pools.find(call.pool);
-  if (!call.ptr_out || !call.shareData || !call.pool || (pool && !pool->imported)) {
+  if (!call.ptr_out || !call.shareData || !call.pool || (pool && !pool->imported())) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   const IpcBytes bytes = ipc_bytes(*call.shareData);
@@ -296,7 +290,7 @@ CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Fac
   if (known) return *call.ptr_out = known->base, CUDA_SUCCESS;
   const Followed followed = follow_ticket(bytes, TicketKind::kPoolPointer, e.device_count());
   // Nobody is there to share freed memory with: what an accepting profile gets is its own.
-  if (followed.token == Facts::Token::kEnded && pool && followed.ticket.pool == pool->id) {
+  if (followed.token == Facts::Token::kEnded && pool && followed.ticket.pool == pool->id()) {
     const CUresult result =
         allocate(e, call.ptr_out, followed.ticket.size, *pool, CU_STREAM_LEGACY);
     if (result != CUDA_SUCCESS) return result;
@@ -308,7 +302,7 @@ CUresult perform(Emulator& e, const calls::MemPoolImportPointer& call, const Fac
   if (followed.fd < 0) return CUDA_ERROR_INVALID_VALUE;
   Physical memory(followed.fd);
   memory.describe(followed.file.size, followed.file.prop);
-  if (pool && followed.ticket.pool != pool->id) return CUDA_ERROR_INVALID_VALUE;
+  if (pool && followed.ticket.pool != pool->id()) return CUDA_ERROR_INVALID_VALUE;
   Context* context = e.current_context();
   PlainAllocation* taken = e.adopt(context, followed.ticket.size, std::move(memory), bytes);
   if (!taken) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -343,7 +337,7 @@ CUresult perform(Emulator& e, const calls::MemPoolSetAccess& call, const Facts&,
     const CUmemLocation& location = call.map[i].location;
     if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) continue;  // the host's own memory
     if (!e.valid_device(location.id)) return CUDA_ERROR_INVALID_VALUE;
-    pool->access[location.id] = static_cast<unsigned>(call.map[i].flags);
+    pool->set_access(location.id, static_cast<unsigned>(call.map[i].flags));
   }
   return CUDA_SUCCESS;
 }
@@ -356,9 +350,8 @@ CUresult perform(Emulator& e, const calls::DeviceSetMemPool& call, const Facts&,
   const Pool* pool = e.pools.find(call.pool);
   if (!call.pool || !e.valid_device(call.dev)) return CUDA_ERROR_INVALID_VALUE;
   // The model knows where created pools lie, and nothing of default ones.
-  const bool local = pool && !pool->managed() && pool->prop.location.id == call.dev &&
-                     pool->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-  if (pool && pool->is_default && !local) return CUDA_ERROR_INVALID_VALUE;
+  const bool local = pool && pool->on_device() && pool->prop().location.id == call.dev;
+  if (pool && pool->is_default() && !local) return CUDA_ERROR_INVALID_VALUE;
   if (pool) e.pools.set_current(call.dev, *pool);  // not one that was destroyed
   return CUDA_SUCCESS;
 }

@@ -2,7 +2,7 @@
 // What can be asked of a pool and set on it. Nothing is cached: what is freed is gone at once, so
 // thresholds and trimming change numbers only.
 #include "api/location.h"
-#include "emulator/context/capture.h"
+#include "emulator/context/captured.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
 
@@ -33,18 +33,18 @@ CUVMM_DRIVER_FUNCTION(cuMemPoolGetAttribute, CUmemoryPool handle, CUmemPool_attr
       case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
       case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
         *static_cast<int*>(value) =
-            pool.reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES];
+            pool.reuse(attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES);
         return CUDA_SUCCESS;
       case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-        return bytes(pool.release_threshold);
+        return bytes(pool.release_threshold());
       case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
-        return bytes(pool.reserved);
+        return bytes(pool.reserved());
       case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-        return bytes(pool.reserved_high);
+        return bytes(pool.reserved_high());
       case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
-        return bytes(pool.used);
+        return bytes(pool.used());
       case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-        return bytes(pool.used_high);
+        return bytes(pool.used_high());
       default:
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -59,20 +59,20 @@ CUVMM_DRIVER_FUNCTION(cuMemPoolSetAttribute, CUmemoryPool handle, CUmemPool_attr
       case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
       case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
       case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
-        pool.reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES] =
-            *static_cast<const int*>(value) != 0;
+        pool.set_reuse(attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES,
+                       *static_cast<const int*>(value) != 0);
         return CUDA_SUCCESS;
       case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-        pool.release_threshold = *static_cast<const cuuint64_t*>(value);
+        pool.set_release_threshold(*static_cast<const cuuint64_t*>(value));
         return CUDA_SUCCESS;
       case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
       case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
         // A high-water mark can only be reset.
         if (*static_cast<const cuuint64_t*>(value) != 0) return CUDA_ERROR_INVALID_VALUE;
         if (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH) {
-          pool.used_high = pool.used;
+          pool.reset_used_high();
         } else {
-          pool.reserved_high = pool.reserved;
+          pool.reset_reserved_high();
         }
         return CUDA_SUCCESS;
       default:
@@ -86,7 +86,7 @@ CUVMM_DRIVER_FUNCTION(cuMemPoolTrimTo, CUmemoryPool handle, size_t keep) {
     return refused;
   }
   return on_pool(handle, [&](Emulator&, Pool& pool) {
-    Pools::trim(pool, keep);
+    pool.trim(keep);
     return CUDA_SUCCESS;
   });
 }
@@ -103,16 +103,14 @@ CUVMM_DRIVER_FUNCTION(cuMemPoolGetAccess, CUmemAccess_flags* flags, CUmemoryPool
       return CUDA_SUCCESS;
     }
     if (type == kLocationHost || type == kLocationHostNuma) {
-      const bool own = pool.prop.location.type != CU_MEM_LOCATION_TYPE_DEVICE;
+      const bool own = pool.prop().location.type != CU_MEM_LOCATION_TYPE_DEVICE;
       *flags = own ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
       return CUDA_SUCCESS;
     }
     if (!device) return CUDA_ERROR_INVALID_VALUE;
-    const auto set = pool.access.find(location->id);
-    const bool own = pool.prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-                     pool.prop.location.id == location->id;
+    const bool own = pool.on_device() && pool.prop().location.id == location->id;
     const unsigned unset = own ? unsigned{CU_MEM_ACCESS_FLAGS_PROT_READWRITE} : 0u;
-    *flags = static_cast<CUmemAccess_flags>(set == pool.access.end() ? unset : set->second);
+    *flags = static_cast<CUmemAccess_flags>(pool.access(location->id).value_or(unset));
     return CUDA_SUCCESS;
   });
 }

@@ -53,8 +53,8 @@ CUVMM_DRIVER_FUNCTION(cuMemSetMemPool, CUmemLocation* location, CUmemAllocationT
     const CUresult valid = check(location, type);
     if (valid != CUDA_SUCCESS) return valid;
     const Pool* pool = e.pools.find(handle);
-    const bool fits = pool && pool->prop.type == type && e.pools.default_at(*location, type) &&
-                      same_place(pool->prop.location, *location);
+    const bool fits = pool && pool->prop().type == type && e.pools.default_at(*location, type) &&
+                      same_place(pool->prop().location, *location);
     if (!fits) return CUDA_ERROR_INVALID_VALUE;
     e.pools.set_current_at(*location, *pool);
     return CUDA_SUCCESS;

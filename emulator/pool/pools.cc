@@ -2,6 +2,7 @@
 #include "emulator/pool/pools.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "api/location.h"
 
@@ -18,25 +19,78 @@ std::uint64_t chunks(std::uint64_t bytes) {
 
 }  // namespace
 
-void Pools::open(int devices) {
+Pool::Pool(std::uint64_t handle, const CUmemAllocationProp& prop, Kind kind)
+    : handle_(handle), prop_(prop), kind_(kind) {}
+
+void Pool::publish(std::uint64_t id, std::shared_ptr<Physical> file) {
+  id_ = id;
+  file_ = std::move(file);
+}
+
+bool Pool::fits(std::uint64_t bytes) const {
+  if (max_size_ == 0) return true;
+  const std::uint64_t most = chunks(max_size_), held = chunks(live_);
+  return chunks(bytes) <= most && chunks(live_ + bytes) <= std::max(most, held);
+}
+
+void Pool::take(std::uint64_t bytes) {
+  live_ += bytes;
+  used_ += bytes;
+  used_high_ = std::max(used_high_, used_);
+  reserved_ = std::max(reserved_, chunks(live_) * kChunk);
+  reserved_high_ = std::max(reserved_high_, reserved_);
+}
+
+void Pool::give_back(std::uint64_t bytes, bool by_pool) {
+  live_ -= std::min(live_, bytes);
+  if (by_pool) used_ -= std::min(used_, bytes);
+  // Memory above the threshold goes: of a chunk that lies across it, all (measured). A trim keeps
+  // it.
+  trim(release_threshold_ / kChunk * kChunk);
+}
+
+void Pool::trim(std::uint64_t keep) {
+  // What is too large to be rounded up is none (measured).
+  if (keep > UINT64_MAX - (kChunk - 1)) keep = 0;
+  const std::uint64_t needed = std::max(chunks(live_), chunks(keep)) * kChunk;
+  reserved_ = std::min(reserved_, needed);
+}
+
+std::optional<unsigned> Pool::access(int device) const {
+  const auto set = access_.find(device);
+  return set == access_.end() ? std::nullopt : std::optional(set->second);
+}
+
+void Pool::set_access(int device, unsigned flags) { access_[device] = flags; }
+
+void Pools::open(int devices, std::uint64_t numa_nodes) {
+  numa_nodes_ = numa_nodes;
   for (int device = 0; device < devices; ++device) {
     CUmemAllocationProp prop{};
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     prop.location.id = device;
-    Pool& pool = create(prop);
-    pool.is_default = true;
-    defaults_.push_back(pool.handle);
-    current_.push_back(pool.handle);
+    const Pool& pool = add(prop, Pool::Kind::kDefault);
+    defaults_.push_back(pool.handle());
+    current_.push_back(pool.handle());
   }
 }
 
-Pool& Pools::create(const CUmemAllocationProp& prop) {
+Pool& Pools::add(const CUmemAllocationProp& prop, Pool::Kind kind) {
   constexpr std::uint64_t kStep = 0x100;
   next_ += kStep;  // never given out twice: a stale handle stays stale
-  Pool& pool = pools_[next_];
-  pool.handle = next_;
-  pool.prop = prop;
+  return pools_.emplace(next_, Pool(next_, prop, kind)).first->second;
+}
+
+Pool& Pools::create(const CUmemAllocationProp& prop, std::uint64_t max_size) {
+  Pool& pool = add(prop, Pool::Kind::kCreated);
+  pool.max_size_ = max_size;
+  return pool;
+}
+
+Pool& Pools::adopt(const CUmemAllocationProp& prop, std::uint64_t id) {
+  Pool& pool = add(prop, Pool::Kind::kImported);
+  pool.id_ = id;
   return pool;
 }
 
@@ -50,7 +104,7 @@ std::optional<Pools::Place> Pools::place_of(const CUmemLocation& location,
   if (type == CU_MEM_LOCATION_TYPE_DEVICE) {
     exists = id >= 0 && static_cast<std::size_t>(id) < defaults_.size();
   } else if (type == kLocationHostNuma) {
-    exists = id >= 0 && id < kMostNodes && (numa_nodes >> id & 1);
+    exists = id >= 0 && id < kMostNodes && (numa_nodes_ >> id & 1);
   } else if (type == kLocationHost || (managed && type == 0)) {
     return Place{memory, type, 0};  // its id says nothing
   }
@@ -68,9 +122,7 @@ Pool* Pools::default_at(const CUmemLocation& location, CUmemAllocationType type)
     prop.type = type;
     prop.location.type = location.type;
     prop.location.id = std::get<2>(*place);
-    Pool& pool = create(prop);
-    pool.is_default = true;
-    at->second = pool.handle;
+    at->second = add(prop, Pool::Kind::kDefault).handle();
   }
   return &pools_.at(at->second);
 }
@@ -88,30 +140,29 @@ void Pools::set_current_at(const CUmemLocation& location, const Pool& pool) {
   if (!pool.managed() && location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
     return set_current(location.id, pool);
   }
-  if (const auto place = place_of(location, pool.prop.type)) other_current_[*place] = pool.handle;
+  if (const auto place = place_of(location, pool.prop().type))
+    other_current_[*place] = pool.handle();
 }
 
 bool Pools::reaches(std::uint64_t handle, int device) const {
   const auto found = pools_.find(handle);
   if (found == pools_.end() || found->second.managed()) return true;
-  const auto set = found->second.access.find(device);
-  return set != found->second.access.end() && set->second != 0;
+  return found->second.access(device).value_or(0) != 0;
 }
 
 Pool* Pools::find(CUmemoryPool pool) {
   const auto found = pools_.find(reinterpret_cast<std::uintptr_t>(pool));
-  return found == pools_.end() || found->second.destroyed ? nullptr : &found->second;
+  return found == pools_.end() || found->second.destroyed_ ? nullptr : &found->second;
 }
 
 void Pools::destroy(Pool& pool) {
   for (std::size_t device = 0; device < current_.size(); ++device) {
-    if (current_[device] == pool.handle) current_[device] = defaults_[device];
+    if (current_[device] == pool.handle()) current_[device] = defaults_[device];
   }
-  std::erase_if(other_current_, [&](const auto& entry) { return entry.second == pool.handle; });
-  pool.destroyed = true;
-  const CUmemLocation& place = pool.prop.location;
-  if (place.type == CU_MEM_LOCATION_TYPE_DEVICE && !pool.managed()) gone_[pool.handle] = place.id;
-  drop_if_done(pool.handle);
+  std::erase_if(other_current_, [&](const auto& entry) { return entry.second == pool.handle(); });
+  pool.destroyed_ = true;
+  if (pool.on_device()) gone_[pool.handle()] = pool.prop().location.id;
+  drop_if_done(pool.handle());
 }
 
 bool Pools::lay_on(CUmemoryPool pool, int device) const {
@@ -121,43 +172,19 @@ bool Pools::lay_on(CUmemoryPool pool, int device) const {
 
 void Pools::took(std::uint64_t handle, std::uint64_t bytes) {
   const auto found = pools_.find(handle);
-  if (found == pools_.end()) return;
-  Pool& pool = found->second;
-  pool.live += bytes;
-  pool.used += bytes;
-  pool.used_high = std::max(pool.used_high, pool.used);
-  pool.reserved = std::max(pool.reserved, chunks(pool.live) * kChunk);
-  pool.reserved_high = std::max(pool.reserved_high, pool.reserved);
+  if (found != pools_.end()) found->second.take(bytes);
 }
 
 void Pools::freed(std::uint64_t handle, std::uint64_t bytes, bool by_pool) {
   const auto found = pools_.find(handle);
   if (found == pools_.end()) return;
-  Pool& pool = found->second;
-  pool.live -= std::min(pool.live, bytes);
-  if (by_pool) pool.used -= std::min(pool.used, bytes);
-  // Memory above the threshold goes: of a chunk that lies across it, all (measured). A trim keeps
-  // it.
-  trim(pool, pool.release_threshold / kChunk * kChunk);
+  found->second.give_back(bytes, by_pool);
   drop_if_done(handle);
-}
-
-void Pools::trim(Pool& pool, std::uint64_t keep) {
-  // What is too large to be rounded up is none (measured).
-  if (keep > UINT64_MAX - (kChunk - 1)) keep = 0;
-  const std::uint64_t needed = std::max(chunks(pool.live), chunks(keep)) * kChunk;
-  pool.reserved = std::min(pool.reserved, needed);
-}
-
-bool Pools::fits(const Pool& pool, std::uint64_t bytes) {
-  if (pool.max_size == 0) return true;
-  const std::uint64_t most = chunks(pool.max_size), held = chunks(pool.live);
-  return chunks(bytes) <= most && chunks(pool.live + bytes) <= std::max(most, held);
 }
 
 void Pools::drop_if_done(std::uint64_t handle) {
   const auto found = pools_.find(handle);
-  if (found->second.destroyed && found->second.live == 0) pools_.erase(found);
+  if (found->second.done()) pools_.erase(found);
 }
 
 }  // namespace cuvmm::emulator

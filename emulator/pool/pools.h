@@ -16,35 +16,89 @@
 
 namespace cuvmm::emulator {
 
-struct Pool {
-  std::uint64_t handle = 0;
-  CUmemAllocationProp prop{};  ///< where its memory lies, and what it can be exported as
-  std::uint64_t max_size = 0;  ///< bytes; 0: as much as there is
-  bool is_default = false;
-  bool imported = false;
-  bool destroyed = false;  ///< by name; it lasts until its last memory is freed
-  std::uint64_t id = 0;    ///< the same in every process that has the pool; 0 until it is exported
-  std::uint64_t live = 0;  ///< bytes that are allocated
+/// One pool. What it is never changes; what it holds changes with its memory alone.
+class Pool {
+ public:
+  static constexpr int kManaged = 2;  ///< CU_MEM_ALLOCATION_TYPE_MANAGED, CUDA 13.0
+  static constexpr int kReuses = 3;   ///< event dependencies, opportunistic, internal dependencies
+
+  /// Where its memory lies, and what it can be exported as.
+  const CUmemAllocationProp& prop() const { return prop_; }
+  std::uint64_t handle() const { return handle_; }
+  bool is_default() const { return kind_ == Kind::kDefault; }
+  bool imported() const { return kind_ == Kind::kImported; }
+  /// Its memory is managed, and prop().location only where it prefers to be (type 0: nowhere).
+  bool managed() const { return static_cast<int>(prop_.type) == kManaged; }
+  bool on_device() const {
+    return !managed() && prop_.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  }
+
+  /// The same in every process that has the pool; 0 until it is exported.
+  std::uint64_t id() const { return id_; }
+  /// What an export hands out, or null.
+  Physical* file() const { return file_.get(); }
+  /// Its first export: the file has the id in it.
+  void publish(std::uint64_t id, std::shared_ptr<Physical> file);
+
+  /// Whether so many more bytes fit under its largest size.
+  bool fits(std::uint64_t bytes) const;
   /// What the pool tells: bytes, without those that cuMemFreeAsync freed; recorded drivers go on
   /// counting what cuMemFree freed.
-  std::uint64_t used = 0, used_high = 0;
-  std::uint64_t reserved = 0, reserved_high = 0;  ///< bytes of the device, in whole chunks
-  std::uint64_t release_threshold = 0;
-  int reuse[3] = {1, 1, 1};  ///< follow event dependencies, opportunistic, internal dependencies
-  std::map<int, unsigned> access;  ///< of devices other than its own
-  std::shared_ptr<Physical> file;  ///< what an export hands out
+  std::uint64_t used() const { return used_; }
+  std::uint64_t used_high() const { return used_high_; }
+  /// Bytes of the device, in whole chunks.
+  std::uint64_t reserved() const { return reserved_; }
+  std::uint64_t reserved_high() const { return reserved_high_; }
+  /// A high-water mark begins anew at what there is now.
+  void reset_used_high() { used_high_ = used_; }
+  void reset_reserved_high() { reserved_high_ = reserved_; }
+  /// Gives back what is reserved and not needed, down to `keep` bytes.
+  void trim(std::uint64_t keep);
+  std::uint64_t release_threshold() const { return release_threshold_; }
+  void set_release_threshold(std::uint64_t bytes) { release_threshold_ = bytes; }
 
-  /// Its memory is managed, and prop.location only where it prefers to be (type 0: nowhere).
-  bool managed() const { return static_cast<int>(prop.type) == kManaged; }
-  static constexpr int kManaged = 2;  ///< CU_MEM_ALLOCATION_TYPE_MANAGED, CUDA 13.0
+  /// What lets freed memory be used again: kept and told, and without effect.
+  bool reuse(int which) const { return reuse_[which]; }
+  void set_reuse(int which, bool on) { reuse_[which] = on; }
+
+  /// What was set for a device; nothing where that never was.
+  std::optional<unsigned> access(int device) const;
+  void set_access(int device, unsigned flags);
+
+ private:
+  friend class Pools;  // it makes pools, and knows when one is done
+  enum class Kind : std::uint8_t { kCreated, kDefault, kImported };
+
+  Pool(std::uint64_t handle, const CUmemAllocationProp& prop, Kind kind);
+  void take(std::uint64_t bytes);
+  void give_back(std::uint64_t bytes, bool by_pool);
+  /// Destroyed by name, and its last memory is freed.
+  bool done() const { return destroyed_ && live_ == 0; }
+
+  std::uint64_t handle_;
+  CUmemAllocationProp prop_;
+  Kind kind_;
+  bool destroyed_ = false;      ///< by name; it lasts until its last memory is freed
+  std::uint64_t max_size_ = 0;  ///< bytes; 0: as much as there is
+  std::uint64_t id_ = 0;
+  std::shared_ptr<Physical> file_;
+  std::uint64_t live_ = 0;  ///< bytes that are allocated
+  std::uint64_t used_ = 0, used_high_ = 0;
+  std::uint64_t reserved_ = 0, reserved_high_ = 0;
+  std::uint64_t release_threshold_ = 0;
+  bool reuse_[kReuses] = {true, true, true};
+  std::map<int, unsigned> access_;  ///< of devices other than its own
 };
 
 /// The pools of this process; the caller holds the emulator's lock.
 class Pools {
  public:
-  /// One default pool per device, which is current at first.
-  void open(int devices);
-  Pool& create(const CUmemAllocationProp& prop);
+  /// One default pool per device, which is current at first. `numa_nodes` has a bit for each.
+  void open(int devices, std::uint64_t numa_nodes);
+  /// `max_size` in bytes; 0: as much as there is.
+  Pool& create(const CUmemAllocationProp& prop, std::uint64_t max_size);
+  /// A pool of another process, by the id that its descriptor has.
+  Pool& adopt(const CUmemAllocationProp& prop, std::uint64_t id);
   /// A live pool, not one that was destroyed; null for what is none.
   Pool* find(CUmemoryPool pool);
   const Pool* find(CUmemoryPool pool) const { return const_cast<Pools*>(this)->find(pool); }
@@ -66,35 +120,31 @@ class Pools {
     return place_of(location, static_cast<CUmemAllocationType>(Pool::kManaged)).has_value();
   }
   void set_current(int device, const Pool& pool) {
-    current_[static_cast<std::size_t>(device)] = pool.handle;
+    current_[static_cast<std::size_t>(device)] = pool.handle();
   }
   /// Its devices go back to their default pools; the rest waits for the last free.
   void destroy(Pool& pool);
   void took(std::uint64_t pool, std::uint64_t bytes);
   /// Memory of a pool was freed, `by_pool` by cuMemFreeAsync; `pool` 0 does nothing.
   void freed(std::uint64_t pool, std::uint64_t bytes, bool by_pool);
-  /// Gives back what is reserved and not needed, down to `keep` bytes.
-  static void trim(Pool& pool, std::uint64_t keep);
-  /// Whether so much more fits under the pool's largest size.
-  static bool fits(const Pool& pool, std::uint64_t bytes);
 
   static CUmemoryPool handle_of(const Pool& pool) {
-    return reinterpret_cast<CUmemoryPool>(pool.handle);
+    return reinterpret_cast<CUmemoryPool>(pool.handle());
   }
-
-  std::uint64_t numa_nodes = 1;  ///< a bit each
 
  private:
   /// The type of memory, a location's type and its id; an id that says nothing is 0.
   using Place = std::tuple<int, int, int>;
   /// Nothing where no pool of this type of memory can be.
   std::optional<Place> place_of(const CUmemLocation& location, CUmemAllocationType type) const;
+  Pool& add(const CUmemAllocationProp& prop, Pool::Kind kind);
   void drop_if_done(std::uint64_t handle);
 
   std::unordered_map<std::uint64_t, Pool> pools_;
   std::unordered_map<std::uint64_t, int> gone_;    ///< devices of destroyed pools, by handle
   std::vector<std::uint64_t> defaults_, current_;  ///< by device
   std::map<Place, std::uint64_t> other_defaults_, other_current_;  ///< not pinned on a device
+  std::uint64_t numa_nodes_ = 1;                                   ///< a bit each
   std::uint64_t next_ = 0xd000000000;
 };
 

@@ -21,20 +21,24 @@ struct ImportedMemory {
 };
 
 /// The live ones of the process, by handle; values are never handed out twice.
-struct ExternalObjects {
-  std::unordered_map<CUexternalMemory, ImportedMemory> memories;
-  /// Shared, because a wait outlives the lock.
-  std::unordered_map<CUexternalSemaphore, std::shared_ptr<Semaphore>> semaphores;
-
-  /// Looks like the pointers that drivers hand out, and is one to nothing.
-  template <class Object>
-  Object new_handle() {
-    constexpr std::uintptr_t kBase = 0xe800000000;
-    constexpr std::uintptr_t kStep = 0x100;
-    return reinterpret_cast<Object>(kBase + ++last_ * kStep);
-  }
+class ExternalObjects {
+ public:
+  CUexternalMemory add(ImportedMemory&& memory);
+  CUexternalSemaphore add(std::shared_ptr<Semaphore> semaphore);
+  /// Null for what is none.
+  ImportedMemory* find(CUexternalMemory handle);
+  /// Shared, because a wait outlives the lock. Null for what is none.
+  std::shared_ptr<Semaphore> find(CUexternalSemaphore handle) const;
+  /// False for what is none.
+  bool erase(CUexternalMemory handle);
+  bool erase(CUexternalSemaphore handle);
 
  private:
+  template <class Object>
+  Object new_handle();
+
+  std::unordered_map<CUexternalMemory, ImportedMemory> memories_;
+  std::unordered_map<CUexternalSemaphore, std::shared_ptr<Semaphore>> semaphores_;
   std::uintptr_t last_ = 0;
 };
 

@@ -59,8 +59,7 @@ CUresult perform(Emulator& e, const calls::ImportExternalMemory& call, const Fac
     return *odd;
   }
   memory.describe(found->size, found->prop);
-  const auto handle = e.external.new_handle<CUexternalMemory>();
-  e.external.memories.emplace(handle, ImportedMemory{std::move(memory), e.current_context()});
+  CUexternalMemory handle = e.external.add(ImportedMemory{std::move(memory), e.current_context()});
   // On success the descriptor is the driver's, and a driver closes it at once (observation
   // ext/import-vmm-fd).
   sys_close(given);
@@ -70,17 +69,17 @@ CUresult perform(Emulator& e, const calls::ImportExternalMemory& call, const Fac
 
 CUresult perform(Emulator& e, const calls::ExternalMemoryGetMappedBuffer& call, const Facts&,
                  const Retired&) {
-  const auto found = e.external.memories.find(call.extMem);
-  if (found == e.external.memories.end()) return CUDA_ERROR_INVALID_HANDLE;
+  ImportedMemory* found = e.external.find(call.extMem);
+  if (!found) return CUDA_ERROR_INVALID_HANDLE;
   if (!call.devPtr || !call.bufferDesc) return CUDA_ERROR_INVALID_VALUE;
-  Physical& object = found->second.memory;
+  Physical& object = found->memory;
   const Size offset = call.bufferDesc->offset;
   const Size size = call.bufferDesc->size;
   // Whatever a profile accepts: no byte outside the object is ever shown.
   if (size == 0 || offset > object.size() || size > object.size() - offset) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  Context* context = found->second.context;
+  Context* context = found->context;
   if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
   const int fd = object.descriptor();
   const int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -100,7 +99,7 @@ CUresult perform(Emulator& e, const calls::ExternalMemoryGetMappedBuffer& call, 
 CUresult perform(Emulator& e, const calls::ExternalMemoryGetMappedMipmappedArray& call,
                  const Facts&, const Retired&) {
   if (!call.mipmap || !call.mipmapDesc) return CUDA_ERROR_INVALID_VALUE;
-  if (!e.external.memories.count(call.extMem)) return CUDA_ERROR_INVALID_HANDLE;
+  if (!e.external.find(call.extMem)) return CUDA_ERROR_INVALID_HANDLE;
   static std::atomic<bool> said{false};
   return refuse_once(said, "cuExternalMemoryGetMappedMipmappedArray (there are no arrays)");
 }
@@ -108,7 +107,7 @@ CUresult perform(Emulator& e, const calls::ExternalMemoryGetMappedMipmappedArray
 CUresult perform(Emulator& e, const calls::DestroyExternalMemory& call, const Facts&,
                  const Retired&) {
   // Buffers have memory of their own, and stay until they are freed.
-  if (e.external.memories.erase(call.extMem) == 0) return CUDA_ERROR_INVALID_HANDLE;
+  if (!e.external.erase(call.extMem)) return CUDA_ERROR_INVALID_HANDLE;
   e.physical.drop_unheld();  // the import may have been the last that held memory released here
   return CUDA_SUCCESS;
 }

@@ -44,9 +44,9 @@ template <class CallStruct>
 std::vector<std::shared_ptr<Semaphore>> semaphores_of(const Emulator& e, const CallStruct& call) {
   std::vector<std::shared_ptr<Semaphore>> all;
   for (unsigned i = 0; i < call.numExtSems; ++i) {
-    const auto found = e.external.semaphores.find(call.extSemArray[i]);
-    if (found == e.external.semaphores.end()) return {};
-    all.push_back(found->second);
+    auto found = e.external.find(call.extSemArray[i]);
+    if (!found) return {};
+    all.push_back(std::move(found));
   }
   return all;
 }
@@ -84,8 +84,7 @@ CUresult perform(Emulator& e, const calls::ImportExternalSemaphore& call, const 
                        ? private_semaphore(*kind)
                        : Semaphore::open(given, *kind);
   if (!semaphore) return CUDA_ERROR_INVALID_HANDLE;
-  const auto handle = e.external.new_handle<CUexternalSemaphore>();
-  e.external.semaphores.emplace(handle, std::move(semaphore));
+  CUexternalSemaphore handle = e.external.add(std::move(semaphore));
   sys_close(given);  // it is the driver's now, as with external memory
   *call.extSem_out = handle;
   return CUDA_SUCCESS;
@@ -120,7 +119,7 @@ CUresult perform(Emulator& e, const calls::WaitExternalSemaphoresAsync& call, co
 
 CUresult perform(Emulator& e, const calls::DestroyExternalSemaphore& call, const Facts&,
                  const Retired&) {
-  return e.external.semaphores.erase(call.extSem) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  return e.external.erase(call.extSem) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 }  // namespace cuvmm::emulator

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/code/loading.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace cuvmm::emulator {
+
+namespace {
+
+void fill(Emulator& e, Address address, const VariableCode& variable) {
+  for (Size done = 0; done < variable.size;) {
+    Size run = variable.size - done;
+    char* bytes = e.resolve(address + done, &run);
+    if (!bytes || run == 0) return;
+    const Size given =
+        std::min(run, variable.contents.size() - std::min(done, variable.contents.size()));
+    std::copy_n(variable.contents.data() + (given ? done : 0), given, bytes);
+    std::memset(bytes + given, 0, run - given);
+    done += run;
+  }
+}
+
+}  // namespace
+
+CUresult load(Emulator& e, Context& context, std::shared_ptr<Image> image, Module*& loaded) {
+  Variables variables;
+  for (const VariableCode& variable : image->code.variables) {
+    Address address = 0;
+    const CUresult result = e.allocate_plain(context, std::max<Size>(variable.size, 1), &address);
+    if (result != CUDA_SUCCESS) {
+      for (const auto& [name, allocated] : variables) e.plain.end(allocated);
+      return result;
+    }
+    variables.emplace(variable.name, address);
+    fill(e, address, variable);
+  }
+  loaded = &e.modules.add(std::move(image), context, std::move(variables));
+  return CUDA_SUCCESS;
+}
+
+CUresult in_context(Emulator& e, Context& context, CUlibrary library, Module*& module) {
+  auto image = e.modules.find(library);
+  if (!image) return CUDA_ERROR_INVALID_HANDLE;
+  module = e.modules.in_context(context, *image);
+  return module ? CUDA_SUCCESS : load(e, context, std::move(image), module);
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/graph/graph_allocation.h"
+
+#include "api/sizes.h"
+
+namespace cuvmm::emulator {
+
+CUresult allocate(Emulator& e, NodeMemory& memory) {
+  const Size size = memory.size();
+  const int device = memory.device();
+  if (e.plain.find(memory.base())) return CUDA_ERROR_INVALID_VALUE;
+  const Size pages = (size + kPage - 1) / kPage * kPage;
+  if (pages > e.devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!memory.hand_out_address()) return CUDA_ERROR_OUT_OF_MEMORY;
+  e.plain.put({.base = memory.base(),
+               .size = size,
+               .context = e.current_context(),
+               .memory = Physical(pages, memory.prop(), false, pages, e.devices.account(device)),
+               .pool = memory.pool()});
+  e.pools.took(memory.pool(), size);
+  return CUDA_SUCCESS;
+}
+
+CUresult free_node_memory(Emulator& e, Address address) {
+  const PlainAllocation* found = e.plain.find(address);
+  if (!found) return CUDA_ERROR_INVALID_VALUE;
+  e.pools.freed(found->pool, found->size, true);
+  e.plain.end(address);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuvmm::emulator
