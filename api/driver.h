@@ -7,7 +7,7 @@
 #include <string>
 
 #include "api/calls.h"
-#include "api/symbols.h"
+#include "api/symbols/symbols.h"
 
 namespace cuvmm {
 

@@ -56,6 +56,6 @@ CUresult run(const CallStruct& call) {
 
 }  // namespace
 
-#include "api/export_entries.def"
+#include "api/symbols/export_entries.def"
 
 }  // namespace cuvmm::bench

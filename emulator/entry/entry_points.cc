@@ -32,6 +32,6 @@ CUresult run(const CallStruct& call) noexcept {
 
 }  // namespace
 
-#include "api/export_entries.def"
+#include "api/symbols/export_entries.def"
 
 }  // namespace cuvmm::emulator

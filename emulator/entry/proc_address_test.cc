@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
-#include "api/symbols.h"
+#include "api/symbols/symbols.h"
 #include "emulator/testing.h"
 
 namespace cuvmm::emulator::testing {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Regenerates api/driver_symbols.txt and emulator/entry/proc_addresses.txt; facts only, no declarations.
+"""Regenerates api/symbols/driver_symbols.txt and emulator/entry/proc_addresses.txt; facts only, no declarations.
 
 usage: update_tables.py INCLUDE_DIR [EXPORTS_FILE]
 
@@ -17,7 +17,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SYMBOLS = ROOT / "api/driver_symbols.txt"
+SYMBOLS = ROOT / "api/symbols/driver_symbols.txt"
 NOT_LINUX = {"cuWGLGetDevice"}
 HEADERS = ("cuda.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h", "cudaProfiler.h")
 

@@ -2,7 +2,7 @@
 // The C functions that stand in for the intercepted symbols.
 #pragma once
 
-#include "api/symbols.h"
+#include "api/symbols/symbols.h"
 
 namespace cuvmm::shim {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "api/symbols.h"
+#include "api/symbols/symbols.h"
 
 namespace cuvmm::shim {
 

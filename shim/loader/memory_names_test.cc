@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "api/symbols.h"
+#include "api/symbols/symbols.h"
 
 namespace cuvmm::shim {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "api/symbols.h"
+#include "api/symbols/symbols.h"
 
 namespace cuvmm::shim {
 

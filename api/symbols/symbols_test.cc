@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/symbols.h"
+#include "api/symbols/symbols.h"
 
 #include <gtest/gtest.h>
 
