@@ -11,15 +11,15 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.p
 from headers import text_of  # pylint: disable=wrong-import-position
 
 # kind: function, abi, symbol, comment, enumerator, field, macro or type. name: of what; an abi's is QUERY:VERSION:FLAGS,
-# as cuGetProcAddress is asked; a symbol's FUNCTION:SYMBOL, where programs link another name than they write. text: the declaration in few spaces; of a comment its words. of: what it belongs to: the enum,
-# the structure, the function.
+# as cuGetProcAddress is asked; a symbol's FUNCTION:SYMBOL, where programs link another name than they write.
+# text: the declaration in few spaces; of a comment its words. of: the enum, structure or function that it belongs to.
 Item = collections.namedtuple("Item", "kind name text of")
 
 # What the compiler of a Linux program defines. All else that cuda.h asks for is not defined.
 DEFINED = {"__GNUC__", "__cplusplus", "__LP64__", "__linux__"}
-# Above the comment that belongs to a function there may be words for the compiler.
 BLOCK = re.compile(r"\b(enum|struct|union)\s+(?:__attribute__\s*\(\(.*?\)\)\s*)?(\w*)\s*\{")
 BRACKET = re.compile(r"[{}]")
+# Between a function and the comment that belongs to it there may be words for the compiler.
 BETWEEN = re.compile(r"(\s|__CUDA_DEPRECATED\b|__declspec\([^)]*\)|CUDAAPI\b)*")
 
 
