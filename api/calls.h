@@ -11,6 +11,8 @@
 #include <variant>
 
 #include "api/for_each.h"
+#include "api/newer/copies.h"
+#include "api/newer/endpoint.h"
 #include "api/parameter_kind.h"
 
 namespace cuvmm {
@@ -55,7 +57,7 @@ struct Signature {
   static CUresult call(Function function, Args... args) { return function(args...); }
 };
 
-#define CUVMM_ENTRY(Name, area, ...) CUVMM_CALL_STRUCT(Name, true, __VA_ARGS__)
+#define CUVMM_ENTRY(Name, area, ...) CUVMM_CALL_STRUCT(Name, true __VA_OPT__(, ) __VA_ARGS__)
 #define CUVMM_BASE(Name, ...) CUVMM_CALL_STRUCT(Name, false __VA_OPT__(, ) __VA_ARGS__)
 #include "api/entry_points.def"
 

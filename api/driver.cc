@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "api/multicast.h"
+#include "api/newer/pools.h"
 
 namespace cuvmm {
 
@@ -32,6 +33,46 @@ std::array<Symbol, kEntryCount> primary_symbols() {
 
 // The C calling convention lets a function ignore arguments it was passed.
 CUresult not_supported() { return CUDA_ERROR_NOT_SUPPORTED; }
+
+// A driver's function, behind one of ours that keeps managed memory from it.
+template <class CallStruct>
+typename CallStruct::Function unguarded = nullptr;
+
+CUresult CUDAAPI pool_create(CUmemoryPool* pool, const CUmemPoolProps* props) {
+  if (props && props->allocType == kManagedMemory) return CUDA_ERROR_NOT_SUPPORTED;
+  return unguarded<calls::MemPoolCreate>(pool, props);
+}
+CUresult CUDAAPI default_pool(CUmemoryPool* pool, CUmemLocation* at, CUmemAllocationType type) {
+  if (type == kManagedMemory) return CUDA_ERROR_NOT_SUPPORTED;
+  return unguarded<calls::MemGetDefaultMemPool>(pool, at, type);
+}
+CUresult CUDAAPI current_pool(CUmemoryPool* pool, CUmemLocation* at, CUmemAllocationType type) {
+  if (type == kManagedMemory) return CUDA_ERROR_NOT_SUPPORTED;
+  return unguarded<calls::MemGetMemPool>(pool, at, type);
+}
+CUresult CUDAAPI set_pool(CUmemLocation* at, CUmemAllocationType type, CUmemoryPool pool) {
+  if (type == kManagedMemory) return CUDA_ERROR_NOT_SUPPORTED;
+  return unguarded<calls::MemSetMemPool>(at, type, pool);
+}
+
+template <class CallStruct>
+void guard(Driver& driver, typename CallStruct::Function instead) {
+  const Symbol symbol = Driver::primary_symbol(CallStruct::kEntryPoint);
+  unguarded<CallStruct> = driver.function<CallStruct>();
+  if (unguarded<CallStruct>) driver.set(symbol, reinterpret_cast<Driver::AnyFunction>(instead));
+}
+
+// On some machines managed memory of ours is not to be made.
+void keep_managed_away(Driver& driver) {
+  guard<calls::MemPoolCreate>(driver, &pool_create);
+  guard<calls::MemGetDefaultMemPool>(driver, &default_pool);
+  guard<calls::MemGetMemPool>(driver, &current_pool);
+  guard<calls::MemSetMemPool>(driver, &set_pool);
+  for (const SymbolInfo& info : symbols()) {
+    if (std::string_view(info.name) != "cuMemAllocManaged") continue;
+    driver.set(info.symbol, reinterpret_cast<Driver::AnyFunction>(&not_supported));
+  }
+}
 
 std::string resolved_path(void* library, const std::string& fallback) {
   link_map* map = nullptr;
@@ -77,6 +118,8 @@ LoadedDriver load_driver(const std::string& path, bool allow_multicast) {
                                            : reinterpret_cast<Driver::AnyFunction>(
                                                  dlsym(loaded.library, info.name)));
   }
+  const bool shim = dlsym(loaded.library, "cuvmmShimVersion") != nullptr;
+  if (!loaded.emulated && !shim) keep_managed_away(loaded.driver);
   if (!loaded.driver.function<calls::Init>()) {
     loaded.error = loaded.path + " is not a libcuda: it does not export cuInit";
   }

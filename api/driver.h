@@ -74,7 +74,8 @@ struct LoadedDriver {
 /// the table by dlsym. Symbols the library lacks stay null.
 /// What can make or use a multicast team (api/multicast.h) answers CUDA_ERROR_NOT_SUPPORTED unless
 /// `allow_multicast`, on a driver that is neither our emulator nor our shim, which decides for
-/// itself: it can put GPUs that others share out of service.
+/// itself: it can put GPUs that others share out of service. There, what makes managed memory or a
+/// pool of it answers the same.
 LoadedDriver load_driver(const std::string& path, bool allow_multicast = false);
 
 /// "CUDA_ERROR_INVALID_VALUE" without asking a driver; "CUresult(1234)" for a code we do not know.

@@ -4,7 +4,11 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "api/location.h"
 #include "api/multicast.h"
+#include "api/newer/pools.h"
 
 namespace cuvmm {
 namespace {
@@ -46,6 +50,26 @@ TEST(Driver, ACallThatTheDriverLacksIsNotFound) {
 TEST(LoadDriver, SaysWhyAFileCannotBeLoaded) {
   EXPECT_NE(load_driver("/nonexistent/libcuda.so.1").error.find("nonexistent"), std::string::npos);
   EXPECT_NE(load_driver("libc.so.6").error.find("is not a libcuda"), std::string::npos);
+}
+
+TEST(LoadDriver, KeepsManagedMemoryFromForeignDrivers) {
+  const LoadedDriver loaded = load_driver(CUVMM_FAKE_DRIVER);
+  ASSERT_EQ(loaded.error, "");
+  const int& reached = *static_cast<int*>(dlsym(loaded.library, "pool_calls"));
+  CUmemLocation place = make_location(kLocationHost, 0);
+  CUmemoryPool pool = nullptr;
+  const auto all = [&](CUmemAllocationType type) {
+    CUmemPoolProps props{};
+    props.allocType = type;
+    return std::vector{loaded.driver(calls::MemPoolCreate{&pool, &props}),
+                       loaded.driver(calls::MemGetDefaultMemPool{&pool, &place, type}),
+                       loaded.driver(calls::MemGetMemPool{&pool, &place, type}),
+                       loaded.driver(calls::MemSetMemPool{&place, type, pool})};
+  };
+  EXPECT_EQ(all(kManagedMemory), std::vector(4, CUDA_ERROR_NOT_SUPPORTED));
+  EXPECT_EQ(reached, 0);
+  EXPECT_EQ(all(CU_MEM_ALLOCATION_TYPE_PINNED), std::vector(4, CUDA_SUCCESS));
+  EXPECT_EQ(reached, 4);
 }
 
 TEST(LoadDriver, RefusesMulticastOfForeignDriversUnlessAllowed) {

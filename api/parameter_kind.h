@@ -22,6 +22,8 @@ enum class ParameterKind {
   kDevice,            ///< device ordinal
   kAttribute,         ///< CUdevice_attribute
   kPointerAttribute,  ///< CUpointer_attribute
+  kPoolAttribute,     ///< CUmemPool_attribute
+  kAllocationType,    ///< CUmemAllocationType
   kContext,
   kStream,
   kArray,
@@ -29,11 +31,16 @@ enum class ParameterKind {
   kHostOut,      ///< host memory that the call writes
   kInProp,       ///< const CUmemAllocationProp*
   kInAccess,     ///< const CUmemAccessDesc*, `count` of them
-  kInLocation,   ///< const CUmemLocation*
+  kInLocation,   ///< CUmemLocation*, read, or one by value
+  kInPoolValue,  ///< void* to the value of a pool's attribute, read: as long as that attribute's
   kInShareable,  ///< the OS handle of an import: an fd by value, or a pointer to a fabric handle
   kInRecord,     ///< pointer to one structure of record_fields.h
   kInRecords,    ///< array of them, as many as the call's count says
   kInObjects,    ///< array of objects, as many as the call's count says
+  kInAddresses,  ///< array of device addresses, as many as the call's count says
+  kInSizes,      ///< array of sizes, as many as the call's count says
+  kInIndices,    ///< array: from which element on each of the call's attributes or locations holds
+  kInLocations,  ///< array of CUmemLocation, as long as that of the indices
   kBlob,         ///< 64 opaque bytes by value: a legacy IPC handle
   kInBlob,       ///< pointer to 64 opaque bytes: a pool pointer's export data
   kObject,       ///< pointer-sized object of the driver: event, pool, external memory, semaphore
@@ -46,6 +53,7 @@ enum class ParameterKind {
   kOutObject,
   kOutBlob,
   kOutProp,
+  kOutPoolValue,  ///< void* to the value of a pool's attribute, written
   kOutShareable,  ///< where an export writes its OS handle
   kOpaque,
 };

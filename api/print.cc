@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/print.h"
 
+#include <cstring>
+
+#include "api/location.h"
+#include "api/newer/pools.h"
 #include "api/words.h"
 
 namespace cuvmm {
@@ -16,6 +20,7 @@ bool is_output(ParameterKind kind) {
     case ParameterKind::kOutObject:
     case ParameterKind::kOutBlob:
     case ParameterKind::kOutProp:
+    case ParameterKind::kOutPoolValue:
     case ParameterKind::kOutShareable:
       return true;
     default:
@@ -64,9 +69,14 @@ std::string address_text(const ValueNames* names, ParameterKind kind, std::uint6
 }  // namespace
 
 std::string location_text(const CUmemLocation& location) {
+  if (is_domain(location)) {
+    const LocalityDomain at = locality_domain(location);
+    return "domain(" + std::to_string(at.device) + ", " + std::to_string(at.domain) + ")";
+  }
   const auto type = static_cast<std::uint64_t>(location.type);
   const std::string_view word = find_value(location_type_words(), type);
   if ((word == "host" || word == "host_numa_current") && location.id == 0) return std::string(word);
+  if (word == "invisible" && location.id == kDeviceInvalid) return std::string(word);
   if ((word == "device" || word == "host_numa") && location.id >= 0) {
     return std::string(word) + std::to_string(location.id);
   }
@@ -79,6 +89,9 @@ std::string record_text(const Record& record, const ValueNames* names) {
   visit_record(record, [&]<class T>(const RecordField& field, const T& member) {
     std::string value;
     if constexpr (std::is_same_v<T, CUmemLocation>) {
+      // Hints are mostly not given.
+      const bool hint = std::string_view(field.key) != "location";
+      if (hint && static_cast<int>(member.type) == 0 && member.id == 0) return;
       value = location_text(member);
     } else {
       std::uint64_t number = 0;
@@ -118,7 +131,10 @@ std::string prop_text(const CUmemAllocationProp& prop) {
   const auto type = static_cast<std::uint64_t>(prop.location.type);
   const std::string_view word = find_value(location_type_words(), type);
   const std::string id = number_text(extended(prop.location.id));
-  if (word.empty()) {
+  if (is_domain(prop.location)) {
+    const LocalityDomain at = locality_domain(prop.location);
+    append(text, "domain", std::to_string(at.device) + ":" + std::to_string(at.domain));
+  } else if (word.empty()) {
     append(text, "location", number_text(type) + ":" + id);
   } else if ((word == "host" || word == "host_numa_current") && prop.location.id == 0) {
     append(text, word, "");
@@ -195,6 +211,9 @@ void CallPrinter::number(ParameterKind kind, const char* name, std::uint64_t val
     style.omitted = has_list && value == count_ && value <= 64;
     if (has_list && value == 0) style.omitted = true;
   }
+  if (kind == ParameterKind::kPoolAttribute) {
+    value_bytes_ = pool_attribute_bytes(static_cast<CUmemPool_attribute>(value));
+  }
   std::string text;
   if (kind == ParameterKind::kHandleType) {
     text = bits_text(handle_type_words(), value & 0xffffffffu);
@@ -206,8 +225,22 @@ void CallPrinter::number(ParameterKind kind, const char* name, std::uint64_t val
   add(name, std::move(text), style);
 }
 
+void CallPrinter::list(ParameterKind kind, const char* name, const void* numbers,
+                       std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count && i < kMostElements; ++i) {
+    const std::uint64_t number = static_cast<const std::uint64_t*>(numbers)[i];
+    text += (i ? ", " : "") + address_text(names_, kind, number);
+  }
+  add(name, "[" + text + "]", {});
+}
+
 void CallPrinter::pointer(ParameterKind kind, const char* name, const void* value) {
-  if (is_output(kind)) {
+  // Two calls write a pointer to host memory: what copies write is memory that is there.
+  const bool host_pointer =
+      kind == ParameterKind::kHostOut &&
+      (entry_ == EntryPoint::kMemAllocHost || entry_ == EntryPoint::kMemHostAlloc);
+  if (is_output(kind) || host_pointer) {
     return add(name, value ? "out" : "null", {.omitted = value != nullptr, .keyed = true});
   }
   const auto bits = reinterpret_cast<std::uintptr_t>(value);
@@ -231,16 +264,35 @@ void CallPrinter::pointer(ParameterKind kind, const char* name, const void* valu
       return add(name, access_text(static_cast<const CUmemAccessDesc*>(value), count_), {});
     case ParameterKind::kInLocation:
       return add(name, location_text(*static_cast<const CUmemLocation*>(value)), {});
-    case ParameterKind::kInObjects: {
-      std::string list;
-      for (std::size_t i = 0; i < count_ && i < kMostElements; ++i) {
-        list += (i ? ", " : "") + address_text(names_, ParameterKind::kObject,
-                                               static_cast<const std::uint64_t*>(value)[i]);
+    case ParameterKind::kInObjects:
+      return list(ParameterKind::kObject, name, value, count_);
+    case ParameterKind::kInAddresses:
+      return list(ParameterKind::kAddress, name, value, count_);
+    case ParameterKind::kInSizes:
+      return list(ParameterKind::kSize, name, value, count_);
+    case ParameterKind::kInIndices:
+      return list(ParameterKind::kValue, name, value, parts_);
+    case ParameterKind::kInLocations: {
+      std::string all;
+      for (std::size_t i = 0; i < parts_ && i < kMostElements; ++i) {
+        all += (i ? ", " : "") + location_text(static_cast<const CUmemLocation*>(value)[i]);
       }
-      return add(name, "[" + list + "]", {});
+      return add(name, "[" + all + "]", {});
     }
     case ParameterKind::kInBlob:
       return blob(name, value, kBlobBytes);
+    case ParameterKind::kInPoolValue: {
+      // Of an attribute that nobody knows it is not read: its length is not known either.
+      std::uint64_t number = bits;
+      if (value_bytes_ == sizeof(int)) {
+        int read = 0;
+        std::memcpy(&read, value, sizeof read);
+        number = extended(read);
+      } else if (value_bytes_ != 0) {
+        std::memcpy(&number, value, sizeof number);
+      }
+      return add(name, number_text(number), {});
+    }
     case ParameterKind::kHostIn:
     case ParameterKind::kHostOut: {
       std::string text = names_ ? names_->text(kind, bits) : std::string();

@@ -43,6 +43,9 @@ bool may_be_omitted(ParameterKind kind, EntryPoint entry);
 template <class Record>
 std::string record_text(const Record& record, const ValueNames* names);
 
+/// "device0", "host", "host_numa1", "location(99, 0)".
+std::string location_text(const CUmemLocation& location);
+
 /// Appends one argument at a time; the type-erased half of the templates below.
 class CallPrinter {
  public:
@@ -50,6 +53,8 @@ class CallPrinter {
 
   /// Set before arrays are visited: how many elements the call says they have.
   void set_count(std::size_t count) { count_ = count; }
+  /// The same of attributes or locations, each of which holds for several elements.
+  void set_parts(std::size_t parts) { parts_ = parts; }
   /// Host memory is printed as a buffer of this many bytes, in place.
   void set_host_bytes(std::size_t bytes) { host_bytes_ = bytes; }
 
@@ -58,10 +63,13 @@ class CallPrinter {
     if constexpr (kIsRecord<std::remove_pointer_t<T>>) {
       if (!value) return pointer(kind, name, nullptr);
       if (kind == ParameterKind::kInRecord) return add(name, record_text(*value, names_), {});
+      const std::size_t count = std::is_same_v<T, CUmemcpyAttributes*> ? parts_ : count_;
       std::string list;
-      for (std::size_t i = 0; i < count_ && i < kMostElements; ++i)
+      for (std::size_t i = 0; i < count && i < kMostElements; ++i)
         list += (i ? ", " : "") + record_text(value[i], names_);
       add(name, "[" + list + "]", {});
+    } else if constexpr (std::is_same_v<T, CUmemLocation>) {
+      add(name, location_text(value), {});
     } else if constexpr (std::is_class_v<T>) {
       blob(name, &value, sizeof value);
     } else if constexpr (std::is_pointer_v<T>) {
@@ -84,11 +92,15 @@ class CallPrinter {
   void blob(const char* name, const void* value, std::size_t size);
   void number(ParameterKind kind, const char* name, std::uint64_t value);
   void pointer(ParameterKind kind, const char* name, const void* value);
+  /// As many numbers of 64 bits each.
+  void list(ParameterKind kind, const char* name, const void* numbers, std::size_t count);
   void add(const char* name, std::string text, Style style);
 
   EntryPoint entry_;
   const ValueNames* names_;
   std::size_t count_ = 0;
+  std::size_t value_bytes_ = 0;  ///< of the attribute's value that follows, 0 unknown
+  std::size_t parts_ = 0;
   std::size_t host_bytes_ = 0;
   std::vector<ArgumentText> arguments_;
   std::vector<Style> styles_;
@@ -96,8 +108,6 @@ class CallPrinter {
 
 /// "device=0, handle_types=posix_fd": only what differs from a pinned allocation's zeroes.
 std::string prop_text(const CUmemAllocationProp& prop);
-/// "device0", "host", "host_numa1", "location(99, 0)".
-std::string location_text(const CUmemLocation& location);
 /// "[device0:rw, host:none]", "null" for a null pointer.
 std::string access_text(const CUmemAccessDesc* descriptors, std::size_t count);
 
@@ -107,7 +117,11 @@ template <class CallStruct>
 CallPrinter visited(const CallStruct& call, const ValueNames* names) {
   CallPrinter printer(CallStruct::kEntryPoint, names);
   if constexpr (requires { printer.set_count(call.count); }) printer.set_count(call.count);
+  if constexpr (requires { call.numOps; }) printer.set_count(call.numOps);
+  if constexpr (requires { call.numAttrs; }) printer.set_parts(call.numAttrs);
+  if constexpr (requires { call.numPrefetchLocs; }) printer.set_parts(call.numPrefetchLocs);
   if constexpr (requires { call.numExtSems; }) printer.set_count(call.numExtSems);
+  if constexpr (requires { call.numOps; }) printer.set_count(call.numOps);
   if constexpr (requires { call.ByteCount; }) printer.set_host_bytes(call.ByteCount);
   call.visit(printer);
   return printer;

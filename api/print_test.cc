@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "api/location.h"
+#include "api/newer/pools.h"
 #include "api/words.h"
 
 namespace cuvmm {
@@ -45,6 +47,35 @@ TEST(Print, FlattensProperties) {
   EXPECT_EQ(call_text(calls::MemCreate{&handle, 0, nullptr, 0}), "cuMemCreate(0, prop=null)");
 }
 
+TEST(Print, PlacesByTheirNames) {
+  EXPECT_EQ(location_text(domain_location(1, 3)), "domain(1, 3)");
+  EXPECT_EQ(location_text(make_location(kLocationInvisible, kDeviceInvalid)), "invisible");
+  CUmemAllocationProp prop = device_prop(0);
+  prop.location = domain_location(0, 1);
+  prop.allocFlags.usage = kUsageRdmaOverPcie;
+  EXPECT_EQ(prop_text(prop), "domain=0:1, usage=rdma_over_pcie");
+}
+
+TEST(Print, ValuesOfAPoolsAttributes) {
+  const auto pool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x600000000000});
+  cuuint64_t threshold = 2 << 20;
+  EXPECT_EQ(
+      call_text(calls::MemPoolSetAttribute{pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold}),
+      "cuMemPoolSetAttribute(0x600000000000, release_threshold, 2M)");
+  int off[2] = {-1, 7};  // an int is read, and no more
+  EXPECT_EQ(
+      call_text(calls::MemPoolSetAttribute{pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, off}),
+      "cuMemPoolSetAttribute(0x600000000000, reuse_opportunistic, -1)");
+  EXPECT_EQ(call_text(calls::MemPoolSetAttribute{pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, nullptr}),
+            "cuMemPoolSetAttribute(0x600000000000, release_threshold, null)");
+  EXPECT_EQ(call_text(calls::MemPoolGetAttribute{pool, kPoolAttributeLocationType, off}),
+            "cuMemPoolGetAttribute(0x600000000000, location_type)");
+  CUmemLocation place = make_location(kLocationDevice, 1);
+  CUmemoryPool out = nullptr;
+  EXPECT_EQ(call_text(calls::MemGetDefaultMemPool{&out, &place, kManagedMemory}),
+            "cuMemGetDefaultMemPool(device1, managed)");
+}
+
 TEST(Print, AccessDescriptors) {
   CUmemAccessDesc desc[2] = {};
   desc[0].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -75,6 +106,31 @@ TEST(Print, CopyDescriptorShowsWhatIsSet) {
   copy.Height = 3;
   EXPECT_EQ(call_text(calls::Memcpy2D{&copy}),
             "cuMemcpy2D({srcMemoryType=device, srcDevice=4K, Height=3})");
+}
+
+TEST(Print, OfAUnionWhatItsTypeSays) {
+  CUlogicalEndpointProp prop{};
+  prop.type = CU_LOGICAL_ENDPOINT_TYPE_MULTICAST;
+  prop.multicast.numDevices = 2;
+  prop.size = 4 << 20;
+  prop.ipcHandleTypes = CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_FABRIC;
+  EXPECT_EQ(call_text(calls::LogicalEndpointCreate{7, &prop}),
+            "cuLogicalEndpointCreate(7, {type=multicast, numDevices=2, size=4M, "
+            "ipcHandleTypes=fabric})");
+  prop = {};
+  prop.type = CU_LOGICAL_ENDPOINT_TYPE_UNICAST;
+  prop.unicast.device = 1;
+  EXPECT_EQ(record_text(prop, nullptr), "{type=unicast, device=1}");
+  CUDA_FABRIC_COPY_BATCH_OP op{};
+  op.src.type = CU_FABRIC_COPY_OPERAND_TYPE_POINTER;
+  op.src.op.ptr.ptr = 0x1000;
+  op.dst.type = CU_FABRIC_COPY_OPERAND_TYPE_LOGICAL_ENDPOINT;
+  op.dst.op.le.id = 7;
+  op.dst.op.le.offset = 64;
+  op.size = 16;
+  EXPECT_EQ(call_text(calls::FabricCpyBatchAsync{1, &op, 0, CU_STREAM_PER_THREAD}),
+            "cuFabricCpyBatchAsync(1, [{srcType=pointer, src=4K, dstType=endpoint, dstId=7, "
+            "dstOffset=64, size=16}], hStream=2)");
 }
 
 TEST(NumberText, ReadsWell) {

@@ -8,6 +8,8 @@
 #include <span>
 #include <type_traits>
 
+#include "api/newer/copies.h"
+#include "api/newer/endpoint.h"
 #include "api/words.h"
 
 namespace cuvmm {
@@ -32,7 +34,13 @@ struct RecordField {
   X(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS)     \
   X(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS)       \
   X(CUarrayMapInfo)                            \
-  X(CUmemPoolProps)
+  X(CUmemPoolProps)                            \
+  X(CUmemcpyAttributes)                        \
+  X(CUDA_MEMCPY3D_BATCH_OP)                    \
+  X(CUmemDecompressParams)                     \
+  X(CUstreamBatchMemOpParams)                  \
+  X(CUlogicalEndpointProp)                     \
+  X(CUDA_FABRIC_COPY_BATCH_OP)
 
 #define CUVMM_FIELD(name) visit(RecordField{#name, #name}, d.name);
 #define CUVMM_FIELD_AT(key, path) visit(RecordField{#key, #path}, d.path);
@@ -156,13 +164,104 @@ CUVMM_RECORD(CUmemPoolProps) {
   CUVMM_FIELD_AT(win32_security, win32SecurityAttributes)
   // Not in every header that we build with.
   if constexpr (requires { d.maxSize; }) CUVMM_FIELD(maxSize)
-  if constexpr (requires { d.usage; }) {
+  // Else they are where they lie in the newer structure.
+  if constexpr (requires { d.gpuDirectRDMACapable; }) {
     CUVMM_FIELD(usage)
+    CUVMM_FIELD_AT(rdma, gpuDirectRDMACapable)
+    CUVMM_FIELD_AT(reserved0, reserved[0])
+  } else if constexpr (requires { d.usage; }) {
+    CUVMM_FIELD(usage)
+    CUVMM_FIELD_AT(rdma, reserved[0])
+    CUVMM_FIELD_AT(reserved0, reserved[1])
   } else {
-    CUVMM_FIELD_AT(usage, reserved[0])  // where it lies in the newer structure
+    CUVMM_FIELD_AT(usage, reserved[0])
+    CUVMM_FIELD_AT(rdma, reserved[2])
+    CUVMM_FIELD_AT(reserved0, reserved[3])
   }
-  CUVMM_FIELD_AT(reserved0, reserved[0])
 }
+
+CUVMM_RECORD(CUmemcpyAttributes) {
+  CUVMM_FIELD(srcAccessOrder)
+  CUVMM_FIELD(flags) CUVMM_FIELD_AT(src, srcLocHint) CUVMM_FIELD_AT(dst, dstLocHint)
+}
+
+#define CUVMM_OPERAND(side)                                    \
+  CUVMM_FIELD_AT(side##Type, side.type)                        \
+  if (d.side.type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {           \
+    CUVMM_FIELD_AT(side##Array, side.op.array.array)           \
+    CUVMM_FIELD_AT(side##X, side.op.array.offset.x)            \
+    CUVMM_FIELD_AT(side##Y, side.op.array.offset.y)            \
+    CUVMM_FIELD_AT(side##Z, side.op.array.offset.z)            \
+  } else {                                                     \
+    CUVMM_FIELD_AT(side##Ptr, side.op.ptr.ptr)                 \
+    CUVMM_FIELD_AT(side##RowLength, side.op.ptr.rowLength)     \
+    CUVMM_FIELD_AT(side##LayerHeight, side.op.ptr.layerHeight) \
+    CUVMM_FIELD_AT(side##LocHint, side.op.ptr.locHint)         \
+  }
+// A type comes before what depends on it.
+CUVMM_RECORD(CUDA_MEMCPY3D_BATCH_OP){
+    CUVMM_OPERAND(src) CUVMM_OPERAND(dst) CUVMM_FIELD_AT(width, extent.width)
+        CUVMM_FIELD_AT(height, extent.height) CUVMM_FIELD_AT(depth, extent.depth)
+            CUVMM_FIELD(srcAccessOrder) CUVMM_FIELD(flags)}
+#undef CUVMM_OPERAND
+
+CUVMM_RECORD(CUmemDecompressParams){CUVMM_FIELD(srcNumBytes) CUVMM_FIELD(dstNumBytes)
+                                        CUVMM_FIELD(dstActBytes) CUVMM_FIELD(src) CUVMM_FIELD(dst)
+                                            CUVMM_FIELD(algo) CUVMM_FIELD_AT(padding0, padding[0])}
+
+// The operation comes before what depends on it.
+CUVMM_RECORD(CUstreamBatchMemOpParams) {
+  CUVMM_FIELD(operation)
+  const int operation = static_cast<int>(d.operation);
+  if (operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 || operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ||
+      operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 || operation == CU_STREAM_MEM_OP_WRITE_VALUE_64) {
+    CUVMM_FIELD_AT(address, waitValue.address)
+    CUVMM_FIELD_AT(value, waitValue.value64)
+    CUVMM_FIELD_AT(flags, waitValue.flags)
+  } else {
+    CUVMM_FIELD_AT(flags, flushRemoteWrites.flags)
+  }
+  if (operation == kStreamMemOpAtomicReduction) {
+    auto& reduction = reduction_of(d);
+    visit(RecordField{"reductionOp", "atomicReduction.reductionOp"}, reduction.reduction);
+    visit(RecordField{"dataType", "atomicReduction.dataType"}, reduction.data_type);
+    visit(RecordField{"address", "atomicReduction.address"}, reduction.address);
+    visit(RecordField{"value", "atomicReduction.value"}, reduction.value);
+  }
+}
+
+// A text gives the member of the union that it means, and a printer the one of its type.
+CUVMM_RECORD(CUlogicalEndpointProp) {
+  CUVMM_FIELD_WORDS(type, endpoint_type_words())
+  const bool team = d.type == CU_LOGICAL_ENDPOINT_TYPE_MULTICAST;
+  if (!team || !std::is_const_v<Record>) CUVMM_FIELD_AT(device, unicast.device)
+  if (team || !std::is_const_v<Record>) CUVMM_FIELD_AT(numDevices, multicast.numDevices)
+  CUVMM_FIELD(size)
+  CUVMM_FIELD_WORDS(ipcHandleTypes, endpoint_handle_type_words())
+  CUVMM_FIELD_WORDS(flags, endpoint_flag_words())
+}
+
+#define CUVMM_FABRIC_SIDE(side)                                                          \
+  visit(RecordField{#side "Type", #side ".type", fabric_operand_words()}, d.side.type);  \
+  if (const bool endpoint = d.side.type == CU_FABRIC_COPY_OPERAND_TYPE_LOGICAL_ENDPOINT; \
+      endpoint || !std::is_const_v<Record>) {                                            \
+    CUVMM_FIELD_AT(side##Id, side.op.le.id)                                              \
+    CUVMM_FIELD_AT(side##Offset, side.op.le.offset)                                      \
+  }                                                                                      \
+  if (const bool pointer = d.side.type != CU_FABRIC_COPY_OPERAND_TYPE_LOGICAL_ENDPOINT;  \
+      pointer || !std::is_const_v<Record>) {                                             \
+    CUVMM_FIELD_AT(side, side.op.ptr.ptr)                                                \
+    /* Most have no hint. */                                                             \
+    if (!std::is_const_v<Record> || static_cast<int>(d.side.op.ptr.locHint.type) != 0)   \
+      CUVMM_FIELD_AT(side##Hint, side.op.ptr.locHint)                                    \
+  }
+CUVMM_RECORD(CUDA_FABRIC_COPY_BATCH_OP) {
+  CUVMM_FABRIC_SIDE(src)
+  CUVMM_FABRIC_SIDE(dst)
+  CUVMM_FIELD(size)
+  CUVMM_FIELD(flags)
+}
+#undef CUVMM_FABRIC_SIDE
 
 #undef CUVMM_FIELD
 #undef CUVMM_FIELD_AT

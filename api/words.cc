@@ -27,6 +27,7 @@ constexpr Word kLocationTypes[] = {
     {"host", 2, "CU_MEM_LOCATION_TYPE_HOST"},
     {"host_numa", 3, "CU_MEM_LOCATION_TYPE_HOST_NUMA"},
     {"host_numa_current", 4, "CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT"},
+    {"invisible", 5, ""},
 };
 constexpr Word kAccess[] = {
     {"none", 0, "CU_MEM_ACCESS_FLAGS_PROT_NONE"},
@@ -36,6 +37,7 @@ constexpr Word kAccess[] = {
 constexpr Word kUsage[] = {
     {"tile_pool", 1, "CU_MEM_CREATE_USAGE_TILE_POOL"},
     {"hw_decompress", 2, ""},
+    {"rdma_over_pcie", 4, ""},
 };
 constexpr Word kGranularity[] = {
     {"minimum", 0, "CU_MEM_ALLOC_GRANULARITY_MINIMUM"},
@@ -53,6 +55,7 @@ constexpr Word kDeviceAttributes[] = {
     {"unified_addressing", 41, "CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING"},
     {"managed_memory", 83, "CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY"},
     {"pageable_memory_access", 88, "CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS"},
+    {"concurrent_managed", 89, "CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS"},
     {"virtual_memory_management", 102, "CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED"},
     {"handle_type_posix_fd", 103,
      "CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED"},
@@ -65,13 +68,23 @@ constexpr Word kDeviceAttributes[] = {
     {"rdma", 116, "CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED"},
     {"mempool_handle_types", 119, "CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES"},
     {"deferred_mapping_arrays", 121, "CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED"},
+    {"dma_buf_mmap", 152, ""},
+    {"endpoint_unicast", 153, ""},
+    {"endpoint_multicast", 154, ""},
+    {"endpoint_counted_ops", 155, ""},
+    {"endpoint_on_owner", 156, ""},
+    {"endpoint_handle_types", 158, ""},
     {"dma_buf", 124, "CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED"},
     {"ipc_event", 125, "CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED"},
     {"handle_type_fabric", 128, "CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED"},
     {"multicast", 132, "CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED"},
     {"host_numa_id", 134, "CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID"},
     {"host_numa_vmm", 141, ""},
+    {"host_numa_multinode", 143, ""},
     {"host_vmm", 145, ""},
+    {"locality_domains", 149, ""},
+    {"domain_multiprocessors", 157, ""},
+    {"localized_rdma", 161, ""},
 };
 constexpr Word kPointerAttributes[] = {
     {"context", 1, "CU_POINTER_ATTRIBUTE_CONTEXT"},
@@ -92,6 +105,24 @@ constexpr Word kPointerAttributes[] = {
     {"mapping_size", 18, "CU_POINTER_ATTRIBUTE_MAPPING_SIZE"},
     {"mapping_base", 19, "CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR"},
     {"memory_block_id", 20, "CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID"},
+    {"locality_domain", 22, ""},
+};
+constexpr Word kPoolAttributes[] = {
+    {"reuse_follow_events", 1, "CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES"},
+    {"reuse_opportunistic", 2, "CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC"},
+    {"reuse_internal", 3, "CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES"},
+    {"release_threshold", 4, "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD"},
+    {"reserved_current", 5, "CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT"},
+    {"reserved_high", 6, "CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH"},
+    {"used_current", 7, "CU_MEMPOOL_ATTR_USED_MEM_CURRENT"},
+    {"used_high", 8, "CU_MEMPOOL_ATTR_USED_MEM_HIGH"},
+    {"allocation_type", 9, ""},
+    {"handle_types", 10, ""},
+    {"location_id", 11, ""},
+    {"location_type", 12, ""},
+    {"max_size", 13, ""},
+    {"hw_decompress", 14, ""},
+    {"domain", 15, ""},
 };
 constexpr Word kExternalMemoryTypes[] = {
     {"opaque_fd", 1, "CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD"},
@@ -116,8 +147,17 @@ constexpr Word kExternalSemaphoreTypes[] = {
     {"timeline_fd", 9, "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD"},
     {"timeline_win32", 10, "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32"},
 };
+// Without names in C: a written file builds with older headers too.
+constexpr Word kEndpointTypes[] = {{"invalid", 0, ""}, {"unicast", 1, ""}, {"multicast", 2, ""}};
+constexpr Word kEndpointHandleTypes[] = {{"none", 0, ""}, {"fabric", 1, ""}};
+constexpr Word kEndpointFlags[] = {{"counted_ops", 1, ""}};
+constexpr Word kFabricOperands[] = {{"pointer", 1, ""}, {"endpoint", 2, ""}};
 }  // namespace
 
+std::span<const Word> endpoint_type_words() { return kEndpointTypes; }
+std::span<const Word> endpoint_handle_type_words() { return kEndpointHandleTypes; }
+std::span<const Word> endpoint_flag_words() { return kEndpointFlags; }
+std::span<const Word> fabric_operand_words() { return kFabricOperands; }
 std::span<const Word> external_memory_type_words() { return kExternalMemoryTypes; }
 std::span<const Word> external_semaphore_type_words() { return kExternalSemaphoreTypes; }
 std::span<const Word> handle_type_words() { return kHandleTypes; }
@@ -130,6 +170,7 @@ std::span<const Word> range_type_words() { return kRangeTypes; }
 std::span<const Word> memory_type_words() { return kMemoryTypes; }
 std::span<const Word> device_attribute_words() { return kDeviceAttributes; }
 std::span<const Word> pointer_attribute_words() { return kPointerAttributes; }
+std::span<const Word> pool_attribute_words() { return kPoolAttributes; }
 
 std::span<const Word> words_of(ParameterKind kind) {
   switch (kind) {
@@ -143,6 +184,10 @@ std::span<const Word> words_of(ParameterKind kind) {
       return kDeviceAttributes;
     case ParameterKind::kPointerAttribute:
       return kPointerAttributes;
+    case ParameterKind::kPoolAttribute:
+      return kPoolAttributes;
+    case ParameterKind::kAllocationType:
+      return kAllocationTypes;
     default:
       return {};
   }

@@ -25,7 +25,7 @@ struct Word {
 /// The vocabularies. Bit words may be joined with `|`; the other ones stand alone.
 std::span<const Word> handle_type_words();
 std::span<const Word> allocation_type_words();
-std::span<const Word> location_type_words();  ///< only those that take an id or none in the text
+std::span<const Word> location_type_words();  ///< without locality domains: `domain(0, 1)`
 std::span<const Word> access_words();         ///< none, r, rw
 std::span<const Word> usage_words();
 std::span<const Word> granularity_words();
@@ -33,8 +33,13 @@ std::span<const Word> range_type_words();
 std::span<const Word> memory_type_words();
 std::span<const Word> device_attribute_words();
 std::span<const Word> pointer_attribute_words();
+std::span<const Word> pool_attribute_words();
 std::span<const Word> external_memory_type_words();
 std::span<const Word> external_semaphore_type_words();
+std::span<const Word> endpoint_type_words();
+std::span<const Word> endpoint_handle_type_words();
+std::span<const Word> endpoint_flag_words();
+std::span<const Word> fabric_operand_words();
 
 /// The vocabulary that belongs to a kind of parameter; empty for most.
 std::span<const Word> words_of(ParameterKind kind);

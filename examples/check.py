@@ -24,7 +24,8 @@ def main() -> int:
     build = under_shim.Build(options.build)
     program = build.program(stem, options.folder)
     run = build.run([str(program)], emulate=True, enforce=wanted.enforce,
-                    environment={"CUVMM_EXAMPLE_MULTICAST": "1", "CUVMM_EXAMPLE_MANAGED": "1", "CUVMM_MULTICAST_TIMEOUT_MS": "200"})
+                    environment={"CUVMM_EXAMPLE_MULTICAST": "1", "CUVMM_EXAMPLE_MANAGED": "1",
+                                 "CUVMM_MULTICAST_TIMEOUT_MS": "200", "CUVMM_STREAMS": "late" if wanted.late else "eager"})
     print(run.output)
     if run.code == 77:
         return 77

@@ -5,6 +5,7 @@
     // expects: nothing       no finding at all, but for answers and tries that a fall-back followed
     // needs: enforce         runs only with --enforce: the driver crashes on it otherwise
     // needs: N devices       runs only where the driver has so many
+    // needs: late streams    on the emulator: work that was queued is done late, as on a GPU
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class Expectation:
     rules: tuple[str, ...]
     enforce: bool = False
     devices: int = 1
+    late: bool = False
 
     def difference(self, findings: list[dict]) -> list[str]:
         """One sentence per rule that is missing from a report's findings or is there unexpectedly.
@@ -43,7 +45,7 @@ class Expectation:
 def read(source: pathlib.Path) -> Expectation:
     """The expectation of one source file. Raises ExpectationError where there is none or a bad one."""
     rules: list[str] = []
-    enforce, devices, said_nothing = False, 1, False
+    enforce, devices, late, said_nothing = False, 1, False, False
     for number, line in enumerate(source.read_text().splitlines(), 1):
         if not (match := _LINE.match(line)):
             continue
@@ -54,12 +56,14 @@ def read(source: pathlib.Path) -> Expectation:
             rules.append(value)
         elif value == "enforce":
             enforce = True
+        elif value == "late streams":
+            late = True
         elif count := _DEVICES.match(value):
             devices = int(count[1])
         else:
-            raise ExpectationError(f"{source}:{number}: expected `enforce` or `N devices`, got `{value}`")
+            raise ExpectationError(f"{source}:{number}: expected `enforce`, `late streams` or `N devices`, got `{value}`")
     if said_nothing == bool(rules):
         raise ExpectationError(f"{source}: expected either `// expects: nothing` or rules")
     if len(set(rules)) != len(rules):
         raise ExpectationError(f"{source}: a rule is named twice")
-    return Expectation(tuple(sorted(rules)), enforce, devices)
+    return Expectation(tuple(sorted(rules)), enforce, devices, late)

@@ -20,6 +20,10 @@ class ReadTest(unittest.TestCase):
         got = parse("// needs: 2 devices\n// needs: enforce\n//\n// expects: b\n// expects: a\nint x;\n")
         self.assertEqual(got, expectation.Expectation(("a", "b"), enforce=True, devices=2))
 
+    def test_reads_that_streams_are_to_be_late(self):
+        self.assertTrue(parse("// needs: late streams\n// expects: a\n").late)
+        self.assertFalse(parse("// expects: a\n").late)
+
     def test_reads_nothing(self):
         self.assertEqual(parse("// expects: nothing\n"), expectation.Expectation(()))
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "api/location.h"
 #include "api/record_fields.h"
 
 namespace cuvmm::program {
@@ -67,10 +68,7 @@ std::string Resolver::string(const Value& value) {
 
 namespace {
 CUmemLocation make_location(std::uint64_t type, std::uint64_t id) {
-  CUmemLocation location{};
-  location.type = static_cast<CUmemLocationType>(type);
-  location.id = static_cast<int>(id);
-  return location;
+  return cuvmm::make_location(static_cast<int>(type), static_cast<int>(id));
 }
 }  // namespace
 
@@ -80,6 +78,10 @@ std::optional<CUmemLocation> Resolver::location_word(std::string_view word) cons
   const auto type = find_word(location_type_words(), word.substr(0, digits));
   if (!type) return std::nullopt;
   const std::string_view number = word.substr(digits);
+  if (*type == kLocationInvisible) {
+    return number.empty() ? std::optional(make_location(kLocationInvisible, kDeviceInvalid))
+                          : std::nullopt;
+  }
   const bool wants_id =
       *type == CU_MEM_LOCATION_TYPE_DEVICE || *type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
   if (wants_id == number.empty()) return std::nullopt;
@@ -97,8 +99,14 @@ CUmemLocation Resolver::location(const Value& value) {
     return make_location(number(value.parts[0].value, location_type_words()),
                          number(value.parts[1].value));
   }
-  fail(value, "expected a location (device0, host, host_numa0, location(TYPE, ID)), found '" +
-                  print(value) + "'");
+  if (value.kind == Value::Kind::kCall && value.text == "domain" && value.parts.size() == 2) {
+    return domain_location(static_cast<int>(number(value.parts[0].value)),
+                           static_cast<int>(number(value.parts[1].value)));
+  }
+  fail(value,
+       "expected a location (device0, host, host_numa0, domain(DEVICE, DOMAIN), "
+       "location(TYPE, ID)), found '" +
+           print(value) + "'");
   return {};
 }
 
@@ -141,6 +149,13 @@ CUmemAllocationProp Resolver::properties(const std::vector<const Argument*>& pro
       prop.location = location(value);
     } else if (const auto type = find_word(location_type_words(), key)) {
       prop.location = make_location(*type, number(value));
+    } else if (key == "domain") {
+      if (value.kind != Value::Kind::kPair) {
+        fail(value, "expected DEVICE:DOMAIN, found '" + print(value) + "'");
+        continue;
+      }
+      prop.location = domain_location(static_cast<int>(number(value.parts[0].value)),
+                                      static_cast<int>(number(value.parts[1].value)));
     } else if (key == "location") {
       if (value.kind != Value::Kind::kPair) {
         fail(value, "expected TYPE:ID, found '" + print(value) + "'");
@@ -229,36 +244,15 @@ std::vector<std::uint64_t> Resolver::list(const Value& value) {
   return numbers;
 }
 
-#if CUDA_VERSION >= 13000
-std::vector<CUmemcpyAttributes> Resolver::copy_attributes(const Value& list) {
-  std::vector<CUmemcpyAttributes> attributes;
+std::vector<CUmemLocation> Resolver::locations(const Value& list) {
+  std::vector<CUmemLocation> all;
   if (list.kind != Value::Kind::kList) {
-    fail(list, "expected a list of records, found '" + print(list) + "'");
-    return attributes;
+    fail(list, "expected a list of locations, found '" + print(list) + "'");
+    return all;
   }
-  for (const Argument& part : list.parts) {
-    CUmemcpyAttributes one{};
-    if (part.value.kind != Value::Kind::kRecord) {
-      fail(part.value, "expected a record, found '" + print(part.value) + "'");
-    }
-    for (const Argument& field : part.value.parts) {
-      if (field.key == "srcAccessOrder") {
-        one.srcAccessOrder = static_cast<CUmemcpySrcAccessOrder>(number(field.value));
-      } else if (field.key == "flags") {
-        one.flags = static_cast<unsigned>(number(field.value));
-      } else if (field.key == "src") {
-        one.srcLocHint = location(field.value);
-      } else if (field.key == "dst") {
-        one.dstLocHint = location(field.value);
-      } else {
-        fail(field.value, "expected srcAccessOrder, flags, src or dst, found '" + field.key + "'");
-      }
-    }
-    attributes.push_back(one);
-  }
-  return attributes;
+  for (const Argument& part : list.parts) all.push_back(location(part.value));
+  return all;
 }
-#endif
 
 namespace {
 
@@ -290,14 +284,27 @@ class Filler {
       storage_.listed = storage_.access.size();
       field = storage_.access.data();
       if (storage_.access.empty()) field = &kNoDescriptor;  // an empty array is not a null pointer
-    } else if constexpr (std::is_same_v<T, const CUmemLocation*>) {
-      storage_.location = resolver_.location(*value);
-      field = &storage_.location;
+    } else if constexpr (std::is_same_v<T, const CUmemLocation*> ||
+                         std::is_same_v<T, CUmemLocation*>) {
+      if constexpr (std::is_same_v<T, CUmemLocation*>) {
+        if (kind == ParameterKind::kInLocations) {
+          field = keep(resolver_.locations(*value));
+          return;
+        }
+      }
+      if (kind == ParameterKind::kInLocation) {
+        storage_.location = resolver_.location(*value);
+        field = &storage_.location;
+      } else {  // a buffer for several
+        field = reinterpret_cast<T>(resolver_.number(*value));
+      }
     } else if constexpr (kIsRecord<std::remove_pointer_t<T>>) {
       using Record = std::remove_const_t<std::remove_pointer_t<T>>;
       field = kind == ParameterKind::kInRecord
                   ? keep(std::vector<Record>{resolver_.record<Record>(*value)})
                   : records<Record>(*value);
+    } else if constexpr (std::is_same_v<T, CUmemLocation>) {
+      field = resolver_.location(*value);
     } else if constexpr (std::is_class_v<T>) {
       const auto bytes = resolver_.blob(*value);
       static_assert(sizeof field == sizeof bytes);
@@ -305,15 +312,18 @@ class Filler {
     } else if constexpr (std::is_same_v<T, CUmemPoolPtrExportData*>) {
       const auto bytes = resolver_.blob(*value);
       field = reinterpret_cast<T>(keep(std::vector<unsigned char>(bytes.begin(), bytes.end())));
-#if CUDA_VERSION >= 13000
-    } else if constexpr (std::is_same_v<T, CUmemcpyAttributes*>) {
-      storage_.copy_attributes = resolver_.copy_attributes(*value);
-      field = storage_.copy_attributes.data();
-#endif
     } else if constexpr (std::is_pointer_v<T>) {
-      if (kind == ParameterKind::kOpaque || kind == ParameterKind::kInObjects) {
+      if (kind == ParameterKind::kInBlob) {
+        const auto bytes = resolver_.blob(*value);
+        field = reinterpret_cast<T>(keep(std::vector<unsigned char>(bytes.begin(), bytes.end())));
+      } else if (kind == ParameterKind::kOpaque || kind == ParameterKind::kInObjects ||
+                 kind == ParameterKind::kInAddresses || kind == ParameterKind::kInSizes ||
+                 kind == ParameterKind::kInIndices) {
         storage_.lists.push_back(resolver_.list(*value));
         storage_.listed = storage_.lists.back().size();
+        field = reinterpret_cast<T>(storage_.lists.back().data());
+      } else if (kind == ParameterKind::kInPoolValue) {  // its low bytes come first
+        storage_.lists.push_back({resolver_.number(*value)});
         field = reinterpret_cast<T>(storage_.lists.back().data());
       } else {
         field = reinterpret_cast<T>(resolver_.number(*value, words_of(kind)));
@@ -350,7 +360,8 @@ class Filler {
   T output(ParameterKind kind, std::size_t at) {
     CallStorage::Out& out = storage_.outs[at];
     // Attributes are shorter than their slot: start from zero, so that the slot reads as a number.
-    const bool zeroed = kind == ParameterKind::kOpaque || kind == ParameterKind::kHostOut;
+    const bool zeroed = kind == ParameterKind::kOpaque || kind == ParameterKind::kHostOut ||
+                        kind == ParameterKind::kOutPoolValue;
     out.bytes.fill(zeroed ? 0 : CallStorage::kUntouched);
     return reinterpret_cast<T>(out.bytes.data());
   }

@@ -61,9 +61,6 @@ struct CallStorage {
   std::deque<std::shared_ptr<void>> records;
   std::size_t listed = 0;  ///< elements of the last array
   std::deque<std::vector<std::uint64_t>> lists;
-#if CUDA_VERSION >= 13000
-  std::vector<CUmemcpyAttributes> copy_attributes;
-#endif
 };
 
 /// Turns values into numbers and structures; mistakes are appended to errors().
@@ -85,9 +82,7 @@ class Resolver {
   Record record(const Value& value);
   /// 64 bytes: those of a buffer, or a string of hexadecimal digits, padded with zeros.
   std::array<unsigned char, kBlobBytes> blob(const Value& value);
-#if CUDA_VERSION >= 13000
-  std::vector<CUmemcpyAttributes> copy_attributes(const Value& list);
-#endif
+  std::vector<CUmemLocation> locations(const Value& list);
   std::vector<std::uint64_t> list(const Value& value);
 
   /// The call of an entry point, its pointers into `storage`. Meaningless after a mistake.

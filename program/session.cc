@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "api/newer/pools.h"
 #include "api/print.h"
 
 namespace cuvmm::program {
@@ -154,6 +155,14 @@ void Session::take_outputs(const Statement& statement, const FunctionSignature& 
           value = identity ? (binding.number ? "nonzero" : "0") : decimal(binding.number);
         }
         break;
+      case ParameterKind::kOutPoolValue:
+        if (const auto* query = std::get_if<calls::MemPoolGetAttribute>(&call);
+            query && succeeded) {
+          const bool is_int = pool_attribute_bytes(query->attr) == sizeof(int);
+          value = is_int ? std::to_string(out.as<int>()) : decimal(binding.number);
+          if (is_int) binding.number = static_cast<std::uint64_t>(std::int64_t{out.as<int>()});
+        }
+        break;
       case ParameterKind::kOutBlob:
         blob();
         break;
@@ -174,8 +183,10 @@ void Session::take_outputs(const Statement& statement, const FunctionSignature& 
     }
     if (outcome.value.empty() && is_comparable(signature.entry)) outcome.value = value;
     // An address or handle that a failed call wrote is worth a word, though not its value.
-    if (!succeeded && value.empty() && parameter.kind != ParameterKind::kOpaque &&
-        parameter.kind != ParameterKind::kHostOut) {
+    const bool zeroed = parameter.kind == ParameterKind::kOpaque ||
+                        parameter.kind == ParameterKind::kHostOut ||
+                        parameter.kind == ParameterKind::kOutPoolValue;
+    if (!succeeded && value.empty() && !zeroed) {
       outcome.value = "written";
     }
     if (succeeded && !bound && !statement.result.empty()) {

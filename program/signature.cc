@@ -14,6 +14,7 @@ namespace {
 bool writes(ParameterKind kind, EntryPoint entry, std::string_view name) {
   return is_output(kind) || (entry == EntryPoint::kPointerGetAttribute && name == "data") ||
          (entry == EntryPoint::kMemAllocHost && name == "pp") ||
+         (entry == EntryPoint::kMemHostAlloc && name == "pp") ||
          ((entry == EntryPoint::kGetErrorName || entry == EntryPoint::kGetErrorString) &&
           name == "str");
 }
@@ -65,9 +66,9 @@ std::vector<FunctionSignature> make_functions() {
 }
 
 bool is_property_key(std::string_view key) {
-  constexpr std::string_view kKeys[] = {"location",  "type",      "handle_types",  "compression",
-                                        "rdma",      "usage",     "reserved0",     "reserved1",
-                                        "reserved2", "reserved3", "win32_metadata"};
+  constexpr std::string_view kKeys[] = {"location",    "domain",    "type",      "handle_types",
+                                        "compression", "rdma",      "usage",     "reserved0",
+                                        "reserved1",   "reserved2", "reserved3", "win32_metadata"};
   return find_word(location_type_words(), key).has_value() ||
          std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys);
 }
@@ -160,7 +161,8 @@ BoundArguments bind_arguments(const FunctionSignature& signature,
     if (i == prop) {
       if (bound.properties.empty()) {
         errors.push_back({0, "expected a location in " + std::string(signature.name) +
-                                 ": device=N, host, host_numa=N, location=TYPE:ID, or prop=null"});
+                                 ": device=N, host, host_numa=N, domain=DEVICE:DOMAIN, "
+                                 "location=TYPE:ID, or prop=null"});
       }
       continue;
     }

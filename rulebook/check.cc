@@ -11,13 +11,15 @@ namespace cuvmm {
 Violations check(const Model&, const calls::CtxDestroy&, const Facts&) { return {}; }
 Violations check(const Model&, const calls::DevicePrimaryCtxRelease&, const Facts&) { return {}; }
 Violations check(const Model&, const calls::DevicePrimaryCtxReset&, const Facts&) { return {}; }
+Violations check(const Model&, const calls::CtxDetach&, const Facts&) { return {}; }
+Violations check(const Model&, const calls::GreenCtxDestroy&, const Facts&) { return {}; }
 
 Violations check(const Model& model, const Call& any, const Facts& facts) {
   return std::visit(
       [&]<class CallStruct>(const CallStruct& call) -> Violations {
         if constexpr (std::is_same_v<CallStruct, std::monostate>) {
           return {};
-        } else if constexpr (!CallStruct::kIntercepted) {
+        } else if constexpr (!CallStruct::kIntercepted || kOrdersWork<CallStruct>) {
           return {};
         } else if constexpr (checked_by_itself<CallStruct>) {
           return check(model, call, facts);

@@ -14,23 +14,37 @@ namespace cuvmm {
 // come in the order of the checks; a driver's own order is its profile's
 // (rulebook/profile/profile.h). Declared here for every line of api/entry_points.def but those of
 // area `data`: copies and fills go through check_touches() below, and the few others of that area
-// are declared by hand. An overload that nobody defines is an error of the linker.
+// are declared by hand; and but those of area `order`, which no rule is about. An overload that
+// nobody defines is an error of the linker.
 #define CUVMM_DECLARE(Name) Violations check(const Model&, const calls::Name&, const Facts& = {});
 #define CUVMM_LEAVE_OUT(Name)
 // CUVMM_ONE_OF_data is a macro with a comma in it: so the comma moves CUVMM_LEAVE_OUT to second
 // place. For any other area nothing of that name is a macro, and CUVMM_DECLARE stays there.
 #define CUVMM_ONE_OF_data , CUVMM_LEAVE_OUT
+#define CUVMM_ONE_OF_order , CUVMM_LEAVE_OUT
 #define CUVMM_SECOND(first, second, ...) second
 #define CUVMM_CHOOSE(...) CUVMM_SECOND(__VA_ARGS__, CUVMM_DECLARE, )
 #define CUVMM_ENTRY(Name, area, ...) CUVMM_CHOOSE(CUVMM_ONE_OF_##area)(Name)
 #include "api/entry_points.def"
+
+/// Whether the call only queues work whose memory its arguments do not name, or orders work.
+template <class CallStruct>
+inline constexpr bool kOrdersWork = false;
+#undef CUVMM_DECLARE
+#undef CUVMM_ONE_OF_order
+#define CUVMM_DECLARE(Name)
+#define CUVMM_ORDERS(Name) \
+  template <>              \
+  inline constexpr bool kOrdersWork<calls::Name> = true;
+#define CUVMM_ONE_OF_order , CUVMM_ORDERS
+#define CUVMM_ENTRY(Name, area, ...) CUVMM_CHOOSE(CUVMM_ONE_OF_##area)(Name)
+#include "api/entry_points.def"
+#undef CUVMM_DECLARE
+#undef CUVMM_ORDERS
+
+#define CUVMM_DECLARE(Name) Violations check(const Model&, const calls::Name&, const Facts& = {});
 CUVMM_DECLARE(MemFree)
 CUVMM_DECLARE(MemFreeAsync)
-#if CUDA_VERSION >= 13000
-/// A batch is any number of copies, each checked as cuMemcpyAsync would be; the first mistakes of
-/// it are found.
-CUVMM_DECLARE(MemcpyBatchAsync)
-#endif
 
 // The checks of calls that programs make all the time.
 #define CUVMM_HOT(Name) \
@@ -49,6 +63,7 @@ CUVMM_HOT(MemRetainAllocationHandle)
 #undef CUVMM_DECLARE
 #undef CUVMM_LEAVE_OUT
 #undef CUVMM_ONE_OF_data
+#undef CUVMM_ONE_OF_order
 #undef CUVMM_SECOND
 #undef CUVMM_CHOOSE
 #undef CUVMM_HOT

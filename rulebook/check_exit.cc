@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rulebook/check_support.h"
+#include "rulebook/endpoint/check_endpoint.h"
 
 namespace cuvmm {
 using namespace detail;
@@ -110,6 +111,7 @@ Violations check_exit(const Model& model, bool (*fd_open)(const Export&),
   }
   check_ipc_exit(out, model);
   check_pool_exit(out, model);
+  check_endpoint_exit(out, model);
   check_external_exit(out, model);
   Violations all = out.take();
   all.erase_if([&](const Violation& v) { return on_its_way(v, running); });

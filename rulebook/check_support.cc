@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rulebook/check_support.h"
 
+#include "api/location.h"
+
 namespace cuvmm {
 
 const char* name(ObjectRef::Kind kind) {
@@ -27,6 +29,18 @@ const char* name(ObjectRef::Kind kind) {
       return "external buffer";
     case ObjectRef::Kind::kExternalSemaphore:
       return "external semaphore";
+    case ObjectRef::Kind::kMemory:
+      return "memory";
+    case ObjectRef::Kind::kStream:
+      return "stream";
+    case ObjectRef::Kind::kEndpointId:
+      return "endpoint id";
+    case ObjectRef::Kind::kEndpoint:
+      return "logical endpoint";
+    case ObjectRef::Kind::kWork:
+      return "work";
+    case ObjectRef::Kind::kEndpointBinding:
+      return "endpoint binding";
     case ObjectRef::Kind::kCount:
       break;
   }
@@ -59,6 +73,13 @@ std::string location(const CUmemLocation& location) {
       return "NUMA node " + std::to_string(location.id);
     case 4:
       return "the current thread's NUMA node";
+    case kLocationInvisible:
+      return "a device that is not visible here (INVISIBLE)";
+    case kLocationDomain: {
+      const LocalityDomain at = locality_domain(location);
+      return "locality domain " + std::to_string(at.domain) + " of device " +
+             std::to_string(at.device);
+    }
     default:
       return "location type " + std::to_string(static_cast<int>(location.type)) + ", id " +
              std::to_string(location.id);
@@ -80,6 +101,9 @@ ObjectRef ref(const Export& e) {
 
 ObjectRef ref(const ExternalMemory& m) {
   return {ObjectRef::Kind::kExternalMemory, m.handle, m.size, m.made, {}};
+}
+ObjectRef ref(const PlainMemory& m) {
+  return {ObjectRef::Kind::kMemory, m.base, m.size, m.made, {}};
 }
 ObjectRef ref(const Pool& p) { return {ObjectRef::Kind::kPool, p.handle, 0, p.made, {}}; }
 ObjectRef ref(const PoolMemory& m) {

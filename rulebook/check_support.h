@@ -19,6 +19,7 @@ class Collector {
   /// of the calls that break nothing.
   [[gnu::cold]] Violation& add(Rule rule, std::string message, bool certain = true);
   bool empty() const { return violations_.empty(); }
+  std::size_t size() const { return violations_.size(); }
   Violations take() { return std::move(violations_); }
 
  private:
@@ -45,6 +46,7 @@ class Collector {
 [[gnu::cold]] ObjectRef ref(const IpcExport& e);
 [[gnu::cold]] ObjectRef ref(const IpcOpen& o);
 [[gnu::cold]] ObjectRef ref(const ExternalSemaphore& s);
+[[gnu::cold]] ObjectRef ref(const PlainMemory& m);
 
 /// True (and the violation added) when cuInit has not succeeded: nothing else is worth saying.
 inline bool not_initialized(Collector& out, const Facts& facts) {
@@ -104,6 +106,13 @@ inline Coverage coverage(const Model& model, Address base, Size size) {
 /// Attaches what is known of an address: the live or the ended mapping and reservation that hold
 /// it.
 [[gnu::cold]] void attach_history(Violation& violation, const Model& model, Address address);
+
+/// What a call that frees an address may be wrong about, beside what is in a reservation: `host`,
+/// whether it is cuMemFreeHost. Sure only where everything is seen: memory that others made may lie
+/// there.
+void check_freed(Collector& out, const Model& model, Address address, bool host);
+/// A stream that was destroyed. Sure only where everything is seen: drivers give handles out again.
+void check_stream(Collector& out, const Model& model, CUstream stream);
 
 /// cuMemFree of memory that cuIpcOpenMemHandle gave.
 void check_free_of_opened(Collector& out, const Model& model, Address address);

@@ -5,17 +5,39 @@
 #include <algorithm>
 #include <set>
 
-#include "rulebook/testing/world.h"
+#include "rulebook/testing/pool_world.h"
 
 namespace cuvmm::testing {
 namespace {
 
 std::vector<RuleCase> all_cases() {
   std::vector<RuleCase> all;
-  for (auto cases :
-       {address_range_cases(), allocation_cases(), map_cases(), access_cases(), data_cases(),
-        share_cases(), range_handle_cases(), multicast_cases(), multicast_bind_cases(), ipc_cases(),
-        pool_cases(), external_memory_cases(), external_semaphore_cases(), map_array_cases()}) {
+  for (auto cases : {address_range_cases(),
+                     allocation_cases(),
+                     map_cases(),
+                     order_cases(),
+                     access_cases(),
+                     memory_cases(),
+                     data_cases(),
+                     copy_cases(),
+                     stream_memory_cases(),
+                     managed_cases(),
+                     share_cases(),
+                     range_handle_cases(),
+                     multicast_cases(),
+                     multicast_bind_cases(),
+                     endpoint_cases(),
+                     endpoint_bind_cases(),
+                     fabric_copy_cases(),
+                     ipc_cases(),
+                     pool_cases(),
+                     pool_share_cases(),
+                     pool_attribute_cases(),
+                     current_pool_cases(),
+                     location_info_cases(),
+                     external_memory_cases(),
+                     external_semaphore_cases(),
+                     map_array_cases()}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
   return all;
@@ -61,9 +83,6 @@ TEST(RuleCases, CoverEveryRuleThatCanBeChecked) {
   covered.insert(Rule::kDriverNotDeinitialized);
   // Two processes are needed to see this one: tools/report/ipc_order_test.cc has its cases.
   covered.insert(Rule::kIpcFreedWhileOpen);
-#if CUDA_VERSION < 13000
-  covered.insert(Rule::kPoolCreateUsage);  // the structure has no such field
-#endif
   for (const RuleInfo& rule : rules()) {
     EXPECT_TRUE(rule.uncheckable || covered.contains(rule.rule))
         << rule.id << " has no firing case";

@@ -21,6 +21,13 @@ struct Origin {
 };
 static_assert(sizeof(Origin) == 16);  // each object has some, and tombstones fill cache lines
 
+/// Work that was queued to a stream, as a report names it. Its owner keeps it for ever.
+struct Work {
+  const char* what = "";     ///< "kernel", "graph", "copy", "fill", "batch"
+  std::string function;      ///< of a kernel, "" unknown
+  std::uint64_t stream = 0;  ///< the handle of its stream; 0, 1 and 2 are default streams
+};
+
 /// An object as a report names it.
 struct ObjectRef {
   enum class Kind : std::uint8_t {
@@ -35,13 +42,20 @@ struct ObjectRef {
     kExternalMemory,
     kExternalBuffer,
     kExternalSemaphore,
+    kMemory,  ///< plain: of cuMemAlloc and its kin, or registered
+    kStream,
+    kEndpointId,
+    kEndpoint,
+    kEndpointBinding,
+    kWork,  ///< a launch, copy or fill that was queued; `work` says which
     kCount
   };
   Kind kind;
   std::uint64_t value = 0;  ///< address, handle, descriptor number or offset
   std::uint64_t size = 0;   ///< bytes, 0 unknown
   Origin made;
-  Origin ended;  ///< ended.call != 0: the object is gone, and this call ended it
+  Origin ended;                ///< ended.call != 0: the object is gone, and this call ended it
+  const Work* work = nullptr;  ///< of kWork
 };
 /// "reservation", "allocation", "mapping", "export", "multicast binding", "ipc-memory", "pool",
 /// "pool-memory", "external memory", ...

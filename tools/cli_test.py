@@ -94,6 +94,7 @@ class Usage(CliTest):
             (["run", "--leak-check=sumary", "--", "true"], ["summary|full|no; did you mean summary?"]),
             (["run", "--devices", "0", "--", "true"], ["'0' is not a whole number in 1..62"]),
             (["run", "--devices", "63", "--", "true"], ["'63' is not a whole number in 1..62"]),
+            (["run", "--streams", "late:x", "--", "true"], ["'late:x' is not eager, late or late:SEED"]),
             (["conform", "--devices", "63"], ["'63' is not a whole number in 1..62"]),
             (["run", "--error-exitcode", "256", "--", "true"], ["whole number in 1..255"]),
             (["run", "--wait", "-1", "--", "true"], ["--wait"]),
@@ -465,10 +466,14 @@ class ToC(CliTest):
     def test_the_c_file_does_what_replay_does(self):
         emulator = os.path.join(os.path.dirname(CUVMM), "..", "lib", "emulator")
         headers = os.environ.get("CUDA_INCLUDE", "/usr/local/cuda/include")
+        written = 0
         for text in self.cases(20):
             with self.subTest(program=text):
                 program = self.path("p.txt", text)
                 result = self.cuvmm("to-c", program, "-o", "p.c")
+                if "it is not in every <cuda.h>" in result.stderr:
+                    continue
+                written += 1
                 self.assertEqual(result.returncode, 0, result.stderr)
                 build = subprocess.run(["cc", "-std=gnu11", "-Wall", "-Werror", "-Wno-unused-but-set-variable",
                                         "-I" + headers, "p.c", "-o", "p", "-L" + emulator, "-l:libcuda.so.1"],
@@ -481,6 +486,7 @@ class ToC(CliTest):
                     if str(one["line"]) in said and one["observed"].startswith("CUDA_"):
                         self.assertEqual(said[str(one["line"])], one["observed"].split()[0], one)
                 self.assertTrue(said)
+        self.assertGreater(written, 10)
 
     def test_what_has_no_c_form_is_refused_by_line(self):
         result = self.cuvmm("to-c", self.path("p.txt", "init()\n@p1 init()\n"))

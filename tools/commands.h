@@ -22,6 +22,7 @@ struct CommandLine {
 
 void add_run(CLI::App& app, CommandLine& line);
 void add_explain(CLI::App& app, CommandLine& line);
+void add_explain_crash(CLI::App& app, CommandLine& line);
 void add_rules(CLI::App& app, CommandLine& line);
 void add_replay(CLI::App& app, CommandLine& line);
 void add_to_c(CLI::App& app, CommandLine& line);

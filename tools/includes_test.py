@@ -18,9 +18,10 @@ BELOW = {
     "program": {"api"},
     "rulebook": {"api"},
     "emulator": {"api", "rulebook"},
-    "shim": {"api", "rulebook"},
+    "ring": {"api"},
+    "shim": {"api", "ring", "rulebook"},
     "conformance": {"api", "program", "rulebook"},
-    "tools": {"api", "program", "rulebook", "conformance"},
+    "tools": {"api", "program", "ring", "rulebook", "conformance"},
     "fuzz": {"api", "program", "rulebook", "shim", "emulator", "tools"},
     "bench": {"api"},
     "examples": {"api"},  # their stand-in for libcuda alone

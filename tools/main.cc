@@ -103,6 +103,7 @@ int main(int argc, char** argv) {
     app.require_subcommand(1);
     cuvmm::tools::add_run(app, line);
     cuvmm::tools::add_explain(app, line);
+    cuvmm::tools::add_explain_crash(app, line);
     cuvmm::tools::add_rules(app, line);
     cuvmm::tools::add_replay(app, line);
     cuvmm::tools::add_to_c(app, line);

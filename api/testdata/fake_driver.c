@@ -28,6 +28,8 @@ static int multicast(const char* name) {
 #include "api/entry_points.def"
 
 // What a later CUDA may have.
+// The other name of a marked function.
+int cuFabricCpyBatchAsync_ptsz(void) { return multicast("cuFabricCpyBatchAsync_ptsz"); }
 int cuMulticastOfTomorrow(void) { return multicast("cuMulticastOfTomorrow"); }
 
 int cuInit(unsigned flags) { return (int)(flags & 0); }
@@ -43,3 +45,10 @@ int cuDeviceGetName(char* name, int size, int device) {
   return snprintf(name, (size_t)size, "GPU") < 0 || device < 0;
 }
 int cuMemRelease(unsigned long long handle) { return (int)(handle & 0); }
+
+// What can make managed memory.
+int pool_calls = 0;
+int cuMemPoolCreate(void) { return 0 * ++pool_calls; }
+int cuMemGetDefaultMemPool(void) { return 0 * ++pool_calls; }
+int cuMemGetMemPool(void) { return 0 * ++pool_calls; }
+int cuMemSetMemPool(void) { return 0 * ++pool_calls; }

@@ -65,7 +65,7 @@ class Scorer {
       std::vector<Case> here;
       for (const Case* each : chosen) {
         const bool one_will_do =
-            unmet_need(*each, Machine{.devices = 1, .multicast = true}).empty();
+            unmet_need(*each, Machine{.devices = 1, .multicast = true, .managed = true}).empty();
         if (one_will_do == (devices == 1)) here.push_back(*each);
       }
       if (here.empty()) continue;

@@ -92,8 +92,16 @@ class Deriver {
   }
 
  private:
+  // Whether the legal call succeeds. Where it does not, the others of its family show nothing.
+  bool shows_something(const Family& family) const {
+    const auto legal = verdict_of(recording_, family.name + "/legal");
+    return !legal || legal->kind == Verdict::Kind::kAccepts;
+  }
+
   void read_singles(const Family& family) {
+    const bool shown = shows_something(family);
     for (const FamilyCase& each : singles(family)) {
+      if (!shown && !each.rules.empty()) continue;
       const auto verdict = verdict_of(recording_, each.name);
       if (!verdict) continue;
       if (each.rules.empty()) {
@@ -211,6 +219,7 @@ class Deriver {
 
   // Two rules whose answers differ: the answer to both tells which is checked first.
   void read_pairs(const Family& family) {
+    if (!shows_something(family)) return;
     for (const FamilyCase& each : pairs(family)) {
       const auto both = verdict_of(recording_, each.name);
       const auto a = verdicts_.find(each.rules[0]);

@@ -125,7 +125,8 @@ RecordResult record_cases(const std::string& driver_path, const std::vector<Case
   result.error = describe(loaded.driver, quiet, recording);
   if (!result.error.empty()) return result;
   const bool multicast = loaded.multicast && !shim_refuses_multicast(loaded, quiet);
-  const Machine machine{recording.devices, fabric_channel(), multicast};
+  const Machine machine{recording.devices, fabric_channel(),       multicast,
+                        loaded.emulated,   recording.cuda_version, &loaded.driver};
   std::vector<const Case*> chosen;
   for (const Case& test_case : cases) {
     const bool wanted = options.exact

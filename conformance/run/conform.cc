@@ -201,10 +201,53 @@ std::string CaseWaivers::reason(const std::string& name) const {
   return {};
 }
 
+namespace {
+
+// By construction a family's cases mean something only if its legal call succeeds.
+class LegalCalls {
+ public:
+  // Says of a family's case, of which the legal one comes first, what the legal call makes of it.
+  void apply(const Case& each, CaseResult& result) {
+    if (!each.file.empty()) return;
+    const std::string group = each.name.substr(0, each.name.find('/'));
+    const bool legal = each.name == group + "/legal";
+    if (legal && result.status != CaseStatus::kPass) {
+      const std::string& answer = result.statements.back().observed;
+      failed_[group] = {result.reason,
+                        optional(each) && answer.starts_with("CUDA_ERROR_NOT_SUPPORTED")};
+    }
+    const auto found = failed_.find(group);
+    if (found == failed_.end()) return;
+    const Failed& failed = found->second;
+    if (failed.lacks) {
+      result.status = CaseStatus::kNotSupported;
+      result.reason = "needs what this device does not support: " + failed.reason;
+      result.known = false;
+    } else if (!legal) {
+      result.status = CaseStatus::kFail;
+      result.reason = "shows nothing, for the legal call does not succeed: " + failed.reason;
+    }
+  }
+
+ private:
+  struct Failed {
+    std::string reason;
+    bool lacks = false;  ///< the device cannot do this, and need not
+  };
+
+  static bool optional(const Case& each) {
+    return std::any_of(each.needs.begin(), each.needs.end(),
+                       [](const Need& need) { return need.what == Need::What::kSupport; });
+  }
+
+  std::map<std::string, Failed> failed_;
+};
+
+}  // namespace
+
 std::vector<CaseResult> judge_cases(const ConformInput& input) {
   std::vector<CaseResult> results;
-  // By construction a family's cases mean something only if its legal call succeeds.
-  std::map<std::string, std::string> lame;
+  LegalCalls legal_calls;
   for (const Case& each : *input.cases) {
     const Recording& recording = *input.recording;
     if (const auto skipped = recording.skipped.find(each.name);
@@ -219,13 +262,7 @@ std::vector<CaseResult> judge_cases(const ConformInput& input) {
     const auto found = recording.cases.find(each.name);
     if (found == recording.cases.end()) continue;
     CaseResult result = judge(each, found->second, input);
-    const std::string group = each.name.substr(0, each.name.find('/'));
-    if (each.file.empty() && each.name == group + "/legal") {
-      if (result.status != CaseStatus::kPass) lame[group] = result.reason;
-    } else if (each.file.empty() && lame.contains(group)) {
-      result.status = CaseStatus::kFail;
-      result.reason = "shows nothing, for the legal call does not succeed: " + lame[group];
-    }
+    legal_calls.apply(each, result);
     if (input.waivers) result.waiver = input.waivers->reason(each.name);
     if (!result.waiver.empty()) {
       result.unexpected_pass = result.status == CaseStatus::kPass;

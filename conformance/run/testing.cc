@@ -65,7 +65,7 @@ Recording run_corpus(const Environment& environment, const std::string& driver) 
     if (joined.cases.empty()) joined = *recording;
     for (const Case& test_case : corpus()) {
       const bool needs_two =
-          !unmet_need(test_case, Machine{.devices = 1, .multicast = true}).empty();
+          !unmet_need(test_case, Machine{.devices = 1, .multicast = true, .managed = true}).empty();
       const auto found = recording->cases.find(test_case.name);
       if (found == recording->cases.end() || needs_two != (*devices == '2')) continue;
       joined.cases[test_case.name] = found->second;

@@ -13,7 +13,6 @@ namespace {
 struct Recorder {
   Driver driver;
   Model model;
-  std::set<CUdeviceptr> plain;        ///< from cuMemAlloc
   std::multiset<CUdeviceptr> opened;  ///< from cuIpcOpenMemHandle
   std::set<CUdevice> pool_set;        ///< devices that have another current pool
 };
@@ -30,14 +29,11 @@ void record(Recorder& r, const CallStruct& call) {
   r.model.begin(call, {}, change);
   r.model.confirm(call, {}, {}, change);
 }
-void record(Recorder& r, const calls::MemAlloc& call) { r.plain.insert(*call.dptr); }
-void record(Recorder& r, const calls::MemFree& call) { r.plain.erase(call.dptr); }
 void record(Recorder& r, const calls::IpcOpenMemHandle& call) { r.opened.insert(*call.pdptr); }
 void record(Recorder& r, const calls::IpcCloseMemHandle& call) {
   if (const auto found = r.opened.find(call.dptr); found != r.opened.end()) r.opened.erase(found);
 }
 void record(Recorder& r, const calls::DeviceSetMemPool& call) { r.pool_set.insert(call.dev); }
-void record(Recorder& r, const calls::MemFreeAsync& call) { r.plain.erase(call.dptr); }
 
 template <class CallStruct, class Function>
 struct Forward;
@@ -58,6 +54,17 @@ void replace(Driver& table) {
                 &Forward<CallStruct, typename CallStruct::Function>::call));
 }
 
+void free(const Driver& driver, const PlainMemory& memory) {
+  void* const host = reinterpret_cast<void*>(memory.base);
+  if (memory.freed_as_device()) {
+    driver(calls::MemFree{.dptr = memory.base});
+  } else if (memory.kind == PlainMemory::Kind::kHost) {
+    driver(calls::MemFreeHost{.p = host});
+  } else {
+    driver(calls::MemHostUnregister{.p = host});
+  }
+}
+
 }  // namespace
 
 Driver tidy_driver(const Driver& driver) {
@@ -72,6 +79,14 @@ Driver tidy_driver(const Driver& driver) {
   replace<calls::MemRetainAllocationHandle>(table);
   replace<calls::MemImportFromShareableHandle>(table);
   replace<calls::MemAlloc>(table);
+  replace<calls::MemAllocPitch>(table);
+  replace<calls::MemAllocManaged>(table);
+  replace<calls::MemAllocAsync>(table);
+  replace<calls::MemAllocHost>(table);
+  replace<calls::MemHostAlloc>(table);
+  replace<calls::MemFreeHost>(table);
+  replace<calls::MemHostRegister>(table);
+  replace<calls::MemHostUnregister>(table);
   replace<calls::MemFree>(table);
   replace<calls::MemFreeAsync>(table);
   replace<calls::DeviceSetMemPool>(table);
@@ -108,8 +123,10 @@ bool tidy_up() {
   r.pool_set.clear();
   for (CUdeviceptr address : r.opened) r.driver(calls::IpcCloseMemHandle{.dptr = address});
   r.opened.clear();
-  for (CUdeviceptr address : r.plain) r.driver(calls::MemFree{.dptr = address});
-  r.plain.clear();
+  for (const auto& [base, memory] : r.model.memory().all()) free(r.driver, memory);
+  for (const auto& [base, memory] : r.model.pools().memory()) {
+    r.driver(calls::MemFree{.dptr = base});
+  }
   r.model.clear();
   return true;
 }

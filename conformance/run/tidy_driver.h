@@ -7,7 +7,7 @@
 namespace cuvmm::conformance {
 
 /// A table that forwards to `driver` and records what succeeds: reservations, allocations,
-/// mappings, plain allocations and those that IPC opened. One per process: the functions of the
+/// mappings, plain and registered memory and what IPC opened. One per process: the functions of the
 /// table find it by a global.
 Driver tidy_driver(const Driver& driver);
 

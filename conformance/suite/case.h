@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/driver.h"
 #include "program/program.h"
 
 namespace cuvmm::conformance {
@@ -18,10 +19,22 @@ struct Machine {
   int devices = 0;
   bool fabric_channel = false;  ///< an IMEX channel is there
   bool multicast = false;       ///< what can make or use a multicast team reaches the driver
+  bool managed = false;         ///< so does what makes managed memory: it is the emulator
+  int cuda = kAnyCuda;          ///< what cuDriverGetVersion answers
+  /// What functions it has; null: all of them. It outlives this.
+  const Driver* driver = nullptr;
+  static constexpr int kAnyCuda = 1 << 20;
 };
 
 struct Need {
-  enum class What : std::uint8_t { kDevices, kFabricChannel, kMulticast };
+  enum class What : std::uint8_t {
+    kDevices,
+    kFabricChannel,
+    kMulticast,
+    kManaged,
+    kCuda,
+    kSupport  ///< by the driver, of the family's legal call; its answer tells, not the machine
+  };
   What what = What::kDevices;
   bool at_least = false;  ///< `>=` instead of `=`
   int number = 0;
@@ -38,11 +51,12 @@ struct Case {
 };
 
 /// Adds what the case's calls need of a machine without saying so: `multicast` for those of
-/// api/multicast.h.
+/// api/multicast.h, `managed` for those that make managed memory or a pool of it.
 void add_implied_needs(Case& test_case);
 
-/// Why the machine cannot run the case: "needs devices>=2, there is 1"; "" when it can. A case that
-/// needs exactly so many devices can be run where there are more: see devices_to_show().
+/// Why the machine cannot run the case: "needs devices>=2, there is 1"; "" when it can. A driver
+/// that is older than a function that the case calls cannot. A case that needs exactly so many
+/// devices can be run where there are more: see devices_to_show().
 std::string unmet_need(const Case& test_case, const Machine& machine);
 
 /// How many of the machine's devices the case may see where it needs exactly so many; 0: all.

@@ -29,6 +29,7 @@ std::vector<std::pair<std::string, int>> words(std::string_view line) {
 std::optional<Need> parse_need(std::string_view text) {
   Need need;
   if (text == "multicast") return Need{Need::What::kMulticast, false, 1};
+  if (text == "managed") return Need{Need::What::kManaged, false, 1};
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) return std::nullopt;
   need.at_least = text[equals - 1] == '>';
@@ -38,6 +39,8 @@ std::optional<Need> parse_need(std::string_view text) {
   if (read.ec != std::errc() || read.ptr != number.end()) return std::nullopt;
   if (what == "fabric_channel") {
     need.what = Need::What::kFabricChannel;
+  } else if (what == "cuda") {
+    need.what = Need::What::kCuda;
   } else if (what != "devices") {
     return std::nullopt;
   }
@@ -73,7 +76,8 @@ class FileParser {
           current().needs.push_back(*need);
         } else {
           error(number, tokens[i].second,
-                "expected devices=N, devices>=N, fabric_channel=N or multicast, found '" +
+                "expected devices=N, devices>=N, fabric_channel=N, cuda>=N, managed or multicast, "
+                "found '" +
                     tokens[i].first + "'");
         }
       }

@@ -107,6 +107,35 @@ TEST(ParseCases, MulticastIsNeededByWhoeverCallsIt) {
   EXPECT_EQ(unmet_need(parsed.cases[2], {.devices = 8}), "");
 }
 
+// No managed memory is made on a real GPU: whoever asks for it needs the emulator.
+TEST(ParseCases, ManagedMemoryIsNeededByWhoeverMakesIt) {
+  const ParsedCases parsed = parse_cases(
+      "case pool\ninit()\no0 = cuMemPoolCreate({allocType=managed})\n"
+      "case number\ninit()\no0 = cuMemPoolCreate({allocType=1+1, location=host})\n"
+      "case default\ninit()\no0 = cuMemGetDefaultMemPool(host, managed)\n"
+      "case current\ninit()\no0 = cuMemGetMemPool(host, 2)\n"
+      "case set\ninit()\ncuMemSetMemPool(host, managed, 0)\n"
+      "case said\nneeds managed\ninit()\n"
+      "case pinned\ninit()\no0 = cuMemPoolCreate({allocType=pinned, location=host})\n"
+      "o1 = cuMemGetMemPool(host, pinned)\n"
+      "case other\ninit()\no0 = cuMemPoolCreate({allocType=0, location=host})\n",
+      "f");
+  ASSERT_TRUE(parsed.errors.empty()) << parsed.errors[0];
+  for (const Case& each : parsed.cases) {
+    const bool managed = each.name != "pinned" && each.name != "other";
+    EXPECT_EQ(unmet_need(each, {.devices = 8}).empty(), !managed) << each.name;
+    EXPECT_EQ(unmet_need(each, {.devices = 8, .managed = true}), "") << each.name;
+  }
+}
+
+TEST(ParseCases, ADriverMayBeTooOld) {
+  const ParsedCases parsed = parse_cases("case a\nneeds cuda>=13040\ninit()\n", "f");
+  ASSERT_TRUE(parsed.errors.empty()) << parsed.errors[0];
+  EXPECT_EQ(unmet_need(parsed.cases[0], {.devices = 1, .cuda = 13000}),
+            "needs cuda>=13040, there is 13000");
+  EXPECT_EQ(unmet_need(parsed.cases[0], {.devices = 1, .cuda = 13040}), "");
+}
+
 TEST(ParseCases, ReportsEveryMistake) {
   const ParsedCases parsed = parse_cases(
       "init()\ncase a\nneeds devices\ninit(\ncuMemRelease(h)\ncase a\nbreaks x\ninit()\n", "f");
@@ -114,7 +143,8 @@ TEST(ParseCases, ReportsEveryMistake) {
       parsed.errors,
       (std::vector<std::string>{
           "f:1:1: expected 'case NAME', found 'init()'",
-          "f:3:7: expected devices=N, devices>=N, fabric_channel=N or multicast, found 'devices'",
+          "f:3:7: expected devices=N, devices>=N, fabric_channel=N, cuda>=N, managed or multicast, "
+          "found 'devices'",
           "f:4:6: expected a value, found end of line",
           "f:5:14: expected a name that an earlier statement binds, found 'h'",
           "f:6:6: expected a name that no other case has, found 'a'",

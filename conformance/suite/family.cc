@@ -20,6 +20,8 @@ FamilyCase build(const Family& family, const std::vector<const Break*>& breaks, 
   FamilyCase out;
   out.name = family.name + "/" + std::move(name);
   out.devices = family.devices;
+  out.cuda = family.cuda;
+  out.optional = family.optional;
   out.program.statements = family.given;
   Statement call = family.call;
   if (breaks.size() == 1 && breaks[0]->instead) call = *breaks[0]->instead;

@@ -3,7 +3,8 @@
 // it.
 //
 //   family cuMemMap                       # names the file's cases: cuMemMap/offset-zero
-//   needs devices=2                       # optional
+//   needs devices=2                       # optional; or cuda>=13040, a driver of at least so new;
+//                                         # or support: the legal call may answer NOT_SUPPORTED
 //   given
 //     init()
 //     r0 = cuMemAddressReserve(size=4M)
@@ -46,6 +47,9 @@ struct Break {
 struct Family {
   std::string name;
   int devices = 1;  ///< how many it needs
+  int cuda = 0;     ///< and of which CUDA version the driver is at least; 0: of any
+  /// Not every device can do this: NOT_SUPPORTED to the legal call says that this one cannot.
+  bool optional = false;
   std::vector<Statement> given;
   Statement call;
   std::vector<Break> breaks;
@@ -56,6 +60,8 @@ struct FamilyCase {
   std::string
       name;  ///< "cuMemMap/legal", "cuMemMap/offset-zero", "cuMemMap/flags-zero+offset-zero"
   int devices = 1;
+  int cuda = 0;
+  bool optional = false;
   std::vector<Rule> rules;  ///< that the call breaks: none, one, or two
   Program program;
 };

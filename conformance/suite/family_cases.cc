@@ -21,6 +21,8 @@ Case to_case(FamilyCase from) {
   out.name = std::move(from.name);
   for (Rule rule : from.rules) out.breaks.push_back(info(rule).id);
   if (from.devices > 1) out.needs.push_back({Need::What::kDevices, true, from.devices});
+  if (from.cuda != 0) out.needs.push_back({Need::What::kCuda, true, from.cuda});
+  if (from.optional) out.needs.push_back({Need::What::kSupport, false, 1});
   out.program = std::move(from.program);
   Statement& call = out.program.statements.back();
   call.breaks = out.breaks;

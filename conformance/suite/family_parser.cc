@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading families: line by line, every mistake with its place.
+#include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <map>
 
 #include "conformance/suite/family.h"
@@ -79,13 +81,27 @@ class Parser {
     }
   }
 
+  static std::optional<int> cuda_version(std::string_view text) {
+    constexpr std::string_view kCuda = "cuda>=";
+    int version = 0;
+    if (text.rfind(kCuda, 0) != 0) return std::nullopt;
+    const auto read =
+        std::from_chars(text.data() + kCuda.size(), text.data() + text.size(), version);
+    const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
+    return whole ? std::optional(version) : std::nullopt;
+  }
+
   void needs(std::string_view text) {
     constexpr std::string_view kDevices = "devices=";
     if (text.rfind(kDevices, 0) == 0 && text.size() == kDevices.size() + 1 && text.back() >= '1' &&
         text.back() <= '9') {
       family_.devices = text.back() - '0';
+    } else if (const auto version = cuda_version(text)) {
+      family_.cuda = *version;
+    } else if (text == "support") {
+      family_.optional = true;
     } else {
-      fail(text, "expected devices=N, N from 1 to 9");
+      fail(text, "expected devices=N, N from 1 to 9, cuda>=N, or support");
     }
   }
 
@@ -120,6 +136,7 @@ class Parser {
       rest = rest.substr(semicolon + 1);
     }
     family_.breaks.push_back(std::move(out));
+    break_lines_.push_back(number_);
   }
 
   void change(std::string_view text, Break& out) {
@@ -145,10 +162,34 @@ class Parser {
 
   void finish() {
     if (!open_) return;
-    if (family_.call.function.empty()) fail(raw_, "family " + family_.name + " has no call");
+    if (family_.call.function.empty()) {
+      fail(raw_, "family " + family_.name + " has no call");
+    } else {
+      check_calls();
+    }
     families_.push_back(std::move(family_));
     open_ = false;
     seen_.clear();
+    break_lines_.clear();
+  }
+
+  // Whether each statement can be made: one that cannot would be left out, and be missed by nobody.
+  void check_calls() {
+    const std::vector<FamilyCase> cases = singles(family_);  // the legal one, then break by break
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      std::vector<ParseError> mistakes;
+      check_program(cases[i].program, mistakes);
+      for (ParseError& mistake : mistakes) {
+        const auto same = [&](const ParseError& e) {
+          return e.line == mistake.line && e.message == mistake.message;
+        };
+        if (std::any_of(errors_.begin(), errors_.end(), same)) continue;
+        // What is wrong in the call of a break alone is what that replaced.
+        if (i != 0 && mistake.line == family_.call.line)
+          mistake = {break_lines_[i - 1], 1, mistake.message};
+        errors_.push_back(std::move(mistake));
+      }
+    }
   }
 
   std::string_view text_;
@@ -158,6 +199,7 @@ class Parser {
   bool in_given_ = false;
   Family family_;
   std::map<Rule, int> seen_;
+  std::vector<int> break_lines_;
   std::vector<Family> families_;
   std::vector<ParseError> errors_;
 };

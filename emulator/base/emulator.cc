@@ -3,11 +3,16 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
+#include "api/location.h"
+#include "api/newer/pools.h"
 #include "api/posix/cancel_off.h"
 #include "api/sizes.h"
 #include "emulator/base/mutation.h"
 #include "emulator/base/say.h"
+#include "emulator/machine/device_attributes.h"
+#include "rulebook/describe_devices.h"
 
 namespace cuvmm::emulator {
 
@@ -87,6 +92,17 @@ CUresult Emulator::driver_version(int& version) {
   return CUDA_SUCCESS;
 }
 
+// What the rules ask of devices' attributes.
+static void describe_by(const Profile& profile, int devices, Platform& platform) {
+  platform.driver_version = profile.cuda_version;
+  const auto ask = [&](int which, int) -> std::optional<int> {
+    const auto set = profile.attribute(which, devices);
+    const int value = set ? *set : default_attribute(which).value_or(0);
+    return which == kDeviceLocalityDomains ? std::max(value, 1) : value;
+  };
+  describe_devices(devices, ask, platform);
+}
+
 CUresult Emulator::load() {
   const Options options = read_options();
   if (!options.error.empty()) {
@@ -118,13 +134,18 @@ CUresult Emulator::load() {
       0) {
     platform.multicast = (std::uint64_t{1} << options.devices) - 1;
   }
+  describe_by(profile, options.devices, platform);
+  describe_fabric(profile, options.devices, platform);
   multicast_timeout_ = std::chrono::milliseconds(options.multicast_timeout_ms);
+  runs_kernels_ = options.run_kernels;
+  kernel_steps_ = options.kernel_steps;
   // By way of the heap: a model is larger than many a thread's stack.
   model = std::move(*std::make_unique<Model>(std::move(platform)));
   const std::uint64_t memory = options.device_memory ? options.device_memory : profile.total_memory;
   devices.open(options.devices, memory);
   contexts.open(options.devices);
-  pools.open(options.devices, model.platform().numa_nodes);
+  queues.open(options.streams);
+  pools.open(options.devices, domains_of(model.platform(), 0), model.platform().numa_nodes);
   return CUDA_SUCCESS;
 }
 
@@ -168,8 +189,8 @@ CUresult Emulator::allocate_plain(Context& context, Size size, Address* address)
 CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAllocationProp& prop,
                                    std::uint64_t pool, Address* address) {
   constexpr Size kCharge = 512;  // what a driver rounds small allocations up to
-  const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-  const int device = on_device ? prop.location.id : 0;
+  const bool on_device = is_device(prop.location);
+  const int device = on_device ? device_of(prop.location) : 0;
   if (size > devices.total(device)) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size charge = on_device ? (size + kCharge - 1) / kCharge * kCharge : 0;
   if (charge > devices.free(device)) physical.drop_unheld();
@@ -228,7 +249,7 @@ void Emulator::free_plain_of(const Context& context) {
     return each.context == &context && each.pool == 0;
   };
   plain.end_if(its, [&](const PlainAllocation& each) {
-    if (!each.external) return;
+    if (each.opens != 0) return;
     Retired retired;
     const calls::MemFree end{.dptr = each.base};
     model.begin(end, {}, retired);
@@ -256,6 +277,7 @@ char* Emulator::resolve(Address address, Size* run) {
     base = mapping->base;
     size = mapping->size;
   } else if (PlainAllocation* allocation = plain.at(address)) {
+    if (allocation->coming) return nullptr;
     memory = &allocation->memory;
     base = allocation->base;
     size = allocation->size;

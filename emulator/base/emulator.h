@@ -15,7 +15,7 @@
 #include "emulator/context/capture.h"
 #include "emulator/context/context.h"
 #include "emulator/context/coredumps.h"
-#include "emulator/context/stream.h"
+#include "emulator/endpoint/endpoints.h"
 #include "emulator/graph/graph_memory.h"
 #include "emulator/graph/graphs.h"
 #include "emulator/machine/address_space.h"
@@ -27,6 +27,8 @@
 #include "emulator/memory/plain_allocations.h"
 #include "emulator/pool/pools.h"
 #include "emulator/share/external.h"
+#include "emulator/stream/queues.h"
+#include "emulator/stream/stream.h"
 #include "emulator/vmm/cpu_view.h"
 #include "emulator/vmm/physical_memory.h"
 #include "emulator/vmm/teams.h"
@@ -57,10 +59,12 @@ class Emulator {
   Devices devices;
   Contexts contexts;
   Streams streams;
+  Queues queues;
   Captures captures{streams};
   Pools pools;
   PhysicalMemory physical;
   Teams teams;
+  Endpoints endpoints;
   CpuView cpu_view{space};
   PlainAllocations plain{space};
   Modules modules{plain};
@@ -89,6 +93,9 @@ class Emulator {
   bool valid_device(int device) const { return devices.valid(device); }
   /// How long a call waits for the rest of a multicast team.
   std::chrono::milliseconds multicast_timeout() const { return multicast_timeout_; }
+  /// Whether kernels with PTX run, and how many instructions a launch may take.
+  bool runs_kernels() const { return runs_kernels_; }
+  std::uint64_t kernel_steps() const { return kernel_steps_; }
   bool can_reach(int device, int peer) const;
 
   /// What the checks may know of a call by this thread: initialised, the context and its device.
@@ -133,6 +140,8 @@ class Emulator {
   std::atomic<bool> profile_loaded_{false};
   const Mutation* mistake_ = nullptr;
   std::chrono::milliseconds multicast_timeout_{0};
+  bool runs_kernels_ = true;
+  std::uint64_t kernel_steps_ = 0;
 };
 
 }  // namespace cuvmm::emulator

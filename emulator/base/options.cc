@@ -21,6 +21,41 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
   return value << shift;
 }
 
+std::optional<StreamsOption> parse_streams(std::string_view text) {
+  if (text == "eager") return StreamsOption{};
+  if (text == "late") return StreamsOption{.late = true};
+  constexpr std::string_view kSeeded = "late:";
+  if (!text.starts_with(kSeeded)) return std::nullopt;
+  text.remove_prefix(kSeeded.size());
+  StreamsOption option{.late = true};
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, option.seed);
+  return error == std::errc{} && end == last ? std::optional(option) : std::nullopt;
+}
+
+namespace {
+
+void read_kernel_options(Options& options) {
+  if (const char* text = secure_getenv("CUVMM_KERNELS"); text && *text) {
+    const std::string_view view(text);
+    options.run_kernels = view == "run";
+    if (view != "run" && view != "skip") {
+      options.error = "CUVMM_KERNELS=" + std::string(view) + ": expected run or skip";
+    }
+  }
+  if (const char* text = secure_getenv("CUVMM_KERNEL_STEPS"); text && *text) {
+    const std::string_view view(text);
+    const auto [end, error] =
+        std::from_chars(view.data(), view.data() + view.size(), options.kernel_steps);
+    if (error != std::errc{} || end != view.data() + view.size() || options.kernel_steps == 0) {
+      options.error =
+          "CUVMM_KERNEL_STEPS=" + std::string(view) + ": expected a number of instructions";
+    }
+  }
+}
+
+}  // namespace
+
 Options read_options() {
   Options options;
   if (const char* text = secure_getenv("CUVMM_PROFILE")) options.profile = text;
@@ -52,6 +87,15 @@ Options read_options() {
           "CUVMM_MULTICAST_TIMEOUT_MS=" + std::string(view) + ": expected a number of milliseconds";
     }
   }
+  if (const char* text = secure_getenv("CUVMM_STREAMS"); text && *text) {
+    const auto streams = parse_streams(text);
+    if (!streams) {
+      options.error = "CUVMM_STREAMS=" + std::string(text) +
+                      ": expected eager, late, or late:SEED with a number";
+    }
+    options.streams = streams.value_or(StreamsOption{});
+  }
+  read_kernel_options(options);
   return options;
 }
 

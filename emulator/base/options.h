@@ -11,14 +11,24 @@
 
 namespace cuvmm::emulator {
 
-/// CUVMM_PROFILE, CUVMM_DEVICES, CUVMM_DEVICE_MEMORY and CUVMM_MULTICAST_TIMEOUT_MS, read once, by
-/// cuInit.
+/// When streams do their work: at once, or late, as a seed decides (emulator/stream/queues.h).
+struct StreamsOption {
+  bool late = false;
+  std::uint64_t seed = 0;  ///< 0: as late as can be
+};
+
+/// CUVMM_PROFILE, CUVMM_DEVICES, CUVMM_DEVICE_MEMORY, CUVMM_MULTICAST_TIMEOUT_MS, CUVMM_STREAMS,
+/// CUVMM_KERNELS and CUVMM_KERNEL_STEPS, read once, by cuInit.
 struct Options {
   std::string profile;              ///< name or TOML path; empty: the newest recorded real driver
   int devices = 8;                  ///< 0..kMaxDevices; 0 is a machine without a GPU
   std::uint64_t device_memory = 0;  ///< bytes per device; 0: what the profile says
   /// How long a bind waits for devices that other processes add.
   unsigned multicast_timeout_ms = 3000;
+  StreamsOption streams;
+  bool run_kernels = true;  ///< of which there is PTX; else all are skipped
+  /// Instructions of all threads of a launch, after which it is taken for one that does not end.
+  std::uint64_t kernel_steps = 2'000'000'000;
   std::string error;  ///< one line that says what was expected; empty when all is well
 };
 
@@ -28,5 +38,8 @@ Options read_options();
 /// "80G", "512M", "4096": bytes with an optional K, M, G or T (powers of 1024). Nothing when the
 /// text is not that, or does not fit.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
+
+/// "eager", "late", "late:7"; nothing when the text is not that.
+std::optional<StreamsOption> parse_streams(std::string_view text);
 
 }  // namespace cuvmm::emulator

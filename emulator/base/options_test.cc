@@ -27,7 +27,8 @@ class OptionsEnvironment : public ::testing::Test {
   void SetUp() override { clear(); }
   void TearDown() override { clear(); }
   static void clear() {
-    for (const char* name : {"CUVMM_PROFILE", "CUVMM_DEVICES", "CUVMM_DEVICE_MEMORY"}) {
+    for (const char* name : {"CUVMM_PROFILE", "CUVMM_DEVICES", "CUVMM_DEVICE_MEMORY",
+                             "CUVMM_STREAMS", "CUVMM_KERNELS", "CUVMM_KERNEL_STEPS"}) {
       unsetenv(name);
     }
   }
@@ -39,6 +40,21 @@ TEST_F(OptionsEnvironment, DefaultsToEightDevicesOfTheProfile) {
   EXPECT_EQ(options.devices, 8);
   EXPECT_EQ(options.device_memory, 0u);
   EXPECT_EQ(options.profile, "");
+  EXPECT_FALSE(options.streams.late);
+}
+
+TEST_F(OptionsEnvironment, KernelsRunOrAreSkipped) {
+  EXPECT_TRUE(read_options().run_kernels);
+  setenv("CUVMM_KERNELS", "skip", 1);
+  setenv("CUVMM_KERNEL_STEPS", "1000", 1);
+  EXPECT_FALSE(read_options().run_kernels);
+  EXPECT_EQ(read_options().kernel_steps, 1000u);
+  EXPECT_EQ(read_options().error, "");
+  setenv("CUVMM_KERNEL_STEPS", "0", 1);
+  EXPECT_NE(read_options().error, "");
+  unsetenv("CUVMM_KERNEL_STEPS");
+  setenv("CUVMM_KERNELS", "maybe", 1);
+  EXPECT_NE(read_options().error, "");
 }
 
 TEST_F(OptionsEnvironment, ReadsAllThree) {
@@ -62,6 +78,21 @@ TEST_F(OptionsEnvironment, SaysWhatWasExpected) {
   setenv("CUVMM_DEVICE_MEMORY", "lots", 1);
   EXPECT_NE(read_options().error.find("CUVMM_DEVICE_MEMORY=lots: expected bytes"),
             std::string::npos);
+}
+
+TEST_F(OptionsEnvironment, ReadsWhenStreamsWork) {
+  setenv("CUVMM_STREAMS", "late", 1);
+  EXPECT_TRUE(read_options().streams.late);
+  EXPECT_EQ(read_options().streams.seed, 0u);
+  setenv("CUVMM_STREAMS", "late:18446744073709551615", 1);
+  EXPECT_EQ(read_options().streams.seed, UINT64_MAX);
+  setenv("CUVMM_STREAMS", "eager", 1);
+  EXPECT_FALSE(read_options().streams.late);
+  for (const char* text : {"lazy", "late:", "late:x", "late:7x", "eager:1", "late:-1"}) {
+    setenv("CUVMM_STREAMS", text, 1);
+    EXPECT_NE(read_options().error.find("expected eager, late, or late:SEED"), std::string::npos)
+        << text;
+  }
 }
 
 }  // namespace

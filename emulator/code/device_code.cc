@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace cuvmm::emulator {
 
@@ -64,12 +65,19 @@ CUresult read_fat(const char* image, std::size_t limit, Capability gpu, DeviceCo
   }
   const Best& best = cubin.bytes ? cubin : ptx;
   if (!best.bytes) return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  if (best.packed) {
+  const bool readable = ptx.bytes && !ptx.packed;
+  const std::string_view text =
+      readable ? std::string_view(ptx.bytes, strnlen(ptx.bytes, ptx.size)) : std::string_view{};
+  if (&best == &ptx || best.packed) {
+    if (readable) return read_ptx(text, code);
     code.hidden = true;
     return CUDA_SUCCESS;
   }
-  if (&best == &cubin) return read_cubin(best.bytes, best.size, gpu, code);
-  return read_ptx({best.bytes, strnlen(best.bytes, best.size)}, code);
+  // A cubin says the most of its kernels; only PTX can be run.
+  if (DeviceCode other; readable && read_ptx(text, other) == CUDA_SUCCESS) {
+    code.ptx = std::move(other.ptx);
+  }
+  return read_cubin(best.bytes, best.size, gpu, code);
 }
 
 }  // namespace

@@ -6,12 +6,18 @@
 #include <cuda.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace cuvmm::emulator {
+
+namespace ptx {
+struct Module;
+}
 
 struct Parameter {
   std::size_t offset = 0, size = 0;  ///< bytes, in what a launch passes
@@ -23,7 +29,7 @@ struct KernelCode {
   int shared_bytes = 0;  ///< static
   int local_bytes = 0;   ///< of each thread
   int constant_bytes = 0;
-  /// Of a cubin's alone.
+  /// Nothing where the image does not say.
   std::optional<std::vector<Parameter>> parameters{};
 };
 
@@ -32,6 +38,13 @@ struct VariableCode {
   std::size_t size = 0;
   std::string contents;  ///< what it begins with; zeros follow
   bool constant = false;
+  /// Addresses of variables in what it begins with.
+  struct Reference {
+    std::size_t offset = 0;
+    std::string name;
+    std::uint64_t addend = 0;
+  };
+  std::vector<Reference> references{};
 };
 
 struct DeviceCode {
@@ -39,6 +52,9 @@ struct DeviceCode {
   std::vector<VariableCode> variables;
   /// A part is compressed: any name may be that of a kernel.
   bool hidden = false;
+  /// What kernels can be run from; null: there is no PTX, or it is compressed.
+  std::shared_ptr<const ptx::Module> ptx;
+  std::string error{};  ///< what is wrong with PTX, and where
 
   const KernelCode* kernel(std::string_view name) const;
   const VariableCode* variable(std::string_view name) const;
@@ -51,8 +67,8 @@ struct Capability {
 
 /// Reads a cubin, a fat binary or PTX text. `limit`: how many bytes lie at `image`, where that is
 /// known; else they are believed, as a driver has to. INVALID_IMAGE for what is none of them,
-/// NO_BINARY_FOR_GPU where nothing in it is for `gpu`. The initial values of variables in PTX are
-/// not read.
+/// NO_BINARY_FOR_GPU where nothing in it is for `gpu`, INVALID_PTX, and `code.error`, for PTX that
+/// breaks its grammar.
 CUresult read_device_code(const char* image, std::size_t limit, Capability gpu, DeviceCode& code);
 
 /// The parts of read_device_code().

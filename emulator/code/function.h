@@ -2,10 +2,14 @@
 // Attributes of kernels, by functions (cuFunc*) and by libraries' kernels (cuKernel*).
 #pragma once
 
+#include "emulator/base/emulator.h"
 #include "emulator/code/modules.h"
 
 namespace cuvmm::emulator {
 
+/// A kernel of a library may stand for the function that it is in the current context.
+/// INVALID_HANDLE for what is neither.
+CUresult find_function(Emulator& e, Context& context, CUfunction handle, Function*& function);
 CUresult function_attribute(const KernelCode& code, const Settings& settings, int attribute,
                             int* out);
 /// INVALID_VALUE for what cannot be set, and for more shared memory than a block can have.

@@ -23,7 +23,8 @@ int default_dynamic_shared(const KernelCode& code) {
 
 int device_attribute(int attribute) { return default_attribute(attribute).value_or(0); }
 
-// A kernel of a library may stand for the function that it is in the current context.
+}  // namespace
+
 CUresult find_function(Emulator& e, Context& context, CUfunction handle, Function*& function) {
   Modules& modules = e.modules;
   function = modules.find(handle);
@@ -35,6 +36,8 @@ CUresult find_function(Emulator& e, Context& context, CUfunction handle, Functio
   if (result == CUDA_SUCCESS) function = modules.find(modules.function(*module, kernel->name));
   return result;
 }
+
+namespace {
 
 template <class Body>
 CUresult on_function(CUfunction handle, Body&& body) noexcept {

@@ -1,32 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/code/image.h"
 
+#include <atomic>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <utility>
 
+#include "emulator/base/say.h"
 #include "emulator/machine/device_attributes.h"
 
 namespace cuvmm::emulator {
 
 namespace {
 
-CUresult read(const char* bytes, std::size_t limit, std::shared_ptr<Image>& image) {
+CUresult read(const char* bytes, std::size_t limit, std::shared_ptr<Image>& image,
+              std::string* log = nullptr) {
   const Capability gpu{*default_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
                        *default_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)};
   auto read = std::make_shared<Image>();
   const CUresult result = read_device_code(bytes, limit, gpu, read->code);
-  if (result == CUDA_SUCCESS) image = std::move(read);
+  if (result == CUDA_SUCCESS) {
+    image = std::move(read);
+  } else if (!read->code.error.empty()) {
+    static std::atomic<bool> said{false};
+    if (!said.exchange(true)) complain("PTX, " + read->code.error + " (said once)");
+    if (log) *log = read->code.error;
+  }
   return result;
 }
 
 }  // namespace
 
-CUresult read_image(const void* bytes, std::shared_ptr<Image>& image) {
+CUresult read_image(const void* bytes, std::shared_ptr<Image>& image, std::string* log) {
   if (!bytes) return CUDA_ERROR_INVALID_VALUE;
-  return read(static_cast<const char*>(bytes), SIZE_MAX, image);
+  return read(static_cast<const char*>(bytes), SIZE_MAX, image, log);
 }
 
 CUresult read_image_file(const char* path, std::shared_ptr<Image>& image) {

@@ -3,13 +3,15 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "emulator/code/modules.h"
 
 namespace cuvmm::emulator {
 
 /// An image in memory; its end is where it says.
-CUresult read_image(const void* bytes, std::shared_ptr<Image>& image);
+/// `log`: null, or what gets the reason for INVALID_PTX.
+CUresult read_image(const void* bytes, std::shared_ptr<Image>& image, std::string* log = nullptr);
 CUresult read_image_file(const char* path, std::shared_ptr<Image>& image);
 /// Either out-parameter may be null. NOT_FOUND: the module has no such variable.
 CUresult find_variable(const Module& module, const char* name, CUdeviceptr* address,

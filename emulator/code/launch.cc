@@ -44,10 +44,11 @@ void skip_launch(const char* function) noexcept {
   static std::atomic<bool> said{false};
   if (said.exchange(true)) return;
   char text[192];
-  std::snprintf(text, sizeof text,
-                "%s: kernel launch skipped: results will be missing. The emulator runs no kernels: "
-                "this launch and all others answer success",
-                function);
+  std::snprintf(
+      text, sizeof text,
+      "%s: kernel launch skipped: results will be missing. The emulator runs kernels that "
+      "come as PTX; launches of others answer success and do nothing",
+      function);
   note(text);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel launches: there is nothing here to run a kernel on.
+// Launches of kernels that cannot be run: there is no PTX of them.
 #pragma once
 
 namespace cuvmm::emulator {

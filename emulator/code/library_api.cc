@@ -3,6 +3,7 @@
 #include "emulator/code/function.h"
 #include "emulator/code/image.h"
 #include "emulator/code/loading.h"
+#include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
 
@@ -70,9 +71,9 @@ CUVMM_DRIVER_FUNCTION(cuLibraryLoadFromFile, CUlibrary* out, const char* path, C
   return load(out, given, [&](auto& image) { return read_image_file(path, image); });
 }
 
-CUVMM_DRIVER_FUNCTION(cuLibraryUnload, CUlibrary handle) {
+CUresult run_base(const calls::LibraryUnload& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
-    return e.modules.unload(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return e.modules.unload(call.library) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 

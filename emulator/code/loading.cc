@@ -22,6 +22,18 @@ void fill(Emulator& e, Address address, const VariableCode& variable) {
   }
 }
 
+// The addresses of other variables in it.
+void refer(Emulator& e, const Variables& all, const VariableCode& variable) {
+  for (const VariableCode::Reference& reference : variable.references) {
+    const auto target = all.find(reference.name);
+    if (target == all.end() || reference.offset + sizeof(Address) > variable.size) continue;
+    const Address value = target->second + reference.addend;
+    Size run = sizeof value;
+    char* bytes = e.resolve(all.find(variable.name)->second + reference.offset, &run);
+    if (bytes && run == sizeof value) std::memcpy(bytes, &value, sizeof value);
+  }
+}
+
 }  // namespace
 
 CUresult load(Emulator& e, Context& context, std::shared_ptr<Image> image, Module*& loaded) {
@@ -36,6 +48,7 @@ CUresult load(Emulator& e, Context& context, std::shared_ptr<Image> image, Modul
     variables.emplace(variable.name, address);
     fill(e, address, variable);
   }
+  for (const VariableCode& variable : image->code.variables) refer(e, variables, variable);
   loaded = &e.modules.add(std::move(image), context, std::move(variables));
   return CUDA_SUCCESS;
 }

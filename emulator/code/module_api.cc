@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuModule*: device code in the current context. Kernels have handles and run nowhere (launch.cc).
+// cuModule*: device code in the current context.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
 #include "emulator/code/image.h"
 #include "emulator/code/loading.h"
+#include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
 
@@ -31,12 +36,13 @@ CUresult on_module(CUmodule handle, Body&& body) noexcept {
   });
 }
 
-CUresult load_data(CUmodule* out, const void* bytes) noexcept {
-  return load_image(out, [&](auto& image) { return read_image(bytes, image); });
+CUresult load_data(CUmodule* out, const void* bytes, std::string* log = nullptr) noexcept {
+  return load_image(out, [&](auto& image) { return read_image(bytes, image, log); });
 }
 
-// Nothing is compiled, so that nothing is logged.
-void empty_logs(unsigned count, const CUjit_option* options, void** values) {
+// Nothing is compiled: all that is logged is what is wrong with the text.
+void write_logs(unsigned count, const CUjit_option* options, void** values,
+                const std::string& error) {
   std::size_t room[2] = {};
   constexpr CUjit_option kSizes[] = {CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
                                      CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
@@ -45,11 +51,14 @@ void empty_logs(unsigned count, const CUjit_option* options, void** values) {
     for (unsigned i = 0; i < count; ++i) {
       if (options[i] != kSizes[log]) continue;
       room[log] = reinterpret_cast<std::uintptr_t>(values[i]);
-      values[i] = nullptr;  // bytes written
+      // Bytes written.
+      const std::size_t written = log == 1 ? std::min(error.size(), room[log]) : 0;
+      values[i] = reinterpret_cast<void*>(written);
     }
     for (unsigned i = 0; i < count; ++i) {
       if (options[i] == kBuffers[log] && values[i] && room[log] != 0) {
-        *static_cast<char*>(values[i]) = '\0';
+        std::snprintf(static_cast<char*>(values[i]), room[log], "%s",
+                      log == 1 ? error.c_str() : "");
       }
     }
   }
@@ -73,14 +82,15 @@ CUVMM_DRIVER_FUNCTION(cuModuleLoadDataEx, CUmodule* out, const void* bytes, unsi
                       CUjit_option* options, void** values) {
   if (ended()) return CUDA_ERROR_DEINITIALIZED;
   if (count != 0 && (!options || !values)) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult result = load_data(out, bytes);
-  if (result == CUDA_SUCCESS) empty_logs(count, options, values);
+  std::string error;
+  const CUresult result = load_data(out, bytes, &error);
+  if (result == CUDA_SUCCESS || !error.empty()) write_logs(count, options, values, error);
   return result;
 }
 
-CUVMM_DRIVER_FUNCTION(cuModuleUnload, CUmodule handle) {
+CUresult run_base(const calls::ModuleUnload& call) noexcept {
   return with_context([&](Emulator& e, Context&) -> CUresult {
-    return e.modules.unload(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return e.modules.unload(call.hmod) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 

@@ -105,7 +105,7 @@ CUfunction Modules::function(Module& module, std::string_view name) {
   const auto code = code_of(*module.image, name);
   if (!code) return nullptr;
   const auto handle = new_handle<CUfunction>();
-  functions_.emplace(handle, Function{&module, std::string(name), *code, {}});
+  functions_.emplace(handle, Function{&module, std::string(name), *code});
   module.functions.emplace(name, handle);
   return handle;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loaded device code: modules of one context, libraries of all. There is nothing here to run a
-// kernel on; what is known of one is what its image says.
+// Loaded device code: modules of one context, libraries of all. What runs kernels is in ptx/.
 #pragma once
 
 #include <cuda.h>
@@ -17,6 +16,10 @@
 #include "emulator/memory/plain_allocations.h"
 
 namespace cuvmm::emulator {
+
+namespace ptx {
+struct Code;
+}
 
 /// One image. Kernels are entered when their handles are first asked for.
 struct Image {
@@ -47,6 +50,8 @@ struct Function {
   std::string name;
   KernelCode code;
   Settings settings{};
+  std::shared_ptr<const ptx::Code> decoded{};  ///< once it was launched
+  bool refused = false;                        ///< it cannot be run, and that was said
 };
 
 struct Kernel {

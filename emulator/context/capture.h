@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "emulator/context/context.h"
-#include "emulator/context/stream.h"
 #include "emulator/graph/graph.h"
+#include "emulator/stream/stream.h"
 
 namespace cuvmm::emulator {
 

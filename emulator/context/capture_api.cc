@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A capture's beginning, and its end in a graph.
+#include <atomic>
+
+#include "emulator/base/refusal.h"
+#include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
 
@@ -26,10 +30,14 @@ CUresult begin(CUstream stream, CUstreamCaptureMode mode) noexcept {
 
 }  // namespace
 
-CUVMM_DRIVER_FUNCTION(cuStreamBeginCapture_v2, CUstream stream, CUstreamCaptureMode mode) {
-  return begin(stream, mode);
+CUresult run_base(const calls::StreamBeginCapture& call) noexcept {
+  return begin(call.hStream, call.mode);
 }
-CUVMM_DRIVER_ALIAS(cuStreamBeginCapture_v2_ptsz, cuStreamBeginCapture_v2);
+
+CUresult run_base(const calls::StreamBeginCaptureToGraph&) noexcept {
+  static std::atomic<bool> said{false};
+  return refuse_once(said, "cuStreamBeginCaptureToGraph");
+}
 
 // The first ABI has no mode.
 CUVMM_DRIVER_FUNCTION(cuStreamBeginCapture, CUstream stream) {
@@ -37,7 +45,9 @@ CUVMM_DRIVER_FUNCTION(cuStreamBeginCapture, CUstream stream) {
 }
 CUVMM_DRIVER_ALIAS(cuStreamBeginCapture_ptsz, cuStreamBeginCapture);
 
-CUVMM_DRIVER_FUNCTION(cuStreamEndCapture, CUstream stream, CUgraph* graph) {
+CUresult run_base(const calls::StreamEndCapture& call) noexcept {
+  CUstream stream = call.hStream;
+  CUgraph* const graph = call.phGraph;
   return locked([&](Emulator& e) -> CUresult {
     Captures& captures = e.captures;
     if (!graph) return CUDA_ERROR_INVALID_VALUE;
@@ -55,6 +65,5 @@ CUVMM_DRIVER_FUNCTION(cuStreamEndCapture, CUstream stream, CUgraph* graph) {
     return CUDA_SUCCESS;
   });
 }
-CUVMM_DRIVER_ALIAS(cuStreamEndCapture_ptsz, cuStreamEndCapture);
 
 }  // namespace cuvmm::emulator

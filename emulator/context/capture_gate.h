@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "emulator/context/captured.h"
+#include "emulator/transfer/captured_operations.h"
 #include "emulator/transfer/transfer_entry.h"
 
 namespace cuvmm::emulator {
@@ -18,8 +19,10 @@ inline constexpr bool kOneOf = (std::is_same_v<C, Those> || ...);
 
 template <class C>
 inline constexpr bool kUnsafe =
-    kOneOf<C, calls::MemAlloc, calls::MemFree, calls::MemAllocHost, calls::MemFreeHost,
-           calls::MemPoolCreate, calls::MemPoolDestroy, calls::MemPoolExportToShareableHandle,
+    kOneOf<C, calls::MemAlloc, calls::MemAllocPitch, calls::MemFree, calls::MemAllocHost,
+           calls::MemHostAlloc, calls::MemFreeHost, calls::MemHostRegister,
+           calls::MemHostUnregister, calls::PointerSetAttribute, calls::MemPoolCreate,
+           calls::MemPoolDestroy, calls::MemPoolExportToShareableHandle, calls::MemPoolTrimTo,
            calls::ImportExternalMemory>;
 
 template <class C>
@@ -69,7 +72,14 @@ CUresult capture_transfer(Emulator& e, Capture& capture, const C& call) {
   node->type = FillCall<C> ? CU_GRAPH_NODE_TYPE_MEMSET : CU_GRAPH_NODE_TYPE_MEMCPY;
   node->run = [work](Emulator& at) { return work(at, true); };
   if constexpr (FillCall<C>) {
-    if (!capture.allocates(plan(call).to.base)) {
+    const Fill fill = plan(call);
+    node->params = CUDA_MEMSET_NODE_PARAMS{.dst = fill.to.base,
+                                           .pitch = fill.to.pitch,
+                                           .value = static_cast<unsigned>(fill.value),
+                                           .elementSize = static_cast<unsigned>(fill.element),
+                                           .width = fill.width / fill.element,
+                                           .height = fill.height};
+    if (!capture.allocates(fill.to.base)) {
       node->check = [work](Emulator& at) { return work(at, false); };
     }
   } else if (!capture.allocates(plan(call).to.base) && !capture.allocates(plan(call).from.base)) {
@@ -108,6 +118,11 @@ std::optional<CUresult> in_capture(const C& call) noexcept {
       if (!context) return CUDA_SUCCESS;
       const Pool& pool = e.pools.current_of(context->device);
       answer = captured_allocation(e, call.dptr, call.bytesize, pool, call.hStream);
+    } else if constexpr (std::is_same_v<C, calls::FabricCpyBatchAsync>) {
+      // A driver makes it a node of its own kind, which the emulator has not.
+      if (captures.of(call.hStream)) answer = CUDA_ERROR_NOT_SUPPORTED;
+    } else if constexpr (detail::kBecomesNode<C> || detail::kNeverCaptured<C>) {
+      answer = detail::capture_operations(e, call);
     } else if constexpr (detail::Transfer<C> && detail::OnStream<C>) {
       if (Capture* capture = captures.of(call.hStream)) {
         answer = detail::capture_transfer(e, *capture, call);

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "emulator/code/launch.h"
+#include "api/location.h"
 #include "emulator/entry/locked.h"
 #include "emulator/graph/graph_allocation.h"
 
@@ -42,7 +42,7 @@ std::optional<CUresult> captured_allocation(Emulator& e, CUdeviceptr* out, std::
   if (capture->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   if (!out || size == 0) return CUDA_ERROR_INVALID_VALUE;
   // A pool that can be shared, or of the host, has no nodes.
-  const bool plain = pool.prop().location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+  const bool plain = is_device(pool.prop().location) &&
                      static_cast<unsigned>(pool.prop().requestedHandleTypes) == 0;
   if (!plain) return CUDA_ERROR_NOT_SUPPORTED;
   const auto base = e.space.take(size, 0, 0);
@@ -67,7 +67,8 @@ std::optional<CUresult> captured_free(Emulator& e, CUdeviceptr address, CUstream
   return CUDA_SUCCESS;
 }
 
-std::optional<CUresult> captured_launch(Emulator& e, const char* entry, CUstream stream) {
+std::optional<CUresult> captured_launch(Emulator& e, std::function<CUresult(Emulator&)> work,
+                                        CUstream stream) {
   Capture* capture = e.captures.of(stream);
   if (!capture) {
     const bool legacy = reinterpret_cast<std::uintptr_t>(stream) <= 1;
@@ -75,12 +76,7 @@ std::optional<CUresult> captured_launch(Emulator& e, const char* entry, CUstream
     return refused == CUDA_SUCCESS ? std::nullopt : std::optional(refused);
   }
   if (capture->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  capture->add(node(CU_GRAPH_NODE_TYPE_KERNEL,
-                    [entry](Emulator&) {
-                      skip_launch(entry);
-                      return CUDA_SUCCESS;
-                    }),
-               stream);
+  capture->add(node(CU_GRAPH_NODE_TYPE_KERNEL, std::move(work)), stream);
   return CUDA_SUCCESS;
 }
 

@@ -3,6 +3,7 @@
 // and allocations become nodes of its graph. capture_gate.h has the rest of the copies and fills.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "emulator/base/emulator.h"
@@ -16,8 +17,9 @@ CUresult refuse_unsafe_in_capture() noexcept;
 std::optional<CUresult> captured_allocation(Emulator& e, CUdeviceptr* out, std::size_t size,
                                             const Pool& pool, CUstream stream);
 std::optional<CUresult> captured_free(Emulator& e, CUdeviceptr address, CUstream stream);
-/// `entry` names the launch's function, and outlives the process.
-std::optional<CUresult> captured_launch(Emulator& e, const char* entry, CUstream stream);
+/// `work`: what the kernel does when the graph is launched.
+std::optional<CUresult> captured_launch(Emulator& e, std::function<CUresult(Emulator&)> work,
+                                        CUstream stream);
 std::optional<CUresult> captured_event(Emulator& e, CUevent event, CUstream stream);
 
 }  // namespace cuvmm::emulator

@@ -19,7 +19,8 @@ struct Context {
   bool alive = false;
   unsigned flags = 0;
   std::uint64_t id = 0;
-  unsigned references = 0;  ///< primary contexts: retains minus releases
+  CUresult fault = CUDA_SUCCESS;  ///< of its work: what nearly every call answers from then on
+  unsigned references = 0;        ///< primary contexts: retains minus releases
   std::size_t limits[CU_LIMIT_MAX] = {};
   std::set<const Context*> peers;  ///< cuCtxEnablePeerAccess was called for them
   CUcontext handle() { return reinterpret_cast<CUcontext>(this); }

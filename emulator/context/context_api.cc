@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts: made, destroyed, made current.
+#include "emulator/base/refusal.h"
 #include "emulator/context/end_context.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
+#include "emulator/stream/work.h"
 
 namespace cuvmm::emulator {
 
@@ -66,6 +68,17 @@ CUresult run_base(const calls::CtxDestroy& call) noexcept {
   });
 }
 
+// Nothing here attaches to a context, so that each is used once.
+CUresult run_base(const calls::CtxDetach& call) noexcept {
+  return run_base(calls::CtxDestroy{.ctx = call.ctx});
+}
+
+// There are no green contexts.
+CUresult run_base(const calls::GreenCtxDestroy&) noexcept {
+  static std::atomic<bool> said{false};
+  return refuse_once(said, "cuGreenCtxDestroy");
+}
+
 CUresult run_base(const calls::CtxSetCurrent& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     Context* context = e.contexts.find(call.ctx);
@@ -125,14 +138,14 @@ CUVMM_DRIVER_FUNCTION(cuCtxGetDevice_v2, CUdevice* device, CUcontext handle) {
 }
 
 CUresult run_base(const calls::CtxSynchronize&) noexcept {
-  return with_context([](Emulator&, Context&) { return CUDA_SUCCESS; });
+  return with_context([](Emulator& e, Context& context) { return wait_for(e, context); });
 }
 
-CUVMM_DRIVER_FUNCTION(cuCtxSynchronize_v2, CUcontext handle) {
-  if (!handle) return run_base(calls::CtxSynchronize{});
+CUresult run_base(const calls::CtxSynchronize_v2& call) noexcept {
+  if (!call.ctx) return run_base(calls::CtxSynchronize{});
   return locked([&](Emulator& e) -> CUresult {
-    const Context* context = e.contexts.find(handle);
-    return context && context->alive ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+    const Context* context = e.contexts.find(call.ctx);
+    return context && context->alive ? wait_for(e, *context) : CUDA_ERROR_INVALID_CONTEXT;
   });
 }
 

@@ -4,6 +4,8 @@
 namespace cuvmm::emulator {
 
 void end_context(Emulator& e, Context& context) {
+  e.queues.settle(e, context);
+  context.fault = CUDA_SUCCESS;  // a primary one may come back
   context.alive = false;
   e.arrays.end_those_of(context);
   e.free_plain_of(context);  // VMM memory belongs to no context, and stays

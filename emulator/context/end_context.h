@@ -6,7 +6,8 @@
 
 namespace cuvmm::emulator {
 
-/// Ends a context: its plain memory, arrays, modules, captures, streams and events.
+/// Ends a context, once its work is done: its plain memory, arrays, modules, captures, streams and
+/// events.
 void end_context(Emulator& e, Context& context);
 
 }  // namespace cuvmm::emulator

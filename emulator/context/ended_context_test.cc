@@ -102,5 +102,34 @@ TEST_F(EndedContext, AResetKeepsTheReferences) {
   EXPECT_EQ(driver()(calls::DevicePrimaryCtxRelease{kDevice}), CUDA_ERROR_INVALID_CONTEXT);
 }
 
+TEST_F(EndedContext, ItsMemoryEndedWithIt) {
+  ASSERT_EQ(driver()(calls::DevicePrimaryCtxRelease{kDevice}), CUDA_SUCCESS);
+  CUcontext again = nullptr;
+  ASSERT_EQ(driver()(calls::DevicePrimaryCtxRetain{&again, kDevice}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemFree{plain_}), CUDA_ERROR_INVALID_VALUE);
+  // The address may come back: then it is memory as any other.
+  for (int i = 0; i < 3; ++i) {
+    CUdeviceptr other = 0;
+    EXPECT_EQ(driver()(calls::MemAlloc{&other, 1024}), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::MemFree{other}), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::MemFree{other}), CUDA_ERROR_INVALID_VALUE);
+  }
+}
+
+TEST_F(EndedContext, ADetachedOneIsDestroyed) {
+  CUcontext made = nullptr;
+  const auto create = symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2");
+  ASSERT_EQ(create(&made, 0, kDevice), CUDA_SUCCESS);
+  CUdeviceptr memory = 0;
+  EXPECT_EQ(driver()(calls::MemAlloc{&memory, 1024}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::CtxDetach{made}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::CtxDetach{made}), CUDA_ERROR_INVALID_CONTEXT);
+  CUcontext current = nullptr;
+  EXPECT_EQ(driver()(calls::CtxGetCurrent{&current}), CUDA_SUCCESS);
+  EXPECT_EQ(current, context_) << "it was popped";
+  EXPECT_EQ(driver()(calls::MemFree{memory}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::GreenCtxDestroy{nullptr}), CUDA_ERROR_NOT_SUPPORTED);
+}
+
 }  // namespace
 }  // namespace cuvmm::emulator::testing

@@ -9,9 +9,25 @@ namespace cuvmm::emulator {
 #define CUVMM_BASE(Name, ...) CUresult run_base(const calls::Name&) noexcept;
 #include "api/entry_points.def"
 
+// Nor is a rule about those of area `order`.
+#define CUVMM_DECLARE(Name) CUresult run_base(const calls::Name&) noexcept;
+#define CUVMM_LEAVE_OUT(Name)
+#define CUVMM_ONE_OF_order , CUVMM_DECLARE
+#define CUVMM_SECOND(first, second, ...) second
+#define CUVMM_CHOOSE(...) CUVMM_SECOND(__VA_ARGS__, CUVMM_LEAVE_OUT, )
+#define CUVMM_ENTRY(Name, area, ...) CUVMM_CHOOSE(CUVMM_ONE_OF_##area)(Name)
+#include "api/entry_points.def"
+#undef CUVMM_DECLARE
+#undef CUVMM_LEAVE_OUT
+#undef CUVMM_ONE_OF_order
+#undef CUVMM_SECOND
+#undef CUVMM_CHOOSE
+
 // No rule covers the ends of contexts, either: the shim follows them.
 CUresult run_base(const calls::CtxDestroy&) noexcept;
 CUresult run_base(const calls::DevicePrimaryCtxRelease&) noexcept;
 CUresult run_base(const calls::DevicePrimaryCtxReset&) noexcept;
+CUresult run_base(const calls::CtxDetach&) noexcept;
+CUresult run_base(const calls::GreenCtxDestroy&) noexcept;
 
 }  // namespace cuvmm::emulator

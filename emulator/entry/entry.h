@@ -7,12 +7,14 @@
 #include <optional>
 #include <utility>
 
+#include "emulator/endpoint/endpoint_entry.h"
 #include "emulator/entry/locked.h"
 #include "emulator/entry/mistake.h"
 #include "emulator/entry/record.h"
 #include "emulator/memory/memory_entry.h"
 #include "emulator/pool/pool_entry.h"
 #include "emulator/share/share_entry.h"
+#include "emulator/transfer/operations_entry.h"
 #include "emulator/vmm/multicast.h"
 #include "emulator/vmm/multicast_entry.h"
 #include "emulator/vmm/vmm_entry.h"

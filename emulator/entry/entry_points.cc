@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exports every symbol of api/entry_points.def: one function per entry point, and its other names
-// as aliases (per-thread default streams make no difference where all work completes at once).
+// as aliases.
+#include "api/default_stream.h"
 #include "api/for_each.h"
 #include "emulator/context/capture_gate.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/entry.h"
+#include "emulator/stream/late_gate.h"
 #include "emulator/transfer/batch_copy.h"
 #include "emulator/transfer/transfer_entry.h"
 
@@ -14,6 +16,9 @@ namespace {
 
 template <class CallStruct>
 CUresult run(const CallStruct& call) noexcept {
+  if (Queues::late()) {
+    if (const auto answer = before_call(call)) return *answer;
+  }
   if (Captures::any()) {
     if (const auto answer = in_capture(call)) return *answer;
   }
@@ -21,13 +26,22 @@ CUresult run(const CallStruct& call) noexcept {
     return run_base(call);
   } else if constexpr (requires(Emulator & e, Facts f, Retired r) { perform(e, call, f, r); }) {
     return run_entry(call);
-#if CUDA_VERSION >= 13000
-  } else if constexpr (std::is_same_v<CallStruct, calls::MemcpyBatchAsync>) {
-    return run_batch(call);
-#endif
+  } else if constexpr (requires(Emulator & e) { run_batch(e, call); }) {
+    return locked([&](Emulator& e) { return run_batch(e, call); });
   } else {
     return locked([&](Emulator& e) { return run_transfer(e, call); });
   }
+}
+
+// Where NULL is the calling thread's own stream: no matter where all work is done at once, but to
+// calls that refuse the legacy stream.
+template <class CallStruct>
+CUresult run_per_thread(const CallStruct& call) noexcept {
+  if (!Queues::late()) return run(call);
+  per_thread_default() = true;
+  const CUresult result = run(call);
+  per_thread_default() = false;
+  return result;
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ template <class Body>
 CUresult with_context(Body&& body) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     Context* context = e.current_context();
-    return context ? body(e, *context) : e.no_context();
+    if (!context) return e.no_context();
+    return context->fault == CUDA_SUCCESS ? body(e, *context) : context->fault;
   });
 }
 

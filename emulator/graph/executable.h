@@ -2,6 +2,7 @@
 // What an instantiated graph does.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <vector>
@@ -44,6 +45,8 @@ class Executable {
 
   /// A launch begins: the first one takes its allocations' bytes from their devices.
   void begin_launch(GraphMemory& memory);
+  /// What its newest launch queued: the next one comes after it, on whatever stream.
+  std::uint64_t& last_launch() { return last_launch_; }
   /// It is destroyed: the bytes stay with the devices.
   void end(GraphMemory& memory);
 
@@ -53,6 +56,7 @@ class Executable {
   unsigned long long flags_;
   std::map<int, Size> memory_{};  ///< bytes of its allocation nodes, by device
   bool launched_ = false;
+  std::uint64_t last_launch_ = 0;
 };
 
 }  // namespace cuvmm::emulator

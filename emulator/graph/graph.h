@@ -30,7 +30,7 @@ struct GraphNode {
   CUhostFn host = nullptr;                   ///< called without the lock
   void* data = nullptr;
   std::vector<Dependency> dependencies{};  ///< on nodes of the same graph
-  /// What the node was made with; nothing for captured work.
+  /// What the node was made with; nothing for captured work but fills.
   std::variant<std::monostate, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUDA_HOST_NODE_PARAMS,
                CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEM_FREE_NODE_PARAMS, CUDA_CONDITIONAL_NODE_PARAMS>
       params{};

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a graph to its launches.
 #include <atomic>
+#include <memory>
 #include <utility>
 
 #include "emulator/base/refusal.h"
+#include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
-#include "emulator/graph/graph_allocation.h"
+#include "emulator/graph/graph_run.h"
+#include "emulator/stream/work.h"
 
 namespace cuvmm::emulator {
 
@@ -59,95 +62,49 @@ CUresult instantiate(CUgraphExec* out, CUgraph graph, unsigned long long flags,
   });
 }
 
-CUresult run(const Steps& steps) noexcept;
-
-CUresult run_condition(const Step& step) noexcept {
-  const auto& params = std::get<CUDA_CONDITIONAL_NODE_PARAMS>(step.node->params);
-  unsigned value = 0;
-  locked([&](Emulator& e) -> CUresult {
-    const Condition* found = e.graphs.find(params.handle);
-    if (found) value = found->at_launch;
-    return CUDA_SUCCESS;
-  });
-  std::size_t body = value;  // a switch's
-  if (params.type == CU_GRAPH_COND_TYPE_IF) body = value ? 0 : 1;
-  if (params.type == CU_GRAPH_COND_TYPE_WHILE) {
-    if (value == 0) return CUDA_SUCCESS;
-    static std::atomic<bool> said{false};
-    return refuse_once(said, "cuGraphLaunch (of a loop that only a kernel would end)");
-  }
-  return body < step.bodies.size() ? run(step.bodies[body]) : CUDA_SUCCESS;
-}
-
-// Without the lock, which each node takes: a host function may call the driver.
-CUresult run(const Steps& steps) noexcept {
-  CUresult result = CUDA_SUCCESS;
-  for (std::size_t i = 0; i < steps.size() && result == CUDA_SUCCESS; ++i) {
-    const GraphNode& node = *steps[i].node;
-    if (node.host) {
-      node.host(node.data);
-    } else if (node.run) {
-      result = locked([&](Emulator& e) { return node.run(e); });
-    } else if (node.type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
-      result = run_condition(steps[i]);
-    } else if (node.type == CU_GRAPH_NODE_TYPE_GRAPH) {
-      result = run(steps[i].bodies.front());
-    }
-  }
-  return result;
-}
-
-CUresult launch(CUgraphExec handle) noexcept {
-  Steps steps;
-  const CUresult found = with_context([&](Emulator& e, Context&) -> CUresult {
+CUresult launch(CUgraphExec handle, CUstream stream) noexcept {
+  return with_context([&](Emulator& e, Context&) -> CUresult {
     Executable* executable = e.graphs.find(handle);
     if (!executable) return CUDA_ERROR_INVALID_VALUE;
-    steps = executable->steps();
     executable->begin_launch(e.graph_memory);
-    if (!(executable->flags() & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH))
-      return CUDA_SUCCESS;
-    return for_each_step(steps, [&](const Step& step) -> CUresult {
-      if (step.node->memory) free_node_memory(e, step.node->memory->base());
-      return CUDA_SUCCESS;
-    });
+    const auto run = std::make_shared<GraphRun>(*executable);
+    return submit(
+        e, stream, [run](Emulator& at) { return run->go_on(at); }, &executable->last_launch());
   });
-  if (found != CUDA_SUCCESS) return found;
-  const CUresult result = run(steps);
-  // Another thread may have destroyed the graph, and nodes end under the lock.
-  locked([&](Emulator&) { return steps.clear(), CUDA_SUCCESS; });
-  return result;
 }
 
 }  // namespace
 
-CUVMM_DRIVER_FUNCTION(cuGraphInstantiateWithFlags, CUgraphExec* out, CUgraph graph,
-                      unsigned long long flags) {
+CUresult run_base(const calls::GraphInstantiateWithFlags& call) noexcept {
   Failure failure;
-  return instantiate(out, graph, flags, failure);
+  return instantiate(call.phGraphExec, call.hGraph, call.flags, failure);
 }
 
-CUVMM_DRIVER_FUNCTION(cuGraphInstantiateWithParams, CUgraphExec* out, CUgraph graph,
-                      CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
+CUresult run_base(const calls::GraphInstantiateWithParams& call) noexcept {
+  CUDA_GRAPH_INSTANTIATE_PARAMS* const params = call.instantiateParams;
   Failure failure;
   // Without parameters: flags that no driver knows.
-  const CUresult result = instantiate(out, graph, params ? params->flags : ~0ull, failure);
+  const CUresult result =
+      instantiate(call.phGraphExec, call.hGraph, params ? params->flags : ~0ull, failure);
   if (!params) return result;
   params->result_out = failure.why;
   params->hErrNode_out = failure.node;
   return result;
 }
-CUVMM_DRIVER_ALIAS(cuGraphInstantiateWithParams_ptsz, cuGraphInstantiateWithParams);
 
-// The second ABI writes a log, of which this library has nothing to say.
-CUVMM_DRIVER_FUNCTION(cuGraphInstantiate_v2, CUgraphExec* out, CUgraph graph, CUgraphNode* node,
-                      char* log, size_t size) {
+// It writes a log, of which this library has nothing to say.
+CUresult run_base(const calls::GraphInstantiate_v2& call) noexcept {
   Failure failure;
-  const CUresult result = instantiate(out, graph, 0, failure);
-  if (node) *node = failure.node;
-  if (log && size) *log = '\0';
+  const CUresult result = instantiate(call.phGraphExec, call.hGraph, 0, failure);
+  if (call.phErrorNode) *call.phErrorNode = failure.node;
+  if (call.logBuffer && call.bufferSize) *call.logBuffer = '\0';
   return result;
 }
-CUVMM_DRIVER_ALIAS(cuGraphInstantiate, cuGraphInstantiate_v2);
+
+CUresult run_base(const calls::GraphExecUpdate_v2&) noexcept {
+  static std::atomic<bool> said{false};
+  return refuse_once(said, "cuGraphExecUpdate");
+}
 
 CUVMM_DRIVER_FUNCTION(cuGraphExecGetFlags, CUgraphExec handle, cuuint64_t* flags) {
   return locked([&](Emulator& e) -> CUresult {
@@ -158,19 +115,24 @@ CUVMM_DRIVER_FUNCTION(cuGraphExecGetFlags, CUgraphExec handle, cuuint64_t* flags
   });
 }
 
-CUVMM_DRIVER_FUNCTION(cuGraphExecDestroy, CUgraphExec handle) {
+CUresult run_base(const calls::GraphExecDestroy& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
-    Executable* found = e.graphs.find(handle);
+    Executable* found = e.graphs.find(call.hGraphExec);
     if (!found) return CUDA_ERROR_INVALID_VALUE;
     found->end(e.graph_memory);
-    e.graphs.erase(handle);
+    e.graphs.erase(call.hGraphExec);
     return CUDA_SUCCESS;
   });
 }
 
-CUVMM_DRIVER_FUNCTION(cuGraphLaunch, CUgraphExec executable, CUstream) {
-  return launch(executable);
+CUresult run_base(const calls::GraphUpload& call) noexcept {
+  return with_context([&](Emulator& e, Context&) -> CUresult {
+    return e.graphs.find(call.hGraphExec) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  });
 }
-CUVMM_DRIVER_ALIAS(cuGraphLaunch_ptsz, cuGraphLaunch);
+
+CUresult run_base(const calls::GraphLaunch& call) noexcept {
+  return launch(call.hGraphExec, call.hStream);
+}
 
 }  // namespace cuvmm::emulator

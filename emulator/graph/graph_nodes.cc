@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "emulator/base/refusal.h"
+#include "emulator/code/function.h"
 #include "emulator/context/capture_gate.h"
 #include "emulator/graph/graph_allocation.h"
+#include "emulator/ptx/kernel.h"
 
 namespace cuvmm::emulator {
 
@@ -83,6 +85,24 @@ CUresult make_fill(const Graph& home, const CUDA_MEMSET_NODE_PARAMS_v2& fill, Gr
     out.check = [context, work](Emulator& e) { return run_on(e, context, work, false); };
   }
   return CUDA_SUCCESS;
+}
+
+// The parameters of the kernel are kept as they are now.
+CUresult make_kernel(Emulator& e, const CUDA_KERNEL_NODE_PARAMS_v3& asked, GraphNode& out) {
+  Context* context = asked.ctx ? e.contexts.find(asked.ctx) : e.current_context();
+  if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
+  const Launch launch{"cuGraphLaunch",
+                      {{asked.gridDimX, asked.gridDimY, asked.gridDimZ},
+                       {asked.blockDimX, asked.blockDimY, asked.blockDimZ},
+                       asked.sharedMemBytes},
+                      asked.kernelParams,
+                      asked.extra};
+  if (!possible(launch.shape)) return CUDA_ERROR_INVALID_VALUE;
+  const auto handle = asked.func ? asked.func : reinterpret_cast<CUfunction>(asked.kern);
+  Function* function = nullptr;
+  const CUresult found =
+      handle ? find_function(e, *context, handle, function) : CUDA_ERROR_INVALID_VALUE;
+  return found == CUDA_SUCCESS ? prepare(e, *context, *function, launch, out.run) : found;
 }
 
 CUresult make_host(const CUDA_HOST_NODE_PARAMS_v2& asked, GraphNode& out) {
@@ -189,6 +209,8 @@ CUresult make_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, GraphN
       return make_copy(e, graph, params.memcpy, out);
     case CU_GRAPH_NODE_TYPE_MEMSET:
       return make_fill(*e.graphs.find(graph), params.memset, out);
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+      return make_kernel(e, params.kernel, out);
     case CU_GRAPH_NODE_TYPE_HOST:
       return make_host(params.host, out);
     case CU_GRAPH_NODE_TYPE_GRAPH:
@@ -205,15 +227,16 @@ CUresult make_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, GraphN
   constexpr auto kLastType = CU_GRAPH_NODE_TYPE_CONDITIONAL;
   if (static_cast<unsigned>(params.type) > kLastType) return CUDA_ERROR_INVALID_VALUE;
   static std::atomic<bool> said{false};
-  return refuse_once(said, "cuGraphAddNode (of kernels, events, semaphores and batches)");
+  return refuse_once(said, "cuGraphAddNode (of events, semaphores and batches)");
 }
 
 CUresult change_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, GraphNode& node) {
   if (params.type != node.type) return CUDA_ERROR_INVALID_VALUE;
   if (node.type != CU_GRAPH_NODE_TYPE_MEMCPY && node.type != CU_GRAPH_NODE_TYPE_MEMSET &&
-      node.type != CU_GRAPH_NODE_TYPE_HOST) {
+      node.type != CU_GRAPH_NODE_TYPE_HOST && node.type != CU_GRAPH_NODE_TYPE_KERNEL) {
     static std::atomic<bool> said{false};
-    return refuse_once(said, "cuGraphNodeSetParams (but of copies, fills and host functions)");
+    return refuse_once(said,
+                       "cuGraphNodeSetParams (but of copies, fills, kernels and host functions)");
   }
   return make_node(e, graph, params, node);
 }

@@ -11,7 +11,8 @@ namespace cuvmm::emulator {
 /// changes where it is refused. Addresses and bodies that it makes are written to the parameters.
 CUresult make_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, GraphNode& out);
 
-/// As make_node, for a node whose parameters can be replaced: copies, fills and host functions.
+/// As make_node, for a node whose parameters can be replaced: copies, fills, kernels and host
+/// functions.
 CUresult change_node(Emulator& e, CUgraph graph, CUgraphNodeParams& params, GraphNode& node);
 
 }  // namespace cuvmm::emulator

@@ -56,6 +56,28 @@ CUgraphNodeParams params_of(const CUDA_MEMSET_NODE_PARAMS& fill, CUcontext conte
   return params;
 }
 
+// Of any version; the first has no kernel or context of its own.
+template <class Kernel>
+CUgraphNodeParams params_of_kernel(const Kernel& kernel) {
+  CUgraphNodeParams params = of_type(CU_GRAPH_NODE_TYPE_KERNEL);
+  params.kernel = {};
+  params.kernel.func = kernel.func;
+  params.kernel.gridDimX = kernel.gridDimX;
+  params.kernel.gridDimY = kernel.gridDimY;
+  params.kernel.gridDimZ = kernel.gridDimZ;
+  params.kernel.blockDimX = kernel.blockDimX;
+  params.kernel.blockDimY = kernel.blockDimY;
+  params.kernel.blockDimZ = kernel.blockDimZ;
+  params.kernel.sharedMemBytes = kernel.sharedMemBytes;
+  params.kernel.kernelParams = kernel.kernelParams;
+  params.kernel.extra = kernel.extra;
+  if constexpr (requires { kernel.kern; }) {
+    params.kernel.kern = kernel.kern;
+    params.kernel.ctx = kernel.ctx;
+  }
+  return params;
+}
+
 CUgraphNodeParams params_of(const CUDA_HOST_NODE_PARAMS& host) {
   CUgraphNodeParams params = of_type(CU_GRAPH_NODE_TYPE_HOST);
   params.host.fn = host.fn;
@@ -63,7 +85,7 @@ CUgraphNodeParams params_of(const CUDA_HOST_NODE_PARAMS& host) {
   return params;
 }
 
-// What a node was made with, in the form of its kind. Captured work has none.
+// What a node was made with, in the form of its kind. Captured work but fills has none.
 template <class Params>
 CUresult get(CUgraphNode handle, Params* out) noexcept {
   return locked([&](Emulator& e) -> CUresult {
@@ -137,6 +159,20 @@ CUVMM_DRIVER_FUNCTION(cuGraphAddMemsetNode, CUgraphNode* out, CUgraph graph, con
   return add(out, graph, on, count, params);
 }
 
+CUVMM_DRIVER_FUNCTION(cuGraphAddKernelNode, CUgraphNode* out, CUgraph graph, const CUgraphNode* on,
+                      size_t count, const CUDA_KERNEL_NODE_PARAMS_v1* kernel) {
+  if (!kernel) return no_params();
+  CUgraphNodeParams params = params_of_kernel(*kernel);
+  return add(out, graph, on, count, params);
+}
+CUVMM_DRIVER_FUNCTION(cuGraphAddKernelNode_v2, CUgraphNode* out, CUgraph graph,
+                      const CUgraphNode* on, size_t count,
+                      const CUDA_KERNEL_NODE_PARAMS_v2* kernel) {
+  if (!kernel) return no_params();
+  CUgraphNodeParams params = params_of_kernel(*kernel);
+  return add(out, graph, on, count, params);
+}
+
 CUVMM_DRIVER_FUNCTION(cuGraphAddHostNode, CUgraphNode* out, CUgraph graph, const CUgraphNode* on,
                       size_t count, const CUDA_HOST_NODE_PARAMS* host) {
   if (!host) return no_params();
@@ -199,6 +235,12 @@ CUVMM_DRIVER_FUNCTION(cuGraphMemsetNodeSetParams, CUgraphNode node,
   CUgraphNodeParams params = params_of(*fill, nullptr);
   return set(node, &params);
 }
+CUVMM_DRIVER_FUNCTION(cuGraphKernelNodeSetParams_v2, CUgraphNode node,
+                      const CUDA_KERNEL_NODE_PARAMS_v2* kernel) {
+  if (!kernel) return no_params();
+  CUgraphNodeParams params = params_of_kernel(*kernel);
+  return set(node, &params);
+}
 CUVMM_DRIVER_FUNCTION(cuGraphHostNodeSetParams, CUgraphNode node,
                       const CUDA_HOST_NODE_PARAMS* host) {
   if (!host) return no_params();
@@ -223,6 +265,12 @@ CUVMM_DRIVER_FUNCTION(cuGraphExecMemsetNodeSetParams, CUgraphExec executable, CU
                       const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext context) {
   if (!fill) return no_params();
   CUgraphNodeParams params = params_of(*fill, context);
+  return set(executable, node, &params);
+}
+CUVMM_DRIVER_FUNCTION(cuGraphExecKernelNodeSetParams_v2, CUgraphExec executable, CUgraphNode node,
+                      const CUDA_KERNEL_NODE_PARAMS_v2* kernel) {
+  if (!kernel) return no_params();
+  CUgraphNodeParams params = params_of_kernel(*kernel);
   return set(executable, node, &params);
 }
 CUVMM_DRIVER_FUNCTION(cuGraphExecHostNodeSetParams, CUgraphExec executable, CUgraphNode node,

@@ -35,11 +35,12 @@ class Semaphore {
   void signal(std::uint64_t value);
   /// Waits for a signal, or until a timeline has reached `value`; false after `timeout`.
   bool wait(std::uint64_t value, std::chrono::milliseconds timeout);
+  /// Takes the signal if it is there.
+  bool try_wait(std::uint64_t value);
 
  private:
   struct Page;
   Semaphore(Page* page, SemaphoreKind kind) : page_(page), kind_(kind) {}
-  bool try_wait(std::uint64_t value);
 
   Page* page_;
   SemaphoreKind kind_;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 
+#include "api/location.h"
 #include "api/posix/cancel_off.h"
 #include "api/sizes.h"
 #include "emulator/machine/system.h"
@@ -98,17 +99,17 @@ std::optional<Shareable> read_shareable(int fd, int device_count, ShareableKind 
       trailer.version != version_of(kind) || trailer.size != size || size % kPage != 0) {
     return std::nullopt;
   }
-  const bool device = trailer.location_type == CU_MEM_LOCATION_TYPE_DEVICE;
+  const CUmemLocation place = make_location(trailer.location_type, trailer.location_id);
+  const bool device = is_device(place);
   // HOST memory is never exported.
   if (!device && trailer.location_type != CU_MEM_LOCATION_TYPE_HOST_NUMA) return std::nullopt;
-  if (trailer.location_id < 0 || (device && trailer.location_id >= device_count)) {
+  if (trailer.location_id < 0 || (device && device_of(place) >= device_count)) {
     return std::nullopt;
   }
   Shareable shareable;
   shareable.size = size;
   shareable.prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  shareable.prop.location.type = static_cast<CUmemLocationType>(trailer.location_type);
-  shareable.prop.location.id = trailer.location_id;
+  shareable.prop.location = place;
   shareable.prop.allocFlags.compressionType = trailer.compression;
   shareable.prop.allocFlags.gpuDirectRDMACapable = trailer.rdma;
   shareable.prop.allocFlags.usage = trailer.usage;

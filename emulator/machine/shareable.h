@@ -11,7 +11,7 @@
 namespace cuvmm::emulator {
 
 /// What the file is. It stands in the trailer, so that a pool is no memory.
-enum class ShareableKind : std::uint8_t { kMemory, kPool, kEvent };
+enum class ShareableKind : std::uint8_t { kMemory, kPool, kEvent, kEndpoint };
 
 /// What a descriptor from another process was found to hold.
 struct Shareable {

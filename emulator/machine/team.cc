@@ -23,7 +23,7 @@ namespace cuvmm::emulator {
 namespace {
 
 constexpr char kMagic[16] = "cuvmm-multicast";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kEntries = 2048;
 // The size must not change under our mapping (SIGBUS), nor the seals.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -43,7 +43,7 @@ bool overlap(std::uint64_t a, std::uint64_t a_size, std::uint64_t b, std::uint64
 }  // namespace
 
 struct Team::Entry {
-  std::atomic<std::uint64_t> state, fd, device, offset, size, memory_offset, inode, unused;
+  std::atomic<std::uint64_t> state, fd, device, offset, size, memory_offset, inode, behind;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -51,7 +51,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 struct Team::Shared {
   char magic[16];
   std::uint32_t version;
-  std::atomic<std::uint32_t> devices;
+  std::atomic<std::uint32_t> devices, kind, unused;
   std::atomic<std::uint64_t> size, added;
   Entry entries[kEntries];
 };
@@ -62,16 +62,18 @@ struct Team::Piece {
   std::uint64_t size = 0;  ///< bytes
 };
 
-Team::Team(Descriptor file, Shared* shared, unsigned devices, std::uint64_t size, int machine)
+Team::Team(Descriptor file, Shared* shared, TeamKind kind, unsigned devices, std::uint64_t size,
+           int machine)
     : file_(std::move(file)),
       shared_(shared),
+      kind_(kind),
       devices_(devices),
       size_(size),
       machine_mask_((std::uint64_t{1} << std::clamp(machine, 0, kMaxMachine)) - 1) {}
 
 Team::~Team() { ::munmap(shared_, sizeof(Shared)); }
 
-std::shared_ptr<Team> Team::create(unsigned devices, std::uint64_t size) {
+std::shared_ptr<Team> Team::create(unsigned devices, std::uint64_t size, TeamKind kind) {
   Descriptor file(::memfd_create("cuvmm-multicast", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   const int fd = file.get();
   if (fd < 0) return nullptr;
@@ -84,8 +86,9 @@ std::shared_ptr<Team> Team::create(unsigned devices, std::uint64_t size) {
   std::memcpy(shared->magic, kMagic, sizeof kMagic);
   shared->version = kVersion;
   shared->devices.store(devices);
+  shared->kind.store(static_cast<std::uint32_t>(kind));
   shared->size.store(size);
-  return std::shared_ptr<Team>(new Team(std::move(file), shared, devices, size, kMaxMachine));
+  return std::shared_ptr<Team>(new Team(std::move(file), shared, kind, devices, size, kMaxMachine));
 }
 
 std::shared_ptr<Team> Team::open(int fd, int machine) {
@@ -103,9 +106,12 @@ std::shared_ptr<Team> Team::open(int fd, int machine) {
   // Read once: another process could change them between the check and the use.
   const unsigned devices = shared->devices.load();
   const std::uint64_t size = shared->size.load();
-  std::shared_ptr<Team> team(new Team(std::move(file), shared, devices, size, machine));
+  const std::uint32_t kind = shared->kind.load();
+  std::shared_ptr<Team> team(
+      new Team(std::move(file), shared, static_cast<TeamKind>(kind), devices, size, machine));
   const bool ours = std::memcmp(shared->magic, kMagic, sizeof kMagic) == 0 &&
-                    shared->version == kVersion && devices != 0 && size != 0;
+                    shared->version == kVersion && devices != 0 && size != 0 &&
+                    kind <= static_cast<std::uint32_t>(TeamKind::kMulticastEndpoint);
   return ours ? team : nullptr;
 }
 
@@ -158,6 +164,7 @@ bool Team::read(const Entry& entry, Binding& out) const {
   out.size = entry.size.load();
   out.memory_offset = entry.memory_offset.load();
   out.inode = entry.inode.load();
+  out.behind = entry.behind.load();
   if (entry.state.load() != out.state) return false;
   return out.process != 0 && out.size != 0 && out.offset < size_ && out.size <= size_ - out.offset;
 }
@@ -196,9 +203,10 @@ CUresult Team::bind(int device, std::uint64_t offset, std::uint64_t size, const 
     const std::span<Entry> entries = used();
     for (Entry& entry : entries.first(std::min(end, entries.size()))) {
       Binding b;
-      if (!read(entry, b) || b.device != device || !overlap(b.offset, b.size, offset, size)) {
-        continue;
-      }
+      if (!read(entry, b) || b.device != device) continue;
+      // What another process wrote may be any number, so nothing is added that could wrap.
+      const std::uint64_t behind = std::min(b.behind, size_);
+      if (!overlap(b.offset, b.size + behind, offset, size + memory.behind)) continue;
       const int alive = open_memory(b);
       if (alive >= 0) {
         sys_close(alive);
@@ -219,6 +227,7 @@ CUresult Team::bind(int device, std::uint64_t offset, std::uint64_t size, const 
     entry.size.store(size);
     entry.memory_offset.store(memory.offset);
     entry.inode.store(status.st_ino);
+    entry.behind.store(memory.behind);
     entry.state.store(mine(kBound));
     // Another process may have done the same at once: the first entry stays.
     if (!taken(i)) return CUDA_SUCCESS;
@@ -226,6 +235,15 @@ CUresult Team::bind(int device, std::uint64_t offset, std::uint64_t size, const 
     return CUDA_ERROR_INVALID_VALUE;
   }
   return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+std::size_t Team::unaligned() const {
+  std::size_t count = 0;
+  for (const Entry& entry : used()) {
+    Binding b;
+    if (read(entry, b) && b.behind != 0) ++count;
+  }
+  return count;
 }
 
 bool Team::unbind(int device, std::uint64_t offset) {
@@ -294,6 +312,28 @@ bool Team::write(std::uint64_t offset, const char* bytes, std::uint64_t size) co
       if (done <= 0) break;
       from += done;
       to += static_cast<std::uint64_t>(done);
+      left -= static_cast<std::uint64_t>(done);
+    }
+    sys_close(fd);
+  }
+  return true;
+}
+
+bool Team::read(std::uint64_t offset, char* bytes, std::uint64_t size) const {
+  std::vector<Piece> all;
+  if (!pieces(offset, size, all).empty()) return false;
+  const int first = all.empty() ? 0 : all.front().binding.device;
+  for (const Piece& piece : all) {
+    if (piece.binding.device != first) break;  // the pieces of a device stand together
+    const int fd = open_memory(piece.binding);
+    if (fd < 0) return false;
+    char* to = bytes + (piece.at - offset);
+    std::uint64_t from = piece.binding.memory_offset + (piece.at - piece.binding.offset);
+    for (std::uint64_t left = piece.size; left != 0;) {
+      const ssize_t done = sys_pread(fd, to, left, from);
+      if (done <= 0) break;
+      to += done;
+      from += static_cast<std::uint64_t>(done);
       left -= static_cast<std::uint64_t>(done);
     }
     sys_close(fd);

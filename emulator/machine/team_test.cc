@@ -202,7 +202,7 @@ TEST(HostileTeam, NoBytesOfTheStateDoHarm) {
   const off_t size = lseek(team->descriptor(), 0, SEEK_END);
   std::string bytes(static_cast<std::size_t>(size), '\0');
   ASSERT_EQ(pread(team->descriptor(), bytes.data(), bytes.size(), 0), size);
-  constexpr off_t kFirstEntry = 40;
+  constexpr off_t kFirstEntry = 48;
   std::uint64_t seed = 88172645463325252u;
   for (int round = 0; round < 20000; ++round) {
     std::string forged = bytes.substr(0, 256);
@@ -225,7 +225,7 @@ TEST(HostileTeam, NoBytesOfTheStateDoHarm) {
 TEST(HostileTeam, DevicesThatDoNotExistAreNoMembers) {
   const auto team = Team::create(2, kGranule);
   const std::uint64_t all = ~std::uint64_t{0};
-  ASSERT_EQ(pwrite(team->descriptor(), &all, sizeof all, 32), 8);
+  ASSERT_EQ(pwrite(team->descriptor(), &all, sizeof all, 40), 8);
   EXPECT_EQ(Team::open(team->descriptor(), kMachine)->added(), 0b1111u);
 }
 

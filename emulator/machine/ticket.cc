@@ -115,9 +115,10 @@ void follow_place(Followed& result, TicketKind kind, int device_count, const Sta
   if (!same_user(ticket.pid) || ticket.fd < 0) return;
   Opened file(open_file(ticket, result.token));
   if (file.get() < 0) return;
-  const auto found = read_shareable(
-      file.get(), device_count,
-      kind == TicketKind::kIpcEvent ? ShareableKind::kEvent : ShareableKind::kMemory);
+  const ShareableKind of = kind == TicketKind::kIpcEvent   ? ShareableKind::kEvent
+                           : kind == TicketKind::kEndpoint ? ShareableKind::kEndpoint
+                                                           : ShareableKind::kMemory;
+  const auto found = read_shareable(file.get(), device_count, of);
   const auto inside = found ? read_ticket(file.get(), *found, kind) : std::nullopt;
   if (!inside || !same(*inside)) return;
   result.ticket = *inside;

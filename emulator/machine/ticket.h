@@ -15,7 +15,7 @@
 namespace cuvmm::emulator {
 
 /// What a ticket names. It stands in the file too, so that none passes for another.
-enum class TicketKind : std::uint8_t { kIpcMemory = 1, kIpcEvent, kPoolPointer, kPool };
+enum class TicketKind : std::uint8_t { kIpcMemory = 1, kIpcEvent, kPoolPointer, kPool, kEndpoint };
 
 /// The 64 bytes. The same bytes stand in the last page of the file that they name: a ticket counts
 /// only where every one of them agrees, 128 random bits among them.

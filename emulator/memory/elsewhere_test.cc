@@ -63,13 +63,12 @@ TEST_F(Elsewhere, ACopyAsksTheCurrentDeviceWhateverItsStream) {
   EXPECT_EQ(driver()(calls::MemcpyDtoHAsync{bytes, pooled_, sizeof bytes, stream_}), CUDA_SUCCESS);
 }
 
-#if CUDA_VERSION >= 13000
 TEST_F(Elsewhere, ABatchAsksTheDeviceOfItsStream) {
   CUmemcpyAttributes attributes{};
   attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
   CUdeviceptr to[] = {pooled_ + 256}, from[] = {pooled_};
   std::size_t sizes[] = {16}, firsts[] = {0};
-  calls::MemcpyBatchAsync batch{};
+  calls::MemcpyBatchAsync_v2 batch{};
   batch.dsts = to;
   batch.srcs = from;
   batch.sizes = sizes;
@@ -80,7 +79,6 @@ TEST_F(Elsewhere, ABatchAsksTheDeviceOfItsStream) {
   batch.hStream = stream_;
   EXPECT_EQ(driver()(batch), CUDA_SUCCESS);
 }
-#endif
 
 }  // namespace
 }  // namespace cuvmm::emulator::testing

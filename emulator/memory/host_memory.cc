@@ -3,14 +3,16 @@
 #include <sys/mman.h>
 
 #include "api/sizes.h"
-#include "emulator/context/captured.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
+#include "emulator/memory/memory_entry.h"
 
 namespace cuvmm::emulator {
 
 namespace {
+
+constexpr Size kMostLocked = Size{1} << 43;
 
 // Mapped memory that the current device may touch passes for host memory (recorded).
 bool mapped_for_use(const Emulator& e, Address address) {
@@ -33,88 +35,105 @@ bool can_be_locked(Address base, Size size, bool only_read) {
   return usable(base, how) && usable(base + size - 1, how);
 }
 
-CUresult allocate_host(void** out, std::size_t size, unsigned flags) noexcept {
-  return with_context([&](Emulator& e, Context& context) -> CUresult {
-    constexpr unsigned kKnown =
-        CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
-    if (!out || (flags & ~kKnown)) return CUDA_ERROR_INVALID_VALUE;
-    if (size == 0) return *out = nullptr, CUDA_SUCCESS;
-    if (size > SIZE_MAX - kPage) return CUDA_ERROR_OUT_OF_MEMORY;
-    void* at = e.host.allocate(context, size, flags);
-    if (!at) return CUDA_ERROR_OUT_OF_MEMORY;
-    *out = at;
-    return CUDA_SUCCESS;
-  });
+CUresult allocate_host(Emulator& e, void** out, std::size_t size, unsigned flags) {
+  Context* const context = e.current_context();
+  constexpr unsigned kKnown =
+      CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+  if (!context) return e.no_context();
+  if (!out || (flags & ~kKnown)) return CUDA_ERROR_INVALID_VALUE;
+  if (size == 0) return *out = nullptr, CUDA_SUCCESS;
+  if (size > SIZE_MAX - kPage) return CUDA_ERROR_OUT_OF_MEMORY;
+  void* at = e.host.allocate(*context, size, flags);
+  if (!at) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = at;
+  return CUDA_SUCCESS;
+}
+
+Address address_of(const void* host) { return reinterpret_cast<Address>(host); }
+
+// What is wrong with a range whatever was registered, in the order in which a driver finds it
+// (recorded): CUDA_SUCCESS for nothing.
+CUresult check_range(const Emulator& e, Address base, Size size) {
+  constexpr Address kUserEnd = Address{1} << 47;
+  constexpr Address kGpuEnd = Address{1} << 57;  ///< of what a GPU can address
+  if (base == 0 || size == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (size - 1 > UINT64_MAX - base) return CUDA_ERROR_INVALID_VALUE;
+  if (size > kGpuEnd || base > kGpuEnd - size) return CUDA_ERROR_NOT_SUPPORTED;
+  // The first page is nobody's, nor is what the CPU cannot address.
+  if (base < kPage) return CUDA_ERROR_INVALID_VALUE;
+  if (base >= kUserEnd) {
+    return size > kMostLocked ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
+  }
+  return e.space.owns(base, 1) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 }  // namespace
 
-CUresult run_base(const calls::MemAllocHost& call) noexcept {
-  return allocate_host(call.pp, call.bytesize, 0);
+CUresult perform(Emulator& e, const calls::MemAllocHost& call, const Facts&, const Retired&) {
+  return allocate_host(e, call.pp, call.bytesize, 0);
 }
 
-CUVMM_DRIVER_FUNCTION(cuMemHostAlloc, void** out, size_t size, unsigned flags) {
-  if (const CUresult refused = refuse_unsafe_in_capture(); refused != CUDA_SUCCESS) {
-    return refused;
-  }
-  return allocate_host(out, size, flags);
+CUresult perform(Emulator& e, const calls::MemHostAlloc& call, const Facts&, const Retired&) {
+  return allocate_host(e, call.pp, call.bytesize, call.Flags);
 }
 
-CUresult run_base(const calls::MemFreeHost& call) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
-    if (!call.p) return CUDA_SUCCESS;
-    return e.host.free(reinterpret_cast<Address>(call.p)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+void forgive(const Emulator& e, const calls::MemFreeHost& call, Violations& violations) {
+  const HostBlock* block = e.host.at(address_of(call.p));
+  if (block && block->base == address_of(call.p) && !block->registered) violations = {};
+}
+
+CUresult perform(Emulator& e, const calls::MemFreeHost& call, const Facts&, const Retired&) {
+  if (!call.p) return CUDA_SUCCESS;
+  return e.host.free(address_of(call.p)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+void forgive(const Emulator& e, const calls::MemHostRegister& call, Violations& violations) {
+  const Address base = address_of(call.p);
+  const bool first = check_range(e, base, call.bytesize) != CUDA_SUCCESS;
+  const bool there = !first && (e.host.at(base) || e.host.begins_in(base, call.bytesize));
+  if (!first && there) return;
+  violations.erase_if([](const Violation& v) {
+    return v.rule == Rule::kRegisterOnce || v.rule == Rule::kRegisterPageable;
   });
 }
 
-CUVMM_DRIVER_FUNCTION(cuMemHostRegister_v2, void* host, size_t size, unsigned flags) {
-  if (const CUresult refused = refuse_unsafe_in_capture(); refused != CUDA_SUCCESS) {
-    return refused;
+CUresult perform(Emulator& e, const calls::MemHostRegister& call, const Facts&, const Retired&) {
+  constexpr unsigned kKnown = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
+                              CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
+  const auto base = address_of(call.p);
+  const Size size = call.bytesize;
+  Context* const context = e.current_context();
+  if (!context) return e.no_context();
+  if (call.Flags & ~kKnown) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult wrong = check_range(e, base, size); wrong != CUDA_SUCCESS) return wrong;
+  const HostBlock* there = e.host.at(base);
+  if (there && !there->registered) return CUDA_ERROR_INVALID_VALUE;
+  if (there || e.host.begins_in(base, size)) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  if (size > kMostLocked) return CUDA_ERROR_OUT_OF_MEMORY;
+  // What is no memory of a device is not IOMEMORY.
+  if (call.Flags & CU_MEMHOSTREGISTER_IOMEMORY) return CUDA_ERROR_INVALID_VALUE;
+  if (!can_be_locked(base, size, call.Flags & CU_MEMHOSTREGISTER_READ_ONLY)) {
+    return CUDA_ERROR_INVALID_VALUE;
   }
-  return with_context([&](Emulator& e, Context& context) -> CUresult {
-    constexpr unsigned kKnown = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
-                                CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
-    // The order in which a driver finds what is wrong (recorded).
-    const auto base = reinterpret_cast<Address>(host);
-    constexpr Address kUserEnd = Address{1} << 47;
-    constexpr Address kGpuEnd = Address{1} << 57;  ///< of what a GPU can address
-    constexpr Size kMostLocked = Size{1} << 43;
-    if (!host || size == 0 || (flags & ~kKnown)) return CUDA_ERROR_INVALID_VALUE;
-    if (size - 1 > UINT64_MAX - base) return CUDA_ERROR_INVALID_VALUE;
-    if (size > kGpuEnd || base > kGpuEnd - size) return CUDA_ERROR_NOT_SUPPORTED;
-    // The first page is nobody's, nor is what the CPU cannot address.
-    if (base < kPage) return CUDA_ERROR_INVALID_VALUE;
-    if (base >= kUserEnd) {
-      return size > kMostLocked ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
-    }
-    if (e.space.owns(base, 1)) return CUDA_ERROR_INVALID_VALUE;
-    const HostBlock* there = e.host.at(base);
-    if (there && !there->registered) return CUDA_ERROR_INVALID_VALUE;
-    if (there || e.host.begins_in(base, size)) {
-      return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-    }
-    if (size > kMostLocked) return CUDA_ERROR_OUT_OF_MEMORY;
-    // What is no memory of a device is not IOMEMORY.
-    if (flags & CU_MEMHOSTREGISTER_IOMEMORY) return CUDA_ERROR_INVALID_VALUE;
-    if (!can_be_locked(base, size, flags & CU_MEMHOSTREGISTER_READ_ONLY)) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    e.host.lock(context, base, size, flags);
-    return CUDA_SUCCESS;
-  });
+  e.host.lock(*context, base, size, call.Flags);
+  return CUDA_SUCCESS;
 }
 
-CUVMM_DRIVER_FUNCTION(cuMemHostUnregister, void* host) {
-  if (const CUresult refused = refuse_unsafe_in_capture(); refused != CUDA_SUCCESS) {
-    return refused;
-  }
-  return locked([&](Emulator& e) -> CUresult {
-    const auto address = reinterpret_cast<Address>(host);
-    if (e.host.unlock(address)) return CUDA_SUCCESS;
-    const bool another =
-        !host || e.plain.at(address) || e.host.at(address) || e.model.mapping_at(address);
-    return another ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-  });
+void forgive(const Emulator& e, const calls::MemHostUnregister& call, Violations& violations) {
+  const Address address = address_of(call.p);
+  const HostBlock* block = e.host.at(address);
+  const bool whole = block && block->base == address && block->registered;
+  const bool another = e.plain.at(address) || block;
+  violations.erase_if(
+      [&](const Violation& v) { return whole || (another && v.rule == Rule::kUnregisterKnown); });
+}
+
+CUresult perform(Emulator& e, const calls::MemHostUnregister& call, const Facts&, const Retired&) {
+  const auto address = address_of(call.p);
+  if (e.host.unlock(address)) return CUDA_SUCCESS;
+  const bool another =
+      !call.p || e.plain.at(address) || e.host.at(address) || e.model.mapping_at(address);
+  return another ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }
 
 CUVMM_DRIVER_FUNCTION(cuMemHostGetDevicePointer_v2, CUdeviceptr* device, void* host,

@@ -4,6 +4,7 @@
 
 #include "api/location.h"
 #include "emulator/entry/locked.h"
+#include "emulator/machine/device_attributes.h"
 
 namespace cuvmm::emulator {
 /// The managed allocation that holds the whole range, or null.
@@ -11,6 +12,22 @@ inline ManagedAdvice* managed_at(const Emulator& e, Address address, Size size) 
   const PlainAllocation* plain = e.plain.at(address);
   if (!plain || !plain->managed || size == 0) return nullptr;
   return size <= plain->size - (address - plain->base) ? plain->managed.get() : nullptr;
+}
+
+/// Whether the range can be advised and moved: managed memory, or pageable memory of the system
+/// where devices read that. Memory that is mapped by hand or of a pool was judged by the rules:
+/// whoever accepts it leaves it where it is.
+inline bool movable(const Emulator& e, Address address, Size size) {
+  if (managed_at(e, address, size)) return true;
+  if (address == 0 || size == 0) return false;
+  if (e.model.reservation_at(address)) return true;
+  if (const PlainAllocation* plain = e.plain.at(address)) {
+    return plain->pool != 0 && !plain->managed;
+  }
+  if (e.host.at(address) || e.space.owns(address, 1)) return false;
+  constexpr int kPageable = CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS;
+  const auto reads = e.profile.attribute(kPageable, e.device_count());
+  return reads.value_or(default_attribute(kPageable).value_or(0)) != 0;
 }
 
 /// Whether memory can be wanted there: INVALID_DEVICE for a device that does not exist,

@@ -6,6 +6,8 @@
 #include "api/location.h"
 #include "emulator/entry/export.h"
 #include "emulator/memory/managed_entry.h"
+#include "emulator/memory/memory_entry.h"
+#include "emulator/transfer/operations_entry.h"
 
 namespace cuvmm::emulator {
 
@@ -13,11 +15,8 @@ namespace {
 
 // What the first ABI calls a device; -1 is the CPU.
 CUmemLocation location_of(CUdevice device) {
-  CUmemLocation location{};
-  location.type =
-      static_cast<CUmemLocationType>(device == CU_DEVICE_CPU ? kLocationHost : kLocationDevice);
-  location.id = device == CU_DEVICE_CPU ? 0 : device;
-  return location;
+  return device == CU_DEVICE_CPU ? make_location(kLocationHost, 0)
+                                 : make_location(kLocationDevice, device);
 }
 
 CUresult apply(ManagedAdvice& managed, int advice, const CUmemLocation& location) {
@@ -51,26 +50,26 @@ bool needs_location(int advice) {
          advice != CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
 }
 
-CUresult advise(CUdeviceptr address, std::size_t size, int advice,
-                const CUmemLocation& location) noexcept {
-  return with_context([&](Emulator& e, Context&) -> CUresult {
-    ManagedAdvice* managed = managed_at(e, address, size);
-    if (!managed) return CUDA_ERROR_INVALID_VALUE;
-    const CUresult valid = needs_location(advice) ? check_location(e, location) : CUDA_SUCCESS;
-    return valid == CUDA_SUCCESS ? apply(*managed, advice, location) : valid;
-  });
+CUresult advise(Emulator& e, CUdeviceptr address, std::size_t size, int advice,
+                const CUmemLocation& location) {
+  if (!e.current_context()) return e.no_context();
+  if (!movable(e, address, size)) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult valid = needs_location(advice) ? check_location(e, location) : CUDA_SUCCESS;
+  if (valid != CUDA_SUCCESS) return valid;
+  ManagedAdvice none;
+  ManagedAdvice* managed = managed_at(e, address, size);
+  return apply(managed ? *managed : none, advice, location);
 }
 
-CUresult prefetch(CUdeviceptr address, std::size_t size, const CUmemLocation& location,
-                  unsigned flags, CUstream stream) noexcept {
-  return with_context([&](Emulator& e, Context&) -> CUresult {
-    ManagedAdvice* managed = managed_at(e, address, size);
-    if (!managed || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = check_location(e, location);
-    if (result == CUDA_SUCCESS) result = check_stream(e, stream);
-    if (result == CUDA_SUCCESS) managed->prefetched = place(location);
-    return result;
-  });
+CUresult prefetch(Emulator& e, CUdeviceptr address, std::size_t size, const CUmemLocation& location,
+                  CUstream stream) {
+  if (!e.current_context()) return e.no_context();
+  if (!movable(e, address, size)) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = check_location(e, location);
+  if (result == CUDA_SUCCESS) result = check_stream(e, stream);
+  ManagedAdvice* managed = managed_at(e, address, size);
+  if (result == CUDA_SUCCESS && managed) managed->prefetched = place(location);
+  return result;
 }
 
 // As the first ABI writes a place: a device, -1 for the CPU, -2 for none.
@@ -125,40 +124,33 @@ CUresult range_attribute(const ManagedAdvice& managed, int number, void* data, s
 
 }  // namespace
 
-CUVMM_DRIVER_FUNCTION(cuMemAllocManaged, CUdeviceptr* out, size_t size, unsigned flags) {
-  return with_context([&](Emulator& e, Context& context) -> CUresult {
-    if (!out || size == 0) return CUDA_ERROR_INVALID_VALUE;
-    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    Address address = 0;
-    const CUresult result = e.allocate_managed(context, size, nullptr, &address);
-    if (result == CUDA_SUCCESS) *out = address;
-    return result;
-  });
+CUresult perform(Emulator& e, const calls::MemAllocManaged& call, const Facts&, const Retired&) {
+  Context* const context = e.current_context();
+  if (!context) return e.no_context();
+  if (!call.dptr || call.bytesize == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (call.flags != CU_MEM_ATTACH_GLOBAL && call.flags != CU_MEM_ATTACH_HOST) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  Address address = 0;
+  const CUresult result = e.allocate_managed(*context, call.bytesize, nullptr, &address);
+  if (result == CUDA_SUCCESS) *call.dptr = address;
+  return result;
 }
 
-CUVMM_DRIVER_FUNCTION(cuMemAdvise, CUdeviceptr address, size_t size, CUmem_advise advice,
-                      CUdevice device) {
-  return advise(address, size, static_cast<int>(advice), location_of(device));
+CUresult perform(Emulator& e, const calls::MemAdvise& call, const Facts&, const Retired&) {
+  return advise(e, call.devPtr, call.count, static_cast<int>(call.advice),
+                location_of(call.device));
 }
-
-CUVMM_DRIVER_FUNCTION(cuMemAdvise_v2, CUdeviceptr address, size_t size, CUmem_advise advice,
-                      CUmemLocation location) {
-  return advise(address, size, static_cast<int>(advice), location);
+CUresult perform(Emulator& e, const calls::MemAdvise_v2& call, const Facts&, const Retired&) {
+  return advise(e, call.devPtr, call.count, static_cast<int>(call.advice), call.location);
 }
-
-CUVMM_DRIVER_FUNCTION(cuMemPrefetchAsync, CUdeviceptr address, size_t size, CUdevice device,
-                      CUstream stream) {
-  return prefetch(address, size, location_of(device), 0, stream);
+CUresult perform(Emulator& e, const calls::MemPrefetchAsync& call, const Facts&, const Retired&) {
+  return prefetch(e, call.devPtr, call.count, location_of(call.dstDevice), call.hStream);
 }
-CUVMM_DRIVER_ALIAS(cuMemPrefetchAsync_ptsz, cuMemPrefetchAsync);
-
-CUVMM_DRIVER_FUNCTION(cuMemPrefetchAsync_v2, CUdeviceptr address, size_t size,
-                      CUmemLocation location, unsigned flags, CUstream stream) {
-  return prefetch(address, size, location, flags, stream);
+CUresult perform(Emulator& e, const calls::MemPrefetchAsync_v2& call, const Facts&,
+                 const Retired&) {
+  return prefetch(e, call.devPtr, call.count, call.location, call.hStream);
 }
-CUVMM_DRIVER_ALIAS(cuMemPrefetchAsync_v2_ptsz, cuMemPrefetchAsync_v2);
 
 CUVMM_DRIVER_FUNCTION(cuMemRangeGetAttribute, void* data, size_t size,
                       CUmem_range_attribute attribute, CUdeviceptr address, size_t count) {
@@ -184,18 +176,17 @@ CUVMM_DRIVER_FUNCTION(cuMemRangeGetAttributes, void** data, size_t* sizes,
   });
 }
 
-CUVMM_DRIVER_FUNCTION(cuStreamAttachMemAsync, CUstream stream, CUdeviceptr address, size_t length,
-                      unsigned flags) {
-  return with_context([&](Emulator& e, Context&) -> CUresult {
-    const PlainAllocation* plain = e.plain.at(address);
-    if (!plain || !plain->managed || plain->base != address) return CUDA_ERROR_INVALID_VALUE;
-    if (length != 0 && length != plain->size) return CUDA_ERROR_INVALID_VALUE;
-    const bool one = flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST ||
-                     flags == CU_MEM_ATTACH_SINGLE;
-    if (!one || (flags == CU_MEM_ATTACH_SINGLE && !stream)) return CUDA_ERROR_INVALID_VALUE;
-    return check_stream(e, stream);
-  });
+CUresult perform(Emulator& e, const calls::StreamAttachMemAsync& call, const Facts&,
+                 const Retired&) {
+  if (!e.current_context()) return e.no_context();
+  const PlainAllocation* plain = e.plain.at(call.dptr);
+  if (plain && plain->managed) {
+    if (plain->base != call.dptr) return CUDA_ERROR_INVALID_VALUE;
+    if (call.length != 0 && call.length != plain->size) return CUDA_ERROR_INVALID_VALUE;
+  } else if (!movable(e, call.dptr, call.length)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return check_stream(e, call.hStream);
 }
-CUVMM_DRIVER_ALIAS(cuStreamAttachMemAsync_ptsz, cuStreamAttachMemAsync);
 
 }  // namespace cuvmm::emulator

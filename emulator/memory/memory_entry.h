@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls that free plain memory do at each step of run_entry() (emulator/entry/entry.h).
-// Their area has the copies and fills too, which go another way
+// What the calls about plain memory do at each step of run_entry() (emulator/entry/entry.h). The
+// two that free device memory are of the area of copies and fills, which go another way
 // (emulator/transfer/transfer_entry.h).
 #pragma once
 
@@ -11,12 +11,30 @@
 
 namespace cuvmm::emulator {
 
+#define CUVMM_AREA_memory ~, CUVMM_PERFORM
+#include "emulator/entry/perform.def"
+#undef CUVMM_AREA_memory
 CUresult perform(Emulator&, const calls::MemFree&, const Facts&, const Retired&);
 CUresult perform(Emulator&, const calls::MemFreeAsync&, const Facts&, const Retired&);
 
 void forgive(const Emulator&, const calls::MemFree&, Violations&);
+void forgive(const Emulator&, const calls::MemFreeAsync&, Violations&);
+void forgive(const Emulator&, const calls::MemFreeHost&, Violations&);
+void forgive(const Emulator&, const calls::MemHostRegister&, Violations&);
+void forgive(const Emulator&, const calls::MemHostUnregister&, Violations&);
+void forgive(const Emulator&, const calls::PointerSetAttribute&, Violations&);
+
+void add_facts(const Emulator&, const calls::MemAllocAsync&, Facts&);
+
+void write_refused(const Emulator&, const calls::MemAlloc&, CUresult);
+void write_refused(const Emulator&, const calls::MemAllocPitch&, CUresult);
+void write_refused(const Emulator&, const calls::MemAllocAsync&, CUresult);
+void write_refused(const Emulator&, const calls::MemGetAddressRange&, CUresult);
 
 std::optional<CUresult> quirk(const Emulator&, const calls::MemFree&, const Facts&);
 std::optional<CUresult> quirk(const Emulator&, const calls::MemFreeAsync&, const Facts&);
+std::optional<CUresult> quirk(const Emulator&, const calls::MemAllocAsync&, const Facts&);
+std::optional<CUresult> quirk(const Emulator&, const calls::MemGetAddressRange&, const Facts&);
+std::optional<CUresult> quirk(const Emulator&, const calls::StreamDestroy&, const Facts&);
 
 }  // namespace cuvmm::emulator

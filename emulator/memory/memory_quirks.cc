@@ -23,10 +23,18 @@ std::optional<CUresult> quirk(const Emulator& e, const Touch& touch, const Conte
 
 namespace {
 
+std::uint64_t number(CUstream stream) { return reinterpret_cast<std::uintptr_t>(stream); }
+
 std::optional<CUresult> in_ended_context(const Emulator& e) {
   const CUresult result = e.no_context();
   if (result != CUDA_ERROR_CONTEXT_IS_DESTROYED) return std::nullopt;
   return result;
+}
+
+std::optional<CUresult> unknown_stream(const Emulator& e, CUstream stream) {
+  const bool known = Streams::is_default(stream) || e.streams.find(stream) ||
+                     e.model.tombstones().find(ObjectRef::Kind::kStream, number(stream));
+  return known ? std::nullopt : std::optional(CUDA_ERROR_INVALID_HANDLE);
 }
 
 }  // namespace
@@ -39,7 +47,56 @@ std::optional<CUresult> quirk(const Emulator& e, const calls::MemFree&, const Fa
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemFreeAsync& call, const Facts&) {
   // Whose memory it is comes after the context of a default stream (recorded).
   if (Streams::is_default(call.hStream) && !e.current_context()) return e.no_context();
+  if (const auto ended = in_ended_context(e)) return ended;
+  // So does the stream, if it never was one.
+  return unknown_stream(e, call.hStream);
+}
+
+std::optional<CUresult> quirk(const Emulator& e, const calls::MemAllocAsync& call, const Facts&) {
+  if (const auto ended = in_ended_context(e)) return ended;
+  const bool named = !Streams::is_default(call.hStream);
+  if (named && !e.streams.find(call.hStream) && !e.current_context()) return e.no_context();
+  return std::nullopt;
+}
+
+std::optional<CUresult> quirk(const Emulator& e, const calls::MemGetAddressRange&, const Facts&) {
   return in_ended_context(e);
+}
+
+std::optional<CUresult> quirk(const Emulator& e, const calls::StreamDestroy&, const Facts&) {
+  return in_ended_context(e);
+}
+
+namespace {
+
+// The recorded driver clears what it was to write before it looks at the call.
+template <class Out>
+void clear(Out* out, CUresult refused) {
+  const bool looked_at =
+      refused != CUDA_ERROR_NOT_INITIALIZED && refused != CUDA_ERROR_DEINITIALIZED;
+  if (out && looked_at) *out = 0;
+}
+
+}  // namespace
+
+void write_refused(const Emulator&, const calls::MemAlloc& call, CUresult refused) {
+  clear(call.dptr, refused);
+}
+
+void write_refused(const Emulator&, const calls::MemAllocPitch& call, CUresult refused) {
+  clear(call.dptr, refused);
+  clear(call.pPitch, refused);
+}
+
+void write_refused(const Emulator&, const calls::MemAllocAsync& call, CUresult refused) {
+  clear(call.dptr, refused);
+}
+
+// Zeros also come with NOT_FOUND, the answer for memory that this device may not touch
+// (observation ptr/mapped-noaccess).
+void write_refused(const Emulator&, const calls::MemGetAddressRange& call, CUresult refused) {
+  clear(call.base, refused);
+  clear(call.size, refused);
 }
 
 }  // namespace cuvmm::emulator

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "api/location.h"
 #include "emulator/context/context.h"
 #include "emulator/machine/address_space.h"
 #include "emulator/machine/physical.h"
@@ -28,12 +29,14 @@ struct PlainAllocation {
   std::uint64_t pool = 0;    ///< the pool that it came from, or was imported through; 0 none
   bool imported = false;     ///< through that pool
   bool on_cpu = false;       ///< the CPU reaches it at its address
-  bool sync_memops = false;  ///< as set; operations are synchronous anyway
+  bool sync_memops = false;  ///< as set: what copies from it or to it is waited for
+  bool coming = false;       ///< a stream has it to allocate: its bytes are not there yet
+  bool ending = false;       ///< a stream has it to free
   std::shared_ptr<ManagedAdvice> managed{};  ///< null: it is no managed memory
 
   /// What a legacy IPC handle can name.
   bool ipc_capable() const { return opens == 0 && pool == 0 && !external && !managed; }
-  bool on_device() const { return memory.prop().location.type == CU_MEM_LOCATION_TYPE_DEVICE; }
+  bool on_device() const { return is_device(memory.prop().location); }
   /// The granules of address space that it holds.
   Address region() const { return base - offset % kGranule; }
   Size region_size() const { return size + offset % kGranule; }

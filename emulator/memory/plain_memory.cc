@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device memory of cuMemAlloc and its kin.
+#include <utility>
+
 #include "emulator/context/captured.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
 #include "emulator/memory/memory_entry.h"
+#include "emulator/stream/work.h"
 
 namespace cuvmm::emulator {
 
 namespace {
 
-CUresult allocate(CUdeviceptr* out, std::size_t size) noexcept {
-  return with_context([&](Emulator& e, Context& context) -> CUresult {
-    if (!out || size == 0) return CUDA_ERROR_INVALID_VALUE;
-    Address address = 0;
-    const CUresult result = e.allocate_plain(context, size, &address);
-    if (result == CUDA_SUCCESS) *out = address;
-    return result;
-  });
+CUresult allocate(Emulator& e, CUdeviceptr* out, std::size_t size) {
+  Context* const context = e.current_context();
+  if (!context) return e.no_context();
+  if (!out || size == 0) return CUDA_ERROR_INVALID_VALUE;
+  Address address = 0;
+  const CUresult result = e.allocate_plain(*context, size, &address);
+  if (result == CUDA_SUCCESS) *out = address;
+  return result;
+}
+
+bool of_free(Rule rule) {
+  return rule == Rule::kFreeKnown || rule == Rule::kFreeOnce || rule == Rule::kFreeBase ||
+         rule == Rule::kFreeFunction;
 }
 
 // `by_pool`: what cuMemFree frees, a pool goes on counting as used (recorded).
@@ -33,8 +41,8 @@ CUresult free_plain(Emulator& e, Address address, bool by_pool) {
 
 }  // namespace
 
-CUresult run_base(const calls::MemAlloc& call) noexcept {
-  return allocate(call.dptr, call.bytesize);
+CUresult perform(Emulator& e, const calls::MemAlloc& call, const Facts&, const Retired&) {
+  return allocate(e, call.dptr, call.bytesize);
 }
 
 CUresult perform(Emulator& e, const calls::MemFree& call, const Facts&, const Retired&) {
@@ -42,14 +50,21 @@ CUresult perform(Emulator& e, const calls::MemFree& call, const Facts&, const Re
 }
 
 void forgive(const Emulator& e, const calls::MemFree& call, Violations& violations) {
-  // The address of a freed buffer, or of opened memory whose context has ended, may be plain
-  // memory's by now, which the model does not follow.
+  // The address of a freed buffer, or of opened memory whose context has ended, may be other
+  // memory's by now; that of graphs and modules the model does not follow.
   const PlainAllocation* plain = e.plain.at(call.dptr);
-  if (!plain) return;
+  if (!plain || plain->ending) return;
   violations.erase_if([&](const Violation& v) {
     return v.rule == Rule::kExtBufferFreedOnce ||
-           (v.rule == Rule::kIpcFreeInstead && plain->opens == 0);
+           (plain->opens == 0 &&
+            (v.rule == Rule::kIpcFreeInstead || (plain->base == call.dptr && of_free(v.rule))));
   });
+}
+
+void forgive(const Emulator& e, const calls::MemFreeAsync& call, Violations& violations) {
+  const PlainAllocation* plain = e.plain.at(call.dptr);
+  if (!plain || plain->opens != 0 || plain->base != call.dptr || plain->ending) return;
+  violations.erase_if([](const Violation& v) { return of_free(v.rule); });
 }
 
 CUresult perform(Emulator& e, const calls::MemFreeAsync& call, const Facts&, const Retired&) {
@@ -57,24 +72,23 @@ CUresult perform(Emulator& e, const calls::MemFreeAsync& call, const Facts&, con
     return CUDA_ERROR_INVALID_HANDLE;
   }
   if (Streams::is_default(call.hStream) && !e.current_context()) return CUDA_ERROR_INVALID_CONTEXT;
-  return free_plain(e, call.dptr, true);
+  PlainAllocation* const found = e.plain.find(call.dptr);
+  if (!found || found->opens != 0 || !Queues::late()) return free_plain(e, call.dptr, true);
+  if (std::exchange(found->ending, true)) return CUDA_ERROR_INVALID_VALUE;
+  const Address address = call.dptr;
+  const CUresult result =
+      submit(e, call.hStream, [address](Emulator& at) { return free_plain(at, address, true); });
+  if (result != CUDA_SUCCESS) found->ending = false;
+  return result;
 }
 
-CUVMM_DRIVER_FUNCTION(cuMemAllocPitch_v2, CUdeviceptr* address, size_t* pitch, size_t width,
-                      size_t height, unsigned element) {
-  if (const CUresult refused = refuse_unsafe_in_capture(); refused != CUDA_SUCCESS) {
-    return refused;
-  }
-  if (ended()) return CUDA_ERROR_DEINITIALIZED;
+CUresult perform(Emulator& e, const calls::MemAllocPitch& call, const Facts&, const Retired&) {
   constexpr std::size_t kPitch = 512;  // CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT
-  const CUresult usable = with_context([](Emulator&, Context&) { return CUDA_SUCCESS; });
-  if (usable != CUDA_SUCCESS) return usable;
-  if (!pitch || width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (element != 4 && element != 8 && element != 16) return CUDA_ERROR_INVALID_VALUE;
+  if (!call.pPitch) return CUDA_ERROR_INVALID_VALUE;
   // A driver lets both overflow: what becomes 0 is invalid, all else too large (recorded).
-  const std::size_t row = (width + kPitch - 1) / kPitch * kPitch;
-  const CUresult result = allocate(address, row * height);
-  if (result == CUDA_SUCCESS) *pitch = row;
+  const std::size_t row = (call.WidthInBytes + kPitch - 1) / kPitch * kPitch;
+  const CUresult result = allocate(e, call.dptr, row * call.Height);
+  if (result == CUDA_SUCCESS) *call.pPitch = row;
   return result;
 }
 

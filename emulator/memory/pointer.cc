@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a pointer is: cuPointerGetAttribute(s) and cuMemGetAddressRange.
+#include "api/location.h"
+#include "api/newer/pools.h"
 #include "api/sizes.h"
-#include "emulator/context/captured.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
+#include "emulator/memory/memory_entry.h"
 
 namespace cuvmm::emulator {
 
@@ -31,7 +33,12 @@ struct PointerFacts {
   bool reaches = true;         ///< the current context's device may use the address
   std::uint64_t pool = 0;
   bool sync_memops = false;
+  int domain = -1;  ///< the locality domain of a device, if it lies in one
 };
+
+int domain_of(const CUmemLocation& place) {
+  return is_domain(place) ? locality_domain(place).domain : -1;
+}
 
 unsigned access_of(const Emulator& e, const Mapping& mapping) {
   const Context* current = e.current_context();
@@ -46,11 +53,11 @@ unsigned access_of(const Emulator& e, const Mapping& mapping) {
 bool reaches(const Emulator& e, const PlainAllocation& plain) {
   const Context* current = e.current_context();
   const CUmemLocation& home = plain.memory.prop().location;
-  const bool on_device = home.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  const bool on_device = is_device(home);
   if (plain.managed) return true;
   if (!current) return on_device;
   if (plain.pool) {
-    return (on_device && home.id == current->device) ||
+    return (on_device && device_of(home) == current->device) ||
            e.pools.reaches(plain.pool, current->device);
   }
   if (!plain.context || plain.context->device == current->device) return true;
@@ -65,9 +72,10 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     if (!memory) return false;
     const CUmemAllocationProp& prop = memory->prop();
     const Reservation* reservation = e.model.reservation_at(address);
-    const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    const bool on_device = is_device(prop.location);
     out.type = on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
-    out.device = on_device ? prop.location.id : 0;
+    out.device = on_device ? device_of(prop.location) : 0;
+    out.domain = domain_of(prop.location);
     out.base = reservation ? reservation->base : mapping->base;
     out.size = reservation ? reservation->size : mapping->size;
     out.mapping_base = mapping->base;
@@ -85,13 +93,14 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
   }
   if (const PlainAllocation* plain = e.plain.at(address)) {
     const CUmemLocation& location = plain->memory.prop().location;
-    const bool on_device = location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    const bool on_device = is_device(location);
     out.type = on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
-    out.device = on_device ? location.id : 0;
+    out.device = on_device ? device_of(location) : 0;
     // Opened memory is of the device that opened it.
     if (on_device && plain->opens != 0) out.device = plain->context->device;
     out.context = plain->pool ? nullptr : plain->context;
     out.pool = plain->pool;
+    out.domain = domain_of(location);
     out.base = out.mapping_base = plain->base;
     out.size = plain->size;
     // The driver's blocks that allocations are cut from.
@@ -128,6 +137,11 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
 }
 
 constexpr int kHwDecompressCapable = 21;  // CUDA 12.8
+
+// Whether the profile's driver is as new as an attribute.
+bool has_attribute(const Emulator& e, int number) {
+  return number != kPointerLocalityDomain || has_domains(e.model.platform());
+}
 
 template <class Value>
 CUresult put(void* data, Value value) {
@@ -178,6 +192,8 @@ CUresult attribute(const PointerFacts& p, Address address, int attribute, void* 
       return put(data, reinterpret_cast<void*>(p.mapping_base));
     case kHwDecompressCapable:
       return put(data, static_cast<int>(p.hw_decompress));
+    case kPointerLocalityDomain:
+      return put(data, p.domain);
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }
@@ -189,6 +205,7 @@ CUresult run_base(const calls::PointerGetAttribute& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     PointerFacts facts;
     if (!call.data || !look_up(e, call.ptr, facts)) return CUDA_ERROR_INVALID_VALUE;
+    if (!has_attribute(e, call.attribute)) return CUDA_ERROR_INVALID_VALUE;
     const bool for_device = call.attribute == CU_POINTER_ATTRIBUTE_DEVICE_POINTER;
     if (for_device && !e.current_context()) return CUDA_ERROR_INVALID_CONTEXT;
     return attribute(facts, call.ptr, static_cast<int>(call.attribute), call.data);
@@ -246,6 +263,7 @@ CUVMM_DRIVER_FUNCTION(cuPointerGetAttributes, unsigned count, CUpointer_attribut
     for (unsigned i = 0; i < count; ++i) {
       if (!data[i]) return CUDA_ERROR_INVALID_VALUE;
       const int number = static_cast<int>(attributes[i]);
+      if (!has_attribute(e, number)) return CUDA_ERROR_INVALID_VALUE;
       // Without a context no device has a pointer; the singular call refuses that (recorded).
       const bool nobodys = number == CU_POINTER_ATTRIBUTE_DEVICE_POINTER && !e.current_context();
       if (known && !nobodys && attribute(facts, address, number, data[i]) == CUDA_SUCCESS) continue;
@@ -256,44 +274,44 @@ CUVMM_DRIVER_FUNCTION(cuPointerGetAttributes, unsigned count, CUpointer_attribut
   });
 }
 
-CUVMM_DRIVER_FUNCTION(cuPointerSetAttribute, const void* value, CUpointer_attribute number,
-                      CUdeviceptr address) {
-  if (const CUresult refused = refuse_unsafe_in_capture(); refused != CUDA_SUCCESS) {
-    return refused;
-  }
-  return locked([&](Emulator& e) -> CUresult {
-    PointerFacts facts;
-    if (!value || !look_up(e, address, facts)) return CUDA_ERROR_INVALID_VALUE;
-    if (facts.vmm) return CUDA_ERROR_NOT_SUPPORTED;
-    if (number != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) return CUDA_ERROR_INVALID_VALUE;
-    const bool on = *static_cast<const unsigned*>(value) != 0;
-    if (PlainAllocation* plain = e.plain.at(address)) {
-      plain->sync_memops = on;
-    } else if (HostBlock* block = e.host.at(address)) {
-      block->sync_memops = on;
-    }
-    return CUDA_SUCCESS;
-  });
+void forgive(const Emulator& e, const calls::PointerSetAttribute& call, Violations& violations) {
+  if (!e.plain.at(call.ptr) && !e.host.at(call.ptr)) return;
+  violations.erase_if([](const Violation& v) { return v.rule == Rule::kPointerSetKnown; });
 }
 
-CUresult run_base(const calls::MemGetAddressRange& call) noexcept {
-  return with_no_ended_context([&](Emulator& e) -> CUresult {
-    if (!call.base && !call.size) return CUDA_SUCCESS;
-    if (!e.current_context()) return CUDA_ERROR_INVALID_CONTEXT;
-    PointerFacts facts;
-    const bool known = look_up(e, call.dptr, facts);
-    // Memory that this device may not touch is as good as absent (observation ptr/mapped-noaccess):
-    // then the answer is NOT_FOUND, and zeros are written all the same.
-    // So is a host pool's memory.
-    const bool of_host_pool = facts.pool != 0 && facts.type == CU_MEMORYTYPE_HOST;
-    const bool found = known && !of_host_pool && facts.reaches;
-    // Of mapped memory the mapping, of all else the allocation.
-    // Memory of the host is told no base (recorded).
-    const bool on_host = facts.vmm && facts.type == CU_MEMORYTYPE_HOST;
-    if (call.base) *call.base = !found || on_host ? 0 : facts.vmm ? facts.mapping_base : facts.base;
-    if (call.size) *call.size = !found ? 0 : facts.vmm ? facts.mapping_size : facts.size;
-    return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
-  });
+CUresult perform(Emulator& e, const calls::PointerSetAttribute& call, const Facts&,
+                 const Retired&) {
+  PointerFacts facts;
+  if (!call.value || !look_up(e, call.ptr, facts)) return CUDA_ERROR_INVALID_VALUE;
+  if (facts.vmm) return CUDA_ERROR_NOT_SUPPORTED;
+  if (call.attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) return CUDA_ERROR_INVALID_VALUE;
+  const bool on = *static_cast<const unsigned*>(call.value) != 0;
+  if (PlainAllocation* plain = e.plain.at(call.ptr)) {
+    plain->sync_memops = on;
+  } else if (HostBlock* block = e.host.at(call.ptr)) {
+    block->sync_memops = on;
+  }
+  return CUDA_SUCCESS;
+}
+
+// Memory that this device may not touch is as good as absent (observation ptr/mapped-noaccess).
+CUresult perform(Emulator& e, const calls::MemGetAddressRange& call, const Facts&, const Retired&) {
+  if (!call.base && !call.size) return CUDA_SUCCESS;
+  if (!e.current_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  PointerFacts facts;
+  const bool known = look_up(e, call.dptr, facts);
+  // A host pool's memory is as good as absent, too.
+  const bool of_host_pool = facts.pool != 0 && facts.type == CU_MEMORYTYPE_HOST;
+  if (!known || of_host_pool || !facts.reaches) {
+    write_refused(e, call, CUDA_ERROR_NOT_FOUND);
+    return CUDA_ERROR_NOT_FOUND;
+  }
+  // Of mapped memory the mapping, of all else the allocation.
+  // Memory of the host is told no base (recorded).
+  const bool on_host = facts.vmm && facts.type == CU_MEMORYTYPE_HOST;
+  if (call.base) *call.base = on_host ? 0 : facts.vmm ? facts.mapping_base : facts.base;
+  if (call.size) *call.size = facts.vmm ? facts.mapping_size : facts.size;
+  return CUDA_SUCCESS;
 }
 
 }  // namespace cuvmm::emulator

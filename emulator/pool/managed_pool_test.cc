@@ -2,6 +2,7 @@
 // Pools of managed memory, and batches of prefetches and discards. The answers are the documented
 // ones: none was measured.
 #include <cstring>
+#include <vector>
 
 #include "emulator/testing.h"
 
@@ -248,6 +249,53 @@ TEST_F(ManagedBatch, ABadOneDoesNothing) {
   EXPECT_EQ(tried(3, 1, stream_), CUDA_ERROR_INVALID_VALUE) << "not managed";
   std::swap(plain, addresses_[1]);
   EXPECT_EQ(driver()(calls::MemFree{plain}), CUDA_SUCCESS);
+}
+
+TEST_F(ManagedPool, TellsWhereThePiecesOfItsMemoryLie) {
+  constexpr std::size_t kPiece = 1 << 20;
+  CUmemoryPool pool = nullptr;
+  ASSERT_EQ(create(props(kNone), &pool), CUDA_SUCCESS);
+  const CUdeviceptr p = take(pool, 2 * kPiece + 1);
+  CUmemLocation places[4];
+  const auto ask = [&](CUdeviceptr at, std::size_t size) {
+    for (CUmemLocation& place : places) place = location(99, 99);
+    return driver()(calls::MemGetLocationInfo{at, size, kPiece, 0, places});
+  };
+  *reinterpret_cast<volatile char*>(p + kPiece) = 1;
+  ASSERT_EQ(ask(p, 2 * kPiece + 1), CUDA_SUCCESS);
+  EXPECT_EQ(static_cast<int>(places[0].type), kNone) << "nobody touched it";
+  EXPECT_EQ(static_cast<int>(places[1].type), kHost);
+  EXPECT_EQ(static_cast<int>(places[2].type), kNone) << "the last piece is shorter";
+  EXPECT_EQ(static_cast<int>(places[3].type), 99) << "there are three";
+  auto* prefetch = symbol<CUresult(CUdeviceptr, std::size_t, CUmemLocation, unsigned, CUstream)>(
+      "cuMemPrefetchAsync_v2");
+  ASSERT_EQ(prefetch(p, kPiece, location(kDevice, 1), 0, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(ask(p, kPiece), CUDA_SUCCESS);
+  EXPECT_EQ(static_cast<int>(places[0].type), kDevice);
+  EXPECT_EQ(places[0].id, 1);
+  EXPECT_EQ(ask(p, 3 * kPiece), CUDA_ERROR_INVALID_VALUE) << "beyond its end";
+  EXPECT_EQ(driver()(calls::MemFreeAsync{p, nullptr}), CUDA_SUCCESS);
+  EXPECT_EQ(ask(p, kPiece), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::MemPoolDestroy{pool}), CUDA_SUCCESS);
+}
+
+TEST_F(ManagedPool, TellsOfSystemMemoryToo) {
+  std::vector<char> own(1 << 20, 1);
+  CUmemLocation place = location(99);
+  const auto ask = [&](CUdeviceptr at) {
+    return driver()(calls::MemGetLocationInfo{at, own.size(), own.size(), 0, &place});
+  };
+  EXPECT_EQ(ask(reinterpret_cast<CUdeviceptr>(own.data())), CUDA_SUCCESS);
+  EXPECT_EQ(static_cast<int>(place.type), kHost);
+  CUdeviceptr plain = 0;
+  ASSERT_EQ(driver()(calls::MemAlloc{&plain, own.size()}), CUDA_SUCCESS);
+  EXPECT_EQ(ask(plain), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::MemFree{plain}), CUDA_SUCCESS);
+  void* locked = nullptr;
+  ASSERT_EQ(driver()(calls::MemAllocHost{&locked, own.size()}), CUDA_SUCCESS);
+  EXPECT_EQ(ask(reinterpret_cast<CUdeviceptr>(locked)), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::MemFreeHost{locked}), CUDA_SUCCESS);
+  EXPECT_EQ(ask(0x1000), CUDA_ERROR_INVALID_VALUE) << "nothing is there";
 }
 
 }  // namespace

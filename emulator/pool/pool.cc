@@ -17,7 +17,9 @@
 #include "emulator/machine/device_attributes.h"
 #include "emulator/machine/system.h"
 #include "emulator/machine/ticket.h"
+#include "emulator/memory/memory_entry.h"
 #include "emulator/pool/pool_entry.h"
+#include "emulator/stream/work.h"
 
 namespace cuvmm::emulator {
 
@@ -29,15 +31,6 @@ bool is_posix(CUmemAllocationHandleType type) {
 
 int descriptor_of(void* handle) {
   return static_cast<int>(reinterpret_cast<std::intptr_t>(handle));
-}
-
-void find_pool(const Emulator& e, CUmemoryPool handle, Facts::Pool& facts) {
-  const Pool* pool = e.pools.find(handle);
-  const bool is_default = pool && pool->is_default();
-  facts.is_default = is_default ? Facts::Answer::kYes : Facts::Answer::kNo;
-  if (is_default && pool->on_device()) {
-    facts.default_device = pool->prop().location.id;
-  }
 }
 
 // The pool's id in a descriptor, or 0.
@@ -64,6 +57,22 @@ bool have_file(Pool& pool) {
   return true;
 }
 
+/// In which a stream's work is done; null: in none.
+const Context* context_of(const Emulator& e, CUstream handle) {
+  const Stream* const stream = e.streams.find(handle);
+  return stream ? stream->context : e.current_context();
+}
+
+// The address is the caller's at once, the memory whoever's comes after it in the stream's order.
+CUresult come(Emulator& e, Address address, CUstream stream) {
+  if (!Queues::late() || Queues::inside()) return CUDA_SUCCESS;
+  e.plain.find(address)->coming = true;
+  return submit(e, stream, [address](Emulator& at) {
+    if (PlainAllocation* const memory = at.plain.find(address)) memory->coming = false;
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult allocate(Emulator& e, CUdeviceptr* out, std::size_t size, Pool& pool, CUstream stream) {
   Context* context = e.current_context();
   if (e.no_context() == CUDA_ERROR_CONTEXT_IS_DESTROYED) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
@@ -75,22 +84,24 @@ CUresult allocate(Emulator& e, CUdeviceptr* out, std::size_t size, Pool& pool, C
   if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
   if (!out) return CUDA_ERROR_INVALID_VALUE;
   if (size == 0) return *out = 0, CUDA_SUCCESS;
-  if (!pool.fits(size)) return CUDA_ERROR_OUT_OF_MEMORY;
   Address address = 0;
-  const CUresult result =
-      pool.managed() ? e.allocate_managed(*context, size, &pool, &address)
-                     : e.allocate_memory(context, size, pool.prop(), pool.handle(), &address);
+  const auto take = [&] {
+    if (!pool.fits(size)) return CUDA_ERROR_OUT_OF_MEMORY;
+    return pool.managed() ? e.allocate_managed(*context, size, &pool, &address)
+                          : e.allocate_memory(context, size, pool.prop(), pool.handle(), &address);
+  };
+  CUresult result = take();
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && Queues::late() && !Queues::inside()) {
+    // Memory that a stream has still to free makes room. Another thread may end the pool meanwhile.
+    CUmemoryPool handle = Pools::handle_of(pool);
+    result = wait_for(e, *context);
+    if (!e.pools.find(handle)) return CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) result = take();
+  }
   if (result != CUDA_SUCCESS) return result;
   e.pools.took(pool.handle(), size);
   *out = address;
-  return CUDA_SUCCESS;
-}
-
-// A template, since the member came after CUDA 12.4.
-template <class Props>
-bool decompressed_into(const Props& props) {
-  if constexpr (requires { props.usage; }) return props.usage != 0;
-  return false;
+  return come(e, address, stream);
 }
 
 // Of a pool of managed memory. As documented; none was measured, for on the machines that record
@@ -102,27 +113,39 @@ CUresult check_managed(const Emulator& e, const CUmemPoolProps& props) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   if (props.handleTypes != CU_MEM_HANDLE_TYPE_NONE) return CUDA_ERROR_INVALID_VALUE;
-  if (props.maxSize != 0 || decompressed_into(props)) return CUDA_ERROR_INVALID_VALUE;
+  if (props.maxSize != 0 || tail_of(props).usage != 0) return CUDA_ERROR_INVALID_VALUE;
   return e.pools.managed_place(props.location) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 }  // namespace
+
+void find_pool(const Emulator& e, CUmemoryPool handle, Facts::Pool& facts) {
+  const Pool* pool = e.pools.find(handle);
+  const bool is_default = pool && pool->is_default();
+  facts.is_default = is_default ? Facts::Answer::kYes : Facts::Answer::kNo;
+  if (is_default && pool->on_device()) {
+    facts.default_device = device_of(pool->prop().location);
+  }
+}
 
 CUresult perform(Emulator& e, const calls::MemPoolCreate& call, const Facts&, const Retired&) {
   if (!call.pool || !call.poolProps) return CUDA_ERROR_INVALID_VALUE;
   const CUmemPoolProps& props = *call.poolProps;
   CUmemAllocationProp prop{};
   prop.type = props.allocType;
-  prop.location = props.location;
   prop.requestedHandleTypes = props.handleTypes;
-  const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  prop.location = settled(props.location, e.model.platform());
+  const PoolPropsTail tail = tail_of(props);
+  prop.allocFlags.usage = tail.usage;
+  prop.allocFlags.gpuDirectRDMACapable = tail.gpuDirectRDMACapable;
+  const bool on_device = is_device(prop.location);
   const bool on_host = is_host(prop.location);
   if (static_cast<int>(prop.type) == Pool::kManaged) {
     if (const CUresult valid = check_managed(e, props); valid != CUDA_SUCCESS) return valid;
   } else {
     if (prop.type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_NOT_SUPPORTED;
     if (!on_device && !on_host) return CUDA_ERROR_INVALID_VALUE;
-    if (on_device && !e.valid_device(prop.location.id)) return CUDA_ERROR_INVALID_VALUE;
+    if (on_device && !e.valid_device(device_of(prop.location))) return CUDA_ERROR_INVALID_VALUE;
   }
   *call.pool = Pools::handle_of(e.pools.create(prop, props.maxSize));
   return CUDA_SUCCESS;
@@ -162,25 +185,19 @@ void write_refused(const Emulator&, const calls::MemAllocFromPoolAsync& call, CU
   if (call.dptr) *call.dptr = 0;
 }
 
-CUresult run_base(const calls::MemAllocAsync& call) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
-    const Context* context = e.current_context();
-    if (const Stream* stream = e.streams.find(call.hStream)) context = stream->context;
-    if (!context) return e.no_context();
-    Pool& pool = e.pools.current_of(context->device);
-    const CUresult result = allocate(e, call.dptr, call.bytesize, pool, call.hStream);
-    if (result != CUDA_SUCCESS) return result;
-    Facts facts;
-    find_pool(e, Pools::handle_of(pool), facts.pool);
-    // To the model it is one call with the other: memory of a pool.
-    record_in_model(e,
-                    calls::MemAllocFromPoolAsync{.dptr = call.dptr,
-                                                 .bytesize = call.bytesize,
-                                                 .pool = Pools::handle_of(pool),
-                                                 .hStream = call.hStream},
-                    facts);
-    return CUDA_SUCCESS;
-  });
+void add_facts(const Emulator& e, const calls::MemAllocAsync& call, Facts& facts) {
+  const Context* const context = context_of(e, call.hStream);
+  if (!context) return;
+  CUmemoryPool pool = Pools::handle_of(e.pools.current_of(context->device));
+  find_pool(e, pool, facts.pool);
+  facts.pool.current = reinterpret_cast<std::uintptr_t>(pool);
+}
+
+CUresult perform(Emulator& e, const calls::MemAllocAsync& call, const Facts&, const Retired&) {
+  const Context* const context = context_of(e, call.hStream);
+  if (!context) return e.no_context();
+  Pool& pool = e.pools.current_of(context->device);
+  return allocate(e, call.dptr, call.bytesize, pool, call.hStream);
 }
 
 void add_facts(const Emulator& e, const calls::MemPoolExportToShareableHandle& call, Facts& facts) {
@@ -263,8 +280,7 @@ void add_facts(const Emulator& e, const calls::MemPoolImportPointer& call, Facts
   if (followed.fd >= 0) facts.pool.location = followed.file.prop.location;
   const IpcBytes bytes = ipc_bytes(*call.shareData);
   const bool before = e.plain.find_if([&](const PlainAllocation& plain) {
-    return plain.imported && plain.ticket == bytes &&
-           plain.memory.prop().location.type != CU_MEM_LOCATION_TYPE_DEVICE;
+    return plain.imported && plain.ticket == bytes && !is_device(plain.memory.prop().location);
   });
   const bool known = followed.fd >= 0 || followed.token == Facts::Token::kEnded;
   facts.pool.imported_before = before ? Facts::Answer::kYes : Facts::Answer::kNo;
@@ -327,17 +343,16 @@ CUresult perform(Emulator& e, const calls::MemPoolSetAccess& call, const Facts&,
   if (!call.pool || (!call.map && call.count != 0)) return CUDA_ERROR_INVALID_VALUE;
   if (!pool) {  // destroyed: a profile may accept that, and an H200 still knows where it lay
     const bool own = std::any_of(call.map, call.map + call.count, [&](const CUmemAccessDesc& desc) {
-      return desc.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-             desc.flags == CU_MEM_ACCESS_FLAGS_PROT_NONE &&
-             e.pools.lay_on(call.pool, desc.location.id);
+      return is_device(desc.location) && desc.flags == CU_MEM_ACCESS_FLAGS_PROT_NONE &&
+             e.pools.lay_on(call.pool, device_of(desc.location));
     });
     return own ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
   }
   for (std::size_t i = 0; i < call.count; ++i) {
     const CUmemLocation& location = call.map[i].location;
-    if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) continue;  // the host's own memory
-    if (!e.valid_device(location.id)) return CUDA_ERROR_INVALID_VALUE;
-    pool->set_access(location.id, static_cast<unsigned>(call.map[i].flags));
+    if (!is_device(location)) continue;  // the host's own memory
+    if (!e.valid_device(device_of(location))) return CUDA_ERROR_INVALID_VALUE;
+    pool->set_access(device_of(location), static_cast<unsigned>(call.map[i].flags));
   }
   return CUDA_SUCCESS;
 }
@@ -350,27 +365,10 @@ CUresult perform(Emulator& e, const calls::DeviceSetMemPool& call, const Facts&,
   const Pool* pool = e.pools.find(call.pool);
   if (!call.pool || !e.valid_device(call.dev)) return CUDA_ERROR_INVALID_VALUE;
   // The model knows where created pools lie, and nothing of default ones.
-  const bool local = pool && pool->on_device() && pool->prop().location.id == call.dev;
+  const bool local = pool && pool->on_device() && device_of(pool->prop().location) == call.dev;
   if (pool && pool->is_default() && !local) return CUDA_ERROR_INVALID_VALUE;
   if (pool) e.pools.set_current(call.dev, *pool);  // not one that was destroyed
   return CUDA_SUCCESS;
-}
-
-CUresult run_base(const calls::DeviceGetDefaultMemPool& call) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
-    if (!e.valid_device(call.dev)) return CUDA_ERROR_INVALID_DEVICE;
-    if (!call.pool_out) return CUDA_ERROR_INVALID_VALUE;
-    *call.pool_out = Pools::handle_of(e.pools.default_of(call.dev));
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult run_base(const calls::DeviceGetMemPool& call) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
-    if (!call.pool || !e.valid_device(call.dev)) return CUDA_ERROR_INVALID_VALUE;
-    *call.pool = Pools::handle_of(e.pools.current_of(call.dev));
-    return CUDA_SUCCESS;
-  });
 }
 
 }  // namespace cuvmm::emulator

@@ -2,117 +2,146 @@
 // What can be asked of a pool and set on it. Nothing is cached: what is freed is gone at once, so
 // thresholds and trimming change numbers only.
 #include "api/location.h"
-#include "emulator/context/captured.h"
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
+#include "api/newer/pools.h"
+#include "emulator/pool/pool_entry.h"
 
 namespace cuvmm::emulator {
 
 namespace {
 
-template <class Body>
-CUresult on_pool(CUmemoryPool handle, Body&& body) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
-    Pool* pool = e.pools.find(handle);
-    return pool ? body(e, *pool) : CUDA_ERROR_INVALID_VALUE;
-  });
+// Those that came with CUDA 13.2 and 13.4; of what no header names, INVALID_VALUE.
+CUresult newer_attribute(const Pool& pool, int attribute, void* value) {
+  const CUmemLocation& place = pool.prop().location;
+  const auto number = [&](int one) {
+    *static_cast<int*>(value) = one;
+    return CUDA_SUCCESS;
+  };
+  switch (attribute) {
+    case kPoolAttributeAllocationType:
+      return number(static_cast<int>(pool.prop().type));
+    case kPoolAttributeHandleTypes:
+      return number(pool.imported() ? 0 : static_cast<int>(pool.prop().requestedHandleTypes));
+    case kPoolAttributeLocationId:
+      return number(is_domain(place) ? locality_domain(place).device : place.id);
+    case kPoolAttributeLocationType:
+      return number(static_cast<int>(place.type));
+    case kPoolAttributeMaxSize:
+      *static_cast<cuuint64_t*>(value) = pool.max_size();
+      return CUDA_SUCCESS;
+    case kPoolAttributeHwDecompress:
+      return number(pool.decompressed_into());
+    case kPoolAttributeDomain:
+      return number(is_domain(place) ? locality_domain(place).domain : -1);
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
 }
 
 }  // namespace
 
-CUVMM_DRIVER_FUNCTION(cuMemPoolGetAttribute, CUmemoryPool handle, CUmemPool_attribute attribute,
-                      void* value) {
-  return on_pool(handle, [&](Emulator&, Pool& pool) -> CUresult {
-    if (!value) return CUDA_ERROR_INVALID_VALUE;
-    const auto bytes = [&](std::uint64_t number) {
-      *static_cast<cuuint64_t*>(value) = number;
+void add_facts(const Emulator& e, const calls::MemPoolGetAttribute& call, Facts& facts) {
+  find_pool(e, call.pool, facts.pool);
+}
+
+CUresult perform(Emulator& e, const calls::MemPoolGetAttribute& call, const Facts&,
+                 const Retired&) {
+  const Pool* pool = e.pools.find(call.pool);
+  if (!pool || !call.value) return CUDA_ERROR_INVALID_VALUE;
+  const auto bytes = [&](std::uint64_t number) {
+    *static_cast<cuuint64_t*>(call.value) = number;
+    return CUDA_SUCCESS;
+  };
+  switch (call.attr) {
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+      *static_cast<int*>(call.value) =
+          pool->reuse(call.attr - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES);
       return CUDA_SUCCESS;
-    };
-    switch (attribute) {
-      case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
-      case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
-      case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
-        *static_cast<int*>(value) =
-            pool.reuse(attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES);
-        return CUDA_SUCCESS;
-      case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-        return bytes(pool.release_threshold());
-      case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
-        return bytes(pool.reserved());
-      case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-        return bytes(pool.reserved_high());
-      case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
-        return bytes(pool.used());
-      case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-        return bytes(pool.used_high());
-      default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-  });
-}
-
-CUVMM_DRIVER_FUNCTION(cuMemPoolSetAttribute, CUmemoryPool handle, CUmemPool_attribute attribute,
-                      void* value) {
-  return on_pool(handle, [&](Emulator&, Pool& pool) -> CUresult {
-    if (!value) return CUDA_ERROR_INVALID_VALUE;
-    switch (attribute) {
-      case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
-      case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
-      case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
-        pool.set_reuse(attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES,
-                       *static_cast<const int*>(value) != 0);
-        return CUDA_SUCCESS;
-      case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-        pool.set_release_threshold(*static_cast<const cuuint64_t*>(value));
-        return CUDA_SUCCESS;
-      case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-      case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-        // A high-water mark can only be reset.
-        if (*static_cast<const cuuint64_t*>(value) != 0) return CUDA_ERROR_INVALID_VALUE;
-        if (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH) {
-          pool.reset_used_high();
-        } else {
-          pool.reset_reserved_high();
-        }
-        return CUDA_SUCCESS;
-      default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-  });
-}
-
-CUVMM_DRIVER_FUNCTION(cuMemPoolTrimTo, CUmemoryPool handle, size_t keep) {
-  if (const CUresult refused = refuse_unsafe_in_capture(); refused != CUDA_SUCCESS) {
-    return refused;
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+      return bytes(pool->release_threshold());
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+      return bytes(pool->reserved());
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+      return bytes(pool->reserved_high());
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+      return bytes(pool->used());
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+      return bytes(pool->used_high());
+    default:
+      return newer_attribute(*pool, static_cast<int>(call.attr), call.value);
   }
-  return on_pool(handle, [&](Emulator&, Pool& pool) {
-    pool.trim(keep);
-    return CUDA_SUCCESS;
-  });
 }
 
-CUVMM_DRIVER_FUNCTION(cuMemPoolGetAccess, CUmemAccess_flags* flags, CUmemoryPool handle,
-                      CUmemLocation* location) {
-  return on_pool(handle, [&](Emulator& e, Pool& pool) -> CUresult {
-    if (!flags || !location) return CUDA_ERROR_INVALID_VALUE;
-    const int type = static_cast<int>(location->type);
-    const bool device = type == CU_MEM_LOCATION_TYPE_DEVICE && e.valid_device(location->id);
-    if (pool.managed() && (device || type == kLocationHost || type == kLocationHostNuma)) {
-      // Managed memory is everyone's; documented for cuMemAllocManaged, and of its pools nothing.
-      *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+void add_facts(const Emulator& e, const calls::MemPoolSetAttribute& call, Facts& facts) {
+  find_pool(e, call.pool, facts.pool);
+}
+
+CUresult perform(Emulator& e, const calls::MemPoolSetAttribute& call, const Facts&,
+                 const Retired&) {
+  Pool* pool = e.pools.find(call.pool);
+  if (!pool || !call.value) return CUDA_ERROR_INVALID_VALUE;
+  switch (call.attr) {
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+      pool->set_reuse(call.attr - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES,
+                      *static_cast<const int*>(call.value) != 0);
       return CUDA_SUCCESS;
-    }
-    if (type == kLocationHost || type == kLocationHostNuma) {
-      const bool own = pool.prop().location.type != CU_MEM_LOCATION_TYPE_DEVICE;
-      *flags = own ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+      pool->set_release_threshold(*static_cast<const cuuint64_t*>(call.value));
       return CUDA_SUCCESS;
-    }
-    if (!device) return CUDA_ERROR_INVALID_VALUE;
-    const bool own = pool.on_device() && pool.prop().location.id == location->id;
-    const unsigned unset = own ? unsigned{CU_MEM_ACCESS_FLAGS_PROT_READWRITE} : 0u;
-    *flags = static_cast<CUmemAccess_flags>(pool.access(location->id).value_or(unset));
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+      pool->reset_reserved_high();
+      return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+      pool->reset_used_high();
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+void add_facts(const Emulator& e, const calls::MemPoolTrimTo& call, Facts& facts) {
+  find_pool(e, call.pool, facts.pool);
+}
+
+CUresult perform(Emulator& e, const calls::MemPoolTrimTo& call, const Facts&, const Retired&) {
+  Pool* pool = e.pools.find(call.pool);
+  if (!pool) return CUDA_ERROR_INVALID_VALUE;
+  pool->trim(call.minBytesToKeep);
+  return CUDA_SUCCESS;
+}
+
+void add_facts(const Emulator& e, const calls::MemPoolGetAccess& call, Facts& facts) {
+  find_pool(e, call.memPool, facts.pool);
+}
+
+CUresult perform(Emulator& e, const calls::MemPoolGetAccess& call, const Facts&, const Retired&) {
+  if (!call.memPool || !call.flags || !call.location) return CUDA_ERROR_INVALID_VALUE;
+  const Pool* pool = e.pools.find(call.memPool);
+  const CUmemLocation& place = *call.location;
+  const int device = device_of(place);
+  if (!is_host(place) && !e.valid_device(device)) return CUDA_ERROR_INVALID_VALUE;
+  if (!pool) {  // one that was destroyed, of which its own device's access was asked (recorded)
+    *call.flags = e.pools.lay_on(call.memPool, device) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                                                       : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return CUDA_SUCCESS;
-  });
+  }
+  if (pool->managed()) {
+    // Managed memory is everyone's; documented for cuMemAllocManaged, and of its pools nothing.
+    *call.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    return CUDA_SUCCESS;
+  }
+  if (is_host(place)) {
+    const bool own = !is_device(pool->prop().location);
+    *call.flags = own ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    return CUDA_SUCCESS;
+  }
+  const bool own = device_of(pool->prop().location) == device;
+  const unsigned unset = own ? unsigned{CU_MEM_ACCESS_FLAGS_PROT_READWRITE} : 0u;
+  *call.flags = static_cast<CUmemAccess_flags>(pool->access(device).value_or(unset));
+  return CUDA_SUCCESS;
 }
 
 }  // namespace cuvmm::emulator

@@ -2,14 +2,22 @@
 // What the entry points of memory pools do at each step of run_entry() (emulator/entry/entry.h).
 #pragma once
 
+#include <optional>
+
 #include "emulator/base/emulator.h"
 #include "rulebook/check.h"
 
 namespace cuvmm::emulator {
 
 #define CUVMM_AREA_pool ~, CUVMM_PERFORM
+#define CUVMM_AREA_pool_attribute ~, CUVMM_PERFORM
+#define CUVMM_AREA_current_pool ~, CUVMM_PERFORM
+#define CUVMM_AREA_location_info ~, CUVMM_PERFORM
 #include "emulator/entry/perform.def"
 #undef CUVMM_AREA_pool
+#undef CUVMM_AREA_pool_attribute
+#undef CUVMM_AREA_current_pool
+#undef CUVMM_AREA_location_info
 
 void add_facts(const Emulator&, const calls::MemPoolDestroy&, Facts&);
 void add_facts(const Emulator&, const calls::MemAllocFromPoolAsync&, Facts&);
@@ -19,6 +27,18 @@ void add_facts(const Emulator&, const calls::MemPoolExportPointer&, Facts&);
 void add_facts(const Emulator&, const calls::MemPoolImportPointer&, Facts&);
 void add_facts(const Emulator&, const calls::MemPoolSetAccess&, Facts&);
 void add_facts(const Emulator&, const calls::DeviceSetMemPool&, Facts&);
+void add_facts(const Emulator&, const calls::MemPoolGetAttribute&, Facts&);
+void add_facts(const Emulator&, const calls::MemPoolSetAttribute&, Facts&);
+void add_facts(const Emulator&, const calls::MemPoolTrimTo&, Facts&);
+void add_facts(const Emulator&, const calls::MemPoolGetAccess&, Facts&);
+void add_facts(const Emulator&, const calls::MemSetMemPool&, Facts&);
+
+std::optional<CUresult> quirk(const Emulator&, const calls::MemGetDefaultMemPool&, const Facts&);
+std::optional<CUresult> quirk(const Emulator&, const calls::MemGetMemPool&, const Facts&);
+std::optional<CUresult> quirk(const Emulator&, const calls::MemSetMemPool&, const Facts&);
+
+/// Whether a pool is a device's default one.
+void find_pool(const Emulator&, CUmemoryPool, Facts::Pool&);
 
 void write_refused(const Emulator&, const calls::MemAllocFromPoolAsync&, CUresult);
 void write_refused(const Emulator&, const calls::MemPoolImportFromShareableHandle&, CUresult);

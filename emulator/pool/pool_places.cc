@@ -1,64 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuMemGetDefaultMemPool, cuMemGetMemPool and cuMemSetMemPool: the pools of a location, since CUDA
-// 13.0.
+// The default and the current pools: of a device, and since CUDA 13.0 of any place and type of
+// memory. Answers about managed memory are the documented ones; none was measured.
 #include "api/location.h"
-#include "emulator/entry/export.h"
-#include "emulator/entry/locked.h"
+#include "api/newer/pools.h"
+#include "emulator/base/quirks.h"
+#include "emulator/pool/pool_entry.h"
 
 namespace cuvmm::emulator {
 
 namespace {
 
-// Answers about managed memory are the documented ones; none was measured.
-CUresult check(const CUmemLocation* location, CUmemAllocationType type) {
-  if (!location) return CUDA_ERROR_INVALID_VALUE;
-  const bool managed = static_cast<int>(type) == Pool::kManaged;
-  if (managed) return CUDA_SUCCESS;
-  if (static_cast<int>(location->type) == kLocationHostNumaCurrent) return CUDA_ERROR_NOT_SUPPORTED;
-  return type == CU_MEM_ALLOCATION_TYPE_PINNED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+// A place that has no pools. `pool`: the pool, or where to write it.
+template <class CallStruct>
+std::optional<CUresult> no_place(const Emulator& e, const CallStruct& call, const void* pool) {
+  if (!call.location || call.type == kManagedMemory) return std::nullopt;
+  const int type = static_cast<int>(call.location->type);
+  if (const auto odd = answer(e, Quirk::kPoolCurrentNode, type == kLocationHostNumaCurrent)) {
+    return odd;
+  }
+  return answer(e, Quirk::kPoolInvisible, pool && type == kLocationInvisible);
 }
 
-CUresult get(CUmemoryPool* out, const CUmemLocation* location, CUmemAllocationType type,
-             Pool* (Pools::*pool_at)(const CUmemLocation&, CUmemAllocationType)) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
-    const CUresult valid = check(location, type);
-    if (valid != CUDA_SUCCESS) return valid;
-    const Pool* pool = (e.pools.*pool_at)(*location, type);
-    if (!out || !pool) return CUDA_ERROR_INVALID_VALUE;
-    *out = Pools::handle_of(*pool);
-    return CUDA_SUCCESS;
-  });
-}
-
-bool same_place(const CUmemLocation& a, const CUmemLocation& b) {
-  const int type = static_cast<int>(a.type);
-  return a.type == b.type && (type == kLocationHost || type == 0 || a.id == b.id);
+CUresult hand_out(Emulator& e, CUmemoryPool* out, const CUmemLocation* location,
+                  CUmemAllocationType type,
+                  Pool* (Pools::*pool_at)(const CUmemLocation&, CUmemAllocationType)) {
+  if (!out || !location) return CUDA_ERROR_INVALID_VALUE;
+  const Pool* pool = (e.pools.*pool_at)(settled(*location, e.model.platform()), type);
+  if (!pool) return CUDA_ERROR_INVALID_VALUE;
+  *out = Pools::handle_of(*pool);
+  return CUDA_SUCCESS;
 }
 
 }  // namespace
 
-CUVMM_DRIVER_FUNCTION(cuMemGetDefaultMemPool, CUmemoryPool* pool, CUmemLocation* location,
-                      CUmemAllocationType type) {
-  return get(pool, location, type, &Pools::default_at);
+std::optional<CUresult> quirk(const Emulator& e, const calls::MemGetDefaultMemPool& call,
+                              const Facts&) {
+  return no_place(e, call, call.pool_out);
+}
+std::optional<CUresult> quirk(const Emulator& e, const calls::MemGetMemPool& call, const Facts&) {
+  return no_place(e, call, call.pool);
+}
+std::optional<CUresult> quirk(const Emulator& e, const calls::MemSetMemPool& call, const Facts&) {
+  return no_place(e, call, call.pool);
 }
 
-CUVMM_DRIVER_FUNCTION(cuMemGetMemPool, CUmemoryPool* pool, CUmemLocation* location,
-                      CUmemAllocationType type) {
-  return get(pool, location, type, &Pools::current_at);
+CUresult perform(Emulator& e, const calls::DeviceGetDefaultMemPool& call, const Facts&,
+                 const Retired&) {
+  if (!call.pool_out || !e.valid_device(call.dev)) return CUDA_ERROR_INVALID_VALUE;
+  *call.pool_out = Pools::handle_of(e.pools.default_of(call.dev));
+  return CUDA_SUCCESS;
 }
 
-CUVMM_DRIVER_FUNCTION(cuMemSetMemPool, CUmemLocation* location, CUmemAllocationType type,
-                      CUmemoryPool handle) {
-  return locked([&](Emulator& e) -> CUresult {
-    const CUresult valid = check(location, type);
-    if (valid != CUDA_SUCCESS) return valid;
-    const Pool* pool = e.pools.find(handle);
-    const bool fits = pool && pool->prop().type == type && e.pools.default_at(*location, type) &&
-                      same_place(pool->prop().location, *location);
-    if (!fits) return CUDA_ERROR_INVALID_VALUE;
-    e.pools.set_current_at(*location, *pool);
-    return CUDA_SUCCESS;
-  });
+CUresult perform(Emulator& e, const calls::DeviceGetMemPool& call, const Facts&, const Retired&) {
+  if (!call.pool || !e.valid_device(call.dev)) return CUDA_ERROR_INVALID_VALUE;
+  *call.pool = Pools::handle_of(e.pools.current_of(call.dev));
+  return CUDA_SUCCESS;
+}
+
+CUresult perform(Emulator& e, const calls::MemGetDefaultMemPool& call, const Facts&,
+                 const Retired&) {
+  return hand_out(e, call.pool_out, call.location, call.type, &Pools::default_at);
+}
+
+CUresult perform(Emulator& e, const calls::MemGetMemPool& call, const Facts&, const Retired&) {
+  return hand_out(e, call.pool, call.location, call.type, &Pools::current_at);
+}
+
+void add_facts(const Emulator& e, const calls::MemSetMemPool& call, Facts& facts) {
+  find_pool(e, call.pool, facts.pool);
+}
+
+CUresult perform(Emulator& e, const calls::MemSetMemPool& call, const Facts&, const Retired&) {
+  const Pool* pool = e.pools.find(call.pool);
+  if (!call.location || !call.pool) return CUDA_ERROR_INVALID_VALUE;
+  const CUmemLocation place = settled(*call.location, e.model.platform());
+  // The model knows where created pools lie, and of default ones those that it saw. One that was
+  // destroyed is held to the place where it lay (recorded).
+  const CUmemAllocationProp* prop = pool ? &pool->prop() : e.pools.gone(call.pool);
+  const bool fits = prop && prop->type == call.type && e.pools.default_at(place, call.type) &&
+                    same_place(prop->location, place);
+  if (prop && !fits) return CUDA_ERROR_INVALID_VALUE;
+  if (pool) e.pools.set_current_at(place, *pool);  // not one that was destroyed
+  return CUDA_SUCCESS;
 }
 
 }  // namespace cuvmm::emulator

@@ -156,6 +156,35 @@ TEST_F(PoolTest, AccessIsKeptPerDevice) {
   EXPECT_EQ(destroy(pool), CUDA_SUCCESS);
 }
 
+// As an H200, which goes on looking at what the pool was.
+TEST_F(PoolTest, ADestroyedPoolIsStillLookedAt) {
+  const CUmemoryPool gone = create();
+  ASSERT_EQ(destroy(gone), CUDA_SUCCESS);
+  CUmemLocation own{CU_MEM_LOCATION_TYPE_DEVICE, {0}}, peer{CU_MEM_LOCATION_TYPE_DEVICE, {1}};
+  CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  EXPECT_EQ(driver()(calls::MemPoolGetAccess{&flags, gone, &own}), CUDA_SUCCESS);
+  EXPECT_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  const auto set = [&](CUmemLocation& place) {
+    return driver()(calls::MemSetMemPool{&place, CU_MEM_ALLOCATION_TYPE_PINNED, gone});
+  };
+  EXPECT_EQ(set(own), CUDA_SUCCESS);
+  EXPECT_EQ(current(), default_of()) << "accepted, and without effect";
+  EXPECT_EQ(set(peer), CUDA_ERROR_INVALID_VALUE);
+}
+
+// As an H200: other places without pools are invalid values.
+TEST_F(PoolTest, InvisiblePlacesAreNotSupported) {
+  CUmemLocation invisible{static_cast<CUmemLocationType>(5), {0}};
+  CUmemoryPool pool = nullptr;
+  calls::MemGetMemPool get{&pool, &invisible, CU_MEM_ALLOCATION_TYPE_PINNED};
+  EXPECT_EQ(driver()(get), CUDA_ERROR_NOT_SUPPORTED);
+  get.pool = nullptr;
+  EXPECT_EQ(driver()(get), CUDA_ERROR_INVALID_VALUE);
+  get.pool = &pool;
+  invisible.type = static_cast<CUmemLocationType>(77);
+  EXPECT_EQ(driver()(get), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_F(PoolTest, OnlyAPoolMadeForItIsExported) {
   int fd = -1;
   const auto export_ = [&](CUmemoryPool pool) {

@@ -63,7 +63,8 @@ std::optional<unsigned> Pool::access(int device) const {
 
 void Pool::set_access(int device, unsigned flags) { access_[device] = flags; }
 
-void Pools::open(int devices, std::uint64_t numa_nodes) {
+void Pools::open(int devices, int domains, std::uint64_t numa_nodes) {
+  domains_ = domains;
   numa_nodes_ = numa_nodes;
   for (int device = 0; device < devices; ++device) {
     CUmemAllocationProp prop{};
@@ -105,6 +106,10 @@ std::optional<Pools::Place> Pools::place_of(const CUmemLocation& location,
     exists = id >= 0 && static_cast<std::size_t>(id) < defaults_.size();
   } else if (type == kLocationHostNuma) {
     exists = id >= 0 && id < kMostNodes && (numa_nodes_ >> id & 1);
+  } else if (is_domain(location) && !managed) {
+    const LocalityDomain at = locality_domain(location);
+    exists = static_cast<std::size_t>(at.device) < defaults_.size() && at.domain < domains_;
+    return exists ? std::optional<Place>({memory, type, at.device | at.domain << 8}) : std::nullopt;
   } else if (type == kLocationHost || (managed && type == 0)) {
     return Place{memory, type, 0};  // its id says nothing
   }
@@ -161,13 +166,20 @@ void Pools::destroy(Pool& pool) {
   }
   std::erase_if(other_current_, [&](const auto& entry) { return entry.second == pool.handle(); });
   pool.destroyed_ = true;
-  if (pool.on_device()) gone_[pool.handle()] = pool.prop().location.id;
+  gone_[pool.handle()] = pool.prop();
   drop_if_done(pool.handle());
 }
 
-bool Pools::lay_on(CUmemoryPool pool, int device) const {
+const CUmemAllocationProp* Pools::gone(CUmemoryPool pool) const {
   const auto found = gone_.find(reinterpret_cast<std::uintptr_t>(pool));
-  return found != gone_.end() && found->second == device;
+  return found == gone_.end() ? nullptr : &found->second;
+}
+
+bool Pools::lay_on(CUmemoryPool pool, int device) const {
+  const CUmemAllocationProp* prop = gone(pool);
+  const bool on_device =
+      prop && static_cast<int>(prop->type) != Pool::kManaged && is_device(prop->location);
+  return on_device && device_of(prop->location) == device;
 }
 
 void Pools::took(std::uint64_t handle, std::uint64_t bytes) {

@@ -12,6 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "api/location.h"
+#include "api/newer/pools.h"
 #include "emulator/machine/physical.h"
 
 namespace cuvmm::emulator {
@@ -19,8 +21,8 @@ namespace cuvmm::emulator {
 /// One pool. What it is never changes; what it holds changes with its memory alone.
 class Pool {
  public:
-  static constexpr int kManaged = 2;  ///< CU_MEM_ALLOCATION_TYPE_MANAGED, CUDA 13.0
-  static constexpr int kReuses = 3;   ///< event dependencies, opportunistic, internal dependencies
+  static constexpr int kManaged = kManagedMemory;
+  static constexpr int kReuses = 3;  ///< event dependencies, opportunistic, internal dependencies
 
   /// Where its memory lies, and what it can be exported as.
   const CUmemAllocationProp& prop() const { return prop_; }
@@ -29,9 +31,7 @@ class Pool {
   bool imported() const { return kind_ == Kind::kImported; }
   /// Its memory is managed, and prop().location only where it prefers to be (type 0: nowhere).
   bool managed() const { return static_cast<int>(prop_.type) == kManaged; }
-  bool on_device() const {
-    return !managed() && prop_.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-  }
+  bool on_device() const { return !managed() && is_device(prop_.location); }
 
   /// The same in every process that has the pool; 0 until it is exported.
   std::uint64_t id() const { return id_; }
@@ -40,6 +40,10 @@ class Pool {
   /// Its first export: the file has the id in it.
   void publish(std::uint64_t id, std::shared_ptr<Physical> file);
 
+  /// Bytes that it may hold; 0: as many as there are.
+  std::uint64_t max_size() const { return max_size_; }
+  /// Created for the engine that unpacks.
+  bool decompressed_into() const { return (prop_.allocFlags.usage & kUsageHwDecompress) != 0; }
   /// Whether so many more bytes fit under its largest size.
   bool fits(std::uint64_t bytes) const;
   /// What the pool tells: bytes, without those that cuMemFreeAsync freed; recorded drivers go on
@@ -93,8 +97,9 @@ class Pool {
 /// The pools of this process; the caller holds the emulator's lock.
 class Pools {
  public:
-  /// One default pool per device, which is current at first. `numa_nodes` has a bit for each.
-  void open(int devices, std::uint64_t numa_nodes);
+  /// One default pool per device, which is current at first. Each device has so many locality
+  /// domains; `numa_nodes` has a bit for each.
+  void open(int devices, int domains, std::uint64_t numa_nodes);
   /// `max_size` in bytes; 0: as much as there is.
   Pool& create(const CUmemAllocationProp& prop, std::uint64_t max_size);
   /// A pool of another process, by the id that its descriptor has.
@@ -102,10 +107,15 @@ class Pools {
   /// A live pool, not one that was destroyed; null for what is none.
   Pool* find(CUmemoryPool pool);
   const Pool* find(CUmemoryPool pool) const { return const_cast<Pools*>(this)->find(pool); }
+  /// What a pool was that was destroyed; null for what is none.
+  const CUmemAllocationProp* gone(CUmemoryPool pool) const;
   /// Whether a pool that was destroyed lay on this device.
   bool lay_on(CUmemoryPool pool, int device) const;
   Pool& default_of(int device) { return pools_.at(defaults_[static_cast<std::size_t>(device)]); }
   Pool& current_of(int device) { return pools_.at(current_[static_cast<std::size_t>(device)]); }
+  const Pool& current_of(int device) const {
+    return pools_.at(current_[static_cast<std::size_t>(device)]);
+  }
   /// As default_of and current_of, for any location and type of memory; the pools of the host's and
   /// of managed memory are made when they are first asked for. Null where there is no such
   /// location.
@@ -141,9 +151,10 @@ class Pools {
   void drop_if_done(std::uint64_t handle);
 
   std::unordered_map<std::uint64_t, Pool> pools_;
-  std::unordered_map<std::uint64_t, int> gone_;    ///< devices of destroyed pools, by handle
-  std::vector<std::uint64_t> defaults_, current_;  ///< by device
+  std::unordered_map<std::uint64_t, CUmemAllocationProp> gone_;    ///< destroyed pools, by handle
+  std::vector<std::uint64_t> defaults_, current_;                  ///< by device
   std::map<Place, std::uint64_t> other_defaults_, other_current_;  ///< not pinned on a device
+  int domains_ = 1;                                                ///< of each device
   std::uint64_t numa_nodes_ = 1;                                   ///< a bit each
   std::uint64_t next_ = 0xd000000000;
 };

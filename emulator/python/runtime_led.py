@@ -27,7 +27,7 @@ def main() -> None:
     assert (sent == received).all(), "the runtime's copies brought other bytes"
     check(runtime.cudaFree(pointer))
     assert check(runtime.cudaGetDeviceProperties(0)).multiProcessorCount > 1
-    code, *_ = runtime.cudaFree(1234 << 20)
+    code, *_ = runtime.cudaEventCreateWithFlags(1 << 20)
     assert code == runtime.cudaError_t.cudaErrorInvalidValue
     assert check(runtime.cudaDeviceGetPCIBusId(13, 1)).rstrip(b"\0").decode() == Device(1).pci_bus_id
 

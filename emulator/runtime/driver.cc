@@ -31,8 +31,11 @@ void fill(Driver& driver, PFN_cuGetProcAddress_v12000 ask, Streams streams) {
   driver.ask = ask;
 #define CUVMM_DRIVER(name, version) \
   driver.name = reinterpret_cast<PFN_##name##_v##version>(find(#name, version));
+#define CUVMM_DRIVER_ABI(Entry, name, version) \
+  driver.Entry = reinterpret_cast<calls::Entry::Function>(find(#name, version));
 #include "emulator/runtime/driver_functions.def"
 #undef CUVMM_DRIVER
+#undef CUVMM_DRIVER_ABI
 }
 
 Opened open() {

@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "api/calls.h"
 #include "emulator/runtime/error.h"
 
 namespace cuvmm::runtime {
@@ -14,8 +15,10 @@ namespace cuvmm::runtime {
 /// Functions of the driver; null where it lacks one.
 struct Driver {
 #define CUVMM_DRIVER(name, version) PFN_##name##_v##version name = nullptr;
+#define CUVMM_DRIVER_ABI(Entry, name, version) calls::Entry::Function Entry = nullptr;
 #include "emulator/runtime/driver_functions.def"
 #undef CUVMM_DRIVER
+#undef CUVMM_DRIVER_ABI
   PFN_cuGetProcAddress_v12000 ask = nullptr;
 };
 

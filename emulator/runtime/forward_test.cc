@@ -153,6 +153,29 @@ TEST_P(RuntimeForwarding, DestroyAndSemaphores) {
   EXPECT_EQ(recorded().semaphore.flags, 7u);
 }
 
+TEST_P(RuntimeForwarding, BatchesGoInTheAbiOfTheirTime) {
+  void* to[] = {reinterpret_cast<void*>(0x1234)};
+  void* from[] = {nullptr};
+  std::size_t size = 8, first = 0, failed = 0;
+  if (major() == 12) {
+    EXPECT_EQ(
+        (call<Error(void**, void**, std::size_t*, std::size_t, void*, std::size_t*, std::size_t,
+                    std::size_t*, void*)>("cudaMemcpyBatchAsync", to, from, &size, std::size_t{1},
+                                          nullptr, &first, std::size_t{1}, &failed, nullptr)),
+        cudaSuccess);
+    EXPECT_EQ(last(), "cuMemcpyBatchAsync of 12.8");
+    EXPECT_EQ(failed, 3u);
+  } else {
+    EXPECT_EQ(
+        (call<Error(void**, void**, std::size_t*, std::size_t, void*, std::size_t*, std::size_t,
+                    void*)>("cudaMemcpyBatchAsync", to, from, &size, std::size_t{1}, nullptr,
+                            &first, std::size_t{1}, nullptr)),
+        cudaSuccess);
+    EXPECT_EQ(last(), "cuMemcpyBatchAsync of 13.0");
+  }
+  EXPECT_EQ(recorded().pointer, 0x1234u);
+}
+
 TEST_P(RuntimeForwarding, IpcHandlesGoByValue) {
   CUipcMemHandle handle{};
   for (std::size_t i = 0; i < sizeof handle; ++i) handle.reserved[i] = static_cast<char>(i + 1);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "api/location.h"
 #include "emulator/base/quirks.h"
 #include "emulator/base/refusal.h"
 #include "emulator/machine/shareable.h"
@@ -20,8 +21,8 @@ bool by_descriptor(const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* desc) {
 // What an H200 refuses to import in a context of another device.
 std::optional<CUresult> quirk_of(const Emulator& e, const CUmemAllocationProp& external) {
   const Context* context = e.current_context();
-  const bool elsewhere = context && external.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-                         external.location.id != context->device;
+  const bool elsewhere =
+      context && is_device(external.location) && device_of(external.location) != context->device;
   return answer(e, Quirk::kExtCompressedElsewhere,
                 elsewhere && external.allocFlags.compressionType != 0);
 }

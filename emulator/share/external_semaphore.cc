@@ -8,13 +8,13 @@
 #include "emulator/machine/shareable.h"
 #include "emulator/machine/system.h"
 #include "emulator/share/share_entry.h"
+#include "emulator/stream/work.h"
 
 namespace cuvmm::emulator {
 
 namespace {
 
-// Work completes inside the call that submits it, so a wait holds up its caller. One that nobody
-// ends would hold it up for ever.
+// Of eager streams a wait holds up its caller. One that nobody ends would hold it up for ever.
 constexpr std::chrono::milliseconds kLongestWait{10'000};
 
 /// The kind that a type of descriptor stands for.
@@ -62,6 +62,22 @@ CUresult prepare(const Emulator& e, const CallStruct& call,
   return semaphores.empty() ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
 }
 
+/// A value that a semaphore is to have, or to get.
+struct Fence {
+  std::shared_ptr<Semaphore> semaphore;
+  std::uint64_t value = 0;
+};
+
+template <class CallStruct>
+std::vector<Fence> fences(const CallStruct& call,
+                          std::vector<std::shared_ptr<Semaphore>>&& semaphores) {
+  std::vector<Fence> all;
+  for (std::size_t i = 0; i < semaphores.size(); ++i) {
+    all.push_back({std::move(semaphores[i]), call.paramsArray[i].params.fence.value});
+  }
+  return all;
+}
+
 }  // namespace
 
 void add_facts(const Emulator& e, const calls::ImportExternalSemaphore& call, Facts& facts) {
@@ -95,10 +111,10 @@ CUresult perform(Emulator& e, const calls::SignalExternalSemaphoresAsync& call, 
   std::vector<std::shared_ptr<Semaphore>> semaphores;
   const CUresult ready = prepare(e, call, semaphores);
   if (ready != CUDA_SUCCESS) return ready;
-  for (std::size_t i = 0; i < semaphores.size(); ++i) {
-    semaphores[i]->signal(call.paramsArray[i].params.fence.value);
-  }
-  return CUDA_SUCCESS;
+  return submit(e, call.stream, [all = fences(call, std::move(semaphores))](Emulator&) {
+    for (const Fence& fence : all) fence.semaphore->signal(fence.value);
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult perform(Emulator& e, const calls::WaitExternalSemaphoresAsync& call, const Facts&,
@@ -106,6 +122,16 @@ CUresult perform(Emulator& e, const calls::WaitExternalSemaphoresAsync& call, co
   std::vector<std::shared_ptr<Semaphore>> semaphores;
   const CUresult ready = prepare(e, call, semaphores);
   if (ready != CUDA_SUCCESS) return ready;
+  if (Queues::late()) {
+    return submit(e, call.stream,
+                  [all = fences(call, std::move(semaphores)),
+                   next = std::size_t{0}](Emulator&) mutable -> CUresult {
+                    while (next < all.size() && all[next].semaphore->try_wait(all[next].value)) {
+                      ++next;
+                    }
+                    return next == all.size() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+                  });
+  }
   // Another thread of this process may be the one that signals: it needs the lock. Nothing that
   // was looked up under it is used afterwards.
   e.mutex.unlock();

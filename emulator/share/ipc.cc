@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "api/location.h"
 #include "api/sizes.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/record.h"
@@ -37,8 +38,8 @@ void find_opened(const Followed& followed, Facts& facts) {
   facts.ipc.token = followed.token;
   if (followed.fd < 0) return;
   facts.ipc.size = followed.ticket.size;
-  if (followed.file.prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
-    facts.place.peer_device = followed.file.prop.location.id;
+  if (is_device(followed.file.prop.location)) {
+    facts.place.peer_device = device_of(followed.file.prop.location);
   }
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several processes share VMM memory, and each is set up by its own environment.
+#include <sys/mman.h>
+
 #include "emulator/share/process_testing.h"
 
 namespace cuvmm::emulator::testing {
@@ -102,6 +104,31 @@ TEST_F(Processes, NothingWorksBeforeInitialisation) {
     CHILD_EXPECT(address == 77);
     int version = 0;
     CHILD_EXPECT(driver()(calls::DriverGetVersion{&version}) == CUDA_SUCCESS && version >= 12000);
+  });
+}
+
+// Where the device says that it can be mapped: from the start of the memory on, as programs do it.
+TEST_F(Processes, TheCpuMapsADmaBuf) {
+  run([](int) {
+    setenv("CUVMM_PROFILE", "documented", 1);
+    initialise();
+    int can = 0;
+    const auto attribute = static_cast<CUdevice_attribute>(kAttributeDmaBufMmap);
+    CHILD_EXPECT(driver()(calls::DeviceGetAttribute{&can, attribute, 0}) == CUDA_SUCCESS && can);
+    const Mapped memory = mapped(2 * kGranule);
+    int fd = -1;
+    CHILD_EXPECT(driver()(calls::MemGetHandleForAddressRange{
+                     &fd, memory.address, memory.size, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0}) ==
+                 CUDA_SUCCESS);
+    void* at = mmap(nullptr, memory.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    CHILD_EXPECT(at != MAP_FAILED);
+    auto* bytes = static_cast<volatile unsigned char*>(at);
+    CHILD_EXPECT(driver()(calls::MemsetD8{memory.address, 7, memory.size}) == CUDA_SUCCESS);
+    CHILD_EXPECT(bytes[0] == 7 && bytes[memory.size - 1] == 7);
+    bytes[kGranule] = 9;
+    CHILD_EXPECT(byte_at(memory.address + kGranule) == 9);
+    munmap(at, memory.size);
+    close(fd);
   });
 }
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuMemcpyBatchAsync: any number of copies, each as cuMemcpyAsync would do it. What an H200
-// refuses, and in which order it looks, was recorded (fuzz/plain).
+// Copies with attributes, and batches of them: any number of copies, each as cuMemcpyAsync or
+// cuMemcpy3DAsync would do it. What an H200 refuses of a batch of plain copies, and in which order
+// it looks, was recorded (fuzz/plain); the others follow it and the documentation.
 #include "emulator/transfer/batch_copy.h"
 
-#if CUDA_VERSION >= 13000
+#include "api/default_stream.h"
+#include "api/location.h"
+#include "emulator/base/quirks.h"
 #include "emulator/transfer/transfer_entry.h"
+#include "rulebook/batch/operations.h"
 
 namespace cuvmm::emulator {
 
@@ -12,53 +16,191 @@ namespace {
 
 // A hint names a device that there is; ids of the host's places are not looked at.
 bool sound(const Emulator& e, const CUmemLocation& hint) {
-  return hint.type != CU_MEM_LOCATION_TYPE_DEVICE || e.valid_device(hint.id);
+  return !is_device(hint) || e.valid_device(device_of(hint));
 }
 
 bool sound(const Emulator& e, const CUmemcpyAttributes& attributes) {
-  const auto order = attributes.srcAccessOrder;
-  return order >= CU_MEMCPY_SRC_ACCESS_ORDER_STREAM && order <= CU_MEMCPY_SRC_ACCESS_ORDER_ANY &&
-         attributes.flags <= CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE &&
-         sound(e, attributes.srcLocHint) && sound(e, attributes.dstLocHint);
+  return sound(e, attributes.srcLocHint) && sound(e, attributes.dstLocHint);
 }
 
-// Each of the attributes holds from one copy on: the first from the first, and so upwards.
-bool sound_attributes(const Emulator& e, const calls::MemcpyBatchAsync& call) {
-  if (!call.attrs || !call.attrsIdxs || call.numAttrs == 0 || call.numAttrs > call.count) {
-    return false;
+bool sound(const Emulator& e, const CUmemcpy3DOperand& operand) {
+  return operand.type != CU_MEMCPY_OPERAND_TYPE_POINTER || sound(e, operand.op.ptr.locHint);
+}
+
+template <class CallStruct>
+CUresult answer(const Emulator& e, const Violations& violations) {
+  if (violations.empty()) return CUDA_SUCCESS;
+  return e.profile.answer(CallStruct::kEntryPoint, violations);
+}
+
+// What is wrong with the call as a whole. A copy of nothing is wrong when its turn comes.
+template <class CallStruct>
+CUresult check_call(const Emulator& e, const CallStruct& call) {
+  if constexpr (kRefusesLegacyStream<CallStruct>) {
+    if (!is_legacy_stream(call.hStream, false) && !e.current_context()) {
+      return call.hStream == CU_STREAM_PER_THREAD ? e.no_context() : CUDA_ERROR_INVALID_VALUE;
+    }
   }
-  for (std::size_t i = 0; i < call.numAttrs; ++i) {
-    const std::size_t first = call.attrsIdxs[i];
-    if (i == 0 ? first != 0 : first <= call.attrsIdxs[i - 1]) return false;
-    if (first >= call.count || !sound(e, call.attrs[i])) return false;
+  Violations found = check_arguments(call, Facts{});
+  found.erase_if([](const Violation& v) { return v.rule == Rule::kCopySize; });
+  return answer<CallStruct>(e, found);
+}
+
+template <class CallStruct>
+CUresult refuse_empty(const Emulator& e) {
+  Violations found;
+  found.push_back({.rule = Rule::kCopySize, .message = {}, .objects = {}});
+  return answer<CallStruct>(e, found);
+}
+
+template <class CallStruct>
+CUresult copy_one(Emulator& e, const CUDA_MEMCPY3D_BATCH_OP& op, CUstream stream, bool perform) {
+  const CUextent3D& extent = op.extent;
+  if (extent.width == 0 || extent.height == 0 || extent.depth == 0) {
+    return refuse_empty<CallStruct>(e);
   }
-  return true;
+  if (!sound(e, op.src) || !sound(e, op.dst)) return CUDA_ERROR_INVALID_VALUE;
+  if (op.src.type == CU_MEMCPY_OPERAND_TYPE_ARRAY || op.dst.type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  CUDA_MEMCPY3D copy{};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+  copy.srcDevice = op.src.op.ptr.ptr;
+  copy.srcPitch = op.src.op.ptr.rowLength;
+  copy.srcHeight = op.src.op.ptr.layerHeight;
+  copy.dstDevice = op.dst.op.ptr.ptr;
+  copy.dstPitch = op.dst.op.ptr.rowLength;
+  copy.dstHeight = op.dst.op.ptr.layerHeight;
+  copy.WidthInBytes = extent.width;
+  copy.Height = extent.height;
+  copy.Depth = extent.depth;
+  calls::Memcpy3DAsync one;
+  one.pCopy = &copy;
+  one.hStream = stream;
+  return run_transfer(e, one, perform, Judge::kStream);
+}
+
+// A destination that is reserved, and nothing is mapped there. Where the profile's driver takes it
+// (a copy from mapped memory was recorded), nobody can see what was written.
+template <class CallStruct>
+bool goes_nowhere(const Emulator& e, CUdeviceptr to, CUdeviceptr from) {
+  const Verdict& verdict = e.profile.verdict(CallStruct::kEntryPoint, Rule::kDataMapped);
+  return verdict.kind == Verdict::Kind::kAccepts && e.model.reservation_at(to) &&
+         !e.model.mapping_at(to) && e.model.mapping_at(from);
+}
+
+template <class CallStruct>
+CUresult copy_one(Emulator& e, CUdeviceptr to, CUdeviceptr from, std::size_t size, CUstream stream,
+                  bool perform) {
+  if constexpr (kRefusesLegacyStream<CallStruct>) {
+    if (size == 0) return refuse_empty<CallStruct>(e);
+    if (goes_nowhere<CallStruct>(e, to, from)) return CUDA_SUCCESS;
+  }
+  calls::MemcpyAsync one;
+  one.dst = to;
+  one.src = from;
+  one.ByteCount = size;
+  one.hStream = stream;
+  return run_transfer(e, one, perform, Judge::kStream);
+}
+
+// Until CUDA 13 the caller is told which copy was refused; SIZE_MAX where it is none of them, or
+// none was refused. A call on NULL is told nothing, unlike one on CU_STREAM_LEGACY (recorded).
+template <class CallStruct>
+CUresult told([[maybe_unused]] const CallStruct& call, CUresult result,
+              [[maybe_unused]] std::size_t copy = SIZE_MAX) {
+  if constexpr (requires { call.failIdx; }) {
+    if (call.failIdx && call.hStream) *call.failIdx = copy;
+  }
+  return result;
+}
+
+template <class CallStruct>
+CUresult run_flat(Emulator& e, const CallStruct& call, bool perform) {
+  const CUresult refused = check_call(e, call);
+  if (refused != CUDA_SUCCESS) return told(call, refused);
+  if (!call.dsts || !call.srcs || !call.sizes) return told(call, CUDA_ERROR_INVALID_VALUE);
+  for (std::size_t i = 0; call.attrs && i < call.numAttrs && i < call.count; ++i) {
+    if (!sound(e, call.attrs[i])) return told(call, CUDA_ERROR_INVALID_VALUE);
+  }
+  // What comes before a copy that is refused has been made by then.
+  for (std::size_t i = 0; i < call.count; ++i) {
+    const CUresult result =
+        copy_one<CallStruct>(e, call.dsts[i], call.srcs[i], call.sizes[i], call.hStream, perform);
+    if (result != CUDA_SUCCESS) return told(call, result, i);
+  }
+  return told(call, CUDA_SUCCESS);
+}
+
+// The copy whose own fields are wrong; SIZE_MAX where those of the call are, or no copy's.
+template <class CallStruct>
+std::size_t wrong_copy(const CallStruct& call) {
+  if (call.flags != 0 || !call.opList) return SIZE_MAX;
+  for (std::size_t i = 0; i < call.numOps; ++i) {
+    CallStruct one = call;
+    one.numOps = 1;
+    one.opList = &call.opList[i];
+    if (!check_arguments(one, Facts{}).empty()) return i;
+  }
+  return SIZE_MAX;
+}
+
+// A copy whose memory is wrong is not told, unlike one with wrong fields (recorded).
+template <class CallStruct>
+CUresult run_deep(Emulator& e, const CallStruct& call, bool perform) {
+  const CUresult refused = check_call(e, call);
+  if (refused != CUDA_SUCCESS) return told(call, refused, wrong_copy(call));
+  if (!call.opList) return told(call, CUDA_ERROR_INVALID_VALUE);
+  for (std::size_t i = 0; i < call.numOps; ++i) {
+    const CUresult result = copy_one<CallStruct>(e, call.opList[i], call.hStream, perform);
+    if (result != CUDA_SUCCESS) return told(call, result, wrong_copy(call));
+  }
+  return told(call, CUDA_SUCCESS);
 }
 
 }  // namespace
 
-CUresult run_batch(const calls::MemcpyBatchAsync& call) noexcept {
-  return locked([&](Emulator& e) -> CUresult {
-    if (!call.hStream || call.hStream == CU_STREAM_LEGACY) return CUDA_ERROR_INVALID_VALUE;
-    if (!e.current_context()) {
-      return call.hStream == CU_STREAM_PER_THREAD ? e.no_context() : CUDA_ERROR_INVALID_VALUE;
-    }
-    if (!call.dsts || !call.srcs || !call.sizes || call.count == 0) return CUDA_ERROR_INVALID_VALUE;
-    if (!sound_attributes(e, call)) return CUDA_ERROR_INVALID_VALUE;
-    // What comes before a copy that is refused has been made by then.
-    for (std::size_t i = 0; i < call.count; ++i) {
-      if (call.sizes[i] == 0) return CUDA_ERROR_INVALID_VALUE;
-      calls::MemcpyAsync one;
-      one.dst = call.dsts[i];
-      one.src = call.srcs[i];
-      one.ByteCount = call.sizes[i];
-      one.hStream = call.hStream;
-      const CUresult result = run_transfer(e, one, true, Judge::kStream);
-      if (result != CUDA_SUCCESS) return result;
-    }
-    return CUDA_SUCCESS;
-  });
+CUresult run_batch(Emulator& e, const calls::MemcpyBatchAsync& call, bool perform) {
+  return run_flat(e, call, perform);
+}
+CUresult run_batch(Emulator& e, const calls::MemcpyBatchAsync_v2& call, bool perform) {
+  return run_flat(e, call, perform);
+}
+CUresult run_batch(Emulator& e, const calls::Memcpy3DBatchAsync& call, bool perform) {
+  return run_deep(e, call, perform);
+}
+CUresult run_batch(Emulator& e, const calls::Memcpy3DBatchAsync_v2& call, bool perform) {
+  return run_deep(e, call, perform);
+}
+
+CUresult run_batch(Emulator& e, const calls::MemcpyWithAttributesAsync& call, bool perform) {
+  const CUresult refused = check_call(e, call);
+  if (refused != CUDA_SUCCESS) return refused;
+  if (!call.attr || !sound(e, *call.attr)) return CUDA_ERROR_INVALID_VALUE;
+  return copy_one<calls::MemcpyWithAttributesAsync>(e, call.dst, call.src, call.size, call.hStream,
+                                                    perform);
+}
+
+CUresult run_batch(Emulator& e, const calls::Memcpy3DWithAttributesAsync& call, bool perform) {
+  const CUresult refused = check_call(e, call);
+  if (refused != CUDA_SUCCESS) return refused;
+  if (!call.op) return CUDA_ERROR_INVALID_VALUE;
+  return copy_one<calls::Memcpy3DWithAttributesAsync>(e, *call.op, call.hStream, perform);
+}
+
+// There is no engine that unpacks: what is wrong is said, and the rest is not supported.
+CUresult run_batch(Emulator& e, const calls::MemBatchDecompressAsync& call, bool) {
+  if (const auto odd = answer(e, Quirk::kNoDecompression, true)) return *odd;
+  Facts facts = e.facts();
+  const Context* by = e.current_context();
+  CUresult result = use_stream(e, call.stream, facts.place, by);
+  if (result == CUDA_SUCCESS) {
+    result = answer<calls::MemBatchDecompressAsync>(e, check(e.model, call, facts));
+    if (result == CUDA_ERROR_INVALID_CONTEXT) result = e.no_context();
+  }
+  if (result == CUDA_SUCCESS && call.count != 0) result = CUDA_ERROR_NOT_SUPPORTED;
+  if (result != CUDA_SUCCESS && call.errorIndex) *call.errorIndex = SIZE_MAX;
+  return result;
 }
 
 }  // namespace cuvmm::emulator
-#endif

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuMemcpyBatchAsync, in the ABI of CUDA 13.
+// Copies with attributes, batches of them, and decompression (area `copy` of entry_points.def).
 #pragma once
 
-#include "api/calls.h"
+#include "emulator/base/emulator.h"
 
-#if CUDA_VERSION >= 13000
 namespace cuvmm::emulator {
-CUresult run_batch(const calls::MemcpyBatchAsync& call) noexcept;
-}
-#endif
+
+/// `perform`: false only looks whether it would be done.
+CUresult run_batch(Emulator&, const calls::MemcpyBatchAsync&, bool perform = true);
+CUresult run_batch(Emulator&, const calls::MemcpyBatchAsync_v2&, bool perform = true);
+CUresult run_batch(Emulator&, const calls::Memcpy3DBatchAsync&, bool perform = true);
+CUresult run_batch(Emulator&, const calls::Memcpy3DBatchAsync_v2&, bool perform = true);
+CUresult run_batch(Emulator&, const calls::MemcpyWithAttributesAsync&, bool perform = true);
+CUresult run_batch(Emulator&, const calls::Memcpy3DWithAttributesAsync&, bool perform = true);
+CUresult run_batch(Emulator&, const calls::MemBatchDecompressAsync&, bool perform = true);
+
+}  // namespace cuvmm::emulator

@@ -134,11 +134,15 @@ static bool locked_out(const Emulator& e, const Copy& copy, const Block& side, b
   return (write && sealed) || reach > block->size;
 }
 
-CUresult execute(Emulator& e, const Copy& copy) {
+CUresult check_sides(const Emulator& e, const Copy& copy) {
   if (copy.arrays) return CUDA_ERROR_NOT_SUPPORTED;
-  if (locked_out(e, copy, copy.to, true) || locked_out(e, copy, copy.from, false)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
+  const bool out = locked_out(e, copy, copy.to, true) || locked_out(e, copy, copy.from, false);
+  return out ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult execute(Emulator& e, const Copy& copy) {
+  const CUresult wrong = check_sides(e, copy);
+  if (wrong != CUDA_SUCCESS) return wrong;
   for (Size slice = 0; slice < copy.depth; ++slice) {
     for (Size row = 0; row < copy.height; ++row) {
       const Address to = copy.to.base + slice * copy.to.slice_pitch + row * copy.to.pitch;

@@ -38,6 +38,10 @@ struct Fill {
 CUresult execute(Emulator&, const Copy&);
 CUresult execute(Emulator&, const Fill&);
 
+/// What is wrong with a copy before any byte is looked at: arrays, which are not emulated, and what
+/// leaves page-locked memory.
+CUresult check_sides(const Emulator&, const Copy&);
+
 /// Whether bytes that no mapping holds are memory of another kind: a whole run inside one
 /// cuMemAlloc allocation or page-locked block; `pageable` admits any host memory. INVALID_VALUE
 /// otherwise.

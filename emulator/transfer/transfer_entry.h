@@ -2,8 +2,12 @@
 // The way through every copy and fill: whose device, allowed by the rules, memory of another kind.
 #pragma once
 
+#include <algorithm>
+#include <utility>
+
 #include "emulator/entry/locked.h"
 #include "emulator/entry/mistake.h"
+#include "emulator/transfer/queued_transfer.h"
 #include "emulator/transfer/transfer_plan.h"
 #include "rulebook/check.h"
 
@@ -129,6 +133,15 @@ CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
     if (const auto odd = by ? quirk(e, touched[i], *by) : std::nullopt) return *odd;
   }
   if (!perform) return CUDA_SUCCESS;
+  if (Queues::late() && !Queues::inside()) {
+    CUstream stream = nullptr;
+    if constexpr (requires { call.hStream; }) stream = call.hStream;
+    QueuedTransfer later{
+        .entry = CallStruct::kEntryPoint, .count = count, .facts = facts, .what = plan(call)};
+    std::copy_n(touched, count, later.touched);
+    constexpr bool kBlocking = !requires { call.hStream; };
+    return mistaken(e, call, violations, queue(e, stream, later, kBlocking));
+  }
   return mistaken(e, call, violations, execute(e, plan(call)));
 }
 

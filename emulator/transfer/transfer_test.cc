@@ -139,14 +139,13 @@ TEST_F(Transfer, CopiesOfSlices) {
   EXPECT_EQ(read(middle_, 8), (std::vector<unsigned char>{1, 2, 5, 6, 17, 18, 21, 22}));
 }
 
-#if CUDA_VERSION >= 13000
 TEST_F(Transfer, ABatchIsItsCopies) {
   CUstream stream = nullptr;
   ASSERT_EQ(symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate")(&stream, 0), CUDA_SUCCESS);
   const auto host = reinterpret_cast<CUdeviceptr>(host_.data());
   CUdeviceptr to[] = {plain_, plain_ + 100}, from[] = {host, host + 8};
   std::size_t sizes[] = {4, 4};
-  calls::MemcpyBatchAsync batch{};
+  calls::MemcpyBatchAsync_v2 batch{};
   batch.dsts = to;
   batch.srcs = from;
   batch.sizes = sizes;
@@ -178,7 +177,6 @@ TEST_F(Transfer, ABatchIsItsCopies) {
   EXPECT_EQ(driver()(batch), CUDA_ERROR_INVALID_VALUE) << "past the end of its destination";
   EXPECT_EQ(symbol<CUresult(CUstream)>("cuStreamDestroy_v2")(stream), CUDA_SUCCESS);
 }
-#endif
 
 TEST_F(Transfer, RowsStayInTheLockedMemoryThatTheCallNames) {
   const auto lock = symbol<CUresult(void*, std::size_t, unsigned)>("cuMemHostRegister_v2");

@@ -56,7 +56,12 @@ CUresult bind(Emulator& e, const MulticastBind& call) {
   }
   const int fd = memory->descriptor();
   if (fd < 0) return CUDA_ERROR_OUT_OF_MEMORY;
-  return team->bind(device, call.offset, call.size, {fd, offset});
+  const Size granularity = e.profile.multicast_granularity_minimum;
+  const bool middle = granularity != 0 && offset % granularity != 0;
+  if (middle && team->unaligned() >= e.profile.multicast_unaligned_binds) {
+    return kErrorMulticastResourceFull;
+  }
+  return team->bind(device, call.offset, call.size, {fd, offset, middle ? granularity : 0});
 }
 
 CUmemAllocationProp placeholder() {

@@ -47,9 +47,10 @@ CUresult perform(Emulator& e, const calls::MemGetAccess& call, const Facts&, con
   const Mapping* mapping = e.model.mapping_at(call.ptr);
   if (!mapping) return CUDA_SUCCESS;  // accepted by the profile: no access there
   std::uint64_t bit = AccessMask::kHostBit;
-  if (call.location->type == CU_MEM_LOCATION_TYPE_DEVICE) {
-    if (!e.valid_device(call.location->id)) return CUDA_ERROR_INVALID_DEVICE;
-    bit = std::uint64_t{1} << call.location->id;
+  if (is_device(*call.location)) {
+    const int device = device_of(*call.location);
+    if (!e.valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    bit = std::uint64_t{1} << device;
   } else if (call.location->type == CU_MEM_LOCATION_TYPE_HOST) {
     // Measured, and nonsense: for HOST, not for HOST_NUMA, it may answer device 0's access
     // (observation getaccess/loc-host; recorded calls).

@@ -2,6 +2,7 @@
 // cuMemCreate, cuMemRelease, cuMemRetainAllocationHandle and what is asked of an allocation.
 #include <unistd.h>
 
+#include "api/location.h"
 #include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
@@ -42,10 +43,10 @@ std::uint64_t host_memory() {
 void add_facts(const Emulator& e, const calls::MemCreate& call, Facts& facts) {
   if (!call.prop) return;
   facts.unicast.granularity = minimum_granularity(e.profile, *call.prop);
-  const CUmemLocation& location = call.prop->location;
-  if (location.type == CU_MEM_LOCATION_TYPE_DEVICE && e.valid_device(location.id)) {
-    if (call.size > e.devices.free(location.id)) e.physical.drop_unheld();
-    facts.unicast.free_memory = e.devices.free(location.id);
+  const int device = device_of(call.prop->location);
+  if (e.valid_device(device)) {
+    if (call.size > e.devices.free(device)) e.physical.drop_unheld();
+    facts.unicast.free_memory = e.devices.free(device);
   } else if (on_host(*call.prop)) {
     facts.unicast.free_memory = host_memory();
   }
@@ -53,12 +54,14 @@ void add_facts(const Emulator& e, const calls::MemCreate& call, Facts& facts) {
 
 CUresult perform(Emulator& e, const calls::MemCreate& call, const Facts&, const Retired&) {
   if (!call.handle || !call.prop || call.size == 0) return CUDA_ERROR_INVALID_VALUE;
-  const CUmemAllocationProp& prop = *call.prop;
+  CUmemAllocationProp prop = *call.prop;
+  prop.location = settled(prop.location, e.model.platform());
   std::uint64_t* account = nullptr;
-  if (prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
-    if (!e.valid_device(prop.location.id)) return CUDA_ERROR_INVALID_DEVICE;
-    if (call.size > e.devices.free(prop.location.id)) return CUDA_ERROR_OUT_OF_MEMORY;
-    account = e.devices.account(prop.location.id);
+  if (is_device(prop.location)) {
+    const int device = device_of(prop.location);
+    if (!e.valid_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    if (call.size > e.devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
+    account = e.devices.account(device);
   } else if (!on_host(prop)) {
     return CUDA_ERROR_INVALID_VALUE;
   }

@@ -3,6 +3,7 @@
 // pass (rulebook/profile/quirk.h).
 #include <algorithm>
 
+#include "api/location.h"
 #include "emulator/base/quirks.h"
 #include "emulator/entry/record.h"
 #include "emulator/vmm/vmm_entry.h"
@@ -21,9 +22,8 @@ bool tile_pool(const CUmemAllocationProp& prop) {
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemCreate& call, const Facts&) {
   if (!call.prop) return std::nullopt;
   const CUmemAllocationProp& prop = *call.prop;
-  if (prop.location.type != CU_MEM_LOCATION_TYPE_DEVICE || !e.valid_device(prop.location.id))
-    return std::nullopt;
-  const std::uint64_t total = e.devices.total(prop.location.id);
+  if (!is_device(prop.location) || !e.valid_device(device_of(prop.location))) return std::nullopt;
+  const std::uint64_t total = e.devices.total(device_of(prop.location));
   // From here on the size is refused as any other is: 2^45 - 2 MiB was INVALID_VALUE, 2^45
   // OUT_OF_MEMORY.
   constexpr std::uint64_t kAbsurd = std::uint64_t{1} << 45;
@@ -52,8 +52,7 @@ void forgive(const Emulator& e, const calls::MemGetHandleForAddressRange& call,
        ++at) {
     const Allocation* a = e.model.allocation(at->second.handle);
     if (!first) first = a;
-    one_device = one_device && a && a->prop.location.type == first->prop.location.type &&
-                 a->prop.location.id == first->prop.location.id;
+    one_device = one_device && a && same_place(a->prop.location, first->prop.location);
   }
   if (!one_device) return;
   violations.erase_if([](const Violation& v) { return v.rule == Rule::kRangeOneDevice; });
@@ -92,7 +91,7 @@ void write_refused(Emulator& e, const calls::MemSetAccess& call, CUresult refuse
   }
   const auto* end = call.desc + call.count;
   const auto* bad = std::find_if(call.desc, end, [](const CUmemAccessDesc& desc) {
-    return desc.location.type != CU_MEM_LOCATION_TYPE_DEVICE && static_cast<int>(desc.flags) != 0;
+    return !is_device(desc.location) && static_cast<int>(desc.flags) != 0;
   });
   if (bad == end) return;
   for (Address at = call.ptr; at - call.ptr < call.size;) {
@@ -100,7 +99,7 @@ void write_refused(Emulator& e, const calls::MemSetAccess& call, CUresult refuse
     const Allocation* a = mapping ? e.model.allocation(mapping->handle) : nullptr;
     const bool team = mapping && e.model.multicast(mapping->handle);
     if (!a && !team) return;
-    const bool last = team || a->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    const bool last = team || is_device(a->prop.location);
     const Address next = mapping->base + mapping->size;
     grant(e, mapping->base, mapping->size, call.desc,
           last ? static_cast<std::size_t>(bad - call.desc) : call.count);

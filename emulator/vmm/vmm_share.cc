@@ -2,6 +2,7 @@
 // cuMemExportToShareableHandle and cuMemImportFromShareableHandle.
 #include <fcntl.h>
 
+#include "api/location.h"
 #include "emulator/entry/record.h"
 #include "emulator/machine/shareable.h"
 #include "emulator/vmm/multicast.h"
@@ -17,6 +18,12 @@ int descriptor_of(const calls::MemImportFromShareableHandle& call) {
 
 bool is_posix(CUmemAllocationHandleType type) {
   return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+}
+
+// A logical endpoint, whose file is of the same make, is no multicast object.
+std::shared_ptr<Team> open_multicast(const Emulator& e, int fd) {
+  auto team = Team::open(fd, e.device_count());
+  return team && team->kind() == TeamKind::kMulticast ? team : nullptr;
 }
 
 int duplicate(int fd) { return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0); }
@@ -40,8 +47,8 @@ CUresult perform(Emulator& e, const calls::MemExportToShareableHandle& call, con
 void add_facts(const Emulator& e, const calls::MemImportFromShareableHandle& call, Facts& facts) {
   if (!is_posix(call.shHandleType)) return;
   const int fd = descriptor_of(call);
-  const bool valid = read_shareable(fd, e.device_count()).has_value() ||
-                     Team::open(fd, e.device_count()) != nullptr;
+  const bool valid =
+      read_shareable(fd, e.device_count()).has_value() || open_multicast(e, fd) != nullptr;
   facts.sharing.descriptor_valid = valid ? Facts::Answer::kYes : Facts::Answer::kNo;
   const bool pool = !valid && read_shareable(fd, e.device_count(), ShareableKind::kPool);
   if (pool) facts.sharing.descriptor_kind = Facts::Answer::kNo;
@@ -57,7 +64,7 @@ CUresult perform(Emulator& e, const calls::MemImportFromShareableHandle& call, c
   Physical memory(fd);
   const auto found = read_shareable(fd, e.device_count());
   if (!found) {
-    auto team = Team::open(fd, e.device_count());
+    auto team = open_multicast(e, fd);
     if (!team) return CUDA_ERROR_INVALID_VALUE;
     *call.handle = adopt(e, std::move(team));
     return CUDA_SUCCESS;
@@ -71,7 +78,7 @@ void record(Emulator& e, const calls::MemImportFromShareableHandle& call, const 
   const Physical* memory = e.physical.find(*call.handle);
   const bool multicast = e.teams.contains(*call.handle);
   const CUmemAllocationProp& prop = memory->prop();
-  const bool on_device = prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  const bool on_device = is_device(prop.location);
   Facts learned = facts;
   learned.sharing.imported = {.size = memory->size(),
                               .granularity = multicast   ? e.profile.multicast_granularity_minimum

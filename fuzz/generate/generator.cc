@@ -66,7 +66,8 @@ void mutate(Ops& ops, Random& random, const Scope& scope, std::size_t most) {
     } else if (kind == 6) {
       std::swap(ops[at], ops[random.below(static_cast<std::uint32_t>(ops.size()))]);
     } else if (kind == 7) {
-      const auto rules = plantable();
+      const bool endpoints = style.endpoints && random.chance(50);
+      const auto rules = endpoints ? plantable_in_endpoints() : plantable();
       plant(ops, rules[random.below(static_cast<std::uint32_t>(rules.size()))], random);
     } else {  // one byte of one op
       auto* bytes = reinterpret_cast<std::uint8_t*>(&ops[at]);

@@ -22,5 +22,7 @@ Ops cross_over(const Ops& a, const Ops& b, Random& random, std::size_t most);
 bool plant(Ops& ops, Rule rule, Random& random);
 /// The rules that plant() knows.
 std::span<const Rule> plantable();
+/// Those that only programs with logical endpoints can break.
+std::span<const Rule> plantable_in_endpoints();
 
 }  // namespace cuvmm::fuzz

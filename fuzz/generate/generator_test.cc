@@ -26,6 +26,7 @@ TEST(Generator, SevenCallsOfTenSucceedAndAllKindsAreMade) {
   }
   EXPECT_GE(statistics.succeeded * 10, statistics.calls * 7) << statistics.text();
   for (std::size_t code = 0; code < kCodes; ++code) {
+    if (is_endpoint(static_cast<Code>(code))) continue;  // endpoint_test.cc
     EXPECT_TRUE(made[code]) << function_of(static_cast<Code>(code));
   }
 }

@@ -13,7 +13,8 @@ Op Maker::make(Sketch& now) {
     now.turn_to(process_of(op));
     op.code = choose(now);
     if (!(style_.enabled >> static_cast<unsigned>(op.code) & 1)) continue;
-    if (is_multicast(op.code) && !style_.multicast) continue;
+    if (is_multicast(op.code) && !is_endpoint(op.code) && !style_.multicast) continue;
+    if (is_endpoint(op.code) && !style_.endpoints) continue;
     if (!crosses(op.code)) {
       op.actor = 0;
       now.turn_to(0);
@@ -32,6 +33,7 @@ Op Maker::make(Sketch& now) {
 // What is missing comes first; then everything, in proportion to how often programs do it.
 Code Maker::choose(const Sketch& now) {
   if (now.ranges.empty() && random_.chance(60)) return Code::kReserve;
+  if (style_.endpoints && random_.chance(45)) return next_of_endpoint(now);
   if (style_.processes > 1 && random_.chance(40)) {
     const bool plain = style_.enabled >> static_cast<unsigned>(Code::kIpcOpen) & 1;
     return plain && random_.chance(40) ? hand_over_plain(now) : hand_over(now);
@@ -154,6 +156,7 @@ bool Maker::data(Op& op, const Sketch& now, bool second) {
 }
 
 bool Maker::fill(Op& op, const Sketch& now) {
+  if (is_endpoint(op.code)) return endpoint(op, now);
   if (is_multicast(op.code)) return multicast(op, now);
   if (op.code >= Code::kAlloc) return legacy(op, now);
   if (op.code >= Code::kPoolCreate) return pooled(op, now);

@@ -28,6 +28,7 @@ class Maker {
   Code hand_over(const Sketch& now);
   Code hand_over_plain(const Sketch& now);
   Code share_pool(const Sketch& now);
+  Code next_of_endpoint(const Sketch& now);
   Code touch();  ///< a copy or a fill
 
   // Its arguments, by area; false where nothing fits.
@@ -38,6 +39,7 @@ class Maker {
   bool multicast(Op& op, const Sketch& now);
   bool pooled(Op& op, const Sketch& now);
   bool legacy(Op& op, const Sketch& now);
+  bool endpoint(Op& op, const Sketch& now);
 
   // Those of one call, or of a few that are alike.
   bool free_reservation(Op& op, const Sketch& now);
@@ -53,6 +55,15 @@ class Maker {
   /// A multicast object, of which all devices were added or some are missing.
   bool team(std::uint8_t& ref, const Sketch& now, bool complete);
   bool bind(Op& op, const Sketch& now);
+  /// An id that was reserved and has no endpoint.
+  bool free_id(Op& op, const Sketch& now);
+  /// Names one of the endpoints that fits; null where none does.
+  template <class Fits>
+  const Sketch::Endpoint* endpoint_that(Op& op, const Sketch& now, Fits fits);
+  bool create_endpoint(Op& op);
+  bool bind_endpoint(Op& op, const Sketch& now);
+  bool unbind_endpoint(Op& op, const Sketch& now);
+  bool fabric_copy(Op& op, const Sketch& now);
   bool reference(std::uint8_t& ref, const Sketch& now);
   /// Sets `ref` to the name of one of them that fits; false when none does.
   template <class List, class Fits>

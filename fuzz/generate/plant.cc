@@ -3,24 +3,11 @@
 #include <algorithm>
 
 #include "fuzz/generate/generator.h"
+#include "fuzz/generate/recipe.h"
 
 namespace cuvmm::fuzz {
 
 namespace {
-
-/// Field by field what to put into an op of this call; kKeep leaves a field as it is.
-constexpr int kKeep = -1;
-struct Recipe {
-  Rule rule;
-  Code code;
-  enum class How : std::uint8_t { kChange, kRepeat, kMoveFirst } how = How::kChange;
-  std::uint8_t Op::*field = nullptr;
-  int value = kKeep;
-};
-using How = Recipe::How;
-
-constexpr int kPage = 1, kByte = 2, kTooLarge = 8, kTebibyte = 7;  // indices into kOdd
-constexpr int kNoDevice = 11, kNoNode = 10, kNoType = 12;          // into kPlaces
 
 // kRepeat makes the call twice; kMoveFirst moves what it refers to behind it, as it were: the call
 // is made before everything else that names its range.
@@ -217,6 +204,9 @@ constexpr Recipe kRecipes[] = {
     {Rule::kPoolAccessOwn, Code::kPoolSetAccess, How::kChange, &Op::value, 0},
     {Rule::kPoolSetDevice, Code::kPoolSet, How::kChange, &Op::place, kNoDevice},
     {Rule::kPoolSetPoolValid, Code::kPoolSet, How::kChange, &Op::ref, 0},
+    {Rule::kMemoryContext, Code::kAlloc, How::kChange, &Op::actor, 2},
+    {Rule::kFreeOnce, Code::kFreeAsync, How::kRepeat},
+    {Rule::kFreeBase, Code::kFreeAsync, How::kChange, &Op::odd, kPage},
     {Rule::kIpcGetContext, Code::kIpcGet, How::kChange, &Op::actor, 2},
     {Rule::kIpcGetOutNonnull, Code::kIpcGet, How::kChange, &Op::faults, kNullOut},
     {Rule::kIpcGetPointerNonzero, Code::kIpcGet, How::kChange, &Op::ref, 0},
@@ -226,19 +216,34 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
+namespace {
+template <class Recipes>
+std::vector<Rule> rules_of(const Recipes& recipes) {
+  std::vector<Rule> rules;
+  for (const Recipe& recipe : recipes) rules.push_back(recipe.rule);
+  return rules;
+}
+}  // namespace
+
 std::span<const Rule> plantable() {
-  static const std::vector<Rule> all = [] {
-    std::vector<Rule> rules;
-    for (const Recipe& recipe : kRecipes) rules.push_back(recipe.rule);
-    return rules;
-  }();
+  static const std::vector<Rule> all = rules_of(kRecipes);
+  return all;
+}
+
+std::span<const Rule> plantable_in_endpoints() {
+  static const std::vector<Rule> all = rules_of(endpoint_recipes());
   return all;
 }
 
 bool plant(Ops& ops, Rule rule, Random& random) {
-  const auto* recipe = std::find_if(std::begin(kRecipes), std::end(kRecipes),
-                                    [&](const Recipe& r) { return r.rule == rule; });
-  if (recipe == std::end(kRecipes)) return false;
+  const auto matches = [&](const Recipe& r) { return r.rule == rule; };
+  const Recipe* recipe = std::find_if(std::begin(kRecipes), std::end(kRecipes), matches);
+  if (recipe == std::end(kRecipes)) {
+    const auto more = endpoint_recipes();
+    const auto found = std::find_if(more.begin(), more.end(), matches);
+    if (found == more.end()) return false;
+    recipe = &*found;
+  }
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (ops[i].code == recipe->code) places.push_back(i);

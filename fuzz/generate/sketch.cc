@@ -204,6 +204,10 @@ void Sketch::follow_multicast(const Op& op) {
 }
 
 bool Sketch::follow_area(const Op& op) {
+  if (is_endpoint(op.code)) {
+    follow_endpoint(op);
+    return true;
+  }
   if (is_multicast(op.code)) {
     follow_multicast(op);
     return true;

@@ -80,6 +80,30 @@ struct Sketch {
     unsigned size;
     int process;  ///< that made it
   };
+  /// What cuLogicalEndpointIdReserve gave.
+  struct Ids {
+    std::uint8_t name;
+    unsigned count;
+  };
+  struct Endpoint {
+    std::uint8_t name, index;  ///< of its id: that of the ids, and how many further
+    bool team;
+    unsigned size, devices;
+    bool shareable;
+    std::vector<std::uint8_t> added = {};  ///< the owner of a unicast one
+    std::vector<Memory::Bound> bound = {};
+    bool ready = false;
+    bool imported = false;
+    bool missing() const { return added.size() < devices; }
+    bool member(std::uint8_t place) const;
+    /// Whether each device that it has is bound at a granule.
+    bool bound_at(unsigned at) const;
+  };
+  /// The bytes of an exported endpoint.
+  struct Ticket {
+    std::uint8_t name;
+    std::uint8_t ids, index;
+  };
   struct Dead {
     NameKind kind;
     std::uint8_t name;
@@ -105,6 +129,9 @@ struct Sketch {
   std::vector<External> externals;
   std::vector<Pool> pools;
   std::vector<Token> tokens;
+  std::vector<Ids> ids;
+  std::vector<Endpoint> endpoints;
+  std::vector<Ticket> tickets;
   std::vector<Dead> dead;
   int device[kActors] = {0, -1, -1, 0};
   bool used[kNameKinds][256] = {};
@@ -120,6 +147,7 @@ struct Sketch {
   bool open_elsewhere(const Plain& plain) const;
   /// Whether each byte of a multicast object is bound for each device.
   bool all_bound(const Memory& object) const;
+  const Endpoint* endpoint(std::uint8_t name, unsigned index) const;
   /// A name that nothing has had; any when all are taken.
   std::uint8_t free_name(NameKind kind, std::uint32_t otherwise) const;
   /// Names that later ops bind are taken too.
@@ -135,6 +163,10 @@ struct Sketch {
   void follow_descriptor(const Op& op);
   void follow_multicast(const Op& op);
   void follow_pool(const Op& op);
+  void follow_endpoint(const Op& op);
+  void follow_endpoint_bind(const Op& op, Endpoint& endpoint);
+  void follow_endpoint_import(const Op& op);
+  void follow_endpoint_query(const Op& op);
   void add_plain(const Plain& plain);
 };
 

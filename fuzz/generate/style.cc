@@ -38,6 +38,9 @@ Style swarm(Random& random, const Scope& scope) {
     style.enabled |= bit(Code::kExport) | bit(Code::kImport) | bit(Code::kSetAccess);
     if (random.chance(30)) style.enabled |= kLegacy | bit(Code::kMemFree);
   }
+  // Last, and only where they can be made: other programs stay what they are.
+  style.endpoints = scope.multicast && scope.endpoints && random.chance(50);
+  if (style.endpoints) style.enabled |= from_to(Code::kEpReserve, Code::kFabricCopy);
   return style;
 }
 

@@ -17,6 +17,7 @@ struct Style {
   unsigned threads = 1;
   int processes = 1;
   bool multicast = false;                     ///< only for what never loads a real driver
+  bool endpoints = false;                     ///< the same, of a driver that has them
   std::uint64_t enabled = ~std::uint64_t{0};  ///< bit per Code
 };
 
@@ -25,6 +26,7 @@ struct Scope {
   int devices = 1;
   int processes = 1;
   bool multicast = false;
+  bool endpoints = false;  ///< of no use without multicast
 };
 
 /// A random style: swarm selection of calls, sizes, threads and share of faults. With two processes

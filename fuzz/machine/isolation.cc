@@ -169,7 +169,8 @@ void search(const Target& target, Board& board, std::uint64_t seed, std::chrono:
   const auto machine = open(target, board, target.processes);
   const Scope scope{.devices = machine->machine().devices(),
                     .processes = target.processes,
-                    .multicast = target.options.multicast};
+                    .multicast = target.options.multicast,
+                    .endpoints = machine->profile().cuda_version >= kEndpointsSince};
   const auto end = Clock::now() + time;
   Random random(seed);
   Novelty novelty;

@@ -47,8 +47,11 @@ Driver without_multicast(Driver driver) {
 }
 }  // namespace
 
-Machine::Machine(const Driver& first, bool multicast, const std::optional<Driver>& other)
-    : drivers_{multicast ? first : without_multicast(first)}, multicast_(multicast) {
+Machine::Machine(const Driver& first, bool multicast, const std::optional<Driver>& other,
+                 bool endpoints)
+    : drivers_{multicast ? first : without_multicast(first)},
+      multicast_(multicast),
+      endpoints_(endpoints) {
   // What another process is asked to do is a list without multicast.
   if (other) drivers_.push_back(without_multicast(*other));
   for (int process = 0; process < processes() && error_.empty(); ++process) {
@@ -99,6 +102,11 @@ std::uint64_t Machine::made(NameKind kind) {
     int fd = -1;
     std::memcpy(&fd, memory_.out, sizeof fd);
     return static_cast<std::uint64_t>(std::int64_t{fd});
+  }
+  if (kind == NameKind::kEndpoint) {
+    CUlogicalEndpointId id = 0;
+    std::memcpy(&id, memory_.out, sizeof id);
+    return id;
   }
   std::uint64_t value = 0;  // an address, a handle, a pointer
   std::memcpy(&value, memory_.out, sizeof value);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "api/calls.h"
-#include "fuzz/ops/structure_sources.h"
+#include "fuzz/ops/endpoint_sources.h"
 
 namespace cuvmm::fuzz {
 

@@ -43,16 +43,38 @@ bool may_be_silent(Rule rule) {
     case Rule::kIpcFreedWhileOpen:  // what another process has open
     case Rule::kPoolTakeAlive:      // what a pointer's data stands for is the driver's secret
     case Rule::kPoolTakeData:
-    case Rule::kPoolSetLocal:  // where a default pool lies
+    case Rule::kPoolSetLocal:   // where a default pool lies
+    case Rule::kEpImportValid:  // what an endpoint's bytes stand for is the driver's secret
       return true;
     default:
       return info(rule).kind == RuleKind::kAdvice;
   }
 }
 
-// How large an allocation of another process is.
+// How large an allocation of another process is; what an imported endpoint is, and what was done to
+// one that others may have imported.
 bool of_unseen(Rule rule) {
-  return rule == Rule::kExtImportSizeExact || rule == Rule::kExtBufferInsideObject;
+  switch (rule) {
+    case Rule::kExtImportSizeExact:
+    case Rule::kExtBufferInsideObject:
+    case Rule::kEpAddMulticast:
+    case Rule::kEpAddOnce:
+    case Rule::kEpAddLimit:
+    case Rule::kEpBindInside:
+    case Rule::kEpBindDevice:
+    case Rule::kEpBindShareable:
+    case Rule::kEpBindVacant:
+    case Rule::kEpUnbindDevice:
+    case Rule::kEpUnbindBound:
+    case Rule::kEpUnbindExact:
+    case Rule::kFcSourceUnicast:
+    case Rule::kFcEndpointInside:
+    case Rule::kFcEndpointBound:
+    case Rule::kFcOwnerAccess:
+      return true;
+    default:
+      return false;
+  }
 }
 
 bool of_access(Rule rule) { return rule == Rule::kDataReadable || rule == Rule::kDataWritable; }
@@ -71,6 +93,15 @@ bool looks_alike(Rule found, const Judgement& judgement) {
     case Rule::kExtImportFdOwned:
       return judgement.unseen && (judgement.breaks(Rule::kExtImportFdValid) ||
                                   judgement.has(Quirk::kExtCompressedElsewhere));
+    case Rule::kCreatePcieRdma:  // a bit that newer drivers know, among some that none does
+      return judgement.breaks(Rule::kCreateUsageKnown);
+    case Rule::kEpAddOnce:  // the shim does not know what an import is, and what others did to it
+    case Rule::kEpBindImported:
+    case Rule::kEpBindVacant:
+    case Rule::kFcEndpointBound:
+      return judgement.unseen && !judgement.legal();
+    case Rule::kPoolTakeData:  // bytes of memory that is gone may be of none
+      return judgement.breaks(Rule::kPoolTakeAlive);
     case Rule::kIpcOpenAlive:  // bytes of something else, or of memory that is gone
       return judgement.breaks(Rule::kIpcOpenHandleValid);
     default:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/ops/description.h"
 
-#include "fuzz/ops/structure_sources.h"
+#include "fuzz/ops/endpoint_sources.h"
 
 namespace cuvmm::fuzz {
 

@@ -115,7 +115,7 @@ const char* Layout::leaves(const Op& op) const {
   }
   if (s.ref2 == NameKind::kMemory) return leaves_memory(process, op.ref2);
   if (s.ref2 == NameKind::kRange) {
-    const bool bind = op.code == Code::kMcBindAddr;
+    const bool bind = op.code == Code::kMcBindAddr || op.code == Code::kEpBindAddr;
     const std::uint64_t size = bind ? distance(op.size, op.odd_size) : op.size;
     return leaves_range(process, op.ref2, distance(op.at2, op.odd2), size);
   }

@@ -46,6 +46,8 @@ int Layout::change(const Op& op) {
     case Code::kIpcOpen:
     case Code::kIpcClose:
       return change_shared(op);
+    case Code::kEpExport:
+      return kUnbound;  // of no memory
     default:
       return kSomething;
   }

@@ -56,6 +56,12 @@ constexpr bool is_multicast(Code code) {
   return detail::kMulticast[static_cast<std::size_t>(code)];
 }
 
+/// Whether the call is about logical endpoints, which a driver has since CUDA 13.3, or a fabric
+/// copy (13.5). Each of them is_multicast() as well.
+constexpr bool is_endpoint(Code code) { return code >= Code::kEpReserve; }
+/// The version of the driver that has them all.
+inline constexpr int kEndpointsSince = 13050;
+
 /// Whether processes other than process 0 make this call, too.
 constexpr bool crosses(Code code) { return detail::kCallers[static_cast<std::size_t>(code)].both; }
 
@@ -67,7 +73,8 @@ enum class NameKind : std::uint8_t {
   kDescriptor,
   kExternal,
   kPool,
-  kBlob,  ///< 64 bytes that stand for memory elsewhere
+  kBlob,      ///< 64 bytes that stand for memory elsewhere
+  kEndpoint,  ///< the first of the ids that one call reserved
   kCount
 };
 inline constexpr std::size_t kNameKinds = static_cast<std::size_t>(NameKind::kCount);
@@ -90,7 +97,7 @@ struct Op {
   std::uint8_t place = 0;     ///< index into kPlaces: device or host location
   std::uint8_t value = 0;     ///< access flags, handle types, fill value, option
   std::uint8_t extra = 0;     ///< alignment, offset or property, by call
-  std::uint8_t faults = 0;    ///< kNullOut, kNullIn, kNoCount
+  std::uint8_t faults = 0;    ///< kNullOut, kNullIn, kNoCount, kNullSecond
 
   friend bool operator==(const Op&, const Op&) = default;
 };
@@ -101,6 +108,7 @@ using Ops = std::vector<Op>;
 inline constexpr std::uint8_t kNullOut = 1;                 ///< NULL for the out-parameter
 inline constexpr std::uint8_t kNullIn = 2;                  ///< NULL for the structure
 inline constexpr std::uint8_t kNoCount = 4;                 ///< cuMemSetAccess of no descriptors
+inline constexpr std::uint8_t kNullSecond = 4;              ///< NULL for a second out-parameter
 inline constexpr std::uint64_t kNoDescriptor = 0x7ffffff0;  ///< nobody has that many files open
 inline constexpr std::uint64_t kGarbage = 0x1234;           ///< a handle that no driver gave
 inline constexpr int kThreads = 3;                          ///< of process 0; the others have one
@@ -186,6 +194,30 @@ constexpr unsigned team_size(std::uint8_t extra) { return extra == kAllOnes ? ~0
 /// should be 0 has this value.
 inline constexpr std::uint64_t kPoolTwists[] = {0, 0, 4096, 1, 1};
 inline constexpr unsigned char kForged = 0xa5;  ///< each byte of a blob that no driver wrote
+
+/// What `value` says of a logical endpoint: its type, for how many devices, its handle types.
+inline constexpr unsigned kUnicast = 1, kTeamed = 2;
+constexpr unsigned endpoint_type(std::uint8_t value) { return value & 3; }
+constexpr unsigned endpoint_devices(std::uint8_t value) { return value >> 2 & 7; }
+constexpr unsigned endpoint_handle_types(std::uint8_t value) { return value >> 5 & 3; }
+constexpr std::uint8_t endpoint_value(unsigned type, unsigned devices, unsigned handle_types) {
+  return static_cast<std::uint8_t>(type | devices << 2 | handle_types << 5);
+}
+inline constexpr std::uint8_t kEndpointIds = 8;  ///< ids that follow a name's: by `extra`
+
+/// What `value` says of a fabric copy: the types of its source and its destination, its own flags,
+/// and its stream. `odd_size` says how many copies a batch has.
+inline constexpr unsigned kByPointer = 1, kByEndpoint = 2;
+constexpr unsigned source_type(std::uint8_t value) { return value & 3; }
+constexpr unsigned destination_type(std::uint8_t value) { return value >> 2 & 3; }
+constexpr std::uint8_t fabric_value(unsigned source, unsigned destination) {
+  return static_cast<std::uint8_t>(source | destination << 2);
+}
+inline constexpr std::uint8_t kCopyFlag = 0x10;
+inline constexpr std::uint8_t kLegacyStream = 0x40;  ///< and 0x20 for its other name
+/// One, two of which the second is that much further, the same one twice, none of a list of one.
+inline constexpr std::uint8_t kOneCopy = 0, kTwoCopies = 1, kSameCopies = 2, kNoCopies = 3;
+inline constexpr std::uint64_t kNextCopy = 256;
 
 /// Puts every field into its range and clears those that the call does not use, so that equal calls
 /// are equal bytes. Any 16 bytes become a valid op.

@@ -11,8 +11,9 @@ namespace {
 TEST(Op, BytesGiveTheProgramBack) {
   Random random(7);
   for (int i = 0; i < 200; ++i) {
-    const Ops ops =
-        generate(random, swarm(random, {.devices = 3, .processes = 2, .multicast = true}));
+    const Ops ops = generate(
+        random,
+        swarm(random, {.devices = 3, .processes = 2, .multicast = true, .endpoints = true}));
     EXPECT_EQ(decode(encode(ops)), ops);
   }
 }

@@ -8,7 +8,7 @@
 namespace cuvmm::fuzz {
 namespace {
 
-constexpr Scope kEverything{.devices = 3, .processes = 2, .multicast = true};
+constexpr Scope kEverything{.devices = 3, .processes = 2, .multicast = true, .endpoints = true};
 
 TEST(FuzzText, TheTextOfAProgramGivesItBack) {
   Random random(11);

@@ -42,7 +42,8 @@ bool Judgement::accepts(const Profile& profile, EntryPoint entry, CUresult answe
     refused = true;
     if (verdict.code == answer) return true;
   }
-  return !refused && answer == CUDA_SUCCESS;
+  if (refused) return false;
+  return answer == CUDA_SUCCESS || (no_room && answer == CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 bool Judgement::crashes(const Profile& profile, EntryPoint entry) const {
@@ -75,6 +76,7 @@ void Reference::clear() {
   plain_.clear();
   external_.clear();
   teams_.clear();
+  endpoints_.clear();
   pool_state_.clear();
 }
 

@@ -14,6 +14,7 @@
 
 #include "api/calls.h"
 #include "fuzz/ops/op.h"
+#include "fuzz/reference/endpoint_state.h"
 #include "fuzz/reference/external_state.h"
 #include "fuzz/reference/multicast_team.h"
 #include "fuzz/reference/plain_list.h"
@@ -30,6 +31,7 @@ struct Judgement {
   bool foreign = false;      ///< touches memory that is nobody's: any error will do
   bool may_refuse = false;   ///< INVALID_VALUE will do as well
   bool may_run_out = false;  ///< OUT_OF_MEMORY will do as well
+  bool no_room = false;      ///< the same, where the profile has nothing against the call
   bool may_succeed = false;  ///< CUDA_SUCCESS will do as well
   bool fatal = false;        ///< a real driver or its machine dies in it, though no rule says so
   Quirk quirks[4];           ///< what a driver may have against the call beside the rules
@@ -37,8 +39,9 @@ struct Judgement {
   /// Not to be called: the reference cannot follow what would come of it (another process would get
   /// what only the first one's knows; too much memory for its cells).
   bool uncovered = false;
-  bool unseen = false;  ///< about a descriptor of another process's export: no shim saw it made
-  bool loose = false;   ///< nothing is written of what should happen: any answer will do
+  /// About a descriptor of another process's export, or an imported endpoint: no shim saw it made.
+  bool unseen = false;
+  bool loose = false;          ///< nothing is written of what should happen: any answer will do
   bool unpredictable = false;  ///< nothing later in the program can be compared between drivers
 
   void add(Rule rule) {
@@ -139,6 +142,19 @@ class Reference {
   Judgement judge(const calls::IpcGetMemHandle&, Actor) const;
   Judgement judge(const calls::IpcOpenMemHandle&, Actor) const;
   Judgement judge(const calls::IpcCloseMemHandle&, Actor) const;
+  Judgement judge(const calls::LogicalEndpointIdReserve&, Actor) const;
+  Judgement judge(const calls::LogicalEndpointIdRelease&, Actor) const;
+  Judgement judge(const calls::LogicalEndpointCreate&, Actor) const;
+  Judgement judge(const calls::LogicalEndpointAddDevice&, Actor) const;
+  Judgement judge(const calls::LogicalEndpointDestroy&, Actor) const;
+  Judgement judge(const calls::LogicalEndpointBindAddr&, Actor) const;
+  Judgement judge(const calls::LogicalEndpointBindMem&, Actor) const;
+  Judgement judge(const calls::LogicalEndpointUnbind&, Actor) const;
+  Judgement judge(const calls::LogicalEndpointExport&, Actor) const;
+  Judgement judge(const calls::LogicalEndpointImport&, Actor) const;
+  Judgement judge(const calls::LogicalEndpointGetLimits&, Actor) const;
+  Judgement judge(const calls::LogicalEndpointQuery&, Actor) const;
+  Judgement judge(const calls::FabricCpyBatchAsync&, Actor) const;
 
   // What a success changes. The sentence is what is wrong with the outputs, null when nothing is.
   const char* accept(const calls::MemAddressReserve&);
@@ -186,6 +202,19 @@ class Reference {
   const char* accept(const calls::IpcGetMemHandle&);
   const char* accept(const calls::IpcOpenMemHandle&, Actor);
   const char* accept(const calls::IpcCloseMemHandle&);
+  const char* accept(const calls::LogicalEndpointIdReserve&);
+  const char* accept(const calls::LogicalEndpointIdRelease&);
+  const char* accept(const calls::LogicalEndpointCreate&);
+  const char* accept(const calls::LogicalEndpointAddDevice&);
+  const char* accept(const calls::LogicalEndpointDestroy&);
+  const char* accept(const calls::LogicalEndpointBindAddr&);
+  const char* accept(const calls::LogicalEndpointBindMem&);
+  const char* accept(const calls::LogicalEndpointUnbind&);
+  const char* accept(const calls::LogicalEndpointExport&);
+  const char* accept(const calls::LogicalEndpointImport&);
+  const char* accept(const calls::LogicalEndpointGetLimits&);
+  const char* accept(const calls::LogicalEndpointQuery&);
+  const char* accept(const calls::FabricCpyBatchAsync&);
 
   /// What a driver with this profile does even though it refuses.
   void refuse(const calls::MemSetAccess&, CUresult answer, const Profile& profile);
@@ -208,6 +237,8 @@ class Reference {
   std::vector<std::uint64_t> opened() const;  ///< a pointer as often as it must be closed
   std::vector<std::uint64_t> external_memories() const;
   std::vector<std::uint64_t> pools() const;
+  std::vector<std::uint32_t> endpoints() const;
+  std::vector<std::uint32_t> endpoint_ids() const;
   /// Default pools and devices that were given access to them.
   std::vector<std::pair<std::uint64_t, int>> given_to_defaults() const;
 
@@ -298,12 +329,45 @@ class Reference {
   const char* bind(const Bind& bind);
   void store(const MulticastTeam& team, std::uint64_t offset, const unsigned char* bytes,
              std::uint64_t size, bool known);
+  // Logical endpoints.
+  struct EndpointBind {
+    std::uint32_t id;
+    int device;
+    std::uint64_t offset, size;
+    unsigned long long flags;
+    std::uint64_t memory_at;  ///< offset or address, as it was asked for
+    /// What is bound: the reference's index of the memory, -1 for none; of its handle, or of its
+    /// entry in the list of plain memory; and where in it.
+    int memory, handle, plain;
+    std::uint64_t memory_offset;
+  };
+  using Endpoint = EndpointState::Name;
+  const Endpoint* judge_endpoint(Judgement& out, std::uint32_t id) const;
+  void judge_new_endpoint(Judgement& out, std::uint32_t id) const;
+  void judge_endpoint_prop(Judgement& out, const CUlogicalEndpointProp& prop, bool asked) const;
+  EndpointBind bind_of(const calls::LogicalEndpointBindMem& call) const;
+  EndpointBind bind_of(const calls::LogicalEndpointBindAddr& call) const;
+  void judge_bind(Judgement& out, const EndpointBind& bind) const;
+  const char* bind(const EndpointBind& bind);
+  const EndpointState::Object& object_of(const Endpoint& endpoint) const {
+    return endpoints_.objects[static_cast<std::size_t>(endpoint.object)];
+  }
+  /// The memory behind a binding was freed; what the binding is worth then is written nowhere.
+  bool ended(const EndpointState::Binding& binding) const;
+  void judge_fabric(Judgement& out, const CUDA_FABRIC_COPY_BATCH_OP& op, Actor actor) const;
+  void judge_fabric_endpoint(Judgement& out, const CUDA_FABRIC_COPY_BATCH_OP& op, bool write,
+                             Actor actor) const;
+  /// Whether the pointer is local to the device.
+  bool judge_fabric_pointer(Judgement& out, std::uint64_t at, std::uint64_t size, bool write,
+                            Actor actor) const;
+  void copy(const CUDA_FABRIC_COPY_BATCH_OP& op);
   /// The open export of that number; null for none.
   const Descriptor* export_at(int fd) const;
   /// A new file has this number.
   void opened(int fd);
   /// Adds memory with an address of its own; what is wrong with that, or null.
   const char* place(const PlainMemory& made);
+  void judge_freed(Judgement& out, std::uint64_t address) const;
   void judge_plain(Judgement& out, const PlainMemory& plain) const;
   void judge_fill(Judgement& out, const PlainMemory& plain, Actor actor) const;
   void judge_pool_touch(Judgement& out, const PlainMemory& plain, bool fill, Actor actor) const;
@@ -331,14 +395,21 @@ class Reference {
   bool all(std::uint64_t base, std::uint64_t size, Good good) const;
   static void grant(Mapped& mapping, const CUmemAccessDesc* desc, std::size_t count);
   const CUmemAllocationProp& prop_of(const Cell& cell) const;
+  /// When the CPU makes a copy of memory on the host.
+  enum class ByCpu : std::uint8_t {
+    kNever,
+    kAlone,         ///< where the device may do nothing
+    kBetweenHosts,  ///< then, and where the other side lies on the host as well
+  };
   void judge_touch(Judgement& out, std::uint64_t base, std::uint64_t size, bool write, bool fill,
-                   Actor actor, bool other_on_host = false) const;
+                   Actor actor, ByCpu by_cpu = ByCpu::kAlone) const;
   void judge_context(Judgement& out, std::uint64_t base, std::uint64_t size, Actor actor) const;
   Judgement judge_write(std::uint64_t base, std::uint64_t size, bool fill, Actor actor,
                         bool from_host = false) const;
   void store(std::uint64_t at, const unsigned char* bytes, std::uint64_t size, bool known);
   /// -1: never written.
   int byte_at(std::uint64_t address) const;
+  int byte_in(int memory, std::uint64_t at) const;
   bool known_at(std::uint64_t address) const;
   const char* fill(std::uint64_t at, unsigned value, unsigned element, std::uint64_t count);
   void drop_cells();
@@ -360,6 +431,7 @@ class Reference {
   // Of the first process: the others have none, but for the names of legacy IPC.
   PoolState pool_state_;
   std::vector<MulticastTeam> teams_;
+  EndpointState endpoints_;
 };
 
 }  // namespace cuvmm::fuzz

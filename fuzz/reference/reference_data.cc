@@ -7,7 +7,7 @@
 namespace cuvmm::fuzz {
 
 void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t size, bool write,
-                            bool fill, Actor actor, bool other_on_host) const {
+                            bool fill, Actor actor, ByCpu by_cpu) const {
   if (size == 0) return;
   if (!cell_at(base) && !plain_.at(base)) {
     out.foreign = true;
@@ -39,13 +39,14 @@ void Reference::judge_touch(Judgement& out, std::uint64_t base, std::uint64_t si
     }
     const auto& all = mappings_[static_cast<std::size_t>(cell->mapping)].access;
     unsigned access = all[actor.device];
-    if (!fill && static_cast<int>(prop_of(*cell).location.type) != 1) {
+    const bool may_be_cpu = !fill && by_cpu != ByCpu::kNever;
+    if (may_be_cpu && static_cast<int>(prop_of(*cell).location.type) != 1) {
       // What the device may not do is refused, where it may do anything. Else the CPU makes the
       // copy, as it does between two places on the host where that has access too: and the driver
       // dies of what the host may not do. All orders of up to three settings were asked of an H200.
       const unsigned host = all[kPlaces - 1], needed = write ? 3 : 1;
       const bool refused = access != 0 && access < needed;
-      if (!refused && (access == 0 || (host != 0 && other_on_host))) {
+      if (!refused && (access == 0 || (host != 0 && by_cpu == ByCpu::kBetweenHosts))) {
         access = host;
         out.fatal = out.fatal || host < needed;
       }
@@ -62,7 +63,10 @@ Judgement Reference::judge_write(std::uint64_t base, std::uint64_t size, bool fi
                                  bool from_host) const {
   Judgement out;
   judge_context(out, base, size, actor);
-  if (actor.device >= 0) judge_touch(out, base, size, true, fill, actor, from_host);
+  if (actor.device >= 0) {
+    const ByCpu by_cpu = from_host ? ByCpu::kBetweenHosts : ByCpu::kAlone;
+    judge_touch(out, base, size, true, fill, actor, by_cpu);
+  }
   return out;
 }
 
@@ -118,13 +122,28 @@ Judgement Reference::judge(const calls::MemFree& call, Actor) const {
   } else if (const PlainMemory* plain = plain_.live_base(call.dptr)) {
     if (plain->kind == PlainMemory::Kind::kOpened) out.add(Rule::kIpcFreeInstead);
     if (open_elsewhere(*plain)) out.add(Rule::kIpcFreedWhileOpen);
-  } else if (const PlainMemory* gone = plain_.last(call.dptr);
-             gone && gone->kind == PlainMemory::Kind::kExternal && !plain_.at(call.dptr)) {
-    out.add(Rule::kExtBufferFreedOnce);
   } else {
-    out.foreign = true;
+    const PlainMemory* gone = plain_.last(call.dptr);
+    const bool buffer = gone && gone->kind == PlainMemory::Kind::kExternal;
+    buffer && !plain_.at(call.dptr) ? out.add(Rule::kExtBufferFreedOnce)
+                                    : judge_freed(out, call.dptr);
   }
   return out;
+}
+
+// Nothing live begins there.
+void Reference::judge_freed(Judgement& out, std::uint64_t address) const {
+  using Kind = PlainMemory::Kind;
+  if (const PlainMemory* around = plain_.at(address)) {
+    out.add(around->kind == Kind::kOpened ? Rule::kFreeFunction : Rule::kFreeBase);
+  } else {
+    const auto was_freed = [&](const PlainMemory& p) {
+      return p.base == address && p.kind != Kind::kExternal && p.kind != Kind::kOpened;
+    };
+    const auto& all = plain_.all();
+    out.add(std::any_of(all.begin(), all.end(), was_freed) ? Rule::kFreeOnce : Rule::kFreeKnown);
+  }
+  out.fatal = true;  // what a real driver has there may be another's
 }
 
 Judgement Reference::judge(const calls::MemGetHandleForAddressRange& call, Actor actor) const {
@@ -243,8 +262,11 @@ int Reference::byte_at(std::uint64_t address) const {
   const Spot here = spot(address);
   if (here.memory < 0) return -1;
   if (ambiguous(address)) return -1;
-  const auto& writes = memories_[static_cast<std::size_t>(here.memory)].writes;
-  const std::uint64_t at = here.offset;
+  return byte_in(here.memory, here.offset);
+}
+
+int Reference::byte_in(int memory, std::uint64_t at) const {
+  const auto& writes = memories_[static_cast<std::size_t>(memory)].writes;
   for (std::size_t i = writes.size(); i-- > 0;) {
     const Write& write = writes[i];
     if (at >= write.at && at - write.at < write.bytes.size()) {

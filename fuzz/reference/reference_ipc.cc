@@ -9,8 +9,9 @@ namespace cuvmm::fuzz {
 
 Judgement Reference::judge(const calls::MemAlloc& call, Actor actor) const {
   Judgement out;
-  // There are no rules of cuMemAlloc.
-  out.loose = actor.device < 0 || call.bytesize == 0 || !call.dptr;
+  if (actor.device < 0) out.add(Rule::kMemoryContext);
+  if (call.bytesize == 0) out.add(Rule::kMemorySizeNonzero);
+  if (!call.dptr) out.add(Rule::kMemoryOutNonnull);
   out.may_run_out = true;
   return out;
 }

@@ -46,6 +46,7 @@ void Reference::judge_prop(Judgement& out, const CUmemAllocationProp& prop) cons
   if (types > 15) out.add(Rule::kCreateHandleTypesKnown);
   if (types & 15 & ~kExportable) out.add(Rule::kCreateHandleTypesSupported);
   if (types & 8) out.add(Rule::kCreateFabricChannel);
+  if ((types & 8) && location == 3) out.add(Rule::kCreateMultinode);
   if (prop.win32HandleMetaData && !(types & 2)) out.add(Rule::kCreateWin32Metadata);
   if (prop.allocFlags.compressionType > 1) out.add(Rule::kCreateCompression);
   if (prop.allocFlags.gpuDirectRDMACapable > 1) out.add(Rule::kCreateRdmaBoolean);
@@ -99,6 +100,11 @@ Judgement Reference::judge(const calls::MemCreate& call, Actor) const {
     out.add(Rule::kCreateFits);
   }
   out.may_run_out = !machine_.charge;
+  // An export keeps the memory after its last release, and so may a binding to an endpoint.
+  for (const Descriptor& d : descriptors_) out.may_run_out |= d.open && d.memory >= 0;
+  for (const EndpointState::Object& object : endpoints_.objects) {
+    out.may_run_out |= !object.bindings.empty();
+  }
   for (const PlainMemory& p : plain_.all()) {
     // How much of a device plain memory takes is a driver's own affair.
     const bool own = p.kind == PlainMemory::Kind::kPool || p.kind == PlainMemory::Kind::kAlloc;

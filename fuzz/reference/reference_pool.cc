@@ -47,12 +47,13 @@ Judgement Reference::judge(const calls::MemPoolCreate& call, Actor) const {
   }
   if (types & ~9u) out.add(Rule::kPoolCreateHandleTypes);
   if (types & 8) out.add(Rule::kPoolCreateFabric);
+  if ((types & 8) && type == 3) out.add(Rule::kPoolCreateMultinode);
   if (props.win32SecurityAttributes && !(types & 2)) out.add(Rule::kPoolCreateWin32);
-  if constexpr (requires { props.usage; }) {
-    if (props.usage & ~2) out.add(Rule::kPoolCreateUsage);
-  }
-  if (std::any_of(std::begin(props.reserved), std::end(props.reserved),
-                  [](unsigned char byte) { return byte != 0; })) {
+  // By their places: older headers have no names for some of them. CUDA 13.4 uses one byte more.
+  unsigned char bytes[sizeof props];
+  std::memcpy(bytes, &props, sizeof bytes);
+  if ((bytes[32] & ~2) || bytes[33]) out.add(Rule::kPoolCreateUsage);
+  if (std::any_of(bytes + 34, bytes + sizeof bytes, [](unsigned char byte) { return byte != 0; })) {
     out.add(Rule::kPoolCreateReserved);
   }
   return out;
@@ -156,7 +157,7 @@ Judgement Reference::judge(const calls::MemFreeAsync& call, Actor actor) const {
   if (call.dptr && cell_at(call.dptr)) {
     out.add(Rule::kMemFreeAsyncNotVmm);
   } else if (!plain) {
-    out.foreign = true;
+    judge_freed(out, call.dptr);
   }
   return out;
 }
@@ -385,6 +386,7 @@ void Reference::judge_pool_touch(Judgement& out, const PlainMemory& plain, bool 
   const bool none = !gives(plain.owner) && further == 0;
   const bool vague = pool.vague || plain.vague || (!all && !none);
   out.loose = out.loose || vague;
+  out.unseen = out.unseen || plain.kind == Kind::kTaken;
   if (none && !vague) out.add(Rule::kDataPoolAccess);
 }
 

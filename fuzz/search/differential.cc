@@ -22,7 +22,8 @@ std::optional<Driver> driver_of(const std::unique_ptr<Peer>& peer) {
 Differential::Differential(const Driver& driver, Profile profile, DifferentialOptions options,
                            std::unique_ptr<Peer> peer)
     : peer_(std::move(peer)),
-      machine_(failing(driver), options.multicast, driver_of(peer_)),
+      machine_(failing(driver), options.multicast, driver_of(peer_),
+               profile.cuda_version >= kEndpointsSince),
       profile_(std::move(profile)),
       options_(options),
       free_memory_{free_memory(machine_, 0), free_memory(machine_, 1)},
@@ -61,6 +62,16 @@ void Differential::check_end(Result& result, CUresult answer, const char* what) 
            std::string("the end: ") + what + " answered " + result_name(answer));
 }
 
+void Differential::destroy_endpoints(Result& result) {
+  const Driver& driver = machine_.driver();
+  for (const std::uint32_t id : reference_.endpoints()) {
+    check_end(result, driver(calls::LogicalEndpointDestroy{id}), "destroying an endpoint");
+  }
+  for (const std::uint32_t id : reference_.endpoint_ids()) {
+    check_end(result, driver(calls::LogicalEndpointIdRelease{id, 1}), "releasing an id");
+  }
+}
+
 void Differential::clean_up_areas(Result& result) {
   const Driver& driver = machine_.driver();
   for (const std::uint64_t pool : reference_.pools()) {
@@ -95,6 +106,7 @@ void Differential::clean_up(Result& result, int process) {
   const Driver& driver = machine_.driver(process);
   const Reference& reference = this->reference(process);
   const auto check = [&](CUresult answer, const char* what) { check_end(result, answer, what); };
+  if (process == 0) destroy_endpoints(result);
   for (const auto& span : reference.mapped()) {
     check(driver(calls::MemUnmap{span.base, span.size}), "unmapping what is mapped");
   }

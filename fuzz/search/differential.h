@@ -100,6 +100,8 @@ class Differential {
   void close_opened(Result& result, int process);
   /// What process 0 has left of pools and external memory; the other process has none.
   void clean_up_areas(Result& result);
+  /// Process 0's logical endpoints and their ids.
+  void destroy_endpoints(Result& result);
   static void check_end(Result& result, CUresult answer, const char* what);
   Reference& reference(int process) { return process ? other_reference_ : reference_; }
   static void disagree(Result& result, std::size_t at, std::string problem);

@@ -25,7 +25,8 @@ constexpr const char* kUsage =
     "  --profile NAME   what the driver behaves as (CUVMM_PROFILE, else the newest GPU's)\n"
     "  --judge WHAT     emulator: the driver's answers (default); shim: the shim on top of it, "
     "too\n"
-    "  --multicast yes  use multicast, too, which only the emulator is asked to (no)\n"
+    "  --multicast yes  use multicast, too, which only the emulator is asked to (no); with\n"
+    "                   CUVMM_PROFILE=documented logical endpoints and fabric copies as well\n"
     "  --processes N    programs of one process (default) or of two, which share memory\n"
     "  --replay FILE    run a program text or a binary input, once, and say what disagrees\n"
     "  --shrink FILE    make a program that disagrees as short as it can be\n"
@@ -107,12 +108,18 @@ Ops read_ops(const std::string& path) {
   return read.ops;
 }
 
+bool has_endpoints(const Target& target) {
+  const ProfileResult profile = load_profile(target.profile);
+  return !target.profile.empty() && profile.profile.cuda_version >= kEndpointsSince;
+}
+
 void write_inputs(const Arguments& arguments) {
   for (unsigned i = 0; i < arguments.inputs; ++i) {
     Random random(arguments.seed + i);
     Style style = swarm(random, {.devices = 3,
                                  .processes = arguments.target.processes,
-                                 .multicast = arguments.target.options.multicast});
+                                 .multicast = arguments.target.options.multicast,
+                                 .endpoints = has_endpoints(arguments.target)});
     style.ops = 30;
     const auto bytes = encode(generate(random, style));
     char name[16];

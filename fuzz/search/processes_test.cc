@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 #include "fuzz/generate/generator.h"
 #include "fuzz/machine/stacked.h"
 #include "fuzz/search/differential.h"
+#include "fuzz/search/testing.h"
 
 namespace cuvmm::fuzz {
 namespace {
@@ -110,26 +109,19 @@ TEST(Processes, WithoutASecondOneItsCallsAreNotMade) {
   EXPECT_FALSE(result.steps.back().answer.run);
 }
 
-// What the programs of fuzz/corpus/processes say of their calls; the bytes that they read are
-// checked by `cuvmm replay`, which ctest runs on each of them.
 TEST(Processes, TheCorpusAnswersAsItSays) {
-  unsigned programs = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(CUVMM_CORPUS "/processes")) {
-    std::ifstream file(entry.path());
-    std::string text, line;
-    while (std::getline(file, line)) {
-      if (line.find("bytes(") == std::string::npos) text += line + "\n";
-    }
-    const TextOps read = from_text(text);
-    ASSERT_EQ(read.error, "") << entry.path();
-    EXPECT_EQ(processes_of(read.ops), 2) << entry.path();
-    const Result result = two_processes().run(read.ops);
-    EXPECT_EQ(result.problem, "") << entry.path();
-    EXPECT_EQ(to_text(read.ops, notes_of(result)), text) << entry.path();
-    EXPECT_EQ(run_stacked(two_processes(), read.ops, Failures::kEach).problem, "") << entry.path();
-    ++programs;
+  const auto programs = corpus("processes");
+  EXPECT_GE(programs.size(), 5u);
+  for (const auto& path : programs) {
+    const std::string text = read_calls(path);
+    const TextOps program = from_text(text);
+    ASSERT_EQ(program.error, "") << path;
+    EXPECT_EQ(processes_of(program.ops), 2) << path;
+    const Result result = two_processes().run(program.ops);
+    EXPECT_EQ(result.problem, "") << path;
+    EXPECT_EQ(to_text(program.ops, notes_of(result)), text) << path;
+    EXPECT_EQ(run_stacked(two_processes(), program.ops, Failures::kEach).problem, "") << path;
   }
-  EXPECT_GE(programs, 5u);
 }
 
 constexpr const char* kOpened =

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The corpus, and programs that once disagreed: replayed bare and under the shim.
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
 #include "fuzz/generate/generator.h"
 #include "fuzz/machine/machines.h"
+#include "fuzz/search/testing.h"
 #include "program/c/c_source.h"
 
 #ifdef __clang__
@@ -20,31 +16,14 @@ using program::parse_program;
 using program::write_c;
 namespace {
 
-std::vector<std::filesystem::path> corpus() {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(CUVMM_CORPUS "/one-process")) {
-    if (entry.path().extension() == ".cuvmm") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-std::string read(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  std::ostringstream stream;
-  stream << file.rdbuf();
-  return stream.str();
-}
-
 TEST(Corpus, AgreesBareAndUnderTheShim) {
-  const auto files = corpus();
+  const auto files = corpus("one-process");
   EXPECT_GE(files.size(), 20u);
   for (const auto& path : files) EXPECT_EQ(disagreement(read(path)), "") << path;
 }
 
 TEST(Corpus, AnswersAsItSays) {
-  for (const auto& path : corpus()) {
+  for (const auto& path : corpus("one-process")) {
     const std::string text = read(path);
     const Ops ops = from_text(text).ops;
     EXPECT_EQ(to_text(ops, notes_of(emulated().run(ops))), text) << path;
@@ -53,7 +32,7 @@ TEST(Corpus, AnswersAsItSays) {
 
 TEST(Corpus, BreaksEveryRuleThatCanBePlanted) {
   Statistics statistics;
-  for (const auto& path : corpus()) {
+  for (const auto& path : corpus("one-process")) {
     const TextOps program = from_text(read(path));
     EXPECT_EQ(program.error, "") << path;
     statistics.add(emulated().run(program.ops));
@@ -65,7 +44,7 @@ TEST(Corpus, BreaksEveryRuleThatCanBePlanted) {
 
 // Each has a C form that compiles is docs/fuzzing.md's promise; the writer's own tests compile C.
 TEST(Corpus, EachProgramOfOneThreadHasAFormInC) {
-  for (const auto& path : corpus()) {
+  for (const auto& path : corpus("one-process")) {
     const std::string text = read(path);
     if (text.find("@t") != std::string::npos) continue;
     EXPECT_EQ(write_c(parse_program(text).program, path.string()).error, "") << path;
@@ -409,6 +388,31 @@ cuMulticastAddDevice(h1, 0)
 r1 = cuMemAddressReserve(2M)
 cuMemMap(r1, 2M, h1)
 cuMulticastBindAddr(h1, 0, r1, 2052K)
+)"),
+            "");
+}
+
+TEST(FuzzRegression, AnAddressInsideMemoryOfAnotherDeviceIsNoBase) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+r1 = cuMemAlloc(2M)
+context(1)
+i1 = cuIpcGetMemHandle(r1+4K)
+)"),
+            "");
+}
+
+TEST(FuzzRegression, MemoryOfAnImportedPoolIsKnownByAllItsBytes) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+o1 = cuMemPoolCreate({allocType=pinned, handleTypes=posix_fd, location=device1})
+r1 = cuMemAllocFromPoolAsync(2M, o1)
+d1 = cuMemPoolExportToShareableHandle(o1, posix_fd)
+s1 = cuMemPoolExportPointer(r1)
+o2 = cuMemPoolImportFromShareableHandle(d1, posix_fd)
+r2 = cuMemPoolImportPointer(o2, s1)
+b1 = host(4)
+cuMemcpyDtoH(b1, r2+4K, 4)
 )"),
             "");
 }

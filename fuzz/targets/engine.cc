@@ -38,7 +38,22 @@ const LoadedDriver& loaded() {
   return driver;
 }
 
-Scope scope() { return {.devices = 3, .processes = processes(), .multicast = loaded().emulated}; }
+// What the driver behaves as; CUVMM_PROFILE=documented has logical endpoints, which the newest
+// recorded driver lacks.
+const ProfileResult& wanted_profile() {
+  static const ProfileResult result = [] {
+    const char* wanted = std::getenv("CUVMM_PROFILE");
+    return load_profile(wanted ? wanted : builtin_profiles().front());
+  }();
+  return result;
+}
+
+Scope scope() {
+  return {.devices = 3,
+          .processes = processes(),
+          .multicast = loaded().emulated,
+          .endpoints = wanted_profile().profile.cuda_version >= kEndpointsSince};
+}
 }  // namespace
 
 Differential& engine() {
@@ -46,15 +61,14 @@ Differential& engine() {
     setenv("CUVMM_DEVICES", "3", 0);
     setenv("CUVMM_DEVICE_MEMORY", "64M", 0);
     setenv("CUVMM_MULTICAST_TIMEOUT_MS", "0", 0);
-    const char* wanted = std::getenv("CUVMM_PROFILE");
-    ProfileResult profile = load_profile(wanted ? wanted : builtin_profiles().front());
+    const ProfileResult& profile = wanted_profile();
     std::string error = loaded().error.empty() ? profile.error : loaded().error;
     Differential* out = nullptr;
     if (error.empty()) {
       // Forked before the driver is used, and by the process that runs the programs.
       auto peer = processes() > 1 ? std::make_unique<Peer>(driver_path()) : nullptr;
-      out = new Differential(loaded().driver, std::move(profile.profile),
-                             {.multicast = loaded().emulated}, std::move(peer));
+      out = new Differential(loaded().driver, profile.profile, {.multicast = loaded().emulated},
+                             std::move(peer));
       error = out->error();
     }
     if (!error.empty()) {

@@ -64,6 +64,15 @@ bool calls_function(const std::string& text, const std::string& name) {
   return false;
 }
 
+// Functions that some headers lack, or have with other parameters under the same name.
+bool not_everywhere(std::string_view function, EntryPoint entry) {
+  constexpr int kOldestHeaders = 12040;
+  constexpr std::string_view kChanged[] = {"cuMemPrefetchAsync", "cuMemAdvise"};  // in 13.0
+  const auto symbol = static_cast<std::size_t>(Driver::primary_symbol(entry));
+  return symbols()[symbol].version > kOldestHeaders || function.ends_with("_v2") ||
+         std::ranges::count(kChanged, function) != 0;
+}
+
 class Writer {
  public:
   // Statements up to the end of main(); names come out as variables.
@@ -154,13 +163,19 @@ class Writer {
       case ParameterKind::kInAccess:
         return access(*value, name);
       case ParameterKind::kInLocation:
-        return location(*value, name);
+        return type.back() == '*' ? location(*value, name) : location(*value, name).substr(1);
       case ParameterKind::kInRecord:
         return "&" + record(*value, name, structure_of(type));
       case ParameterKind::kInRecords:
         return records(*value, name, structure_of(type));
       case ParameterKind::kInObjects:
+      case ParameterKind::kInAddresses:
+      case ParameterKind::kInSizes:
+      case ParameterKind::kInIndices:
         return objects(*value, name, structure_of(type));
+      case ParameterKind::kInPoolValue:
+        add(fmt::format("uint64_t {} = {};", name, number(*value)));
+        return "&" + name;
       case ParameterKind::kBlob:
         return blob(*value, name, type);
       case ParameterKind::kInBlob:
@@ -320,8 +335,9 @@ class Writer {
 
   void call(const Statement& statement, const BoundArguments& bound) {
     const std::vector<std::string>& types = parameter_types(bound.signature->entry);
-    if (statement.function == "cuMemcpyBatchAsync" || statement.function.ends_with("_v2"))
+    if (not_everywhere(statement.function, bound.signature->entry)) {
       return fail(statement.function + " cannot be written as C: it is not in every <cuda.h>");
+    }
     descriptors_ = 0;
     bound_value_.clear();
     std::string arguments;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rulebook/data/touch.h"
+#include "rulebook/order/check_work.h"
 #include "rulebook/sharing/check_multicast.h"
 #include "rulebook/vmm/check_prop.h"
 
@@ -52,7 +53,8 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, const Tou
     // The CPU copies to and from memory on the host where the device has no access to it, and where
     // both sides lie on the host and the host has some; what the device may not do, where it may do
     // anything, is refused all the same (asked of an H200).
-    const bool host_reads = (m->access.read & AccessMask::kHostBit) && bit && !touch.fill;
+    const bool host_reads =
+        (m->access.read & AccessMask::kHostBit) && bit && !touch.fill && !touch.on_gpu;
     bool by_cpu = false;
     if (host_reads && on_host(model, *m)) {
       by_cpu = !(m->access.read & bit) ||
@@ -89,7 +91,7 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, const Tou
 // devices and the host, and fills it for devices that were given access to the pool.
 void check_pool_touch(Collector& out, const Model& model, const Touch& touch, const PoolMemory& m,
                       int device) {
-  const bool own = m.location.type == CU_MEM_LOCATION_TYPE_DEVICE && m.location.id == device;
+  const bool own = is_device(m.location) && device_of(m.location) == device;
   const bool given = device < 0 || device >= 64 || (model.pools().access_to(m) >> device & 1);
   Violation* v = nullptr;
   if (m.on_host() && touch.device_only) {
@@ -177,6 +179,8 @@ Violations check_free(const Model& model, Address address, Rule rule, const Fact
     attach_history(
         out.add(rule, hex_text(address) + " is in a reservation, not in memory from cuMemAlloc"),
         model, address);
+  } else if (out.empty()) {
+    check_freed(out, model, address, false);
   }
   return out.take();
 }
@@ -216,41 +220,35 @@ Violations check_refused_touches(const Model& model, const Touch* touches, std::
   return out.take();
 }
 
-#if CUDA_VERSION >= 13000
-Violations check(const Model& model, const calls::MemcpyBatchAsync& call, const Facts& facts) {
-  // A batch may be as long as its maker likes: the rest of many mistakes is not looked for.
-  constexpr std::size_t kMostFound = 16;
-  // What is wrong whatever is copied is said once.
-  Violations all = check_touches(model, call.kEntryPoint, nullptr, 0, facts);
-  if (!all.empty() || !call.dsts || !call.srcs || !call.sizes) return all;
-  for (std::size_t i = 0; i < call.count && all.size() < kMostFound; ++i) {
-    Touch touched[kMaxTouches];
-    const std::size_t count = touches(copy_of(call, i), touched);
-    Violations found = check_touches(model, call.kEntryPoint, touched, count, facts);
-    for (Violation& v : found) v.message = "copy " + std::to_string(i) + ": " + v.message;
-    all.append(found);
-  }
-  return all;
-}
-#endif
-
 Violations check(const Model& model, const calls::MemFree& call, const Facts& facts) {
   Violations found = check_free(model, call.dptr, Rule::kMemFreeNotVmm, facts);
-  if (!found.empty() || call.dptr == 0 || model.external().buffers().count(call.dptr)) return found;
-  // cuMemAlloc may have given the address out again, unseen: only a refusal makes it certain.
+  if (found.empty()) return found;
+  const Violation& v = found.front();
+  if (v.rule != Rule::kFreeKnown && v.rule != Rule::kFreeOnce) return found;
+  // A graph may have got the address again, unseen: only a refusal makes it certain.
   const auto gone = model.tombstones().find(ObjectRef::Kind::kExternalBuffer, call.dptr);
-  if (gone) {
-    Collector out;
-    out.add(Rule::kExtBufferFreedOnce,
-            "the buffer at " + hex_text(call.dptr) + " was freed already", false)
-        .objects.push_back(*gone);
-    return out.take();
-  }
-  return found;
+  const bool later =
+      v.rule == Rule::kFreeOnce && gone && gone->ended.call < v.objects.front().ended.call;
+  if (!gone || later) return found;
+  Collector out;
+  out.add(Rule::kExtBufferFreedOnce, "the buffer at " + hex_text(call.dptr) + " was freed already",
+          false)
+      .objects.push_back(*gone);
+  return out.take();
 }
 
 Violations check(const Model& model, const calls::MemFreeAsync& call, const Facts& facts) {
-  return check_free(model, call.dptr, Rule::kMemFreeAsyncNotVmm, facts);
+  Violations found = check_free(model, call.dptr, Rule::kMemFreeAsyncNotVmm, facts);
+  Collector out;
+  check_stream(out, model, call.hStream);
+  if (facts.order.count != 0) {
+    add_work(out, facts.order, Rule::kMemFreeAsyncOrdered, Rule::kMemFreeAsyncOrdered,
+             "the memory at " + hex_text(call.dptr) + " is freed");
+  }
+  if (out.empty()) return found;
+  Violations all = out.take();
+  all.append(found);
+  return all;
 }
 
 }  // namespace cuvmm

@@ -43,205 +43,207 @@ void data_pool(World& w, CUmemLocationType type) {
 
 std::vector<RuleCase> data_cases() {
   return {
-    {Rule::kDriverInitialized,
-     [](World& w, bool broken) {
-       Facts facts;
-       facts.initialized = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
-       w.mapped(kBase, 1);
-       return check_data(w, calls::MemsetD8{.dstDevice = kBase, .N = 4}, facts);
-     }},
-        {Rule::kDataMapped,  // runs past the end
-         [](World& w, bool broken) {
-           w.mapped(kBase, 1);
+      {Rule::kDriverInitialized,
+       [](World& w, bool broken) {
+         Facts facts;
+         facts.initialized = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
+         w.mapped(kBase, 1);
+         return check_data(w, calls::MemsetD8{.dstDevice = kBase, .N = 4}, facts);
+       }},
+      {Rule::kDataMapped,  // runs past the end
+       [](World& w, bool broken) {
+         w.mapped(kBase, 1);
+         return check_data(
+             w, calls::MemcpyHtoD{.dstDevice = kBase + kG - 32,
+                                  .srcHost = host,
+                                  .ByteCount = static_cast<std::size_t>(broken ? 33 : 32)});
+       }},
+      {Rule::kDataMapped,  // after an unmap
+       [](World& w, bool broken) {
+         w.mapped(kBase, 1);
+         if (broken) w.unmap(kBase, 1);
+         return check_data(w,
+                           calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
+       }},
+      {Rule::kDataMapped,  // a row of a 2D fill
+       [](World& w, bool broken) {
+         w.mapped(kBase, 1);
+         return check_data(w,
+                           calls::MemsetD2D8{.dstDevice = kBase,
+                                             .dstPitch = kG / 2,
+                                             .Width = 16,
+                                             .Height = static_cast<std::size_t>(broken ? 3 : 2)});
+       }},
+      {Rule::kDataMapped,  // the host's end of a copy of an array
+       [](World& w, bool broken) {
+         w.mapped(kBase, 1);
+         return check_data(w, calls::MemcpyAtoH{.dstHost = reinterpret_cast<void*>(kBase + kG - 8),
+                                                .ByteCount = broken ? 9u : 8u});
+       }},
+      {Rule::kDataReadable,
+       [](World& w, bool broken) {
+         w.mapped(kBase, 1);
+         if (broken) w.access(kBase, 1, 0);
+         return check_data(w, calls::MemcpyHtoAAsync{
+                                  .srcHost = reinterpret_cast<const void*>(kBase), .ByteCount = 8});
+       }},
+      {Rule::kDataFillAligned,
+       [](World& w, bool broken) {
+         w.mapped(kBase, 1);
+         return check_data(
+             w, calls::MemsetD32{.dstDevice = kBase + (broken ? 2u : 4u), .ui = 1, .N = 3});
+       }},
+      {Rule::kDataPoolOnHost,
+       [](World& w, bool broken) {
+         data_pool(w, broken ? CU_MEM_LOCATION_TYPE_HOST_NUMA : CU_MEM_LOCATION_TYPE_DEVICE);
+         return check_data(
+             w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kPoolMemory + 64, .ByteCount = 8});
+       }},
+      {Rule::kDataPoolOnHost,  // where any address will do
+       [](World& w, bool broken) {
+         data_pool(w, CU_MEM_LOCATION_TYPE_HOST_NUMA);
+         if (broken)
            return check_data(
-               w, calls::MemcpyHtoD{.dstDevice = kBase + kG - 32,
-                                    .srcHost = host,
-                                    .ByteCount = static_cast<std::size_t>(broken ? 33 : 32)});
-         }},
-        {Rule::kDataMapped,  // after an unmap
-         [](World& w, bool broken) {
-           w.mapped(kBase, 1);
-           if (broken) w.unmap(kBase, 1);
-           return check_data(
-               w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
-         }},
-        {Rule::kDataMapped,  // a row of a 2D fill
-         [](World& w, bool broken) {
-           w.mapped(kBase, 1);
-           return check_data(w,
-                             calls::MemsetD2D8{.dstDevice = kBase,
-                                               .dstPitch = kG / 2,
-                                               .Width = 16,
-                                               .Height = static_cast<std::size_t>(broken ? 3 : 2)});
-         }},
-#if CUDA_VERSION >= 13000
-        {Rule::kDataMapped,  // the second copy of a batch
-         [](World& w, bool broken) {
-           w.mapped(kBase, 2);
-           CUdeviceptr to[] = {kBase, kBase + (broken ? 2 * kG - 4 : 64)};
-           CUdeviceptr from[] = {kBase + kG, kBase + kG};
-           std::size_t sizes[] = {8, 8};
-           return check(w.model, calls::MemcpyBatchAsync{
-                                     .dsts = to, .srcs = from, .sizes = sizes, .count = 2});
-         }},
-#endif
-        {Rule::kDataFillAligned,
-         [](World& w, bool broken) {
-           w.mapped(kBase, 1);
-           return check_data(
-               w, calls::MemsetD32{.dstDevice = kBase + (broken ? 2u : 4u), .ui = 1, .N = 3});
-         }},
-        {Rule::kDataPoolOnHost,
-         [](World& w, bool broken) {
-           data_pool(w, broken ? CU_MEM_LOCATION_TYPE_HOST_NUMA : CU_MEM_LOCATION_TYPE_DEVICE);
-           return check_data(
-               w,
-               calls::MemcpyDtoH{.dstHost = host, .srcDevice = kPoolMemory + 64, .ByteCount = 8});
-         }},
-        {Rule::kDataPoolOnHost,  // where any address will do
-         [](World& w, bool broken) {
-           data_pool(w, CU_MEM_LOCATION_TYPE_HOST_NUMA);
-           if (broken)
-             return check_data(
-                 w, calls::MemcpyHtoD{.dstDevice = kPoolMemory, .srcHost = host, .ByteCount = 8});
-           return check_data(w, calls::Memcpy{.dst = kPoolMemory,
-                                              .src = reinterpret_cast<CUdeviceptr>(host),
-                                              .ByteCount = 8});
-         }},
-        {Rule::kDataPoolAccess,
-         [](World& w, bool broken) {
-           data_pool(w, CU_MEM_LOCATION_TYPE_HOST_NUMA);
-           const Facts facts = on_device(0);
-           const CUmemAccessDesc desc = access_desc(broken ? 0 : 3);
-           w.accept(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1}, facts);
-           return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, facts);
-         }},
-        {Rule::kDataPoolAccess,  // of another device, which copies as well; its own needs nothing
-         [](World& w, bool broken) {
-           data_pool(w, CU_MEM_LOCATION_TYPE_DEVICE);
-           return check_data(
-               w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kPoolMemory, .ByteCount = 4},
-               on_device(broken ? 1 : 0));
-         }},
-        {Rule::kDataPoolAccess,  // that was given before the pool was destroyed
-         [](World& w, bool broken) {
-           data_pool(w, CU_MEM_LOCATION_TYPE_DEVICE);
-           const CUmemAccessDesc desc = access_desc(3, broken ? 0 : 1);
-           w.accept(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1});
-           w.accept(calls::MemPoolDestroy{.pool = kDataPool});
+               w, calls::MemcpyHtoD{.dstDevice = kPoolMemory, .srcHost = host, .ByteCount = 8});
+         return check_data(w, calls::Memcpy{.dst = kPoolMemory,
+                                            .src = reinterpret_cast<CUdeviceptr>(host),
+                                            .ByteCount = 8});
+       }},
+      {Rule::kDataPoolAccess,
+       [](World& w, bool broken) {
+         data_pool(w, CU_MEM_LOCATION_TYPE_HOST_NUMA);
+         const Facts facts = on_device(0);
+         const CUmemAccessDesc desc = access_desc(broken ? 0 : 3);
+         w.accept(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1}, facts);
+         return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, facts);
+       }},
+      {Rule::kDataPoolAccess,  // of another device, which copies as well; its own needs nothing
+       [](World& w, bool broken) {
+         data_pool(w, CU_MEM_LOCATION_TYPE_DEVICE);
+         return check_data(
+             w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kPoolMemory, .ByteCount = 4},
+             on_device(broken ? 1 : 0));
+       }},
+      {Rule::kDataPoolAccess,  // that was given before the pool was destroyed
+       [](World& w, bool broken) {
+         data_pool(w, CU_MEM_LOCATION_TYPE_DEVICE);
+         const CUmemAccessDesc desc = access_desc(3, broken ? 0 : 1);
+         w.accept(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1});
+         w.accept(calls::MemPoolDestroy{.pool = kDataPool});
+         return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
+       }},
+      {Rule::kDataPoolAccess,  // that is given after a destruction failed
+       [](World& w, bool broken) {
+         data_pool(w, CU_MEM_LOCATION_TYPE_DEVICE);
+         w.refuse(calls::MemPoolDestroy{.pool = kDataPool});
+         const CUmemAccessDesc desc = access_desc(broken ? 0 : 3, 1);
+         w.accept(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1});
+         return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
+       }},
+      {Rule::kDataPoolAccess,  // of a default pool, which nobody made
+       [](World& w, bool broken) {
+         Facts facts;
+         facts.pool.is_default = Facts::Answer::kYes;
+         facts.pool.default_device = 0;
+         CUdeviceptr memory = kPoolMemory;
+         w.accept(
+             calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = kDataPool},
+             facts);
+         const CUmemAccessDesc desc = access_desc(broken ? 0 : 3, 1);
+         w.accept(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1}, facts);
+         return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
+       }},
+      {Rule::kDataFillDevice,  // of opened memory
+       [](World& w, bool broken) {
+         CUdeviceptr pointer = kPoolMemory;
+         Facts facts = on_device(0);
+         facts.ipc.size = 4096;
+         w.accept(calls::IpcOpenMemHandle{.pdptr = &pointer, .handle = {}, .Flags = 1}, facts);
+         return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory + 64, .N = 4},
+                           on_device(broken ? 1 : 0));
+       }},
+      {Rule::kDataFillDevice,  // and copies, which any device makes
+       [](World& w, bool broken) {
+         CUdeviceptr pointer = kPoolMemory;
+         w.accept(calls::IpcOpenMemHandle{.pdptr = &pointer, .handle = {}, .Flags = 1},
+                  on_device(0));
+         if (broken)
            return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
-         }},
-        {Rule::kDataPoolAccess,  // that is given after a destruction failed
-         [](World& w, bool broken) {
-           data_pool(w, CU_MEM_LOCATION_TYPE_DEVICE);
-           w.refuse(calls::MemPoolDestroy{.pool = kDataPool});
-           const CUmemAccessDesc desc = access_desc(broken ? 0 : 3, 1);
-           w.accept(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1});
-           return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
-         }},
-        {Rule::kDataPoolAccess,  // of a default pool, which nobody made
-         [](World& w, bool broken) {
-           Facts facts;
-           facts.pool.is_default = Facts::Answer::kYes;
-           facts.pool.default_device = 0;
-           CUdeviceptr memory = kPoolMemory;
-           w.accept(
-               calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = kDataPool},
-               facts);
-           const CUmemAccessDesc desc = access_desc(broken ? 0 : 3, 1);
-           w.accept(calls::MemPoolSetAccess{.pool = kDataPool, .map = &desc, .count = 1}, facts);
-           return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
-         }},
-        {Rule::kDataFillDevice,  // of opened memory
-         [](World& w, bool broken) {
-           CUdeviceptr pointer = kPoolMemory;
-           Facts facts = on_device(0);
-           facts.ipc.size = 4096;
-           w.accept(calls::IpcOpenMemHandle{.pdptr = &pointer, .handle = {}, .Flags = 1}, facts);
-           return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory + 64, .N = 4},
-                             on_device(broken ? 1 : 0));
-         }},
-        {Rule::kDataFillDevice,  // and copies, which any device makes
-         [](World& w, bool broken) {
-           CUdeviceptr pointer = kPoolMemory;
-           w.accept(calls::IpcOpenMemHandle{.pdptr = &pointer, .handle = {}, .Flags = 1},
-                    on_device(0));
-           if (broken)
-             return check_data(w, calls::MemsetD8{.dstDevice = kPoolMemory, .N = 4}, on_device(1));
-           return check_data(
-               w, calls::MemcpyHtoD{.dstDevice = kPoolMemory, .srcHost = host, .ByteCount = 4},
-               on_device(1));
-         }},
-        {Rule::kDataReadable,
-         [](World& w, bool broken) {
-           w.mapped(kBase, 1);
-           if (broken) w.access(kBase, 1, 0);
-           return check_data(
-               w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
-         }},
-        {Rule::kDataReadable,  // by a peer without access
-         [](World& w, bool broken) {
-           w.mapped(kBase, 1);
-           Facts facts;
-           facts.place.device = broken ? 1 : 0;
-           return check_data(
-               w, calls::MemcpyDtoHAsync{.dstHost = host, .srcDevice = kBase, .ByteCount = 1},
-               facts);
-         }},
-        {Rule::kDataWritable,
-         [](World& w, bool broken) {
-           w.mapped(kBase, 1);
-           w.access(kBase, 1, broken ? 1 : 3);
-           return check_data(w, calls::MemsetD32{.dstDevice = kBase, .N = 4});
-         }},
-        {Rule::kDataWritable,  // the device's access counts, whatever the host's
-         [](World& w, bool broken) {
-           host_mapped(w, 3, broken ? 1 : 3);
-           return check_data(
-               w, calls::MemcpyHtoD{.dstDevice = kBase, .srcHost = host, .ByteCount = 1});
-         }},
-        {Rule::kDataWritable,  // the CPU copies where the host has access
-         [](World& w, bool broken) {
-           host_mapped(w, broken ? 1 : 0, 3);
-           return check_data(
-               w, calls::MemcpyHtoD{.dstDevice = kBase, .srcHost = host, .ByteCount = 1});
-         }},
-        {Rule::kDataWritable,  // from other memory of the host, or where the device may not
-         [](World& w, bool broken) {
-           host_mapped(w, 1, 3);
-           if (!broken) w.mapped(kBase + 16 * kG, 1, 0x200);
-           return check_data(
-               w, calls::MemcpyDtoD{.dstDevice = kBase,
-                                    .srcDevice = broken ? kBase + kG / 2 : kBase + 16 * kG,
-                                    .ByteCount = 1});
-         }},
-        {Rule::kDataWritable,  // but fills nothing
-         [](World& w, bool broken) {
-           host_mapped(w, 3, broken ? 0 : 3);
-           return check_data(w, calls::MemsetD32{.dstDevice = kBase, .N = 4});
-         }},
-        {Rule::kDataReadable,  // and nobody copies what nobody may read
-         [](World& w, bool broken) {
-           host_mapped(w, broken ? 0 : 1, 0);
-           return check_data(
-               w, calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
-         }},
-        {Rule::kDataContext,
-         [](World& w, bool broken) {
-           w.mapped(kBase, 1);
-           Facts facts;
-           facts.place.context = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
-           return check_data(w, calls::MemsetD8{.dstDevice = kBase, .N = 4}, facts);
-         }},
-        {Rule::kMemFreeNotVmm,
-         [](World& w, bool broken) {
-           w.mapped(kBase, 1);
-           return check(w.model, calls::MemFree{.dptr = broken ? kBase : kBase + 16 * kG});
-         }},
-        {Rule::kMemFreeAsyncNotVmm, [](World& w, bool broken) {
-           w.reserve(kBase, 1);
-           return check(w.model, calls::MemFreeAsync{.dptr = broken ? kBase : kBase + 16 * kG});
-         }},
+         return check_data(
+             w, calls::MemcpyHtoD{.dstDevice = kPoolMemory, .srcHost = host, .ByteCount = 4},
+             on_device(1));
+       }},
+      {Rule::kDataReadable,
+       [](World& w, bool broken) {
+         w.mapped(kBase, 1);
+         if (broken) w.access(kBase, 1, 0);
+         return check_data(w,
+                           calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
+       }},
+      {Rule::kDataReadable,  // by a peer without access
+       [](World& w, bool broken) {
+         w.mapped(kBase, 1);
+         Facts facts;
+         facts.place.device = broken ? 1 : 0;
+         return check_data(
+             w, calls::MemcpyDtoHAsync{.dstHost = host, .srcDevice = kBase, .ByteCount = 1}, facts);
+       }},
+      {Rule::kDataWritable,
+       [](World& w, bool broken) {
+         w.mapped(kBase, 1);
+         w.access(kBase, 1, broken ? 1 : 3);
+         return check_data(w, calls::MemsetD32{.dstDevice = kBase, .N = 4});
+       }},
+      {Rule::kDataWritable,  // the device's access counts, whatever the host's
+       [](World& w, bool broken) {
+         host_mapped(w, 3, broken ? 1 : 3);
+         return check_data(w,
+                           calls::MemcpyHtoD{.dstDevice = kBase, .srcHost = host, .ByteCount = 1});
+       }},
+      {Rule::kDataWritable,  // the CPU copies where the host has access
+       [](World& w, bool broken) {
+         host_mapped(w, broken ? 1 : 0, 3);
+         return check_data(w,
+                           calls::MemcpyHtoD{.dstDevice = kBase, .srcHost = host, .ByteCount = 1});
+       }},
+      {Rule::kDataWritable,  // from other memory of the host, or where the device may not
+       [](World& w, bool broken) {
+         host_mapped(w, 1, 3);
+         if (!broken) w.mapped(kBase + 16 * kG, 1, 0x200);
+         return check_data(w,
+                           calls::MemcpyDtoD{.dstDevice = kBase,
+                                             .srcDevice = broken ? kBase + kG / 2 : kBase + 16 * kG,
+                                             .ByteCount = 1});
+       }},
+      {Rule::kDataWritable,  // but fills nothing
+       [](World& w, bool broken) {
+         host_mapped(w, 3, broken ? 0 : 3);
+         return check_data(w, calls::MemsetD32{.dstDevice = kBase, .N = 4});
+       }},
+      {Rule::kDataReadable,  // and nobody copies what nobody may read
+       [](World& w, bool broken) {
+         host_mapped(w, broken ? 0 : 1, 0);
+         return check_data(w,
+                           calls::MemcpyDtoH{.dstHost = host, .srcDevice = kBase, .ByteCount = 1});
+       }},
+      {Rule::kDataContext,
+       [](World& w, bool broken) {
+         w.mapped(kBase, 1);
+         Facts facts;
+         facts.place.context = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
+         return check_data(w, calls::MemsetD8{.dstDevice = kBase, .N = 4}, facts);
+       }},
+      {Rule::kMemFreeNotVmm,
+       [](World& w, bool broken) {
+         w.mapped(kBase, 1);
+         return check(w.model, calls::MemFree{.dptr = broken ? kBase : w.plain(kBase + 16 * kG)});
+       }},
+      {Rule::kMemFreeAsyncNotVmm,
+       [](World& w, bool broken) {
+         w.reserve(kBase, 1);
+         const Address other = w.plain(kBase + 16 * kG);
+         return check(w.model, calls::MemFreeAsync{.dptr = broken ? kBase : other});
+       }},
   };
 }
 

@@ -14,6 +14,8 @@ Touch write(const char* parameter, std::uint64_t base, std::uint64_t width) {
   return {.base = base, .width = width, .write = true, .parameter = parameter};
 }
 
+std::uint64_t at(const void* host) { return reinterpret_cast<std::uintptr_t>(host); }
+
 Touch on_device(Touch touch) {
   touch.device_only = true;
   return touch;
@@ -152,6 +154,8 @@ std::size_t peer(const Call& c, Out out) {
 CUVMM_TOUCH_BOTH(Memcpy, two(out, c.ByteCount, write("dst", c.dst, c.ByteCount),
                              read("src", c.src, c.ByteCount)))
 CUVMM_TOUCH_BOTH(MemcpyPeer, peer(c, out))
+CUVMM_TOUCH_BOTH(MemcpyHtoA, one(out, c.ByteCount, read("srcHost", at(c.srcHost), c.ByteCount)))
+CUVMM_TOUCH_BOTH(MemcpyAtoH, one(out, c.ByteCount, write("dstHost", at(c.dstHost), c.ByteCount)))
 CUVMM_TOUCH_BOTH(MemcpyHtoD, one(out, c.ByteCount, from_host(c.dstDevice, c.ByteCount)))
 CUVMM_TOUCH_BOTH(MemcpyDtoH,
                  one(out, c.ByteCount, on_device(read("srcDevice", c.srcDevice, c.ByteCount))))

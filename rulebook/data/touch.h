@@ -22,6 +22,7 @@ struct Touch {
   bool fill = false;            ///< a fill runs on the device; a copy may run on the CPU
   unsigned char element = 1;    ///< bytes of a fill's element
   bool device_only = false;     ///< the call takes device memory here, not any unified address
+  bool on_gpu = false;          ///< the device touches it, never the CPU
   bool from_host = false;       ///< what is written comes from memory of the host
   bool peer_source = false;     ///< touched by Facts::peer_device instead of Facts::device
   const char* parameter = "";   ///< "dstDevice", "srcDevice", ...
@@ -32,20 +33,10 @@ inline constexpr std::size_t kMaxTouches = 2;
 
 /// Fills `out` with the address ranges that a copy or fill touches on the device side (unified
 /// copies: both sides) and returns how many (0 for every other call, and for copies of nothing).
-/// Reads descriptors through the call's pointers; a null descriptor touches nothing.
+/// Reads descriptors through the call's pointers; a null descriptor touches nothing. Calls of many
+/// operations have operations.h instead.
 #define CUVMM_ENTRY(Name, area, ...) \
   std::size_t touches(const calls::Name&, Touch(&out)[kMaxTouches]);
 #include "api/entry_points.def"
-
-#if CUDA_VERSION >= 13000
-/// A batch may touch more than kMaxTouches ranges, so it has this instead, for one of its copies at
-/// a time. (The touches() declared above is not defined for it.) Its arrays are not null.
-inline calls::MemcpyAsync copy_of(const calls::MemcpyBatchAsync& batch, std::size_t i) {
-  return {.dst = batch.dsts[i],
-          .src = batch.srcs[i],
-          .ByteCount = batch.sizes[i],
-          .hStream = batch.hStream};
-}
-#endif
 
 }  // namespace cuvmm

@@ -9,18 +9,20 @@
 #include <utility>
 #include <vector>
 
-#include "rulebook/data/pool_objects.h"
+#include "rulebook/endpoint/endpoint_objects.h"
+#include "rulebook/memory/memory_objects.h"
 #include "rulebook/model/few.h"
 #include "rulebook/model/objects.h"
+#include "rulebook/pool/pool_objects.h"
 #include "rulebook/sharing/external_objects.h"
 #include "rulebook/sharing/ipc_objects.h"
 #include "rulebook/sharing/multicast_objects.h"
 
 namespace cuvmm {
 
-/// What a call that ends a context takes out of the model. It leaves no tombstones: the
-/// documentation mostly does not say what becomes of these objects. So they are unknown from then
-/// on, and using them is never called wrong.
+/// What a call that ends a context takes out of the model. It leaves no tombstones, but of plain
+/// memory: the documentation mostly does not say what becomes of these objects. So they are unknown
+/// from then on, and using them is never called wrong.
 struct EndedContext {
   bool ending = false;  ///< such a call is under way
   int device = -1;      ///< whose primary context it is; -1: none is
@@ -28,20 +30,24 @@ struct EndedContext {
   std::vector<IpcOpen> ipc_opens;
   std::vector<Pool> pools;
   std::vector<PoolMemory> pool_memory;
-  std::optional<std::uint64_t> current_pool;    ///< what cuDeviceSetMemPool had set
-  std::optional<std::uint64_t> default_access;  ///< to the device's default pool
+  std::vector<std::pair<PoolPlace, std::uint64_t>> current_pools;  ///< of the device
+  std::optional<std::uint64_t> default_access;                     ///< to the device's default pool
   std::vector<ExternalMemory> memories;
   std::vector<ExternalBuffer> buffers;
   std::vector<ExternalSemaphore> semaphores;
+  std::vector<PlainMemory> memory;
 };
 
 /// What calls give up but seldom.
 struct RarelyRetired {
   RetiredMulticast multicast;
+  RetiredEndpoints endpoints;
   Few<IpcExport> ipc_exports;  ///< of memory that was freed
   Few<IpcOpen> ipc_opens;      ///< one open of each was closed
   Few<Pool> pools;
   Few<PoolMemory> pool_memory;
+  Few<PlainMemory> memory;
+  std::uint64_t stream = 0;  ///< that is being destroyed
   ExternalRetired external;
   EndedContext context;
 };
@@ -73,8 +79,10 @@ struct Retired {
     if (any(reservations) || any(mappings) || any(allocations)) return true;
     if (!rare) return false;
     const ExternalRetired& external = rare->external;
-    return any(rare->ipc_exports) || any(rare->ipc_opens) || any(rare->pools) ||
-           any(rare->pool_memory) || (external.memory && is_newer(*external.memory)) ||
+    return any(rare->endpoints.ids) || any(rare->endpoints.endpoints) ||
+           any(rare->endpoints.bindings) || any(rare->ipc_exports) || any(rare->ipc_opens) ||
+           any(rare->pools) || any(rare->pool_memory) || any(rare->memory) ||
+           (external.memory && is_newer(*external.memory)) ||
            (external.buffer && is_newer(*external.buffer)) ||
            (external.semaphore && is_newer(*external.semaphore));
   }

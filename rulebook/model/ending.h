@@ -17,29 +17,38 @@
 
 namespace cuvmm {
 
-/// One context by its handle, or all that may be a device's primary one. The states take it as
-/// they take a call.
+/// One context by its handle, all that may be a device's primary one, or any at all. The states
+/// take it as they take a call.
 struct Ending {
   std::uint64_t context = 0;
   int device = -1;
+  bool any = false;  ///< which one is not known
 
   /// Names nothing: a driver refuses the call.
-  bool empty() const { return context == 0 && device < 0; }
+  bool empty() const { return context == 0 && device < 0 && !any; }
   /// Whether an object ends: of the context `in`, 0 unknown, on the device `on`, -1 unknown.
   bool ends(std::uint64_t in, int on) const {
+    if (any) return true;
     if (context != 0) return in == 0 || in == context;
     return on < 0 || on == device;
   }
 };
 
 inline Ending ending_of(const calls::CtxDestroy& call) {
-  return {.context = reinterpret_cast<std::uintptr_t>(call.ctx), .device = -1};
+  return {.context = reinterpret_cast<std::uintptr_t>(call.ctx), .device = -1, .any = false};
 }
 inline Ending ending_of(const calls::DevicePrimaryCtxRelease& call) {
-  return {.context = 0, .device = call.dev};
+  return {.context = 0, .device = call.dev, .any = false};
 }
 inline Ending ending_of(const calls::DevicePrimaryCtxReset& call) {
-  return {.context = 0, .device = call.dev};
+  return {.context = 0, .device = call.dev, .any = false};
+}
+inline Ending ending_of(const calls::CtxDetach& call) {
+  return {.context = reinterpret_cast<std::uintptr_t>(call.ctx), .device = -1, .any = false};
+}
+/// It gives up its device's primary context as well; which device that is, only the driver knows.
+inline Ending ending_of(const calls::GreenCtxDestroy& call) {
+  return {.context = 0, .device = -1, .any = call.hCtx != nullptr};
 }
 /// A call that ends a context, or gives up a reference to one.
 template <class CallStruct>

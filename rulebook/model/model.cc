@@ -14,12 +14,14 @@ void Model::begin(const Ending& ending, Origin at, Retired& retired) {
   ipc_.begin(ending, at, around(), retired);
   external_.begin(ending, at, around(), retired);
   pools_.begin(ending, at, around(), retired);
+  memory_.begin(ending, at, around(), retired);
 }
 
 void Model::confirm_rare(const RarelyRetired& taken, Origin at) {
   external_.confirm(taken, at, around());
   ipc_.confirm(taken, at, around());
   pools_.confirm(taken, at, around());
+  memory_.confirm(taken, at, around());
   if (taken.context.ending) ends_meanwhile_.end();
 }
 
@@ -30,8 +32,10 @@ void Model::undo_all(Retired& retired, Origin at) {
   const RarelyRetired& taken = *retired.rare;
   external_.undo(taken, at, around());
   multicast_.undo(taken, at, around());
+  endpoints_.undo(taken, at, around());
   ipc_.undo(taken, at, around());
   pools_.undo(taken, at, around());
+  memory_.undo(taken, at, around());
   if (taken.context.ending) ends_meanwhile_.end();
 }
 
@@ -44,17 +48,20 @@ void Model::import_multicast(MulticastObject known, Origin at) {
 void Model::verify() const {
   assert(vmm_.consistent());
   assert(pools_.consistent());
+  assert(memory_.consistent());
 }
 #endif
 
 void Model::clear() {
   vmm_.clear();
   multicast_ = {};
+  endpoints_ = {};
   tiles_ = {};
   descriptors_ = {};
   ipc_ = {};
   pools_ = {};
   external_ = {};
+  memory_ = {};
   ends_meanwhile_ = {};
   tombstones_.clear();
 }

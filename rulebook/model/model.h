@@ -16,7 +16,8 @@
 #include <utility>
 
 #include "api/calls.h"
-#include "rulebook/data/pool_state.h"
+#include "rulebook/endpoint/endpoint_state.h"
+#include "rulebook/memory/memory_state.h"
 #include "rulebook/model/change.h"
 #include "rulebook/model/ending.h"
 #include "rulebook/model/objects.h"
@@ -25,6 +26,7 @@
 #include "rulebook/model/tombstones.h"
 #include "rulebook/model/unicast_state.h"
 #include "rulebook/platform.h"
+#include "rulebook/pool/pool_state.h"
 #include "rulebook/sharing/descriptor_state.h"
 #include "rulebook/sharing/external_state.h"
 #include "rulebook/sharing/ipc_state.h"
@@ -76,9 +78,9 @@ concept RecordsAtOnce = requires(UnicastState& state, const Call& call, Origin a
 
 /// It gives up names: Model::begin() takes them out before the driver can give them out again.
 template <class Call>
-inline constexpr bool kGivesUp =
-    EndsContext<Call> || detail::GivesVmm<Call> ||
-    detail::gives_any<Call, MulticastState, IpcState, PoolState, ExternalState>;
+inline constexpr bool kGivesUp = EndsContext<Call> || detail::GivesVmm<Call> ||
+                                 detail::gives_any<Call, MulticastState, EndpointState, IpcState,
+                                                   PoolState, ExternalState, MemoryState>;
 
 /// What it gives up is history as soon as it begins: nothing is left for Model::confirm(). Drivers
 /// hardly ever refuse such a call.
@@ -88,8 +90,9 @@ inline constexpr bool kHistoryAtOnce = detail::GivesVmm<Call>;
 /// A success makes something: Model::confirm() records it.
 template <class Call>
 inline constexpr bool kMakes =
-    detail::MakesVmm<Call> || detail::makes_any<Call, MulticastState, DescriptorState, IpcState,
-                                                PoolState, ExternalState, TileState>;
+    detail::MakesVmm<Call> ||
+    detail::makes_any<Call, MulticastState, EndpointState, DescriptorState, IpcState, PoolState,
+                      ExternalState, TileState, MemoryState>;
 
 /// What Model::begin() did for a call of this kind.
 template <class Call>
@@ -113,6 +116,8 @@ class Model {
   const PoolState& pools() const { return pools_; }
   const ExternalState& external() const { return external_; }
   const TileState& tiles() const { return tiles_; }
+  const MemoryState& memory() const { return memory_; }
+  const EndpointState& endpoints() const { return endpoints_; }
   const Tombstones& tombstones() const { return tombstones_; }
 
   /// The reservation that holds `address`, or null.
@@ -131,6 +136,9 @@ class Model {
   const MulticastObject* multicast(Handle handle) const { return multicast_.find(handle); }
   /// The memory that a bind names: its handle and the offset there; handle 0 when it is unknown.
   std::pair<Handle, Size> memory_of(const MulticastBind& bind) const {
+    return cuvmm::memory_of(bind, vmm_);
+  }
+  std::pair<Handle, Size> memory_of(const EndpointBind& bind) const {
     return cuvmm::memory_of(bind, vmm_);
   }
   /// The device whose memory a bind names, -1 unknown.
@@ -169,15 +177,18 @@ class Model {
   template <class Visitor>
   void each_state(Visitor&& visit) {
     visit(multicast_);
+    visit(endpoints_);
     visit(descriptors_);
     visit(ipc_);
     visit(pools_);
     visit(external_);
     visit(tiles_);
+    visit(memory_);
   }
 
   UnicastState vmm_;
   MulticastState multicast_;
+  EndpointState endpoints_;
   TileState tiles_;
   Platform platform_;
   Tombstones tombstones_;
@@ -185,6 +196,7 @@ class Model {
   IpcState ipc_;
   PoolState pools_;
   ExternalState external_;
+  MemoryState memory_;
   EndsMeanwhile ends_meanwhile_;
 };
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/location.h"
+
 namespace cuvmm {
 
 namespace {
@@ -22,8 +24,9 @@ ObjectRef gone(const Allocation& a, Origin at) {
 bool ended(const Allocation& a) { return a.references == 0 && a.mappings == 0; }
 
 std::uint64_t location_bit(const CUmemLocation& location) {
-  if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) return AccessMask::kHostBit;
-  return location.id >= 0 && location.id < 62 ? std::uint64_t{1} << location.id : 0;
+  if (!is_device(location)) return AccessMask::kHostBit;
+  const int device = device_of(location);
+  return device >= 0 && device < 62 ? std::uint64_t{1} << device : 0;
 }
 
 void grant(const calls::MemSetAccess& call, AccessMask& access) {

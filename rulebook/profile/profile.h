@@ -42,6 +42,11 @@ struct Profile {
   std::uint64_t host_granularity_recommended = 0;
   std::uint64_t multicast_granularity_minimum = std::uint64_t{2} << 20;
   std::uint64_t multicast_granularity_recommended = std::uint64_t{2} << 20;
+  std::uint64_t endpoint_bind_alignment = std::uint64_t{2} << 20;
+  std::uint64_t endpoint_max_size = std::uint64_t{1} << 40;
+  /// How many bindings of one multicast object may start in the middle of a granule.
+  std::uint64_t multicast_unaligned_binds = 4;
+  std::uint64_t clique_devices = 0;  ///< devices of one clique; 0: all are in one
   Platform platform;  ///< limits and capabilities; device_count is the emulator's option
   std::map<int, int> attributes;  ///< CUdevice_attribute number -> value
   /// What replaces them where there are several such GPUs: a switch fabric, say.

@@ -27,6 +27,16 @@ constexpr QuirkInfo kQuirks[] = {
      "The memory behind a range may be of different properties as long as it is on one device."},
     {"cuMemGetHandleForAddressRange-pcie", CUDA_ERROR_NOT_SUPPORTED,
      "The PCIe mapping type is not supported. Checked after the range."},
+    {"cuMemGetMemPool-current-node", CUDA_ERROR_NOT_SUPPORTED,
+     "The pools of HOST_NUMA_CURRENT are not supported, to be asked for or to be set, where other "
+     "locations without a pool are invalid values."},
+    {"cuMemGetMemPool-invisible", CUDA_ERROR_NOT_SUPPORTED,
+     "So are those of INVISIBLE. Checked after the pool, or the place to write it to."},
+    {"cuMemBatchDecompressAsync-no-engine", CUDA_ERROR_NOT_SUPPORTED,
+     "No call is supported, whatever is wrong with it: the device has no engine that unpacks."},
+    {"cuStreamBatchMemOp-no-flush", CUDA_ERROR_NOT_SUPPORTED,
+     "A flush of remote writes is not supported. Checked after the flags of the call, and before "
+     "the words of all operations."},
 };
 static_assert(sizeof kQuirks / sizeof *kQuirks == static_cast<std::size_t>(Quirk::kCount));
 

@@ -22,6 +22,10 @@ enum class Quirk : std::uint8_t {
   kRangeContext,
   kRangeMixed,
   kRangePcie,
+  kPoolCurrentNode,
+  kPoolInvisible,
+  kNoDecompression,
+  kNoFlush,
   kCount
 };
 

@@ -4,6 +4,7 @@
 #include <climits>
 
 #include "rulebook/check_support.h"
+#include "rulebook/order/check_work.h"
 #include "rulebook/sharing/check_external.h"
 
 namespace cuvmm {
@@ -164,6 +165,17 @@ Violations check(const Model& model, const calls::ExternalMemoryGetMappedBuffer&
             what + ", in a memory object of " + size_text(memory->object_size))
         .objects.push_back(ref(*memory));
   }
+  for (const auto& [base, buffer] : model.external().buffers()) {
+    if (buffer.memory_ended || buffer.memory != memory->handle) continue;
+    if (!overlap(buffer.offset, buffer.size, desc.offset, desc.size)) continue;
+    // Drivers take it, and may refuse it since CUDA 13.5.
+    Violation& v = out.add(Rule::kExtBufferMapped,
+                           what + " overlap the buffer at " + hex_text(base) + ", which shows " +
+                               size_text(buffer.size) + " at offset " + size_text(buffer.offset),
+                           false);
+    v.objects = {ref(*memory), ref(buffer)};
+    break;
+  }
   return out.take();
 }
 
@@ -203,6 +215,10 @@ Violations check(const Model& model, const calls::DestroyExternalMemory& call, c
   if (not_initialized(out, facts)) return out.take();
   check_memory(out, model, call.extMem,
                {Rule::kExtDestroyNonnull, Rule::kExtDestroyValid, Rule::kExtDestroyOnce});
+  if (facts.order.count != 0) {
+    add_work(out, facts.order, Rule::kExtDestroyInFlight, Rule::kExtDestroyOrdered,
+             "the external memory of a buffer is destroyed");
+  }
   return out.take();
 }
 

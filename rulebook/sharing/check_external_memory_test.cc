@@ -226,6 +226,14 @@ std::vector<RuleCase> external_memory_cases() {
        [](World& w, bool broken) {
          return buffer(w, imported(w), buffer_desc(0, broken ? 0 : 1));
        }},
+      {Rule::kExtBufferMapped,
+       [](World& w, bool broken) {
+         const auto memory = imported(w);
+         const auto first = buffer_desc(0, kGranule);
+         CUdeviceptr at = kBase;
+         w.accept(calls::ExternalMemoryGetMappedBuffer{&at, memory, &first});
+         return buffer(w, memory, buffer_desc(kGranule - (broken ? 4096 : 0), 4096));
+       }},
       {Rule::kExtBufferBounds,
        [](World& w, bool broken) {
          return buffer(w, imported(w), buffer_desc(kGranule, kGranule + (broken ? 1 : 0)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rulebook/check_support.h"
+#include "rulebook/order/check_work.h"
 
 namespace cuvmm {
 using namespace detail;
@@ -45,10 +46,13 @@ void check_exportable(Collector& out, const Model& model, Address dptr, const Fa
             facts.ipc.capable == kNo && model.platform().complete);
     return;
   }
-  if (facts.ipc.base && facts.ipc.base != dptr) {
-    out.add(Rule::kIpcGetBase, hex_text(dptr) + " is " + size_text(dptr - facts.ipc.base) +
+  // A driver may not tell the base of another device's memory.
+  const PlainMemory* known = model.memory().at(dptr);
+  const Address base = facts.ipc.base ? facts.ipc.base : known ? known->base : 0;
+  if (base && base != dptr) {
+    out.add(Rule::kIpcGetBase, hex_text(dptr) + " is " + size_text(dptr - base) +
                                    " into its allocation; the handle stands for the base, " +
-                                   hex_text(facts.ipc.base));
+                                   hex_text(base));
   }
 }
 
@@ -153,7 +157,13 @@ Violations check(const Model& model, const calls::IpcCloseMemHandle& call, const
   Collector out;
   if (not_initialized(out, facts)) return out.take();
   check_context(out, facts, Rule::kIpcCloseContext);
-  if (model.ipc().open_of(call.dptr)) return out.take();
+  if (const IpcOpen* open = model.ipc().open_of(call.dptr)) {
+    if (facts.order.count != 0 && open->count == 1) {
+      add_work(out, facts.order, Rule::kIpcCloseInFlight, Rule::kIpcCloseOrdered,
+               "the memory opened as " + hex_text(call.dptr) + " is closed");
+    }
+    return out.take();
+  }
   if (auto gone = model.tombstones().find(ObjectRef::Kind::kIpcMemory, call.dptr)) {
     out.add(Rule::kIpcClosePairing, hex_text(call.dptr) + " was closed as often as it was opened")
         .objects.push_back(*gone);

@@ -119,6 +119,15 @@ std::vector<RuleCase> ipc_cases() {
        [](World& w, bool broken) { return get(w, kPlain, broken ? unexportable() : facts()); }},
       {Rule::kIpcGetBase,
        [](World& w, bool broken) { return get(w, broken ? kPlain + 512 : kPlain); }},
+      {Rule::kIpcGetBase,  // of another device's memory, whose base the driver does not tell
+       [](World& w, bool broken) {
+         CUdeviceptr made = kPlain;
+         w.accept(calls::MemAlloc{.dptr = &made, .bytesize = kGranule}, facts());
+         Facts elsewhere = facts();
+         elsewhere.place.device = 1;
+         elsewhere.ipc.base = elsewhere.ipc.size = 0;
+         return get(w, broken ? kPlain + 512 : kPlain, elsewhere);
+       }},
       {Rule::kIpcOpenContext,
        [](World& w, bool broken) { return open(w, broken ? no_context() : facts()); }},
       {Rule::kIpcOpenOutNonnull,
@@ -201,7 +210,8 @@ std::vector<RuleCase> ipc_cases() {
       {Rule::kIpcFreeInstead,
        [](World& w, bool broken) {
          opened(w);
-         return check(w.model, calls::MemFree{.dptr = broken ? kPlain : kPlain + kGranule});
+         return check(w.model,
+                      calls::MemFree{.dptr = broken ? kPlain : w.plain(kPlain + kGranule)});
        }},
       {Rule::kIpcEventOutNonnull,
        [](World& w, bool broken) { return get_event(w, facts(), false, broken); }},

@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "rulebook/endpoint/check_endpoint.h"
 #include "rulebook/vmm/check_prop.h"
 
 namespace cuvmm {
@@ -53,8 +54,23 @@ void check_all_added(Collector& out, const MulticastObject& object, const Facts&
       .objects.push_back(ref(object));
 }
 
-void check_multicast_map(Collector& out, const MulticastObject& object, const calls::MemMap& call,
-                         const Facts& facts) {
+void check_one_clique(Collector& out, const Model& model, const MulticastObject& object,
+                      const Facts& facts) {
+  const std::uint64_t added = added_devices(object, facts);
+  if (added == 0 || model.platform().cliques.empty()) return;
+  const int first = std::countr_zero(added);
+  const auto other = outside_clique(model, added, first, CU_CLIQUE_TYPE_MULTICAST_POINTER);
+  if (!other) return;
+  // The call may fail, and need not.
+  out.add(Rule::kMcClique,
+          "devices " + std::to_string(first) + " and " + std::to_string(*other) +
+              " of the team are in no clique together",
+          false)
+      .objects.push_back(ref(object));
+}
+
+void check_multicast_map(Collector& out, const Model& model, const MulticastObject& object,
+                         const calls::MemMap& call, const Facts& facts) {
   if (object.granularity != 0 && call.offset % object.granularity != 0) {
     out.add(Rule::kMcMapOffsetAligned, "offset " + size_text(call.offset) +
                                            " is not a multiple of the multicast granularity, " +
@@ -71,6 +87,7 @@ void check_multicast_map(Collector& out, const MulticastObject& object, const ca
         .objects.push_back(ref(object));
   }
   check_all_added(out, object, facts);
+  check_one_clique(out, model, object, facts);
 }
 
 void check_unbound(Collector& out, const Model& model, const Allocation& ends) {
@@ -207,6 +224,14 @@ Violations check(const Model& model, const calls::MulticastAddDevice& call, cons
   } else if (!team_certain(*object, facts)) {
     out.add(Rule::kMcAddUnique,
             "device " + std::to_string(call.dev) + " may have been added by another process", false)
+        .objects.push_back(ref(*object));
+  }
+  // The call may fail, and need not.
+  if (const auto other = outside_clique(model, added, call.dev, CU_CLIQUE_TYPE_MULTICAST_POINTER)) {
+    out.add(Rule::kMcAddClique,
+            "device " + std::to_string(call.dev) + " is in no clique with device " +
+                std::to_string(*other) + ", which was added before",
+            false)
         .objects.push_back(ref(*object));
   }
   return out.take();

@@ -31,9 +31,22 @@ inline bool device_exists(const Model& model, int device) {
 /// Checks that every device of the team was added.
 void check_all_added(Collector& out, const MulticastObject& object, const Facts& facts);
 
+/// Checks that the devices of the team are in one clique, as far as the driver tells.
+void check_one_clique(Collector& out, const Model& model, const MulticastObject& object,
+                      const Facts& facts);
+
+/// What addresses and sizes in a mapping of `a` must be multiples of, in bytes; 0 unknown.
+inline Size mapping_granularity(const Model& model, const Allocation* a) {
+  if (a && !model.multicasts().empty()) {
+    const MulticastObject* object = model.multicast(a->handle);
+    if (object && object->granularity) return object->granularity;
+  }
+  return a && a->granularity ? a->granularity : model.platform().reserve_granularity;
+}
+
 /// Checks the offset and size of a mapping of a multicast object.
-void check_multicast_map(Collector& out, const MulticastObject& object, const calls::MemMap& call,
-                         const Facts& facts);
+void check_multicast_map(Collector& out, const Model& model, const MulticastObject& object,
+                         const calls::MemMap& call, const Facts& facts);
 
 /// Checks that memory which is about to end is not bound to any multicast object.
 void check_unbound(Collector& out, const Model& model, const Allocation& ends);

@@ -34,6 +34,15 @@ const Allocation* check_memory(Collector& out, const Model& model, const Multica
   return nullptr;
 }
 
+// Whether memory that begins in the middle of a granule may be bound: by the device that holds it,
+// or by some device where that is unknown.
+bool binds_unaligned(const Model& model, const MulticastBind& bind, Size memory_at) {
+  const std::uint64_t able = model.platform().unaligned_binds;
+  const int device = model.device_of(bind);
+  const bool can = device < 0 ? able != 0 : in_team(able, device);
+  return can && memory_at % kUnalignedBind == 0;
+}
+
 void check_sizes(Collector& out, const Model& model, const MulticastBind& bind,
                  const MulticastObject* object, const Allocation* memory) {
   const Size memory_at = bind.by_address ? bind.address : static_cast<Size>(bind.memory_offset);
@@ -53,13 +62,20 @@ void check_sizes(Collector& out, const Model& model, const MulticastBind& bind,
     out.add(Rule::kMcBindOffsetAligned, off("mcOffset", bind.offset));
     aligned = false;
   }
-  if (unaligned(memory_at, granularity)) {
+  const bool middle = unaligned(memory_at, granularity);
+  if (middle && !binds_unaligned(model, bind, memory_at)) {
     out.add(Rule::kMcBindMemoryAligned,
             bind.by_address
                 ? "memptr " + hex_text(bind.address) +
                       " is not a multiple of the multicast granularity, " + size_text(granularity)
                 : off("memOffset", memory_at));
     aligned = false;
+  } else if (middle && !model.platform().complete) {
+    // How many there are, only a refusal tells.
+    out.add(Rule::kMcBindUnalignedFew,
+            "the memory begins in the middle of a granule, and the hardware may have no place left "
+            "for that",
+            false);
   }
   const Size recommended = object ? object->recommended : 0;
   if (aligned && (unaligned(bind.size, recommended) || unaligned(bind.offset, recommended))) {
@@ -67,10 +83,13 @@ void check_sizes(Collector& out, const Model& model, const MulticastBind& bind,
             "size " + size_text(bind.size) + " or mcOffset " + size_text(bind.offset) +
                 " is not a multiple of the recommended granularity, " + size_text(recommended));
   }
+  const Size behind = middle ? granularity : 0;
   if (object && object->size != 0 &&
-      (bind.offset > object->size || bind.size > object->size - bind.offset)) {
+      (bind.offset > object->size || bind.size > object->size - bind.offset ||
+       behind > object->size - bind.offset - bind.size)) {
     out.add(Rule::kMcBindInsideObject,
             size_text(bind.size) + " at mcOffset " + size_text(bind.offset) +
+                (behind != 0 ? ", and the granule behind them," : "") +
                 " go past the end of the multicast object, which has " + size_text(object->size))
         .objects.push_back(ref(*object));
   }
@@ -92,13 +111,14 @@ void check_device(Collector& out, const Model& model, const MulticastBind& bind,
                   const MulticastObject* object, const Allocation* memory, const Facts& facts) {
   const bool known = memory && memory->prop_known;
   const int type = known ? static_cast<int>(memory->prop.location.type) : 0;
+  const int home = known ? device_of(memory->prop.location) : kNoDevice;
   if (bind.device) {
     const int device = *bind.device;
     if (!device_exists(model, device)) {
       out.add(Rule::kMcBindDevice, "device " + std::to_string(device) + " does not exist");
       return;
     }
-    if (type == kLocationDevice && memory->prop.location.id != device) {
+    if (home >= 0 && home != device) {
       out.add(Rule::kMcBindDevice, "dev is " + std::to_string(device) + ", and the memory is on " +
                                        location(memory->prop.location))
           .objects.push_back(ref(*memory));
@@ -111,9 +131,7 @@ void check_device(Collector& out, const Model& model, const MulticastBind& bind,
         .objects.push_back(ref(*memory));
     return;
   }
-  const int device = bind.device               ? *bind.device
-                     : type == kLocationDevice ? memory->prop.location.id
-                                               : -1;
+  const int device = bind.device.value_or(home);
   if (!object || device < 0 || in_team(added_devices(*object, facts), device)) return;
   Violation& v = out.add(Rule::kMcBindMember,
                          "device " + std::to_string(device) + " was not added to the team",
@@ -125,12 +143,26 @@ void check_device(Collector& out, const Model& model, const MulticastBind& bind,
 void check_vacant(Collector& out, const Model& model, const MulticastBind& bind,
                   const MulticastObject& object) {
   const int device = model.device_of(bind);
+  const Size memory_at = bind.by_address ? bind.address : static_cast<Size>(bind.memory_offset);
+  const bool middle = object.granularity != 0 && memory_at % object.granularity != 0;
+  const Size behind = middle ? object.granularity : 0;
+  const auto end = [](Size offset, Size size, Size more) {
+    const Size left = ~Size{0} - offset;
+    return size > left || more > left - size ? left : size + more;
+  };
   for (const MulticastBinding& b : object.bindings) {
     if (device < 0 || b.device != device) continue;
-    if (!overlap(b.offset, b.size, bind.offset, bind.size)) continue;
+    if (!overlap(b.offset, end(b.offset, b.size, b.behind), bind.offset,
+                 end(bind.offset, bind.size, behind))) {
+      continue;
+    }
+    const bool bytes = overlap(b.offset, b.size, bind.offset, bind.size);
     out.add(Rule::kMcBindVacant, size_text(bind.size) + " at mcOffset " + size_text(bind.offset) +
-                                     " overlap what device " + std::to_string(device) +
-                                     " has bound at mcOffset " + size_text(b.offset))
+                                     (bytes ? " overlap what device "
+                                            : " lie in the granule that is kept free behind "
+                                              "what device ") +
+                                     std::to_string(device) + " has bound at mcOffset " +
+                                     size_text(b.offset))
         .objects = {ref(object), ref(b)};
     return;
   }
@@ -162,6 +194,7 @@ Violations check_bind(const Model& model, const MulticastBind& bind, const Facts
   if (object && bind.size != 0) check_vacant(out, model, bind, *object);
   // Last: a driver that waits for the team has looked at the arguments before.
   if (object) check_all_added(out, *object, facts);
+  if (object) check_one_clique(out, model, *object, facts);
   return out.take();
 }
 

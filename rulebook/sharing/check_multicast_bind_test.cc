@@ -77,6 +77,73 @@ std::vector<RuleCase> multicast_bind_cases() {
          if (!broken) w.map(kBase, 2, kMemory);
          return bind_address(w, kBase);
        }},
+      {Rule::kMcBindMemoryAligned,  // where 256 bytes are enough
+       [](World& w, bool broken) {
+         w.model.platform().unaligned_binds = 0b01;
+         return bind(w, broken, [](auto& c) { c.memOffset = 128; });
+       }},
+      {Rule::kMcBindMemoryAligned,  // they are for that device alone
+       [](World& w, bool broken) {
+         w.model.platform().unaligned_binds = broken ? 0b10 : 0b01;
+         ready(w);
+         calls::MulticastBindMem call = bind_call();
+         call.memOffset = 256;
+         return check(w.model, call);
+       }},
+      {Rule::kMcBindInsideObject,  // with the granule behind
+       [](World& w, bool broken) {
+         w.model.platform().unaligned_binds = 0b11;
+         ready(w);
+         calls::MulticastBindMem call = bind_call();
+         call.memOffset = 256;
+         call.mcOffset = (broken ? 3 : 2) * kGranule;
+         return check(w.model, call);
+       }},
+      {Rule::kMcBindVacant,  // the granule behind a binding of before
+       [](World& w, bool broken) {
+         w.model.platform().unaligned_binds = 0b11;
+         ready(w);
+         calls::MulticastBindMem first = bind_call();
+         first.memOffset = 256;
+         w.accept(first);
+         calls::MulticastBindMem call = bind_call();
+         call.mcOffset = (broken ? 1 : 2) * kGranule;
+         return check(w.model, call);
+       }},
+      {Rule::kMcBindVacant,  // the granule behind this one
+       [](World& w, bool broken) {
+         w.model.platform().unaligned_binds = 0b11;
+         ready(w);
+         w.bind(kObject, 1, kMemory);
+         calls::MulticastBindMem call = bind_call();
+         call.memOffset = broken ? 256 : 0;
+         return check(w.model, call);
+       }},
+      {Rule::kMcBindUnalignedFew,
+       [](World& w, bool broken) {
+         w.model.platform().complete = false;
+         w.model.platform().unaligned_binds = 0b11;
+         ready(w);
+         calls::MulticastBindMem call = bind_call();
+         call.memOffset = broken ? 256 : 0;
+         return check(w.model, call);
+       }},
+      {Rule::kMcClique,
+       [](World& w, bool broken) {
+         w.model.platform().cliques = {{{CU_CLIQUE_TYPE_MULTICAST_POINTER, 1}},
+                                       {{CU_CLIQUE_TYPE_MULTICAST_POINTER, broken ? 2u : 1u}}};
+         ready(w);
+         return check(w.model, bind_call());
+       }},
+      {Rule::kMcClique,  // when it is mapped
+       [](World& w, bool broken) {
+         w.model.platform().cliques = {{{CU_CLIQUE_TYPE_MULTICAST_POINTER, 1}},
+                                       {{CU_CLIQUE_TYPE_MULTICAST_POINTER, broken ? 2u : 1u}}};
+         ready(w);
+         w.reserve(kBase, 4);
+         return check(w.model,
+                      calls::MemMap{.ptr = kBase, .size = 4 * kGranule, .handle = kObject});
+       }},
       {Rule::kMcBindMember,
        [](World& w, bool broken) {
          w.multicast(kObject, 1);

@@ -57,6 +57,17 @@ Violations map(World& w, std::uint64_t offset, std::uint64_t granules) {
                    .ptr = kBase, .size = granules * kGranule, .offset = offset, .handle = kObject});
 }
 
+// With devices 0 and 1; its granularity is known, as that of one that was made here is.
+void created_object(World& w) {
+  Handle out = kObject;
+  CUmulticastObjectProp prop = object_prop();
+  Facts facts;
+  facts.multicast.granularity = kGranule;
+  w.accept(calls::MulticastCreate{.mcHandle = &out, .prop = &prop}, facts);
+  w.add(kObject, 0);
+  w.add(kObject, 1);
+}
+
 }  // namespace
 
 std::vector<RuleCase> multicast_cases() {
@@ -120,6 +131,14 @@ std::vector<RuleCase> multicast_cases() {
       {Rule::kMcAddLimit,
        [](World& w, bool broken) {
          w.multicast(kObject, broken ? 1 : 2);
+         w.add(kObject, 0);
+         return add(w, kObject, 1);
+       }},
+      {Rule::kMcAddClique,
+       [](World& w, bool broken) {
+         w.model.platform().cliques = {{{CU_CLIQUE_TYPE_MULTICAST_POINTER, 1}},
+                                       {{CU_CLIQUE_TYPE_MULTICAST_POINTER, broken ? 2u : 1u}}};
+         w.multicast(kObject);
          w.add(kObject, 0);
          return add(w, kObject, 1);
        }},
@@ -192,6 +211,37 @@ std::vector<RuleCase> multicast_cases() {
        [](World& w, bool broken) {
          ready(w);
          return map(w, 0, broken ? 5 : 4);
+       }},
+      {Rule::kMapPtrAligned,  // by the object's granularity, where that of reservations is unknown
+       [](World& w, bool broken) {
+         w.model.platform().reserve_granularity = 0;
+         created_object(w);
+         w.reserve(kBase, 8);
+         return check(w.model, calls::MemMap{.ptr = kBase + (broken ? 4096 : 0),
+                                             .size = 4 * kGranule,
+                                             .handle = kObject});
+       }},
+      {Rule::kMapSizeGranularity,
+       [](World& w, bool broken) {
+         w.model.platform().reserve_granularity = 0;
+         created_object(w);
+         w.reserve(kBase, 8);
+         return check(w.model, calls::MemMap{.ptr = kBase,
+                                             .size = 3 * kGranule + (broken ? 4096 : 0),
+                                             .handle = kObject});
+       }},
+      {Rule::kAccessPtrAligned,
+       [](World& w, bool broken) {
+         w.model.platform().reserve_granularity = 0;
+         created_object(w);
+         w.reserve(kBase, 4);
+         w.map(kBase, 4, kObject);
+         const CUmemAccessDesc desc = access_desc();
+         const Size off = broken ? 4096 : 0;
+         return check(w.model, calls::MemSetAccess{.ptr = kBase + off,
+                                                   .size = (broken ? 1 : 4) * kGranule,
+                                                   .desc = &desc,
+                                                   .count = 1});
        }},
       {Rule::kMcAccessMember,
        [](World& w, bool broken) {

@@ -39,6 +39,7 @@ struct ExternalMemory {
 struct ExternalBuffer {
   std::uint64_t base = 0;
   std::uint64_t size = 0;
+  std::uint64_t offset = 0;   ///< in the external memory
   std::uint64_t memory = 0;   ///< handle of the external memory, which may be destroyed
   int device = -1;            ///< of the context that imported that; -1 unknown
   std::uint64_t context = 0;  ///< that context, 0 unknown

@@ -80,6 +80,7 @@ void ExternalState::confirm(const calls::ExternalMemoryGetMappedBuffer& call, co
   ExternalBuffer buffer;
   buffer.base = *call.devPtr;
   buffer.size = call.bufferDesc->size;
+  buffer.offset = call.bufferDesc->offset;
   buffer.memory = number(call.extMem);
   const auto memory = memories_.find(buffer.memory);
   if (memory != memories_.end()) {

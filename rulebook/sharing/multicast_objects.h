@@ -20,6 +20,9 @@ struct MulticastBinding {
   int device = -1;  ///< whose memory it is, -1 unknown
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
+  /// Bytes behind it that no other binding may take: a granule, where its memory begins in the
+  /// middle of one (CUDA 13.4).
+  std::uint64_t behind = 0;
   CUmemGenericAllocationHandle memory = 0;  ///< 0 unknown
   Origin made;
 };

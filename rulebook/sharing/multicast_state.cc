@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "api/location.h"
+
 namespace cuvmm {
 
 namespace {
@@ -23,8 +25,7 @@ std::pair<Handle, Size> memory_of(const MulticastBind& bind, const UnicastState&
 int device_of(const MulticastBind& bind, const UnicastState& vmm) {
   if (bind.device) return *bind.device;
   const Allocation* a = vmm.allocation(memory_of(bind, vmm).first);
-  const bool on_device = a && a->prop_known && a->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-  return on_device ? a->prop.location.id : -1;
+  return a && a->prop_known ? device_of(a->prop.location) : kNoDevice;
 }
 
 MulticastObject& MulticastState::known(Handle handle, Origin at) {
@@ -104,7 +105,12 @@ void MulticastState::bind(const MulticastBind& bind, Origin at, const UnicastSta
   binding.size = bind.size;
   binding.memory = memory_of(bind, vmm).first;
   binding.made = at;
-  known(bind.object, at).bindings.push_back(binding);
+  MulticastObject& object = known(bind.object, at);
+  const Size memory_at = bind.by_address ? bind.address : bind.memory_offset;
+  if (object.granularity != 0 && memory_at % object.granularity != 0) {
+    binding.behind = object.granularity;
+  }
+  object.bindings.push_back(binding);
 }
 
 void MulticastState::imported(MulticastObject known, Origin at) {

@@ -15,6 +15,7 @@
 namespace cuvmm::testing {
 
 inline constexpr Address kBase = 0x7000'0000'0000;
+inline constexpr Size kPlainSize = 64 << 10;
 
 inline CUmemAllocationProp device_prop(int device = 0, unsigned handle_types = 0) {
   CUmemAllocationProp prop{};
@@ -116,6 +117,17 @@ struct World {
     return handle;
   }
 
+  /// 64 KiB of cuMemAlloc, in context 7 of device 0.
+  Address plain(Address base) {
+    CUdeviceptr out = base;
+    Facts facts;
+    facts.place.context = Facts::Answer::kYes;
+    facts.place.context_id = 7;
+    facts.place.device = 0;
+    accept(calls::MemAlloc{.dptr = &out, .bytesize = kPlainSize}, facts);
+    return base;
+  }
+
   /// A multicast object for `team` devices.
   Handle multicast(Handle handle, unsigned team = 2, std::uint64_t granules = 4,
                    unsigned long long types = 0) {
@@ -189,14 +201,25 @@ inline void PrintTo(const RuleCase& one, std::ostream* out) { *out << info(one.r
 std::vector<RuleCase> address_range_cases();
 std::vector<RuleCase> allocation_cases();
 std::vector<RuleCase> map_cases();
+std::vector<RuleCase> order_cases();
 std::vector<RuleCase> access_cases();
+std::vector<RuleCase> memory_cases();
 std::vector<RuleCase> data_cases();
+std::vector<RuleCase> copy_cases();
+std::vector<RuleCase> stream_memory_cases();
+std::vector<RuleCase> managed_cases();
 std::vector<RuleCase> share_cases();
 std::vector<RuleCase> range_handle_cases();
 std::vector<RuleCase> multicast_cases();
 std::vector<RuleCase> multicast_bind_cases();
+std::vector<RuleCase> endpoint_cases();
+std::vector<RuleCase> endpoint_bind_cases();
+std::vector<RuleCase> fabric_copy_cases();
 std::vector<RuleCase> ipc_cases();
 std::vector<RuleCase> pool_cases();
+std::vector<RuleCase> pool_attribute_cases();
+std::vector<RuleCase> current_pool_cases();
+std::vector<RuleCase> location_info_cases();
 std::vector<RuleCase> external_memory_cases();
 std::vector<RuleCase> external_semaphore_cases();
 std::vector<RuleCase> map_array_cases();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuMemSetAccess and cuMemGetAccess.
+#include "rulebook/order/check_work.h"
 #include "rulebook/sharing/check_multicast.h"
 #include "rulebook/vmm/check_prop.h"
 
@@ -23,13 +24,14 @@ void check_descriptor(Collector& out, const Platform& platform, const CUmemAcces
                                     ", not NONE (0), READ (1) or READWRITE (3)");
   }
   if (is_host(desc.location)) return;
-  if (static_cast<int>(desc.location.type) != kLocationDevice) {
+  const bool unknown = is_domain(desc.location) && !has_domains(platform);
+  if (!is_device(desc.location) || unknown) {
     out.add(Rule::kAccessLocationType,
             at_index(i) + " names " + location(desc.location) +
                 ": the type is not DEVICE (1), HOST (2) or HOST_NUMA (3)");
-  } else if (!exists(platform, desc.location.id)) {
+  } else if (!exists(platform, device_of(desc.location))) {
     out.add(Rule::kAccessLocationDevice, at_index(i) + " names device " +
-                                             std::to_string(desc.location.id) +
+                                             std::to_string(device_of(desc.location)) +
                                              ", which does not exist");
   }
 }
@@ -46,12 +48,10 @@ void check_team(Collector& out, const MulticastObject& object, const calls::MemS
           .objects.push_back(ref(object));
       return;
     }
-    if (static_cast<int>(desc.location.type) != kLocationDevice ||
-        in_team(added_devices(object, facts), desc.location.id))
-      continue;
+    const int device = device_of(desc.location);
+    if (!is_device(desc.location) || in_team(added_devices(object, facts), device)) continue;
     out.add(Rule::kMcAccessMember,
-            at_index(i) + ": device " + std::to_string(desc.location.id) +
-                " was not added to the team",
+            at_index(i) + ": device " + std::to_string(device) + " was not added to the team",
             team_certain(object, facts))
         .objects.push_back(ref(object));
     return;
@@ -66,7 +66,8 @@ void check_reach(Collector& out, const Model& model, const calls::MemSetAccess& 
   }
   const Allocation* a = model.allocation(m.handle);
   if (!a || !a->prop_known) return;
-  const bool device_memory = static_cast<int>(a->prop.location.type) == kLocationDevice;
+  const bool device_memory = is_device(a->prop.location);
+  const int home = device_of(a->prop.location);
   const auto& reach = model.platform().reach;
   for (std::size_t i = 0; i < call.count; ++i) {
     const CUmemAccessDesc& desc = call.desc[i];
@@ -78,12 +79,11 @@ void check_reach(Collector& out, const Model& model, const calls::MemSetAccess& 
           .objects.push_back(ref(*a));
       return;
     }
-    const auto d = static_cast<std::size_t>(desc.location.id);
-    if (static_cast<int>(desc.location.type) != kLocationDevice || desc.location.id < 0 ||
-        d >= reach.size())
-      continue;
-    if (!grants || !device_memory || a->prop.location.id == desc.location.id) continue;
-    if (!(reach[d] >> a->prop.location.id & 1)) {
+    const int device = device_of(desc.location);
+    const auto d = static_cast<std::size_t>(device);
+    if (!is_device(desc.location) || device < 0 || d >= reach.size()) continue;
+    if (!grants || !device_memory || home == device) continue;
+    if (!(reach[d] >> home & 1)) {
       out.add(Rule::kAccessPeer, at_index(i) + ": device " + std::to_string(d) +
                                      " cannot reach memory on " + location(a->prop.location))
           .objects.push_back(ref(*a));
@@ -133,6 +133,33 @@ void check_access_range(Collector& out, const Model& model, const calls::MemSetA
   }
 }
 
+// Whether a place has access to some of the memory that the call does not leave it.
+bool takes_away(const Model& model, const calls::MemSetAccess& call, const CUmemAccessDesc& desc) {
+  constexpr unsigned kRead = 1, kReadWrite = 3;
+  const auto flags = static_cast<unsigned>(desc.flags);
+  const int device = device_of(desc.location);
+  if (flags == kReadWrite || !is_device(desc.location) || device < 0 || device >= 62) return false;
+  const std::uint64_t bit = std::uint64_t{1} << device;
+  for (auto it = model.first_mapping_after(call.ptr);
+       it != model.mappings().end() &&
+       overlap(it->second.base, it->second.size, call.ptr, call.size);
+       ++it) {
+    const AccessMask& had = it->second.access;
+    if ((flags == 0 && (had.read & bit)) || (flags <= kRead && (had.write & bit))) return true;
+  }
+  return false;
+}
+
+void check_access_order(Collector& out, const Model& model, const calls::MemSetAccess& call,
+                        const Facts& facts) {
+  for (std::size_t i = 0; call.desc && i < call.count; ++i) {
+    if (!takes_away(model, call, call.desc[i])) continue;
+    add_work(out, facts.order, Rule::kAccessInFlight, Rule::kAccessOrdered,
+             location(call.desc[i].location) + " loses access to " + range(call.ptr, call.size));
+    return;
+  }
+}
+
 }  // namespace
 
 Violations check(const Model& model, const calls::MemSetAccess& call, const Facts& facts) {
@@ -154,10 +181,11 @@ Violations check(const Model& model, const calls::MemSetAccess& call, const Fact
     out.add(Rule::kAccessSizeNonzero, "size is 0");
     return out.take();
   }
+  if (facts.order.count != 0) [[unlikely]]
+    check_access_order(out, model, call, facts);
   const Mapping* m = model.mapping_at(call.ptr);
   const Allocation* a = m ? model.allocation(m->handle) : nullptr;
-  const Size granularity =
-      a && a->granularity ? a->granularity : model.platform().reserve_granularity;
+  const Size granularity = mapping_granularity(model, a);
   bool aligned = true;
   if (granularity != 0 && call.ptr % granularity != 0) {
     out.add(
@@ -183,8 +211,8 @@ Violations check(const Model& model, const calls::MemGetAccess& call, const Fact
   if (!call.location) {
     out.add(Rule::kGetAccessLocationNonnull, "location is NULL");
   } else if (!is_host(*call.location) &&
-             (static_cast<int>(call.location->type) != kLocationDevice ||
-              !exists(model.platform(), call.location->id))) {
+             (!is_device(*call.location) || !exists(model.platform(), device_of(*call.location)) ||
+              (is_domain(*call.location) && !has_domains(model.platform())))) {
     out.add(Rule::kGetAccessLocationValid,
             "location is " + location(*call.location) + ", which does not exist");
   }

@@ -91,8 +91,8 @@ Violations check(const Model& model, const calls::MemGetAllocationGranularity& c
   std::string problems;
   check_prop(model, *call.prop, [&](Rule rule, const std::string& message, bool certain) {
     if (!certain || info(rule).kind == RuleKind::kAdvice) return;
-    // A missing IMEX channel is the machine's state, not a mistake in the properties.
-    if (rule == Rule::kCreateFabricChannel) return;
+    // What the machine lacks, an IMEX channel say, is no mistake in the properties.
+    if (rule == Rule::kCreateFabricChannel || rule == Rule::kCreateLocalizedRdma) return;
     problems += (problems.empty() ? "" : "; ") + message;
   });
   if (!problems.empty()) out.add(Rule::kGranularityPropValid, problems);

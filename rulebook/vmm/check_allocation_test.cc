@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "api/location.h"
+#include "api/newer/pools.h"
 #include "rulebook/testing/world.h"
 
 namespace cuvmm::testing {
@@ -43,6 +47,15 @@ CUmemAllocationProp at(int type, int id, unsigned handle_types = 0) {
   return prop;
 }
 
+/// Memory of a domain of device 1; each device has two.
+CUmemAllocationProp localized(World& w, int domain = 1) {
+  w.model.platform().locality_domains = {2, 2};
+  w.model.platform().localized_rdma_known = true;
+  CUmemAllocationProp prop = device_prop();
+  prop.location = domain_location(1, domain);
+  return prop;
+}
+
 bool (*const kAllClosed)(const Export&) = [](const Export&) { return false; };
 }  // namespace
 
@@ -80,6 +93,67 @@ std::vector<RuleCase> allocation_cases() {
        [](World& w, bool broken) { return create(w, device_prop(broken ? 2 : 1)); }},
       {Rule::kCreateLocationDevice,
        [](World& w, bool broken) { return create(w, device_prop(broken ? -1 : 0)); }},
+      {Rule::kCreateLocationType,  // of pools that others made
+       [](World& w, bool broken) {
+         return create(w, broken ? at(kLocationInvisible, kDeviceInvalid) : at(1, 0));
+       }},
+      {Rule::kCreateLocationType,  // a driver from before locality domains
+       [](World& w, bool broken) {
+         w.model.platform().driver_version = broken ? 13030 : 13040;
+         return create(w, localized(w));
+       }},
+      {Rule::kCreateLocationDevice,
+       [](World& w, bool broken) {
+         CUmemAllocationProp prop = localized(w);
+         prop.location = domain_location(broken ? 2 : 1, 1);
+         return create(w, prop);
+       }},
+      {Rule::kCreateLocationDomain,
+       [](World& w, bool broken) { return create(w, localized(w, broken ? 2 : 1)); }},
+      {Rule::kCreatePcieRdma,
+       [](World& w, bool broken) {
+         CUmemAllocationProp prop = localized(w);
+         prop.allocFlags.usage = kUsageRdmaOverPcie;
+         prop.allocFlags.gpuDirectRDMACapable = broken ? 0 : 1;
+         return create(w, prop);
+       }},
+      {Rule::kCreateUsageKnown,
+       [](World& w, bool broken) {
+         w.model.platform().driver_version = broken ? 13030 : 13040;
+         CUmemAllocationProp prop = device_prop();
+         prop.allocFlags.usage = kUsageRdmaOverPcie;
+         prop.allocFlags.gpuDirectRDMACapable = 1;
+         return create(w, prop);
+       }},
+      {Rule::kCreateLocalizedRdma,
+       [](World& w, bool broken) {
+         CUmemAllocationProp prop = localized(w);
+         prop.allocFlags.gpuDirectRDMACapable = 1;
+         prop.allocFlags.usage = broken ? 0 : kUsageRdmaOverPcie;
+         return create(w, prop);
+       }},
+      {Rule::kCreateLocalizedRdma,  // where RDMA reaches it
+       [](World& w, bool broken) {
+         CUmemAllocationProp prop = localized(w);
+         prop.allocFlags.gpuDirectRDMACapable = 1;
+         w.model.platform().localized_rdma = broken ? 0b01 : 0b10;
+         return create(w, prop);
+       }},
+      {Rule::kCreateLocalizedRdma,  // the only domain of a device is all of it
+       [](World& w, bool broken) {
+         CUmemAllocationProp prop = localized(w, 0);
+         prop.allocFlags.gpuDirectRDMACapable = 1;
+         w.model.platform().locality_domains = {2, broken ? 2 : 1};
+         return create(w, prop);
+       }},
+      {Rule::kCreateMultinode,
+       [](World& w, bool broken) {
+         Platform& platform = w.model.platform();
+         platform.handle_types = 9;
+         platform.fabric_channel = platform.host_multinode_known = true;
+         platform.host_multinode = !broken;
+         return create(w, at(3, 0, 8));
+       }},
       {Rule::kCreateNumaNode,
        [](World& w, bool broken) { return create(w, at(3, broken ? 7 : 0)); }},
       {Rule::kCreateNumaNode,
@@ -253,4 +327,51 @@ std::vector<RuleCase> allocation_cases() {
   };
 }
 
+namespace {
+
+// What a driver of 13.4 takes, and what an older program never writes.
+TEST(Localized, NothingIsSaidOfWhatIsNotKnown) {
+  World w;
+  CUmemAllocationProp prop = device_prop();
+  prop.location = domain_location(0, 200);
+  prop.allocFlags.gpuDirectRDMACapable = 1;
+  EXPECT_TRUE(create(w, prop).empty()) << "nobody knows how many domains the device has";
+  prop.allocFlags.usage = kUsageRdmaOverPcie;
+  EXPECT_TRUE(create(w, prop).empty());
+  EXPECT_TRUE(granularity(w, prop).empty());
+}
+
+TEST(Localized, MemoryOfADomainIsItsDevices) {
+  World w;
+  w.reserve(kBase, 1);
+  w.create(0x100, 1, localized(w));
+  w.map(kBase, 1, 0x100);
+  const auto access = [&](CUmemLocation place) {
+    const CUmemAccessDesc desc{place, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    return check(w.model,
+                 calls::MemSetAccess{.ptr = kBase, .size = kGranule, .desc = &desc, .count = 1});
+  };
+  EXPECT_TRUE(access(make_location(kLocationDevice, 1)).empty());
+  EXPECT_TRUE(access(domain_location(1, 0)).empty());
+  w.model.platform().reach = {0b01, 0b11};
+  const Violations peer = access(make_location(kLocationDevice, 0));
+  ASSERT_EQ(peer.size(), 1u);
+  EXPECT_EQ(peer[0].rule, Rule::kAccessPeer);
+  EXPECT_NE(peer[0].message.find("locality domain 1 of device 1"), std::string::npos)
+      << peer[0].message;
+  w.model.platform().driver_version = 13030;
+  EXPECT_EQ(access(domain_location(1, 0))[0].rule, Rule::kAccessLocationType);
+}
+
+TEST(Localized, AccessOfADomainIsTheDevices) {
+  World w;
+  w.reserve(kBase, 1);
+  w.create(0x100, 1, device_prop(1));
+  w.map(kBase, 1, 0x100);
+  const CUmemAccessDesc desc{domain_location(1, 1), CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  w.accept(calls::MemSetAccess{.ptr = kBase, .size = kGranule, .desc = &desc, .count = 1});
+  EXPECT_EQ(w.model.mapping_at(kBase)->access.write, 0b10u);
+}
+
+}  // namespace
 }  // namespace cuvmm::testing

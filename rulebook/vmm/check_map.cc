@@ -2,6 +2,7 @@
 // cuMemMap and cuMemUnmap.
 #include <optional>
 
+#include "rulebook/order/check_work.h"
 #include "rulebook/sharing/check_multicast.h"
 
 namespace cuvmm {
@@ -41,8 +42,7 @@ void check_map_place(Collector& out, const Model& model, const calls::MemMap& ca
 void check_map_size(Collector& out, const Model& model, const calls::MemMap& call,
                     const Allocation* a, const Facts& facts) {
   const MulticastObject* multicast = model.multicast(call.handle);
-  const Size granularity =
-      a && a->granularity ? a->granularity : model.platform().reserve_granularity;
+  const Size granularity = mapping_granularity(model, a);
   if (granularity != 0 && call.ptr % granularity != 0) {
     out.add(Rule::kMapPtrAligned, hex_text(call.ptr) + " is not a multiple of the granularity, " +
                                       size_text(granularity));
@@ -66,7 +66,7 @@ void check_map_size(Collector& out, const Model& model, const calls::MemMap& cal
     out.add(Rule::kMapTilePool, "the memory was created as a tile pool").objects.push_back(ref(*a));
   }
   if (multicast) {
-    check_multicast_map(out, *multicast, call, facts);
+    check_multicast_map(out, model, *multicast, call, facts);
     return;
   }
   if (a->size == 0) {  // an import: the exporter knows its size, this process does not yet
@@ -146,6 +146,10 @@ Violations check(const Model& model, const calls::MemUnmap& call, const Facts& f
   if (call.size == 0) {
     out.add(Rule::kUnmapSizeNonzero, "size is 0");
     return out.take();
+  }
+  if (facts.order.count != 0) [[unlikely]] {
+    add_work(out, facts.order, Rule::kUnmapInFlight, Rule::kUnmapOrdered,
+             range(call.ptr, call.size) + " is unmapped");
   }
   const Coverage c = coverage(model, call.ptr, call.size);
   if (c.cut) {

@@ -2,6 +2,7 @@
 // cuMemMapArrayAsync: tiles of sparse arrays.
 #include <bit>
 
+#include "api/location.h"
 #include "rulebook/check_support.h"
 #include "rulebook/sharing/check_external.h"
 
@@ -67,7 +68,7 @@ void check_memory(Collector& out, const Model& model, const CUarrayMapInfo& info
             handle_text(a->handle) + " was created without CU_MEM_CREATE_USAGE_TILE_POOL")
         .objects.push_back(ref(*a));
   }
-  const bool there = location.type == CU_MEM_LOCATION_TYPE_DEVICE && location.id == device;
+  const bool there = is_device(location) && device_of(location) == device;
   if (a->prop_known && device >= 0 && !there) {
     out.add(Rule::kArrayMemoryDevice, "deviceBitMask names device " + std::to_string(device) +
                                           "; the memory is on " + detail::location(location))

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "api/location.h"
+#include "api/newer/pools.h"
 #include "rulebook/check_support.h"
 
 namespace cuvmm::detail {
@@ -12,12 +13,24 @@ namespace cuvmm::detail {
 inline constexpr unsigned kFabric = 8;
 inline constexpr unsigned kKnownHandleTypes = 1 | 2 | 4 | kFabric;
 
-// The three parts of check_prop().
+/// Memory of a NUMA node for other machines where no device can share it so: add(message).
+template <class Add>
+void check_multinode(const Platform& platform, const CUmemLocation& place, unsigned types,
+                     const Add& add) {
+  const bool asked = (types & kFabric) && static_cast<int>(place.type) == kLocationHostNuma;
+  if (!asked || !platform.host_multinode_known || platform.host_multinode) return;
+  add("FABRIC handles were requested for memory on a NUMA node, and no device can share such "
+      "memory with other machines");
+}
+
+// The parts of check_prop().
 template <class Add>
 void check_prop_location(const Platform& platform, const CUmemAllocationProp& prop, Add& add) {
+  constexpr int kUnknownType = -1;
   const int id = prop.location.id;
   const auto types = static_cast<unsigned>(prop.requestedHandleTypes);
-  switch (static_cast<int>(prop.location.type)) {
+  const int type = static_cast<int>(prop.location.type);
+  switch (is_domain(prop.location) && !has_domains(platform) ? kUnknownType : type) {
     case kLocationDevice:
       if (id < 0 || (platform.device_count >= 0 && id >= platform.device_count)) {
         add(Rule::kCreateLocationDevice,
@@ -28,6 +41,22 @@ void check_prop_location(const Platform& platform, const CUmemAllocationProp& pr
             true);
       }
       break;
+    case kLocationDomain: {
+      const LocalityDomain at = locality_domain(prop.location);
+      const int domains = domains_of(platform, at.device);
+      if (platform.device_count >= 0 && at.device >= platform.device_count) {
+        add(Rule::kCreateLocationDevice,
+            "prop.location names device " + std::to_string(at.device) + ", and there are " +
+                std::to_string(platform.device_count) + " devices",
+            true);
+      } else if (domains != 0 && at.domain >= domains) {
+        add(Rule::kCreateLocationDomain,
+            "prop.location is " + location(prop.location) + ", which has " +
+                std::to_string(domains) + (domains == 1 ? " domain" : " domains"),
+            true);
+      }
+      break;
+    }
     case kLocationHost:
       if (types != 0) {
         add(Rule::kCreateHostHandleTypes,
@@ -50,8 +79,10 @@ void check_prop_location(const Platform& platform, const CUmemAllocationProp& pr
     }
     default:
       add(Rule::kCreateLocationType,
-          "prop.location.type is " + std::to_string(static_cast<int>(prop.location.type)) +
-              ", not DEVICE (1), HOST (2) or HOST_NUMA (3)",
+          "prop.location.type is " + std::to_string(type) +
+              (type == kLocationInvisible ? " (INVISIBLE)" : "") +
+              ", not DEVICE (1), HOST (2) or HOST_NUMA (3)" +
+              (has_domains(platform) ? ", nor a locality domain (6)" : ""),
           true);
   }
 }
@@ -81,7 +112,7 @@ void check_prop_types(const Platform& platform, const CUmemAllocationProp& prop,
 }
 
 template <class Add>
-void check_prop_flags(const CUmemAllocationProp& prop, Add& add) {
+void check_prop_flags(const Platform& platform, const CUmemAllocationProp& prop, Add& add) {
   const auto types = static_cast<unsigned>(prop.requestedHandleTypes);
   const auto& flags = prop.allocFlags;
   if (flags.compressionType > 1) {
@@ -96,9 +127,15 @@ void check_prop_flags(const CUmemAllocationProp& prop, Add& add) {
             ", not 0 or 1",
         true);
   }
-  if (flags.usage & ~3u) {
+  // Both came with CUDA 13.4.
+  const unsigned newer = has_domains(platform) ? kUsageRdmaOverPcie : 0;
+  if (flags.usage & ~(kUsageTilePool | kUsageHwDecompress | newer)) {
     add(Rule::kCreateUsageKnown,
         "prop.allocFlags.usage " + hex_text(flags.usage) + " holds unknown bits", true);
+  }
+  if ((flags.usage & newer) && !flags.gpuDirectRDMACapable) {
+    add(Rule::kCreatePcieRdma,
+        "prop.allocFlags.usage asks for RDMA over PCIe, and gpuDirectRDMACapable is 0", true);
   }
   static_assert(std::size(decltype(flags.reserved){}) == 4);
   if (flags.reserved[0] != 0 || flags.reserved[1] != 0 || flags.reserved[2] != 0) {
@@ -120,6 +157,18 @@ void check_prop_flags(const CUmemAllocationProp& prop, Add& add) {
   }
 }
 
+// Memory of a locality domain that RDMA is to reach. Of a device with one domain it is the whole
+// device's memory.
+template <class Add>
+void check_prop_localized(const Platform& platform, const CUmemAllocationProp& prop, Add& add) {
+  if (!prop.allocFlags.gpuDirectRDMACapable || (prop.allocFlags.usage & kUsageRdmaOverPcie)) return;
+  if (!unreachable_by_rdma(prop.location, platform)) return;
+  add(Rule::kCreateLocalizedRdma,
+      "gpuDirectRDMACapable is set for " + location(prop.location) +
+          ", whose memory RDMA does not reach but over PCIe",
+      true);
+}
+
 /// Calls add(rule of cuMemCreate, message, certain) per problem, in the order of the fields.
 template <class Add>
 void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
@@ -129,7 +178,10 @@ void check_prop(const Model& model, const CUmemAllocationProp& prop, Add add) {
   }
   check_prop_location(model.platform(), prop, add);
   check_prop_types(model.platform(), prop, add);
-  check_prop_flags(prop, add);
+  check_prop_flags(model.platform(), prop, add);
+  check_prop_localized(model.platform(), prop, add);
+  check_multinode(model.platform(), prop.location, static_cast<unsigned>(prop.requestedHandleTypes),
+                  [&](const char* what) { add(Rule::kCreateMultinode, what, true); });
 }
 
 }  // namespace cuvmm::detail

@@ -8,6 +8,33 @@
 namespace cuvmm {
 using namespace detail;
 
+namespace {
+
+// Two domains of a device may count as one device: that is not said.
+bool same_device(const CUmemLocation& a, const CUmemLocation& b) {
+  return same_place(a, b) || (is_device(a) && is_device(b) && device_of(a) == device_of(b));
+}
+
+// What is said of pools is plain; of memory of cuMemCreate, that the way over PCIe is chosen here.
+void check_localized(Collector& out, const Model& model,
+                     const calls::MemGetHandleForAddressRange& call) {
+  if (call.flags & kRangePcie) return;
+  const std::string behind = "the memory behind " + range(call.dptr, call.size) + " lies in ";
+  if (const PoolMemory* memory = model.pools().memory_at(call.dptr)) {
+    if (!unreachable_by_rdma(memory->location, model.platform())) return;
+    out.add(Rule::kRangeLocalized, behind + location(memory->location), memory->rdma)
+        .objects.push_back(ref(*memory));
+    return;
+  }
+  const Mapping* mapping = model.mapping_at(call.dptr);
+  const Allocation* a = mapping ? model.allocation(mapping->handle) : nullptr;
+  if (!a || !a->prop_known || !unreachable_by_rdma(a->prop.location, model.platform())) return;
+  out.add(Rule::kRangeLocalized, behind + location(a->prop.location), false)
+      .objects.push_back(ref(*a));
+}
+
+}  // namespace
+
 Violations check(const Model& model, const calls::MemGetHandleForAddressRange& call,
                  const Facts& facts) {
   Collector out;
@@ -27,6 +54,7 @@ Violations check(const Model& model, const calls::MemGetHandleForAddressRange& c
                                      size_text(page));
     return out.take();
   }
+  check_localized(out, model, call);
   // A range outside every reservation is not VMM memory: cuMemAlloc's and host memory are legal
   // here.
   if (!model.reservation_at(call.dptr) && !model.mapping_at(call.dptr)) return out.take();
@@ -47,13 +75,12 @@ Violations check(const Model& model, const calls::MemGetHandleForAddressRange& c
     if (!first) first = a;
     const auto& p = first->prop;
     const auto& q = a->prop;
-    if (!host && static_cast<int>(q.location.type) != kLocationDevice) host = a;
+    if (!host && !is_device(q.location)) host = a;
     if (!compressed && q.allocFlags.compressionType) compressed = a;
     // An import does not know the handle types of its creation.
     const bool types =
         first->imported || a->imported || p.requestedHandleTypes == q.requestedHandleTypes;
-    const bool same = types && p.location.type == q.location.type &&
-                      p.location.id == q.location.id &&
+    const bool same = types && same_device(p.location, q.location) &&
                       p.allocFlags.gpuDirectRDMACapable == q.allocFlags.gpuDirectRDMACapable &&
                       p.allocFlags.compressionType == q.allocFlags.compressionType;
     if (same || mixed) continue;

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "api/location.h"
+#include "api/newer/pools.h"
 #include "rulebook/testing/world.h"
 
 namespace cuvmm::testing {
@@ -22,6 +26,20 @@ Violations mapped(World& w, const CUmemAllocationProp& prop, unsigned long long 
   w.create(0x100, 1, prop);
   w.map(kBase, 1, 0x100);
   return range(w, kBase, kG, 1, flags);
+}
+/// Memory of a pool in a domain of a device that has two, at kBase.
+void have_localized_pool(World& w, bool rdma) {
+  Platform& platform = w.model.platform();
+  platform.locality_domains = {2, 2};
+  platform.localized_rdma_known = true;
+  CUmemPoolProps props{};
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location = domain_location(0, 1);
+  reinterpret_cast<unsigned char*>(&props)[34] = rdma ? 1 : 0;
+  CUmemoryPool pool = nullptr;
+  CUdeviceptr out = kBase;
+  w.accept(calls::MemPoolCreate{.pool = &pool, .poolProps = &props});
+  w.accept(calls::MemAllocFromPoolAsync{.dptr = &out, .bytesize = kG, .pool = pool});
 }
 }  // namespace
 
@@ -75,7 +93,38 @@ std::vector<RuleCase> range_handle_cases() {
          prop.allocFlags.compressionType = 1;
          return mapped(w, prop, broken ? 0 : 1);  // the PCIe mapping is another question
        }},
+      {Rule::kRangeLocalized,
+       [](World& w, bool broken) {
+         have_localized_pool(w, true);
+         return range(w, kBase, kG, 1, broken ? 0 : 1);
+       }},
+      {Rule::kRangeLocalized,
+       [](World& w, bool broken) {
+         have_localized_pool(w, true);
+         w.model.platform().localized_rdma = broken ? 0 : 1;
+         return range(w, kBase, kG);
+       }},
+      {Rule::kRangeLocalized,
+       [](World& w, bool broken) {
+         have_localized_pool(w, true);
+         w.model.platform().locality_domains = {broken ? 2 : 1, 2};
+         return range(w, kBase, kG);
+       }},
   };
 }
+
+namespace {
+
+// The documentation speaks of pools that asked for RDMA.
+TEST(RangeHandle, OfAPoolThatDidNotAskForRdmaItIsUncertain) {
+  World w;
+  have_localized_pool(w, false);
+  const Violations v = range(w, kBase, kG);
+  ASSERT_EQ(v.size(), 1u);
+  EXPECT_EQ(v[0].rule, Rule::kRangeLocalized);
+  EXPECT_FALSE(v[0].certain);
+}
+
+}  // namespace
 
 }  // namespace cuvmm::testing

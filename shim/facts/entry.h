@@ -21,6 +21,7 @@ struct Entry {
     kReady        ///< all is there, and stays
   };
   Finding finding;
+  std::string runtime;  ///< the runtime's function that made the call; empty for none
   std::vector<Frame> stack;
   std::vector<std::vector<Frame>>
       object_stacks;                             ///< one per finding.violation.objects: who made it

@@ -10,8 +10,13 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
 
+#include "api/newer/pools.h"
 #include "api/posix/cancel_off.h"
+#include "rulebook/describe_devices.h"
 #include "rulebook/limits.h"
 
 namespace cuvmm::shim {
@@ -59,6 +64,15 @@ void FactFinder::find_multicast_granularity(const CUmulticastObjectProp& prop,
   };
   multicast.granularity = ask(CU_MULTICAST_GRANULARITY_MINIMUM);
   if (multicast.granularity != 0) multicast.recommended = ask(CU_MULTICAST_GRANULARITY_RECOMMENDED);
+}
+
+void FactFinder::find_endpoint_limits(const CUlogicalEndpointProp& prop,
+                                      Facts::Endpoint& endpoint) const {
+  const CancelOff no_cancel;
+  cuuint64_t alignment = 0, most = 0;
+  if (driver_(calls::LogicalEndpointGetLimits{&alignment, &most, &prop}) != CUDA_SUCCESS) return;
+  endpoint.alignment = alignment;
+  endpoint.max_size = most;
 }
 
 Facts::Answer FactFinder::handle_readable(CUmemGenericAllocationHandle handle) const {
@@ -152,6 +166,35 @@ void find_multicast(const Driver& driver, int devices, Platform& platform) {
   platform.multicast = mask;
 }
 
+// The value of an attribute that older drivers do not know; nothing from them.
+std::optional<int> asked(const Driver& driver, int attribute, int device) {
+  int value = 0;
+  const calls::DeviceGetAttribute question{&value, static_cast<CUdevice_attribute>(attribute),
+                                           device};
+  if (driver(question) != CUDA_SUCCESS) return std::nullopt;
+  return value;
+}
+
+// In which cliques the devices are (CUDA 13.4).
+void find_cliques(const Driver& driver, int devices, Platform& platform) {
+  if (devices <= 0 || devices > kMaxDevices) return;
+  std::vector<std::vector<Platform::Clique>> cliques;
+  for (int device = 0; device < devices; ++device) {
+    std::size_t count = 0;
+    constexpr std::size_t kMost = 64;
+    CUcliqueInfo info[kMost] = {};
+    if (driver(calls::DeviceGetCliqueCount{&count, device}) != CUDA_SUCCESS || count > kMost ||
+        driver(calls::DeviceGetCliqueInfo{info, &count, device}) != CUDA_SUCCESS || count > kMost) {
+      return;
+    }
+    std::vector<Platform::Clique>& here = cliques.emplace_back();
+    for (std::size_t i = 0; i < count; ++i) {
+      here.push_back({static_cast<std::uint32_t>(info[i].type), info[i].id});
+    }
+  }
+  platform.cliques = std::move(cliques);
+}
+
 // Handle types that some device can export; 0 when the driver does not tell.
 std::uint32_t exportable_types(const Driver& driver, int devices) {
   static constexpr struct {
@@ -203,6 +246,12 @@ CUresult FactFinder::learn(Platform& platform) const {
   platform.handle_types = exportable_types(driver_, count);
   platform.numa_nodes = numa_nodes();
   find_multicast(driver_, count, platform);
+  int version = 0;
+  if (driver_(calls::DriverGetVersion{&version}) == CUDA_SUCCESS) platform.driver_version = version;
+  const auto ask = [&](int attribute, int device) { return asked(driver_, attribute, device); };
+  describe_devices(count, ask, platform);
+  describe_endpoints(count, ask, platform);
+  if (platform.endpoints.known) find_cliques(driver_, count, platform);
   constexpr int kMaxAsked = 16;  // of large machines the peers stay unknown: n^2 questions
   if (count <= 0 || count > kMaxAsked) return CUDA_SUCCESS;
   platform.reach.assign(static_cast<std::size_t>(count), 0);

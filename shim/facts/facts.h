@@ -28,6 +28,10 @@ class FactFinder {
   void find_multicast_granularity(const CUmulticastObjectProp& prop,
                                   Facts::Multicast& multicast) const;
 
+  /// What a logical endpoint with these properties may be; asked only for a cuLogicalEndpointCreate
+  /// that is about to be forwarded.
+  void find_endpoint_limits(const CUlogicalEndpointProp& prop, Facts::Endpoint& endpoint) const;
+
   /// Whether a handle that the model does not know is at least an address that can be read.
   Facts::Answer handle_readable(CUmemGenericAllocationHandle handle) const;
 
@@ -55,6 +59,10 @@ class FactFinder {
   bool holds_memory(CUdeviceptr address) const;
   /// Where imported memory of a pool lies, and its size.
   void find_pool_memory(CUdeviceptr address, Facts::Pool& pool) const;
+  /// What the driver says of a pool that exists: since CUDA 13.2 where it lies, what it holds and
+  /// how it can be exported. An older driver says nothing. Only for pools that the driver has just
+  /// handed out or imported: of any other value it may read as an address.
+  void describe_pool(CUmemoryPool pool, Facts::Pool& facts) const;
   /// Whether a pool that the model does not know is a device's default one.
   void find_pool(CUmemoryPool pool, Facts::Pool& facts) const;
 
@@ -62,8 +70,8 @@ class FactFinder {
   /// false where the driver refuses to describe it: it is a multicast object.
   ImportedMemory describe_import(CUmemGenericAllocationHandle handle, bool& memory);
 
-  /// Fills device_count, reach, handle_types, numa_nodes and host_page. What the driver answered:
-  /// NOT_INITIALIZED before cuInit, and then nothing is filled.
+  /// Fills device_count, reach, handle_types, numa_nodes, host_page, and what devices can do. What
+  /// the driver answered: NOT_INITIALIZED before cuInit, and then nothing is filled.
   CUresult learn(Platform& platform) const;
 
   bool held_here() const { return mutex_.held_here(); }

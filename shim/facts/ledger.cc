@@ -8,6 +8,7 @@
 
 #include "shim/process/own_stack.h"
 #include "shim/report/finding_members.h"
+#include "shim/stack/runtime_frames.h"
 
 namespace cuvmm::shim {
 
@@ -25,6 +26,11 @@ constexpr std::chrono::milliseconds kPatience{5000};
 void fill(Entry& entry) {
   const Violation& violation = entry.finding.violation;
   entry.stack = symbolize(entry.finding.stack);
+  if (entry.finding.runtime) {
+    entry.runtime = entry.finding.runtime;
+  } else if (entry.finding.entry != EntryPoint::kCount) {
+    entry.runtime = take_runtime_frames(entry.stack);
+  }
   entry.object_stacks.clear();
   entry.ended_stacks.clear();
   for (const ObjectRef& object : violation.objects) {

@@ -1,9 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the shim asks the driver of contexts, plain memory and pools.
+#include <optional>
+
+#include "api/location.h"
+#include "api/newer/pools.h"
 #include "api/posix/cancel_off.h"
 #include "shim/facts/facts.h"
 
 namespace cuvmm::shim {
+
+namespace {
+
+struct Extent {
+  std::uint64_t base, size;  ///< bytes
+};
+
+// The memory that holds an address; nothing where the driver does not tell.
+std::optional<Extent> memory_around(const Driver& driver, CUdeviceptr address) {
+  CUdeviceptr base = 0;
+  std::size_t size = 0;
+  if (driver(calls::MemGetAddressRange{&base, &size, address}) == CUDA_SUCCESS) {
+    return Extent{base, size};
+  }
+  // To a device that may not touch the memory it is not there; the attributes are those of all.
+  void* start = nullptr;
+  if (driver(calls::PointerGetAttribute{&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address}) !=
+          CUDA_SUCCESS ||
+      driver(calls::PointerGetAttribute{&size, CU_POINTER_ATTRIBUTE_RANGE_SIZE, address}) !=
+          CUDA_SUCCESS) {
+    return std::nullopt;
+  }
+  return Extent{reinterpret_cast<std::uintptr_t>(start), size};
+}
+
+}  // namespace
 
 void FactFinder::find_context(Facts::Place& place) const {
   CUcontext context = nullptr;
@@ -29,11 +59,10 @@ void FactFinder::find_memory(CUdeviceptr address, Facts::Ipc& ipc) const {
   if (asked != CUDA_SUCCESS && asked != CUDA_ERROR_INVALID_VALUE) return;
   const bool yes = asked == CUDA_SUCCESS && capable;
   ipc.capable = yes ? Facts::Answer::kYes : Facts::Answer::kNo;
-  CUdeviceptr base = 0;
-  std::size_t size = 0;
-  if (driver_(calls::MemGetAddressRange{&base, &size, address}) != CUDA_SUCCESS) return;
-  ipc.base = base;
-  ipc.size = size;
+  if (const auto memory = memory_around(driver_, address)) {
+    ipc.base = memory->base;
+    ipc.size = memory->size;
+  }
 }
 
 bool FactFinder::holds_memory(CUdeviceptr address) const {
@@ -63,12 +92,29 @@ void FactFinder::find_pool_memory(CUdeviceptr address, Facts::Pool& pool) const 
     pool.location->type = CU_MEM_LOCATION_TYPE_DEVICE;
     pool.location->id = device;
   }
-  CUdeviceptr base = 0;
-  std::size_t size = 0;
-  if (driver_(calls::MemGetAddressRange{&base, &size, address}) == CUDA_SUCCESS &&
-      base == address) {
-    pool.object_size = size;
+  const auto memory = memory_around(driver_, address);
+  if (memory && memory->base == address) pool.object_size = memory->size;
+}
+
+void FactFinder::describe_pool(CUmemoryPool pool, Facts::Pool& facts) const {
+  const CancelOff no_cancel;
+  const auto ask = [&](CUmemPool_attribute attribute) -> std::optional<int> {
+    int value = 0;
+    const auto asked = driver_(calls::MemPoolGetAttribute{pool, attribute, &value});
+    return asked == CUDA_SUCCESS ? std::optional(value) : std::nullopt;
+  };
+  const auto type = ask(kPoolAttributeLocationType);
+  const auto id = ask(kPoolAttributeLocationId);
+  const auto handle_types = ask(kPoolAttributeHandleTypes);
+  const auto memory = ask(kPoolAttributeAllocationType);
+  if (!type || !id || !handle_types || !memory) return;
+  const auto domain = ask(kPoolAttributeDomain);
+  facts.location = make_location(*type, *id);
+  if (is_domain(*facts.location) && domain && *domain >= 0) {
+    facts.location = domain_location(*id, *domain);
   }
+  facts.handle_types = static_cast<unsigned>(*handle_types);
+  facts.type = static_cast<CUmemAllocationType>(*memory);
 }
 
 void FactFinder::find_pool(CUmemoryPool pool, Facts::Pool& facts) const {

@@ -16,11 +16,13 @@ constexpr CUdeviceptr kReserved = 0x700000000000;  ///< with nothing mapped
 constexpr std::size_t kSize = 4 << 20;
 constexpr std::size_t kFew = 16;
 
-/// The only ones of which no call is a misuse, and why.
+/// The only ones of which no call is a misuse, and why; beside those that only order work.
 const std::map<EntryPoint, std::string> kNeverWrong = {
     {EntryPoint::kCtxDestroy, "followed for what ends with a context; no rule is about it"},
     {EntryPoint::kDevicePrimaryCtxRelease, "the same"},
     {EntryPoint::kDevicePrimaryCtxReset, "the same"},
+    {EntryPoint::kCtxDetach, "the same"},
+    {EntryPoint::kGreenCtxDestroy, "the same"},
 };
 
 /// Fills a call so that whatever it touches on the device lies in kReserved.
@@ -43,6 +45,9 @@ class Filler {
     } else if constexpr (std::is_same_v<T, const CUDA_MEMCPY3D_PEER*>) {
       place = &(peer_ = record<CUDA_MEMCPY3D_PEER>());
       peer_.Depth = 1;
+    } else if constexpr (std::is_same_v<T, const void*> || std::is_same_v<T, void*>) {
+      const bool host = kind == ParameterKind::kHostIn || kind == ParameterKind::kHostOut;
+      if (host) place = reinterpret_cast<T>(kReserved);
     } else if constexpr (std::is_integral_v<T>) {
       const bool amount = kind == ParameterKind::kSize || kind == ParameterKind::kCount ||
                           kind == ParameterKind::kPitch;
@@ -93,6 +98,9 @@ class EveryEntry : public testing::Test {
              *ptr = kReserved;
              return CUDA_SUCCESS;
            });
+    // Of a range that is not found, no other code tells why.
+    answer(calls::MemGetAddressRange{},
+           [](CUdeviceptr*, std::size_t*, CUdeviceptr) { return CUDA_ERROR_NOT_FOUND; });
     CUdeviceptr ptr = 0;
     EXPECT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kSize}), CUDA_SUCCESS);
   }
@@ -124,28 +132,46 @@ class EveryEntry : public testing::Test {
 
 TEST_F(EveryEntry, ThatCountsAsCheckedFindsSomeMisuse) {
   std::size_t entries = 0;
-#define CUVMM_ENTRY(Name, area, ...)                                                  \
-  ++entries;                                                                          \
-  EXPECT_NE(finds_a_misuse<calls::Name>(), kNeverWrong.contains(EntryPoint::k##Name)) \
+#define CUVMM_ENTRY(Name, area, ...)                                               \
+  ++entries;                                                                       \
+  EXPECT_NE(finds_a_misuse<calls::Name>(),                                         \
+            kNeverWrong.contains(EntryPoint::k##Name) || kOrdersWork<calls::Name>) \
       << calls::Name::kName;
 #include "api/entry_points.def"
   EXPECT_GT(entries, 60u);
 }
 
-#if CUDA_VERSION >= 13000
+/// Nothing is wrong with its arguments.
+calls::MemcpyBatchAsync_v2 good_batch(CUdeviceptr* to, CUdeviceptr* from, std::size_t* sizes,
+                                      std::size_t count) {
+  static CUmemcpyAttributes attributes = [] {
+    CUmemcpyAttributes made{};
+    made.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+    return made;
+  }();
+  static std::size_t first = 0;
+  return {.dsts = to,
+          .srcs = from,
+          .sizes = sizes,
+          .count = count,
+          .attrs = &attributes,
+          .attrsIdxs = &first,
+          .numAttrs = 1,
+          .hStream = CU_STREAM_PER_THREAD};
+}
+
 TEST_F(EveryEntry, ABatchIsCheckedCopyByCopy) {
   CUdeviceptr to[] = {0x1000, 0x2000, kReserved + 64, 0x3000, 0x4000};
   CUdeviceptr from[] = {0x5000, 0x6000, 0x7000, 0x8000, kReserved};
-  std::size_t sizes[] = {16, 16, 16, 0, 16};
-  const calls::MemcpyBatchAsync batch{.dsts = to, .srcs = from, .sizes = sizes, .count = 5};
+  std::size_t sizes[] = {16, 16, 16, 16, 16};
+  const calls::MemcpyBatchAsync_v2 batch = good_batch(to, from, sizes, 5);
   EXPECT_EQ(run(batch), CUDA_ERROR_INVALID_VALUE);
   ASSERT_THAT(findings_.rules(), testing::ElementsAre("data-mapped", "data-mapped"));
   EXPECT_THAT(findings_.all[0].violation.message, testing::StartsWith("copy 2: dst: "));
   EXPECT_THAT(findings_.all[1].violation.message, testing::StartsWith("copy 4: src: "));
-  // The near miss: the same without the two, and the two without bytes.
+  // The near miss: the same without the two.
   findings_.all.clear();
   to[2] = from[4] = 0x9000;
-  to[3] = kReserved;
   EXPECT_EQ(run(batch), CUDA_ERROR_INVALID_VALUE);
   EXPECT_THAT(findings_.rules(), testing::IsEmpty());
 }
@@ -153,21 +179,54 @@ TEST_F(EveryEntry, ABatchIsCheckedCopyByCopy) {
 TEST_F(EveryEntry, OfALongBatchTheFirstMistakesAreFound) {
   std::vector<CUdeviceptr> to(1000, kReserved), from(1000, 0x5000);
   std::vector<std::size_t> sizes(1000, 16);
-  run(calls::MemcpyBatchAsync{
-      .dsts = to.data(), .srcs = from.data(), .sizes = sizes.data(), .count = 1000});
+  run(good_batch(to.data(), from.data(), sizes.data(), 1000));
   EXPECT_EQ(findings_.all.size(), 16u);
 }
 
 TEST_F(EveryEntry, ABatchBeforeInitialisationIsReportedAsThat) {
   CUdeviceptr to = 0x1000, from = 0x2000;
   std::size_t size = 16;
-  answer(calls::MemcpyBatchAsync{},
+  answer(calls::MemcpyBatchAsync_v2{},
          [](CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, CUmemcpyAttributes*,
             std::size_t*, std::size_t, CUstream) { return CUDA_ERROR_NOT_INITIALIZED; });
-  run(calls::MemcpyBatchAsync{.dsts = &to, .srcs = &from, .sizes = &size, .count = 1});
+  run(good_batch(&to, &from, &size, 1));
   EXPECT_THAT(findings_.rules(), testing::ElementsAre("driver-initialized"));
 }
-#endif
+
+TEST_F(EveryEntry, ArgumentsOfABatchAreCheckedFarFromReservationsToo) {
+  CUdeviceptr to = 0x1000, from = 0x2000;
+  std::size_t size = 16;
+  calls::MemcpyBatchAsync_v2 batch = good_batch(&to, &from, &size, 1);
+  run(batch);
+  EXPECT_THAT(findings_.rules(), testing::IsEmpty());
+  size = 0;
+  run(batch);
+  EXPECT_THAT(findings_.rules(), testing::ElementsAre("copy-size-nonzero"));
+}
+
+// A name for per-thread default streams means another stream by NULL.
+TEST_F(EveryEntry, TheLegacyStreamIsAMistakeUnderItsOwnNamesAlone) {
+  CUdeviceptr to = 0x1000, from = 0x2000;
+  std::size_t size = 16;
+  calls::MemcpyBatchAsync_v2 batch = good_batch(&to, &from, &size, 1);
+  batch.hStream = nullptr;
+  const auto rules = [&](Symbol symbol) {
+    findings_.all.clear();
+    session_.run(symbol, batch, CUVMM_CALLER);
+    return findings_.rules();
+  };
+  EXPECT_THAT(rules(Symbol::k_cuMemcpyBatchAsync_v2), testing::ElementsAre("copy-batch-stream"));
+  EXPECT_THAT(rules(Symbol::k_cuMemcpyBatchAsync_v2_ptsz), testing::IsEmpty());
+  batch.hStream = CU_STREAM_LEGACY;
+  EXPECT_THAT(rules(Symbol::k_cuMemcpyBatchAsync_v2_ptsz),
+              testing::ElementsAre("copy-batch-stream"));
+}
+
+// Memory of a pool is no reservation.
+TEST_F(EveryEntry, AStreamMemoryOperationIsLookedAtWhereverItIs) {
+  run(calls::StreamWriteValue32{.addr = 0x1002});
+  EXPECT_THAT(findings_.rules(), testing::ElementsAre("stream-memory-aligned"));
+}
 
 }  // namespace
 }  // namespace cuvmm::shim

@@ -23,4 +23,13 @@ struct InFlight {
 /// own exported functions) are forwarded unchecked.
 inline InFlight*& in_flight() noexcept { return t_state.in_flight; }
 
+/// Marks the calling thread as inside a call, for its scope.
+class InFlightScope {
+ public:
+  explicit InFlightScope(InFlight& call) { in_flight() = &call; }
+  InFlightScope(const InFlightScope&) = delete;
+  InFlightScope& operator=(const InFlightScope&) = delete;
+  ~InFlightScope() { in_flight() = nullptr; }
+};
+
 }  // namespace cuvmm::shim

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/intercept/wrappers.h"
 
+#include "ring/reading.h"
+#include "shim/intercept/ring_call.h"
 #include "shim/process/process.h"
 
 namespace cuvmm::shim {
@@ -13,7 +15,24 @@ struct Wrapper;
 template <Symbol symbol, class CallStruct, class... Args>
 struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
   [[gnu::noinline]] static CUresult CUDAAPI call(Args... args) {
-    return Process::current_session().run(symbol, CallStruct{args...}, CUVMM_CALLER);
+    Session& session = Process::current_session();
+    if (!g_ring.image()) [[likely]] {
+      Process::get().need_ring();
+      if (!g_ring.image()) [[likely]]
+        return session.run(symbol, CallStruct{args...}, CUVMM_CALLER);
+    }
+    return in_ring(session, CallStruct{args...}, CUVMM_CALLER);
+  }
+
+ private:
+  [[gnu::noinline]] static CUresult in_ring(Session& session, const CallStruct& made,
+                                            const Caller& caller) {
+    RingCall record(made);
+    const CUresult result = session.run(symbol, made, caller);
+    const std::uint64_t sequence = record.returned(result);
+    if (result != CUDA_SUCCESS && ring::is_fault(static_cast<std::uint32_t>(result))) [[unlikely]]
+      Process::get().note_fault(result, sequence, caller);
+    return result;
   }
 };
 

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "api/calls.h"
+#include "rulebook/batch/operations.h"
 #include "rulebook/check.h"
 #include "shim/policy/policy.h"
 
@@ -35,20 +36,23 @@ struct Policy<CallStruct> {
   using Kept = Touched;
 };
 
-/// Any number of copies in one call.
+/// Any number of copies, or of their like, in one call.
 template <class CallStruct>
-inline constexpr bool kBatch =
-#if CUDA_VERSION >= 13000
-    std::is_same_v<CallStruct, calls::MemcpyBatchAsync>;
-#else
-    false;
-#endif
+inline constexpr bool kBatch = kOfOperations<CallStruct>;
 
-/// The stream of a parameter called `hStream`; the default one where there is none.
+/// Where nothing near a reservation is touched, what the model knows of it is asked for all the
+/// same: pools are no reservations.
+template <class CallStruct>
+inline constexpr bool kAsksAnyway = detail::area_of(CallStruct::kEntryPoint) == "stream_memory" ||
+                                    std::is_same_v<CallStruct, calls::MemBatchDecompressAsync>;
+
+/// The stream of a parameter called `hStream` or `stream`; the default one where there is none.
 template <class CallStruct>
 CUstream stream_of([[maybe_unused]] const CallStruct& call) {
   if constexpr (requires { call.hStream; }) {
     return call.hStream;
+  } else if constexpr (requires { call.stream; }) {
+    return call.stream;
   } else {
     return nullptr;
   }

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "shim/policy/policy.h"
+#include "shim/policy/still_used.h"
 
 namespace cuvmm::shim {
 
@@ -50,6 +50,20 @@ struct Policy<calls::ExternalMemoryGetMappedBuffer> {
   using Call = calls::ExternalMemoryGetMappedBuffer;
   static void made(Desk& desk, const Call& call, Step<Call>&) {
     desk.bounds.widen(*call.devPtr, call.bufferDesc->size);
+    desk.work.watch(reinterpret_cast<std::uintptr_t>(call.extMem),
+                    {{*call.devPtr, call.bufferDesc->size}});
+  }
+};
+
+template <>
+struct Policy<calls::DestroyExternalMemory> {
+  using Call = calls::DestroyExternalMemory;
+  using Kept = StillUsed;
+  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
+    if (!desk.work.active()) return;
+    const auto object = reinterpret_cast<std::uintptr_t>(call.extMem);
+    find_work_of(desk, object, step.kept, step);
+    desk.work.unwatch(object);
   }
 };
 

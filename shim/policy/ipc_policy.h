@@ -2,7 +2,7 @@
 // Policies of legacy IPC, and of calls that end what it knows of.
 #pragma once
 
-#include "shim/policy/policy.h"
+#include "shim/policy/still_used.h"
 
 namespace cuvmm::shim {
 
@@ -30,7 +30,9 @@ template <>
 struct Policy<calls::IpcOpenMemHandle> : AsksContext<calls::IpcOpenMemHandle> {
   using Call = calls::IpcOpenMemHandle;
   static void made(Desk& desk, const Call& call, Step<Call>& step) {
-    desk.driver.find_memory(*call.pdptr, step.facts.write().ipc);
+    Facts::Ipc& memory = step.facts.write().ipc;
+    desk.driver.find_memory(*call.pdptr, memory);
+    if (memory.size != 0) desk.work.watch(*call.pdptr, {{memory.base, memory.size}});
   }
   static void record(Desk& desk, const Call& call, Step<Call>& step) {
     desk.books.ipc_log.opened(ipc_bytes(call.handle), step.origin.call);
@@ -51,10 +53,13 @@ struct Entered {
 template <>
 struct Policy<calls::IpcCloseMemHandle> {
   using Call = calls::IpcCloseMemHandle;
-  using Kept = Entered;
-  static void ask(Desk& desk, const Call&, Step<Call>& step) {
+  struct Kept : Entered {
+    StillUsed used;
+  };
+  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
     step.kept.at = IpcLog::now();
     desk.driver.find_context(step.facts.write().place);
+    if (desk.work.active()) find_work_of(desk, call.dptr, step.kept.used, step);
   }
   static void record(Desk& desk, const Call&, Step<Call>& step) {
     if (!step.change.rare) return;
@@ -69,7 +74,7 @@ template <>
 struct Policy<calls::IpcOpenEventHandle> : AsksContext<calls::IpcOpenEventHandle> {};
 
 template <>
-struct Policy<calls::MemFree> : Anonymous {
+struct Policy<calls::MemFree> {
   using Call = calls::MemFree;
   static void record(Desk& desk, const Call& call, Step<Call>& step) {
     Books& books = desk.books;
@@ -85,16 +90,14 @@ struct Policy<calls::MemFree> : Anonymous {
   }
 };
 
-template <>
-struct Policy<calls::MemFreeAsync> : Anonymous {};
-
 /// It ends a context, or gives up a reference to one: other objects end with it. No rule is about
-/// it, and a trace leaves it out.
+/// it, and a trace leaves it out; but a free of memory that it ended names it.
 template <EndsContext CallStruct>
-struct Policy<CallStruct> : Anonymous {
+struct Policy<CallStruct> {
   using Kept = Entered;
-  static void ask(Desk&, const CallStruct&, Step<CallStruct>& step) {
+  static void ask(Desk& desk, const CallStruct&, Step<CallStruct>& step) {
     step.kept.at = IpcLog::now();
+    if (desk.work.active()) desk.work.end_context();
   }
   static bool ended_nothing(Desk& desk, const CallStruct& call) {
     if constexpr (CallStruct::kEntryPoint == EntryPoint::kDevicePrimaryCtxRelease) {

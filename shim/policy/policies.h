@@ -3,8 +3,11 @@
 #pragma once
 
 #include "shim/policy/data_policy.h"
+#include "shim/policy/endpoint_policy.h"
 #include "shim/policy/external_policy.h"
 #include "shim/policy/ipc_policy.h"
+#include "shim/policy/memory_policy.h"
+#include "shim/policy/order_policy.h"
 #include "shim/policy/pool_policy.h"
 #include "shim/policy/share_policy.h"
 #include "shim/policy/vmm_policy.h"

@@ -25,6 +25,7 @@
 #include "shim/facts/late_facts.h"
 #include "shim/session/books.h"
 #include "shim/session/bounds.h"
+#include "shim/work/work_room.h"
 
 namespace cuvmm::shim {
 
@@ -33,6 +34,7 @@ struct Desk {
   FactFinder& driver;
   Books& books;  ///< only with the lock
   Bounds& bounds;
+  WorkRoom& work;  ///< only without the lock
 };
 
 template <class CallStruct>

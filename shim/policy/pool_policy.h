@@ -2,8 +2,8 @@
 // Policies of stream-ordered pools.
 #pragma once
 
-#include "shim/policy/policy.h"
 #include "shim/policy/share_policy.h"
+#include "shim/policy/still_used.h"
 
 namespace cuvmm::shim {
 
@@ -20,16 +20,44 @@ struct Policy<calls::MemPoolImportFromShareableHandle> {
       facts.write().sharing.descriptor_kind = Facts::Answer::kNo;
     }
   }
+  static void made(Desk& desk, const Call& call, Step<Call>& step) {
+    desk.driver.describe_pool(*call.pool_out, step.facts.write().pool);
+  }
 };
 
 template <>
 struct Policy<calls::MemAllocFromPoolAsync> {
   using Call = calls::MemAllocFromPoolAsync;
+  static void made(Desk& desk, const Call& call, Step<Call>& step) {
+    desk.work.watch(*call.dptr, {{*call.dptr, call.bytesize}, step.origin.call});
+  }
   static void record(Desk& desk, const Call& call, Step<Call>&) {
     // What every device may touch need not be judged.
     if (desk.books.model.pools().bounded_memory_at(*call.dptr)) {
       desk.bounds.widen(*call.dptr, call.bytesize);
     }
+  }
+};
+
+template <>
+struct Policy<calls::MemAllocAsync> {
+  using Call = calls::MemAllocAsync;
+  static void made(Desk& desk, const Call& call, Step<Call>& step) {
+    desk.work.watch(*call.dptr, {{*call.dptr, call.bytesize}, step.origin.call});
+  }
+};
+
+template <>
+struct Policy<calls::MemFreeAsync> {
+  using Call = calls::MemFreeAsync;
+  using Kept = StillUsed;
+  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
+    if (!desk.work.active()) return;
+    const WorkRoom::Ticket ticket =
+        desk.work.enter(call.hStream, step.facts.read().place.per_thread);
+    if (ticket) find_work_of(desk, call.dptr, step.kept, step, &ticket);
+    desk.work.cancel(ticket);
+    desk.work.unwatch(call.dptr);
   }
 };
 
@@ -60,5 +88,27 @@ template <>
 struct Policy<calls::MemPoolSetAccess> : Anonymous {};
 template <>
 struct Policy<calls::DeviceSetMemPool> : Anonymous {};
+template <>
+struct Policy<calls::DeviceGetDefaultMemPool> : Anonymous {};
+template <>
+struct Policy<calls::MemGetDefaultMemPool> : Anonymous {};
+template <>
+struct Policy<calls::MemSetMemPool> : Anonymous {};
+
+/// A pool that is handed out may have been made where we did not see it.
+template <>
+struct Policy<calls::DeviceGetMemPool> : Anonymous {
+  using Call = calls::DeviceGetMemPool;
+  static void made(Desk& desk, const Call& call, Step<Call>& step) {
+    desk.driver.describe_pool(*call.pool, step.facts.write().pool);
+  }
+};
+template <>
+struct Policy<calls::MemGetMemPool> : Anonymous {
+  using Call = calls::MemGetMemPool;
+  static void made(Desk& desk, const Call& call, Step<Call>& step) {
+    desk.driver.describe_pool(*call.pool, step.facts.write().pool);
+  }
+};
 
 }  // namespace cuvmm::shim

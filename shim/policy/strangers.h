@@ -38,14 +38,16 @@ std::optional<CUmemGenericAllocationHandle> strange_handle(const Model& model,
   return stranger;
 }
 
-/// A pool that the call takes by value in a parameter called `pool`, or that holds the memory of
-/// its address, and that the model does not know; null if there is none.
+/// A pool that the call takes by value in a parameter called `pool` or `memPool`, or that holds the
+/// memory of its address, and that the model does not know; null if there is none.
 template <class CallStruct>
 CUmemoryPool strange_pool(const Model& model, const CallStruct& call) {
   if constexpr (requires { Policy<CallStruct>::strange_pool(model, call); }) {
     return Policy<CallStruct>::strange_pool(model, call);
   } else if constexpr (requires(CUmemoryPool pool) { pool = call.pool; }) {
     return call.pool && !model.pools().find(call.pool) ? call.pool : nullptr;
+  } else if constexpr (requires(CUmemoryPool pool) { pool = call.memPool; }) {
+    return call.memPool && !model.pools().find(call.memPool) ? call.memPool : nullptr;
   } else {
     return nullptr;
   }

@@ -2,7 +2,9 @@
 // Policies of reservations, allocations, mappings and multicast objects.
 #pragma once
 
-#include "shim/policy/policy.h"
+#include <algorithm>
+
+#include "shim/policy/still_used.h"
 
 namespace cuvmm::shim {
 
@@ -34,6 +36,9 @@ struct Policy<calls::MemGetAllocationGranularity> {
 
 template <>
 struct Policy<calls::MemMap> {
+  static void ask(Desk& desk, const calls::MemMap& call, Step<calls::MemMap>&) {
+    desk.work.follow(call.ptr, call.size);
+  }
   // Some drivers map past the end of a reservation; a copy there is ours to judge as well.
   static void made(Desk& desk, const calls::MemMap& call, Step<calls::MemMap>&) {
     desk.bounds.widen(call.ptr, call.size);
@@ -41,7 +46,28 @@ struct Policy<calls::MemMap> {
 };
 
 template <>
-struct Policy<calls::MemSetAccess> : Anonymous {};
+struct Policy<calls::MemUnmap> {
+  using Call = calls::MemUnmap;
+  using Kept = StillUsed;
+  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
+    find_work(desk, call.ptr, call.size, step.kept, step);
+  }
+};
+
+template <>
+struct Policy<calls::MemSetAccess> : Anonymous {
+  using Call = calls::MemSetAccess;
+  using Kept = StillUsed;
+  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
+    if (!desk.work.active() || !call.desc) return;
+    const auto takes = [](const CUmemAccessDesc& desc) {
+      return desc.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    };
+    if (std::any_of(call.desc, call.desc + call.count, takes)) {
+      find_work(desk, call.ptr, call.size, step.kept, step);
+    }
+  }
+};
 
 template <>
 struct Policy<calls::MemMapArrayAsync> {

@@ -52,6 +52,16 @@ int number(Options& options, const char* variable, int least, int most, int othe
   return otherwise;
 }
 
+std::uint64_t address(Options& options, const char* variable) {
+  const std::string value = text(variable);
+  if (value.empty()) return 0;
+  char* end = nullptr;
+  const std::uint64_t number = std::strtoull(value.c_str(), &end, 16);
+  if (*end == '\0') return number;
+  complain(options, variable, value, "an address such as 0x7f0000200000");
+  return 0;
+}
+
 LeakCheck leak_check(Options& options) {
   const std::string value = text("CUVMM_LEAK_CHECK");
   if (value.empty() || value == "summary") return LeakCheck::kSummary;
@@ -59,6 +69,15 @@ LeakCheck leak_check(Options& options) {
   if (value == "no") return LeakCheck::kNo;
   complain(options, "CUVMM_LEAK_CHECK", value, "summary, full or no");
   return LeakCheck::kSummary;
+}
+
+AsyncMode async_mode(Options& options) {
+  const std::string value = text("CUVMM_ASYNC");
+  if (value.empty() || value == "observed") return AsyncMode::kObserved;
+  if (value == "exact") return AsyncMode::kExact;
+  if (value == "off") return AsyncMode::kOff;
+  complain(options, "CUVMM_ASYNC", value, "off, observed or exact");
+  return AsyncMode::kObserved;
 }
 
 }  // namespace
@@ -91,6 +110,12 @@ Options read_options(int pid) {
   options.report_dir = file("CUVMM_REPORT_DIR");
   options.suppressions = file("CUVMM_SUPPRESSIONS");
   options.trace = with_pid(file("CUVMM_TRACE"), pid);
+  options.no_ring = text("CUVMM_RING") == "off";
+  if (!options.no_ring) options.ring = file("CUVMM_RING");
+  // Each call would pay for what nobody reads.
+  options.no_ring = options.ring.empty();
+  options.keep_ring = flag(options, "CUVMM_RING_KEEP");
+  options.fault_address = address(options, "CUVMM_FAULT_ADDRESS");
   options.leak_check = leak_check(options);
   options.enforce = flag(options, "CUVMM_ENFORCE");
   options.allow_multicast = flag(options, "CUVMM_ALLOW_MULTICAST");
@@ -99,6 +124,8 @@ Options read_options(int pid) {
   options.no_summary = flag(options, "CUVMM_NO_SUMMARY");
   options.no_symbols = flag(options, "CUVMM_NO_SYMBOLS");
   options.stack_depth = number(options, "CUVMM_STACK_DEPTH", 1, kMaxFrames, kMaxFrames);
+  options.async = async_mode(options);
+  options.unordered = flag(options, "CUVMM_UNORDERED") || options.async == AsyncMode::kExact;
   options.error_exit_code = number(options, "CUVMM_ERROR_EXITCODE", 0, 255, 0);
   return options;
 }

@@ -2,9 +2,11 @@
 // What the environment asks of the shim. `cuvmm run` sets the same variables.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "shim/stack/stacks.h"
+#include "shim/work/async_mode.h"
 
 namespace cuvmm::shim {
 
@@ -16,6 +18,11 @@ struct Options {
   std::string report_dir;    ///< CUVMM_REPORT_DIR: folder for one JSON file per process
   std::string suppressions;  ///< CUVMM_SUPPRESSIONS
   std::string trace;         ///< CUVMM_TRACE: program text, %p already replaced
+  std::string ring;          ///< CUVMM_RING: folder for a file of each process's last calls
+  bool no_ring = false;      ///< CUVMM_RING=off: the last calls are not kept at all
+  bool keep_ring = false;    ///< CUVMM_RING_KEEP=1: the file stays, however the process ends
+  /// CUVMM_FAULT_ADDRESS: where the device's fault was, as the kernel's log has it; 0 unknown
+  std::uint64_t fault_address = 0;
   LeakCheck leak_check = LeakCheck::kSummary;  ///< CUVMM_LEAK_CHECK
   bool enforce = false;                        ///< CUVMM_ENFORCE=1
   bool allow_multicast = false;                ///< CUVMM_ALLOW_MULTICAST=1
@@ -24,8 +31,10 @@ struct Options {
   bool no_summary = false;                     ///< CUVMM_NO_SUMMARY=1: no totals at exit
   bool no_symbols = false;       ///< CUVMM_NO_SYMBOLS=1: stacks as modules and offsets
   int stack_depth = kMaxFrames;  ///< CUVMM_STACK_DEPTH: frames kept of a stack; 1: the call site
-  int error_exit_code = 0;       ///< CUVMM_ERROR_EXITCODE, 0 leaves the code alone
-  std::string complaint;         ///< what was not understood, one sentence; empty when all was
+  AsyncMode async = AsyncMode::kObserved;  ///< CUVMM_ASYNC: how work in flight is followed
+  bool unordered = false;   ///< CUVMM_UNORDERED=1: work that happened to be over is found as well
+  int error_exit_code = 0;  ///< CUVMM_ERROR_EXITCODE, 0 leaves the code alone
+  std::string complaint;    ///< what was not understood, one sentence; empty when all was
 };
 
 /// Reads the CUVMM_* variables. Values that are not understood keep the default and are named in

@@ -170,6 +170,8 @@ void Process::restart_in_child() {
   release_stderr_in_child();
   const std::string parents_trace = options_.trace;
   options_ = read_options(pid_);
+  last_calls_.restart_in_child();
+  fault_known_.store(false);
   report_.choose(options_.report, false);
   own_report_.choose(unique_report_name(options_.report_dir, pid_), true);
   ledger_->clear(whole.ledger);

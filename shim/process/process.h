@@ -9,6 +9,7 @@
 #include <string>
 
 #include "shim/facts/ledger.h"
+#include "shim/fault/last_calls.h"
 #include "shim/loader/real_driver.h"
 #include "shim/process/ending.h"
 #include "shim/process/options.h"
@@ -54,6 +55,14 @@ class Process : private DeathReport {
   /// the interrupted code may have been in the middle of, and finds no symbols.
   void finish() noexcept;
 
+  /// Where the last calls are kept (shim/intercept/ring_call.h): from the first call on.
+  void need_ring() noexcept {
+    if (last_calls_.wanted()) [[unlikely]]
+      open_ring();
+  }
+  /// A call returned an error that tells of a fault on the device. The first one is explained.
+  void note_fault(CUresult result, std::uint64_t sequence, const Caller& caller) noexcept;
+
   /// What --error-exitcode makes of the program's exit code.
   int exit_code(int status) const;
 
@@ -65,6 +74,7 @@ class Process : private DeathReport {
  private:
   // The last report of a process that a signal ends.
   bool begin() noexcept override { return is_current() && ending_.claim(); }
+  void note_signal(int signal, std::uintptr_t address, bool known) noexcept override;
   void report_death() noexcept override;
   void tell_with_symbols() noexcept override;
   void tell_without_symbols() noexcept override;
@@ -73,7 +83,12 @@ class Process : private DeathReport {
   struct Opened {
     explicit Opened(RealDriver real, const Options& options, FindingSink& sink)
         : driver(std::move(real)),
-          session(driver.functions, {options.enforce, driver.emulated}, sink) {}
+          session(driver.functions,
+                  {options.enforce,
+                   driver.emulated,
+                   {options.async, options.unordered,
+                    find_questions([this](const char* name) { return driver.find(name); })}},
+                  sink) {}
     RealDriver driver;
     Session session;
   };
@@ -87,6 +102,8 @@ class Process : private DeathReport {
   }
   Opened& open_now();
   void announce(const Entry& entry);
+  void open_ring() noexcept;
+  void tell_fault(StackId stack);
   void last_report(const char* ended);
   void tell_summary();
   void find_leaks(Session& session);
@@ -104,6 +121,9 @@ class Process : private DeathReport {
   ReportFile report_;      ///< CUVMM_REPORT
   ReportFile own_report_;  ///< this process's file in CUVMM_REPORT_DIR
   std::atomic<unsigned> announced_{0};
+  LastCalls last_calls_;
+  std::string fault_;  ///< as JSON, where there was one
+  std::atomic<bool> fault_known_{false};
 
   OwnedMutex mutex_;
   std::set<std::string> unchecked_ CUVMM_GUARDED_BY(mutex_);

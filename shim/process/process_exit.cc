@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the shim says when the process ends.
 #include <chrono>
+#include <cstring>
 #include <optional>
 
 #include "shim/facts/alive.h"
@@ -80,10 +81,12 @@ ReportContext Process::context(const char* ended) {
     context.unchecked = json_list(unchecked_);
     if (!notes_.empty()) context.notes = json_list(notes_);
   }
+  if (fault_known_.load(std::memory_order_acquire)) context.fault = fault_;
   if (!open) return context;
   for (std::size_t i = 0; i < std::size(context.counts); ++i) {
     context.counts[i] = open->session.count(static_cast<EntryPoint>(i));
   }
+  context.work = open->session.work().counts();
   return context;
 }
 
@@ -142,6 +145,10 @@ void Process::tell_summary() {
   }
   if (!options_.verbose) write_stderr(advice_text(*ledger_));
   write_stderr(repeats_text(*ledger_));
+  if (last_calls_.error() != 0) {
+    say("the last calls are in no file in " + options_.ring + ": " +
+        std::strerror(last_calls_.error()));
+  }
   if (!options_.no_summary) write_stderr(summary_text(*ledger_, facts));
 }
 
@@ -157,6 +164,7 @@ void Process::finish() noexcept {
   const bool done =
       !interrupted && findings_stack().run([&] { work(Care::kOwnMemory); }, kPatience);
   if (!done) ending_stack().run([&] { work(Care::kAsInterrupted); }, kPatience);
+  last_calls_.finish(options_.keep_ring);
   ending_.done();
 }
 

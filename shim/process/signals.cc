@@ -59,6 +59,9 @@ void on_fatal(int signal, siginfo_t* siginfo, void*) {
   DeathReport& report = *g_report.load();
   if (report.begin()) {
     g_signal.store(signal);
+    const bool fault = siginfo->si_code > 0 && siginfo->si_code != SI_KERNEL &&
+                       (signal == SIGSEGV || signal == SIGBUS);
+    report.note_signal(signal, reinterpret_cast<std::uintptr_t>(siginfo->si_addr), fault);
     report.report_death();
     // From here on the program's heap and the loader are used, which may be broken or locked.
     catch_signals({SIGALRM, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}, &on_second);

@@ -3,6 +3,8 @@
 // without cuvmm.
 #pragma once
 
+#include <cstdint>
+
 namespace cuvmm::shim {
 
 /// The last report of a process that a signal ends, in steps.
@@ -10,6 +12,8 @@ class DeathReport {
  public:
   /// False: there is one already.
   virtual bool begin() noexcept = 0;
+  /// What the signal tells; `known`: the address is that of a fault.
+  virtual void note_signal(int signal, std::uintptr_t address, bool known) noexcept = 0;
   /// What is known goes to the files, and the text is made ready; safe in any signal handler.
   virtual void report_death() noexcept = 0;
   /// The same again with symbols, and as text. May not come to its end: then the other one.

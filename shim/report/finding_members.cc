@@ -9,23 +9,6 @@
 
 namespace cuvmm::shim {
 
-namespace {
-
-void add_key(std::string& out, const char* key) {
-  if (!out.empty() && out.back() != '{' && out.back() != '[') out += ',';
-  ((out += '"') += key) += "\":";
-}
-
-void add_text(std::string& out, const char* key, std::string_view value) {
-  add_key(out, key);
-  out += json_string(value);
-}
-
-void add_number(std::string& out, const char* key, std::uint64_t value) {
-  add_key(out, key);
-  out += std::to_string(value);
-}
-
 void add_frames(std::string& out, const char* key, const std::vector<Frame>& frames) {
   add_key(out, key);
   out += '[';
@@ -44,14 +27,21 @@ void add_frames(std::string& out, const char* key, const std::vector<Frame>& fra
   out += ']';
 }
 
+namespace {
+
 void add_object(std::string& out, const ObjectRef& object, const std::vector<Frame>& made,
                 const std::vector<Frame>& ended) {
   if (out.back() != '[') out += ',';
   out += '{';
-  add_text(out, "what", name(object.kind));
+  const Work* const work = object.work;
+  add_text(out, "what", work ? work->what : name(object.kind));
   const bool descriptor = object.kind == ObjectRef::Kind::kExport;
   add_text(out, "value", descriptor ? std::to_string(object.value) : hex_text(object.value));
   if (object.size != 0) add_number(out, "size", object.size);
+  if (work) {
+    if (!work->function.empty()) add_text(out, "function", work->function);
+    add_text(out, "stream", hex_text(work->stream));
+  }
   add_number(out, "made_by_call", object.made.call);
   add_frames(out, "stack", made);
   if (object.ended.call != 0) {
@@ -77,7 +67,7 @@ std::string finding_members(const Entry& entry) {
   // At exit nothing was called: the call that should have been is the rule's.
   const EntryPoint call = finding.entry == EntryPoint::kCount ? rule.entry : finding.entry;
   add_text(out, "call", call == EntryPoint::kCount ? "" : name(call));
-  if (finding.runtime) add_text(out, "runtime", finding.runtime);
+  if (!entry.runtime.empty()) add_text(out, "runtime", entry.runtime);
   add_key(out, "arguments");
   out += '{';
   for (const ArgumentText& argument : finding.arguments)

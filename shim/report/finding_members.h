@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "shim/facts/entry.h"
 
@@ -10,5 +11,8 @@ namespace cuvmm::shim {
 
 /// The members of a finding without "count" and the braces.
 std::string finding_members(const Entry& entry);
+
+/// A member that is a stack.
+void add_frames(std::string& out, const char* key, const std::vector<Frame>& frames);
 
 }  // namespace cuvmm::shim

@@ -60,4 +60,19 @@ std::string json_string(std::string_view text) {
   return result += '"';
 }
 
+void add_key(std::string& out, const char* key) {
+  if (!out.empty() && out.back() != '{' && out.back() != '[') out += ',';
+  ((out += '"') += key) += "\":";
+}
+
+void add_text(std::string& out, const char* key, std::string_view value) {
+  add_key(out, key);
+  out += json_string(value);
+}
+
+void add_number(std::string& out, const char* key, std::uint64_t value) {
+  add_key(out, key);
+  out += std::to_string(value);
+}
+
 }  // namespace cuvmm::shim

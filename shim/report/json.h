@@ -2,6 +2,7 @@
 // JSON text, written by hand: no third-party library is linked into the preloaded object.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -10,5 +11,10 @@ namespace cuvmm::shim {
 /// The string in quotes, escaped. Bytes that are not UTF-8 become U+FFFD, so that any reader takes
 /// it.
 std::string json_string(std::string_view text);
+
+/// Appends a member to an object that `out` ends in; add_key() leaves its value to the caller.
+void add_key(std::string& out, const char* key);
+void add_text(std::string& out, const char* key, std::string_view value);
+void add_number(std::string& out, const char* key, std::uint64_t value);
 
 }  // namespace cuvmm::shim

@@ -89,9 +89,21 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
   out.member("bytes", context.alive_bytes);
   out.member("reservations", context.alive_reservations);
   out.text("}");
+  if (context.work.launches != 0) {
+    out.text(",\"work\":{");
+    out.member("launches", context.work.launches, true);
+    out.member("tracked", context.work.tracked);
+    out.member("hidden", context.work.hidden);
+    out.member("dropped", context.work.dropped);
+    out.text("}");
+  }
   if (!context.notes.empty()) {
     out.text(",\"notes\":");
     out.text(context.notes);
+  }
+  if (!context.fault.empty()) {
+    out.text(",\n\"fault\":");
+    out.text(context.fault);
   }
   if (!context.ipc.empty()) {
     out.text(",\n\"ipc\":");

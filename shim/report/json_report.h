@@ -6,6 +6,7 @@
 #include <string>
 
 #include "shim/facts/ledger.h"
+#include "shim/work/work_counts.h"
 
 namespace cuvmm::shim {
 
@@ -17,8 +18,10 @@ struct ReportContext {
   std::string unchecked;  ///< a JSON array of strings
   std::string notes;      ///< a JSON array of sentences, "" where nothing is missing
   std::string ipc;        ///< a JSON array, "" where legacy IPC was not used
+  std::string fault;      ///< an object, "" where none was seen
   std::uint64_t counts[static_cast<std::size_t>(EntryPoint::kCount)] = {};
   std::uint64_t alive_allocations = 0, alive_bytes = 0, alive_reservations = 0;
+  WorkCounts work;
   const char* ended = "exit";  ///< "exit", "signal", or "running" for a report that is not the last
 };
 

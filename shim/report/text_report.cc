@@ -26,12 +26,23 @@ std::string call_text(const Finding& finding) {
 }
 
 // "cudaIpcOpenMemHandle (cuIpcOpenMemHandle)", or the driver's function alone.
-std::string function_text(const Finding& finding) {
-  const std::string function = name(finding.entry);
-  return finding.runtime ? finding.runtime + (" (" + function + ")") : function;
+std::string function_text(const Entry& entry) {
+  const std::string function = name(entry.finding.entry);
+  return entry.runtime.empty() ? function : entry.runtime + " (" + function + ")";
 }
 
-std::string answer_text(const Answer& answer, const RuleInfo& rule) {
+// "kernel f on stream 0x55 uses 0x700000000000".
+std::string work_object_text(const ObjectRef& object) {
+  const Work& work = *object.work;
+  std::string text = work.what;
+  if (!work.function.empty()) text += " " + work.function;
+  return text + " on stream " + hex_text(work.stream) + " uses " + hex_text(object.value);
+}
+
+std::string answer_text(const Finding& finding, const RuleInfo& rule) {
+  const Answer& answer = *finding.answer;
+  const auto& objects = finding.violation.objects;
+  const bool of_work = !objects.empty() && objects.front().work;
   const std::string documented =
       rule.code == CUDA_SUCCESS ? "" : "; documented: " + result_name(rule.code);
   if (answer.crashed) return "the driver died in this call" + documented;
@@ -40,6 +51,8 @@ std::string answer_text(const Answer& answer, const RuleInfo& rule) {
   }
   std::string text = "the driver answered " + result_name(answer.result) + documented;
   const bool forbidden = rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined;
+  if (answer.result == CUDA_SUCCESS && of_work) return text + ". It waits for no work";
+  if (answer.result == CUDA_SUCCESS && rule.basis == CodeBasis::kNone) return text;
   if (answer.result == CUDA_SUCCESS && forbidden)
     text += ". This driver accepts it; others may not";
   return text;
@@ -48,12 +61,20 @@ std::string answer_text(const Answer& answer, const RuleInfo& rule) {
 std::string object_text(const ObjectRef& object, const std::vector<Frame>& made,
                         const std::vector<Frame>& ended) {
   std::string text = "    ";
-  text += name(object.kind);
-  text += object.kind == ObjectRef::Kind::kExport ? " of descriptor " + std::to_string(object.value)
-                                                  : " " + hex_text(object.value);
+  if (object.work) {
+    text += work_object_text(object);
+  } else {
+    text += name(object.kind);
+    text += object.kind == ObjectRef::Kind::kExport
+                ? " of descriptor " + std::to_string(object.value)
+                : " " + hex_text(object.value);
+  }
   if (object.size != 0) text += " (" + size_text(object.size) + ")";
-  text += object.made.call == 0 ? ", made by a call that cuvmm did not see"
-                                : ", made by call " + std::to_string(object.made.call);
+  if (object.work)
+    text += object.made.call == 0 ? "" : ", queued by call " + std::to_string(object.made.call);
+  else
+    text += object.made.call == 0 ? ", made by a call that cuvmm did not see"
+                                  : ", made by call " + std::to_string(object.made.call);
   text += "\n" + stack_text(made, "      ");
   if (object.ended.call != 0) {
     text += "    ended by call " + std::to_string(object.ended.call) + "\n";
@@ -69,13 +90,13 @@ std::string finding_text(const Entry& entry) {
   const RuleInfo& rule = info(finding.violation.rule);
   const bool at_exit = finding.entry == EntryPoint::kCount;
   std::string text = std::string("cuvmm: ") + name(finding.kind()) + ": ";
-  if (!at_exit) text += function_text(finding) + ": ";
+  if (!at_exit) text += function_text(entry) + ": ";
   text += finding.violation.message + " [" + rule.id + "]\n";
   if (!at_exit) {
     text += "    call " + std::to_string(finding.call_index) + ": " + call_text(finding) + "\n";
     text += stack_text(entry.stack, "      ");
   }
-  if (finding.answer) text += "    " + answer_text(*finding.answer, rule) + "\n";
+  if (finding.answer) text += "    " + answer_text(finding, rule) + "\n";
   for (std::size_t i = 0; i < finding.violation.objects.size(); ++i) {
     text +=
         object_text(finding.violation.objects[i], entry.object_stacks[i], entry.ended_stacks[i]);
@@ -101,8 +122,8 @@ std::string advice_text(const Ledger& ledger) {
   std::string text;
   for (const auto& [rule, said] : rules) {
     const Finding& finding = said.first->finding;
-    text += "cuvmm: advice: " + function_text(finding) + ": " + finding.violation.message + " [" +
-            info(rule).id + "]; " + result_name(finding.answer->result);
+    text += "cuvmm: advice: " + function_text(*said.first) + ": " + finding.violation.message +
+            " [" + info(rule).id + "]; " + result_name(finding.answer->result);
     if (said.count > 1) text += ", " + std::to_string(said.count) + " times";
     if (!said.first->stack.empty()) text += ", at " + frame_text(said.first->stack.front());
     text += std::string(". See ") + rule_url(rule) + "\n";

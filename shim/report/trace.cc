@@ -30,14 +30,14 @@ class TraceNames : public ValueNames {
   std::string text(ParameterKind kind, std::uint64_t value) const override {
     switch (kind) {
       case ParameterKind::kAddress:
-      case ParameterKind::kVoidAddress: {
-        auto range = ranges_.upper_bound(value);
-        if (range == ranges_.begin()) return {};
-        --range;
-        const std::uint64_t offset = value - range->first;
-        // One past the end is written relative to the range as well: loops stop there.
-        return offset <= range->second.size ? offset_text(range->second.name, offset) : "";
-      }
+      case ParameterKind::kVoidAddress:
+        return find(ranges_, value);
+      case ParameterKind::kHostIn:
+      case ParameterKind::kHostOut:
+        return find(host_, value);
+      case ParameterKind::kStream:
+        // The streams of the program are in no trace: a default one takes the place of each.
+        return value > 2 ? "0" : "";
       case ParameterKind::kHandle:
         return find(handles_, value);
       case ParameterKind::kObject:
@@ -52,6 +52,12 @@ class TraceNames : public ValueNames {
   std::string name_range(std::uint64_t base, std::uint64_t size) {
     std::string name = "r" + std::to_string(next_range_++);
     ranges_[base] = {name, size};
+    return name;
+  }
+  std::string name_host(const void* base, std::uint64_t size) {
+    if (size == 0) return {};
+    std::string name = "b" + std::to_string(next_host_++);
+    host_[reinterpret_cast<std::uintptr_t>(base)] = {name, size};
     return name;
   }
   std::string name_handle(std::uint64_t handle) {
@@ -71,14 +77,24 @@ class TraceNames : public ValueNames {
     std::string name;
     std::uint64_t size;
   };
+  using Ranges = std::map<std::uint64_t, Range>;
   using Names = std::unordered_map<std::uint64_t, std::string>;
+  static std::string find(const Ranges& ranges, std::uint64_t value) {
+    auto range = ranges.upper_bound(value);
+    if (range == ranges.begin()) return {};
+    --range;
+    const std::uint64_t offset = value - range->first;
+    // One past the end is written relative to the range as well: loops stop there.
+    return offset <= range->second.size ? offset_text(range->second.name, offset) : "";
+  }
   static std::string find(const Names& names, std::uint64_t value) {
     const auto known = names.find(value);
     return known == names.end() ? std::string() : known->second;
   }
-  std::map<std::uint64_t, Range> ranges_;
+  Ranges ranges_, host_;
   Names handles_, descriptors_, objects_;
-  unsigned next_range_ = 0, next_handle_ = 0, next_descriptor_ = 0, next_object_ = 0;
+  unsigned next_range_ = 0, next_host_ = 0, next_handle_ = 0, next_descriptor_ = 0,
+           next_object_ = 0;
 };
 
 /// Gives the out-value of a successful call its name; "" for calls that make none.
@@ -122,6 +138,24 @@ struct ResultNamer {
   }
   std::string operator()(const calls::MemAllocFromPoolAsync& call) const {
     return names.name_range(*call.dptr, call.bytesize);
+  }
+  std::string operator()(const calls::MemAllocAsync& call) const {
+    return names.name_range(*call.dptr, call.bytesize);
+  }
+  std::string operator()(const calls::MemAlloc& call) const {
+    return names.name_range(*call.dptr, call.bytesize);
+  }
+  std::string operator()(const calls::MemAllocPitch& call) const {
+    return names.name_range(*call.dptr, *call.pPitch * call.Height);
+  }
+  std::string operator()(const calls::MemAllocManaged& call) const {
+    return names.name_range(*call.dptr, call.bytesize);
+  }
+  std::string operator()(const calls::MemAllocHost& call) const {
+    return names.name_host(*call.pp, call.bytesize);
+  }
+  std::string operator()(const calls::MemHostAlloc& call) const {
+    return names.name_host(*call.pp, call.bytesize);
   }
   std::string operator()(const calls::MemPoolCreate& call) const {
     return names.name_object('q', *call.pool);

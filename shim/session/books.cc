@@ -33,7 +33,6 @@ void Books::clear() {
   exported.clear();
   ipc_log.clear();
   imported.clear();
-  numbers = 0;
   plain_ended = 0;
 }
 

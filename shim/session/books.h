@@ -13,7 +13,6 @@
 namespace cuvmm::shim {
 
 struct Books {
-  std::uint64_t numbers = 0;  ///< of the calls that were checked
   /// The last call that ended memory of cuMemAlloc where a reservation may have been before: what
   /// is wrong there has this reason now.
   std::uint64_t plain_ended = 0;

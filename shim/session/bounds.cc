@@ -3,11 +3,11 @@
 
 namespace cuvmm::shim {
 
-bool Bounds::near(const Touched& touched) const {
+bool Bounds::near(const Touch* touches, std::size_t count) const {
   const Address low = low_.load(std::memory_order_acquire);
   const Address high = high_.load(std::memory_order_acquire);
-  for (std::size_t i = 0; i < touched.count; ++i) {
-    const Touch& touch = touched.list[i];
+  for (std::size_t i = 0; i < count; ++i) {
+    const Touch& touch = touches[i];
     if (touch.base >= high) continue;
     // The last byte, or the end of memory where the sum would wrap: then it is near for sure.
     unsigned __int128 size = touch.width;

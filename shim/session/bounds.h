@@ -33,7 +33,8 @@ class Bounds {
            address < high_.load(std::memory_order_relaxed);
   }
   /// Whether one of them reaches in.
-  bool near(const Touched& touched) const;
+  bool near(const Touched& touched) const { return near(touched.list, touched.count); }
+  bool near(const Touch* touches, std::size_t count) const;
 
  private:
   std::atomic<Address> low_{~Address{0}};

@@ -235,6 +235,99 @@ TEST_F(MulticastSession, ARangeBoundAgainInsideAnUnbindIsNotConfused) {
       [](const Model& model) { EXPECT_EQ(model.multicast(kObject)->bindings.size(), 1u); });
 }
 
+// A machine whose two devices share no clique of any type.
+class CliqueSession : public MulticastSession {
+ protected:
+  CliqueSession() {
+    ON_CALL(mock_, DeviceGetCliqueCount(_, _))
+        .WillByDefault(DoAll(SetArgPointee<0>(2), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, DeviceGetCliqueInfo(_, _, _))
+        .WillByDefault([](CUcliqueInfo* info, std::size_t* count, CUdevice device) {
+          *count = 2;
+          for (const auto type :
+               {CU_CLIQUE_TYPE_MULTICAST_POINTER, CU_CLIQUE_TYPE_MULTICAST_LOGICAL_ENDPOINT}) {
+            info->type = type;
+            info->id = static_cast<unsigned>(device);
+            ++info;
+          }
+          return CUDA_SUCCESS;
+        });
+  }
+};
+
+TEST_F(CliqueSession, ARefusedDeviceIsExplainedByItsClique) {
+  create(2);
+  add(0);
+  EXPECT_CALL(mock_, MulticastAddDevice(_, 1))
+      .WillOnce(Return(CUDA_ERROR_ILLEGAL_STATE))
+      .WillOnce(Return(CUDA_ERROR_INVALID_DEVICE))
+      .WillOnce(Return(CUDA_SUCCESS));
+  add(1);
+  EXPECT_THAT(findings_.rules(), IsEmpty()) << "another code has another reason";
+  add(1);
+  EXPECT_THAT(findings_.rules(), testing::ElementsAre("cuMulticastAddDevice-clique"));
+  findings_.all.clear();
+  add(1);  // it may be taken all the same
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+}
+
+class EndpointSession : public CliqueSession {
+ protected:
+  EndpointSession() {
+    ON_CALL(mock_, LogicalEndpointGetLimits(_, _, _))
+        .WillByDefault(DoAll(SetArgPointee<0>(kGranule), SetArgPointee<1>(4 * kGranule),
+                             Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, LogicalEndpointIdReserve(_, _))
+        .WillByDefault(DoAll(SetArgPointee<0>(7), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, LogicalEndpointQuery(_, _, _))
+        .WillByDefault(DoAll(SetArgPointee<2>(1), Return(CUDA_SUCCESS)));
+  }
+  CUresult create_endpoint(std::size_t size) {
+    CUlogicalEndpointId id = 0;
+    EXPECT_EQ(run(calls::LogicalEndpointIdReserve{&id, 1}), CUDA_SUCCESS);
+    CUlogicalEndpointProp prop{};
+    prop.type = CU_LOGICAL_ENDPOINT_TYPE_MULTICAST;
+    prop.multicast.numDevices = 2;
+    prop.size = size;
+    return run(calls::LogicalEndpointCreate{7, &prop});
+  }
+};
+
+TEST_F(EndpointSession, ALegalLifeYieldsNothing) {
+  create_endpoint(4 * kGranule);
+  memory();
+  for (const int device : {0, 1}) run(calls::LogicalEndpointAddDevice{7, device});
+  int ready = 0;
+  run(calls::LogicalEndpointQuery{7, 1, &ready});
+  run(calls::LogicalEndpointBindMem{7, 0, 0, kMemory, 0, kGranule, 0});
+  run(calls::LogicalEndpointUnbind{7, 0, 0, kGranule});
+  run(calls::LogicalEndpointDestroy{7});
+  run(calls::LogicalEndpointIdRelease{7, 1});
+  run(calls::MemRelease{kMemory});
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+  session_.with_model([](const Model& model) {
+    EXPECT_TRUE(model.endpoints().endpoints().empty());
+    EXPECT_TRUE(model.endpoints().ids().empty());
+  });
+}
+
+TEST_F(EndpointSession, TheLimitsAreTheDrivers) {
+  EXPECT_CALL(mock_, LogicalEndpointCreate(_, _)).WillRepeatedly(Return(CUDA_ERROR_INVALID_VALUE));
+  create_endpoint(kGranule / 2);
+  EXPECT_THAT(findings_.rules(), testing::ElementsAre("cuLogicalEndpointCreate-size-aligned"));
+  findings_.all.clear();
+  create_endpoint(5 * kGranule);
+  EXPECT_THAT(findings_.rules(), testing::ElementsAre("cuLogicalEndpointCreate-size-max"));
+}
+
+TEST_F(EndpointSession, ABindBeforeTheQueryIsFound) {
+  create_endpoint(4 * kGranule);
+  memory();
+  run(calls::LogicalEndpointAddDevice{7, 0});
+  run(calls::LogicalEndpointBindMem{7, 0, 0, kMemory, 0, kGranule, 0});
+  EXPECT_THAT(findings_.rules(), testing::ElementsAre("endpoint-bind-ready"));
+}
+
 TEST_F(MulticastSession, ARefusedUnbindLeavesTheBinding) {
   create(1);
   memory();

@@ -209,14 +209,20 @@ TEST_F(RefusedSession, RefusedBeforeItAllIsStillThere) {
   EXPECT_THAT(findings_.rules(), ElementsAre(kStillMapped));
 }
 
-#if CUDA_VERSION >= 13000
 TEST_F(RefusedSession, ARefusedBatchIntoAFreedRangeIsExplained) {
   EXPECT_EQ(free(), CUDA_SUCCESS);
   CUdeviceptr to[] = {0x1000, kBase}, from[] = {0x2000, 0x3000};
   std::size_t sizes[] = {16, 16};
-  ON_CALL(mock_, MemcpyBatchAsync(_, _, _, _, _, _, _, _))
+  ON_CALL(mock_, MemcpyBatchAsync_v2(_, _, _, _, _, _, _, _))
       .WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
-  calls::MemcpyBatchAsync batch{.dsts = to, .srcs = from, .sizes = sizes, .count = 1};
+  calls::MemcpyBatchAsync_v2 batch{.dsts = to, .srcs = from, .sizes = sizes, .count = 1};
+  CUmemcpyAttributes attributes{};
+  attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  std::size_t first = 0;
+  batch.attrs = &attributes;
+  batch.attrsIdxs = &first;
+  batch.numAttrs = 1;
+  batch.hStream = CU_STREAM_PER_THREAD;
   run(batch);
   EXPECT_THAT(findings_.rules(), IsEmpty());
   batch.count = 2;
@@ -224,7 +230,36 @@ TEST_F(RefusedSession, ARefusedBatchIntoAFreedRangeIsExplained) {
   ASSERT_THAT(findings_.rules(), ElementsAre(info(Rule::kDataMapped).id));
   EXPECT_THAT(findings_.all[0].violation.message, HasSubstr("copy 1: dst: "));
 }
-#endif
+
+// Before CUDA 13 a driver says which copy it was.
+TEST_F(RefusedSession, AnOlderBatchNamesTheCopyThatTheDriverRefused) {
+  CUdeviceptr to[] = {0x1000, kBase}, from[] = {0x2000, 0x3000};
+  std::size_t sizes[] = {16, 16}, first = 0, failed = 7;
+  CUmemcpyAttributes attributes{};
+  attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  ON_CALL(mock_, MemcpyBatchAsync(_, _, _, _, _, _, _, _, _))
+      .WillByDefault([&](auto, auto, auto, auto, auto, auto, auto, std::size_t* index, auto) {
+        if (index) *index = 1;
+        return CUDA_ERROR_INVALID_VALUE;
+      });
+  calls::MemcpyBatchAsync batch{.dsts = to,
+                                .srcs = from,
+                                .sizes = sizes,
+                                .count = 2,
+                                .attrs = &attributes,
+                                .attrsIdxs = &first,
+                                .numAttrs = 1,
+                                .failIdx = &failed,
+                                .hStream = CU_STREAM_PER_THREAD};
+  run(batch);
+  ASSERT_THAT(findings_.rules(), ElementsAre(info(Rule::kDataMapped).id));
+  EXPECT_THAT(findings_.all[0].violation.message, HasSubstr("(the driver wrote 1 to failIdx)"));
+  findings_.all.clear();
+  batch.failIdx = nullptr;
+  run(batch);
+  ASSERT_THAT(findings_.rules(), ElementsAre(info(Rule::kDataMapped).id));
+  EXPECT_THAT(findings_.all[0].violation.message, testing::Not(HasSubstr("failIdx")));
+}
 
 }  // namespace
 }  // namespace cuvmm::shim

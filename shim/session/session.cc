@@ -3,25 +3,19 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
 #include "api/posix/cancel_off.h"
+#include "api/words.h"
 #include "shim/facts/alive.h"
 #include "shim/intercept/arguments.h"
 #include "shim/intercept/runtime_call.h"
 #include "shim/report/output.h"
 
 namespace cuvmm::shim {
-
-#if CUDA_VERSION >= 13000
-bool Session::near_reservations(const calls::MemcpyBatchAsync& batch) const {
-  if (!batch.dsts || !batch.srcs || !batch.sizes) return false;
-  for (std::size_t i = 0; i < batch.count; ++i) {
-    Touched one;
-    one.count = touches(copy_of(batch, i), one.list);
-    if (bounds_.near(one)) return true;
-  }
-  return false;
-}
-#endif
 
 void Session::find_devices(const Touched& touched, CUstream stream, Facts::Place& place) {
   {
@@ -45,23 +39,41 @@ void Session::find_devices(const Touched& touched, CUstream stream, Facts::Place
   }
 }
 
-Violations Session::explain_refusal(const Touched& touched) {
+Violations Session::explain_refusal(const Touch* touches, std::size_t count) {
   Violations all;
-  for (std::size_t i = 0; i < touched.count; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     Violations found;
     {
       const Locked lock(mutex_);
       const std::uint64_t plain_ended = books_.plain_ended;
-      found = check_refused_touches(books_.model, &touched.list[i], 1);
+      found = check_refused_touches(books_.model, &touches[i], 1);
       found.erase_if([&](const Violation& v) {
         return v.objects.empty() || v.objects.back().ended.call < plain_ended;
       });
     }
     if (found.empty()) continue;
     // The address may be cuMemAlloc's by now: then there is another reason.
-    if (!facts_.holds_memory(touched.list[i].base)) all.append(found);
+    if (!facts_.holds_memory(touches[i].base)) all.append(found);
   }
   return all;
+}
+
+Violations Session::explain_stream(CUstream stream) {
+  const auto handle = reinterpret_cast<std::uintptr_t>(stream);
+  const Locked lock(mutex_);
+  const auto gone = books_.model.tombstones().find(ObjectRef::Kind::kStream, handle);
+  if (!gone) return {};
+  Violation v{Rule::kStreamAlive, false, "stream " + hex_text(handle) + " was destroyed", {*gone}};
+  return {std::move(v)};
+}
+
+void Session::name_refused(Violations& violations, const char* parameter,
+                           const std::size_t* index) {
+  if (!index) return;
+  const std::string value = *index == SIZE_MAX ? "SIZE_MAX" : std::to_string(*index);
+  for (Violation& v : violations) {
+    v.message += std::string(" (the driver wrote ") + value + " to " + parameter + ")";
+  }
 }
 
 void Session::ask_about(CUmemGenericAllocationHandle stranger, Facts& facts) {
@@ -80,8 +92,7 @@ void Session::learn_platform(Facts& facts) {
   const CUresult answer = facts_.learn(platform);
   if (answer == CUDA_ERROR_NOT_INITIALIZED) facts.initialized = Facts::Answer::kNo;
   if (answer != CUDA_SUCCESS) return;
-  int version = 0;
-  if (driver_(calls::DriverGetVersion{&version}) == CUDA_SUCCESS) driver_version_.store(version);
+  if (platform.driver_version != 0) driver_version_.store(platform.driver_version);
   const Locked lock(mutex_);
   if (platform_known_.load(std::memory_order_relaxed)) return;
   books_.model.platform() = std::move(platform);
@@ -99,7 +110,8 @@ std::optional<Violations> Session::leaks(std::chrono::milliseconds limit,
   const std::vector<std::uint32_t> threads = other_threads();
   StillRunning running(threads);
   if (interrupted) running.interrupted = t_state.thread;
-  running.since = threads.empty() && books_.numbers > kRecent ? books_.numbers - kRecent : 0;
+  const std::uint64_t numbers = numbers_.load(std::memory_order_relaxed);
+  running.since = threads.empty() && numbers > kRecent ? numbers - kRecent : 0;
   return check_exit(books_.model, fd_open, running);
 }
 
@@ -137,6 +149,45 @@ void Session::report(const Call& call, Violations violations, const Answer& answ
   }
 }
 
+Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* arguments,
+                                    std::size_t count) {
+  const auto id = reinterpret_cast<std::uintptr_t>(stream);
+  // Before the model is asked: what changes meanwhile is looked at again.
+  const std::uint64_t generation = work_.generation();
+  ArgumentCache& looked_at = work_.looked_at();
+  Violations all;
+  Facts::Place place;
+  bool asked = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (looked_at.knows(arguments[i].value, id, generation)) [[likely]]
+      continue;
+    if (!std::exchange(asked, true)) facts_.find_device(stream, false, place);
+    const Violations found = check_argument(arguments[i], place.device);
+    if (found.empty()) {
+      looked_at.note(arguments[i].value, id, generation);
+      continue;
+    }
+    const bool said = std::any_of(all.begin(), all.end(),
+                                  [&](const Violation& v) { return v.rule == found.front().rule; });
+    if (!said) all.append(found);
+  }
+  return all;
+}
+
+Violations Session::check_argument(const LaunchArgument& argument, int device) {
+  {
+    const Locked lock(mutex_);
+    Violations found = check_launch(books_.model, &argument, 1, device, false);
+    if (!found.empty() || check_launch(books_.model, &argument, 1, device, true).empty()) {
+      return found;
+    }
+  }
+  // Where a reservation was may be memory of another kind by now.
+  if (facts_.holds_memory(argument.value)) return {};
+  const Locked lock(mutex_);
+  return check_launch(books_.model, &argument, 1, device, true);
+}
+
 void Session::fell_back(EntryPoint entry, std::uint64_t wish) {
   // First, so that one which comes meanwhile is waited for.
   probes_wait_.store(false, std::memory_order_relaxed);
@@ -171,6 +222,8 @@ void Session::start_in_child(bool whole) {
     platform_known_.store(false);
   }
   books_.clear();
+  numbers_.store(0);
+  work_.start_in_child(whole);
   counter_.clear();
   t_state.thread = static_cast<std::uint32_t>(::gettid());
 }

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "api/driver.h"
+#include "rulebook/batch/operations.h"
 #include "rulebook/check.h"
 #include "rulebook/data/touch.h"
 #include "shim/facts/facts.h"
@@ -28,6 +29,7 @@ namespace cuvmm::shim {
 struct SessionOptions {
   bool enforce = false;   ///< answer what is forbidden instead of forwarding it
   bool emulated = false;  ///< the driver is cuvmm's emulator
+  WorkOptions work = {};
 };
 
 /// Sees calls after they succeeded (the trace). Called without a lock.
@@ -43,7 +45,11 @@ class alignas(64) Session {
  public:
   /// All three outlive the session.
   Session(const Driver& driver, SessionOptions options, FindingSink& sink)
-      : driver_(driver), options_(options), sink_(sink), facts_(driver, options.emulated) {}
+      : driver_(driver),
+        options_(options),
+        sink_(sink),
+        work_(options.work),
+        facts_(driver, options.emulated) {}
 
   /// The life of one intercepted call: checked, forwarded to `symbol` exactly once with the same
   /// arguments (not at all where --enforce answers), recorded. Returns what the program gets.
@@ -59,6 +65,7 @@ class alignas(64) Session {
   /// How often a call had to wait for another thread's look at the model.
   std::uint64_t contended() const { return mutex_.contended(); }
   /// cuDriverGetVersion's answer; 0 before the driver was initialised.
+  const WorkRoom& work() const { return work_; }
   int driver_version() const { return driver_version_.load(std::memory_order_relaxed); }
 
   /// Runs `read` on the model under the lock.
@@ -109,18 +116,40 @@ class alignas(64) Session {
   /// False: a signal handler that forks interrupted this thread at work here, and the child must
   /// not look at what it left.
   bool lock_for_fork() CUVMM_UNCHECKED {
-    if (mutex_.held_here() || facts_.held_here()) return false;
+    if (mutex_.held_here() || facts_.held_here() || work_.held_here()) return false;
     facts_.lock_for_fork();
     mutex_.lock();
+    work_.lock_for_fork();
     return true;
   }
   void unlock_after_fork() CUVMM_UNCHECKED {
+    work_.unlock_after_fork();
     mutex_.unlock();
     facts_.unlock_after_fork();
   }
   void start_in_child(bool whole) CUVMM_UNCHECKED;
 
  private:
+  // shim/session/order_run.h
+  template <class CallStruct>
+  CUresult order(Symbol symbol, const CallStruct& call, typename CallStruct::Function function,
+                 const Caller& direct);
+  template <class CallStruct>
+  void before_order(const CallStruct& call, bool per_thread, Ordering<CallStruct>& step);
+  template <class CallStruct>
+  void after_order(const CallStruct& call, CUresult result, const Caller& caller,
+                   Ordering<CallStruct>& step);
+  template <class CallStruct>
+  WorkRoom::Ticket enter_work(Symbol symbol, const CallStruct& call) noexcept;
+  template <class CallStruct>
+  [[gnu::cold]] void leave_work(Symbol symbol, const CallStruct& call,
+                                const WorkRoom::Ticket& ticket, CUresult result,
+                                const Touched* touched, const Caller& caller) noexcept;
+  /// What a launch on this stream is given in vain. Takes the lock for arguments that this thread
+  /// has not looked at lately.
+  Violations wrong_arguments(CUstream stream, const LaunchArgument* arguments, std::size_t count);
+  [[gnu::cold]] Violations check_argument(const LaunchArgument& argument, int device);
+
   template <class CallStruct>
   [[gnu::hot]] void before(const CallStruct& call, Step<CallStruct>& step);
   template <class CallStruct>
@@ -155,10 +184,10 @@ class alignas(64) Session {
   template <class CallStruct>
   Violations check_call(const CallStruct& call, const Step<CallStruct>& step) const CUVMM_UNCHECKED;
   /// Policies look at the books in those hooks alone that are called with the lock.
-  Desk desk() CUVMM_UNCHECKED { return {facts_, books_, bounds_}; }
-  /// Gives a call its number, which costs nothing while the lock is held anyway. Needs it.
-  void number(Origin& origin) CUVMM_NEEDS(mutex_) {
-    origin.call = ++books_.numbers;
+  Desk desk() CUVMM_UNCHECKED { return {facts_, books_, bounds_, work_}; }
+  /// Gives a call its number. Launches have no lock.
+  void number(Origin& origin) {
+    origin.call = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
     origin.thread = t_state.thread;
   }
   /// A refused copy or fill that broke no rule: what may explain it.
@@ -170,12 +199,23 @@ class alignas(64) Session {
   [[gnu::always_inline]] inline void look_up_unknown(const CallStruct& call, LateFacts& facts)
       CUVMM_NEEDS(mutex_);
 
-  /// Whether one of its copies may touch a reservation.
-#if CUDA_VERSION >= 13000
-  bool near_reservations(const calls::MemcpyBatchAsync& batch) const;
-#endif
+  /// Whether one of its operations may touch a reservation.
+  template <class CallStruct>
+  bool near_reservations(const CallStruct& batch) const {
+    const std::size_t count = operations(batch);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Operation one = operation(batch, i);
+      if (bounds_.near(one.list, one.count)) return true;
+    }
+    return false;
+  }
   /// What may explain that a copy which broke no rule was refused. Takes the lock.
-  [[gnu::cold]] Violations explain_refusal(const Touched& touched);
+  [[gnu::cold]] Violations explain_refusal(const Touch* touches, std::size_t count);
+  /// What may explain that a handle was refused: the stream was destroyed. Takes the lock.
+  [[gnu::cold]] Violations explain_stream(CUstream stream);
+  /// Adds the index that the driver wrote of the operation that it refused; null: nowhere.
+  [[gnu::cold]] static void name_refused(Violations& violations, const char* parameter,
+                                         const std::size_t* index);
   void find_devices(const Touched& touched, CUstream stream, Facts::Place& place);
   /// Asks the driver what machine this is, once it is initialised. If it is not, notes that in
   /// `facts`.
@@ -198,12 +238,14 @@ class alignas(64) Session {
   std::atomic<bool> platform_known_{false};
   std::atomic<int> driver_version_{0};
   Bounds bounds_;
+  WorkRoom work_;
 
   FactFinder facts_;
   CallCounter counter_;
 
   // One cache line of what VMM calls write, apart from what copies read.
-  alignas(64) OwnedMutex mutex_;  ///< never held across a driver call
+  alignas(64) OwnedMutex mutex_;           ///< never held across a driver call
+  std::atomic<std::uint64_t> numbers_{0};  ///< of the calls that were checked
   Books books_ CUVMM_GUARDED_BY(mutex_);
 };
 

@@ -6,23 +6,18 @@
 #include <optional>
 #include <utility>
 
+#include "api/default_stream.h"
+#include "api/symbols/symbols.h"
+#include "shim/fault/ends.h"
 #include "shim/intercept/runtime_call.h"
 #include "shim/policy/policies.h"
 #include "shim/policy/strangers.h"
+#include "shim/session/order_run.h"
 #include "shim/session/session.h"
 
 namespace cuvmm::shim {
 
 namespace detail {
-
-/// Marks the calling thread as inside a call, for its scope.
-class InFlightScope {
- public:
-  explicit InFlightScope(InFlight& call) { in_flight() = &call; }
-  InFlightScope(const InFlightScope&) = delete;
-  InFlightScope& operator=(const InFlightScope&) = delete;
-  ~InFlightScope() { in_flight() = nullptr; }
-};
 
 /// It takes the lock only once the driver answered, and has its number from then on.
 template <class CallStruct>
@@ -35,6 +30,7 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direc
   const auto function = reinterpret_cast<typename CallStruct::Function>(driver_.get(symbol));
   if (!function) return CUDA_ERROR_NOT_FOUND;
   if (in_flight() || off()) return call.invoke(function);
+  if constexpr (kOrdersWork<CallStruct>) return order(symbol, call, function, direct);
 
   // Of a runtime function's call, the place that the user knows is where that function was called.
   const RuntimeCall* const runtime = runtime_call();
@@ -44,10 +40,19 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direc
   CallObserver* const observer = observer_.load(std::memory_order_acquire);
   counter_.add(CallStruct::kEntryPoint);
   Step<CallStruct> step;
+  if constexpr (kRefusesLegacyStream<CallStruct> ||
+                std::is_same_v<CallStruct, calls::MemFreeAsync>) {
+    constexpr unsigned kPerThread = 2;
+    const SymbolInfo& name = symbols()[static_cast<std::size_t>(symbol)];
+    if (name.flags == kPerThread) step.facts.write().place.per_thread = true;
+  }
   if constexpr (kTouches<CallStruct>) {
     step.kept.count = touches(call, step.kept.list);
     if (!bounds_.near(step.kept) && !observer) {
+      const WorkRoom::Ticket ticket = enter_work(symbol, call);
       const CUresult result = call.invoke(function);
+      if (ticket) [[unlikely]]
+        leave_work(symbol, call, ticket, result, &step.kept, caller);
       // The one thing to say of a copy that touches no reservation.
       if (result == CUDA_ERROR_NOT_INITIALIZED) [[unlikely]] {
         report_uninitialized(call, step, caller);
@@ -58,11 +63,17 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direc
 
   InFlight here{&call, [](const void* c) { return Call(*static_cast<const CallStruct*>(c)); },
                 &step.violations, &step.origin, caller};
-  const detail::InFlightScope scope(here);
+  const InFlightScope scope(here);
   try {
     before(call, step);
   } catch (...) {
     turn_off();
+  }
+
+  WorkRoom::Ticket ticket;
+  if constexpr (kQueues<CallStruct>) ticket = enter_work(symbol, call);
+  if constexpr (kHistoryAtOnce<CallStruct> || RecordsAtOnce<CallStruct>) {
+    if (work_.active()) work_.changed();
   }
 
   Answer answer;
@@ -73,6 +84,13 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direc
     program_errno = entry_errno;
     answer.result = call.invoke(function);
     driver_errno = program_errno;
+  }
+  if constexpr (kQueues<CallStruct>) {
+    if (ticket) [[unlikely]] {
+      const Touched* touched = nullptr;
+      if constexpr (kTouches<CallStruct>) touched = &step.kept;
+      leave_work(symbol, call, ticket, answer.result, touched, caller);
+    }
   }
 
   try {
@@ -105,9 +123,18 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     find_devices(step.kept, stream_of(call), step.facts.write().place);
   }
   if constexpr (kBatch<CallStruct>) {
-    // As single copies that are not near; without the lock and without a number.
-    if (!near_reservations(call)) return;
-    facts_.find_device(call.hStream, false, step.facts.write().place);
+    if (near_reservations(call)) {
+      facts_.find_device(stream_of(call), false, step.facts.write().place);
+    } else if constexpr (!kAsksAnyway<CallStruct>) {
+      // As single copies that are not near: without the lock, and without a number but for what is
+      // wrong with the arguments.
+      step.violations = check_arguments(call, step.facts.read());
+      if (step.violations.empty()) [[likely]]
+        return;
+      const Locked lock(mutex_);
+      number(step.origin);
+      return;
+    }
   }
 
   if constexpr (kPlatformOnly<CallStruct>) {
@@ -171,7 +198,7 @@ void Session::after([[maybe_unused]] const CallStruct& call,
   // Nothing is left to do of what is history, or recorded, since before the driver was asked.
   if constexpr (kHistoryAtOnce<CallStruct>) {
     if (step.change.begun) [[likely]]
-      return;
+      return note_ends(step.change, step.origin);
   }
   if constexpr (RecordsAtOnce<CallStruct>) {
     if (step.change.done) [[likely]]
@@ -197,6 +224,7 @@ void Session::after([[maybe_unused]] const CallStruct& call,
       Special::record(lent, call, step);
     }
   }
+  if constexpr (kGivesUp<CallStruct>) note_ends(step.change, step.origin);
 }
 
 template <class CallStruct>
@@ -206,7 +234,7 @@ void Session::conclude(const CallStruct& call, const Answer& answer, Step<CallSt
   if (!step.violations.empty()) {
     report(Call(call), std::move(step.violations), answer, step.origin.call, capture_stack(caller));
   }
-  if constexpr (!EndsContext<CallStruct>) {
+  if constexpr (!EndsContext<CallStruct> && !kUntraced<CallStruct>) {
     if (observer) observer->after(Call(call), answer.result);
   }
 }
@@ -229,6 +257,11 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
       books_.model.undo(call, step.origin, step.change);
     }
   }
+  if constexpr (requires { call.hStream; }) {
+    if (step.violations.empty() && result == info(Rule::kStreamAlive).code) {
+      step.violations = explain_stream(call.hStream);
+    }
+  }
   if (result == CUDA_ERROR_NOT_INITIALIZED) {
     recheck_uninitialized(call, step);
   } else if constexpr (kTouches<CallStruct> || kBatch<CallStruct>) {
@@ -237,18 +270,23 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
       explain_refusal(call, step);
     }
   }
+  // Where the driver says which operation it refused, so does the finding.
+  if constexpr (requires { call.failIdx; }) name_refused(step.violations, "failIdx", call.failIdx);
+  if constexpr (requires { call.errorIndex; }) {
+    name_refused(step.violations, "errorIndex", call.errorIndex);
+  }
 }
 
 template <class CallStruct>
 void Session::explain_refusal(const CallStruct& call, Step<CallStruct>& step) {
   if constexpr (kTouches<CallStruct>) {
-    step.violations = explain_refusal(step.kept);
+    step.violations = explain_refusal(step.kept.list, step.kept.count);
   } else if (near_reservations(call)) {
-    for (std::size_t i = 0; i < call.count && step.violations.empty(); ++i) {
-      Touched one;
-      one.count = touches(copy_of(call, i), one.list);
-      step.violations = explain_refusal(one);
-      for (Violation& v : step.violations) v.message.insert(0, "copy " + std::to_string(i) + ": ");
+    const std::size_t count = operations(call);
+    for (std::size_t i = 0; i < count && step.violations.empty(); ++i) {
+      const Operation one = operation(call, i);
+      step.violations = explain_refusal(one.list, one.count);
+      for (Violation& v : step.violations) v.message.insert(0, operation_name(call, i));
     }
   }
 }

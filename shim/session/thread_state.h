@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ring/writer.h"
 #include "shim/stack/caller.h"
 
 namespace cuvmm::shim {
@@ -32,6 +33,7 @@ struct alignas(64) ThreadState {
   std::size_t stripe = 0;    ///< shim/intercept/call_counter.h
   std::uint32_t thread = 0;  ///< the kernel's number of it, known once it has a stripe
   void* stacks = nullptr;    ///< shim/stack/stacks.cc
+  ring::ThreadPlace ring;    ///< shim/intercept/ring_call.h
   int* errno_place = nullptr;
   bool on_own_stack = false;  ///< shim/process/own_stack.h
   Care care = Care::kNone;

@@ -10,9 +10,9 @@
 namespace cuvmm::shim {
 
 /// Equal for a refused call and for the later call of the same function that gets what the first
-/// one wanted. It stands for the place of memory or of a pool, or for the handle that is mapped; it
-/// is 0 if any success of the function counts. Sizes play no part: programs try with one granule
-/// what they need for more.
+/// one wanted. It stands for the place of memory or of a pool, for the handle that is mapped, or
+/// for the address that is asked about; it is 0 if any success of the function counts. Sizes play
+/// no part: programs try with one granule what they need for more.
 template <class CallStruct>
 std::uint64_t wish_of(const CallStruct&) {
   return 0;
@@ -28,5 +28,7 @@ inline std::uint64_t wish_of(const calls::MemPoolCreate& call) {
   return call.poolProps ? wish_of(call.poolProps->location) : 0;
 }
 inline std::uint64_t wish_of(const calls::MemMap& call) { return call.handle; }
+inline std::uint64_t wish_of(const calls::MemGetAddressRange& call) { return call.dptr; }
+inline std::uint64_t wish_of(const calls::PointerSetAttribute& call) { return call.ptr; }
 
 }  // namespace cuvmm::shim

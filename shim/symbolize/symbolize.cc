@@ -8,6 +8,7 @@
 #include <elfutils/libdwfl.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 
 namespace {
@@ -115,6 +116,28 @@ void describe(Dwfl* dwfl, uintptr_t address, void (*sink)(void*, const CuvmmSymb
 }
 
 }  // namespace
+
+extern "C" __attribute__((visibility("default"))) int cuvmmSymbolizeMaps(
+    const char* maps, size_t bytes, const uintptr_t* addresses, size_t count,
+    void (*sink)(void*, const CuvmmSymbol*), void* context) {
+  static const Dwfl_Callbacks kCallbacks = callbacks();
+  FILE* const file = fmemopen(const_cast<char*>(maps), bytes, "r");
+  if (!file) return -1;
+  Dwfl* dwfl = dwfl_begin(&kCallbacks);
+  if (!dwfl) {
+    std::fclose(file);
+    return -1;
+  }
+  dwfl_report_begin(dwfl);
+  const bool reported = dwfl_linux_proc_maps_report(dwfl, file) == 0;
+  dwfl_report_end(dwfl, nullptr, nullptr);
+  std::fclose(file);
+  if (reported) {
+    for (size_t i = 0; i < count; ++i) describe(dwfl, addresses[i], sink, context);
+  }
+  dwfl_end(dwfl);
+  return reported ? 0 : -1;
+}
 
 extern "C" __attribute__((visibility("default"))) int cuvmmSymbolize(
     const uintptr_t* addresses, size_t count, void (*sink)(void*, const CuvmmSymbol*),

@@ -27,6 +27,10 @@ typedef int (*CuvmmSymbolizeFunction)(const uintptr_t* addresses, size_t count,
 int cuvmmSymbolize(const uintptr_t* addresses, size_t count,
                    void (*sink)(void* context, const struct CuvmmSymbol*), void* context);
 
+/// The same for a process that is gone, by the text of its /proc/PID/maps.
+int cuvmmSymbolizeMaps(const char* maps, size_t bytes, const uintptr_t* addresses, size_t count,
+                       void (*sink)(void* context, const struct CuvmmSymbol*), void* context);
+
 #ifdef __cplusplus
 }
 #endif

@@ -49,6 +49,12 @@ extern "C" int cudaDestroyExternalMemory(void*) {
   return 0;
 }
 
+/// The same, of a function that the shim does not wrap.
+extern "C" int cudaFree(void*) {
+  misuse(reinterpret_cast<MapFunction>(standInEntryPoint("cuMemMap", 10020)));
+  return 0;
+}
+
 extern "C" int cudaIpcOpenMemHandle(void** pointer, RuntimeIpcHandle handle, unsigned flags) {
   *pointer = &g_ask;
   return by_value_sum(handle) + static_cast<int>(flags);

@@ -2,13 +2,15 @@
 // A libcuda of a few functions, for tests of interception: what it answers is fixed and simple.
 //
 // Reservations and handles count up. cuMemMap refuses a non-zero offset, and dies on the handle
-// kDeadlyHandle. cuGetProcAddress hands out exported functions, but from CUDA 20.0 a newer ABI of
-// cuMemMap that is not exported. FAKE_DRIVER_LOG names a file that gets a line per call.
+// kDeadlyHandle; cuStreamSynchronize blocks, dies or fails on some streams. cuGetProcAddress hands
+// out exported functions, but from CUDA 20.0 a newer ABI of cuMemMap that is not exported.
+// FAKE_DRIVER_LOG names a file that gets a line per call.
 #include "shim/testing/fake_driver.h"
 
 #include <string_view>
 
 #include "api/multicast.h"
+#include "shim/testing/introduced.h"
 
 #pragma GCC visibility push(default)
 #include <cuda.h>
@@ -108,6 +110,13 @@ CUresult cuLaunchKernel(CUfunction, unsigned a, unsigned b, unsigned c, unsigned
                      params == reinterpret_cast<void**>(8) && extra == reinterpret_cast<void**>(9);
   return right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
+CUresult cuStreamSynchronize(CUstream stream) {
+  log("cuStreamSynchronize");
+  const auto number = reinterpret_cast<std::uintptr_t>(stream);
+  if (number == kDeadlyStream) raise(SIGKILL);
+  while (number == kBlockingStream) pause();
+  return number == kFaultyStream ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
+}
 // Whatever the gate keeps from a real driver, under its symbol: the parameters do not matter.
 // "gated-call" is what the tests look for.
 #define CUVMM_MULTICAST(Name)                 \
@@ -117,12 +126,7 @@ CUresult cuLaunchKernel(CUfunction, unsigned a, unsigned b, unsigned c, unsigned
     return CUDA_SUCCESS;                      \
   }
 #include "api/entry_points.def"
-// These are in no table: a function of CUDA 13.3, and one that does not exist yet.
-CUresult fake_endpoint() __asm__("cuLogicalEndpointCreate");
-CUresult fake_endpoint() {
-  log("gated-call");
-  return CUDA_SUCCESS;
-}
+// One that does not exist yet, and is in no table.
 CUresult cuMulticastOfTomorrow() {
   log("gated-call");
   return CUDA_SUCCESS;
@@ -164,9 +168,8 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** pfn, int version, cuuint
       {"cuLaunchKernel", 4000, address(&cuLaunchKernel)},
 // A second ABI goes by the name of the first.
 #define CUVMM_MULTICAST(Name) \
-  {"cu" #Name, std::string_view(#Name).ends_with("_v2") ? 13010 : 12010, address(&fake_##Name)},
+  {"cu" #Name, cuvmm::shim::introduced("cu" #Name), address(&fake_##Name)},
 #include "api/entry_points.def"
-      {"cuLogicalEndpointCreate", 13030, address(&fake_endpoint)},
       {"cuMulticastOfTomorrow", 99000, address(&cuMulticastOfTomorrow)},
   };
   *pfn = nullptr;

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "api/multicast.h"
+#include "shim/testing/introduced.h"
 #include "shim/testing/misuse.h"
 
 #undef cuGetProcAddress
@@ -184,10 +185,8 @@ void multicast() {
     by_query(std::string(cuvmm::without_abi(symbol)).c_str(), version);
   };
   // The second ABI is asked for by the name of the first.
-#define CUVMM_MULTICAST(Name) \
-  both("cu" #Name, std::string_view(#Name).ends_with("_v2") ? 13010 : 12010);
+#define CUVMM_MULTICAST(Name) both("cu" #Name, cuvmm::shim::introduced("cu" #Name));
 #include "api/entry_points.def"
-  both("cuLogicalEndpointCreate", 13030);
   by_query("cuMulticastOfTomorrow", 99000);
 }
 

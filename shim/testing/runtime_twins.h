@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests call of the stand-in for libcudart: names that the shim wraps.
+// What the tests call of the stand-in for libcudart: names that the shim wraps, and cudaFree.
 #pragma once
 
 struct RuntimeIpcHandle {
@@ -13,6 +13,7 @@ inline int by_value_sum(const RuntimeIpcHandle& handle) {
 }
 
 extern "C" {
+int cudaFree(void* pointer);                                                        ///< misuse
 int cudaDestroyExternalMemory(void* memory);                                        ///< misuse
 int cudaIpcOpenMemHandle(void** pointer, RuntimeIpcHandle handle, unsigned flags);  ///< a sum
 int cudaIpcCloseMemHandle(void* pointer);  ///< the stand-in's major version

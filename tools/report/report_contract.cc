@@ -62,6 +62,21 @@ bool is_object_of_finding(const Json& value) {
 }
 bool is_objects(const Json& value) { return value.is_array() && all(value, is_object_of_finding); }
 
+bool is_end(const Json& value) {
+  return value.is_object() && has(value, "what", is_string) && has(value, "value", is_string) &&
+         may_have(value, "stack", is_stack) && may_have(value, "call", is_string);
+}
+bool is_queued(const Json& value) { return value.is_object() && has(value, "call", is_string); }
+bool is_ends(const Json& value) { return value.is_array() && all(value, is_end); }
+bool is_queue(const Json& value) { return value.is_array() && all(value, is_queued); }
+bool is_fault(const Json& value) {
+  return value.is_object() && has(value, "result", is_string) && has(value, "message", is_string) &&
+         has(value, "call", is_string) && has(value, "stack", is_stack) &&
+         has(value, "ended", is_ends) && has(value, "queued", is_queue) &&
+         may_have(value, "address", is_string) && may_have(value, "near", is_strings) &&
+         may_have(value, "file", is_string);
+}
+
 // A rule's id is shown as a command to type.
 bool is_rule_id(const Json& value) {
   if (!value.is_string()) return false;
@@ -85,6 +100,7 @@ constexpr Member kReport[] = {
     {"driver", is_driver, "an object with \"path\", \"version\" and \"emulated\""},
     {"suppressed", is_count, "a count"},
     {"ipc", is_list, "a list"},
+    {"fault", is_fault, "an object with \"result\", \"call\", \"ended\" and \"queued\""},
 };
 constexpr Member kFindingMust[] = {
     {"rule", is_rule_id, "letters, digits, - and _"},
@@ -114,6 +130,7 @@ class Enforcer {
     for (const Member& member : kReport) optional(report, member, "");
     counts(report, "calls");
     counts(report, "alive");
+    if (report.contains("work")) counts(report, "work");
     strings(report, "unchecked");
     strings(report, "notes");
     if (!report.contains("findings") || !report["findings"].is_array()) {

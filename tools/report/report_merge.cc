@@ -88,9 +88,9 @@ void relate(Json& findings) {
   }
 }
 
-constexpr const char* kContract[] = {"schema",    "pid",      "ended",   "driver",     "calls",
-                                     "unchecked", "findings", "summary", "suppressed", "alive",
-                                     "processes", "notes",    "ipc"};
+constexpr const char* kContract[] = {
+    "schema",     "pid",   "ended",     "driver", "calls", "unchecked", "findings", "summary",
+    "suppressed", "alive", "processes", "notes",  "ipc",   "fault",     "faults",   "work"};
 
 // What this version does not know: lists are united, of anything else the first one stays.
 class Unknown {
@@ -149,10 +149,15 @@ class Merger {
     suppressed_ = saturating_sum(suppressed_, value.value("suppressed", std::uint64_t{0}));
     add_counts(calls_, value, "calls");
     add_counts(alive_, value, "alive");
+    if (value.contains("work")) add_counts(work_, value, "work");
     if (value.contains("unchecked")) unchecked_.add(value["unchecked"]);
     for (Json finding : value["findings"]) {
       finding["pid"] = report.pid;
       add_finding(std::move(finding));
+    }
+    if (value.contains("fault")) {
+      faults_.push_back(value["fault"]);
+      faults_.back()["pid"] = report.pid;
     }
     unknown_.add(value);
   }
@@ -186,6 +191,8 @@ class Merger {
           {"reservations", alive_["reservations"]}}},
         {"processes", result_.processes},
         {"notes", result_.notes}};
+    if (!faults_.empty()) result_.value["faults"] = std::move(faults_);
+    if (!work_.empty()) result_.value["work"] = work_;
     unknown_.move_into(result_.value);
     return std::move(result_);
   }
@@ -212,8 +219,8 @@ class Merger {
 
   const Endings& endings_;
   MergedReport result_;
-  Json driver_ = nullptr, findings_ = Json::array();
-  Counts calls_, alive_;
+  Json driver_ = nullptr, findings_ = Json::array(), faults_ = Json::array();
+  Counts calls_, alive_, work_;
   Union unchecked_;
   Unknown unknown_;
   std::uint64_t suppressed_ = 0;

@@ -22,15 +22,26 @@ constexpr AreaTitle kTitles[] = {
     {"allocation", "Physical memory: cuMemCreate, cuMemRelease and queries"},
     {"map", "Mappings: cuMemMap, cuMemUnmap"},
     {"access", "Access: cuMemSetAccess, cuMemGetAccess"},
+    {"memory", "Plain memory: cuMemAlloc, cuMemHostAlloc, cuMemFree and their like"},
     {"data", "Copies and fills of mapped memory"},
+    {"order", "Launches, and the memory that they are given"},
+    {"copy", "Copies with attributes, batches of them, and decompression"},
+    {"stream_memory",
+     "Stream memory operations: cuStreamWaitValue*, cuStreamWriteValue*, "
+     "cuStreamBatchMemOp"},
+    {"managed", "Prefetching, advising and discarding: cuMemPrefetch*, cuMemAdvise, cuMemDiscard*"},
     {"share", "Sharing: export and import of allocations"},
     {"range_handle", "Handles of address ranges: cuMemGetHandleForAddressRange"},
     {"multicast", "Multicast: cuMulticast*"},
+    {"endpoint", "Logical endpoints: cuLogicalEndpoint* and cuFabricCpyBatchAsync"},
     {"ipc", "Legacy IPC: cuIpc*"},
     {"external_memory", "External memory: cuImportExternalMemory and what is mapped from it"},
     {"external_semaphore", "External semaphores"},
     {"map_array", "Sparse arrays: cuMemMapArrayAsync"},
     {"pool", "Stream-ordered pools: cuMemPool* and cuMemAllocFromPoolAsync"},
+    {"pool_attribute", "What a pool does: its attributes, cuMemPoolTrimTo, cuMemPoolGetAccess"},
+    {"current_pool", "Default and current pools of a device or another place"},
+    {"location_info", "Where memory lies: cuMemGetLocationInfo"},
 };
 
 constexpr const char* kGenerated =

@@ -104,10 +104,14 @@ Environment child_environment(Environment environment, const RunSettings& option
   }
   set("CUVMM_PROFILE", options.profile);
   if (options.devices > 0) environment["CUVMM_DEVICES"] = std::to_string(options.devices);
+  set("CUVMM_STREAMS", options.streams);
   if (options.enforce) environment["CUVMM_ENFORCE"] = "1";
   set("CUVMM_SUPPRESSIONS", options.suppressions);
   set("CUVMM_LEAK_CHECK", options.leak_check);
+  set("CUVMM_ASYNC", options.async);
+  if (options.unordered) environment["CUVMM_UNORDERED"] = "1";
   set("CUVMM_TRACE", options.trace);
+  set("CUVMM_RING", options.ring);
   if (options.quiet) environment["CUVMM_QUIET"] = "1";
   if (options.verbose) environment["CUVMM_VERBOSE"] = "1";
   if (options.allow_multicast) environment["CUVMM_ALLOW_MULTICAST"] = "1";

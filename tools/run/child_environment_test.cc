@@ -93,9 +93,12 @@ TEST(ChildEnvironment, EveryOptionHasItsVariable) {
   options.emulate = true;
   options.profile = "documented";
   options.devices = 2;
+  options.streams = "late:7";
   options.enforce = true;
   options.suppressions = "/s";
   options.leak_check = "full";
+  options.async = "exact";
+  options.unordered = true;
   options.trace = "/t.%p";
   options.quiet = true;
   options.verbose = true;
@@ -104,9 +107,12 @@ TEST(ChildEnvironment, EveryOptionHasItsVariable) {
   EXPECT_THAT(environment, Contains(Pair("CUVMM_DRIVER", kLayout.emulator)));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_PROFILE", "documented")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_DEVICES", "2")));
+  EXPECT_THAT(environment, Contains(Pair("CUVMM_STREAMS", "late:7")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_ENFORCE", "1")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_SUPPRESSIONS", "/s")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_LEAK_CHECK", "full")));
+  EXPECT_THAT(environment, Contains(Pair("CUVMM_ASYNC", "exact")));
+  EXPECT_THAT(environment, Contains(Pair("CUVMM_UNORDERED", "1")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_TRACE", "/t.%p")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_QUIET", "1")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_VERBOSE", "1")));

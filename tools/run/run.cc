@@ -8,10 +8,13 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <filesystem>
+#include <optional>
 
 #include "rulebook/profile/profile.h"
 #include "tools/atomic_file.h"
 #include "tools/commands.h"
+#include "tools/crash/kept_rings.h"
 #include "tools/report/process_tree.h"
 #include "tools/report/report_merge.h"
 #include "tools/report/summary.h"
@@ -65,6 +68,9 @@ void say_what_needs_the_emulator(const RunSettings& options) {
   if (options.emulate) return;
   if (options.devices > 0) {
     say(options, "--devices has no effect: it is for the emulator, and this is a real driver");
+  }
+  if (!options.streams.empty()) {
+    say(options, "--streams has no effect: it is for the emulator, and this is a real driver");
   }
   if (options.python)
     say(options, "--python has no effect: it is for the emulator, and this is a real driver");
@@ -147,6 +153,46 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
   return exit_code(options, tree, merged, skipped_launches);
 }
 
+// Where the processes keep their last calls: in the folder that the user named, or in one that goes
+// unless a process crashes.
+class Rings {
+ public:
+  Rings(RunSettings& options, const Environment& environment) : all_(!options.ring.empty()) {
+    if (all_) {
+      std::error_code error;
+      std::filesystem::create_directories(options.ring, error);
+      if (error) problem_ = "--ring " + options.ring + ": " + error.message();
+    } else if (value_of(environment, "CUVMM_RING").empty()) {
+      own_.emplace();
+      options.ring = own_->path();
+    }
+    folder_ = options.ring;
+  }
+  const std::string& problem() const { return problem_; }
+  void add_to(Environment& environment) const {
+    // The processes cannot tell which of them crash: their files are looked at here.
+    if (all_) environment["CUVMM_RING_KEEP"] = "1";
+  }
+  void conclude(const RunSettings& options, const TreeResult& tree) {
+    constexpr std::size_t kMostNamed = 4;
+    if (folder_.empty()) return;
+    const std::vector<KeptRing> kept = keep_rings(folder_, tree, all_);
+    if (own_ && !kept.empty()) own_->keep();
+    for (std::size_t i = 0; i < kept.size() && i < kMostNamed; ++i) {
+      say(options,
+          kept[i].sentence + "; for its last calls, type: cuvmm explain-crash " + kept[i].file);
+    }
+    if (kept.size() > kMostNamed) {
+      say(options, fmt::format("and {} more in {}", kept.size() - kMostNamed, folder_));
+    }
+  }
+
+ private:
+  const bool all_;
+  std::optional<TemporaryFolder> own_;
+  std::string folder_, problem_;
+};
+
 }  // namespace
 
 int run(RunSettings options) {
@@ -186,10 +232,13 @@ int run(RunSettings options) {
         "the program is built with AddressSanitizer: ASAN_OPTIONS gets "
         "verify_asan_link_order=0:protect_shadow_gap=0 before your own");
   }
+  Rings rings(options, current);
+  if (!rings.problem().empty()) return failed(kExitFailure, rings.problem());
   const std::string trace = options.trace;
   options.trace = trace_pattern(trace);
   const LaunchCount launches;
   Environment environment = child_environment(current, options, libraries.layout(), folder.path());
+  rings.add_to(environment);
   if (options.emulate && !launches.path().empty()) {
     environment["CUVMM_LAUNCH_COUNT"] = launches.path();
   }
@@ -204,6 +253,7 @@ int run(RunSettings options) {
   if (tree.left_running) libraries.keep();  // they preload the shim into what they start
   for (const std::string& file : collect_traces(trace, options.trace))
     say(options, "trace in " + file);
+  rings.conclude(options, tree);
   try {
     return conclude(options, tree, reach, folder, launches.read());
   } catch (const std::exception& error) {

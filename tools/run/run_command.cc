@@ -4,8 +4,11 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 
 #include "rulebook/limits.h"
 #include "rulebook/profile/profile.h"
@@ -40,6 +43,22 @@ std::string absolute(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
 }
 
+CLI::Validator when_streams_work() {
+  return CLI::Validator(
+      [](std::string& word) -> std::string {
+        constexpr std::string_view kSeeded = "late:";
+        if (word == "eager" || word == "late") return "";
+        if (word.starts_with(kSeeded)) {
+          std::uint64_t seed = 0;
+          const char* const end = word.data() + word.size();
+          const auto [stop, error] = std::from_chars(word.data() + kSeeded.size(), end, seed);
+          if (error == std::errc{} && stop == end) return "";
+        }
+        return "'" + word + "' is not eager, late or late:SEED";
+      },
+      "");
+}
+
 void take_command(RunSettings& options, const CLI::App& app, const CommandLine& line) {
   options.command = app.remaining();
   if (!options.command.empty() && options.command[0].size() > 1 && options.command[0][0] == '-') {
@@ -67,6 +86,10 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
                  "Devices that the emulator has, 1 to " + std::to_string(kMaxDevices))
       ->type_name("N")
       ->check(whole_number(1, kMaxDevices));
+  app.add_option("--streams", options.streams,
+                 "When the emulator's streams work: at once, or as late as calls allow it")
+      ->type_name("eager|late[:SEED]")
+      ->check(when_streams_work());
   app.add_option("--driver", options.driver, "Use this libcuda")
       ->type_name("PATH")
       ->check(readable_file());
@@ -97,10 +120,22 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
          "Leaks at exit: count them (summary), also list what is still in use (full), or skip")
       ->check(one_of({"summary", "full", "no"}))
       ->type_name("summary|full|no");
+  app.add_option("--async", options.async,
+                 "Work that still uses memory which is taken away: ask its stream (observed), put "
+                 "an event behind all work (exact), or do not follow work")
+      ->check(one_of({"off", "observed", "exact"}))
+      ->type_name("off|observed|exact");
+  app.add_flag("--unordered", options.unordered,
+               "Also find work that happened to be over, but that nothing waited for (with "
+               "--async=exact always)");
   app.add_option(
          "--trace", options.trace,
          "Record the calls as program text; one FILE.PID each if several processes make calls")
       ->type_name("FILE");
+  app.add_option("--ring", options.ring,
+                 "Keep each process's last calls in this folder, however it ends; without it, only "
+                 "of those that crash, in a temporary one (cuvmm explain-crash)")
+      ->type_name("DIR");
   app.add_flag("--quiet", options.quiet, "Print nothing but errors of cuvmm itself");
   app.add_flag("--verbose", options.verbose,
                "Also print what is quiet by default (docs/findings.md: answers, handled advice)");
@@ -134,6 +169,7 @@ void add_run(CLI::App& app, CommandLine& line) {
     options->driver = absolute(options->driver);
     options->suppressions = absolute(options->suppressions);
     options->trace = absolute(options->trace);
+    options->ring = absolute(options->ring);
     line.exit_code = run(std::move(*options));
   });
 }

@@ -11,6 +11,7 @@ struct RunSettings {
   bool emulate = false;
   std::string profile;  ///< name or absolute path; "" for the emulator's default
   int devices = 0;      ///< of the emulator; 0: its default
+  std::string streams;  ///< "eager", "late" or "late:SEED"; "" for the emulator's default
   std::string driver;   ///< absolute path of the libcuda to use; "" for the loader's choice
   std::vector<std::string> reports;
   int error_exitcode = 0;    ///< 0: the program's exit code is kept
@@ -19,7 +20,10 @@ struct RunSettings {
   bool enforce = false;
   std::string suppressions;  ///< absolute path
   std::string leak_check;    ///< "summary", "full", "no" or "" for the shim's default
+  std::string async;         ///< "off", "observed", "exact" or "" for the shim's default
+  bool unordered = false;    ///< work that happened to be over is found as well
   std::string trace;         ///< absolute path, may hold %p
+  std::string ring;          ///< absolute folder for every process's last calls
   bool quiet = false;
   bool verbose = false;  ///< answers and quiet advice, too
   bool allow_multicast = false;

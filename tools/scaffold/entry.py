@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import headers
-from rule import family_of, new_family
+from multicast import Gate
+from rule import family_of, new_family, shares_check
 from tree import Mistake, Tree, line_of
 
 # what: the words for it. path(tree, entry) -> file, None where nothing is to be written. there(text, entry): whether
@@ -74,11 +75,8 @@ class NewEntry:
                       key=lambda row: (-row[2], row[3]))
 
     def multicast(self):
-        """Whether it can make or use a multicast team, as api/multicast.h has it: by its mark, or by its family."""
-        table = self.tree.read("api/entry_points.def")
-        families = re.findall(r"^CUVMM_MULTICAST_FAMILY\((\w+)\)", table, re.M)
-        return (re.search(r"^CUVMM_MULTICAST\(%s\)" % self.name, table, re.M) is not None
-                or self.name.startswith(tuple(families)) or "Multicast" in self.name)
+        """Whether it can make or use a multicast team, as api/multicast.h has it."""
+        return Gate(self.tree.read("api/entry_points.def")).holds(self.function)
 
 
 class Kinds:
@@ -182,6 +180,8 @@ def check_path(entry):
             return path
     if entry.area == "data":
         return None if a_copy(entry) else "rulebook/data/check_data.cc"
+    if not entry.is_new and shares_check(entry.tree, entry.name):
+        return None
     return most_of_area(entry, checked("%s").pattern, "rulebook/*/check_*.cc")
 
 

@@ -92,6 +92,12 @@ def check_function(name):
     return re.compile(r"^Violations check\(const Model&[^)]*?\bcalls::%s&[^)]*\)\s*\{\n" % name, re.M)
 
 
+def shares_check(tree, name):
+    """Whether it is one of the operations that one template checks."""
+    return any(re.search(r"\bcalls::%s\b" % name, tree.read(path)) or f"({name})" in tree.read(path)
+               for path in tree.find("rulebook/batch/*.h", "rulebook/batch/*.cc") if not path.endswith("_test.cc"))
+
+
 def check_file(rule):
     if rule.kind == "leak":
         return "rulebook/check_exit.cc"
@@ -101,6 +107,12 @@ def check_file(rule):
     if rule.area == "data":
         raise Mistake(f"{rule.function} is a copy or fill. Those share the rules data-..., which check_touches() in "
                       "rulebook/data/check_data.cc checks; such a rule is written by hand, beside the others")
+    if shares_check(rule.tree, rule.entry.name):
+        raise Mistake(f"{rule.function} shares its check with other operations (rulebook/batch/check_operations.h); such a rule "
+                      "is written by hand, beside the others")
+    if rule.area == "order":
+        raise Mistake(f"{rule.function} only orders work, or queues it: check_launch() in rulebook/order/ checks what launches are "
+                      "given, and the rules of calls that take memory away are those calls'")
     raise Mistake(f"no rulebook/*/check_*.cc defines check() of calls::{rule.entry.name}. "
                   f"`./dev entry {rule.function}` writes the function")
 
@@ -144,7 +156,8 @@ def write_test(text, rule):
         indent = last.group(1)
         at = line_of(text, closing(text, last.end(1))) + 1
     else:
-        function = re.search(r"^std::vector<RuleCase> %s_cases\(\) \{\n" % rule.area, text, re.M)
+        # An area may have several files of cases.
+        function = re.search(r"^std::vector<RuleCase> \w+_cases\(\) \{\n", text, re.M)
         at = line_of(text, re.compile(r"^  \};$", re.M).search(text, function.end()).start())
         indent = "      "
     if rule.kind == "leak":

@@ -63,4 +63,19 @@ CUVMM_RUNTIME_CALL(cudaDeviceSetMemPool, (device, pool), int device, CUmemoryPoo
   return ask(driver.cuDeviceSetMemPool, device, pool);
 }
 
+#if CUVMM_RUNTIME_MAJOR > 12
+CUVMM_RUNTIME_CALL(cudaMemGetDefaultMemPool, (pool, location, type), CUmemoryPool* pool,
+                   CUmemLocation* location, CUmemAllocationType type) {
+  return ask(driver.MemGetDefaultMemPool, pool, location, type);
+}
+CUVMM_RUNTIME_CALL(cudaMemGetMemPool, (pool, location, type), CUmemoryPool* pool,
+                   CUmemLocation* location, CUmemAllocationType type) {
+  return ask(driver.MemGetMemPool, pool, location, type);
+}
+CUVMM_RUNTIME_CALL(cudaMemSetMemPool, (location, type, pool), CUmemLocation* location,
+                   CUmemAllocationType type, CUmemoryPool pool) {
+  return ask(driver.MemSetMemPool, location, type, pool);
+}
+#endif
+
 }  // namespace cuvmm::runtime

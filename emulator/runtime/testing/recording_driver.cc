@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "api/newer/copies.h"
+
 #undef cuGetProcAddress
 
 namespace {
@@ -107,6 +109,19 @@ CUresult ipc_open_event(CUevent* out, CUipcEventHandle handle) {
   return take("cuIpcOpenEventHandle");
 }
 
+// The ABI of batches changed at 13.0.
+CUresult batch_12(CUdeviceptr* to, CUdeviceptr*, size_t*, size_t, CUmemcpyAttributes*, size_t*,
+                  size_t, size_t* failed, CUstream) {
+  g_recorded.pointer = to[0];
+  if (failed) *failed = 3;
+  return take("cuMemcpyBatchAsync of 12.8");
+}
+CUresult batch_13(CUdeviceptr* to, CUdeviceptr*, size_t*, size_t, CUmemcpyAttributes*, size_t*,
+                  size_t, CUstream) {
+  g_recorded.pointer = to[0];
+  return take("cuMemcpyBatchAsync of 13.0");
+}
+
 const struct {
   const char* name;
   void* function;
@@ -123,6 +138,7 @@ const struct {
     FUNCTION(cuCtxSetCurrent, set_current),
     FUNCTION(cuCtxGetDevice, context_device),
     FUNCTION(cuStreamQuery, stream_query),
+    FUNCTION(cuMemcpyBatchAsync, batch_13),
     FUNCTION(cuImportExternalMemory, import_memory),
     FUNCTION(cuExternalMemoryGetMappedBuffer, map_buffer),
     FUNCTION(cuExternalMemoryGetMappedMipmappedArray, map_array),
@@ -150,6 +166,10 @@ extern "C" CUresult cuGetProcAddress_v2(const char* name, void** out, int versio
     if (std::strcmp(name, "cuIpcOpenMemHandle") == 0 && version < 11000) break;
     if (status) *status = CU_GET_PROC_ADDRESS_SUCCESS;
     const bool per_thread = flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    if (known.function == reinterpret_cast<void*>(&batch_13) && version < 13000) {
+      *out = reinterpret_cast<void*>(&batch_12);
+      return CUDA_SUCCESS;
+    }
     *out = per_thread && known.function == reinterpret_cast<void*>(&stream_query)
                ? reinterpret_cast<void*>(&stream_query_per_thread)
                : known.function;

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What copies with attributes, batches of them, decompression and stream memory operations take,
+// and what the headers at hand may lack of it. A type stands here under NVIDIA's name, in our
+// words; a value that only newer headers have is a constant of ours. copies_test.cc holds both to
+// the same numbers.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#if CUDA_VERSION < 12080
+enum CUmemcpyFlags {
+  CU_MEMCPY_FLAG_DEFAULT = 0,
+  CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE = 1,
+};
+
+/// When a copy may read its source.
+enum CUmemcpySrcAccessOrder {
+  CU_MEMCPY_SRC_ACCESS_ORDER_INVALID = 0,
+  CU_MEMCPY_SRC_ACCESS_ORDER_STREAM = 1,
+  CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL = 2,
+  CU_MEMCPY_SRC_ACCESS_ORDER_ANY = 3,
+  CU_MEMCPY_SRC_ACCESS_ORDER_MAX = 0x7fffffff,
+};
+
+struct CUmemcpyAttributes {
+  CUmemcpySrcAccessOrder srcAccessOrder;
+  CUmemLocation srcLocHint;
+  CUmemLocation dstLocHint;
+  unsigned int flags;
+};
+
+enum CUmemcpy3DOperandType {
+  CU_MEMCPY_OPERAND_TYPE_POINTER = 1,
+  CU_MEMCPY_OPERAND_TYPE_ARRAY = 2,
+  CU_MEMCPY_OPERAND_TYPE_MAX = 0x7fffffff,
+};
+
+struct CUoffset3D {
+  std::size_t x, y, z;
+};
+struct CUextent3D {
+  std::size_t width, height, depth;
+};
+
+/// One end of a 3D copy.
+struct CUmemcpy3DOperand {
+  CUmemcpy3DOperandType type;
+  union {
+    struct {
+      CUdeviceptr ptr;
+      std::size_t rowLength;    ///< elements; 0: as wide as the copy
+      std::size_t layerHeight;  ///< rows; 0: as high as the copy
+      CUmemLocation locHint;
+    } ptr;
+    struct {
+      CUarray array;
+      CUoffset3D offset;
+    } array;
+  } op;
+};
+
+struct CUDA_MEMCPY3D_BATCH_OP {
+  CUmemcpy3DOperand src, dst;
+  CUextent3D extent;
+  CUmemcpySrcAccessOrder srcAccessOrder;
+  unsigned int flags;
+};
+
+enum CUmemDecompressAlgorithm {
+  CU_MEM_DECOMPRESS_UNSUPPORTED = 0,
+  CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE = 1,
+  CU_MEM_DECOMPRESS_ALGORITHM_SNAPPY = 2,
+};
+
+struct CUmemDecompressParams {
+  std::size_t srcNumBytes;
+  std::size_t dstNumBytes;  ///< what will be written, or 0
+  cuuint32_t* dstActBytes;  ///< in device memory: what was written
+  const void* src;
+  void* dst;
+  CUmemDecompressAlgorithm algo;
+  unsigned char padding[20];
+};
+#endif
+
+namespace cuvmm {
+
+/// Usage bit of cuMemCreate, since 12.8: memory for the engine that unpacks.
+inline constexpr unsigned kUsageDecompress = 2;
+/// The same of cuMemPoolCreate.
+inline constexpr unsigned kPoolUsageDecompress = 2;
+
+/// A stream memory operation since 13.1: a word is combined with a value.
+/// A number, because no value of the older enum is so large.
+inline constexpr int kStreamMemOpAtomicReduction = 8;
+
+/// Its parameters, as they lie in CUstreamBatchMemOpParams.
+struct StreamAtomicReduction {
+  int operation;
+  unsigned int flags;
+  unsigned int reduction;  ///< kReductionAdd, kReductionAnd, kReductionOr
+  unsigned int data_type;  ///< kReduction32, kReduction64
+  CUdeviceptr address;
+  cuuint64_t value;
+  CUdeviceptr alias;
+};
+inline constexpr unsigned kReductionAdd = 0;
+inline constexpr unsigned kReductionAnd = 5;
+inline constexpr unsigned kReductionOr = 6;
+inline constexpr unsigned kReduction32 = 14;
+inline constexpr unsigned kReduction64 = 22;
+
+/// The reduction that an operation of that type is.
+inline const StreamAtomicReduction& reduction_of(const CUstreamBatchMemOpParams& operation) {
+  return reinterpret_cast<const StreamAtomicReduction&>(operation);
+}
+inline StreamAtomicReduction& reduction_of(CUstreamBatchMemOpParams& operation) {
+  return reinterpret_cast<StreamAtomicReduction&>(operation);
+}
+
+}  // namespace cuvmm

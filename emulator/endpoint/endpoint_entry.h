@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the entry points of logical endpoints do at each step of run_entry()
+// (emulator/entry/entry.h).
+#pragma once
+
+#include <optional>
+
+#include "emulator/base/emulator.h"
+#include "rulebook/check.h"
+
+namespace cuvmm::emulator {
+
+#define CUVMM_AREA_endpoint ~, CUVMM_PERFORM
+#include "emulator/entry/perform.def"
+#undef CUVMM_AREA_endpoint
+
+void add_facts(const Emulator&, const calls::LogicalEndpointCreate&, Facts&);
+void add_facts(const Emulator&, const calls::LogicalEndpointAddDevice&, Facts&);
+void add_facts(const Emulator&, const calls::LogicalEndpointBindAddr&, Facts&);
+void add_facts(const Emulator&, const calls::LogicalEndpointBindMem&, Facts&);
+void add_facts(const Emulator&, const calls::LogicalEndpointUnbind&, Facts&);
+void add_facts(const Emulator&, const calls::LogicalEndpointImport&, Facts&);
+void add_facts(const Emulator&, const calls::FabricCpyBatchAsync&, Facts&);
+
+// A driver that is older than the function answers NOT_SUPPORTED: it cannot be asked at all, and
+// our exports are the same for every profile.
+// clang-format off: one line per entry point
+#define CUVMM_OLDER(Name) \
+  std::optional<CUresult> quirk(const Emulator&, const calls::Name&, const Facts&);
+CUVMM_OLDER(LogicalEndpointIdReserve)
+CUVMM_OLDER(LogicalEndpointIdRelease)
+CUVMM_OLDER(LogicalEndpointCreate)
+CUVMM_OLDER(LogicalEndpointAddDevice)
+CUVMM_OLDER(LogicalEndpointDestroy)
+CUVMM_OLDER(LogicalEndpointBindAddr)
+CUVMM_OLDER(LogicalEndpointBindMem)
+CUVMM_OLDER(LogicalEndpointUnbind)
+CUVMM_OLDER(LogicalEndpointExport)
+CUVMM_OLDER(LogicalEndpointImport)
+CUVMM_OLDER(LogicalEndpointGetLimits)
+CUVMM_OLDER(LogicalEndpointQuery)
+CUVMM_OLDER(FabricCpyBatchAsync)
+#undef CUVMM_OLDER
+// clang-format on
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The logical endpoints of this process, by id; and what a profile says of the fabric.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+#include "emulator/base/descriptor.h"
+#include "emulator/machine/team.h"
+#include "rulebook/profile/profile.h"
+#include "rulebook/sharing/ipc_state.h"
+
+namespace cuvmm::emulator {
+
+/// A logical endpoint: the team behind it, which other processes may share.
+struct EndpointObject {
+  std::shared_ptr<Team> team;
+  int owner = -1;  ///< of a unicast one that was created here
+  bool imported = false;
+  Descriptor ticket_file;  ///< what the bytes of its handle lead to, once it was exported
+  IpcBytes handle{};
+};
+
+class Endpoints {
+ public:
+  /// Null for an id without an endpoint.
+  EndpointObject* find(std::uint32_t id) {
+    const auto found = endpoints_.find(id);
+    return found == endpoints_.end() ? nullptr : &found->second;
+  }
+  const EndpointObject* find(std::uint32_t id) const {
+    const auto found = endpoints_.find(id);
+    return found == endpoints_.end() ? nullptr : &found->second;
+  }
+  void add(std::uint32_t id, EndpointObject endpoint) { endpoints_[id] = std::move(endpoint); }
+  void drop(std::uint32_t id) { endpoints_.erase(id); }
+
+ private:
+  std::unordered_map<std::uint32_t, EndpointObject> endpoints_;
+};
+
+/// Which endpoints, cliques and bindings of multicast the devices of a machine have.
+void describe_fabric(const Profile& profile, int devices, Platform& platform);
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/graph/graph_run.h"
+
+#include <atomic>
+#include <utility>
+
+#include "emulator/base/refusal.h"
+#include "emulator/graph/graph_allocation.h"
+#include "emulator/stream/work.h"
+
+namespace cuvmm::emulator {
+
+GraphRun::GraphRun(const Executable& executable)
+    : steps_(executable.steps()),
+      frees_first_((executable.flags() & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0) {
+  levels_.push_back({&steps_});
+}
+
+void GraphRun::begin(Emulator& e) {
+  if (std::exchange(begun_, true) || !frees_first_) return;
+  for_each_step(steps_, [&](const Step& step) {
+    if (step.node->memory) free_node_memory(e, step.node->memory->base());
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult GraphRun::enter_condition(Emulator& e, const Step& step) {
+  const auto& params = std::get<CUDA_CONDITIONAL_NODE_PARAMS>(step.node->params);
+  const Condition* const found = e.graphs.find(params.handle);
+  const unsigned value = found ? found->at_launch : 0;
+  std::size_t body = value;  // a switch's
+  if (params.type == CU_GRAPH_COND_TYPE_IF) body = value ? 0 : 1;
+  if (params.type == CU_GRAPH_COND_TYPE_WHILE) {
+    if (value == 0) return CUDA_SUCCESS;
+    static std::atomic<bool> said{false};
+    return refuse_once(said, "cuGraphLaunch (of a loop that only a kernel would end)");
+  }
+  if (body < step.bodies.size()) levels_.push_back({&step.bodies[body]});
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphRun::run_node(Emulator& e, const Step& step) {
+  const GraphNode& node = *step.node;
+  if (node.host) return call_program(e, [&node] { node.host(node.data); });
+  if (node.run) {
+    std::size_t*& resumed = resumed_operation();
+    resumed = &done_of_node_;
+    const CUresult result = node.run(e);
+    resumed = nullptr;
+    return result;
+  }
+  if (node.type == CU_GRAPH_NODE_TYPE_CONDITIONAL) return enter_condition(e, step);
+  if (node.type == CU_GRAPH_NODE_TYPE_GRAPH) levels_.push_back({&step.bodies.front()});
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphRun::go_on(Emulator& e) {
+  begin(e);
+  while (!levels_.empty()) {
+    Level& level = levels_.back();
+    if (level.at == level.steps->size()) {
+      levels_.pop_back();
+      continue;
+    }
+    const Step& step = (*level.steps)[level.at++];
+    const CUresult result = run_node(e, step);
+    if (result == CUDA_ERROR_NOT_READY) --level.at;
+    if (result != CUDA_SUCCESS) return result;
+    done_of_node_ = 0;
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuvmm::emulator

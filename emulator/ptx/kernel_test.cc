@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that run: launched as programs launch them, on memory of all kinds.
+#include <fstream>
+#include <iterator>
+#include <numeric>
+#include <vector>
+
+#include "emulator/testing.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+using GetFunction = CUresult(CUfunction*, CUmodule, const char*);
+using Load = CUresult(CUmodule*, const void*);
+
+class KernelTest : public EmulatorTest {
+ protected:
+  void SetUp() override {
+    EmulatorTest::SetUp();
+    std::ifstream file(CUVMM_PTX_KERNELS);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    ASSERT_EQ(symbol<Load>("cuModuleLoadData")(&module_, text.c_str()), CUDA_SUCCESS);
+  }
+  void TearDown() override { symbol<CUresult(CUmodule)>("cuModuleUnload")(module_); }
+
+  CUfunction function(const char* name) {
+    CUfunction found = nullptr;
+    EXPECT_EQ(symbol<GetFunction>("cuModuleGetFunction")(&found, module_, name), CUDA_SUCCESS);
+    return found;
+  }
+  struct Grid {
+    unsigned blocks = 1, threads = 32, shared = 0;
+    CUstream stream = nullptr;
+  };
+  template <class... Arguments>
+  CUresult launch(const char* name, const Grid& grid, Arguments... arguments) {
+    void* parameters[] = {&arguments..., nullptr};
+    return driver()(calls::LaunchKernel{function(name), grid.blocks, 1, 1, grid.threads, 1, 1,
+                                        grid.shared, grid.stream, parameters, nullptr});
+  }
+  template <class T>
+  static void put(CUdeviceptr to, const std::vector<T>& values) {
+    ASSERT_EQ(driver()(calls::MemcpyHtoD{to, values.data(), values.size() * sizeof(T)}),
+              CUDA_SUCCESS);
+  }
+  template <class T>
+  static std::vector<T> take(CUdeviceptr from, std::size_t count) {
+    std::vector<T> values(count);
+    EXPECT_EQ(driver()(calls::MemcpyDtoH{values.data(), from, count * sizeof(T)}), CUDA_SUCCESS);
+    return values;
+  }
+  CUmodule module_ = nullptr;
+};
+
+template <class T>
+std::vector<T> counting(std::size_t count, T first = 0) {
+  std::vector<T> values(count);
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+TEST_F(KernelTest, VectorsAreAdded) {
+  constexpr int kCount = 5000;
+  const Mapped m = mapped();
+  const CUdeviceptr a = m.address, b = a + 4 * kCount, c = b + 4 * kCount;
+  put(a, counting<float>(kCount));
+  put(b, counting<float>(kCount, 1));
+  ASSERT_EQ(launch("vector_add", {.blocks = 20, .threads = 256}, a, b, c, kCount), CUDA_SUCCESS);
+  const auto sums = take<float>(c, kCount + 1);
+  for (int i = 0; i < kCount; ++i) {
+    ASSERT_EQ(sums[static_cast<std::size_t>(i)], 2.0f * static_cast<float>(i) + 1) << i;
+  }
+  EXPECT_EQ(sums[kCount], 0) << "nothing is written behind the last one";
+  end(m);
+}
+
+TEST_F(KernelTest, GridStridesSumsAndSharedMemory) {
+  constexpr int kCount = 10007;
+  const Mapped m = mapped();
+  const CUdeviceptr out = m.address + (1 << 20);
+  put(m.address, counting<int>(kCount));
+  ASSERT_EQ(launch("reduce", {.blocks = 7, .threads = 256}, m.address, out, kCount), CUDA_SUCCESS);
+  EXPECT_EQ(take<int>(out, 1)[0], kCount * (kCount - 1) / 2);
+  ASSERT_EQ(launch("reverse", {.blocks = 2, .threads = 100, .shared = 400}, m.address),
+            CUDA_SUCCESS);
+  const auto turned = take<int>(m.address, 200);
+  EXPECT_EQ(turned[0], 99);
+  EXPECT_EQ(turned[99], 0);
+  EXPECT_EQ(turned[100], 199);
+  EXPECT_EQ(launch("reverse", {.threads = 100, .shared = 300}, m.address),
+            CUDA_ERROR_ILLEGAL_ADDRESS)
+      << "shared memory ends where the launch says";
+  ASSERT_EQ(launch("fill", {.blocks = 3, .threads = 64}, m.address, char{7}, 1001ul), CUDA_SUCCESS);
+  EXPECT_EQ(take<char>(m.address, 1002)[1000], 7);
+  end(m);
+}
+
+TEST_F(KernelTest, StructuresCallsTablesAndSwitches) {
+  struct Pair {
+    double wide;
+    int few[4];
+  };
+  const Mapped m = mapped();
+  const CUdeviceptr to = m.address + (1 << 20);
+  put(m.address, std::vector<Pair>{{1.5, {1, 2, 3, 4}}, {2.5, {5, 6, 7, 8}}});
+  ASSERT_EQ(launch("copy_pairs", {}, m.address, to, Pair{0.25, {10, 20, 30, 40}}, 2), CUDA_SUCCESS);
+  const auto pairs = take<Pair>(to, 3);
+  EXPECT_EQ(pairs[1].wide, 2.75);
+  EXPECT_EQ(pairs[1].few[3], 48);
+  EXPECT_EQ(pairs[2].few[0], 0);
+  ASSERT_EQ(launch("collatz_all", {.threads = 40}, m.address, to), CUDA_SUCCESS);
+  EXPECT_EQ(take<long>(m.address, 27)[26], 111);
+  EXPECT_EQ(take<long>(to, 27)[26], 9232);
+  ASSERT_EQ(launch("look_up", {.threads = 8}, m.address), CUDA_SUCCESS);
+  EXPECT_EQ(take<int>(m.address, 8), (std::vector<int>{4, 5, 60, -1, 48, 9, 2, 6}));
+  end(m);
+}
+
+TEST_F(KernelTest, ThreadsThatWaitForOthersLetThemRun) {
+  const Mapped m = mapped();
+  ASSERT_EQ(launch("locked_increment", {.threads = 64}, m.address, m.address + 4), CUDA_SUCCESS);
+  EXPECT_EQ(take<int>(m.address, 2), (std::vector<int>{0, 64}));
+  ASSERT_EQ(launch("meet", {.blocks = 9, .threads = 33}, m.address, m.address + 4), CUDA_SUCCESS);
+  EXPECT_EQ(take<int>(m.address, 2), (std::vector<int>{9, 64 + 9}));
+  end(m);
+}
+
+TEST_F(KernelTest, ParametersComePackedToo) {
+  const Mapped m = mapped();
+  struct {
+    CUdeviceptr to;
+    unsigned char value;
+    std::uint64_t count;
+  } packed{m.address, 9, 5};
+  std::size_t size = sizeof packed;
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                   CU_LAUNCH_PARAM_END};
+  const auto with = [&](void** parameters, void** words) {
+    return driver()(
+        calls::LaunchKernel{function("fill"), 1, 1, 1, 32, 1, 1, 0, nullptr, parameters, words});
+  };
+  ASSERT_EQ(with(nullptr, extra), CUDA_SUCCESS);
+  EXPECT_EQ(take<char>(m.address, 6), (std::vector<char>{9, 9, 9, 9, 9, 0}));
+  size = 8;
+  EXPECT_EQ(with(nullptr, extra), CUDA_ERROR_INVALID_VALUE) << "too few bytes";
+  EXPECT_EQ(with(nullptr, nullptr), CUDA_ERROR_INVALID_VALUE) << "no parameters at all";
+  std::size_t offset = 0, bytes = 0;
+  auto* parameter =
+      symbol<CUresult(CUfunction, std::size_t, std::size_t*, std::size_t*)>("cuFuncGetParamInfo");
+  ASSERT_EQ(parameter(function("fill"), 1, &offset, &bytes), CUDA_SUCCESS);
+  EXPECT_EQ(offset, 8u);
+  EXPECT_EQ(bytes, 1u);
+  end(m);
+}
+
+TEST_F(KernelTest, AnAccessNeedsAMappingAndRights) {
+  constexpr int kCount = 64;
+  const Mapped m = mapped(), sealed = mapped();
+  const CUdeviceptr a = m.address, b = a + 4 * kCount;
+  const CUdeviceptr hole = reserve(kGranule);
+  const std::string said = said_on_stderr([&] {
+    EXPECT_EQ(launch("vector_add", {.blocks = 2}, a, b, hole, kCount), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(launch("vector_add", {.blocks = 2}, a, b, hole, kCount), CUDA_ERROR_ILLEGAL_ADDRESS);
+  });
+  char address[32];
+  std::snprintf(address, sizeof address, "0x%llx", hole);
+  EXPECT_NE(said.find("kernel `vector_add`, block (0, 0, 0), thread (0, 0, 0)"), said.npos) << said;
+  EXPECT_NE(said.find("illegal write of 4 bytes at " + std::string(address)), said.npos) << said;
+  EXPECT_NE(said.find("nothing is mapped there"), said.npos) << said;
+  EXPECT_EQ(said.find("illegal write"), said.rfind("illegal write")) << "it is said once";
+  ASSERT_EQ(set_access(sealed.address, kGranule, access(0, CU_MEM_ACCESS_FLAGS_PROT_READ)),
+            CUDA_SUCCESS);
+  EXPECT_EQ(launch("vector_add", {.blocks = 2}, a, sealed.address, b, kCount), CUDA_SUCCESS);
+  EXPECT_EQ(launch("vector_add", {.blocks = 2}, a, b, sealed.address, kCount),
+            CUDA_ERROR_ILLEGAL_ADDRESS)
+      << "it may be read only";
+  EXPECT_EQ(launch("misaligned", {.threads = 1}, a), CUDA_ERROR_MISALIGNED_ADDRESS);
+  std::vector<float> pageable(kCount);
+  EXPECT_EQ(launch("vector_add", {.blocks = 2}, a, b, pageable.data(), kCount),
+            CUDA_ERROR_ILLEGAL_ADDRESS)
+      << "memory of the host that nobody locked";
+  EXPECT_EQ(driver()(calls::MemAddressFree{hole, kGranule}), CUDA_SUCCESS);
+  end(sealed);
+  end(m);
+}
+
+TEST_F(KernelTest, OtherDevicesNeedAccessOfTheirOwn) {
+  constexpr int kCount = 64;
+  const Mapped m = mapped();
+  CUdeviceptr plain = 0;
+  ASSERT_EQ(driver()(calls::MemAlloc{&plain, 4096}), CUDA_SUCCESS);
+  CUcontext first = context_, second = use_device(1);
+  CUmodule module = module_;
+  std::ifstream file(CUVMM_PTX_KERNELS);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  ASSERT_EQ(symbol<Load>("cuModuleLoadData")(&module_, text.c_str()), CUDA_SUCCESS);
+  const auto fill = [&](CUdeviceptr at) {
+    CUresult result = CUDA_ERROR_UNKNOWN;
+    said_on_stderr([&] { result = launch("fill", {}, at, char{1}, std::uint64_t{kCount}); });
+    return result;
+  };
+  EXPECT_EQ(fill(m.address), CUDA_ERROR_ILLEGAL_ADDRESS);
+  ASSERT_EQ(set_access(m.address, kGranule, access(1)), CUDA_SUCCESS);
+  EXPECT_EQ(fill(m.address), CUDA_SUCCESS);
+  EXPECT_EQ(fill(plain), CUDA_ERROR_ILLEGAL_ADDRESS) << "the contexts are no peers yet";
+  ASSERT_EQ(symbol<CUresult(CUcontext, unsigned)>("cuCtxEnablePeerAccess")(first, 0), CUDA_SUCCESS);
+  EXPECT_EQ(fill(plain), CUDA_SUCCESS);
+  EXPECT_EQ(symbol<CUresult(CUcontext)>("cuCtxDisablePeerAccess")(first), CUDA_SUCCESS);
+  EXPECT_EQ(symbol<CUresult(CUmodule)>("cuModuleUnload")(module_), CUDA_SUCCESS);
+  module_ = module;
+  EXPECT_EQ(driver()(calls::DevicePrimaryCtxRelease{1}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
+  EXPECT_NE(second, first);
+  EXPECT_EQ(driver()(calls::MemFree{plain}), CUDA_SUCCESS);
+  end(m);
+}
+
+TEST_F(KernelTest, ATrapIsALaunchFailure) {
+  EXPECT_EQ(launch("trap_if", {}, 0), CUDA_SUCCESS);
+  EXPECT_EQ(launch("trap_if", {}, 1), CUDA_ERROR_LAUNCH_FAILED);
+}
+
+TEST_F(KernelTest, WhatIsNotKnownIsNamedAndNothingRuns) {
+  const char* const text = R"(
+.version 8.3
+.target sm_90
+.address_size 64
+.visible .entry unknown(.param .u64 to)
+{
+  .reg .b32 %r<4>;
+  .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [to];
+  mov.u32 %r1, 5;
+  st.global.u32 [%rd1], %r1;
+  bogus.frob.u32 %r2, %r1;
+  ret;
+}
+)";
+  CUmodule module = nullptr;
+  ASSERT_EQ(symbol<Load>("cuModuleLoadData")(&module, text), CUDA_SUCCESS);
+  std::swap(module, module_);
+  const Mapped m = mapped();
+  const std::string said = said_on_stderr([&] {
+    EXPECT_EQ(launch("unknown", {}, m.address), CUDA_ERROR_NOT_SUPPORTED);
+    EXPECT_EQ(launch("unknown", {}, m.address), CUDA_ERROR_NOT_SUPPORTED);
+  });
+  EXPECT_NE(said.find("line 12: `bogus.frob.u32`"), said.npos) << said;
+  EXPECT_EQ(said.find("bogus"), said.rfind("bogus")) << "it is said once";
+  EXPECT_EQ(take<int>(m.address, 1)[0], 0);
+  std::swap(module, module_);
+  EXPECT_EQ(symbol<CUresult(CUmodule)>("cuModuleUnload")(module), CUDA_SUCCESS);
+  end(m);
+}
+
+TEST_F(KernelTest, WrongPtxIsRefusedWithItsPlace) {
+  auto* load_with = symbol<CUresult(CUmodule*, const void*, unsigned, CUjit_option*, void**)>(
+      "cuModuleLoadDataEx");
+  char log[128] = "something";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+  CUmodule module = nullptr;
+  EXPECT_EQ(load_with(&module, ".version 8.3\n.target sm_90\n.visible .entry f(\n  .param u64 x)\n",
+                      2, options, values),
+            CUDA_ERROR_INVALID_PTX);
+  EXPECT_EQ(std::string(log).rfind("line 4, column 10:", 0), 0u) << log;
+}
+
+TEST_F(KernelTest, AVariableMayBeginWithAddresses) {
+  const char* const text = R"(
+.version 8.3
+.target sm_90
+.address_size 64
+.global .align 4 .u32 numbers[3] = {5, 6, 7};
+.global .align 8 .u64 places[2] = {generic(numbers)+8, numbers};
+.visible .entry follow(.param .u64 to)
+{
+  .reg .b32 %r<4>;
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [to];
+  ld.global.u64 %rd2, [places];
+  ld.u32 %r1, [%rd2];
+  ld.global.u64 %rd3, [places+8];
+  ld.u32 %r2, [%rd3+4];
+  st.global.v2.u32 [%rd1], {%r1, %r2};
+  ret;
+}
+)";
+  CUmodule module = nullptr;
+  ASSERT_EQ(symbol<Load>("cuModuleLoadData")(&module, text), CUDA_SUCCESS);
+  std::swap(module, module_);
+  const Mapped m = mapped();
+  ASSERT_EQ(launch("follow", {.threads = 1}, m.address), CUDA_SUCCESS);
+  EXPECT_EQ(take<int>(m.address, 2), (std::vector<int>{7, 6}));
+  std::swap(module, module_);
+  EXPECT_EQ(symbol<CUresult(CUmodule)>("cuModuleUnload")(module), CUDA_SUCCESS);
+  end(m);
+}
+
+TEST_F(KernelTest, ACapturedLaunchRunsWhenItsGraphDoes) {
+  const Mapped m = mapped();
+  CUstream stream = nullptr;
+  ASSERT_EQ(driver()(calls::StreamCreate{&stream, CU_STREAM_NON_BLOCKING}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::StreamBeginCapture{stream, CU_STREAM_CAPTURE_MODE_RELAXED}),
+            CUDA_SUCCESS);
+  ASSERT_EQ(launch("fill", {.stream = stream}, m.address, char{3}, 4ul), CUDA_SUCCESS);
+  CUgraph graph = nullptr;
+  ASSERT_EQ(driver()(calls::StreamEndCapture{stream, &graph}), CUDA_SUCCESS);
+  EXPECT_EQ(take<int>(m.address, 1)[0], 0) << "not yet";
+  CUgraphExec executable = nullptr;
+  ASSERT_EQ(driver()(calls::GraphInstantiateWithFlags{&executable, graph, 0}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::GraphLaunch{executable, stream}), CUDA_SUCCESS);
+  EXPECT_EQ(take<int>(m.address, 1)[0], 0x03030303);
+  EXPECT_EQ(driver()(calls::GraphExecDestroy{executable}), CUDA_SUCCESS);
+  EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::StreamDestroy{stream}), CUDA_SUCCESS);
+  end(m);
+}
+
+TEST_F(KernelTest, PrintsWhatItSays) {
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(launch("say", {.threads = 2}, 41, 1.5), CUDA_SUCCESS);
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "41 1.50 kernel\n42 1.50 kernel\n");
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing

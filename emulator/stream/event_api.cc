@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events.
+#include <chrono>
+
+#include "emulator/entry/base.h"
+#include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
+#include "emulator/stream/work.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+template <class Body>
+CUresult on_event(CUevent handle, Body&& body) noexcept {
+  return with_no_ended_context([&](Emulator& e) -> CUresult {
+    Event* event = e.streams.find(handle);
+    return event ? body(e, *event) : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+// It is completed when the stream comes to it.
+CUresult queue_record(Emulator& e, CUevent handle, Event& event, CUstream stream) {
+  const auto lane = lane_of(e, stream);
+  // A default stream of no context has no work; what is captured is work of a launch.
+  if (!lane || e.captures.of(stream)) return event.work = 0, CUDA_SUCCESS;
+  event.work = e.queues.add(*lane, [handle](Emulator& at) {
+    if (Event* recorded = at.streams.find(handle)) recorded->at = std::chrono::steady_clock::now();
+    return CUDA_SUCCESS;
+  });
+  // Other processes do not see what is queued in this one.
+  if (event.flags & CU_EVENT_INTERPROCESS) return e.queues.finish(e, {event.work});
+  return CUDA_SUCCESS;
+}
+
+CUresult record_event(CUevent handle, CUstream stream, unsigned flags) noexcept {
+  return on_event(handle, [&](Emulator& e, Event& event) -> CUresult {
+    if (flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
+    if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    event.recorded = true;
+    if (Queues::late() && !Queues::inside()) return queue_record(e, handle, event, stream);
+    event.at = std::chrono::steady_clock::now();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult unfinished(Emulator& e, const Event& event) {
+  const CUresult fault = event.context->fault;
+  const auto pending = e.queues.pending(event.work);
+  if (pending.empty()) return fault;
+  e.queues.polled(e, pending);
+  return CUDA_ERROR_NOT_READY;
+}
+
+// A thread's two events may be looked up under one lock; hence not two on_event().
+CUresult elapsed(float* milliseconds, CUevent from, CUevent to) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    const Event* start = e.streams.find(from);
+    const Event* end = e.streams.find(to);
+    if (!start || !end) return CUDA_ERROR_INVALID_HANDLE;
+    if (!milliseconds) return CUDA_ERROR_INVALID_VALUE;
+    const unsigned untimed = CU_EVENT_DISABLE_TIMING;
+    if (!start->recorded || !end->recorded || ((start->flags | end->flags) & untimed)) {
+      return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (!e.queues.done(start->work) || !e.queues.done(end->work)) return CUDA_ERROR_NOT_READY;
+    *milliseconds = std::chrono::duration<float, std::milli>(end->at - start->at).count();
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace
+
+CUresult run_base(const calls::EventCreate& call) noexcept {
+  return with_context([&](Emulator& e, Context& context) -> CUresult {
+    constexpr unsigned kKnown =
+        CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    if (!call.phEvent || (call.Flags & ~kKnown)) return CUDA_ERROR_INVALID_VALUE;
+    *call.phEvent = e.streams.create_event(&context, call.Flags);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult run_base(const calls::EventDestroy& call) noexcept {
+  return with_no_ended_context([&](Emulator& e) -> CUresult {
+    return e.streams.destroy(call.hEvent) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+CUresult run_base(const calls::EventRecord& call) noexcept {
+  return record_event(call.hEvent, call.hStream, 0);
+}
+
+CUresult run_base(const calls::EventRecordWithFlags& call) noexcept {
+  return record_event(call.hEvent, call.hStream, call.flags);
+}
+
+CUresult run_base(const calls::EventQuery& call) noexcept {
+  return on_event(call.hEvent, [&](Emulator& e, Event& event) -> CUresult {
+    const CUresult refused = Captures::any() ? e.captures.refuse_event(call.hEvent) : CUDA_SUCCESS;
+    return refused == CUDA_SUCCESS ? unfinished(e, event) : refused;
+  });
+}
+
+CUresult run_base(const calls::EventSynchronize& call) noexcept {
+  return on_event(call.hEvent, [](Emulator& e, Event& event) -> CUresult {
+    const Context& context = *event.context;
+    const CUresult result = e.queues.finish(e, e.queues.pending(event.work));
+    return result == CUDA_SUCCESS ? context.fault : result;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuEventElapsedTime, float* milliseconds, CUevent start, CUevent end) {
+  return elapsed(milliseconds, start, end);
+}
+CUVMM_DRIVER_ALIAS(cuEventElapsedTime_v2, cuEventElapsedTime);
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches of graphs, batches of copies and external semaphores, where streams work late.
+#include "emulator/machine/semaphore.h"
+#include "emulator/stream/testing_late.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+class LateGraph : public LateTest {
+ protected:
+  /// What the body queues to `a_`, as an executable graph.
+  template <class Body>
+  CUgraphExec captured(Body&& body) {
+    CUgraph graph = nullptr;
+    EXPECT_EQ(driver()(calls::StreamBeginCapture{a_, CU_STREAM_CAPTURE_MODE_GLOBAL}), CUDA_SUCCESS);
+    body();
+    EXPECT_EQ(driver()(calls::StreamEndCapture{a_, &graph}), CUDA_SUCCESS);
+    CUgraphExec made = nullptr;
+    EXPECT_EQ(driver()(calls::GraphInstantiateWithFlags{&made, graph, 0}), CUDA_SUCCESS);
+    return made;
+  }
+  static CUresult launch(CUgraphExec graph, CUstream stream) {
+    return driver()(calls::GraphLaunch{graph, stream});
+  }
+};
+
+void increase(void* word) { ++*static_cast<unsigned*>(word); }
+
+TEST_F(LateGraph, ALaunchIsOnePieceOfWork) {
+  unsigned called = 0;
+  CUgraphExec const graph = captured([&] {
+    EXPECT_EQ(write(words_[0], 7, a_), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::LaunchHostFunc{a_, increase, &called}), CUDA_SUCCESS);
+    EXPECT_EQ(copy(words_[1], words_[0], a_), CUDA_SUCCESS);
+  });
+  ASSERT_EQ(launch(graph, b_), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::GraphExecDestroy{graph}), CUDA_SUCCESS) << "while it is launched";
+  EXPECT_EQ(query(b_), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(called, 0u);
+  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  EXPECT_EQ(called, 1u);
+  EXPECT_EQ(*words_[1], 7u);
+}
+
+TEST_F(LateGraph, LaunchesOfOneGraphComeOneAfterTheOther) {
+  unsigned called = 0;
+  CUgraphExec const graph = captured([&] {
+    EXPECT_EQ(driver()(calls::LaunchHostFunc{a_, increase, &called}), CUDA_SUCCESS);
+  });
+  ASSERT_EQ(launch(graph, a_), CUDA_SUCCESS);
+  ASSERT_EQ(launch(graph, b_), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  EXPECT_EQ(called, 2u);
+}
+
+TEST_F(LateGraph, ANodeThatWaitsHoldsUpTheLaunchAndNobodyElse) {
+  unsigned called = 0;
+  CUgraphExec const graph = captured([&] {
+    EXPECT_EQ(driver()(calls::LaunchHostFunc{a_, increase, &called}), CUDA_SUCCESS);
+    EXPECT_EQ(hold(a_, words_[3]), CUDA_SUCCESS);
+    EXPECT_EQ(write(words_[0], 7, a_), CUDA_SUCCESS);
+  });
+  ASSERT_EQ(launch(graph, a_), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[1], 1, b_), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(query(a_), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(called, 1u);
+  EXPECT_EQ(*words_[0], 0u);
+  *words_[3] = 1;
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(called, 1u) << "it went on where it waited";
+  EXPECT_EQ(*words_[0], 7u);
+}
+
+TEST_F(LateGraph, AGraphThatUsesFreedMemoryIsAFault) {
+  const Mapped m = mapped();
+  CUgraphExec const graph = captured([&] { EXPECT_EQ(fill(m.address, 1, a_), CUDA_SUCCESS); });
+  end(m);
+  EXPECT_EQ(launch(graph, a_), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(a_), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST_F(LateGraph, ABatchOfCopiesIsQueued) {
+  CUdeviceptr to[] = {address(words_[1])}, from[] = {address(words_[0])};
+  std::size_t sizes[] = {4}, first[] = {0};
+  CUmemcpyAttributes attributes{};
+  attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  ASSERT_EQ(write(words_[0], 7, a_), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::MemcpyBatchAsync_v2{.dsts = to,
+                                                .srcs = from,
+                                                .sizes = sizes,
+                                                .count = 1,
+                                                .attrs = &attributes,
+                                                .attrsIdxs = first,
+                                                .numAttrs = 1,
+                                                .hStream = a_}),
+            CUDA_SUCCESS);
+  EXPECT_EQ(*words_[1], 0u);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[1], 7u);
+}
+
+TEST_F(LateGraph, ASemaphoreHoldsAStreamUpUntilAnotherSignals) {
+  CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC desc{};
+  desc.type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD;
+  desc.handle.fd = create_semaphore(SemaphoreKind::kTimeline);
+  CUexternalSemaphore semaphore = nullptr;
+  ASSERT_EQ(driver()(calls::ImportExternalSemaphore{&semaphore, &desc}), CUDA_SUCCESS);
+  CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS until{};
+  until.params.fence.value = 2;
+  CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signal{};
+  signal.params.fence.value = 2;
+  ASSERT_EQ(driver()(calls::WaitExternalSemaphoresAsync{&semaphore, &until, 1, a_}), CUDA_SUCCESS);
+  ASSERT_EQ(copy(words_[1], words_[0], a_), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[0], 7, apart_), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::SignalExternalSemaphoresAsync{&semaphore, &signal, 1, apart_}),
+            CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::DestroyExternalSemaphore{semaphore}), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[1], 7u);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing

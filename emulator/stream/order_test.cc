@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// What comes after what, where streams work late: nothing else is done before somebody waits.
+#include <thread>
+
+#include "emulator/stream/testing_late.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+class LateOrder : public LateTest {};
+
+TEST_F(LateOrder, NothingHasHappenedWhenTheCallReturns) {
+  EXPECT_EQ(query(a_), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[0], 7, a_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[0], 0u);
+  EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(*words_[0], 0u);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[0], 7u);
+  EXPECT_EQ(query(a_), CUDA_SUCCESS);
+}
+
+TEST_F(LateOrder, AStreamWorksInItsOrder) {
+  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
+  ASSERT_EQ(copy(words_[1], words_[0], a_), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[0], 2, a_), CUDA_SUCCESS);
+  ASSERT_EQ(copy(words_[2], words_[0], a_), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[1], 1u);
+  EXPECT_EQ(*words_[2], 2u);
+}
+
+TEST_F(LateOrder, StreamsAreNotOrderedByThemselves) {
+  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
+  ASSERT_EQ(copy(words_[1], words_[0], b_), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[1], 0u) << "it was copied before it was written";
+  EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
+}
+
+TEST_F(LateOrder, AnEventOrdersThem) {
+  CUevent const done = event();
+  EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_SUCCESS) << "never recorded";
+  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
+  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
+  ASSERT_EQ(wait(b_, done), CUDA_SUCCESS);
+  ASSERT_EQ(copy(words_[1], words_[0], b_), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(driver()(calls::EventDestroy{done}), CUDA_SUCCESS) << "what waits for it goes on to";
+  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[1], 1u);
+}
+
+TEST_F(LateOrder, AWaitIsForWhatWasRecordedByThen) {
+  CUevent const done = event();
+  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
+  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
+  ASSERT_EQ(wait(b_, done), CUDA_SUCCESS);
+  ASSERT_EQ(copy(words_[1], words_[0], b_), CUDA_SUCCESS);
+  ASSERT_EQ(hold(a_, words_[3]), CUDA_SUCCESS);
+  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[1], 1u);
+  EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_ERROR_NOT_READY);
+  *words_[3] = 1;
+  EXPECT_EQ(driver()(calls::EventSynchronize{done}), CUDA_SUCCESS);
+}
+
+TEST_F(LateOrder, TheTimeBetweenEventsIsKnownOnceBothAreDone) {
+  CUevent const first = event(), second = event();
+  ASSERT_EQ(record(first, a_), CUDA_SUCCESS);
+  ASSERT_EQ(record(second, a_), CUDA_SUCCESS);
+  auto* const elapsed = symbol<CUresult(float*, CUevent, CUevent)>("cuEventElapsedTime");
+  float milliseconds = -1;
+  EXPECT_EQ(elapsed(&milliseconds, first, second), CUDA_ERROR_NOT_READY);
+  ASSERT_EQ(driver()(calls::EventSynchronize{second}), CUDA_SUCCESS);
+  EXPECT_EQ(elapsed(&milliseconds, first, second), CUDA_SUCCESS);
+  EXPECT_GE(milliseconds, 0);
+}
+
+TEST_F(LateOrder, TheLegacyStreamWaitsForBlockingOnesAndTheyForIt) {
+  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[3], 1, apart_), CUDA_SUCCESS);
+  ASSERT_EQ(copy(words_[1], words_[0], nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(copy(words_[2], words_[1], b_), CUDA_SUCCESS);
+  EXPECT_EQ(query(nullptr), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[2], 1u);
+  EXPECT_EQ(query(a_), CUDA_SUCCESS);
+  EXPECT_EQ(query(apart_), CUDA_ERROR_NOT_READY) << "it waits for nobody, and nobody for it";
+  ASSERT_EQ(write(words_[0], 2, a_), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(CU_STREAM_LEGACY), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[0], 2u);
+  EXPECT_EQ(query(apart_), CUDA_ERROR_NOT_READY);
+}
+
+TEST_F(LateOrder, NullIsTheThreadsOwnStreamUnderNamesForThat) {
+  auto* const own =
+      symbol<std::remove_pointer_t<calls::MemsetD32Async::Function>>("cuMemsetD32Async_ptsz");
+  ASSERT_EQ(write(words_[0], 1, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(query(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+  ASSERT_EQ(own(address(words_[1]), 1, 1, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(query(CU_STREAM_PER_THREAD), CUDA_ERROR_NOT_READY);
+  std::thread([this] {
+    EXPECT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
+    EXPECT_EQ(query(CU_STREAM_PER_THREAD), CUDA_SUCCESS) << "another thread's is another stream";
+    EXPECT_EQ(query(CU_STREAM_LEGACY), CUDA_ERROR_NOT_READY);
+  }).join();
+  EXPECT_EQ(synchronise(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[0], 1u) << "it is a blocking stream";
+  EXPECT_EQ(*words_[1], 1u);
+}
+
+TEST_F(LateOrder, ACopyUnderSuchANameWaitsForTheThreadsOwnStreamAlone) {
+  auto* const fill_own =
+      symbol<std::remove_pointer_t<calls::MemsetD32::Function>>("cuMemsetD32_v2_ptds");
+  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
+  EXPECT_EQ(fill_own(address(words_[1]), 1, 1), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[1], 1u);
+  EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
+}
+
+TEST_F(LateOrder, AContextWaitsForAllOfItsStreams) {
+  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[1], 1, apart_), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[2], 1, nullptr), CUDA_SUCCESS);
+  CUcontext const other = new_context();
+  EXPECT_EQ(synchronise_context(), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[0] + *words_[1] + *words_[2], 0u) << "another context's";
+  EXPECT_EQ(driver()(calls::CtxSynchronize_v2{context_}), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[0] + *words_[1] + *words_[2], 3u);
+  EXPECT_EQ(driver()(calls::CtxDestroy{other}), CUDA_SUCCESS);
+}
+
+TEST_F(LateOrder, ADestroyedStreamFinishesItsWork) {
+  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::StreamDestroy{a_}), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[0], 0u);
+  EXPECT_EQ(query(a_), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(synchronise(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[0], 1u);
+}
+
+TEST_F(LateOrder, AContextThatEndsFinishesItsWork) {
+  CUcontext const other = new_context();
+  CUstream const its = stream();
+  ASSERT_EQ(write(words_[0], 1, its), CUDA_SUCCESS);
+  ASSERT_EQ(hold(its, words_[3]), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[1], 1, its), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::CtxDestroy{other}), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[0], 1u);
+  EXPECT_EQ(*words_[1], 0u) << "what nobody lets go on is dropped";
+}
+
+TEST_F(LateOrder, AValueHoldsAStreamUp) {
+  ASSERT_EQ(hold(a_, words_[3]), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(query(a_), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(*words_[0], 0u);
+  *words_[3] = 1;
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[0], 1u);
+}
+
+TEST_F(LateOrder, AnotherStreamWritesTheValue) {
+  ASSERT_EQ(hold(a_, words_[3]), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
+  ASSERT_EQ(
+      driver()(calls::StreamWriteValue32{.stream = apart_, .addr = address(words_[3]), .value = 1}),
+      CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[0], 1u);
+}
+
+TEST_F(LateOrder, AnotherThreadWritesTheValue) {
+  ASSERT_EQ(hold(a_, words_[3]), CUDA_SUCCESS);
+  std::thread writer([this] { *words_[3] = 1; });
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  writer.join();
+}
+
+TEST_F(LateOrder, ABatchGoesOnWhereItWaited) {
+  CUstreamBatchMemOpParams operations[3] = {};
+  StreamAtomicReduction& sum = reduction_of(operations[0]);
+  sum.operation = kStreamMemOpAtomicReduction;
+  sum.reduction = kReductionAdd;
+  sum.data_type = kReduction32;
+  sum.address = address(words_[0]);
+  sum.value = 1;
+  operations[1].operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+  operations[1].waitValue.address = address(words_[3]);
+  operations[1].waitValue.value = 1;
+  operations[2].operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+  operations[2].writeValue.address = address(words_[1]);
+  operations[2].writeValue.value = 5;
+  ASSERT_EQ(driver()(calls::StreamBatchMemOp{
+                .stream = a_, .count = 3, .paramArray = operations, .flags = 0}),
+            CUDA_SUCCESS);
+  operations[0] = operations[1] = operations[2] = {};
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(query(a_), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(*words_[0], 1u);
+  EXPECT_EQ(*words_[1], 0u);
+  *words_[3] = 1;
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[0], 1u);
+  EXPECT_EQ(*words_[1], 5u);
+}
+
+void increase(void* word) { ++*static_cast<unsigned*>(word); }
+
+TEST_F(LateOrder, HostFunctionsAreWorkOfTheirStream) {
+  unsigned called = 0;
+  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::LaunchHostFunc{a_, increase, &called}), CUDA_SUCCESS);
+  EXPECT_EQ(called, 0u);
+  int polls = 0;
+  while (query(a_) == CUDA_ERROR_NOT_READY && polls < 1000) ++polls;
+  EXPECT_LT(polls, 1000) << "a program that polls gets on";
+  EXPECT_GT(polls, 1);
+  EXPECT_EQ(called, 1u);
+  EXPECT_EQ(*words_[0], 1u);
+}
+
+TEST_F(LateOrder, AHostFunctionLetsAnotherStreamGoOn) {
+  ASSERT_EQ(hold(b_, words_[3]), CUDA_SUCCESS);
+  void* const word = const_cast<unsigned*>(words_[3]);
+  ASSERT_EQ(driver()(calls::LaunchHostFunc{a_, increase, word}), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(b_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[3], 1u);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing

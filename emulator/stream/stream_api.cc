@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams, and what waits for them.
+#include "emulator/entry/base.h"
+#include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
+#include "emulator/memory/memory_entry.h"
+#include "emulator/stream/work.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+// Runs body(e, stream) for a live or default stream; a default one stands for the current context.
+template <class Body>
+CUresult on_stream(CUstream handle, Body&& body) noexcept {
+  return with_no_ended_context([&](Emulator& e) -> CUresult {
+    if (Streams::is_default(handle)) {
+      Stream stream;
+      stream.context = e.current_context();
+      stream.id = reinterpret_cast<std::uintptr_t>(handle);
+      return stream.context ? body(e, stream) : CUDA_ERROR_INVALID_CONTEXT;
+    }
+    const Stream* stream = e.streams.find(handle);
+    return stream ? body(e, *stream) : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+CUresult create(CUstream* out, unsigned flags, int priority) noexcept {
+  return with_context([&](Emulator& e, Context& context) -> CUresult {
+    if (!out || (flags & ~unsigned{CU_STREAM_NON_BLOCKING})) return CUDA_ERROR_INVALID_VALUE;
+    *out = e.streams.create_stream(&context, flags, priority);
+    return CUDA_SUCCESS;
+  });
+}
+
+// body(e, lane) once a capture allows it; eager streams have nothing to wait for.
+template <class Body>
+CUresult ask(CUstream handle, Body&& body) noexcept {
+  return on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
+    const CUresult refused = Captures::any() ? e.captures.refuse_stream(handle) : CUDA_SUCCESS;
+    if (refused != CUDA_SUCCESS || !Queues::late()) return refused;
+    return body(e, *lane_of(e, handle));
+  });
+}
+
+}  // namespace
+
+CUresult run_base(const calls::StreamCreate& call) noexcept {
+  return create(call.phStream, call.Flags, 0);
+}
+
+CUVMM_DRIVER_FUNCTION(cuStreamCreateWithPriority, CUstream* stream, unsigned flags, int priority) {
+  // Out of range is clamped, as documented: 0 is the least urgent, -5 the most.
+  return create(stream, flags, priority > 0 ? 0 : priority < -5 ? -5 : priority);
+}
+
+CUresult perform(Emulator& e, const calls::StreamDestroy& call, const Facts&, const Retired&) {
+  if (Captures::any()) e.captures.forget(call.hStream);
+  return e.streams.destroy(call.hStream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult run_base(const calls::StreamQuery& call) noexcept {
+  return ask(call.hStream, [](Emulator& e, const Lane& lane) -> CUresult {
+    const auto pending = e.queues.pending(lane);
+    if (pending.empty()) return lane.context->fault;
+    e.queues.polled(e, pending);
+    return CUDA_ERROR_NOT_READY;
+  });
+}
+
+CUresult run_base(const calls::StreamSynchronize& call) noexcept {
+  return ask(call.hStream, [](Emulator& e, const Lane& lane) { return wait_for(e, lane); });
+}
+
+CUresult run_base(const calls::StreamWaitEvent& call) noexcept {
+  return on_stream(call.hStream, [&](Emulator& e, const Stream&) -> CUresult {
+    if (call.Flags & ~1u) return CUDA_ERROR_INVALID_VALUE;
+    const Event* const event = e.streams.find(call.hEvent);
+    if (!event) return CUDA_ERROR_INVALID_HANDLE;
+    if (Captures::any()) {
+      const CUresult refused = e.captures.wait(call.hStream, call.hEvent);
+      if (refused != CUDA_SUCCESS || e.captures.of(call.hStream)) return refused;
+    }
+    // The event stands for what it was recorded behind by now, whatever it is recorded for later.
+    if (!e.queues.done(event->work)) {
+      e.queues.add(
+          *lane_of(e, call.hStream), [](Emulator&) { return CUDA_SUCCESS; }, event->work);
+    }
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuStreamGetPriority, CUstream handle, int* priority) {
+  return on_stream(handle, [&](Emulator&, const Stream& stream) -> CUresult {
+    if (!priority) return CUDA_ERROR_INVALID_VALUE;
+    *priority = stream.priority;
+    return CUDA_SUCCESS;
+  });
+}
+CUVMM_DRIVER_ALIAS(cuStreamGetPriority_ptsz, cuStreamGetPriority);
+
+CUVMM_DRIVER_FUNCTION(cuStreamGetFlags, CUstream handle, unsigned* flags) {
+  return on_stream(handle, [&](Emulator& e, const Stream& stream) -> CUresult {
+    // Seen on an H200, and of no other question about a stream.
+    if (e.captures.of(handle)) return e.captures.refuse_stream(handle);
+    if (!flags) return CUDA_ERROR_INVALID_VALUE;
+    *flags = stream.flags;
+    return CUDA_SUCCESS;
+  });
+}
+CUVMM_DRIVER_ALIAS(cuStreamGetFlags_ptsz, cuStreamGetFlags);
+
+CUVMM_DRIVER_FUNCTION(cuStreamGetId, CUstream handle, unsigned long long* id) {
+  return on_stream(handle, [&](Emulator&, const Stream& stream) -> CUresult {
+    if (!id) return CUDA_ERROR_INVALID_VALUE;
+    *id = stream.id;
+    return CUDA_SUCCESS;
+  });
+}
+CUVMM_DRIVER_ALIAS(cuStreamGetId_ptsz, cuStreamGetId);
+
+CUVMM_DRIVER_FUNCTION(cuStreamGetDevice, CUstream handle, CUdevice* device) {
+  return on_stream(handle, [&](Emulator&, const Stream& stream) -> CUresult {
+    if (!device) return CUDA_ERROR_INVALID_VALUE;
+    *device = stream.context->device;
+    return CUDA_SUCCESS;
+  });
+}
+CUVMM_DRIVER_ALIAS(cuStreamGetDevice_ptsz, cuStreamGetDevice);
+
+CUresult run_base(const calls::StreamGetCtx& call) noexcept {
+  return on_stream(call.stream, [&](Emulator&, const Stream& stream) -> CUresult {
+    if (!call.ctx) return CUDA_ERROR_INVALID_VALUE;
+    *call.ctx = stream.context->handle();
+    return CUDA_SUCCESS;
+  });
+}
+
+// There are no green contexts: the second out-parameter is always null.
+CUVMM_DRIVER_FUNCTION(cuStreamGetCtx_v2, CUstream stream, CUcontext* context, void** green) {
+  const CUresult result = run_base(calls::StreamGetCtx{.stream = stream, .ctx = context});
+  if (result == CUDA_SUCCESS && green) *green = nullptr;
+  return result;
+}
+CUVMM_DRIVER_ALIAS(cuStreamGetCtx_v2_ptsz, cuStreamGetCtx_v2);
+
+CUVMM_DRIVER_FUNCTION(cuStreamIsCapturing, CUstream handle, CUstreamCaptureStatus* status) {
+  return on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
+    if (!status) return CUDA_ERROR_INVALID_VALUE;
+    const bool legacy = reinterpret_cast<std::uintptr_t>(handle) <= 1;
+    const CUresult refused = legacy ? e.captures.refuse_legacy(false) : CUDA_SUCCESS;
+    if (refused != CUDA_SUCCESS) return refused;
+    const Capture* capture = e.captures.of(handle);
+    *status = !capture             ? CU_STREAM_CAPTURE_STATUS_NONE
+              : capture->invalid() ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                   : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    return CUDA_SUCCESS;
+  });
+}
+CUVMM_DRIVER_ALIAS(cuStreamIsCapturing_ptsz, cuStreamIsCapturing);
+
+CUVMM_DRIVER_FUNCTION(cuThreadExchangeStreamCaptureMode, CUstreamCaptureMode* mode) {
+  return locked([&](Emulator&) -> CUresult {
+    if (!mode || static_cast<unsigned>(*mode) > CU_STREAM_CAPTURE_MODE_RELAXED) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    std::swap(*mode, Captures::thread_mode());
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult run_base(const calls::LaunchHostFunc& call) noexcept {
+  CUstream handle = call.hStream;
+  CUhostFn function = call.fn;
+  void* data = call.userData;
+  bool captured = false;
+  const CUresult result = on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
+    Capture* capture = e.captures.of(handle);
+    if (!capture) return CUDA_SUCCESS;
+    if (capture->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (!function) return CUDA_ERROR_INVALID_VALUE;
+    auto node = std::make_shared<GraphNode>();
+    node->type = CU_GRAPH_NODE_TYPE_HOST;
+    node->host = function;
+    node->data = data;
+    capture->add(std::move(node), handle);
+    captured = true;
+    return CUDA_SUCCESS;
+  });
+  if (result != CUDA_SUCCESS || captured) return result;
+  if (!function) return CUDA_ERROR_INVALID_VALUE;
+  // It may call anything but the driver, by the documentation.
+  return locked([&](Emulator& e) {
+    return submit(e, handle,
+                  [=](Emulator& at) { return call_program(at, [=] { function(data); }); });
+  });
+}
+
+CUresult run_base(const calls::LaunchHostFunc_v2& call) noexcept {
+  // How a stream waits for the function makes no difference where it waits for none.
+  if (call.syncMode > 1) return CUDA_ERROR_INVALID_VALUE;
+  return run_base(
+      calls::LaunchHostFunc{.hStream = call.hStream, .fn = call.fn, .userData = call.userData});
+}
+
+CUresult run_base(const calls::StreamAddCallback& call) noexcept {
+  CUstream handle = call.hStream;
+  CUstreamCallback function = call.callback;
+  void* data = call.userData;
+  const CUresult result = on_stream(handle, [&](Emulator& e, const Stream&) -> CUresult {
+    if (!function || call.flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    return e.captures.of(handle) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
+  });
+  if (result != CUDA_SUCCESS) return result;
+  return locked([&](Emulator& e) -> CUresult {
+    const auto call_back = [=](Emulator& at, CUresult status) {
+      return call_program(at, [=] { function(handle, status, data); });
+    };
+    if (!Queues::late() || Queues::inside()) return call_back(e, CUDA_SUCCESS);
+    const auto lane = lane_of(e, handle);
+    if (!lane) return CUDA_ERROR_INVALID_HANDLE;
+    // Unlike a host function it is called after a fault as well, and told of it.
+    Context* const context = lane->context;
+    e.queues.add_for_certain(*lane, [=](Emulator& at) { return call_back(at, context->fault); });
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests of streams that do their work late: as late as can be, without a seed.
+#pragma once
+
+#include <cstdlib>
+
+#include "emulator/testing.h"
+
+namespace cuvmm::emulator::testing {
+
+/// Each test has a context of its own: a fault stays in it.
+class LateTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(setenv("CUVMM_STREAMS", "late", 1), 0);
+    ASSERT_EQ(library().error, "");
+    ASSERT_EQ(driver()(calls::Init{0}), CUDA_SUCCESS);
+    context_ = new_context();
+    for (auto& word : words_) word = pinned();
+    a_ = stream();
+    b_ = stream();
+    apart_ = stream(CU_STREAM_NON_BLOCKING);
+  }
+  void TearDown() override { EXPECT_EQ(driver()(calls::CtxDestroy{context_}), CUDA_SUCCESS); }
+
+  static CUcontext new_context() {
+    CUcontext context = nullptr;
+    EXPECT_EQ(symbol<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate_v2")(&context, 0, 0),
+              CUDA_SUCCESS);
+    return context;
+  }
+  static CUstream stream(unsigned flags = 0) {
+    CUstream made = nullptr;
+    EXPECT_EQ(driver()(calls::StreamCreate{&made, flags}), CUDA_SUCCESS);
+    return made;
+  }
+  static CUevent event(unsigned flags = 0) {
+    CUevent made = nullptr;
+    EXPECT_EQ(driver()(calls::EventCreate{&made, flags}), CUDA_SUCCESS);
+    return made;
+  }
+  /// A word of page-locked memory: the host sees what a stream writes there, when it does.
+  static volatile unsigned* pinned() {
+    void* at = nullptr;
+    EXPECT_EQ(driver()(calls::MemHostAlloc{&at, sizeof(unsigned), 0}), CUDA_SUCCESS);
+    auto* word = static_cast<volatile unsigned*>(at);
+    *word = 0;
+    return word;
+  }
+  static CUdeviceptr device(std::size_t size = 64) {
+    CUdeviceptr at = 0;
+    EXPECT_EQ(driver()(calls::MemAlloc{&at, size}), CUDA_SUCCESS);
+    return at;
+  }
+  static CUdeviceptr address(volatile unsigned* word) {
+    return reinterpret_cast<CUdeviceptr>(word);
+  }
+
+  static CUresult fill(CUdeviceptr at, unsigned value, CUstream stream, std::size_t words = 1) {
+    return driver()(calls::MemsetD32Async{at, value, words, stream});
+  }
+  static CUresult write(volatile unsigned* word, unsigned value, CUstream stream) {
+    return fill(address(word), value, stream);
+  }
+  static CUresult copy(volatile unsigned* to, volatile unsigned* from, CUstream stream) {
+    return driver()(calls::MemcpyAsync{address(to), address(from), sizeof(unsigned), stream});
+  }
+  /// The stream goes on once the word is 1.
+  static CUresult hold(CUstream stream, volatile unsigned* until) {
+    return driver()(calls::StreamWaitValue32{.stream = stream, .addr = address(until), .value = 1});
+  }
+  static CUresult query(CUstream stream) { return driver()(calls::StreamQuery{stream}); }
+  static CUresult synchronise(CUstream stream) {
+    return driver()(calls::StreamSynchronize{stream});
+  }
+  static CUresult synchronise_context() { return driver()(calls::CtxSynchronize{}); }
+  static CUresult record(CUevent event, CUstream stream) {
+    return driver()(calls::EventRecord{event, stream});
+  }
+  static CUresult wait(CUstream stream, CUevent event) {
+    return driver()(calls::StreamWaitEvent{stream, event, 0});
+  }
+
+  CUcontext context_ = nullptr;
+  volatile unsigned* words_[4] = {};
+  CUstream a_ = nullptr, b_ = nullptr;  ///< blocking streams
+  CUstream apart_ = nullptr;            ///< waits for no default stream
+};
+
+}  // namespace cuvmm::emulator::testing

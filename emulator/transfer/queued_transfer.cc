@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/transfer/queued_transfer.h"
+
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "emulator/stream/work.h"
+#include "rulebook/check.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+// Memory of the host that a device reaches by way of the CPU alone.
+bool pageable(const Emulator& e, Address at) {
+  return !e.model.mapping_at(at) && !e.plain.at(at) && !e.space.owns(at, 1) && !e.host.at(at);
+}
+
+// CU_POINTER_ATTRIBUTE_SYNC_MEMOPS was set for it.
+bool synchronous(const Emulator& e, Address at) {
+  if (const PlainAllocation* plain = e.plain.at(at)) return plain->sync_memops;
+  const HostBlock* const block = e.host.at(at);
+  return block && block->sync_memops;
+}
+
+/// A transfer, and what it keeps until its turn.
+struct Waiting {
+  QueuedTransfer transfer;
+  bool to_pageable = false, from_pageable = false;
+  std::vector<char> staged{};
+
+  CUresult run(Emulator& e) const;
+};
+
+Touch side(const Block& block, const Copy& copy) {
+  Touch touch;
+  touch.base = block.base;
+  touch.width = copy.width;
+  touch.pitch = block.pitch;
+  touch.rows = copy.height;
+  touch.slices = copy.depth;
+  touch.slice_pitch = block.slice_pitch;
+  return touch;
+}
+
+Touch side(const Fill& fill) {
+  Touch touch;
+  touch.base = fill.to.base;
+  touch.width = fill.width;
+  touch.pitch = fill.to.pitch;
+  touch.rows = fill.height;
+  return touch;
+}
+
+bool empty(const Copy& copy) { return copy.width == 0 || copy.height == 0 || copy.depth == 0; }
+bool empty(const Fill& fill) { return fill.width == 0 || fill.height == 0; }
+
+// Takes the source's bytes along.
+void stage(Copy& copy, std::vector<char>& staged) {
+  staged.resize(copy.width * copy.height * copy.depth);
+  char* out = staged.data();
+  for (Size slice = 0; slice < copy.depth; ++slice) {
+    for (Size row = 0; row < copy.height; ++row) {
+      const Address from = copy.from.base + slice * copy.from.slice_pitch + row * copy.from.pitch;
+      std::memcpy(out, reinterpret_cast<const char*>(from), copy.width);
+      out += copy.width;
+    }
+  }
+  const auto base = reinterpret_cast<Address>(staged.data());
+  copy.from = {
+      .base = base, .named = base, .pitch = copy.width, .slice_pitch = copy.width * copy.height};
+}
+
+CUresult Waiting::run(Emulator& e) const {
+  const Violations found =
+      check_touches(e.model, transfer.entry, transfer.touched, transfer.count, transfer.facts);
+  if (!found.empty() && e.profile.answer(transfer.entry, found) != CUDA_SUCCESS) {
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+  }
+  if (const auto* fill = std::get_if<Fill>(&transfer.what)) {
+    const CUresult there = check_unmapped(e, side(*fill), false);
+    return there == CUDA_SUCCESS ? execute(e, *fill) : there;
+  }
+  const Copy& copy = std::get<Copy>(transfer.what);
+  CUresult there = check_unmapped(e, side(copy.to, copy), to_pageable);
+  if (there == CUDA_SUCCESS) there = check_unmapped(e, side(copy.from, copy), from_pageable);
+  return there == CUDA_SUCCESS ? execute(e, copy) : there;
+}
+
+}  // namespace
+
+CUresult queue(Emulator& e, CUstream stream, const QueuedTransfer& transfer, bool blocking) {
+  if (std::visit([](const auto& what) { return empty(what); }, transfer.what)) return CUDA_SUCCESS;
+  const auto waiting = std::make_shared<Waiting>(Waiting{.transfer = transfer});
+  if (auto* copy = std::get_if<Copy>(&waiting->transfer.what)) {
+    const CUresult wrong = check_sides(e, *copy);
+    if (wrong != CUDA_SUCCESS) return wrong;
+    waiting->to_pageable = pageable(e, copy->to.base);
+    waiting->from_pageable = pageable(e, copy->from.base);
+    blocking |=
+        waiting->to_pageable || synchronous(e, copy->to.base) || synchronous(e, copy->from.base);
+    if (waiting->from_pageable && !blocking) stage(*copy, waiting->staged);
+  } else {
+    blocking |= synchronous(e, std::get<Fill>(waiting->transfer.what).to.base);
+  }
+  Work work = [waiting](Emulator& at) { return waiting->run(at); };
+  return blocking ? submit_and_wait(e, stream, std::move(work))
+                  : submit(e, stream, std::move(work));
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies and fills that wait for their turn on a stream (CUVMM_STREAMS=late).
+#pragma once
+
+#include <variant>
+
+#include "emulator/base/emulator.h"
+#include "emulator/transfer/transfer.h"
+#include "rulebook/data/touch.h"
+
+namespace cuvmm::emulator {
+
+/// What a call asked for, which was right at that moment.
+struct QueuedTransfer {
+  EntryPoint entry{};
+  Touch touched[kMaxTouches]{};
+  std::size_t count = 0;
+  Facts facts{};
+  std::variant<Copy, Fill> what{};
+};
+
+/// Gives it to a stream. When its turn comes, it meets the machine as it is then: what was unmapped
+/// meanwhile, freed, or taken from the device, is a fault. As documented, pageable memory of the
+/// host is read before the call returns, and what writes to it is waited for. `blocking`: the call
+/// waits whatever it copies.
+CUresult queue(Emulator& e, CUstream stream, const QueuedTransfer& transfer, bool blocking);
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stream memory operations: a stream reads or writes a word.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+
+#include "emulator/base/quirks.h"
+#include "emulator/stream/work.h"
+#include "emulator/transfer/captured_operations.h"
+#include "emulator/transfer/operations_entry.h"
+#include "emulator/transfer/transfer_entry.h"
+#include "rulebook/batch/operations.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+// The memory behind a word; null where there is none.
+char* memory_at(Emulator& e, Address address, Size bytes) {
+  Size run = bytes;
+  Size offset = 0;
+  if (e.team_at(address, &run, &offset)) return nullptr;
+  run = bytes;
+  char* memory = e.resolve(address, &run);
+  return memory && run >= bytes ? memory : nullptr;
+}
+
+// Bytes that no mapping holds: of an allocation, or page-locked.
+CUresult check_word(const Emulator& e, const Touch& word) { return check_unmapped(e, word, false); }
+
+template <class Word>
+bool satisfied(Word now, Word value, unsigned flags) {
+  switch (flags & 3u) {
+    case CU_STREAM_WAIT_VALUE_EQ:
+      return now == value;
+    case CU_STREAM_WAIT_VALUE_AND:
+      return (now & value) != 0;
+    case CU_STREAM_WAIT_VALUE_NOR:
+      return static_cast<Word>(~(now | value)) != 0;
+    default:
+      return static_cast<std::make_signed_t<Word>>(now - value) >= 0;
+  }
+}
+
+template <class Word>
+CUresult wait(Emulator& e, Address address, Word value, unsigned flags) {
+  const char* memory = memory_at(e, address, sizeof(Word));
+  if (!memory) return CUDA_ERROR_INVALID_VALUE;
+  Word now;
+  std::memcpy(&now, memory, sizeof now);
+  return satisfied(now, value, flags) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+template <class Word>
+CUresult write(Emulator& e, Address address, Word value) {
+  char* memory = memory_at(e, address, sizeof value);
+  if (!memory) return CUDA_ERROR_INVALID_VALUE;
+  std::memcpy(memory, &value, sizeof value);
+  return CUDA_SUCCESS;
+}
+
+template <class Word>
+CUresult reduce(Emulator& e, const StreamAtomicReduction& reduction) {
+  char* memory = memory_at(e, reduction.address, sizeof(Word));
+  if (!memory) return CUDA_ERROR_INVALID_VALUE;
+  Word now;
+  std::memcpy(&now, memory, sizeof now);
+  const Word value = static_cast<Word>(reduction.value);
+  switch (reduction.reduction) {
+    case kReductionAdd:
+      now += value;
+      break;
+    case kReductionAnd:
+      now &= value;
+      break;
+    case kReductionOr:
+      now |= value;
+      break;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+  std::memcpy(memory, &now, sizeof now);
+  return CUDA_SUCCESS;
+}
+
+// All words first: nothing is done of a call that is refused.
+template <class CallStruct>
+CUresult check_words(const Emulator& e, const CallStruct& call) {
+  const std::size_t count = operations(call);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Operation one = operation(call, i);
+    if (one.count == 0) continue;
+    const CUresult result = check_word(e, one.list[0]);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult run(Emulator& e, const CUstreamBatchMemOpParams& one) {
+  switch (static_cast<int>(one.operation)) {
+    case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+      return wait<std::uint32_t>(e, one.waitValue.address, one.waitValue.value,
+                                 one.waitValue.flags);
+    case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+      return wait<std::uint64_t>(e, one.waitValue.address, one.waitValue.value64,
+                                 one.waitValue.flags);
+    case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+      return write<std::uint32_t>(e, one.writeValue.address, one.writeValue.value);
+    case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+      return write<std::uint64_t>(e, one.writeValue.address, one.writeValue.value64);
+    case CU_STREAM_MEM_OP_BARRIER:
+    case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+      return CUDA_SUCCESS;
+    case kStreamMemOpAtomicReduction: {
+      const StreamAtomicReduction& reduction = reduction_of(one);
+      return reduction.data_type == kReduction64 ? reduce<std::uint64_t>(e, reduction)
+                                                 : reduce<std::uint32_t>(e, reduction);
+    }
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+template <class CallStruct>
+std::optional<CUresult> unknown_stream(const Emulator& e, const CallStruct& call) {
+  Facts::Place place;
+  const Context* by = nullptr;
+  const CUresult result = use_stream(e, call.stream, place, by);
+  return result == CUDA_SUCCESS ? std::nullopt : std::optional(result);
+}
+
+// A driver that writes to what the device may only read (recorded) does not write to what it may
+// not touch at all.
+template <class CallStruct>
+std::optional<CUresult> untouchable(const Emulator& e, const CallStruct& call, const Facts& facts) {
+  const Verdict& verdict = e.profile.verdict(CallStruct::kEntryPoint, Rule::kDataWritable);
+  const Mapping* mapping = e.model.mapping_at(call.addr);
+  if (verdict.kind != Verdict::Kind::kAccepts || !mapping) return std::nullopt;
+  const int device = facts.place.device;
+  const bool readable = device < 0 || device >= 62 || (mapping->access.read >> device & 1) != 0;
+  return readable ? std::nullopt : std::optional(CUDA_ERROR_INVALID_VALUE);
+}
+
+template <class CallStruct>
+std::optional<CUresult> odd(const Emulator& e, const CallStruct& call, const Facts& facts) {
+  if (const auto unknown = unknown_stream(e, call)) return unknown;
+  if constexpr (std::is_same_v<CallStruct, calls::StreamWriteValue32> ||
+                std::is_same_v<CallStruct, calls::StreamWriteValue64>) {
+    return untouchable(e, call, facts);
+  }
+  return std::nullopt;
+}
+
+std::optional<CUresult> odd(const Emulator& e, const calls::StreamBatchMemOp& call, const Facts&) {
+  if (const auto unknown = unknown_stream(e, call)) return unknown;
+  const bool read = call.flags == 0 && call.paramArray && call.count < kMostStreamMemOps;
+  const bool flush =
+      read && std::any_of(call.paramArray, call.paramArray + call.count, [](const auto& one) {
+        return one.operation == CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES;
+      });
+  return answer(e, Quirk::kNoFlush, flush);
+}
+
+}  // namespace
+
+#define CUVMM_ON_STREAM(Name)                                                                     \
+  void add_facts(const Emulator& e, const calls::Name& call, Facts& facts) {                      \
+    const Context* by = nullptr;                                                                  \
+    use_stream(e, call.stream, facts.place, by);                                                  \
+  }                                                                                               \
+  std::optional<CUresult> quirk(const Emulator& e, const calls::Name& call, const Facts& facts) { \
+    return odd(e, call, facts);                                                                   \
+  }
+CUVMM_ON_STREAM(StreamWaitValue32)
+CUVMM_ON_STREAM(StreamWaitValue64)
+CUVMM_ON_STREAM(StreamWriteValue32)
+CUVMM_ON_STREAM(StreamWriteValue64)
+CUVMM_ON_STREAM(StreamBatchMemOp)
+#undef CUVMM_ON_STREAM
+
+namespace {
+
+CUresult run(Emulator& e, const calls::StreamWaitValue32& call, std::size_t&) {
+  return wait<std::uint32_t>(e, call.addr, call.value, call.flags);
+}
+CUresult run(Emulator& e, const calls::StreamWaitValue64& call, std::size_t&) {
+  return wait<std::uint64_t>(e, call.addr, call.value, call.flags);
+}
+CUresult run(Emulator& e, const calls::StreamWriteValue32& call, std::size_t&) {
+  return write<std::uint32_t>(e, call.addr, call.value);
+}
+CUresult run(Emulator& e, const calls::StreamWriteValue64& call, std::size_t&) {
+  return write<std::uint64_t>(e, call.addr, call.value);
+}
+// `next`: the operation to go on with, as a wait among them may have stopped it.
+CUresult run(Emulator& e, const calls::StreamBatchMemOp& call, std::size_t& next) {
+  for (; next < operations(call); ++next) {
+    const CUresult result = run(e, call.paramArray[next]);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+// Whether the words are still there, and the device's to use, when the stream comes to them.
+template <class CallStruct>
+CUresult check_again(const Emulator& e, const CallStruct& call, const Facts& facts) {
+  const Violations found = check(e.model, call, facts);
+  const bool refused =
+      !found.empty() && e.profile.answer(CallStruct::kEntryPoint, found) != CUDA_SUCCESS;
+  return refused ? CUDA_ERROR_ILLEGAL_ADDRESS : check_words(e, call);
+}
+
+template <class CallStruct>
+CUresult give(Emulator& e, const CallStruct& call, const Facts& facts) {
+  const CUresult wrong = check_words(e, call);
+  if (wrong != CUDA_SUCCESS) return wrong;
+  if (!Queues::late() || Queues::inside()) {
+    std::size_t first = 0;
+    std::size_t* const resumed = resumed_operation();
+    std::size_t& next = resumed ? *resumed : first;
+    return submit(e, call.stream, [&](Emulator& at) { return run(at, call, next); });
+  }
+  const auto kept = std::make_shared<detail::KeptCall<CallStruct>>(call);
+  return submit(e, call.stream,
+                [kept, facts, next = std::size_t{0}](Emulator& at) mutable -> CUresult {
+                  const CUresult gone = check_again(at, kept->call(), facts);
+                  return gone == CUDA_SUCCESS ? run(at, kept->call(), next) : gone;
+                });
+}
+
+}  // namespace
+
+#define CUVMM_PERFORMED(Name)                                                                  \
+  CUresult perform(Emulator& e, const calls::Name& call, const Facts& facts, const Retired&) { \
+    return give(e, call, facts);                                                               \
+  }
+CUVMM_PERFORMED(StreamWaitValue32)
+CUVMM_PERFORMED(StreamWaitValue64)
+CUVMM_PERFORMED(StreamWriteValue32)
+CUVMM_PERFORMED(StreamWriteValue64)
+CUVMM_PERFORMED(StreamBatchMemOp)
+#undef CUVMM_PERFORMED
+
+}  // namespace cuvmm::emulator

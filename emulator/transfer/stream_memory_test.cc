@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stream memory operations: words that streams write, combine and wait for.
+#include <atomic>
+#include <thread>
+
+#include "emulator/testing.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+class StreamMemory : public EmulatorTest {
+ protected:
+  void SetUp() override {
+    EmulatorTest::SetUp();
+    m_ = mapped();
+    ASSERT_EQ(driver()(calls::MemsetD8{m_.address, 0, 4096}), CUDA_SUCCESS);
+  }
+  void TearDown() override { end(m_); }
+  std::uint64_t word(std::size_t offset = 0) {
+    std::uint64_t value = 0;
+    EXPECT_EQ(driver()(calls::MemcpyDtoH{&value, m_.address + offset, sizeof value}), CUDA_SUCCESS);
+    return value;
+  }
+  CUstreamBatchMemOpParams reduction(unsigned op, unsigned type, std::uint64_t value) {
+    CUstreamBatchMemOpParams one{};
+    StreamAtomicReduction& r = reduction_of(one);
+    r.operation = kStreamMemOpAtomicReduction;
+    r.reduction = op;
+    r.data_type = type;
+    r.address = m_.address;
+    r.value = value;
+    return one;
+  }
+
+  Mapped m_;
+};
+
+TEST_F(StreamMemory, WritesAreOfTheirWidth) {
+  ASSERT_EQ(driver()(calls::StreamWriteValue64{.addr = m_.address, .value = ~0ull}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::StreamWriteValue32{.addr = m_.address, .value = 5}), CUDA_SUCCESS);
+  EXPECT_EQ(word(), 0xffffffff00000005);
+  // The names of before 11.7 do the same.
+  auto* older =
+      symbol<std::remove_pointer_t<calls::StreamWriteValue32::Function>>("cuStreamWriteValue32");
+  EXPECT_EQ(older(nullptr, m_.address + 4, 6, 0), CUDA_SUCCESS);
+  EXPECT_EQ(word(), 0x0000000600000005);
+}
+
+TEST_F(StreamMemory, ConditionsThatHoldAreNotWaitedFor) {
+  ASSERT_EQ(driver()(calls::StreamWriteValue32{.addr = m_.address, .value = 6}), CUDA_SUCCESS);
+  const auto wait = [&](std::uint32_t value, unsigned flags) {
+    return driver()(calls::StreamWaitValue32{.addr = m_.address, .value = value, .flags = flags});
+  };
+  EXPECT_EQ(wait(5, CU_STREAM_WAIT_VALUE_GEQ), CUDA_SUCCESS);
+  EXPECT_EQ(wait(0xfffffff0, CU_STREAM_WAIT_VALUE_GEQ), CUDA_SUCCESS) << "values wrap around";
+  EXPECT_EQ(wait(6, CU_STREAM_WAIT_VALUE_EQ), CUDA_SUCCESS);
+  EXPECT_EQ(wait(2, CU_STREAM_WAIT_VALUE_AND), CUDA_SUCCESS);
+  EXPECT_EQ(wait(1, CU_STREAM_WAIT_VALUE_NOR), CUDA_SUCCESS);
+}
+
+// As external semaphores: the lock is not held meanwhile.
+TEST_F(StreamMemory, AWaitEndsWhenAnotherThreadWrites) {
+  CUcontext context = nullptr;
+  ASSERT_EQ(driver()(calls::CtxGetCurrent{&context}), CUDA_SUCCESS);
+  std::atomic<bool> waiting{false};
+  std::thread waiter([&] {
+    EXPECT_EQ(driver()(calls::CtxSetCurrent{context}), CUDA_SUCCESS);
+    waiting = true;
+    EXPECT_EQ(driver()(calls::StreamWaitValue64{.addr = m_.address, .value = 3}), CUDA_SUCCESS);
+  });
+  while (!waiting) std::this_thread::yield();
+  EXPECT_EQ(driver()(calls::StreamWriteValue64{.addr = m_.address, .value = 3}), CUDA_SUCCESS);
+  waiter.join();
+}
+
+TEST_F(StreamMemory, ABatchIsDoneInItsOrder) {
+  CUstreamBatchMemOpParams operations[] = {{},
+                                           reduction(kReductionAdd, kReduction64, 1ull << 33),
+                                           reduction(kReductionOr, kReduction32, 0x10),
+                                           reduction(kReductionAnd, kReduction32, 0x13),
+                                           {},
+                                           {}};
+  operations[0].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+  operations[0].writeValue.address = m_.address;
+  operations[0].writeValue.value = 7;
+  operations[4].operation = CU_STREAM_MEM_OP_BARRIER;
+  operations[5].waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+  operations[5].waitValue.address = m_.address;
+  operations[5].waitValue.value = 0x13;
+  operations[5].waitValue.flags = CU_STREAM_WAIT_VALUE_EQ;
+  ASSERT_EQ(driver()(calls::StreamBatchMemOp{.count = 6, .paramArray = operations}), CUDA_SUCCESS);
+  EXPECT_EQ(word(), (1ull << 33) + 0x13);
+}
+
+// As an H200: only the flags of the call are looked at before.
+TEST_F(StreamMemory, NoFlushIsSupported) {
+  CUstreamBatchMemOpParams operations[2]{};
+  operations[0].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+  operations[0].writeValue.address = m_.address + m_.size;
+  operations[1].operation = CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES;
+  calls::StreamBatchMemOp call{.count = 2, .paramArray = operations};
+  EXPECT_EQ(driver()(call), CUDA_ERROR_NOT_SUPPORTED);
+  call.flags = 1;
+  EXPECT_EQ(driver()(call), CUDA_ERROR_INVALID_VALUE);
+}
+
+// As an H200: a single write asks only whether the device may read there.
+TEST_F(StreamMemory, AWriteNeedsNoMoreThanReadAccess) {
+  const calls::StreamWriteValue32 call{.addr = m_.address, .value = 7};
+  ASSERT_EQ(set_access(m_.address, m_.size, access(0, CU_MEM_ACCESS_FLAGS_PROT_READ)),
+            CUDA_SUCCESS);
+  EXPECT_EQ(driver()(call), CUDA_SUCCESS);
+  ASSERT_EQ(set_access(m_.address, m_.size, access(0, CU_MEM_ACCESS_FLAGS_PROT_NONE)),
+            CUDA_SUCCESS);
+  EXPECT_EQ(driver()(call), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(StreamMemory, NothingIsDoneOfABatchThatIsRefused) {
+  CUstreamBatchMemOpParams operations[2]{};
+  for (auto& one : operations) {
+    one.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+    one.writeValue.address = m_.address;
+    one.writeValue.value = 7;
+  }
+  operations[1].writeValue.address = m_.address + m_.size;
+  const calls::StreamBatchMemOp call{.count = 2, .paramArray = operations};
+  EXPECT_EQ(driver()(call), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(word(), 0u);
+  operations[1].writeValue.address = 0x10;
+  EXPECT_EQ(driver()(call), CUDA_ERROR_INVALID_VALUE) << "no memory of the driver's";
+  EXPECT_EQ(word(), 0u);
+}
+
+TEST_F(StreamMemory, TakesDeviceAndPageLockedMemory) {
+  CUdeviceptr plain = 0;
+  ASSERT_EQ(driver()(calls::MemAlloc{&plain, 64}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::StreamWriteValue32{.addr = plain + 60, .value = 1}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::StreamWriteValue32{.addr = plain + 64, .value = 1}),
+            CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(driver()(calls::MemFree{plain}), CUDA_SUCCESS);
+  void* locked = nullptr;
+  ASSERT_EQ(symbol<CUresult(void**, std::size_t)>("cuMemAllocHost_v2")(&locked, 64), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::StreamWriteValue32{.addr = reinterpret_cast<CUdeviceptr>(locked),
+                                               .value = 4}),
+            CUDA_SUCCESS);
+  EXPECT_EQ(*static_cast<volatile unsigned*>(locked), 4u);
+  EXPECT_EQ(symbol<CUresult(void*)>("cuMemFreeHost")(locked), CUDA_SUCCESS);
+}
+
+TEST_F(StreamMemory, AsksForTheAccessOfTheStreamsDevice) {
+  ASSERT_EQ(set_access(m_.address, m_.size, access(0, CU_MEM_ACCESS_FLAGS_PROT_READ)),
+            CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::StreamWaitValue32{.addr = m_.address, .value = 0}), CUDA_SUCCESS);
+  // Seen on an H200: what the device may only read is written to, what it may not touch is not.
+  EXPECT_EQ(driver()(calls::StreamWriteValue32{.addr = m_.address, .value = 1}), CUDA_SUCCESS);
+  ASSERT_EQ(set_access(m_.address, m_.size, access(0, CU_MEM_ACCESS_FLAGS_PROT_NONE)),
+            CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::StreamWriteValue32{.addr = m_.address, .value = 1}),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::StreamWaitValue32{.stream = reinterpret_cast<CUstream>(0x999),
+                                              .addr = m_.address}),
+            CUDA_ERROR_INVALID_HANDLE);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Field bug: rapidsai/rmm issue 2156.
+// Memory of a pool is used on one stream and freed on another, and no event orders the two. The
+// pool may give the memory to somebody else while the first stream still writes to it.
+//
+// expects: cuMemFreeAsync-ordered
+// needs: late streams
+#include "examples/bugs/order/blocked.h"
+
+int main() {
+  const std::size_t size = bug::start();
+  CUmemPoolProps props = {};
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  CUmemoryPool pool = nullptr;
+  CUstream other = nullptr;
+  CUdeviceptr buffer = 0;
+  MUST(cuMemPoolCreate(&pool, &props));
+  MUST(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+  MUST(cuMemAllocFromPoolAsync(&buffer, size, pool, other));
+  MUST(cuStreamSynchronize(other));
+  bug::BlockedStream busy;
+  MUST(cuMemsetD8Async(buffer, 1, size, busy.get()));
+
+  SAW(CUDA_SUCCESS, cuMemFreeAsync(buffer, other));
+  busy.let_go();
+  SAW(CUDA_SUCCESS, cuStreamSynchronize(busy.get()));
+  SAW(CUDA_SUCCESS, cuStreamSynchronize(other));
+  MUST(cuMemPoolDestroy(pool));
+  return bug::verdict();
+}

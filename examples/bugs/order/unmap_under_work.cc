@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Field bug 103: vllm-project/vllm pull request 43020.
+// An allocator unmaps memory as soon as its last reference on the host is gone. Work that uses the
+// memory is still queued. cuMemUnmap does not wait for it, as cuMemFree would: the work faults, and
+// some later call, often far away, is the first to say so.
+//
+// expects: cuMemUnmap-idle
+// needs: late streams
+#include "examples/bugs/order/blocked.h"
+
+int main() {
+  const std::size_t size = bug::start();
+  const bug::Mapped memory = bug::map_one(size);
+  bug::BlockedStream busy;
+  MUST(cuMemsetD8Async(memory.address, 1, size, busy.get()));
+
+  SAW(CUDA_SUCCESS, cuMemUnmap(memory.address, size));
+  SAW(CUDA_SUCCESS, cuMemRelease(memory.handle));
+  SAW(CUDA_SUCCESS, cuMemAddressFree(memory.address, size));
+  busy.let_go();
+  SAW(CUDA_ERROR_ILLEGAL_ADDRESS, cuStreamSynchronize(busy.get()));
+  return bug::verdict();
+}

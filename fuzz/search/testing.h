@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The corpus, for tests.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace cuvmm::fuzz {
+
+/// The programs in a folder of fuzz/corpus/ and below it, by name.
+inline std::vector<std::filesystem::path> corpus(const std::string& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(CUVMM_CORPUS "/" + folder)) {
+    if (entry.path().extension() == ".cuvmm") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+inline std::string read(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::ostringstream stream;
+  stream << file.rdbuf();
+  return stream.str();
+}
+
+/// A program but for the bytes that it expects to read: an op has no place for these. `cuvmm
+/// replay` checks them, which ctest runs on each such program.
+inline std::string read_calls(const std::filesystem::path& path) {
+  std::istringstream lines(read(path));
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("bytes(") == std::string::npos) text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace cuvmm::fuzz

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ring/image_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace cuvmm::ring {
+
+namespace {
+
+// Larger files would raise SIGXFSZ.
+bool file_size_allowed() noexcept {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= sizeof(Image);
+}
+
+Image* as_image(void* memory) noexcept {
+  return memory == MAP_FAILED ? nullptr : static_cast<Image*>(memory);
+}
+
+// The 22nd field of /proc/self/stat; the second one, in brackets, may hold anything.
+std::uint64_t start_time() noexcept {
+  const int fd = ::open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  char text[1024];
+  const ssize_t got = ::read(fd, text, sizeof text - 1);
+  ::close(fd);
+  if (got <= 0) return 0;
+  text[got] = '\0';
+  const char* at = std::strrchr(text, ')');
+  for (int field = 2; at && field < 22; ++field) at = std::strchr(at + 1, ' ');
+  return at ? std::strtoull(at + 1, nullptr, 10) : 0;
+}
+
+}  // namespace
+
+Image* map_new_file(const std::string& path) noexcept {
+  if (!file_size_allowed()) {
+    errno = EFBIG;
+    return nullptr;
+  }
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return nullptr;
+  int error = ::posix_fallocate(fd, 0, sizeof(Image));
+  Image* image = nullptr;
+  if (error == 0) {
+    image = as_image(::mmap(nullptr, sizeof(Image), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+    if (!image) error = errno;
+  }
+  if (!image) ::unlink(path.c_str());
+  ::close(fd);
+  errno = error;
+  return image;
+}
+
+Image* map_memory() noexcept {
+  return as_image(::mmap(nullptr, sizeof(Image), PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+}
+
+void unmap(Image* image) noexcept {
+  if (image) ::munmap(image, sizeof(Image));
+}
+
+void describe_process(Header& header, const std::string& driver) noexcept {
+  header.start = start_time();
+  const ssize_t length = ::readlink("/proc/self/exe", header.program, sizeof header.program);
+  if (length < 0) header.program[0] = '\0';
+  std::copy_n(driver.data(), std::min(driver.size(), sizeof header.driver), header.driver);
+}
+
+}  // namespace cuvmm::ring

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory for an image: a file's, which stays when the process is killed, or nobody's.
+#pragma once
+
+#include <string>
+
+#include "ring/format.h"
+
+namespace cuvmm::ring {
+
+/// Makes the file, for this user alone, and maps it. Null when that is not possible (errno says
+/// why), with no file left. The room on the disk is taken here: a full one is no fault later.
+Image* map_new_file(const std::string& path) noexcept;
+
+/// Memory of this process alone; null when there is none.
+Image* map_memory() noexcept;
+
+void unmap(Image* image) noexcept;
+
+/// Writes the name of the running program, the time of its start and `driver` into the header.
+void describe_process(Header& header, const std::string& driver) noexcept;
+
+}  // namespace cuvmm::ring

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "rulebook/batch/operations.h"
+#include "rulebook/testing/world.h"
+
+namespace cuvmm::testing {
+
+namespace {
+constexpr std::uint64_t kG = kGranule;
+constexpr std::uint64_t kPoolMemory = 0x500000000000;
+
+Facts on_device() {
+  Facts facts;
+  facts.place.device = 0;
+  return facts;
+}
+
+// A mapping, and behind it a reservation with nothing in it.
+void mapped(World& w, std::uint64_t granules) {
+  w.mapped(kBase, granules);
+  w.reserve(kBase + granules * kG, 1);
+}
+
+// Two copies inside one mapping, with nothing wrong; `change` makes one thing so.
+struct Batch {
+  CUdeviceptr to[2] = {kBase, kBase + 64};
+  CUdeviceptr from[2] = {kBase + kG, kBase + kG};
+  std::size_t sizes[2] = {8, 8};
+  CUmemcpyAttributes attributes[2]{};
+  std::size_t first[2] = {0, 1};
+  calls::MemcpyBatchAsync_v2 call;
+
+  Batch() {
+    attributes[0].srcAccessOrder = attributes[1].srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+    call = {.dsts = to,
+            .srcs = from,
+            .sizes = sizes,
+            .count = 2,
+            .attrs = attributes,
+            .attrsIdxs = first,
+            .numAttrs = 2,
+            .hStream = CU_STREAM_PER_THREAD};
+  }
+};
+template <class Change>
+Violations batch(World& w, Change change) {
+  mapped(w, 2);
+  Batch one;
+  change(one);
+  return check(w.model, one.call, on_device());
+}
+// The same by the ABI of before CUDA 13.
+template <class Change>
+Violations older_batch(World& w, Change change) {
+  mapped(w, 2);
+  Batch one;
+  change(one);
+  const auto& c = one.call;
+  std::size_t failed = 0;
+  return check(w.model,
+               calls::MemcpyBatchAsync{c.dsts, c.srcs, c.sizes, c.count, c.attrs, c.attrsIdxs,
+                                       c.numAttrs, &failed, c.hStream},
+               on_device());
+}
+
+// Four rows of 16 bytes from one mapping to another.
+CUDA_MEMCPY3D_BATCH_OP deep_copy() {
+  CUDA_MEMCPY3D_BATCH_OP op{};
+  op.dst.type = op.src.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+  op.dst.op.ptr.ptr = kBase;
+  op.src.op.ptr.ptr = kBase + kG;
+  op.extent = {.width = 16, .height = 4, .depth = 1};
+  op.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_ANY;
+  return op;
+}
+template <class Change>
+Violations deep(World& w, Change change, unsigned long long flags = 0,
+                CUstream stream = CU_STREAM_PER_THREAD) {
+  mapped(w, 2);
+  CUDA_MEMCPY3D_BATCH_OP op = deep_copy();
+  change(op);
+  return check(
+      w.model,
+      calls::Memcpy3DBatchAsync_v2{.numOps = 1, .opList = &op, .flags = flags, .hStream = stream},
+      on_device());
+}
+
+// Memory with these usage bits, mapped.
+void map_usage(World& w, unsigned short usage) {
+  CUmemAllocationProp prop = device_prop();
+  prop.allocFlags.usage = usage;
+  w.create(0x100, 1, prop);
+  w.reserve(kBase, 2);
+  w.map(kBase, 1, 0x100);
+  w.access(kBase, 1);
+}
+
+template <class Change>
+Violations decompress(World& w, Address at, Change change) {
+  CUmemDecompressParams one{};
+  one.srcNumBytes = 16;
+  one.src = reinterpret_cast<const void*>(at);
+  one.dst = reinterpret_cast<void*>(at + 64);
+  one.dstActBytes = reinterpret_cast<cuuint32_t*>(at + 128);
+  one.algo = CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE;
+  calls::MemBatchDecompressAsync call{.paramsArray = &one, .count = 1};
+  change(call);
+  return check(w.model, call, on_device());
+}
+constexpr auto kAsIs = [](auto&) {};
+
+// Of a pool with these usage bits, where the structure has them.
+void pool_memory(World& w, unsigned usage) {
+  CUmemPoolProps props{};
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  [&](auto& p) {
+    if constexpr (requires { p.usage; }) {
+      p.usage = static_cast<unsigned short>(usage);
+    } else {
+      p.reserved[0] = static_cast<unsigned char>(usage);
+    }
+  }(props);
+  auto pool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x9000});
+  CUdeviceptr memory = kPoolMemory;
+  w.accept(calls::MemPoolCreate{.pool = &pool, .poolProps = &props});
+  w.accept(calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = pool});
+}
+}  // namespace
+
+std::vector<RuleCase> copy_cases() {
+  return {
+      {Rule::kDataMapped,  // the second copy of a batch
+       [](World& w, bool broken) {
+         return batch(w, [&](Batch& b) { b.to[1] = kBase + (broken ? 2 * kG - 4 : 64); });
+       }},
+      {Rule::kDataMapped,
+       [](World& w, bool broken) {
+         return older_batch(w, [&](Batch& b) { b.from[1] = kBase + (broken ? 2 * kG : 64); });
+       }},
+      {Rule::kDataReadable,
+       [](World& w, bool broken) {
+         return batch(w, [&](Batch&) {
+           if (broken) w.access(kBase + kG, 1, 0);
+         });
+       }},
+      {Rule::kDataWritable,
+       [](World& w, bool broken) {
+         return older_batch(w, [&](Batch&) {
+           if (broken) w.access(kBase, 1, 1);
+         });
+       }},
+      {Rule::kDriverInitialized,
+       [](World& w, bool broken) {
+         Facts facts = on_device();
+         facts.initialized = broken ? Facts::Answer::kNo : Facts::Answer::kYes;
+         mapped(w, 2);
+         return check(w.model, Batch().call, facts);
+       }},
+      {Rule::kCopyArrays,
+       [](World& w, bool broken) {
+         return batch(w, [&](Batch& b) {
+           if (broken) b.call.sizes = nullptr;
+         });
+       }},
+      {Rule::kCopyArrays,
+       [](World& w, bool broken) {
+         return older_batch(w, [&](Batch& b) {
+           b.call.numAttrs = 1;
+           if (broken) b.call.count = 0;
+         });
+       }},
+      {Rule::kCopyArrays,  // attributes are arrays too
+       [](World& w, bool broken) {
+         return batch(w, [&](Batch& b) {
+           if (broken) b.call.attrs = nullptr;
+         });
+       }},
+      {Rule::kCopyArrays,
+       [](World& w, bool broken) {
+         mapped(w, 2);
+         CUDA_MEMCPY3D_BATCH_OP op = deep_copy();
+         std::size_t failed = 0;
+         return check(w.model,
+                      calls::Memcpy3DBatchAsync{.numOps = 1,
+                                                .opList = broken ? nullptr : &op,
+                                                .failIdx = &failed,
+                                                .hStream = CU_STREAM_PER_THREAD},
+                      on_device());
+       }},
+      {Rule::kCopyIndices,  // the first is not 0
+       [](World& w, bool broken) {
+         return batch(w, [&](Batch& b) {
+           b.call.numAttrs = 1;
+           b.first[0] = broken ? 1 : 0;
+         });
+       }},
+      {Rule::kCopyIndices,  // they do not ascend
+       [](World& w, bool broken) {
+         return older_batch(w, [&](Batch& b) { b.first[1] = broken ? 0 : 1; });
+       }},
+      {Rule::kCopyIndices,  // the last is no copy's
+       [](World& w, bool broken) {
+         return batch(w, [&](Batch& b) { b.first[1] = broken ? 2 : 1; });
+       }},
+      {Rule::kCopyIndices,  // more of them than copies
+       [](World& w, bool broken) {
+         return batch(w, [&](Batch& b) { b.call.numAttrs = broken ? 3 : 2; });
+       }},
+      {Rule::kCopyOrder,
+       [](World& w, bool broken) {
+         return batch(w, [&](Batch& b) {
+           b.attributes[1].srcAccessOrder =
+               broken ? CU_MEMCPY_SRC_ACCESS_ORDER_INVALID : CU_MEMCPY_SRC_ACCESS_ORDER_ANY;
+         });
+       }},
+      {Rule::kCopyOrder,
+       [](World& w, bool broken) {
+         return deep(w, [&](CUDA_MEMCPY3D_BATCH_OP& op) {
+           op.srcAccessOrder = static_cast<CUmemcpySrcAccessOrder>(broken ? 4 : 2);
+         });
+       }},
+      {Rule::kCopyFlags,
+       [](World& w, bool broken) {
+         return batch(w, [&](Batch& b) { b.attributes[0].flags = broken ? 2 : 1; });
+       }},
+      {Rule::kCopySize,
+       [](World& w, bool broken) {
+         return older_batch(w, [&](Batch& b) { b.sizes[1] = broken ? 0 : 1; });
+       }},
+      {Rule::kCopySize,
+       [](World& w, bool broken) {
+         return deep(w, [&](CUDA_MEMCPY3D_BATCH_OP& op) { op.extent.depth = broken ? 0 : 1; });
+       }},
+      {Rule::kCopyOperand,
+       [](World& w, bool broken) {
+         return deep(w, [&](CUDA_MEMCPY3D_BATCH_OP& op) {
+           op.src.type = static_cast<CUmemcpy3DOperandType>(broken ? 0 : 1);
+         });
+       }},
+      {Rule::kCopyRows,
+       [](World& w, bool broken) {
+         return deep(
+             w, [&](CUDA_MEMCPY3D_BATCH_OP& op) { op.src.op.ptr.rowLength = broken ? 15 : 16; });
+       }},
+      {Rule::kCopyRows,
+       [](World& w, bool broken) {
+         return deep(
+             w, [&](CUDA_MEMCPY3D_BATCH_OP& op) { op.dst.op.ptr.layerHeight = broken ? 3 : 4; });
+       }},
+      {Rule::kCopyBatchFlags, [](World& w, bool broken) { return deep(w, kAsIs, broken ? 1 : 0); }},
+      {Rule::kCopyBatchStream,
+       [](World& w, bool broken) {
+         return deep(w, kAsIs, 0, broken ? nullptr : CU_STREAM_PER_THREAD);
+       }},
+      {Rule::kCopyBatchStream,
+       [](World& w, bool broken) {
+         return older_batch(w, [&](Batch& b) {
+           if (broken) b.call.hStream = CU_STREAM_LEGACY;
+         });
+       }},
+      {Rule::kCopyBatchStream,  // NULL is another stream under a name for per-thread ones
+       [](World& w, bool broken) {
+         mapped(w, 2);
+         Batch one;
+         one.call.hStream = nullptr;
+         Facts facts = on_device();
+         facts.place.per_thread = !broken;
+         return check(w.model, one.call, facts);
+       }},
+      {Rule::kDataMapped,  // the last row of a 3D copy
+       [](World& w, bool broken) {
+         return deep(w, [&](CUDA_MEMCPY3D_BATCH_OP& op) {
+           op.src.op.ptr.ptr = kBase + 2 * kG - (3 * 32 + 16);
+           op.src.op.ptr.rowLength = broken ? 33 : 32;
+         });
+       }},
+      {Rule::kDataMapped,  // the pointer of a copy from an array
+       [](World& w, bool broken) {
+         return deep(w, [&](CUDA_MEMCPY3D_BATCH_OP& op) {
+           op.src = {};
+           op.src.type = CU_MEMCPY_OPERAND_TYPE_ARRAY;
+           op.dst.op.ptr.ptr = kBase + (broken ? 2 * kG : kG);
+         });
+       }},
+      {Rule::kCopyAttributesNonnull,
+       [](World& w, bool broken) {
+         mapped(w, 1);
+         Batch one;
+         return check(w.model,
+                      calls::MemcpyWithAttributesAsync{.dst = kBase,
+                                                       .src = kBase + 64,
+                                                       .size = 8,
+                                                       .attr = broken ? nullptr : one.attributes},
+                      on_device());
+       }},
+      {Rule::kDataMapped,
+       [](World& w, bool broken) {
+         mapped(w, 1);
+         Batch one;
+         return check(w.model,
+                      calls::MemcpyWithAttributesAsync{.dst = kBase + (broken ? kG : 0),
+                                                       .src = kBase + 64,
+                                                       .size = 8,
+                                                       .attr = one.attributes},
+                      on_device());
+       }},
+      {Rule::kCopyAttributesNonnull,
+       [](World& w, bool broken) {
+         mapped(w, 2);
+         CUDA_MEMCPY3D_BATCH_OP op = deep_copy();
+         return check(w.model, calls::Memcpy3DWithAttributesAsync{.op = broken ? nullptr : &op},
+                      on_device());
+       }},
+      {Rule::kDecompressCapable,
+       [](World& w, bool broken) {
+         map_usage(w, broken ? 0 : 2);
+         return decompress(w, kBase, kAsIs);
+       }},
+      {Rule::kDecompressCapable,
+       [](World& w, bool broken) {
+         pool_memory(w, broken ? 0 : 2);
+         return decompress(w, kPoolMemory, kAsIs);
+       }},
+      {Rule::kDecompressPadding,
+       [](World& w, bool broken) {
+         map_usage(w, 2);
+         return decompress(w, kBase, [&](calls::MemBatchDecompressAsync& call) {
+           call.paramsArray[0].padding[19] = broken ? 1 : 0;
+         });
+       }},
+      {Rule::kCopyBatchFlags,
+       [](World& w, bool broken) {
+         map_usage(w, 2);
+         return decompress(
+             w, kBase, [&](calls::MemBatchDecompressAsync& call) { call.flags = broken ? 1 : 0; });
+       }},
+      {Rule::kDataMapped,  // where the size is written
+       [](World& w, bool broken) {
+         map_usage(w, 2);
+         return decompress(w, kBase, [&](calls::MemBatchDecompressAsync& call) {
+           call.paramsArray[0].dstActBytes =
+               reinterpret_cast<cuuint32_t*>(kBase + kG - (broken ? 0 : 4));
+         });
+       }},
+      {Rule::kDataReadable,
+       [](World& w, bool broken) {
+         map_usage(w, 2);
+         if (broken) w.access(kBase, 1, 0);
+         return decompress(w, kBase, kAsIs);
+       }},
+  };
+}
+
+namespace {
+
+TEST(CheckCopy, SaysWhichCopyOfABatchIsWrong) {
+  World w;
+  const Violations found = batch(w, [](Batch& b) { b.to[1] = kBase + 2 * kG; });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.front().message.rfind("copy 1: dst: ", 0), 0u) << found.front().message;
+}
+
+TEST(CheckCopy, ASingleCopyHasNoNumber) {
+  World w;
+  mapped(w, 1);
+  Batch one;
+  const Violations found =
+      check(w.model,
+            calls::MemcpyWithAttributesAsync{
+                .dst = kBase + kG, .src = kBase, .size = 8, .attr = one.attributes},
+            on_device());
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.front().message.rfind("dst: ", 0), 0u) << found.front().message;
+}
+
+TEST(CheckCopy, MemoryOfAStrangerIsNotCalledUnfitForDecompression) {
+  World w;
+  EXPECT_TRUE(decompress(w, 0x123000, kAsIs).empty());
+}
+
+TEST(CheckCopy, OfALongBatchTheFirstMistakesAreFound) {
+  World w;
+  w.reserve(kBase, 1);
+  std::vector<CUdeviceptr> to(1000, kBase), from(1000, 0x5000);
+  std::vector<std::size_t> sizes(1000, 16);
+  Batch one;
+  one.call.dsts = to.data();
+  one.call.srcs = from.data();
+  one.call.sizes = sizes.data();
+  one.call.count = 1000;
+  EXPECT_EQ(check(w.model, one.call, on_device()).size(), 16u);
+}
+
+}  // namespace
+}  // namespace cuvmm::testing

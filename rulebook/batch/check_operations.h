@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the checks of batches share.
+#pragma once
+
+#include <string>
+
+#include "rulebook/batch/operations.h"
+#include "rulebook/check_support.h"
+
+namespace cuvmm::detail {
+
+/// A batch may be as long as its maker likes: the rest of many mistakes is not looked for.
+inline constexpr std::size_t kMostFound = 16;
+
+/// The arguments, then each operation as a copy of its own.
+template <class CallStruct>
+Violations check_operations(const Model& model, const CallStruct& call, const Facts& facts) {
+  // What is wrong whatever is touched is said once.
+  Violations all = check_touches(model, CallStruct::kEntryPoint, nullptr, 0, facts);
+  if (!all.empty()) return all;
+  all.append(check_arguments(call, facts));
+  const std::size_t count = operations(call);
+  for (std::size_t i = 0; i < count && all.size() < kMostFound; ++i) {
+    const Operation one = operation(call, i);
+    Violations found = check_touches(model, CallStruct::kEntryPoint, one.list, one.count, facts);
+    for (Violation& v : found) v.message = operation_name(call, i) + v.message;
+    all.append(found);
+  }
+  return all;
+}
+
+/// Of a batch whose parts hold from one operation on: the first from the first, and so upwards.
+void check_indices(Collector& out, const char* parameter, const void* parts,
+                   const std::size_t* first, std::size_t number, std::size_t count);
+
+/// Not the legacy default stream.
+void check_batch_stream(Collector& out, CUstream stream, const Facts& facts);
+
+void check_batch_flags(Collector& out, unsigned long long flags);
+
+}  // namespace cuvmm::detail

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "api/sizes.h"
+#include "rulebook/order/check_work.h"
+#include "rulebook/testing/world.h"
+
+namespace cuvmm {
+namespace {
+
+TEST(CheckLaunch, SaysNothingOfWhatTheModelDoesNotKnow) {
+  const Model model;
+  const LaunchArgument argument{0x700000000000, 0};
+  EXPECT_TRUE(check_launch(model, &argument, 1, 0, false).empty());
+  EXPECT_TRUE(check_launch(model, &argument, 1, 0, true).empty());
+}
+
+TEST(CheckLaunch, FreedAddressSpaceCountsOnlyWhereNoMemoryIs) {
+  testing::World w;
+  w.reserve(testing::kBase, 1);
+  w.accept(calls::MemAddressFree{testing::kBase, kGranule});
+  const LaunchArgument argument{testing::kBase, 3};
+  EXPECT_TRUE(check_launch(w.model, &argument, 1, 0, false).empty());
+  const Violations v = check_launch(w.model, &argument, 1, 0, true);
+  ASSERT_EQ(v.size(), 1u);
+  EXPECT_EQ(v[0].rule, Rule::kLaunchAlive);
+  EXPECT_THAT(v[0].message, ::testing::HasSubstr("argument 3 is 0x700000000000"));
+}
+
+TEST(CheckLaunch, ManyArgumentsWithOneFaultAreOneFinding) {
+  testing::World w;
+  w.reserve(testing::kBase, 8);
+  const LaunchArgument arguments[] = {{testing::kBase, 0}, {testing::kBase + kGranule, 1}};
+  EXPECT_EQ(check_launch(w.model, arguments, 2, 0, false).size(), 1u);
+}
+
+}  // namespace
+}  // namespace cuvmm

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What calls are told that take memory away from work which was queued, and launches that are given
+// memory which is not there. Internal to rulebook/, but for check_launch().
+#pragma once
+
+#include "rulebook/check_support.h"
+
+namespace cuvmm {
+
+/// An argument of a launch that may be an address.
+struct LaunchArgument {
+  Address value = 0;
+  int index = -1;  ///< of the parameter; -1 unknown
+};
+
+/// What a launch that runs on `device` (Facts::kUnknownDevice) is given in vain, or too early. Each
+/// rule once. Silent about whatever the model does not know, and about an address outside of every
+/// reservation unless `vacant`: the driver was asked, and no memory is there.
+Violations check_launch(const Model& model, const LaunchArgument* arguments, std::size_t count,
+                        int device, bool vacant);
+
+namespace detail {
+
+/// Adds what Facts::Order found: `in_flight` for what is certain, `ordered` for the rest. `taken`
+/// is what happens to the memory: "[0x200000, 0x400000) is unmapped".
+[[gnu::cold]] void add_work(Collector& out, const Facts::Order& order, Rule in_flight, Rule ordered,
+                            const std::string& taken);
+/// "the kernel f on stream 0x55", "a copy on the legacy default stream".
+std::string work_text(const Work& work);
+
+}  // namespace detail
+}  // namespace cuvmm

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What comes after what: the work that is queued to streams, and what orders it.
+//
+// Each piece of work has a number on its stream. For each stream and each event a clock says which
+// work of other streams is over before its own next work starts; one more clock says which work the
+// host knows to be over. No I/O, no locks, no time: whether unfinished work runs at this moment,
+// only the driver knows.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "rulebook/order/clock.h"
+
+namespace cuvmm {
+
+class OrderState {
+ public:
+  /// Any number that tells contexts, or events, from each other.
+  using ContextId = std::uint64_t;
+  using EventId = std::uint64_t;
+
+  enum class Kind : std::uint8_t {
+    kLegacy,       ///< the default stream that waits for the blocking ones, and they for it
+    kBlocking,     ///< made without a flag, or the default stream of one thread
+    kNonBlocking,  ///< CU_STREAM_NON_BLOCKING
+  };
+
+  /// A stream that the program can queue to from now on. At most one of a context is kLegacy.
+  StreamId open(ContextId context, Kind kind);
+  /// It was destroyed. The driver finishes what is queued there, and nobody can ask for it.
+  void close(StreamId stream);
+  /// A context was destroyed: all its work is over.
+  void close_context(ContextId context);
+
+  /// One more piece of work; its number.
+  Position queue(StreamId stream);
+  /// cuEventRecord: the event stands for all that the stream has been given so far.
+  void record(EventId event, StreamId stream);
+  /// cuStreamWaitEvent. An event that was never recorded waits for nothing.
+  void wait(StreamId stream, EventId event);
+  void forget(EventId event) { events_.erase(event); }
+
+  /// The host knows that all is over that the stream was given so far: a synchronisation, or a
+  /// query that said so.
+  void stream_finished(StreamId stream);
+  void event_finished(EventId event);
+  void context_finished(ContextId context);
+
+  // The same in two steps, for who waits while others queue: what there is to wait for, and then
+  // that it is over.
+  Clock given(StreamId stream);
+  /// The same but for the default stream's rules: what is over when the stream itself has nothing
+  /// left to do.
+  Clock own(StreamId stream) const;
+  Clock recorded(EventId event) const;
+  Clock given_to(ContextId context) const;
+  void over(const Clock& clock) { finish(Clock(clock)); }
+
+  /// Whether the host knows that this work is over.
+  bool finished(StreamId stream, Position work) const;
+  /// Whether this work is over before work starts that is queued to `later` now. It may be the same
+  /// stream.
+  bool comes_before(StreamId stream, Position work, StreamId later) const;
+  /// Whether the host knows that all is over that the stream was given.
+  bool idle(StreamId stream) const;
+  /// Whether nothing was queued to its stream behind this work, so that a busy stream is busy with
+  /// it, or with what it waits for.
+  bool is_last(StreamId stream, Position work) const;
+
+ private:
+  struct Stream {
+    ContextId context = 0;
+    Kind kind = Kind::kBlocking;
+    bool closed = false;
+    Position last = 0;  ///< number of the newest work
+    Clock after;        ///< the work of others that is over before the next one starts
+    /// Changes with `last` and `after`, so that who has followed it once need not look again.
+    std::uint64_t version = 1;
+    std::uint64_t seen_legacy = 0;  ///< the version of the legacy stream that `after` has
+  };
+  struct Context {
+    StreamId legacy = 0;  ///< 0: none
+  };
+
+  // The default stream's rules: the streams that an action on this one waits for.
+  template <class Visit>
+  void awaited(const Stream& stream, Visit visit) const;
+  // An action on the stream: it waits for them.
+  void arrive(Stream& stream);
+  // All that `from` has and that may still run, its own work too.
+  void follow(Stream& stream, StreamId other, const Stream& from);
+  void join(Clock& into, const Clock& from) const;
+  void finish(const Clock& over);
+
+  std::unordered_map<StreamId, Stream> streams_;
+  std::unordered_map<ContextId, Context> contexts_;
+  std::unordered_map<EventId, Clock> events_;
+  Clock finished_;  ///< of streams in `streams_`
+  StreamId newest_ = 0;
+};
+
+}  // namespace cuvmm

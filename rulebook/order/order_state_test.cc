@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rulebook/order/order_state.h"
+
+#include <gtest/gtest.h>
+
+namespace cuvmm {
+namespace {
+
+using Kind = OrderState::Kind;
+
+constexpr OrderState::ContextId kContext = 1;
+constexpr OrderState::EventId kEvent = 7;
+
+class Order : public ::testing::Test {
+ protected:
+  OrderState order;
+  const StreamId legacy = order.open(kContext, Kind::kLegacy);
+  const StreamId a = order.open(kContext, Kind::kNonBlocking);
+  const StreamId b = order.open(kContext, Kind::kNonBlocking);
+  const StreamId blocking = order.open(kContext, Kind::kBlocking);
+  const StreamId other = order.open(kContext, Kind::kBlocking);
+};
+
+TEST_F(Order, WorkOfOneStreamComesInItsOrderAndIsUnfinished) {
+  const Position first = order.queue(a);
+  EXPECT_TRUE(order.is_last(a, first));
+  const Position second = order.queue(a);
+  EXPECT_FALSE(order.is_last(a, first));
+  EXPECT_TRUE(order.comes_before(a, second, a));
+  EXPECT_FALSE(order.finished(a, first));
+}
+
+TEST_F(Order, NonBlockingStreamsKnowNothingOfEachOtherNorOfTheDefaultStream) {
+  const Position work = order.queue(a);
+  order.queue(legacy);
+  EXPECT_FALSE(order.comes_before(a, work, b));
+  EXPECT_FALSE(order.comes_before(a, work, legacy));
+}
+
+TEST_F(Order, AnEventOrdersWhatWasQueuedBeforeItOnly) {
+  const Position before = order.queue(a);
+  order.record(kEvent, a);
+  const Position after = order.queue(a);
+  order.wait(b, kEvent);
+  EXPECT_TRUE(order.comes_before(a, before, b));
+  EXPECT_FALSE(order.comes_before(a, after, b));
+}
+
+TEST_F(Order, AnEventHandsOnWhatItsStreamWaitedFor) {
+  const Position work = order.queue(a);
+  order.record(kEvent, a);
+  order.wait(b, kEvent);
+  order.record(kEvent + 1, b);
+  order.wait(blocking, kEvent + 1);
+  EXPECT_TRUE(order.comes_before(a, work, blocking));
+}
+
+TEST_F(Order, AnEventThatWasRecordedAgainStandsForTheNewRecord) {
+  const Position work = order.queue(a);
+  order.record(kEvent, a);
+  order.record(kEvent, b);
+  order.event_finished(kEvent);
+  EXPECT_FALSE(order.finished(a, work));
+}
+
+TEST_F(Order, AnEventThatWasNeverRecordedOrdersNothing) {
+  const Position work = order.queue(a);
+  order.wait(b, kEvent);
+  order.event_finished(kEvent);
+  EXPECT_FALSE(order.comes_before(a, work, b));
+  EXPECT_FALSE(order.finished(a, work));
+}
+
+TEST_F(Order, TheLegacyStreamIsABarrierAmongBlockingStreams) {
+  const Position before = order.queue(blocking);
+  EXPECT_FALSE(order.comes_before(blocking, before, other));
+  EXPECT_TRUE(order.comes_before(blocking, before, legacy));
+  const Position barrier = order.queue(legacy);
+  EXPECT_TRUE(order.comes_before(blocking, before, other));
+  EXPECT_TRUE(order.comes_before(legacy, barrier, other));
+  const Position after = order.queue(blocking);
+  EXPECT_FALSE(order.comes_before(blocking, after, other));
+}
+
+TEST_F(Order, ToAskWhatTheLegacyStreamWouldWaitForIsNoBarrier) {
+  const Position work = order.queue(blocking);
+  EXPECT_TRUE(order.comes_before(blocking, work, legacy));
+  EXPECT_FALSE(order.comes_before(blocking, work, other));
+}
+
+TEST_F(Order, TheLegacyStreamOfAnotherContextIsNoBarrier) {
+  const StreamId stranger = order.open(kContext + 1, Kind::kLegacy);
+  const Position work = order.queue(blocking);
+  order.queue(stranger);
+  EXPECT_FALSE(order.comes_before(blocking, work, stranger));
+  EXPECT_FALSE(order.comes_before(blocking, work, other));
+}
+
+TEST_F(Order, ASynchronisationFinishesWhatTheStreamWaitedForToo) {
+  const Position work = order.queue(a);
+  order.record(kEvent, a);
+  const Position later = order.queue(a);
+  order.wait(b, kEvent);
+  order.stream_finished(b);
+  EXPECT_TRUE(order.finished(a, work));
+  EXPECT_FALSE(order.finished(a, later));
+}
+
+TEST_F(Order, AFinishedContextLeavesOtherContextsRunning) {
+  const StreamId stranger = order.open(kContext + 1, Kind::kNonBlocking);
+  const Position here = order.queue(a), there = order.queue(stranger);
+  order.context_finished(kContext);
+  EXPECT_TRUE(order.finished(a, here));
+  EXPECT_FALSE(order.finished(stranger, there));
+}
+
+TEST_F(Order, WorkOfADestroyedStreamGoesOnUntilSomethingBehindItIsOver) {
+  const Position work = order.queue(a);
+  order.record(kEvent, a);
+  order.close(a);
+  EXPECT_FALSE(order.finished(a, work));
+  order.event_finished(kEvent);
+  EXPECT_TRUE(order.finished(a, work));
+}
+
+TEST_F(Order, WorkOfADestroyedContextIsOver) {
+  const Position work = order.queue(a);
+  order.close_context(kContext);
+  EXPECT_TRUE(order.finished(a, work));
+}
+
+}  // namespace
+}  // namespace cuvmm

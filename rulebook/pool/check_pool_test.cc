@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <iterator>
+
+#include "api/newer/pools.h"
+#include "rulebook/testing/pool_world.h"
+
+namespace cuvmm::testing {
+
+using namespace pool_world;
+
+namespace {
+
+using Answer = Facts::Answer;
+
+CUmemPoolProps managed_props() {
+  CUmemPoolProps p = props(0);
+  p.allocType = kManagedMemory;
+  return p;
+}
+/// Older headers have no names for some of the bytes.
+void set_byte(CUmemPoolProps& p, std::size_t at, unsigned char value) {
+  reinterpret_cast<unsigned char*>(&p)[at] = value;
+}
+
+Violations create(World& w, const CUmemPoolProps& p) {
+  return check(w.model, calls::MemPoolCreate{.pool = &pool_out, .poolProps = &p});
+}
+/// With the properties as `change` leaves them where it is broken.
+template <class Change>
+Violations create(World& w, bool broken, Change change) {
+  CUmemPoolProps p = props();
+  if (broken) change(p);
+  return create(w, p);
+}
+
+Violations alloc(World& w, CUmemoryPool pool, Facts facts = {}, std::size_t size = 64,
+                 CUdeviceptr* out = &pointer_out) {
+  return check(w.model, calls::MemAllocFromPoolAsync{.dptr = out, .bytesize = size, .pool = pool},
+               facts);
+}
+Violations set_access(World& w, CUmemoryPool pool, CUmemAccessDesc desc = access_desc(),
+                      bool null = false) {
+  return check(w.model,
+               calls::MemPoolSetAccess{.pool = pool, .map = null ? nullptr : &desc, .count = 1});
+}
+Violations set_pool(World& w, CUmemoryPool pool, int device = 0) {
+  return check(w.model, calls::DeviceSetMemPool{.dev = device, .pool = pool});
+}
+Violations at_exit(World& w) {
+  return check_exit(w.model, [](const Export&) { return false; });
+}
+
+}  // namespace
+
+std::vector<RuleCase> pool_cases() {
+  return {
+      {Rule::kPoolCreateOutNonnull,
+       [](World& w, bool broken) {
+         const CUmemPoolProps p = props();
+         return check(w.model,
+                      calls::MemPoolCreate{.pool = broken ? nullptr : &pool_out, .poolProps = &p});
+       }},
+      {Rule::kPoolCreatePropsNonnull,
+       [](World& w, bool broken) {
+         const CUmemPoolProps p = props();
+         return check(w.model,
+                      calls::MemPoolCreate{.pool = &pool_out, .poolProps = broken ? nullptr : &p});
+       }},
+      {Rule::kPoolCreateType,
+       [](World& w, bool broken) {
+         return create(w, broken,
+                       [](auto& p) { p.allocType = static_cast<CUmemAllocationType>(0); });
+       }},
+      {Rule::kPoolCreateLocationType,
+       [](World& w, bool broken) {
+         return create(w, broken,
+                       [](auto& p) { p.location.type = static_cast<CUmemLocationType>(4); });
+       }},
+      {Rule::kPoolCreateLocationDevice,
+       [](World& w, bool broken) { return create(w, broken, [](auto& p) { p.location.id = 2; }); }},
+      {Rule::kPoolCreateLocationNode,
+       [](World& w, bool broken) {
+         CUmemPoolProps p = props(0);
+         p.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+         p.location.id = broken ? 1 : 0;
+         return create(w, p);
+       }},
+      {Rule::kPoolCreateHostHandleTypes,
+       [](World& w, bool broken) {
+         CUmemPoolProps p = props(broken ? 1 : 0);
+         p.location.type = static_cast<CUmemLocationType>(2);
+         return create(w, p);
+       }},
+      {Rule::kPoolCreateLocationType,  // nowhere is a place for managed memory only
+       [](World& w, bool broken) {
+         CUmemPoolProps p = props(0);
+         p.allocType = static_cast<CUmemAllocationType>(broken ? 1 : 2);
+         p.location.type = static_cast<CUmemLocationType>(0);
+         return create(w, p);
+       }},
+      {Rule::kPoolCreateHostHandleTypes,  // wherever managed memory prefers to be
+       [](World& w, bool broken) {
+         CUmemPoolProps p = props(broken ? 1 : 0);
+         p.allocType = static_cast<CUmemAllocationType>(2);
+         return create(w, p);
+       }},
+      {Rule::kPoolSetLocal,  // a managed pool is no device's, wherever it prefers to be
+       [](World& w, bool broken) {
+         CUmemPoolProps p = props(0);
+         p.allocType = static_cast<CUmemAllocationType>(broken ? 2 : 1);
+         made(w, p);
+         return set_pool(w, kPool);
+       }},
+      {Rule::kPoolAccessOwn,  // and no device's own
+       [](World& w, bool broken) {
+         CUmemPoolProps p = props(0);
+         p.allocType = static_cast<CUmemAllocationType>(broken ? 1 : 2);
+         made(w, p);
+         return set_access(w, kPool, access_desc(0, 0));
+       }},
+      {Rule::kPoolCreateHandleTypes,
+       [](World& w, bool broken) { return create(w, props(broken ? 2 : 1)); }},
+      {Rule::kPoolCreateFabric,
+       [](World& w, bool broken) {
+         w.model.platform().handle_types = 9;
+         return create(w, props(broken ? 8 : 1));
+       }},
+      {Rule::kPoolCreateWin32,
+       [](World& w, bool broken) {
+         return create(w, broken, [](auto& p) { p.win32SecurityAttributes = &p; });
+       }},
+      {Rule::kPoolCreateReserved,
+       [](World& w, bool broken) {
+         return create(w, broken, [](auto& p) { *(std::end(p.reserved) - 1) = 1; });
+       }},
+      {Rule::kPoolCreateReserved,  // what became gpuDirectRDMACapable later
+       [](World& w, bool broken) {
+         w.model.platform().driver_version = broken ? 13030 : 13040;
+         return create(w, true, [](auto& p) { set_byte(p, 34, 1); });
+       }},
+      {Rule::kPoolCreateUsage,
+       [](World& w, bool broken) {
+         return create(w, true, [=](auto& p) { set_byte(p, 32, broken ? 4 : 2); });
+       }},
+      {Rule::kPoolCreateLocationType,  // of pools that others made
+       [](World& w, bool broken) {
+         return create(w, broken, [](auto& p) {
+           p.location = make_location(kLocationInvisible, kDeviceInvalid);
+         });
+       }},
+      {Rule::kPoolCreateLocationType,  // a driver from before locality domains
+       [](World& w, bool broken) {
+         w.model.platform().driver_version = broken ? 13030 : 13040;
+         return create(w, true, [](auto& p) { p.location = domain_location(1, 1); });
+       }},
+      {Rule::kPoolCreateLocationDevice,
+       [](World& w, bool broken) {
+         return create(w, true, [=](auto& p) { p.location = domain_location(broken ? 2 : 1, 0); });
+       }},
+      {Rule::kPoolCreateLocationDomain,
+       [](World& w, bool broken) {
+         w.model.platform().locality_domains = {1, 2};
+         return create(w, true, [=](auto& p) { p.location = domain_location(1, broken ? 2 : 1); });
+       }},
+      {Rule::kPoolCreateManagedMax,
+       [](World& w, bool broken) {
+         CUmemPoolProps p = managed_props();
+         p.maxSize = broken ? 4096 : 0;
+         return create(w, p);
+       }},
+      {Rule::kPoolCreateManagedUsage,
+       [](World& w, bool broken) {
+         CUmemPoolProps p = managed_props();
+         set_byte(p, 32, broken ? 2 : 0);
+         return create(w, p);
+       }},
+      {Rule::kPoolCreateManagedSupported,
+       [](World& w, bool broken) {
+         w.model.platform().managed_known = true;
+         w.model.platform().managed = !broken;
+         return create(w, managed_props());
+       }},
+      {Rule::kPoolCreateMultinode,
+       [](World& w, bool broken) {
+         Platform& platform = w.model.platform();
+         platform.handle_types = 9;
+         platform.fabric_channel = platform.host_multinode_known = true;
+         platform.host_multinode = !broken;
+         CUmemPoolProps p = props(8);
+         p.location = make_location(kLocationHostNuma, 0);
+         return create(w, p);
+       }},
+      {Rule::kPoolAccessOwn,  // of a domain's device
+       [](World& w, bool broken) {
+         CUmemPoolProps p = props(0);
+         p.location = domain_location(1, 1);
+         made(w, p);
+         return set_access(w, kPool, access_desc(0, broken ? 1 : 0));
+       }},
+      {Rule::kPoolLeak,
+       [](World& w, bool broken) {
+         have(w);
+         allocate(w);
+         if (broken) w.accept(calls::MemFreeAsync{.dptr = kMemory});
+         return at_exit(w);
+       }},
+      CUVMM_POOL_CASES(PoolDestroy,
+                       [](World& w, CUmemoryPool pool) { return destroy_check(w, pool); }),
+      {Rule::kPoolDestroyDefault,
+       [](World& w, bool broken) {
+         have(w);
+         return broken ? destroy_check(w, pool_of(0x700), Answer::kYes) : destroy_check(w, kPool);
+       }},
+      {Rule::kPoolAllocOutNonnull,
+       [](World& w, bool broken) {
+         have(w);
+         return alloc(w, kPool, {}, 64, broken ? nullptr : &pointer_out);
+       }},
+      {Rule::kPoolAllocSize,
+       [](World& w, bool broken) {
+         have(w);
+         return alloc(w, kPool, {}, broken ? 0 : 1);
+       }},
+      CUVMM_POOL_CASES(PoolAlloc, [](World& w, CUmemoryPool pool) { return alloc(w, pool); }),
+      {Rule::kPoolAllocImported,
+       [](World& w, bool broken) {
+         have(w);
+         have_imported(w);
+         return alloc(w, broken ? kImported : kPool);
+       }},
+      {Rule::kPoolAllocContext,
+       [](World& w, bool broken) {
+         have(w);
+         Facts facts;
+         facts.place.context = broken ? Answer::kNo : Answer::kYes;
+         return alloc(w, kPool, facts);
+       }},
+      CUVMM_POOL_CASES(PoolAccess, [](World& w, CUmemoryPool pool) { return set_access(w, pool); }),
+      {Rule::kPoolAccessMap,
+       [](World& w, bool broken) {
+         have(w);
+         return set_access(w, kPool, access_desc(), broken);
+       }},
+      {Rule::kPoolAccessLocationType,
+       [](World& w, bool broken) {
+         have(w);
+         return set_access(w, kPool, access_desc(3, 0, broken ? 2 : 1));
+       }},
+      {Rule::kPoolAccessLocationDevice,
+       [](World& w, bool broken) {
+         have(w);
+         CUmemAccessDesc desc = access_desc();
+         if (broken) desc.location.id = 9;
+         return set_access(w, kPool, desc);
+       }},
+      {Rule::kPoolAccessFlags,
+       [](World& w, bool broken) {
+         have(w);
+         return set_access(w, kPool, access_desc(broken ? 2 : 3));
+       }},
+      {Rule::kPoolAccessReadOnly,
+       [](World& w, bool broken) {
+         have(w);
+         return set_access(w, kPool, access_desc(broken ? 1 : 3));
+       }},
+      {Rule::kPoolAccessOwn,
+       [](World& w, bool broken) {
+         have(w);
+         return set_access(w, kPool, access_desc(0, broken ? 0 : 1));
+       }},
+      {Rule::kPoolAccessOwn,  // of a default pool
+       [](World& w, bool broken) {
+         Facts facts;
+         facts.pool.is_default = Answer::kYes;
+         facts.pool.default_device = broken ? 1 : 0;
+         const CUmemAccessDesc desc = access_desc(0, 1);
+         return check(w.model, calls::MemPoolSetAccess{.pool = kPool, .map = &desc, .count = 1},
+                      facts);
+       }},
+      {Rule::kPoolAccessLocationType,  // the host's own memory
+       [](World& w, bool broken) {
+         CUmemPoolProps p = props(0);
+         p.location.type = CU_MEM_LOCATION_TYPE_HOST;
+         made(w, p);
+         return set_access(w, kPool, access_desc(broken ? 0 : 3, 0, 2));
+       }},
+      {Rule::kPoolSetDevice,
+       [](World& w, bool broken) {
+         have(w);
+         return set_pool(w, kPool, broken ? 9 : 0);
+       }},
+      CUVMM_POOL_CASES(PoolSet, [](World& w, CUmemoryPool pool) { return set_pool(w, pool); }),
+      {Rule::kPoolSetImported,
+       [](World& w, bool broken) {
+         have(w);
+         have_imported(w);
+         return set_pool(w, broken ? kImported : kPool);
+       }},
+      {Rule::kPoolSetLocal,
+       [](World& w, bool broken) {
+         have(w);
+         return set_pool(w, kPool, broken ? 1 : 0);
+       }},
+  };
+}
+
+namespace {
+
+TEST(PoolModel, ARefusedFreeKeepsTheMemory) {
+  World w;
+  have(w);
+  allocate(w);
+  const calls::MemFreeAsync call{.dptr = kMemory};
+  w.refuse(call);
+  EXPECT_NE(w.model.pools().memory_at(kMemory + 1), nullptr);
+  EXPECT_EQ(w.model.pools().taken_from(reinterpret_cast<std::uintptr_t>(kPool)), 1u);
+}
+
+TEST(PoolModel, MemoryOfTheOneDeviceIsOfItsCurrentPool) {
+  World w;
+  have(w);
+  w.accept(calls::DeviceSetMemPool{.dev = 0, .pool = kPool});
+  CUdeviceptr out = kMemory;
+  const calls::MemAllocAsync call{.dptr = &out, .bytesize = 4096};
+  w.accept(call);
+  EXPECT_EQ(w.model.pools().memory_at(kMemory)->pool, 0u) << "which of two devices nobody said";
+  w.model.platform().device_count = 1;
+  w.accept(call);
+  EXPECT_EQ(w.model.pools().memory_at(kMemory)->pool, reinterpret_cast<std::uintptr_t>(kPool));
+}
+
+TEST(PoolModel, ADestroyedPoolIsNobodysCurrentPool) {
+  World w;
+  have(w);
+  w.accept(calls::DeviceSetMemPool{.dev = 0, .pool = kPool});
+  EXPECT_TRUE(at_exit(w).empty()) << "the current pool of a device is in use";
+  destroy(w);
+  EXPECT_TRUE(w.model.pools().current().empty());
+}
+
+TEST(PoolModel, WhatWasNeverSeenIsUncertain) {
+  World w;
+  w.model.platform().complete = false;
+  const Violations v = destroy_check(w, pool_of(0x999));
+  ASSERT_EQ(v.size(), 1u);
+  EXPECT_FALSE(v[0].certain) << v[0].message;
+}
+
+}  // namespace
+}  // namespace cuvmm::testing

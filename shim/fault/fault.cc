@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the shim says when work on a device failed at an address, and what the last calls tell when
+// a signal ends the process.
+#include <chrono>
+
+#include "api/driver.h"
+#include "api/posix/cancel_off.h"
+#include "api/words.h"
+#include "ring/reading.h"
+#include "ring/text.h"
+#include "shim/fault/ends.h"
+#include "shim/fault/fault_members.h"
+#include "shim/intercept/ring_call.h"
+#include "shim/process/own_stack.h"
+#include "shim/process/process.h"
+#include "shim/report/output.h"
+#include "shim/stack/stack_text.h"
+#include "shim/stack/symbolizer.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+constexpr std::chrono::milliseconds kPatience{1000};
+
+std::vector<Frame> frames_of(const std::vector<std::uint64_t>& addresses) {
+  const std::vector<std::uintptr_t> frames(addresses.begin(), addresses.end());
+  return symbolize(frames);
+}
+
+std::vector<std::string> lines_of(const std::vector<std::uint64_t>& addresses) {
+  std::vector<std::string> lines;
+  if (addresses.empty()) return lines;
+  const std::string text = stack_text(frames_of(addresses), "");
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+std::string image_error(ring::Reading& reading) {
+  const auto* const image = reinterpret_cast<const std::byte*>(g_ring.image());
+  if (!image) return "there is none";
+  return ring::read_image({image, sizeof(ring::Image)}, reading);
+}
+
+std::string call_text(const ring::Reading& reading) {
+  const ring::CallSeen* const call = reading.call(reading.fault_call);
+  return call ? ring::call_text(reading, *call) : "a call";
+}
+
+}  // namespace
+
+void Process::open_ring() noexcept {
+  const CancelOff no_cancel;
+  const RealDriver* const driver = driver_if_open();
+  if (driver) last_calls_.open(options_, driver->path);
+}
+
+void Process::tell_fault(StackId stack) {
+  ring::Reading reading;
+  if (!image_error(reading).empty()) return;
+  std::string text = "cuvmm: fault: ";
+  text += ring::fault_words(reading.fault_result);
+  text += " (" + result_name(static_cast<CUresult>(reading.fault_result)) + "), seen at " +
+          call_text(reading) + "\n";
+  text += stack_text(symbolize(stack), "      ");
+  if (!reading.address) {
+    text += "    The driver does not say which address, and the work may have begun long before.\n";
+  }
+  text += ring::explanation_text(reading, &lines_of, "    ");
+  if (!last_calls_.path().empty()) {
+    text += "    the last calls: cuvmm explain-crash " + last_calls_.path() + "\n";
+  }
+  write_stderr(text);
+  fault_ = fault_members(reading, symbolize(stack), &frames_of, last_calls_.path());
+  fault_known_.store(true, std::memory_order_release);
+  if (own_report_.chosen() && !ending_.begun()) write_json("running");
+}
+
+void Process::note_fault(CUresult result, std::uint64_t sequence, const Caller& caller) noexcept {
+  if (!is_current() || sequence == 0) return;
+  if (!g_ring.begin_fault(static_cast<std::uint32_t>(result), sequence)) return;
+  const int saved = errno;
+  const CancelOff no_cancel;
+  if (options_.fault_address != 0) g_ring.note_address(options_.fault_address);
+  g_ring.keep_maps();
+  try {
+    (void)session().with_model_within(kPatience, [](const Model& model) {
+      note_living(model);
+      return true;
+    });
+    const StackId stack = capture_stack(caller);
+    prepare_symbolizer();
+    const auto work = [&] { tell_fault(stack); };
+    if (!findings_stack().run(work, kPatience)) work();
+  } catch (...) {
+    say("out of memory: the fault is not explained");
+  }
+  errno = saved;
+}
+
+void Process::note_signal(int signal, std::uintptr_t address, bool known) noexcept {
+  if (known) g_ring.note_address(address);
+  g_ring.note_signal(signal);
+  g_ring.keep_maps();
+}
+
+}  // namespace cuvmm::shim

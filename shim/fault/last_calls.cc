@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/fault/last_calls.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <string_view>
+
+#include "ring/image_file.h"
+#include "shim/intercept/ring_call.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+// Unique among those of a process tree: a pid comes back after exec, and after wrapping.
+std::string unique_name(const std::string& folder) {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return folder + "/" + std::to_string(::getpid()) + "-" + std::to_string(now.tv_sec) + "." +
+         std::to_string(now.tv_nsec) + ".ring";
+}
+
+// The file of this very process, from before it became the program that it is now by exec.
+bool is_of_earlier_program(const std::string& path, const ring::Header& mine) {
+  ring::Header header{};
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return false;
+  const bool whole = ::pread(fd, &header, sizeof header, 0) == sizeof header;
+  ::close(fd);
+  return whole && std::memcmp(header.magic, ring::kMagic, sizeof header.magic) == 0 &&
+         header.pid == static_cast<std::uint64_t>(::getpid()) && header.start == mine.start &&
+         header.start != 0 && header.fault_result == 0;
+}
+
+void remove_earlier(const std::string& folder, const std::string& path, const ring::Header& mine) {
+  const std::string prefix = std::to_string(::getpid()) + "-";
+  DIR* const names = ::opendir(folder.c_str());
+  if (!names) return;
+  while (const dirent* const entry = ::readdir(names)) {
+    const std::string other = folder + "/" + entry->d_name;
+    if (std::string_view(entry->d_name).starts_with(prefix) && other.ends_with(".ring") &&
+        other != path && is_of_earlier_program(other, mine)) {
+      ::unlink(other.c_str());
+    }
+  }
+  ::closedir(names);
+}
+
+}  // namespace
+
+void LastCalls::open(const Options& options, const std::string& driver) noexcept {
+  if (!wanted_.exchange(false) || options.no_ring) return;
+  const int saved = errno;
+  try {
+    if (!options.ring.empty()) {
+      path_ = unique_name(options.ring);
+      image_ = ring::map_new_file(path_);
+      if (!image_) {
+        error_ = errno;
+        path_.clear();
+      }
+    }
+  } catch (const std::bad_alloc&) {
+    error_ = ENOMEM;
+  }
+  if (!image_) image_ = ring::map_memory();
+  if (image_) {
+    ring::describe_process(image_->header, driver);
+    ring::fill_rows(image_->entries);
+    g_ring.start(image_);
+    g_ring.keep_maps();
+    try {
+      if (!path_.empty() && !options.keep_ring) {
+        remove_earlier(options.ring, path_, image_->header);
+      }
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  errno = saved;
+}
+
+void LastCalls::finish(bool keep) noexcept {
+  g_ring.note_exit();
+  if (path_.empty() || keep || ring::load(image_->header.fault_result) != 0) return;
+  const int saved = errno;
+  ::unlink(path_.c_str());
+  errno = saved;
+}
+
+void LastCalls::restart_in_child() noexcept {
+  g_ring.stop();
+  t_state.ring = {};
+  ring::unmap(image_);
+  image_ = nullptr;
+  path_.clear();
+  error_ = 0;
+  wanted_.store(true);
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policies of logical endpoints and fabric copies.
+#pragma once
+
+#include "shim/policy/policy.h"
+
+namespace cuvmm::shim {
+
+template <>
+struct Policy<calls::LogicalEndpointCreate> {
+  using Call = calls::LogicalEndpointCreate;
+  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
+    if (call.prop) desk.driver.find_endpoint_limits(*call.prop, step.facts.write().endpoint);
+  }
+};
+
+template <>
+struct Policy<calls::FabricCpyBatchAsync> {
+  using Call = calls::FabricCpyBatchAsync;
+  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
+    desk.driver.find_device(call.hStream, false, step.facts.write().place);
+  }
+};
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// What calls of area `order` do: which of them launch, wait, record, and end what is known.
+#pragma once
+
+#include <memory>
+#include <type_traits>
+
+#include "api/default_stream.h"
+#include "api/symbols/symbols.h"
+#include "rulebook/violation.h"
+#include "shim/policy/data_policy.h"
+#include "shim/work/pointers.h"
+#include "shim/work/work_room.h"
+
+namespace cuvmm::shim {
+
+namespace detail {
+template <class CallStruct, class... Of>
+inline constexpr bool one_of = (std::is_same_v<CallStruct, Of> || ...);
+}  // namespace detail
+
+template <class CallStruct>
+inline constexpr bool kLaunches =
+    detail::one_of<CallStruct, calls::LaunchKernel, calls::LaunchKernelEx,
+                   calls::LaunchCooperativeKernel>;
+template <class CallStruct>
+inline constexpr bool kLaunchesGraph = detail::one_of<CallStruct, calls::GraphLaunch>;
+template <class CallStruct>
+inline constexpr bool kMakesGraph =
+    detail::one_of<CallStruct, calls::GraphInstantiate_v2, calls::GraphInstantiateWithFlags,
+                   calls::GraphInstantiateWithParams, calls::GraphExecUpdate_v2>;
+template <class CallStruct>
+inline constexpr bool kBeginsCapture =
+    detail::one_of<CallStruct, calls::StreamBeginCapture, calls::StreamBeginCaptureToGraph>;
+template <class CallStruct>
+inline constexpr bool kRecordsEvent =
+    detail::one_of<CallStruct, calls::EventRecord, calls::EventRecordWithFlags>;
+template <class CallStruct>
+inline constexpr bool kWaitsForEvent = detail::one_of<CallStruct, calls::StreamWaitEvent>;
+/// It is queued to its stream like work.
+template <class CallStruct>
+inline constexpr bool kActsOnStream =
+    kRecordsEvent<CallStruct> || kWaitsForEvent<CallStruct> ||
+    detail::one_of<CallStruct, calls::LaunchHostFunc, calls::LaunchHostFunc_v2,
+                   calls::StreamAddCallback, calls::GraphUpload>;
+/// The host waits for work, or asks whether it is over.
+template <class CallStruct>
+inline constexpr bool kWaits =
+    detail::one_of<CallStruct, calls::StreamQuery, calls::StreamSynchronize, calls::EventQuery,
+                   calls::EventSynchronize, calls::CtxSynchronize, calls::CtxSynchronize_v2>;
+/// Functions end.
+template <class CallStruct>
+inline constexpr bool kUnloads =
+    detail::one_of<CallStruct, calls::ModuleUnload, calls::LibraryUnload>;
+/// A handle means something else, or nothing, from here on.
+template <class CallStruct>
+inline constexpr bool kEndsKnown =
+    kUnloads<CallStruct> ||
+    detail::one_of<CallStruct, calls::EventDestroy, calls::GraphExecDestroy>;
+
+/// A call of another area that queues something to a stream.
+template <class CallStruct>
+inline constexpr bool kQueues = [] {
+  if constexpr (kOrdersWork<CallStruct> || detail::one_of<CallStruct, calls::StreamDestroy>) {
+    return false;
+  } else {
+    return kTouches<CallStruct> || kBatch<CallStruct> || requires(const CallStruct& c) {
+      c.hStream;
+    }
+    || requires(const CallStruct& c) { c.stream; };
+  }
+}();
+/// The host waits for the whole stream. Other copies without a stream may go on when they return.
+template <class CallStruct>
+inline constexpr bool kBlocks = detail::one_of<CallStruct, calls::MemcpyDtoH>;
+inline constexpr std::size_t kMostRangesOfACopy = 64;
+
+/// What is kept of one call of area `order`.
+template <class CallStruct>
+struct OrderKept {};
+template <class CallStruct>
+requires kLaunches<CallStruct>
+struct OrderKept<CallStruct> {
+  std::shared_ptr<const Layout> layout;
+  Pointers pointers;
+  std::size_t size() const { return pointers.size(); }
+};
+template <class CallStruct>
+requires kLaunchesGraph<CallStruct>
+struct OrderKept<CallStruct> {
+  std::shared_ptr<const GraphUses> graph;
+  std::size_t size() const { return graph ? graph->ranges->size() : 0; }
+};
+template <class CallStruct>
+requires kWaits<CallStruct>
+struct OrderKept<CallStruct> : Clock {
+};
+
+template <class CallStruct>
+struct Ordering {
+  WorkRoom::Ticket ticket;
+  Violations violations;
+  Origin origin;
+  OrderKept<CallStruct> kept;
+};
+
+/// Whether a NULL stream is the thread's own default stream.
+inline bool is_per_thread(Symbol symbol) {
+  constexpr unsigned kPerThread = 2;
+  return symbols()[static_cast<std::size_t>(symbol)].flags == kPerThread;
+}
+
+template <class CallStruct>
+CUstream order_stream(const CallStruct& call) {
+  if constexpr (requires { call.hStream; }) {
+    return call.hStream;
+  } else {
+    return call.config ? call.config->hStream : nullptr;
+  }
+}
+
+template <class CallStruct>
+void** extra_of(const CallStruct& call) {
+  if constexpr (requires { call.extra; }) {
+    return call.extra;
+  } else {
+    return nullptr;
+  }
+}
+
+template <class CallStruct>
+CUgraphExec made_graph(const CallStruct& call) {
+  if constexpr (requires { call.phGraphExec; }) {
+    return *call.phGraphExec;
+  } else {
+    return call.hGraphExec;
+  }
+}
+
+/// What the host waits for in this call.
+template <class CallStruct>
+OrderKept<CallStruct> awaited(WorkRoom& room, const CallStruct& call, bool per_thread) {
+  if constexpr (requires { call.hStream; }) {
+    return {room.given(call.hStream, per_thread)};
+  } else if constexpr (requires { call.hEvent; }) {
+    return {room.recorded(call.hEvent)};
+  } else if constexpr (requires { call.ctx; }) {
+    return {room.given_to(call.ctx)};
+  } else {
+    return {room.given_to(nullptr)};
+  }
+}
+
+template <class CallStruct>
+void forget_known(WorkRoom& room, const CallStruct& call) {
+  if constexpr (requires { call.hEvent; }) {
+    room.forget(call.hEvent);
+  } else if constexpr (requires { call.hGraphExec; }) {
+    room.forget_graph(call.hGraphExec);
+  } else {
+    room.layouts().forget_all();
+  }
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools that the driver hands out or imports: what it is asked of them, and what is known then. And
+// legal calls of newer CUDA versions, of which nothing may be said.
+#include "shim/policy/pool_policy.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+
+#include "api/mock_driver.h"
+#include "shim/session/session_run.h"
+#include "shim/testing/findings.h"
+
+namespace cuvmm::shim {
+namespace {
+
+using testing::_;
+using testing::DoAll;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::NiceMock;
+using testing::Return;
+using testing::SetArgPointee;
+
+const auto kPool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x7000});
+
+/// A driver of `version` with two devices of two locality domains each, which reads managed memory
+/// while the host does. It describes pools by `attributes_`.
+class PoolSession : public testing::Test {
+ protected:
+  PoolSession() { start(13050); }
+
+  void start(int version) {
+    ON_CALL(mock_, DeviceGetCount(_))
+        .WillByDefault(DoAll(SetArgPointee<0>(2), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, DriverGetVersion(_))
+        .WillByDefault(DoAll(SetArgPointee<0>(version), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, DeviceGetAttribute(_, _, _))
+        .WillByDefault([version](int* value, CUdevice_attribute attribute, CUdevice) {
+          const bool newer =
+              attribute == kDeviceLocalityDomains || attribute == kDeviceLocalizedRdma;
+          if (newer && version < 13040) return CUDA_ERROR_INVALID_VALUE;
+          *value = attribute == kDeviceLocalityDomains ? 2 : attribute != kDeviceLocalizedRdma;
+          return CUDA_SUCCESS;
+        });
+    ON_CALL(mock_, MemPoolCreate(_, _))
+        .WillByDefault(DoAll(SetArgPointee<0>(kPool), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, DeviceGetDefaultMemPool(_, _))
+        .WillByDefault([](CUmemoryPool* pool, CUdevice device) {
+          *pool = reinterpret_cast<CUmemoryPool>(0x100 + std::uintptr_t(device));
+          return CUDA_SUCCESS;
+        });
+    ON_CALL(mock_, DeviceGetMemPool(_, _))
+        .WillByDefault(DoAll(SetArgPointee<0>(kPool), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, MemPoolImportFromShareableHandle(_, _, _, _))
+        .WillByDefault(DoAll(SetArgPointee<0>(kPool), Return(CUDA_SUCCESS)));
+    ON_CALL(mock_, MemPoolGetAttribute(_, _, _))
+        .WillByDefault([this](CUmemoryPool, CUmemPool_attribute attribute, void* value) {
+          const auto found = attributes_.find(attribute);
+          if (found == attributes_.end()) return CUDA_ERROR_INVALID_VALUE;
+          *static_cast<int*>(value) = found->second;
+          return CUDA_SUCCESS;
+        });
+  }
+
+  template <class CallStruct>
+  [[gnu::noinline]] CUresult run(const CallStruct& call) {
+    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
+  }
+  void describe(int location_type, int id, int handle_types = 0) {
+    attributes_ = {{kPoolAttributeAllocationType, 1},
+                   {kPoolAttributeHandleTypes, handle_types},
+                   {kPoolAttributeLocationType, location_type},
+                   {kPoolAttributeLocationId, id},
+                   {kPoolAttributeDomain, -1}};
+  }
+  void import() {
+    CUmemoryPool pool = nullptr;
+    const auto descriptor = reinterpret_cast<void*>(std::uintptr_t{5});
+    run(calls::MemPoolImportFromShareableHandle{&pool, descriptor, CU_MEM_HANDLE_TYPE_FABRIC, 0});
+  }
+  CUresult create(const CUmemPoolProps& props) {
+    CUmemoryPool pool = nullptr;
+    return run(calls::MemPoolCreate{&pool, &props});
+  }
+  CUmemLocation location_of(CUmemoryPool pool) {
+    return session_.with_model([&](const Model& model) {
+      const Pool* found = model.pools().find(pool);
+      return found ? found->location : make_location(-1, 0);
+    });
+  }
+
+  std::map<int, int> attributes_;  ///< none: a driver from before CUDA 13.2
+  NiceMock<MockDriver> mock_;
+  Findings findings_;
+  Session session_{mock_.driver(), {.enforce = false, .emulated = true}, findings_};
+};
+
+TEST_F(PoolSession, ADefaultPoolIsKnownWithoutAsking) {
+  CUmemoryPool pool = nullptr;
+  EXPECT_EQ(run(calls::DeviceGetDefaultMemPool{&pool, 1}), CUDA_SUCCESS);
+  EXPECT_CALL(mock_, MemPoolDestroy(pool)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
+  EXPECT_CALL(mock_, DeviceGetDefaultMemPool(_, _)).Times(0);
+  EXPECT_EQ(run(calls::MemPoolDestroy{pool}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(findings_.rules(), ElementsAre("cuMemPoolDestroy-not-default"));
+}
+
+TEST_F(PoolSession, AnImportedPoolLiesWhereTheDriverSays) {
+  describe(kLocationDevice, 1);
+  import();
+  EXPECT_EQ(device_of(location_of(kPool)), 1);
+  describe(kLocationInvisible, kDeviceInvalid);
+  import();
+  EXPECT_EQ(static_cast<int>(location_of(kPool).type), kLocationInvisible);
+  describe(kLocationDomain, 1);
+  attributes_[kPoolAttributeDomain] = 1;
+  import();
+  EXPECT_TRUE(same_place(location_of(kPool), domain_location(1, 1)));
+  attributes_.clear();
+  import();
+  EXPECT_EQ(static_cast<int>(location_of(kPool).type), 0) << "an older driver says nothing";
+}
+
+TEST_F(PoolSession, ACurrentPoolThatAnotherMadeIsKnownByItsAttributes) {
+  describe(kLocationDevice, 1, 1);
+  CUmemoryPool pool = nullptr;
+  EXPECT_EQ(run(calls::DeviceGetMemPool{&pool, 1}), CUDA_SUCCESS);
+  EXPECT_CALL(mock_, DeviceSetMemPool(0, kPool)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
+  EXPECT_EQ(run(calls::DeviceSetMemPool{0, pool}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(findings_.rules(), ElementsAre("cuDeviceSetMemPool-local"));
+}
+
+TEST_F(PoolSession, OfAnOlderDriverACurrentPoolIsNobodysMistake) {
+  CUmemoryPool pool = nullptr;
+  EXPECT_EQ(run(calls::DeviceGetMemPool{&pool, 1}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::MemPoolTrimTo{pool, 0}), CUDA_SUCCESS);
+  cuuint64_t value = 0;
+  EXPECT_EQ(run(calls::MemPoolSetAttribute{pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &value}),
+            CUDA_SUCCESS);
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+}
+
+TEST_F(PoolSession, AValueThatIsNotKnownIsNoPoolToAskAbout) {
+  EXPECT_CALL(mock_, MemPoolGetAttribute(_, _, _)).Times(0);
+  EXPECT_CALL(mock_, MemPoolTrimTo(_, _)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));
+  EXPECT_EQ(run(calls::MemPoolTrimTo{reinterpret_cast<CUmemoryPool>(0x999), 0}),
+            CUDA_ERROR_INVALID_VALUE);
+}
+
+// What was found on legal calls once: usage 0x4, location type 6, the RDMA byte, pools of managed
+// memory without a location.
+TEST_F(PoolSession, LegalCallsOfNewerVersionsHaveNoFindings) {
+  CUmemPoolProps props{};
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location = domain_location(1, 1);
+  reinterpret_cast<unsigned char*>(&props)[34] = 1;  // gpuDirectRDMACapable
+  EXPECT_EQ(create(props), CUDA_SUCCESS);
+  props = {};
+  props.allocType = kManagedMemory;
+  EXPECT_EQ(create(props), CUDA_SUCCESS);
+  ON_CALL(mock_, MemGetAllocationGranularity(_, _, _))
+      .WillByDefault(DoAll(SetArgPointee<0>(2 << 20), Return(CUDA_SUCCESS)));
+  ON_CALL(mock_, MemCreate(_, _, _, _))
+      .WillByDefault(DoAll(SetArgPointee<0>(0x100), Return(CUDA_SUCCESS)));
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location = domain_location(0, 1);
+  prop.allocFlags.gpuDirectRDMACapable = 1;
+  prop.allocFlags.usage = kUsageRdmaOverPcie;
+  CUmemGenericAllocationHandle handle = 0;
+  EXPECT_EQ(run(calls::MemCreate{&handle, 2 << 20, &prop, 0}), CUDA_SUCCESS);
+  CUmemoryPool pool = nullptr;
+  CUmemLocation place = domain_location(0, 1);
+  EXPECT_EQ(run(calls::MemGetDefaultMemPool{&pool, &place, CU_MEM_ALLOCATION_TYPE_PINNED}),
+            CUDA_SUCCESS);
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+}
+
+TEST_F(PoolSession, AnOlderDriverDoesNotTakeThem) {
+  start(13000);
+  ON_CALL(mock_, MemPoolCreate(_, _)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
+  CUmemPoolProps props{};
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location = domain_location(1, 1);
+  EXPECT_EQ(create(props), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(findings_.rules(), ElementsAre("cuMemPoolCreate-location-type"));
+}
+
+}  // namespace
+}  // namespace cuvmm::shim

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of a call that queues work, or orders it: one instance per function. Nothing is checked
+// but what launches are given; what the work uses is noted once the driver has accepted it. Part of
+// shim/session/session_run.h.
+#pragma once
+
+#include "shim/policy/order_policy.h"
+#include "shim/session/session.h"
+#include "shim/work/pointers.h"
+
+namespace cuvmm::shim {
+
+template <class CallStruct>
+CUresult Session::order(Symbol symbol, const CallStruct& call,
+                        typename CallStruct::Function function, const Caller& direct) {
+  if constexpr (kBeginsCapture<CallStruct>) work_.begin_capture();
+  if (!work_.active()) [[likely]]
+    return call.invoke(function);
+  const RuntimeCall* const runtime = runtime_call();
+  const Caller& caller = runtime ? runtime->caller : direct;
+  int& program_errno = t_state.error();
+  const int entry_errno = program_errno;
+  Ordering<CallStruct> step;
+  InFlight here{&call, [](const void* c) { return Call(*static_cast<const CallStruct*>(c)); },
+                &step.violations, &step.origin, caller};
+  const InFlightScope scope(here);
+  try {
+    before_order(call, is_per_thread(symbol), step);
+  } catch (...) {
+    turn_off();
+  }
+  program_errno = entry_errno;
+  const CUresult result = call.invoke(function);
+  const int driver_errno = program_errno;
+  try {
+    after_order(call, result, caller, step);
+  } catch (...) {
+    turn_off();
+  }
+  program_errno = driver_errno;
+  return result;
+}
+
+template <class CallStruct>
+void Session::before_order(const CallStruct& call, bool per_thread, Ordering<CallStruct>& step) {
+  if constexpr (kLaunches<CallStruct>) {
+    step.ticket = work_.enter(order_stream(call), per_thread);
+    if (!step.ticket || !call.f) return;
+    const RelaxedCapture relaxed(work_.questions(), work_.captures());
+    step.kept.layout = work_.layouts().of(call.f);
+    step.kept.pointers.read(*step.kept.layout, call.kernelParams, extra_of(call), work_.bounds());
+    step.violations = wrong_arguments(order_stream(call), step.kept.pointers.arguments(),
+                                      step.kept.pointers.argument_count());
+  } else if constexpr (kLaunchesGraph<CallStruct>) {
+    step.ticket = work_.enter(call.hStream, per_thread);
+    step.kept.graph = step.ticket ? work_.graph(call.hGraphExec) : nullptr;
+    if (!step.kept.graph) return;
+    const auto& arguments = step.kept.graph->arguments;
+    step.violations = wrong_arguments(call.hStream, arguments.data(), arguments.size());
+  } else if constexpr (kActsOnStream<CallStruct>) {
+    step.ticket = work_.enter(call.hStream, per_thread);
+  } else if constexpr (kWaits<CallStruct>) {
+    step.kept = awaited(work_, call, per_thread);
+  } else if constexpr (kEndsKnown<CallStruct>) {
+    forget_known(work_, call);
+  }
+}
+
+template <class CallStruct>
+void Session::after_order(const CallStruct& call, CUresult result, const Caller& caller,
+                          Ordering<CallStruct>& step) {
+  // Nothing is wrong with a launch that the driver refused: it did not take place.
+  if (result != CUDA_SUCCESS) return work_.cancel(step.ticket);
+  if constexpr (kLaunches<CallStruct> || kLaunchesGraph<CallStruct>) {
+    const auto& kept = step.kept;
+    Use use;
+    use.what = kLaunches<CallStruct> ? "kernel" : "graph";
+    if (kept.size() != 0 || !step.violations.empty()) {
+      number(step.origin);
+      step.origin.stack = capture_stack(caller);
+      use.origin = step.origin;
+    }
+    if constexpr (kLaunches<CallStruct>) {
+      if (!kept.layout) return work_.act(step.ticket);
+      work_.count_launch(kept.layout->hidden, kept.size() != 0);
+      use.function = kept.layout->function;
+      work_.use(step.ticket, use, {kept.pointers.begin(), kept.pointers.size()});
+    } else if (kept.graph) {
+      work_.use(step.ticket, use, kept.graph->ranges);
+    } else {
+      work_.act(step.ticket);
+    }
+    if (!step.violations.empty()) [[unlikely]] {
+      report(Call(call), std::move(step.violations), {.result = result}, step.origin.call,
+             step.origin.stack);
+    }
+  } else if constexpr (kRecordsEvent<CallStruct>) {
+    work_.record(step.ticket, call.hEvent);
+  } else if constexpr (kWaitsForEvent<CallStruct>) {
+    work_.wait(step.ticket, call.hEvent);
+  } else if constexpr (kActsOnStream<CallStruct>) {
+    work_.act(step.ticket);
+  } else if constexpr (kWaits<CallStruct>) {
+    work_.over(step.kept);
+  } else if constexpr (kMakesGraph<CallStruct>) {
+    const RelaxedCapture relaxed(work_.questions(), work_.captures());
+    work_.add_graph(made_graph(call),
+                    read_graph(work_.questions(), work_.layouts(), call.hGraph, work_.bounds()));
+  } else if constexpr (kUnloads<CallStruct>) {
+    // A launch may have asked once more meanwhile.
+    forget_known(work_, call);
+  }
+}
+
+// --- Copies and fills, and other calls that queue something
+
+template <class CallStruct>
+WorkRoom::Ticket Session::enter_work(Symbol symbol, const CallStruct& call) noexcept {
+  if (!work_.active()) [[likely]]
+    return {};
+  try {
+    return work_.enter(stream_of(call), is_per_thread(symbol));
+  } catch (...) {
+    turn_off();
+    return {};
+  }
+}
+
+template <class CallStruct>
+void Session::leave_work(Symbol symbol, const CallStruct& call, const WorkRoom::Ticket& ticket,
+                         CUresult result, const Touched* touched, const Caller& caller) noexcept {
+  try {
+    if (result != CUDA_SUCCESS) return work_.cancel(ticket);
+    UsedRange ranges[kMostRangesOfACopy];
+    std::size_t count = 0;
+    const auto note = [&](const Touch& touch) {
+      const UsedRange range = extent(touch);
+      if (range.size == 0 || count == kMostRangesOfACopy) return;
+      if (!work_.bounds().near(&touch, 1)) return;
+      ranges[count++] = range;
+    };
+    if constexpr (kTouches<CallStruct>) {
+      for (std::size_t i = 0; i < touched->count; ++i) note(touched->list[i]);
+    } else if constexpr (kBatch<CallStruct>) {
+      for (std::size_t i = 0; i < operations(call); ++i) {
+        const Operation one = operation(call, i);
+        for (std::size_t k = 0; k < one.count; ++k) note(one.list[k]);
+      }
+    }
+    if (count == 0) {
+      work_.act(ticket);
+    } else {
+      Use use;
+      const bool fills = touched && touched->count != 0 && touched->list[0].fill;
+      use.what = fills ? "fill" : kTouches<CallStruct> ? "copy" : "batch";
+      number(use.origin);
+      use.origin.stack = capture_stack(caller);
+      work_.use(ticket, use, {ranges, count});
+    }
+    if constexpr (kBlocks<CallStruct>) {
+      work_.over(work_.given(nullptr, is_per_thread(symbol)));
+    }
+  } catch (...) {
+    turn_off();
+  }
+}
+
+}  // namespace cuvmm::shim

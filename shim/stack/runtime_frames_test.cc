@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/stack/runtime_frames.h"
+
+#include <gtest/gtest.h>
+
+namespace cuvmm::shim {
+namespace {
+
+constexpr const char* kRuntime = "/usr/local/cuda/lib64/libcudart.so.13";
+
+Frame frame(const char* function, const char* module) {
+  Frame made;
+  made.function = function;
+  made.module = module;
+  return made;
+}
+
+TEST(RuntimeFrames, TheOutermostIsWhatTheProgramCalled) {
+  std::vector<Frame> frames = {frame("", kRuntime),          frame("cudaInside", kRuntime),
+                               frame("cudaFree", kRuntime),  frame("work()", "/app/program"),
+                               frame("cudaLater", kRuntime), frame("main", "/app/program")};
+  EXPECT_EQ(take_runtime_frames(frames), "cudaFree");
+  ASSERT_EQ(frames.size(), 3u);
+  EXPECT_EQ(frames[0].function, "work()");
+}
+
+TEST(RuntimeFrames, OthersStay) {
+  const std::vector<std::vector<Frame>> stacks = {
+      {},
+      {frame("work()", "/app/program"), frame("cudaFree", kRuntime)},
+      {frame("cudaFree", "/app/static-runtime"), frame("main", "/app/static-runtime")},
+      {frame("", kRuntime), frame("main", "/app/program")},
+      {frame("cudaFree", kRuntime)},  // cut off: what called it is not known
+  };
+  for (std::vector<Frame> frames : stacks) {
+    const std::size_t before = frames.size();
+    EXPECT_EQ(take_runtime_frames(frames), "");
+    EXPECT_EQ(frames.size(), before);
+  }
+}
+
+}  // namespace
+}  // namespace cuvmm::shim

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that calls a function of a shared libcudart that the shim does not wrap.
+#include "shim/testing/misuse.h"
+#include "shim/testing/runtime_twins.h"
+
+namespace {
+
+[[gnu::noinline]] void free_by_name() { require(cudaFree(nullptr) == 0, "the result arrives"); }
+
+}  // namespace
+
+int main() {
+  free_by_name();
+  return 0;
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/testing/work_world.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+WorkAnswers& now(const char* asked) {
+  WorkAnswers::now->asked.emplace_back(asked);
+  return *WorkAnswers::now;
+}
+
+template <class Key>
+CUresult answer_for(const std::map<Key, CUresult>& answers, Key key) {
+  const auto found = answers.find(key);
+  return found == answers.end() ? CUDA_SUCCESS : found->second;
+}
+
+void set_streams(Questions& q) {
+  q.context = [](CUcontext* context) {
+    *context = WorkAnswers::now->context;
+    return CUDA_SUCCESS;
+  };
+  q.stream_context = [](CUstream, CUcontext* context) {
+    *context = now("context").context;
+    return CUDA_SUCCESS;
+  };
+  q.stream_flags = [](CUstream stream, unsigned* flags) {
+    *flags = now("flags").non_blocking.contains(stream) ? 1 : 0;
+    return CUDA_SUCCESS;
+  };
+  q.stream_query = [](CUstream stream) { return answer_for(now("query").queries, stream); };
+  q.is_capturing = [](CUstream stream, CUstreamCaptureStatus* status) {
+    *status = now("capturing").capturing.contains(stream) ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+                                                          : CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+  };
+  q.exchange_mode = [](CUstreamCaptureMode* mode) {
+    std::swap(*mode, WorkAnswers::now->mode);
+    ++WorkAnswers::now->modes_changed;
+    return CUDA_SUCCESS;
+  };
+}
+
+void set_events(Questions& q) {
+  q.event_create = [](CUevent* event, unsigned) {
+    *event = reinterpret_cast<CUevent>(++now("create").events);
+    return CUDA_SUCCESS;
+  };
+  q.event_record = [](CUevent event, CUstream stream) {
+    now("record").event_streams[event] = stream;
+    return CUDA_SUCCESS;
+  };
+  q.event_query = [](CUevent event) { return answer_for(now("event").event_queries, event); };
+}
+
+void set_functions(Questions& q) {
+  q.function_parameter = [](CUfunction, std::size_t index, std::size_t* offset, std::size_t* size) {
+    const WorkAnswers& answers = now("parameter");
+    if (!answers.tells_layout) return CUDA_ERROR_NOT_SUPPORTED;
+    if (index >= answers.layout.size()) return CUDA_ERROR_INVALID_VALUE;
+    *offset = answers.layout[index].first;
+    *size = answers.layout[index].second;
+    return CUDA_SUCCESS;
+  };
+  q.function_name = [](const char** name, CUfunction) {
+    *name = "_Z4fillPfi";
+    return CUDA_SUCCESS;
+  };
+}
+
+void set_graphs(Questions& q) {
+  q.graph_nodes = [](CUgraph, CUgraphNode* nodes, std::size_t* count) {
+    const std::size_t there = WorkAnswers::now->kernel_nodes.size();
+    for (std::size_t i = 0; nodes && i < there; ++i) {
+      nodes[i] = reinterpret_cast<CUgraphNode>(i + 1);
+    }
+    *count = there;
+    return CUDA_SUCCESS;
+  };
+  q.node_type = [](CUgraphNode, CUgraphNodeType* type) {
+    *type = CU_GRAPH_NODE_TYPE_KERNEL;
+    return CUDA_SUCCESS;
+  };
+  q.kernel_node = [](CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2* out) {
+    *out = WorkAnswers::now->kernel_nodes[reinterpret_cast<std::uintptr_t>(node) - 1];
+    return CUDA_SUCCESS;
+  };
+}
+
+}  // namespace
+
+Questions work_questions() {
+  Questions q;
+  set_streams(q);
+  set_events(q);
+  set_functions(q);
+  set_graphs(q);
+  return q;
+}
+
+Driver work_driver() {
+  AnsweringDriver driver;
+  const auto accepts = [](auto...) { return CUDA_SUCCESS; };
+  driver.set(calls::MemAddressReserve{},
+             [](CUdeviceptr* out, std::size_t, std::size_t, CUdeviceptr wish, unsigned long long) {
+               *out = wish;
+               return CUDA_SUCCESS;
+             });
+  driver.set(calls::MemAddressFree{}, accepts);
+  driver.set(calls::MemCreate{}, [](CUmemGenericAllocationHandle* handle, std::size_t,
+                                    const CUmemAllocationProp*, unsigned long long) {
+    static std::atomic<std::uint64_t> next{0xe00};
+    *handle = next.fetch_add(0x100);
+    return CUDA_SUCCESS;
+  });
+  driver.set(calls::MemMap{}, accepts);
+  driver.set(calls::MemUnmap{}, [](auto...) { return WorkAnswers::now->unmap; });
+  driver.set(calls::MemRelease{}, accepts);
+  driver.set(calls::MemSetAccess{}, accepts);
+  driver.set(calls::MemcpyDtoH{}, accepts);
+  driver.set(calls::MemcpyDtoDAsync{}, accepts);
+  driver.set(calls::MemsetD8Async{}, accepts);
+  driver.set(calls::MemAllocAsync{}, [](CUdeviceptr* out, std::size_t, CUstream) {
+    *out = 0x300000000;
+    return CUDA_SUCCESS;
+  });
+  driver.set(calls::MemFreeAsync{}, accepts);
+  driver.set(calls::LaunchKernel{}, [](auto...) { return WorkAnswers::now->launch; });
+  driver.set(calls::LaunchHostFunc{}, accepts);
+  driver.set(calls::GraphInstantiateWithFlags{},
+             [](CUgraphExec* exec, CUgraph, unsigned long long) {
+               *exec = reinterpret_cast<CUgraphExec>(std::uintptr_t{0x9e});
+               return CUDA_SUCCESS;
+             });
+  driver.set(calls::GraphLaunch{}, accepts);
+  driver.set(calls::GraphExecDestroy{}, accepts);
+  driver.set(calls::StreamBeginCapture{}, accepts);
+  driver.set(calls::StreamQuery{},
+             [](CUstream stream) { return answer_for(WorkAnswers::now->queries, stream); });
+  driver.set(calls::StreamSynchronize{}, accepts);
+  driver.set(calls::StreamWaitEvent{}, accepts);
+  driver.set(calls::StreamDestroy{}, accepts);
+  driver.set(calls::EventRecord{}, accepts);
+  driver.set(calls::EventQuery{},
+             [](CUevent event) { return answer_for(WorkAnswers::now->event_queries, event); });
+  driver.set(calls::EventSynchronize{}, accepts);
+  driver.set(calls::EventDestroy{}, accepts);
+  driver.set(calls::CtxSynchronize{}, accepts);
+  driver.set(calls::CtxDestroy{}, accepts);
+  driver.set(calls::ModuleUnload{}, accepts);
+  Driver made = driver.driver();
+  made.set(Symbol::k_cuLaunchKernel_ptsz, made.get(Symbol::k_cuLaunchKernel));
+  return made;
+}
+
+void WorkWorld::map(CUdeviceptr base, std::size_t size, bool access) {
+  CUdeviceptr reserved = 0;
+  EXPECT_EQ(run(calls::MemAddressReserve{&reserved, size, 0, base, 0}), CUDA_SUCCESS);
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  CUmemGenericAllocationHandle handle = 0;
+  EXPECT_EQ(run(calls::MemCreate{&handle, size, &prop, 0}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::MemMap{base, size, 0, handle, 0}), CUDA_SUCCESS);
+  if (!access) return;
+  CUmemAccessDesc desc{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  EXPECT_EQ(run(calls::MemSetAccess{base, size, &desc, 1}), CUDA_SUCCESS);
+}
+
+CUresult WorkWorld::launch(CUstream stream, std::vector<std::uint64_t> words) {
+  if (answers.layout.empty()) {
+    for (std::size_t i = 0; i < words.size(); ++i) answers.layout.emplace_back(8 * i, 8);
+  }
+  std::vector<void*> parameters;
+  for (std::uint64_t& word : words) parameters.push_back(&word);
+  calls::LaunchKernel call{};
+  call.f = function();
+  call.hStream = stream;
+  call.kernelParams = parameters.data();
+  return run(call);
+}
+
+}  // namespace cuvmm::shim

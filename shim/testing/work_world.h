@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session over a driver whose streams finish when the test says so, for tests of work in flight.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/sizes.h"
+#include "shim/session/session_run.h"
+#include "shim/testing/answering_driver.h"
+#include "shim/testing/findings.h"
+
+namespace cuvmm::shim {
+
+/// What the driver of a WorkWorld answers. One at a time.
+struct WorkAnswers {
+  std::map<CUstream, CUresult> queries;       ///< of a stream; missing: SUCCESS
+  std::map<CUevent, CUresult> event_queries;  ///< of an event; missing: SUCCESS
+  std::map<CUevent, CUstream> event_streams;  ///< of our own, where they were recorded
+  std::set<CUstream> capturing;
+  std::set<CUstream> non_blocking;
+  std::vector<std::string> asked;  ///< functions that were asked, in order
+  CUcontext context = reinterpret_cast<CUcontext>(std::uintptr_t{0xc0});
+  CUresult launch = CUDA_SUCCESS;
+  CUresult unmap = CUDA_SUCCESS;
+  /// Offset and size of each parameter of the one function; nothing: the driver does not tell.
+  std::vector<std::pair<std::size_t, std::size_t>> layout;
+  bool tells_layout = true;
+  std::vector<CUDA_KERNEL_NODE_PARAMS_v2> kernel_nodes;
+  std::uintptr_t events = 0xee00;
+  unsigned modes_changed = 0;
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+  static inline WorkAnswers* now = nullptr;
+};
+
+Questions work_questions();
+Driver work_driver();
+
+class WorkWorld : public testing::Test {
+ protected:
+  static constexpr CUdeviceptr kBase = 0x700000000000;
+  static constexpr std::size_t kSize = 2 * kGranule;
+
+  WorkWorld() { WorkAnswers::now = &answers; }
+  ~WorkWorld() override { WorkAnswers::now = nullptr; }
+
+  /// The rest goes by `session()`: with these options.
+  Session& session() {
+    if (!session_) {
+      session_.emplace(
+          driver_, SessionOptions{.emulated = true, .work = {mode, unordered, work_questions()}},
+          sink);
+    }
+    return *session_;
+  }
+  template <class CallStruct>
+  [[gnu::noinline]] CUresult run(const CallStruct& call) {
+    return session().run(Driver::primary_symbol(CallStruct::kEntryPoint), call, CUVMM_CALLER);
+  }
+  template <class CallStruct>
+  [[gnu::noinline]] CUresult run_as(Symbol symbol, const CallStruct& call) {
+    return session().run(symbol, call, CUVMM_CALLER);
+  }
+
+  /// A reservation with one mapping, which device 0 may use.
+  void map(CUdeviceptr base = kBase, std::size_t size = kSize, bool access = true);
+  void unmap(CUdeviceptr base = kBase, std::size_t size = kSize) {
+    EXPECT_EQ(run(calls::MemUnmap{base, size}), CUDA_SUCCESS);
+  }
+  /// A kernel with these parameters of 8 bytes each.
+  CUresult launch(CUstream stream, std::vector<std::uint64_t> words);
+  void busy(CUstream stream) { answers.queries[stream] = CUDA_ERROR_NOT_READY; }
+  void idle(CUstream stream) { answers.queries.erase(stream); }
+  static CUstream stream(std::uintptr_t number) { return reinterpret_cast<CUstream>(number); }
+  static CUevent event(std::uintptr_t number) { return reinterpret_cast<CUevent>(number); }
+  static CUfunction function() { return reinterpret_cast<CUfunction>(std::uintptr_t{0xf1}); }
+  using Rules = std::vector<std::string>;
+  Rules found() const { return sink.rules(); }
+  std::size_t asked(const std::string& what) const {
+    return static_cast<std::size_t>(std::count(answers.asked.begin(), answers.asked.end(), what));
+  }
+
+  WorkAnswers answers;
+  AsyncMode mode = AsyncMode::kObserved;
+  bool unordered = false;
+  Findings sink;
+
+ private:
+  const Driver driver_ = work_driver();
+  std::optional<Session> session_;
+};
+
+}  // namespace cuvmm::shim

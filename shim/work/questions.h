@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the shim asks a driver about work: functions that it never intercepts.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <type_traits>
+
+namespace cuvmm::shim {
+
+/// Null where the driver has no such function. `cuda.h` is not trusted with the names: it renames
+/// some of them from version to version.
+struct Questions {
+  CUresult (*context)(CUcontext*) = nullptr;
+  CUresult (*stream_context)(CUstream, CUcontext*) = nullptr;
+  CUresult (*stream_flags)(CUstream, unsigned*) = nullptr;
+  CUresult (*stream_query)(CUstream) = nullptr;
+  CUresult (*is_capturing)(CUstream, CUstreamCaptureStatus*) = nullptr;
+  CUresult (*exchange_mode)(CUstreamCaptureMode*) = nullptr;
+
+  CUresult (*event_create)(CUevent*, unsigned) = nullptr;
+  CUresult (*event_record)(CUevent, CUstream) = nullptr;
+  CUresult (*event_query)(CUevent) = nullptr;
+  CUresult (*event_destroy)(CUevent) = nullptr;
+
+  CUresult (*function_parameter)(CUfunction, std::size_t, std::size_t*, std::size_t*) = nullptr;
+  CUresult (*function_name)(const char**, CUfunction) = nullptr;
+  CUresult (*kernel_parameter)(CUkernel, std::size_t, std::size_t*, std::size_t*) = nullptr;
+  CUresult (*kernel_name)(const char**, CUkernel) = nullptr;
+
+  CUresult (*graph_nodes)(CUgraph, CUgraphNode*, std::size_t*) = nullptr;
+  CUresult (*node_type)(CUgraphNode, CUgraphNodeType*) = nullptr;
+  CUresult (*kernel_node)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2*) = nullptr;
+  CUresult (*memcpy_node)(CUgraphNode, CUDA_MEMCPY3D*) = nullptr;
+  CUresult (*memset_node)(CUgraphNode, CUDA_MEMSET_NODE_PARAMS*) = nullptr;
+  CUresult (*child_graph)(CUgraphNode, CUgraph*) = nullptr;
+
+  /// Whether all is there without which nothing can be followed.
+  bool complete() const {
+    return context && stream_context && stream_flags && stream_query && is_capturing &&
+           exchange_mode;
+  }
+};
+
+/// `find(name)` returns the driver's exported function of this name as a void*, or null.
+template <class Find>
+Questions find_questions(Find&& find) {
+  Questions q;
+  const auto set = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(find(name));
+  };
+  set(q.context, "cuCtxGetCurrent");
+  set(q.stream_context, "cuStreamGetCtx");
+  set(q.stream_flags, "cuStreamGetFlags");
+  set(q.stream_query, "cuStreamQuery");
+  set(q.is_capturing, "cuStreamIsCapturing");
+  set(q.exchange_mode, "cuThreadExchangeStreamCaptureMode");
+  set(q.event_create, "cuEventCreate");
+  set(q.event_record, "cuEventRecord");
+  set(q.event_query, "cuEventQuery");
+  set(q.event_destroy, "cuEventDestroy_v2");
+  set(q.function_parameter, "cuFuncGetParamInfo");
+  set(q.function_name, "cuFuncGetName");
+  set(q.kernel_parameter, "cuKernelGetParamInfo");
+  set(q.kernel_name, "cuKernelGetName");
+  set(q.graph_nodes, "cuGraphGetNodes");
+  set(q.node_type, "cuGraphNodeGetType");
+  set(q.kernel_node, "cuGraphKernelNodeGetParams_v2");
+  set(q.memcpy_node, "cuGraphMemcpyNodeGetParams");
+  set(q.memset_node, "cuGraphMemsetNodeGetParams");
+  set(q.child_graph, "cuGraphChildGraphNodeGetGraph");
+  return q;
+}
+
+/// Lets the calling thread ask what a capture somewhere else would forbid, for a scope.
+class RelaxedCapture {
+ public:
+  /// Nothing unless `needed`.
+  RelaxedCapture(const Questions& ask, bool needed) : ask_(ask) {
+    changed_ = needed && ask_.exchange_mode(&mode_) == CUDA_SUCCESS;
+  }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+  ~RelaxedCapture() {
+    if (changed_) ask_.exchange_mode(&mode_);
+  }
+
+ private:
+  const Questions& ask_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+  bool changed_ = false;
+};
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The streams of the program, as they were met in its calls. Whoever uses it holds the lock of the
+// work room.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "rulebook/order/order_state.h"
+
+namespace cuvmm::shim {
+
+/// Tells streams from each other. A default stream is one of a context, and of a thread.
+struct StreamKey {
+  std::uint64_t handle = 0;   ///< 1 and 2 are default streams (CU_STREAM_LEGACY, _PER_THREAD)
+  std::uint64_t context = 0;  ///< of a default stream
+  std::uint32_t thread = 0;   ///< of a thread's default stream
+
+  static constexpr std::uint64_t kLegacy = 1, kPerThread = 2;
+  bool is_default() const { return handle <= kPerThread; }
+  bool operator==(const StreamKey&) const = default;
+};
+
+struct StreamKeyHash {
+  std::size_t operator()(const StreamKey& key) const {
+    return static_cast<std::size_t>(
+        (key.handle ^ key.context * 31 ^ std::uint64_t{key.thread} * 131) * 0x9e3779b97f4a7c15u >>
+        7);
+  }
+};
+
+/// What the driver said of a stream when it was met.
+struct LearnedStream {
+  bool known = false;
+  std::uint64_t context = 0;
+  OrderState::Kind kind = OrderState::Kind::kBlocking;
+};
+
+struct Stream {
+  StreamId id = 0;
+  StreamKey key;
+  LearnedStream learned;
+  std::uint64_t actions = 0;   ///< what was queued there, waits for events too
+  std::uint64_t overlaps = 0;  ///< how often two threads were inside of calls on it at once
+  unsigned inside = 0;         ///< threads that are
+  unsigned asking = 0;         ///< threads that ask the driver about it: it must not end meanwhile
+  bool destroyed = false;
+};
+
+class StreamTable {
+ public:
+  Stream* find(const StreamKey& key) {
+    const auto found = by_key_.find(key);
+    return found == by_key_.end() ? nullptr : at(found->second);
+  }
+  Stream* at(StreamId id) {
+    const auto found = streams_.find(id);
+    return found == streams_.end() ? nullptr : &found->second;
+  }
+  Stream& add(StreamId id, const StreamKey& key, const LearnedStream& learned) {
+    by_key_[key] = id;
+    Stream& stream = streams_[id];
+    stream.id = id;
+    stream.key = key;
+    stream.learned = learned;
+    return stream;
+  }
+  /// The handle means another stream from here on.
+  void forget_key(const StreamKey& key) { by_key_.erase(key); }
+  void forget(StreamId id) { streams_.erase(id); }
+  void clear() {
+    by_key_.clear();
+    streams_.clear();
+  }
+  auto begin() const { return streams_.begin(); }
+  auto end() const { return streams_.end(); }
+
+ private:
+  std::unordered_map<StreamKey, StreamId, StreamKeyHash> by_key_;
+  std::unordered_map<StreamId, Stream> streams_;
+};
+
+}  // namespace cuvmm::shim

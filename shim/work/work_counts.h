@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of the program's work could be followed.
+#pragma once
+
+#include <cstdint>
+
+namespace cuvmm::shim {
+
+struct WorkCounts {
+  std::uint64_t launches = 0;  ///< seen while there was memory that matters
+  std::uint64_t tracked = 0;   ///< with arguments into it
+  std::uint64_t hidden = 0;    ///< whose layout the driver does not tell
+  std::uint64_t dropped = 0;   ///< uses that were forgotten before they were known to be over
+};
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who still needs memory that is taken away: the noted uses that the host has not waited for, and
+// what the driver says of their streams.
+#include <algorithm>
+
+#include "shim/work/work_room.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+// Of one stream; the newest. More of them say nothing new.
+constexpr std::size_t kMostOfAStream = 8;
+
+}  // namespace
+
+void WorkRoom::find(const Taken& taken, Seldom<FoundWork>& found) {
+  if (!pending_.load(std::memory_order_relaxed)) return;
+  std::vector<Candidate> uses;
+  std::vector<Asked> streams;
+  if (!collect(taken, uses, streams)) return;
+  ask(uses, streams);
+  judge(uses, streams, found);
+  std::stable_sort(found.begin(), found.end(), [](const FoundWork& a, const FoundWork& b) {
+    return a.state != b.state ? a.state < b.state : a.queued.call > b.queued.call;
+  });
+}
+
+bool WorkRoom::collect(const Taken& taken, std::vector<Candidate>& uses,
+                       std::vector<Asked>& streams) {
+  const Locked lock(mutex_);
+  if (uses_.empty()) {
+    pending_.store(false, std::memory_order_relaxed);
+    return false;
+  }
+  std::size_t of_this = 0;
+  const auto [base, size] = taken.memory;
+  uses_.find(base, size, [&](StreamId id, const Use& use, const UsedRange& range) CUVMM_UNCHECKED {
+    if (use.origin.call < taken.since || order_.finished(id, use.position)) return;
+    const Ticket* const next = taken.ordered_by;
+    if (next && order_.comes_before(id, use.position, next->stream)) return;
+    // Streams come one after the other, each with the oldest first.
+    of_this = !uses.empty() && uses.back().stream == id ? of_this + 1 : 1;
+    if (of_this > kMostOfAStream) uses.erase(uses.end() - kMostOfAStream);
+    uses.push_back({id, use, range});
+  });
+  for (const Candidate& each : uses) {
+    if (!streams.empty() && streams.back().stream == each.stream) continue;
+    Asked asked;
+    asked.stream = each.stream;
+    if (Stream* const stream = streams_.at(each.stream)) {
+      asked.key = stream->key;
+      asked.context = stream->learned.context;
+      asked.reached = order_.own(stream->id);
+      asked.actions = stream->actions;
+      asked.quiet = stream->inside == 0;
+      // One that is about to end has lost its key.
+      asked.destroyed = stream->destroyed || streams_.find(stream->key) != stream;
+      if (!asked.destroyed) ++stream->asking;
+    } else {
+      asked.destroyed = true;
+    }
+    streams.push_back(std::move(asked));
+  }
+  return !streams.empty();
+}
+
+// Never an answer of a stream that captures: to ask would end the capture.
+void WorkRoom::ask(std::vector<Candidate>& uses, std::vector<Asked>& streams) const {
+  for (Asked& asked : streams) {
+    if (asked.destroyed || (captures() && capturing(asked.key))) continue;
+    const RelaxedCapture relaxed(options_.questions, captures());
+    asked.answer = ask_stream(asked);
+    for (Candidate& each : uses) {
+      if (each.stream != asked.stream || each.use.event == 0) continue;
+      each.event_answer = events_.query(each.use.event);
+    }
+  }
+}
+
+CUresult WorkRoom::ask_stream(const Asked& asked) const {
+  if (asked.key.is_default()) {
+    // These handles mean the current context's, and the calling thread's.
+    if (current_context() != asked.context) return CUDA_ERROR_UNKNOWN;
+    if (asked.key.handle == StreamKey::kPerThread && asked.key.thread != t_state.thread) {
+      return CUDA_ERROR_UNKNOWN;
+    }
+  }
+  return options_.questions.stream_query(reinterpret_cast<CUstream>(asked.key.handle));
+}
+
+void WorkRoom::judge(const std::vector<Candidate>& uses, const std::vector<Asked>& streams,
+                     Seldom<FoundWork>& found) {
+  const Locked lock(mutex_);
+  for (const Asked& asked : streams) {
+    for (const Candidate& each : uses) {
+      if (each.stream == asked.stream) judge_one(each, asked, found);
+    }
+    Stream* const stream = streams_.at(asked.stream);
+    if (!asked.destroyed && stream) --stream->asking;
+  }
+  // Behind all of them: what one stream waited for may be a use on another.
+  for (const Asked& asked : streams) {
+    if (asked.answer != CUDA_SUCCESS) continue;
+    order_.over(asked.reached);
+    for (const Clock::Reached& each : asked.reached) drop_finished(each.stream);
+  }
+}
+
+void WorkRoom::judge_one(const Candidate& candidate, const Asked& asked, Seldom<FoundWork>& found) {
+  // Somebody else may have waited for it meanwhile; its event may stand for other work by now.
+  if (order_.finished(candidate.stream, candidate.use.position)) return;
+  if (!uses_.at(candidate.stream, candidate.use.position)) return;
+  FoundWork one;
+  const bool by_event = candidate.use.event != 0;
+  const CUresult answer = by_event ? candidate.event_answer : asked.answer;
+  if (answer == CUDA_ERROR_NOT_READY) {
+    one.state =
+        certain(candidate, asked) ? FoundWork::State::kInFlight : FoundWork::State::kMayBeInFlight;
+  } else if (answer == CUDA_SUCCESS || asked.destroyed) {
+    if (answer == CUDA_SUCCESS) {
+      Clock through;
+      through.raise(candidate.stream, candidate.use.position);
+      order_.over(through);
+    }
+    if (!options_.unordered) return;
+    one.state = FoundWork::State::kUnordered;
+  } else {
+    return;  // an error of earlier work, or a stream that nobody may ask
+  }
+  one.work = work_of(candidate.use, asked.key);
+  one.queued = candidate.use.origin;
+  one.base = candidate.range.base;
+  one.size = candidate.range.size;
+  found.push_back(one);
+}
+
+bool WorkRoom::certain(const Candidate& candidate, const Asked& asked) {
+  if (!candidate.use.sure) return false;
+  if (candidate.use.event != 0) return true;
+  const Stream* const stream = streams_.at(candidate.stream);
+  const bool last = stream && asked.quiet && stream->inside == 0 &&
+                    stream->actions == asked.actions && candidate.use.action == asked.actions;
+  if (!last) return false;
+  if (asked.key.handle != StreamKey::kLegacy) return true;
+  // It may be busy on behalf of the streams that it waits for.
+  for (const auto& [id, other] : streams_) {
+    const bool may_count = id != candidate.stream && other.learned.context == asked.context &&
+                           other.learned.kind == OrderState::Kind::kBlocking;
+    if (may_count && (other.inside != 0 || !order_.idle(id))) return false;
+  }
+  return true;
+}
+
+const Work* WorkRoom::work_of(const Use& use, const StreamKey& key) {
+  Work& work = named_[{use.what, use.function, key.handle}];
+  work.what = use.what;
+  if (use.function) work.function = *use.function;
+  work.stream = key.handle;
+  return &work;
+}
+
+}  // namespace cuvmm::shim

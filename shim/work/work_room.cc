@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/work/work_room.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <new>
+#include <utility>
+
+namespace cuvmm::shim {
+
+namespace {
+
+std::uint64_t number(const void* handle) { return reinterpret_cast<std::uintptr_t>(handle); }
+
+std::uint32_t own_thread() {
+  if (t_state.thread == 0) t_state.thread = static_cast<std::uint32_t>(::gettid());
+  return t_state.thread;
+}
+
+}  // namespace
+
+void WorkRoom::follow(Address base, Size size) {
+  if (options_.mode == AsyncMode::kOff || !options_.questions.complete()) return;
+  bounds_.widen(base, size);
+  changed();
+  active_.store(true, std::memory_order_relaxed);
+}
+
+void WorkRoom::watch(std::uint64_t object, const Watched& watched) {
+  follow(watched.memory.base, watched.memory.size);
+  if (!active()) return;
+  const Locked lock(mutex_);
+  const auto [first, end] = watched_.equal_range(object);
+  for (auto it = first; it != end; ++it) {
+    if (it->second.memory.base == watched.memory.base) return void(it->second = watched);
+  }
+  watched_.emplace(object, watched);
+}
+
+std::vector<WorkRoom::Watched> WorkRoom::watched(std::uint64_t object) {
+  const Locked lock(mutex_);
+  std::vector<Watched> memory;
+  const auto [first, end] = watched_.equal_range(object);
+  for (auto it = first; it != end; ++it) memory.push_back(it->second);
+  return memory;
+}
+
+void WorkRoom::unwatch(std::uint64_t object) {
+  const Locked lock(mutex_);
+  watched_.erase(object);
+}
+
+// --- Streams
+
+std::uint64_t WorkRoom::current_context() const {
+  CUcontext context = nullptr;
+  return options_.questions.context(&context) == CUDA_SUCCESS ? number(context) : 0;
+}
+
+StreamKey WorkRoom::key_of(CUstream handle, bool per_thread) const {
+  StreamKey key{number(handle)};
+  if (!key.is_default()) return key;
+  if (key.handle == 0) key.handle = per_thread ? StreamKey::kPerThread : StreamKey::kLegacy;
+  key.context = current_context();
+  if (key.handle == StreamKey::kPerThread) key.thread = own_thread();
+  return key;
+}
+
+bool WorkRoom::capturing(const StreamKey& key) const {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult answer =
+      options_.questions.is_capturing(reinterpret_cast<CUstream>(key.handle), &status);
+  return answer != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+LearnedStream WorkRoom::learn(const StreamKey& key) const {
+  if (key.handle == StreamKey::kLegacy) {
+    return {key.context != 0, key.context, OrderState::Kind::kLegacy};
+  }
+  if (key.handle == StreamKey::kPerThread) {
+    return {key.context != 0, key.context, OrderState::Kind::kBlocking};
+  }
+  const RelaxedCapture relaxed(options_.questions, captures());
+  const auto handle = reinterpret_cast<CUstream>(key.handle);
+  CUcontext context = nullptr;
+  unsigned flags = 0;
+  if (options_.questions.stream_context(handle, &context) != CUDA_SUCCESS ||
+      options_.questions.stream_flags(handle, &flags) != CUDA_SUCCESS) {
+    return {};
+  }
+  const bool apart = (flags & CU_STREAM_NON_BLOCKING) != 0;
+  return {true, number(context),
+          apart ? OrderState::Kind::kNonBlocking : OrderState::Kind::kBlocking};
+}
+
+WorkRoom::Ticket WorkRoom::enter(CUstream handle, bool per_thread) {
+  const StreamKey key = key_of(handle, per_thread);
+  if (captures() && capturing(key)) return {};
+  const auto let_in = [](Stream& stream) -> Ticket {
+    const bool alone = stream.inside++ == 0;
+    if (!alone) ++stream.overlaps;
+    return {stream.id, stream.overlaps, alone};
+  };
+  {
+    const Locked lock(mutex_);
+    if (Stream* known = streams_.find(key)) [[likely]]
+      return let_in(*known);
+  }
+  const LearnedStream learned = learn(key);
+  if (!learned.known) return {};
+  const Locked lock(mutex_);
+  if (Stream* known = streams_.find(key)) return let_in(*known);
+  return let_in(streams_.add(order_.open(learned.context, learned.kind), key, learned));
+}
+
+Stream* WorkRoom::leave(const Ticket& ticket) {
+  Stream* const stream = streams_.at(ticket.stream);
+  if (stream) --stream->inside;
+  return stream;
+}
+
+void WorkRoom::cancel(const Ticket& ticket) {
+  if (!ticket) return;
+  const Locked lock(mutex_);
+  leave(ticket);
+}
+
+// --- What is queued
+
+void WorkRoom::act(const Ticket& ticket) {
+  if (!ticket) return;
+  const Locked lock(mutex_);
+  Stream* const stream = leave(ticket);
+  if (!stream) return;
+  ++stream->actions;
+  order_.queue(stream->id);
+}
+
+bool WorkRoom::prepare(const Ticket& ticket, const Stream& stream, Use& use) {
+  use.position = order_.queue(stream.id);
+  use.action = stream.actions;
+  use.sure = ticket.alone && stream.overlaps == ticket.overlaps;
+  // What the host knows to be over mostly went when it learnt so; work of before then may stay.
+  constexpr Position kNowAndThen = 64;
+  if (use.position % kNowAndThen == 0) drop_finished(stream.id);
+  pending_.store(true, std::memory_order_relaxed);
+  return use.position != 0;
+}
+
+void WorkRoom::use(const Ticket& ticket, Use use, std::span<const UsedRange> ranges) {
+  if (!ticket) return;
+  if (ranges.empty()) return act(ticket);
+  if (options_.mode == AsyncMode::kExact) use.event = record_own(ticket);
+  const Locked lock(mutex_);
+  Stream* const stream = leave(ticket);
+  if (!stream) return;
+  ++stream->actions;
+  if (!prepare(ticket, *stream, use)) return;
+  uses_.add(stream->id, use, ranges,
+            [&](const Use& gone) CUVMM_UNCHECKED { dropped(ticket.stream, gone); });
+}
+
+void WorkRoom::use(const Ticket& ticket, Use use, const Uses::Shared& ranges) {
+  if (!ticket) return;
+  if (!ranges || ranges->empty()) return act(ticket);
+  if (options_.mode == AsyncMode::kExact) use.event = record_own(ticket);
+  const Locked lock(mutex_);
+  Stream* const stream = leave(ticket);
+  if (!stream) return;
+  ++stream->actions;
+  if (!prepare(ticket, *stream, use)) return;
+  uses_.add(stream->id, use, ranges,
+            [&](const Use& gone) CUVMM_UNCHECKED { dropped(ticket.stream, gone); });
+}
+
+std::uint64_t WorkRoom::record_own(const Ticket& ticket) {
+  const std::uint64_t current = current_context();
+  std::uint64_t event = 0, handle = 0;
+  {
+    const Locked lock(mutex_);
+    const Stream* const stream = streams_.at(ticket.stream);
+    // An event belongs to the context of its stream.
+    if (!stream || stream->learned.context != current) return 0;
+    handle = stream->key.handle;
+    event = events_.take(current);
+  }
+  const RelaxedCapture relaxed(options_.questions, captures());
+  if (event == 0) event = events_.make();
+  if (event == 0 || events_.record(event, handle)) return event;
+  const Locked lock(mutex_);
+  events_.give_back(current, event);
+  return 0;
+}
+
+void WorkRoom::dropped(StreamId id, const Use& use) {
+  if (!order_.finished(id, use.position)) dropped_.fetch_add(1, std::memory_order_relaxed);
+  const Stream* const stream = streams_.at(id);
+  if (use.event != 0 && stream) events_.give_back(stream->learned.context, use.event);
+}
+
+void WorkRoom::drop_finished(StreamId stream) {
+  uses_.drop_while(stream, [&](const Use& use) CUVMM_UNCHECKED {
+    if (!order_.finished(stream, use.position)) return false;
+    dropped(stream, use);
+    return true;
+  });
+}
+
+// --- Order
+
+void WorkRoom::record(const Ticket& ticket, CUevent event) {
+  const Locked lock(mutex_);
+  // Recorded where nothing is known, it stands for nothing that is known.
+  order_.forget(number(event));
+  if (!ticket) return;
+  if (leave(ticket)) order_.record(number(event), ticket.stream);
+}
+
+void WorkRoom::wait(const Ticket& ticket, CUevent event) {
+  if (!ticket) return;
+  const Locked lock(mutex_);
+  Stream* const stream = leave(ticket);
+  if (!stream) return;
+  ++stream->actions;
+  order_.wait(stream->id, number(event));
+}
+
+Clock WorkRoom::given(CUstream handle, bool per_thread) {
+  if (!pending_.load(std::memory_order_relaxed)) return {};
+  const StreamKey key = key_of(handle, per_thread);
+  const Locked lock(mutex_);
+  const Stream* const stream = streams_.find(key);
+  return stream ? order_.given(stream->id) : Clock{};
+}
+
+Clock WorkRoom::recorded(CUevent event) {
+  if (!pending_.load(std::memory_order_relaxed)) return {};
+  const Locked lock(mutex_);
+  return order_.recorded(number(event));
+}
+
+Clock WorkRoom::given_to(CUcontext context) {
+  if (!pending_.load(std::memory_order_relaxed)) return {};
+  const std::uint64_t id = context ? number(context) : current_context();
+  const Locked lock(mutex_);
+  return order_.given_to(id);
+}
+
+void WorkRoom::over(const Clock& clock) {
+  if (clock.size() == 0) return;
+  const Locked lock(mutex_);
+  order_.over(clock);
+  for (const Clock::Reached& each : clock) drop_finished(each.stream);
+}
+
+// --- Ends
+
+void WorkRoom::close(StreamId id) {
+  Stream* const stream = streams_.at(id);
+  if (!stream) return;
+  streams_.forget_key(stream->key);
+  order_.close(id);
+  if (options_.unordered && !order_.idle(id)) {
+    stream->destroyed = true;
+    return;
+  }
+  uses_.forget(id, [&](const Use& use) CUVMM_UNCHECKED { dropped(id, use); });
+  streams_.forget(id);
+}
+
+void WorkRoom::destroy_stream(CUstream handle) {
+  const StreamKey key{number(handle)};
+  if (key.is_default()) return;
+  const Locked lock(mutex_);
+  const Stream* stream = streams_.find(key);
+  if (!stream) return;
+  const StreamId id = stream->id;
+  streams_.forget_key(key);  // nobody begins to ask
+  for (stream = streams_.at(id); stream && stream->asking != 0; stream = streams_.at(id)) {
+    const Unlocked unlocked(mutex_);
+    ::sched_yield();
+  }
+  if (stream) close(id);
+}
+
+void WorkRoom::end_context() {
+  layouts_.forget_all();
+  const Locked lock(mutex_);
+  const auto asked = [&]() CUVMM_UNCHECKED {
+    for (const auto& [id, stream] : streams_) {
+      if (stream.asking != 0) return true;
+    }
+    return false;
+  };
+  while (asked()) {
+    const Unlocked unlocked(mutex_);
+    ::sched_yield();
+  }
+  // Which of them it ends is not asked: what is not known is met again.
+  for (const auto& [id, stream] : streams_) order_.close_context(stream.learned.context);
+  streams_.clear();
+  uses_.clear();
+  events_.clear();
+  graphs_.clear();
+  pending_.store(false, std::memory_order_relaxed);
+}
+
+void WorkRoom::forget(CUevent event) {
+  const Locked lock(mutex_);
+  order_.forget(number(event));
+}
+
+// --- Graphs
+
+void WorkRoom::add_graph(CUgraphExec exec, GraphUses uses) {
+  auto kept = std::make_shared<const GraphUses>(std::move(uses));
+  const Locked lock(mutex_);
+  graphs_[exec] = std::move(kept);
+}
+
+std::shared_ptr<const GraphUses> WorkRoom::graph(CUgraphExec exec) {
+  const Locked lock(mutex_);
+  const auto found = graphs_.find(exec);
+  return found == graphs_.end() ? nullptr : found->second;
+}
+
+void WorkRoom::forget_graph(CUgraphExec exec) {
+  const Locked lock(mutex_);
+  graphs_.erase(exec);
+}
+
+// --- Numbers and forks
+
+void WorkRoom::count_launch(bool hidden, bool tracked) {
+  launches_.fetch_add(1, std::memory_order_relaxed);
+  if (hidden) hidden_.fetch_add(1, std::memory_order_relaxed);
+  if (tracked) tracked_.fetch_add(1, std::memory_order_relaxed);
+}
+
+WorkCounts WorkRoom::counts() const {
+  return {launches_.load(), tracked_.load(), hidden_.load(), dropped_.load()};
+}
+
+void WorkRoom::lock_for_fork() {
+  layouts_.lock_for_fork();
+  mutex_.lock();
+}
+
+void WorkRoom::unlock_after_fork() {
+  mutex_.unlock();
+  layouts_.unlock_after_fork();
+}
+
+// There is one thread.
+void WorkRoom::start_in_child(bool whole) {
+  layouts_.restart(whole);
+  if (!whole) {
+    new (&order_) OrderState();
+    new (&uses_) Uses();
+    new (&streams_) StreamTable();
+    new (&graphs_) decltype(graphs_)();
+    new (&watched_) decltype(watched_)();
+    new (&named_) decltype(named_)();
+    new (&events_) OwnEvents(options_.questions);
+  }
+  order_ = OrderState();
+  uses_.clear();
+  streams_.clear();
+  graphs_.clear();
+  watched_.clear();
+  events_.clear();
+  active_.store(false);
+  captures_.store(false);
+  pending_.store(false);
+  for (auto* count : {&launches_, &tracked_, &hidden_, &dropped_}) count->store(0);
+}
+
+}  // namespace cuvmm::shim

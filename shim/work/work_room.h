@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Follows the work that the program queues: what it uses, and what orders it. Asks the driver
+// whether it is over when memory is taken away. All of it sleeps until the program has memory that
+// matters.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "rulebook/model/seldom.h"
+#include "rulebook/order/found_work.h"
+#include "rulebook/order/order_state.h"
+#include "rulebook/order/uses.h"
+#include "shim/session/bounds.h"
+#include "shim/session/owned_mutex.h"
+#include "shim/work/argument_cache.h"
+#include "shim/work/async_mode.h"
+#include "shim/work/graph_uses.h"
+#include "shim/work/layouts.h"
+#include "shim/work/own_events.h"
+#include "shim/work/questions.h"
+#include "shim/work/stream_table.h"
+#include "shim/work/work_counts.h"
+
+namespace cuvmm::shim {
+
+struct WorkOptions {
+  AsyncMode mode = AsyncMode::kOff;
+  bool unordered = false;  ///< work that happened to be over is found as well
+  Questions questions;
+};
+
+/// Thread-safe. Its lock is never held across a driver call, nor while another lock is taken.
+class WorkRoom {
+ public:
+  explicit WorkRoom(const WorkOptions& options)
+      : options_(options), layouts_(options_.questions), events_(options_.questions) {}
+
+  /// Whether there is anything to do.
+  bool active() const { return active_.load(std::memory_order_relaxed); }
+  /// Memory that matters: uses of it are noted from now on.
+  void follow(Address base, Size size);
+  /// The memory of an object that is named by its handle, or address, when it ends.
+  struct Watched {
+    UsedRange memory;
+    std::uint64_t since = 0;  ///< the call that made it: what was queued before used other memory
+  };
+  void watch(std::uint64_t object, const Watched& memory);
+  std::vector<Watched> watched(std::uint64_t object);
+  void unwatch(std::uint64_t object);
+  const Bounds& bounds() const { return bounds_; }
+  const Questions& questions() const { return options_.questions; }
+  Layouts& layouts() { return layouts_; }
+
+  /// A call that is about to act on a stream. Of an unknown or capturing stream nothing is noted.
+  struct Ticket {
+    StreamId stream = 0;
+    std::uint64_t overlaps = 0;
+    bool alone = false;
+    explicit operator bool() const { return stream != 0; }
+  };
+  /// `per_thread`: a handle of 0 is the thread's own default stream. Each ticket is given back to
+  /// one of the functions behind it.
+  Ticket enter(CUstream handle, bool per_thread);
+  void cancel(const Ticket& ticket);
+  /// Work that uses nothing that matters was queued.
+  void act(const Ticket& ticket);
+  void use(const Ticket& ticket, Use use, std::span<const UsedRange> ranges);
+  void use(const Ticket& ticket, Use use, const Uses::Shared& ranges);
+  void record(const Ticket& ticket, CUevent event);
+  void wait(const Ticket& ticket, CUevent event);
+
+  // What the host is going to wait for, and that it is over.
+  Clock given(CUstream handle, bool per_thread);
+  Clock recorded(CUevent event);
+  /// Null: the current context.
+  Clock given_to(CUcontext context);
+  void over(const Clock& clock);
+
+  /// Captures may be under way from now on.
+  void begin_capture() { captures_.store(true, std::memory_order_relaxed); }
+  bool captures() const { return captures_.load(std::memory_order_relaxed); }
+  /// Before the driver hears of it. They wait for threads that ask about a stream.
+  void destroy_stream(CUstream handle);
+  void end_context();
+  void forget(CUevent event);
+
+  void add_graph(CUgraphExec exec, GraphUses uses);
+  /// Null if nothing is known of it.
+  std::shared_ptr<const GraphUses> graph(CUgraphExec exec);
+  void forget_graph(CUgraphExec exec);
+
+  /// What work is asked for.
+  struct Taken {
+    UsedRange memory;
+    std::uint64_t since = 0;             ///< work of earlier calls is left out
+    const Ticket* ordered_by = nullptr;  ///< and work that comes before the next work there
+  };
+  /// Which queued work uses the memory and may be unfinished; the worst first. Asks the driver.
+  void find(const Taken& taken, Seldom<FoundWork>& found);
+
+  /// Raised by whatever may change what a launch's arguments point to.
+  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+  ArgumentCache& looked_at() { return looked_at_; }
+  void changed() { generation_.fetch_add(1, std::memory_order_release); }
+
+  void count_launch(bool hidden, bool tracked);
+  WorkCounts counts() const;
+
+  bool held_here() const { return mutex_.held_here() || layouts_.held_here(); }
+  void lock_for_fork() CUVMM_UNCHECKED;
+  void unlock_after_fork() CUVMM_UNCHECKED;
+  void start_in_child(bool whole) CUVMM_UNCHECKED;
+
+ private:
+  struct Candidate {
+    StreamId stream = 0;
+    Use use;
+    UsedRange range;
+    CUresult event_answer = CUDA_ERROR_UNKNOWN;
+  };
+  /// A stream that holds candidates.
+  struct Asked {
+    StreamId stream = 0;
+    StreamKey key;
+    std::uint64_t context = 0;
+    Clock reached;
+    std::uint64_t actions = 0;
+    bool quiet = false;  ///< nobody was inside of a call on it
+    bool destroyed = false;
+    CUresult answer = CUDA_ERROR_UNKNOWN;
+  };
+
+  StreamKey key_of(CUstream handle, bool per_thread) const;
+  std::uint64_t current_context() const;
+  bool capturing(const StreamKey& key) const;
+  LearnedStream learn(const StreamKey& key) const;
+  Stream* leave(const Ticket& ticket) CUVMM_NEEDS(mutex_);
+  bool prepare(const Ticket& ticket, const Stream& stream, Use& use) CUVMM_NEEDS(mutex_);
+  void drop_finished(StreamId stream) CUVMM_NEEDS(mutex_);
+  void dropped(StreamId stream, const Use& use) CUVMM_NEEDS(mutex_);
+  void close(StreamId id) CUVMM_NEEDS(mutex_);
+  std::uint64_t record_own(const Ticket& ticket);
+
+  bool collect(const Taken& taken, std::vector<Candidate>& uses, std::vector<Asked>& streams);
+  void ask(std::vector<Candidate>& uses, std::vector<Asked>& streams) const;
+  CUresult ask_stream(const Asked& stream) const;
+  void judge(const std::vector<Candidate>& uses, const std::vector<Asked>& streams,
+             Seldom<FoundWork>& found);
+  void judge_one(const Candidate& candidate, const Asked& asked, Seldom<FoundWork>& found)
+      CUVMM_NEEDS(mutex_);
+  bool certain(const Candidate& candidate, const Asked& asked) CUVMM_NEEDS(mutex_);
+  const Work* work_of(const Use& use, const StreamKey& key) CUVMM_NEEDS(mutex_);
+
+  std::atomic<std::uint64_t> generation_{1};
+
+  const WorkOptions options_;
+  std::atomic<bool> active_{false};
+  std::atomic<bool> captures_{false};
+  std::atomic<bool> pending_{false};  ///< there may be uses
+  Bounds bounds_;
+  ArgumentCache looked_at_;
+  Layouts layouts_;
+  std::atomic<std::uint64_t> launches_{0}, tracked_{0}, hidden_{0}, dropped_{0};
+
+  alignas(64) OwnedMutex mutex_;
+  OrderState order_ CUVMM_GUARDED_BY(mutex_);
+  Uses uses_ CUVMM_GUARDED_BY(mutex_);
+  StreamTable streams_ CUVMM_GUARDED_BY(mutex_);
+  OwnEvents events_ CUVMM_GUARDED_BY(mutex_);
+  std::unordered_map<CUgraphExec, std::shared_ptr<const GraphUses>> graphs_
+      CUVMM_GUARDED_BY(mutex_);
+  std::unordered_multimap<std::uint64_t, Watched> watched_ CUVMM_GUARDED_BY(mutex_);
+  /// Findings name them for ever.
+  std::map<std::tuple<const void*, const void*, std::uint64_t>, Work> named_
+      CUVMM_GUARDED_BY(mutex_);
+};
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a file of last calls tells, for programs.
+#pragma once
+
+#include "ring/reading.h"
+#include "tools/report/json.h"
+
+namespace cuvmm::tools {
+
+/// As docs/crashes.md describes it; the last `calls` calls.
+Json crash_json(const ring::Reading& reading, std::size_t calls);
+
+}  // namespace cuvmm::tools

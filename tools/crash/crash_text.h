@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a file of last calls tells, for people.
+#pragma once
+
+#include <string>
+
+#include "ring/reading.h"
+
+namespace cuvmm::tools {
+
+/// How the process ended, what it was in, what ended before, its last `calls` calls.
+std::string crash_text(const ring::Reading& reading, std::size_t calls);
+
+/// "exited", "was ended by signal 11 (SIGSEGV)": as far as the file knows.
+std::string crash_ending(const ring::Reading& reading);
+
+}  // namespace cuvmm::tools

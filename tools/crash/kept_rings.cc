@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/crash/kept_rings.h"
+
+#include <fmt/core.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "api/driver.h"
+#include "ring/reading.h"
+#include "ring/text.h"
+#include "tools/report/report_merge.h"
+
+namespace cuvmm::tools {
+
+namespace {
+
+// Somebody asked the process to end: that is no crash.
+bool is_request(int signal) {
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGPIPE ||
+         signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGALRM;
+}
+
+int signal_of(const ring::Reading& reading, const TreeResult& tree) {
+  if (reading.state == ring::State::kSignal) return reading.signal;
+  if (reading.pid == tree.pid && tree.signal != 0) return tree.signal;
+  const auto found = tree.signals.find(static_cast<pid_t>(reading.pid));
+  return found == tree.signals.end() ? 0 : found->second;
+}
+
+std::string where(const ring::Reading& reading) {
+  if (reading.pending.empty()) return "";
+  const ring::EntrySeen* const entry = reading.entry(reading.pending.back());
+  return entry ? " in " + entry->name : "";
+}
+
+// Why somebody will want to look; "" if nobody will.
+std::string reason(const ring::Reading& reading, const TreeResult& tree) {
+  if (reading.fault_result != 0) {
+    return "saw " + result_name(static_cast<CUresult>(reading.fault_result));
+  }
+  const int signal = signal_of(reading, tree);
+  if (signal != 0) {
+    return is_request(signal) ? "" : "was ended by " + signal_text(signal) + where(reading);
+  }
+  // Its parent knows how it ended. It did not exit, and exec comes between calls.
+  const bool cut = reading.state == ring::State::kRunning && !reading.pending.empty();
+  return cut && !tree.left_running ? "was ended" + where(reading) : "";
+}
+
+}  // namespace
+
+std::vector<KeptRing> keep_rings(const std::string& folder, const TreeResult& tree, bool all) {
+  std::set<std::string> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->path().extension() == ".ring") files.insert(at->path().string());
+  }
+  std::vector<KeptRing> kept;
+  for (const std::string& file : files) {
+    ring::Reading reading;
+    const std::string problem = ring::read_file(file, reading);
+    const std::string why = problem.empty() ? reason(reading, tree) : "";
+    if (why.empty()) {
+      if (!all) std::filesystem::remove(file, error);
+      continue;
+    }
+    const std::string program = std::filesystem::path(reading.program).filename().string();
+    kept.push_back({file, fmt::format("process {}{} {}", reading.pid,
+                                      program.empty() ? "" : " (" + program + ")", why)});
+  }
+  return kept;
+}
+
+}  // namespace cuvmm::tools
