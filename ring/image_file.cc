@@ -60,11 +60,6 @@ Image* map_new_file(const std::string& path) noexcept {
   return image;
 }
 
-Image* map_memory() noexcept {
-  return as_image(::mmap(nullptr, sizeof(Image), PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-}
-
 void unmap(Image* image) noexcept {
   if (image) ::munmap(image, sizeof(Image));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for an image: a file's, which stays when the process is killed, or nobody's.
+// The file that an image lies in, which stays when the process is killed.
 #pragma once
 
 #include <string>
@@ -11,9 +11,6 @@ namespace cuvmm::ring {
 /// Makes the file, for this user alone, and maps it. Null when that is not possible (errno says
 /// why), with no file left. The room on the disk is taken here: a full one is no fault later.
 Image* map_new_file(const std::string& path) noexcept;
-
-/// Memory of this process alone; null when there is none.
-Image* map_memory() noexcept;
 
 void unmap(Image* image) noexcept;
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/fault/ends.h"
 
-#include "shim/intercept/ring_call.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
@@ -88,8 +87,7 @@ class Telling {
 
 }  // namespace
 
-void note_ends(const Retired& gone, Origin at) noexcept {
-  if (!g_ring.image()) return;
+void tell_ends(const Retired& gone, Origin at) noexcept {
   Telling telling(at);
   telling.all(gone.mappings);
   telling.all(gone.reservations);

@@ -3,13 +3,18 @@
 // live.
 #pragma once
 
-#include "ring/writer.h"
 #include "rulebook/model/model.h"
+#include "shim/intercept/ring_call.h"
 
 namespace cuvmm::shim {
 
+[[gnu::cold]] void tell_ends(const Retired& gone, Origin at) noexcept;
+
 /// What the calling thread's call `at` gave up and the driver accepted.
-void note_ends(const Retired& gone, Origin at) noexcept;
+inline void note_ends(const Retired& gone, Origin at) noexcept {
+  if (g_ring.image()) [[unlikely]]
+    tell_ends(gone, at);
+}
 
 /// All that has an address.
 void note_living(const Model& model) noexcept;

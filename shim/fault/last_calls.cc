@@ -55,32 +55,28 @@ void remove_earlier(const std::string& folder, const std::string& path, const ri
 }  // namespace
 
 void LastCalls::open(const Options& options, const std::string& driver) noexcept {
-  if (!wanted_.exchange(false) || options.no_ring) return;
+  if (!unopened_.exchange(false)) return;
+  if (options.ring.empty()) return g_ring_wanted.store(false);
   const int saved = errno;
   try {
-    if (!options.ring.empty()) {
-      path_ = unique_name(options.ring);
-      image_ = ring::map_new_file(path_);
-      if (!image_) {
-        error_ = errno;
-        path_.clear();
-      }
-    }
+    path_ = unique_name(options.ring);
+    image_ = ring::map_new_file(path_);
+    if (!image_) error_ = errno;
   } catch (const std::bad_alloc&) {
     error_ = ENOMEM;
   }
-  if (!image_) image_ = ring::map_memory();
   if (image_) {
     ring::describe_process(image_->header, driver);
     ring::fill_rows(image_->entries);
     g_ring.start(image_);
     g_ring.keep_maps();
     try {
-      if (!path_.empty() && !options.keep_ring) {
-        remove_earlier(options.ring, path_, image_->header);
-      }
+      if (!options.keep_ring) remove_earlier(options.ring, path_, image_->header);
     } catch (const std::bad_alloc&) {
     }
+  } else {
+    g_ring_wanted.store(false);
+    path_.clear();
   }
   errno = saved;
 }
@@ -100,7 +96,8 @@ void LastCalls::restart_in_child() noexcept {
   image_ = nullptr;
   path_.clear();
   error_ = 0;
-  wanted_.store(true);
+  unopened_.store(true);
+  g_ring_wanted.store(true);
 }
 
 }  // namespace cuvmm::shim

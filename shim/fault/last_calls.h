@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the last calls of this process are kept: in a file that outlives it where CUVMM_RING names
-// a folder, else in memory, for the text about a fault of the device.
+// The file that outlives this process with its last calls, where CUVMM_RING names a folder.
 #pragma once
 
 #include <atomic>
@@ -11,13 +10,12 @@
 
 namespace cuvmm::shim {
 
-/// Gives g_ring (shim/intercept/ring_call.h) its image.
+/// Gives g_ring its image, and says whether it has one (shim/intercept/ring_call.h).
 class LastCalls {
  public:
-  /// Whether they are to be kept, and nowhere yet: before the first call of a process, and of a
-  /// child of fork.
-  bool wanted() const noexcept { return wanted_.load(std::memory_order_relaxed); }
-  /// Takes a file or memory. `driver` is the path of the libcuda.
+  /// Whether nobody has looked yet for where they are to be kept.
+  bool unopened() const noexcept { return unopened_.load(std::memory_order_relaxed); }
+  /// Makes the file, or sees that none is to be kept. `driver` is the path of the libcuda.
   void open(const Options& options, const std::string& driver) noexcept;
   /// The process ends by itself: the file goes, unless it is to be kept or tells of a fault.
   void finish(bool keep) noexcept;
@@ -31,7 +29,7 @@ class LastCalls {
 
  private:
   ring::Image* image_ = nullptr;
-  std::atomic<bool> wanted_{true};
+  std::atomic<bool> unopened_{true};
   int error_ = 0;
   std::string path_;
 };

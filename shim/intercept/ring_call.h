@@ -2,6 +2,9 @@
 // One intercepted call in the ring of the last calls.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #include "ring/writer.h"
 #include "shim/intercept/in_flight.h"
 #include "shim/session/thread_state.h"
@@ -11,12 +14,16 @@ namespace cuvmm::shim {
 /// Of this process. It has an image from the first call on, if CUVMM_RING names a folder
 /// (shim/fault/last_calls.h).
 inline constinit ring::Writer g_ring;
+/// Whether calls are to be kept in it, or nobody has asked yet: until the first call of a process
+/// and of a child of fork.
+inline constinit std::atomic<bool> g_ring_wanted{true};
 
 /// For its scope: the call is in the driver.
 class RingCall {
  public:
+  RingCall() = default;
   template <class CallStruct>
-  explicit RingCall(const CallStruct& call) noexcept {
+  void begin(const CallStruct& call) noexcept {
     // A driver that uses its own exported functions comes by here: those are not the program's.
     if (in_flight()) return;
     sequence_ = g_ring.begin(t_state.ring, CallStruct::kEntryPoint, ring::words_of(call));
@@ -28,7 +35,8 @@ class RingCall {
     if (sequence_ != 0) [[unlikely]]
       g_ring.end(t_state.ring, sequence_, ring::kUnwound);
   }
-  /// Gives the call's sequence, 0 where it is not in the ring.
+  bool begun() const noexcept { return sequence_ != 0; }
+  /// Gives the call's sequence.
   std::uint64_t returned(CUresult result) noexcept {
     const std::uint64_t sequence = sequence_;
     sequence_ = 0;

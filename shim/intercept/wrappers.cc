@@ -9,6 +9,12 @@ namespace cuvmm::shim {
 
 namespace {
 
+[[gnu::cold, gnu::noinline]] void end(RingCall& record, CUresult result, const Caller& caller) {
+  const std::uint64_t sequence = record.returned(result);
+  if (ring::is_fault(static_cast<std::uint32_t>(result))) [[unlikely]]
+    Process::get().note_fault(result, sequence, caller);
+}
+
 // The parameters come from the call struct's function type: none is written down twice.
 template <Symbol symbol, class CallStruct, class Function>
 struct Wrapper;
@@ -16,23 +22,21 @@ template <Symbol symbol, class CallStruct, class... Args>
 struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
   [[gnu::noinline]] static CUresult CUDAAPI call(Args... args) {
     Session& session = Process::current_session();
-    if (!g_ring.image()) [[likely]] {
-      Process::get().need_ring();
-      if (!g_ring.image()) [[likely]]
-        return session.run(symbol, CallStruct{args...}, CUVMM_CALLER);
-    }
-    return in_ring(session, CallStruct{args...}, CUVMM_CALLER);
+    const CallStruct made{args...};
+    const Caller caller = CUVMM_CALLER;
+    RingCall record;
+    if (g_ring_wanted.load(std::memory_order_relaxed)) [[unlikely]]
+      begin(record, made);
+    const CUresult result = session.run(symbol, made, caller);
+    if (record.begun()) [[unlikely]]
+      end(record, result, caller);
+    return result;
   }
 
  private:
-  [[gnu::noinline]] static CUresult in_ring(Session& session, const CallStruct& made,
-                                            const Caller& caller) {
-    RingCall record(made);
-    const CUresult result = session.run(symbol, made, caller);
-    const std::uint64_t sequence = record.returned(result);
-    if (result != CUDA_SUCCESS && ring::is_fault(static_cast<std::uint32_t>(result))) [[unlikely]]
-      Process::get().note_fault(result, sequence, caller);
-    return result;
+  [[gnu::cold, gnu::noinline]] static void begin(RingCall& record, const CallStruct& made) {
+    Process::get().need_ring();
+    record.begin(made);
   }
 };
 

@@ -110,10 +110,7 @@ Options read_options(int pid) {
   options.report_dir = file("CUVMM_REPORT_DIR");
   options.suppressions = file("CUVMM_SUPPRESSIONS");
   options.trace = with_pid(file("CUVMM_TRACE"), pid);
-  options.no_ring = text("CUVMM_RING") == "off";
-  if (!options.no_ring) options.ring = file("CUVMM_RING");
-  // Each call would pay for what nobody reads.
-  options.no_ring = options.ring.empty();
+  if (text("CUVMM_RING") != "off") options.ring = file("CUVMM_RING");
   options.keep_ring = flag(options, "CUVMM_RING_KEEP");
   options.fault_address = address(options, "CUVMM_FAULT_ADDRESS");
   options.leak_check = leak_check(options);

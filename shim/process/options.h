@@ -18,8 +18,9 @@ struct Options {
   std::string report_dir;    ///< CUVMM_REPORT_DIR: folder for one JSON file per process
   std::string suppressions;  ///< CUVMM_SUPPRESSIONS
   std::string trace;         ///< CUVMM_TRACE: program text, %p already replaced
-  std::string ring;          ///< CUVMM_RING: folder for a file of each process's last calls
-  bool no_ring = false;      ///< CUVMM_RING=off: the last calls are not kept at all
+  /// CUVMM_RING: folder for a file of each process's last calls; empty, or "off" there: they are
+  /// not kept, as each call would pay for what nobody reads
+  std::string ring;
   bool keep_ring = false;    ///< CUVMM_RING_KEEP=1: the file stays, however the process ends
   /// CUVMM_FAULT_ADDRESS: where the device's fault was, as the kernel's log has it; 0 unknown
   std::uint64_t fault_address = 0;

@@ -57,7 +57,7 @@ class Process : private DeathReport {
 
   /// Where the last calls are kept (shim/intercept/ring_call.h): from the first call on.
   void need_ring() noexcept {
-    if (last_calls_.wanted()) [[unlikely]]
+    if (last_calls_.unopened()) [[unlikely]]
       open_ring();
   }
   /// A call returned an error that tells of a fault on the device. The first one is explained.

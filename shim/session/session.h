@@ -64,8 +64,8 @@ class alignas(64) Session {
   std::uint64_t total() const { return counter_.total(); }
   /// How often a call had to wait for another thread's look at the model.
   std::uint64_t contended() const { return mutex_.contended(); }
-  /// cuDriverGetVersion's answer; 0 before the driver was initialised.
   const WorkRoom& work() const { return work_; }
+  /// cuDriverGetVersion's answer; 0 before the driver was initialised.
   int driver_version() const { return driver_version_.load(std::memory_order_relaxed); }
 
   /// Runs `read` on the model under the lock.

@@ -42,9 +42,7 @@ CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direc
   Step<CallStruct> step;
   if constexpr (kRefusesLegacyStream<CallStruct> ||
                 std::is_same_v<CallStruct, calls::MemFreeAsync>) {
-    constexpr unsigned kPerThread = 2;
-    const SymbolInfo& name = symbols()[static_cast<std::size_t>(symbol)];
-    if (name.flags == kPerThread) step.facts.write().place.per_thread = true;
+    if (is_per_thread(symbol)) step.facts.write().place.per_thread = true;
   }
   if constexpr (kTouches<CallStruct>) {
     step.kept.count = touches(call, step.kept.list);

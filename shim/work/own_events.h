@@ -10,11 +10,9 @@
 
 namespace cuvmm::shim {
 
-/// Whoever takes or gives back holds the lock of the work room.
+/// Of the work room, whose lock guards them.
 class OwnEvents {
  public:
-  explicit OwnEvents(const Questions& ask) : ask_(ask) {}
-
   /// One of this context, or 0.
   std::uint64_t take(std::uint64_t context) {
     std::vector<std::uint64_t>& free = free_[context];
@@ -27,27 +25,28 @@ class OwnEvents {
   /// Contexts ended, and their events with them.
   void clear() { free_.clear(); }
 
-  /// A new one of the current context, or 0. Without the lock.
-  std::uint64_t make() const {
-    CUevent event = nullptr;
-    const bool made =
-        ask_.event_create && ask_.event_create(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS;
-    return made ? reinterpret_cast<std::uintptr_t>(event) : 0;
-  }
-  /// Behind what the stream was given so far. Without the lock.
-  bool record(std::uint64_t event, std::uint64_t stream) const {
-    return ask_.event_record &&
-           ask_.event_record(reinterpret_cast<CUevent>(event),
-                             reinterpret_cast<CUstream>(stream)) == CUDA_SUCCESS;
-  }
-  CUresult query(std::uint64_t event) const {
-    return ask_.event_query ? ask_.event_query(reinterpret_cast<CUevent>(event))
-                            : CUDA_ERROR_NOT_FOUND;
-  }
-
  private:
-  const Questions& ask_;
   std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> free_;
 };
+
+// What they are to the driver. None of these is called under the lock.
+
+/// A new one of the current context, or 0.
+inline std::uint64_t make_event(const Questions& ask) {
+  CUevent event = nullptr;
+  const bool made =
+      ask.event_create && ask.event_create(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS;
+  return made ? reinterpret_cast<std::uintptr_t>(event) : 0;
+}
+
+/// Behind what the stream was given so far.
+inline bool record_event(const Questions& ask, std::uint64_t event, std::uint64_t stream) {
+  return ask.event_record && ask.event_record(reinterpret_cast<CUevent>(event),
+                                              reinterpret_cast<CUstream>(stream)) == CUDA_SUCCESS;
+}
+
+inline CUresult query_event(const Questions& ask, std::uint64_t event) {
+  return ask.event_query ? ask.event_query(reinterpret_cast<CUevent>(event)) : CUDA_ERROR_NOT_FOUND;
+}
 
 }  // namespace cuvmm::shim

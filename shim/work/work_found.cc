@@ -73,7 +73,7 @@ void WorkRoom::ask(std::vector<Candidate>& uses, std::vector<Asked>& streams) co
     asked.answer = ask_stream(asked);
     for (Candidate& each : uses) {
       if (each.stream != asked.stream || each.use.event == 0) continue;
-      each.event_answer = events_.query(each.use.event);
+      each.event_answer = query_event(options_.questions, each.use.event);
     }
   }
 }

@@ -186,8 +186,8 @@ std::uint64_t WorkRoom::record_own(const Ticket& ticket) {
     event = events_.take(current);
   }
   const RelaxedCapture relaxed(options_.questions, captures());
-  if (event == 0) event = events_.make();
-  if (event == 0 || events_.record(event, handle)) return event;
+  if (event == 0) event = make_event(options_.questions);
+  if (event == 0 || record_event(options_.questions, event, handle)) return event;
   const Locked lock(mutex_);
   events_.give_back(current, event);
   return 0;
@@ -362,7 +362,7 @@ void WorkRoom::start_in_child(bool whole) {
     new (&graphs_) decltype(graphs_)();
     new (&watched_) decltype(watched_)();
     new (&named_) decltype(named_)();
-    new (&events_) OwnEvents(options_.questions);
+    new (&events_) OwnEvents;
   }
   order_ = OrderState();
   uses_.clear();

@@ -38,8 +38,7 @@ struct WorkOptions {
 /// Thread-safe. Its lock is never held across a driver call, nor while another lock is taken.
 class WorkRoom {
  public:
-  explicit WorkRoom(const WorkOptions& options)
-      : options_(options), layouts_(options_.questions), events_(options_.questions) {}
+  explicit WorkRoom(const WorkOptions& options) : options_(options), layouts_(options_.questions) {}
 
   /// Whether there is anything to do.
   bool active() const { return active_.load(std::memory_order_relaxed); }
