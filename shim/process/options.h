@@ -21,7 +21,7 @@ struct Options {
   /// CUVMM_RING: folder for a file of each process's last calls; empty, or "off" there: they are
   /// not kept, as each call would pay for what nobody reads
   std::string ring;
-  bool keep_ring = false;    ///< CUVMM_RING_KEEP=1: the file stays, however the process ends
+  bool keep_ring = false;  ///< CUVMM_RING_KEEP=1: the file stays, however the process ends
   /// CUVMM_FAULT_ADDRESS: where the device's fault was, as the kernel's log has it; 0 unknown
   std::uint64_t fault_address = 0;
   LeakCheck leak_check = LeakCheck::kSummary;  ///< CUVMM_LEAK_CHECK

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs, access, memory of pools, and what launches are given.
+#include <gmock/gmock.h>
+
+#include "shim/testing/work_world.h"
+
+namespace cuvmm::shim {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+using WorkMemory = WorkWorld;
+
+// --- Graphs
+
+class WorkGraph : public WorkWorld {
+ protected:
+  CUgraphExec instantiate(std::uint64_t word) {
+    word_ = word;
+    answers.layout = {{0, 8}};
+    CUDA_KERNEL_NODE_PARAMS_v2 node{};
+    node.func = function();
+    node.kernelParams = parameters_;
+    answers.kernel_nodes = {node};
+    CUgraphExec exec = nullptr;
+    EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&exec, nullptr, 0}), CUDA_SUCCESS);
+    return exec;
+  }
+  std::uint64_t word_ = 0;
+  void* parameters_[1] = {&word_};
+};
+
+TEST_F(WorkGraph, AGraphUsesWhatItsNodesUse) {
+  map();
+  const CUgraphExec exec = instantiate(kBase);
+  word_ = 0;  // the graph has its own copy
+  busy(s_);
+  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
+  unmap();
+  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_STREQ(sink.all[0].violation.objects[0].work->what, "graph");
+}
+
+TEST_F(WorkGraph, AGraphThatReplaysAnAddressThatIsGoneIsFound) {
+  map();
+  const CUgraphExec exec = instantiate(kBase);
+  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+  unmap();
+  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), ElementsAre("launch-argument-alive"));
+  run(calls::GraphExecDestroy{exec});
+  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
+  EXPECT_EQ(found().size(), 1u) << "the handle may mean another graph";
+}
+
+// --- Access
+
+TEST_F(WorkMemory, TakingAccessAwayUnderAKernelIsFound) {
+  map();
+  busy(s_);
+  launch(s_, {kBase});
+  CUmemAccessDesc desc{};
+  desc.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  desc.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  run(calls::MemSetAccess{kBase, kSize, &desc, 1});
+  EXPECT_THAT(found(), IsEmpty()) << "it takes nothing";
+  desc.flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
+  run(calls::MemSetAccess{kBase, kSize, &desc, 1});
+  EXPECT_THAT(found(), ElementsAre("cuMemSetAccess-idle"));
+  launch(s_, {kBase});
+  launch(s_, {0});
+  desc.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  run(calls::MemSetAccess{kBase, kSize, &desc, 1});
+  EXPECT_EQ(found().back(), "cuMemSetAccess-ordered");
+}
+
+// --- Memory of pools
+
+class PoolWork : public WorkWorld {
+ protected:
+  void allocate(CUstream where) {
+    CUdeviceptr out = 0;
+    EXPECT_EQ(run(calls::MemAllocAsync{&out, kGranule, where}), CUDA_SUCCESS);
+    ASSERT_EQ(out, kPool);
+  }
+  static constexpr CUdeviceptr kPool = 0x300000000;
+};
+
+TEST_F(PoolWork, AFreeOnAStreamThatDidNotWaitIsFound) {
+  allocate(s_);
+  busy(t_);
+  launch(t_, {kPool + 8});
+  EXPECT_EQ(run(calls::MemFreeAsync{kPool, s_}), CUDA_SUCCESS);
+  ASSERT_THAT(found(), ElementsAre("cuMemFreeAsync-ordered"));
+  EXPECT_EQ(sink.all[0].kind(), RuleKind::kUndefined);
+}
+
+TEST_F(PoolWork, AFreeBehindTheWorkIsFine) {
+  allocate(s_);
+  busy(s_);
+  busy(t_);
+  launch(t_, {kPool});
+  run(calls::EventRecord{e_, t_});
+  run(calls::StreamWaitEvent{s_, e_, 0});
+  launch(s_, {kPool});
+  EXPECT_EQ(run(calls::MemFreeAsync{kPool, s_}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(PoolWork, WorkOfBeforeTheAllocationUsedOtherMemory) {
+  allocate(s_);
+  busy(s_);
+  launch(s_, {kPool});
+  EXPECT_EQ(run(calls::MemFreeAsync{kPool, s_}), CUDA_SUCCESS);
+  allocate(t_);
+  EXPECT_EQ(run(calls::MemFreeAsync{kPool, t_}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+// --- What launches are given
+
+TEST_F(WorkMemory, AnArgumentWhereNothingWasMappedIsFound) {
+  map();
+  CUdeviceptr reserved = 0;
+  run(calls::MemAddressReserve{&reserved, kSize, 0, kBase + kSize, 0});
+  launch(s_, {kBase + kSize + kGranule});
+  EXPECT_THAT(found(), IsEmpty()) << "outside of all that was ever mapped nothing is looked at";
+  map(kBase + 8 * kSize);
+  launch(s_, {kBase + kSize + kGranule});
+  ASSERT_THAT(found(), ElementsAre("launch-argument-mapped"));
+  EXPECT_EQ(sink.all[0].kind(), RuleKind::kUndefined);
+}
+
+TEST_F(WorkMemory, TheEndOfAMappingIsNoPlaceToGo) {
+  map();
+  CUdeviceptr reserved = 0;
+  run(calls::MemAddressReserve{&reserved, kSize, 0, kBase + kSize, 0});
+  map(kBase + 8 * kSize);
+  launch(s_, {kBase, kBase + kSize});
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkMemory, AnArgumentThatWasUnmappedIsFoundWithWhoDidIt) {
+  map();
+  launch(s_, {kBase});
+  run(calls::StreamSynchronize{s_});
+  unmap();
+  launch(s_, {kBase});
+  ASSERT_THAT(found(), ElementsAre("launch-argument-alive"));
+  const auto& objects = sink.all[0].violation.objects;
+  ASSERT_FALSE(objects.empty());
+  EXPECT_NE(objects[0].ended.call, 0u);
+}
+
+TEST_F(WorkMemory, AnArgumentThatIsMappedAgainIsFine) {
+  map();
+  launch(s_, {kBase});
+  run(calls::StreamSynchronize{s_});
+  unmap();
+  run(calls::MemAddressFree{kBase, kSize});
+  map();
+  launch(s_, {kBase});
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkMemory, AnArgumentWithoutAccessIsFound) {
+  map(kBase, kSize, false);
+  launch(nullptr, {kBase});  // the current context says which device
+  EXPECT_THAT(found(), ElementsAre("launch-argument-access"));
+}
+
+TEST_F(WorkMemory, WhatLiesInAStructIsNotJudged) {
+  map(kBase, kSize, false);
+  struct {
+    std::uint64_t first = kBase, never_written = kBase + 8;
+  } both;
+  answers.layout = {{0, sizeof both}};
+  void* parameters[] = {&both};
+  calls::LaunchKernel call{};
+  call.f = function();
+  call.hStream = s_;
+  call.kernelParams = parameters;
+  run(call);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace cuvmm::shim

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which streams are asked about their work, and which never: default, destroyed and capturing ones.
+#include <gmock/gmock.h>
+
+#include "shim/testing/work_world.h"
+
+namespace cuvmm::shim {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+using WorkStreams = WorkWorld;
+
+// --- Streams
+
+TEST_F(WorkStreams, ADestroyedStreamIsNeverAsked) {
+  map();
+  busy(s_);
+  launch(s_, {kBase});
+  EXPECT_EQ(run(calls::StreamDestroy{s_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(asked("query"), 0u);
+  // The driver gives the handle out again.
+  map();
+  launch(s_, {kBase});
+  EXPECT_EQ(asked("flags"), 2u) << "it is met again";
+}
+
+TEST_F(WorkStreams, AStreamOfAContextThatEndedIsNeverAsked) {
+  map();
+  busy(s_);
+  launch(s_, {kBase});
+  EXPECT_EQ(run(calls::CtxDestroy{answers.context}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(asked("query"), 0u);
+}
+
+TEST_F(WorkStreams, TheLegacyStreamIsBusyForOthersToo) {
+  map();
+  busy(CU_STREAM_LEGACY);
+  launch(nullptr, {kBase});
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  map();
+  launch(s_, {0});  // a blocking stream, whose work may be what it waits for
+  launch(nullptr, {kBase});
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle", "cuMemUnmap-ordered"));
+}
+
+TEST_F(WorkStreams, ADefaultStreamOfAnotherContextIsNotAsked) {
+  map();
+  busy(CU_STREAM_LEGACY);
+  launch(nullptr, {kBase});
+  answers.context = reinterpret_cast<CUcontext>(std::uintptr_t{0xc1});
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(asked("query"), 0u);
+}
+
+TEST_F(WorkStreams, PerThreadNamesMeanTheThreadsOwnStream) {
+  map();
+  busy(CU_STREAM_PER_THREAD);
+  std::uint64_t word = kBase;
+  void* parameters[] = {&word};
+  answers.layout = {{0, 8}};
+  calls::LaunchKernel call{};
+  call.f = function();
+  call.kernelParams = parameters;
+  EXPECT_EQ(run_as(Symbol::k_cuLaunchKernel_ptsz, call), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+// --- Captures
+
+TEST_F(WorkStreams, ACapturingStreamIsNeitherAskedNorNoted) {
+  map();
+  run(calls::StreamBeginCapture{s_, CU_STREAM_CAPTURE_MODE_GLOBAL});
+  answers.capturing = {s_};
+  busy(s_);
+  launch(s_, {kBase});
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(asked("query"), 0u);
+  EXPECT_EQ(asked("flags"), 0u) << "that alone would end the capture";
+}
+
+TEST_F(WorkStreams, WhileOneCapturesOthersAreAskedInRelaxedMode) {
+  map();
+  run(calls::StreamBeginCapture{s_, CU_STREAM_CAPTURE_MODE_GLOBAL});
+  answers.capturing = {s_};
+  busy(t_);
+  launch(t_, {kBase});
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_GT(answers.modes_changed, 0u);
+  EXPECT_EQ(answers.mode, CU_STREAM_CAPTURE_MODE_GLOBAL) << "as it was";
+}
+
+TEST_F(WorkStreams, AStreamThatBeganToCaptureIsNotAskedAboutItsOldWork) {
+  map();
+  busy(s_);
+  launch(s_, {kBase});
+  run(calls::StreamBeginCapture{s_, CU_STREAM_CAPTURE_MODE_GLOBAL});
+  answers.capturing = {s_};
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(asked("query"), 0u);
+}
+
+// --- Exact
+
+class ExactWork : public WorkWorld {
+ protected:
+  ExactWork() { mode = AsyncMode::kExact; }
+};
+
+TEST_F(ExactWork, TheEventBehindTheWorkIsAskedNotTheStream) {
+  map();
+  busy(s_);
+  launch(s_, {kBase});
+  launch(s_, {0});
+  ASSERT_EQ(answers.event_streams.size(), 1u) << "behind what uses memory that matters";
+  unmap();
+  EXPECT_THAT(found(), IsEmpty()) << "the stream is busy with what came later";
+}
+
+TEST_F(ExactWork, WorkThatIsNotOverIsCertainWhateverCameLater) {
+  map();
+  launch(s_, {kBase});
+  launch(s_, {0});
+  ASSERT_EQ(answers.event_streams.size(), 1u);
+  answers.event_queries[answers.event_streams.begin()->first] = CUDA_ERROR_NOT_READY;
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(ExactWork, EventsAreUsedAgain) {
+  map();
+  for (int i = 0; i < 8; ++i) {
+    launch(s_, {kBase});
+    run(calls::StreamSynchronize{s_});
+  }
+  EXPECT_EQ(asked("create"), 1u);
+  EXPECT_EQ(asked("record"), 8u);
+}
+
+}  // namespace
+}  // namespace cuvmm::shim
