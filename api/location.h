@@ -59,7 +59,8 @@ inline bool is_device(const CUmemLocation& location) {
 
 /// The device of such memory, as the program wrote it; kNoDevice for any other place.
 inline int device_of(const CUmemLocation& location) {
-  if (static_cast<int>(location.type) == kLocationDevice) return location.id;
+  if (static_cast<int>(location.type) == kLocationDevice) [[likely]]
+    return location.id;
   return is_domain(location) ? locality_domain(location).device : kNoDevice;
 }
 

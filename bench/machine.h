@@ -37,6 +37,9 @@ class LiveMappings {
   LiveMappings(const LiveMappings&) = delete;
   LiveMappings& operator=(const LiveMappings&) = delete;
 
+  /// Of the first one; 0 where there is none.
+  CUdeviceptr base() const { return base_; }
+
  private:
   const Driver& driver_;
   std::size_t size_;

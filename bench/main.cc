@@ -27,7 +27,7 @@ constexpr const char* kUsage = R"(cuvmm-bench --driver PATH [--shim PATH] [optio
   --before PATH     and another shim, as "before", in the same run
   --name NAME       what the driver's column is called (default "bare")
   --shim-name NAME  what the shim's column is called (default "shim")
-  --only LIST       of copies,calls,threads,other,startup,memory (default all but memory)
+  --only LIST       of copies,launches,calls,threads,other,startup,memory (default all but memory)
   --live LIST       live mappings (default 0,1000)
   --threads LIST    numbers of threads (default 1,4,16)
   --seconds S       per measurement (default 0.3)
@@ -41,7 +41,7 @@ constexpr const char* kUsage = R"(cuvmm-bench --driver PATH [--shim PATH] [optio
 
 struct Options {
   std::string driver, shim, before, name = "bare", shim_name = "shim", out;
-  std::string only = "copies,calls,threads,other,startup";
+  std::string only = "copies,launches,calls,threads,other,startup";
   std::vector<int> live{0, 1000};
   std::vector<int> threads{1, 4, 16};
   double seconds = 0.3;
@@ -162,6 +162,14 @@ int run(const Options& options) {
   if (options.wants("other")) measure_other(variants, options.seconds, results);
   if (options.wants("copies")) {
     measure_copies(variants, "copies", options.threads, options.seconds, results);
+  }
+  if (options.wants("launches")) {
+    measure_launches(variants, "launches", 0, options.seconds, results);
+    for (const int live : options.live) {
+      if (live == 0) continue;
+      measure_launches(variants, "launches/live:" + std::to_string(live),
+                       static_cast<std::size_t>(live), options.seconds, results);
+    }
   }
   if (options.wants("memory")) {
     measure_memory(variants.back(), static_cast<std::size_t>(options.live.back()), results);

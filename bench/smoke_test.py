@@ -28,7 +28,8 @@ def main(bench, emulator, shim):
         for name in ("call/cuMemMap/live:10/shim", "call/cuMemImportFromShareableHandle/live:0/bare",
                      "cycle/live:0/shim", "disjoint/threads:2/shim", "shared/threads:2/bare",
                      "copies/cuMemcpyHtoD/shim", "copies/threads:2/bare", "startup/exit-at-once/shim",
-                     "startup/cuInit/shim", "other/cuCtxGetCurrent/shim"):
+                     "startup/cuInit/shim", "other/cuCtxGetCurrent/shim", "launches/pointers/shim",
+                     "launches/live:10/pointers/bare"):
             assert results[name]["real_time"] > 0, name
         text = subprocess.run([sys.executable, "-B", table, out, f"{folder}/memory.json"],
                               check=True, capture_output=True, text=True).stdout

@@ -28,8 +28,13 @@ void measure_threads(const Variants& variants, int threads, bool shared, double 
 void measure_copies(const Variants& variants, const std::string& where,
                     const std::vector<int>& threads, double seconds, Results& results);
 
-/// Functions that no shim intercepts, called directly: "other/NAME/VARIANT" in ns. A kernel is
-/// launched only where the driver can compile one (the emulator cannot).
+/// Launches of a kernel without parameters and of one with 16 pointers, which point into `live`
+/// mappings: "WHERE/NAME/VARIANT" in ns. With none before the first reservation of the process,
+/// this is a program that never touches VMM. What a shim does about it, CUVMM_ASYNC says.
+void measure_launches(const Variants& variants, const std::string& where, std::size_t live,
+                      double seconds, Results& results);
+
+/// Functions that no shim intercepts, called directly: "other/NAME/VARIANT" in ns.
 void measure_other(const Variants& variants, double seconds, Results& results);
 
 /// Resident memory that each of `live` mappings takes: "memory/live:N/VARIANT" in bytes.

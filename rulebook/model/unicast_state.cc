@@ -24,8 +24,8 @@ ObjectRef gone(const Allocation& a, Origin at) {
 bool ended(const Allocation& a) { return a.references == 0 && a.mappings == 0; }
 
 std::uint64_t location_bit(const CUmemLocation& location) {
-  if (!is_device(location)) return AccessMask::kHostBit;
   const int device = device_of(location);
+  if (device < 0 && !is_device(location)) return AccessMask::kHostBit;
   return device >= 0 && device < 62 ? std::uint64_t{1} << device : 0;
 }
 

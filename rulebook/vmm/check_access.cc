@@ -23,6 +23,9 @@ void check_descriptor(Collector& out, const Platform& platform, const CUmemAcces
     out.add(Rule::kAccessFlags, at_index(i) + ".flags is " + std::to_string(flags) +
                                     ", not NONE (0), READ (1) or READWRITE (3)");
   }
+  const bool whole_device = static_cast<int>(desc.location.type) == kLocationDevice;
+  if (whole_device && exists(platform, desc.location.id)) [[likely]]
+    return;
   if (is_host(desc.location)) return;
   const bool unknown = is_domain(desc.location) && !has_domains(platform);
   if (!is_device(desc.location) || unknown) {
@@ -79,10 +82,10 @@ void check_reach(Collector& out, const Model& model, const calls::MemSetAccess& 
           .objects.push_back(ref(*a));
       return;
     }
+    if (!grants || !device_memory) continue;
     const int device = device_of(desc.location);
     const auto d = static_cast<std::size_t>(device);
-    if (!is_device(desc.location) || device < 0 || d >= reach.size()) continue;
-    if (!grants || !device_memory || home == device) continue;
+    if (home == device || device < 0 || d >= reach.size()) continue;
     if (!(reach[d] >> home & 1)) {
       out.add(Rule::kAccessPeer, at_index(i) + ": device " + std::to_string(d) +
                                      " cannot reach memory on " + location(a->prop.location))

@@ -2,6 +2,7 @@
 // Checks the properties for cuMemCreate. cuMemGetAllocationGranularity takes the same ones.
 #pragma once
 
+#include <cstring>
 #include <iterator>
 
 #include "api/location.h"
@@ -30,17 +31,19 @@ void check_prop_location(const Platform& platform, const CUmemAllocationProp& pr
   const int id = prop.location.id;
   const auto types = static_cast<unsigned>(prop.requestedHandleTypes);
   const int type = static_cast<int>(prop.location.type);
+  // Nearly all memory is a device's.
+  if (type == kLocationDevice) [[likely]] {
+    if (id < 0 || (platform.device_count >= 0 && id >= platform.device_count)) {
+      add(Rule::kCreateLocationDevice,
+          "prop.location.id is " + std::to_string(id) + ", and there are " +
+              (platform.device_count >= 0 ? std::to_string(platform.device_count)
+                                          : std::string("fewer")) +
+              " devices",
+          true);
+    }
+    return;
+  }
   switch (is_domain(prop.location) && !has_domains(platform) ? kUnknownType : type) {
-    case kLocationDevice:
-      if (id < 0 || (platform.device_count >= 0 && id >= platform.device_count)) {
-        add(Rule::kCreateLocationDevice,
-            "prop.location.id is " + std::to_string(id) + ", and there are " +
-                (platform.device_count >= 0 ? std::to_string(platform.device_count)
-                                            : std::string("fewer")) +
-                " devices",
-            true);
-      }
-      break;
     case kLocationDomain: {
       const LocalityDomain at = locality_domain(prop.location);
       const int domains = domains_of(platform, at.device);
@@ -90,6 +93,7 @@ void check_prop_location(const Platform& platform, const CUmemAllocationProp& pr
 template <class Add>
 void check_prop_types(const Platform& platform, const CUmemAllocationProp& prop, Add& add) {
   const auto types = static_cast<unsigned>(prop.requestedHandleTypes);
+  if (types == 0 && !prop.win32HandleMetaData) return;
   if (types & ~kKnownHandleTypes) {
     add(Rule::kCreateHandleTypesKnown,
         "prop.requestedHandleTypes " + hex_text(types) + " holds unknown bits", true);
@@ -115,6 +119,9 @@ template <class Add>
 void check_prop_flags(const Platform& platform, const CUmemAllocationProp& prop, Add& add) {
   const auto types = static_cast<unsigned>(prop.requestedHandleTypes);
   const auto& flags = prop.allocFlags;
+  static constexpr unsigned char kNone[sizeof flags] = {};
+  if (std::memcmp(&flags, kNone, sizeof flags) == 0) [[likely]]
+    return;
   if (flags.compressionType > 1) {
     add(Rule::kCreateCompression,
         "prop.allocFlags.compressionType is " + std::to_string(flags.compressionType) +

@@ -20,14 +20,14 @@ template <Symbol symbol, class CallStruct, class Function>
 struct Wrapper;
 template <Symbol symbol, class CallStruct, class... Args>
 struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
-  [[gnu::noinline]] static CUresult CUDAAPI call(Args... args) {
+  [[gnu::hot, gnu::noinline]] static CUresult CUDAAPI call(Args... args) {
     Session& session = Process::current_session();
     const CallStruct made{args...};
     const Caller caller = CUVMM_CALLER;
     RingCall record;
     if (g_ring_wanted.load(std::memory_order_relaxed)) [[unlikely]]
       begin(record, made);
-    const CUresult result = session.run(symbol, made, caller);
+    const CUresult result = session.run_here(symbol, made, caller);
     if (record.begun()) [[unlikely]]
       end(record, result, caller);
     return result;

@@ -2,8 +2,6 @@
 // Policies of reservations, allocations, mappings and multicast objects.
 #pragma once
 
-#include <algorithm>
-
 #include "shim/policy/still_used.h"
 
 namespace cuvmm::shim {
@@ -60,11 +58,10 @@ struct Policy<calls::MemSetAccess> : Anonymous {
   using Kept = StillUsed;
   static void ask(Desk& desk, const Call& call, Step<Call>& step) {
     if (!desk.work.active() || !call.desc) return;
-    const auto takes = [](const CUmemAccessDesc& desc) {
-      return desc.flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    };
-    if (std::any_of(call.desc, call.desc + call.count, takes)) {
-      find_work(desk, call.ptr, call.size, step.kept, step);
+    for (std::size_t i = 0; i < call.count; ++i) {
+      if (call.desc[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE) [[likely]]
+        continue;
+      return find_work(desk, call.ptr, call.size, step.kept, step);
     }
   }
 };

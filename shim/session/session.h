@@ -57,7 +57,13 @@ class alignas(64) Session {
   /// Not noexcept: a driver's call may be a cancellation point, whose unwinding passes through
   /// here.
   template <class CallStruct>
-  [[gnu::hot]] CUresult run(Symbol symbol, const CallStruct& call, const Caller& caller);
+  CUresult run(Symbol symbol, const CallStruct& call, const Caller& caller) {
+    return run_here(symbol, call, caller);
+  }
+  /// The same inside of its caller, for the wrappers.
+  template <class CallStruct>
+  [[gnu::hot, gnu::always_inline]] inline CUresult run_here(Symbol symbol, const CallStruct& call,
+                                                            const Caller& caller);
 
   /// Calls seen, by entry point.
   std::uint64_t count(EntryPoint entry) const { return counter_.count(entry); }

@@ -26,7 +26,7 @@ inline constexpr bool kNumberedLate = kPlatformOnly<CallStruct>&& kMakes<CallStr
 }  // namespace detail
 
 template <class CallStruct>
-CUresult Session::run(Symbol symbol, const CallStruct& call, const Caller& direct) {
+inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const Caller& direct) {
   const auto function = reinterpret_cast<typename CallStruct::Function>(driver_.get(symbol));
   if (!function) return CUDA_ERROR_NOT_FOUND;
   if (in_flight() || off()) return call.invoke(function);

@@ -20,16 +20,16 @@ std::uint32_t own_thread() {
 
 }  // namespace
 
-void WorkRoom::follow(Address base, Size size) {
+void WorkRoom::follow_more(Address base, Size size) {
   if (options_.mode == AsyncMode::kOff || !options_.questions.complete()) return;
   bounds_.widen(base, size);
-  changed();
   active_.store(true, std::memory_order_relaxed);
 }
 
 void WorkRoom::watch(std::uint64_t object, const Watched& watched) {
   follow(watched.memory.base, watched.memory.size);
   if (!active()) return;
+  changed();
   const Locked lock(mutex_);
   const auto [first, end] = watched_.equal_range(object);
   for (auto it = first; it != end; ++it) {

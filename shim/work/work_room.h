@@ -43,7 +43,10 @@ class WorkRoom {
   /// Whether there is anything to do.
   bool active() const { return active_.load(std::memory_order_relaxed); }
   /// Memory that matters: uses of it are noted from now on.
-  void follow(Address base, Size size);
+  void follow(Address base, Size size) {
+    if (!active() || !bounds_.holds(base) || !bounds_.holds(base + (size - 1))) [[unlikely]]
+      follow_more(base, size);
+  }
   /// The memory of an object that is named by its handle, or address, when it ends.
   struct Watched {
     UsedRange memory;
@@ -135,6 +138,7 @@ class WorkRoom {
     CUresult answer = CUDA_ERROR_UNKNOWN;
   };
 
+  [[gnu::cold]] void follow_more(Address base, Size size);
   StreamKey key_of(CUstream handle, bool per_thread) const;
   std::uint64_t current_context() const;
   bool capturing(const StreamKey& key) const;

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include "bench/measure/time_each.h"
+
+namespace cuvmm::bench {
+
+namespace {
+
+constexpr std::size_t kPointers = 16;
+
+// Kernels that do nothing, in the virtual instructions that every driver compiles for itself.
+std::string image() {
+  std::string parameters;
+  for (std::size_t i = 0; i < kPointers; ++i) {
+    parameters += (i == 0 ? ".param .u64 p" : ", .param .u64 p") + std::to_string(i);
+  }
+  return ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry nothing() { ret; }\n"
+         ".visible .entry pointers(" +
+         parameters + ") { ret; }\n";
+}
+
+using Load = CUresult(CUDAAPI*)(CUmodule*, const void*);
+using GetFunction = CUresult(CUDAAPI*)(CUfunction*, CUmodule, const char*);
+using Launch = CUresult(CUDAAPI*)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                  unsigned, unsigned, CUstream, void**, void**);
+
+}  // namespace
+
+void measure_launches(const Variants& variants, const std::string& where, std::size_t live,
+                      double seconds, Results& results) {
+  const Driver& maker = variants.back().driver;
+  const LiveMappings mappings(maker, live);
+  CUmodule module = nullptr;
+  if (functions<Load>(variants, "cuModuleLoadData")[0](&module, image().c_str()) != CUDA_SUCCESS) {
+    return;
+  }
+  const GetFunction get = functions<GetFunction>(variants, "cuModuleGetFunction")[0];
+  const auto launch = functions<Launch>(variants, "cuLaunchKernel");
+  // Where there are no mappings, the addresses are none of ours.
+  std::array<CUdeviceptr, kPointers> values{};
+  std::array<void*, kPointers> arguments{};
+  for (std::size_t i = 0; i < kPointers; ++i) {
+    values[i] = mappings.base() + i * (live / kPointers) * kGranule;
+    arguments[i] = &values[i];
+  }
+  for (const char* kernel : {"nothing", "pointers"}) {
+    CUfunction function = nullptr;
+    must(get(&function, module, kernel), "cuModuleGetFunction");
+    // The queue never gets full, which would make a launch wait for the GPU.
+    time_each(
+        variants, seconds, 1, where + "/" + kernel + "/", results,
+        [&](std::size_t v) {
+          must(launch[v](function, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments.data(), nullptr),
+               "cuLaunchKernel");
+        },
+        [&](std::size_t v) {
+          must(variants[v].driver(calls::CtxSynchronize{}), "cuCtxSynchronize");
+        });
+  }
+  using Unload = CUresult(CUDAAPI*)(CUmodule);
+  must(functions<Unload>(variants, "cuModuleUnload")[0](module), "cuModuleUnload");
+}
+
+}  // namespace cuvmm::bench
