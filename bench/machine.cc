@@ -48,6 +48,13 @@ LiveMappings::LiveMappings(const Driver& driver, std::size_t count)
   }
 }
 
+void LiveMappings::give_access() const {
+  if (size_ == 0) return;
+  const CUmemAccessDesc access{device_memory().location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  must(driver_(calls::MemSetAccess{.ptr = base_, .size = size_, .desc = &access, .count = 1}),
+       "access");
+}
+
 LiveMappings::~LiveMappings() {
   if (size_ == 0) return;
   must(driver_(calls::MemUnmap{.ptr = base_, .size = size_}), "unmap");

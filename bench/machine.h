@@ -37,6 +37,8 @@ class LiveMappings {
   LiveMappings(const LiveMappings&) = delete;
   LiveMappings& operator=(const LiveMappings&) = delete;
 
+  /// Lets device 0 use all of them.
+  void give_access() const;
   /// Of the first one; 0 where there is none.
   CUdeviceptr base() const { return base_; }
 

@@ -29,6 +29,7 @@ class Outcome:
     expected: list[str] | None = None
     findings: list[dict] = dataclasses.field(default_factory=list)
     alive: dict = dataclasses.field(default_factory=dict)
+    work: dict = dataclasses.field(default_factory=dict)  # launches that were seen, and what of them
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)
     output: str = ""
 
@@ -48,6 +49,7 @@ def judge(step: steps.Step, run: under_shim.Run) -> Outcome:
         outcome.checked_calls = sum(run.calls.get(name, 0) for name in steps.CHECKED_CALLS)
         outcome.unchecked = run.report.get("unchecked", [])
         outcome.alive = run.report.get("alive", {})
+        outcome.work = run.report.get("work", {})
         outcome.findings = [_kept(finding, step) for finding in run.findings]
         if outcome.checked_calls == 0:
             reasons.append("no checked call was intercepted")
@@ -114,6 +116,11 @@ def _seconds(outcome: Outcome, label: str) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
+def _launches(outcome: Outcome) -> str:
+    work = outcome.work
+    return f"{work['launches']}, {work['tracked']}, {work['hidden']}" if work else ""
+
+
 def _markdown(head: dict, outcomes: list[Outcome]) -> str:
     driver, software = head["driver"], head["software"]
     counts = ", ".join(f"{count} {state}" for state, count in summary(outcomes).items() if count)
@@ -123,12 +130,14 @@ def _markdown(head: dict, outcomes: list[Outcome]) -> str:
         ", ".join(f"{name} {version}" for name, version in software.items()) + ".", "",
         "Seconds are those of the workload's own work where it measures it, else of the whole process; one run",
         "each, so small differences mean nothing.", "",
-        "| step | state | checked calls | findings | s with shim | s without |", "| --- | --- | --: | --- | --: | --: |",
+        "Launches: seen, with arguments in memory that cuvmm follows, with a hidden layout.", "",
+        "| step | state | checked calls | launches | findings | s with shim | s without |",
+        "| --- | --- | --: | --- | --- | --: | --: |",
     ]
     for o in outcomes:
         found = ", ".join(f"{f['rule']} ×{f.get('count', 1)}" for f in o.findings) or "none"
         state = o.state + (f": {'; '.join(o.reasons)}" if o.reasons else "")
-        lines.append(f"| {o.name} | {state.replace('|', '/')} | {o.checked_calls or ''} | {found if o.calls else ''} "
+        lines.append(f"| {o.name} | {state.replace('|', '/')} | {o.checked_calls or ''} | {_launches(o)} | {found if o.calls else ''} "
                      f"| {_seconds(o, 'with shim')} | {_seconds(o, 'without shim')} |")
     lines += ["", "## Findings and judgements", ""]
     for o in outcomes:

@@ -16,11 +16,14 @@ import under_shim  # noqa: E402
 STEP = steps.Step("example.x", ("/bin/x",), timeout=1, expects=("a",))
 
 
-def run(code=0, calls=None, rules=("a",), report=True) -> under_shim.Run:
+WORK = {"launches": 9, "tracked": 7, "hidden": 0, "dropped": 0}
+
+
+def run(code=0, calls=None, rules=("a",), report=True, work=None) -> under_shim.Run:
     findings = [{"rule": rule, "kind": "error", "count": 2, "message": "m"} for rule in rules]
     calls = {"cuMemMap": 3, "cuMemcpyHtoD": 4} if calls is None else calls
     return under_shim.Run(code, "work_seconds=0.5\nwork_seconds=0.7\n", 2.0,
-                          {"calls": calls, "findings": findings} if report else None)
+                          {"calls": calls, "findings": findings} | ({"work": work} if work else {}) if report else None)
 
 
 class JudgeTest(unittest.TestCase):
@@ -53,9 +56,9 @@ class WriteTest(unittest.TestCase):
         driver = {"version": "580.1", "api": 13000, "devices": ["NVIDIA H200"] * 2, "emulated": False}
         head = {"date": "2026-11-21T01:02:03", "driver": driver, "software": {"torch": "2"}}
         with tempfile.TemporaryDirectory() as folder:
-            path = outcome.write(pathlib.Path(folder), head, [outcome.judge(STEP, run())])
+            path = outcome.write(pathlib.Path(folder), head, [outcome.judge(STEP, run(work=WORK))])
             self.assertEqual(path.name, "2026-11-21-h200-x2-580.1.md")
-            self.assertIn("| example.x | passed | 3 | a ×2 |", path.read_text())
+            self.assertIn("| example.x | passed | 3 | 9, 7, 0 | a ×2 |", path.read_text())
             result = json.loads(path.with_suffix(".json").read_text())
         self.assertEqual(result["summary"]["passed"], 1)
         self.assertEqual(result["steps"][0]["findings"][0]["rule"], "a")

@@ -76,7 +76,8 @@ class Step:
 
 def all_steps(build: under_shim.Build, python: str) -> list[Step]:
     """In the order in which they run: the cheapest proof first."""
-    return _examples(build) + _flows(build) + _clients(python) + _vulkan(build) + _workloads(python) + _recorder(build)
+    return (_examples(build) + _flows(build) + _clients(python) + _vulkan(build) + _workloads(python) + _early_unmap(build, python) +
+            _recorder(build))
 
 
 def _examples(build: under_shim.Build) -> list[Step]:
@@ -149,6 +150,18 @@ def _workloads(python: str) -> list[Step]:
         workload("torch_symmetric", devices=2, package="torch", environment=NCCL, launcher=run_two, timeout=120,
                  known=SYMMETRIC),
     ]
+
+
+def _early_unmap(build: under_shim.Build, python: str) -> list[Step]:
+    """The same program twice: the wait that is missing, and put back."""
+    argv = (python, str(WORKLOADS / "torch_early_unmap.py"),
+            str(build.folder / "bin" / "workloads" / "libearly_unmap.so"))
+    # After a fault nothing can be given back.
+    more = {"timeout": 90, "package": "torch", "gpu": True, "timed": False}
+    return [Step("workload.torch_early_unmap", argv, environment={"CUVMM_LEAK_CHECK": "no"},
+                 expects=("cuMemUnmap-idle",), **more),
+            Step("workload.torch_waiting_unmap", argv,
+                 environment={"CUVMM_LEAK_CHECK": "no", "EARLY_UNMAP_WAITS": "1"}, expects=(), **more)]
 
 
 def _recorder(build: under_shim.Build) -> list[Step]:

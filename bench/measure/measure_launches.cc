@@ -31,6 +31,7 @@ void measure_launches(const Variants& variants, const std::string& where, std::s
                       double seconds, Results& results) {
   const Driver& maker = variants.back().driver;
   const LiveMappings mappings(maker, live);
+  mappings.give_access();
   CUmodule module = nullptr;
   if (functions<Load>(variants, "cuModuleLoadData")[0](&module, image().c_str()) != CUDA_SUCCESS) {
     return;
