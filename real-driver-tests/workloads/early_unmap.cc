@@ -26,7 +26,7 @@ void must(CUresult result, const char* call) {
 
 }  // namespace
 
-extern "C" void* early_malloc(std::ptrdiff_t bytes, int device, CUstream) {
+extern "C" [[gnu::visibility("default")]] void* early_malloc(std::ptrdiff_t bytes, int device, CUstream) {
   CUmemAllocationProp prop{};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, {device}};
@@ -47,7 +47,7 @@ extern "C" void* early_malloc(std::ptrdiff_t bytes, int device, CUstream) {
   return reinterpret_cast<void*>(address);
 }
 
-extern "C" void early_free(void* pointer, std::ptrdiff_t, int, CUstream) {
+extern "C" [[gnu::visibility("default")]] void early_free(void* pointer, std::ptrdiff_t, int, CUstream) {
   const auto address = reinterpret_cast<CUdeviceptr>(pointer);
   Block block;
   {

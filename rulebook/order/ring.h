@@ -2,7 +2,10 @@
 // A queue in one piece of memory, which grows and then is used round and round.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,6 +25,16 @@ class Ring {
     if (count_ == places_.size()) grow();
     places_[at(count_)] = std::move(element);
     ++count_;
+  }
+  /// All of them, in their order.
+  void append(std::span<const T> elements) requires std::is_trivially_copyable_v<T> {
+    while (count_ + elements.size() > places_.size()) grow();
+    const std::size_t from = at(count_);
+    const std::size_t straight = std::min(elements.size(), places_.size() - from);
+    std::copy_n(elements.begin(), straight, places_.begin() + static_cast<std::ptrdiff_t>(from));
+    std::copy(elements.begin() + static_cast<std::ptrdiff_t>(straight), elements.end(),
+              places_.begin());
+    count_ += elements.size();
   }
   void pop_front() {
     places_[first_] = T{};

@@ -114,7 +114,7 @@ void Uses::add(StreamId stream, const Use& use, std::span<const UsedRange> range
   }
   log.widen(ranges);
   Entry entry{use, log.gone + log.ranges.size(), static_cast<std::uint32_t>(ranges.size()), {}};
-  for (const UsedRange& range : ranges) log.ranges.push_back(range);
+  log.ranges.append(ranges);
   log.entries.push_back(std::move(entry));
 }
 

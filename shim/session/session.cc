@@ -151,20 +151,19 @@ void Session::report(const Call& call, Violations violations, const Answer& answ
 
 Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* arguments,
                                     std::size_t count) {
-  const auto id = reinterpret_cast<std::uintptr_t>(stream);
   // Before the model is asked: what changes meanwhile is looked at again.
-  const std::uint64_t generation = work_.generation();
+  const ArgumentCache::Asked known(reinterpret_cast<std::uintptr_t>(stream), work_.generation());
   ArgumentCache& looked_at = work_.looked_at();
   Violations all;
   Facts::Place place;
   bool asked = false;
   for (std::size_t i = 0; i < count; ++i) {
-    if (looked_at.knows(arguments[i].value, id, generation)) [[likely]]
+    if (looked_at.knows(arguments[i].value, known)) [[likely]]
       continue;
     if (!std::exchange(asked, true)) facts_.find_device(stream, false, place);
     const Violations found = check_argument(arguments[i], place.device);
     if (found.empty()) {
-      looked_at.note(arguments[i].value, id, generation);
+      looked_at.note(arguments[i].value, known);
       continue;
     }
     const bool said = std::any_of(all.begin(), all.end(),

@@ -12,28 +12,33 @@ namespace cuvmm::shim {
 /// half of it is never seen with the other half of another.
 class ArgumentCache {
  public:
-  bool knows(std::uint64_t word, std::uint64_t stream, std::uint64_t generation) const {
-    return place(word).load(std::memory_order_relaxed) == hash(word, stream, generation);
+  /// What the answers of one launch depend on besides the argument.
+  struct Asked {
+    std::uint64_t salt;
+    Asked(std::uint64_t stream, std::uint64_t generation) : salt(mix(mix(stream) + generation)) {}
+  };
+  bool knows(std::uint64_t word, Asked asked) const {
+    const std::uint64_t known = hash(word, asked);
+    return places_[known >> kShift].load(std::memory_order_relaxed) == known;
   }
-  void note(std::uint64_t word, std::uint64_t stream, std::uint64_t generation) {
-    place(word).store(hash(word, stream, generation), std::memory_order_relaxed);
+  void note(std::uint64_t word, Asked asked) {
+    const std::uint64_t known = hash(word, asked);
+    places_[known >> kShift].store(known, std::memory_order_relaxed);
   }
 
  private:
-  static constexpr std::size_t kPlaces = 1024;
+  static constexpr unsigned kShift = 64 - 10;
+  static constexpr std::size_t kPlaces = std::size_t{1} << (64 - kShift);
 
   static std::uint64_t mix(std::uint64_t value) {
     value = (value ^ value >> 32) * 0x9e3779b97f4a7c15u;
     return value ^ value >> 29;
   }
   // Never 0, which an empty place holds.
-  static std::uint64_t hash(std::uint64_t word, std::uint64_t stream, std::uint64_t generation) {
-    return mix(mix(mix(word) + stream) + generation) | 1;
+  static std::uint64_t hash(std::uint64_t word, Asked asked) {
+    return mix(word ^ asked.salt) * 0x9e3779b97f4a7c15u | 1;
   }
-  std::atomic<std::uint64_t>& place(std::uint64_t word) const {
-    return places_[mix(word) % kPlaces];
-  }
-  mutable std::atomic<std::uint64_t> places_[kPlaces] = {};
+  std::atomic<std::uint64_t> places_[kPlaces] = {};
 };
 
 }  // namespace cuvmm::shim

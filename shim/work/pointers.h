@@ -27,10 +27,9 @@ class Pointers {
   std::size_t argument_count() const { return argument_count_; }
 
   void add(std::uint64_t word, int parameter, bool whole) {
-    for (std::size_t i = 0; i < count_; ++i) {
-      if (words_[i].base == word) return;
-    }
     if (count_ == kMost) return;
+    // The parts of a struct often are one address. To look further back costs more than it saves.
+    if (count_ != 0 && words_[count_ - 1].base == word) return;
     words_[count_++] = {word, 0};
     if (whole) arguments_[argument_count_++] = {word, parameter};
   }
