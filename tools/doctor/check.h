@@ -41,7 +41,6 @@ const Check* find(std::span<const Check> checks, std::string_view id);
 void put_in_order(std::vector<Check>& checks);
 
 /// Checks of `needed` that do not work, or that nobody can tell.
-std::vector<const Check*> unmet(std::span<const Check> checks,
-                                std::span<const std::string> needed);
+std::vector<const Check*> unmet(std::span<const Check> checks, std::span<const std::string> needed);
 
 }  // namespace cuvmm::doctor

@@ -33,8 +33,8 @@ struct Ended {
   How how = How::kNotStarted;
   int code = 0;  ///< exit code, signal, or errno of fork()
   Facts facts;
-  std::string step;  ///< what it was about to do when it ended, e.g. "cuInit"
-  std::string said;  ///< the first line that it wrote to stderr
+  std::string step;    ///< what it was about to do when it ended, e.g. "cuInit"
+  std::string said;    ///< the first line that it wrote to stderr
   double seconds = 0;  ///< how long it took
 
   bool whole() const { return how == How::kExited && code == 0; }

@@ -53,8 +53,8 @@ void ask_device(TrialDriver& driver, int ordinal, const Reporter& say) {
   }
   void* library = driver.loaded().library;
   CUuuid uuid{};
-  if (auto* ask = reinterpret_cast<CUresult (*)(CUuuid*, CUdevice)>(
-          dlsym(library, "cuDeviceGetUuid_v2"));
+  if (auto* ask =
+          reinterpret_cast<CUresult (*)(CUuuid*, CUdevice)>(dlsym(library, "cuDeviceGetUuid_v2"));
       ask && ask(&uuid, device) == CUDA_SUCCESS) {
     say.fact(key(ordinal) + ".uuid", short_uuid(uuid));
   }
@@ -110,9 +110,8 @@ void try_peers(TrialDriver& driver, Granule& granule, int owner, const Reporter&
     if (other == owner) continue;
     const std::string pair = fmt::format("peer.{}.{}", owner, other);
     int can = 0;
-    const CUresult code = driver(calls::DeviceCanAccessPeer{.canAccessPeer = &can,
-                                                            .dev = driver.device(other),
-                                                            .peerDev = driver.device(owner)});
+    const CUresult code = driver(calls::DeviceCanAccessPeer{
+        .canAccessPeer = &can, .dev = driver.device(other), .peerDev = driver.device(owner)});
     if (code == CUDA_SUCCESS && !can) {
       say.fact(pair + ".unreachable", 1);
       continue;
@@ -123,11 +122,10 @@ void try_peers(TrialDriver& driver, Granule& granule, int owner, const Reporter&
 
 CUresult export_dma_buf(TrialDriver& driver, const Granule& granule) {
   int fd = -1;
-  const calls::MemGetHandleForAddressRange call{
-      .handle = &fd,
-      .dptr = granule.address(),
-      .size = granule.size(),
-      .handleType = CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD};
+  const calls::MemGetHandleForAddressRange call{.handle = &fd,
+                                                .dptr = granule.address(),
+                                                .size = granule.size(),
+                                                .handleType = CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD};
   const CUresult code = driver(call);
   if (code == CUDA_SUCCESS && fd >= 0) close(fd);
   return code;

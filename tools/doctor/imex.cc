@@ -81,10 +81,9 @@ Check check_imex_channels(const Host& host, bool module_loaded) {
     (why.empty() ? good : bad).push_back(why.empty() ? name : file + " " + why);
   }
   if (!good.empty()) {
-    return works(kId,
-                 good.size() == 1 ? good[0]
-                                  : fmt::format("{} and {} more", good[0], good.size() - 1),
-                 kGuide);
+    return works(
+        kId, good.size() == 1 ? good[0] : fmt::format("{} and {} more", good[0], good.size() - 1),
+        kGuide);
   }
   if (bad.empty()) {
     return does_not(kId, fmt::format("there is no channel: {} is empty or missing", kFolder),

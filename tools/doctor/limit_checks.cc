@@ -70,10 +70,12 @@ Check judge_files(const FileLimit& limit) {
       kUsualFiles);
   const std::string fix =
       limit.hard >= kUsualFiles
-          ? fmt::format("`ulimit -n {}` in the shell that starts the program", count_text(limit.hard))
-          : fmt::format("the hard limit is {}, too: `docker run --ulimit nofile=65536`, "
-                        "LimitNOFILE= of the systemd unit, or /etc/security/limits.conf",
-                        count_text(limit.hard));
+          ? fmt::format("`ulimit -n {}` in the shell that starts the program",
+                        count_text(limit.hard))
+          : fmt::format(
+                "the hard limit is {}, too: `docker run --ulimit nofile=65536`, "
+                "LimitNOFILE= of the systemd unit, or /etc/security/limits.conf",
+                count_text(limit.hard));
   return does_not(kId, detail, fix, kSource);
 }
 
@@ -81,9 +83,9 @@ AddressSpace try_address_space(const Host& host) {
   AddressSpace space;
   read_limit(RLIMIT_AS, space.soft, space.hard);
   const std::string pages = host.read("/proc/self/statm").value_or("");
-  space.used = std::strtoull(pages.c_str(), nullptr, 10) *
-               static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  constexpr std::uint64_t kStep = 1 << 20;          // as exact as anyone needs it
+  space.used =
+      std::strtoull(pages.c_str(), nullptr, 10) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  constexpr std::uint64_t kStep = 1 << 20;             // as exact as anyone needs it
   std::uint64_t low = 0, high = (1ull << 48) / kStep;  // the answer is in [low, high)
   while (low + 1 < high) {
     const std::uint64_t middle = low + (high - low) / 2;
@@ -101,10 +103,10 @@ Check judge_address_space(const AddressSpace& space) {
       "getrlimit(2): RLIMIT_AS; field: ggml-org/llama.cpp#29142, pytorch/pytorch#192269";
   std::string detail = "one reservation may have up to " + bytes_text(space.largest);
   if (space.largest >= needed) return works(kId, detail, source);
-  detail += known ? fmt::format("; the devices have {} of memory, which a driver gives addresses",
-                                bytes_text(space.devices))
-                  : fmt::format("; libraries reserve {} and more at once",
-                                bytes_text(kUsualReservation));
+  detail +=
+      known ? fmt::format("; the devices have {} of memory, which a driver gives addresses",
+                          bytes_text(space.devices))
+            : fmt::format("; libraries reserve {} and more at once", bytes_text(kUsualReservation));
   if (space.soft == kUnlimited) {
     return does_not(kId, detail + ". RLIMIT_AS sets no limit: the rest is in use or in pieces",
                     "see /proc/PID/maps of the process for what takes it", source);
@@ -144,8 +146,9 @@ Check check_shm(const Host& host) {
       fmt::format("/dev/shm has {}, {} are free", bytes_text(size), bytes_text(free));
   if (free > kContainerDefault) return works(kId, detail, kSource);
   return does_not(kId,
-                  detail + ". Processes of one job meet there; a container's default of 64 MiB "
-                           "is too small for NCCL",
+                  detail +
+                      ". Processes of one job meet there; a container's default of 64 MiB "
+                      "is too small for NCCL",
                   "`docker run --shm-size=1g`, or in Kubernetes an emptyDir with medium Memory",
                   kSource);
 }

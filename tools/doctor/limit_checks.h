@@ -16,8 +16,8 @@ inline constexpr std::uint64_t kUsualFiles = 1024;
 inline constexpr std::uint64_t kUsualReservation = 32ull << 30;
 
 struct FileLimit {
-  std::uint64_t soft = 0, hard = 0;  ///< UINT64_MAX: no limit
-  std::uint64_t open = 0;            ///< of this process
+  std::uint64_t soft = 0, hard = 0;        ///< UINT64_MAX: no limit
+  std::uint64_t open = 0;                  ///< of this process
   std::optional<std::uint64_t> by_driver;  ///< what a started driver holds open
 };
 FileLimit read_file_limit();

@@ -81,14 +81,13 @@ Check check_module(const Host& host) {
     return unknown(kId, "a Tegra's GPU may be driven by another module than nvidia", "",
                    kVersionFile);
   }
-  return does_not(kId,
-                  fmt::format("NVIDIA's kernel module is not loaded ({} is not there)",
-                              kVersionFile),
-                  host.container().empty()
-                      ? "install the driver and `modprobe nvidia`; without a GPU, use --emulate"
-                      : "the host needs the driver: its administrator installs it or loads it "
-                        "(`modprobe nvidia`); a container cannot",
-                  kVersionFile);
+  return does_not(
+      kId, fmt::format("NVIDIA's kernel module is not loaded ({} is not there)", kVersionFile),
+      host.container().empty()
+          ? "install the driver and `modprobe nvidia`; without a GPU, use --emulate"
+          : "the host needs the driver: its administrator installs it or loads it "
+            "(`modprobe nvidia`); a container cannot",
+      kVersionFile);
 }
 
 // /dev/nvidia0, /dev/nvidia1, ...
@@ -96,9 +95,8 @@ std::vector<std::string> gpu_nodes(const Host& host) {
   std::vector<std::string> found;
   for (const std::string& name : host.names("/dev")) {
     const std::string number = name.starts_with("nvidia") ? name.substr(6) : "";
-    if (!number.empty() && std::all_of(number.begin(), number.end(), [](unsigned char c) {
-          return std::isdigit(c) != 0;
-        })) {
+    if (!number.empty() && std::all_of(number.begin(), number.end(),
+                                       [](unsigned char c) { return std::isdigit(c) != 0; })) {
       found.push_back("/dev/" + name);
     }
   }
@@ -180,8 +178,9 @@ Check check_mps(const Host& host) {
 std::vector<Check> check_machine(const Host& host) {
   const Check module = check_module(host);
   const bool loaded = module.status == Status::kWorks;
-  return {check_platform(host), module,          check_nodes(host, loaded),
-          check_imex_channels(host, loaded), check_imex_daemon(host), check_mps(host)};
+  return {check_platform(host),      module,
+          check_nodes(host, loaded), check_imex_channels(host, loaded),
+          check_imex_daemon(host),   check_mps(host)};
 }
 
 }  // namespace cuvmm::doctor

@@ -110,8 +110,8 @@ Check judge_refusal(const PidfdFacts& facts) {
   }
   const int scope = facts.ptrace_scope.value_or(0);
   if (scope > 0 && !facts.ptrace_capability) {
-    std::string detail = fmt::format("{} from a sibling: {}", std::strerror(facts.sibling),
-                                     state_text(facts));
+    std::string detail =
+        fmt::format("{} from a sibling: {}", std::strerror(facts.sibling), state_text(facts));
     if (facts.child == 0) detail += "; a parent may take from its children";
     if (facts.allowed == 0) {
       return does_not(kId, detail,
@@ -121,17 +121,17 @@ Check judge_refusal(const PidfdFacts& facts) {
                       kSource);
     }
     return does_not(kId, detail,
-                    scope >= 3 ? "a reboot with kernel.yama.ptrace_scope below 3"
-                               : capability + ", or `sysctl kernel.yama.ptrace_scope=0` on the host",
+                    scope >= 3
+                        ? "a reboot with kernel.yama.ptrace_scope below 3"
+                        : capability + ", or `sysctl kernel.yama.ptrace_scope=0` on the host",
                     kSource);
   }
   if (!facts.security_module.empty()) {
-    return does_not(kId,
-                    fmt::format("{}, though {}: the security module's profile {} is what is left",
-                                std::strerror(facts.sibling), state_text(facts),
-                                facts.security_module),
-                    "a profile that allows ptrace (`docker run --security-opt apparmor=...`)",
-                    kSource);
+    return does_not(
+        kId,
+        fmt::format("{}, though {}: the security module's profile {} is what is left",
+                    std::strerror(facts.sibling), state_text(facts), facts.security_module),
+        "a profile that allows ptrace (`docker run --security-opt apparmor=...`)", kSource);
   }
   return does_not(kId,
                   fmt::format("{}, and none of the known reasons is there: {}",

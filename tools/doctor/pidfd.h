@@ -12,12 +12,12 @@ namespace cuvmm::doctor {
 
 /// What was tried, and what the machine says of it. Numbers are errnos; 0 is success.
 struct PidfdFacts {
-  int reach = 0;         ///< of pidfd_getfd(-1, ...); EBADF where the call reaches the kernel
-  int open = 0;          ///< of pidfd_open on a sibling
-  int sibling = 0;       ///< of pidfd_getfd from a sibling that did nothing for it
-  int allowed = 0;       ///< from one that said PR_SET_PTRACER_ANY
-  int child = 0;         ///< by a parent from its own child
-  bool tried = true;     ///< false: no process could be started for it
+  int reach = 0;      ///< of pidfd_getfd(-1, ...); EBADF where the call reaches the kernel
+  int open = 0;       ///< of pidfd_open on a sibling
+  int sibling = 0;    ///< of pidfd_getfd from a sibling that did nothing for it
+  int allowed = 0;    ///< from one that said PR_SET_PTRACER_ANY
+  int child = 0;      ///< by a parent from its own child
+  bool tried = true;  ///< false: no process could be started for it
   std::optional<int> ptrace_scope;   ///< of Yama; nothing without Yama
   bool ptrace_capability = false;    ///< CAP_SYS_PTRACE in the effective set
   bool seccomp = false;              ///< a filter of system calls is installed

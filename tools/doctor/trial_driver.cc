@@ -66,8 +66,7 @@ CUresult Granule::allow(CUdevice device) {
   CUmemAccessDesc access{};
   access.location = make_location(kLocationDevice, device);
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  return driver_(
-      calls::MemSetAccess{.ptr = address_, .size = size_, .desc = &access, .count = 1});
+  return driver_(calls::MemSetAccess{.ptr = address_, .size = size_, .desc = &access, .count = 1});
 }
 
 CUresult Granule::give_back() {

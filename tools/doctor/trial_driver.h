@@ -24,14 +24,17 @@ class TrialDriver {
   /// Says the call's name, then makes it.
   template <class CallStruct>
   CUresult operator()(const CallStruct& call) {
-    last_ = CallStruct::kName;
-    say_.step(last_);
-    return loaded_.driver(call);
+    say_.step(CallStruct::kName);
+    const CUresult code = loaded_.driver(call);
+    if (code != CUDA_SUCCESS && !failed_) failed_ = CallStruct::kName;
+    return code;
   }
-  /// A code and the last call under "KEY" and "KEY.call".
-  void report(const std::string& key, CUresult code) const {
-    say_.fact(key + ".call", last_);
+  /// A code under "KEY" and, if it is no success, the call that answered it under "KEY.call": the
+  /// first that failed since the last report. What was given back meanwhile does not count.
+  void report(const std::string& key, CUresult code) {
+    if (code != CUDA_SUCCESS) say_.fact(key + ".call", failed_ ? failed_ : "");
     say_.fact(key, static_cast<int>(code));
+    failed_ = nullptr;
   }
   CUdevice device(int ordinal);
   std::optional<int> attribute(CUdevice_attribute attribute, CUdevice device);
@@ -39,7 +42,7 @@ class TrialDriver {
  private:
   const Reporter& say_;
   LoadedDriver loaded_;
-  const char* last_ = "";
+  const char* failed_ = nullptr;
   bool started_ = false;
   int devices_ = 0;
 };
