@@ -6,12 +6,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tools/doctor/driver_checks.h"
-#include "tools/doctor/driver_trials.h"
-#include "tools/doctor/limit_checks.h"
-#include "tools/doctor/machine_checks.h"
-#include "tools/doctor/nvml_facts.h"
-#include "tools/doctor/pidfd.h"
+#include "tools/doctor/driver/driver_checks.h"
+#include "tools/doctor/driver/driver_trials.h"
+#include "tools/doctor/host/limit_checks.h"
+#include "tools/doctor/host/machine_checks.h"
+#include "tools/doctor/host/pidfd.h"
+#include "tools/doctor/nvml/nvml_facts.h"
 
 namespace cuvmm::doctor {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/doctor/nvml_facts.h"
+#include "tools/doctor/nvml/nvml_facts.h"
 
 #include <dlfcn.h>
 #include <fmt/core.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/doctor/trial_checks.h"
+#include "tools/doctor/driver/trial_checks.h"
 
 #include <cuda.h>
 #include <fmt/core.h>
 
-#include "tools/doctor/causes.h"
+#include "tools/doctor/driver/causes.h"
 
 namespace cuvmm::doctor {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/doctor/machine_checks.h"
+#include "tools/doctor/host/machine_checks.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "tools/doctor/imex.h"
+#include "tools/doctor/host/imex.h"
 
 namespace cuvmm::doctor {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tools/doctor/check.h"
-#include "tools/doctor/host.h"
+#include "tools/doctor/host/host.h"
 
 namespace cuvmm::doctor {
 

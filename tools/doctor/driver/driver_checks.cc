@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/doctor/driver_checks.h"
+#include "tools/doctor/driver/driver_checks.h"
 
 #include <cuda.h>
 #include <fmt/core.h>
@@ -9,10 +9,10 @@
 #include <limits>
 #include <map>
 
-#include "tools/doctor/causes.h"
-#include "tools/doctor/host.h"
-#include "tools/doctor/limit_checks.h"
-#include "tools/doctor/trial_checks.h"
+#include "tools/doctor/driver/causes.h"
+#include "tools/doctor/driver/trial_checks.h"
+#include "tools/doctor/host/host.h"
+#include "tools/doctor/host/limit_checks.h"
 
 namespace cuvmm::doctor {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/doctor/imex.h"
+#include "tools/doctor/host/imex.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/doctor/limit_checks.h"
+#include "tools/doctor/host/limit_checks.h"
 
 #include <fmt/core.h>
 #include <sys/mman.h>

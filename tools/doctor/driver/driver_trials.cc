@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/doctor/driver_trials.h"
+#include "tools/doctor/driver/driver_trials.h"
 
 #include <dlfcn.h>
 #include <fmt/core.h>
@@ -8,8 +8,8 @@
 #include <array>
 #include <limits>
 
-#include "tools/doctor/host.h"
-#include "tools/doctor/trial_driver.h"
+#include "tools/doctor/driver/trial_driver.h"
+#include "tools/doctor/host/host.h"
 
 namespace cuvmm::doctor {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/doctor/causes.h"
+#include "tools/doctor/driver/causes.h"
 
 #include <fmt/core.h>
 

@@ -8,8 +8,8 @@
 #include <cstring>
 
 #include "api/posix/pass_descriptor.h"
-#include "tools/doctor/driver_trials.h"
-#include "tools/doctor/trial_driver.h"
+#include "tools/doctor/driver/driver_trials.h"
+#include "tools/doctor/driver/trial_driver.h"
 
 namespace cuvmm::doctor {
 

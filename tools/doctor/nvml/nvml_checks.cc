@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "tools/doctor/nvml_facts.h"
+#include "tools/doctor/nvml/nvml_facts.h"
 
 namespace cuvmm::doctor {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tools/doctor/check.h"
-#include "tools/doctor/host.h"
+#include "tools/doctor/host/host.h"
 
 namespace cuvmm::doctor {
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "tools/doctor/check.h"
-#include "tools/doctor/host.h"
+#include "tools/doctor/host/host.h"
 
 namespace cuvmm::doctor {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/doctor/pidfd.h"
+#include "tools/doctor/host/pidfd.h"
 
 #include <fmt/core.h>
 #include <signal.h>

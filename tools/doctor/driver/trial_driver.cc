@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/doctor/trial_driver.h"
+#include "tools/doctor/driver/trial_driver.h"
 
 #include "api/location.h"
 

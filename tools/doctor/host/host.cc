@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/doctor/host.h"
+#include "tools/doctor/host/host.h"
 
 #include <fcntl.h>
 #include <unistd.h>
