@@ -4,6 +4,9 @@
 #include <cuda.h>
 #include <fmt/core.h>
 
+#include <optional>
+#include <string>
+
 #include "tools/doctor/driver/causes.h"
 
 namespace cuvmm::doctor {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tools/doctor/check.h"
-#include "tools/doctor/driver/driver_checks.h"
+#include "tools/doctor/driver/driver_answers.h"
 
 namespace cuvmm::doctor {
 
