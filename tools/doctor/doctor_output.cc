@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -33,15 +34,25 @@ std::string filled(const std::string& text, std::size_t column) {
   return out;
 }
 
+bool is_check(std::string_view id) {
+  const auto table = check_table();
+  return std::any_of(table.begin(), table.end(),
+                     [&](const CheckInfo& info) { return id == info.id; });
+}
+
 std::string line(const Check& check) {
   const std::string start = fmt::format("  {:<8}  {}: ", status_text(check.status), check.id);
   std::string text = start + filled(check.detail, start.size()) + "\n";
   if (check.status == Status::kWorks) return text;
+  // What follows from another line is explained there.
+  const std::string there = check.fix.starts_with("see ") ? check.fix.substr(4) : "";
+  const bool elsewhere = is_check(there);
+  if (elsewhere && check.detail.ends_with("(" + check.fix + ")")) return text;
   const std::string indent(kIndent, ' ');
   if (!check.fix.empty()) {
     text += indent + "fix: " + filled(check.fix, kIndent + 5) + "\n";
   }
-  if (!check.source.empty()) {
+  if (!check.source.empty() && !elsewhere) {
     text += indent + "source: " + filled(check.source, kIndent + 8) + "\n";
   }
   return text;

@@ -224,6 +224,17 @@ const Cause* find_cause(std::string_view call, CUresult code, int handle_type) {
   return nullptr;
 }
 
+// The fix of a check; of the one that it refers to where it says "see ID".
+std::string root_fix(const Check& check, std::span<const Check> seen) {
+  const Check* at = &check;
+  for (int steps = 0; steps < 3 && at->fix.starts_with("see "); ++steps) {
+    const Check* next = find(seen, at->fix.substr(4));
+    if (!next || next->fix.empty()) break;
+    at = next;
+  }
+  return at->fix;
+}
+
 }  // namespace
 
 std::string answer_text(std::string_view call, CUresult code) {
@@ -246,7 +257,7 @@ Check refused(std::string_view id, std::string_view call, CUresult code, int han
     if (!check) continue;
     if (check->status == Status::kDoesNot) {
       return does_not(std::string(id), fmt::format("{}: {} (see {})", detail, cause->because, name),
-                      check->fix, cause->source);
+                      root_fix(*check, seen), cause->source);
     }
     if (check->status == Status::kWorks) fine += (fine.empty() ? "" : ", ") + std::string(name);
   }

@@ -21,10 +21,14 @@ std::string key(int device) { return "device." + std::to_string(device); }
 
 std::size_t open_descriptors() { return Host().names("/proc/self/fd").size(); }
 
-// "GPU-6375766d": enough to tell devices apart.
-std::string short_uuid(const CUuuid& uuid) {
-  const auto byte = [&](int i) { return static_cast<unsigned>(uuid.bytes[i]) & 0xff; };
-  return fmt::format("GPU-{:02x}{:02x}{:02x}{:02x}", byte(0), byte(1), byte(2), byte(3));
+// "GPU-6375766d-6d00-8000-0000-000000000000", as NVML and CUDA_VISIBLE_DEVICES have it.
+std::string uuid_text(const CUuuid& uuid) {
+  std::string text = "GPU";
+  for (int i = 0; i < 16; ++i) {
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", static_cast<unsigned>(uuid.bytes[i]) & 0xff);
+  }
+  return text;
 }
 
 void ask_device(TrialDriver& driver, int ordinal, const Reporter& say) {
@@ -56,7 +60,7 @@ void ask_device(TrialDriver& driver, int ordinal, const Reporter& say) {
   if (auto* ask =
           reinterpret_cast<CUresult (*)(CUuuid*, CUdevice)>(dlsym(library, "cuDeviceGetUuid_v2"));
       ask && ask(&uuid, device) == CUDA_SUCCESS) {
-    say.fact(key(ordinal) + ".uuid", short_uuid(uuid));
+    say.fact(key(ordinal) + ".uuid", uuid_text(uuid));
   }
   std::size_t memory = 0;
   if (auto* ask = reinterpret_cast<CUresult (*)(std::size_t*, CUdevice)>(

@@ -16,9 +16,9 @@ inline constexpr std::uint64_t kUsualFiles = 1024;
 inline constexpr std::uint64_t kUsualReservation = 32ull << 30;
 
 struct FileLimit {
-  std::uint64_t soft = 0, hard = 0;        ///< UINT64_MAX: no limit
-  std::uint64_t open = 0;                  ///< of this process
-  std::optional<std::uint64_t> by_driver;  ///< what a started driver holds open
+  std::uint64_t soft = 0, hard = 0;             ///< UINT64_MAX: no limit
+  std::uint64_t open = 0;                       ///< of this process
+  std::optional<std::uint64_t> by_driver = {};  ///< what a started driver holds open
 };
 FileLimit read_file_limit();
 Check judge_files(const FileLimit& limit);

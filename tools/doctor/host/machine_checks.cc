@@ -19,6 +19,7 @@ namespace cuvmm::doctor {
 namespace {
 
 constexpr const char* kVersionFile = "/proc/driver/nvidia/version";
+constexpr const char* kModuleSource = "NVIDIA driver README: the /proc interface";
 constexpr const char* kToolkit = "NVIDIA Container Toolkit: the devices of a container";
 constexpr const char* kGiveDevices =
     "start the container with the devices: `docker run --gpus all`, `podman run --device "
@@ -70,7 +71,7 @@ Check check_module(const Host& host) {
   if (const auto text = host.read(kVersionFile)) {
     const std::string version = module_version(*text);
     return works(kId, version.empty() ? "loaded; its version is not understood" : version,
-                 kVersionFile);
+                 kModuleSource);
   }
   if (host.wsl()) {
     if (host.exists("/dev/dxg")) return works(kId, "the Windows driver, by /dev/dxg", "/dev/dxg");
@@ -79,7 +80,7 @@ Check check_module(const Host& host) {
   }
   if (!host.tegra().empty()) {
     return unknown(kId, "a Tegra's GPU may be driven by another module than nvidia", "",
-                   kVersionFile);
+                   kModuleSource);
   }
   return does_not(
       kId, fmt::format("NVIDIA's kernel module is not loaded ({} is not there)", kVersionFile),
@@ -87,7 +88,7 @@ Check check_module(const Host& host) {
           ? "install the driver and `modprobe nvidia`; without a GPU, use --emulate"
           : "the host needs the driver: its administrator installs it or loads it "
             "(`modprobe nvidia`); a container cannot",
-      kVersionFile);
+      kModuleSource);
 }
 
 // /dev/nvidia0, /dev/nvidia1, ...

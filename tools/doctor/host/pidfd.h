@@ -18,12 +18,12 @@ struct PidfdFacts {
   int allowed = 0;    ///< from one that said PR_SET_PTRACER_ANY
   int child = 0;      ///< by a parent from its own child
   bool tried = true;  ///< false: no process could be started for it
-  std::optional<int> ptrace_scope;   ///< of Yama; nothing without Yama
-  bool ptrace_capability = false;    ///< CAP_SYS_PTRACE in the effective set
-  bool seccomp = false;              ///< a filter of system calls is installed
-  bool dumpable = true;              ///< other processes of the user may look into this one
-  bool user_namespace = false;       ///< not the machine's first one
-  std::string security_module = {};  ///< profile of AppArmor or SELinux; "" if none confines
+  std::optional<int> ptrace_scope = {};  ///< of Yama; nothing without Yama
+  bool ptrace_capability = false;        ///< CAP_SYS_PTRACE in the effective set
+  bool seccomp = false;                  ///< a filter of system calls is installed
+  bool dumpable = true;                  ///< other processes of the user may look into this one
+  bool user_namespace = false;           ///< not the machine's first one
+  std::string security_module = {};      ///< profile of AppArmor or SELinux; "" if none confines
 };
 
 /// Starts three processes for an instant.
