@@ -232,6 +232,18 @@ TEST(DriverVerdicts, ExclusiveModeIsNamed) {
   EXPECT_THAT(judged(answers, "compute-mode").detail, HasSubstr("exclusive"));
 }
 
+TEST(DriverVerdicts, ReservationsMustHoldTheDevicesMemory) {
+  DriverAnswers answers = one_device();
+  answers.facts.facts.set("reserved", "17179869184");
+  answers.facts.facts.set("reserve", "2");
+  const Check tegra = does_not("platform", "a Tegra", "reserve less", "");
+  const Check check = judged(answers, "reserve", {works("address-space", "", ""), tegra});
+  EXPECT_EQ(check.status, Status::kDoesNot);
+  EXPECT_THAT(check.detail, HasSubstr("16 GiB at once; the devices have 139.8 GiB of memory"));
+  EXPECT_THAT(check.detail, HasSubstr("(see platform)"));
+  EXPECT_EQ(check.fix, "reserve less");
+}
+
 TEST(DriverVerdicts, PairThatCannotReachEachOtherIsNamed) {
   DriverAnswers answers = one_device();
   answers.facts.facts.set("count", "2");

@@ -169,15 +169,16 @@ Check judge_reserve(const Facts& facts, int count, std::span<const Check> seen) 
   std::uint64_t memory = 0;
   for (int i = 0; i < count; ++i) memory += facts.number(key(i) + ".memory").value_or(0);
   const auto largest = static_cast<std::uint64_t>(*reserved);
-  const std::string text = fmt::format("{} at once; the devices have {} of memory",
-                                       bytes_text(largest), bytes_text(memory));
   const auto code = facts.number("reserve");
-  // Sizes are tried by doubling: what worked is at least half of what would.
-  if (largest >= std::max(memory, kUsualReservation) || !code) {
+  const std::string text =
+      fmt::format("{}{} at once; the devices have {} of memory", code ? "" : "at least ",
+                  bytes_text(largest), bytes_text(memory));
+  const std::uint64_t needed = std::max(memory, kUsualReservation);
+  if (largest >= needed || !code) {
     return works(kId, text, "CUDA driver API: cuMemAddressReserve; by trial");
   }
   Check check = refused(kId, "cuMemAddressReserve", static_cast<CUresult>(*code), 0,
-                        fmt::format(" to {}", bytes_text(largest * 2)), seen);
+                        fmt::format(" to {}", bytes_text(needed)), seen);
   check.detail = text + ". " + check.detail;
   return check;
 }

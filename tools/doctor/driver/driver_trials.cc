@@ -5,11 +5,12 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <array>
-#include <limits>
+#include <algorithm>
+#include <cstdint>
 
 #include "tools/doctor/driver/trial_driver.h"
 #include "tools/doctor/host/host.h"
+#include "tools/doctor/host/limit_checks.h"
 
 namespace cuvmm::doctor {
 
@@ -31,7 +32,8 @@ std::string uuid_text(const CUuuid& uuid) {
   return text;
 }
 
-void ask_device(TrialDriver& driver, int ordinal, const Reporter& say) {
+// Its memory in bytes; 0 where the driver does not say.
+std::uint64_t ask_device(TrialDriver& driver, int ordinal, const Reporter& say) {
   struct Question {
     const char* name;
     CUdevice_attribute attribute;
@@ -83,23 +85,30 @@ void ask_device(TrialDriver& driver, int ordinal, const Reporter& say) {
       say.fact(key(ordinal) + ".granularity_code", static_cast<int>(code));
     }
   }
+  return memory;
 }
 
-// Doubles until the driver refuses; each range goes back at once.
-void try_reservations(TrialDriver& driver, const Reporter& say) {
-  constexpr std::size_t kFirst = 2ull << 20, kLast = 128ull << 40;
-  std::size_t largest = 0;
-  for (std::size_t size = kFirst; size <= kLast; size *= 2) {
+// Reserves what the devices' memory and usual programs need, then doubles a few times; halves where
+// that is refused. Each range goes back at once.
+void try_reservations(TrialDriver& driver, const Reporter& say, std::uint64_t memory) {
+  constexpr std::uint64_t kUnit = 2ull << 20;
+  const std::uint64_t need = (std::max(memory, kUsualReservation) + kUnit - 1) / kUnit * kUnit;
+  const auto reserve = [&](std::uint64_t size) {
     CUdeviceptr address = 0;
     const CUresult code = driver(calls::MemAddressReserve{.ptr = &address, .size = size});
-    if (code != CUDA_SUCCESS) {
-      say.fact("reserve", static_cast<int>(code));
-      break;
-    }
-    largest = size;
-    driver(calls::MemAddressFree{.ptr = address, .size = size});
+    if (code == CUDA_SUCCESS) driver(calls::MemAddressFree{.ptr = address, .size = size});
+    if (code != CUDA_SUCCESS) say.fact("reserve", static_cast<int>(code));
+    return code == CUDA_SUCCESS;
+  };
+  std::uint64_t size = need;
+  if (reserve(size)) {
+    while (size < 4 * need && reserve(2 * size)) size *= 2;
+  } else {
+    do {
+      size = size / 2 / kUnit * kUnit;
+    } while (size > 0 && !reserve(size));
   }
-  say.fact("reserved", static_cast<long long>(largest));
+  say.fact("reserved", static_cast<long long>(size));
 }
 
 CUresult map_and_allow(Granule& granule, CUdevice device) {
@@ -149,8 +158,9 @@ void ask_driver(const std::string& path, const Reporter& say) {
   }
   if (!driver.started()) return;
   say.fact("descriptors", static_cast<long long>(open_descriptors() - before));
-  for (int i = 0; i < driver.devices(); ++i) ask_device(driver, i, say);
-  if (driver.devices() > 0) try_reservations(driver, say);
+  std::uint64_t memory = 0;
+  for (int i = 0; i < driver.devices(); ++i) memory += ask_device(driver, i, say);
+  if (driver.devices() > 0) try_reservations(driver, say, memory);
 }
 
 void try_mapping(const std::string& path, const Reporter& say) {

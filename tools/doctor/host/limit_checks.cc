@@ -62,7 +62,8 @@ Check judge_files(const FileLimit& limit) {
   constexpr const char* kSource =
       "getrlimit(2): RLIMIT_NOFILE; CUDA driver API: cuMemExportToShareableHandle";
   std::string detail = fmt::format("at most {} open files", count_text(limit.soft));
-  if (limit.by_driver) detail += fmt::format("; a started driver holds {}", *limit.by_driver);
+  if (limit.by_driver.value_or(0))
+    detail += fmt::format("; a started driver holds {}", *limit.by_driver);
   if (limit.soft >= kUsualFiles) return works(kId, detail, kSource);
   detail += fmt::format(
       ". Each allocation that is shared by descriptor takes one in each process, and programs "
