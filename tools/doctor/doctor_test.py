@@ -107,8 +107,9 @@ class OnTheEmulator(Doctor):
             # The reason's fix, or that of its own reason.
             self.assertIn(checks["fabric"]["fix"], [checks[name]["fix"] for name in ("imex-channels", "kernel-module")])
             self.assertNotIn("see ", checks["fabric"]["fix"])
-        checks = self.checks("--emulate=" + self.profile(fabric_channel="true"), "--need", "fabric,fd")
-        self.assert_status(checks, "works", "fabric")
+        # With a channel it comes further: the emulator exports none.
+        checks = self.checks("--emulate=" + self.profile(fabric_channel="true"), "--need", "fabric", code=1)
+        self.assertIn("cuMemExportToShareableHandle answered CUDA_ERROR_NOT_SUPPORTED (801)", checks["fabric"]["detail"])
 
     def test_one_device_has_no_peer(self):
         checks = self.checks("--emulate", "--need", "vmm,peer", code=1, CUVMM_DEVICES="1")
@@ -193,6 +194,75 @@ class UnderLimits(Doctor):
         self.assertIn("SYS_PTRACE", checks["pidfd"]["fix"])
         self.assertNotEqual(before["detail"], checks["pidfd"]["detail"])
         self.assert_status(checks, "works", "fd")  # descriptors that are sent need no permission
+
+
+# A libcuda of one device whose handles, of any type, are numbers. FAIL="call=code" makes a call fail.
+# A call about multicast or managed memory ends it.
+LIBCUDA = """
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int answer(const char* call) {
+  const char* fail = getenv("FAIL");
+  size_t n = strlen(call);
+  return fail && !strncmp(fail, call, n) && fail[n] == '=' ? atoi(fail + n + 1) : 0;
+}
+#define CALL(name, parameters, action) int name parameters { int code = answer(#name); if (code) return code; action; return 0; }
+CALL(cuInit, (unsigned f), )
+CALL(cuDriverGetVersion, (int* v), *v = 13000)
+CALL(cuDeviceGetCount, (int* n), *n = 1)
+CALL(cuDeviceGet, (int* d, int i), *d = i)
+CALL(cuDeviceGetName, (char* t, int n, int d), strcpy(t, "Device"))
+CALL(cuDeviceGetAttribute, (int* v, int a, int d), *v = a != 20)
+CALL(cuMemGetAllocationGranularity, (size_t* s, void* p, int o), *s = 2 << 20)
+CALL(cuMemAddressReserve, (size_t* p, size_t s, size_t a, size_t at, size_t f), *p = 2 << 20)
+CALL(cuMemAddressFree, (size_t p, size_t s), )
+CALL(cuMemCreate, (size_t* h, size_t s, int* prop, size_t f),
+     if (prop[1] == 8 && getenv("NO_CHANNEL")) return 800; *h = 7)
+CALL(cuMemRelease, (size_t h), )
+CALL(cuMemMap, (size_t p, size_t s, size_t o, size_t h, size_t f), )
+CALL(cuMemUnmap, (size_t p, size_t s), )
+CALL(cuMemSetAccess, (size_t p, size_t s, void* d, size_t n), )
+CALL(cuMemExportToShareableHandle, (void* out, size_t h, int t, size_t f),
+     if (t == 8) memset(out, 0x5a, 64); else *(int*)out = syscall(SYS_memfd_create, "memory", 1))
+CALL(cuMemImportFromShareableHandle, (size_t* h, void* in, int t),
+     if (t == 8 && ((char*)in)[63] != 0x5a) return 1; if (t == 1 && lseek((int)(size_t)in, 0, SEEK_END) != 0) return 999; *h = 7)
+CALL(cuMemGetHandleForAddressRange, (int* out, size_t p, size_t s, int t, size_t f), *out = dup(0))
+CALL(cuMulticastCreate, (void), abort())
+CALL(cuMulticastGetGranularity, (void), abort())
+CALL(cuMemAllocManaged, (void), abort())
+CALL(cuCtxResetPersistingL2Cache, (void), abort())
+"""
+
+
+class OnAnotherDriver(Doctor):
+    def test_fabric_handles_cross_by_their_bytes(self):
+        checks = self.checks("--driver", self.library(LIBCUDA), "--need", "vmm,fd,fabric,dma-buf,driver")
+        self.assertIn("CUDA 13.0", checks["driver"]["detail"])
+        self.assert_status(checks, "unknown", "multicast")
+
+    def test_codes_of_trials_are_explained(self):
+        library = self.library(LIBCUDA)
+        for fail, broken, words in (("cuMemImportFromShareableHandle=400", "fabric", "IMEX"),
+                                    ("cuMemImportFromShareableHandle=101", "fd", "not visible to the importer"),
+                                    ("cuMemSetAccess=802", "vmm", "Fabric Manager or IMEX"),
+                                    ("cuMemExportToShareableHandle=304", "fd", "no descriptor could be made"),
+                                    ("cuMemCreate=401", "fabric", "wrong or stale"),
+                                    ("cuMemCreate=46", "fd", "exclusive"),
+                                    ("cuMemMap=801", "vmm", "does not have this"),
+                                    ("cuMemAddressReserve=2", "reserve", "address space is short"),
+                                    ("cuMemGetHandleForAddressRange=801", "dma-buf", "does not have this")):
+            with self.subTest(fail=fail):
+                checks = self.checks("--driver", library, "--need", broken, code=1, FAIL=fail)
+                call, code = fail.split("=")
+                self.assertRegex(checks[broken]["detail"], rf"{call} answered CUDA_ERROR_\w+ \({code}\)")
+                self.assertIn(words, checks[broken]["detail"])
+
+    def test_one_handle_type_fails_alone(self):
+        checks = self.checks("--driver", self.library(LIBCUDA), "--need", "vmm,fd", NO_CHANNEL="1")
+        self.assert_status(checks, "does not", "fabric")
+        self.assertIn("IMEX channel", checks["fabric"]["detail"])
 
 
 class DriversThatMisbehave(Doctor):

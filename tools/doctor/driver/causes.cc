@@ -262,7 +262,10 @@ Check refused(std::string_view id, std::string_view call, CUresult code, int han
     if (check->status == Status::kWorks) fine += (fine.empty() ? "" : ", ") + std::string(name);
   }
   detail += fmt::format("; known cause: {}", cause->because);
-  if (!fine.empty()) detail += fmt::format(". Not seen to be so here ({} works)", fine);
+  if (!fine.empty()) {
+    detail += fmt::format(". Not seen to be so here: {} {}", fine,
+                          fine.find(',') == std::string::npos ? "works" : "work");
+  }
   return does_not(std::string(id), detail, cause->fix, cause->source);
 }
 
