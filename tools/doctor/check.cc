@@ -31,7 +31,7 @@ constexpr CheckInfo kTable[] = {
     {"fabric", "sharing", "share memory by fabric handle"},
     {"dma-buf", "sharing", "export memory as a dma-buf"},
     {"nvml", "NVML", "libnvidia-ml.so.1 loads and starts"},
-    {"fabric-state", "NVML", "the NVLink fabric is set up and healthy"},
+    {"nvlink-fabric", "NVML", "the NVLink fabric is set up and healthy"},
     {"mig", "NVML", "no device is cut into MIG instances"},
     {"vgpu", "NVML", "no device is a vGPU"},
     {"confidential-computing", "NVML", "confidential computing is off"},

@@ -279,17 +279,17 @@ Check judged_nvml(const Ended& answers, const char* id) {
 }
 
 TEST(NvmlVerdicts, WorkWhereNothingIsTakenAway) {
-  for (const char* id : {"nvml", "fabric-state", "mig", "vgpu", "confidential-computing"}) {
+  for (const char* id : {"nvml", "nvlink-fabric", "mig", "vgpu", "confidential-computing"}) {
     EXPECT_EQ(judged_nvml(nvml({}), id).status, Status::kWorks) << id;
   }
-  EXPECT_THAT(judged_nvml(nvml({}), "fabric-state").detail, HasSubstr("clique 7"));
+  EXPECT_THAT(judged_nvml(nvml({}), "nvlink-fabric").detail, HasSubstr("clique 7"));
   const Ended cluster = nvml({{"device.0.fabric.cluster", "0123456789abcdef0123456789abcdef"}});
-  EXPECT_THAT(judged_nvml(cluster, "fabric-state").detail, HasSubstr("0123456789abcdef"));
+  EXPECT_THAT(judged_nvml(cluster, "nvlink-fabric").detail, HasSubstr("0123456789abcdef"));
 }
 
 TEST(NvmlVerdicts, FabricThatIsNotReadyOrNotHealthyIsNamed) {
   const auto detail = [](const char* key, const char* value) {
-    const Check check = judged_nvml(nvml({{key, value}}), "fabric-state");
+    const Check check = judged_nvml(nvml({{key, value}}), "nvlink-fabric");
     EXPECT_EQ(check.status, Status::kDoesNot);
     return check.detail;
   };
@@ -299,7 +299,7 @@ TEST(NvmlVerdicts, FabricThatIsNotReadyOrNotHealthyIsNamed) {
   EXPECT_THAT(detail("device.0.fabric.status", "999"), HasSubstr("failed"));
   EXPECT_THAT(detail("device.0.fabric.health", "1"), HasSubstr("bandwidth is degraded"));
   EXPECT_THAT(detail("device.0.fabric.health", "1024"), HasSubstr("in no partition"));
-  EXPECT_EQ(judged_nvml(nvml({{"device.0.fabric.health", "426"}}), "fabric-state").status,
+  EXPECT_EQ(judged_nvml(nvml({{"device.0.fabric.health", "426"}}), "nvlink-fabric").status,
             Status::kWorks);  // 0x1aa: each field says that it is not so
 }
 
@@ -313,7 +313,7 @@ TEST(NvmlVerdicts, ModesThatTakeSomethingAwayDoNotWork) {
 }
 
 TEST(NvmlVerdicts, WhatNvmlDoesNotSayIsUnknown) {
-  for (const auto& [key, id] : {std::pair{"device.0.fabric", "fabric-state"},
+  for (const auto& [key, id] : {std::pair{"device.0.fabric", "nvlink-fabric"},
                                 {"device.0.mig", "mig"},
                                 {"device.0.virtualization", "vgpu"},
                                 {"confidential", "confidential-computing"}}) {
@@ -323,7 +323,7 @@ TEST(NvmlVerdicts, WhatNvmlDoesNotSayIsUnknown) {
   }
   const Ended absent = answered({{"load_error", "libnvidia-ml.so.1: cannot open"}});
   EXPECT_EQ(judged_nvml(absent, "nvml").status, Status::kDoesNot);
-  EXPECT_EQ(judged_nvml(absent, "fabric-state").status, Status::kUnknown);
+  EXPECT_EQ(judged_nvml(absent, "nvlink-fabric").status, Status::kUnknown);
 }
 
 // The stand-ins: one answers as Fabric Manager before its end, the other one lacks functions.
@@ -337,7 +337,7 @@ TEST(NvmlLibrary, IsAskedForWhatItHas) {
   EXPECT_TRUE(ended.whole()) << ended.accident();
   EXPECT_EQ(nvml_devices(ended), 2);
   EXPECT_THAT(judged_nvml(ended, "nvml").detail, HasSubstr("driver 1.2.3, 2 GPUs"));
-  EXPECT_THAT(judged_nvml(ended, "fabric-state").detail, HasSubstr("device 1: the set-up is not"));
+  EXPECT_THAT(judged_nvml(ended, "nvlink-fabric").detail, HasSubstr("device 1: the set-up is not"));
   EXPECT_THAT(judged_nvml(ended, "mig").detail, HasSubstr("on for device 1"));
   EXPECT_EQ(judged_nvml(ended, "vgpu").status, Status::kUnknown);  // it has no such function
   EXPECT_EQ(judged_nvml(ended, "confidential-computing").status, Status::kDoesNot);

@@ -196,7 +196,7 @@ Check judge_multicast(const Facts& facts, int count) {
                  fmt::format("{} of {} devices say that they can; never tried, as it may disturb "
                              "others on the fabric",
                              can, count),
-                 "see fabric-state: a multicast object also needs Fabric Manager, and between "
+                 "see nvlink-fabric: a multicast object also needs Fabric Manager, and between "
                  "machines IMEX",
                  kSource);
 }

@@ -104,7 +104,7 @@ std::string health_trouble(long long mask) {
 
 // Nothing for a device whose fabric is set up.
 std::optional<Check> fabric_trouble(const Facts& facts, int device) {
-  constexpr const char* kId = "fabric-state";
+  constexpr const char* kId = "nvlink-fabric";
   constexpr int kUnsupported = 0, kNotStarted = 1, kInProgress = 2, kCompleted = 3;
   const std::string fabric = key(device) + ".fabric";
   if (facts.text(fabric) == "missing") {
@@ -161,7 +161,7 @@ Check judge_fabric(const Facts& facts, int count) {
                         cliques.size() - 1);
   }
   if (!own) text += ". NVML cannot say which IMEX domain this is";
-  return works("fabric-state", text, kFabricSource);
+  return works("nvlink-fabric", text, kFabricSource);
 }
 
 // A mode of each device that is off (`fine`) or takes something away.
@@ -248,7 +248,7 @@ std::vector<Check> judge_nvml(const Ended& answers) {
   if (start.status != Status::kWorks || count <= 0) {
     std::vector<Check> checks{start};
     const bool works_without = start.status == Status::kWorks;
-    for (const char* id : {"fabric-state", "mig", "vgpu", "confidential-computing"}) {
+    for (const char* id : {"nvlink-fabric", "mig", "vgpu", "confidential-computing"}) {
       checks.push_back(unknown(id,
                                works_without ? "NVML sees no GPU" : "NVML does not work (see nvml)",
                                works_without ? "see device-nodes" : "see nvml", start.source));

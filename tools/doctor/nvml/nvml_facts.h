@@ -19,7 +19,7 @@ void ask_nvml(const std::string& library, const Reporter& say);
 /// How many GPUs NVML sees; -1 where it cannot say.
 int nvml_devices(const Ended& answers);
 
-/// nvml, fabric-state, mig, vgpu and confidential-computing.
+/// nvml, nvlink-fabric, mig, vgpu and confidential-computing.
 std::vector<Check> judge_nvml(const Ended& answers);
 
 }  // namespace cuvmm::doctor
