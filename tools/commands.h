@@ -28,5 +28,6 @@ void add_replay(CLI::App& app, CommandLine& line);
 void add_to_c(CLI::App& app, CommandLine& line);
 void add_matrix(CLI::App& app, CommandLine& line);
 void add_conform(CLI::App& app, CommandLine& line);
+void add_doctor(CLI::App& app, CommandLine& line);
 
 }  // namespace cuvmm::tools

@@ -109,6 +109,7 @@ int main(int argc, char** argv) {
     cuvmm::tools::add_to_c(app, line);
     cuvmm::tools::add_matrix(app, line);
     cuvmm::tools::add_conform(app, line);
+    cuvmm::tools::add_doctor(app, line);
     return finish(parse_and_run(app, std::vector<std::string>(argv + 1, argv + argc), line));
   } catch (const std::exception& error) {
     cuvmm::tools::print_error("cuvmm: {}\n", error.what());

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that may crash or hang: each asks one thing and says what it learns, line by line.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cuvmm::doctor {
+
+/// What a child learnt: "device.0.name" -> "NVIDIA H200".
+class Facts {
+ public:
+  void set(const std::string& key, std::string value) { values_[key] = std::move(value); }
+  void set(const std::string& key, long long value) { set(key, std::to_string(value)); }
+  bool has(const std::string& key) const { return values_.contains(key); }
+  std::string text(const std::string& key) const;                 ///< "" where it is not known
+  std::optional<long long> number(const std::string& key) const;  ///< nothing where it is not known
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+/// How a child ended, and what it said until then.
+struct Ended {
+  enum class How { kNotStarted, kExited, kKilled, kTimeout };
+  How how = How::kNotStarted;
+  int code = 0;  ///< exit code, signal, or errno of fork()
+  Facts facts;
+  std::string step;    ///< what it was about to do when it ended, e.g. "cuInit"
+  std::string said;    ///< the first line that it wrote to stderr
+  double seconds = 0;  ///< how long it took
+
+  bool whole() const { return how == How::kExited && code == 0; }
+  /// "" for a child that ended by itself; else "ended by signal 11 (Segmentation fault) in cuInit".
+  std::string accident() const;
+};
+
+/// A child's way to say things.
+class Reporter {
+ public:
+  explicit Reporter(int fd) : fd_(fd) {}
+  /// What comes next, so that a crash or hang has a place.
+  void step(std::string_view what) const { line("step", what); }
+  void fact(const std::string& key, std::string_view value) const { line(key, value); }
+  void fact(const std::string& key, long long value) const { line(key, std::to_string(value)); }
+
+ private:
+  void line(std::string_view key, std::string_view value) const;
+  int fd_;
+};
+
+class Children {
+ public:
+  /// Forks. `work` runs in the child, whose stdin and stdout are /dev/null. It leaves no core.
+  /// The caller has one thread.
+  void start(const std::string& name, const std::function<void(const Reporter&)>& work);
+
+  /// Waits until all have ended; kills those that take longer than `limit` from their start.
+  std::map<std::string, Ended> wait(std::chrono::milliseconds limit);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Child {
+    std::string name;
+    pid_t pid = -1;
+    int channel = -1;  ///< read end
+    int errors = -1;   ///< a memfd, its stderr
+    Clock::time_point start;
+    std::string unread;  ///< an unfinished line
+    Ended ended;
+    bool over = false;
+  };
+  static void take_lines(Child& child);
+  static void finish(Child& child);
+
+  std::vector<Child> children_;
+};
+
+}  // namespace cuvmm::doctor

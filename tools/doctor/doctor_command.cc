@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuvmm doctor: what this machine can do with the memory APIs, and why not.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "tools/commands.h"
+#include "tools/doctor/doctor.h"
+#include "tools/doctor/doctor_output.h"
+#include "tools/rules/suggest.h"
+#include "tools/run/layout.h"
+#include "tools/standard_streams.h"
+#include "tools/usage.h"
+
+namespace cuvmm::tools {
+
+namespace {
+
+struct Settings {
+  std::string driver, emulated_profile, root;
+  std::vector<std::string> needed;
+  bool emulate = false, json = false;
+  double limit_s = 10;
+};
+
+constexpr int kExitUnmet = 1;
+
+void refuse_unknown(const std::vector<std::string>& needed) {
+  std::vector<std::string> known;
+  std::string list;
+  for (const doctor::CheckInfo& info : doctor::check_table()) {
+    known.emplace_back(info.id);
+    list += (list.empty() ? "" : ", ") + known.back();
+  }
+  for (const std::string& name : needed) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    throw UsageError{"--need: there is no check '" + name + "'" + did_you_mean(name, known) +
+                     ". The checks are " + list};
+  }
+}
+
+// The NVML beside a driver that was named is its own; else the loader finds one.
+std::string nvml_beside(const std::string& driver) {
+  const auto beside = std::filesystem::path(driver).parent_path() / "libnvidia-ml.so.1";
+  return driver.find('/') != std::string::npos && access(beside.c_str(), R_OK) == 0
+             ? beside.string()
+             : "libnvidia-ml.so.1";
+}
+
+int diagnose(const Settings& settings) {
+  refuse_unknown(settings.needed);
+  doctor::DoctorOptions options;
+  options.host = doctor::Host(settings.root);
+  options.limit = std::chrono::milliseconds(static_cast<long>(settings.limit_s * 1000));
+  if (!settings.driver.empty()) {
+    options.driver = std::filesystem::absolute(settings.driver).string();
+  } else if (settings.emulate) {
+    const LayoutResult layout = find_layout(own_folder());
+    if (!layout.error.empty()) {
+      print_error("cuvmm doctor: {}\n", layout.error);
+      return kExitFailure;
+    }
+    options.driver = layout.layout.emulator;
+    const std::string profile = resolve_profile(settings.emulated_profile);
+    if (!profile.empty()) setenv("CUVMM_PROFILE", profile.c_str(), 1);
+  }
+  options.nvml = nvml_beside(options.driver);
+  const std::vector<doctor::Check> checks = doctor::diagnose(options);
+  print_output("{}", settings.json ? doctor::doctor_json(checks)
+                                   : doctor::doctor_text(checks, settings.needed));
+  return doctor::unmet(checks, settings.needed).empty() ? 0 : kExitUnmet;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, CommandLine& line) {
+  CLI::App* command =
+      app.add_subcommand("doctor", "Say what works on this machine, and what would change it");
+  command->formatter(std::make_shared<EmulateFormatter>());
+  auto s = std::make_shared<Settings>();
+  command->add_flag("--json", s->json, "Write JSON");
+  command
+      ->add_option("--need", s->needed,
+                   "Exit with 1 unless these checks work: names from the output, with commas")
+      ->type_name("LIST")
+      ->delimiter(',');
+  command->add_option("--driver", s->driver, "Ask this libcuda, and the libnvidia-ml beside it")
+      ->type_name("PATH")
+      ->check(readable_file());
+  add_emulate(*command, s->emulated_profile,
+              "Ask the emulator; PROFILE is a built-in profile or a TOML file");
+  command->add_option("--timeout", s->limit_s, "How long one question to the driver may take")
+      ->type_name("SECONDS")
+      ->check(seconds(0.001))
+      ->default_val(10.0);
+  command->add_option("--root", s->root, "A folder that stands for the machine's files")
+      ->group("");  // for tests
+  command->footer(
+      "Exits with 0 if all of --need works, else with 1.\n"
+      "Examples:\n"
+      "  cuvmm doctor\n"
+      "  cuvmm doctor --need vmm,fd,pidfd    in an init container\n"
+      "  cuvmm doctor --json | jq '.checks[] | select(.status != \"works\")'\n");
+  command->allow_extras();
+  command->callback([command, s, &line] {
+    refuse_unexpected(*command);
+    s->emulate = command->count("--emulate") > 0;
+    if (s->emulate && !s->driver.empty())
+      throw UsageError{"--driver and --emulate both name a driver; give one of them"};
+    line.exit_code = diagnose(*s);
+  });
+}
+
+}  // namespace cuvmm::tools

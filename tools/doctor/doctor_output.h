@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks as text for people and as JSON for programs.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "tools/doctor/check.h"
+
+namespace cuvmm::doctor {
+
+/// At most 80 columns, but for words that are longer. `needed` is what must work; may be empty.
+std::string doctor_text(std::span<const Check> checks, std::span<const std::string> needed);
+
+/// {"checks":[{"id","status","detail","fix","source"}]}, as docs/doctor.md has it.
+std::string doctor_json(std::span<const Check> checks);
+
+}  // namespace cuvmm::doctor

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a driver answers a code, as far as documents and threads tell, held against what the other
+// checks saw here.
+#pragma once
+
+#include <cuda.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tools/doctor/check.h"
+
+namespace cuvmm::doctor {
+
+/// A "does not" for `id`: `call` answered `code` (where: " on device 1" or so). The known causes
+/// of that answer are looked up among `seen`: one of them that does not work is named, and its fix
+/// is the fix; where all of them work, the cause is said to be unknown.
+/// `handle_type` is that of the trial, 0 where there is none.
+Check refused(std::string_view id, std::string_view call, CUresult code, int handle_type,
+              std::string_view where, std::span<const Check> seen);
+
+/// "cuInit answered CUDA_ERROR_NO_DEVICE (100)".
+std::string answer_text(std::string_view call, CUresult code);
+
+}  // namespace cuvmm::doctor
