@@ -132,6 +132,13 @@ struct Image {
 static_assert(sizeof(Header) <= 4096);
 static_assert(sizeof(Image) % 4096 == 0);
 
+// Between stores, and between loads, that must keep their order. ThreadSanitizer knows no fences;
+// all accesses are atomic, so it has nothing to say without them.
+#if defined(__SANITIZE_THREAD__)
+inline void fence(int) noexcept { __asm__ volatile("" ::: "memory"); }
+#else
+inline void fence(int order) noexcept { __atomic_thread_fence(order); }
+#endif
 inline std::uint64_t load(const std::uint64_t& word) noexcept {
   return __atomic_load_n(&word, __ATOMIC_RELAXED);
 }

@@ -59,7 +59,7 @@ Record copied(const Record& place) {
   auto* to = reinterpret_cast<std::uint64_t*>(&record);
   const std::uint64_t before = __atomic_load_n(&place.sequence, __ATOMIC_ACQUIRE);
   for (std::size_t i = 0; i < sizeof(Record) / sizeof *from; ++i) to[i] = load(from[i]);
-  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  fence(__ATOMIC_ACQUIRE);
   if (before != load(place.sequence)) record.sequence = 0;
   return record;
 }

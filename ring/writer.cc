@@ -6,7 +6,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -32,7 +31,7 @@ std::uint64_t tagged(std::uint64_t sequence, std::uint32_t result) noexcept {
 // The sequence is 0 while the rest changes, and comes last.
 void put(CallRecord& place, const CallRecord& record) noexcept {
   store(place.sequence, 0);
-  std::atomic_thread_fence(std::memory_order_release);
+  fence(__ATOMIC_RELEASE);
   store(place.ticks, record.ticks);
   store(place.who, record.who);
   for (std::size_t i = 0; i < kWords; ++i) store(place.words[i], record.words[i]);
@@ -124,7 +123,7 @@ void Writer::note_end(const ThreadPlace& who, const Object& object) noexcept {
 
   EndRecord& place = image->ends[(record.sequence - 1) % kEnds];
   store(place.sequence, 0);
-  std::atomic_thread_fence(std::memory_order_release);
+  fence(__ATOMIC_RELEASE);
   store(place.ticks, record.ticks);
   store(place.who, record.who);
   store(place.base, record.base);

@@ -111,18 +111,23 @@ void Ledger::wait(Entry* entry, std::uint64_t wish) {
     ++same->count;
   } else if (probes_.size() < kMostProbes) {
     probes_.push_back({entry, wish, 1});
+    probing_.store(true, std::memory_order_relaxed);
   }
 }
 
-bool Ledger::fell_back(EntryPoint entry, std::uint64_t wish) {
+bool Ledger::fell_back(EntryPoint entry, Refusal::Wish wish) {
+  if (refusals_.waits(entry)) refusals_.got(entry, wish);
+  // A refusal may wait for ever: other calls must not pay for it.
+  if (!probing_.load(std::memory_order_relaxed)) return refusals_.wait();
   if (!mutex_.lock_within(kPatience)) return true;
   const Locked lock(mutex_, kHeldAlready);
   std::erase_if(probes_, [&](const Probe& probe) {
-    if (probe.entry->finding.entry != entry || probe.wish != wish) return false;
+    if (probe.entry->finding.entry != entry || probe.wish != wish.what) return false;
     probe.entry->handled.fetch_add(probe.count, std::memory_order_relaxed);
     return true;
   });
-  return !probes_.empty();
+  probing_.store(!probes_.empty(), std::memory_order_relaxed);
+  return !probes_.empty() || refusals_.wait();
 }
 
 bool Ledger::advised(Rule rule) const {
@@ -217,6 +222,8 @@ void Ledger::clear(bool whole) {
   last_ = nullptr;
   suppressed_.store(0);
   held_.store(false);
+  probing_.store(false);
+  refusals_.clear(whole);
   if (whole) {
     entries_.clear();
     probes_.clear();

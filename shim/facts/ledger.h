@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "shim/facts/entry.h"
+#include "shim/refusal/refusals.h"
 #include "shim/report/finding.h"
 #include "shim/report/suppressions.h"
 #include "shim/session/owned_mutex.h"
@@ -38,7 +39,15 @@ class Ledger : public FindingSink {
       : suppressions_(std::move(suppressions)), announce_(std::move(announce)), verbose_(verbose) {}
 
   void take(Finding finding) override;
-  bool fell_back(EntryPoint entry, std::uint64_t wish) override;
+  bool fold_refusal(EntryPoint entry, CUresult result, bool late, StackId stack,
+                    Refusal::Wish wish) override {
+    return refusals_.fold(entry, result, late, stack, wish);
+  }
+  void take_refusal(Refusal refusal) override { refusals_.take(std::move(refusal)); }
+  bool fell_back(EntryPoint entry, Refusal::Wish wish) override;
+
+  /// What was refused and no finding explains.
+  const Refusals& refusals() const { return refusals_; }
 
   /// Findings are described, but not announced from here on: announce_rest() does it.
   void hold_announcements() { held_.store(true); }
@@ -55,8 +64,16 @@ class Ledger : public FindingSink {
   std::uint64_t suppressed() const { return suppressed_.load(std::memory_order_relaxed); }
 
   /// Around fork. False: a signal handler that forks interrupted this thread at work here.
-  bool lock_for_fork() CUVMM_UNCHECKED { return !mutex_.held_here() && (mutex_.lock(), true); }
-  void unlock_after_fork() CUVMM_UNCHECKED { mutex_.unlock(); }
+  bool lock_for_fork() CUVMM_UNCHECKED {
+    if (mutex_.held_here() || refusals_.held_here()) return false;
+    mutex_.lock();
+    refusals_.lock_for_fork();
+    return true;
+  }
+  void unlock_after_fork() CUVMM_UNCHECKED {
+    refusals_.unlock_after_fork();
+    mutex_.unlock();
+  }
   /// Forgets everything. Only in a child of fork, which has one thread. What is not `whole` is not
   /// looked at.
   void clear(bool whole) CUVMM_UNCHECKED;
@@ -88,6 +105,8 @@ class Ledger : public FindingSink {
   std::atomic<std::uint64_t> suppressed_{0};
   std::atomic<Entry*> first_{nullptr};
   std::atomic<bool> held_{false};
+  std::atomic<bool> probing_{false};  ///< there are probes
+  Refusals refusals_;
 
   OwnedMutex mutex_;
   Entry* last_ CUVMM_GUARDED_BY(mutex_) = nullptr;  ///< of the list, or one shortly before

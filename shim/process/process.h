@@ -83,12 +83,14 @@ class Process : private DeathReport {
   struct Opened {
     explicit Opened(RealDriver real, const Options& options, FindingSink& sink)
         : driver(std::move(real)),
-          session(driver.functions,
-                  {options.enforce,
-                   driver.emulated,
-                   {options.async, options.unordered,
-                    find_questions([this](const char* name) { return driver.find(name); })}},
-                  sink) {}
+          session(
+              driver.functions,
+              {options.enforce,
+               driver.emulated,
+               {options.async, options.unordered,
+                find_questions([this](const char* name) { return driver.find(name); })},
+               {reinterpret_cast<decltype(DriverLog::dump)>(driver.find("cuLogsDumpToMemory"))}},
+              sink) {}
     RealDriver driver;
     Session session;
   };

@@ -11,6 +11,7 @@
 #include "shim/process/own_stack.h"
 #include "shim/process/process.h"
 #include "shim/process/reserve.h"
+#include "shim/refusal/refusal_text.h"
 #include "shim/report/json.h"
 #include "shim/report/json_report.h"
 #include "shim/report/output.h"
@@ -144,6 +145,7 @@ void Process::tell_summary() {
     }
   }
   if (!options_.verbose) write_stderr(advice_text(*ledger_));
+  write_stderr(refusals_text(ledger_->refusals()));
   write_stderr(repeats_text(*ledger_));
   if (last_calls_.error() != 0) {
     say("the last calls are in no file in " + options_.ring + ": " +

@@ -9,6 +9,7 @@
 
 #include "api/print.h"
 #include "rulebook/violation.h"
+#include "shim/refusal/refusal.h"
 #include "shim/session/judge.h"
 #include "shim/stack/stacks.h"
 
@@ -42,9 +43,15 @@ class FindingSink {
   virtual ~FindingSink() = default;
   /// Called without any lock of the session's, on the thread that made the call.
   virtual void take(Finding finding) = 0;
-  /// A call succeeded that got what refused ones (Finding::probe()) wanted. Whether others still
-  /// wait for such a call.
-  virtual bool fell_back(EntryPoint, std::uint64_t /*wish*/) { return false; }
+  /// Counts a refusal that is known by now. False: nothing like it was seen, and all that is known
+  /// of it is wanted, by take_refusal().
+  virtual bool fold_refusal(EntryPoint, CUresult, bool /*late*/, StackId, Refusal::Wish) {
+    return true;
+  }
+  virtual void take_refusal(Refusal) {}
+  /// A call succeeded that may have got what refused ones wanted. Whether others still wait for
+  /// such a call.
+  virtual bool fell_back(EntryPoint, Refusal::Wish) { return false; }
 };
 
 }  // namespace cuvmm::shim

@@ -50,6 +50,21 @@ class Writer {
   char buffer_[8192];
 };
 
+void write_refusals(Writer& out, const Refusals& refusals) {
+  out.text(",\n\"refusals\":[");
+  bool first = true;
+  for (const RefusalEntry* entry = refusals.first(); entry; entry = entry->next.load()) {
+    if (!entry->ready.load()) continue;
+    out.text(first ? "\n{" : ",\n{");
+    first = false;
+    out.text(entry->json);
+    out.member("count", entry->count.load());
+    if (const std::uint64_t handled = entry->handled.load()) out.member("handled", handled);
+    out.text("}");
+  }
+  out.text("]");
+}
+
 void write_members(Writer& out, const ReportContext& context, const Ledger& ledger) {
   out.text("{\"schema\":1");
   out.member("pid", static_cast<std::uint64_t>(context.pid));
@@ -84,6 +99,7 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
   out.member("leak", totals.leaks);
   out.text("}");
   out.member("suppressed", ledger.suppressed());
+  write_refusals(out, ledger.refusals());
   out.text(",\"alive\":{");
   out.member("allocations", context.alive_allocations, true);
   out.member("bytes", context.alive_bytes);

@@ -126,10 +126,10 @@ std::string Session::memory_of(const ObjectRef& object) {
   return found != books_.imported.end() ? found->second : std::string();
 }
 
-void Session::report(const Call& call, Violations violations, const Answer& answer,
+bool Session::report(const Call& call, Violations violations, const Answer& answer,
                      std::uint64_t index, StackId stack) {
   violations = judge(std::move(violations), answer);
-  if (violations.empty()) return;
+  if (violations.empty()) return false;
   const std::vector<ArgumentText> arguments = describe_arguments(call);
   for (Violation& violation : violations) {
     Finding finding;
@@ -147,6 +147,7 @@ void Session::report(const Call& call, Violations violations, const Answer& answ
     sink_.take(std::move(finding));
     if (probe) probes_wait_.store(true, std::memory_order_relaxed);
   }
+  return true;
 }
 
 Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* arguments,
@@ -187,7 +188,7 @@ Violations Session::check_argument(const LaunchArgument& argument, int device) {
   return check_launch(books_.model, &argument, 1, device, true);
 }
 
-void Session::fell_back(EntryPoint entry, std::uint64_t wish) {
+void Session::fell_back(EntryPoint entry, Refusal::Wish wish) {
   // First, so that one which comes meanwhile is waited for.
   probes_wait_.store(false, std::memory_order_relaxed);
   if (sink_.fell_back(entry, wish)) probes_wait_.store(true, std::memory_order_relaxed);

@@ -17,6 +17,7 @@
 #include "shim/intercept/call_counter.h"
 #include "shim/intercept/in_flight.h"
 #include "shim/policy/policies.h"
+#include "shim/refusal/driver_log.h"
 #include "shim/report/finding.h"
 #include "shim/session/books.h"
 #include "shim/session/bounds.h"
@@ -30,6 +31,7 @@ struct SessionOptions {
   bool enforce = false;   ///< answer what is forbidden instead of forwarding it
   bool emulated = false;  ///< the driver is cuvmm's emulator
   WorkOptions work = {};
+  DriverLog log = {};
 };
 
 /// Sees calls after they succeeded (the trace). Called without a lock.
@@ -226,11 +228,16 @@ class alignas(64) Session {
   /// Asks the driver what machine this is, once it is initialised. If it is not, notes that in
   /// `facts`.
   [[gnu::cold]] void learn_platform(Facts& facts);
-  /// Turns violations into findings and hands them on. Without a lock.
-  [[gnu::cold]] void report(const Call& call, Violations violations, const Answer& answer,
+  /// Turns violations into findings and hands them on. Whether there were any: if so, they explain
+  /// a refusal. Without a lock.
+  [[gnu::cold]] bool report(const Call& call, Violations violations, const Answer& answer,
                             std::uint64_t index, StackId stack);
-  /// A call succeeded while advice about refused ones waits.
-  [[gnu::cold, gnu::noinline]] void fell_back(EntryPoint entry, std::uint64_t wish);
+  /// The driver refused the call, and nothing that is known explains it. Without a lock.
+  [[gnu::cold]] void note_refusal(const Call& call, CUresult result, std::uint64_t index,
+                                  StackId stack);
+  std::optional<MemoryFacts> memory_facts(const Call& call);
+  /// A call succeeded while refused ones wait for one that gets what they wanted.
+  [[gnu::cold, gnu::noinline]] void fell_back(EntryPoint entry, Refusal::Wish wish);
   [[gnu::cold]] void turn_off() noexcept;
 
   const Driver& driver_;

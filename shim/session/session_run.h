@@ -95,7 +95,7 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
     if (answer.result == CUDA_SUCCESS) [[likely]] {
       after(call, step);
       if (probes_wait_.load(std::memory_order_relaxed)) [[unlikely]]
-        fell_back(CallStruct::kEntryPoint, wish_of(call));
+        fell_back(CallStruct::kEntryPoint, {wish_of(call), wished_size(call)});
     }
     if (answer.result != CUDA_SUCCESS || !step.violations.empty() || observer) [[unlikely]]
       conclude(call, answer, step, caller, observer);
@@ -228,9 +228,13 @@ void Session::after([[maybe_unused]] const CallStruct& call,
 template <class CallStruct>
 void Session::conclude(const CallStruct& call, const Answer& answer, Step<CallStruct>& step,
                        const Caller& caller, CallObserver* observer) {
-  if (answer.result != CUDA_SUCCESS && !answer.enforced) refused(call, answer.result, step);
-  if (!step.violations.empty()) {
-    report(Call(call), std::move(step.violations), answer, step.origin.call, capture_stack(caller));
+  const bool was_refused = answer.result != CUDA_SUCCESS && !answer.enforced;
+  if (was_refused) refused(call, answer.result, step);
+  const bool explained =
+      !step.violations.empty() && report(Call(call), std::move(step.violations), answer,
+                                         step.origin.call, capture_stack(caller));
+  if (was_refused && !explained) {
+    note_refusal(Call(call), answer.result, step.origin.call, capture_stack(caller));
   }
   if constexpr (!EndsContext<CallStruct> && !kUntraced<CallStruct>) {
     if (observer) observer->after(Call(call), answer.result);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "api/calls.h"
 
@@ -30,5 +31,18 @@ inline std::uint64_t wish_of(const calls::MemPoolCreate& call) {
 inline std::uint64_t wish_of(const calls::MemMap& call) { return call.handle; }
 inline std::uint64_t wish_of(const calls::MemGetAddressRange& call) { return call.dptr; }
 inline std::uint64_t wish_of(const calls::PointerSetAttribute& call) { return call.ptr; }
+
+/// How many bytes the call is about, for a refusal that asked for too many; of a call without a
+/// size any success is enough.
+template <class CallStruct>
+std::uint64_t wished_size(const CallStruct& call) {
+  if constexpr (requires { call.size + 1; }) {
+    if constexpr (std::is_integral_v<decltype(call.size)>) return call.size;
+  }
+  if constexpr (requires { call.bytesize + 1; }) {
+    if constexpr (std::is_integral_v<decltype(call.bytesize)>) return call.bytesize;
+  }
+  return ~std::uint64_t{0};
+}
 
 }  // namespace cuvmm::shim

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 
 #include "rulebook/rule.h"
 
@@ -26,6 +27,7 @@ bool is_flag(const Json& value) { return value.is_boolean(); }
 bool is_count(const Json& value) { return value.is_number_unsigned(); }
 bool is_integer(const Json& value) { return value.is_number_integer(); }
 bool is_pid(const Json& value) { return is_count(value) && value <= 0x7fffffffu; }
+bool is_object(const Json& value) { return value.is_object(); }
 bool is_list(const Json& value) { return value.is_array(); }
 bool is_positive(const Json& value) { return is_count(value) && value != 0u; }
 
@@ -124,6 +126,23 @@ constexpr Member kFindingMay[] = {
     {"url", is_string, "a string", "\"\""},
 };
 
+constexpr Member kRefusalMust[] = {
+    {"call", is_string, "a string"},
+    {"result", is_string, "a string"},
+    {"count", is_positive, "a count of 1 or more"},
+};
+constexpr Member kRefusalMay[] = {
+    {"arguments", is_texts_by_name, "an object of strings", "{}"},
+    {"stack", is_stack, "a list of frames", "[]"},
+    {"driver_message", is_string, "a string", "\"\""},
+    {"facts", is_object, "an object", "{}"},
+    {"runtime", is_string, "a string"},
+    {"rule", is_rule_id, "letters, digits, - and _"},
+    {"handled", is_count, "a count"},
+    {"of_earlier_work", is_flag, "true"},
+    {"call_index", is_count, "a number", "0"},
+};
+
 class Enforcer {
  public:
   std::vector<std::string> run(Json& report) {
@@ -137,7 +156,9 @@ class Enforcer {
       complain("\"findings\"", "a list");
       report["findings"] = Json::array();
     }
-    findings(report["findings"]);
+    entries(report["findings"], "finding ", kFindingMust, kFindingMay);
+    optional(report, {"refusals", is_list, "a list", "[]"}, "");
+    entries(report["refusals"], "refusal ", kRefusalMust, kRefusalMay);
     if (complaints_ > kMostComplaints) {
       said_.push_back("and " + std::to_string(complaints_ - kMostComplaints) +
                       " more things in it are not as docs/report.md says");
@@ -178,7 +199,7 @@ class Enforcer {
   }
 
   void counts(Json& report, const char* key) {
-    optional(report, {key, [](const Json& value) { return value.is_object(); }, "an object"}, "");
+    optional(report, {key, is_object, "an object"}, "");
     if (!report.contains(key)) return;
     filter(report[key], [&](const std::string& name, Json& value) {
       if (is_count(value)) return true;
@@ -197,17 +218,18 @@ class Enforcer {
     });
   }
 
-  void findings(Json& list) {
-    filter(list, [&](const std::string& index, Json& finding) {
-      const std::string where = "finding " + index;
-      if (!finding.is_object()) return complain(where, "an object"), false;
-      for (const Member& member : kFindingMust) {
-        if (has(finding, member.key, member.good)) continue;
+  void entries(Json& list, const std::string& what, std::span<const Member> must,
+               std::span<const Member> may) {
+    filter(list, [&](const std::string& index, Json& entry) {
+      const std::string where = what + index;
+      if (!entry.is_object()) return complain(where, "an object"), false;
+      for (const Member& member : must) {
+        if (has(entry, member.key, member.good)) continue;
         complain(where, std::string("\"") + member.key + "\" to be " + member.expected);
         return false;
       }
-      for (const Member& member : kFindingMay) optional(finding, member, where + ": ");
-      finding.erase("related");  // that is for the runner to say
+      for (const Member& member : may) optional(entry, member, where + ": ");
+      entry.erase("related");  // that is for the runner to say
       return true;
     });
   }

@@ -88,9 +88,10 @@ void relate(Json& findings) {
   }
 }
 
-constexpr const char* kContract[] = {
-    "schema",     "pid",   "ended",     "driver", "calls", "unchecked", "findings", "summary",
-    "suppressed", "alive", "processes", "notes",  "ipc",   "fault",     "faults",   "work"};
+constexpr const char* kContract[] = {"schema",    "pid",      "ended",   "driver",     "calls",
+                                     "unchecked", "findings", "summary", "suppressed", "alive",
+                                     "processes", "notes",    "ipc",     "fault",      "faults",
+                                     "work",      "refusals"};
 
 // What this version does not know: lists are united, of anything else the first one stays.
 class Unknown {
@@ -155,6 +156,12 @@ class Merger {
       finding["pid"] = report.pid;
       add_finding(std::move(finding));
     }
+    if (value.contains("refusals")) {
+      for (Json refusal : value["refusals"]) {
+        refusal["pid"] = report.pid;
+        refusals_.push_back(std::move(refusal));
+      }
+    }
     if (value.contains("fault")) {
       faults_.push_back(value["fault"]);
       faults_.back()["pid"] = report.pid;
@@ -191,6 +198,7 @@ class Merger {
           {"reservations", alive_["reservations"]}}},
         {"processes", result_.processes},
         {"notes", result_.notes}};
+    result_.value["refusals"] = std::move(refusals_);
     if (!faults_.empty()) result_.value["faults"] = std::move(faults_);
     if (!work_.empty()) result_.value["work"] = work_;
     unknown_.move_into(result_.value);
@@ -219,7 +227,7 @@ class Merger {
 
   const Endings& endings_;
   MergedReport result_;
-  Json driver_ = nullptr, findings_ = Json::array(), faults_ = Json::array();
+  Json driver_ = nullptr, findings_ = Json::array(), faults_ = Json::array(), refusals_ = Json::array();
   Counts calls_, alive_, work_;
   Union unchecked_;
   Unknown unknown_;

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/refusal/refusal_text.h"
+
+#include "api/driver.h"
+#include "api/words.h"
+#include "rulebook/violation.h"
+#include "shim/report/finding_members.h"
+#include "shim/report/json.h"
+#include "shim/stack/stack_text.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+// At the end of a process; the report has all of them.
+constexpr std::size_t kMostSaid = 8;
+
+const char* rule_of(const Refusal& refusal) {
+  if (refusal.result != CUDA_ERROR_OUT_OF_MEMORY) return nullptr;
+  if (refusal.entry == EntryPoint::kMemCreate) return info(Rule::kCreateFits).id;
+  if (refusal.entry == EntryPoint::kMemAddressReserve) return info(Rule::kReserveCapacity).id;
+  return nullptr;
+}
+
+void add_memory(std::string& out, const RefusalEntry& entry) {
+  const MemoryFacts& facts = *entry.refusal.memory;
+  if (facts.device >= 0) add_number(out, "device", static_cast<std::uint64_t>(facts.device));
+  if (facts.measured) {
+    add_number(out, "free", facts.free);
+    add_number(out, "total", facts.total);
+  }
+  add_key(out, "held");
+  out += '{';
+  add_number(out, "bytes", facts.held.sum());
+  add_number(out, "mapped", facts.held.mapped);
+  add_number(out, "unmapped", facts.held.unmapped);
+  add_number(out, "exported", facts.held.exported);
+  add_number(out, "pools", facts.held.pools);
+  add_number(out, "plain", facts.held.plain);
+  out += '}';
+  add_key(out, "creators");
+  out += '[';
+  for (std::size_t i = 0; i < facts.held.creators.size(); ++i) {
+    out += i == 0 ? "{" : ",{";
+    add_number(out, "bytes", facts.held.creators[i].bytes);
+    add_number(out, "count", facts.held.creators[i].count);
+    add_frames(out, "stack", entry.creators[i]);
+    out += '}';
+  }
+  out += ']';
+}
+
+void add_addresses(std::string& out, const AddressFacts& facts) {
+  add_number(out, "largest_free_range", facts.largest_free);
+  if (facts.limit != 0) add_number(out, "address_space_limit", facts.limit);
+  add_number(out, "reserved", facts.reserved);
+  add_number(out, "reservations", facts.reservations);
+}
+
+std::string call_text(const Refusal& refusal) {
+  std::string text = std::string(name(refusal.entry)) + "(";
+  for (const ArgumentText& argument : refusal.arguments) {
+    if (text.back() != '(') text += ", ";
+    text += std::string(argument.name) + "=" + argument.text;
+  }
+  return text + ")";
+}
+
+void add_part(std::string& text, std::uint64_t bytes, const char* what) {
+  if (bytes == 0) return;
+  if (!text.empty()) text += ", ";
+  text += size_text(bytes) + " " + what;
+}
+
+std::string memory_text(const RefusalEntry& entry) {
+  const MemoryFacts& facts = *entry.refusal.memory;
+  const HeldMemory& held = facts.held;
+  std::string text = "    ";
+  if (facts.device >= 0) text += "device " + std::to_string(facts.device) + ": ";
+  if (facts.measured) {
+    text += size_text(facts.free) + " of " + size_text(facts.total) + " free; ";
+  }
+  std::string parts;
+  add_part(parts, held.mapped, "mapped");
+  add_part(parts, held.unmapped, "mapped nowhere, kept by handles");
+  add_part(parts, held.pools, "taken from pools");
+  add_part(parts, held.plain, "of cuMemAlloc and its like");
+  text += "this program holds " + (parts.empty() ? "nothing" : size_text(held.sum()));
+  if (!parts.empty()) text += " (" + parts + ")";
+  const std::uint64_t used = facts.total - facts.free;
+  if (facts.measured && used > held.sum()) {
+    text += ", other processes and the driver " + size_text(used - held.sum());
+  }
+  text += '\n';
+  for (std::size_t i = 0; i < held.creators.size() && i < 2; ++i) {
+    const HeldMemory::Creator& creator = held.creators[i];
+    text += "      " + size_text(creator.bytes) + " in " + std::to_string(creator.count) +
+            (creator.count == 1 ? " allocation" : " allocations");
+    if (!entry.creators[i].empty()) text += ", made at " + frame_text(entry.creators[i].front());
+    text += '\n';
+  }
+  return text;
+}
+
+std::string addresses_text(const AddressFacts& facts) {
+  std::string text = "    the largest free range of addresses has " + size_text(facts.largest_free);
+  if (facts.limit != 0) text += ", and RLIMIT_AS is " + size_text(facts.limit);
+  return text + "; this program has reserved " + size_text(facts.reserved) + " in " +
+         std::to_string(facts.reservations) +
+         (facts.reservations == 1 ? " reservation\n" : " reservations\n");
+}
+
+std::string one_text(const RefusalEntry& entry, std::uint64_t count) {
+  const Refusal& refusal = entry.refusal;
+  std::string text = "cuvmm: refused: ";
+  if (refusal.runtime) text += std::string(refusal.runtime) + ": ";
+  text += call_text(refusal) + " answered " + result_name(refusal.result);
+  if (const char* rule = rule_of(refusal)) text += std::string(" [") + rule + "]";
+  if (count > 1) text += ", " + std::to_string(count) + " times";
+  if (!entry.stack.empty()) text += ", at " + frame_text(entry.stack.front());
+  text += '\n';
+  if (refusal.late) {
+    text += "    the code speaks of work that failed earlier, not of this call\n";
+  }
+  if (!refusal.driver_message.empty()) text += "    the driver: " + refusal.driver_message + '\n';
+  if (refusal.memory) text += memory_text(entry);
+  if (refusal.addresses) text += addresses_text(*refusal.addresses);
+  return text;
+}
+
+}  // namespace
+
+std::string refusal_members(const RefusalEntry& entry) {
+  const Refusal& refusal = entry.refusal;
+  std::string out;
+  add_text(out, "call", name(refusal.entry));
+  if (refusal.runtime) add_text(out, "runtime", refusal.runtime);
+  add_key(out, "arguments");
+  out += '{';
+  for (const ArgumentText& argument : refusal.arguments) {
+    add_text(out, argument.name, argument.text);
+  }
+  out += '}';
+  add_text(out, "result", result_name(refusal.result));
+  if (const char* rule = rule_of(refusal)) add_text(out, "rule", rule);
+  if (refusal.late) {
+    add_key(out, "of_earlier_work");
+    out += "true";
+  }
+  add_number(out, "call_index", refusal.call_index);
+  add_frames(out, "stack", entry.stack);
+  add_text(out, "driver_message", refusal.driver_message);
+  add_key(out, "facts");
+  out += '{';
+  if (refusal.memory) add_memory(out, entry);
+  if (refusal.addresses) add_addresses(out, *refusal.addresses);
+  out += '}';
+  return out;
+}
+
+std::string refusals_text(const Refusals& refusals) {
+  std::string text;
+  std::size_t said = 0, left = 0;
+  for (const RefusalEntry* entry = refusals.first(); entry; entry = entry->next.load()) {
+    const std::uint64_t handled = entry->handled.load(), count = entry->count.load();
+    if (!entry->ready.load() || handled >= count) continue;
+    if (said++ < kMostSaid) {
+      text += one_text(*entry, count - handled);
+    } else {
+      ++left;
+    }
+  }
+  if (left != 0) {
+    text += "cuvmm: refused: " + std::to_string(left) + " more; the report has them\n";
+  }
+  return text;
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/refusal/refusals.h"
+
+#include <chrono>
+#include <new>
+#include <utility>
+
+#include "shim/process/own_stack.h"
+#include "shim/refusal/refusal_text.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+// As the ledger of findings: no longer does a thread wait for another one's work here.
+constexpr std::chrono::milliseconds kPatience{5000};
+
+std::uintptr_t call_site(StackId stack) {
+  const auto frames = stack_frames(stack);
+  return frames.empty() ? 0 : frames.front();
+}
+
+}  // namespace
+
+Refusals::Key Refusals::key_of(EntryPoint entry, CUresult result, bool late, StackId stack) {
+  return late ? Key(EntryPoint::kCount, result, 0) : Key(entry, result, call_site(stack));
+}
+
+void Refusals::add_wish(RefusalEntry* entry, Refusal::Wish wish) {
+  if (entry->refusal.late) return;
+  for (Waiting& each : wishes_) {
+    if (each.entry == entry && each.wish.what == wish.what && each.wish.size == wish.size) {
+      ++each.count;
+      return;
+    }
+  }
+  if (wishes_.size() == kMostWaiting) return;
+  wishes_.push_back({entry, wish, 1});
+  waiting_[static_cast<std::size_t>(entry->refusal.entry)].fetch_add(1, std::memory_order_relaxed);
+  all_waiting_.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool Refusals::fold(EntryPoint entry, CUresult result, bool late, StackId stack,
+                    Refusal::Wish wish) {
+  if (!mutex_.lock_within(kPatience)) return true;
+  const Locked lock(mutex_, kHeldAlready);
+  const auto known = entries_.find(key_of(entry, result, late, stack));
+  if (known == entries_.end()) return entries_.size() == kMost;
+  known->second->count.fetch_add(1, std::memory_order_relaxed);
+  add_wish(known->second, wish);
+  return true;
+}
+
+void Refusals::take(Refusal refusal) {
+  RefusalEntry* entry = nullptr;
+  {
+    if (!mutex_.lock_within(kPatience)) return;
+    const Locked lock(mutex_, kHeldAlready);
+    const Key key = key_of(refusal.entry, refusal.result, refusal.late, refusal.stack);
+    RefusalEntry*& place = entries_[key];
+    if (place) {
+      place->count.fetch_add(1, std::memory_order_relaxed);
+      return add_wish(place, refusal.wish);
+    }
+    entry = place = new RefusalEntry();
+    entry->refusal = std::move(refusal);
+    add_wish(entry, entry->refusal.wish);
+    (last_ ? last_->next : first_).store(entry, std::memory_order_release);
+    last_ = entry;
+  }
+  prepare_symbolizer();
+  const auto work = [&] { describe(*entry); };
+  if (!findings_stack().run(work, kPatience)) describe(*entry);
+}
+
+void Refusals::describe(RefusalEntry& entry) {
+  entry.stack = symbolize(entry.refusal.stack);
+  if (entry.refusal.memory) {
+    for (const HeldMemory::Creator& creator : entry.refusal.memory->held.creators) {
+      entry.creators.push_back(symbolize(creator.stack));
+    }
+  }
+  entry.json = refusal_members(entry);
+  entry.ready.store(true, std::memory_order_release);
+}
+
+void Refusals::got(EntryPoint entry, Refusal::Wish wish) {
+  if (!mutex_.lock_within(kPatience)) return;
+  const Locked lock(mutex_, kHeldAlready);
+  std::erase_if(wishes_, [&](const Waiting& each) {
+    const bool same = each.entry->refusal.entry == entry && each.wish.what == wish.what;
+    if (!same || wish.size < each.wish.size) return false;
+    each.entry->handled.fetch_add(each.count, std::memory_order_relaxed);
+    waiting_[static_cast<std::size_t>(entry)].fetch_sub(1, std::memory_order_relaxed);
+    all_waiting_.fetch_sub(1, std::memory_order_relaxed);
+    return true;
+  });
+}
+
+void Refusals::clear(bool whole) {
+  first_.store(nullptr);
+  last_ = nullptr;
+  for (auto& each : waiting_) each.store(0);
+  all_waiting_.store(0);
+  if (whole) {
+    entries_.clear();
+    wishes_.clear();
+  } else {
+    // Their nodes may point anywhere: they are left behind.
+    new (&entries_) decltype(entries_)();
+    new (&wishes_) decltype(wishes_)();
+  }
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that the driver refused and no rule explains: what is known of them.
+#include <algorithm>
+
+#include "api/location.h"
+#include "ring/reading.h"
+#include "shim/intercept/arguments.h"
+#include "shim/intercept/runtime_call.h"
+#include "shim/refusal/address_facts.h"
+#include "shim/session/session_run.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+// These say nothing of the call: there is no driver, it has not begun, or it has ended.
+bool says_nothing(CUresult result) {
+  constexpr CUresult kThese[] = {CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_DEINITIALIZED,
+                                 CUDA_ERROR_NO_DEVICE, CUDA_ERROR_NOT_READY};
+  return std::ranges::find(kThese, result) != std::end(kThese);
+}
+
+// The device whose memory is asked for; kNoDevice: the host's.
+int wanted_device(const Call& call, int current) {
+  const auto* create = std::get_if<calls::MemCreate>(&call);
+  return create && create->prop ? device_of(create->prop->location) : current;
+}
+
+}  // namespace
+
+void Session::note_refusal(const Call& call, CUresult result, std::uint64_t index, StackId stack) {
+  if (says_nothing(result)) return;
+  const bool late = ring::is_fault(static_cast<std::uint32_t>(result));
+  Refusal refusal;
+  refusal.entry = entry_point(call);
+  refusal.wish.what = std::visit([](const auto& made) { return wish_of(made); }, call);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    refusal.wish.size = std::visit([](const auto& made) { return wished_size(made); }, call);
+  }
+  if (!late) probes_wait_.store(true, std::memory_order_relaxed);
+  if (sink_.fold_refusal(refusal.entry, result, late, stack, refusal.wish)) return;
+  refusal.result = result;
+  refusal.late = late;
+  if (const RuntimeCall* runtime = runtime_call()) refusal.runtime = runtime->name;
+  refusal.arguments = describe_arguments(call);
+  refusal.call_index = index;
+  refusal.stack = stack;
+  if (!late) refusal.driver_message = options_.log.about(name(refusal.entry));
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    if (refusal.entry == EntryPoint::kMemAddressReserve) {
+      const Locked lock(mutex_);
+      refusal.addresses = address_facts(books_.model);
+    } else {
+      refusal.memory = memory_facts(call);
+    }
+  }
+  sink_.take_refusal(std::move(refusal));
+}
+
+std::optional<MemoryFacts> Session::memory_facts(const Call& call) {
+  Facts::Place place;
+  facts_.find_context(place);
+  MemoryFacts facts;
+  facts.device = wanted_device(call, place.device);
+  if (facts.device < 0) return std::nullopt;
+  if (facts.device == place.device) {
+    // A capture that goes on elsewhere is not to be disturbed.
+    const RelaxedCapture relaxed(work_.questions(), work_.captures());
+    std::size_t free = 0, total = 0;
+    facts.measured = driver_(calls::MemGetInfo{&free, &total}) == CUDA_SUCCESS && free <= total;
+    facts.free = free;
+    facts.total = total;
+  }
+  const Locked lock(mutex_);
+  facts.held = held_memory(books_.model, facts.device);
+  return facts;
+}
+
+}  // namespace cuvmm::shim
