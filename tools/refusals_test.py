@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Refusals as users meet them: what is said of memory and addresses that ran out, and what is not.
+
+Usage: refusals_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
+"""
+import os
+import sys
+import unittest
+
+import cli_test
+
+GIB = 1 << 30
+OUT_OF_MEMORY = """init()
+h0 = cuMemCreate(64G, device=0)
+r0 = cuMemAddressReserve(64G)
+cuMemMap(r0, 64G, h0)
+h1 = cuMemCreate(32G, device=0)
+h2 = cuMemCreate(64G, device=0)  # CUDA_ERROR_OUT_OF_MEMORY
+"""
+# The program gives up what it can do without, and asks again.
+TRIED_AGAIN = OUT_OF_MEMORY + """cuMemRelease(h1)
+h3 = cuMemCreate(64G, device=0)
+"""
+OUT_OF_ADDRESSES = """init()
+r0 = cuMemAddressReserve(1T)
+r1 = cuMemAddressReserve(200T)  # CUDA_ERROR_OUT_OF_MEMORY
+"""
+
+
+class Refusals(cli_test.CliTest):
+    def refused(self, program, *options):
+        report, result = self.report_of("--emulate", "--leak-check=no", "--error-exitcode", "9", *options, "--",
+                                        *self.replay_command(program))
+        self.validate(report)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return report["refusals"], result.stderr
+
+    def test_memory_that_ran_out_names_who_holds_it(self):
+        (refusal,), text = self.refused(OUT_OF_MEMORY)
+        self.assertEqual((refusal["call"], refusal["result"], refusal["count"], refusal["rule"]),
+                         ("cuMemCreate", "CUDA_ERROR_OUT_OF_MEMORY", 1, "cuMemCreate-fits"))
+        self.assertNotIn("handled", refusal)
+        facts, held = refusal["facts"], refusal["facts"]["held"]
+        self.assertEqual(facts["device"], 0)
+        self.assertLess(facts["free"], 64 * GIB)
+        self.assertLessEqual(facts["free"] + 96 * GIB, facts["total"])
+        self.assertEqual((held["bytes"], held["mapped"], held["unmapped"]), (96 * GIB, 64 * GIB, 32 * GIB))
+        self.assertEqual(sum(creator["bytes"] for creator in facts["creators"]), 96 * GIB)
+        self.assertTrue(all(creator["stack"] for creator in facts["creators"]))
+        self.assertIn("cuvmm: refused: cuMemCreate(", text)
+        self.assertIn("this program holds 96 GiB (64 GiB mapped, 32 GiB mapped nowhere, kept by handles)", text)
+
+    def test_a_program_that_tries_again_with_success_is_left_alone(self):
+        (refusal,), text = self.refused(TRIED_AGAIN)
+        self.assertEqual(refusal["handled"], 1)
+        self.assertNotIn("refused", text)
+
+    def test_addresses_that_ran_out_name_what_is_left(self):
+        (refusal,), text = self.refused(OUT_OF_ADDRESSES)
+        self.assertEqual((refusal["call"], refusal["rule"]), ("cuMemAddressReserve", "cuMemAddressReserve-fits"))
+        facts = refusal["facts"]
+        self.assertEqual((facts["reserved"], facts["reservations"]), (1024 * GIB, 1))
+        self.assertLess(facts["largest_free_range"], 200 << 40)
+        self.assertIn("this program has reserved 1 TiB in 1 reservation", text)
+
+    def test_without_a_refusal_there_is_none(self):
+        refusals, text = self.refused("init()\nh0 = cuMemCreate(2M, device=0)\n")
+        self.assertEqual(refusals, [])
+        self.assertNotIn("refused", text)
+
+    def test_what_a_finding_explains_is_no_refusal(self):
+        report, _ = self.report_of("--emulate", "--", *self.replay_command(
+            "init()\nh0 = cuMemCreate(0, device=0)  # CUDA_ERROR_INVALID_VALUE\n"))
+        self.assertEqual(report["refusals"], [])
+        self.assertEqual([finding["rule"] for finding in report["findings"]], ["cuMemCreate-size-nonzero"])
+
+
+if __name__ == "__main__":
+    cli_test.CUVMM, cli_test.SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1)
