@@ -117,7 +117,6 @@ void Ledger::wait(Entry* entry, std::uint64_t wish) {
 
 bool Ledger::fell_back(EntryPoint entry, Refusal::Wish wish) {
   if (refusals_.waits(entry)) refusals_.got(entry, wish);
-  // A refusal may wait for ever: other calls must not pay for it.
   if (!probing_.load(std::memory_order_relaxed)) return refusals_.wait();
   if (!mutex_.lock_within(kPatience)) return true;
   const Locked lock(mutex_, kHeldAlready);

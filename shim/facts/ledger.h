@@ -44,6 +44,9 @@ class Ledger : public FindingSink {
     return refusals_.fold(entry, result, late, stack, wish);
   }
   void take_refusal(Refusal refusal) override { refusals_.take(std::move(refusal)); }
+  bool waits(EntryPoint entry) const override {
+    return probing_.load(std::memory_order_relaxed) || refusals_.waits(entry);
+  }
   bool fell_back(EntryPoint entry, Refusal::Wish wish) override;
 
   /// What was refused and no finding explains.

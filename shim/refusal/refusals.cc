@@ -2,6 +2,7 @@
 #include "shim/refusal/refusals.h"
 
 #include <chrono>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -57,13 +58,14 @@ void Refusals::take(Refusal refusal) {
     if (!mutex_.lock_within(kPatience)) return;
     const Locked lock(mutex_, kHeldAlready);
     const Key key = key_of(refusal.entry, refusal.result, refusal.late, refusal.stack);
-    RefusalEntry*& place = entries_[key];
-    if (place) {
-      place->count.fetch_add(1, std::memory_order_relaxed);
-      return add_wish(place, refusal.wish);
+    if (const auto known = entries_.find(key); known != entries_.end()) {
+      known->second->count.fetch_add(1, std::memory_order_relaxed);
+      return add_wish(known->second, refusal.wish);
     }
-    entry = place = new RefusalEntry();
-    entry->refusal = std::move(refusal);
+    auto fresh = std::make_unique<RefusalEntry>();
+    fresh->refusal = std::move(refusal);
+    entries_.emplace(key, fresh.get());
+    entry = fresh.release();
     add_wish(entry, entry->refusal.wish);
     (last_ ? last_->next : first_).store(entry, std::memory_order_release);
     last_ = entry;

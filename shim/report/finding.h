@@ -49,6 +49,9 @@ class FindingSink {
     return true;
   }
   virtual void take_refusal(Refusal) {}
+  /// Whether a refused call of this entry point waits for one that gets what it wanted. Cheap: some
+  /// wait for ever.
+  virtual bool waits(EntryPoint) const { return true; }
   /// A call succeeded that may have got what refused ones wanted. Whether others still wait for
   /// such a call.
   virtual bool fell_back(EntryPoint, Refusal::Wish) { return false; }

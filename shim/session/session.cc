@@ -189,6 +189,7 @@ Violations Session::check_argument(const LaunchArgument& argument, int device) {
 }
 
 void Session::fell_back(EntryPoint entry, Refusal::Wish wish) {
+  if (!sink_.waits(entry)) return;
   // First, so that one which comes meanwhile is waited for.
   probes_wait_.store(false, std::memory_order_relaxed);
   if (sink_.fell_back(entry, wish)) probes_wait_.store(true, std::memory_order_relaxed);
