@@ -55,6 +55,12 @@ class Pointers {
 inline void Pointers::read_one(const Layout::Parameter& parameter, int index,
                                const unsigned char* bytes, const Bounds& bounds) {
   constexpr std::uint32_t kWord = sizeof(std::uint64_t);
+  if (parameter.size == kWord && parameter.offset % kWord == 0) [[likely]] {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes, kWord);
+    if (bounds.holds(word)) add(word, index, true);
+    return;
+  }
   const std::uint32_t first = (kWord - parameter.offset % kWord) % kWord;
   for (std::uint32_t at = first; at + kWord <= parameter.size; at += kWord) {
     std::uint64_t word = 0;
