@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An allocator for PyTorch (torch.cuda.memory.CUDAPluggableAllocator): each tensor is a reservation
-// with one mapping, which goes as soon as Python lets go of the tensor. EARLY_UNMAP_WAITS=1 puts the
-// wait back that cudaFree does and cuMemUnmap does not.
+// with one mapping, which goes as soon as Python lets go of the tensor. EARLY_UNMAP_WAITS=1 puts
+// the wait back that cudaFree does and cuMemUnmap does not.
 #include <cuda.h>
 
 #include <cstdio>
@@ -26,7 +26,8 @@ void must(CUresult result, const char* call) {
 
 }  // namespace
 
-extern "C" [[gnu::visibility("default")]] void* early_malloc(std::ptrdiff_t bytes, int device, CUstream) {
+extern "C" [[gnu::visibility("default")]] void* early_malloc(std::ptrdiff_t bytes, int device,
+                                                             CUstream) {
   CUmemAllocationProp prop{};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, {device}};
@@ -47,7 +48,8 @@ extern "C" [[gnu::visibility("default")]] void* early_malloc(std::ptrdiff_t byte
   return reinterpret_cast<void*>(address);
 }
 
-extern "C" [[gnu::visibility("default")]] void early_free(void* pointer, std::ptrdiff_t, int, CUstream) {
+extern "C" [[gnu::visibility("default")]] void early_free(void* pointer, std::ptrdiff_t, int,
+                                                          CUstream) {
   const auto address = reinterpret_cast<CUdeviceptr>(pointer);
   Block block;
   {

@@ -145,7 +145,7 @@ void Process::tell_summary() {
     }
   }
   if (!options_.verbose) write_stderr(advice_text(*ledger_));
-  write_stderr(refusals_text(ledger_->refusals()));
+  write_stderr(refusals_text(ledger_->refusals().first()));
   write_stderr(repeats_text(*ledger_));
   if (last_calls_.error() != 0) {
     say("the last calls are in no file in " + options_.ring + ": " +

@@ -54,7 +54,7 @@ class RefusalSession : public testing::Test {
     return run(calls::MemCreate{.handle = &handle_, .size = size, .prop = &prop});
   }
   const RefusalEntry* first() const { return ledger_.refusals().first(); }
-  std::string text() const { return refusals_text(ledger_.refusals()); }
+  std::string text() const { return refusals_text(ledger_.refusals().first()); }
 
   std::size_t room_ = 1024 * kGranule;
   CUmemGenericAllocationHandle handle_ = 0;

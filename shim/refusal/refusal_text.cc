@@ -158,10 +158,10 @@ std::string refusal_members(const RefusalEntry& entry) {
   return out;
 }
 
-std::string refusals_text(const Refusals& refusals) {
+std::string refusals_text(const RefusalEntry* first) {
   std::string text;
   std::size_t said = 0, left = 0;
-  for (const RefusalEntry* entry = refusals.first(); entry; entry = entry->next.load()) {
+  for (const RefusalEntry* entry = first; entry; entry = entry->next.load()) {
     const std::uint64_t handled = entry->handled.load(), count = entry->count.load();
     if (!entry->ready.load() || handled >= count) continue;
     if (said++ < kMostSaid) {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "shim/refusal/refusals.h"
+#include "shim/refusal/refusal_entry.h"
 
 namespace cuvmm::shim {
 
@@ -13,6 +13,6 @@ std::string refusal_members(const RefusalEntry& entry);
 
 /// What is said at the end of a process: of each refusal that no later call put right one line, and
 /// one or two of what is known. "" if there is none.
-std::string refusals_text(const Refusals& refusals);
+std::string refusals_text(const RefusalEntry* first);
 
 }  // namespace cuvmm::shim

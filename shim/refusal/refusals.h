@@ -6,27 +6,13 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <string>
 #include <tuple>
 #include <vector>
 
-#include "shim/refusal/refusal.h"
+#include "shim/refusal/refusal_entry.h"
 #include "shim/session/owned_mutex.h"
-#include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {
-
-/// As a report has it. Never destroyed while somebody may look at it.
-struct RefusalEntry {
-  Refusal refusal;
-  std::vector<Frame> stack;
-  std::vector<std::vector<Frame>> creators;  ///< one per refusal.memory->held.creators
-  std::string json;  ///< its members but the counts, ready for a signal handler to write
-  std::atomic<std::uint64_t> count{1};
-  std::atomic<std::uint64_t> handled{0};  ///< how many a later call put right
-  std::atomic<RefusalEntry*> next{nullptr};
-  std::atomic<bool> ready{false};
-};
 
 /// Folds repeats per entry point, result and call site; results of work that failed earlier are one
 /// however many calls return them. Thread-safe.

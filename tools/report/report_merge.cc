@@ -227,7 +227,8 @@ class Merger {
 
   const Endings& endings_;
   MergedReport result_;
-  Json driver_ = nullptr, findings_ = Json::array(), faults_ = Json::array(), refusals_ = Json::array();
+  Json driver_ = nullptr, findings_ = Json::array(), faults_ = Json::array(),
+       refusals_ = Json::array();
   Counts calls_, alive_, work_;
   Union unchecked_;
   Unknown unknown_;
