@@ -43,7 +43,7 @@ class Ledger : public FindingSink {
                     Refusal::Wish wish) override {
     return refusals_.fold(entry, result, late, stack, wish);
   }
-  void take_refusal(Refusal refusal) override { refusals_.take(std::move(refusal)); }
+  void take_refusal(const Refusal& refusal) override { refusals_.take(refusal); }
   bool waits(EntryPoint entry) const override {
     return probing_.load(std::memory_order_relaxed) || refusals_.waits(entry);
   }

@@ -56,8 +56,8 @@ std::string DriverLog::about(std::string_view function) const {
   std::size_t size = text.size();
   unsigned since = 0;
   if (dump(&since, text.data(), &size, 0) != CUDA_SUCCESS) return {};
-  text.resize(std::min(size, text.size()));
-  return sentences_about(function, text.c_str(), ::pthread_self());
+  text.resize(std::min({size, text.size(), text.find('\0')}));
+  return sentences_about(function, text, ::pthread_self());
 }
 
 }  // namespace cuvmm::shim

@@ -54,7 +54,7 @@ void Session::note_refusal(const Call& call, CUresult result, std::uint64_t inde
       refusal.memory = memory_facts(call);
     }
   }
-  sink_.take_refusal(std::move(refusal));
+  sink_.take_refusal(refusal);
 }
 
 std::optional<MemoryFacts> Session::memory_facts(const Call& call) {

@@ -48,7 +48,7 @@ class FindingSink {
   virtual bool fold_refusal(EntryPoint, CUresult, bool /*late*/, StackId, Refusal::Wish) {
     return true;
   }
-  virtual void take_refusal(Refusal) {}
+  virtual void take_refusal(const Refusal&) {}
   /// Whether a refused call of this entry point waits for one that gets what it wanted. Cheap: some
   /// wait for ever.
   virtual bool waits(EntryPoint) const { return true; }
