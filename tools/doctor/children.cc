@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <exception>
@@ -81,8 +82,7 @@ std::string Ended::accident() const {
     case How::kKilled:
       return "ended by signal " + std::to_string(code) + " (" + strsignal(code) + ")" + where;
     case How::kTimeout:
-      return "did not come back" + where + " within " +
-             std::to_string(static_cast<long>(seconds + 0.5)) + " s";
+      return "did not come back" + where + " within " + std::to_string(std::lround(seconds)) + " s";
     case How::kExited:
       break;
   }
