@@ -115,7 +115,7 @@ Check judge_devices(const Facts& facts, int nvml_devices) {
   for (int i = 0; i < count; ++i) {
     text += (i ? ", " : "") + facts.text(key(i) + ".uuid");
   }
-  text += ")";
+  text += ')';
   if (nvml_devices > count) text += fmt::format(", of {} that NVML sees", nvml_devices);
   return works("devices", text + chosen, kSource);
 }

@@ -72,7 +72,7 @@ bool Host::wsl() const {
 }
 
 std::string Host::tegra() const {
-  const std::string model = first_line(read("/proc/device-tree/model").value_or(""));
+  std::string model = first_line(read("/proc/device-tree/model").value_or(""));
   const std::string small = lower(model);
   if (small.find("jetson") != std::string::npos || small.find("tegra") != std::string::npos) {
     return model;
