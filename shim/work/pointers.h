@@ -29,7 +29,8 @@ class Pointers {
   void add(std::uint64_t word, int parameter, bool whole) {
     if (count_ == kMost) return;
     // The parts of a struct often are one address. To look further back costs more than it saves.
-    if (count_ != 0 && words_[count_ - 1].base == word) return;
+    if (count_ != 0 && last_ == word) return;
+    last_ = word;
     words_[count_++] = {word, 0};
     if (whole) arguments_[argument_count_++] = {word, parameter};
   }
@@ -50,6 +51,7 @@ class Pointers {
   };
   std::size_t count_ = 0;
   std::size_t argument_count_ = 0;
+  std::uint64_t last_ = 0;
 };
 
 inline void Pointers::read_one(const Layout::Parameter& parameter, int index,

@@ -93,11 +93,18 @@ TEST(ChildrenTest, CrashAndHangHaveAPlace) {
   EXPECT_TRUE(ended["speaks"].whole());
   EXPECT_EQ(ended["leaves"].accident(), "ended the process with exit code 3: no more");
 
-  children.start("hang", [](const Reporter& say) {
+  int said[2];
+  ASSERT_EQ(pipe(said), 0);
+  children.start("hang", [&](const Reporter& say) {
     say.step("cuMemCreate");
+    if (write(said[1], "", 1) != 1) _exit(1);
     for (;;) pause();
   });
+  char byte;
+  ASSERT_EQ(read(said[0], &byte, 1), 1);  // however long a busy machine takes to start it
   ended = children.wait(std::chrono::milliseconds(200));
+  close(said[0]);
+  close(said[1]);
   EXPECT_THAT(ended["hang"].accident(), HasSubstr("did not come back in cuMemCreate"));
 }
 

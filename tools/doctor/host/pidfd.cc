@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kSource =
     "pidfd_getfd(2), ptrace(2); field: NVIDIA/TensorRT-LLM#11979, pytorch/pytorch#165685";
-constexpr auto kLimit = std::chrono::seconds(2);
+constexpr auto kLimit = std::chrono::seconds(10);
 
 // Numbers of the system calls, which C libraries of 2019 do not name.
 constexpr long kPidfdOpen = 434, kPidfdGetfd = 438;
