@@ -9,6 +9,15 @@
 
 namespace cuvmm {
 
+std::string call_text(EntryPoint entry, const std::vector<ArgumentText>& arguments) {
+  std::string text = std::string(name(entry)) + "(";
+  for (const ArgumentText& argument : arguments) {
+    if (text.back() != '(') text += ", ";
+    text += std::string(argument.name) + "=" + argument.text;
+  }
+  return text + ")";
+}
+
 bool is_output(ParameterKind kind) {
   switch (kind) {
     case ParameterKind::kOutAddress:

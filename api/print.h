@@ -31,6 +31,9 @@ struct ArgumentText {
       text;  ///< as the program text spells it; properties flattened: "device=0, type=pinned"
 };
 
+/// "cuMemUnmap(ptr=0x600000000000, size=2M)".
+std::string call_text(EntryPoint entry, const std::vector<ArgumentText>& arguments);
+
 /// How many elements of an array are printed: a wild count must not make a report read wild memory.
 inline constexpr std::size_t kMostElements = 64;
 

@@ -281,4 +281,9 @@ std::string size_text(std::uint64_t size) {
   return std::to_string(size) + " B";
 }
 
+std::string count_text(std::uint64_t count, std::string_view noun) {
+  std::string text = std::to_string(count) + " ";
+  return text.append(noun) + (count == 1 ? "" : "s");
+}
+
 }  // namespace cuvmm

@@ -14,6 +14,7 @@ foreach(header IN LISTS headers)
   endif()
 endforeach()
 add_library(headers_alone OBJECT EXCLUDE_FROM_ALL ${units})
+set_target_properties(headers_alone PROPERTIES UNITY_BUILD OFF)
 target_include_directories(headers_alone PRIVATE "${CMAKE_BINARY_DIR}/shim")
 target_compile_options(headers_alone PRIVATE -O0 -g0 -Wno-unused-function -Wno-unused-variable -Wno-unused-const-variable)
 # What the targets that use them define.

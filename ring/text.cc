@@ -25,10 +25,6 @@ std::string printable(std::string text) {
   return text;
 }
 
-std::string plural(std::uint64_t count, const char* what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 bool contains(std::uint64_t base, std::uint64_t size, std::uint64_t address) {
   return address >= base && address - base < std::max<std::uint64_t>(size, 1);
 }
@@ -127,7 +123,7 @@ Moment last_moment(const Reading& reading) {
 std::string before_text(const Moment& moment, std::uint64_t call, std::uint64_t ns) {
   std::string time = ns > moment.ns ? time_text(ns - moment.ns) + " before" : "at that time";
   if (call == 0 || call > moment.call) return time;
-  return plural(moment.call - call, "call") + ", " + time;
+  return count_text(moment.call - call, "call") + ", " + time;
 }
 
 std::vector<const EndSeen*> last_ends(const Reading& reading, const Moment& moment,

@@ -9,6 +9,9 @@
 
 namespace cuvmm::fuzz {
 
+/// Op::value for a POSIX file descriptor.
+inline constexpr std::uint8_t kPosix = 1;
+
 template <class T>
 const T& pick(const std::vector<T>& from, Random& random) {
   return from[random.below(static_cast<std::uint32_t>(from.size()))];

@@ -6,10 +6,6 @@
 
 namespace cuvmm::fuzz {
 
-namespace {
-constexpr std::uint8_t kPosix = 1;
-}  // namespace
-
 bool Maker::external(Op& op, const Sketch& now) {
   switch (op.code) {
     case Code::kExtImport: {

@@ -4,10 +4,6 @@
 
 namespace cuvmm::fuzz {
 
-namespace {
-constexpr std::uint8_t kPosix = 1;
-}  // namespace
-
 bool Maker::virtual_memory(Op& op, const Sketch& now) {
   switch (op.code) {
     case Code::kContext:

@@ -14,7 +14,7 @@ constexpr int kTwoEndpoints = fabric_value(kByEndpoint, kByEndpoint);
 constexpr int kFromEndpoint = fabric_value(kByEndpoint, kByPointer);
 constexpr int kToEndpoint = fabric_value(kByPointer, kByEndpoint);
 
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kEndpointRecipes[] = {
     {Rule::kEpReserveOutNonnull, Code::kEpReserve, How::kChange, &Op::faults, kNullOut},
     {Rule::kEpReserveCount, Code::kEpReserve, How::kChange, &Op::size, 0},
     {Rule::kEpReleaseReserved, Code::kEpRelease, How::kRepeat},
@@ -83,6 +83,6 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> endpoint_recipes() { return kRecipes; }
+std::span<const Recipe> endpoint_recipes() { return kEndpointRecipes; }
 
 }  // namespace cuvmm::fuzz

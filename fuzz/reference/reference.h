@@ -23,6 +23,13 @@
 
 namespace cuvmm::fuzz {
 
+inline bool aligned(std::uint64_t value) { return value % kGranule == 0; }
+
+/// Whether [offset, offset + size) lies in [0, whole).
+inline bool inside(std::uint64_t offset, std::uint64_t size, std::uint64_t whole) {
+  return offset <= whole && size <= whole - offset;
+}
+
 /// What the reference thinks of one call before it is made.
 struct Judgement {
   static constexpr int kMost = 24;

@@ -13,12 +13,6 @@ namespace {
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 40;  // the profile's maxSize
 constexpr unsigned kFabric = 1;                             // the one handle type, and type of one
 
-bool aligned(std::uint64_t value) { return value % kGranule == 0; }
-
-bool inside(std::uint64_t offset, std::uint64_t size, std::uint64_t whole) {
-  return offset <= whole && size <= whole - offset;
-}
-
 }  // namespace
 
 bool Reference::ended(const EndpointState::Binding& b) const {

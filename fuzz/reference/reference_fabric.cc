@@ -8,10 +8,6 @@ namespace cuvmm::fuzz {
 
 namespace {
 
-bool inside(std::uint64_t offset, std::uint64_t size, std::uint64_t whole) {
-  return offset <= whole && size <= whole - offset;
-}
-
 using Copy = CUDA_FABRIC_COPY_BATCH_OP;
 
 unsigned type_of(const CUfabricCpyOperand& side) { return static_cast<unsigned>(side.type); }

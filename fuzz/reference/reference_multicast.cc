@@ -4,16 +4,6 @@
 
 namespace cuvmm::fuzz {
 
-namespace {
-
-bool aligned(std::uint64_t value) { return value % kGranule == 0; }
-
-bool inside(std::uint64_t offset, std::uint64_t size, std::uint64_t whole) {
-  return offset <= whole && size <= whole - offset;
-}
-
-}  // namespace
-
 const MulticastTeam* Reference::team_of(const Named& named) const {
   const int team = memories_[static_cast<std::size_t>(named.memory)].team;
   return team < 0 ? nullptr : &teams_[static_cast<std::size_t>(team)];

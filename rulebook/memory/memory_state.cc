@@ -23,12 +23,6 @@ const char* words(PlainMemory::Kind kind) {
   return "?";
 }
 
-namespace {
-
-std::uint64_t number(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
-
-}  // namespace
-
 const PlainMemory* MemoryState::at(std::uint64_t address) const {
   auto found = memory_.upper_bound(address);
   if (found == memory_.begin()) return nullptr;
@@ -106,7 +100,7 @@ void MemoryState::begin(const calls::MemHostUnregister& call, Origin, const Surr
 
 void MemoryState::begin(const calls::StreamDestroy& call, Origin, const Surroundings&,
                         Retired& retired) {
-  retired.more().stream = number(call.hStream);
+  retired.more().stream = reinterpret_cast<std::uintptr_t>(call.hStream);
 }
 
 void MemoryState::begin(const Ending& ending, Origin, const Surroundings&, Retired& retired) {

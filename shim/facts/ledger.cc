@@ -14,15 +14,6 @@ namespace cuvmm::shim {
 
 namespace {
 
-std::uintptr_t call_site(StackId stack) {
-  const auto frames = stack_frames(stack);
-  return frames.empty() ? 0 : frames.front();
-}
-
-// How long a new finding waits for another thread's description of another one. After that it does
-// without symbols.
-constexpr std::chrono::milliseconds kPatience{5000};
-
 void fill(Entry& entry) {
   const Violation& violation = entry.finding.violation;
   entry.stack = symbolize(entry.finding.stack);
@@ -72,25 +63,25 @@ bool Ledger::is_suppressed(const Finding& finding) {
   const Rule rule = finding.violation.rule;
   const char* id = info(rule).id;
   if (!suppressions_.needs_stack(id)) return suppressions_.matches(id, {});
-  if (mutex_.lock_within(kPatience)) {
+  if (mutex_.lock_within(kDescribingPatience)) {
     const Locked lock(mutex_, kHeldAlready);
     if (const bool* known = decision(rule, finding.stack)) return *known;
   }
   prepare_symbolizer();
   bool suppressed = false;
   const auto decide = [&] { suppressed = decide_by_stack(rule, finding.stack); };
-  if (!findings_stack().run(decide, kPatience)) decide();
+  if (!findings_stack().run(decide, kDescribingPatience)) decide();
   return suppressed;
 }
 
 bool Ledger::decide_by_stack(Rule rule, StackId stack) {
   // Many threads may have waited for the first one's answer.
-  if (mutex_.lock_within(kPatience)) {
+  if (mutex_.lock_within(kDescribingPatience)) {
     const Locked lock(mutex_, kHeldAlready);
     if (const bool* known = decision(rule, stack)) return *known;
   }
   const bool suppressed = suppressions_.matches(info(rule).id, symbolize(stack));
-  if (mutex_.lock_within(kPatience)) {
+  if (mutex_.lock_within(kDescribingPatience)) {
     const Locked lock(mutex_, kHeldAlready);
     decisions_.emplace(std::pair(rule, stack), suppressed);
   }
@@ -118,7 +109,7 @@ void Ledger::wait(Entry* entry, std::uint64_t wish) {
 bool Ledger::fell_back(EntryPoint entry, Refusal::Wish wish) {
   if (refusals_.waits(entry)) refusals_.got(entry, wish);
   if (!probing_.load(std::memory_order_relaxed)) return refusals_.wait();
-  if (!mutex_.lock_within(kPatience)) return true;
+  if (!mutex_.lock_within(kDescribingPatience)) return true;
   const Locked lock(mutex_, kHeldAlready);
   std::erase_if(probes_, [&](const Probe& probe) {
     if (probe.entry->finding.entry != entry || probe.wish != wish.what) return false;
@@ -143,7 +134,7 @@ void Ledger::append(Entry* entry) {
 }
 
 Entry* Ledger::add(const Key& key, Finding finding) {
-  const bool locked = mutex_.lock_within(kPatience);
+  const bool locked = mutex_.lock_within(kDescribingPatience);
   std::unique_lock<OwnedMutex> lock;
   if (locked) lock = std::unique_lock(mutex_, std::adopt_lock);
   // A thread that a signal interrupted under this lock keeps the others out; the table may be in
@@ -178,7 +169,7 @@ void Ledger::take(Finding finding) {
   if (!entry) return;
   prepare_symbolizer();
   const auto work = [&] { describe(*entry); };
-  if (!findings_stack().run(work, kPatience)) describe(*entry);
+  if (!findings_stack().run(work, kDescribingPatience)) describe(*entry);
 }
 
 void Ledger::describe(Entry& entry) {

@@ -21,7 +21,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{1000};
+constexpr std::chrono::milliseconds kFaultPatience{1000};
 
 std::vector<Frame> frames_of(const std::vector<std::uint64_t>& addresses) {
   const std::vector<std::uintptr_t> frames(addresses.begin(), addresses.end());
@@ -88,14 +88,14 @@ void Process::note_fault(CUresult result, std::uint64_t sequence, const Caller& 
   if (options_.fault_address != 0) g_ring.note_address(options_.fault_address);
   g_ring.keep_maps();
   try {
-    (void)session().with_model_within(kPatience, [](const Model& model) {
+    (void)session().with_model_within(kFaultPatience, [](const Model& model) {
       note_living(model);
       return true;
     });
     const StackId stack = capture_stack(caller);
     prepare_symbolizer();
     const auto work = [&] { tell_fault(stack); };
-    if (!findings_stack().run(work, kPatience)) work();
+    if (!findings_stack().run(work, kFaultPatience)) work();
   } catch (...) {
     say("out of memory: the fault is not explained");
   }

@@ -10,6 +10,7 @@
 #include "api/mock_driver.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"
+#include "shim/testing/mock_values.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -21,8 +22,6 @@ using testing::IsEmpty;
 using testing::NiceMock;
 using testing::Return;
 using testing::SetArgPointee;
-
-const auto kPool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x7000});
 
 /// A driver of `version` with two devices of two locality domains each, which reads managed memory
 /// while the host does. It describes pools by `attributes_`.

@@ -52,6 +52,9 @@ class OwnStack {
   std::byte* low_ = nullptr;
 };
 
+/// How long a new finding waits for another thread's description of another one. After that it
+/// does without symbols.
+inline constexpr std::chrono::milliseconds kDescribingPatience{5000};
 /// Where findings are described: symbols are looked up, text is made and written.
 OwnStack& findings_stack() noexcept;
 /// Where the process's last report is made.

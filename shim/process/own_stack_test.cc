@@ -10,10 +10,10 @@
 #include <stdexcept>
 #include <thread>
 
+#include "shim/testing/mock_values.h"
+
 namespace cuvmm::shim {
 namespace {
-
-constexpr std::chrono::milliseconds kSoon{1}, kLong{60'000};
 
 std::uintptr_t here() { return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)); }
 

@@ -22,7 +22,7 @@ namespace cuvmm::shim {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{5000};
+constexpr std::chrono::milliseconds kLastPatience{5000};
 
 std::string json_list(const std::set<std::string>& texts) {
   std::string list = "[";
@@ -42,7 +42,8 @@ bool descriptor_open(const Export& exported) {
 
 void Process::find_leaks(Session& session) {
   const bool interrupted = t_state.care == Care::kAsInterrupted;
-  const std::optional<Violations> leaks = session.leaks(kPatience, &descriptor_open, interrupted);
+  const std::optional<Violations> leaks =
+      session.leaks(kLastPatience, &descriptor_open, interrupted);
   if (!leaks) {
     note("leaks were not looked for: the process ended in the middle of a call");
     return;
@@ -77,7 +78,7 @@ ReportContext Process::context(const char* ended) {
                    ",\"version\":" + std::to_string(open ? open->session.driver_version() : 0) +
                    ",\"emulated\":" + (driver && driver->emulated ? "true" : "false") + "}";
   context.unchecked = "[]";
-  if (mutex_.lock_within(kPatience)) {
+  if (mutex_.lock_within(kLastPatience)) {
     const Locked lock(mutex_, kHeldAlready);
     context.unchecked = json_list(unchecked_);
     if (!notes_.empty()) context.notes = json_list(notes_);
@@ -96,13 +97,13 @@ void Process::write_json(const char* ended) {
   ReportContext report = context(ended);
   Opened* const open = opened_.load();
   if (open) {
-    const auto alive = open->session.with_model_within(kPatience, &count_alive);
+    const auto alive = open->session.with_model_within(kLastPatience, &count_alive);
     if (alive) {
       report.alive_allocations = alive->allocations;
       report.alive_bytes = alive->bytes;
       report.alive_reservations = alive->reservations;
     }
-    report.ipc = open->session.ipc_json(kPatience);
+    report.ipc = open->session.ipc_json(kLastPatience);
   }
   const bool last = std::string_view(ended) != "running";
   const bool used = open && (!forked_ || open->session.total() != 0);
@@ -134,7 +135,7 @@ void Process::tell_summary() {
   Opened* const open = opened_.load();
   if (!open || open->session.total() == 0) return;
   SummaryFacts facts{.calls = open->session.total()};
-  if (const auto alive = open->session.with_model_within(kPatience, &count_alive)) {
+  if (const auto alive = open->session.with_model_within(kLastPatience, &count_alive)) {
     facts.alive_allocations = alive->allocations;
     facts.alive_bytes = alive->bytes;
     facts.alive_reservations = alive->reservations;
@@ -164,8 +165,8 @@ void Process::finish() noexcept {
   // findings_stack(): so that what another thread describes just now is in the report.
   const bool interrupted = in_signal_handler();
   const bool done =
-      !interrupted && findings_stack().run([&] { work(Care::kOwnMemory); }, kPatience);
-  if (!done) ending_stack().run([&] { work(Care::kAsInterrupted); }, kPatience);
+      !interrupted && findings_stack().run([&] { work(Care::kOwnMemory); }, kLastPatience);
+  if (!done) ending_stack().run([&] { work(Care::kAsInterrupted); }, kLastPatience);
   last_calls_.finish(options_.keep_ring);
   ending_.done();
 }
@@ -177,7 +178,7 @@ void Process::report_death() noexcept {
     if (const InFlight* call = in_flight()) session().report_crash(*call);
     last_report("signal");
   };
-  ending_stack().run(work, kPatience);
+  ending_stack().run(work, kLastPatience);
 }
 
 void Process::tell_with_symbols() noexcept {
@@ -188,8 +189,8 @@ void Process::tell_with_symbols() noexcept {
     tell_summary();
   };
   // The stack that the signal came on may be as small as 8 KiB, and the loader needs some.
-  ending_stack().run([] { prepare_symbolizer(); }, kPatience);
-  if (!findings_stack().run(work, kPatience)) tell_without_symbols();
+  ending_stack().run([] { prepare_symbolizer(); }, kLastPatience);
+  if (!findings_stack().run(work, kLastPatience)) tell_without_symbols();
 }
 
 void Process::tell_without_symbols() noexcept {

@@ -4,10 +4,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <charconv>
-#include <fstream>
-#include <iterator>
-#include <string>
+
+#include "shim/stack/proc_maps.h"
 
 namespace cuvmm::shim {
 
@@ -15,26 +13,14 @@ namespace {
 
 constexpr std::uint64_t kEnd = std::uint64_t{1} << 47;
 
-std::uint64_t hex(std::string_view& text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return value;
-}
-
 }  // namespace
 
 std::uint64_t largest_free_range(std::string_view maps) {
   std::uint64_t largest = 0, last = 0;
-  while (!maps.empty()) {
-    std::string_view line = maps.substr(0, maps.find('\n'));
-    maps.remove_prefix(std::min(line.size() + 1, maps.size()));
-    const std::uint64_t begin = hex(line);
-    if (line.starts_with('-')) line.remove_prefix(1);
-    const std::uint64_t end = hex(line);
-    if (end <= begin) continue;
-    if (std::min(begin, kEnd) > last) largest = std::max(largest, std::min(begin, kEnd) - last);
-    last = std::max(last, end);
+  while (const auto mapping = next_mapping(maps)) {
+    const std::uint64_t low = std::min(mapping->low, kEnd);
+    if (low > last) largest = std::max(largest, low - last);
+    last = std::max(last, mapping->high);
   }
   return last < kEnd ? std::max(largest, kEnd - last) : largest;
 }
@@ -47,9 +33,7 @@ AddressFacts address_facts(const Model& model) {
   }
   for (const auto& [base, reservation] : model.reservations()) facts.reserved += reservation.size;
   facts.reservations = model.reservations().size();
-  std::ifstream file("/proc/self/maps");
-  const std::string maps{std::istreambuf_iterator<char>(file), {}};
-  facts.largest_free = largest_free_range(maps);
+  facts.largest_free = largest_free_range(read_proc_maps());
   return facts;
 }
 

@@ -57,15 +57,6 @@ void add_addresses(std::string& out, const AddressFacts& facts) {
   add_number(out, "reservations", facts.reservations);
 }
 
-std::string call_text(const Refusal& refusal) {
-  std::string text = std::string(name(refusal.entry)) + "(";
-  for (const ArgumentText& argument : refusal.arguments) {
-    if (text.back() != '(') text += ", ";
-    text += std::string(argument.name) + "=" + argument.text;
-  }
-  return text + ")";
-}
-
 void add_part(std::string& text, std::uint64_t bytes, const char* what) {
   if (bytes == 0) return;
   if (!text.empty()) text += ", ";
@@ -94,8 +85,7 @@ std::string memory_text(const RefusalEntry& entry) {
   text += '\n';
   for (std::size_t i = 0; i < held.creators.size() && i < 2; ++i) {
     const HeldMemory::Creator& creator = held.creators[i];
-    text += "      " + size_text(creator.bytes) + " in " + std::to_string(creator.count) +
-            (creator.count == 1 ? " allocation" : " allocations");
+    text += "      " + size_text(creator.bytes) + " in " + count_text(creator.count, "allocation");
     if (!entry.creators[i].empty()) text += ", made at " + frame_text(entry.creators[i].front());
     text += '\n';
   }
@@ -106,15 +96,14 @@ std::string addresses_text(const AddressFacts& facts) {
   std::string text = "    the largest free range of addresses has " + size_text(facts.largest_free);
   if (facts.limit != 0) text += ", and RLIMIT_AS is " + size_text(facts.limit);
   return text + "; this program has reserved " + size_text(facts.reserved) + " in " +
-         std::to_string(facts.reservations) +
-         (facts.reservations == 1 ? " reservation\n" : " reservations\n");
+         count_text(facts.reservations, "reservation") + "\n";
 }
 
 std::string one_text(const RefusalEntry& entry, std::uint64_t count) {
   const Refusal& refusal = entry.refusal;
   std::string text = "cuvmm: refused: ";
   if (refusal.runtime) text += std::string(refusal.runtime) + ": ";
-  text += call_text(refusal) + " answered " + result_name(refusal.result);
+  text += call_text(refusal.entry, refusal.arguments) + " answered " + result_name(refusal.result);
   if (const char* rule = rule_of(refusal)) text += std::string(" [") + rule + "]";
   if (count > 1) text += ", " + std::to_string(count) + " times";
   if (!entry.stack.empty()) text += ", at " + frame_text(entry.stack.front());
@@ -135,12 +124,7 @@ std::string refusal_members(const RefusalEntry& entry) {
   std::string out;
   add_text(out, "call", name(refusal.entry));
   if (refusal.runtime) add_text(out, "runtime", refusal.runtime);
-  add_key(out, "arguments");
-  out += '{';
-  for (const ArgumentText& argument : refusal.arguments) {
-    add_text(out, argument.name, argument.text);
-  }
-  out += '}';
+  add_arguments(out, refusal.arguments);
   add_text(out, "result", result_name(refusal.result));
   if (const char* rule = rule_of(refusal)) add_text(out, "rule", rule);
   if (refusal.late) {

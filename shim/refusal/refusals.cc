@@ -11,18 +11,6 @@
 
 namespace cuvmm::shim {
 
-namespace {
-
-// As the ledger of findings: no longer does a thread wait for another one's work here.
-constexpr std::chrono::milliseconds kPatience{5000};
-
-std::uintptr_t call_site(StackId stack) {
-  const auto frames = stack_frames(stack);
-  return frames.empty() ? 0 : frames.front();
-}
-
-}  // namespace
-
 Refusals::Key Refusals::key_of(EntryPoint entry, CUresult result, bool late, StackId stack) {
   return late ? Key(EntryPoint::kCount, result, 0) : Key(entry, result, call_site(stack));
 }
@@ -43,7 +31,7 @@ void Refusals::add_wish(RefusalEntry* entry, Refusal::Wish wish) {
 
 bool Refusals::fold(EntryPoint entry, CUresult result, bool late, StackId stack,
                     Refusal::Wish wish) {
-  if (!mutex_.lock_within(kPatience)) return true;
+  if (!mutex_.lock_within(kDescribingPatience)) return true;
   const Locked lock(mutex_, kHeldAlready);
   const auto known = entries_.find(key_of(entry, result, late, stack));
   if (known == entries_.end()) return entries_.size() == kMost;
@@ -55,7 +43,7 @@ bool Refusals::fold(EntryPoint entry, CUresult result, bool late, StackId stack,
 void Refusals::take(Refusal refusal) {
   RefusalEntry* entry = nullptr;
   {
-    if (!mutex_.lock_within(kPatience)) return;
+    if (!mutex_.lock_within(kDescribingPatience)) return;
     const Locked lock(mutex_, kHeldAlready);
     const Key key = key_of(refusal.entry, refusal.result, refusal.late, refusal.stack);
     if (const auto known = entries_.find(key); known != entries_.end()) {
@@ -72,7 +60,7 @@ void Refusals::take(Refusal refusal) {
   }
   prepare_symbolizer();
   const auto work = [&] { describe(*entry); };
-  if (!findings_stack().run(work, kPatience)) describe(*entry);
+  if (!findings_stack().run(work, kDescribingPatience)) describe(*entry);
 }
 
 void Refusals::describe(RefusalEntry& entry) {
@@ -87,7 +75,7 @@ void Refusals::describe(RefusalEntry& entry) {
 }
 
 void Refusals::got(EntryPoint entry, Refusal::Wish wish) {
-  if (!mutex_.lock_within(kPatience)) return;
+  if (!mutex_.lock_within(kDescribingPatience)) return;
   const Locked lock(mutex_, kHeldAlready);
   std::erase_if(wishes_, [&](const Waiting& each) {
     const bool same = each.entry->refusal.entry == entry && each.wish.what == wish.what;

@@ -9,6 +9,13 @@
 
 namespace cuvmm::shim {
 
+void add_arguments(std::string& out, const std::vector<ArgumentText>& arguments) {
+  add_key(out, "arguments");
+  out += '{';
+  for (const ArgumentText& argument : arguments) add_text(out, argument.name, argument.text);
+  out += '}';
+}
+
 void add_frames(std::string& out, const char* key, const std::vector<Frame>& frames) {
   add_key(out, key);
   out += '[';
@@ -68,11 +75,7 @@ std::string finding_members(const Entry& entry) {
   const EntryPoint call = finding.entry == EntryPoint::kCount ? rule.entry : finding.entry;
   add_text(out, "call", call == EntryPoint::kCount ? "" : name(call));
   if (!entry.runtime.empty()) add_text(out, "runtime", entry.runtime);
-  add_key(out, "arguments");
-  out += '{';
-  for (const ArgumentText& argument : finding.arguments)
-    add_text(out, argument.name, argument.text);
-  out += '}';
+  add_arguments(out, finding.arguments);
   add_text(out, "message", finding.violation.message);
   add_key(out, "documented");
   out += rule.code == CUDA_SUCCESS ? "[]" : "[" + json_string(result_name(rule.code)) + "]";

@@ -12,6 +12,8 @@ namespace cuvmm::shim {
 /// The members of a finding without "count" and the braces.
 std::string finding_members(const Entry& entry);
 
+/// The member "arguments".
+void add_arguments(std::string& out, const std::vector<ArgumentText>& arguments);
 /// A member that is a stack.
 void add_frames(std::string& out, const char* key, const std::vector<Frame>& frames);
 

@@ -9,17 +9,13 @@
 #include <cstring>
 
 #include "shim/report/glob.h"
+#include "shim/stack/stack_text.h"
 
 namespace cuvmm::shim {
 
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
-
-std::string_view file_name(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
 
 bool function_matches(const std::string& pattern, const Frame& frame) {
   // A demangled name may be given without its parameters.

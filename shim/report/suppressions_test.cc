@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "shim/report/glob.h"
+#include "shim/testing/frames.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -23,8 +24,6 @@ TEST(Glob, MatchesWholeTexts) {
 TEST(Glob, ManyStarsStayFast) {
   EXPECT_FALSE(glob_matches("*a*a*a*a*a*a*a*a*a*b", std::string(5000, 'a')));
 }
-
-Frame frame(const char* function, const char* module) { return {function, module, 0, "", 0}; }
 
 TEST(Suppressions, RuleAndFunctionMustBothMatch) {
   const auto both = Suppressions::parse("rule:cuMemMap-* function:fill*\n", "f");

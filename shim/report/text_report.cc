@@ -11,20 +11,6 @@ namespace cuvmm::shim {
 
 namespace {
 
-std::string plural(std::uint64_t count, const char* what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
-std::string call_text(const Finding& finding) {
-  std::string text = std::string(name(finding.entry)) + "(";
-  for (const ArgumentText& argument : finding.arguments) {
-    if (text.back() != '(') text += ", ";
-    text += argument.name;
-    text += "=" + argument.text;
-  }
-  return text + ")";
-}
-
 // "cudaIpcOpenMemHandle (cuIpcOpenMemHandle)", or the driver's function alone.
 std::string function_text(const Entry& entry) {
   const std::string function = name(entry.finding.entry);
@@ -93,7 +79,8 @@ std::string finding_text(const Entry& entry) {
   if (!at_exit) text += function_text(entry) + ": ";
   text += finding.violation.message + " [" + rule.id + "]\n";
   if (!at_exit) {
-    text += "    call " + std::to_string(finding.call_index) + ": " + call_text(finding) + "\n";
+    text += "    call " + std::to_string(finding.call_index) + ": " +
+            call_text(finding.entry, finding.arguments) + "\n";
     text += stack_text(entry.stack, "      ");
   }
   if (finding.answer) text += "    " + answer_text(finding, rule) + "\n";
@@ -145,17 +132,18 @@ std::string repeats_text(const Ledger& ledger) {
 
 std::string summary_text(const Ledger& ledger, const SummaryFacts& facts) {
   const Totals totals = ledger.totals();
-  std::string text = "cuvmm: " + plural(facts.calls, "call") + " checked: ";
+  std::string text = "cuvmm: " + count_text(facts.calls, "call") + " checked: ";
   if (totals.any()) {
-    text += plural(totals.errors, "error") + ", " + std::to_string(totals.undefined) +
-            " undefined, " + plural(totals.leaks, "leak");
+    text += count_text(totals.errors, "error") + ", " + std::to_string(totals.undefined) +
+            " undefined, " + count_text(totals.leaks, "leak");
   } else {
     text += "no findings";
   }
   if (ledger.suppressed() != 0) text += ", " + std::to_string(ledger.suppressed()) + " suppressed";
   if (facts.alive_allocations != 0 || facts.alive_reservations != 0) {
-    text += "; alive at exit: " + plural(facts.alive_allocations, "allocation") + " (" +
-            size_text(facts.alive_bytes) + "), " + plural(facts.alive_reservations, "reservation");
+    text += "; alive at exit: " + count_text(facts.alive_allocations, "allocation") + " (" +
+            size_text(facts.alive_bytes) + "), " +
+            count_text(facts.alive_reservations, "reservation");
   }
   return text + "\n";
 }

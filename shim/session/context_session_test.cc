@@ -9,6 +9,7 @@
 #include "api/sizes.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"
+#include "shim/testing/mock_values.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -22,12 +23,11 @@ using testing::Return;
 using testing::SetArgPointee;
 using testing::UnorderedElementsAre;
 
-constexpr CUdeviceptr kBuffer = 0x700000000000, kOpened = 0x720000000000;
+constexpr CUdeviceptr kBuffer = 0x700000000000;
 const auto kContext = reinterpret_cast<CUcontext>(std::uintptr_t{0x10});
 const auto kOtherContext = reinterpret_cast<CUcontext>(std::uintptr_t{0x20});
 const auto kMemory = reinterpret_cast<CUexternalMemory>(std::uintptr_t{0x5000});
 const auto kSemaphore = reinterpret_cast<CUexternalSemaphore>(std::uintptr_t{0x6000});
-const auto kPool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x7000});
 
 /// kContext is current, on device 0 of two.
 class ContextSession : public testing::Test {

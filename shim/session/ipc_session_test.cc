@@ -8,6 +8,7 @@
 #include "api/mock_driver.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"
+#include "shim/testing/mock_values.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -23,7 +24,6 @@ using testing::Return;
 using testing::SetArgPointee;
 
 constexpr CUdeviceptr kPlain = 0x710000000000;
-constexpr CUdeviceptr kOpened = 0x720000000000;
 
 CUipcMemHandle bytes(char first) {
   CUipcMemHandle handle{};

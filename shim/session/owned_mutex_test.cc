@@ -7,10 +7,10 @@
 #include <thread>
 #include <vector>
 
+#include "shim/testing/mock_values.h"
+
 namespace cuvmm::shim {
 namespace {
-
-constexpr std::chrono::milliseconds kSoon{1}, kLong{60'000};
 
 TEST(OwnedMutex, KeepsOthersOut) {
   OwnedMutex mutex;

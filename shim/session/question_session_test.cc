@@ -8,6 +8,7 @@
 #include "shim/report/finding_members.h"
 #include "shim/report/text_report.h"
 #include "shim/session/session_run.h"
+#include "shim/testing/mock_values.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -20,8 +21,6 @@ using testing::NiceMock;
 using testing::Not;
 using testing::Return;
 using testing::SetArgPointee;
-
-constexpr CUdeviceptr kBase = 0x700000000000;
 
 class QuestionSession : public testing::Test {
  protected:

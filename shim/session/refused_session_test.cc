@@ -9,6 +9,7 @@
 #include "api/sizes.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"
+#include "shim/testing/mock_values.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -21,8 +22,6 @@ using testing::IsEmpty;
 using testing::NiceMock;
 using testing::Return;
 using testing::SetArgPointee;
-
-constexpr CUdeviceptr kBase = 0x700000000000;
 
 class RefusedSession : public testing::Test {
  protected:

@@ -12,6 +12,7 @@
 #include "api/mock_driver.h"
 #include "shim/intercept/runtime_call.h"
 #include "shim/testing/findings.h"
+#include "shim/testing/mock_values.h"
 
 namespace cuvmm::shim {
 namespace {
@@ -23,7 +24,6 @@ using testing::NiceMock;
 using testing::Return;
 using testing::SetArgPointee;
 
-constexpr CUdeviceptr kBase = 0x700000000000;
 constexpr std::size_t kMiB = 1 << 20;
 constexpr CUmemGenericAllocationHandle kHandle = 0xe000000100;
 

@@ -40,13 +40,12 @@ std::string read_proc_maps() {
 }
 
 // 7f12a000-7f12b000 r-xp 00001000 08:01 1234   /usr/lib/libfoo.so
-std::optional<FileMapping> next_file_mapping(std::string_view& maps) {
+std::optional<ProcMapping> next_mapping(std::string_view& maps) {
   while (!maps.empty()) {
     std::string_view line = next_field(maps, '\n');
-    FileMapping mapping{};
+    ProcMapping mapping{};
     const std::size_t slash = line.find('/');
-    if (slash == std::string_view::npos) continue;
-    mapping.path = line.substr(slash);
+    if (slash != std::string_view::npos) mapping.path = line.substr(slash);
     const std::string_view low = next_field(line, '-');
     const std::string_view high = next_field(line, ' ');
     mapping.permissions = next_field(line, ' ');
@@ -55,6 +54,12 @@ std::optional<FileMapping> next_file_mapping(std::string_view& maps) {
       return mapping;
   }
   return std::nullopt;
+}
+
+std::optional<ProcMapping> next_file_mapping(std::string_view& maps) {
+  auto mapping = next_mapping(maps);
+  while (mapping && mapping->path.empty()) mapping = next_mapping(maps);
+  return mapping;
 }
 
 }  // namespace cuvmm::shim

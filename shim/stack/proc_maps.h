@@ -13,16 +13,18 @@ namespace cuvmm::shim {
 /// cancellation point.
 std::string read_proc_maps();
 
-/// A mapping of a file, as one line of the text tells it.
-struct FileMapping {
+/// A mapping, as one line of the text tells it.
+struct ProcMapping {
   std::uint64_t low, high;       ///< [low, high)
   std::string_view permissions;  ///< as "r-xp"
   std::uint64_t offset;          ///< in the file
-  std::string_view path;  ///< in the text; with " (deleted)" behind it where the file is gone
+  std::string_view path;  ///< in the text; with " (deleted)" behind it where the file is gone; ""
+                          ///< for what is no file
 };
 
-/// Takes lines from the front of `maps` up to and with the next mapping of a file. Nothing at the
-/// end.
-std::optional<FileMapping> next_file_mapping(std::string_view& maps);
+/// Takes lines from the front of `maps` up to and with the next mapping. Nothing at the end.
+std::optional<ProcMapping> next_mapping(std::string_view& maps);
+/// The same for the next mapping of a file.
+std::optional<ProcMapping> next_file_mapping(std::string_view& maps);
 
 }  // namespace cuvmm::shim

@@ -3,17 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include "shim/testing/frames.h"
+
 namespace cuvmm::shim {
 namespace {
 
 constexpr const char* kRuntime = "/usr/local/cuda/lib64/libcudart.so.13";
-
-Frame frame(const char* function, const char* module) {
-  Frame made;
-  made.function = function;
-  made.module = module;
-  return made;
-}
 
 TEST(RuntimeFrames, TheOutermostIsWhatTheProgramCalled) {
   std::vector<Frame> frames = {frame("", kRuntime),          frame("cudaInside", kRuntime),

@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::size_t kLinesShown = 16;  // all frames are in the JSON report
 
-std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 // "python", "python3", "python3.12".
 bool is_python(std::string_view module) {
   constexpr std::string_view kName = "python";

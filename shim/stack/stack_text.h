@@ -3,11 +3,17 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {
+
+/// What follows the last '/'.
+inline std::string_view file_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
 
 /// "fill() at cache.cc:41 (app+0x1234)".
 std::string frame_text(const Frame& frame);

@@ -3,19 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include "shim/testing/frames.h"
+
 namespace cuvmm::shim {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-Frame frame(const char* function, const char* module) {
-  Frame made;
-  made.function = function;
-  made.module = module;
-  made.offset = 16;
-  return made;
-}
 
 std::vector<Frame> python_program(const char* interpreter) {
   std::vector<Frame> frames = {frame("reserve", "/lib/driver.cpython-312-x86_64-linux-gnu.so"),

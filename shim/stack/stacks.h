@@ -23,6 +23,12 @@ inline constexpr std::size_t kMaxFrames = 48;
 /// The return addresses of a stack, innermost first. Valid for ever.
 std::span<const std::uintptr_t> stack_frames(StackId id) noexcept;
 
+/// The return address of the call itself; 0 where there is no stack.
+inline std::uintptr_t call_site(StackId id) noexcept {
+  const auto frames = stack_frames(id);
+  return frames.empty() ? 0 : frames.front();
+}
+
 /// How many different stacks are stored, and how many did not fit.
 struct StackCounts {
   std::size_t stored = 0;

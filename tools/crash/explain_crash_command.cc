@@ -14,14 +14,14 @@ namespace cuvmm::tools {
 
 namespace {
 
-struct Settings {
+struct CrashSettings {
   std::string file, address, xid;
   std::size_t calls = 30;
   bool json = false;
 };
 
 // What the user knows of the address counts, whatever the file says.
-void take_address(const Settings& settings, ring::Reading& reading) {
+void take_address(const CrashSettings& settings, ring::Reading& reading) {
   if (!settings.address.empty()) {
     reading.address = parse_address(settings.address);
     if (!reading.address) {
@@ -38,7 +38,7 @@ void take_address(const Settings& settings, ring::Reading& reading) {
   }
 }
 
-int explain(const Settings& settings) {
+int explain(const CrashSettings& settings) {
   ring::Reading reading;
   const std::string problem = ring::read_file(settings.file, reading);
   if (!problem.empty()) {
@@ -61,7 +61,7 @@ int explain(const Settings& settings) {
 void add_explain_crash(CLI::App& app, CommandLine& line) {
   CLI::App* command =
       app.add_subcommand("explain-crash", "Tell a process's last calls from the file that it left");
-  auto settings = std::make_shared<Settings>();
+  auto settings = std::make_shared<CrashSettings>();
   command->add_option("FILE", settings->file, "A .ring file; cuvmm run names it, or CUVMM_RING")
       ->required();
   command->add_option("--address", settings->address, "Where the device's fault was")

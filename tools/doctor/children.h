@@ -14,6 +14,9 @@
 
 namespace cuvmm::doctor {
 
+/// "device.0": what the names of a device's facts begin with.
+inline std::string device_key(int device) { return "device." + std::to_string(device); }
+
 /// What a child learnt: "device.0.name" -> "NVIDIA H200".
 class Facts {
  public:

@@ -19,7 +19,7 @@ namespace cuvmm::tools {
 
 namespace {
 
-struct Settings {
+struct DoctorSettings {
   std::string driver, emulated_profile, root;
   std::vector<std::string> needed;
   bool emulate = false, json = false;
@@ -50,7 +50,7 @@ std::string nvml_beside(const std::string& driver) {
              : "libnvidia-ml.so.1";
 }
 
-int diagnose(const Settings& settings) {
+int diagnose(const DoctorSettings& settings) {
   refuse_unknown(settings.needed);
   doctor::DoctorOptions options;
   options.host = doctor::Host(settings.root);
@@ -80,7 +80,7 @@ void add_doctor(CLI::App& app, CommandLine& line) {
   CLI::App* command =
       app.add_subcommand("doctor", "Say what works on this machine, and what would change it");
   command->formatter(std::make_shared<EmulateFormatter>());
-  auto s = std::make_shared<Settings>();
+  auto s = std::make_shared<DoctorSettings>();
   command->add_flag("--json", s->json, "Write JSON");
   command
       ->add_option("--need", s->needed,

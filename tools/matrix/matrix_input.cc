@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "api/driver.h"
+#include "api/words.h"
 #include "conformance/suite/case.h"
 #include "rulebook/profile/profile.h"
 #include "tools/report/json_documents.h"
@@ -85,18 +86,14 @@ std::string text_of(const Json& json, const char* key) {
   return it != json.end() && it->is_string() ? it->get<std::string>() : "";
 }
 
-std::string plural(int number, const char* noun) {
-  return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
-}
-
 std::string origin_text(const Json& json, int cuda, std::size_t cases) {
   std::string text;
   if (cuda) text += "CUDA " + std::to_string(cuda / 1000) + "." + std::to_string(cuda % 1000 / 10);
   if (const int gpus = json.value("devices", 0))
-    text += (text.empty() ? "" : ", ") + plural(gpus, "GPU");
+    text += (text.empty() ? "" : ", ") + count_text(gpus, "GPU");
   if (const std::string date = text_of(json, "date"); !date.empty())
     text += (text.empty() ? "" : ", ") + date.substr(0, 10);
-  return text + (text.empty() ? "" : ", ") + plural(static_cast<int>(cases), "case");
+  return text + (text.empty() ? "" : ", ") + count_text(cases, "case");
 }
 
 void read_recording(const Json& json, MatrixColumn& column) {

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t kNowhere = ~0U;
 // Instructions that the lanes that are behind may take before those ahead of them get a turn, and
 // how many these then have: a lane may wait for what another one does.
-constexpr unsigned kTurn = 4096;
+constexpr unsigned kDivergedTurn = 4096;
 
 Mask bit(unsigned lane) { return Mask{1} << lane; }
 
@@ -68,7 +68,7 @@ void Warp::run(std::uint64_t most) {
     }
     if (grid.failed()) [[unlikely]]
       return;
-    if (pc_ >= stop_ || running_ == 0 || (stop_ != kNowhere && ++diverged_ >= kTurn)) {
+    if (pc_ >= stop_ || running_ == 0 || (stop_ != kNowhere && ++diverged_ >= kDivergedTurn)) {
       park();
       if (!select()) return;
     }
@@ -102,7 +102,7 @@ bool Warp::select() {
   if (ready == 0 && wake()) ready = live_ & ~at_barrier_ & ~gathering_;
   if (ready == 0) return false;
   std::uint32_t first = kNowhere;
-  if (diverged_ >= kTurn) {
+  if (diverged_ >= kDivergedTurn) {
     diverged_ = 0;
     rotor_ = (rotor_ + 1) % kLanes;
     const auto turned = std::countr_zero(std::rotr(ready, static_cast<int>(rotor_)));

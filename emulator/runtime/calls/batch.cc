@@ -7,8 +7,6 @@ namespace cuvmm::runtime {
 
 namespace {
 
-CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
-
 // Arrays of pointers are arrays of addresses to the driver, which reads them.
 CUdeviceptr* addresses(const void* pointers) {
   return static_cast<CUdeviceptr*>(const_cast<void*>(pointers));

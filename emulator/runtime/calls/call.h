@@ -7,6 +7,12 @@
 #include "emulator/runtime/driver.h"
 #include "emulator/runtime/error.h"
 
+namespace cuvmm::runtime {
+
+inline CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+
+}  // namespace cuvmm::runtime
+
 #define CUVMM_UNPACK(...) __VA_ARGS__
 
 /// CUVMM_RUNTIME_CALL(cudaFoo, (out), int* out) { body }: cudaFoo in the thread's context, made

@@ -9,8 +9,6 @@ namespace {
 /// cudaMemcpyKind.
 enum Kind { kHostToHost = 0, kHostToDevice = 1, kDeviceToHost = 2, kDeviceToDevice = 3, kAny = 4 };
 
-CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
-
 CUmemorytype source_type(int kind) {
   if (kind == kAny) return CU_MEMORYTYPE_UNIFIED;
   const bool device = kind == kDeviceToHost || kind == kDeviceToDevice;

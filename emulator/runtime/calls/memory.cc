@@ -6,7 +6,6 @@ namespace cuvmm::runtime {
 
 namespace {
 
-CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 CUdeviceptr* out(void** pointer) { return reinterpret_cast<CUdeviceptr*>(pointer); }
 
 // The driver's elements are at most 16 bytes; 4 is the least it takes.

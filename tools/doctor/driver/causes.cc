@@ -10,8 +10,6 @@ namespace cuvmm::doctor {
 namespace {
 
 constexpr int kAnyType = 0;
-constexpr int kFabric = 8;  // CU_MEM_HANDLE_TYPE_FABRIC, which old headers lack
-constexpr int kDescriptor = 1;
 constexpr const char* kAnyCall = "";
 
 struct Cause {

@@ -13,6 +13,9 @@
 
 namespace cuvmm::doctor {
 
+/// CUmemAllocationHandleType; old headers lack the second.
+inline constexpr int kDescriptor = 1, kFabric = 8;
+
 /// A "does not" for `id`: `call` answered `code` (where: " on device 1" or so). The known causes
 /// of that answer are looked up among `seen`: one of them that does not work is named, and its fix
 /// is the fix; where all of them work, the cause is said to be unknown.

@@ -18,8 +18,6 @@ namespace cuvmm::doctor {
 
 namespace {
 
-std::string key(int device) { return "device." + std::to_string(device); }
-
 // "CUDA 13.0".
 std::string cuda_version(long long version) {
   return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
@@ -91,7 +89,7 @@ Check judge_start(const DriverAnswers& answers, std::span<const Check> seen, boo
 // "2 x NVIDIA H200".
 std::string names_text(const Facts& facts, int count) {
   std::map<std::string, int> names;
-  for (int i = 0; i < count; ++i) ++names[facts.text(key(i) + ".name")];
+  for (int i = 0; i < count; ++i) ++names[facts.text(device_key(i) + ".name")];
   std::string text;
   for (const auto& [name, number] : names) {
     text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", number, name);
@@ -113,7 +111,7 @@ Check judge_devices(const Facts& facts, int nvml_devices) {
   }
   std::string text = names_text(facts, count) + " (";
   for (int i = 0; i < count; ++i) {
-    text += (i ? ", " : "") + facts.text(key(i) + ".uuid");
+    text += (i ? ", " : "") + facts.text(device_key(i) + ".uuid");
   }
   text += ')';
   if (nvml_devices > count) text += fmt::format(", of {} that NVML sees", nvml_devices);
@@ -123,7 +121,7 @@ Check judge_devices(const Facts& facts, int nvml_devices) {
 Check judge_mode(const Facts& facts, int count) {
   constexpr const char* kSource = "CUDA driver API: CU_DEVICE_ATTRIBUTE_COMPUTE_MODE";
   for (int i = 0; i < count; ++i) {
-    const auto mode = facts.number(key(i) + ".compute-mode");
+    const auto mode = facts.number(device_key(i) + ".compute-mode");
     if (!mode) return unknown("compute-mode", "the driver did not say", "", kSource);
     if (*mode == CU_COMPUTEMODE_DEFAULT) continue;
     return does_not("compute-mode",
@@ -141,10 +139,10 @@ Check judge_granularity(const Facts& facts, int count) {
   constexpr const char* kSource = "CUDA driver API: cuMemGetAllocationGranularity";
   std::map<std::string, int> sizes;
   for (int i = 0; i < count; ++i) {
-    const auto minimum = facts.number(key(i) + ".granularity");
-    const auto recommended = facts.number(key(i) + ".recommended");
+    const auto minimum = facts.number(device_key(i) + ".granularity");
+    const auto recommended = facts.number(device_key(i) + ".recommended");
     if (!minimum || !recommended) {
-      const auto code = facts.number(key(i) + ".granularity_code");
+      const auto code = facts.number(device_key(i) + ".granularity_code");
       return unknown(
           "granularity",
           code ? answer_text("cuMemGetAllocationGranularity", static_cast<CUresult>(*code))
@@ -167,7 +165,7 @@ Check judge_reserve(const Facts& facts, int count, std::span<const Check> seen) 
   const auto reserved = facts.number("reserved");
   if (!reserved) return unknown(kId, "it was not tried to its end", "", "");
   std::uint64_t memory = 0;
-  for (int i = 0; i < count; ++i) memory += facts.number(key(i) + ".memory").value_or(0);
+  for (int i = 0; i < count; ++i) memory += facts.number(device_key(i) + ".memory").value_or(0);
   const auto largest = static_cast<std::uint64_t>(*reserved);
   const auto code = facts.number("reserve");
   const std::string text =
@@ -186,7 +184,8 @@ Check judge_reserve(const Facts& facts, int count, std::span<const Check> seen) 
 Check judge_multicast(const Facts& facts, int count) {
   constexpr const char* kSource = "CUDA driver API: CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED";
   int can = 0;
-  for (int i = 0; i < count; ++i) can += facts.number(key(i) + ".multicast").value_or(0) != 0;
+  for (int i = 0; i < count; ++i)
+    can += facts.number(device_key(i) + ".multicast").value_or(0) != 0;
   if (can == 0) {
     return does_not("multicast", "no device says that it can",
                     "NVSwitch or NVLink multicast: HGX H100 and later, with Fabric Manager",

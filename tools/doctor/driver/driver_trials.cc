@@ -18,8 +18,6 @@ namespace {
 
 constexpr CUmemAllocationHandleType kNoHandle = CU_MEM_HANDLE_TYPE_NONE;
 
-std::string key(int device) { return "device." + std::to_string(device); }
-
 std::size_t open_descriptors() { return Host().names("/proc/self/fd").size(); }
 
 // "GPU-6375766d-6d00-8000-0000-000000000000", as NVML and CUDA_VISIBLE_DEVICES have it.
@@ -50,11 +48,11 @@ std::uint64_t ask_device(TrialDriver& driver, int ordinal, const Reporter& say) 
   char name[256] = "";
   if (driver(calls::DeviceGetName{.name = name, .len = sizeof name - 1, .dev = device}) ==
       CUDA_SUCCESS) {
-    say.fact(key(ordinal) + ".name", std::string_view(name));
+    say.fact(device_key(ordinal) + ".name", std::string_view(name));
   }
   for (const Question& question : kQuestions) {
     if (const auto value = driver.attribute(question.attribute, device)) {
-      say.fact(key(ordinal) + "." + question.name, *value);
+      say.fact(device_key(ordinal) + "." + question.name, *value);
     }
   }
   void* library = driver.loaded().library;
@@ -62,13 +60,13 @@ std::uint64_t ask_device(TrialDriver& driver, int ordinal, const Reporter& say) 
   if (auto* ask =
           reinterpret_cast<CUresult (*)(CUuuid*, CUdevice)>(dlsym(library, "cuDeviceGetUuid_v2"));
       ask && ask(&uuid, device) == CUDA_SUCCESS) {
-    say.fact(key(ordinal) + ".uuid", uuid_text(uuid));
+    say.fact(device_key(ordinal) + ".uuid", uuid_text(uuid));
   }
   std::size_t memory = 0;
   if (auto* ask = reinterpret_cast<CUresult (*)(std::size_t*, CUdevice)>(
           dlsym(library, "cuDeviceTotalMem_v2"));
       ask && ask(&memory, device) == CUDA_SUCCESS) {
-    say.fact(key(ordinal) + ".memory", static_cast<long long>(memory));
+    say.fact(device_key(ordinal) + ".memory", static_cast<long long>(memory));
   }
   const CUmemAllocationProp prop = device_memory(device, kNoHandle);
   for (const bool minimum : {true, false}) {
@@ -79,10 +77,10 @@ std::uint64_t ask_device(TrialDriver& driver, int ordinal, const Reporter& say) 
         .option =
             minimum ? CU_MEM_ALLOC_GRANULARITY_MINIMUM : CU_MEM_ALLOC_GRANULARITY_RECOMMENDED});
     if (code == CUDA_SUCCESS) {
-      say.fact(key(ordinal) + (minimum ? ".granularity" : ".recommended"),
+      say.fact(device_key(ordinal) + (minimum ? ".granularity" : ".recommended"),
                static_cast<long long>(size));
     } else {
-      say.fact(key(ordinal) + ".granularity_code", static_cast<int>(code));
+      say.fact(device_key(ordinal) + ".granularity_code", static_cast<int>(code));
     }
   }
   return memory;
@@ -169,11 +167,11 @@ void try_mapping(const std::string& path, const Reporter& say) {
     Granule granule(driver);
     const CUresult code = map_and_allow(granule, driver.device(i));
     if (code != CUDA_SUCCESS) {
-      driver.report(key(i), code);
+      driver.report(device_key(i), code);
       continue;
     }
     try_peers(driver, granule, i, say);
-    driver.report(key(i), granule.give_back());
+    driver.report(device_key(i), granule.give_back());
   }
 }
 
@@ -190,7 +188,7 @@ void try_dma_buf(const std::string& path, const Reporter& say) {
         driver(calls::CtxSetCurrent{.ctx = context}) == CUDA_SUCCESS) {
       code = export_dma_buf(driver, granule);
     }
-    driver.report(key(i), code);
+    driver.report(device_key(i), code);
   }
 }
 

@@ -14,9 +14,6 @@ namespace cuvmm::doctor {
 namespace {
 
 constexpr int kNoType = 0;
-constexpr int kDescriptor = 1, kFabric = 8;  // CUmemAllocationHandleType
-
-std::string key(int device) { return "device." + std::to_string(device); }
 
 // One child's part of a trial: its name in sentences, and what it learnt.
 struct Part {
@@ -48,9 +45,9 @@ std::optional<Check> trouble(const char* id, int type, const Part& part, int cou
                    fmt::format(" in {}", part.who), seen);
   }
   for (int i = 0; i < count; ++i) {
-    const auto code = facts.number(key(i));
+    const auto code = facts.number(device_key(i));
     if (!code || *code == CUDA_SUCCESS) continue;
-    return refused(id, facts.text(key(i) + ".call"), static_cast<CUresult>(*code), type,
+    return refused(id, facts.text(device_key(i) + ".call"), static_cast<CUresult>(*code), type,
                    on_device(i, count), seen);
   }
   if (!part.ended.accident().empty()) return accident(id, part, source);
@@ -60,7 +57,7 @@ std::optional<Check> trouble(const char* id, int type, const Part& part, int cou
 // Whether every device has an answer.
 bool complete(const Facts& facts, int count) {
   for (int i = 0; i < count; ++i) {
-    if (!facts.number(key(i))) return false;
+    if (!facts.number(device_key(i))) return false;
   }
   return true;
 }

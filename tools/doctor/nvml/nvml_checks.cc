@@ -17,8 +17,6 @@ constexpr const char* kFabricManager =
     "on the host: `systemctl status nvidia-fabricmanager` and its log; a restart of it needs "
     "GPUs without work";
 
-std::string key(int device) { return "device." + std::to_string(device); }
-
 std::string nvml_error(long long code) {
   switch (code) {
     case 4:
@@ -106,7 +104,7 @@ std::string health_trouble(long long mask) {
 std::optional<Check> fabric_trouble(const Facts& facts, int device) {
   constexpr const char* kId = "nvlink-fabric";
   constexpr int kUnsupported = 0, kNotStarted = 1, kInProgress = 2, kCompleted = 3;
-  const std::string fabric = key(device) + ".fabric";
+  const std::string fabric = device_key(device) + ".fabric";
   if (facts.text(fabric) == "missing") {
     return unknown(kId, "this NVML has no nvmlDeviceGetGpuFabricInfo", "a newer driver",
                    kFabricSource);
@@ -147,8 +145,8 @@ Check judge_fabric(const Facts& facts, int count) {
   std::set<std::string> clusters, cliques;
   for (int i = 0; i < count; ++i) {
     if (auto check = fabric_trouble(facts, i)) return *check;
-    clusters.insert(facts.text(key(i) + ".fabric.cluster"));
-    cliques.insert(facts.text(key(i) + ".fabric.clique"));
+    clusters.insert(facts.text(device_key(i) + ".fabric.cluster"));
+    cliques.insert(facts.text(device_key(i) + ".fabric.clique"));
   }
   const bool own =
       clusters.size() == 1 && clusters.begin()->find_first_not_of('0') == std::string::npos;
@@ -178,7 +176,7 @@ Check judge_mode(const Facts& facts, int count, const Mode& mode, bool unsupport
   const std::string source = std::string("NVML: ") + mode.function;
   bool spoken = false;
   for (int i = 0; i < count; ++i) {
-    const std::string part = key(i) + "." + mode.part;
+    const std::string part = device_key(i) + "." + mode.part;
     const auto code = facts.number(part);
     if (code == kNotSupported && unsupported_is_off) continue;
     if (code != 0) {

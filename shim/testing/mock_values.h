@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a mock driver hands out in tests of sessions.
+#pragma once
+
+#include <cuda.h>
+
+#include <chrono>
+#include <cstdint>
+
+namespace cuvmm::shim {
+
+inline constexpr CUdeviceptr kBase = 0x700000000000;    ///< a reservation
+inline constexpr CUdeviceptr kOpened = 0x720000000000;  ///< another process's memory
+inline const auto kPool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x7000});
+
+/// Less than any wait takes, and more than any should.
+inline constexpr std::chrono::milliseconds kSoon{1}, kLong{60'000};
+
+}  // namespace cuvmm::shim
