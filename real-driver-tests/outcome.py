@@ -28,6 +28,7 @@ class Outcome:
     unchecked: list = dataclasses.field(default_factory=list)
     expected: list[str] | None = None
     findings: list[dict] = dataclasses.field(default_factory=list)
+    refusals: list[dict] = dataclasses.field(default_factory=list)
     alive: dict = dataclasses.field(default_factory=dict)
     work: dict = dataclasses.field(default_factory=dict)  # launches that were seen, and what of them
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)
@@ -51,6 +52,10 @@ def judge(step: steps.Step, run: under_shim.Run) -> Outcome:
         outcome.alive = run.report.get("alive", {})
         outcome.work = run.report.get("work", {})
         outcome.findings = [_kept(finding, step) for finding in run.findings]
+        outcome.refusals = [_short(refusal) for refusal in run.report.get("refusals", [])]
+        refused = sorted({_refused(refusal) for refusal in outcome.refusals})
+        if step.refuses is not None and refused != sorted(step.refuses):
+            reasons.append(f"refused: {', '.join(refused) or 'nothing'}; expected {', '.join(step.refuses)}")
         if outcome.checked_calls == 0:
             reasons.append("no checked call was intercepted")
         if step.expects is not None:
@@ -61,6 +66,15 @@ def judge(step: steps.Step, run: under_shim.Run) -> Outcome:
     else:
         outcome.output = ""
     return outcome
+
+
+def _refused(refusal: dict) -> str:
+    return f"{refusal['call']} {refusal['result']}"
+
+
+def _short(refusal: dict) -> dict:
+    """A refusal as a result holds it: with the stack in short."""
+    return refusal | {"stack": [_frame(frame) for frame in refusal.get("stack", [])[:KEPT_FRAMES]]}
 
 
 def _kept(finding: dict, step: steps.Step) -> dict:
@@ -143,4 +157,8 @@ def _markdown(head: dict, outcomes: list[Outcome]) -> str:
     for o in outcomes:
         lines += [f"- {o.name}: {f['rule']} ({f['kind']}, {f.get('count', 1)}): {f['message']} — judgement: "
                   f"{f['judgement'] or '(to be filled)'}" for f in o.findings]
+    lines += ["", "## Refusals", ""]
+    for o in outcomes:
+        lines += [f"- {o.name}: {_refused(refusal)}, {refusal['count']} times, handled {refusal.get('handled', 0)} times"
+                  for refusal in o.refusals]
     return "\n".join(lines) + "\n"

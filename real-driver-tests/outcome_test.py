@@ -46,6 +46,15 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(got.state, "passed")
         self.assertEqual(got.findings[0]["judgement"], "")
 
+    def test_refusals_are_kept_and_may_be_expected(self):
+        made = run(rules=())
+        refusal = {"call": "cuMemCreate", "result": "CUDA_ERROR_OUT_OF_MEMORY", "count": 2, "stack": []}
+        made.report["refusals"] = [refusal]
+        for refuses, state in ((("cuMemCreate CUDA_ERROR_OUT_OF_MEMORY",), "passed"), ((), "failed"), (None, "passed")):
+            with self.subTest(refuses):
+                got = outcome.judge(steps.Step("workload.x", ("/bin/x",), timeout=1, refuses=refuses), made)
+                self.assertEqual((got.state, got.refusals), (state, [refusal]), got.reasons)
+
     def test_a_skip_says_why(self):
         got = outcome.judge(STEP, under_shim.Run(77, "skipped: needs two devices\n", 0.1, None))
         self.assertEqual((got.state, got.reasons), ("skipped", ["skipped: needs two devices"]))

@@ -77,6 +77,7 @@ class Step:
     timed: bool = True  # also run without the shim, to compare the times
     expects: tuple[str, ...] | None = None  # rules; None: for a person to judge
     known: dict[str, str] = dataclasses.field(default_factory=dict)  # judgements made before, by rule
+    refuses: tuple[str, ...] | None = None  # "cuMemCreate CUDA_ERROR_OUT_OF_MEMORY"; None: whatever it is
 
 
 def all_steps(build: under_shim.Build, python: str) -> list[Step]:
@@ -138,6 +139,7 @@ def _workloads(python: str) -> list[Step]:
         workload("cupy_vmm", package="cupy"),
         workload("torch_sizes", **torch),
         workload("torch_train", **torch),
+        workload("torch_out_of_memory", **torch, refuses=("cuMemCreate CUDA_ERROR_OUT_OF_MEMORY",), timed=False),
         workload("torch_streams", **torch),
         workload("torch_profile", **torch),
         workload("torch_compile", timeout=150, **torch),

@@ -15,10 +15,10 @@ namespace cuvmm::emulator {
 
 namespace {
 
-using Work = std::function<CUresult(Emulator&, bool perform)>;
+using NodeWork = std::function<CUresult(Emulator&, bool perform)>;
 
 // A node runs on the context that it names, whatever is current where it is launched.
-CUresult run_on(Emulator& e, CUcontext handle, const Work& work, bool perform) {
+CUresult run_on(Emulator& e, CUcontext handle, const NodeWork& work, bool perform) {
   if (!handle) return work(e, perform);
   Context* context = e.contexts.find(handle);
   if (!context || !context->alive) return CUDA_ERROR_INVALID_CONTEXT;
@@ -29,7 +29,7 @@ CUresult run_on(Emulator& e, CUcontext handle, const Work& work, bool perform) {
   return result;
 }
 
-void set_work(GraphNode& node, CUcontext context, const Work& work) {
+void set_work(GraphNode& node, CUcontext context, const NodeWork& work) {
   node.run = [context, work](Emulator& e) { return run_on(e, context, work, true); };
 }
 
@@ -43,7 +43,7 @@ CUresult make_copy(Emulator& e, CUgraph graph, const CUDA_MEMCPY_NODE_PARAMS& as
     static std::atomic<bool> said{false};
     return refuse_once(said, "cuGraphAddMemcpyNode (with arrays)");
   }
-  const Work work = detail::kept(call);
+  const NodeWork work = detail::kept(call);
   const Graph& home = *e.graphs.find(graph);
   if (!home.allocates(planned.to.base) && !home.allocates(planned.from.base)) {
     const CUresult result = run_on(e, asked.copyCtx, work, false);
@@ -54,7 +54,7 @@ CUresult make_copy(Emulator& e, CUgraph graph, const CUDA_MEMCPY_NODE_PARAMS& as
   return CUDA_SUCCESS;
 }
 
-Work fill_of(const CUDA_MEMSET_NODE_PARAMS_v2& fill) {
+NodeWork fill_of(const CUDA_MEMSET_NODE_PARAMS_v2& fill) {
   const auto pitch = fill.height == 1 ? fill.width * fill.elementSize : fill.pitch;
   switch (fill.elementSize) {
     case 1:
@@ -74,7 +74,7 @@ Work fill_of(const CUDA_MEMSET_NODE_PARAMS_v2& fill) {
 }
 
 CUresult make_fill(const Graph& home, const CUDA_MEMSET_NODE_PARAMS_v2& fill, GraphNode& out) {
-  const Work work = fill_of(fill);
+  const NodeWork work = fill_of(fill);
   if (!work || fill.width == 0 || fill.height == 0) return CUDA_ERROR_INVALID_VALUE;
   out.params = CUDA_MEMSET_NODE_PARAMS{fill.dst,         fill.pitch, fill.value,
                                        fill.elementSize, fill.width, fill.height};

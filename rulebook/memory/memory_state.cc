@@ -23,6 +23,12 @@ const char* words(PlainMemory::Kind kind) {
   return "?";
 }
 
+namespace {
+
+std::uint64_t number_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+}  // namespace
+
 const PlainMemory* MemoryState::at(std::uint64_t address) const {
   auto found = memory_.upper_bound(address);
   if (found == memory_.begin()) return nullptr;
@@ -89,18 +95,18 @@ void MemoryState::begin(const calls::MemFreeAsync& call, Origin, const Surroundi
 
 void MemoryState::begin(const calls::MemFreeHost& call, Origin, const Surroundings& around,
                         Retired& retired) {
-  take(number(call.p), around, retired, [](const PlainMemory& m) { return m.kind == Kind::kHost; });
+  take(number_of(call.p), around, retired, [](const PlainMemory& m) { return m.kind == Kind::kHost; });
 }
 
 void MemoryState::begin(const calls::MemHostUnregister& call, Origin, const Surroundings& around,
                         Retired& retired) {
-  take(number(call.p), around, retired,
+  take(number_of(call.p), around, retired,
        [](const PlainMemory& m) { return m.kind == Kind::kRegistered; });
 }
 
 void MemoryState::begin(const calls::StreamDestroy& call, Origin, const Surroundings&,
                         Retired& retired) {
-  retired.more().stream = reinterpret_cast<std::uintptr_t>(call.hStream);
+  retired.more().stream = number_of(call.hStream);
 }
 
 void MemoryState::begin(const Ending& ending, Origin, const Surroundings&, Retired& retired) {
@@ -128,17 +134,17 @@ void MemoryState::confirm(const calls::MemAllocManaged& call, const Facts& facts
 
 void MemoryState::confirm(const calls::MemAllocHost& call, const Facts& facts, Origin at,
                           const Surroundings&) {
-  add(number(*call.pp), call.bytesize, Kind::kHost, facts, at);
+  add(number_of(*call.pp), call.bytesize, Kind::kHost, facts, at);
 }
 
 void MemoryState::confirm(const calls::MemHostAlloc& call, const Facts& facts, Origin at,
                           const Surroundings&) {
-  add(number(*call.pp), call.bytesize, Kind::kHost, facts, at);
+  add(number_of(*call.pp), call.bytesize, Kind::kHost, facts, at);
 }
 
 void MemoryState::confirm(const calls::MemHostRegister& call, const Facts& facts, Origin at,
                           const Surroundings&) {
-  add(number(call.p), call.bytesize, Kind::kRegistered, facts, at);
+  add(number_of(call.p), call.bytesize, Kind::kRegistered, facts, at);
 }
 
 void MemoryState::confirm(const RarelyRetired& taken, Origin at, const Surroundings& around) {

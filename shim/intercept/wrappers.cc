@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/intercept/wrappers.h"
 
+#include <string_view>
+
 #include "ring/reading.h"
 #include "shim/intercept/ring_call.h"
+#include "shim/policy/data_policy.h"
 #include "shim/process/process.h"
 
 namespace cuvmm::shim {
@@ -13,6 +16,13 @@ namespace {
   const std::uint64_t sequence = record.returned(result);
   if (ring::is_fault(static_cast<std::uint32_t>(result))) [[unlikely]]
     Process::get().note_fault(result, sequence, caller);
+}
+
+// What allocators call all day has the life of a call inlined. Elsewhere the wrappers of one
+// function share it: code that nobody runs in a loop is not worth the time to compile it.
+constexpr bool called_all_day(EntryPoint entry) {
+  const std::string_view area = detail::area_of(entry);
+  return area == "access" || area == "allocation" || area == "map";
 }
 
 // The parameters come from the call struct's function type: none is written down twice.
@@ -27,7 +37,12 @@ struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
     RingCall record;
     if (g_ring_wanted.load(std::memory_order_relaxed)) [[unlikely]]
       begin(record, made);
-    const CUresult result = session.run_here(symbol, made, caller);
+    CUresult result;
+    if constexpr (called_all_day(CallStruct::kEntryPoint)) {
+      result = session.run_here(symbol, made, caller);
+    } else {
+      result = session.run(symbol, made, caller);
+    }
     if (record.begun()) [[unlikely]]
       end(record, result, caller);
     return result;
