@@ -142,6 +142,11 @@ TEST(NumberText, ReadsWell) {
 }
 
 TEST(Words, SizesReadAsAPersonWouldSayThem) {
+  EXPECT_EQ(rough_size_text(17), "17 B");
+  EXPECT_EQ(rough_size_text(24 << 20), "24 MiB");
+  EXPECT_EQ(rough_size_text((std::uint64_t{139} << 30) + (819 << 20)), "139.7 GiB");
+  EXPECT_EQ(rough_size_text((2 << 20) - 1), "1.9 MiB");
+  EXPECT_EQ(rough_size_text(~std::uint64_t{0}), "16777215.9 TiB");
   EXPECT_EQ(size_text(0), "0 B");
   EXPECT_EQ(size_text(17), "17 B");
   EXPECT_EQ(size_text(2 << 20), "2 MiB");

@@ -261,16 +261,21 @@ std::string hex_text(std::uint64_t value) {
   return text;
 }
 
+namespace {
+
+constexpr struct {
+  unsigned shift;
+  const char* unit;
+} kUnits[] = {{40, "TiB"}, {30, "GiB"}, {20, "MiB"}, {10, "KiB"}};
+
+}  // namespace
+
 std::string size_text(std::uint64_t size) {
   // No address space holds so much: a negative number, or a code that was taken for a size.
   if (const auto below_0 = static_cast<std::int64_t>(size); below_0 < 0) {
     constexpr std::int64_t kSmall = -(std::int64_t{1} << 40);
     return hex_text(size) + (below_0 > kSmall ? " (" + std::to_string(below_0) + ")" : "");
   }
-  static constexpr struct {
-    unsigned shift;
-    const char* unit;
-  } kUnits[] = {{40, "TiB"}, {30, "GiB"}, {20, "MiB"}, {10, "KiB"}};
   for (auto [shift, unit] : kUnits) {
     const std::uint64_t whole = size >> shift;
     const std::uint64_t rest = size - (whole << shift);
@@ -279,6 +284,18 @@ std::string size_text(std::uint64_t size) {
     return rest == 0 ? text : text + " + " + size_text(rest);
   }
   return std::to_string(size) + " B";
+}
+
+std::string rough_size_text(std::uint64_t bytes) {
+  for (auto [shift, unit] : kUnits) {
+    if (bytes >> shift == 0) continue;
+    const std::uint64_t tenths =
+        (bytes >> shift) * 10 + ((bytes >> (shift - 10) & 1023) * 10 >> 10);
+    std::string text = std::to_string(tenths / 10);
+    if (tenths % 10 != 0) text += "." + std::to_string(tenths % 10);
+    return text + " " + unit;
+  }
+  return std::to_string(bytes) + " B";
 }
 
 std::string count_text(std::uint64_t count, std::string_view noun) {

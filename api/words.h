@@ -60,6 +60,8 @@ std::string number_text(std::uint64_t value);
 /// "4 MiB", "2 MiB + 4 KiB", "17 B": what a person would say of a size in bytes; and of one that is
 /// none, "0xffffffffffffffff (-1)".
 [[gnu::cold]] std::string size_text(std::uint64_t bytes);
+/// "139.8 GiB", "24 MiB": to one decimal, where no exact number is needed.
+[[gnu::cold]] std::string rough_size_text(std::uint64_t bytes);
 /// "1 call", "2 calls".
 [[gnu::cold]] std::string count_text(std::uint64_t count, std::string_view noun);
 

@@ -10,14 +10,15 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// A place that has no pools. `pool`: the pool, or where to write it.
+// A place that has no pools. `pool`: the pool, or where to write it; `was_one`: that is one, or
+// was.
 template <class CallStruct>
-std::optional<CUresult> no_place(const Emulator& e, const CallStruct& call, const void* pool) {
+std::optional<CUresult> no_place(const Emulator& e, const CallStruct& call, const void* pool,
+                                 bool was_one) {
   if (!call.location || call.type == kManagedMemory) return std::nullopt;
   const int type = static_cast<int>(call.location->type);
-  if (const auto odd = answer(e, Quirk::kPoolCurrentNode, type == kLocationHostNumaCurrent)) {
-    return odd;
-  }
+  const bool current_node = type == kLocationHostNumaCurrent;
+  if (const auto odd = answer(e, Quirk::kPoolCurrentNode, was_one && current_node)) return odd;
   return answer(e, Quirk::kPoolInvisible, pool && type == kLocationInvisible);
 }
 
@@ -35,13 +36,13 @@ CUresult hand_out(Emulator& e, CUmemoryPool* out, const CUmemLocation* location,
 
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemGetDefaultMemPool& call,
                               const Facts&) {
-  return no_place(e, call, call.pool_out);
+  return no_place(e, call, call.pool_out, call.pool_out != nullptr);
 }
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemGetMemPool& call, const Facts&) {
-  return no_place(e, call, call.pool);
+  return no_place(e, call, call.pool, call.pool != nullptr);
 }
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemSetMemPool& call, const Facts&) {
-  return no_place(e, call, call.pool);
+  return no_place(e, call, call.pool, e.pools.find(call.pool) || e.pools.gone(call.pool));
 }
 
 CUresult perform(Emulator& e, const calls::DeviceGetDefaultMemPool& call, const Facts&,

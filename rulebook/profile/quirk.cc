@@ -29,9 +29,10 @@ constexpr QuirkInfo kQuirks[] = {
      "The PCIe mapping type is not supported. Checked after the range."},
     {"cuMemGetMemPool-current-node", CUDA_ERROR_NOT_SUPPORTED,
      "The pools of HOST_NUMA_CURRENT are not supported, to be asked for or to be set, where other "
-     "locations without a pool are invalid values."},
+     "locations without a pool are invalid values. Checked after the pool, or the place to write "
+     "it to."},
     {"cuMemGetMemPool-invisible", CUDA_ERROR_NOT_SUPPORTED,
-     "So are those of INVISIBLE. Checked after the pool, or the place to write it to."},
+     "So are those of INVISIBLE. A pool to be set may be one that never was."},
     {"cuMemBatchDecompressAsync-no-engine", CUDA_ERROR_NOT_SUPPORTED,
      "No call is supported, whatever is wrong with it: the device has no engine that unpacks."},
     {"cuStreamBatchMemOp-no-flush", CUDA_ERROR_NOT_SUPPORTED,

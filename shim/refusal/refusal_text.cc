@@ -60,7 +60,7 @@ void add_addresses(std::string& out, const AddressFacts& facts) {
 void add_part(std::string& text, std::uint64_t bytes, const char* what) {
   if (bytes == 0) return;
   if (!text.empty()) text += ", ";
-  text += size_text(bytes) + " " + what;
+  text += rough_size_text(bytes) + " " + what;
 }
 
 std::string memory_text(const RefusalEntry& entry) {
@@ -69,23 +69,24 @@ std::string memory_text(const RefusalEntry& entry) {
   std::string text = "    ";
   if (facts.device >= 0) text += "device " + std::to_string(facts.device) + ": ";
   if (facts.measured) {
-    text += size_text(facts.free) + " of " + size_text(facts.total) + " free; ";
+    text += rough_size_text(facts.free) + " of " + rough_size_text(facts.total) + " free; ";
   }
   std::string parts;
   add_part(parts, held.mapped, "mapped");
   add_part(parts, held.unmapped, "mapped nowhere, kept by handles");
   add_part(parts, held.pools, "taken from pools");
   add_part(parts, held.plain, "of cuMemAlloc and its like");
-  text += "this program holds " + (parts.empty() ? "nothing" : size_text(held.sum()));
+  text += "this program holds " + (parts.empty() ? "nothing" : rough_size_text(held.sum()));
   if (!parts.empty()) text += " (" + parts + ")";
   const std::uint64_t used = facts.total - facts.free;
   if (facts.measured && used > held.sum()) {
-    text += ", other processes and the driver " + size_text(used - held.sum());
+    text += ", other processes and the driver " + rough_size_text(used - held.sum());
   }
   text += '\n';
   for (std::size_t i = 0; i < held.creators.size() && i < 2; ++i) {
     const HeldMemory::Creator& creator = held.creators[i];
-    text += "      " + size_text(creator.bytes) + " in " + count_text(creator.count, "allocation");
+    text += "      " + rough_size_text(creator.bytes) + " in " +
+            count_text(creator.count, "allocation");
     if (!entry.creators[i].empty()) text += ", made at " + frame_text(entry.creators[i].front());
     text += '\n';
   }
@@ -93,9 +94,10 @@ std::string memory_text(const RefusalEntry& entry) {
 }
 
 std::string addresses_text(const AddressFacts& facts) {
-  std::string text = "    the largest free range of addresses has " + size_text(facts.largest_free);
-  if (facts.limit != 0) text += ", and RLIMIT_AS is " + size_text(facts.limit);
-  return text + "; this program has reserved " + size_text(facts.reserved) + " in " +
+  std::string text =
+      "    the largest free range of addresses has " + rough_size_text(facts.largest_free);
+  if (facts.limit != 0) text += ", and RLIMIT_AS is " + rough_size_text(facts.limit);
+  return text + "; this program has reserved " + rough_size_text(facts.reserved) + " in " +
          count_text(facts.reservations, "reservation") + "\n";
 }
 
