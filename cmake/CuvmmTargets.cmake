@@ -39,6 +39,14 @@ if(CUVMM_FUZZ)
     "$<$<STREQUAL:$<TARGET_PROPERTY:CUVMM_COVERAGE>,counters>:-fno-sanitize-coverage=trace-cmp>")
 endif()
 
+# cuvmm_compile_soon(TARGET...): what a command does once, and no program that is checked ever runs, need
+# not be fast. It is compiled in two thirds of the time.
+function(cuvmm_compile_soon)
+  foreach(target ${ARGN})
+    target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo,Release>:-O1>)
+  endforeach()
+endfunction()
+
 # cuvmm_test(NAME sources... LIBS libs...): one test binary; ctest sees each of its cases.
 function(cuvmm_test name)
   if(NOT BUILD_TESTING)

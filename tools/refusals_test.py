@@ -63,6 +63,26 @@ class Refusals(cli_test.CliTest):
         self.assertLess(facts["largest_free_range"], 200 << 40)
         self.assertIn("this program has reserved 1 TiB in 1 reservation", text)
 
+    @unittest.skipIf(os.path.exists("/dev/nvidia-caps-imex-channels"), "this machine may have an IMEX channel")
+    def test_a_machine_that_lacks_something_is_named(self):
+        fabric = "init()\nh0 = cuMemCreate(2M, device=0, handle_types=fabric)  # CUDA_ERROR_NOT_PERMITTED\n"
+        # Named by its path, the emulator is a driver like any other.
+        report, result = self.report_of("--driver", self.emulator(), "--", *self.replay_command(fabric))
+        self.validate(report)
+        (advice,) = report["findings"]
+        self.assertEqual(advice["rule"], "cuMemCreate-fabric-channel")
+        self.assertEqual(advice["machine"]["check"], "imex-channels")
+        self.assertIn("because of this machine: this process has no IMEX channel", result.stderr)
+        self.assertIn("Fix: ", result.stderr)
+
+    def test_the_machine_is_not_asked_about_the_emulator_or_about_mistakes(self):
+        for program in ("init()\nh0 = cuMemCreate(2M, device=0)\n",
+                        "init()\nh0 = cuMemCreate(0, device=0)  # CUDA_ERROR_INVALID_VALUE\n"):
+            _, result = self.report_of("--driver", self.emulator(), "--", *self.replay_command(program))
+            self.assertNotIn("because of this machine", result.stderr)
+        _, text = self.refused("init()\nh0 = cuMemCreate(2M, device=0, handle_types=fabric)  # CUDA_ERROR_NOT_PERMITTED\n")
+        self.assertNotIn("because of this machine", text)
+
     def test_without_a_refusal_there_is_none(self):
         refusals, text = self.refused("init()\nh0 = cuMemCreate(2M, device=0)\n")
         self.assertEqual(refusals, [])

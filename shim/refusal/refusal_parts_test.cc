@@ -40,12 +40,14 @@ TEST(DriverLog, AskedOnlyWhereThereIsOne) {
 
 TEST(AddressFacts, TheLargestFreeRangeLiesBetweenMappings) {
   EXPECT_EQ(largest_free_range(""), std::uint64_t{1} << 47);
-  EXPECT_EQ(largest_free_range("00001000-00002000 r--p 0 0:0 0\n7f0000000000-7fffffffffff rw-p\n"),
+  EXPECT_EQ(largest_free_range("00001000-00002000 r--p 00000000 00:00 0 \n"
+                               "7f0000000000-7fffffffffff rw-p 00000000 00:00 0 \n"),
             0x7f0000000000 - 0x2000);
-  EXPECT_EQ(largest_free_range("00000000-100000000000 r--p\n"
-                               "700000000000-7fffffffffff rw-p 0 00:00 0 [stack]\n"
-                               "ffffffffff600000-ffffffffff601000 --xp [vsyscall]\n"),
-            0x600000000000);
+  EXPECT_EQ(
+      largest_free_range("00000000-100000000000 r--p 00000000 00:00 0 \n"
+                         "700000000000-7fffffffffff rw-p 00000000 00:00 0 [stack]\n"
+                         "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n"),
+      0x600000000000);
 }
 
 }  // namespace

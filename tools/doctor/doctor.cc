@@ -6,6 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "tools/doctor/driver/driver_checks.h"
 #include "tools/doctor/driver/driver_trials.h"
 #include "tools/doctor/host/limit_checks.h"
@@ -68,6 +71,19 @@ void try_raised_limits(const DoctorOptions& options, DriverAnswers& answers) {
 }
 
 }  // namespace
+
+std::string chosen_driver(const std::string& driver) {
+  if (!driver.empty()) return driver;
+  const char* const named = std::getenv("CUVMM_DRIVER");
+  return named && *named ? named : DoctorOptions().driver;
+}
+
+std::string nvml_beside(const std::string& driver) {
+  const auto beside = std::filesystem::path(driver).parent_path() / "libnvidia-ml.so.1";
+  return driver.find('/') != std::string::npos && access(beside.c_str(), R_OK) == 0
+             ? beside.string()
+             : "libnvidia-ml.so.1";
+}
 
 std::vector<Check> diagnose(const DoctorOptions& options) {
   Children children;

@@ -18,6 +18,11 @@ struct DoctorOptions {
   std::chrono::milliseconds limit{10000};  ///< for each child that asks the driver
 };
 
+/// `driver`, or where it is "" the one that CUVMM_DRIVER names, or the loader's choice.
+std::string chosen_driver(const std::string& driver);
+/// The NVML beside a driver that was named by its path is its own; else the loader finds one.
+std::string nvml_beside(const std::string& driver);
+
 /// All checks, in the order of check_table(). Forks: the caller has one thread and has started no
 /// driver. Each question that a driver might crash or hang on is asked in a process of its own.
 std::vector<Check> diagnose(const DoctorOptions& options);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuvmm doctor: what this machine can do with the memory APIs, and why not.
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -42,14 +41,6 @@ void refuse_unknown(const std::vector<std::string>& needed) {
   }
 }
 
-// The NVML beside a driver that was named is its own; else the loader finds one.
-std::string nvml_beside(const std::string& driver) {
-  const auto beside = std::filesystem::path(driver).parent_path() / "libnvidia-ml.so.1";
-  return driver.find('/') != std::string::npos && access(beside.c_str(), R_OK) == 0
-             ? beside.string()
-             : "libnvidia-ml.so.1";
-}
-
 int diagnose(const DoctorSettings& settings) {
   refuse_unknown(settings.needed);
   doctor::DoctorOptions options;
@@ -66,8 +57,10 @@ int diagnose(const DoctorSettings& settings) {
     options.driver = layout.layout.emulator;
     const std::string profile = resolve_profile(settings.emulated_profile);
     if (!profile.empty()) setenv("CUVMM_PROFILE", profile.c_str(), 1);
+  } else {
+    options.driver = doctor::chosen_driver("");
   }
-  options.nvml = nvml_beside(options.driver);
+  options.nvml = doctor::nvml_beside(options.driver);
   const std::vector<doctor::Check> checks = doctor::diagnose(options);
   print_output("{}", settings.json ? doctor::doctor_json(checks)
                                    : doctor::doctor_text(checks, settings.needed));

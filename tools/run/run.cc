@@ -25,6 +25,7 @@
 #include "tools/run/launch_count.h"
 #include "tools/run/layout.h"
 #include "tools/run/loader_path.h"
+#include "tools/run/machine_causes.h"
 #include "tools/standard_streams.h"
 #include "tools/temporary_folder.h"
 
@@ -141,13 +142,19 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
   const std::vector<ProcessReport> reports = read_reports(folder.path(), tree.pid);
   const Endings endings{{tree.signals.begin(), tree.signals.end()}, tree.left_running};
   MergedReport merged = merge_reports(reports, gaps(tree, reach, reports), endings);
-  if (options.emulate) merged.value["skipped_launches"] = skipped_launches;
+  std::vector<std::string> causes;
+  if (options.emulate) {
+    merged.value["skipped_launches"] = skipped_launches;
+  } else {
+    causes = explain_by_machine(merged.value, options.driver);
+  }
   // Evidence that could not be read is not thrown away.
   const bool odd = std::any_of(reports.begin(), reports.end(), [](const ProcessReport& report) {
     return !report.error.empty() || !report.problems.empty();
   });
   if (odd) folder.keep();
   const std::vector<std::string> written = write_reports(options.reports, merged.value);
+  for (const std::string& cause : causes) say(options, cause);
   if (!options.quiet) write_error(summary_text(merged, written, skipped_launches));
   if (written.size() != options.reports.size()) return kExitFailure;
   return exit_code(options, tree, merged, skipped_launches);

@@ -239,9 +239,27 @@ std::string answer_text(std::string_view call, CUresult code) {
   return fmt::format("{} answered {} ({})", call, result_name(code), static_cast<int>(code));
 }
 
+std::optional<KnownCause> known_cause(std::string_view call, CUresult code, int handle_type,
+                                      std::span<const Check> seen) {
+  const Cause* cause = find_cause(call, code, handle_type);
+  if (!cause) return std::nullopt;
+  for (const char* name : cause->checks) {
+    const Check* check = name ? find(seen, name) : nullptr;
+    if (check && check->status == Status::kDoesNot) {
+      return KnownCause{cause->because, name, root_fix(*check, seen), cause->source};
+    }
+  }
+  return std::nullopt;
+}
+
 Check refused(std::string_view id, std::string_view call, CUresult code, int handle_type,
               std::string_view where, std::span<const Check> seen) {
   std::string detail = answer_text(call, code) + std::string(where);
+  if (const auto known = known_cause(call, code, handle_type, seen)) {
+    return does_not(std::string(id),
+                    fmt::format("{}: {} (see {})", detail, known->because, known->check),
+                    known->fix, known->source);
+  }
   const Cause* cause = find_cause(call, code, handle_type);
   if (!cause) {
     return does_not(std::string(id), detail + "; no cause of that is known here",
@@ -252,12 +270,8 @@ Check refused(std::string_view id, std::string_view call, CUresult code, int han
   std::string fine;
   for (const char* name : cause->checks) {
     const Check* check = name ? find(seen, name) : nullptr;
-    if (!check) continue;
-    if (check->status == Status::kDoesNot) {
-      return does_not(std::string(id), fmt::format("{}: {} (see {})", detail, cause->because, name),
-                      root_fix(*check, seen), cause->source);
-    }
-    if (check->status == Status::kWorks) fine += (fine.empty() ? "" : ", ") + std::string(name);
+    if (!check || check->status != Status::kWorks) continue;
+    fine += (fine.empty() ? "" : ", ") + std::string(name);
   }
   detail += fmt::format("; known cause: {}", cause->because);
   if (!fine.empty()) {

@@ -5,6 +5,7 @@
 
 #include <cuda.h>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,17 @@ inline constexpr int kDescriptor = 1, kFabric = 8;
 /// `handle_type` is that of the trial, 0 where there is none.
 Check refused(std::string_view id, std::string_view call, CUresult code, int handle_type,
               std::string_view where, std::span<const Check> seen);
+
+/// Why `call` answered `code`, by what the other checks saw.
+struct KnownCause {
+  std::string because;
+  std::string check;  ///< the one of `seen` that does not work
+  std::string fix;
+  std::string source;
+};
+/// Nothing where no cause is known, or where none of `seen` shows it.
+std::optional<KnownCause> known_cause(std::string_view call, CUresult code, int handle_type,
+                                      std::span<const Check> seen);
 
 /// "cuInit answered CUDA_ERROR_NO_DEVICE (100)".
 std::string answer_text(std::string_view call, CUresult code);

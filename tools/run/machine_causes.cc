@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/run/machine_causes.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "api/driver.h"
+#include "tools/doctor/doctor.h"
+#include "tools/doctor/driver/causes.h"
+
+namespace cuvmm::tools {
+
+namespace {
+
+constexpr std::chrono::seconds kLimit{5};
+
+// Codes that speak of the machine, the container or the user as often as of the call.
+constexpr int kCodes[] = {CUDA_ERROR_OUT_OF_MEMORY,    CUDA_ERROR_DEVICE_UNAVAILABLE,
+                          CUDA_ERROR_INVALID_DEVICE,   CUDA_ERROR_OPERATING_SYSTEM,
+                          CUDA_ERROR_INVALID_HANDLE,   CUDA_ERROR_ILLEGAL_STATE,
+                          CUDA_ERROR_NOT_PERMITTED,    CUDA_ERROR_NOT_SUPPORTED,
+                          CUDA_ERROR_SYSTEM_NOT_READY, CUDA_ERROR_UNKNOWN};
+
+struct Suspect {
+  Json* entry;
+  std::string call;
+  CUresult code;
+  int handle_type;
+};
+
+int handle_type_of(const Json& arguments) {
+  const std::string text = arguments.dump();
+  if (text.find("fabric") != std::string::npos) return doctor::kFabric;
+  return text.find("posix_fd") != std::string::npos ? doctor::kDescriptor : 0;
+}
+
+std::optional<Suspect> suspect(Json& entry) {
+  if (entry.value("handled", std::uint64_t{0}) >= entry.value("count", std::uint64_t{1})) return {};
+  if (entry.value("of_earlier_work", false)) return {};
+  const std::string result = entry.value("result", "");
+  const auto* code = std::ranges::find_if(
+      kCodes, [&](int each) { return result_name(static_cast<CUresult>(each)) == result; });
+  if (code == std::end(kCodes)) return {};
+  const Json& facts = entry.value("facts", Json::object());
+  if (facts.contains("held")) return {};  // memory that the device does not have
+  return Suspect{&entry, entry.value("call", ""), static_cast<CUresult>(*code),
+                 handle_type_of(entry.value("arguments", Json::object()))};
+}
+
+std::vector<Suspect> suspects(Json& report) {
+  std::vector<Suspect> found;
+  for (Json& refusal : report["refusals"]) {
+    if (auto one = suspect(refusal)) found.push_back(*one);
+  }
+  for (Json& finding : report["findings"]) {
+    if (finding["kind"] != "advice") continue;
+    if (auto one = suspect(finding)) found.push_back(*one);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> explain_by_machine(Json& report, const std::string& driver) {
+  const std::vector<Suspect> all = suspects(report);
+  if (all.empty()) return {};
+  doctor::DoctorOptions options;
+  options.driver = doctor::chosen_driver(driver);
+  options.nvml = doctor::nvml_beside(options.driver);
+  options.limit = kLimit;
+  const std::vector<doctor::Check> checks = doctor::diagnose(options);
+  std::vector<std::string> sentences;
+  for (const Suspect& one : all) {
+    const auto cause = doctor::known_cause(one.call, one.code, one.handle_type, checks);
+    if (!cause) continue;
+    (*one.entry)["machine"] = {{"check", cause->check},
+                               {"because", cause->because},
+                               {"fix", cause->fix},
+                               {"source", cause->source}};
+    const std::string sentence =
+        fmt::format("{} answered {} because of this machine: {} (see `cuvmm doctor`, {}). Fix: {}",
+                    one.call, result_name(one.code), cause->because, cause->check, cause->fix);
+    if (std::ranges::find(sentences, sentence) == sentences.end()) sentences.push_back(sentence);
+  }
+  return sentences;
+}
+
+}  // namespace cuvmm::tools
