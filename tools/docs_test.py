@@ -3,6 +3,7 @@
 
 Usage: docs_test.py CUVMM SOURCE_FOLDER [unittest arguments].
 """
+import collections
 import glob
 import json
 import os
@@ -117,6 +118,22 @@ class Files(unittest.TestCase):
                         glob.glob(self.pattern(path), root_dir=SOURCE),
                         f"{page} names {path}, which does not exist. Where did it go? `git log --follow --name-status -- {path}` "
                         f"says so; write its new path into {page}, or take the row out if nothing does that step any more.")
+
+    def test_each_test_that_a_page_names_exists(self):
+        for page, text in pages():
+            for path, name in re.findall(r"`(\S+_test\.(?:py|cc)): ([\w.]+)`", text):
+                with self.subTest(page=page):
+                    wanted = f"def {name}(" if path.endswith(".py") else name.replace(".", ", ") + ")"
+                    self.assertIn(wanted, read(os.path.join(SOURCE, path)), f"{page} names {name} of {path}")
+
+    def test_the_threads_add_up(self):
+        text = read(os.path.join(SOURCE, "docs", "threads.md"))
+        rows = [row.split(" | ") for row in re.findall(r"^\| (\S+#\d+ \|.*) \|$", text, re.M)]
+        self.assertEqual(len(rows), 40)
+        said = collections.Counter(row[2].strip() for row in rows)
+        self.assertIn(f"{said['yes']} are explained, {said['partly']} in part, {said['no']} are not", text)
+        for row in rows:  # a claim has something that shows it
+            self.assertEqual(row[-1].startswith("`"), row[2].strip() != "no", row)
 
     def test_each_ctest_that_a_page_names_exists(self):
         made = set()

@@ -195,6 +195,44 @@ TEST(DriverVerdicts, ImporterIsToldFromExporter) {
   EXPECT_EQ(judged(answers, "fabric").status, Status::kWorks);
 }
 
+// What users met, thread by thread (docs/threads.md): the call, its code, and what is wrong there.
+TEST(KnownCause, IsTheCheckThatDoesNotWork) {
+  struct {
+    const char* call;
+    CUresult code;
+    int handle_type;
+    const char* check;
+    const char* because;
+  } const kMet[] = {
+      {"cuMemCreate", CUDA_ERROR_NOT_PERMITTED, kFabric, "imex-channels", "no IMEX channel"},
+      {"cuMemCreate", CUDA_ERROR_NOT_SUPPORTED, kDescriptor, "platform", "cannot export"},
+      {"cuMemCreate", CUDA_ERROR_NOT_SUPPORTED, 0, "vgpu", "does not have this"},
+      {"cuMemCreate", CUDA_ERROR_ILLEGAL_STATE, kFabric, "nvlink-fabric", "stale"},
+      {"cuMemImportFromShareableHandle", CUDA_ERROR_INVALID_HANDLE, kFabric, "imex-daemon",
+       "different IMEX domains"},
+      {"cuMemImportFromShareableHandle", CUDA_ERROR_INVALID_DEVICE, kDescriptor, "devices",
+       "not visible to the importer"},
+      {"cuMemSetAccess", CUDA_ERROR_NOT_SUPPORTED, kFabric, "imex-daemon", "two IMEX domains"},
+      {"cuMemSetAccess", CUDA_ERROR_INVALID_VALUE, kFabric, "imex-daemon", "only checked here"},
+      {"cuMemAddressReserve", CUDA_ERROR_OUT_OF_MEMORY, 0, "platform", "not memory of the device"},
+      {"cuMemAddressReserve", CUDA_ERROR_OUT_OF_MEMORY, 0, "address-space", "address space"},
+      {"cuMemExportToShareableHandle", CUDA_ERROR_OPERATING_SYSTEM, kDescriptor, "nofile",
+       "too many are open"},
+      {"cuMulticastCreate", CUDA_ERROR_SYSTEM_NOT_READY, 0, "nvlink-fabric", "Fabric Manager"},
+  };
+  for (const auto& met : kMet) {
+    const Check broken[] = {does_not(met.check, "", "mend it", "")};
+    const auto cause = known_cause(met.call, met.code, met.handle_type, broken);
+    ASSERT_TRUE(cause) << met.call;
+    EXPECT_EQ(cause->check, met.check);
+    EXPECT_EQ(cause->fix, "mend it");
+    EXPECT_THAT(cause->because, HasSubstr(met.because));
+    const Check fine[] = {works(met.check, "", "")};
+    EXPECT_FALSE(known_cause(met.call, met.code, met.handle_type, fine)) << met.call;
+  }
+  EXPECT_FALSE(known_cause("cuMemMap", CUDA_ERROR_INVALID_CONTEXT, 0, {}));
+}
+
 TEST(DriverVerdicts, CodeWithoutAKnownCauseIsSaidToHaveNone) {
   DriverAnswers answers = one_device();
   answers.mapping.facts.set("device.0", "208");

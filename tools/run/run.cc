@@ -145,7 +145,7 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
   std::vector<std::string> causes;
   if (options.emulate) {
     merged.value["skipped_launches"] = skipped_launches;
-  } else {
+  } else if (!options.quiet || !options.reports.empty()) {
     causes = explain_by_machine(merged.value, options.driver);
   }
   // Evidence that could not be read is not thrown away.
