@@ -22,7 +22,7 @@ namespace {
 // function share it: code that nobody runs in a loop is not worth the time to compile it.
 constexpr bool called_all_day(EntryPoint entry) {
   const std::string_view area = detail::area_of(entry);
-  return area == "access" || area == "allocation" || area == "map";
+  return area == "access" || area == "address_range" || area == "allocation" || area == "map";
 }
 
 // The parameters come from the call struct's function type: none is written down twice.
