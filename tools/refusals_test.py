@@ -33,6 +33,7 @@ class Refusals(cli_test.CliTest):
                                         *self.replay_command(program))
         self.validate(report)
         self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn("not emulated", result.stderr)  # nor does cuvmm ask for what is not
         return report["refusals"], result.stderr
 
     def test_memory_that_ran_out_names_who_holds_it(self):

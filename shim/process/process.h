@@ -83,14 +83,18 @@ class Process : private DeathReport {
   struct Opened {
     explicit Opened(RealDriver real, const Options& options, FindingSink& sink)
         : driver(std::move(real)),
-          session(
-              driver.functions,
-              {options.enforce,
-               driver.emulated,
-               {options.async, options.unordered,
-                find_questions([this](const char* name) { return driver.find(name); })},
-               {reinterpret_cast<decltype(DriverLog::dump)>(driver.find("cuLogsDumpToMemory"))}},
-              sink) {}
+          session(driver.functions,
+                  {options.enforce,
+                   driver.emulated,
+                   {options.async, options.unordered,
+                    find_questions([this](const char* name) { return driver.find(name); })},
+                   log_of(driver)},
+                  sink) {}
+    /// The emulator keeps no log, and says on stderr that it does not.
+    static DriverLog log_of(const RealDriver& driver) {
+      if (driver.emulated) return {};
+      return {reinterpret_cast<decltype(DriverLog::dump)>(driver.find("cuLogsDumpToMemory"))};
+    }
     RealDriver driver;
     Session session;
   };
