@@ -18,4 +18,4 @@ set_target_properties(headers_alone PROPERTIES UNITY_BUILD OFF)
 target_include_directories(headers_alone PRIVATE "${CMAKE_BINARY_DIR}/shim")
 target_compile_options(headers_alone PRIVATE -O0 -g0 -Wno-unused-function -Wno-unused-variable -Wno-unused-const-variable)
 # What the targets that use them define.
-target_compile_definitions(headers_alone PRIVATE CUVMM_RUNTIME_MAJOR=13 CUVMM_EMULATOR="" CUVMM_EMULATOR_PATH="")
+target_compile_definitions(headers_alone PRIVATE CUVMM_RUNTIME_MAJOR=13 CUVMM_EMULATOR="" CUVMM_EMULATOR_PATH="" CUVMM_CORPUS="")
