@@ -14,13 +14,11 @@ std::string argument_text(const LaunchArgument& argument) {
   return "argument" + number + " is " + hex_text(argument.value);
 }
 
-// What was there and is gone: a mapping first, then the address space, then memory of other kinds.
+// What was mapped there, or reserved, and is gone.
 std::optional<ObjectRef> ended_at(const Model& model, Address address) {
-  using Kind = ObjectRef::Kind;
-  for (const Kind kind : {Kind::kMapping, Kind::kReservation, Kind::kPoolMemory, Kind::kMemory}) {
-    if (const auto gone = model.tombstones().find_covering(kind, address)) return gone;
-  }
-  return std::nullopt;
+  const Tombstones& gone = model.tombstones();
+  const auto mapping = gone.find_covering(ObjectRef::Kind::kMapping, address);
+  return mapping ? mapping : gone.find_covering(ObjectRef::Kind::kReservation, address);
 }
 
 // A mapping is there: may the device go there?

@@ -121,27 +121,6 @@ TEST_F(PoolWork, WorkOfBeforeTheAllocationUsedOtherMemory) {
 
 // --- What launches are given
 
-TEST_F(PoolWork, AnArgumentThatWasFreedIsFound) {
-  allocate(s_);
-  launch(s_, {kPool + 8});
-  run(calls::MemFreeAsync{kPool, s_});
-  launch(s_, {kPool + 8});
-  ASSERT_THAT(found(), ElementsAre("launch-argument-alive"));
-  const auto& objects = sink.all[0].violation.objects;
-  ASSERT_FALSE(objects.empty());
-  EXPECT_EQ(objects[0].kind, ObjectRef::Kind::kPoolMemory);
-  EXPECT_NE(objects[0].ended.call, 0u);
-}
-
-TEST_F(PoolWork, AnArgumentThatWasAllocatedAgainIsFine) {
-  allocate(s_);
-  launch(s_, {kPool});
-  run(calls::MemFreeAsync{kPool, s_});
-  allocate(s_);
-  launch(s_, {kPool});
-  EXPECT_THAT(found(), IsEmpty());
-}
-
 TEST_F(WorkMemory, AnArgumentWhereNothingWasMappedIsFound) {
   map();
   CUdeviceptr reserved = 0;
