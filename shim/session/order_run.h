@@ -4,6 +4,7 @@
 // shim/session/session_run.h.
 #pragma once
 
+#include "shim/intercept/runtime_call.h"
 #include "shim/policy/order_policy.h"
 #include "shim/session/session.h"
 #include "shim/work/pointers.h"
