@@ -90,8 +90,8 @@ class WorkWorld : public testing::Test {
   AsyncMode mode = AsyncMode::kObserved;
   bool unordered = false;
   Findings sink;
-  const CUstream s_ = stream(0x51), t_ = stream(0x52);
-  const CUevent e_ = event(0xe1);
+  CUstream s_ = stream(0x51), t_ = stream(0x52);
+  CUevent e_ = event(0xe1);
 
  private:
   const Driver driver_ = work_driver();

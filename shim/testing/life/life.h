@@ -44,8 +44,9 @@ inline void cycle() {
   CUdeviceptr address = 0;
   CUmemGenericAllocationHandle handle = 0;
   const CUmemAllocationProp prop = properties();
-  const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, 0},
-                               CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  CUmemAccessDesc access{};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   must(cuMemAddressReserve(&address, kPage, 0, 0, 0));
   must(cuMemCreate(&handle, kPage, &prop, 0));
   must(cuMemMap(address, kPage, 0, handle, 0));

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What clang-tidy reads of a unity build: several sources at once, without the tests; or the named ones, each alone.
+
+Usage: tidy_units.py BUILD_FOLDER [SOURCE...]. Writes BUILD_FOLDER/tidy/compile_commands.json and prints its files. Most
+of the time that clang-tidy takes is reading headers, which sources that are read together share. Tests are left out
+unless named: GoogleTest's macros take as long as all the rest and hide what is found.
+"""
+import json
+import os
+import re
+import sys
+
+
+def parts(entry):
+    """The sources that an entry of compile_commands.json compiles."""
+    if "/Unity/" not in entry["file"]:
+        return [entry["file"]]
+    with open(entry["file"], encoding="utf-8") as file:
+        return re.findall(r'^#include "([^"]+)"', file.read(), re.M)
+
+
+def reading(entry, file):
+    return {**entry, "file": file, "command": entry["command"].replace(entry["file"], file)}
+
+
+def without_tests(build, entry):
+    """The entry without the tests among its sources; None if nothing that is tidied remains."""
+    sources = parts(entry)
+    kept = [source for source in sources
+            if not source.endswith(("_test.cc", ".S")) and not source.startswith(build + os.sep)]
+    if len(kept) in (0, len(sources)):
+        return entry if kept else None
+    unit = os.path.join(build, "tidy", os.path.relpath(entry["file"], build).replace(os.sep, "_") + ".cc")
+    with open(unit, "w", encoding="utf-8") as file:
+        file.write("".join(f'#include "{source}"\n' for source in kept))
+    return reading(entry, unit)
+
+
+def main():
+    build, named = os.path.abspath(sys.argv[1]), [os.path.abspath(path) for path in sys.argv[2:]]
+    os.makedirs(os.path.join(build, "tidy"), exist_ok=True)
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
+        entries = json.load(file)
+    if named:
+        homes = {source: entry for entry in entries for source in parts(entry)}
+        for path in named:
+            if path not in homes:
+                sys.exit(f"{os.path.relpath(path)}: no target of the build compiles it")
+        chosen = [reading(homes[path], path) for path in named]
+    else:
+        # A source of several targets is read once.
+        chosen = list({entry["file"]: entry
+                       for entry in filter(None, (without_tests(build, entry) for entry in entries))}.values())
+    with open(os.path.join(build, "tidy", "compile_commands.json"), "w", encoding="utf-8") as file:
+        json.dump(chosen, file, indent=1)
+    print("\n".join(entry["file"] for entry in chosen))
+
+
+main()
