@@ -25,6 +25,7 @@ void add_explain(CLI::App& app, CommandLine& line);
 void add_explain_crash(CLI::App& app, CommandLine& line);
 void add_rules(CLI::App& app, CommandLine& line);
 void add_replay(CLI::App& app, CommandLine& line);
+void add_predict(CLI::App& app, CommandLine& line);
 void add_to_c(CLI::App& app, CommandLine& line);
 void add_matrix(CLI::App& app, CommandLine& line);
 void add_conform(CLI::App& app, CommandLine& line);

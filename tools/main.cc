@@ -106,6 +106,7 @@ int main(int argc, char** argv) {
     cuvmm::tools::add_explain_crash(app, line);
     cuvmm::tools::add_rules(app, line);
     cuvmm::tools::add_replay(app, line);
+    cuvmm::tools::add_predict(app, line);
     cuvmm::tools::add_to_c(app, line);
     cuvmm::tools::add_matrix(app, line);
     cuvmm::tools::add_conform(app, line);

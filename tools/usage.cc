@@ -91,12 +91,18 @@ std::string EmulateFormatter::make_option_name(const CLI::Option* option, bool p
   return name == "--emulate{}" ? "--emulate[=PROFILE]" : name;
 }
 
-std::string resolve_profile(const std::string& profile) {
+std::vector<std::string> all_profiles() {
+  std::vector<std::string> names = builtin_profiles();
+  for (std::string& name : platform_profiles()) names.push_back(std::move(name));
+  return names;
+}
+
+std::string resolve_profile(const std::string& profile, const char* option) {
   if (profile.empty()) return profile;
-  const std::vector<std::string> known = builtin_profiles();
+  const std::vector<std::string> known = all_profiles();
   const ProfileResult result = load_profile(profile);
   if (!result.error.empty()) {
-    throw UsageError{"--emulate: " + result.error + did_you_mean(profile, known)};
+    throw UsageError{std::string(option) + ": " + result.error + did_you_mean(profile, known)};
   }
   const bool builtin = std::find(known.begin(), known.end(), profile) != known.end();
   return builtin ? profile : std::filesystem::absolute(profile).lexically_normal().string();

@@ -43,9 +43,12 @@ class EmulateFormatter : public CLI::Formatter {
   std::string make_option_name(const CLI::Option* option, bool positional) const override;
 };
 
-/// Throws UsageError unless `profile` is "" or can be loaded. Gives a built-in name back as it is
-/// and the absolute path of a file.
-std::string resolve_profile(const std::string& profile);
+/// Throws UsageError, naming the option, unless `profile` is "" or can be loaded. Gives a built-in
+/// name back as it is and the absolute path of a file.
+std::string resolve_profile(const std::string& profile, const char* option = "--emulate");
+
+/// Names of all built-in profiles: drivers, then platforms.
+std::vector<std::string> all_profiles();
 
 /// Throws UsageError when there are unexpected arguments. For subcommands that allow extras so that
 /// the message can name the option that was meant.

@@ -15,4 +15,9 @@ inline std::optional<CUresult> answer(const Emulator& e, Quirk quirk, bool holds
   return info(quirk).code;
 }
 
+/// Whether the profile says that devices lack what this CUdevice_attribute is about.
+inline bool lacks(const Emulator& e, int attribute) {
+  return e.profile.attribute(attribute, e.device_count()) == 0;
+}
+
 }  // namespace cuvmm::emulator

@@ -33,6 +33,7 @@ void add_facts(const Emulator&, const calls::MemPoolTrimTo&, Facts&);
 void add_facts(const Emulator&, const calls::MemPoolGetAccess&, Facts&);
 void add_facts(const Emulator&, const calls::MemSetMemPool&, Facts&);
 
+std::optional<CUresult> quirk(const Emulator&, const calls::MemPoolCreate&, const Facts&);
 std::optional<CUresult> quirk(const Emulator&, const calls::MemGetDefaultMemPool&, const Facts&);
 std::optional<CUresult> quirk(const Emulator&, const calls::MemGetMemPool&, const Facts&);
 std::optional<CUresult> quirk(const Emulator&, const calls::MemSetMemPool&, const Facts&);

@@ -34,6 +34,11 @@ CUresult hand_out(Emulator& e, CUmemoryPool* out, const CUmemLocation* location,
 
 }  // namespace
 
+std::optional<CUresult> quirk(const Emulator& e, const calls::MemPoolCreate& call, const Facts&) {
+  const unsigned types = call.poolProps ? static_cast<unsigned>(call.poolProps->handleTypes) : 0;
+  return answer(e, Quirk::kPoolNoDescriptor,
+                call.pool && (types & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0);
+}
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemGetDefaultMemPool& call,
                               const Facts&) {
   return no_place(e, call, call.pool_out, call.pool_out != nullptr);

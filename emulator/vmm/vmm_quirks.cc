@@ -22,6 +22,19 @@ bool tile_pool(const CUmemAllocationProp& prop) {
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemCreate& call, const Facts&) {
   if (!call.prop) return std::nullopt;
   const CUmemAllocationProp& prop = *call.prop;
+  constexpr int kMemoryOnHost = 145, kMemoryOnNode = 141;  // CUdevice_attribute, CUDA 12.2 and 12.9
+  const int place = static_cast<int>(prop.location.type);
+  if ((place == kLocationHost && lacks(e, kMemoryOnHost)) ||
+      ((place == kLocationHostNuma || place == kLocationHostNumaCurrent) &&
+       lacks(e, kMemoryOnNode))) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  const auto types = static_cast<unsigned>(prop.requestedHandleTypes);
+  if (const auto odd =
+          answer(e, Quirk::kExportableBelow4G,
+                 (types & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0 && call.size >> 32 != 0)) {
+    return odd;
+  }
   if (!is_device(prop.location) || !e.valid_device(device_of(prop.location))) return std::nullopt;
   const std::uint64_t total = e.devices.total(device_of(prop.location));
   // From here on the size is refused as any other is: 2^45 - 2 MiB was INVALID_VALUE, 2^45
@@ -33,6 +46,7 @@ std::optional<CUresult> quirk(const Emulator& e, const calls::MemCreate& call, c
 
 std::optional<CUresult> quirk(const Emulator& e, const calls::MemGetHandleForAddressRange& call,
                               const Facts& facts) {
+  if (lacks(e, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED)) return CUDA_ERROR_NOT_SUPPORTED;
   const Size page = e.profile.platform.host_page;
   // Ranges that no memory can have are refused before that.
   const bool possible = call.dptr != 0 && call.size - 1 <= UINT64_MAX - call.dptr;

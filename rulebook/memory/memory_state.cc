@@ -95,7 +95,8 @@ void MemoryState::begin(const calls::MemFreeAsync& call, Origin, const Surroundi
 
 void MemoryState::begin(const calls::MemFreeHost& call, Origin, const Surroundings& around,
                         Retired& retired) {
-  take(number_of(call.p), around, retired, [](const PlainMemory& m) { return m.kind == Kind::kHost; });
+  take(number_of(call.p), around, retired,
+       [](const PlainMemory& m) { return m.kind == Kind::kHost; });
 }
 
 void MemoryState::begin(const calls::MemHostUnregister& call, Origin, const Surroundings& around,

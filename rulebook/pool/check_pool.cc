@@ -18,6 +18,7 @@ const Pool* detail::check_pool(Collector& out, const Model& model, CUmemoryPool 
   }
   if (const Pool* pool = model.pools().find(handle)) return pool;
   if (facts.pool.is_default == Facts::Answer::kYes) return nullptr;
+  if (model.pools().serves_a_place(handle)) return nullptr;
   const auto value = reinterpret_cast<std::uintptr_t>(handle);
   if (auto gone = model.tombstones().find(ObjectRef::Kind::kPool, value)) {
     out.add(rules.alive, "pool " + hex_text(value) + " was destroyed").objects.push_back(*gone);

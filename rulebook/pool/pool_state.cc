@@ -32,6 +32,10 @@ std::uint64_t PoolState::current_at(const PoolPlace& place) const {
   return found == defaults_.end() ? 0 : found->second;
 }
 
+bool PoolState::serves_a_place(CUmemoryPool pool) const {
+  return std::ranges::any_of(current_, [&](const auto& set) { return set.second == value(pool); });
+}
+
 std::uint64_t PoolState::current_of(int device) const {
   return current_at(
       pool_place(make_location(kLocationDevice, device), CU_MEM_ALLOCATION_TYPE_PINNED));

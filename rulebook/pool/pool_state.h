@@ -23,6 +23,8 @@ class PoolState {
   std::uint64_t current_at(const PoolPlace& place) const;
   /// The pool that cuMemAllocAsync takes memory from on a device; 0 unknown.
   std::uint64_t current_of(int device) const;
+  /// Whether the driver said that it is some place's pool, even if nothing else is known of it.
+  bool serves_a_place(CUmemoryPool pool) const;
   /// How many pieces of live memory are of a pool.
   std::size_t taken_from(std::uint64_t pool) const;
 

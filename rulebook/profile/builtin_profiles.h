@@ -10,9 +10,10 @@ namespace cuvmm {
 struct BuiltinProfile {
   const char* name;
   const char* text;
+  bool platform;  ///< of rulebook/profiles/platforms
 };
 
-/// The default first. See rulebook/CMakeLists.txt for the list.
+/// Drivers before platforms, the default first. See rulebook/CMakeLists.txt for the list.
 std::span<const BuiltinProfile> builtin_profile_table();
 
 }  // namespace cuvmm

@@ -60,11 +60,26 @@ CUresult Profile::answer(EntryPoint entry, const Violations& violations) const {
   return CUDA_SUCCESS;
 }
 
-std::vector<std::string> builtin_profiles() {
+std::string Profile::reason(EntryPoint entry, CUresult result) const {
+  for (const EntryPoint of : {entry, EntryPoint::kCount}) {
+    if (const auto found = because.find({of, result}); found != because.end()) return found->second;
+  }
+  return "";
+}
+
+namespace {
+std::vector<std::string> builtin_names(bool platforms) {
   std::vector<std::string> names;
-  for (const BuiltinProfile& builtin : builtin_profile_table()) names.push_back(builtin.name);
+  for (const BuiltinProfile& builtin : builtin_profile_table()) {
+    if (builtin.platform == platforms) names.push_back(builtin.name);
+  }
   return names;
 }
+}  // namespace
+
+std::vector<std::string> builtin_profiles() { return builtin_names(false); }
+
+std::vector<std::string> platform_profiles() { return builtin_names(true); }
 
 ProfileResult load_profile(const std::string& name_or_path) {
   for (const BuiltinProfile& builtin : builtin_profile_table()) {
@@ -74,7 +89,9 @@ ProfileResult load_profile(const std::string& name_or_path) {
   std::ifstream file(name_or_path);
   if (!file) {
     std::string known;
-    for (const std::string& name : builtin_profiles()) known += (known.empty() ? "" : ", ") + name;
+    for (const BuiltinProfile& builtin : builtin_profile_table()) {
+      known += (known.empty() ? "" : ", ") + std::string(builtin.name);
+    }
     return {{},
             "no profile '" + name_or_path + "': expected one of " + known +
                 ", or a readable TOML file"};

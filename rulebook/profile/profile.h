@@ -34,6 +34,7 @@ struct Profile {
   std::string driver;              ///< "580.159.04"
   std::string recorded;            ///< ISO date
   std::string source;              ///< how it was obtained
+  std::string about;               ///< of a platform: what machine it stands for, in a few words
   int cuda_version = 0;            ///< what cuDriverGetVersion answers
   std::uint64_t total_memory = 0;  ///< per device
   std::uint64_t device_granularity_minimum = 0;
@@ -54,6 +55,9 @@ struct Profile {
   std::array<Verdict, static_cast<std::size_t>(Rule::kCount)> verdicts;
   /// Where one entry point answers otherwise than the others to a rule of every entry point.
   std::map<std::pair<EntryPoint, Rule>, Verdict> entry_verdicts;
+  /// Of a platform: why an entry point answers a code there, with the source. EntryPoint::kCount
+  /// stands for all of them.
+  std::map<std::pair<EntryPoint, CUresult>, std::string> because;
   std::array<bool, static_cast<std::size_t>(Quirk::kCount)> quirks{};
   bool has(Quirk quirk) const { return quirks[static_cast<std::size_t>(quirk)]; }
   /// The value of a device attribute on a machine of `devices` GPUs, if the profile knows it.
@@ -63,6 +67,8 @@ struct Profile {
   /// after, in the order of rulebook/check_*.cc.
   std::map<EntryPoint, std::vector<Rule>> order;
 
+  /// Why it answers so, if the profile says; "" else.
+  std::string reason(EntryPoint entry, CUresult result) const;
   const Verdict& verdict(EntryPoint entry, Rule rule) const;
   /// What this driver answers to a call with these violations: the code of the first one that it
   /// refuses, by its order; CUDA_SUCCESS when it accepts them all.
@@ -74,13 +80,16 @@ struct ProfileResult {
   std::string error;  ///< "FILE:LINE:COLUMN: what was expected", empty on success
 };
 
-/// A built-in profile ("documented", "h200-580.159.04") or a path to a TOML file.
+/// A built-in profile ("documented", "h200-580.159.04", "wsl2") or a path to a TOML file.
 ProfileResult load_profile(const std::string& name_or_path);
 /// Parses TOML text; `origin` is named in errors.
 ProfileResult parse_profile(std::string_view text, const std::string& origin);
 /// The TOML text of a profile, which parse_profile reads back to the same.
 std::string format_profile(const Profile& profile);
-/// Names of the built-in profiles, the default (the newest recorded real driver) first.
+/// Names of the built-in profiles of drivers, the default (the newest recorded real one) first.
 std::vector<std::string> builtin_profiles();
+/// Names of the built-in profiles of platforms: a recorded driver, but for what is known to be
+/// different on such machines.
+std::vector<std::string> platform_profiles();
 
 }  // namespace cuvmm

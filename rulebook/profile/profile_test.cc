@@ -11,9 +11,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
+std::vector<std::string> all_names() {
+  std::vector<std::string> names = builtin_profiles();
+  for (const std::string& name : platform_profiles()) names.push_back(name);
+  return names;
+}
+
 TEST(Profile, BuiltinsParseAndNameThemselves) {
   ASSERT_FALSE(builtin_profiles().empty());
-  for (const std::string& name : builtin_profiles()) {
+  ASSERT_FALSE(platform_profiles().empty());
+  for (const std::string& name : all_names()) {
     const ProfileResult result = load_profile(name);
     EXPECT_EQ(result.error, "");
     EXPECT_EQ(result.profile.name, name);
@@ -22,7 +29,7 @@ TEST(Profile, BuiltinsParseAndNameThemselves) {
 }
 
 TEST(Profile, TextReadsBackTheSame) {
-  for (const std::string& name : builtin_profiles()) {
+  for (const std::string& name : all_names()) {
     const std::string text = format_profile(load_profile(name).profile);
     const ProfileResult again = parse_profile(text, "round trip");
     EXPECT_EQ(again.error, "");
@@ -70,6 +77,45 @@ cuMemMap = ["cuMemMap-vacant", "cuMemMap-offset-zero"]
   EXPECT_EQ(result.profile.answer(EntryPoint::kMemMap, both), CUDA_ERROR_NOT_SUPPORTED);
   EXPECT_EQ(result.profile.answer(EntryPoint::kMemMap, {both[0]}), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(result.profile.answer(EntryPoint::kMemMap, {both[2]}), CUDA_SUCCESS);
+}
+
+TEST(Profile, WhatAFileLeavesOutIsAsInItsBase) {
+  const Profile base = load_profile("documented").profile;
+  const ProfileResult result = parse_profile(
+      "[quirks]\n\"cuMemset-elsewhere\" = true\n[attributes]\n102 = 0\n"
+      "[verdicts]\n\"cuMemMap-vacant\" = \"accepts\"\n"
+      "[profile]\nname = \"p\"\nbase = \"documented\"\n",
+      "text");
+  ASSERT_EQ(result.error, "");
+  const Profile& profile = result.profile;
+  EXPECT_EQ(profile.name, "p");
+  EXPECT_EQ(profile.cuda_version, base.cuda_version);
+  EXPECT_EQ(profile.attribute(102, 1), 0);
+  EXPECT_EQ(profile.attribute(103, 1), base.attribute(103, 1));
+  EXPECT_TRUE(profile.has(Quirk::kFillElsewhere));
+  EXPECT_EQ(profile.answer(EntryPoint::kMemMap, {{Rule::kMapVacant, true, "", {}}}), CUDA_SUCCESS);
+  EXPECT_EQ(profile.answer(EntryPoint::kMemMap, {{Rule::kMapOffsetZero, true, "", {}}}),
+            base.answer(EntryPoint::kMemMap, {{Rule::kMapOffsetZero, true, "", {}}}));
+}
+
+TEST(Profile, AnOrderReplacesTheOneOfTheBase) {
+  const ProfileResult result = parse_profile(
+      "[profile]\nname = \"p\"\nbase = \"h200-580.159.04\"\n[order]\n"
+      "cuMemMap = [\"cuMemMap-vacant\"]\n",
+      "text");
+  ASSERT_EQ(result.error, "");
+  EXPECT_EQ(result.profile.order.at(EntryPoint::kMemMap), std::vector<Rule>{Rule::kMapVacant});
+}
+
+TEST(Profile, SaysWhyACallIsRefused) {
+  const ProfileResult result = parse_profile(
+      "[profile]\nname = \"p\"\n[because]\n"
+      "\"cuMemMap:CUDA_ERROR_NOT_SUPPORTED\" = \"a\"\n\"any:CUDA_ERROR_NOT_SUPPORTED\" = \"b\"\n",
+      "text");
+  ASSERT_EQ(result.error, "");
+  EXPECT_EQ(result.profile.reason(EntryPoint::kMemMap, CUDA_ERROR_NOT_SUPPORTED), "a");
+  EXPECT_EQ(result.profile.reason(EntryPoint::kMemUnmap, CUDA_ERROR_NOT_SUPPORTED), "b");
+  EXPECT_EQ(result.profile.reason(EntryPoint::kMemMap, CUDA_ERROR_UNKNOWN), "");
 }
 
 TEST(Profile, OneEntryPointMayAnswerOtherwise) {
@@ -130,6 +176,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"x = 1\n", "f.toml:1:5: expected a section"},
         BadText{"[profil]\nname = \"p\"\n", "unknown section [profil]"},
         BadText{"[profile]\nname = \"p\"\nnane = 1\n", "f.toml:3:8: unknown key nane"},
+        BadText{"[profile]\nname = \"p\"\nbase = \"wsl2\"\n",
+                "f.toml:3:8: base: expected h200-580.159.04 or documented"},
+        BadText{"[profile]\nbase = 3\n", "f.toml:2:8: base: expected"},
+        BadText{"[profile]\nbase = \"documented\"\n", "expected [profile] with a name"},
+        BadText{"[because]\n\"cuMemMap\" = \"x\"\n", "expected \"ENTRY_POINT:CODE\""},
+        BadText{"[because]\n\"cuMemMapp:CUDA_ERROR_UNKNOWN\" = \"x\"\n", "f.toml:2:"},
         BadText{"[profile]\nname = 3\n", "f.toml:2:8: name: expected a string"},
         BadText{"[profile]\nname = \"\\u0432\"\n", "f.toml:2:8: name: expected ASCII"},
         BadText{"[profile]\ngpu = \"g\"\n", "expected [profile] with a name"},

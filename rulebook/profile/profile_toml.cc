@@ -22,7 +22,7 @@ struct StringField {
 };
 constexpr StringField kStrings[] = {
     {"name", &Profile::name},         {"gpu", &Profile::gpu},       {"driver", &Profile::driver},
-    {"recorded", &Profile::recorded}, {"source", &Profile::source},
+    {"recorded", &Profile::recorded}, {"source", &Profile::source}, {"about", &Profile::about},
 };
 
 struct SizeField {
@@ -72,6 +72,7 @@ class Reader {
   ProfileResult read() {
     for (const RuleInfo& rule : rules())
       profile_.verdicts[index(rule.rule)] = documented_verdict(rule);
+    read_base();
     for (auto&& [key, node] : root_) {
       const std::string_view section = key.str();
       const toml::table* table = node.as_table();
@@ -91,10 +92,12 @@ class Reader {
         read_order(*table);
       } else if (section == "quirks") {
         read_quirks(*table);
+      } else if (section == "because") {
+        read_because(*table);
       } else {
         fail(node, "unknown section [" + std::string(section) +
                        "]; expected profile, limits, attributes, attributes_of_several, verdicts, "
-                       "order or quirks");
+                       "order, quirks or because");
       }
     }
     if (error_.empty() && profile_.name.empty())
@@ -113,10 +116,25 @@ class Reader {
         origin_ + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " + what;
   }
 
+  // What the file leaves out is as in the base. Only a built-in one, so that no file names itself.
+  void read_base() {
+    const toml::node_view<const toml::node> base = root_["profile"]["base"];
+    if (!base) return;
+    const auto name = base.value_exact<std::string>();
+    const std::vector<std::string> known = builtin_profiles();
+    if (!name || std::ranges::find(known, *name) == known.end()) {
+      std::string list;
+      for (const std::string& one : known) list += (list.empty() ? "" : " or ") + one;
+      return fail(*base.node(), "base: expected " + list);
+    }
+    profile_ = load_profile(*name).profile;
+    profile_.name.clear();
+  }
+
   void read_profile(const toml::table& table) {
     for (auto&& [key, node] : table) {
       const std::string_view k = key.str();
-      bool known = false;
+      bool known = k == "base";
       for (const StringField& field : kStrings) {
         if (k != field.key) continue;
         known = true;
@@ -229,6 +247,23 @@ class Reader {
     }
   }
 
+  void read_because(const toml::table& table) {
+    for (auto&& [key, node] : table) {
+      const std::string_view whole = key.str();
+      const std::size_t colon = whole.find(':');
+      const std::string_view function = whole.substr(0, colon);
+      const auto entry = function == "any" ? EntryPoint::kCount : find_entry(function);
+      const auto code = colon == std::string_view::npos ? std::nullopt
+                                                        : result_from_name(whole.substr(colon + 1));
+      const auto text = node.value_exact<std::string>();
+      if (!entry || !code || !text) {
+        fail(node, "expected \"ENTRY_POINT:CODE\" or \"any:CODE\" = \"REASON\"");
+      } else {
+        profile_.because[{*entry, *code}] = *text;
+      }
+    }
+  }
+
   void read_order(const toml::table& table) {
     for (auto&& [key, node] : table) {
       const auto entry = find_entry(key.str());
@@ -237,6 +272,7 @@ class Reader {
         fail(node, "expected ENTRY_POINT = [\"rule\", ...]");
         continue;
       }
+      profile_.order.erase(*entry);  // of the base
       for (const toml::node& id : *ids) {
         const auto text = id.value_exact<std::string>();
         const auto rule = text ? find_rule(*text) : std::nullopt;
@@ -303,6 +339,7 @@ std::string format_profile(const Profile& profile) {
   Profile copy = profile;  // the field table hands out mutable pointers
   std::string out = "[profile]\n";
   for (const StringField& field : kStrings) {
+    if (field.field == &Profile::about && copy.about.empty()) continue;
     out += std::string(field.key) + " = " + quoted(copy.*field.field) + "\n";
   }
   out += "cuda_version = " + std::to_string(copy.cuda_version) + "\n\n[limits]\n";
@@ -344,6 +381,13 @@ std::string format_profile(const Profile& profile) {
     if (first) out += "\n[quirks]\n";
     first = false;
     out += "\"" + std::string(info(static_cast<Quirk>(i)).id) + "\" = true\n";
+  }
+  if (!copy.because.empty()) out += "\n[because]\n";
+  for (const auto& [key, reason] : copy.because) {
+    const auto& [entry, code] = key;
+    out += quoted((entry == EntryPoint::kCount ? "any" : name(entry)) + std::string(":") +
+                  result_name(code)) +
+           " = " + quoted(reason) + "\n";
   }
   return out;
 }

@@ -9,6 +9,8 @@ constexpr QuirkInfo kQuirks[] = {
     {"cuMemCreate-tile-pool-size", CUDA_ERROR_INVALID_VALUE,
      "TILE_POOL memory beyond the device's size is an invalid value; from 2^45 bytes on it is "
      "refused as any memory is."},
+    {"cuMemCreate-exportable-below-4g", CUDA_ERROR_OUT_OF_MEMORY,
+     "Memory whose handle can be exported as a file descriptor is smaller than 4 GiB."},
     {"cuImportExternalMemory-compressed-elsewhere", CUDA_ERROR_UNKNOWN,
      "Compressed memory of another device than the context's is no external memory."},
     {"cuMemGetAllocationPropertiesFromHandle-normalised", CUDA_SUCCESS,
@@ -33,6 +35,8 @@ constexpr QuirkInfo kQuirks[] = {
      "it to."},
     {"cuMemGetMemPool-invisible", CUDA_ERROR_NOT_SUPPORTED,
      "So are those of INVISIBLE. A pool to be set may be one that never was."},
+    {"cuMemPoolCreate-no-descriptor", CUDA_ERROR_INVALID_VALUE,
+     "No pool can be exported as a file descriptor, whatever attribute 119 says."},
     {"cuMemBatchDecompressAsync-no-engine", CUDA_ERROR_NOT_SUPPORTED,
      "No call is supported, whatever is wrong with it: the device has no engine that unpacks."},
     {"cuStreamBatchMemOp-no-flush", CUDA_ERROR_NOT_SUPPORTED,

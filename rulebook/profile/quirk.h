@@ -14,6 +14,7 @@ namespace cuvmm {
 
 enum class Quirk : std::uint8_t {
   kTilePoolSize,
+  kExportableBelow4G,
   kExtCompressedElsewhere,
   kPropertiesNormalised,
   kAccessPartial,
@@ -24,6 +25,7 @@ enum class Quirk : std::uint8_t {
   kRangePcie,
   kPoolCurrentNode,
   kPoolInvisible,
+  kPoolNoDescriptor,
   kNoDecompression,
   kNoFlush,
   kCount

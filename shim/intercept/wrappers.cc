@@ -21,7 +21,7 @@ namespace {
 // What allocators call all day has the life of a call inlined. Elsewhere the wrappers of one
 // function share it: code that nobody runs in a loop is not worth the time to compile it.
 constexpr bool called_all_day(EntryPoint entry) {
-  const std::string_view area = detail::area_of(entry);
+  const std::string_view area = area_of(entry);
   return area == "access" || area == "address_range" || area == "allocation" || area == "map";
 }
 

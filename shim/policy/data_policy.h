@@ -3,31 +3,17 @@
 // check() of its own. shim/intercept/every_entry_test.cc makes sure that each has one of the two.
 #pragma once
 
-#include <string_view>
 #include <type_traits>
 
-#include "api/calls.h"
+#include "api/area.h"
 #include "rulebook/batch/operations.h"
 #include "rulebook/check.h"
 #include "shim/policy/policy.h"
 
 namespace cuvmm::shim {
 
-namespace detail {
-constexpr std::string_view area_of(EntryPoint entry) {
-  switch (entry) {
-#define CUVMM_ENTRY(Name, area, ...) \
-  case EntryPoint::k##Name:          \
-    return #area;
-#include "api/entry_points.def"
-    default:
-      return "";
-  }
-}
-}  // namespace detail
-
 template <class CallStruct>
-inline constexpr bool kTouches = detail::area_of(CallStruct::kEntryPoint) == "data" &&
+inline constexpr bool kTouches = area_of(CallStruct::kEntryPoint) == "data" &&
                                  !checked_by_itself<CallStruct>;
 
 template <class CallStruct>
@@ -43,7 +29,7 @@ inline constexpr bool kBatch = kOfOperations<CallStruct>;
 /// Where nothing near a reservation is touched, what the model knows of it is asked for all the
 /// same: pools are no reservations.
 template <class CallStruct>
-inline constexpr bool kAsksAnyway = detail::area_of(CallStruct::kEntryPoint) == "stream_memory" ||
+inline constexpr bool kAsksAnyway = area_of(CallStruct::kEntryPoint) == "stream_memory" ||
                                     std::is_same_v<CallStruct, calls::MemBatchDecompressAsync>;
 
 /// The stream of a parameter called `hStream` or `stream`; the default one where there is none.

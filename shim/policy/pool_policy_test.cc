@@ -139,6 +139,23 @@ TEST_F(PoolSession, OfAnOlderDriverACurrentPoolIsNobodysMistake) {
   EXPECT_THAT(findings_.rules(), IsEmpty());
 }
 
+// The fuzzer's find: the driver refuses the wrong place, and the pool was said to be none.
+TEST_F(PoolSession, APoolThatAnOlderDriverHandedOutIsAPool) {
+  ON_CALL(mock_, MemGetMemPool(_, _, _))
+      .WillByDefault(DoAll(SetArgPointee<0>(kPool), Return(CUDA_SUCCESS)));
+  ON_CALL(mock_, MemSetMemPool(_, _, _)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
+  CUmemLocation host = make_location(kLocationHost, 0), device = make_location(kLocationDevice, 0);
+  CUmemoryPool pool = nullptr;
+  EXPECT_EQ(run(calls::MemGetMemPool{&pool, &host, CU_MEM_ALLOCATION_TYPE_PINNED}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::MemSetMemPool{&device, CU_MEM_ALLOCATION_TYPE_PINNED, pool}),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+  const auto other = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x999});
+  EXPECT_EQ(run(calls::MemSetMemPool{&device, CU_MEM_ALLOCATION_TYPE_PINNED, other}),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(findings_.rules(), ElementsAre("cuMemSetMemPool-pool-valid"));
+}
+
 TEST_F(PoolSession, AValueThatIsNotKnownIsNoPoolToAskAbout) {
   EXPECT_CALL(mock_, MemPoolGetAttribute(_, _, _)).Times(0);
   EXPECT_CALL(mock_, MemPoolTrimTo(_, _)).WillOnce(Return(CUDA_ERROR_INVALID_VALUE));

@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "rulebook/limits.h"
-#include "rulebook/profile/profile.h"
 #include "tools/commands.h"
 #include "tools/rules/suggest.h"
 #include "tools/run/run.h"
@@ -66,7 +65,7 @@ void take_command(RunSettings& options, const CLI::App& app, const CommandLine& 
   }
   if (!options.command.empty() && line.separator) {
     // `run --emulate documented -- ./app`: the word was meant for the option before it.
-    const std::vector<std::string> known = builtin_profiles();
+    const std::vector<std::string> known = all_profiles();
     const std::string& word = options.command[0];
     if (app.count("--emulate") > 0 && std::find(known.begin(), known.end(), word) != known.end()) {
       throw UsageError{"unexpected argument " + word + "; did you mean --emulate=" + word + "?"};
