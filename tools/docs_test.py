@@ -44,9 +44,12 @@ def subcommands():
 
 class Rules(unittest.TestCase):
     def test_each_rule_that_a_page_names_exists(self):
-        ids = {rule["id"] for rule in json.loads(output(CUVMM, "rules", "--format", "json"))} | INVENTED
+        rules = {rule["id"] for rule in json.loads(output(CUVMM, "rules", "--format", "json"))} | INVENTED
+        ids = set(rules)
         ids |= set(re.findall(r'"(cu[A-Z]\w*-[\w-]+)"', read(os.path.join(SOURCE, "rulebook", "profile", "quirk.cc"))))
-        areas = {rule.partition("-")[0] for rule in ids if not rule.startswith("cu")}
+        platforms = os.listdir(os.path.join(SOURCE, "rulebook", "profiles", "platforms"))
+        ids |= {os.path.splitext(name)[0] for name in platforms}
+        areas = {rule.partition("-")[0] for rule in rules if not rule.startswith("cu")}
         # Not the name of a case (cuMemMap-end/bounds) nor a part of a file's name.
         name = re.compile(r"(?<![\w/.*-])(cu[A-Z]\w*-[a-z][\w-]*)(?![\w/~*-])")
         quoted = re.compile(r"[`!]((?:%s)-[a-z][\w-]*)(?![\w/~*.-])" % "|".join(sorted(areas)))

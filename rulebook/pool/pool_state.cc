@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rulebook/pool/pool_state.h"
 
+#include <algorithm>
+
 #include "api/location.h"
 
 namespace cuvmm {

@@ -48,7 +48,7 @@ class Predict(unittest.TestCase):
         self.assert_fails_on(granularity, {"no-vmm": (2, "CUDA_ERROR_NOT_SUPPORTED", "attribute 102")})
 
     def test_what_needs_no_virtual_memory_works_without_it(self):
-        text = "init()\nc0 = context()\np0 = cuMemAlloc(2M)\ncuMemsetD8(p0, 1, 2M)\ncuMemFree(p0)\n"
+        text = "init()\nc0 = context(0)\np0 = cuMemAlloc(2M)\ncuMemsetD8(p0, 1, 2M)\ncuMemFree(p0)\n"
         self.assertTrue(self.predict(text, "--on", "no-vmm", code=0)["no-vmm"]["works"])
 
     def test_exportable_memory_under_wsl(self):  # openxla/xla#48979: 4,292,870,144 bytes work, 4 GiB do not
@@ -83,7 +83,7 @@ class Predict(unittest.TestCase):
                                     "no-vmm": (2, "CUDA_ERROR_NOT_SUPPORTED", "attribute 102")})
 
     def test_a_function_that_is_newer_than_the_driver(self):
-        text = "init()\nc0 = context()\no0 = cuMemGetDefaultMemPool(device0, pinned)\n"
+        text = "init()\nc0 = context(0)\no0 = cuMemGetDefaultMemPool(device0, pinned)\n"
         found = self.predict(text, "--on", "min,max")
         self.assertEqual(found["min"]["observed"], "this driver is of CUDA 12.4; the function exists since 13.0")
         self.assertTrue(found["max"]["works"])
@@ -111,7 +111,7 @@ class Predict(unittest.TestCase):
         self.assertIn("wsl2    Windows subsystem for Linux 2\n        works: ", result.stdout)
 
     def test_bad_input_says_what_was_expected(self):
-        for arguments, text in [(["--on", "wsl3", "-"], "--on: no profile 'wsl3'"), (["-"], "<stdin>:1:"),
+        for arguments, text in [(["--on", "wsl3", "-"], "--on: no profile 'wsl3'"), (["-"], "<standard input>:1:9: expected"),
                                 ([], "FILE is required")]:
             result = subprocess.run([CUVMM, "predict", *arguments], input="nonsense\n", capture_output=True, text=True,
                                     timeout=100, check=False)
