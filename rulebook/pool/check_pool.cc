@@ -18,11 +18,10 @@ const Pool* detail::check_pool(Collector& out, const Model& model, CUmemoryPool 
   }
   if (const Pool* pool = model.pools().find(handle)) return pool;
   if (facts.pool.is_default == Facts::Answer::kYes) return nullptr;
-  if (model.pools().serves_a_place(handle)) return nullptr;
   const auto value = reinterpret_cast<std::uintptr_t>(handle);
   if (auto gone = model.tombstones().find(ObjectRef::Kind::kPool, value)) {
     out.add(rules.alive, "pool " + hex_text(value) + " was destroyed").objects.push_back(*gone);
-  } else {
+  } else if (!model.pools().serves_a_place(handle)) {
     out.add(
         rules.valid,
         "pool " + hex_text(value) + " was not returned by any call that cuvmm saw in this process",
