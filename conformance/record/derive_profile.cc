@@ -7,6 +7,7 @@
 #include <set>
 
 #include "api/driver.h"
+#include "api/find_entry.h"
 
 namespace cuvmm::conformance {
 
@@ -27,13 +28,6 @@ std::optional<Verdict> verdict_of(const Recording& recording, const std::string&
   const auto it = recording.cases.find(name);
   if (it == recording.cases.end() || it->second.empty()) return std::nullopt;
   return verdict_of(it->second.back());
-}
-
-EntryPoint entry_of(const std::string& function) {
-  for (int i = 0; i < static_cast<int>(EntryPoint::kCount); ++i) {
-    if (function == name(static_cast<EntryPoint>(i))) return static_cast<EntryPoint>(i);
-  }
-  return EntryPoint::kCount;
 }
 
 bool same(const Verdict& a, const Verdict& b) {
@@ -114,7 +108,8 @@ class Deriver {
         continue;
       }
       if (info(each.rules[0]).entry == EntryPoint::kCount) {
-        by_entry_[each.rules[0]].try_emplace(entry_of(family.call.function), *verdict);
+        by_entry_[each.rules[0]].try_emplace(
+            find_entry(family.call.function).value_or(EntryPoint::kCount), *verdict);
         continue;
       }
       const auto [it, first] = verdicts_.emplace(each.rules[0], *verdict);
@@ -150,7 +145,7 @@ class Deriver {
     const auto index = static_cast<std::size_t>(at - statements.begin());
     const auto verdict = index < it->second.size() ? verdict_of(it->second[index]) : std::nullopt;
     if (!verdict) return std::nullopt;
-    Broken broken{entry_of(at->function), {}, *verdict};
+    Broken broken{find_entry(at->function).value_or(EntryPoint::kCount), {}, *verdict};
     for (const std::string& id : at->breaks) {
       if (const auto rule = find_rule(id)) broken.rules.push_back(*rule);
     }
@@ -237,7 +232,7 @@ class Deriver {
       if (a->second.kind == Verdict::Kind::kAccepts || b->second.kind == Verdict::Kind::kAccepts)
         continue;
       // Not the rules' entry point: the data rules belong to every one.
-      Graph& graph = graphs_[entry_of(family.call.function)];
+      Graph& graph = graphs_[find_entry(family.call.function).value_or(EntryPoint::kCount)];
       graph[is_a ? each.rules[0] : each.rules[1]].insert(is_a ? each.rules[1] : each.rules[0]);
     }
   }

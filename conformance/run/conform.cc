@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "api/find_entry.h"
 #include "program/run_program.h"
 #include "rulebook/rule.h"
 
@@ -74,17 +75,10 @@ bool fits(const Statement& statement, const Outcome& outcome) {
   return !value_counts || outcome.value == statement.expected_value;
 }
 
-EntryPoint entry_of(const Statement& statement) {
-  for (int i = 0; i < static_cast<int>(EntryPoint::kCount); ++i) {
-    if (statement.function == name(static_cast<EntryPoint>(i))) return static_cast<EntryPoint>(i);
-  }
-  return EntryPoint::kCount;
-}
-
 // Whether the driver's recorded profile foresees the outcome.
 bool foreseen(const Profile* profile, const Statement& statement, const Outcome& outcome) {
   if (!profile) return false;
-  const EntryPoint entry = entry_of(statement);
+  const EntryPoint entry = find_entry(statement.function).value_or(EntryPoint::kCount);
   Violations violations;
   bool crashes = false;
   for (Rule rule : rules_of(statement)) {

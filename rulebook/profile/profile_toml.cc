@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "api/driver.h"
+#include "api/find_entry.h"
 #include "rulebook/profile/profile.h"
 
 namespace cuvmm {
@@ -48,13 +49,6 @@ constexpr SizeField kSizes[] = {
     {"max_reservation", [](Profile& p) { return &p.platform.max_reservation; }},
     {"numa_nodes", [](Profile& p) { return &p.platform.numa_nodes; }},
 };
-
-std::optional<EntryPoint> find_entry(std::string_view wanted) {
-  for (int i = 0; i < static_cast<int>(EntryPoint::kCount); ++i) {
-    if (wanted == name(static_cast<EntryPoint>(i))) return static_cast<EntryPoint>(i);
-  }
-  return std::nullopt;
-}
 
 // What the documentation implies for a rule that a profile does not name.
 Verdict documented_verdict(const RuleInfo& rule) {

@@ -10,10 +10,12 @@
 #include <string_view>
 #include <utility>
 
+#include "api/find_entry.h"
 #include "api/symbols/symbols.h"
 #include "program/run_program.h"
 #include "tools/commands.h"
 #include "tools/replay/program_file.h"
+#include "tools/rules/rule_facts.h"
 #include "tools/run/layout.h"
 #include "tools/run/loader_path.h"
 #include "tools/standard_streams.h"
@@ -55,15 +57,6 @@ int highest_device(const std::vector<program::Argument>& arguments) {
   return highest;
 }
 
-// The function that the statement calls; nothing for what is no function of the driver's.
-std::optional<EntryPoint> entry_of(const Statement& statement) {
-  for (int i = 0; i < static_cast<int>(EntryPoint::kCount); ++i) {
-    const auto entry = static_cast<EntryPoint>(i);
-    if (statement.function == name(entry)) return entry;
-  }
-  return std::nullopt;
-}
-
 // Since which CUDA version it exists, 0 unknown.
 int version_of(EntryPoint entry) {
   int first = 0;
@@ -71,10 +64,6 @@ int version_of(EntryPoint entry) {
     if (info.entry == entry && (first == 0 || info.version < first)) first = info.version;
   }
   return first;
-}
-
-std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
 bool failed(const Outcome& outcome) {
@@ -148,7 +137,7 @@ Prediction judge(const Program& program, const std::vector<Outcome>& outcomes,
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const Statement& statement = program.statements[i];
     if (statement.expected.value_or(CUDA_SUCCESS) != CUDA_SUCCESS) continue;  // failed there, too
-    const auto entry = entry_of(statement);
+    const auto entry = find_entry(statement.function);
     if (!entry) continue;
     if (const int since = version_of(*entry); since > profile.cuda_version) {
       out.statement = i;
