@@ -58,9 +58,16 @@ constexpr bool is_multicast(Code code) {
 
 /// Whether the call is about logical endpoints, which a driver has since CUDA 13.3, or a fabric
 /// copy (13.5). Each of them is_multicast() as well.
-constexpr bool is_endpoint(Code code) { return code >= Code::kEpReserve; }
+constexpr bool is_endpoint(Code code) {
+  return code >= Code::kEpReserve && code <= Code::kFabricCopy;
+}
 /// The version of the driver that has them all.
 inline constexpr int kEndpointsSince = 13050;
+
+/// Whether the call came to ops.def after programs were recorded on real drivers: it is made only
+/// where it is asked for (Scope::further), so that a seed goes on meaning the recorded program.
+inline constexpr Code kFirstFurther = Code::kPoolTrim;
+constexpr bool is_further(Code code) { return code >= kFirstFurther; }
 
 /// Whether processes other than process 0 make this call, too.
 constexpr bool crosses(Code code) { return detail::kCallers[static_cast<std::size_t>(code)].both; }

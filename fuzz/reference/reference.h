@@ -80,7 +80,8 @@ struct Actor {
 struct ReferenceMachine {
   int devices = 1;
   std::uint64_t device_memory = ~std::uint64_t{0};  ///< bytes per device
-  bool charge = true;  ///< OUT_OF_MEMORY is predicted from it; false: it may always happen
+  bool charge = true;        ///< OUT_OF_MEMORY is predicted from it; false: it may always happen
+  int cuda_version = 13000;  ///< of the driver, as cuDriverGetVersion writes it
 };
 
 /// judge() before a call, accept() after it succeeded (reads the out-parameters). A call that
@@ -162,6 +163,9 @@ class Reference {
   Judgement judge(const calls::LogicalEndpointGetLimits&, Actor) const;
   Judgement judge(const calls::LogicalEndpointQuery&, Actor) const;
   Judgement judge(const calls::FabricCpyBatchAsync&, Actor) const;
+  Judgement judge(const calls::MemPoolTrimTo&, Actor) const;
+  Judgement judge(const calls::MemPoolGetAttribute&, Actor) const;
+  Judgement judge(const calls::MemPoolSetAttribute&, Actor) const;
 
   // What a success changes. The sentence is what is wrong with the outputs, null when nothing is.
   const char* accept(const calls::MemAddressReserve&);
@@ -222,6 +226,9 @@ class Reference {
   const char* accept(const calls::LogicalEndpointGetLimits&);
   const char* accept(const calls::LogicalEndpointQuery&);
   const char* accept(const calls::FabricCpyBatchAsync&);
+  const char* accept(const calls::MemPoolTrimTo&) { return nullptr; }
+  const char* accept(const calls::MemPoolGetAttribute&);
+  const char* accept(const calls::MemPoolSetAttribute&);
 
   /// What a driver with this profile does even though it refuses.
   void refuse(const calls::MemSetAccess&, CUresult answer, const Profile& profile);
@@ -246,6 +253,8 @@ class Reference {
   std::vector<std::uint64_t> pools() const;
   std::vector<std::uint32_t> endpoints() const;
   std::vector<std::uint32_t> endpoint_ids() const;
+  /// Default pools and the attributes (1..4) of them that were set.
+  std::vector<std::pair<std::uint64_t, int>> told_to_defaults() const;
   /// Default pools and devices that were given access to them.
   std::vector<std::pair<std::uint64_t, int>> given_to_defaults() const;
 
@@ -311,6 +320,7 @@ class Reference {
   const PoolState::Pool* judge_pool(Judgement& out, CUmemoryPool pool, Rule valid,
                                     Rule alive) const;
   int pool_behind(int fd) const;
+  bool has_attribute(int attribute) const;
   /// The index of memory that nobody wrote to yet.
   int fresh_memory(std::uint64_t size, int type, int id);
   // Multicast.

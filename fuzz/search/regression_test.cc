@@ -37,8 +37,10 @@ TEST(Corpus, BreaksEveryRuleThatCanBePlanted) {
     EXPECT_EQ(program.error, "") << path;
     statistics.add(emulated().run(program.ops));
   }
-  for (const Rule rule : plantable()) {
-    EXPECT_NE(statistics.by_rule[static_cast<std::size_t>(rule)], 0u) << info(rule).id;
+  for (const auto rules : {plantable(), plantable_further()}) {
+    for (const Rule rule : rules) {
+      EXPECT_NE(statistics.by_rule[static_cast<std::size_t>(rule)], 0u) << info(rule).id;
+    }
   }
 }
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls that came after the recordings: is_further() in fuzz/ops/op.h.
+#include "fuzz/generate/maker.h"
+
+namespace cuvmm::fuzz {
+
+// One of those that the program has, or what that one needs.
+Code Maker::next_further(const Sketch& now) {
+  std::vector<Code> codes;
+  for (auto code = static_cast<std::size_t>(kFirstFurther); code < kCodes; ++code) {
+    if (style_.allows(static_cast<Code>(code))) codes.push_back(static_cast<Code>(code));
+  }
+  const Code one = pick(codes, random_);
+  if (shape(one).ref == NameKind::kPool && now.pools.empty()) {
+    return random_.chance(70) ? Code::kPoolCreate : Code::kPoolDefault;
+  }
+  return one;
+}
+
+bool Maker::further(Op& op, const Sketch& now) {
+  switch (op.code) {
+    case Code::kPoolTrim:
+    case Code::kPoolAsk:
+    case Code::kPoolTell:
+      return ask_pool(op, now);
+    default:
+      return false;
+  }
+}
+
+bool Maker::ask_pool(Op& op, const Sketch& now) {
+  if (!any(now.pools, op.ref, [](const auto&) { return true; })) return false;
+  if (op.code == Code::kPoolAsk) {
+    op.value = byte(1 + random_.below(8));
+    return true;
+  }
+  op.size = byte(random_.below(random_.chance(80) ? 3 : 40));
+  if (op.code == Code::kPoolTrim) return true;
+  constexpr std::uint8_t kSettable[] = {1, 2, 3, 4, 4, 4, 6, 8};
+  op.value = kSettable[random_.below(std::size(kSettable))];
+  if (op.value > 4) op.size = 0;                                            // a mark begins anew
+  if (op.value < 4) op.size = 0, op.odd_size = random_.chance(50) ? 2 : 0;  // 1 or 0
+  return true;
+}
+
+}  // namespace cuvmm::fuzz
