@@ -70,6 +70,7 @@ class Maker {
   bool unbind_endpoint(Op& op, const Sketch& now);
   bool fabric_copy(Op& op, const Sketch& now);
   bool ask_pool(Op& op, const Sketch& now);
+  bool write_words(Op& op, const Sketch& now);
   bool reference(std::uint8_t& ref, const Sketch& now);
   /// Sets `ref` to the name of one of them that fits; false when none does.
   template <class List, class Fits>

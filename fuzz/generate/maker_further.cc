@@ -23,6 +23,9 @@ bool Maker::further(Op& op, const Sketch& now) {
     case Code::kPoolAsk:
     case Code::kPoolTell:
       return ask_pool(op, now);
+    case Code::kWriteWord:
+    case Code::kWordBatch:
+      return write_words(op, now);
     default:
       return false;
   }
@@ -40,6 +43,13 @@ bool Maker::ask_pool(Op& op, const Sketch& now) {
   op.value = kSettable[random_.below(std::size(kSettable))];
   if (op.value > 4) op.size = 0;                                            // a mark begins anew
   if (op.value < 4) op.size = 0, op.odd_size = random_.chance(50) ? 2 : 0;  // 1 or 0
+  return true;
+}
+
+bool Maker::write_words(Op& op, const Sketch& now) {
+  if (!data(op, now, op.code == Code::kWordBatch)) return false;
+  const unsigned follower = random_.chance(10) ? kThenFlush : random_.below(kThenFlush);
+  op.extra = word_extra(op.code == Code::kWordBatch ? follower : 0, random_.chance(50));
   return true;
 }
 

@@ -18,7 +18,8 @@ struct Family {
   Code first, last;
   std::uint64_t needs;
 };
-constexpr Family kFamilies[] = {{Code::kPoolTrim, Code::kPoolTell, kPools}};
+constexpr Family kFamilies[] = {{Code::kPoolTrim, Code::kPoolTell, kPools},
+                                {Code::kWriteWord, Code::kWordBatch, 0}};
 
 void add_further(Random& random, Style& style) {
   constexpr auto kFirst = static_cast<unsigned>(kFirstFurther);

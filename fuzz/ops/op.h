@@ -226,6 +226,16 @@ inline constexpr std::uint8_t kLegacyStream = 0x40;  ///< and 0x20 for its other
 inline constexpr std::uint8_t kOneCopy = 0, kTwoCopies = 1, kSameCopies = 2, kNoCopies = 3;
 inline constexpr std::uint64_t kNextCopy = 256;
 
+/// What `extra` says of stream memory operations: words of 64 bits in place of 32, and what follows
+/// the write of a batch.
+inline constexpr std::uint8_t kLongWord = 1;
+inline constexpr unsigned kWriteAlone = 0, kThenWait = 1, kThenWrite = 2, kThenFlush = 3;
+constexpr unsigned word_bytes(std::uint8_t extra) { return extra & kLongWord ? 8 : 4; }
+constexpr unsigned word_follower(std::uint8_t extra) { return extra >> 1 & 3; }
+constexpr std::uint8_t word_extra(unsigned follower, bool is_long) {
+  return static_cast<std::uint8_t>(follower << 1 | (is_long ? kLongWord : 0));
+}
+
 /// Puts every field into its range and clears those that the call does not use, so that equal calls
 /// are equal bytes. Any 16 bytes become a valid op.
 void canonicalise(Op& op);

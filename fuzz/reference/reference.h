@@ -166,6 +166,9 @@ class Reference {
   Judgement judge(const calls::MemPoolTrimTo&, Actor) const;
   Judgement judge(const calls::MemPoolGetAttribute&, Actor) const;
   Judgement judge(const calls::MemPoolSetAttribute&, Actor) const;
+  Judgement judge(const calls::StreamWriteValue32&, Actor) const;
+  Judgement judge(const calls::StreamWriteValue64&, Actor) const;
+  Judgement judge(const calls::StreamBatchMemOp&, Actor) const;
 
   // What a success changes. The sentence is what is wrong with the outputs, null when nothing is.
   const char* accept(const calls::MemAddressReserve&);
@@ -229,6 +232,9 @@ class Reference {
   const char* accept(const calls::MemPoolTrimTo&) { return nullptr; }
   const char* accept(const calls::MemPoolGetAttribute&);
   const char* accept(const calls::MemPoolSetAttribute&);
+  const char* accept(const calls::StreamWriteValue32&, Actor);
+  const char* accept(const calls::StreamWriteValue64&, Actor);
+  const char* accept(const calls::StreamBatchMemOp&, Actor);
 
   /// What a driver with this profile does even though it refuses.
   void refuse(const calls::MemSetAccess&, CUresult answer, const Profile& profile);
@@ -421,6 +427,8 @@ class Reference {
   void judge_touch(Judgement& out, std::uint64_t base, std::uint64_t size, bool write, bool fill,
                    Actor actor, ByCpu by_cpu = ByCpu::kAlone) const;
   void judge_context(Judgement& out, std::uint64_t base, std::uint64_t size, Actor actor) const;
+  void judge_word(Judgement& out, std::uint64_t at, unsigned bytes, bool write, Actor actor) const;
+  void write_word(const Judgement& judged, std::uint64_t at, std::uint64_t value, unsigned bytes);
   Judgement judge_write(std::uint64_t base, std::uint64_t size, bool fill, Actor actor,
                         bool from_host = false) const;
   void store(std::uint64_t at, const unsigned char* bytes, std::uint64_t size, bool known);
