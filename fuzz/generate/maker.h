@@ -71,6 +71,8 @@ class Maker {
   bool fabric_copy(Op& op, const Sketch& now);
   bool ask_pool(Op& op, const Sketch& now);
   bool write_words(Op& op, const Sketch& now);
+  bool place_pool(Op& op, const Sketch& now);
+  bool any_memory(Op& op, const Sketch& now);
   bool reference(std::uint8_t& ref, const Sketch& now);
   /// Sets `ref` to the name of one of them that fits; false when none does.
   template <class List, class Fits>

@@ -18,8 +18,11 @@ struct Family {
   Code first, last;
   std::uint64_t needs;
 };
+// Without the pools of places: of these the shim knows too little to be judged (docs/fuzzing.md).
 constexpr Family kFamilies[] = {{Code::kPoolTrim, Code::kPoolTell, kPools},
-                                {Code::kWriteWord, Code::kWordBatch, 0}};
+                                {Code::kWriteWord, Code::kWordBatch, 0},
+                                {Code::kPrefetch, Code::kAdvise, 0},
+                                {Code::kWhereIs, Code::kWhereIs, 0}};
 
 void add_further(Random& random, Style& style) {
   constexpr auto kFirst = static_cast<unsigned>(kFirstFurther);

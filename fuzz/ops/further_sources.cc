@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/ops/further_sources.h"
 
+#include <algorithm>
+
 namespace cuvmm::fuzz::source {
 
 namespace {
@@ -111,6 +113,29 @@ void WordList::read(Op& op, const Argued& argued) {
     argued.refuse("an op writes a word, and then waits for it, writes another or flushes");
   }
   op.extra = word_extra(follower, is_long);
+}
+
+void Advice::read(Op& op, const Argued& argued) {
+  if (argued.number() > 15) argued.refuse("no op holds this advice");
+  op.value = static_cast<std::uint8_t>(argued.number() & 15);
+}
+
+std::string NotManaged::text(const Op& op, const WrittenNames&) {
+  return word_text(allocation_type_words(), kTypes[op.extra]);
+}
+void NotManaged::read(Op& op, const Argued& argued) {
+  const std::uint64_t type = argued.number();
+  const auto found = std::find(std::begin(kTypes), std::end(kTypes), type);
+  if (found == std::end(kTypes)) return argued.refuse("no op holds this type of memory");
+  op.extra = static_cast<std::uint8_t>(found - std::begin(kTypes));
+}
+
+void Summary::read(Op& op, const Argued& argued) {
+  const std::uint64_t bytes = argued.number(), size = distance(op.size, op.odd_size);
+  if (bytes != 0 && bytes != size && bytes != size + kGranule) {
+    argued.refuse("no op holds this granularity");
+  }
+  op.extra |= bytes == size ? 0 : bytes == 0 ? 1 : 2;
 }
 
 }  // namespace cuvmm::fuzz::source

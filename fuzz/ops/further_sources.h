@@ -62,4 +62,57 @@ struct WordList : Source {
   static void read(Op& op, const Argued& argued);
 };
 
+/// A CUmem_advise, or a number that is none.
+struct Advice : Source {
+  static constexpr Op kUses{.value = 15};
+  static std::uint64_t value(const Op& op, const Operands&) { return op.value; }
+  static std::string text(const Op& op, const WrittenNames&) { return number_text(op.value); }
+  static void read(Op& op, const Argued& argued);
+};
+
+/// A CUmemAllocationType: pinned, or none that there is; never managed.
+struct NotManaged : Source {
+  static constexpr std::uint64_t kTypes[] = {1, 0, 3, 99};
+  static constexpr Op kUses{.extra = 3};
+  static std::uint64_t value(const Op& op, const Operands&) { return kTypes[op.extra]; }
+  static std::string text(const Op& op, const WrittenNames&);
+  static void read(Op& op, const Argued& argued);
+};
+
+/// All of the size, nothing, or more: there is never more than one answer to write.
+struct Summary : Source {
+  static constexpr Op kUses{.size = kAll, .odd_size = kAll, .extra = 3};
+  static void canonicalise(Op& op) {
+    if ((op.extra & 3) == 3) op.extra ^= 1;
+  }
+  static std::uint64_t value(const Op& op, const Operands&) { return bytes(op); }
+  static std::string text(const Op& op, const WrittenNames&) { return number_text(bytes(op)); }
+  static void read(Op& op, const Argued& argued);
+  static std::uint64_t bytes(const Op& op) {
+    const std::uint64_t size = distance(op.size, op.odd_size);
+    return (op.extra & 3) == 0 ? size : (op.extra & 3) == 1 ? 0 : size + kGranule;
+  }
+};
+
+/// The driver's choice, or more than the summary's.
+struct Sampling : Source {
+  static constexpr Op kUses{.size = kAll, .odd_size = kAll, .extra = 7};
+  static std::uint64_t value(const Op& op, const Operands&) { return bytes(op); }
+  static std::string text(const Op& op, const WrittenNames&) { return number_text(bytes(op)); }
+  static void read(Op& op, const Argued& argued) {
+    if (argued.number() != 0) op.extra |= 4;
+  }
+  static std::uint64_t bytes(const Op& op) {
+    return op.extra & 4 ? Summary::bytes(op) + kNextSample : 0;
+  }
+  static constexpr std::uint64_t kNextSample = 4096;
+};
+
+/// Host memory that the call writes to.
+struct HostOut : Out {
+  static std::string text(const Op& op, const WrittenNames&) {
+    return op.faults & kNullOut ? "null" : "host(64)";
+  }
+};
+
 }  // namespace cuvmm::fuzz::source

@@ -69,6 +69,11 @@ inline constexpr int kEndpointsSince = 13050;
 inline constexpr Code kFirstFurther = Code::kPoolTrim;
 constexpr bool is_further(Code code) { return code >= kFirstFurther; }
 
+/// The driver's version that a call needs which the recorded drivers do not have; 0 for none.
+constexpr int since(Code code) {
+  return is_endpoint(code) ? kEndpointsSince : code == Code::kWhereIs ? 13040 : 0;
+}
+
 /// Whether processes other than process 0 make this call, too.
 constexpr bool crosses(Code code) { return detail::kCallers[static_cast<std::size_t>(code)].both; }
 

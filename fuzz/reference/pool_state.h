@@ -32,7 +32,13 @@ struct PoolState {
     int memory;  ///< index into the list of plain memory
     bool of_pool;
   };
+  /// A pool was made the current one of a place; what was set before for that place is over.
+  struct Current {
+    int location_type, location;
+    int pool;  ///< index
+  };
   std::vector<Pool> pools;
+  std::vector<Current> current;
   std::vector<Token> tokens;
 
   void clear() { *this = {}; }

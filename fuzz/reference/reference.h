@@ -48,6 +48,8 @@ struct Judgement {
   bool uncovered = false;
   /// About a descriptor of another process's export, or an imported endpoint: no shim saw it made.
   bool unseen = false;
+  /// About memory of a pool that a place had: where that lies, no shim knows.
+  bool of_place = false;
   bool loose = false;          ///< nothing is written of what should happen: any answer will do
   bool unpredictable = false;  ///< nothing later in the program can be compared between drivers
 
@@ -169,6 +171,12 @@ class Reference {
   Judgement judge(const calls::StreamWriteValue32&, Actor) const;
   Judgement judge(const calls::StreamWriteValue64&, Actor) const;
   Judgement judge(const calls::StreamBatchMemOp&, Actor) const;
+  Judgement judge(const calls::MemPrefetchAsync_v2&, Actor) const;
+  Judgement judge(const calls::MemAdvise_v2&, Actor) const;
+  Judgement judge(const calls::MemGetDefaultMemPool&, Actor) const;
+  Judgement judge(const calls::MemGetMemPool&, Actor) const;
+  Judgement judge(const calls::MemSetMemPool&, Actor) const;
+  Judgement judge(const calls::MemGetLocationInfo&, Actor) const;
 
   // What a success changes. The sentence is what is wrong with the outputs, null when nothing is.
   const char* accept(const calls::MemAddressReserve&);
@@ -207,7 +215,7 @@ class Reference {
   const char* accept(const calls::MemAllocFromPoolAsync&);
   const char* accept(const calls::MemFreeAsync&);
   const char* accept(const calls::MemPoolSetAccess& call);
-  const char* accept(const calls::DeviceSetMemPool&) { return nullptr; }
+  const char* accept(const calls::DeviceSetMemPool&);
   const char* accept(const calls::MemPoolExportToShareableHandle&);
   const char* accept(const calls::MemPoolImportFromShareableHandle&);
   const char* accept(const calls::MemPoolExportPointer&);
@@ -235,6 +243,12 @@ class Reference {
   const char* accept(const calls::StreamWriteValue32&, Actor);
   const char* accept(const calls::StreamWriteValue64&, Actor);
   const char* accept(const calls::StreamBatchMemOp&, Actor);
+  const char* accept(const calls::MemPrefetchAsync_v2&) { return nullptr; }
+  const char* accept(const calls::MemAdvise_v2&) { return nullptr; }
+  const char* accept(const calls::MemGetDefaultMemPool&);
+  const char* accept(const calls::MemGetMemPool&);
+  const char* accept(const calls::MemSetMemPool&);
+  const char* accept(const calls::MemGetLocationInfo&) { return nullptr; }
 
   /// What a driver with this profile does even though it refuses.
   void refuse(const calls::MemSetAccess&, CUresult answer, const Profile& profile);
@@ -327,6 +341,15 @@ class Reference {
                                     Rule alive) const;
   int pool_behind(int fd) const;
   bool has_attribute(int attribute) const;
+  struct PlaceRules {
+    Rule location, type, location_type, device, node;
+  };
+  void judge_place(Judgement& out, const CUmemLocation* place, CUmemAllocationType type,
+                   const PlaceRules& rules) const;
+  const char* add_default(std::uint64_t pool, const CUmemLocation& place);
+  void set_current(std::uint64_t pool, int location_type, int location);
+  void judge_managed(Judgement& out, std::uint64_t base, std::uint64_t size) const;
+  void judge_managed_place(Judgement& out, const CUmemLocation& place, int last_type) const;
   /// The index of memory that nobody wrote to yet.
   int fresh_memory(std::uint64_t size, int type, int id);
   // Multicast.

@@ -377,6 +377,7 @@ void Reference::judge_pool_touch(Judgement& out, const PlainMemory& plain, bool 
   const PoolState::Pool& pool = pool_state_.pools[static_cast<std::size_t>(plain.owner)];
   const auto& prop = memories_[static_cast<std::size_t>(plain.memory)].prop;
   const bool on_host = static_cast<int>(prop.location.type) != 1;
+  out.of_place = out.of_place || (pool.is_default && pool.location_type != 1);
   if (on_host && !fill) {
     out.add(Rule::kDataPoolOnHost);
     return;
@@ -410,7 +411,8 @@ std::vector<std::pair<std::uint64_t, int>> Reference::given_to_defaults() const 
   std::vector<std::pair<std::uint64_t, int>> out;
   for (const auto& pool : pool_state_.pools) {
     for (const int device : pool.given) {
-      if (pool.is_default && device != pool.location) out.emplace_back(pool.value, device);
+      const bool own = pool.location_type == 1 && device == pool.location;
+      if (pool.is_default && !own) out.emplace_back(pool.value, device);
     }
   }
   return out;

@@ -20,7 +20,10 @@ unsigned bytes_of(int operation) {
 
 void Reference::judge_word(Judgement& out, std::uint64_t at, unsigned bytes, bool write,
                            Actor actor) const {
-  if (at % bytes != 0) out.add(Rule::kStreamMemAligned);
+  if (at % bytes != 0) {
+    out.add(Rule::kStreamMemAligned);
+    if (at % kGranule + bytes > kGranule) out.loose = true;  // in two mappings, perhaps
+  }
   judge_context(out, at, bytes, actor);
   if (actor.device < 0) return;
   if (const PlainMemory* plain = plain_.at(at)) {

@@ -22,8 +22,7 @@ std::optional<Driver> driver_of(const std::unique_ptr<Peer>& peer) {
 Differential::Differential(const Driver& driver, Profile profile, DifferentialOptions options,
                            std::unique_ptr<Peer> peer)
     : peer_(std::move(peer)),
-      machine_(failing(driver), options.multicast, driver_of(peer_),
-               profile.cuda_version >= kEndpointsSince),
+      machine_(failing(driver), options.multicast, driver_of(peer_), profile.cuda_version),
       profile_(std::move(profile)),
       options_(options),
       free_memory_{free_memory(machine_, 0), free_memory(machine_, 1)},
