@@ -42,8 +42,9 @@ Judgement Reference::judge(const calls::MemPrefetchAsync_v2& call, Actor actor) 
   return out;
 }
 
-Judgement Reference::judge(const calls::MemAdvise_v2& call, Actor) const {
+Judgement Reference::judge(const calls::MemAdvise_v2& call, Actor actor) const {
   Judgement out;
+  if (actor.device < 0) out.loose = true;  // no rule says whether it needs a context
   judge_managed(out, call.devPtr, call.count);
   const int advice = static_cast<int>(call.advice);
   if (advice == 3) judge_managed_place(out, call.location, 4);
