@@ -16,13 +16,19 @@ inline ManagedAdvice* managed_at(const Emulator& e, Address address, Size size) 
 
 /// Whether the range can be advised and moved: managed memory, or pageable memory of the system
 /// where devices read that. Memory that is mapped by hand or of a pool was judged by the rules:
-/// whoever accepts it leaves it where it is.
+/// whoever accepts it leaves it where it is. Of some pools the rules know too little: of
+/// imported ones, of those that are gone, of those that were only asked for.
 inline bool movable(const Emulator& e, Address address, Size size) {
   if (managed_at(e, address, size)) return true;
   if (address == 0 || size == 0) return false;
   if (e.model.reservation_at(address)) return true;
   if (const PlainAllocation* plain = e.plain.at(address)) {
-    return plain->pool != 0 && !plain->managed;
+    if (plain->pool == 0 || plain->managed) return false;
+    const auto pool = reinterpret_cast<CUmemoryPool>(plain->pool);
+    if (plain->imported || !e.pools.find(pool)) return false;
+    const Verdict& verdict =
+        e.profile.verdict(EntryPoint::kMemPrefetchAsync_v2, Rule::kManagedOnly);
+    return verdict.kind == Verdict::Kind::kAccepts;
   }
   if (e.host.at(address) || e.space.owns(address, 1)) return false;
   constexpr int kPageable = CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS;

@@ -67,7 +67,10 @@ void mutate(Ops& ops, Random& random, const Scope& scope, std::size_t most) {
       std::swap(ops[at], ops[random.below(static_cast<std::uint32_t>(ops.size()))]);
     } else if (kind == 7) {
       const bool endpoints = style.endpoints && random.chance(50);
-      const auto rules = endpoints ? plantable_in_endpoints() : plantable();
+      const bool further = style.further && random.chance(30);
+      const auto rules = endpoints ? plantable_in_endpoints()
+                         : further ? plantable_further()
+                                   : plantable();
       plant(ops, rules[random.below(static_cast<std::uint32_t>(rules.size()))], random);
     } else {  // one byte of one op
       auto* bytes = reinterpret_cast<std::uint8_t*>(&ops[at]);

@@ -24,5 +24,7 @@ bool plant(Ops& ops, Rule rule, Random& random);
 std::span<const Rule> plantable();
 /// Those that only programs with logical endpoints can break.
 std::span<const Rule> plantable_in_endpoints();
+/// Those that only programs with calls of is_further() can break.
+std::span<const Rule> plantable_further();
 
 }  // namespace cuvmm::fuzz

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/generate/generator.h"
 
+#include <algorithm>
+
 #include "fuzz/machine/machines.h"
 
 namespace cuvmm::fuzz {
 namespace {
 
 constexpr Scope kEverything{.devices = 3, .processes = 1, .multicast = true};
+constexpr Scope kFurther{.devices = 3, .processes = 1, .multicast = true, .further = true};
 
 TEST(Generator, ASeedMeansAProgram) {
   Random a(5), b(5), c(6);
@@ -27,7 +30,36 @@ TEST(Generator, SevenCallsOfTenSucceedAndAllKindsAreMade) {
   EXPECT_GE(statistics.succeeded * 10, statistics.calls * 7) << statistics.text();
   for (std::size_t code = 0; code < kCodes; ++code) {
     if (is_endpoint(static_cast<Code>(code))) continue;  // endpoint_test.cc
+    if (is_further(static_cast<Code>(code))) continue;   // below
     EXPECT_TRUE(made[code]) << function_of(static_cast<Code>(code));
+  }
+}
+
+// As recorded on real drivers; and with them, they succeed too.
+TEST(Generator, FurtherCallsAreMadeWhereTheyAreAskedFor) {
+  Random random(2), again(2);
+  const auto further = [](const Op& op) { return is_further(op.code); };
+  unsigned made[kCodes] = {}, succeeded[kCodes] = {};
+  for (int i = 0; i < 1500; ++i) {
+    const Ops without = generate(again, swarm(again, {.devices = 3}));
+    EXPECT_TRUE(std::none_of(without.begin(), without.end(), further));
+    const Ops ops = generate(random, swarm(random, kFurther));
+    const Result result = emulated().run(ops);
+    EXPECT_EQ(result.problem, "") << to_text(ops, notes_of(result));
+    for (std::size_t j = 0; j < ops.size(); ++j) {
+      const Answer& answer = result.steps[j].answer;
+      made[static_cast<std::size_t>(ops[j].code)] += answer.run;
+      succeeded[static_cast<std::size_t>(ops[j].code)] +=
+          answer.run && answer.result == CUDA_SUCCESS;
+    }
+  }
+  for (auto code = static_cast<std::size_t>(kFirstFurther); code < kCodes; ++code) {
+    const auto one = static_cast<Code>(code);
+    if (since(one) > 0) continue;                                        // endpoint_test.cc
+    if (one >= Code::kPlaceDefault && one <= Code::kPlaceSet) continue;  // only by hand
+    // Of memory that is not managed, each is refused.
+    const bool managed = one == Code::kPrefetch || one == Code::kAdvise;
+    EXPECT_GE(managed ? made[code] : succeeded[code], 20u) << function_of(one);
   }
 }
 
@@ -35,8 +67,9 @@ TEST(Generator, MutantsAndCrossesStayCanonicalAndBounded) {
   Random random(3);
   Ops before = generate(random, swarm(random, {.devices = 3}));
   for (int i = 0; i < 500; ++i) {
-    Ops ops = generate(random, swarm(random, kEverything));
-    mutate(ops, random, kEverything, 60);
+    const Scope& scope = i % 2 ? kFurther : kEverything;
+    Ops ops = generate(random, swarm(random, scope));
+    mutate(ops, random, scope, 60);
     EXPECT_LE(ops.size(), 60u);
     ops = cross_over(ops, before, random, 60);
     EXPECT_LE(ops.size(), 60u);
@@ -46,8 +79,8 @@ TEST(Generator, MutantsAndCrossesStayCanonicalAndBounded) {
 }
 
 // Each recipe, put into legal programs, breaks its rule in one of them at least.
-TEST(Generator, APlantedFaultBreaksItsRule) {
-  for (const Rule rule : plantable()) {
+void each_breaks_its_rule(std::span<const Rule> rules, std::uint64_t further) {
+  for (const Rule rule : rules) {
     bool broken = false;
     for (std::uint64_t seed = 1; seed < 400 && !broken; ++seed) {
       Random random(seed);
@@ -56,6 +89,7 @@ TEST(Generator, APlantedFaultBreaksItsRule) {
       style.ops = 100;
       style.multicast = seed % 2;
       style.devices = 3;
+      style.further = further;
       Ops ops = generate(random, style);
       if (!plant(ops, rule, random)) continue;
       for (const Step& step : emulated().run(ops).steps) {
@@ -64,6 +98,12 @@ TEST(Generator, APlantedFaultBreaksItsRule) {
     }
     EXPECT_TRUE(broken) << info(rule).id;
   }
+}
+
+TEST(Generator, APlantedFaultBreaksItsRule) { each_breaks_its_rule(plantable(), 0); }
+
+TEST(Generator, APlantedFaultOfAFurtherCallBreaksItsRule) {
+  each_breaks_its_rule(plantable_further(), kAllFurther);
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ class Maker {
   Code hand_over_plain(const Sketch& now);
   Code share_pool(const Sketch& now);
   Code next_of_endpoint(const Sketch& now);
+  Code next_further(const Sketch& now);
   Code touch();  ///< a copy or a fill
 
   // Its arguments, by area; false where nothing fits.
@@ -43,6 +44,7 @@ class Maker {
   bool pooled(Op& op, const Sketch& now);
   bool legacy(Op& op, const Sketch& now);
   bool endpoint(Op& op, const Sketch& now);
+  bool further(Op& op, const Sketch& now);
 
   // Those of one call, or of a few that are alike.
   bool free_reservation(Op& op, const Sketch& now);
@@ -67,6 +69,10 @@ class Maker {
   bool bind_endpoint(Op& op, const Sketch& now);
   bool unbind_endpoint(Op& op, const Sketch& now);
   bool fabric_copy(Op& op, const Sketch& now);
+  bool ask_pool(Op& op, const Sketch& now);
+  bool write_words(Op& op, const Sketch& now);
+  bool place_pool(Op& op, const Sketch& now);
+  bool any_memory(Op& op, const Sketch& now);
   bool reference(std::uint8_t& ref, const Sketch& now);
   /// Sets `ref` to the name of one of them that fits; false when none does.
   template <class List, class Fits>

@@ -235,15 +235,20 @@ std::span<const Rule> plantable_in_endpoints() {
   return all;
 }
 
+std::span<const Rule> plantable_further() {
+  static const std::vector<Rule> all = rules_of(further_recipes());
+  return all;
+}
+
 bool plant(Ops& ops, Rule rule, Random& random) {
   const auto matches = [&](const Recipe& r) { return r.rule == rule; };
-  const Recipe* recipe = std::find_if(std::begin(kRecipes), std::end(kRecipes), matches);
-  if (recipe == std::end(kRecipes)) {
-    const auto more = endpoint_recipes();
-    const auto found = std::find_if(more.begin(), more.end(), matches);
-    if (found == more.end()) return false;
-    recipe = &*found;
+  const Recipe* recipe = nullptr;
+  for (const auto all :
+       {std::span<const Recipe>(kRecipes), endpoint_recipes(), further_recipes()}) {
+    const auto found = std::find_if(all.begin(), all.end(), matches);
+    if (!recipe && found != all.end()) recipe = &*found;
   }
+  if (!recipe) return false;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (ops[i].code == recipe->code) places.push_back(i);

@@ -25,5 +25,7 @@ constexpr int kNoDevice = 11, kNoNode = 10, kNoType = 12;          // into kPlac
 
 /// Those of logical endpoints and fabric copies.
 std::span<const Recipe> endpoint_recipes();
+/// Those of the calls of is_further().
+std::span<const Recipe> further_recipes();
 
 }  // namespace cuvmm::fuzz

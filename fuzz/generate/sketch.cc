@@ -85,6 +85,9 @@ void Sketch::follow_pool(const Op& op) {
       }
       break;
     case Code::kPoolDefault:
+    case Code::kPlaceDefault:
+    case Code::kPlaceCurrent:
+      if (op.place > kNumaPlace) break;
       replace(pools, Pool{op.name, op.place, false, false, 0, true});
       break;
     case Code::kPoolDestroy:

@@ -12,6 +12,29 @@ constexpr std::uint64_t kExternalMemory =
 constexpr std::uint64_t from_to(Code first, Code last) { return (bit(last) << 1) - bit(first); }
 constexpr std::uint64_t kPools = from_to(Code::kPoolCreate, Code::kPointerImport);
 constexpr std::uint64_t kLegacy = from_to(Code::kAlloc, Code::kIpcClose);
+
+/// Calls of kFirstFurther and behind it that belong together, and what they need of the others.
+struct Family {
+  Code first, last;
+  std::uint64_t needs;
+};
+// Without the pools of places: of these the shim knows too little to be judged (docs/fuzzing.md).
+constexpr Family kFamilies[] = {{Code::kPoolTrim, Code::kPoolTell, kPools},
+                                {Code::kWriteWord, Code::kWordBatch, 0},
+                                {Code::kPrefetch, Code::kAdvise, 0},
+                                {Code::kWhereIs, Code::kWhereIs, 0}};
+
+void add_further(Random& random, Style& style) {
+  constexpr auto kFirst = static_cast<unsigned>(kFirstFurther);
+  for (const Family& family : kFamilies) {
+    if (!random.chance(30)) continue;
+    for (auto code = static_cast<unsigned>(family.first);
+         code <= static_cast<unsigned>(family.last); ++code) {
+      style.further |= std::uint64_t{1} << (code - kFirst);
+    }
+    style.enabled |= family.needs;
+  }
+}
 }  // namespace
 
 Style swarm(Random& random, const Scope& scope) {
@@ -41,6 +64,7 @@ Style swarm(Random& random, const Scope& scope) {
   // Last, and only where they can be made: other programs stay what they are.
   style.endpoints = scope.multicast && scope.endpoints && random.chance(50);
   if (style.endpoints) style.enabled |= from_to(Code::kEpReserve, Code::kFabricCopy);
+  if (scope.further) add_further(random, style);
   return style;
 }
 

@@ -170,7 +170,8 @@ void search(const Target& target, Board& board, std::uint64_t seed, std::chrono:
   const Scope scope{.devices = machine->machine().devices(),
                     .processes = target.processes,
                     .multicast = target.options.multicast,
-                    .endpoints = machine->profile().cuda_version >= kEndpointsSince};
+                    .endpoints = machine->profile().cuda_version >= kEndpointsSince,
+                    .further = true};
   const auto end = Clock::now() + time;
   Random random(seed);
   Novelty novelty;

@@ -48,10 +48,10 @@ Driver without_multicast(Driver driver) {
 }  // namespace
 
 Machine::Machine(const Driver& first, bool multicast, const std::optional<Driver>& other,
-                 bool endpoints)
+                 int version)
     : drivers_{multicast ? first : without_multicast(first)},
       multicast_(multicast),
-      endpoints_(endpoints) {
+      version_(version) {
   // What another process is asked to do is a list without multicast.
   if (other) drivers_.push_back(without_multicast(*other));
   for (int process = 0; process < processes() && error_.empty(); ++process) {

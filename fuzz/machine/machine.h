@@ -45,9 +45,9 @@ class Machine {
  public:
   /// Initialises the drivers; error() says what failed. Without `other` the ops of the second
   /// process are not run. Without `multicast` nothing of api/multicast.h is called, whoever asks;
-  /// and without `endpoints` none of is_endpoint(), which older drivers lack.
+  /// and none that a driver of CUDA `version` lacks, by since().
   explicit Machine(const Driver& driver, bool multicast = false,
-                   const std::optional<Driver>& other = std::nullopt, bool endpoints = false);
+                   const std::optional<Driver>& other = std::nullopt, int version = 0);
   const std::string& error() const { return error_; }
   int devices() const { return static_cast<int>(contexts_[0].size()); }
   const Driver& driver(int process = 0) const { return drivers_[process]; }
@@ -86,7 +86,8 @@ class Machine {
   std::uint64_t made(NameKind kind);
 
   std::vector<Driver> drivers_;  // by process
-  bool multicast_ = false, endpoints_ = false;
+  bool multicast_ = false;
+  int version_ = 0;
   std::string error_;
   std::vector<CUcontext> contexts_[kProcesses];
   Binding bindings_[kNameKinds][256];
@@ -113,7 +114,7 @@ template <class Visit>
 Answer Machine::step(const Op& op, Visit&& visit) {
   Answer answer;
   if (is_multicast(op.code) && !multicast_) return answer;
-  if (is_endpoint(op.code) && !endpoints_) return answer;
+  if (since(op.code) > version_) return answer;
   const Shape& s = shape(op.code);
   // Without a place to write to the name is not even bound again.
   const bool makes = s.makes != NameKind::kNone && !(op.faults & kNullOut);

@@ -4,6 +4,7 @@
 
 #include "api/calls.h"
 #include "fuzz/ops/endpoint_sources.h"
+#include "fuzz/ops/further_sources.h"
 
 namespace cuvmm::fuzz {
 

@@ -43,7 +43,8 @@ bool may_be_silent(Rule rule) {
     case Rule::kIpcFreedWhileOpen:  // what another process has open
     case Rule::kPoolTakeAlive:      // what a pointer's data stands for is the driver's secret
     case Rule::kPoolTakeData:
-    case Rule::kPoolSetLocal:   // where a default pool lies
+    case Rule::kPoolSetLocal:  // where a default pool lies
+    case Rule::kPlaceSetMatches:
     case Rule::kEpImportValid:  // what an endpoint's bytes stand for is the driver's secret
       return true;
     default:
@@ -71,11 +72,16 @@ bool of_unseen(Rule rule) {
     case Rule::kFcEndpointInside:
     case Rule::kFcEndpointBound:
     case Rule::kFcOwnerAccess:
+    case Rule::kManagedOnly:
+    case Rule::kWhereManaged:
       return true;
     default:
       return false;
   }
 }
+
+// Whether a device may touch it, and how.
+bool of_pool(Rule rule) { return rule == Rule::kDataPoolOnHost || rule == Rule::kDataPoolAccess; }
 
 bool of_access(Rule rule) { return rule == Rule::kDataReadable || rule == Rule::kDataWritable; }
 
@@ -161,6 +167,7 @@ class Shim {
       const Rule rule = judgement.broken[i];
       if (may_be_silent(rule) || (partly_ && of_access(rule))) continue;
       if (judgement.unseen && of_unseen(rule)) continue;
+      if (judgement.of_place && of_pool(rule)) continue;
       text_ = std::string("no finding for ") + info(judgement.broken[i]).id;
       return text_.c_str();
     }

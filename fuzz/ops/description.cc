@@ -2,6 +2,7 @@
 #include "fuzz/ops/description.h"
 
 #include "fuzz/ops/endpoint_sources.h"
+#include "fuzz/ops/further_sources.h"
 
 namespace cuvmm::fuzz {
 

@@ -24,6 +24,7 @@ constexpr const char* kForeign =
 // Bytes that a call names at its first address.
 std::uint64_t extent(const Op& op) {
   const Op& used = used_by(op.code);
+  if (op.code == Code::kWriteWord || op.code == Code::kWordBatch) return word_bytes(op.extra);
   if (!used.size) return 1;
   if (used.odd_size) return distance(op.size, op.odd_size);
   return std::uint64_t{op.size} << (op.code == Code::kFill ? op.extra : 0);
@@ -116,7 +117,10 @@ const char* Layout::leaves(const Op& op) const {
   if (s.ref2 == NameKind::kMemory) return leaves_memory(process, op.ref2);
   if (s.ref2 == NameKind::kRange) {
     const bool bind = op.code == Code::kMcBindAddr || op.code == Code::kEpBindAddr;
-    const std::uint64_t size = bind ? distance(op.size, op.odd_size) : op.size;
+    const bool word = op.code == Code::kWordBatch;
+    const std::uint64_t size = bind   ? distance(op.size, op.odd_size)
+                               : word ? word_bytes(op.extra)
+                                      : op.size;
     return leaves_range(process, op.ref2, distance(op.at2, op.odd2), size);
   }
   return nullptr;

@@ -36,6 +36,8 @@ int Layout::change(const Op& op) {
       return change_descriptors(op);
     case Code::kPoolCreate:
     case Code::kPoolDefault:
+    case Code::kPlaceDefault:
+    case Code::kPlaceCurrent:
     case Code::kPoolDestroy:
     case Code::kPoolExport:
     case Code::kPoolImport:

@@ -58,9 +58,21 @@ constexpr bool is_multicast(Code code) {
 
 /// Whether the call is about logical endpoints, which a driver has since CUDA 13.3, or a fabric
 /// copy (13.5). Each of them is_multicast() as well.
-constexpr bool is_endpoint(Code code) { return code >= Code::kEpReserve; }
+constexpr bool is_endpoint(Code code) {
+  return code >= Code::kEpReserve && code <= Code::kFabricCopy;
+}
 /// The version of the driver that has them all.
 inline constexpr int kEndpointsSince = 13050;
+
+/// Whether the call came to ops.def after programs were recorded on real drivers: it is made only
+/// where it is asked for (Scope::further), so that a seed goes on meaning the recorded program.
+inline constexpr Code kFirstFurther = Code::kPoolTrim;
+constexpr bool is_further(Code code) { return code >= kFirstFurther; }
+
+/// The driver's version that a call needs which the recorded drivers do not have; 0 for none.
+constexpr int since(Code code) {
+  return is_endpoint(code) ? kEndpointsSince : code == Code::kWhereIs ? 13040 : 0;
+}
 
 /// Whether processes other than process 0 make this call, too.
 constexpr bool crosses(Code code) { return detail::kCallers[static_cast<std::size_t>(code)].both; }
@@ -218,6 +230,16 @@ inline constexpr std::uint8_t kLegacyStream = 0x40;  ///< and 0x20 for its other
 /// One, two of which the second is that much further, the same one twice, none of a list of one.
 inline constexpr std::uint8_t kOneCopy = 0, kTwoCopies = 1, kSameCopies = 2, kNoCopies = 3;
 inline constexpr std::uint64_t kNextCopy = 256;
+
+/// What `extra` says of stream memory operations: words of 64 bits in place of 32, and what follows
+/// the write of a batch.
+inline constexpr std::uint8_t kLongWord = 1;
+inline constexpr unsigned kWriteAlone = 0, kThenWait = 1, kThenWrite = 2, kThenFlush = 3;
+constexpr unsigned word_bytes(std::uint8_t extra) { return extra & kLongWord ? 8 : 4; }
+constexpr unsigned word_follower(std::uint8_t extra) { return extra >> 1 & 3; }
+constexpr std::uint8_t word_extra(unsigned follower, bool is_long) {
+  return static_cast<std::uint8_t>(follower << 1 | (is_long ? kLongWord : 0));
+}
 
 /// Puts every field into its range and clears those that the call does not use, so that equal calls
 /// are equal bytes. Any 16 bytes become a valid op.

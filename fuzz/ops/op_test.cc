@@ -13,7 +13,9 @@ TEST(Op, BytesGiveTheProgramBack) {
   for (int i = 0; i < 200; ++i) {
     const Ops ops = generate(
         random,
-        swarm(random, {.devices = 3, .processes = 2, .multicast = true, .endpoints = true}));
+        swarm(
+            random,
+            {.devices = 3, .processes = 2, .multicast = true, .endpoints = true, .further = true}));
     EXPECT_EQ(decode(encode(ops)), ops);
   }
 }

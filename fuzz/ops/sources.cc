@@ -104,6 +104,15 @@ void Option::read(Op& op, const Argued& argued) {
   op.value |= static_cast<std::uint8_t>(argued.number() << 4);
 }
 
+std::string PoolAttribute::text(const Op& op, const WrittenNames&) {
+  return word_text(pool_attribute_words(), op.value);
+}
+void PoolAttribute::read(Op& op, const Argued& argued) {
+  const std::uint64_t attribute = argued.number();
+  if (attribute > 31) argued.refuse("no op holds this attribute");
+  op.value = static_cast<std::uint8_t>(attribute & 31);
+}
+
 std::string TeamSize::text(const Op& op, const WrittenNames&) {
   return number_text(team_size(op.extra));
 }

@@ -341,6 +341,14 @@ struct Option : Source {
   static void read(Op& op, const Argued& argued);
 };
 
+/// Of a pool; also some that no driver has.
+struct PoolAttribute : Source {
+  static constexpr Op kUses{.value = 31};
+  static std::uint64_t value(const Op& op, const Operands&) { return op.value; }
+  static std::string text(const Op& op, const WrittenNames&);
+  static void read(Op& op, const Argued& argued);
+};
+
 struct TeamSize : Source {
   static constexpr Op kUses{.extra = kAll};
   static void canonicalise(Op& op) { op.extra = wrapped(op.extra, kAllOnes + 1); }

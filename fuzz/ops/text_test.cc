@@ -8,7 +8,8 @@
 namespace cuvmm::fuzz {
 namespace {
 
-constexpr Scope kEverything{.devices = 3, .processes = 2, .multicast = true, .endpoints = true};
+constexpr Scope kEverything{
+    .devices = 3, .processes = 2, .multicast = true, .endpoints = true, .further = true};
 
 TEST(FuzzText, TheTextOfAProgramGivesItBack) {
   Random random(11);

@@ -8,7 +8,8 @@ namespace cuvmm::fuzz {
 
 namespace {
 
-constexpr std::string_view kMagic = "cuvmm-fuzz-recording ";  // then the version and a line's end
+constexpr std::string_view kRecordingMagic =
+    "cuvmm-fuzz-recording ";  // then the version and a line's end
 constexpr char kVersion = '2';
 constexpr std::size_t kNameBytes = 64;
 constexpr std::size_t kAnswerBytes = 7;
@@ -43,7 +44,7 @@ class Cursor {
 }  // namespace
 
 std::string recording_header(const RecordedMachine& machine) {
-  std::string out(kMagic);
+  std::string out(kRecordingMagic);
   out += kVersion;
   out += '\n';
   std::string name = machine.gpu.substr(0, kNameBytes);
@@ -85,10 +86,10 @@ std::string recorded_bytes(const RecordedProgram& program) {
 Recording parse_recording(std::string_view bytes) {
   Recording out;
   Cursor cursor(bytes);
-  const bool magic = cursor.take(kMagic.size()) == kMagic;
+  const bool magic = cursor.take(kRecordingMagic.size()) == kRecordingMagic;
   const std::string_view version = cursor.take(2);
   if (!magic || (version != "1\n" && version != "2\n")) {
-    out.error = "no recording: expected the line '" + std::string(kMagic) + "1' or 2";
+    out.error = "no recording: expected the line '" + std::string(kRecordingMagic) + "1' or 2";
     return out;
   }
   const std::string_view name = cursor.take(kNameBytes);

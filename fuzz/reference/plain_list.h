@@ -18,8 +18,9 @@ struct PlainMemory {
   int source = -1;             ///< kTaken: index of the memory that was exported
   bool vague = false;  ///< kTaken: through a pool that was destroyed, which a driver may accept
   bool live = true;
-  int opens = 0;    ///< kOpened: that were not closed yet
-  int device = -1;  ///< of the context that made, imported or opened it
+  bool by_pool = false;  ///< kPool: freed by cuMemFreeAsync
+  int opens = 0;         ///< kOpened: that were not closed yet
+  int device = -1;       ///< of the context that made, imported or opened it
 };
 
 class PlainList {

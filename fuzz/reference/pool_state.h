@@ -22,6 +22,9 @@ struct PoolState {
     bool exported = false;
     std::vector<int> given = {};  ///< devices that it was set accessible for, beside its own
     bool vague = false;           ///< that was changed after its end
+    /// What its attributes 1 to 4 are, by number - 1; -1 where it is not known.
+    std::array<std::int64_t, 4> told = {-1, -1, -1, -1};
+    bool set = false;  ///< one of them was set
   };
   /// What an export of a pointer, or of plain memory, wrote.
   struct Token {
@@ -29,7 +32,13 @@ struct PoolState {
     int memory;  ///< index into the list of plain memory
     bool of_pool;
   };
+  /// A pool was made the current one of a place; what was set before for that place is over.
+  struct Current {
+    int location_type, location;
+    int pool;  ///< index
+  };
   std::vector<Pool> pools;
+  std::vector<Current> current;
   std::vector<Token> tokens;
 
   void clear() { *this = {}; }

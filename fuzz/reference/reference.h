@@ -48,6 +48,8 @@ struct Judgement {
   bool uncovered = false;
   /// About a descriptor of another process's export, or an imported endpoint: no shim saw it made.
   bool unseen = false;
+  /// About memory of a pool that a place had: where that lies, no shim knows.
+  bool of_place = false;
   bool loose = false;          ///< nothing is written of what should happen: any answer will do
   bool unpredictable = false;  ///< nothing later in the program can be compared between drivers
 
@@ -80,7 +82,8 @@ struct Actor {
 struct ReferenceMachine {
   int devices = 1;
   std::uint64_t device_memory = ~std::uint64_t{0};  ///< bytes per device
-  bool charge = true;  ///< OUT_OF_MEMORY is predicted from it; false: it may always happen
+  bool charge = true;        ///< OUT_OF_MEMORY is predicted from it; false: it may always happen
+  int cuda_version = 13000;  ///< of the driver, as cuDriverGetVersion writes it
 };
 
 /// judge() before a call, accept() after it succeeded (reads the out-parameters). A call that
@@ -162,6 +165,18 @@ class Reference {
   Judgement judge(const calls::LogicalEndpointGetLimits&, Actor) const;
   Judgement judge(const calls::LogicalEndpointQuery&, Actor) const;
   Judgement judge(const calls::FabricCpyBatchAsync&, Actor) const;
+  Judgement judge(const calls::MemPoolTrimTo&, Actor) const;
+  Judgement judge(const calls::MemPoolGetAttribute&, Actor) const;
+  Judgement judge(const calls::MemPoolSetAttribute&, Actor) const;
+  Judgement judge(const calls::StreamWriteValue32&, Actor) const;
+  Judgement judge(const calls::StreamWriteValue64&, Actor) const;
+  Judgement judge(const calls::StreamBatchMemOp&, Actor) const;
+  Judgement judge(const calls::MemPrefetchAsync_v2&, Actor) const;
+  Judgement judge(const calls::MemAdvise_v2&, Actor) const;
+  Judgement judge(const calls::MemGetDefaultMemPool&, Actor) const;
+  Judgement judge(const calls::MemGetMemPool&, Actor) const;
+  Judgement judge(const calls::MemSetMemPool&, Actor) const;
+  Judgement judge(const calls::MemGetLocationInfo&, Actor) const;
 
   // What a success changes. The sentence is what is wrong with the outputs, null when nothing is.
   const char* accept(const calls::MemAddressReserve&);
@@ -200,7 +215,7 @@ class Reference {
   const char* accept(const calls::MemAllocFromPoolAsync&);
   const char* accept(const calls::MemFreeAsync&);
   const char* accept(const calls::MemPoolSetAccess& call);
-  const char* accept(const calls::DeviceSetMemPool&) { return nullptr; }
+  const char* accept(const calls::DeviceSetMemPool&);
   const char* accept(const calls::MemPoolExportToShareableHandle&);
   const char* accept(const calls::MemPoolImportFromShareableHandle&);
   const char* accept(const calls::MemPoolExportPointer&);
@@ -222,6 +237,18 @@ class Reference {
   const char* accept(const calls::LogicalEndpointGetLimits&);
   const char* accept(const calls::LogicalEndpointQuery&);
   const char* accept(const calls::FabricCpyBatchAsync&);
+  const char* accept(const calls::MemPoolTrimTo&) { return nullptr; }
+  const char* accept(const calls::MemPoolGetAttribute&);
+  const char* accept(const calls::MemPoolSetAttribute&);
+  const char* accept(const calls::StreamWriteValue32&, Actor);
+  const char* accept(const calls::StreamWriteValue64&, Actor);
+  const char* accept(const calls::StreamBatchMemOp&, Actor);
+  const char* accept(const calls::MemPrefetchAsync_v2&) { return nullptr; }
+  const char* accept(const calls::MemAdvise_v2&) { return nullptr; }
+  const char* accept(const calls::MemGetDefaultMemPool&);
+  const char* accept(const calls::MemGetMemPool&);
+  const char* accept(const calls::MemSetMemPool&);
+  const char* accept(const calls::MemGetLocationInfo&) { return nullptr; }
 
   /// What a driver with this profile does even though it refuses.
   void refuse(const calls::MemSetAccess&, CUresult answer, const Profile& profile);
@@ -246,6 +273,8 @@ class Reference {
   std::vector<std::uint64_t> pools() const;
   std::vector<std::uint32_t> endpoints() const;
   std::vector<std::uint32_t> endpoint_ids() const;
+  /// Default pools and the attributes (1..4) of them that were set.
+  std::vector<std::pair<std::uint64_t, int>> told_to_defaults() const;
   /// Default pools and devices that were given access to them.
   std::vector<std::pair<std::uint64_t, int>> given_to_defaults() const;
 
@@ -311,6 +340,16 @@ class Reference {
   const PoolState::Pool* judge_pool(Judgement& out, CUmemoryPool pool, Rule valid,
                                     Rule alive) const;
   int pool_behind(int fd) const;
+  bool has_attribute(int attribute) const;
+  struct PlaceRules {
+    Rule location, type, location_type, device, node;
+  };
+  void judge_place(Judgement& out, const CUmemLocation* place, CUmemAllocationType type,
+                   const PlaceRules& rules) const;
+  const char* add_default(std::uint64_t pool, const CUmemLocation& place);
+  void set_current(std::uint64_t pool, int location_type, int location);
+  void judge_managed(Judgement& out, std::uint64_t base, std::uint64_t size) const;
+  void judge_managed_place(Judgement& out, const CUmemLocation& place, int last_type) const;
   /// The index of memory that nobody wrote to yet.
   int fresh_memory(std::uint64_t size, int type, int id);
   // Multicast.
@@ -411,6 +450,8 @@ class Reference {
   void judge_touch(Judgement& out, std::uint64_t base, std::uint64_t size, bool write, bool fill,
                    Actor actor, ByCpu by_cpu = ByCpu::kAlone) const;
   void judge_context(Judgement& out, std::uint64_t base, std::uint64_t size, Actor actor) const;
+  void judge_word(Judgement& out, std::uint64_t at, unsigned bytes, bool write, Actor actor) const;
+  void write_word(const Judgement& judged, std::uint64_t at, std::uint64_t value, unsigned bytes);
   Judgement judge_write(std::uint64_t base, std::uint64_t size, bool fill, Actor actor,
                         bool from_host = false) const;
   void store(std::uint64_t at, const unsigned char* bytes, std::uint64_t size, bool known);

@@ -65,6 +65,7 @@ const char* Reference::accept(const calls::MemPoolCreate& call) {
   const bool used = other >= 0 && pool_state_.pools[static_cast<std::size_t>(other)].live;
   pool_state_.pools.push_back({number(*call.pool), static_cast<int>(props.location.type),
                                props.location.id, static_cast<unsigned>(props.handleTypes), -1});
+  pool_state_.pools.back().told = {1, 1, 1, 0};  // as the attributes' documentation says
   return used ? "the pool is one in use" : *call.pool ? nullptr : "the pool is NULL";
 }
 
@@ -163,7 +164,10 @@ Judgement Reference::judge(const calls::MemFreeAsync& call, Actor actor) const {
 }
 
 const char* Reference::accept(const calls::MemFreeAsync& call) {
-  if (PlainMemory* plain = plain_.live_base(call.dptr)) plain->live = false;
+  if (PlainMemory* plain = plain_.live_base(call.dptr)) {
+    plain->live = false;
+    plain->by_pool = true;
+  }
   return nullptr;
 }
 
@@ -233,6 +237,8 @@ const char* Reference::accept(const calls::MemPoolImportFromShareableHandle& cal
   pool.live = true;
   pool.exported = false;
   pool.given.clear();
+  pool.told.fill(-1);
+  pool.set = false;
   pool_state_.pools.push_back(pool);
   return nullptr;
 }
@@ -371,6 +377,7 @@ void Reference::judge_pool_touch(Judgement& out, const PlainMemory& plain, bool 
   const PoolState::Pool& pool = pool_state_.pools[static_cast<std::size_t>(plain.owner)];
   const auto& prop = memories_[static_cast<std::size_t>(plain.memory)].prop;
   const bool on_host = static_cast<int>(prop.location.type) != 1;
+  out.of_place = out.of_place || (pool.is_default && pool.location_type != 1);
   if (on_host && !fill) {
     out.add(Rule::kDataPoolOnHost);
     return;
@@ -404,7 +411,8 @@ std::vector<std::pair<std::uint64_t, int>> Reference::given_to_defaults() const 
   std::vector<std::pair<std::uint64_t, int>> out;
   for (const auto& pool : pool_state_.pools) {
     for (const int device : pool.given) {
-      if (pool.is_default && device != pool.location) out.emplace_back(pool.value, device);
+      const bool own = pool.location_type == 1 && device == pool.location;
+      if (pool.is_default && !own) out.emplace_back(pool.value, device);
     }
   }
   return out;

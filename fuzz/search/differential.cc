@@ -22,17 +22,18 @@ std::optional<Driver> driver_of(const std::unique_ptr<Peer>& peer) {
 Differential::Differential(const Driver& driver, Profile profile, DifferentialOptions options,
                            std::unique_ptr<Peer> peer)
     : peer_(std::move(peer)),
-      machine_(failing(driver), options.multicast, driver_of(peer_),
-               profile.cuda_version >= kEndpointsSince),
+      machine_(failing(driver), options.multicast, driver_of(peer_), profile.cuda_version),
       profile_(std::move(profile)),
       options_(options),
       free_memory_{free_memory(machine_, 0), free_memory(machine_, 1)},
       reference_({.devices = machine_.devices(),
                   .device_memory = free_memory_[0],
-                  .charge = options.charge}),
+                  .charge = options.charge,
+                  .cuda_version = profile_.cuda_version}),
       other_reference_({.devices = machine_.devices(),
                         .device_memory = free_memory_[1],
-                        .charge = options.charge},
+                        .charge = options.charge,
+                        .cuda_version = profile_.cuda_version},
                        reference_) {
   machine_.on_close = [this](int fd) { reference_.close(fd); };
 }
@@ -86,6 +87,15 @@ void Differential::clean_up_areas(Result& result) {
     check_end(result,
               driver(calls::MemPoolSetAccess{reinterpret_cast<CUmemoryPool>(pool), &none, 1}),
               "taking a default pool's access back");
+  }
+  for (const auto& [pool, attribute] : reference_.told_to_defaults()) {
+    constexpr int kThreshold = 4;
+    cuuint64_t value = attribute == kThreshold ? 0 : 1;  // low bytes first: an int as well
+    check_end(
+        result,
+        driver(calls::MemPoolSetAttribute{reinterpret_cast<CUmemoryPool>(pool),
+                                          static_cast<CUmemPool_attribute>(attribute), &value}),
+        "setting a default pool's attribute back");
   }
   for (const std::uint64_t object : reference_.external_memories()) {
     const calls::DestroyExternalMemory destroy{reinterpret_cast<CUexternalMemory>(object)};

@@ -119,7 +119,8 @@ void write_inputs(const Arguments& arguments) {
     Style style = swarm(random, {.devices = 3,
                                  .processes = arguments.target.processes,
                                  .multicast = arguments.target.options.multicast,
-                                 .endpoints = has_endpoints(arguments.target)});
+                                 .endpoints = has_endpoints(arguments.target),
+                                 .further = true});
     style.ops = 30;
     const auto bytes = encode(generate(random, style));
     char name[16];

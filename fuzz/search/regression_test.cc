@@ -37,8 +37,10 @@ TEST(Corpus, BreaksEveryRuleThatCanBePlanted) {
     EXPECT_EQ(program.error, "") << path;
     statistics.add(emulated().run(program.ops));
   }
-  for (const Rule rule : plantable()) {
-    EXPECT_NE(statistics.by_rule[static_cast<std::size_t>(rule)], 0u) << info(rule).id;
+  for (const auto rules : {plantable(), plantable_further()}) {
+    for (const Rule rule : rules) {
+      EXPECT_NE(statistics.by_rule[static_cast<std::size_t>(rule)], 0u) << info(rule).id;
+    }
   }
 }
 
@@ -47,7 +49,9 @@ TEST(Corpus, EachProgramOfOneThreadHasAFormInC) {
   for (const auto& path : corpus("one-process")) {
     const std::string text = read(path);
     if (text.find("@t") != std::string::npos) continue;
-    EXPECT_EQ(write_c(parse_program(text).program, path.string()).error, "") << path;
+    const std::string error = write_c(parse_program(text).program, path.string()).error;
+    if (error.find("it is not in every <cuda.h>") != std::string::npos) continue;
+    EXPECT_EQ(error, "") << path;
   }
 }
 

@@ -52,7 +52,8 @@ Scope scope() {
   return {.devices = 3,
           .processes = processes(),
           .multicast = loaded().emulated,
-          .endpoints = wanted_profile().profile.cuda_version >= kEndpointsSince};
+          .endpoints = wanted_profile().profile.cuda_version >= kEndpointsSince,
+          .further = true};
 }
 }  // namespace
 

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls that came after the recordings: is_further() in fuzz/ops/op.h.
+#include "fuzz/generate/maker.h"
+
+namespace cuvmm::fuzz {
+
+// One of those that the program has, or what that one needs.
+Code Maker::next_further(const Sketch& now) {
+  std::vector<Code> codes;
+  for (auto code = static_cast<std::size_t>(kFirstFurther); code < kCodes; ++code) {
+    if (style_.allows(static_cast<Code>(code))) codes.push_back(static_cast<Code>(code));
+  }
+  const Code one = pick(codes, random_);
+  if (shape(one).ref == NameKind::kPool && now.pools.empty()) {
+    return random_.chance(70) ? Code::kPoolCreate : Code::kPoolDefault;
+  }
+  return one;
+}
+
+bool Maker::further(Op& op, const Sketch& now) {
+  switch (op.code) {
+    case Code::kPoolTrim:
+    case Code::kPoolAsk:
+    case Code::kPoolTell:
+      return ask_pool(op, now);
+    case Code::kWriteWord:
+    case Code::kWordBatch:
+      return write_words(op, now);
+    case Code::kPlaceDefault:
+    case Code::kPlaceCurrent:
+    case Code::kPlaceSet:
+      return place_pool(op, now);
+    case Code::kPrefetch:
+    case Code::kAdvise:
+    case Code::kWhereIs:
+      // Never legal: no memory here is managed.
+      op.value = byte(1 + random_.below(6));
+      op.place = random_.chance(70) ? device() : random_.chance(50) ? kHostPlace : kNumaPlace;
+      return random_.chance(20) && any_memory(op, now);
+    default:
+      return false;
+  }
+}
+
+bool Maker::ask_pool(Op& op, const Sketch& now) {
+  if (!any(now.pools, op.ref, [](const auto&) { return true; })) return false;
+  if (op.code == Code::kPoolAsk) {
+    op.value = byte(1 + random_.below(8));
+    return true;
+  }
+  op.size = byte(random_.below(random_.chance(80) ? 3 : 40));
+  if (op.code == Code::kPoolTrim) return true;
+  constexpr std::uint8_t kSettable[] = {1, 2, 3, 4, 4, 4, 6, 8};
+  op.value = kSettable[random_.below(std::size(kSettable))];
+  if (op.value > 4) op.size = 0;                                            // a mark begins anew
+  if (op.value < 4) op.size = 0, op.odd_size = random_.chance(50) ? 2 : 0;  // 1 or 0
+  return true;
+}
+
+bool Maker::write_words(Op& op, const Sketch& now) {
+  if (!data(op, now, op.code == Code::kWordBatch)) return false;
+  const unsigned follower = random_.chance(10) ? kThenFlush : random_.below(kThenFlush);
+  op.extra = word_extra(op.code == Code::kWordBatch ? follower : 0, random_.chance(50));
+  return true;
+}
+
+bool Maker::place_pool(Op& op, const Sketch& now) {
+  if (op.code == Code::kPlaceSet) {
+    if (!any(now.pools, op.ref, [](const Sketch::Pool& p) { return !p.source; })) return false;
+    for (const Sketch::Pool& p : now.pools) {
+      if (p.name == op.ref) op.place = p.device;
+    }
+    return true;
+  }
+  op.place = random_.chance(75) ? device() : random_.chance(50) ? kHostPlace : kNumaPlace;
+  op.name = now.free_name(NameKind::kPool, random_.below(256));
+  return true;
+}
+
+// A reservation, mapped or not, or memory with an address of its own.
+bool Maker::any_memory(Op& op, const Sketch& now) {
+  const auto every = [](const auto&) { return true; };
+  if (random_.chance(50) && any(now.plains, op.ref, every)) {
+    op.size = 1;
+    return true;
+  }
+  if (!any(now.ranges, op.ref, every)) return false;
+  for (const Sketch::Range& range : now.ranges) {
+    if (range.name == op.ref) op.at = byte(random_.below(range.size));
+  }
+  op.size = byte(1 + random_.below(2));
+  return true;
+}
+
+}  // namespace cuvmm::fuzz

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sources of what the calls of is_further() take.
+#pragma once
+
+#include "fuzz/ops/structure_sources.h"
+
+namespace cuvmm::fuzz::source {
+
+/// The NULL stream, which the text leaves out.
+struct LegacyStream : Source {
+  static constexpr Op kUses{};
+  static std::uint64_t value(const Op&, const Operands&) { return 0; }
+  static std::string text(const Op&, const WrittenNames&) { return {}; }
+  static void read(Op&, const Argued&) {}
+};
+
+/// What a stream writes into a word of 4 or 8 bytes: each byte of it differs.
+struct WordValue : Source {
+  static constexpr Op kUses{.value = kAll, .extra = kLongWord};
+  static std::uint64_t value(const Op& op, const Operands&) { return word(op); }
+  static std::string text(const Op& op, const WrittenNames&) { return number_text(word(op)); }
+  static void read(Op& op, const Argued& argued) {
+    op.value = static_cast<std::uint8_t>(argued.number());
+  }
+  static std::uint64_t word(const Op& op) {
+    const std::uint64_t word = op.value * std::uint64_t{0x0504030201020301};
+    return op.extra & kLongWord ? word : word & 0xffffffff;
+  }
+};
+
+/// How many operations of the list are made.
+struct WordCount : Source {
+  static constexpr Op kUses{.extra = 7, .faults = kNoCount};
+  static std::uint64_t value(const Op& op, const Operands&) { return count(op); }
+  static std::string text(const Op& op, const WrittenNames&) { return number_text(count(op)); }
+  static void read(Op& op, const Argued& argued) {
+    if (argued.number() == 0) op.faults |= kNoCount;
+  }
+
+ private:
+  static std::uint64_t count(const Op& op) {
+    if (op.faults & kNoCount) return 0;
+    return word_follower(op.extra) == kWriteAlone ? 1 : 2;
+  }
+};
+
+/// A batch's operations: a write, and what word_follower() says. Never NULL, of which a driver
+/// dies.
+struct WordList : Source {
+  static constexpr NameKind kRef = kRange, kRef2 = kRange;
+  static constexpr Op kUses{.ref = kAll,
+                            .ref2 = kAll,
+                            .at = kAll,
+                            .odd = kAll,
+                            .at2 = kAll,
+                            .odd2 = kAll,
+                            .value = kAll,
+                            .extra = 7};
+  static void canonicalise(Op& op);
+  static void* value(const Op& op, const Operands& o);
+  static std::string text(const Op& op, const WrittenNames& names);
+  static void read(Op& op, const Argued& argued);
+};
+
+/// A CUmem_advise, or a number that is none.
+struct Advice : Source {
+  static constexpr Op kUses{.value = 15};
+  static std::uint64_t value(const Op& op, const Operands&) { return op.value; }
+  static std::string text(const Op& op, const WrittenNames&) { return number_text(op.value); }
+  static void read(Op& op, const Argued& argued);
+};
+
+/// A CUmemAllocationType: pinned, or none that there is; never managed.
+struct NotManaged : Source {
+  static constexpr std::uint64_t kTypes[] = {1, 0, 3, 99};
+  static constexpr Op kUses{.extra = 3};
+  static std::uint64_t value(const Op& op, const Operands&) { return kTypes[op.extra]; }
+  static std::string text(const Op& op, const WrittenNames&);
+  static void read(Op& op, const Argued& argued);
+};
+
+/// All of the size, nothing, or more: there is never more than one answer to write.
+struct Summary : Source {
+  static constexpr Op kUses{.size = kAll, .odd_size = kAll, .extra = 3};
+  static void canonicalise(Op& op) {
+    if ((op.extra & 3) == 3) op.extra ^= 1;
+  }
+  static std::uint64_t value(const Op& op, const Operands&) { return bytes(op); }
+  static std::string text(const Op& op, const WrittenNames&) { return number_text(bytes(op)); }
+  static void read(Op& op, const Argued& argued);
+  static std::uint64_t bytes(const Op& op) {
+    const std::uint64_t size = distance(op.size, op.odd_size);
+    return (op.extra & 3) == 0 ? size : (op.extra & 3) == 1 ? 0 : size + kGranule;
+  }
+};
+
+/// The driver's choice, or more than the summary's.
+struct Sampling : Source {
+  static constexpr Op kUses{.size = kAll, .odd_size = kAll, .extra = 7};
+  static std::uint64_t value(const Op& op, const Operands&) { return bytes(op); }
+  static std::string text(const Op& op, const WrittenNames&) { return number_text(bytes(op)); }
+  static void read(Op& op, const Argued& argued) {
+    if (argued.number() != 0) op.extra |= 4;
+  }
+  static std::uint64_t bytes(const Op& op) {
+    return op.extra & 4 ? Summary::bytes(op) + kNextSample : 0;
+  }
+  static constexpr std::uint64_t kNextSample = 4096;
+};
+
+/// Host memory that the call writes to.
+struct HostOut : Out {
+  static std::string text(const Op& op, const WrittenNames&) {
+    return op.faults & kNullOut ? "null" : "host(64)";
+  }
+};
+
+}  // namespace cuvmm::fuzz::source

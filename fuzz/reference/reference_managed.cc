@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reference's opinion of calls about managed memory, of which there is none here:
+// rulebook/rules/managed.def and location_info.def.
+#include "fuzz/reference/reference.h"
+
+namespace cuvmm::fuzz {
+
+void Reference::judge_managed(Judgement& out, std::uint64_t base, std::uint64_t size) const {
+  if (base == 0 || size == 0) {
+    out.add(Rule::kManagedSize);
+    out.loose = true;  // what it does then is written nowhere
+    return;
+  }
+  const PlainMemory* plain = plain_.at(base);
+  if (!cell_at(base) && !plain) {
+    // Memory of the system, or nothing, or the driver's own.
+    out.loose = out.fatal = true;
+    return;
+  }
+  out.add(Rule::kManagedOnly);
+  if (!plain) return;
+  // A shim need not know of what another call than cuMemAlloc gave that it is not managed.
+  out.unseen = plain->kind != PlainMemory::Kind::kAlloc;
+}
+
+void Reference::judge_managed_place(Judgement& out, const CUmemLocation& place,
+                                    int last_type) const {
+  const int type = static_cast<int>(place.type);
+  if (type == 1) {
+    if (!valid_device(place.id)) out.add(Rule::kManagedDevice);
+  } else if (type < 1 || type > last_type) {
+    out.add(Rule::kManagedLocation);
+  }
+}
+
+Judgement Reference::judge(const calls::MemPrefetchAsync_v2& call, Actor actor) const {
+  Judgement out;
+  judge_managed(out, call.devPtr, call.count);
+  if (call.flags) out.add(Rule::kManagedFlags);
+  judge_managed_place(out, call.location, 4);  // the host, its nodes, and the nearest of them
+  if (actor.device < 0) out.loose = true;
+  return out;
+}
+
+Judgement Reference::judge(const calls::MemAdvise_v2& call, Actor actor) const {
+  Judgement out;
+  if (actor.device < 0) out.loose = true;  // no rule says whether it needs a context
+  judge_managed(out, call.devPtr, call.count);
+  const int advice = static_cast<int>(call.advice);
+  if (advice == 3) judge_managed_place(out, call.location, 4);
+  // About who accesses it: a device or the host.
+  if (advice == 5 || advice == 6) judge_managed_place(out, call.location, 2);
+  if (advice < 1 || advice > 6) out.loose = true;
+  return out;
+}
+
+Judgement Reference::judge(const calls::MemGetLocationInfo& call, Actor) const {
+  Judgement out;
+  if (!call.location_out) out.add(Rule::kWhereOut);
+  if (call.summaryGranularity == 0 || call.summaryGranularity > call.size) {
+    out.add(Rule::kWhereSummary);
+  }
+  if (call.samplingGranularity > call.summaryGranularity) out.add(Rule::kWhereSampling);
+  const PlainMemory* plain = plain_.at(call.ptr);
+  if (call.ptr == 0 || cell_at(call.ptr) || plain) {
+    out.add(Rule::kWhereManaged);
+    out.unseen = plain != nullptr;
+  } else {
+    out.loose = out.fatal = true;
+  }
+  return out;
+}
+
+}  // namespace cuvmm::fuzz
