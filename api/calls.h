@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One plain struct per entry point, its fields the C parameters in order, and Call, their variant.
+// One plain struct per entry point, its fields the C parameters in order, and Call, which holds
+// any.
 //
 // calls::MemMap{.ptr = p, .size = n, .handle = h} is a call of cuMemMap. Pointers are the caller's:
 // an out-parameter is a place to write to, and may be read only after the call succeeded.
@@ -8,7 +9,8 @@
 #include <cuda.h>
 
 #include <cstddef>
-#include <variant>
+#include <new>
+#include <type_traits>
 
 #include "api/for_each.h"
 #include "api/newer/copies.h"
@@ -69,19 +71,37 @@ struct Signature {
 
 }  // namespace calls
 
-/// Any call of the vocabulary, for storage; its index() is its EntryPoint.
-using Call = std::variant<
-#define CUVMM_ENTRY(Name, area, ...) calls::Name,
-#define CUVMM_BASE(Name, ...) calls::Name,
-#include "api/entry_points.def"
-    std::monostate>;
+/// Any call of the vocabulary, for storage. A std::variant of 250 structs would cost each source
+/// that sees it a second of the compiler's time.
+class Call {
+ public:
+  Call() = default;
+  template <class CallStruct>
+  requires requires { CallStruct::kEntryPoint; }
+  Call(const CallStruct& call) : entry_(CallStruct::kEntryPoint) {
+    static_assert(std::is_trivially_copyable_v<CallStruct>);
+    static_assert(sizeof(CallStruct) <= sizeof bytes_ && alignof(CallStruct) <= alignof(Call));
+    new (bytes_) CallStruct(call);
+  }
+
+  /// EntryPoint::kCount: it holds none.
+  EntryPoint entry_point() const { return entry_; }
+  /// The call as what it is, or nullptr when it is another.
+  template <class CallStruct>
+  const CallStruct* as() const {
+    if (entry_ != CallStruct::kEntryPoint) return nullptr;
+    return std::launder(reinterpret_cast<const CallStruct*>(bytes_));
+  }
+
+ private:
+  alignas(8) unsigned char bytes_[128] = {};
+  EntryPoint entry_ = EntryPoint::kCount;
+};
 
 /// "cuMemMap" for EntryPoint::kMemMap.
 const char* name(EntryPoint entry);
 
 /// Whether the shim intercepts it; the others are only called.
 bool intercepted(EntryPoint entry);
-
-inline EntryPoint entry_point(const Call& call) { return static_cast<EntryPoint>(call.index()); }
 
 }  // namespace cuvmm

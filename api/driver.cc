@@ -4,10 +4,9 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include <variant>
-
 #include "api/multicast.h"
 #include "api/newer/pools.h"
+#include "api/visit_call.h"
 
 namespace cuvmm {
 
@@ -89,15 +88,8 @@ Symbol Driver::primary_symbol(EntryPoint entry) {
 }
 
 CUresult Driver::operator()(const Call& call) const {
-  return std::visit(
-      [this]<class CallStruct>(const CallStruct& typed) -> CUresult {
-        if constexpr (std::is_same_v<CallStruct, std::monostate>) {
-          return CUDA_ERROR_INVALID_VALUE;
-        } else {
-          return (*this)(typed);
-        }
-      },
-      call);
+  if (call.entry_point() == EntryPoint::kCount) return CUDA_ERROR_INVALID_VALUE;
+  return visit_call<CUresult>(call, *this);
 }
 
 LoadedDriver load_driver(const std::string& path, bool allow_multicast) {

@@ -5,6 +5,7 @@
 
 #include "api/location.h"
 #include "api/newer/pools.h"
+#include "api/visit_call.h"
 #include "api/words.h"
 
 namespace cuvmm {
@@ -325,21 +326,6 @@ std::string CallPrinter::call() const {
   }
   return text + ")";
 }
-
-namespace {
-template <class Result, class Function>
-Result visit_call(const Call& call, Function&& function) {
-  return std::visit(
-      [&]<class T>(const T& typed) -> Result {
-        if constexpr (std::is_same_v<T, std::monostate>) {
-          return Result{};
-        } else {
-          return function(typed);
-        }
-      },
-      call);
-}
-}  // namespace
 
 std::string call_text(const Call& call, const ValueNames* names) {
   return visit_call<std::string>(call, [&](const auto& typed) { return call_text(typed, names); });

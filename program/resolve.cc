@@ -398,7 +398,7 @@ Call Resolver::call(const BoundArguments& bound, CallStorage& storage) {
     case EntryPoint::kCount:
       break;
   }
-  return std::monostate{};
+  return {};
 }
 
 }  // namespace cuvmm::program

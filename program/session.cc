@@ -149,15 +149,13 @@ void Session::take_outputs(const Statement& statement, const FunctionSignature& 
         value = prop_text(out.as<CUmemAllocationProp>());
         break;
       case ParameterKind::kOpaque:
-        if (const auto* query = std::get_if<calls::PointerGetAttribute>(&call);
-            query && succeeded) {
+        if (const auto* query = call.as<calls::PointerGetAttribute>(); query && succeeded) {
           const bool identity = is_identity(query->attribute);
           value = identity ? (binding.number ? "nonzero" : "0") : decimal(binding.number);
         }
         break;
       case ParameterKind::kOutPoolValue:
-        if (const auto* query = std::get_if<calls::MemPoolGetAttribute>(&call);
-            query && succeeded) {
+        if (const auto* query = call.as<calls::MemPoolGetAttribute>(); query && succeeded) {
           const bool is_int = pool_attribute_bytes(query->attr) == sizeof(int);
           value = is_int ? std::to_string(out.as<int>()) : decimal(binding.number);
           if (is_int) binding.number = static_cast<std::uint64_t>(std::int64_t{out.as<int>()});
@@ -167,8 +165,8 @@ void Session::take_outputs(const Statement& statement, const FunctionSignature& 
         blob();
         break;
       case ParameterKind::kOutShareable: {
-        const auto* shared = std::get_if<calls::MemExportToShareableHandle>(&call);
-        const auto* pool = std::get_if<calls::MemPoolExportToShareableHandle>(&call);
+        const auto* shared = call.as<calls::MemExportToShareableHandle>();
+        const auto* pool = call.as<calls::MemPoolExportToShareableHandle>();
         if ((shared && shared->handleType == CU_MEM_HANDLE_TYPE_FABRIC) ||
             (pool && pool->handleType == CU_MEM_HANDLE_TYPE_FABRIC)) {
           blob();

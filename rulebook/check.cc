@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "api/visit_call.h"
 #include "rulebook/data/touch.h"
 
 namespace cuvmm {
@@ -15,21 +16,17 @@ Violations check(const Model&, const calls::CtxDetach&, const Facts&) { return {
 Violations check(const Model&, const calls::GreenCtxDestroy&, const Facts&) { return {}; }
 
 Violations check(const Model& model, const Call& any, const Facts& facts) {
-  return std::visit(
-      [&]<class CallStruct>(const CallStruct& call) -> Violations {
-        if constexpr (std::is_same_v<CallStruct, std::monostate>) {
-          return {};
-        } else if constexpr (!CallStruct::kIntercepted || kOrdersWork<CallStruct>) {
-          return {};
-        } else if constexpr (checked_by_itself<CallStruct>) {
-          return check(model, call, facts);
-        } else {
-          Touch touched[kMaxTouches];
-          const std::size_t count = touches(call, touched);
-          return check_touches(model, CallStruct::kEntryPoint, touched, count, facts);
-        }
-      },
-      any);
+  return visit_call<Violations>(any, [&]<class CallStruct>(const CallStruct& call) -> Violations {
+    if constexpr (!CallStruct::kIntercepted || kOrdersWork<CallStruct>) {
+      return {};
+    } else if constexpr (checked_by_itself<CallStruct>) {
+      return check(model, call, facts);
+    } else {
+      Touch touched[kMaxTouches];
+      const std::size_t count = touches(call, touched);
+      return check_touches(model, CallStruct::kEntryPoint, touched, count, facts);
+    }
+  });
 }
 
 }  // namespace cuvmm

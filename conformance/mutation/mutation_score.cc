@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/mutation/mutation_score.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <set>
 
@@ -48,6 +52,7 @@ class Scorer {
     std::vector<const Case*> all;
     for (const Case& each : cases_) all.push_back(&each);
     unchanged_ = answers(all, score.error);
+    if (score.error.empty()) watch(all, score.error);
     if (!score.error.empty()) return score;
     for (const Mutant& mutant : mutants) {
       if (!options_.only.empty() && options_.only != info(mutant.rule).id) continue;
@@ -60,7 +65,14 @@ class Scorer {
  private:
   // Every case on a machine with as many devices as it needs.
   Answers answers(const std::vector<const Case*>& chosen, std::string& error) const {
-    Answers out;
+    RecordOptions record;
+    record.share = true;
+    return run_on_machines(chosen, record, error).cases;
+  }
+
+  Recording run_on_machines(const std::vector<const Case*>& chosen, RecordOptions record,
+                            std::string& error) const {
+    Recording out;
     for (int devices : {1, 2}) {
       std::vector<Case> here;
       for (const Case* each : chosen) {
@@ -70,14 +82,48 @@ class Scorer {
       }
       if (here.empty()) continue;
       setenv("CUVMM_DEVICES", devices == 1 ? "1" : "2", 1);
-      RecordOptions record;
-      record.share = true;
       record.jobs = std::min(options_.jobs, static_cast<int>(here.size()));
       RecordResult result = record_cases(options_.emulator, here, record);
       if (!result.error.empty()) error = result.error;
-      out.merge(result.recording.cases);
+      out.cases.merge(result.recording.cases);
+      out.processes.merge(result.recording.processes);
     }
     return out;
+  }
+
+  // Which rules decide in which case. Until a mistaken rule decides, the emulator does what the
+  // unchanged one does: a case in which it never does cannot notice.
+  void watch(const std::vector<const Case*>& all, std::string& error) {
+    std::string file = std::filesystem::temp_directory_path() / "cuvmm-mutate-XXXXXX";
+    const int descriptor = mkstemp(file.data());
+    if (descriptor < 0) {
+      error = file + ": cannot be made";
+      return;
+    }
+    close(descriptor);
+    setenv("CUVMM_MUTATION", ("watch " + file).c_str(), 1);
+    RecordOptions record;  // processes of its own for each case: a process tells the case
+    record.process_ids = true;
+    const Recording watched = run_on_machines(all, record, error);
+    unsetenv("CUVMM_MUTATION");
+    std::map<int, std::set<std::string>> by_process;
+    {
+      std::ifstream lines(file);
+      std::string id;
+      for (int process = 0; lines >> process >> id;) by_process[process].insert(id);
+    }
+    std::filesystem::remove(file);
+    if (by_process.empty() && error.empty()) error = "no rule decides in any case";
+    std::set<int> known;
+    for (const auto& [name, processes] : watched.processes) {
+      known.insert(processes.begin(), processes.end());
+      for (const int process : processes)
+        decide_[name].insert(by_process[process].begin(), by_process[process].end());
+    }
+    // What a case's processes have forked may belong to any case.
+    for (const auto& [process, rules] : by_process) {
+      if (!known.contains(process)) everywhere_.insert(rules.begin(), rules.end());
+    }
   }
 
   MutantResult try_mutant(const Mutant& mutant) const {
@@ -98,12 +144,19 @@ class Scorer {
     for (const auto& belongs : stages) {
       std::vector<const Case*> chosen;
       for (const Case& each : cases_) {
-        if (belongs(each) && unchanged_.contains(each.name)) chosen.push_back(&each);
+        if (belongs(each) && unchanged_.contains(each.name) && decides(rule, each))
+          chosen.push_back(&each);
       }
       compare(chosen, result);
       if (!result.noticed_by.empty()) break;
     }
     return result;
+  }
+
+  bool decides(const RuleInfo& rule, const Case& where) const {
+    const auto found = decide_.find(where.name);
+    return found == decide_.end() || found->second.contains(rule.id) ||
+           everywhere_.contains(rule.id);
   }
 
   void compare(const std::vector<const Case*>& chosen, MutantResult& result) const {
@@ -131,6 +184,8 @@ class Scorer {
   const std::vector<Case>& cases_;
   const ScoreOptions& options_;
   Answers unchanged_;
+  std::map<std::string, std::set<std::string>> decide_;  // by case
+  std::set<std::string> everywhere_;
 };
 
 }  // namespace

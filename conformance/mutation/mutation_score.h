@@ -56,8 +56,9 @@ struct Score {
   std::string error;  ///< why there is none
 };
 /// Runs the suite on the unchanged emulator, then on each mutant those cases that say they break
-/// the rule; where these notice nothing, all that make its call; then all. A case notices when one
-/// of its outcomes is neither the unchanged emulator's nor what the documentation allows.
+/// the rule; where these notice nothing, all that make its call; then all. Cases in which the rule
+/// decides nothing are left out: they cannot notice. A case notices when one of its outcomes is
+/// neither the unchanged emulator's nor what the documentation allows.
 Score mutation_score(const std::vector<Case>& cases, const std::vector<Mutant>& mutants,
                      const ScoreOptions& options);
 

@@ -75,7 +75,7 @@ bool Emulator::load_profile_once(const Options& options) {
   }
   profile = std::move(loaded.profile);
   mutation().apply(profile);
-  if (mutation().kind != Mutation::Kind::kNone) mistake_ = &mutation();
+  if (mutation().is_mistake()) mistake_ = &mutation();
   profile_loaded_ = true;
   return true;
 }

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/base/mutation.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <sstream>
 #include <utility>
@@ -10,12 +16,30 @@
 
 namespace cuvmm::emulator {
 
+namespace {
+
+// "watch FILE": a line for each rule that decides in this process.
+void note_asked(Rule rule) {
+  static std::array<std::atomic<pid_t>, static_cast<std::size_t>(Rule::kCount)> seen_in;
+  const pid_t self = getpid();
+  if (seen_in[static_cast<std::size_t>(rule)].exchange(self) == self) return;
+  // A line that were missed would leave a mistake untried: better no answer at all.
+  const int file = open(mutation().file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) std::abort();
+  const std::string line = std::to_string(self) + " " + info(rule).id + "\n";
+  if (write(file, line.data(), line.size()) != static_cast<ssize_t>(line.size())) std::abort();
+  close(file);
+}
+
+}  // namespace
+
 bool Mutation::hides(const Violations& violations) const {
   return std::any_of(violations.begin(), violations.end(),
                      [this](const Violation& v) { return v.rule == rule; });
 }
 
 void Mutation::apply(Profile& profile) const {
+  if (kind == Kind::kWatch) profile.on_verdict = note_asked;
   if (!of_a_rule()) return;
   const Verdict mistaken = kind == Kind::kRemove ? Verdict{Verdict::Kind::kAccepts, CUDA_SUCCESS}
                                                  : Verdict{Verdict::Kind::kCode, code};
@@ -41,11 +65,16 @@ Mutation parse_mutation(std::string_view text) {
     mutation.kind = kind;
     return mutation;
   }
+  if (verb == "watch" && !id.empty() && code.empty()) {
+    mutation.kind = Mutation::Kind::kWatch;
+    mutation.file = id;
+    return mutation;
+  }
   const bool remove = verb == "remove";
   if ((!remove && verb != "code") || id.empty() || remove != code.empty() || !more.empty()) {
     return fail(
-        "expected 'remove RULE-ID', 'code RULE-ID CUDA_ERROR_...', 'slip import-copies' or 'slip "
-        "ipc-copies'");
+        "expected 'remove RULE-ID', 'code RULE-ID CUDA_ERROR_...', 'slip import-copies', 'slip "
+        "ipc-copies' or 'watch FILE'");
   }
   const auto rule = find_rule(id);
   if (!rule) return fail("no rule '" + id + "'; `cuvmm rules` lists them");

@@ -12,16 +12,20 @@ namespace cuvmm::emulator {
 /// CUVMM_MUTATION: "remove RULE-ID" (the rule is not checked) or "code RULE-ID CUDA_ERROR_X" (the
 /// rule answers another code); "slip import-copies" (no rule: an import of another process's
 /// memory gets a copy of what it holds instead of sharing it) or "slip ipc-copies" (the same of
-/// cuIpcOpenMemHandle); unset or empty: no mistake.
+/// cuIpcOpenMemHandle); "watch FILE" (no mistake: appends a line "PID RULE-ID" to the file when a
+/// rule first decides in a process, so that a suite need not try what cannot matter); unset or
+/// empty: no mistake.
 struct Mutation {
-  enum class Kind : std::uint8_t { kNone, kRemove, kCode, kImportCopies, kIpcCopies };
+  enum class Kind : std::uint8_t { kNone, kRemove, kCode, kImportCopies, kIpcCopies, kWatch };
   Kind kind = Kind::kNone;
   Rule rule{};
   CUresult code = CUDA_SUCCESS;  ///< for kCode
+  std::string file;              ///< for kWatch
   std::string error;             ///< one line that says what was expected; empty when all is well
 
   /// The mistake is one about a rule.
   bool of_a_rule() const { return kind == Kind::kRemove || kind == Kind::kCode; }
+  bool is_mistake() const { return kind != Kind::kNone && kind != Kind::kWatch; }
   /// Puts the mistake into what the emulator goes by, for every entry point.
   void apply(Profile& profile) const;
   /// Whether the rule that is not checked is among those that a call breaks.

@@ -54,10 +54,21 @@ TEST(Mutation, ASlipIsAboutNoRule) {
   }
 }
 
+TEST(Mutation, WatchingChangesNoVerdict) {
+  const Mutation mutation = parse_mutation("watch /tmp/asked");
+  EXPECT_EQ(mutation.error, "");
+  EXPECT_EQ(mutation.file, "/tmp/asked");
+  Profile profile, untouched;
+  mutation.apply(profile);
+  EXPECT_NE(profile.on_verdict, nullptr);
+  EXPECT_EQ(format_profile(profile), format_profile(untouched));
+  EXPECT_FALSE(mutation.hides_one_of({{Rule::kMapOffsetZero, true, "", {}}}));
+}
+
 TEST(Mutation, SaysWhatWasExpected) {
   constexpr const char* kShape =
-      "expected 'remove RULE-ID', 'code RULE-ID CUDA_ERROR_...', 'slip import-copies' or 'slip "
-      "ipc-copies'";
+      "expected 'remove RULE-ID', 'code RULE-ID CUDA_ERROR_...', 'slip import-copies', 'slip "
+      "ipc-copies' or 'watch FILE'";
   const std::pair<const char*, const char*> cases[] = {
       {"remove", kShape},
       {"code cuMemMap-offset-zero", kShape},
@@ -67,6 +78,8 @@ TEST(Mutation, SaysWhatWasExpected) {
       {"slip import-moves", kShape},
       {"slip import-copies now", kShape},
       {"slip ipc-copies now", kShape},
+      {"watch", kShape},
+      {"watch one two", kShape},
       {"code cuMemMap-offset-zero CUDA_ERROR_UNKNOWN now", kShape},
       {"remove cuMemMap-offset", "no rule 'cuMemMap-offset'"},
       {"code cuMemMap-offset-zero CUDA_ERROR_ODD", "found 'CUDA_ERROR_ODD'"},

@@ -23,6 +23,7 @@ std::string verdict_text(const Verdict& verdict) {
 }
 
 const Verdict& Profile::verdict(EntryPoint entry, Rule rule) const {
+  if (on_verdict) on_verdict(rule);
   const auto special = entry_verdicts.find({entry, rule});
   return special == entry_verdicts.end() ? verdicts[static_cast<std::size_t>(rule)]
                                          : special->second;

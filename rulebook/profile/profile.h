@@ -70,6 +70,9 @@ struct Profile {
   /// Why it answers so, if the profile says; "" else.
   std::string reason(EntryPoint entry, CUresult result) const;
   const Verdict& verdict(EntryPoint entry, Rule rule) const;
+  /// Is told of each verdict that is asked for; may be null. Whoever changes a verdict knows by it
+  /// which programs cannot notice.
+  void (*on_verdict)(Rule rule) = nullptr;
   /// What this driver answers to a call with these violations: the code of the first one that it
   /// refuses, by its order; CUDA_SUCCESS when it accepts them all.
   CUresult answer(EntryPoint entry, const Violations& violations) const;

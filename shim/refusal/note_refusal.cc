@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/location.h"
+#include "api/visit_call.h"
 #include "ring/reading.h"
 #include "shim/intercept/arguments.h"
 #include "shim/intercept/runtime_call.h"
@@ -22,7 +23,7 @@ bool says_nothing(CUresult result) {
 
 // The device whose memory is asked for; kNoDevice: the host's.
 int wanted_device(const Call& call, int current) {
-  const auto* create = std::get_if<calls::MemCreate>(&call);
+  const auto* create = call.as<calls::MemCreate>();
   return create && create->prop ? device_of(create->prop->location) : current;
 }
 
@@ -32,10 +33,12 @@ void Session::note_refusal(const Call& call, CUresult result, std::uint64_t inde
   if (says_nothing(result)) return;
   const bool late = ring::is_fault(static_cast<std::uint32_t>(result));
   Refusal refusal;
-  refusal.entry = entry_point(call);
-  refusal.wish.what = std::visit([](const auto& made) { return wish_of(made); }, call);
+  refusal.entry = call.entry_point();
+  refusal.wish.what =
+      visit_call<std::uint64_t>(call, [](const auto& made) { return wish_of(made); });
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    refusal.wish.size = std::visit([](const auto& made) { return wished_size(made); }, call);
+    refusal.wish.size =
+        visit_call<std::uint64_t>(call, [](const auto& made) { return wished_size(made); });
   }
   if (!late) probes_wait_.store(true, std::memory_order_relaxed);
   if (sink_.fold_refusal(refusal.entry, result, late, stack, refusal.wish)) return;

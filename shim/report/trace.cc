@@ -12,6 +12,7 @@
 #include "api/posix/cancel_off.h"
 #include "api/posix/raw_write.h"
 #include "api/print.h"
+#include "api/visit_call.h"
 #include "api/words.h"
 #include "shim/process/kept_descriptor.h"
 #include "shim/report/output.h"
@@ -182,7 +183,7 @@ class Trace : public CallObserver {
     const std::lock_guard lock(mutex_);
     std::string line = call_text(call, &names_);
     if (result == CUDA_SUCCESS) {
-      const std::string name = std::visit(ResultNamer{names_}, call);
+      const std::string name = visit_call<std::string>(call, ResultNamer{names_});
       if (!name.empty()) line = name + " = " + line;
     }
     const int thread = thread_number();

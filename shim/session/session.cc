@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "api/posix/cancel_off.h"
+#include "api/visit_call.h"
 #include "api/words.h"
 #include "shim/facts/alive.h"
 #include "shim/intercept/arguments.h"
@@ -134,7 +135,7 @@ bool Session::report(const Call& call, Violations violations, const Answer& answ
   for (Violation& violation : violations) {
     Finding finding;
     finding.violation = std::move(violation);
-    finding.entry = entry_point(call);
+    finding.entry = call.entry_point();
     if (const RuntimeCall* runtime = runtime_call()) finding.runtime = runtime->name;
     finding.arguments = arguments;
     finding.answer = answer;
@@ -142,7 +143,8 @@ bool Session::report(const Call& call, Violations violations, const Answer& answ
     finding.stack = stack;
     const bool probe = finding.probe();
     if (probe) {
-      finding.wish = std::visit([](const auto& made) { return wish_of(made); }, call);
+      finding.wish =
+          visit_call<std::uint64_t>(call, [](const auto& made) { return wish_of(made); });
     }
     sink_.take(std::move(finding));
     if (probe) probes_wait_.store(true, std::memory_order_relaxed);
