@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "api/posix/process_start.h"
+
 namespace cuvmm::ring {
 
 namespace {
@@ -23,20 +25,6 @@ bool file_size_allowed() noexcept {
 
 Image* as_image(void* memory) noexcept {
   return memory == MAP_FAILED ? nullptr : static_cast<Image*>(memory);
-}
-
-// The 22nd field of /proc/self/stat; the second one, in brackets, may hold anything.
-std::uint64_t start_time() noexcept {
-  const int fd = ::open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
-  char text[1024];
-  const ssize_t got = ::read(fd, text, sizeof text - 1);
-  ::close(fd);
-  if (got <= 0) return 0;
-  text[got] = '\0';
-  const char* at = std::strrchr(text, ')');
-  for (int field = 2; at && field < 22; ++field) at = std::strchr(at + 1, ' ');
-  return at ? std::strtoull(at + 1, nullptr, 10) : 0;
 }
 
 }  // namespace
@@ -65,7 +53,7 @@ void unmap(Image* image) noexcept {
 }
 
 void describe_process(Header& header, const std::string& driver) noexcept {
-  header.start = start_time();
+  header.start = process_start("self");
   const ssize_t length = ::readlink("/proc/self/exe", header.program, sizeof header.program);
   if (length < 0) header.program[0] = '\0';
   std::copy_n(driver.data(), std::min(driver.size(), sizeof header.driver), header.driver);

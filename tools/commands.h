@@ -29,6 +29,9 @@ void add_predict(CLI::App& app, CommandLine& line);
 void add_to_c(CLI::App& app, CommandLine& line);
 void add_matrix(CLI::App& app, CommandLine& line);
 void add_conform(CLI::App& app, CommandLine& line);
+void add_top(CLI::App& app, CommandLine& line);
+void add_map(CLI::App& app, CommandLine& line);
+void add_leaks(CLI::App& app, CommandLine& line);
 void add_doctor(CLI::App& app, CommandLine& line);
 
 }  // namespace cuvmm::tools

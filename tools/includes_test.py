@@ -19,9 +19,10 @@ BELOW = {
     "rulebook": {"api"},
     "emulator": {"api", "rulebook"},
     "ring": {"api"},
-    "shim": {"api", "ring", "rulebook"},
+    "live": {"api", "rulebook"},
+    "shim": {"api", "live", "ring", "rulebook"},
     "conformance": {"api", "program", "rulebook"},
-    "tools": {"api", "program", "ring", "rulebook", "conformance"},
+    "tools": {"api", "live", "program", "ring", "rulebook", "conformance"},
     "fuzz": {"api", "program", "rulebook", "shim", "emulator", "tools"},
     "bench": {"api"},
     "examples": {"api"},  # their stand-in for libcuda alone

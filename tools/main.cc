@@ -111,6 +111,9 @@ int main(int argc, char** argv) {
     cuvmm::tools::add_matrix(app, line);
     cuvmm::tools::add_conform(app, line);
     cuvmm::tools::add_doctor(app, line);
+    cuvmm::tools::add_top(app, line);
+    cuvmm::tools::add_map(app, line);
+    cuvmm::tools::add_leaks(app, line);
     return finish(parse_and_run(app, std::vector<std::string>(argv + 1, argv + argc), line));
   } catch (const std::exception& error) {
     cuvmm::tools::print_error("cuvmm: {}\n", error.what());

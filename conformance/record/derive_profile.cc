@@ -7,7 +7,7 @@
 #include <set>
 
 #include "api/driver.h"
-#include "api/find_entry.h"
+#include "api/symbols/find_entry.h"
 
 namespace cuvmm::conformance {
 

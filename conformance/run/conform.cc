@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "api/find_entry.h"
+#include "api/symbols/find_entry.h"
 #include "program/run_program.h"
 #include "rulebook/rule.h"
 

@@ -156,6 +156,11 @@ class Model {
   template <class Call>
   void undo(const Call& call, Origin at, ChangeOf<Call>& change);
 
+  /// Puts in what somebody else knew of the same process (live/reader.h).
+  void restore(const Reservation& known) { vmm_.restore(known); }
+  void restore(const Mapping& known) { vmm_.restore(known); }
+  void restore(const Allocation& known) { vmm_.restore(known); }
+  void restore(const Export& known) { descriptors_.restore(known); }
   /// An import turned out to be a multicast object; `known` is what is known of it.
   void import_multicast(MulticastObject known, Origin at);
   /// A child of fork starts from nothing; the platform stays.

@@ -84,6 +84,11 @@ class UnicastState {
   /// The program has given the reservation up, whatever the driver says.
   [[gnu::cold]] void note_refused(const calls::MemAddressFree& call, Origin at);
 
+  /// Objects as somebody else knew them; each is new here.
+  void restore(const Reservation& known) { reservations_.insert_or_assign(known.base, known); }
+  void restore(const Mapping& known) { mappings_.insert_or_assign(known.base, known); }
+  void restore(const Allocation& known) { allocations_.insert_or_assign(known.handle, known); }
+
   void clear();
   /// The invariants of a small state: ranges of a kind are disjoint, each is found by its base, and
   /// what nothing keeps is not there. For assertions.

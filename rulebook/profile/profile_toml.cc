@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "api/driver.h"
-#include "api/find_entry.h"
+#include "api/symbols/find_entry.h"
 #include "rulebook/profile/profile.h"
 
 namespace cuvmm {

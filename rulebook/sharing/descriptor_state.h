@@ -17,6 +17,9 @@ class DescriptorState {
   /// may have been given to another file since, unseen.
   const std::unordered_map<int, Origin>& given() const { return given_; }
 
+  /// A descriptor as somebody else knew it.
+  void restore(const Export& known) { exports_.insert_or_assign(known.fd, known); }
+
   // A call that succeeded opened a descriptor, or gave one away.
   void confirm(const calls::MemExportToShareableHandle& call, const Facts& facts, Origin at,
                const Surroundings& around);

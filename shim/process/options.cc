@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <climits>
+#include <csignal>
 #include <cstdlib>
 #include <string_view>
 
@@ -71,6 +72,20 @@ LeakCheck leak_check(Options& options) {
   return LeakCheck::kSummary;
 }
 
+// USR1, SIGUSR2, a number: one that a program may use for what it likes.
+int leaks_signal(Options& options) {
+  std::string value = text("CUVMM_LEAKS_SIGNAL");
+  if (value.empty()) return 0;
+  if (value.starts_with("SIG")) value.erase(0, 3);
+  if (value == "USR1") return SIGUSR1;
+  if (value == "USR2") return SIGUSR2;
+  char* end = nullptr;
+  const long number = std::strtol(value.c_str(), &end, 10);
+  if (*end == '\0' && number >= SIGRTMIN && number <= SIGRTMAX) return static_cast<int>(number);
+  complain(options, "CUVMM_LEAKS_SIGNAL", value, "USR1, USR2 or the number of a real-time signal");
+  return 0;
+}
+
 AsyncMode async_mode(Options& options) {
   const std::string value = text("CUVMM_ASYNC");
   if (value.empty() || value == "observed") return AsyncMode::kObserved;
@@ -111,9 +126,11 @@ Options read_options(int pid) {
   options.suppressions = file("CUVMM_SUPPRESSIONS");
   options.trace = with_pid(file("CUVMM_TRACE"), pid);
   if (text("CUVMM_RING") != "off") options.ring = file("CUVMM_RING");
+  if (text("CUVMM_LIVE") != "off") options.live = file("CUVMM_LIVE");
   options.keep_ring = flag(options, "CUVMM_RING_KEEP");
   options.fault_address = address(options, "CUVMM_FAULT_ADDRESS");
   options.leak_check = leak_check(options);
+  options.leaks_signal = leaks_signal(options);
   options.enforce = flag(options, "CUVMM_ENFORCE");
   options.allow_multicast = flag(options, "CUVMM_ALLOW_MULTICAST");
   options.quiet = flag(options, "CUVMM_QUIET");

@@ -18,12 +18,16 @@ struct Options {
   std::string report_dir;    ///< CUVMM_REPORT_DIR: folder for one JSON file per process
   std::string suppressions;  ///< CUVMM_SUPPRESSIONS
   std::string trace;         ///< CUVMM_TRACE: program text, %p already replaced
+  /// CUVMM_LIVE: folder for a file that shows what the process holds, while it runs; empty, or
+  /// "off" there: it does not.
+  std::string live;
   /// CUVMM_RING: folder for a file of each process's last calls; empty, or "off" there: they are
   /// not kept, as each call would pay for what nobody reads
   std::string ring;
   bool keep_ring = false;  ///< CUVMM_RING_KEEP=1: the file stays, however the process ends
   /// CUVMM_FAULT_ADDRESS: where the device's fault was, as the kernel's log has it; 0 unknown
   std::uint64_t fault_address = 0;
+  int leaks_signal = 0;  ///< CUVMM_LEAKS_SIGNAL: at this one, leaks are told; 0: at none
   LeakCheck leak_check = LeakCheck::kSummary;  ///< CUVMM_LEAK_CHECK
   bool enforce = false;                        ///< CUVMM_ENFORCE=1
   bool allow_multicast = false;                ///< CUVMM_ALLOW_MULTICAST=1

@@ -9,6 +9,7 @@
 
 #include "api/posix/cancel_off.h"
 #include "shim/process/interrupted.h"
+#include "shim/process/leaks_now.h"
 #include "shim/process/own_stack.h"
 #include "shim/report/output.h"
 #include "shim/report/text_report.h"
@@ -96,11 +97,13 @@ Process::Opened& Process::open_now() {
   // trace.
   if (!options_.complaint.empty()) say(options_.complaint);
   for (const std::string& error : suppressions_.errors()) say(error);
+  mine->session.show_in(options_.live, mine->driver.path);
   if (!options_.trace.empty()) mine->session.observe(open_trace(options_.trace).release());
   if (!mine->driver.library) {
     say("no CUDA driver: " + mine->driver.error + ". Calls answer CUDA_ERROR_NO_DEVICE");
   } else {
     handle_fatal_signals(*this);
+    if (options_.leaks_signal != 0) tell_leaks_at(options_.leaks_signal);
   }
   // A process that is killed leaves at least this.
   if (!ending_.begun()) findings_stack().run([this] { write_json("running"); }, kPatience);

@@ -55,6 +55,10 @@ class Process : private DeathReport {
   /// the interrupted code may have been in the middle of, and finds no symbols.
   void finish() noexcept;
 
+  /// Says on stderr what the program has given up and still pins. How much there is; -1: it cannot
+  /// be told.
+  int tell_leaks() noexcept;
+
   /// Where the last calls are kept (shim/intercept/ring_call.h): from the first call on.
   void need_ring() noexcept {
     if (last_calls_.unopened()) [[unlikely]]

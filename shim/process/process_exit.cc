@@ -168,6 +168,7 @@ void Process::finish() noexcept {
       !interrupted && findings_stack().run([&] { work(Care::kOwnMemory); }, kLastPatience);
   if (!done) ending_stack().run([&] { work(Care::kAsInterrupted); }, kLastPatience);
   last_calls_.finish(options_.keep_ring);
+  if (Opened* const open = opened_.load()) open->session.stop_showing(kLastPatience);
   ending_.done();
 }
 

@@ -191,6 +191,13 @@ Violations Session::check_argument(const LaunchArgument& argument, int device) {
 }
 
 void Session::fell_back(EntryPoint entry, Refusal::Wish wish) {
+  if (auto* const asked = asked_.exchange(nullptr)) {
+    probes_wait_.store(false, std::memory_order_relaxed);
+    asked();
+    // There may be probes as well: the next call looks.
+    probes_wait_.store(true, std::memory_order_relaxed);
+    return;
+  }
   if (!sink_.waits(entry)) return;
   // First, so that one which comes meanwhile is waited for.
   probes_wait_.store(false, std::memory_order_relaxed);
@@ -225,6 +232,7 @@ void Session::start_in_child(bool whole) {
     platform_known_.store(false);
   }
   books_.clear();
+  mirror_.restart_in_child();
   numbers_.store(0);
   work_.start_in_child(whole);
   counter_.clear();

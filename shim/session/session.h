@@ -16,6 +16,7 @@
 #include "shim/facts/facts.h"
 #include "shim/intercept/call_counter.h"
 #include "shim/intercept/in_flight.h"
+#include "shim/live/mirror.h"
 #include "shim/policy/policies.h"
 #include "shim/refusal/driver_log.h"
 #include "shim/report/finding.h"
@@ -96,6 +97,19 @@ class alignas(64) Session {
   /// last calls made.
   std::optional<Violations> leaks(std::chrono::milliseconds limit, bool (*fd_open)(const Export&),
                                   bool interrupted);
+  /// What the program has given up and still pins, now; nothing as with_model_within(). What its
+  /// threads are just at work with may be in it.
+  std::optional<Violations> given_up(std::chrono::milliseconds limit,
+                                     bool (*fd_open)(const Export&)) {
+    return with_model_within(
+        limit, [&](const Model& model) { return check_exit(model, fd_open, StillRunning{}); });
+  }
+  /// The next call that is checked and succeeds does this, after the driver has answered: once, and
+  /// without a lock. Async-signal-safe.
+  void ask(void (*what)()) noexcept {
+    asked_.store(what, std::memory_order_relaxed);
+    probes_wait_.store(true, std::memory_order_release);
+  }
   /// The uses of legacy IPC for the report, as JSON; "" where there are none, or no lock.
   std::string ipc_json(std::chrono::milliseconds limit) {
     if (!mutex_.lock_within(limit)) return {};
@@ -115,6 +129,17 @@ class alignas(64) Session {
 
   /// Delivers what is known of a call that the driver did not survive.
   void report_crash(const InFlight& call) noexcept;
+
+  /// From here on others see what this process holds (shim/live/mirror.h): by a file in `folder`.
+  void show_in(const std::string& folder, const std::string& driver) {
+    const Locked lock(mutex_);
+    mirror_.choose(folder, driver);
+  }
+  void stop_showing(std::chrono::milliseconds limit) {
+    if (!mutex_.lock_within(limit)) return;
+    const Locked lock(mutex_, kHeldAlready);
+    mirror_.finish();
+  }
 
   /// Lives as long as the session. Thread-safe.
   void observe(CallObserver* observer) { observer_.store(observer, std::memory_order_release); }
@@ -187,6 +212,11 @@ class alignas(64) Session {
   [[gnu::cold, gnu::noinline]] void recheck_uninitialized(const CallStruct& call,
                                                           Step<CallStruct>& step);
 
+  /// Shows others what the model holds now.
+  template <class CallStruct>
+  [[gnu::always_inline]] inline void mirror(const CallStruct& call, const Step<CallStruct>& step)
+      CUVMM_NEEDS(mutex_);
+
   /// The rules that the call breaks; copies by the bytes they touch. Needs the lock, except for
   /// calls that read nothing but the platform: that was written once.
   template <class CallStruct>
@@ -247,12 +277,14 @@ class alignas(64) Session {
   // Read by every call and hardly ever written.
   std::atomic<CallObserver*> observer_{nullptr};
   std::atomic<bool> off_{false};
-  std::atomic<bool> probes_wait_{false};  ///< advice about a refused call waits for a fall-back
+  /// Advice about a refused call waits for a fall-back, or somebody has asked for something.
+  std::atomic<bool> probes_wait_{false};
   std::atomic<bool> platform_known_{false};
   std::atomic<int> driver_version_{0};
   Bounds bounds_;
   WorkRoom work_;
 
+  std::atomic<void (*)()> asked_{nullptr};
   FactFinder facts_;
   CallCounter counter_;
 
@@ -260,6 +292,7 @@ class alignas(64) Session {
   alignas(64) OwnedMutex mutex_;           ///< never held across a driver call
   std::atomic<std::uint64_t> numbers_{0};  ///< of the calls that were checked
   Books books_ CUVMM_GUARDED_BY(mutex_);
+  Mirror mirror_ CUVMM_GUARDED_BY(mutex_);
 };
 
 }  // namespace cuvmm::shim

@@ -159,8 +159,23 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
       if (first_to_refuse(step.violations)) return;
     }
     books_.model.begin(call, step.origin, step.change);
+    mirror(call, step);
   } else if constexpr (RecordsAtOnce<CallStruct>) {
-    if (step.violations.empty()) books_.model.begin(call, step.origin, step.change);
+    if (step.violations.empty()) {
+      books_.model.begin(call, step.origin, step.change);
+      mirror(call, step);
+    }
+  }
+}
+
+// What the call changed in the model just now.
+template <class CallStruct>
+void Session::mirror(const CallStruct& call, const Step<CallStruct>& step) {
+  if (!mirror_.on()) [[likely]]
+    return;
+  if constexpr (kGivesUp<CallStruct>) mirror_.gone(books_, step.change, step.origin);
+  if constexpr (kMakes<CallStruct> || RecordsAtOnce<CallStruct>) {
+    mirror_.made(books_, call, step.origin);
   }
 }
 
@@ -208,6 +223,7 @@ void Session::after([[maybe_unused]] const CallStruct& call,
       if (Special::ended_nothing(lent, call)) {
         const Locked lock(mutex_);
         books_.model.undo(call, step.origin, step.change);
+        mirror(call, step);
         return;
       }
     }
@@ -221,6 +237,7 @@ void Session::after([[maybe_unused]] const CallStruct& call,
     if constexpr (requires { Special::record(lent, call, step); }) {
       Special::record(lent, call, step);
     }
+    mirror(call, step);
   }
   if constexpr (kGivesUp<CallStruct>) note_ends(step.change, step.origin);
 }
@@ -257,6 +274,7 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
     if (!over || RecordsAtOnce<CallStruct>) {
       const Locked lock(mutex_);
       books_.model.undo(call, step.origin, step.change);
+      mirror(call, step);
     }
   }
   if constexpr (requires { call.hStream; }) {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "api/find_entry.h"
+#include "api/symbols/find_entry.h"
 #include "api/symbols/symbols.h"
 #include "program/run_program.h"
 #include "tools/commands.h"

@@ -112,6 +112,8 @@ Environment child_environment(Environment environment, const RunSettings& option
   if (options.unordered) environment["CUVMM_UNORDERED"] = "1";
   set("CUVMM_TRACE", options.trace);
   set("CUVMM_RING", options.ring);
+  set("CUVMM_LIVE", options.live);
+  set("CUVMM_LEAKS_SIGNAL", options.leaks_signal);
   if (options.quiet) environment["CUVMM_QUIET"] = "1";
   if (options.verbose) environment["CUVMM_VERBOSE"] = "1";
   if (options.allow_multicast) environment["CUVMM_ALLOW_MULTICAST"] = "1";

@@ -15,6 +15,7 @@
 #include "tools/atomic_file.h"
 #include "tools/commands.h"
 #include "tools/crash/kept_rings.h"
+#include "tools/live/live_folder.h"
 #include "tools/report/process_tree.h"
 #include "tools/report/report_merge.h"
 #include "tools/report/summary.h"
@@ -200,6 +201,19 @@ class Rings {
   std::string folder_, problem_;
 };
 
+// Where the processes show what they hold. The problem in words; only of a folder that was asked
+// for.
+std::string choose_live(RunSettings& options, const Environment& environment) {
+  const bool asked = !options.live.empty();
+  if (options.live == "off" || (!asked && !value_of(environment, "CUVMM_LIVE").empty())) return {};
+  if (!asked) options.live = live_folder();
+  const std::string problem = make_live_folder(options.live);
+  if (problem.empty()) return {};
+  if (asked) return "--live " + options.live + ": " + problem;
+  options.live = "off";
+  return {};
+}
+
 }  // namespace
 
 int run(RunSettings options) {
@@ -241,6 +255,9 @@ int run(RunSettings options) {
   }
   Rings rings(options, current);
   if (!rings.problem().empty()) return failed(kExitFailure, rings.problem());
+  if (std::string problem = choose_live(options, current); !problem.empty()) {
+    return failed(kExitFailure, problem);
+  }
   const std::string trace = options.trace;
   options.trace = trace_pattern(trace);
   const LaunchCount launches;

@@ -135,6 +135,15 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
                  "Keep each process's last calls in this folder, however it ends; without it, only "
                  "of those that crash, in a temporary one (cuvmm explain-crash)")
       ->type_name("DIR");
+  app.add_option(
+         "--leaks-signal", options.leaks_signal,
+         "At this signal a process says what it has given up and still pins, after its next "
+         "call about memory (cuvmm leaks asks from outside)")
+      ->type_name("USR1|USR2|N");
+  app.add_option("--live", options.live,
+                 "Where each process shows what it holds, for cuvmm top, map and leaks; without "
+                 "it, in the user's own folder. off: nowhere")
+      ->type_name("DIR|off");
   app.add_flag("--quiet", options.quiet, "Print nothing but errors of cuvmm itself");
   app.add_flag("--verbose", options.verbose,
                "Also print what is quiet by default (docs/findings.md: answers, handled advice)");
@@ -169,6 +178,7 @@ void add_run(CLI::App& app, CommandLine& line) {
     options->suppressions = absolute(options->suppressions);
     options->trace = absolute(options->trace);
     options->ring = absolute(options->ring);
+    if (options->live != "off") options->live = absolute(options->live);
     line.exit_code = run(std::move(*options));
   });
 }

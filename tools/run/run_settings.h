@@ -24,6 +24,8 @@ struct RunSettings {
   bool unordered = false;    ///< work that happened to be over is found as well
   std::string trace;         ///< absolute path, may hold %p
   std::string ring;          ///< absolute folder for every process's last calls
+  std::string live;          ///< absolute folder where processes show what they hold; or "off"
+  std::string leaks_signal;  ///< at which a process tells its leaks; "" for none
   bool quiet = false;
   bool verbose = false;  ///< answers and quiet advice, too
   bool allow_multicast = false;

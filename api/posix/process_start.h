@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a process began: a pid comes back, and with this it is told from the one before.
+#pragma once
+
+#include <cstdint>
+
+namespace cuvmm {
+
+/// In the kernel's clock ticks since boot; 0 where there is no such process. `process`: "self" or a
+/// pid in decimal. Async-signal-safe.
+std::uint64_t process_start(const char* process) noexcept;
+
+}  // namespace cuvmm

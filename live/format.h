@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file in which a process shows what it holds, while it runs: its bytes, for who writes and who
+// reads them. It lives as long as the process, and both sides are of one build of cuvmm (kLayout).
+//
+// One thread at a time writes (the shim, under its session's lock). Readers map the file and take
+// no lock: each slot has a sequence that is odd while it is written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "rulebook/model/objects.h"
+
+namespace cuvmm::live {
+
+inline constexpr std::uint64_t kMagic = 0x56494c6d6d767563;  // "cuvmmLIV"
+inline constexpr std::size_t kTextBytes = 256;
+
+/// How many of a kind the file can hold. What comes beyond is counted, and shown by nobody.
+inline constexpr std::size_t kObjects = std::size_t{1} << 18;
+inline constexpr std::size_t kExports = std::size_t{1} << 14;
+inline constexpr std::size_t kStacks = std::size_t{1} << 14;
+inline constexpr std::size_t kFrames = 12;
+
+/// Physical memory, and a name for it that is the same in every process of the machine (a hash; 0:
+/// it has none). Device files of a real driver have none.
+struct MemoryHeld {
+  Allocation allocation;
+  std::uint64_t shared = 0;
+};
+struct Descriptor {
+  Export exported;
+  std::uint64_t shared = 0;  ///< as above
+};
+/// Memory that is neither reserved nor created: of cuMemAlloc and its kin, of pools, of legacy IPC.
+struct Piece {
+  enum class Kind : std::uint64_t { kDevice, kManaged, kHost, kRegistered, kPool, kIpc, kCount };
+  std::uint64_t base = 0;
+  std::uint64_t size = 0;  ///< bytes; 0 unknown
+  Kind kind = Kind::kDevice;
+  std::int64_t device = -1;  ///< -1 unknown
+  std::uint64_t more = 0;    ///< of a pool: its handle; of IPC: the hash of the handle's bytes
+  Origin made;
+};
+
+// What a record goes by. No key is 0: that is an empty slot.
+inline std::uint64_t key_of(const Reservation& r) { return r.base; }
+inline std::uint64_t key_of(const Mapping& m) { return m.base; }
+inline std::uint64_t key_of(const MemoryHeld& m) { return m.allocation.handle; }
+inline std::uint64_t key_of(const Descriptor& d) {
+  return static_cast<std::uint64_t>(d.exported.fd) + 1;
+}
+inline std::uint64_t key_of(const Piece& p) { return p.base; }
+
+template <class Record>
+inline constexpr std::size_t kCapacity = kObjects;
+template <>
+inline constexpr std::size_t kCapacity<Descriptor> = kExports;
+
+/// Whole while `sequence` is even; empty while `key` is 0.
+template <class Record>
+struct Slot {
+  static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) % 8 == 0);
+  static constexpr std::size_t kWords = sizeof(Record) / 8;
+  std::uint64_t sequence;
+  std::uint64_t key;
+  std::uint64_t words[kWords];
+};
+
+/// Return addresses, innermost first; 0: no more.
+struct StackSlot {
+  std::uint64_t frames[kFrames];
+};
+
+/// Sums, kept with each change, so that a reader of many processes reads nothing else. Bytes and
+/// counts.
+struct Sums {
+  std::uint64_t reservations, reserved;
+  std::uint64_t mappings, mapped;
+  std::uint64_t allocations, used, unused;  ///< of this process: mapped somewhere, or nowhere
+  std::uint64_t imports, imported;
+  std::uint64_t exports, exported;
+  std::uint64_t plain, plain_bytes;  ///< of cuMemAlloc and cuMemAllocManaged
+  std::uint64_t host, host_bytes;    ///< page-locked: allocated, or registered
+  std::uint64_t pool, pool_bytes;
+  std::uint64_t ipc, ipc_bytes;  ///< opened
+  std::uint64_t missed;          ///< objects for which there was no room
+};
+
+struct Header {
+  std::uint64_t magic;   ///< written last
+  std::uint64_t layout;  ///< kLayout of who wrote it
+  std::uint64_t pid;
+  std::uint64_t start;  ///< of the process, in the kernel's clock ticks since boot; 0 unknown
+  std::uint64_t calls;  ///< number of the last call that changed something
+  std::uint64_t changes;
+  /// Slots in use or used before, of each kind: the others were never written.
+  std::uint64_t used[5];
+  Sums sums;
+  char program[kTextBytes];
+  char driver[kTextBytes];
+};
+
+struct Image {
+  union {
+    Header header;
+    char page[4096];
+  };
+  StackSlot stacks[kStacks];
+  alignas(4096) Slot<Reservation> reservations[kObjects];
+  alignas(4096) Slot<Mapping> mappings[kObjects];
+  alignas(4096) Slot<MemoryHeld> memory[kObjects];
+  alignas(4096) Slot<Descriptor> descriptors[kExports];
+  alignas(4096) Slot<Piece> pieces[kObjects];
+};
+static_assert(sizeof(Header) <= 4096);
+
+inline std::size_t table_number(const Slot<Reservation>*) { return 0; }
+inline std::size_t table_number(const Slot<Mapping>*) { return 1; }
+inline std::size_t table_number(const Slot<MemoryHeld>*) { return 2; }
+inline std::size_t table_number(const Slot<Descriptor>*) { return 3; }
+inline std::size_t table_number(const Slot<Piece>*) { return 4; }
+
+/// Changes with what an image looks like: a reader takes only its own.
+inline constexpr std::uint64_t kLayout =
+    ((((sizeof(Image) * 31 + sizeof(Reservation)) * 31 + sizeof(Mapping)) * 31 +
+      sizeof(Allocation)) *
+         31 +
+     sizeof(Sums)) *
+        31 +
+    1;
+
+inline std::uint64_t load(const std::uint64_t& word) noexcept {
+  return __atomic_load_n(&word, __ATOMIC_RELAXED);
+}
+inline void store(std::uint64_t& word, std::uint64_t value) noexcept {
+  __atomic_store_n(&word, value, __ATOMIC_RELAXED);
+}
+
+}  // namespace cuvmm::live

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/reader.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "api/posix/process_start.h"
+
+namespace cuvmm::live {
+
+namespace {
+
+constexpr const char* kUnfinished = "its process is just making it";
+
+std::string text(const char (&from)[kTextBytes]) {
+  return std::string(from, ::strnlen(from, sizeof from));
+}
+
+// False while it is empty; `torn` where its writer is at it all the time, or died there.
+template <class Record>
+bool read_slot(const Slot<Record>& slot, Record& record, bool& torn) {
+  std::uint64_t words[Slot<Record>::kWords];
+  for (int tries = 0; tries < 1000; ++tries) {
+    const std::uint64_t before = __atomic_load_n(&slot.sequence, __ATOMIC_ACQUIRE);
+    if (before == 0) return false;
+    if (before % 2 != 0) continue;
+    const std::uint64_t key = load(slot.key);
+    for (std::size_t i = 0; i < Slot<Record>::kWords; ++i) {
+      words[i] = __atomic_load_n(&slot.words[i], __ATOMIC_ACQUIRE);
+    }
+    if (load(slot.sequence) != before) continue;
+    if (key == 0) return false;
+    std::memcpy(static_cast<void*>(&record), words, sizeof record);
+    return true;
+  }
+  torn = true;
+  return false;
+}
+
+template <class Record>
+void read_table(const Slot<Record>* slots, const Header& header, std::vector<Record>& all,
+                std::size_t& torn_count) {
+  const std::size_t used =
+      std::min<std::size_t>(load(header.used[table_number(slots)]), kCapacity<Record>);
+  for (std::size_t i = 0; i < used; ++i) {
+    Record record;
+    bool torn = false;
+    if (read_slot(slots[i], record, torn)) all.push_back(record);
+    torn_count += torn;
+  }
+}
+
+template <class Record>
+void sort_by_key(std::vector<Record>& all) {
+  std::sort(all.begin(), all.end(),
+            [](const Record& a, const Record& b) { return key_of(a) < key_of(b); });
+}
+
+}  // namespace
+
+View::View(View&& other) noexcept
+    : image_(std::exchange(other.image_, nullptr)), path_(std::move(other.path_)) {}
+
+View& View::operator=(View&& other) noexcept {
+  std::swap(image_, other.image_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+View::~View() {
+  if (image_) ::munmap(const_cast<Image*>(image_), sizeof(Image));
+}
+
+std::string View::open(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return std::strerror(errno);
+  struct stat status {};
+  std::string problem;
+  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+      static_cast<std::size_t>(status.st_size) != sizeof(Image)) {
+    problem = "it is no file of what a process holds, or of another version of cuvmm";
+  } else if (status.st_uid != ::geteuid() && ::geteuid() != 0) {
+    problem = "it belongs to another user";
+  }
+  void* memory = MAP_FAILED;
+  if (problem.empty()) {
+    memory = ::mmap(nullptr, sizeof(Image), PROT_READ, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) problem = std::strerror(errno);
+  }
+  ::close(fd);
+  if (!problem.empty()) return problem;
+  image_ = static_cast<const Image*>(memory);
+  path_ = path;
+  const std::uint64_t magic = __atomic_load_n(&image_->header.magic, __ATOMIC_ACQUIRE);
+  if (magic == 0) return kUnfinished;
+  if (magic != kMagic || image_->header.layout != kLayout) {
+    return "it is no file of what a process holds, or of another version of cuvmm";
+  }
+  return {};
+}
+
+std::string View::program() const { return text(image_->header.program); }
+std::string View::driver() const { return text(image_->header.driver); }
+
+bool View::alive() const {
+  const std::string number = std::to_string(pid());
+  return start() != 0 && process_start(number.c_str()) == start();
+}
+
+bool View::current() const {
+  char now[kTextBytes];
+  const std::string link = "/proc/" + std::to_string(pid()) + "/exe";
+  const ssize_t length = ::readlink(link.c_str(), now, sizeof now - 1);
+  // Deleted since, it has " (deleted)" at its end.
+  return length < 0 ||
+         std::string_view(now, static_cast<std::size_t>(length)).starts_with(program());
+}
+
+Sums View::sums() const {
+  Sums sums;
+  const auto* const from = reinterpret_cast<const std::uint64_t*>(&image_->header.sums);
+  auto* const to = reinterpret_cast<std::uint64_t*>(&sums);
+  for (std::size_t i = 0; i < sizeof sums / sizeof *to; ++i) to[i] = load(from[i]);
+  return sums;
+}
+
+Snapshot View::snapshot() const {
+  Snapshot all;
+  const Header& header = image_->header;
+  all.calls = calls();
+  all.sums = sums();
+  read_table(image_->reservations, header, all.reservations, all.torn);
+  read_table(image_->mappings, header, all.mappings, all.torn);
+  read_table(image_->memory, header, all.memory, all.torn);
+  read_table(image_->descriptors, header, all.descriptors, all.torn);
+  read_table(image_->pieces, header, all.pieces, all.torn);
+  sort_by_key(all.reservations);
+  sort_by_key(all.mappings);
+  sort_by_key(all.memory);
+  sort_by_key(all.descriptors);
+  sort_by_key(all.pieces);
+  return all;
+}
+
+std::vector<std::uint64_t> View::stack(std::uint32_t id) const {
+  std::vector<std::uint64_t> frames;
+  if (id == 0 || id >= kStacks) return frames;
+  for (const std::uint64_t& word : image_->stacks[id].frames) {
+    const std::uint64_t frame = load(word);
+    if (frame == 0) break;
+    frames.push_back(frame);
+  }
+  return frames;
+}
+
+std::vector<View> open_all(const std::string& folder, std::vector<std::string>& problems) {
+  std::vector<View> views;
+  DIR* const names = ::opendir(folder.c_str());
+  if (!names) {
+    if (errno != ENOENT) problems.push_back(folder + ": " + std::strerror(errno));
+    return views;
+  }
+  while (const dirent* const entry = ::readdir(names)) {
+    const std::string path = folder + "/" + entry->d_name;
+    if (!path.ends_with(".live")) continue;
+    View view;
+    const std::string problem = view.open(path);
+    if (!problem.empty()) {
+      if (problem != kUnfinished && ::access(path.c_str(), F_OK) == 0)
+        problems.push_back(path + ": " + problem);
+    } else if (view.alive()) {
+      if (view.current()) views.push_back(std::move(view));
+    } else {
+      ::unlink(path.c_str());
+    }
+  }
+  ::closedir(names);
+  std::sort(views.begin(), views.end(),
+            [](const View& a, const View& b) { return a.pid() < b.pid(); });
+  return views;
+}
+
+}  // namespace cuvmm::live

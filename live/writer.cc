@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/writer.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "api/posix/process_start.h"
+
+namespace cuvmm::live {
+
+namespace {
+
+constexpr std::size_t kStep = std::size_t{64} << 10;  // by which the file grows
+
+void count(Sums& sums, const Reservation& r, std::uint64_t by) {
+  sums.reservations += by;
+  sums.reserved += by * r.size;
+}
+void count(Sums& sums, const Mapping& m, std::uint64_t by) {
+  sums.mappings += by;
+  sums.mapped += by * m.size;
+}
+void count(Sums& sums, const MemoryHeld& m, std::uint64_t by) {
+  const Allocation& a = m.allocation;
+  if (a.multicast) return;
+  if (a.imported) {
+    sums.imports += by;
+    sums.imported += by * a.size;
+    return;
+  }
+  sums.allocations += by;
+  (a.mappings != 0 ? sums.used : sums.unused) += by * a.size;
+}
+void count(Sums& sums, const Descriptor& d, std::uint64_t by) {
+  sums.exports += by;
+  sums.exported += by * d.exported.size;
+}
+void count(Sums& sums, const Piece& p, std::uint64_t by) {
+  switch (p.kind) {
+    case Piece::Kind::kDevice:
+    case Piece::Kind::kManaged:
+      sums.plain += by;
+      sums.plain_bytes += by * p.size;
+      break;
+    case Piece::Kind::kHost:
+    case Piece::Kind::kRegistered:
+      sums.host += by;
+      sums.host_bytes += by * p.size;
+      break;
+    case Piece::Kind::kPool:
+      sums.pool += by;
+      sums.pool_bytes += by * p.size;
+      break;
+    case Piece::Kind::kIpc:
+      sums.ipc += by;
+      sums.ipc_bytes += by * p.size;
+      break;
+    case Piece::Kind::kCount:
+      break;
+  }
+}
+
+constexpr std::uint64_t kLess = ~std::uint64_t{0};  // -1
+
+// Readers read while this writes: each word as one. Of the sums one writer alone changes any.
+template <class Record>
+void account(Sums& sums, const Record& record, std::uint64_t by) {
+  Sums after = sums;
+  count(after, record, by);
+  auto* const to = reinterpret_cast<std::uint64_t*>(&sums);
+  const auto* const from = reinterpret_cast<const std::uint64_t*>(&after);
+  for (std::size_t i = 0; i < sizeof(Sums) / sizeof(std::uint64_t); ++i) {
+    if (to[i] != from[i]) store(to[i], from[i]);
+  }
+}
+
+template <class Record>
+Record record_of(const Slot<Record>& slot) {
+  Record record;
+  std::memcpy(&record, slot.words, sizeof record);
+  return record;
+}
+
+bool file_size_allowed() noexcept {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= sizeof(Image);
+}
+
+}  // namespace
+
+void Backing::start(const std::string& path, int file) {
+  path_ = path;
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return path_.clear();
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+}
+
+// Pages are asked for before they are written: where the file system is full, a store would end the
+// program by SIGBUS.
+bool Backing::grow(std::size_t offset, std::size_t bytes) const {
+  const int saved = errno;
+  const int file = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  struct stat status {};
+  const bool ours = file >= 0 && ::fstat(file, &status) == 0 && status.st_dev == device_ &&
+                    status.st_ino == inode_;
+  const bool grown =
+      ours && ::posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0;
+  if (file >= 0) ::close(file);
+  errno = saved;
+  return grown;
+}
+
+template <class Record>
+bool Table<Record>::make_room(std::uint32_t slot) {
+  if (slot < backed_) return true;
+  if (slot >= kCapacity<Record>) return false;
+  const std::size_t from = backed_ * sizeof(Slot<Record>);
+  const std::size_t to =
+      std::min((slot + 1) * sizeof(Slot<Record>) + kStep, kCapacity<Record> * sizeof(Slot<Record>));
+  if (!backing_->grow(offset_ + from, to - from)) return false;
+  backed_ = to / sizeof(Slot<Record>);
+  return true;
+}
+
+template <class Record>
+void Table<Record>::write(Slot<Record>& slot, std::uint64_t key, const Record& record) {
+  std::uint64_t words[Slot<Record>::kWords];
+  std::memcpy(words, &record, sizeof record);
+  const std::uint64_t sequence = slot.sequence;
+  // An exchange instead of a fence: ThreadSanitizer knows no fences.
+  __atomic_exchange_n(&slot.sequence, sequence + 1, __ATOMIC_ACQ_REL);
+  store(slot.key, key);
+  for (std::size_t i = 0; i < Slot<Record>::kWords; ++i) store(slot.words[i], words[i]);
+  __atomic_store_n(&slot.sequence, sequence + 2, __ATOMIC_RELEASE);
+}
+
+template <class Record>
+void Table<Record>::put(const Record& record) {
+  if (!slots_) return;
+  const std::uint64_t key = key_of(record);
+  const auto key_at = [this](std::uint32_t at) { return slots_[at].key; };
+  std::uint32_t at = index_.find(key, key_at);
+  if (at != SlotIndex::kNone) {
+    account(*sums_, record_of(slots_[at]), kLess);
+  } else {
+    const bool fresh = free_.empty();
+    at = fresh ? static_cast<std::uint32_t>(*used_) : free_.back();
+    if (!make_room(at)) return store(sums_->missed, sums_->missed + 1);
+    // All that can throw comes before anything has changed; drop() then finds its room.
+    if (free_.capacity() < *used_ + 1) free_.reserve(std::max<std::size_t>(64, *used_ * 2));
+    index_.add(key, at, key_at);
+    if (fresh) {
+      store(*used_, *used_ + 1);
+    } else {
+      free_.pop_back();
+    }
+  }
+  write(slots_[at], key, record);
+  account(*sums_, record, 1);
+}
+
+template <class Record>
+void Table<Record>::drop(std::uint64_t key) {
+  if (!slots_) return;
+  const auto key_at = [this](std::uint32_t at) { return slots_[at].key; };
+  const std::uint32_t at = index_.find(key, key_at);
+  if (at == SlotIndex::kNone) return;
+  index_.remove(key, key_at);
+  account(*sums_, record_of(slots_[at]), kLess);
+  write(slots_[at], 0, Record{});
+  free_.push_back(at);
+}
+
+template class Table<Reservation>;
+template class Table<Mapping>;
+template class Table<MemoryHeld>;
+template class Table<Descriptor>;
+template class Table<Piece>;
+
+int Writer::open(const std::string& path, const std::string& driver) {
+  if (!file_size_allowed()) return EFBIG;
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return errno;
+  int error = ::ftruncate(fd, sizeof(Image)) == 0 ? 0 : errno;
+  backing_.start(path, fd);
+  if (error == 0 && !backing_.grow(0, sizeof(Header))) error = ENOSPC;
+  void* memory = MAP_FAILED;
+  if (error == 0) {
+    memory = ::mmap(nullptr, sizeof(Image), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) error = errno;
+  }
+  ::close(fd);
+  if (error != 0) {
+    ::unlink(path.c_str());
+    return error;
+  }
+  image_ = static_cast<Image*>(memory);
+  Header& header = image_->header;
+  header.layout = kLayout;
+  header.pid = static_cast<std::uint64_t>(::getpid());
+  header.start = process_start("self");
+  const ssize_t length = ::readlink("/proc/self/exe", header.program, sizeof header.program - 1);
+  if (length < 0) header.program[0] = '\0';
+  std::copy_n(driver.data(), std::min(driver.size(), sizeof header.driver - 1), header.driver);
+  reservations_.start(image_->reservations, offsetof(Image, reservations), header, backing_);
+  mappings_.start(image_->mappings, offsetof(Image, mappings), header, backing_);
+  memory_.start(image_->memory, offsetof(Image, memory), header, backing_);
+  descriptors_.start(image_->descriptors, offsetof(Image, descriptors), header, backing_);
+  pieces_.start(image_->pieces, offsetof(Image, pieces), header, backing_);
+  // Whoever sees it sees a whole header.
+  __atomic_store_n(&header.magic, kMagic, __ATOMIC_RELEASE);
+  return 0;
+}
+
+void Writer::note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames) {
+  if (!image_ || knows_stack(id)) return;
+  if (id >= stacks_.size()) stacks_.resize(std::min<std::size_t>(kStacks, 2 * id + 64));
+  const std::size_t end = (id + 1) * sizeof(StackSlot);
+  if (end > stacks_backed_) {
+    const std::size_t more = std::min(end + kStep, sizeof(Image::stacks));
+    if (!backing_.grow(offsetof(Image, stacks) + stacks_backed_, more - stacks_backed_)) return;
+    stacks_backed_ = more;
+  }
+  stacks_[id] = true;
+  const std::size_t kept = std::min(frames.size(), kFrames);
+  for (std::size_t i = 0; i < kept; ++i) store(image_->stacks[id].frames[i], frames[i]);
+}
+
+void Writer::note_call(std::uint64_t number) {
+  if (!image_) return;
+  store(image_->header.calls, number);
+  store(image_->header.changes, image_->header.changes + 1);
+}
+
+void Writer::leave() noexcept {
+  if (!image_) return;
+  ::munmap(image_, sizeof(Image));
+  image_ = nullptr;
+  reservations_ = {};
+  mappings_ = {};
+  memory_ = {};
+  descriptors_ = {};
+  pieces_ = {};
+  stacks_.clear();
+  stacks_backed_ = 0;
+}
+
+Writer::~Writer() { leave(); }
+
+}  // namespace cuvmm::live

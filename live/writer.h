@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shows what a process holds in an image. One thread at a time; readers need not wait.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "live/format.h"
+#include "live/slot_index.h"
+
+namespace cuvmm::live {
+
+/// The image's file, by its name: the program may close any descriptor, and get its number again.
+class Backing {
+ public:
+  /// Of the file that is open as `file`.
+  void start(const std::string& path, int file);
+  /// Gives these bytes of the file their pages, which it has not yet; false when there are none.
+  bool grow(std::size_t offset, std::size_t bytes) const;
+
+ private:
+  std::string path_;
+  std::uint64_t device_ = 0;
+  std::uint64_t inode_ = 0;
+};
+
+/// One kind of object in the image.
+template <class Record>
+class Table {
+ public:
+  /// `offset`: of the slots in the file.
+  void start(Slot<Record>* slots, std::size_t offset, Header& header, const Backing& backing) {
+    slots_ = slots;
+    offset_ = offset;
+    used_ = &header.used[table_number(slots)];
+    sums_ = &header.sums;
+    backing_ = &backing;
+  }
+  /// The object is there, as this. Throws std::bad_alloc.
+  void put(const Record& record);
+  /// It is gone; nothing where it was not there.
+  void drop(std::uint64_t key);
+
+ private:
+  bool make_room(std::uint32_t slot);
+  void write(Slot<Record>& slot, std::uint64_t key, const Record& record);
+
+  Slot<Record>* slots_ = nullptr;
+  std::size_t offset_ = 0;
+  std::uint64_t* used_ = nullptr;
+  Sums* sums_ = nullptr;
+  const Backing* backing_ = nullptr;
+  std::size_t backed_ = 0;  // slots whose pages the file has
+  std::vector<std::uint32_t> free_;
+  SlotIndex index_;
+};
+
+class Writer {
+ public:
+  Writer() = default;
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+  ~Writer();
+
+  /// Makes the file, which must not be there; errno, or 0. `driver` is the libcuda's path.
+  int open(const std::string& path, const std::string& driver);
+
+  void put(const Reservation& r) { reservations_.put(r); }
+  void put(const Mapping& m) { mappings_.put(m); }
+  void put(const MemoryHeld& m) { memory_.put(m); }
+  void put(const Descriptor& d) { descriptors_.put(d); }
+  void put(const Piece& p) { pieces_.put(p); }
+  void drop_reservation(std::uint64_t base) { reservations_.drop(base); }
+  void drop_mapping(std::uint64_t base) { mappings_.drop(base); }
+  void drop_memory(std::uint64_t handle) { memory_.drop(handle); }
+  void drop_descriptor(int fd) { descriptors_.drop(static_cast<std::uint64_t>(fd) + 1); }
+  void drop_piece(std::uint64_t base) { pieces_.drop(base); }
+
+  /// The frames of a stack that objects name, if it is new.
+  bool knows_stack(std::uint32_t id) const {
+    return id == 0 || id >= kStacks || (id < stacks_.size() && stacks_[id]);
+  }
+  void note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames);
+  /// A call has changed something.
+  void note_call(std::uint64_t number);
+
+  /// In a child of fork: the file stays the parent's, and nothing is written to it any more.
+  void leave() noexcept;
+
+ private:
+  Image* image_ = nullptr;
+  Backing backing_;
+  Table<Reservation> reservations_;
+  Table<Mapping> mappings_;
+  Table<MemoryHeld> memory_;
+  Table<Descriptor> descriptors_;
+  Table<Piece> pieces_;
+  std::vector<bool> stacks_;
+  std::size_t stacks_backed_ = 0;
+};
+
+}  // namespace cuvmm::live

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/live/mirror.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "api/location.h"
+#include "api/posix/process_start.h"
+#include "shim/facts/descriptor.h"
+#include "shim/report/output.h"
+#include "shim/stack/stacks.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+// FNV-1a: the same in every process. 0 stands for no name.
+std::uint64_t hash_of(std::string_view bytes) {
+  if (bytes.empty()) return 0;
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash ? hash : 1;
+}
+
+live::Piece piece_of(const PlainMemory& m) {
+  using From = PlainMemory::Kind;
+  using To = live::Piece::Kind;
+  const To kind = m.kind == From::kManaged      ? To::kManaged
+                  : m.kind == From::kHost       ? To::kHost
+                  : m.kind == From::kRegistered ? To::kRegistered
+                                                : To::kDevice;
+  return {m.base, m.size, kind, m.device, 0, m.made};
+}
+live::Piece piece_of(const PoolMemory& m) {
+  return {m.base, m.size, live::Piece::Kind::kPool, device_of(m.location), m.pool, m.made};
+}
+live::Piece piece_of(const IpcOpen& o) {
+  const std::string_view bytes(reinterpret_cast<const char*>(o.bytes.data()), o.bytes.size());
+  return {o.pointer, o.size, live::Piece::Kind::kIpc, o.device, hash_of(bytes), o.made};
+}
+
+}  // namespace
+
+void Mirror::choose(const std::string& folder, const std::string& driver) {
+  folder_ = folder;
+  driver_ = driver;
+  on_ = !folder.empty();
+}
+
+// At the first change: a shell around the program, and a child on its way to exec, have nothing to
+// show.
+void Mirror::start(const Books& books) {
+  started_ = true;
+  const int saved = errno;
+  path_ = folder_ + "/" + std::to_string(::getpid()) + "-" + std::to_string(process_start("self")) +
+          ".live";
+  // What this very process left before an exec.
+  ::unlink(path_.c_str());
+  const int error = writer_.open(path_, driver_);
+  errno = saved;
+  if (error != 0) {
+    say("what this process holds is not shown to cuvmm top: " + path_ + ": " +
+        std::strerror(error));
+    on_ = false;
+    return path_.clear();
+  }
+  all(books);
+}
+
+void Mirror::finish() noexcept {
+  if (path_.empty()) return;
+  const int saved = errno;
+  ::unlink(path_.c_str());
+  errno = saved;
+}
+
+void Mirror::restart_in_child() noexcept {
+  writer_.leave();
+  started_ = false;
+  path_.clear();
+}
+
+// Out of memory: what is shown would not be true any more.
+void Mirror::stop() noexcept {
+  finish();
+  restart_in_child();
+  on_ = false;
+}
+
+void Mirror::show(const Books& books, const NamedByCall& named, Origin at) noexcept {
+  try {
+    const Model& model = books.model;
+    if (!started_) start(books);
+    if (named.made != 0) {
+      reservation(model, named.made);
+      piece(model, named.made);
+    }
+    if (named.handle != 0) memory(books, named.handle);
+    if (named.size != 0 && named.range != 0) {
+      const Address end = named.range + named.size;
+      for (auto it = model.first_mapping_after(named.range);
+           it != model.mappings().end() && it->first < end; ++it) {
+        mapping(model, it->first);
+      }
+      const Reservation* const r = model.reservation_at(named.range);
+      if (r) reservation(model, r->base);
+    }
+    if (named.fd >= 0) descriptor(model, named.fd);
+    writer_.note_call(at.call);
+  } catch (...) {
+    stop();
+  }
+}
+
+void Mirror::gone(const Books& books, const Retired& retired, Origin at) noexcept {
+  try {
+    const Model& model = books.model;
+    if (!started_) start(books);
+    for (const Mapping& m : retired.mappings) {
+      mapping(model, m.base);
+      const Reservation* const r = model.reservation_at(m.base);
+      if (r) reservation(model, r->base);
+    }
+    for (const Allocation& a : retired.allocations) memory(books, a.handle);
+    for (const Reservation& r : retired.reservations) reservation(model, r.base);
+    if (retired.rare) {
+      const RarelyRetired& rare = *retired.rare;
+      const auto pieces = [&](const auto& objects) {
+        for (const auto& object : objects) piece(model, object.base);
+      };
+      pieces(rare.memory);
+      pieces(rare.pool_memory);
+      pieces(rare.context.memory);
+      pieces(rare.context.pool_memory);
+      for (const IpcOpen& open : rare.ipc_opens) piece(model, open.pointer);
+      for (const IpcOpen& open : rare.context.ipc_opens) piece(model, open.pointer);
+    }
+    writer_.note_call(at.call);
+  } catch (...) {
+    stop();
+  }
+}
+
+void Mirror::reservation(const Model& model, Address base) {
+  const Reservation* const r = model.reservation_at(base);
+  if (!r || r->base != base) return writer_.drop_reservation(base);
+  stack(r->made);
+  writer_.put(*r);
+}
+
+void Mirror::mapping(const Model& model, Address base) {
+  const Mapping* const m = model.mapping_at(base);
+  if (!m || m->base != base) return writer_.drop_mapping(base);
+  stack(m->made);
+  writer_.put(*m);
+}
+
+void Mirror::memory(const Books& books, Handle handle) {
+  const Allocation* const a = books.model.allocation(handle);
+  if (!a) return writer_.drop_memory(handle);
+  stack(a->made);
+  live::MemoryHeld held{*a, 0};
+  if (a->imported) {
+    const auto name = books.imported.find(handle);
+    if (name != books.imported.end()) held.shared = hash_of(name->second);
+  }
+  writer_.put(held);
+}
+
+void Mirror::descriptor(const Model& model, int fd) {
+  const auto found = model.exports().find(fd);
+  if (found == model.exports().end()) return writer_.drop_descriptor(fd);
+  stack(found->second.made);
+  writer_.put(live::Descriptor{found->second, hash_of(memory_name(fd))});
+}
+
+void Mirror::piece(const Model& model, std::uint64_t base) {
+  live::Piece now;
+  if (const PlainMemory* const plain = model.memory().at(base); plain && plain->base == base) {
+    now = piece_of(*plain);
+  } else if (const auto pool = model.pools().memory().find(base);
+             pool != model.pools().memory().end()) {
+    now = piece_of(pool->second);
+  } else if (const IpcOpen* const open = model.ipc().open_of(base)) {
+    now = piece_of(*open);
+  } else {
+    return writer_.drop_piece(base);
+  }
+  stack(now.made);
+  writer_.put(now);
+}
+
+void Mirror::stack(const Origin& made) {
+  if (!writer_.knows_stack(made.stack)) writer_.note_stack(made.stack, stack_frames(made.stack));
+}
+
+void Mirror::all(const Books& books) {
+  const Model& model = books.model;
+  for (const auto& [base, r] : model.reservations()) reservation(model, base);
+  for (const auto& [base, m] : model.mappings()) mapping(model, base);
+  for (const auto& [handle, a] : model.allocations()) memory(books, handle);
+  for (const auto& [fd, e] : model.exports()) descriptor(model, fd);
+  for (const auto& [base, m] : model.memory().all()) piece(model, base);
+  for (const auto& [base, m] : model.pools().memory()) piece(model, base);
+  for (const auto& [pointer, open] : model.ipc().opens()) piece(model, pointer);
+}
+
+}  // namespace cuvmm::shim

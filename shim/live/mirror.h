@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model as others may look at it while the program runs (live/format.h): what a call changed is
+// written again. Only where CUVMM_LIVE names a folder.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "live/writer.h"
+#include "shim/session/books.h"
+
+namespace cuvmm::shim {
+
+/// What a call names that it may have made or changed, by the kinds of its parameters. 0: nothing.
+struct NamedByCall {
+  Address made = 0;  ///< written by the driver, or registered
+  Address range = 0;
+  Size size = 0;  ///< of `range`
+  Handle handle = 0;
+  int fd = -1;
+
+  template <class T>
+  void operator()(ParameterKind kind, const char*, T value) {
+    using K = ParameterKind;
+    if constexpr (std::is_pointer_v<T> && !std::is_void_v<std::remove_pointer_t<T>>) {
+      if (!value) return;
+      using Pointee = std::remove_cv_t<std::remove_pointer_t<T>>;
+      if constexpr (std::is_same_v<Pointee, void*>) {
+        if (kind == K::kHostOut) made = reinterpret_cast<std::uintptr_t>(*value);
+      } else if constexpr (std::is_same_v<Pointee, std::uint64_t> ||
+                           std::is_same_v<Pointee, CUdeviceptr>) {
+        if (kind == K::kOutAddress) made = *value;
+        if (kind == K::kOutHandle) handle = *value;
+      }
+    } else if constexpr (std::is_pointer_v<T>) {
+      if (kind == K::kHostIn) made = reinterpret_cast<std::uintptr_t>(value);
+    } else if constexpr (std::is_integral_v<T>) {
+      if (kind == K::kAddress) range = value;
+      if (kind == K::kSize) size = value;
+      if (kind == K::kHandle) handle = value;
+    }
+  }
+};
+
+/// Called with the session's lock.
+class Mirror {
+ public:
+  /// From the first change on there is a file in this folder; `driver` is the libcuda's path.
+  void choose(const std::string& folder, const std::string& driver);
+  /// Whether changes are to be told.
+  bool on() const { return on_; }
+  /// The file goes, as its process does.
+  void finish() noexcept;
+  /// In a child of fork: the parent's file stays the parent's.
+  void restart_in_child() noexcept;
+
+  /// The call made or changed what it names.
+  template <class CallStruct>
+  void made(const Books& books, const CallStruct& call, Origin at) noexcept {
+    NamedByCall named;
+    call.visit(named);
+    if constexpr (requires { call.shareableHandle; }) {
+      if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        named.fd = *static_cast<const int*>(call.shareableHandle);
+    }
+    show(books, named, at);
+  }
+  /// It took this out of the model, or put it back.
+  void gone(const Books& books, const Retired& retired, Origin at) noexcept;
+
+ private:
+  void show(const Books& books, const NamedByCall& named, Origin at) noexcept;
+  // Each of them shows the object as the model has it now.
+  void reservation(const Model& model, Address base);
+  void mapping(const Model& model, Address base);
+  void memory(const Books& books, Handle handle);
+  void descriptor(const Model& model, int fd);
+  void piece(const Model& model, std::uint64_t base);
+  void stack(const Origin& made);
+  void start(const Books& books);
+  void all(const Books& books);
+  void stop() noexcept;
+
+  bool on_ = false;
+  bool started_ = false;
+  std::string folder_, driver_;
+  std::string path_;
+  live::Writer writer_;
+};
+
+}  // namespace cuvmm::shim

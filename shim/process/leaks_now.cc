@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/process/leaks_now.h"
+
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <string>
+
+#include "api/posix/cancel_off.h"
+#include "api/words.h"
+#include "shim/process/own_stack.h"
+#include "shim/process/process.h"
+#include "shim/process/reserve.h"
+#include "shim/report/output.h"
+#include "shim/stack/stack_text.h"
+#include "shim/stack/symbolizer.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+constexpr std::chrono::milliseconds kPatienceForLeaks{1000};
+
+bool descriptor_open_now(const Export& exported) {
+  return Process::get().session().still_exported(exported);
+}
+
+std::string text_of(const Violations& leaks) {
+  std::string text = "cuvmm: leaks now: " + std::to_string(leaks.size()) + "\n";
+  for (const Violation& leak : leaks) {
+    text += std::string("cuvmm: ") + info(leak.rule).id + ": " + leak.message + "\n";
+    if (leak.objects.empty()) continue;
+    const ObjectRef& object = leak.objects.front();
+    text += "  made by call " + std::to_string(object.made.call) + "\n";
+    text += stack_text(symbolize(object.made.stack), "      ");
+  }
+  return text;
+}
+
+void on_leaks_signal(int) {
+  if (Process* const process = Process::if_made()) {
+    process->session().ask([] { cuvmmLeaks(); });
+  }
+}
+
+}  // namespace
+
+int Process::tell_leaks() noexcept {
+  Opened* const open = opened_.load();
+  if (!open || !is_current()) return -1;
+  const CancelOff no_cancel;
+  int count = -1;
+  (void)findings_stack().run(
+      [&] {
+        const CareScope careful(Care::kOwnMemory);
+        const std::optional<Violations> leaks =
+            open->session.given_up(kPatienceForLeaks, &descriptor_open_now);
+        if (!leaks) return;
+        prepare_symbolizer();
+        write_stderr(text_of(*leaks));
+        count = static_cast<int>(leaks->size());
+      },
+      kPatienceForLeaks);
+  return count;
+}
+
+void tell_leaks_at(int signal) noexcept {
+  struct sigaction before {};
+  if (::sigaction(signal, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) return;
+  struct sigaction action {};
+  action.sa_handler = on_leaks_signal;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(signal, &action, nullptr);
+}
+
+}  // namespace cuvmm::shim
+
+int cuvmmLeaks() {
+  using cuvmm::shim::Process;
+  Process* const process = Process::if_made();
+  return process ? process->tell_leaks() : -1;
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuvmm top, cuvmm map PID, cuvmm leaks PID: looks at processes that live, without stopping them.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "tools/commands.h"
+#include "tools/live/live_folder.h"
+#include "tools/live/live_leaks.h"
+#include "tools/live/map.h"
+#include "tools/live/process_view.h"
+#include "tools/live/sharing.h"
+#include "tools/live/top.h"
+#include "tools/standard_streams.h"
+#include "tools/usage.h"
+
+namespace cuvmm::tools {
+
+namespace {
+
+constexpr long kMostPid = 1L << 30;
+constexpr int kSettle = 100;  // ms between two looks for leaks: longer than a call takes
+
+struct TopSettings {
+  std::string folder;
+  int tree = 0;
+  double interval = 1;
+  std::size_t count = 0;  // of tables; 0: until somebody ends it
+  bool once = false, json = false, sharing = false;
+};
+
+struct OneSettings {
+  std::string folder;
+  int pid = 0;
+  std::optional<std::uint64_t> since;
+  bool whole = false, json = false;
+};
+
+void print_json(const Json& value) {
+  print_output("{}\n", value.dump(1, ' ', false, Json::error_handler_t::replace));
+}
+
+std::vector<live::View> chosen(const TopSettings& settings) {
+  std::vector<std::string> problems;
+  std::vector<live::View> views = live::open_all(settings.folder, problems);
+  // In a screen that is drawn again and again they would come again and again.
+  if (settings.once) {
+    for (const std::string& problem : problems) print_error("cuvmm top: {}\n", problem);
+  }
+  return settings.tree == 0 ? std::move(views) : tree_of(settings.tree, std::move(views));
+}
+
+std::size_t rows_of_screen() {
+  winsize size{};
+  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 4;
+  return known ? size.ws_row - 3u : std::size_t{20};
+}
+
+std::string screen(const std::vector<live::View>& views, const Marks& marks,
+                   const TopSettings& settings, std::size_t rows) {
+  if (views.empty()) {
+    return "No process shows what it holds in " + settings.folder +
+           ". Start one with: cuvmm run -- PROGRAM\n";
+  }
+  std::string text = top_text(top_rows(views, marks), rows);
+  if (settings.sharing) text += sharing_text(shared_memory(views));
+  return text;
+}
+
+int top_once(const TopSettings& settings) {
+  const std::vector<live::View> views = chosen(settings);
+  if (settings.json) {
+    Json value = top_json(top_rows(views, mark_now(views)));
+    if (settings.sharing) {
+      Json all = Json::array();
+      for (const SharedMemory& memory : shared_memory(views)) {
+        Json holders = Json::array();
+        for (const SharedMemory::Holder& holder : memory.holders) {
+          holders.push_back({{"pid", holder.pid}, {"how", holder.how}});
+        }
+        all.push_back({{"size", memory.size}, {"holders", holders}});
+      }
+      value["shared"] = all;
+    }
+    print_json(value);
+  } else {
+    print_output("{}", screen(views, mark_now(views), settings, ~std::size_t{0}));
+  }
+  return 0;
+}
+
+// Files that are mapped already are not mapped again: of these only a few words are read.
+void look_again(std::vector<live::View>& views, const TopSettings& settings) {
+  std::erase_if(views, [](const live::View& view) { return !view.alive() || !view.current(); });
+  for (live::View& fresh : chosen(settings)) {
+    const bool known = std::any_of(views.begin(), views.end(), [&](const live::View& view) {
+      return view.path() == fresh.path();
+    });
+    if (!known) views.push_back(std::move(fresh));
+  }
+}
+
+int top_again_and_again(const TopSettings& settings) {
+  const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+  std::vector<live::View> views = chosen(settings);
+  const Marks marks = mark_now(views);
+  constexpr auto kNewcomers = std::chrono::seconds(1);
+  auto looked = std::chrono::steady_clock::now();
+  for (std::size_t drawn = 1;; ++drawn) {
+    const std::string text =
+        screen(views, marks, settings, terminal ? rows_of_screen() : ~std::size_t{0});
+    // From the top left corner; each line and the rest of the screen is cleared as it is drawn.
+    if (terminal) write_output("\x1b[H\x1b[J");
+    write_output(terminal ? text : text + "\n");
+    if (!finish_output().empty()) return 0;  // nobody reads any more
+    if (settings.count != 0 && drawn >= settings.count) return 0;
+    std::this_thread::sleep_for(std::chrono::duration<double>(settings.interval));
+    const auto now = std::chrono::steady_clock::now();
+    if (now - looked >= kNewcomers) {
+      look_again(views, settings);
+      looked = now;
+    }
+  }
+}
+
+void add_folder(CLI::App& command, std::string& folder) {
+  command
+      .add_option("--folder", folder,
+                  "Where the processes show what they hold; else CUVMM_LIVE, else the user's own")
+      ->type_name("DIR");
+}
+
+CLI::Option* add_pid(CLI::App& command, int& pid) {
+  return command.add_option("PID", pid, "A process that cuvmm run has started, or a child of one")
+      ->required()
+      ->check(whole_number(1, kMostPid));
+}
+
+}  // namespace
+
+void add_top(CLI::App& app, CommandLine& line) {
+  CLI::App* command =
+      app.add_subcommand("top", "What processes under cuvmm hold now, a line for each");
+  auto settings = std::make_shared<TopSettings>();
+  add_folder(*command, settings->folder);
+  command->add_option("--tree", settings->tree, "Only this process and those that it started")
+      ->type_name("PID")
+      ->check(whole_number(1, kMostPid));
+  command->add_option("--interval", settings->interval, "Seconds from one table to the next")
+      ->type_name("SECONDS")
+      ->check(seconds(0.01))
+      ->default_val(1.0);
+  command->add_option("--count", settings->count, "End after so many tables")
+      ->type_name("N")
+      ->check(whole_number(1, 1000000000));
+  command->add_flag("--once", settings->once, "One table, then end");
+  command->add_flag("--sharing", settings->sharing,
+                    "Also say which processes hold the same memory");
+  command->add_flag("--json", settings->json, "One JSON document, then end");
+  command->footer(
+      "RESERVED: address space. MAPPED and UNUSED: memory of cuMemCreate that is mapped, or "
+      "mapped\n"
+      "nowhere. PLAIN: of cuMemAlloc and of pools. FOREIGN: imported, or opened by IPC. FDS: "
+      "exported\n"
+      "descriptors. GROWTH: of all memory, since this command began.\n");
+  command->callback([settings, &line] {
+    if (settings->folder.empty()) settings->folder = live_folder();
+    settings->once = settings->once || settings->json;
+    line.exit_code = settings->once ? top_once(*settings) : top_again_and_again(*settings);
+  });
+}
+
+void add_map(CLI::App& app, CommandLine& line) {
+  CLI::App* command =
+      app.add_subcommand("map", "The address space of a process under cuvmm, as it is now");
+  auto settings = std::make_shared<OneSettings>();
+  add_pid(*command, settings->pid);
+  add_folder(*command, settings->folder);
+  command->add_flag("--all", settings->whole, "A line for each mapping, also where many are alike");
+  command->add_flag("--json", settings->json, "Write JSON");
+  command->callback([settings, &line] {
+    if (settings->folder.empty()) settings->folder = live_folder();
+    const live::View view = view_of(settings->pid, settings->folder);
+    const live::Snapshot now = view.snapshot();
+    if (settings->json) {
+      print_json(map_json(view, now));
+    } else {
+      print_output("{}", map_text(view, now, settings->whole));
+    }
+    line.exit_code = 0;
+  });
+}
+
+void add_leaks(CLI::App& app, CommandLine& line) {
+  CLI::App* command = app.add_subcommand(
+      "leaks", "What a process under cuvmm has given up and still pins, and what grows in it");
+  auto settings = std::make_shared<OneSettings>();
+  add_pid(*command, settings->pid);
+  add_folder(*command, settings->folder);
+  command
+      ->add_option("--since", settings->since,
+                   "Only what later calls made, and also what they made that is still there; "
+                   "the command prints the number to give next time")
+      ->type_name("CALL");
+  command->add_flag("--json", settings->json, "Write JSON");
+  command->footer("Exits with 1 when something is given up and still pinned.\n");
+  command->callback([settings, &line] {
+    if (settings->folder.empty()) settings->folder = live_folder();
+    const live::View view = view_of(settings->pid, settings->folder);
+    const bool marked = settings->since.has_value();
+    const std::uint64_t since = settings->since.value_or(0);
+    const LiveLeaks leaks = find_live_leaks(view, since, marked, kSettle);
+    if (settings->json) {
+      print_json(leaks_json(view, leaks));
+    } else {
+      print_output("{}", leaks_text(view, leaks, since, marked));
+    }
+    line.exit_code = leaks.given_up.empty() ? 0 : kExitDifference;
+  });
+}
+
+}  // namespace cuvmm::tools

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/live/live_leaks.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "api/words.h"
+#include "rulebook/check.h"
+#include "tools/live/process_view.h"
+
+namespace cuvmm::tools {
+
+namespace {
+
+// check_exit() takes a plain function: whose descriptors it asks for.
+thread_local int t_pid = 0;
+bool open_there(const Export& exported) {
+  const std::string path = fmt::format("/proc/{}/fd/{}", t_pid, exported.fd);
+  char target[512];
+  const ssize_t length = ::readlink(path.c_str(), target, sizeof target);
+  // A number that was used again: memory is behind a device file, or a file of the emulator's.
+  const std::string_view link(target, length > 0 ? static_cast<std::size_t>(length) : 0);
+  return link.starts_with("/dev/nvidia") || link.starts_with("/memfd:") ||
+         link.starts_with("anon_inode:");
+}
+
+Model model_of(const live::Snapshot& now) {
+  Model model;
+  for (const Reservation& r : now.reservations) model.restore(r);
+  for (const Mapping& m : now.mappings) model.restore(m);
+  for (const live::MemoryHeld& m : now.memory) {
+    // What a multicast object needs is more than what is shown of it.
+    if (!m.allocation.multicast) model.restore(m.allocation);
+  }
+  for (const live::Descriptor& d : now.descriptors) model.restore(d.exported);
+  return model;
+}
+
+using Which = std::tuple<Rule, std::uint64_t, std::uint64_t>;
+Which which(const Violation& v) {
+  return v.objects.empty() ? Which{v.rule, 0, 0}
+                           : Which{v.rule, v.objects.front().value, v.objects.front().made.call};
+}
+
+class Growing {
+ public:
+  explicit Growing(std::uint64_t since) : since_(since) {}
+  void add(const char* what, const Origin& made, std::uint64_t bytes) {
+    if (made.call <= since_) return;
+    Grown& grown = all_[{what, made.stack}];
+    grown.what = what;
+    grown.stack = made.stack;
+    if (grown.count++ == 0 || made.call < grown.first_call) grown.first_call = made.call;
+    grown.bytes += bytes;
+  }
+  std::vector<Grown> take() {
+    std::vector<Grown> list;
+    for (auto& [key, grown] : all_) list.push_back(std::move(grown));
+    std::stable_sort(list.begin(), list.end(),
+                     [](const Grown& a, const Grown& b) { return a.bytes > b.bytes; });
+    return list;
+  }
+
+ private:
+  const std::uint64_t since_;
+  std::map<std::pair<std::string, std::uint32_t>, Grown> all_;
+};
+
+const char* plural(live::Piece::Kind kind) {
+  using K = live::Piece::Kind;
+  switch (kind) {
+    case K::kPool:
+      return "pieces of pool memory";
+    case K::kIpc:
+      return "opens of IPC memory";
+    case K::kHost:
+    case K::kRegistered:
+      return "pieces of page-locked host memory";
+    default:
+      return "pieces of plain memory";
+  }
+}
+
+std::vector<Grown> grown_since(const live::Snapshot& now, std::uint64_t since) {
+  Growing growing(since);
+  for (const Reservation& r : now.reservations) growing.add("reservations", r.made, r.size);
+  for (const live::MemoryHeld& m : now.memory) {
+    growing.add(m.allocation.imported ? "imports" : "allocations", m.allocation.made,
+                m.allocation.size);
+  }
+  for (const live::Descriptor& d : now.descriptors) {
+    growing.add("exported descriptors", d.exported.made, d.exported.size);
+  }
+  for (const live::Piece& p : now.pieces) growing.add(plural(p.kind), p.made, p.size);
+  return growing.take();
+}
+
+}  // namespace
+
+LiveLeaks find_live_leaks(const live::View& view, std::uint64_t since, bool marked, int settle_ms) {
+  t_pid = view.pid();
+  const Model earlier = model_of(view.snapshot());
+  std::set<Which> before;
+  for (const Violation& v : check_exit(earlier, &open_there, {})) before.insert(which(v));
+  std::this_thread::sleep_for(std::chrono::milliseconds(settle_ms));
+  const live::Snapshot now = view.snapshot();
+  LiveLeaks leaks;
+  leaks.calls = now.calls;
+  leaks.given_up = check_exit(model_of(now), &open_there, {});
+  leaks.given_up.erase_if([&](const Violation& v) {
+    return !before.contains(which(v)) || v.objects.empty() || v.objects.front().made.call <= since;
+  });
+  if (marked) leaks.grown = grown_since(now, since);
+  return leaks;
+}
+
+std::string leaks_text(const live::View& view, const LiveLeaks& leaks, std::uint64_t since,
+                       bool marked) {
+  LiveStacks stacks(view);
+  std::string text =
+      fmt::format("process {}, {}, after call {}", view.pid(), view.program(), leaks.calls);
+  if (marked) text += fmt::format("; since call {}", since);
+  text += "\n";
+  if (leaks.given_up.empty()) text += "Nothing is given up and still pinned.\n";
+  for (const Violation& v : leaks.given_up) {
+    text += fmt::format("{}: {}\n", info(v.rule).id, v.message);
+    for (const ObjectRef& object : v.objects) {
+      text += fmt::format("  {} {}, made by call {}\n", name(object.kind), hex_text(object.value),
+                          object.made.call);
+      text += stacks.text(object.made.stack, "    ");
+    }
+  }
+  if (marked && leaks.grown.empty()) text += "Nothing that was made since then is still there.\n";
+  for (const Grown& grown : leaks.grown) {
+    text += fmt::format("{} {} made since then and still there", grown.count, grown.what);
+    if (grown.bytes != 0) text += ", " + size_text(grown.bytes);
+    text += fmt::format(" (the first by call {})\n", grown.first_call);
+    text += stacks.text(grown.stack, "    ");
+  }
+  text += fmt::format("To see what comes from here on: cuvmm leaks {} --since {}\n", view.pid(),
+                      leaks.calls);
+  return text;
+}
+
+Json leaks_json(const live::View& view, const LiveLeaks& leaks) {
+  LiveStacks stacks(view);
+  const auto frames = [&](std::uint32_t id) {
+    Json list = Json::array();
+    const std::string text = stacks.text(id, "");
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = text.find('\n', at);
+      list.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+    return list;
+  };
+  Json given_up = Json::array(), grown = Json::array();
+  for (const Violation& v : leaks.given_up) {
+    Json objects = Json::array();
+    for (const ObjectRef& object : v.objects) {
+      objects.push_back({{"what", name(object.kind)},
+                         {"value", hex_text(object.value)},
+                         {"size", object.size},
+                         {"call", object.made.call},
+                         {"stack", frames(object.made.stack)}});
+    }
+    given_up.push_back({{"rule", info(v.rule).id}, {"message", v.message}, {"objects", objects}});
+  }
+  for (const Grown& each : leaks.grown) {
+    grown.push_back({{"what", each.what},
+                     {"count", each.count},
+                     {"bytes", each.bytes},
+                     {"first_call", each.first_call},
+                     {"stack", frames(each.stack)}});
+  }
+  return {{"pid", view.pid()}, {"mark", leaks.calls}, {"leaks", given_up}, {"grown", grown}};
+}
+
+}  // namespace cuvmm::tools

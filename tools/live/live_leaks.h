@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a process that lives has given up and still pins, and what grows in it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "live/reader.h"
+#include "rulebook/violation.h"
+#include "tools/report/json.h"
+
+namespace cuvmm::tools {
+
+/// Objects of one kind that one place in the program made.
+struct Grown {
+  std::string what;  ///< "opened IPC memory"
+  std::uint32_t stack = 0;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t first_call = 0;
+};
+
+struct LiveLeaks {
+  std::uint64_t calls = 0;   ///< the number to give as the next mark
+  Violations given_up;       ///< by the rules of the exit (rulebook/check_exit.cc)
+  std::vector<Grown> grown;  ///< since the mark, the most bytes first
+};
+
+/// Looks twice, `settle_ms` apart: what a call is just at work with is no leak. `since`: the number
+/// of a call; what was made before it is left out. Without one nothing counts as grown.
+LiveLeaks find_live_leaks(const live::View& view, std::uint64_t since, bool marked, int settle_ms);
+
+std::string leaks_text(const live::View& view, const LiveLeaks& leaks, std::uint64_t since,
+                       bool marked);
+Json leaks_json(const live::View& view, const LiveLeaks& leaks);
+
+}  // namespace cuvmm::tools

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/live/map.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "api/location.h"
+#include "api/words.h"
+
+namespace cuvmm::tools {
+
+namespace {
+
+std::string span_text(std::uint64_t base, std::uint64_t size) {
+  return fmt::format("{}-{}", hex_text(base), hex_text(base + size));
+}
+
+// "0 rw, 1 r, host rw"; "nobody" where access was never set.
+std::string access_of(const AccessMask& access) {
+  std::string text;
+  const auto add = [&](const std::string& who, std::uint64_t bit) {
+    if ((access.read & bit) == 0) return;
+    text += (text.empty() ? "" : ", ") + who + ((access.write & bit) != 0 ? " rw" : " r");
+  };
+  for (int device = 0; device < 62; ++device) {
+    add("device " + std::to_string(device), std::uint64_t{1} << device);
+  }
+  add("host", AccessMask::kHostBit);
+  return text.empty() ? "nobody" : text;
+}
+
+std::string place_of(const Allocation& a) {
+  if (a.multicast) return "multicast object";
+  std::string text = a.imported ? "imported memory" : "memory";
+  if (!a.prop_known) return text;
+  const int device = device_of(a.prop.location);
+  return text + (device >= 0 ? " of device " + std::to_string(device) : " of the host");
+}
+
+const char* name(live::Piece::Kind kind) {
+  using K = live::Piece::Kind;
+  switch (kind) {
+    case K::kDevice:
+      return "cuMemAlloc";
+    case K::kManaged:
+      return "cuMemAllocManaged";
+    case K::kHost:
+      return "page-locked host memory";
+    case K::kRegistered:
+      return "registered host memory";
+    case K::kPool:
+      return "memory of a pool";
+    case K::kIpc:
+      return "opened IPC memory";
+    case K::kCount:
+      break;
+  }
+  return "memory";
+}
+
+// One line: mappings side by side of one size, place and access.
+struct Row {
+  const Mapping* first;
+  std::uint64_t count;
+  std::string what;
+};
+
+class Drawing {
+ public:
+  Drawing(const live::Snapshot& now, bool whole) : now_(now), whole_(whole) {
+    for (const live::MemoryHeld& m : now.memory) memory_[m.allocation.handle] = &m.allocation;
+  }
+
+  std::string text() {
+    auto next = now_.mappings.begin();
+    for (const Reservation& r : now_.reservations) {
+      std::vector<Mapping> inside;
+      for (; next != now_.mappings.end() && next->base < r.base + r.size; ++next) {
+        inside.push_back(*next);
+      }
+      reservation(r, inside);
+    }
+    if (next != now_.mappings.end()) {
+      text_ += "mappings outside of every reservation that is known:\n";
+      rows({next, now_.mappings.end()}, std::nullopt);
+    }
+    unmapped();
+    descriptors();
+    pieces();
+    return std::move(text_);
+  }
+
+ private:
+  void reservation(const Reservation& r, const std::vector<Mapping>& inside) {
+    std::uint64_t mapped = 0;
+    for (const Mapping& m : inside) mapped += m.size;
+    text_ += fmt::format("{}  reserved: {}, {} of it mapped (call {})\n", span_text(r.base, r.size),
+                         size_text(r.size), mapped ? size_text(mapped) : std::string("nothing"),
+                         r.made.call);
+    rows(inside, r);
+  }
+
+  void rows(const std::vector<Mapping>& mappings, const std::optional<Reservation>& in) {
+    std::optional<Row> row;
+    std::uint64_t end = in ? in->base : 0;
+    for (const Mapping& m : mappings) {
+      const std::string what = describe(m);
+      const bool hole = in && m.base != end;
+      if (row && !hole && !whole_ && row->first->size == m.size && row->what == what) {
+        ++row->count;
+      } else {
+        flush(row);
+        if (hole) text_ += fmt::format("  {}  nothing\n", span_text(end, m.base - end));
+        row = Row{&m, 1, what};
+      }
+      end = m.base + m.size;
+    }
+    flush(row);
+    if (in && !mappings.empty() && end < in->base + in->size) {
+      text_ += fmt::format("  {}  nothing\n", span_text(end, in->base + in->size - end));
+    }
+  }
+
+  void flush(const std::optional<Row>& row) {
+    if (!row) return;
+    const Mapping& m = *row->first;
+    text_ += fmt::format("  {}  ", span_text(m.base, m.size * row->count));
+    text_ +=
+        row->count == 1 ? size_text(m.size) : fmt::format("{} x {}", row->count, size_text(m.size));
+    text_ += " of " + row->what + "\n";
+  }
+
+  std::string describe(const Mapping& m) const {
+    const auto found = memory_.find(m.handle);
+    const std::string place = found == memory_.end() ? "memory" : place_of(*found->second);
+    return place + ", access: " + access_of(m.access);
+  }
+
+  void unmapped() {
+    for (const live::MemoryHeld& m : now_.memory) {
+      const Allocation& a = m.allocation;
+      if (a.mappings != 0) continue;
+      text_ +=
+          fmt::format("handle {}  {} of {}, mapped nowhere, {} (call {})\n", hex_text(a.handle),
+                      a.size ? size_text(a.size) : std::string("some"), place_of(a),
+                      a.references == 1 ? std::string("1 reference")
+                                        : std::to_string(a.references) + " references",
+                      a.made.call);
+    }
+  }
+
+  void descriptors() {
+    for (const live::Descriptor& d : now_.descriptors) {
+      text_ += fmt::format("descriptor {}  exported from {} (call {})\n", d.exported.fd,
+                           hex_text(d.exported.handle), d.exported.made.call);
+    }
+  }
+
+  void pieces() {
+    for (const live::Piece& p : now_.pieces) {
+      text_ +=
+          fmt::format("{}  {} of {}{} (call {})\n", span_text(p.base, p.size),
+                      p.size ? size_text(p.size) : std::string("some"), name(p.kind),
+                      p.device >= 0 ? ", device " + std::to_string(p.device) : "", p.made.call);
+    }
+  }
+
+  const live::Snapshot& now_;
+  const bool whole_;
+  std::map<Handle, const Allocation*> memory_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string map_text(const live::View& view, const live::Snapshot& now, bool whole) {
+  std::string text =
+      fmt::format("process {}, {}, after call {}\n", view.pid(), view.program(), now.calls);
+  text += Drawing(now, whole).text();
+  if (now.torn != 0) {
+    text += fmt::format("{} objects changed all the while and are not shown.\n", now.torn);
+  }
+  if (now.sums.missed != 0) {
+    text +=
+        fmt::format("{} objects found no room in the file, and are not shown.\n", now.sums.missed);
+  }
+  return text;
+}
+
+Json map_json(const live::View& view, const live::Snapshot& now) {
+  Json reservations = Json::array(), mappings = Json::array(), memory = Json::array();
+  Json descriptors = Json::array(), pieces = Json::array();
+  for (const Reservation& r : now.reservations) {
+    reservations.push_back({{"base", hex_text(r.base)}, {"size", r.size}, {"call", r.made.call}});
+  }
+  for (const Mapping& m : now.mappings) {
+    mappings.push_back({{"base", hex_text(m.base)},
+                        {"size", m.size},
+                        {"offset", m.offset},
+                        {"handle", hex_text(m.handle)},
+                        {"access", access_of(m.access)},
+                        {"call", m.made.call}});
+  }
+  for (const live::MemoryHeld& m : now.memory) {
+    const Allocation& a = m.allocation;
+    memory.push_back({{"handle", hex_text(a.handle)},
+                      {"size", a.size},
+                      {"what", place_of(a)},
+                      {"references", a.references},
+                      {"mappings", a.mappings},
+                      {"imported", a.imported},
+                      {"call", a.made.call}});
+  }
+  for (const live::Descriptor& d : now.descriptors) {
+    descriptors.push_back({{"fd", d.exported.fd},
+                           {"handle", hex_text(d.exported.handle)},
+                           {"size", d.exported.size},
+                           {"call", d.exported.made.call}});
+  }
+  for (const live::Piece& p : now.pieces) {
+    pieces.push_back({{"base", hex_text(p.base)},
+                      {"size", p.size},
+                      {"what", name(p.kind)},
+                      {"device", p.device},
+                      {"call", p.made.call}});
+  }
+  return {{"pid", view.pid()},        {"program", view.program()},    {"driver", view.driver()},
+          {"call", now.calls},        {"reservations", reservations}, {"mappings", mappings},
+          {"allocations", memory},    {"exports", descriptors},       {"pieces", pieces},
+          {"missed", now.sums.missed}};
+}
+
+}  // namespace cuvmm::tools

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The address space of a process that lives.
+#pragma once
+
+#include <string>
+
+#include "live/reader.h"
+#include "tools/report/json.h"
+
+namespace cuvmm::tools {
+
+/// Reservations with their mappings, then what is not reserved. Equal mappings side by side are one
+/// line, unless `whole`.
+std::string map_text(const live::View& view, const live::Snapshot& now, bool whole);
+Json map_json(const live::View& view, const live::Snapshot& now);
+
+}  // namespace cuvmm::tools

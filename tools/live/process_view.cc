@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/live/process_view.h"
+
+#include <fmt/core.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "tools/crash/crash_symbols.h"
+#include "tools/standard_streams.h"
+#include "tools/usage.h"
+
+namespace cuvmm::tools {
+
+namespace {
+
+int parent_of(int pid) {
+  std::ifstream status(fmt::format("/proc/{}/status", pid));
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("PPid:")) return std::stoi(line.substr(5));
+  }
+  return 0;
+}
+
+}  // namespace
+
+live::View view_of(int pid, const std::string& folder) {
+  std::vector<std::string> problems;
+  std::vector<live::View> views = live::open_all(folder, problems);
+  for (const std::string& problem : problems) print_error("cuvmm: {}\n", problem);
+  std::string others;
+  for (live::View& view : views) {
+    if (view.pid() == pid) return std::move(view);
+    others += (others.empty() ? "" : ", ") + std::to_string(view.pid());
+  }
+  throw UsageError{fmt::format(
+      "process {} shows nothing in {}: it must have been started by cuvmm run, and hold "
+      "something; {}",
+      pid, folder, others.empty() ? "no process is there" : "there are " + others)};
+}
+
+std::vector<live::View> tree_of(int root, std::vector<live::View> views) {
+  std::vector<live::View> inside;
+  for (live::View& view : views) {
+    std::set<int> seen;
+    for (int pid = view.pid(); pid > 0 && seen.insert(pid).second; pid = parent_of(pid)) {
+      if (pid != root) continue;
+      inside.push_back(std::move(view));
+      break;
+    }
+  }
+  return inside;
+}
+
+LiveStacks::LiveStacks(const live::View& view) : view_(view) {
+  std::ifstream file(fmt::format("/proc/{}/maps", view.pid()));
+  maps_.assign(std::istreambuf_iterator<char>(file), {});
+}
+
+std::string LiveStacks::text(std::uint32_t id, const std::string& indent) {
+  auto found = known_.find(id);
+  if (found == known_.end()) found = known_.emplace(id, crash_stack(maps_, view_.stack(id))).first;
+  std::string text;
+  for (const std::string& line : found->second) text += indent + line + "\n";
+  return text;
+}
+
+}  // namespace cuvmm::tools

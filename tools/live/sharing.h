@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which processes hold the same memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "live/reader.h"
+
+namespace cuvmm::tools {
+
+/// Memory that more than one process holds.
+struct SharedMemory {
+  struct Holder {
+    int pid = 0;
+    std::string how;  ///< "descriptor 12", "import 0x7f..", "IPC memory 0x7f.."
+  };
+  std::uint64_t size = 0;  ///< bytes; 0 unknown
+  std::vector<Holder> holders;
+};
+
+/// By the names that memory has on this machine; where it has none, by the kernel, which tells
+/// whether two open descriptors are of one file (kcmp). An import of a driver's device file whose
+/// descriptor is closed cannot be matched.
+std::vector<SharedMemory> shared_memory(const std::vector<live::View>& views);
+
+std::string sharing_text(const std::vector<SharedMemory>& shared);
+
+}  // namespace cuvmm::tools
