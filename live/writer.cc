@@ -88,9 +88,12 @@ Record record_of(const Slot<Record>& slot) {
   return record;
 }
 
-bool file_size_allowed() noexcept {
-  rlimit limit{};
-  return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= sizeof(Image);
+// Larger files would raise SIGXFSZ. Where address space is short, it is the program's.
+bool limits_allow_it() noexcept {
+  constexpr rlim_t kAmple = rlim_t{16} << 30;
+  rlimit file{}, space{};
+  if (::getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur < sizeof(Image)) return false;
+  return ::getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur >= kAmple;
 }
 
 }  // namespace
@@ -186,7 +189,7 @@ template class Table<Descriptor>;
 template class Table<Piece>;
 
 int Writer::open(const std::string& path, const std::string& driver) {
-  if (!file_size_allowed()) return EFBIG;
+  if (!limits_allow_it()) return EFBIG;
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return errno;
   int error = ::ftruncate(fd, sizeof(Image)) == 0 ? 0 : errno;

@@ -5,13 +5,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string_view>
 
 #include "api/location.h"
 #include "api/posix/process_start.h"
 #include "shim/facts/descriptor.h"
-#include "shim/report/output.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
@@ -62,9 +60,8 @@ void Mirror::start(const Books& books) {
   ::unlink(path_.c_str());
   const int error = writer_.open(path_, driver_);
   errno = saved;
+  // Nobody has asked yet: `cuvmm map` says that there is nothing, to who does.
   if (error != 0) {
-    say("what this process holds is not shown to cuvmm top: " + path_ + ": " +
-        std::strerror(error));
     on_ = false;
     return path_.clear();
   }
