@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -19,72 +20,65 @@ namespace {
 
 constexpr std::size_t kStep = std::size_t{64} << 10;  // by which the file grows
 
-void count(Sums& sums, const Reservation& r, std::uint64_t by) {
-  sums.reservations += by;
-  sums.reserved += by * r.size;
+// Readers read while this writes: each word as one. One writer alone changes them.
+inline void add(std::uint64_t& word, std::uint64_t more) { store(word, word + more); }
+
+// `by` is 1, or kLess for what goes.
+constexpr std::uint64_t kLess = ~std::uint64_t{0};  // -1
+
+[[gnu::always_inline]] inline void account(Sums& sums, const Reservation& r, std::uint64_t by) {
+  add(sums.reservations, by);
+  add(sums.reserved, by * r.size);
 }
-void count(Sums& sums, const Mapping& m, std::uint64_t by) {
-  sums.mappings += by;
-  sums.mapped += by * m.size;
+[[gnu::always_inline]] inline void account(Sums& sums, const Mapping& m, std::uint64_t by) {
+  add(sums.mappings, by);
+  add(sums.mapped, by * m.size);
 }
-void count(Sums& sums, const MemoryHeld& m, std::uint64_t by) {
+[[gnu::always_inline]] inline void account(Sums& sums, const MemoryHeld& m, std::uint64_t by) {
   const Allocation& a = m.allocation;
   if (a.multicast) return;
   if (a.imported) {
-    sums.imports += by;
-    sums.imported += by * a.size;
+    add(sums.imports, by);
+    add(sums.imported, by * a.size);
     return;
   }
-  sums.allocations += by;
-  (a.mappings != 0 ? sums.used : sums.unused) += by * a.size;
+  add(sums.allocations, by);
+  add(a.mappings != 0 ? sums.used : sums.unused, by * a.size);
 }
-void count(Sums& sums, const Descriptor& d, std::uint64_t by) {
-  sums.exports += by;
-  sums.exported += by * d.exported.size;
+[[gnu::always_inline]] inline void account(Sums& sums, const Descriptor& d, std::uint64_t by) {
+  add(sums.exports, by);
+  add(sums.exported, by * d.exported.size);
 }
-void count(Sums& sums, const Piece& p, std::uint64_t by) {
+[[gnu::always_inline]] inline void account(Sums& sums, const Piece& p, std::uint64_t by) {
   switch (p.kind) {
     case Piece::Kind::kDevice:
     case Piece::Kind::kManaged:
-      sums.plain += by;
-      sums.plain_bytes += by * p.size;
+      add(sums.plain, by);
+      add(sums.plain_bytes, by * p.size);
       break;
     case Piece::Kind::kHost:
     case Piece::Kind::kRegistered:
-      sums.host += by;
-      sums.host_bytes += by * p.size;
+      add(sums.host, by);
+      add(sums.host_bytes, by * p.size);
       break;
     case Piece::Kind::kPool:
-      sums.pool += by;
-      sums.pool_bytes += by * p.size;
+      add(sums.pool, by);
+      add(sums.pool_bytes, by * p.size);
       break;
     case Piece::Kind::kIpc:
-      sums.ipc += by;
-      sums.ipc_bytes += by * p.size;
+      add(sums.ipc, by);
+      add(sums.ipc_bytes, by * p.size);
       break;
     case Piece::Kind::kCount:
       break;
   }
 }
 
-constexpr std::uint64_t kLess = ~std::uint64_t{0};  // -1
-
-// Readers read while this writes: each word as one. Of the sums one writer alone changes any.
+// Only what is looked at of it is copied, as this is inlined.
 template <class Record>
-void account(Sums& sums, const Record& record, std::uint64_t by) {
-  Sums after = sums;
-  count(after, record, by);
-  auto* const to = reinterpret_cast<std::uint64_t*>(&sums);
-  const auto* const from = reinterpret_cast<const std::uint64_t*>(&after);
-  for (std::size_t i = 0; i < sizeof(Sums) / sizeof(std::uint64_t); ++i) {
-    if (to[i] != from[i]) store(to[i], from[i]);
-  }
-}
-
-template <class Record>
-Record record_of(const Slot<Record>& slot) {
+[[gnu::always_inline]] inline Record record_of(const Slot<Record>& slot) {
   Record record;
-  std::memcpy(&record, slot.words, sizeof record);
+  std::memcpy(static_cast<void*>(&record), slot.words, sizeof record);
   return record;
 }
 
@@ -133,15 +127,17 @@ bool Table<Record>::make_room(std::uint32_t slot) {
   return true;
 }
 
+// Most changes are of a word or two.
 template <class Record>
-void Table<Record>::write(Slot<Record>& slot, std::uint64_t key, const Record& record) {
-  std::uint64_t words[Slot<Record>::kWords];
-  std::memcpy(words, &record, sizeof record);
+[[gnu::always_inline]] inline void Table<Record>::write(Slot<Record>& slot, std::uint64_t key,
+                                                        const Words& words) {
   const std::uint64_t sequence = slot.sequence;
-  // An exchange instead of a fence: ThreadSanitizer knows no fences.
-  __atomic_exchange_n(&slot.sequence, sequence + 1, __ATOMIC_ACQ_REL);
+  store(slot.sequence, sequence + 1);
+  fence();
   store(slot.key, key);
-  for (std::size_t i = 0; i < Slot<Record>::kWords; ++i) store(slot.words[i], words[i]);
+  for (std::size_t i = 0; i < Slot<Record>::kWords; ++i) {
+    if (slot.words[i] != words[i]) store(slot.words[i], words[i]);
+  }
   __atomic_store_n(&slot.sequence, sequence + 2, __ATOMIC_RELEASE);
 }
 
@@ -151,23 +147,34 @@ void Table<Record>::put(const Record& record) {
   const std::uint64_t key = key_of(record);
   const auto key_at = [this](std::uint32_t at) { return slots_[at].key; };
   std::uint32_t at = index_.find(key, key_at);
-  if (at != SlotIndex::kNone) {
+  if (at != SlotIndex::kNone) [[likely]] {
     account(*sums_, record_of(slots_[at]), kLess);
   } else {
-    const bool fresh = free_.empty();
-    at = fresh ? static_cast<std::uint32_t>(*used_) : free_.back();
-    if (!make_room(at)) return store(sums_->missed, sums_->missed + 1);
-    // All that can throw comes before anything has changed; drop() then finds its room.
-    if (free_.capacity() < *used_ + 1) free_.reserve(std::max<std::size_t>(64, *used_ * 2));
-    index_.add(key, at, key_at);
-    if (fresh) {
-      store(*used_, *used_ + 1);
-    } else {
-      free_.pop_back();
-    }
+    at = take_slot(key);
+    if (at == SlotIndex::kNone) return;
   }
-  write(slots_[at], key, record);
+  write(slots_[at], key, std::bit_cast<Words>(record));
   account(*sums_, record, 1);
+}
+
+template <class Record>
+std::uint32_t Table<Record>::take_slot(std::uint64_t key) {
+  const auto key_at = [this](std::uint32_t at) { return slots_[at].key; };
+  const bool fresh = free_.empty();
+  const std::uint32_t at = fresh ? static_cast<std::uint32_t>(*used_) : free_.back();
+  if (!make_room(at)) {
+    store(sums_->missed, sums_->missed + 1);
+    return SlotIndex::kNone;
+  }
+  // All that can throw comes before anything has changed; drop() then finds its room.
+  if (free_.capacity() < *used_ + 1) free_.reserve(std::max<std::size_t>(64, *used_ * 2));
+  index_.add(key, at, key_at);
+  if (fresh) {
+    store(*used_, *used_ + 1);
+  } else {
+    free_.pop_back();
+  }
+  return at;
 }
 
 template <class Record>
@@ -178,7 +185,10 @@ void Table<Record>::drop(std::uint64_t key) {
   if (at == SlotIndex::kNone) return;
   index_.remove(key, key_at);
   account(*sums_, record_of(slots_[at]), kLess);
-  write(slots_[at], 0, Record{});
+  // What was there stays in its words: a reader that sees no key takes none of them.
+  const std::uint64_t sequence = slots_[at].sequence;
+  store(slots_[at].key, 0);
+  __atomic_store_n(&slots_[at].sequence, sequence + 2, __ATOMIC_RELEASE);
   free_.push_back(at);
 }
 

@@ -2,6 +2,7 @@
 // Shows what a process holds in an image. One thread at a time; readers need not wait.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -46,7 +47,10 @@ class Table {
 
  private:
   bool make_room(std::uint32_t slot);
-  void write(Slot<Record>& slot, std::uint64_t key, const Record& record);
+  // A slot for an object that has none; SlotIndex::kNone where there is no room.
+  std::uint32_t take_slot(std::uint64_t key);
+  using Words = std::array<std::uint64_t, Slot<Record>::kWords>;
+  void write(Slot<Record>& slot, std::uint64_t key, const Words& words);
 
   Slot<Record>* slots_ = nullptr;
   std::size_t offset_ = 0;

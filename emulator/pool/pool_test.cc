@@ -2,6 +2,7 @@
 // Stream-ordered pools within one process.
 #include <unistd.h>
 
+#include "api/location.h"
 #include "emulator/testing.h"
 
 namespace cuvmm::emulator::testing {
@@ -143,7 +144,8 @@ TEST_F(PoolTest, AccessIsKeptPerDevice) {
   auto* get =
       symbol<CUresult(CUmemAccess_flags*, CUmemoryPool, CUmemLocation*)>("cuMemPoolGetAccess");
   const CUmemoryPool pool = create();
-  CUmemLocation own{CU_MEM_LOCATION_TYPE_DEVICE, {0}}, peer{CU_MEM_LOCATION_TYPE_DEVICE, {1}};
+  CUmemLocation own = make_location(CU_MEM_LOCATION_TYPE_DEVICE, 0),
+                peer = make_location(CU_MEM_LOCATION_TYPE_DEVICE, 1);
   CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
   EXPECT_EQ(get(&flags, pool, &own), CUDA_SUCCESS);
   EXPECT_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
@@ -160,7 +162,8 @@ TEST_F(PoolTest, AccessIsKeptPerDevice) {
 TEST_F(PoolTest, ADestroyedPoolIsStillLookedAt) {
   const CUmemoryPool gone = create();
   ASSERT_EQ(destroy(gone), CUDA_SUCCESS);
-  CUmemLocation own{CU_MEM_LOCATION_TYPE_DEVICE, {0}}, peer{CU_MEM_LOCATION_TYPE_DEVICE, {1}};
+  CUmemLocation own = make_location(CU_MEM_LOCATION_TYPE_DEVICE, 0),
+                peer = make_location(CU_MEM_LOCATION_TYPE_DEVICE, 1);
   CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
   EXPECT_EQ(driver()(calls::MemPoolGetAccess{&flags, gone, &own}), CUDA_SUCCESS);
   EXPECT_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);

@@ -2,6 +2,7 @@
 // Virtual memory management on the emulated machine: what rules alone do not decide.
 #include <thread>
 
+#include "api/location.h"
 #include "emulator/testing.h"
 
 namespace cuvmm::emulator::testing {
@@ -141,7 +142,7 @@ TEST_F(Vmm, TheHostsAccessIsItsOwnOrThatOfDevice0) {
   const Mapped m = mapped(kGranule, prop);  // device 0 may write
   const auto given = [&](const CUmemAccessDesc& desc) {
     EXPECT_EQ(set_access(m.address, m.size, desc), CUDA_SUCCESS);
-    const CUmemLocation host{CU_MEM_LOCATION_TYPE_HOST, {0}};
+    const CUmemLocation host = make_location(CU_MEM_LOCATION_TYPE_HOST, 0);
     unsigned long long flags = 9;
     EXPECT_EQ(driver()(calls::MemGetAccess{&flags, &host, m.address}), CUDA_SUCCESS);
     return flags;

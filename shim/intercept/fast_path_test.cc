@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "api/location.h"
 #include "api/sizes.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/answering_driver.h"
@@ -142,7 +143,7 @@ class FastPath : public testing::Test {
     };
     CUmemAllocationProp prop{};
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+    prop.location = make_location(CU_MEM_LOCATION_TYPE_DEVICE, 0);
     const CUmemAccessDesc access{prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     std::size_t granularity = 0;
     unsigned long long flags = 0;
@@ -196,7 +197,7 @@ TEST_F(FastPath, AllocatesNothingWithinTheLargestNumberSeen) {
   constexpr std::size_t kBlocks = 1000;
   CUmemAllocationProp prop{};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  prop.location = make_location(CU_MEM_LOCATION_TYPE_DEVICE, 0);
   CUdeviceptr ptr = 0;
   CUmemGenericAllocationHandle handle = 0;
   ASSERT_EQ(run(calls::MemAddressReserve{.ptr = &ptr, .size = kBlocks * kGranule}), CUDA_SUCCESS);
