@@ -22,9 +22,11 @@ endif()
 if(CUVMM_SANITIZE)
   list(JOIN CUVMM_SANITIZE "," sanitizers)
   # Not `enum`: C callers put any number into <cuda.h>'s enumerations, and judging such calls is our job.
+  # Not clang's `function`: libraries of C are called through the types that their callers have for enumerations.
   # Not maybe-uninitialized: what the sanitizers add makes GCC see it where it is not (gcc(1), -fsanitize).
   target_compile_options(cuvmm_options INTERFACE -fsanitize=${sanitizers} -fno-sanitize=enum -fno-omit-frame-pointer
-                                                 -fno-sanitize-recover=all $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+                                                 -fno-sanitize-recover=all $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
+                                                 $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
   target_link_options(cuvmm_options INTERFACE -fsanitize=${sanitizers})
 endif()
 if(CUVMM_FUZZ)

@@ -110,6 +110,9 @@ struct StillRunning {
 /// What never ended when the process does: one violation of a leak rule per object.
 /// `fd_open` says whether a descriptor is still open and still the exported one.
 Violations check_exit(const Model&, bool (*fd_open)(const Export&), const StillRunning& = {});
+/// What is wrong with the program's close() of a descriptor. `open`: whether the number stands for
+/// an open file.
+Violations check_close(const Model&, int fd, bool open);
 /// Reservations that the program is done with and never freed.
 struct Abandoned {
   /// In the order in which they were made; not empty. Made by one stack (Origin::stack), unless the

@@ -177,7 +177,7 @@ TEST_F(PoolTest, ADestroyedPoolIsStillLookedAt) {
 
 // As an H200: other places without pools are invalid values.
 TEST_F(PoolTest, InvisiblePlacesAreNotSupported) {
-  CUmemLocation invisible{static_cast<CUmemLocationType>(5), {0}};
+  CUmemLocation invisible = make_location(5, 0);
   CUmemoryPool pool = nullptr;
   calls::MemGetMemPool get{&pool, &invisible, CU_MEM_ALLOCATION_TYPE_PINNED};
   EXPECT_EQ(driver()(get), CUDA_ERROR_NOT_SUPPORTED);

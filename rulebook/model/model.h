@@ -156,6 +156,8 @@ class Model {
   template <class Call>
   void undo(const Call& call, Origin at, ChangeOf<Call>& change);
 
+  /// The program closed a descriptor.
+  void closed(int fd) { descriptors_.closed(fd); }
   /// Puts in what somebody else knew of the same process (live/reader.h).
   void restore(const Reservation& known) { vmm_.restore(known); }
   void restore(const Mapping& known) { vmm_.restore(known); }

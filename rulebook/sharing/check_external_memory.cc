@@ -43,6 +43,19 @@ void check_external_exit(Collector& out, const Model& model) {
 
 }  // namespace detail
 
+// Open, the number is some later file's, and whose that is nobody knows.
+Violations check_close(const Model& model, int fd, bool open) {
+  Collector out;
+  check_given(out, model, fd, open ? Facts::Answer::kYes : Facts::Answer::kNo,
+              Rule::kExtImportFdOwned);
+  Violations all = out.take();
+  for (Violation& v : all) {
+    v.message = "close(" + std::to_string(fd) + "): " + v.message +
+                ", which has closed it: in another moment this closes somebody's new file";
+  }
+  return all;
+}
+
 namespace {
 
 /// Rules for the ways in which an external memory can be wrong.

@@ -363,6 +363,20 @@ TEST(ExternalMemory, ANumberThatComesBackFromAnExportIsTheProgramsAgain) {
   EXPECT_TRUE(import(w, import_desc(7)).empty());
 }
 
+TEST(ExternalMemory, ADescriptorThatTheDriverHasIsNotClosed) {
+  World w;
+  imported(w, 7);
+  const Violations wrong = check_close(w.model, 7, false);
+  ASSERT_EQ(wrong.size(), 1u);
+  EXPECT_EQ(wrong.front().rule, Rule::kExtImportFdOwned);
+  EXPECT_EQ(wrong.front().message.rfind("close(7): descriptor 7 belongs to the driver", 0), 0u);
+  // Some later file has the number, or it was never given away.
+  EXPECT_TRUE(check_close(w.model, 7, true).empty());
+  EXPECT_TRUE(check_close(w.model, 8, false).empty());
+  w.model.closed(7);
+  EXPECT_TRUE(check_close(w.model, 7, false).empty());
+}
+
 TEST(ExternalMemory, SoIsOneThatComesBackForAPoolOrARange) {
   World w;
   int fd = 7;

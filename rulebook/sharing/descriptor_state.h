@@ -17,6 +17,12 @@ class DescriptorState {
   /// may have been given to another file since, unseen.
   const std::unordered_map<int, Origin>& given() const { return given_; }
 
+  /// The program closed it: the number means nothing any more.
+  void closed(int fd) {
+    given_.erase(fd);
+    exports_.erase(fd);
+  }
+
   /// A descriptor as somebody else knew it.
   void restore(const Export& known) { exports_.insert_or_assign(known.fd, known); }
 

@@ -66,6 +66,12 @@ class Mirror {
     }
     show(books, named, at);
   }
+  /// The program closed this descriptor.
+  void closed(const Books& books, int fd, Origin at) noexcept {
+    NamedByCall named;
+    named.fd = fd;
+    show(books, named, at);
+  }
   /// It took this out of the model, or put it back.
   void gone(const Books& books, const Retired& retired, Origin at) noexcept;
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "shim/descriptors/tracked.h"
 #include "shim/policy/still_used.h"
 
 namespace cuvmm::shim {
@@ -35,6 +36,7 @@ struct Policy<calls::ImportExternalMemory> {
   static void record(Desk& desk, const Call& call, Step<Call>& step) {
     const auto handle = reinterpret_cast<std::uintptr_t>(*call.extMem_out);
     desk.books.imported[handle] = std::move(step.kept.memory);
+    if (const auto fd = descriptor(call)) g_tracked.add(*fd);
   }
 
  private:
@@ -81,6 +83,9 @@ struct Policy<calls::ImportExternalSemaphore> {
     if (fd && desk.books.exports_allocation(*fd)) {
       facts.write().sharing.descriptor_kind = Facts::Answer::kNo;
     }
+  }
+  static void record(Desk&, const Call& call, Step<Call>&) {
+    if (const auto fd = descriptor(call)) g_tracked.add(*fd);
   }
 
  private:

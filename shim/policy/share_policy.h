@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "shim/descriptors/tracked.h"
 #include "shim/policy/policy.h"
 
 namespace cuvmm::shim {
@@ -30,6 +31,7 @@ struct Policy<calls::MemExportToShareableHandle> {
   static void record(Desk& desk, const Call& call, Step<Call>& step) {
     if (const int* fd = descriptor(call)) {
       desk.books.exported[*fd] = std::move(step.kept.identity);
+      g_tracked.add(*fd);
     }
   }
 

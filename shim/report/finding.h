@@ -17,7 +17,7 @@ namespace cuvmm::shim {
 
 struct Finding {
   Violation violation;
-  EntryPoint entry = EntryPoint::kCount;  ///< the call at fault; kCount: found at exit
+  EntryPoint entry = EntryPoint::kCount;  ///< the call at fault; kCount: none, or at exit
   const char* runtime = nullptr;          ///< the runtime's function that made the call, or null
   std::vector<ArgumentText> arguments;
   std::optional<Answer> answer;  ///< nothing for what is found at exit

@@ -78,7 +78,9 @@ std::string finding_text(const Entry& entry) {
   std::string text = std::string("cuvmm: ") + name(finding.kind()) + ": ";
   if (!at_exit) text += function_text(entry) + ": ";
   text += finding.violation.message + " [" + rule.id + "]\n";
-  if (!at_exit) {
+  if (at_exit && finding.call_index != 0) {
+    text += stack_text(entry.stack, "      ");  // of a function that is not the driver's
+  } else if (!at_exit) {
     text += "    call " + std::to_string(finding.call_index) + ": " +
             call_text(finding.entry, finding.arguments) + "\n";
     text += stack_text(entry.stack, "      ");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/session/session.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "api/posix/cancel_off.h"
 #include "api/visit_call.h"
 #include "api/words.h"
+#include "shim/descriptors/tracked.h"
 #include "shim/facts/alive.h"
 #include "shim/intercept/arguments.h"
 #include "shim/intercept/runtime_call.h"
@@ -223,6 +225,33 @@ void Session::enforce(const Violations& violations, Answer& answer) const {
 
 void Session::turn_off() noexcept {
   if (!off_.exchange(true)) say("out of memory: checking is off from here on, calls go through");
+}
+
+void Session::closing(int fd, const Caller& caller) noexcept {
+  // A driver that closes its own, and we.
+  if (in_flight() || off()) return;
+  g_tracked.remove(fd);
+  try {
+    const bool open = ::fcntl(fd, F_GETFD) >= 0;
+    Origin here;
+    Violations wrong;
+    {
+      const Locked lock(mutex_);
+      number(here);
+      wrong = check_close(books_.model, fd, open);
+      books_.model.closed(fd);
+      if (mirror_.on()) mirror_.closed(books_, fd, here);
+    }
+    for (Violation& violation : wrong) {
+      Finding finding;
+      finding.violation = std::move(violation);
+      finding.call_index = here.call;
+      finding.stack = capture_stack(caller);
+      sink_.take(std::move(finding));
+    }
+  } catch (...) {
+    turn_off();
+  }
 }
 
 // There is one thread.

@@ -116,6 +116,8 @@ class alignas(64) Session {
     const Locked lock(mutex_, kHeldAlready);
     return books_.ipc_log.json();
   }
+  /// The program is about to close a descriptor that g_tracked has.
+  void closing(int fd, const Caller& caller) noexcept;
   /// Whether a descriptor is still open and still the one that was exported. Needs the lock, so it
   /// is for with_model's reader.
   bool still_exported(const Export& exported) const CUVMM_UNCHECKED {
