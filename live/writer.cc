@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "api/posix/cancel_off.h"
 #include "api/posix/process_start.h"
 
 namespace cuvmm::live {
@@ -103,6 +104,7 @@ void Backing::start(const std::string& path, int file) {
 // Pages are asked for before they are written: where the file system is full, a store would end the
 // program by SIGBUS.
 bool Backing::grow(std::size_t offset, std::size_t bytes) const {
+  const CancelOff no_cancel;
   const int saved = errno;
   const int file = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   struct stat status {};
@@ -199,6 +201,7 @@ template class Table<Descriptor>;
 template class Table<Piece>;
 
 int Writer::open(const std::string& path, const std::string& driver) {
+  const CancelOff no_cancel;
   if (!limits_allow_it()) return EFBIG;
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return errno;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "api/location.h"
+#include "api/posix/cancel_off.h"
 #include "api/posix/process_start.h"
 #include "shim/facts/descriptor.h"
 #include "shim/stack/stacks.h"
@@ -52,6 +53,7 @@ void Mirror::choose(const std::string& folder, const std::string& driver) {
 // At the first change: a shell around the program, and a child on its way to exec, have nothing to
 // show.
 void Mirror::start(const Books& books) {
+  const CancelOff no_cancel;
   started_ = true;
   const int saved = errno;
   path_ = folder_ + "/" + std::to_string(::getpid()) + "-" + std::to_string(process_start("self")) +
@@ -77,6 +79,7 @@ void Mirror::finish() noexcept {
 
 void Mirror::restart_in_child() noexcept {
   writer_.leave();
+  exported_.clear();
   started_ = false;
   path_.clear();
 }
@@ -98,6 +101,7 @@ void Mirror::show(const Books& books, const NamedByCall& named, Origin at) noexc
     }
     if (named.handle != 0) memory(books, named.handle);
     if (named.size != 0 && named.range != 0) {
+      mapping(model, named.range);  // also one that was undone
       const Address end = named.range + named.size;
       for (auto it = model.first_mapping_after(named.range);
            it != model.mappings().end() && it->first < end; ++it) {
@@ -106,7 +110,7 @@ void Mirror::show(const Books& books, const NamedByCall& named, Origin at) noexc
       const Reservation* const r = model.reservation_at(named.range);
       if (r) reservation(model, r->base);
     }
-    if (named.fd >= 0) descriptor(model, named.fd);
+    if (named.fd >= 0) descriptor(books, named.fd);
     writer_.note_call(at.call);
   } catch (...) {
     stop();
@@ -158,21 +162,32 @@ void Mirror::mapping(const Model& model, Address base) {
 
 void Mirror::memory(const Books& books, Handle handle) {
   const Allocation* const a = books.model.allocation(handle);
-  if (!a) return writer_.drop_memory(handle);
+  if (!a) {
+    if (!exported_.empty()) exported_.erase(handle);
+    return writer_.drop_memory(handle);
+  }
   stack(a->made);
   live::MemoryHeld held{*a, 0};
   if (a->imported) {
     const auto name = books.imported.find(handle);
     if (name != books.imported.end()) held.shared = hash_of(name->second);
+  } else if (!exported_.empty()) [[unlikely]] {
+    const auto name = exported_.find(handle);
+    if (name != exported_.end()) held.shared = name->second;
   }
   writer_.put(held);
 }
 
-void Mirror::descriptor(const Model& model, int fd) {
-  const auto found = model.exports().find(fd);
-  if (found == model.exports().end()) return writer_.drop_descriptor(fd);
-  stack(found->second.made);
-  writer_.put(live::Descriptor{found->second, hash_of(memory_name(fd))});
+void Mirror::descriptor(const Books& books, int fd) {
+  const auto found = books.model.exports().find(fd);
+  if (found == books.model.exports().end()) return writer_.drop_descriptor(fd);
+  const Export& exported = found->second;
+  const std::uint64_t name = hash_of(memory_name(fd));
+  stack(exported.made);
+  writer_.put(live::Descriptor{exported, name});
+  if (name == 0 || !books.model.allocation(exported.handle)) return;
+  exported_[exported.handle] = name;
+  memory(books, exported.handle);
 }
 
 void Mirror::piece(const Model& model, std::uint64_t base) {
@@ -200,7 +215,7 @@ void Mirror::all(const Books& books) {
   for (const auto& [base, r] : model.reservations()) reservation(model, base);
   for (const auto& [base, m] : model.mappings()) mapping(model, base);
   for (const auto& [handle, a] : model.allocations()) memory(books, handle);
-  for (const auto& [fd, e] : model.exports()) descriptor(model, fd);
+  for (const auto& [fd, e] : model.exports()) descriptor(books, fd);
   for (const auto& [base, m] : model.memory().all()) piece(model, base);
   for (const auto& [base, m] : model.pools().memory()) piece(model, base);
   for (const auto& [pointer, open] : model.ipc().opens()) piece(model, pointer);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
+#include <unordered_map>
 
 #include "live/writer.h"
 #include "shim/session/books.h"
@@ -81,7 +82,7 @@ class Mirror {
   void reservation(const Model& model, Address base);
   void mapping(const Model& model, Address base);
   void memory(const Books& books, Handle handle);
-  void descriptor(const Model& model, int fd);
+  void descriptor(const Books& books, int fd);
   void piece(const Model& model, std::uint64_t base);
   void stack(const Origin& made);
   void start(const Books& books);
@@ -93,6 +94,8 @@ class Mirror {
   std::string folder_, driver_;
   std::string path_;
   live::Writer writer_;
+  /// Names that exported memory has for every process, by handle: they outlive its descriptors.
+  std::unordered_map<Handle, std::uint64_t> exported_;
 };
 
 }  // namespace cuvmm::shim

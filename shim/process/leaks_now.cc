@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/process/leaks_now.h"
-
+// Leaks on request, while the program goes on: what Process does for it.
 #include <chrono>
 #include <csignal>
 #include <optional>
@@ -37,9 +36,14 @@ std::string text_of(const Violations& leaks) {
   return text;
 }
 
+void tell_leaks_of_this_process() {
+  if (Process* const process = Process::if_made()) (void)process->tell_leaks();
+}
+
+// A handler must not do it itself.
 void on_leaks_signal(int) {
   if (Process* const process = Process::if_made()) {
-    process->session().ask([] { cuvmmLeaks(); });
+    process->session().ask(&tell_leaks_of_this_process);
   }
 }
 
@@ -64,7 +68,7 @@ int Process::tell_leaks() noexcept {
   return count;
 }
 
-void tell_leaks_at(int signal) noexcept {
+void Process::tell_leaks_at(int signal) noexcept {
   struct sigaction before {};
   if (::sigaction(signal, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) return;
   struct sigaction action {};
@@ -75,7 +79,9 @@ void tell_leaks_at(int signal) noexcept {
 
 }  // namespace cuvmm::shim
 
-int cuvmmLeaks() {
+/// Says on stderr what the program has given up and still pins. How many findings these are; -1
+/// where that cannot be told. For programs: find it by dlsym, or by ctypes.CDLL(None).cuvmmLeaks.
+extern "C" __attribute__((visibility("default"))) int cuvmmLeaks() {
   using cuvmm::shim::Process;
   Process* const process = Process::if_made();
   return process ? process->tell_leaks() : -1;

@@ -9,7 +9,6 @@
 
 #include "api/posix/cancel_off.h"
 #include "shim/process/interrupted.h"
-#include "shim/process/leaks_now.h"
 #include "shim/process/own_stack.h"
 #include "shim/report/output.h"
 #include "shim/report/text_report.h"

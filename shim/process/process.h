@@ -112,6 +112,9 @@ class Process : private DeathReport {
   }
   Opened& open_now();
   void announce(const Entry& entry);
+  /// From here on this signal asks for leaks: they are told after the next call about memory. Left
+  /// alone where the program has a handler of its own.
+  void tell_leaks_at(int signal) noexcept;
   void open_ring() noexcept;
   void tell_fault(StackId stack);
   void last_report(const char* ended);

@@ -228,8 +228,9 @@ void Session::turn_off() noexcept {
 }
 
 void Session::closing(int fd, const Caller& caller) noexcept {
-  // A driver that closes its own, and we.
-  if (in_flight() || off()) return;
+  // A driver that closes its own, and whoever is called from where we are at work.
+  if (in_flight() || off() || mutex_.held_here()) return;
+  const CancelOff no_cancel;
   g_tracked.remove(fd);
   try {
     const bool open = ::fcntl(fd, F_GETFD) >= 0;
@@ -239,7 +240,8 @@ void Session::closing(int fd, const Caller& caller) noexcept {
       const Locked lock(mutex_);
       number(here);
       wrong = check_close(books_.model, fd, open);
-      books_.model.closed(fd);
+      // What was wrong to close stays the driver's: the number may come to a driver again.
+      if (wrong.empty()) books_.model.closed(fd);
       if (mirror_.on()) mirror_.closed(books_, fd, here);
     }
     for (Violation& violation : wrong) {

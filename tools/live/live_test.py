@@ -387,6 +387,26 @@ tell(os.getpid())
         self.assertEqual({holder["pid"] for holder in shared[0]["holders"]}, {exporter.pid, importer.pid})
         self.assertIn("4 MiB: ", self.look("top", "--once", "--sharing"))
 
+    def test_forked_workers_keep_descriptors(self):
+        # NVIDIA-NeMo/Megatron-Bridge#5984: workers that make no CUDA call inherit what the parent exports.
+        client = Client(self, """
+start()
+handle = create(4 * M)
+fd = export(handle)
+read, write = os.pipe()
+child = os.fork()
+if child == 0:
+    os.close(write)
+    os.read(read, 1)
+    os._exit(0)
+os.close(read)
+tell(os.getpid(), child)
+os.close(write)
+os.waitpid(child, 0)
+""")
+        shared = self.json("top", "--sharing")["shared"]
+        self.assertEqual([holder["pid"] for holder in shared[0]["holders"]], [client.pid, int(client.words[0])])
+
     def test_imports_that_stay_mapped_after_an_abort(self):
         # NVIDIA/nccl#1968: the communicator is aborted, and what it mapped of its peers stays.
         _, importer = self.exporter_and_importer()

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fmt/core.h>
 #include <linux/kcmp.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -40,30 +41,55 @@ std::vector<int> descriptors_to(int pid, const std::string& link) {
   return found;
 }
 
+// Of a regular file, as the emulator's memory is, the inode tells; device files share theirs.
 bool same_file(int pid, int fd, int other_pid, int other_fd) {
+  struct stat mine {
+  }, theirs{};
+  const auto look = [](int of, int descriptor, struct stat& status) {
+    return ::stat(fmt::format("/proc/{}/fd/{}", of, descriptor).c_str(), &status) == 0;
+  };
+  if (look(pid, fd, mine) && look(other_pid, other_fd, theirs) && S_ISREG(mine.st_mode)) {
+    return mine.st_dev == theirs.st_dev && mine.st_ino == theirs.st_ino;
+  }
   return ::syscall(SYS_kcmp, pid, other_pid, KCMP_FILE, fd, other_fd) == 0;
 }
 
-SharedMemory compare(const live::Descriptor& mine, int pid, const std::vector<live::View>& views) {
-  SharedMemory memory{mine.exported.size, {}};
+// All processes of this user, those too that make no call of CUDA: a worker that was forked keeps
+// what it inherited.
+std::vector<int> processes_of_user() {
+  std::vector<int> pids;
+  DIR* const names = ::opendir("/proc");
+  if (!names) return pids;
+  while (const dirent* const entry = ::readdir(names)) {
+    const int pid = std::atoi(entry->d_name);
+    struct stat status {};
+    if (pid <= 0 || ::stat(fmt::format("/proc/{}", pid).c_str(), &status) != 0) continue;
+    if (status.st_uid == ::geteuid()) pids.push_back(pid);
+  }
+  ::closedir(names);
+  return pids;
+}
+
+// Who else has this very file open.
+void add_openers(const live::Descriptor& mine, int pid, const std::vector<int>& pids,
+                 SharedMemory& memory) {
   const int fd = mine.exported.fd;
-  memory.holders.push_back({pid, fmt::format("descriptor {}", fd)});
   const std::string link = link_of(pid, fd);
-  if (link.empty()) return memory;
-  for (const live::View& other : views) {
-    if (other.pid() == pid) continue;
-    for (const int theirs : descriptors_to(other.pid(), link)) {
-      if (!same_file(pid, fd, other.pid(), theirs)) continue;
-      memory.holders.push_back({other.pid(), fmt::format("descriptor {}", theirs)});
+  if (link.empty()) return;  // closed since
+  for (const int other : pids) {
+    if (other == pid) continue;
+    for (const int theirs : descriptors_to(other, link)) {
+      if (!same_file(pid, fd, other, theirs)) continue;
+      memory.holders.push_back({other, fmt::format("descriptor {}", theirs)});
       break;
     }
   }
-  return memory;
 }
 
 }  // namespace
 
 std::vector<SharedMemory> shared_memory(const std::vector<live::View>& views) {
+  const std::vector<int> pids = processes_of_user();
   std::map<std::uint64_t, SharedMemory> named;
   std::vector<SharedMemory> all;
   const auto add = [&](std::uint64_t name, std::uint64_t size, int pid, std::string how) {
@@ -75,27 +101,35 @@ std::vector<SharedMemory> shared_memory(const std::vector<live::View>& views) {
     const live::Snapshot now = view.snapshot();
     std::size_t compared = 0;
     for (const live::Descriptor& d : now.descriptors) {
-      if (d.shared != 0) {
-        add(d.shared, d.exported.size, view.pid(), fmt::format("descriptor {}", d.exported.fd));
-      } else if (compared++ < kMostCompared) {
-        SharedMemory memory = compare(d, view.pid(), views);
-        if (memory.holders.size() > 1) all.push_back(std::move(memory));
+      SharedMemory memory{d.exported.size, {}};
+      if (compared++ < kMostCompared) add_openers(d, view.pid(), pids, memory);
+      const std::string how = fmt::format("descriptor {}", d.exported.fd);
+      if (d.shared == 0) {
+        memory.holders.insert(memory.holders.begin(), {view.pid(), how});
+        all.push_back(std::move(memory));
+        continue;
+      }
+      add(d.shared, d.exported.size, view.pid(), how);
+      for (SharedMemory::Holder& holder : memory.holders) {
+        add(d.shared, d.exported.size, holder.pid, std::move(holder.how));
       }
     }
     for (const live::MemoryHeld& m : now.memory) {
       if (m.shared == 0) continue;
-      add(m.shared, m.allocation.size, view.pid(), "import " + hex_text(m.allocation.handle));
+      add(m.shared, m.allocation.size, view.pid(),
+          (m.allocation.imported ? "import " : "handle ") + hex_text(m.allocation.handle));
     }
     for (const live::Piece& p : now.pieces) {
       if (p.kind != live::Piece::Kind::kIpc) continue;
       add(p.more, p.size, view.pid(), "IPC memory " + hex_text(p.base));
     }
   }
-  for (auto& [name, memory] : named) {
-    std::set<int> pids;
-    for (const SharedMemory::Holder& holder : memory.holders) pids.insert(holder.pid);
-    if (pids.size() > 1) all.push_back(std::move(memory));
-  }
+  for (auto& [name, memory] : named) all.push_back(std::move(memory));
+  std::erase_if(all, [](const SharedMemory& memory) {
+    std::set<int> holders;
+    for (const SharedMemory::Holder& holder : memory.holders) holders.insert(holder.pid);
+    return holders.size() < 2;
+  });
   return all;
 }
 

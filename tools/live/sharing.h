@@ -20,9 +20,9 @@ struct SharedMemory {
   std::vector<Holder> holders;
 };
 
-/// By the names that memory has on this machine; where it has none, by the kernel, which tells
-/// whether two open descriptors are of one file (kcmp). An import of a driver's device file whose
-/// descriptor is closed cannot be matched.
+/// By the names that memory has on this machine, and by the kernel, which tells whether two open
+/// descriptors are of one file (kcmp): also of processes of this user that show nothing. An import
+/// of a driver's device file whose descriptor is closed cannot be matched.
 std::vector<SharedMemory> shared_memory(const std::vector<live::View>& views);
 
 std::string sharing_text(const std::vector<SharedMemory>& shared);
