@@ -78,6 +78,7 @@ class Call {
   Call() = default;
   template <class CallStruct>
   requires requires { CallStruct::kEntryPoint; }
+  // NOLINTNEXTLINE(google-explicit-constructor): whatever takes a Call takes any call
   Call(const CallStruct& call) : entry_(CallStruct::kEntryPoint) {
     static_assert(std::is_trivially_copyable_v<CallStruct>);
     static_assert(sizeof(CallStruct) <= sizeof bytes_ && alignof(CallStruct) <= alignof(Call));

@@ -15,7 +15,7 @@
 #include "shim/session/thread_state.h"
 
 // Where this library begins, and where its code ends.
-extern "C" const char __ehdr_start;
+extern "C" const char __ehdr_start;  // NOLINT(bugprone-reserved-identifier): the linker's name
 extern "C" const char etext;
 
 namespace {

@@ -128,7 +128,7 @@ std::string leaks_text(const live::View& view, const LiveLeaks& leaks, std::uint
   std::string text =
       fmt::format("process {}, {}, after call {}", view.pid(), view.program(), leaks.calls);
   if (marked) text += fmt::format("; since call {}", since);
-  text += "\n";
+  text += '\n';
   if (leaks.given_up.empty()) text += "Nothing is given up and still pinned.\n";
   for (const Violation& v : leaks.given_up) {
     text += fmt::format("{}: {}\n", info(v.rule).id, v.message);

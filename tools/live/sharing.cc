@@ -140,7 +140,7 @@ std::string sharing_text(const std::vector<SharedMemory>& shared) {
     for (const SharedMemory::Holder& holder : memory.holders) {
       text += fmt::format(" {} ({})", holder.pid, holder.how);
     }
-    text += "\n";
+    text += '\n';
   }
   return text;
 }
