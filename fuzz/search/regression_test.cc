@@ -421,6 +421,15 @@ cuMemcpyDtoH(b1, r2+4K, 4)
             "");
 }
 
+// A pool that is refused for its FABRIC handles says nothing against its node.
+TEST(FuzzRegression, FabricHandlesAreTheReasonNotTheNode) {
+  EXPECT_EQ(disagreement(R"(cuvmm-program 1
+init()
+o1 = cuMemPoolCreate({allocType=pinned, handleTypes=fabric, location=host_numa0})  # CUDA_ERROR_NOT_PERMITTED !cuMemPoolCreate-fabric-channel !cuMemPoolCreate-host-multinode
+)"),
+            "");
+}
+
 // Destroyed pools may be used by mistake: where the memory lies is its own affair.
 TEST(FuzzRegression, APointerThroughADestroyedPoolIsItsMemorys) {
   EXPECT_EQ(disagreement(R"(cuvmm-program 1

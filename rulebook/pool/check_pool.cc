@@ -31,7 +31,7 @@ const Pool* detail::check_pool(Collector& out, const Model& model, CUmemoryPool 
 }
 
 bool detail::check_place(Collector& out, const Model& model, const CUmemLocation& place,
-                         bool managed, const PlaceRules& rules) {
+                         bool managed, const PlaceRules& rules, bool other_reason) {
   const int type = static_cast<int>(place.type);
   const bool domain = is_domain(place) && has_domains(model.platform());
   if (type == kLocationDevice || (domain && !managed)) {
@@ -54,7 +54,7 @@ bool detail::check_place(Collector& out, const Model& model, const CUmemLocation
     const int id = place.id;
     const bool listed = id >= 0 && id < 64 && (nodes >> id & 1);
     const bool wrong = id < 0 || (nodes != 0 && !listed);
-    if (!listed || !model.platform().complete) {
+    if (!listed || (!model.platform().complete && !other_reason)) {
       out.add(rules.node,
               "location.id is " + std::to_string(id) + ", not a NUMA node that can hold memory",
               wrong);
@@ -164,7 +164,8 @@ Violations check(const Model& model, const calls::MemPoolCreate& call, const Fac
   }
   check_place(out, model, props.location, managed,
               {Rule::kPoolCreateLocationType, Rule::kPoolCreateLocationDevice,
-               Rule::kPoolCreateLocationDomain, Rule::kPoolCreateLocationNode});
+               Rule::kPoolCreateLocationDomain, Rule::kPoolCreateLocationNode},
+              (types & kFabric) != 0);
   const Platform& platform = model.platform();
   const std::uint32_t supported = platform.handle_types;
   if (supported != 0 && (types & ~supported)) {

@@ -27,11 +27,12 @@ inline bool may_exist(const Model& model, int device) {
 
 /// What is wrong with the place of a pool: nothing, one of the rules, or a node that only the
 /// driver can judge. False when it is wrong for certain. `managed`: it is where such memory prefers
-/// to be.
+/// to be. `other_reason`: the driver has another one to refuse, so an existing node is not
+/// suspected.
 struct PlaceRules {
   Rule type, device, domain, node;
 };
 bool check_place(Collector& out, const Model& model, const CUmemLocation& place, bool managed,
-                 const PlaceRules& rules);
+                 const PlaceRules& rules, bool other_reason = false);
 
 }  // namespace cuvmm::detail

@@ -58,14 +58,25 @@ Dwarf_Word number_of(Dwarf_Die* die, unsigned name) {
   return dwarf_formudata(dwarf_attr(die, name, &attribute), &number) == 0 ? number : 0;
 }
 
+// The unit of the code at `call`. Clang writes no table of which addresses are whose
+// (.debug_aranges): then each unit is asked. Where several compilers worked, the table has some of
+// them, and names a neighbour for the others.
+Dwarf_Die* unit_of(Dwfl_Module* module, Dwarf_Addr call, Dwarf_Addr& bias) {
+  Dwarf_Die* unit = dwfl_module_addrdie(module, call, &bias);
+  if (unit && dwarf_haspc(unit, call - bias) > 0) return unit;
+  unit = nullptr;
+  while ((unit = dwfl_module_nextcu(module, unit, &bias))) {
+    if (dwarf_haspc(unit, call - bias) > 0) return unit;
+  }
+  return nullptr;
+}
+
 // The functions that the compiler put in place at `call`, innermost first, one frame each; `symbol`
 // is left as the function around them, at the line of the outermost one's call.
-void describe_inlined(Dwfl_Module* module, Dwarf_Addr call, CuvmmSymbol& symbol,
+void describe_inlined(Dwarf_Die* unit, Dwarf_Addr call, CuvmmSymbol& symbol,
                       void (*sink)(void*, const CuvmmSymbol*), void* context) {
-  Dwarf_Addr bias = 0;
-  Dwarf_Die* unit = dwfl_module_addrdie(module, call, &bias);
   Dwarf_Die* scopes = nullptr;
-  const int count = unit ? dwarf_getscopes(unit, call - bias, &scopes) : 0;
+  const int count = dwarf_getscopes(unit, call, &scopes);
   Dwarf_Files* files = nullptr;
   if (count > 0) dwarf_getsrcfiles(unit, &files, nullptr);
   for (int i = 0; i < count; ++i) {
@@ -104,14 +115,18 @@ void describe(Dwfl* dwfl, uintptr_t address, void (*sink)(void*, const CuvmmSymb
   const Demangled function(
       dwfl_module_addrinfo(module, call, &within, &elf_symbol, nullptr, nullptr, nullptr));
   symbol.function = function.c_str();
-  Dwarf_Addr row = 0;
-  if (Dwfl_Line* line = dwfl_module_getsrc(module, call)) {
-    symbol.file = dwfl_lineinfo(line, &row, &symbol.line, nullptr, nullptr, nullptr);
+  Dwarf_Addr row = 0, bias = 0;
+  Dwarf_Die* const unit = unit_of(module, call, bias);
+  if (Dwarf_Line* line = unit ? dwarf_getsrc_die(unit, call - bias) : nullptr) {
+    symbol.file = dwarf_linesrc(line, nullptr, nullptr);
+    dwarf_lineno(line, &symbol.line);
+    dwarf_lineaddr(line, &row);
+    row += bias;
   }
   // Code without line tables (_start) would get the last row of whoever lies before it.
   if (symbol.function && row < call - within) symbol.file = nullptr;
   if (!symbol.file) symbol.line = 0;
-  if (symbol.file) describe_inlined(module, call, symbol, sink, context);
+  if (symbol.file) describe_inlined(unit, call - bias, symbol, sink, context);
   sink(context, &symbol);
 }
 

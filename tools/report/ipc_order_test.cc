@@ -52,7 +52,8 @@ TEST(IpcOrder, AClosedOneOrAnotherHandleIsNot) {
   EXPECT_THAT(judged(use("export", 10, 0), use("open", 20, 60)), IsEmpty()) << "never freed";
   EXPECT_THAT(judged(use("export", 10, 50), use("open", 20, 60, 9, "cd")), IsEmpty());
   EXPECT_THAT(
-      ipc_order_findings({report(1, {use("export", 10, 50), use("open", 20, 60)})}).findings,
+      ipc_order_findings({report(1, Json::array({use("export", 10, 50), use("open", 20, 60)}))})
+          .findings,
       IsEmpty());
 }
 
@@ -68,9 +69,10 @@ TEST(IpcOrder, OddListsArePassedOver) {
 
 TEST(IpcOrder, AProcessThatOpenedItMoreThanOnceIsOneFinding) {
   const IpcFindings found =
-      ipc_order_findings({report(1, {use("export", 10, 50)}),
-                          report(2, {use("open", 20, 60), use("open", 30, 4060, 8)}),
-                          report(3, {use("open", 50, 51)}), report(4, {use("open", 51, 60)})});
+      ipc_order_findings({report(1, Json::array({use("export", 10, 50)})),
+                          report(2, Json::array({use("open", 20, 60), use("open", 30, 4060, 8)})),
+                          report(3, Json::array({use("open", 50, 51)})),
+                          report(4, Json::array({use("open", 51, 60)}))});
   ASSERT_THAT(found.findings, SizeIs(2));
   EXPECT_EQ(found.findings[0]["count"], 2u);
   EXPECT_THAT(found.findings[0]["message"].get<std::string>(), HasSubstr("process 2 had open"));
@@ -86,7 +88,8 @@ TEST(IpcOrder, LongListsCostNoSquare) {
   for (std::uint64_t i = 0; i < kMany; ++i) {
     repeated.push_back(use("export", 1, 5));
     frees.push_back(use("export", 1, 10 + i, 100 + i));
-    reports.push_back(report(static_cast<std::int64_t>(10 + i), {use("open", 1, 1'000'000)}));
+    reports.push_back(
+        report(static_cast<std::int64_t>(10 + i), Json::array({use("open", 1, 1'000'000)})));
   }
   reports.push_back(report(1, repeated));
   EXPECT_THAT(ipc_order_findings(reports).findings, SizeIs(kMostIpcFindings));
@@ -98,8 +101,9 @@ TEST(IpcOrder, LongListsCostNoSquare) {
 }
 
 TEST(IpcOrder, TheMergedReportHasItAndCountsIt) {
-  const MergedReport merged =
-      merge_reports({report(1, {use("export", 10, 50)}), report(2, {use("open", 20, 60)})}, {});
+  const MergedReport merged = merge_reports({report(1, Json::array({use("export", 10, 50)})),
+                                             report(2, Json::array({use("open", 20, 60)}))},
+                                            {});
   EXPECT_EQ(merged.totals.undefined, 1u);
   EXPECT_EQ(merged.first_rule, "cuIpcGetMemHandle-freed-after-close");
   EXPECT_THAT(merged.value["findings"], SizeIs(1));

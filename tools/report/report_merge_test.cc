@@ -188,8 +188,9 @@ std::string ended(const char* how, Json findings = Json::array()) {
 }
 
 TEST(AppendedReports, TheLastWholeOneCounts) {
-  const std::string file = ended("running") + ended("running", {finding("a", "error", 1)}) +
-                           ended("exit", {finding("a", "error", 2), finding("b", "leak", 1)});
+  const std::string file =
+      ended("running") + ended("running", Json::array({finding("a", "error", 1)})) +
+      ended("exit", Json::array({finding("a", "error", 2), finding("b", "leak", 1)}));
   const ProcessReport result = parse_process_report(file, "7-a.json");
   EXPECT_EQ(result.error, "");
   EXPECT_THAT(result.problems, IsEmpty());
@@ -198,8 +199,8 @@ TEST(AppendedReports, TheLastWholeOneCounts) {
 }
 
 TEST(AppendedReports, ATornTailIsIgnoredAndNoted) {
-  const std::string whole = ended("running", {finding("a", "error", 3)});
-  const std::string next = ended("exit", {finding("a", "error", 4)});
+  const std::string whole = ended("running", Json::array({finding("a", "error", 3)}));
+  const std::string next = ended("exit", Json::array({finding("a", "error", 4)}));
   for (const std::size_t length : {std::size_t{1}, std::size_t{60}, next.size() - 2}) {
     const MergedReport merged =
         merge_reports({parse_process_report(whole + next.substr(0, length), "7-a.json")});
@@ -210,8 +211,8 @@ TEST(AppendedReports, ATornTailIsIgnoredAndNoted) {
 }
 
 TEST(AppendedReports, OneBehindATornOneIsFound) {
-  const std::string torn = ended("running", {finding("a", "error", 1)});
-  const std::string last = ended("exit", {finding("a", "error", 5)});
+  const std::string torn = ended("running", Json::array({finding("a", "error", 1)}));
+  const std::string last = ended("exit", Json::array({finding("a", "error", 5)}));
   for (std::size_t length = 1; length + 1 < torn.size(); ++length) {
     for (const char* between : {"", "\n"}) {
       const ProcessReport result =
@@ -257,7 +258,7 @@ TEST_F(ReportFolder, TheProgramsOwnProcessComesFirstThenByPid) {
 }
 
 TEST_F(ReportFolder, ABadFileIsNamedAndTheOthersAreKept) {
-  write("1-a.json", report({finding("cuMemMap-bounds", "error", 2)}).dump());
+  write("1-a.json", report(Json::array({finding("cuMemMap-bounds", "error", 2)})).dump());
   write("2-a.json", report().dump().substr(0, 30));
   write("3-a.json.3.99.tmp", "{");
   write("1-a.json.1.99.tmp", "{");
@@ -277,11 +278,12 @@ TEST_F(ReportFolder, ABadFileIsNamedAndTheOthersAreKept) {
 
 TEST(MergeReports, SumsCountsAndJoinsFindings) {
   const MergedReport merged = merge_reports(
-      {parsed(report({finding("cuMemMap-bounds", "error", 2), finding("x", "advice", 9)}),
-              "5-a.json"),
-       parsed(
-           report({finding("cuMemRelease-handle-valid", "undefined", 1), finding("l", "leak", 4)}),
-           "6-a.json")});
+      {parsed(
+           report(Json::array({finding("cuMemMap-bounds", "error", 2), finding("x", "advice", 9)})),
+           "5-a.json"),
+       parsed(report(Json::array(
+                  {finding("cuMemRelease-handle-valid", "undefined", 1), finding("l", "leak", 4)})),
+              "6-a.json")});
   const Json& value = merged.value;
   EXPECT_EQ(value["schema"], 1);
   EXPECT_EQ(value["calls"], (Json{{"cuMemMap", 6}, {"cuMemUnmap", 2}}));
@@ -322,13 +324,15 @@ TEST(MergeReports, TwoLeaksOfOneProcessAreNotRelated) {
 }
 
 TEST(MergeReports, AdviceAloneIsNoFailure) {
-  const MergedReport merged = merge_reports({parsed(report({finding("x", "advice", 1)}))});
+  const MergedReport merged =
+      merge_reports({parsed(report(Json::array({finding("x", "advice", 1)})))});
   EXPECT_FALSE(merged.totals.any());
   EXPECT_EQ(merged.first_rule, "");
 }
 
 TEST(MergeReports, AnswersAreKeptAndNotCounted) {
-  const MergedReport merged = merge_reports({parsed(report({finding("x", "answer", 50)}))});
+  const MergedReport merged =
+      merge_reports({parsed(report(Json::array({finding("x", "answer", 50)})))});
   EXPECT_FALSE(merged.totals.any());
   EXPECT_EQ(merged.totals.advice, 0u);
   EXPECT_EQ(merged.first_rule, "");
@@ -370,7 +374,7 @@ TEST(MergeReports, ManyLeaksOfOneMemoryNameSomeOfTheOthers) {
 
 TEST(MergeReports, CountsSaturate) {
   const std::uint64_t most = ~std::uint64_t{0};
-  const ProcessReport one = parsed(report({finding("r", "error", most)}));
+  const ProcessReport one = parsed(report(Json::array({finding("r", "error", most)})));
   const MergedReport merged = merge_reports({one, one});
   EXPECT_EQ(merged.totals.errors, most);
   Json calls = report();
@@ -391,7 +395,7 @@ TEST(MergeReports, ReportsAndUnknownMembersOfANewerShimSurvive) {
 
 TEST(MergeReports, AProcessThatWasKilledCountsAndIsNoted) {
   const ProcessReport killed =
-      parse_process_report(ended("running", {finding("a", "error", 2)}), "7-a.json");
+      parse_process_report(ended("running", Json::array({finding("a", "error", 2)})), "7-a.json");
   const auto note = [&](const Endings& endings) {
     const MergedReport merged = merge_reports({killed}, {}, endings);
     EXPECT_TRUE(merged.totals.any());
@@ -440,7 +444,7 @@ TEST(SummaryText, SkippedLaunchesAreNoSuccess) {
 
 TEST(SummaryText, CountsAndTheNextCommand) {
   const MergedReport merged =
-      merge_reports({parsed(report({finding("cuMemMap-bounds", "error", 1)}))});
+      merge_reports({parsed(report(Json::array({finding("cuMemMap-bounds", "error", 1)})))});
   const std::string text = summary_text(merged, {"r.json"});
   EXPECT_THAT(
       text, HasSubstr("cuvmm: 1 error, 0 undefined, 0 leaks in 4 calls of 1 process (emulator)\n"));
