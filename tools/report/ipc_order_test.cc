@@ -26,7 +26,9 @@ ProcessReport report(std::int64_t pid, Json ipc) {
 }
 
 std::vector<Json> judged(const Json& exporter, const Json& importer) {
-  return ipc_order_findings({report(1, {exporter}), report(2, {importer})}).findings;
+  return ipc_order_findings(
+             {report(1, Json::array({exporter})), report(2, Json::array({importer}))})
+      .findings;
 }
 
 TEST(IpcOrder, AFreeWhileAnotherHasItOpenIsFound) {

@@ -71,7 +71,7 @@ std::string with(const char* key, Json part) {
 std::string with_finding(const char* key, Json part) {
   Json one = finding("r", "error", 1);
   one[key] = std::move(part);
-  return report({one, finding("kept", "error", 1)}).dump();
+  return report(Json::array({one, finding("kept", "error", 1)})).dump();
 }
 std::string nested(const char* open, const char* close, int depth) {
   std::string text;
@@ -305,8 +305,9 @@ TEST(MergeReports, LeaksOfOneMemoryNameEachOther) {
   held["memory"] = "1:77";
   Json other = held;
   other["memory"] = "1:78";
-  const MergedReport merged = merge_reports(
-      {parsed(report({kept}), "5-a.json"), parsed(report({held, other}), "6-a.json")});
+  const MergedReport merged =
+      merge_reports({parsed(report(Json::array({kept})), "5-a.json"),
+                     parsed(report(Json::array({held, other})), "6-a.json")});
   const Json& findings = merged.value["findings"];
   ASSERT_THAT(findings, SizeIs(3));
   EXPECT_EQ(findings[0]["related"],
@@ -319,7 +320,8 @@ TEST(MergeReports, LeaksOfOneMemoryNameEachOther) {
 TEST(MergeReports, TwoLeaksOfOneProcessAreNotRelated) {
   Json held = finding("cuMemImportFromShareableHandle-released", "leak", 1);
   held["memory"] = "1:77";
-  const MergedReport merged = merge_reports({parsed(report({held, held}), "6-a.json")});
+  const MergedReport merged =
+      merge_reports({parsed(report(Json::array({held, held})), "6-a.json")});
   for (const Json& one : merged.value["findings"]) EXPECT_FALSE(one.contains("related"));
 }
 
@@ -343,9 +345,10 @@ TEST(MergeReports, AnswersAreKeptAndNotCounted) {
 TEST(MergeReports, AdviceThatTheProgramDidWithoutIsNotSummedUp) {
   Json tried = finding("x", "advice", 73);
   tried["handled"] = 70;
-  EXPECT_EQ(merge_reports({parsed(report({tried}))}).totals.advice, 3u);
+  EXPECT_EQ(merge_reports({parsed(report(Json::array({tried})))}).totals.advice, 3u);
   tried["handled"] = 80;
-  EXPECT_EQ(merge_reports({parsed(report({tried}))}).totals.advice, 0u) << "nobody vouches for it";
+  EXPECT_EQ(merge_reports({parsed(report(Json::array({tried})))}).totals.advice, 0u)
+      << "nobody vouches for it";
 }
 
 TEST(MergeReports, TheDriverIsThatOfTheFirstProcessThatHasOne) {
@@ -363,7 +366,7 @@ TEST(MergeReports, ManyLeaksOfOneMemoryNameSomeOfTheOthers) {
   for (unsigned pid = 1; pid <= 100; ++pid) {
     Json held = finding("l", "leak", 1);
     held["memory"] = "1:77";
-    Json value = report({held});
+    Json value = report(Json::array({held}));
     value["pid"] = pid;
     reports.push_back(parsed(value));
   }
