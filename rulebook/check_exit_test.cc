@@ -4,7 +4,7 @@
 
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
+namespace cuvmm::testing::check_exit_test {
 namespace {
 
 constexpr std::uint32_t kWorker = 7, kEnded = 8;
@@ -188,4 +188,4 @@ TEST(AtExit, WhatAnInterruptedThreadMadeLatelyIsNoLeak) {
 }
 
 }  // namespace
-}  // namespace cuvmm::testing
+}  // namespace cuvmm::testing::check_exit_test

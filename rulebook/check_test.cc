@@ -5,43 +5,10 @@
 #include <algorithm>
 #include <set>
 
-#include "rulebook/testing/pool_world.h"
+#include "rulebook/testing/world.h"
 
 namespace cuvmm::testing {
 namespace {
-
-std::vector<RuleCase> all_cases() {
-  std::vector<RuleCase> all;
-  for (auto cases : {address_range_cases(),
-                     allocation_cases(),
-                     map_cases(),
-                     order_cases(),
-                     access_cases(),
-                     memory_cases(),
-                     data_cases(),
-                     copy_cases(),
-                     stream_memory_cases(),
-                     managed_cases(),
-                     share_cases(),
-                     range_handle_cases(),
-                     multicast_cases(),
-                     multicast_bind_cases(),
-                     endpoint_cases(),
-                     endpoint_bind_cases(),
-                     fabric_copy_cases(),
-                     ipc_cases(),
-                     pool_cases(),
-                     pool_share_cases(),
-                     pool_attribute_cases(),
-                     current_pool_cases(),
-                     location_info_cases(),
-                     external_memory_cases(),
-                     external_semaphore_cases(),
-                     map_array_cases()}) {
-    all.insert(all.end(), cases.begin(), cases.end());
-  }
-  return all;
-}
 
 std::vector<std::string> ids(const Violations& violations) {
   std::vector<std::string> out;
@@ -68,17 +35,19 @@ TEST_P(RuleCaseTest, SaysWhatIsWrong) {
     EXPECT_FALSE(v.message.empty()) << info(v.rule).id;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RuleCaseTest, ::testing::ValuesIn(all_cases()), [](const auto& test) {
-  std::string id = cuvmm::info(test.param.rule).id;
-  std::replace_if(
-      id.begin(), id.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
-      '_');
-  return id + "_" + std::to_string(test.index);
-});
+INSTANTIATE_TEST_SUITE_P(All, RuleCaseTest, ::testing::ValuesIn(ListedCases::all()),
+                         [](const auto& test) {
+                           std::string id = cuvmm::info(test.param.rule).id;
+                           std::replace_if(
+                               id.begin(), id.end(),
+                               [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); },
+                               '_');
+                           return id + "_" + std::to_string(test.index);
+                         });
 
 TEST(RuleCases, CoverEveryRuleThatCanBeChecked) {
   std::set<Rule> covered;
-  for (const RuleCase& c : all_cases()) covered.insert(c.rule);
+  for (const RuleCase& c : ListedCases::all()) covered.insert(c.rule);
   // Only the driver's own answer can tell this one: the shim's tests provoke it.
   covered.insert(Rule::kDriverNotDeinitialized);
   // Two processes are needed to see this one: tools/report/ipc_order_test.cc has its cases.

@@ -10,7 +10,7 @@
 #include "api/newer/pools.h"
 #include "rulebook/limits.h"
 
-namespace cuvmm {
+namespace cuvmm::testing::describe_devices_test {
 namespace {
 
 /// Answers by (attribute, device), and nothing about what is not in it.
@@ -81,4 +81,4 @@ TEST(DescribeDevices, TooManyAreNotAsked) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::testing::describe_devices_test

@@ -83,6 +83,17 @@ inline bool has_domains(const Platform& platform) {
   return platform.driver_version == 0 || platform.driver_version >= kSince;
 }
 
+/// Whether a NUMA node can hold memory for devices.
+enum class HoldsMemory : std::uint8_t { kYes, kPerhaps, kNo };
+/// Only the driver knows which of the existing nodes can, so the answer for them is `kPerhaps`
+/// where a refusal may be due to it: not where the driver has another reason to refuse the call.
+inline HoldsMemory holds_memory(const Platform& platform, int node, bool other_reason) {
+  const bool listed = node >= 0 && node < 64 && (platform.numa_nodes >> node & 1);
+  if (node < 0 || (platform.numa_nodes != 0 && !listed)) return HoldsMemory::kNo;
+  const bool sure = listed && (platform.complete || other_reason);
+  return sure ? HoldsMemory::kYes : HoldsMemory::kPerhaps;
+}
+
 /// Whether memory at this place is known to be out of RDMA's reach, but for the way over PCIe.
 inline bool unreachable_by_rdma(const CUmemLocation& place, const Platform& platform) {
   const LocalityDomain at = locality_domain(place);

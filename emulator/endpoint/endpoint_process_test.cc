@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "api/location.h"
 #include "emulator/share/process_testing.h"
 #include "rulebook/profile/profile.h"
 
@@ -245,7 +246,7 @@ TEST_F(EndpointProcess, ACopyAsksForTheDevicesAccessAndForMemory) {
     host.handle = create(kGranule, prop);
     CHILD_EXPECT(map(host.address, host.size, host.handle) == CUDA_SUCCESS);
     CUmemAccessDesc of_host = access();
-    of_host.location = {CU_MEM_LOCATION_TYPE_HOST, 0};
+    of_host.location = make_location(CU_MEM_LOCATION_TYPE_HOST, 0);
     of_host.flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
     CHILD_EXPECT(set_access(host.address, host.size, of_host) == CUDA_SUCCESS);
     CHILD_EXPECT(copy(pointer(host.address), pointer(host.address + 64)) ==

@@ -4,9 +4,9 @@
 #include "rulebook/batch/operations.h"
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_copy_test {
 namespace {
+
 constexpr std::uint64_t kG = kGranule;
 constexpr std::uint64_t kPoolMemory = 0x500000000000;
 
@@ -127,9 +127,8 @@ void pool_memory(World& w, unsigned usage) {
   w.accept(calls::MemPoolCreate{.pool = &pool, .poolProps = &props});
   w.accept(calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = pool});
 }
-}  // namespace
 
-std::vector<RuleCase> copy_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kDataMapped,  // the second copy of a batch
        [](World& w, bool broken) {
@@ -352,8 +351,7 @@ std::vector<RuleCase> copy_cases() {
        }},
   };
 }
-
-namespace {
+const ListedCases kListed(cases);
 
 TEST(CheckCopy, SaysWhichCopyOfABatchIsWrong) {
   World w;
@@ -394,4 +392,4 @@ TEST(CheckCopy, OfALongBatchTheFirstMistakesAreFound) {
 }
 
 }  // namespace
-}  // namespace cuvmm::testing
+}  // namespace cuvmm::testing::check_copy_test

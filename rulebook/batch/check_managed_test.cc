@@ -3,9 +3,9 @@
 
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_managed_test {
 namespace {
+
 constexpr std::uint64_t kG = kGranule;
 constexpr Address kElsewhere = 0x123000;  ///< managed, or of the system: nobody here knows
 constexpr std::uint64_t kPoolMemory = 0x500000000000;
@@ -47,9 +47,8 @@ Violations batch(World& w, Change change) {
   change(one);
   return check(w.model, one.call);
 }
-}  // namespace
 
-std::vector<RuleCase> managed_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kManagedOnly,
        [](World& w, bool broken) {
@@ -205,8 +204,7 @@ std::vector<RuleCase> managed_cases() {
        }},
   };
 }
-
-namespace {
+const ListedCases kListed(cases);
 
 // Three kinds of advice look at no location, and what is not known as advice is not called wrong.
 TEST(CheckManaged, LocationsThatNobodyLooksAtAreNotLookedAt) {
@@ -231,4 +229,4 @@ TEST(CheckManaged, AStrangersPoolMayBeManaged) {
 }
 
 }  // namespace
-}  // namespace cuvmm::testing
+}  // namespace cuvmm::testing::check_managed_test

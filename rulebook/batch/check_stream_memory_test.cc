@@ -4,9 +4,9 @@
 #include "rulebook/batch/operations.h"
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_stream_memory_test {
 namespace {
+
 constexpr std::uint64_t kG = kGranule;
 constexpr std::uint64_t kPoolMemory = 0x500000000000;
 
@@ -58,9 +58,8 @@ void pool_memory(World& w, int type) {
   w.accept(calls::MemPoolCreate{.pool = &pool, .poolProps = &props});
   w.accept(calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = pool});
 }
-}  // namespace
 
-std::vector<RuleCase> stream_memory_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kDataMapped,
        [](World& w, bool broken) {
@@ -177,8 +176,7 @@ std::vector<RuleCase> stream_memory_cases() {
        }},
   };
 }
-
-namespace {
+const ListedCases kListed(cases);
 
 TEST(CheckStreamMemory, AnOperationThatNobodyKnowsIsNotCalledWrong) {
   World w;
@@ -194,4 +192,4 @@ TEST(CheckStreamMemory, AWordOfAStrangerIsNotCalledWrong) {
 }
 
 }  // namespace
-}  // namespace cuvmm::testing
+}  // namespace cuvmm::testing::check_stream_memory_test

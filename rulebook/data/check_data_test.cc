@@ -3,9 +3,9 @@
 
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_data_test {
 namespace {
+
 constexpr std::uint64_t kG = kGranule;
 char host[64];
 
@@ -39,9 +39,8 @@ void data_pool(World& w, CUmemLocationType type) {
   w.accept(calls::MemPoolCreate{.pool = &pool, .poolProps = &props});
   w.accept(calls::MemAllocFromPoolAsync{.dptr = &memory, .bytesize = 4096, .pool = kDataPool});
 }
-}  // namespace
 
-std::vector<RuleCase> data_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kDriverInitialized,
        [](World& w, bool broken) {
@@ -246,6 +245,7 @@ std::vector<RuleCase> data_cases() {
        }},
   };
 }
+const ListedCases kListed(cases);
 
 TEST(Data, MemoryOfWhichNothingIsKnownMayLieOnTheHost) {
   for (const bool host_reads : {true, false}) {
@@ -265,4 +265,5 @@ TEST(Data, MemoryOfWhichNothingIsKnownMayLieOnTheHost) {
   }
 }
 
-}  // namespace cuvmm::testing
+}  // namespace
+}  // namespace cuvmm::testing::check_data_test

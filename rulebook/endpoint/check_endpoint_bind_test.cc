@@ -3,20 +3,19 @@
 
 #include "rulebook/testing/endpoint_world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_endpoint_bind_test {
 namespace {
 
 template <class Change>
-Violations bind(World& w, bool broken, Change change) {
+Violations bind_to(World& w, bool broken, Change change) {
   endpoints(w);
   calls::LogicalEndpointBindMem call = endpoint_bind();
   if (broken) change(call);
   return check(w.model, call);
 }
 
-Violations bind_address(World& w, Address address, CUlogicalEndpointId id = kUnicast,
-                        std::uint64_t granules = 1) {
+Violations bind_address_to(World& w, Address address, CUlogicalEndpointId id = kUnicast,
+                           std::uint64_t granules = 1) {
   return check(w.model, calls::LogicalEndpointBindAddr{.leId = id,
                                                        .dev = 0,
                                                        .offset = 0,
@@ -43,7 +42,7 @@ calls::LogicalEndpointUnbind unbind_call(std::uint64_t granule = 0, std::uint64_
 
 // Two bindings of a granule each, one behind the other.
 template <class Change>
-Violations unbind(World& w, bool broken, Change change) {
+Violations unbind_from(World& w, bool broken, Change change) {
   endpoints(w);
   for (const std::uint64_t granule : {0, 1}) {
     calls::LogicalEndpointBindMem call = endpoint_bind();
@@ -55,9 +54,7 @@ Violations unbind(World& w, bool broken, Change change) {
   return check(w.model, call);
 }
 
-}  // namespace
-
-std::vector<RuleCase> endpoint_bind_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kEpBindReady,
        [](World& w, bool broken) {
@@ -87,35 +84,37 @@ std::vector<RuleCase> endpoint_bind_cases() {
          return check(w.model, endpoint_bind());
        }},
       {Rule::kEpBindFlagsZero,
-       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.flags = 1; }); }},
+       [](World& w, bool broken) { return bind_to(w, broken, [](auto& c) { c.flags = 1; }); }},
       {Rule::kEpBindSizeNonzero,
-       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.size = 0; }); }},
+       [](World& w, bool broken) { return bind_to(w, broken, [](auto& c) { c.size = 0; }); }},
       {Rule::kEpBindSizeAligned,
-       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.size = 4096; }); }},
+       [](World& w, bool broken) { return bind_to(w, broken, [](auto& c) { c.size = 4096; }); }},
       {Rule::kEpBindOffsetAligned,
-       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.offset = 4096; }); }},
+       [](World& w, bool broken) { return bind_to(w, broken, [](auto& c) { c.offset = 4096; }); }},
       {Rule::kEpBindMemoryAligned,
-       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.memOffset = 4096; }); }},
+       [](World& w, bool broken) {
+         return bind_to(w, broken, [](auto& c) { c.memOffset = 4096; });
+       }},
       {Rule::kEpBindMemoryAligned,  // by address
        [](World& w, bool broken) {
          endpoints(w);
          w.reserve(kBase, 2);
          w.map(kBase, 2, kEndpointMemory);
-         return bind_address(w, kBase + (broken ? 4096 : 0));
+         return bind_address_to(w, kBase + (broken ? 4096 : 0));
        }},
       {Rule::kEpBindInside,
        [](World& w, bool broken) {
-         return bind(w, broken, [](auto& c) { c.offset = 4 * kGranule; });
+         return bind_to(w, broken, [](auto& c) { c.offset = 4 * kGranule; });
        }},
       {Rule::kEpBindInsideMemory,
        [](World& w, bool broken) {
-         return bind(w, broken, [](auto& c) { c.size = 3 * kGranule; });
+         return bind_to(w, broken, [](auto& c) { c.size = 3 * kGranule; });
        }},
       {Rule::kEpBindMemoryNonzero,
-       [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.memHandle = 0; }); }},
+       [](World& w, bool broken) { return bind_to(w, broken, [](auto& c) { c.memHandle = 0; }); }},
       {Rule::kEpBindMemoryValid,
        [](World& w, bool broken) {
-         return bind(w, broken, [](auto& c) { c.memHandle = 0x1234; });
+         return bind_to(w, broken, [](auto& c) { c.memHandle = 0x1234; });
        }},
       {Rule::kEpBindMemoryAlive,
        [](World& w, bool broken) {
@@ -143,25 +142,25 @@ std::vector<RuleCase> endpoint_bind_cases() {
          endpoints(w);
          w.reserve(kBase, 2);
          if (!broken) w.map(kBase, 2, kEndpointMemory);
-         return bind_address(w, kBase);
+         return bind_address_to(w, kBase);
        }},
       {Rule::kEpBindMemoryKind,  // memory of a pool may be bound, by its address
        [](World& w, bool broken) {
          endpoints(w);
          pool_memory(w);
-         return bind_address(w, kPooled + (broken ? 2 : 1) * kGranule);
+         return bind_address_to(w, kPooled + (broken ? 2 : 1) * kGranule);
        }},
       {Rule::kEpBindInsideMemory,
        [](World& w, bool broken) {
          endpoints(w);
          pool_memory(w);
-         return bind_address(w, kPooled + kGranule, kUnicast, broken ? 2 : 1);
+         return bind_address_to(w, kPooled + kGranule, kUnicast, broken ? 2 : 1);
        }},
       {Rule::kEpBindMemoryDevice,
        [](World& w, bool broken) {
          endpoints(w);
          pool_memory(w, broken ? 1 : 0);
-         return bind_address(w, kPooled);
+         return bind_address_to(w, kPooled);
        }},
       {Rule::kEpBindDevice,
        [](World& w, bool broken) {
@@ -201,7 +200,7 @@ std::vector<RuleCase> endpoint_bind_cases() {
        [](World& w, bool broken) {
          endpoints(w, 1, 1);
          pool_memory(w, 0, broken ? 0 : 1);
-         return bind_address(w, kPooled, kTeam);
+         return bind_address_to(w, kPooled, kTeam);
        }},
       {Rule::kEpBindVacant,
        [](World& w, bool broken) {
@@ -213,12 +212,14 @@ std::vector<RuleCase> endpoint_bind_cases() {
        }},
 
       {Rule::kEpUnbindDevice,
-       [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.dev = 1; }); }},
+       [](World& w, bool broken) { return unbind_from(w, broken, [](auto& c) { c.dev = 1; }); }},
       {Rule::kEpUnbindAligned,
-       [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.offset = 4096; }); }},
+       [](World& w, bool broken) {
+         return unbind_from(w, broken, [](auto& c) { c.offset = 4096; });
+       }},
       {Rule::kEpUnbindBound,
        [](World& w, bool broken) {
-         return unbind(w, broken, [](auto& c) {
+         return unbind_from(w, broken, [](auto& c) {
            c.offset = 2 * kGranule;
            c.size = kGranule;
          });
@@ -232,7 +233,7 @@ std::vector<RuleCase> endpoint_bind_cases() {
        }},
       {Rule::kEpUnbindExact,  // past the last one
        [](World& w, bool broken) {
-         return unbind(w, broken, [](auto& c) { c.size = 3 * kGranule; });
+         return unbind_from(w, broken, [](auto& c) { c.size = 3 * kGranule; });
        }},
       {Rule::kEpUnbindExact,  // in the middle of one
        [](World& w, bool broken) {
@@ -242,20 +243,19 @@ std::vector<RuleCase> endpoint_bind_cases() {
        }},
   };
 }
-
-namespace {
+const ListedCases kListed(cases);
 
 using ::testing::IsEmpty;
 
 TEST(EndpointUnbind, OneOfTwoBindingsIsUnboundAlone) {
   World w;
-  EXPECT_THAT(unbind(w, true, [](auto& c) { c.size = kGranule; }), IsEmpty());
+  EXPECT_THAT(unbind_from(w, true, [](auto& c) { c.size = kGranule; }), IsEmpty());
   World other;
-  EXPECT_THAT(unbind(other, true,
-                     [](auto& c) {
-                       c.offset = kGranule;
-                       c.size = kGranule;
-                     }),
+  EXPECT_THAT(unbind_from(other, true,
+                          [](auto& c) {
+                            c.offset = kGranule;
+                            c.size = kGranule;
+                          }),
               IsEmpty());
 }
 
@@ -295,5 +295,4 @@ TEST(EndpointCertaintyOfBinds, AnImportMayBeOfEitherKind) {
 }
 
 }  // namespace
-
-}  // namespace cuvmm::testing
+}  // namespace cuvmm::testing::check_endpoint_bind_test

@@ -3,8 +3,7 @@
 
 #include "rulebook/testing/endpoint_world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_endpoint_test {
 namespace {
 
 CUlogicalEndpointId id_out = 0;
@@ -80,9 +79,7 @@ Violations import_to(World& w, const void* from,
       facts);
 }
 
-}  // namespace
-
-std::vector<RuleCase> endpoint_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kEpIdReserved,
        [](World& w, bool broken) {
@@ -321,8 +318,7 @@ std::vector<RuleCase> endpoint_cases() {
        }},
   };
 }
-
-namespace {
+const ListedCases kListed(cases);
 
 using ::testing::IsEmpty;
 
@@ -432,5 +428,4 @@ TEST(EndpointExit, TheIdsOfAnEndpointThatIsLeftAreNotSaidTwice) {
 }
 
 }  // namespace
-
-}  // namespace cuvmm::testing
+}  // namespace cuvmm::testing::check_endpoint_test

@@ -3,8 +3,7 @@
 
 #include "rulebook/testing/endpoint_world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_fabric_copy_test {
 namespace {
 
 const CUstream kStream = reinterpret_cast<CUstream>(std::uintptr_t{0x5000});
@@ -67,9 +66,7 @@ Violations made(const World& w, std::vector<CUDA_FABRIC_COPY_BATCH_OP> ops,
 
 CUDA_FABRIC_COPY_BATCH_OP legal() { return copy(pointer(kBase), endpoint(kFar)); }
 
-}  // namespace
-
-std::vector<RuleCase> fabric_copy_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kFcSupported,
        [](World& w, bool broken) {
@@ -193,8 +190,7 @@ std::vector<RuleCase> fabric_copy_cases() {
        }},
   };
 }
-
-namespace {
+const ListedCases kListed(cases);
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -269,5 +265,4 @@ TEST(FabricCopy, WithoutAContextNothingElseIsSaid) {
 }
 
 }  // namespace
-
-}  // namespace cuvmm::testing
+}  // namespace cuvmm::testing::check_fabric_copy_test

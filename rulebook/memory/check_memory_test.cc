@@ -3,7 +3,7 @@
 
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
+namespace cuvmm::testing::check_memory_test {
 namespace {
 
 constexpr Address kPlain = 0x5000'0000'0000;
@@ -372,15 +372,14 @@ std::vector<RuleCase> host_cases() {
   };
 }
 
-}  // namespace
-
-std::vector<RuleCase> memory_cases() {
+std::vector<RuleCase> cases() {
   std::vector<RuleCase> all = allocating_cases();
   for (const auto& cases : {freeing_cases(), host_cases()}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
   return all;
 }
+const ListedCases kListed(cases);
 
 TEST(Memory, NothingIsSureWhereOthersAllocateUnseen) {
   World w;
@@ -426,4 +425,5 @@ TEST(Memory, AnInteriorPointerIsNamedWithItsOffset) {
   EXPECT_THAT(found.front().message, ::testing::HasSubstr("is 4 KiB into [0x500000000000, "));
 }
 
-}  // namespace cuvmm::testing
+}  // namespace
+}  // namespace cuvmm::testing::check_memory_test

@@ -5,7 +5,7 @@
 #include "rulebook/order/check_work.h"
 #include "rulebook/testing/world.h"
 
-namespace cuvmm {
+namespace cuvmm::testing::check_launch_test {
 namespace {
 
 TEST(CheckLaunch, SaysNothingOfWhatTheModelDoesNotKnow) {
@@ -35,4 +35,4 @@ TEST(CheckLaunch, ManyArgumentsWithOneFaultAreOneFinding) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::testing::check_launch_test

@@ -5,9 +5,7 @@
 
 #include "rulebook/testing/world.h"
 
-namespace cuvmm {
-
-namespace testing {
+namespace cuvmm::testing::check_work_test {
 namespace {
 
 constexpr std::uint64_t kG = kGranule;
@@ -61,9 +59,7 @@ Violations launch(World& w, Address address, int device = 0) {
   return check_launch(w.model, &argument, 1, device, true);
 }
 
-}  // namespace
-
-std::vector<RuleCase> order_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kUnmapInFlight, [](World& w, bool broken) { return unmap(w, kInFlight, broken); }},
       {Rule::kUnmapOrdered, [](World& w, bool broken) { return unmap(w, kMaybe, broken); }},
@@ -104,10 +100,7 @@ std::vector<RuleCase> order_cases() {
        }},
   };
 }
-
-}  // namespace testing
-
-namespace {
+const ListedCases kListed(cases);
 
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -150,4 +143,4 @@ TEST_F(CheckWork, OfManyAFewAreNamed) {
 }
 
 }  // namespace
-}  // namespace cuvmm
+}  // namespace cuvmm::testing::check_work_test

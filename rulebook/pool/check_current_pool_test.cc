@@ -4,8 +4,7 @@
 #include "api/newer/pools.h"
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_current_pool_test {
 namespace {
 
 const auto kPool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x500});
@@ -95,9 +94,7 @@ Violations set(World& w, CUmemLocation place, CUmemoryPool pool = kPool,
     }                                                                                              \
   }
 
-}  // namespace
-
-std::vector<RuleCase> current_pool_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kPoolDefaultOut,
        [](World& w, bool broken) { return of_device(w, 0, broken ? nullptr : &pool_out); }},
@@ -163,8 +160,7 @@ std::vector<RuleCase> current_pool_cases() {
        }},
   };
 }
-
-namespace {
+const ListedCases kListed(cases);
 
 std::vector<Rule> rules_of(const Violations& violations) {
   std::vector<Rule> found;
@@ -262,4 +258,4 @@ TEST(CurrentPool, WhatADefaultPoolWasGivenStaysWhenItIsNamed) {
 }
 
 }  // namespace
-}  // namespace cuvmm::testing
+}  // namespace cuvmm::testing::check_current_pool_test

@@ -4,8 +4,7 @@
 #include "api/newer/pools.h"
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_location_info_test {
 namespace {
 
 constexpr Address kManaged = 0x7300'0000'0000;
@@ -31,9 +30,7 @@ void have_pool_memory(World& w, CUmemAllocationType type) {
   w.accept(calls::MemAllocFromPoolAsync{.dptr = &out, .bytesize = 4 * kGranule, .pool = pool});
 }
 
-}  // namespace
-
-std::vector<RuleCase> location_info_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kWhereOut,
        [](World& w, bool broken) {
@@ -65,5 +62,7 @@ std::vector<RuleCase> location_info_cases() {
        }},
   };
 }
+const ListedCases kListed(cases);
 
-}  // namespace cuvmm::testing
+}  // namespace
+}  // namespace cuvmm::testing::check_location_info_test

@@ -49,17 +49,14 @@ bool detail::check_place(Collector& out, const Model& model, const CUmemLocation
     return true;
   }
   if (type == kLocationHostNuma) {
-    // Which of the nodes can hold memory for devices the driver alone knows.
-    const std::uint64_t nodes = model.platform().numa_nodes;
-    const int id = place.id;
-    const bool listed = id >= 0 && id < 64 && (nodes >> id & 1);
-    const bool wrong = id < 0 || (nodes != 0 && !listed);
-    if (!listed || (!model.platform().complete && !other_reason)) {
-      out.add(rules.node,
-              "location.id is " + std::to_string(id) + ", not a NUMA node that can hold memory",
-              wrong);
+    const HoldsMemory holds = holds_memory(model.platform(), place.id, other_reason);
+    if (holds != HoldsMemory::kYes) {
+      out.add(
+          rules.node,
+          "location.id is " + std::to_string(place.id) + ", not a NUMA node that can hold memory",
+          holds == HoldsMemory::kNo);
     }
-    return !wrong;
+    return holds != HoldsMemory::kNo;
   }
   if (type == kLocationHost || (managed && type == kLocationNone)) return true;
   out.add(rules.type, "location is " + location(place) +

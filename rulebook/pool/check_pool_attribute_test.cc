@@ -4,8 +4,7 @@
 #include "api/newer/pools.h"
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_pool_attribute_test {
 namespace {
 
 const auto kPool = reinterpret_cast<CUmemoryPool>(std::uintptr_t{0x500});
@@ -42,7 +41,7 @@ Violations seen(World& w, CUmemLocation place = make_location(kLocationDevice, 1
 }
 
 /// The two rules of every call that takes a pool: run(world, pool) performs its check.
-#define CUVMM_POOL_CASES(Name, ...)                               \
+#define CUVMM_ATTRIBUTE_CASES(Name, ...)                          \
   {Rule::k##Name##PoolValid,                                      \
    [](World& w, bool broken) {                                    \
      have(w);                                                     \
@@ -58,14 +57,12 @@ Violations seen(World& w, CUmemLocation place = make_location(kLocationDevice, 1
     }                                                             \
   }
 
-}  // namespace
-
-std::vector<RuleCase> pool_attribute_cases() {
+std::vector<RuleCase> cases() {
   return {
-      CUVMM_POOL_CASES(PoolGet,
-                       [](World& w, CUmemoryPool pool) {
-                         return get(w, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value_out, pool);
-                       }),
+      CUVMM_ATTRIBUTE_CASES(PoolGet,
+                            [](World& w, CUmemoryPool pool) {
+                              return get(w, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value_out, pool);
+                            }),
       {Rule::kPoolGetAttribute,
        [](World& w, bool broken) {
          have(w);
@@ -94,10 +91,10 @@ std::vector<RuleCase> pool_attribute_cases() {
          return get(w, broken ? CU_MEMPOOL_ATTR_USED_MEM_HIGH : kPoolAttributeLocationId,
                     value_out + 4);
        }},
-      CUVMM_POOL_CASES(PoolPut,
-                       [](World& w, CUmemoryPool pool) {
-                         return put(w, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value_out, pool);
-                       }),
+      CUVMM_ATTRIBUTE_CASES(PoolPut,
+                            [](World& w, CUmemoryPool pool) {
+                              return put(w, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, value_out, pool);
+                            }),
       {Rule::kPoolPutAttribute,
        [](World& w, bool broken) {
          have(w);
@@ -132,11 +129,11 @@ std::vector<RuleCase> pool_attribute_cases() {
          cuuint64_t value = broken ? 1 : 0;
          return put(w, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &value);
        }},
-      CUVMM_POOL_CASES(PoolTrim, [](World& w, CUmemoryPool pool) { return trim(w, pool); }),
-      CUVMM_POOL_CASES(PoolSeen,
-                       [](World& w, CUmemoryPool pool) {
-                         return seen(w, make_location(kLocationDevice, 0), pool);
-                       }),
+      CUVMM_ATTRIBUTE_CASES(PoolTrim, [](World& w, CUmemoryPool pool) { return trim(w, pool); }),
+      CUVMM_ATTRIBUTE_CASES(PoolSeen,
+                            [](World& w, CUmemoryPool pool) {
+                              return seen(w, make_location(kLocationDevice, 0), pool);
+                            }),
       {Rule::kPoolSeenOut,
        [](World& w, bool broken) {
          have(w);
@@ -165,8 +162,7 @@ std::vector<RuleCase> pool_attribute_cases() {
        }},
   };
 }
-
-namespace {
+const ListedCases kListed(cases);
 
 TEST(PoolAttribute, AnAttributeThatIsNewerThanWeAreIsUncertain) {
   World w;
@@ -194,4 +190,4 @@ TEST(PoolAttribute, AnInvisiblePlaceIsCalledByItsName) {
 }
 
 }  // namespace
-}  // namespace cuvmm::testing
+}  // namespace cuvmm::testing::check_pool_attribute_test

@@ -4,11 +4,10 @@
 
 #include "rulebook/testing/pool_world.h"
 
-namespace cuvmm::testing {
+namespace cuvmm::testing::check_pool_share_test {
+namespace {
 
 using namespace pool_world;
-
-namespace {
 
 using Answer = Facts::Answer;
 using Token = Facts::Token;
@@ -50,9 +49,8 @@ Violations import_pointer(World& w, CUmemoryPool pool, Token token = Token::kVal
   return check(w.model,
                calls::MemPoolImportPointer{.ptr_out = out, .pool = pool, .shareData = data}, facts);
 }
-}  // namespace
 
-std::vector<RuleCase> pool_share_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kPoolExportOutNonnull,
        [](World& w, bool broken) {
@@ -185,8 +183,7 @@ std::vector<RuleCase> pool_share_cases() {
        }},
   };
 }
-
-namespace {
+const ListedCases kListed(cases);
 
 TEST(PoolModel, APointerThatWasNeverSeenIsUncertain) {
   World w;
@@ -197,4 +194,4 @@ TEST(PoolModel, APointerThatWasNeverSeenIsUncertain) {
 }
 
 }  // namespace
-}  // namespace cuvmm::testing
+}  // namespace cuvmm::testing::check_pool_share_test

@@ -6,11 +6,10 @@
 #include "api/newer/pools.h"
 #include "rulebook/testing/pool_world.h"
 
-namespace cuvmm::testing {
+namespace cuvmm::testing::check_pool_test {
+namespace {
 
 using namespace pool_world;
-
-namespace {
 
 using Answer = Facts::Answer;
 
@@ -52,9 +51,7 @@ Violations at_exit(World& w) {
   return check_exit(w.model, [](const Export&) { return false; });
 }
 
-}  // namespace
-
-std::vector<RuleCase> pool_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kPoolCreateOutNonnull,
        [](World& w, bool broken) {
@@ -305,8 +302,7 @@ std::vector<RuleCase> pool_cases() {
        }},
   };
 }
-
-namespace {
+const ListedCases kListed(cases);
 
 TEST(PoolModel, ARefusedFreeKeepsTheMemory) {
   World w;
@@ -349,4 +345,4 @@ TEST(PoolModel, WhatWasNeverSeenIsUncertain) {
 }
 
 }  // namespace
-}  // namespace cuvmm::testing
+}  // namespace cuvmm::testing::check_pool_test

@@ -3,9 +3,9 @@
 
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_external_memory_test {
 namespace {
+
 constexpr std::uint64_t kMemory = 0x5000;
 CUexternalMemory memory_out;
 CUmipmappedArray mipmap_out;
@@ -87,9 +87,8 @@ void destroyed(World& w, CUexternalMemory memory) {
 Violations at_exit(World& w) {
   return check_exit(w.model, [](const Export&) { return true; });
 }
-}  // namespace
 
-std::vector<RuleCase> external_memory_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kExtImportOutNonnull,
        [](World& w, bool broken) {
@@ -343,8 +342,7 @@ std::vector<RuleCase> external_memory_cases() {
        }},
   };
 }
-
-namespace {
+const ListedCases kListed(cases);
 
 TEST(ExternalMemory, TakesTheDescriptorFromTheExports) {
   World w;
@@ -430,4 +428,4 @@ TEST(ExternalMemory, AnUnknownMemoryIsUncertain) {
 }
 
 }  // namespace
-}  // namespace cuvmm::testing
+}  // namespace cuvmm::testing::check_external_memory_test

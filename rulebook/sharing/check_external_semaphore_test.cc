@@ -3,9 +3,9 @@
 
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_external_semaphore_test {
 namespace {
+
 constexpr unsigned kBinary = 1, kTimeline = 9;
 CUexternalSemaphore semaphore_out;
 
@@ -52,9 +52,8 @@ Violations wait(World& w, CUexternalSemaphore semaphore, unsigned flags = 0) {
 Violations destroy(World& w, CUexternalSemaphore semaphore) {
   return check(w.model, calls::DestroyExternalSemaphore{.extSem = semaphore});
 }
-}  // namespace
 
-std::vector<RuleCase> external_semaphore_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kSemImportOutNonnull,
        [](World& w, bool broken) {
@@ -182,8 +181,7 @@ std::vector<RuleCase> external_semaphore_cases() {
        }},
   };
 }
-
-namespace {
+const ListedCases kListed(cases);
 
 TEST(ExternalSemaphore, ABinaryOneHasNoValue) {
   World w;
@@ -194,4 +192,4 @@ TEST(ExternalSemaphore, ABinaryOneHasNoValue) {
 }
 
 }  // namespace
-}  // namespace cuvmm::testing
+}  // namespace cuvmm::testing::check_external_semaphore_test

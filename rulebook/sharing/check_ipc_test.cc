@@ -3,8 +3,7 @@
 
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_ipc_test {
 namespace {
 
 constexpr Address kPlain = 0x7100'0000'0000;
@@ -85,9 +84,7 @@ Violations at_exit(World& w) {
   return check_exit(w.model, [](const Export&) { return false; });
 }
 
-}  // namespace
-
-std::vector<RuleCase> ipc_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kIpcGetContext,
        [](World& w, bool broken) { return get(w, kPlain, broken ? no_context() : facts()); }},
@@ -240,8 +237,7 @@ std::vector<RuleCase> ipc_cases() {
        }},
   };
 }
-
-namespace {
+const ListedCases kListed(cases);
 
 TEST(IpcCertainty, WhatOnlyTheDriverKnowsIsUncertain) {
   World w;
@@ -278,4 +274,4 @@ TEST(IpcModel, AnAddressThatIsOpenedAgainIsNewAfterItsEnd) {
 }
 
 }  // namespace
-}  // namespace cuvmm::testing
+}  // namespace cuvmm::testing::check_ipc_test

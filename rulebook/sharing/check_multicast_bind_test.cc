@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rulebook/testing/multicast_world.h"
 
-namespace cuvmm::testing {
+namespace cuvmm::testing::check_multicast_bind_test {
+namespace {
 
-std::vector<RuleCase> multicast_bind_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kMcBindFlagsZero,
        [](World& w, bool broken) { return bind(w, broken, [](auto& c) { c.flags = 1; }); }},
@@ -230,5 +231,7 @@ std::vector<RuleCase> multicast_bind_cases() {
        [](World& w, bool broken) { return unbind(w, broken, [](auto& c) { c.size = kGranule; }); }},
   };
 }
+const ListedCases kListed(cases);
 
-}  // namespace cuvmm::testing
+}  // namespace
+}  // namespace cuvmm::testing::check_multicast_bind_test

@@ -3,8 +3,7 @@
 
 #include "rulebook/testing/multicast_world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_multicast_test {
 namespace {
 
 Handle handle_out;
@@ -68,9 +67,7 @@ void created_object(World& w) {
   w.add(kObject, 1);
 }
 
-}  // namespace
-
-std::vector<RuleCase> multicast_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kMcCreateHandleNonnull,
        [](World& w, bool broken) { return create(w, kAsIs, broken ? nullptr : &handle_out); }},
@@ -283,8 +280,7 @@ std::vector<RuleCase> multicast_cases() {
        }},
   };
 }
-
-namespace {
+const ListedCases kListed(cases);
 
 using ::testing::IsEmpty;
 
@@ -377,5 +373,4 @@ TEST(MulticastModel, AWriteToTheRestOfTheObjectIsBoundOnItsOwn) {
 }
 
 }  // namespace
-
-}  // namespace cuvmm::testing
+}  // namespace cuvmm::testing::check_multicast_test

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_share_test {
 namespace {
+
 int fd_out;
 Handle handle_out;
 
@@ -30,9 +30,8 @@ Violations import(World& w, void* os_handle, unsigned type = 1,
 }
 void* fd(int number) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(number)); }
 Handle exportable(World& w) { return w.create(0x100, 1, device_prop(0, 1)); }
-}  // namespace
 
-std::vector<RuleCase> share_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kExportOutNonnull,
        [](World& w, bool broken) {
@@ -139,5 +138,7 @@ std::vector<RuleCase> share_cases() {
        }},
   };
 }
+const ListedCases kListed(cases);
 
-}  // namespace cuvmm::testing
+}  // namespace
+}  // namespace cuvmm::testing::check_share_test

@@ -6,9 +6,6 @@
 
 namespace cuvmm::testing {
 
-/// Of check_pool_share_test.cc: exports and imports.
-std::vector<RuleCase> pool_share_cases();
-
 namespace pool_world {
 
 inline constexpr Address kMemory = 0x7200'0000'0000;

@@ -2,6 +2,7 @@
 // A process in miniature for tests: performs calls on a Model as a driver would have accepted them.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <ostream>
@@ -197,31 +198,32 @@ struct RuleCase {
 /// For the names of tests, where GoogleTest would print its bytes.
 inline void PrintTo(const RuleCase& one, std::ostream* out) { *out << info(one.rule).id; }
 
-/// The cases of each area; together they cover every rule that a program can check.
-std::vector<RuleCase> address_range_cases();
-std::vector<RuleCase> allocation_cases();
-std::vector<RuleCase> map_cases();
-std::vector<RuleCase> order_cases();
-std::vector<RuleCase> access_cases();
-std::vector<RuleCase> memory_cases();
-std::vector<RuleCase> data_cases();
-std::vector<RuleCase> copy_cases();
-std::vector<RuleCase> stream_memory_cases();
-std::vector<RuleCase> managed_cases();
-std::vector<RuleCase> share_cases();
-std::vector<RuleCase> range_handle_cases();
-std::vector<RuleCase> multicast_cases();
-std::vector<RuleCase> multicast_bind_cases();
-std::vector<RuleCase> endpoint_cases();
-std::vector<RuleCase> endpoint_bind_cases();
-std::vector<RuleCase> fabric_copy_cases();
-std::vector<RuleCase> ipc_cases();
-std::vector<RuleCase> pool_cases();
-std::vector<RuleCase> pool_attribute_cases();
-std::vector<RuleCase> current_pool_cases();
-std::vector<RuleCase> location_info_cases();
-std::vector<RuleCase> external_memory_cases();
-std::vector<RuleCase> external_semaphore_cases();
-std::vector<RuleCase> map_array_cases();
+/// The cases of a file: `const ListedCases kListed(cases);` puts them among those that
+/// check_test.cc runs. All together cover every rule that a program can check.
+class ListedCases {
+ public:
+  using Cases = std::vector<RuleCase> (*)();
+  explicit ListedCases(Cases cases) noexcept : cases_(cases), next_(first()) { first() = this; }
+  static std::vector<RuleCase> all() {
+    std::vector<RuleCase> all;
+    for (const ListedCases* one = first(); one; one = one->next_) {
+      const std::vector<RuleCase> cases = one->cases_();
+      all.insert(all.end(), cases.begin(), cases.end());
+    }
+    // The files are in the linker's order.
+    std::stable_sort(all.begin(), all.end(),
+                     [](const RuleCase& a, const RuleCase& b) { return a.rule < b.rule; });
+    return all;
+  }
+
+ private:
+  static const ListedCases*& first() noexcept {
+    static const ListedCases* first = nullptr;
+    return first;
+  }
+
+  Cases cases_;
+  const ListedCases* next_;
+};
 
 }  // namespace cuvmm::testing

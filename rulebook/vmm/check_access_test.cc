@@ -3,9 +3,9 @@
 
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_access_test {
 namespace {
+
 constexpr std::uint64_t kG = kGranule;
 
 Violations access(World& w, Address ptr, std::uint64_t size, CUmemAccessDesc desc = access_desc(),
@@ -29,9 +29,8 @@ void three(World& w, bool hole) {
     if (i != 1 || !hole) w.map(kBase + i * kG, 1, 0x100 + i);
   }
 }
-}  // namespace
 
-std::vector<RuleCase> access_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kAccessSizeNonzero,
        [](World& w, bool broken) {
@@ -162,6 +161,7 @@ std::vector<RuleCase> access_cases() {
        }},
   };
 }
+const ListedCases kListed(cases);
 
 TEST(Access, WhereAReservationWasSomethingUnseenMayLie) {
   World w;
@@ -174,4 +174,5 @@ TEST(Access, WhereAReservationWasSomethingUnseenMayLie) {
   EXPECT_FALSE(found[0].certain) << "cuMemAlloc's";
 }
 
-}  // namespace cuvmm::testing
+}  // namespace
+}  // namespace cuvmm::testing::check_access_test

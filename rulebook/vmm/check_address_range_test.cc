@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_address_range_test {
 namespace {
+
 CUdeviceptr out;
 
 Violations reserve(World& w, calls::MemAddressReserve call) {
@@ -18,9 +18,8 @@ void used_up(World& w, Address base, Handle handle) {
   w.unmap(base, 1);
   w.release(handle);
 }
-}  // namespace
 
-std::vector<RuleCase> address_range_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kReservePtrNonnull,
        [](World& w, bool broken) {
@@ -132,5 +131,7 @@ std::vector<RuleCase> address_range_cases() {
        }},
   };
 }
+const ListedCases kListed(cases);
 
-}  // namespace cuvmm::testing
+}  // namespace
+}  // namespace cuvmm::testing::check_address_range_test

@@ -5,9 +5,9 @@
 #include "api/newer/pools.h"
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_allocation_test {
 namespace {
+
 Handle out;
 int metadata;
 
@@ -57,9 +57,8 @@ CUmemAllocationProp localized(World& w, int domain = 1) {
 }
 
 bool (*const kAllClosed)(const Export&) = [](const Export&) { return false; };
-}  // namespace
 
-std::vector<RuleCase> allocation_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kCreateHandleNonnull,
        [](World& w, bool broken) {
@@ -326,8 +325,7 @@ std::vector<RuleCase> allocation_cases() {
        [](World& w, bool broken) { return granularity(w, device_prop(broken ? 99 : 1)); }},
   };
 }
-
-namespace {
+const ListedCases kListed(cases);
 
 // What a driver of 13.4 takes, and what an older program never writes.
 TEST(Localized, NothingIsSaidOfWhatIsNotKnown) {
@@ -374,4 +372,4 @@ TEST(Localized, AccessOfADomainIsTheDevices) {
 }
 
 }  // namespace
-}  // namespace cuvmm::testing
+}  // namespace cuvmm::testing::check_allocation_test

@@ -3,9 +3,9 @@
 
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_map_array_test {
 namespace {
+
 CUmemAllocationProp tile_pool(int device = 0) {
   CUmemAllocationProp prop = device_prop(device);
   prop.allocFlags.usage = CU_MEM_CREATE_USAGE_TILE_POOL;
@@ -40,9 +40,8 @@ template <auto kSet>
 RuleCase field(Rule rule) {
   return {rule, &with<kSet>};
 }
-}  // namespace
 
-std::vector<RuleCase> map_array_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kArrayListNonnull,
        [](World& w, bool broken) {
@@ -108,8 +107,7 @@ std::vector<RuleCase> map_array_cases() {
        }},
   };
 }
-
-namespace {
+const ListedCases kListed(cases);
 
 TEST(MapArray, WhatAnArrayForDeferredMappingIgnoresIsUncertain) {
   World w;
@@ -158,4 +156,4 @@ TEST(MapArray, EachEntryIsChecked) {
 }
 
 }  // namespace
-}  // namespace cuvmm::testing
+}  // namespace cuvmm::testing::check_map_array_test

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_map_test {
 namespace {
+
 constexpr std::uint64_t kG = kGranule;
 
 Violations map(World& w, calls::MemMap call) {
@@ -19,9 +19,8 @@ void ready(World& w, std::uint64_t granules) {
   w.reserve(kBase, granules);
   w.create(0x100, granules);
 }
-}  // namespace
 
-std::vector<RuleCase> map_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kMapPtrNonnull,
        [](World& w, bool broken) {
@@ -188,5 +187,7 @@ std::vector<RuleCase> map_cases() {
        }},
   };
 }
+const ListedCases kListed(cases);
 
-}  // namespace cuvmm::testing
+}  // namespace
+}  // namespace cuvmm::testing::check_map_test

@@ -68,15 +68,14 @@ void check_prop_location(const Platform& platform, const CUmemAllocationProp& pr
       }
       break;
     case kLocationHostNuma: {
-      const bool in_mask = id >= 0 && id < 64 && (platform.numa_nodes >> id & 1);
-      // Not every node that exists can back memory, and only the driver knows which. It has another
-      // reason to refuse memory on the host that is to be compressed, or reachable by RDMA.
+      // Memory on the host that is to be compressed, or reachable by RDMA, is refused for that.
       const bool other_reason = prop.allocFlags.compressionType ||
                                 prop.allocFlags.gpuDirectRDMACapable || prop.allocFlags.usage;
-      if (!in_mask || (!platform.complete && !other_reason)) {
+      const HoldsMemory holds = holds_memory(platform, id, other_reason);
+      if (holds != HoldsMemory::kYes) {
         add(Rule::kCreateNumaNode,
             "prop.location.id " + std::to_string(id) + " is not a NUMA node that can hold memory",
-            id < 0 || (platform.numa_nodes != 0 && !in_mask));
+            holds == HoldsMemory::kNo);
       }
       break;
     }

@@ -5,9 +5,9 @@
 #include "api/newer/pools.h"
 #include "rulebook/testing/world.h"
 
-namespace cuvmm::testing {
-
+namespace cuvmm::testing::check_range_handle_test {
 namespace {
+
 constexpr std::uint64_t kG = kGranule;
 int out;
 
@@ -41,9 +41,8 @@ void have_localized_pool(World& w, bool rdma) {
   w.accept(calls::MemPoolCreate{.pool = &pool, .poolProps = &props});
   w.accept(calls::MemAllocFromPoolAsync{.dptr = &out, .bytesize = kG, .pool = pool});
 }
-}  // namespace
 
-std::vector<RuleCase> range_handle_cases() {
+std::vector<RuleCase> cases() {
   return {
       {Rule::kRangeOutNonnull,
        [](World& w, bool broken) {
@@ -112,8 +111,7 @@ std::vector<RuleCase> range_handle_cases() {
        }},
   };
 }
-
-namespace {
+const ListedCases kListed(cases);
 
 // The documentation speaks of pools that asked for RDMA.
 TEST(RangeHandle, OfAPoolThatDidNotAskForRdmaItIsUncertain) {
@@ -126,5 +124,4 @@ TEST(RangeHandle, OfAPoolThatDidNotAskForRdmaItIsUncertain) {
 }
 
 }  // namespace
-
-}  // namespace cuvmm::testing
+}  // namespace cuvmm::testing::check_range_handle_test

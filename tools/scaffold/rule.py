@@ -142,7 +142,7 @@ def test_file(rule):
     def cases(path):
         text = rule.tree.read(path)
         here = re.findall(r"\{Rule::k(\w+),", text)
-        return (sum(name in names for name in here), f"{rule.area}_cases()" in text)
+        return (sum(name in names for name in here), path.endswith(f"/check_{rule.area}_test.cc"))
     return max(rule.tree.find("rulebook/*/check_*_test.cc"), key=cases)
 
 
@@ -157,7 +157,7 @@ def write_test(text, rule):
         at = line_of(text, closing(text, last.end(1))) + 1
     else:
         # An area may have several files of cases.
-        function = re.search(r"^std::vector<RuleCase> \w+_cases\(\) \{\n", text, re.M)
+        function = re.search(r"^std::vector<RuleCase> (?:\w+_)?cases\(\) \{\n", text, re.M)
         at = line_of(text, re.compile(r"^  \};$", re.M).search(text, function.end()).start())
         indent = "      "
     if rule.kind == "leak":
