@@ -12,6 +12,7 @@
 FUNCTION(cuCtxCreate_v2)
 FUNCTION(cuCtxCreate_v4)
 FUNCTION(cuCtxGetId)
+FUNCTION(cuDeviceGetUuid)
 FUNCTION(cuDeviceGetUuid_v2)
 FUNCTION(cuGetProcAddress_v2)
 FUNCTION(cuMemHostGetDevicePointer_v2)

@@ -7,18 +7,29 @@
 namespace cuvmm {
 using namespace detail;
 
-namespace {
-
 std::string argument_text(const LaunchArgument& argument) {
   const std::string number = argument.index < 0 ? "" : " " + std::to_string(argument.index);
   return "argument" + number + " is " + hex_text(argument.value);
 }
+
+namespace {
 
 // What was mapped there, or reserved, and is gone.
 std::optional<ObjectRef> ended_at(const Model& model, Address address) {
   const Tombstones& gone = model.tombstones();
   const auto mapping = gone.find_covering(ObjectRef::Kind::kMapping, address);
   return mapping ? mapping : gone.find_covering(ObjectRef::Kind::kReservation, address);
+}
+
+// Memory of a pool that was freed, and no other that is known is there now. The driver is not
+// asked: a pool keeps what was freed. The end of other memory is no place where a kernel goes.
+std::optional<ObjectRef> freed_to_pool(const Model& model, Address address) {
+  const auto live = [&](Address at) {
+    return model.pools().memory_at(at) || model.memory().at(at) || model.reservation_at(at) ||
+           model.external().buffer_at(at) || model.ipc().open_at(at);
+  };
+  if (live(address) || live(address - 1)) return {};
+  return model.tombstones().find_covering(ObjectRef::Kind::kPoolMemory, address);
 }
 
 // A mapping is there: may the device go there?
@@ -37,6 +48,12 @@ void check_argument(Collector& out, const Model& model, const LaunchArgument& ar
   // The end of what a kernel works on is no place where it goes.
   if (model.mapping_at(argument.value - 1)) return;
   const Reservation* r = model.reservation_at(argument.value);
+  if (const auto freed = r ? std::nullopt : freed_to_pool(model, argument.value)) {
+    out.add(Rule::kLaunchAlive, argument_text(argument) + ", where the memory " +
+                                    range(freed->value, freed->size) + " of a pool was freed")
+        .objects.push_back(*freed);
+    return;
+  }
   if (!r && !vacant) return;
   const auto gone = ended_at(model, argument.value);
   if (!r && !gone) return;

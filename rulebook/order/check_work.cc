@@ -54,14 +54,18 @@ void add_some(Collector& out, const Facts::Order& order, bool certain, Rule rule
 
 }  // namespace
 
-std::string work_text(const Work& work) {
+std::string stream_text(std::uint64_t stream) {
   constexpr std::uint64_t kLegacy = 1, kPerThread = 2;
-  std::string text = std::string(work.what) == "kernel" && !work.function.empty()
-                         ? "the kernel " + work.function
-                         : std::string("a ") + work.what;
-  if (work.stream <= kLegacy) return text + " on the legacy default stream";
-  if (work.stream == kPerThread) return text + " on the default stream of a thread";
-  return text + " on stream " + hex_text(work.stream);
+  if (stream <= kLegacy) return "the legacy default stream";
+  if (stream == kPerThread) return "the default stream of a thread";
+  return "stream " + hex_text(stream);
+}
+
+std::string work_text(const Work& work) {
+  const std::string text = std::string(work.what) == "kernel" && !work.function.empty()
+                               ? "the kernel " + work.function
+                               : std::string("a ") + work.what;
+  return text + " on " + stream_text(work.stream);
 }
 
 void add_work(Collector& out, const Facts::Order& order, Rule in_flight, Rule ordered,
@@ -71,4 +75,18 @@ void add_work(Collector& out, const Facts::Order& order, Rule in_flight, Rule or
 }
 
 }  // namespace detail
+
+using namespace detail;
+
+Violations check_early_use(const Model& model, const EarlyUse& early) {
+  const PoolMemory* const memory = model.pools().memory_at(early.address);
+  if (!memory) return {};
+  Collector out;
+  out.add(Rule::kPoolUseOrdered,
+          early.use + ", memory of a pool that " + stream_text(early.allocated_on) +
+              " allocates; nothing orders " + stream_text(early.used_on) + " behind the allocation")
+      .objects.push_back(detail::ref(*memory));
+  return out.take();
+}
+
 }  // namespace cuvmm

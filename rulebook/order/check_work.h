@@ -12,6 +12,18 @@ struct LaunchArgument {
   Address value = 0;
   int index = -1;  ///< of the parameter; -1 unknown
 };
+/// "argument 1 is 0x302000000".
+std::string argument_text(const LaunchArgument& argument);
+
+/// Memory of a pool that work uses although nothing orders the work behind the allocation.
+struct EarlyUse {
+  std::string use;  ///< "argument 1 is 0x302000000"
+  Address address = 0;
+  std::uint64_t allocated_on = 0;  ///< handle of the stream that allocates it
+  std::uint64_t used_on = 0;       ///< handle of the stream of the work
+};
+/// Silent about memory that the model does not know.
+Violations check_early_use(const Model& model, const EarlyUse& early);
 
 /// What a launch that runs on `device` (Facts::kUnknownDevice) is given in vain, or too early. Each
 /// rule once. Silent about whatever the model does not know, and about an address outside of every
@@ -25,6 +37,8 @@ namespace detail {
 /// is what happens to the memory: "[0x200000, 0x400000) is unmapped".
 [[gnu::cold]] void add_work(Collector& out, const Facts::Order& order, Rule in_flight, Rule ordered,
                             const std::string& taken);
+/// "stream 0x55", "the legacy default stream".
+std::string stream_text(std::uint64_t stream);
 /// "the kernel f on stream 0x55", "a copy on the legacy default stream".
 std::string work_text(const Work& work);
 

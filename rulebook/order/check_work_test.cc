@@ -91,6 +91,20 @@ std::vector<RuleCase> cases() {
          if (broken) w.unmap(kBase, 1);
          return launch(w, kBase, -1);
        }},
+      {Rule::kLaunchAlive,  // memory of a pool
+       [](World& w, bool broken) {
+         CUdeviceptr out = kPlain;
+         w.accept(calls::MemAllocAsync{.dptr = &out, .bytesize = kG});
+         if (broken) w.accept(calls::MemFreeAsync{.dptr = kPlain});
+         return launch(w, kPlain + 8);
+       }},
+      {Rule::kPoolUseOrdered,
+       [](World& w, bool broken) {
+         CUdeviceptr out = kPlain;
+         w.accept(calls::MemAllocAsync{.dptr = &out, .bytesize = kG});
+         if (!broken) w.accept(calls::MemFreeAsync{.dptr = kPlain});
+         return check_early_use(w.model, {"argument 0 is 0x20000000", kPlain, 0x55, 0});
+       }},
       {Rule::kLaunchAccess,
        [](World& w, bool broken) {
          w.mapped(kBase, 1);

@@ -74,6 +74,10 @@ inline constexpr bool kQueues = [] {
 template <class CallStruct>
 inline constexpr bool kBlocks = detail::one_of<CallStruct, calls::MemcpyDtoH>;
 inline constexpr std::size_t kMostRangesOfACopy = 64;
+/// Memory begins where the call stands in its stream.
+template <class CallStruct>
+inline constexpr bool kAllocatesInOrder =
+    detail::one_of<CallStruct, calls::MemAllocAsync, calls::MemAllocFromPoolAsync>;
 
 /// What is kept of one call of area `order`.
 template <class CallStruct>

@@ -28,6 +28,7 @@ struct Policy<calls::MemPoolImportFromShareableHandle> {
 template <>
 struct Policy<calls::MemAllocFromPoolAsync> {
   using Call = calls::MemAllocFromPoolAsync;
+  static void ask(Desk& desk, const Call&, Step<Call>&) { desk.work.wake(); }
   static void made(Desk& desk, const Call& call, Step<Call>& step) {
     desk.work.watch(*call.dptr, {{*call.dptr, call.bytesize}, step.origin.call});
   }
@@ -42,6 +43,7 @@ struct Policy<calls::MemAllocFromPoolAsync> {
 template <>
 struct Policy<calls::MemAllocAsync> {
   using Call = calls::MemAllocAsync;
+  static void ask(Desk& desk, const Call&, Step<Call>&) { desk.work.wake(); }
   static void made(Desk& desk, const Call& call, Step<Call>& step) {
     desk.work.watch(*call.dptr, {{*call.dptr, call.bytesize}, step.origin.call});
   }

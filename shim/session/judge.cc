@@ -33,7 +33,8 @@ bool about_work(const Violation& violation) {
 /// An argument that may go unused, or work that may be over: no reason to keep a call from the
 /// driver.
 bool may_be_harmless(const Violation& violation) {
-  constexpr Rule kThese[] = {Rule::kLaunchMapped, Rule::kLaunchAlive, Rule::kLaunchAccess};
+  constexpr Rule kThese[] = {Rule::kLaunchMapped, Rule::kLaunchAlive, Rule::kLaunchAccess,
+                             Rule::kPoolUseOrdered};
   return std::ranges::find(kThese, violation.rule) != std::end(kThese) ||
          (about_work(violation) && info(violation.rule).kind == RuleKind::kUndefined);
 }

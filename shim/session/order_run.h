@@ -50,14 +50,16 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
     const RelaxedCapture relaxed(work_.questions(), work_.captures());
     step.kept.layout = work_.layouts().of(call.f);
     step.kept.pointers.read(*step.kept.layout, call.kernelParams, extra_of(call), work_.bounds());
-    step.violations = wrong_arguments(order_stream(call), step.kept.pointers.arguments(),
-                                      step.kept.pointers.argument_count());
+    step.violations =
+        wrong_arguments(order_stream(call), step.ticket, step.kept.pointers.arguments(),
+                        step.kept.pointers.argument_count());
   } else if constexpr (kLaunchesGraph<CallStruct>) {
     step.ticket = work_.enter(call.hStream, per_thread);
     step.kept.graph = step.ticket ? work_.graph(call.hGraphExec) : nullptr;
     if (!step.kept.graph) return;
     const auto& arguments = step.kept.graph->arguments;
-    step.violations = wrong_arguments(call.hStream, arguments.data(), arguments.size());
+    step.violations =
+        wrong_arguments(call.hStream, step.ticket, arguments.data(), arguments.size());
   } else if constexpr (kActsOnStream<CallStruct>) {
     step.ticket = work_.enter(call.hStream, per_thread);
   } else if constexpr (kWaits<CallStruct>) {
@@ -134,9 +136,13 @@ void Session::leave_work(Symbol symbol, const CallStruct& call, const WorkRoom::
     if (result != CUDA_SUCCESS) return work_.cancel(ticket);
     UsedRange ranges[kMostRangesOfACopy];
     std::size_t count = 0;
+    Violations early;
     const auto note = [&](const Touch& touch) {
       const UsedRange range = extent(touch);
       if (range.size == 0 || count == kMostRangesOfACopy) return;
+      if (work_.allocates() && early.empty()) {
+        early = early_use(ticket, touch.parameter + (" is " + hex_text(range.base)), range.base);
+      }
       if (!work_.bounds().near(&touch, 1)) return;
       ranges[count++] = range;
     };
@@ -148,7 +154,9 @@ void Session::leave_work(Symbol symbol, const CallStruct& call, const WorkRoom::
         for (std::size_t k = 0; k < one.count; ++k) note(one.list[k]);
       }
     }
-    if (count == 0) {
+    if constexpr (kAllocatesInOrder<CallStruct>) {
+      work_.allocate(ticket, {*call.dptr, call.bytesize});
+    } else if (count == 0) {
       work_.act(ticket);
     } else {
       Use use;
@@ -157,6 +165,9 @@ void Session::leave_work(Symbol symbol, const CallStruct& call, const WorkRoom::
       number(use.origin);
       use.origin.stack = capture_stack(caller);
       work_.use(ticket, use, {ranges, count});
+      if (!early.empty()) [[unlikely]] {
+        report(Call(call), std::move(early), {.result = result}, use.origin.call, use.origin.stack);
+      }
     }
     if constexpr (kBlocks<CallStruct>) {
       work_.over(work_.given(nullptr, is_per_thread(symbol)));

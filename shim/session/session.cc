@@ -154,8 +154,8 @@ bool Session::report(const Call& call, Violations violations, const Answer& answ
   return true;
 }
 
-Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* arguments,
-                                    std::size_t count) {
+Violations Session::wrong_arguments(CUstream stream, const WorkRoom::Ticket& ticket,
+                                    const LaunchArgument* arguments, std::size_t count) {
   // Before the model is asked: what changes meanwhile is looked at again.
   const ArgumentCache::Asked known(reinterpret_cast<std::uintptr_t>(stream), work_.generation());
   ArgumentCache& looked_at = work_.looked_at();
@@ -166,7 +166,8 @@ Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* argum
     if (looked_at.knows(arguments[i].value, known)) [[likely]]
       continue;
     if (!std::exchange(asked, true)) facts_.find_device(stream, false, place);
-    const Violations found = check_argument(arguments[i], place.device);
+    Violations found = check_argument(arguments[i], place.device);
+    found.append(early_use(ticket, argument_text(arguments[i]), arguments[i].value));
     if (found.empty()) {
       looked_at.note(arguments[i].value, known);
       continue;
@@ -176,6 +177,16 @@ Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* argum
     if (!said) all.append(found);
   }
   return all;
+}
+
+Violations Session::early_use(const WorkRoom::Ticket& ticket, const std::string& use,
+                              Address address) {
+  const auto allocated_on = work_.comes_early(ticket, address);
+  if (!allocated_on) [[likely]]
+    return {};
+  const std::uint64_t used_on = work_.stream_of(ticket);
+  const Locked lock(mutex_);
+  return check_early_use(books_.model, {use, address, *allocated_on, used_on});
 }
 
 Violations Session::check_argument(const LaunchArgument& argument, int device) {

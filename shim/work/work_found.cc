@@ -30,7 +30,7 @@ bool WorkRoom::collect(const Taken& taken, std::vector<Candidate>& uses,
                        std::vector<Asked>& streams) {
   const Locked lock(mutex_);
   if (uses_.empty()) {
-    pending_.store(false, std::memory_order_relaxed);
+    if (births_.empty()) pending_.store(false, std::memory_order_relaxed);
     return false;
   }
   std::size_t of_this = 0;
@@ -46,31 +46,47 @@ bool WorkRoom::collect(const Taken& taken, std::vector<Candidate>& uses,
   });
   for (const Candidate& each : uses) {
     if (!streams.empty() && streams.back().stream == each.stream) continue;
-    Asked asked;
-    asked.stream = each.stream;
-    if (Stream* const stream = streams_.at(each.stream)) {
-      asked.key = stream->key;
-      asked.context = stream->learned.context;
-      asked.reached = order_.own(stream->id);
-      asked.actions = stream->actions;
-      asked.quiet = stream->inside == 0;
-      // One that is about to end has lost its key.
-      asked.destroyed = stream->destroyed || streams_.find(stream->key) != stream;
-      if (!asked.destroyed) ++stream->asking;
-    } else {
-      asked.destroyed = true;
-    }
-    streams.push_back(std::move(asked));
+    streams.push_back(begin_to_ask(each.stream));
   }
   return !streams.empty();
 }
 
+WorkRoom::Asked WorkRoom::begin_to_ask(StreamId id) {
+  Asked asked;
+  asked.stream = id;
+  Stream* const stream = streams_.at(id);
+  asked.destroyed = !stream;
+  if (!stream) return asked;
+  asked.key = stream->key;
+  asked.context = stream->learned.context;
+  asked.reached = order_.own(stream->id);
+  asked.actions = stream->actions;
+  asked.quiet = stream->inside == 0;
+  // One that is about to end has lost its key.
+  asked.destroyed = stream->destroyed || streams_.find(stream->key) != stream;
+  if (!asked.destroyed) ++stream->asking;
+  return asked;
+}
+
+void WorkRoom::end_to_ask(const Asked& asked) {
+  Stream* const stream = streams_.at(asked.stream);
+  if (!asked.destroyed && stream) --stream->asking;
+  if (asked.answer != CUDA_SUCCESS) return;
+  order_.over(asked.reached);
+  for (const Clock::Reached& each : asked.reached) drop_finished(each.stream);
+}
+
 // Never an answer of a stream that captures: to ask would end the capture.
+bool WorkRoom::ask(Asked& asked) const {
+  if (asked.destroyed || (captures() && capturing(asked.key))) return false;
+  const RelaxedCapture relaxed(options_.questions, captures());
+  asked.answer = ask_stream(asked);
+  return true;
+}
+
 void WorkRoom::ask(std::vector<Candidate>& uses, std::vector<Asked>& streams) const {
   for (Asked& asked : streams) {
-    if (asked.destroyed || (captures() && capturing(asked.key))) continue;
-    const RelaxedCapture relaxed(options_.questions, captures());
-    asked.answer = ask_stream(asked);
+    if (!ask(asked)) continue;
     for (Candidate& each : uses) {
       if (each.stream != asked.stream || each.use.event == 0) continue;
       each.event_answer = query_event(options_.questions, each.use.event);
@@ -96,15 +112,9 @@ void WorkRoom::judge(const std::vector<Candidate>& uses, const std::vector<Asked
     for (const Candidate& each : uses) {
       if (each.stream == asked.stream) judge_one(each, asked, found);
     }
-    Stream* const stream = streams_.at(asked.stream);
-    if (!asked.destroyed && stream) --stream->asking;
   }
   // Behind all of them: what one stream waited for may be a use on another.
-  for (const Asked& asked : streams) {
-    if (asked.answer != CUDA_SUCCESS) continue;
-    order_.over(asked.reached);
-    for (const Clock::Reached& each : asked.reached) drop_finished(each.stream);
-  }
+  for (const Asked& asked : streams) end_to_ask(asked);
 }
 
 void WorkRoom::judge_one(const Candidate& candidate, const Asked& asked, Seldom<FoundWork>& found) {

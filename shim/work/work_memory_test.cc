@@ -97,11 +97,64 @@ TEST_F(PoolWork, AFreeOnAStreamThatDidNotWaitIsFound) {
   EXPECT_EQ(sink.all[0].kind(), RuleKind::kUndefined);
 }
 
-TEST_F(PoolWork, AFreeBehindTheWorkIsFine) {
+TEST_F(PoolWork, WorkThatDoesNotWaitForTheAllocationIsFound) {
   allocate(s_);
   busy(s_);
+  launch(t_, {kPool + 8});
+  ASSERT_THAT(found(), ElementsAre("pool-use-ordered"));
+  EXPECT_THAT(sink.all[0].violation.message, testing::HasSubstr("argument 0 is 0x300000008"));
+  ASSERT_EQ(sink.all[0].violation.objects.size(), 1u);
+  EXPECT_EQ(sink.all[0].violation.objects[0].value, kPool);
+}
+
+TEST_F(PoolWork, ACopyThatDoesNotWaitForTheAllocationIsFound) {
+  allocate(s_);
+  busy(s_);
+  run(calls::MemsetD8Async{kPool, 0, 64, t_});
+  EXPECT_THAT(found(), ElementsAre("pool-use-ordered"));
+}
+
+TEST_F(PoolWork, WorkBehindTheAllocationIsFine) {
+  allocate(s_);
+  busy(s_);
+  launch(s_, {kPool});
+  run(calls::MemsetD8Async{kPool, 0, 64, s_});
+  run(calls::EventRecord{e_, s_});
+  run(calls::StreamWaitEvent{t_, e_, 0});
+  launch(t_, {kPool});
+  run(calls::MemsetD8Async{kPool, 0, 64, t_});
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(PoolWork, AnAllocationThatHappensToBeOverIsNotSpokenOf) {
+  allocate(s_);
+  launch(t_, {kPool});
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(PoolWork, TheHostMayWaitForTheAllocation) {
+  allocate(s_);
+  busy(s_);
+  run(calls::StreamSynchronize{s_});
+  launch(t_, {kPool});
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(PoolWork, ALaunchThatIsGivenFreedMemoryIsFound) {
+  allocate(s_);
+  EXPECT_EQ(run(calls::MemFreeAsync{kPool, s_}), CUDA_SUCCESS);
+  launch(s_, {kPool + 8});
+  EXPECT_THAT(found(), ElementsAre("launch-argument-alive"));
+  allocate(s_);
+  launch(s_, {kPool + 8});
+  EXPECT_EQ(found().size(), 1u) << "the pool gave it out again";
+}
+
+TEST_F(PoolWork, AFreeBehindTheWorkIsFine) {
+  allocate(s_);
   busy(t_);
   launch(t_, {kPool});
+  busy(s_);
   run(calls::EventRecord{e_, t_});
   run(calls::StreamWaitEvent{s_, e_, 0});
   launch(s_, {kPool});

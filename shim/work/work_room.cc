@@ -21,9 +21,8 @@ std::uint32_t own_thread() {
 }  // namespace
 
 void WorkRoom::follow_more(Address base, Size size) {
-  if (options_.mode == AsyncMode::kOff || !options_.questions.complete()) return;
-  bounds_.widen(base, size);
-  active_.store(true, std::memory_order_relaxed);
+  wake();
+  if (active()) bounds_.widen(base, size);
 }
 
 void WorkRoom::watch(std::uint64_t object, const Watched& watched) {
@@ -49,6 +48,7 @@ std::vector<WorkRoom::Watched> WorkRoom::watched(std::uint64_t object) {
 void WorkRoom::unwatch(std::uint64_t object) {
   const Locked lock(mutex_);
   watched_.erase(object);
+  births_.erase(object);
 }
 
 // --- Streams
@@ -303,6 +303,7 @@ void WorkRoom::end_context() {
   uses_.clear();
   events_.clear();
   graphs_.clear();
+  births_.clear();
   pending_.store(false, std::memory_order_relaxed);
 }
 
@@ -361,6 +362,7 @@ void WorkRoom::start_in_child(bool whole) {
     new (&streams_) StreamTable();
     new (&graphs_) decltype(graphs_)();
     new (&watched_) decltype(watched_)();
+    new (&births_) decltype(births_)();
     new (&named_) decltype(named_)();
     new (&events_) OwnEvents;
   }
@@ -369,7 +371,9 @@ void WorkRoom::start_in_child(bool whole) {
   streams_.clear();
   graphs_.clear();
   watched_.clear();
+  births_.clear();
   events_.clear();
+  allocates_.store(false);
   active_.store(false);
   captures_.store(false);
   pending_.store(false);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -42,6 +43,11 @@ class WorkRoom {
 
   /// Whether there is anything to do.
   bool active() const { return active_.load(std::memory_order_relaxed); }
+  /// There will be memory that matters.
+  void wake() {
+    if (options_.mode == AsyncMode::kOff || !options_.questions.complete()) return;
+    active_.store(true, std::memory_order_relaxed);
+  }
   /// Memory that matters: uses of it are noted from now on.
   void follow(Address base, Size size) {
     if (!active() || !bounds_.holds(base) || !bounds_.holds(base + (size - 1))) [[unlikely]]
@@ -72,6 +78,14 @@ class WorkRoom {
   void cancel(const Ticket& ticket);
   /// Work that uses nothing that matters was queued.
   void act(const Ticket& ticket);
+  /// The same, and the work allocates memory of a pool.
+  void allocate(const Ticket& ticket, UsedRange memory);
+  bool allocates() const { return allocates_.load(std::memory_order_relaxed); }
+  /// Handle of the stream that allocates the memory at `address`, where nothing orders the next
+  /// work of the ticket's stream behind the allocation, and that stream is busy. Else null.
+  std::optional<std::uint64_t> comes_early(const Ticket& ticket, Address address);
+  /// Handle of the ticket's stream.
+  std::uint64_t stream_of(const Ticket& ticket);
   void use(const Ticket& ticket, Use use, std::span<const UsedRange> ranges);
   void use(const Ticket& ticket, Use use, const Uses::Shared& ranges);
   void record(const Ticket& ticket, CUevent event);
@@ -126,7 +140,7 @@ class WorkRoom {
     UsedRange range;
     CUresult event_answer = CUDA_ERROR_UNKNOWN;
   };
-  /// A stream that holds candidates.
+  /// A stream that the driver is asked about.
   struct Asked {
     StreamId stream = 0;
     StreamKey key;
@@ -150,6 +164,13 @@ class WorkRoom {
   void close(StreamId id) CUVMM_NEEDS(mutex_);
   std::uint64_t record_own(const Ticket& ticket);
 
+  /// The stream that allocates the memory at `address`, 0 unless comes_early() has to ask for it.
+  StreamId unawaited_birth(const Ticket& ticket, Address address) CUVMM_NEEDS(mutex_);
+  /// A stream cannot end between these two.
+  Asked begin_to_ask(StreamId id) CUVMM_NEEDS(mutex_);
+  void end_to_ask(const Asked& asked) CUVMM_NEEDS(mutex_);
+  /// False for one that must not be asked.
+  bool ask(Asked& asked) const;
   bool collect(const Taken& taken, std::vector<Candidate>& uses, std::vector<Asked>& streams);
   void ask(std::vector<Candidate>& uses, std::vector<Asked>& streams) const;
   CUresult ask_stream(const Asked& stream) const;
@@ -179,6 +200,15 @@ class WorkRoom {
   std::unordered_map<CUgraphExec, std::shared_ptr<const GraphUses>> graphs_
       CUVMM_GUARDED_BY(mutex_);
   std::unordered_multimap<std::uint64_t, Watched> watched_ CUVMM_GUARDED_BY(mutex_);
+  /// Memory of a pool, by its base, and the work that allocates it.
+  struct Birth {
+    Size size = 0;
+    StreamId stream = 0;
+    Position position = 0;
+  };
+  static constexpr std::size_t kMostBirths = 65536;
+  std::map<Address, Birth> births_ CUVMM_GUARDED_BY(mutex_);
+  std::atomic<bool> allocates_{false};  ///< there may be births
   /// Findings name them for ever.
   std::map<std::tuple<const void*, const void*, std::uint64_t>, Work> named_
       CUVMM_GUARDED_BY(mutex_);

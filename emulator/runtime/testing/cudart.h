@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The runtime API for the test programs: NVIDIA's header where it compiles, so that programs built
-   with it are what is tested; the wheels of `./dev headers` lack a part of it, and then what is
-   used here is declared below. */
+   with it are what is tested. What is used here is declared below for the rest: the wheels of
+   `./dev headers` lack a part of the header, and a program of one major version is never built with
+   the header of another. */
 #pragma once
 
 #include <cuda.h>
 
-#if __has_include(<crt/host_defines.h>)
+#if !defined(CLIENT_MAJOR)
+#define CLIENT_MAJOR (CUDA_VERSION / 1000)
+#endif
+#if __has_include(<crt/host_defines.h>) && CUDA_VERSION / 1000 == CLIENT_MAJOR
 #include <cuda_runtime_api.h>
 #if CUDART_VERSION < 12050
 cudaError_t cudaGetDriverEntryPointByVersion(const char*, void**, unsigned, unsigned long long,
@@ -26,10 +30,13 @@ typedef CUipcEventHandle cudaIpcEventHandle_t;
 enum {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidPitchValue = 12,
   cudaErrorInvalidMemcpyDirection = 21,
   cudaErrorInvalidDevice = 101,
   cudaErrorDeviceUninitialized = 201,
   cudaErrorInvalidResourceHandle = 400,
+  cudaErrorPeerAccessNotEnabled = 705,
   cudaErrorNotSupported = 801
 };
 enum cudaMemcpyKind {

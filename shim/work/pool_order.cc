@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of pools begins where its allocation stands in a stream: who uses it without waiting.
+#include "shim/work/work_room.h"
+
+namespace cuvmm::shim {
+
+void WorkRoom::allocate(const Ticket& ticket, UsedRange memory) {
+  if (!ticket) return;
+  const Locked lock(mutex_);
+  Stream* const stream = leave(ticket);
+  if (!stream) return;
+  ++stream->actions;
+  if (births_.size() >= kMostBirths) {
+    std::erase_if(births_, [&](const auto& each) CUVMM_UNCHECKED {
+      return order_.finished(each.second.stream, each.second.position);
+    });
+    if (births_.size() >= kMostBirths) births_.clear();
+  }
+  births_[memory.base] = {memory.size, stream->id, order_.queue(stream->id)};
+  allocates_.store(true, std::memory_order_relaxed);
+  pending_.store(true, std::memory_order_relaxed);
+}
+
+StreamId WorkRoom::unawaited_birth(const Ticket& ticket, Address address) {
+  auto found = births_.upper_bound(address);
+  if (found == births_.begin()) return 0;
+  const auto& [base, birth] = *--found;
+  if (address - base >= birth.size) return 0;
+  if (order_.finished(birth.stream, birth.position)) return births_.erase(found), 0;
+  return order_.comes_before(birth.stream, birth.position, ticket.stream) ? 0 : birth.stream;
+}
+
+std::optional<std::uint64_t> WorkRoom::comes_early(const Ticket& ticket, Address address) {
+  if (!ticket || !allocates()) return {};
+  Asked asked;
+  {
+    const Locked lock(mutex_);
+    const StreamId birth = unawaited_birth(ticket, address);
+    if (birth == 0) return {};
+    asked = begin_to_ask(birth);
+  }
+  ask(asked);
+  const Locked lock(mutex_);
+  end_to_ask(asked);
+  // What happens to be over goes well this time.
+  const bool found = asked.answer == CUDA_ERROR_NOT_READY || options_.unordered;
+  return found ? std::optional(asked.key.handle) : std::nullopt;
+}
+
+std::uint64_t WorkRoom::stream_of(const Ticket& ticket) {
+  const Locked lock(mutex_);
+  const Stream* const stream = streams_.at(ticket.stream);
+  return stream ? stream->key.handle : 0;
+}
+
+}  // namespace cuvmm::shim
