@@ -82,7 +82,7 @@ Violations check_early_use(const Model& model, const EarlyUse& early) {
   const PoolMemory* const memory = model.pools().memory_at(early.address);
   if (!memory) return {};
   Collector out;
-  out.add(Rule::kPoolUseOrdered,
+  out.add(Rule::kDataPoolOrdered,
           early.use + ", memory of a pool that " + stream_text(early.allocated_on) +
               " allocates; nothing orders " + stream_text(early.used_on) + " behind the allocation")
       .objects.push_back(detail::ref(*memory));

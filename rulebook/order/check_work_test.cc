@@ -98,7 +98,7 @@ std::vector<RuleCase> cases() {
          if (broken) w.accept(calls::MemFreeAsync{.dptr = kPlain});
          return launch(w, kPlain + 8);
        }},
-      {Rule::kPoolUseOrdered,
+      {Rule::kDataPoolOrdered,
        [](World& w, bool broken) {
          CUdeviceptr out = kPlain;
          w.accept(calls::MemAllocAsync{.dptr = &out, .bytesize = kG});

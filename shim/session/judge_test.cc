@@ -90,7 +90,7 @@ TEST(Enforce, OnlyWhatIsCertainAndForbidden) {
     // An argument may go unused, and work may have been over, so no launch is kept from the driver.
     const bool forbids = (rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined) &&
                          !std::string_view(rule.id).starts_with("launch-argument-") &&
-                         rule.rule != Rule::kPoolUseOrdered;
+                         rule.rule != Rule::kDataPoolOrdered;
     const Violations one{violation(rule, true)};
     EXPECT_EQ(first_to_enforce(one) != nullptr, forbids) << rule.id;
     EXPECT_NE(enforced_code(one[0]), CUDA_SUCCESS) << rule.id;

@@ -101,7 +101,7 @@ TEST_F(PoolWork, WorkThatDoesNotWaitForTheAllocationIsFound) {
   allocate(s_);
   busy(s_);
   launch(t_, {kPool + 8});
-  ASSERT_THAT(found(), ElementsAre("pool-use-ordered"));
+  ASSERT_THAT(found(), ElementsAre("data-pool-ordered"));
   EXPECT_THAT(sink.all[0].violation.message, testing::HasSubstr("argument 0 is 0x300000008"));
   ASSERT_EQ(sink.all[0].violation.objects.size(), 1u);
   EXPECT_EQ(sink.all[0].violation.objects[0].value, kPool);
@@ -111,7 +111,7 @@ TEST_F(PoolWork, ACopyThatDoesNotWaitForTheAllocationIsFound) {
   allocate(s_);
   busy(s_);
   run(calls::MemsetD8Async{kPool, 0, 64, t_});
-  EXPECT_THAT(found(), ElementsAre("pool-use-ordered"));
+  EXPECT_THAT(found(), ElementsAre("data-pool-ordered"));
 }
 
 TEST_F(PoolWork, WorkBehindTheAllocationIsFine) {
