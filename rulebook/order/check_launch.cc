@@ -7,12 +7,12 @@
 namespace cuvmm {
 using namespace detail;
 
+namespace {
+
 std::string argument_text(const LaunchArgument& argument) {
   const std::string number = argument.index < 0 ? "" : " " + std::to_string(argument.index);
   return "argument" + number + " is " + hex_text(argument.value);
 }
-
-namespace {
 
 // What was mapped there, or reserved, and is gone.
 std::optional<ObjectRef> ended_at(const Model& model, Address address) {

@@ -12,12 +12,10 @@ struct LaunchArgument {
   Address value = 0;
   int index = -1;  ///< of the parameter; -1 unknown
 };
-/// "argument 1 is 0x302000000".
-std::string argument_text(const LaunchArgument& argument);
 
 /// Memory of a pool that work uses although nothing orders the work behind the allocation.
 struct EarlyUse {
-  std::string use;  ///< "argument 1 is 0x302000000"
+  std::string use;  ///< "dstDevice is 0x302000000"
   Address address = 0;
   std::uint64_t allocated_on = 0;  ///< handle of the stream that allocates it
   std::uint64_t used_on = 0;       ///< handle of the stream of the work

@@ -50,16 +50,23 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
     const RelaxedCapture relaxed(work_.questions(), work_.captures());
     step.kept.layout = work_.layouts().of(call.f);
     step.kept.pointers.read(*step.kept.layout, call.kernelParams, extra_of(call), work_.bounds());
+    const auto& pointers = step.kept.pointers;
     step.violations =
-        wrong_arguments(order_stream(call), step.ticket, step.kept.pointers.arguments(),
-                        step.kept.pointers.argument_count());
+        wrong_arguments(order_stream(call), pointers.arguments(), pointers.argument_count());
+    if (work_.allocates()) [[unlikely]] {
+      step.violations.append(
+          early_use(step.ticket, "an argument", {pointers.begin(), pointers.size()}));
+    }
   } else if constexpr (kLaunchesGraph<CallStruct>) {
     step.ticket = work_.enter(call.hStream, per_thread);
     step.kept.graph = step.ticket ? work_.graph(call.hGraphExec) : nullptr;
     if (!step.kept.graph) return;
     const auto& arguments = step.kept.graph->arguments;
-    step.violations =
-        wrong_arguments(call.hStream, step.ticket, arguments.data(), arguments.size());
+    step.violations = wrong_arguments(call.hStream, arguments.data(), arguments.size());
+    if (work_.allocates()) [[unlikely]] {
+      step.violations.append(
+          early_use(step.ticket, "an address of a node", *step.kept.graph->ranges));
+    }
   } else if constexpr (kActsOnStream<CallStruct>) {
     step.ticket = work_.enter(call.hStream, per_thread);
   } else if constexpr (kWaits<CallStruct>) {
@@ -141,7 +148,7 @@ void Session::leave_work(Symbol symbol, const CallStruct& call, const WorkRoom::
       const UsedRange range = extent(touch);
       if (range.size == 0 || count == kMostRangesOfACopy) return;
       if (work_.allocates() && early.empty()) {
-        early = early_use(ticket, touch.parameter + (" is " + hex_text(range.base)), range.base);
+        early = early_use(ticket, touch.parameter, {&range, 1});
       }
       if (!work_.bounds().near(&touch, 1)) return;
       ranges[count++] = range;

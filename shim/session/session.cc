@@ -154,8 +154,8 @@ bool Session::report(const Call& call, Violations violations, const Answer& answ
   return true;
 }
 
-Violations Session::wrong_arguments(CUstream stream, const WorkRoom::Ticket& ticket,
-                                    const LaunchArgument* arguments, std::size_t count) {
+Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* arguments,
+                                    std::size_t count) {
   // Before the model is asked: what changes meanwhile is looked at again.
   const ArgumentCache::Asked known(reinterpret_cast<std::uintptr_t>(stream), work_.generation());
   ArgumentCache& looked_at = work_.looked_at();
@@ -166,8 +166,7 @@ Violations Session::wrong_arguments(CUstream stream, const WorkRoom::Ticket& tic
     if (looked_at.knows(arguments[i].value, known)) [[likely]]
       continue;
     if (!std::exchange(asked, true)) facts_.find_device(stream, false, place);
-    Violations found = check_argument(arguments[i], place.device);
-    found.append(early_use(ticket, argument_text(arguments[i]), arguments[i].value));
+    const Violations found = check_argument(arguments[i], place.device);
     if (found.empty()) {
       looked_at.note(arguments[i].value, known);
       continue;
@@ -179,14 +178,15 @@ Violations Session::wrong_arguments(CUstream stream, const WorkRoom::Ticket& tic
   return all;
 }
 
-Violations Session::early_use(const WorkRoom::Ticket& ticket, const std::string& use,
-                              Address address) {
-  const auto allocated_on = work_.comes_early(ticket, address);
-  if (!allocated_on) [[likely]]
+Violations Session::early_use(const WorkRoom::Ticket& ticket, const char* name,
+                              std::span<const UsedRange> ranges) {
+  const auto early = work_.comes_early(ticket, ranges);
+  if (!early) [[likely]]
     return {};
   const std::uint64_t used_on = work_.stream_of(ticket);
+  const std::string use = std::string(name) + " is " + hex_text(early->address);
   const Locked lock(mutex_);
-  return check_early_use(books_.model, {use, address, *allocated_on, used_on});
+  return check_early_use(books_.model, {use, early->address, early->allocated_on, used_on});
 }
 
 Violations Session::check_argument(const LaunchArgument& argument, int device) {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <mutex>
 #include <optional>
+#include <span>
 
 #include "api/driver.h"
 #include "rulebook/batch/operations.h"
@@ -182,10 +183,11 @@ class alignas(64) Session {
                                 const Touched* touched, const Caller& caller) noexcept;
   /// What a launch on this stream is given in vain. Takes the lock for arguments that this thread
   /// has not looked at lately.
-  Violations wrong_arguments(CUstream stream, const WorkRoom::Ticket& ticket,
-                             const LaunchArgument* arguments, std::size_t count);
-  /// What is wrong with the next work of the ticket's stream if it uses the memory at `address`.
-  Violations early_use(const WorkRoom::Ticket& ticket, const std::string& use, Address address);
+  Violations wrong_arguments(CUstream stream, const LaunchArgument* arguments, std::size_t count);
+  /// What is wrong with the next work of the ticket's stream if it uses these ranges. `name`: what
+  /// the address is to the program.
+  Violations early_use(const WorkRoom::Ticket& ticket, const char* name,
+                       std::span<const UsedRange> ranges);
   [[gnu::cold]] Violations check_argument(const LaunchArgument& argument, int device);
 
   template <class CallStruct>

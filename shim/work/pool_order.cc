@@ -30,12 +30,18 @@ StreamId WorkRoom::unawaited_birth(const Ticket& ticket, Address address) {
   return order_.comes_before(birth.stream, birth.position, ticket.stream) ? 0 : birth.stream;
 }
 
-std::optional<std::uint64_t> WorkRoom::comes_early(const Ticket& ticket, Address address) {
+std::optional<WorkRoom::Early> WorkRoom::comes_early(const Ticket& ticket,
+                                                     std::span<const UsedRange> ranges) {
   if (!ticket || !allocates()) return {};
+  Address address = 0;
   Asked asked;
   {
     const Locked lock(mutex_);
-    const StreamId birth = unawaited_birth(ticket, address);
+    StreamId birth = 0;
+    for (const UsedRange& range : ranges) {
+      birth = unawaited_birth(ticket, address = range.base);
+      if (birth != 0) break;
+    }
     if (birth == 0) return {};
     asked = begin_to_ask(birth);
   }
@@ -44,7 +50,7 @@ std::optional<std::uint64_t> WorkRoom::comes_early(const Ticket& ticket, Address
   end_to_ask(asked);
   // What happens to be over goes well this time.
   const bool found = asked.answer == CUDA_ERROR_NOT_READY || options_.unordered;
-  return found ? std::optional(asked.key.handle) : std::nullopt;
+  return found ? std::optional(Early{address, asked.key.handle}) : std::nullopt;
 }
 
 std::uint64_t WorkRoom::stream_of(const Ticket& ticket) {

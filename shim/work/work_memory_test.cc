@@ -102,9 +102,19 @@ TEST_F(PoolWork, WorkThatDoesNotWaitForTheAllocationIsFound) {
   busy(s_);
   launch(t_, {kPool + 8});
   ASSERT_THAT(found(), ElementsAre("data-pool-ordered"));
-  EXPECT_THAT(sink.all[0].violation.message, testing::HasSubstr("argument 0 is 0x300000008"));
+  EXPECT_THAT(sink.all[0].violation.message, testing::HasSubstr("an argument is 0x300000008"));
   ASSERT_EQ(sink.all[0].violation.objects.size(), 1u);
   EXPECT_EQ(sink.all[0].violation.objects[0].value, kPool);
+}
+
+TEST_F(PoolWork, AnAddressInsideOfAStructCounts) {
+  allocate(s_);
+  busy(s_);
+  std::uint64_t both[] = {7, kPool};
+  void* parameters[] = {both};
+  answers.layout = {{0, sizeof both}};
+  run(calls::LaunchKernel{.f = function(), .hStream = t_, .kernelParams = parameters});
+  EXPECT_THAT(found(), ElementsAre("data-pool-ordered"));
 }
 
 TEST_F(PoolWork, ACopyThatDoesNotWaitForTheAllocationIsFound) {

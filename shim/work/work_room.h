@@ -81,9 +81,13 @@ class WorkRoom {
   /// The same, and the work allocates memory of a pool.
   void allocate(const Ticket& ticket, UsedRange memory);
   bool allocates() const { return allocates_.load(std::memory_order_relaxed); }
-  /// Handle of the stream that allocates the memory at `address`, where nothing orders the next
-  /// work of the ticket's stream behind the allocation, and that stream is busy. Else null.
-  std::optional<std::uint64_t> comes_early(const Ticket& ticket, Address address);
+  /// Memory of a pool that nothing orders the next work of a stream behind.
+  struct Early {
+    Address address = 0;
+    std::uint64_t allocated_on = 0;  ///< handle of the stream that allocates it; it is busy
+  };
+  /// The first of what the next work of the ticket's stream is going to use too early.
+  std::optional<Early> comes_early(const Ticket& ticket, std::span<const UsedRange> ranges);
   /// Handle of the ticket's stream.
   std::uint64_t stream_of(const Ticket& ticket);
   void use(const Ticket& ticket, Use use, std::span<const UsedRange> ranges);

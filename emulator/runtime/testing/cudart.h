@@ -59,7 +59,7 @@ struct cudaPointerAttributes {
   void* hostPointer;
   long reserved[8];
 };
-struct cudaExternalMemoryHandleDesc {
+struct cudaExternalMemoryHandleDesc {  // NOLINT(bugprone-tagged-union-member-count): as it is
   enum cudaExternalMemoryHandleType type;
   union {
     int fd;
