@@ -65,12 +65,14 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
     }
     const bool loses_all = opinion.certain == Rule::kUnmapInFlight ||
                            opinion.certain == Rule::kAccessInFlight;
-    out.must_fault |= loses_all && suspect.last && !suspect.records;
+    out.must_fault |= loses_all && suspect.last && !suspect.marked;
   }
-  for (const int stream : opinion.early) {
-    if (!before.at(stream)) continue;
+  for (const Node allocation : opinion.early) {
+    const History::Piece& piece = history.piece(allocation);
+    if (!before.at(piece.stream)) continue;
     out.robbed = true;
-    after.at(stream) ? wanted.must(Rule::kDataPoolOrdered) : wanted.may(Rule::kDataPoolOrdered);
+    const bool still = after.at(piece.stream) && !piece.over;
+    still ? wanted.must(Rule::kDataPoolOrdered) : wanted.may(Rule::kDataPoolOrdered);
   }
   constexpr Rule kVain[] = {Rule::kLaunchMapped, Rule::kLaunchAlive, Rule::kLaunchAccess};
   if (opinion.vain) {

@@ -51,9 +51,9 @@ Node History::add(int stream, std::vector<Bytes> uses, Node also) {
   return this->stream(stream).last = count() - 1;
 }
 
-Node History::record(int stream) {
-  const Node made = add(stream);
-  pieces_.back().record = true;
+Node History::mark(int stream, Node also) {
+  const Node made = add(stream, {}, also);
+  pieces_.back().work = false;
   return made;
 }
 
@@ -70,12 +70,26 @@ std::vector<bool> History::reach(const std::vector<Node>& from) const {
   return seen;
 }
 
+Node History::record(int stream) {
+  const Node made = mark(stream, -1);
+  pieces_.back().is_record = true;
+  return made;
+}
+
 bool History::before_next(Node node, int stream) const {
   return reach(right_before(stream))[static_cast<std::size_t>(node)];
 }
 
 bool History::leads_to(Node node, Node other) const {
   return reach({other})[static_cast<std::size_t>(node)];
+}
+
+bool History::hangs_on(Node other, Node node) const {
+  const std::vector<bool> needed = reach({other}), before = reach({node});
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (needed[i] && !before[i] && pieces_[i].work && !pieces_[i].known) return false;
+  }
+  return true;
 }
 
 std::vector<Node> History::awaited(int stream) const {

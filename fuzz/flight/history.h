@@ -38,7 +38,8 @@ class History {
     int stream = 0;
     std::vector<Node> after;  ///< those right before it
     std::vector<Bytes> uses;
-    bool record = false;  ///< an event's: nothing that keeps a stream busy for long
+    bool work = true;     ///< false: an event's record or a wait, which takes no time of its own
+    bool is_record = false;
     bool known = false;   ///< the program waited for it, or was told that it is over
     bool over = false;    ///< it is over, whoever knows
   };
@@ -54,11 +55,17 @@ class History {
 
   /// One more node at the end of a stream, behind `also` as well.
   Node add(int stream, std::vector<Bytes> uses = {}, Node also = -1);
+  /// A wait for `also`, and an event's record.
+  Node mark(int stream, Node also);
   Node record(int stream);
   /// Whether this node is done before the next one starts that the stream is given.
   bool before_next(Node node, int stream) const;
   /// Whether this node is done before the other starts, or is it.
   bool leads_to(Node node, Node other) const;
+
+  /// Whether nothing but this node, and what comes before it, can keep the other from being done:
+  /// as far as the program knows.
+  bool hangs_on(Node other, Node node) const;
 
   /// What somebody waits for who waits for a stream, or for everything.
   std::vector<Node> awaited(int stream) const;

@@ -103,7 +103,7 @@ std::map<int, bool> Machine::ask(const Opinion& opinion) {
     }
   };
   for (const Suspect& suspect : opinion.suspects) ask_one(suspect.stream);
-  for (const int stream : opinion.early) ask_one(stream);
+  for (const Node node : opinion.early) ask_one(reference_.history().piece(node).stream);
   return busy;
 }
 
@@ -127,11 +127,13 @@ CUresult Machine::step(const CallStruct& call) {
   note_ = result_name(answer);
   if (session_.off()) disagree("the shim turned itself off");
   const bool ready = answer == CUDA_SUCCESS;
-  if (!ready && !(opinion.may_wait && answer == CUDA_ERROR_NOT_READY)) {
+  const Compared compared = compare(opinion, reference_.history(), before, after, sink_.rules);
+  // A copy that waits for itself fails at once where its memory is not there yet.
+  const bool fails = compared.robbed && !ready;
+  if (!ready && !fails && !(opinion.may_wait && answer == CUDA_ERROR_NOT_READY)) {
     disagree(std::string(CallStruct::kName) + " answered " + result_name(answer));
   }
-  const Compared compared = compare(opinion, reference_.history(), before, after, sink_.rules);
-  if (!compared.problem.empty()) disagree(CallStruct::kName + (": " + compared.problem));
+  if (!compared.problem.empty() && !fails) disagree(CallStruct::kName + (": " + compared.problem));
   for (const Rule rule : sink_.rules) {
     if (!is_flight(rule)) continue;
     note_ += std::string(" !") + info(rule).id;

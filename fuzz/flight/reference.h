@@ -20,7 +20,7 @@ struct Suspect {
   int stream = -1;
   bool last = false;     ///< a busy stream means that this work is not over
   bool legacy = false;   ///< of the legacy stream, about which a shim may be less sure
-  bool records = false;  ///< an event was recorded behind it
+  bool marked = false;   ///< a record or a wait behind it may be all that is left to do
 };
 
 /// What the reference thinks of one call before it is made.
@@ -31,8 +31,8 @@ struct Opinion {
   /// nothing away.
   Rule certain = Rule::kCount, uncertain = Rule::kCount;
   std::vector<Suspect> suspects;
-  /// Streams that allocate memory of a pool behind which nothing orders the call.
-  std::vector<int> early;
+  /// Allocations from a pool behind which nothing orders the call that uses them.
+  std::vector<Node> early;
   bool vain = false;         ///< a graph is launched whose memory is gone
   bool surely_vain = false;  ///< and a shim can see that
   bool lost = false;  ///< memory is taken from work of which nobody can be asked any more
@@ -54,7 +54,8 @@ class Reference {
     Bytes bytes;
     Kind kind = Kind::kMapped;
     bool live = true;
-    bool usable = true;        ///< a device may read and write it
+    bool usable = true;    ///< a device may read and write it
+    bool readable = true;  ///< or read it at least
     /// Of a buffer, its external memory; of what was opened, how often.
     std::uint64_t object = 0;
     Node since = 0;            ///< nodes before this one used something else there

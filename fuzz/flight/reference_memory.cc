@@ -49,13 +49,14 @@ void Reference::take(Opinion& out, const Memory& memory, int ordered_by, int thr
     for (Node later = node + 1; later < history_.count(); ++later) {
       const History::Piece& other = history_.piece(later);
       if (other.known) continue;
-      const bool blocks = suspect.legacy && history_.stream(other.stream).kind ==
-                                                History::Kind::kBlocking;
-      if (other.stream != piece.stream && !blocks) continue;
-      if (other.record) {
-        suspect.records = true;
-      } else {
-        suspect.last = false;
+      if (other.stream == piece.stream) {
+        // A record is done with the work before it. What a wait waits for is not looked at.
+        suspect.marked |= !other.work;
+        suspect.last &= other.is_record;
+      } else if (suspect.legacy &&
+                 history_.stream(other.stream).kind == History::Kind::kBlocking) {
+        suspect.marked = true;
+        suspect.last &= history_.hangs_on(later, node);
       }
     }
     out.suspects.push_back(suspect);
@@ -106,7 +107,7 @@ Opinion Reference::judge(const calls::MemMap& made, int) {
   return plain(handle && handle->size == made.size && reserved && !taken);
 }
 void Reference::accept(const calls::MemMap& made, int) {
-  memory_.push_back({.bytes = {made.ptr, made.size}, .usable = false});
+  memory_.push_back({.bytes = {made.ptr, made.size}, .usable = false, .readable = false});
 }
 
 Opinion Reference::judge(const calls::MemUnmap& made, int thread) {
@@ -132,8 +133,9 @@ Opinion Reference::judge(const calls::MemSetAccess& made, int thread) {
   return out;
 }
 void Reference::accept(const calls::MemSetAccess& made, int) {
-  live_at(made.ptr, Memory::Kind::kMapped)->usable =
-      made.desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  Memory& memory = *live_at(made.ptr, Memory::Kind::kMapped);
+  memory.usable = made.desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  memory.readable = made.desc->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
 
 // --- External memory

@@ -32,7 +32,7 @@ void Reference::find_early(Opinion& out, int stream, const Bytes& bytes) {
     if (!each.live || each.allocation < 0 || !each.bytes.holds(bytes)) continue;
     const History::Piece& piece = history_.piece(each.allocation);
     if (piece.known || history_.before_next(each.allocation, stream)) continue;
-    out.early.push_back(piece.stream);
+    out.early.push_back(each.allocation);
     out.lost |= !history_.stream(piece.stream).live && !piece.over;
   }
 }
@@ -138,7 +138,7 @@ Opinion Reference::judge(const calls::StreamWaitEvent& made, int thread) {
 }
 void Reference::accept(const calls::StreamWaitEvent& made, int thread) {
   const Node node = alive(events_, value_of(made.hEvent))->node;
-  history_.add(history_.find(value_of(made.hStream), thread), {}, node);
+  history_.mark(history_.find(value_of(made.hStream), thread), node);
 }
 
 Opinion Reference::judge(const calls::EventCreate& made, int) { return plain(made.Flags <= 3); }
@@ -218,7 +218,9 @@ bool Reference::seen_to_be_gone(const Bytes& bytes) const {
     reserved |= range.live && Bytes{range.value, range.size}.holds(bytes);
   }
   if (!newest) return false;
-  if (newest->kind == Memory::Kind::kMapped) return newest->live || (reserved && !behind);
+  if (newest->kind == Memory::Kind::kMapped) {
+    return newest->live ? !newest->readable : reserved && !behind;
+  }
   return newest->kind == Memory::Kind::kPool && !reserved && !behind;
 }
 

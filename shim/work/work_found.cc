@@ -157,7 +157,7 @@ bool WorkRoom::certain(const Candidate& candidate, const Asked& asked) {
   for (const auto& [id, other] : streams_) {
     const bool may_count = id != candidate.stream && other.learned.context == asked.context &&
                            other.learned.kind == OrderState::Kind::kBlocking;
-    if (may_count && (other.inside != 0 || !order_.idle(id))) return false;
+    if (may_count && (other.inside != 0 || !order_.hangs_on(id, candidate.stream))) return false;
   }
   return true;
 }
