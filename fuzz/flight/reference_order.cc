@@ -212,7 +212,9 @@ bool Reference::seen_to_be_gone(const Bytes& bytes) const {
   bool behind = false, reserved = false;
   for (const Memory& each : memory_) {
     if (each.bytes.holds(bytes)) newest = &each;
-    behind |= each.live && each.bytes.base + each.bytes.size == bytes.base;
+    // A buffer outlives its external memory.
+    const bool there = each.live || each.kind == Memory::Kind::kBuffer;
+    behind |= there && each.bytes.base + each.bytes.size == bytes.base;
   }
   for (const Object& range : ranges_) {
     reserved |= range.live && Bytes{range.value, range.size}.holds(bytes);
