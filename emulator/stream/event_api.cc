@@ -24,7 +24,8 @@ CUresult on_event(CUevent handle, Body&& body) noexcept {
 CUresult queue_record(Emulator& e, CUevent handle, Event& event, CUstream stream) {
   const auto lane = lane_of(e, stream);
   // A default stream of no context has no work; what is captured is work of a launch.
-  if (!lane || e.captures.of(stream) || forgets("event-record")) return event.work = 0, CUDA_SUCCESS;
+  if (!lane || e.captures.of(stream) || forgets("event-record"))
+    return event.work = 0, CUDA_SUCCESS;
   event.work = e.queues.add(*lane, [handle](Emulator& at) {
     if (Event* recorded = at.streams.find(handle)) recorded->at = std::chrono::steady_clock::now();
     return CUDA_SUCCESS;

@@ -63,8 +63,8 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
     } else {
       wanted.must(opinion.certain);
     }
-    const bool loses_all = opinion.certain == Rule::kUnmapInFlight ||
-                           opinion.certain == Rule::kAccessInFlight;
+    // Less access may still be enough.
+    const bool loses_all = opinion.certain == Rule::kUnmapInFlight;
     out.must_fault |= loses_all && suspect.last && !suspect.marked;
   }
   for (const Node allocation : opinion.early) {

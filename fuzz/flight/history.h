@@ -2,8 +2,8 @@
 // What was given to streams, written down as a graph: one node for each thing that a stream was
 // asked to do, with edges to those that come right before it. Questions are answered by walking.
 //
-// Deliberately naive, and deliberately not rulebook/order: there are no clocks and no positions, and
-// nothing is ever forgotten.
+// Deliberately naive, and deliberately not rulebook/order: there are no clocks and no positions,
+// and nothing is ever forgotten.
 #pragma once
 
 #include <cstdint>
@@ -38,10 +38,10 @@ class History {
     int stream = 0;
     std::vector<Node> after;  ///< those right before it
     std::vector<Bytes> uses;
-    bool work = true;     ///< false: an event's record or a wait, which takes no time of its own
+    bool work = true;  ///< false: an event's record or a wait, which takes no time of its own
     bool is_record = false;
-    bool known = false;   ///< the program waited for it, or was told that it is over
-    bool over = false;    ///< it is over, whoever knows
+    bool known = false;  ///< the program waited for it, or was told that it is over
+    bool over = false;   ///< it is over, whoever knows
   };
 
   /// The index of a live stream; -1 for none. 0, 1 and 2 are the default streams.

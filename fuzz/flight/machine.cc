@@ -35,9 +35,8 @@ class Machine {
                   .emulated = true,
                   .work = {.mode = shim::AsyncMode::kObserved,
                            .unordered = false,
-                           .questions = shim::find_questions([&](const char* name) {
-                             return dlsym(driver.library, name);
-                           })}},
+                           .questions = shim::find_questions(
+                               [&](const char* name) { return dlsym(driver.library, name); })}},
                  sink_) {}
 
   Driver tapped();

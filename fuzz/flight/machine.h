@@ -18,7 +18,7 @@ struct Result {
   std::vector<Rule> found;  ///< by the shim, each once
   /// Memory was taken from work: what follows may do anything, and was not made.
   bool stopped = false;
-  bool faulted = false;     ///< and the work then failed
+  bool faulted = false;            ///< and the work then failed
   std::vector<std::string> notes;  ///< by statement: what it answered, and what was found
 };
 

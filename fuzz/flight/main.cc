@@ -87,16 +87,16 @@ int search(const Target& target, const Arguments& arguments) {
     return {};
   };
   const Hunted found = hunt(target, arguments.hunt, wanted);
-  std::printf("%llu programs, %llu calls, %llu took memory from work, which then failed %llu times\n",
-              static_cast<unsigned long long>(found.programs),
-              static_cast<unsigned long long>(found.calls),
-              static_cast<unsigned long long>(found.robbed),
-              static_cast<unsigned long long>(found.faulted));
+  std::printf(
+      "%llu programs, %llu calls, %llu took memory from work, which then failed %llu times\n",
+      static_cast<unsigned long long>(found.programs), static_cast<unsigned long long>(found.calls),
+      static_cast<unsigned long long>(found.robbed),
+      static_cast<unsigned long long>(found.faulted));
   if (found.what.empty()) return 0;
   std::printf("found after %.1f s: %s\n", found.seconds, found.what.c_str());
   const Shortened less = shorten(target, found, wanted);
-  std::printf("shrunk from %zu to %zu ops by %u tries\n", calls_in(found.text),
-              calls_in(less.text), less.tries);
+  std::printf("shrunk from %zu to %zu ops by %u tries\n", calls_in(found.text), calls_in(less.text),
+              less.tries);
   const Result again = run_alone(target, less.text, found.streams);
   const std::string file =
       arguments.output + "/flight-" + std::to_string(arguments.hunt.seed) + ".cuvmm";
@@ -127,5 +127,13 @@ int run_main(int argc, char** argv) {
 
 }  // namespace
 }  // namespace cuvmm::fuzz::flight
+
+#ifdef __clang__
+// As in fuzz/search/fuzz_main.cc.
+// NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizer's name for it
+extern "C" const char* __asan_default_options() {
+  return "detect_leaks=0:malloc_context_size=2:quarantine_size_mb=16";
+}
+#endif
 
 int main(int argc, char** argv) { return cuvmm::fuzz::flight::run_main(argc, argv); }

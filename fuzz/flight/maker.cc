@@ -108,8 +108,8 @@ void Maker::add_external() {
 
 void Maker::add_opened() {
   const std::string there = fresh('r'), bytes = fresh('s'), name = fresh('r');
-  text_ += "@p1 " + there + " = cuMemAlloc(2M)\n@p1 " + bytes + " = cuIpcGetMemHandle(" + there +
-           ")\n";
+  text_ +=
+      "@p1 " + there + " = cuMemAlloc(2M)\n@p1 " + bytes + " = cuIpcGetMemHandle(" + there + ")\n";
   say(name + " = cuIpcOpenMemHandle(" + bytes + ", 1)");
   have_.memory.push_back({'o', name, {}});
 }
@@ -167,8 +167,9 @@ void Maker::touch() {
 
 void Maker::add_graph() {
   if (have_.streams.size() <= kDefaults || have_.memory.empty()) return;
-  const std::string& stream = have_.streams[kDefaults + random_.below(static_cast<std::uint32_t>(
-                                                            have_.streams.size() - kDefaults))];
+  const std::string& stream =
+      have_.streams[kDefaults +
+                    random_.below(static_cast<std::uint32_t>(have_.streams.size() - kDefaults))];
   const std::string graph = fresh('g'), executable = fresh('w');
   say("cuStreamBeginCapture(mode=2, hStream=" + stream + ")");
   const unsigned nodes = 1 + random_.below(2);

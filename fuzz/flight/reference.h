@@ -18,9 +18,9 @@ namespace cuvmm::fuzz::flight {
 struct Suspect {
   Node node = -1;
   int stream = -1;
-  bool last = false;     ///< a busy stream means that this work is not over
-  bool legacy = false;   ///< of the legacy stream, about which a shim may be less sure
-  bool marked = false;   ///< a record or a wait behind it may be all that is left to do
+  bool last = false;    ///< a busy stream means that this work is not over
+  bool legacy = false;  ///< of the legacy stream, about which a shim may be less sure
+  bool marked = false;  ///< a record or a wait behind it may be all that is left to do
 };
 
 /// What the reference thinks of one call before it is made.
@@ -35,12 +35,12 @@ struct Opinion {
   std::vector<Node> early;
   bool vain = false;         ///< a graph is launched whose memory is gone
   bool surely_vain = false;  ///< and a shim can see that
-  bool lost = false;  ///< memory is taken from work of which nobody can be asked any more
+  bool lost = false;         ///< memory is taken from work of which nobody can be asked any more
 };
 
 class Reference {
  public:
-#define CUVMM_FLIGHT_OPINION(call)                  \
+#define CUVMM_FLIGHT_OPINION(call)                    \
   Opinion judge(const calls::call& made, int thread); \
   void accept(const calls::call& made, int thread); /* it answered SUCCESS */
   CUVMM_FLIGHT_CALLS(CUVMM_FLIGHT_OPINION)
@@ -58,8 +58,8 @@ class Reference {
     bool readable = true;  ///< or read it at least
     /// Of a buffer, its external memory; of what was opened, how often.
     std::uint64_t object = 0;
-    Node since = 0;            ///< nodes before this one used something else there
-    Node allocation = -1;      ///< of a pool's memory
+    Node since = 0;        ///< nodes before this one used something else there
+    Node allocation = -1;  ///< of a pool's memory
   };
   /// A reservation, a handle of memory, a descriptor, external memory, a pool.
   struct Object {
@@ -100,7 +100,9 @@ class Reference {
   /// Work on a stream, which may be captured.
   Opinion work(std::uint64_t handle, int thread, const std::vector<Bytes>& uses);
   void queue(std::uint64_t handle, int thread, const std::vector<Bytes>& uses);
-  void find_early(Opinion& out, int stream, const Bytes& bytes);
+  void find_early(Opinion& out, int stream, int thread, const Bytes& bytes) const;
+  /// Nobody can be asked about it: it was destroyed, or belongs to another thread.
+  bool beyond_reach(const History::Stream& stream, int thread) const;
   /// Takes memory away; from work of `ordered_by` on that comes before the call in stream order it
   /// may (-1: from none).
   void take(Opinion& out, const Memory& memory, int ordered_by, int thread);

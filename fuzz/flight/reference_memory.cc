@@ -32,6 +32,11 @@ Opinion Reference::plain(bool legal) const {
   return out;
 }
 
+bool Reference::beyond_reach(const History::Stream& stream, int thread) const {
+  const bool of_a_thread = stream.handle == number(CU_STREAM_PER_THREAD);
+  return !stream.live || (of_a_thread && stream.thread != thread);
+}
+
 void Reference::take(Opinion& out, const Memory& memory, int ordered_by, int thread) {
   for (Node node = memory.since; node < history_.count(); ++node) {
     const History::Piece& piece = history_.piece(node);
@@ -40,8 +45,7 @@ void Reference::take(Opinion& out, const Memory& memory, int ordered_by, int thr
     if (!uses || piece.known) continue;
     if (ordered_by >= 0 && history_.before_next(node, ordered_by)) continue;
     const History::Stream& stream = history_.stream(piece.stream);
-    const bool elsewhere = stream.handle == number(CU_STREAM_PER_THREAD) && stream.thread != thread;
-    if (!stream.live || elsewhere) {
+    if (beyond_reach(stream, thread)) {
       out.lost |= !piece.over;
       continue;
     }
@@ -53,8 +57,7 @@ void Reference::take(Opinion& out, const Memory& memory, int ordered_by, int thr
         // A record is done with the work before it. What a wait waits for is not looked at.
         suspect.marked |= !other.work;
         suspect.last &= other.is_record;
-      } else if (suspect.legacy &&
-                 history_.stream(other.stream).kind == History::Kind::kBlocking) {
+      } else if (suspect.legacy && history_.stream(other.stream).kind == History::Kind::kBlocking) {
         suspect.marked = true;
         suspect.last &= history_.hangs_on(later, node);
       }
@@ -101,9 +104,8 @@ Opinion Reference::judge(const calls::MemMap& made, int) {
   const bool reserved = std::any_of(ranges_.begin(), ranges_.end(), [&](const Object& r) {
     return r.live && Bytes{r.value, r.size}.holds(bytes);
   });
-  const bool taken = std::any_of(memory_.begin(), memory_.end(), [&](const Memory& m) {
-    return m.live && m.bytes.meets(bytes);
-  });
+  const bool taken = std::any_of(memory_.begin(), memory_.end(),
+                                 [&](const Memory& m) { return m.live && m.bytes.meets(bytes); });
   return plain(handle && handle->size == made.size && reserved && !taken);
 }
 void Reference::accept(const calls::MemMap& made, int) {
@@ -173,8 +175,8 @@ Opinion Reference::judge(const calls::DestroyExternalMemory& made, int thread) {
   out.certain = Rule::kExtDestroyInFlight;
   out.uncertain = Rule::kExtDestroyOrdered;
   for (const Memory& each : memory_) {
-    const bool of_it = each.live && each.kind == Memory::Kind::kBuffer &&
-                       each.object == number(made.extMem);
+    const bool of_it =
+        each.live && each.kind == Memory::Kind::kBuffer && each.object == number(made.extMem);
     if (out.made && of_it) take(out, each, -1, thread);
   }
   return out;

@@ -17,23 +17,23 @@ std::uint64_t value_of(T* handle) {
 
 bool is_flight(Rule rule) {
   constexpr Rule kThose[] = {
-      Rule::kUnmapInFlight,      Rule::kUnmapOrdered,        Rule::kAccessInFlight,
-      Rule::kAccessOrdered,      Rule::kIpcCloseInFlight,    Rule::kIpcCloseOrdered,
-      Rule::kExtDestroyInFlight, Rule::kExtDestroyOrdered,   Rule::kMemFreeAsyncOrdered,
-      Rule::kDataPoolOrdered,    Rule::kLaunchMapped,        Rule::kLaunchAlive,
+      Rule::kUnmapInFlight,      Rule::kUnmapOrdered,      Rule::kAccessInFlight,
+      Rule::kAccessOrdered,      Rule::kIpcCloseInFlight,  Rule::kIpcCloseOrdered,
+      Rule::kExtDestroyInFlight, Rule::kExtDestroyOrdered, Rule::kMemFreeAsyncOrdered,
+      Rule::kDataPoolOrdered,    Rule::kLaunchMapped,      Rule::kLaunchAlive,
       Rule::kLaunchAccess};
   return std::find(std::begin(kThose), std::end(kThose), rule) != std::end(kThose);
 }
 
 // --- Work
 
-void Reference::find_early(Opinion& out, int stream, const Bytes& bytes) {
+void Reference::find_early(Opinion& out, int stream, int thread, const Bytes& bytes) const {
   for (const Memory& each : memory_) {
     if (!each.live || each.allocation < 0 || !each.bytes.holds(bytes)) continue;
     const History::Piece& piece = history_.piece(each.allocation);
     if (piece.known || history_.before_next(each.allocation, stream)) continue;
     out.early.push_back(each.allocation);
-    out.lost |= !history_.stream(piece.stream).live && !piece.over;
+    out.lost |= beyond_reach(history_.stream(piece.stream), thread) && !piece.over;
   }
 }
 
@@ -47,7 +47,7 @@ Opinion Reference::work(std::uint64_t handle, int thread, const std::vector<Byte
   constexpr std::uint64_t kLastDefault = 2;
   if (capturing() && handle <= kLastDefault) out.made = false;
   if (!out.made || stream == capture_) return out;
-  for (const Bytes& bytes : uses) find_early(out, stream, bytes);
+  for (const Bytes& bytes : uses) find_early(out, stream, thread, bytes);
   return out;
 }
 
@@ -74,8 +74,7 @@ void Reference::accept(const calls::MemsetD8Async& made, int thread) {
   queue(value_of(made.hStream), thread, {{made.dstDevice, made.N}});
 }
 Opinion Reference::judge(const calls::MemcpyDtoD& made, int thread) {
-  return work(0, thread,
-              {{made.dstDevice, made.ByteCount}, {made.srcDevice, made.ByteCount}});
+  return work(0, thread, {{made.dstDevice, made.ByteCount}, {made.srcDevice, made.ByteCount}});
 }
 void Reference::accept(const calls::MemcpyDtoD& made, int thread) {
   queue(0, thread, {{made.dstDevice, made.ByteCount}, {made.srcDevice, made.ByteCount}});
@@ -100,9 +99,8 @@ void Reference::accept(const calls::MemcpyDtoH& made, int thread) {
 
 Opinion Reference::wait(const std::vector<Node>& nodes) const {
   Opinion out = plain(true);
-  out.may_wait = std::any_of(nodes.begin(), nodes.end(), [&](Node node) {
-    return node >= 0 && !history_.piece(node).known;
-  });
+  out.may_wait = std::any_of(nodes.begin(), nodes.end(),
+                             [&](Node node) { return node >= 0 && !history_.piece(node).known; });
   return out;
 }
 
@@ -173,9 +171,7 @@ void Reference::accept(const calls::EventQuery& made, int) {
   history_.learn({alive(events_, value_of(made.hEvent))->node});
 }
 Opinion Reference::judge(const calls::CtxSynchronize&, int) { return plain(true); }
-void Reference::accept(const calls::CtxSynchronize&, int) {
-  history_.learn(history_.everything());
-}
+void Reference::accept(const calls::CtxSynchronize&, int) { history_.learn(history_.everything()); }
 
 // --- Graphs
 
@@ -233,7 +229,7 @@ Opinion Reference::judge(const calls::GraphLaunch& made, int thread) {
   if (!out.made) return out;
   for (const Bytes& bytes : graph->uses) {
     if (usable(bytes)) {
-      find_early(out, stream, bytes);
+      find_early(out, stream, thread, bytes);
     } else {
       out.vain = true;
       out.surely_vain |= seen_to_be_gone(bytes);
