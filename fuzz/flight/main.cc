@@ -97,13 +97,13 @@ int search(const Target& target, const Arguments& arguments) {
   const Shortened less = shorten(target, found, wanted);
   std::printf("shrunk from %zu to %zu ops by %u tries\n", calls_in(found.text), calls_in(less.text),
               less.tries);
-  const Result again = run_alone(target, less.text, found.streams);
+  const Result again = run_alone(target, less.text, less.streams);
   const std::string file =
       arguments.output + "/flight-" + std::to_string(arguments.hunt.seed) + ".cuvmm";
   const std::string text = annotated(less.text, again);
   std::ofstream(file) << text;
   std::printf("finding: %s\n\n%s\nreplay: cuvmm-fuzz-flight --driver %s --streams %s --replay %s\n",
-              found.what.c_str(), text.c_str(), arguments.driver.c_str(), found.streams.c_str(),
+              found.what.c_str(), text.c_str(), arguments.driver.c_str(), less.streams.c_str(),
               file.c_str());
   return 1;
 }

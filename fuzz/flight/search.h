@@ -34,7 +34,7 @@ struct HuntOptions {
 Hunted hunt(const Target& target, const HuntOptions& options, const Wanted& wanted);
 
 struct Shortened {
-  std::string text;
+  std::string text, streams;
   unsigned tries = 0;
 };
 /// Takes out lines, with what needs them, as long as the rest shows the same.
