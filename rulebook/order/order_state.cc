@@ -128,6 +128,17 @@ bool OrderState::hangs_on(StreamId stream, StreamId other) const {
   });
 }
 
+bool OrderState::busy_for_itself(StreamId legacy) const {
+  const auto found = streams_.find(legacy);
+  return found != streams_.end() &&
+         std::all_of(streams_.begin(), streams_.end(), [&](const auto& each) {
+           const auto& [id, stream] = each;
+           const bool counts =
+               stream.context == found->second.context && stream.kind == Kind::kBlocking;
+           return !counts || hangs_on(id, legacy);
+         });
+}
+
 bool OrderState::is_last(StreamId stream, Position work) const {
   const auto found = streams_.find(stream);
   return found != streams_.end() && found->second.last == work;

@@ -61,6 +61,18 @@ TEST_F(Order, AStreamHangsOnAnotherWhereItWaitsForNothingElse) {
   EXPECT_FALSE(order.hangs_on(blocking, legacy));
 }
 
+TEST_F(Order, TheLegacyStreamMayBeBusyForAStreamThatWasDestroyed) {
+  order.queue(legacy);
+  EXPECT_TRUE(order.busy_for_itself(legacy));
+  order.queue(a);
+  EXPECT_TRUE(order.busy_for_itself(legacy)) << "it does not wait for such a stream";
+  order.queue(blocking);
+  order.close(blocking);
+  EXPECT_FALSE(order.busy_for_itself(legacy));
+  order.context_finished(kContext);
+  EXPECT_TRUE(order.busy_for_itself(legacy));
+}
+
 TEST_F(Order, AnEventOrdersWhatWasQueuedBeforeItOnly) {
   const Position before = order.queue(a);
   order.record(kEvent, a);
