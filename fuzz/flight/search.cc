@@ -60,31 +60,79 @@ Hunted hunt(const Target& target, const HuntOptions& options, const Wanted& want
   return out;
 }
 
-Shortened shorten(const Target& target, const Hunted& found, const Wanted& wanted) {
-  constexpr unsigned kMostTries = 1500;
-  Shortened out{found.text, found.streams};
-  // A seed means something else in a shorter program: as late as can be is tried as well.
-  const auto shows = [&](const std::string& text) {
-    for (const std::string& streams : {out.streams, std::string("late")}) {
-      if (wanted(run_alone(target, text, streams)) != found.what) continue;
-      out.streams = streams;
+namespace {
+
+/// Tries shorter and simpler texts for as long as one shows the same.
+class Shortener {
+ public:
+  Shortener(const Target& target, const Hunted& found, const Wanted& wanted)
+      : target_(target), found_(found), wanted_(wanted), best_{found.text, found.streams} {}
+  Shortened run() {
+    while (one_line() || two_lines() || default_stream()) {
+    }
+    return best_;
+  }
+
+ private:
+  static constexpr unsigned kMostTries = 1000;
+  static constexpr std::size_t kHead = 2;  ///< lines that stay: the version, and init()
+
+  bool better(const std::string& text) {
+    if (text == best_.text || best_.tries >= kMostTries) return false;
+    ++best_.tries;
+    // A seed means something else in another program: as late as can be is tried as well.
+    for (const std::string& streams : {best_.streams, std::string("late")}) {
+      if (wanted_(run_alone(target_, text, streams)) != found_.what) continue;
+      best_.text = text;
+      best_.streams = streams;
       return true;
     }
     return false;
-  };
-  for (bool shorter = true; shorter && out.tries < kMostTries;) {
-    shorter = false;
-    // From the end, so that what is needed by nothing any more goes early.
-    for (std::size_t line = lines_in(out.text); line-- > 2 && out.tries < kMostTries;) {
-      std::string less = without_line(out.text, line);
-      if (less == out.text) continue;
-      ++out.tries;
-      if (!shows(less)) continue;
-      out.text = std::move(less);
-      shorter = true;
-    }
   }
-  return out;
+  // From the end, so that what is needed by nothing any more goes early.
+  bool one_line() {
+    bool any = false;
+    for (std::size_t line = lines_in(best_.text); line-- > kHead;) {
+      any |= better(without_line(best_.text, line));
+    }
+    return any;
+  }
+  // An event that stood for another record than meant, a wait and its record.
+  bool two_lines() {
+    constexpr std::size_t kFew = 24;
+    if (lines_in(best_.text) > kFew) return false;
+    for (std::size_t line = lines_in(best_.text); line-- > kHead;) {
+      for (std::size_t before = line; before-- > kHead;) {
+        if (better(without_line(without_line(best_.text, line), before))) return true;
+      }
+    }
+    return false;
+  }
+  // A default stream needs no call that makes it.
+  bool default_stream() {
+    const std::string key = "hStream=t";
+    for (std::size_t at = best_.text.find(key); at != std::string::npos;
+         at = best_.text.find(key, at + 1)) {
+      const std::size_t end = best_.text.find_first_of(",)", at);
+      for (const char* const stream : {"0", "2"}) {
+        std::string text = best_.text;
+        text.replace(at + key.size() - 1, end - at - key.size() + 1, stream);
+        if (better(text)) return true;
+      }
+    }
+    return false;
+  }
+
+  const Target& target_;
+  const Hunted& found_;
+  const Wanted& wanted_;
+  Shortened best_;
+};
+
+}  // namespace
+
+Shortened shorten(const Target& target, const Hunted& found, const Wanted& wanted) {
+  return Shortener(target, found, wanted).run();
 }
 
 }  // namespace cuvmm::fuzz::flight

@@ -37,7 +37,8 @@ struct Shortened {
   std::string text, streams;
   unsigned tries = 0;
 };
-/// Takes out lines, with what needs them, as long as the rest shows the same.
+/// Takes out lines, with what needs them, and puts default streams in place of others, as long as
+/// the rest shows the same.
 Shortened shorten(const Target& target, const Hunted& found, const Wanted& wanted);
 
 /// How many calls a text makes, but for those that only start a process or a thread.
