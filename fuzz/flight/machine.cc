@@ -82,9 +82,8 @@ Driver Machine::tapped() {
     out.set(Driver::primary_symbol(CallStruct::kEntryPoint),
             reinterpret_cast<Driver::AnyFunction>(&Way::call));
   };
-#define CUVMM_FLIGHT_TAP(call) tap(static_cast<const calls::call*>(nullptr));
-  CUVMM_FLIGHT_CALLS(CUVMM_FLIGHT_TAP)
-#undef CUVMM_FLIGHT_TAP
+#define CUVMM_FLIGHT_CALL(call) tap(static_cast<const calls::call*>(nullptr));
+#include "fuzz/flight/calls.def"
   return out;
 }
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "api/calls.h"
-#include "fuzz/flight/calls.h"
 #include "fuzz/flight/history.h"
 #include "rulebook/rule.h"
 
@@ -40,11 +39,10 @@ struct Opinion {
 
 class Reference {
  public:
-#define CUVMM_FLIGHT_OPINION(call)                    \
+#define CUVMM_FLIGHT_CALL(call)                       \
   Opinion judge(const calls::call& made, int thread); \
   void accept(const calls::call& made, int thread); /* it answered SUCCESS */
-  CUVMM_FLIGHT_CALLS(CUVMM_FLIGHT_OPINION)
-#undef CUVMM_FLIGHT_OPINION
+#include "fuzz/flight/calls.def"
 
   History& history() { return history_; }
 
