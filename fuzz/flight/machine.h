@@ -15,11 +15,11 @@ namespace cuvmm::fuzz::flight {
 struct Result {
   std::string problem;  ///< what disagreed: "line 7, cuMemUnmap: ..."; empty for nothing
   unsigned calls = 0;
-  std::vector<Rule> found;  ///< by the shim, each once
+  std::vector<Rule> found = {};  ///< by the shim, each once
   /// Memory was taken from work: what follows may do anything, and was not made.
   bool stopped = false;
-  bool faulted = false;            ///< and the work then failed
-  std::vector<std::string> notes;  ///< by statement: what it answered, and what was found
+  bool faulted = false;                 ///< and the work then failed
+  std::vector<std::string> notes = {};  ///< by statement: what it answered, and what was found
 };
 
 /// Runs it in this process, which must not have used the driver before, and cannot use it again.
