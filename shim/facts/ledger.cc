@@ -8,6 +8,7 @@
 
 #include "shim/process/own_stack.h"
 #include "shim/report/finding_members.h"
+#include "shim/stack/python/site.h"
 #include "shim/stack/runtime_frames.h"
 
 namespace cuvmm::shim {
@@ -164,7 +165,7 @@ void Ledger::take(Finding finding) {
     suppressed_.fetch_add(finding.violation.count, std::memory_order_relaxed);
     return;
   }
-  const Key key(finding.violation.rule, finding.kind(), finding.entry, call_site(finding.stack));
+  const Key key(finding.violation.rule, finding.kind(), finding.entry, folding_site(finding.stack));
   Entry* const entry = add(key, std::move(finding));
   if (!entry) return;
   prepare_symbolizer();

@@ -137,6 +137,7 @@ Options read_options(int pid) {
   options.verbose = flag(options, "CUVMM_VERBOSE");
   options.no_summary = flag(options, "CUVMM_NO_SUMMARY");
   options.no_symbols = flag(options, "CUVMM_NO_SYMBOLS");
+  options.no_python_frames = flag(options, "CUVMM_NO_PYTHON_FRAMES");
   options.stack_depth = number(options, "CUVMM_STACK_DEPTH", 1, kMaxFrames, kMaxFrames);
   options.async = async_mode(options);
   options.unordered = flag(options, "CUVMM_UNORDERED") || options.async == AsyncMode::kExact;

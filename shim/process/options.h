@@ -35,6 +35,7 @@ struct Options {
   bool verbose = false;                        ///< CUVMM_VERBOSE=1: answers and quiet advice too
   bool no_summary = false;                     ///< CUVMM_NO_SUMMARY=1: no totals at exit
   bool no_symbols = false;       ///< CUVMM_NO_SYMBOLS=1: stacks as modules and offsets
+  bool no_python_frames = false;  ///< CUVMM_NO_PYTHON_FRAMES=1: stacks are native alone
   int stack_depth = kMaxFrames;  ///< CUVMM_STACK_DEPTH: frames kept of a stack; 1: the call site
   AsyncMode async = AsyncMode::kObserved;  ///< CUVMM_ASYNC: how work in flight is followed
   bool unordered = false;   ///< CUVMM_UNORDERED=1: work that happened to be over is found as well

@@ -13,6 +13,7 @@
 #include "shim/report/output.h"
 #include "shim/report/text_report.h"
 #include "shim/report/trace.h"
+#include "shim/stack/python/python_stack.h"
 
 namespace cuvmm::shim {
 
@@ -65,6 +66,7 @@ Process::Process() : pid_(::getpid()), options_(read_options(pid_)) {
   silence_stderr(options_.quiet);
   limit_stacks(static_cast<std::size_t>(options_.stack_depth));
   if (options_.no_symbols) do_without_symbols();
+  if (options_.no_python_frames || options_.stack_depth == 1) do_without_python();
   suppressions_ =
       options_.suppressions.empty() ? Suppressions() : Suppressions::load(options_.suppressions);
   ledger_ = std::make_unique<Ledger>(
@@ -84,6 +86,7 @@ Process::Process() : pid_(::getpid()), options_(read_options(pid_)) {
 // the driver; dlopen counts, and the second one's table is dropped.
 Process::Opened& Process::open_now() {
   const CancelOff no_cancel;
+  find_python();
   RealDriver real = open_driver(options_);
   auto* mine = new Opened(std::move(real), options_, *ledger_);
   Opened* first = nullptr;

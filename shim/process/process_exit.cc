@@ -16,6 +16,7 @@
 #include "shim/report/json_report.h"
 #include "shim/report/output.h"
 #include "shim/report/text_report.h"
+#include "shim/stack/python/python_stack.h"
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {
@@ -69,6 +70,7 @@ void Process::find_escapes() {
 }
 
 ReportContext Process::context(const char* ended) {
+  if (std::string trouble = python_trouble(); !trouble.empty()) note(std::move(trouble));
   ReportContext context;
   context.pid = pid_;
   context.ended = ended;

@@ -22,7 +22,9 @@ bool function_matches(const std::string& pattern, const Frame& frame) {
   const std::string_view function = frame.function;
   return glob_matches(pattern, function) ||
          glob_matches(pattern, function.substr(0, function.find('('))) ||
-         glob_matches(pattern, frame.module) || glob_matches(pattern, file_name(frame.module));
+         glob_matches(pattern, frame.module) || glob_matches(pattern, file_name(frame.module)) ||
+         (frame.python() &&
+          (glob_matches(pattern, frame.file) || glob_matches(pattern, file_name(frame.file))));
 }
 
 // Reads one line's fields. On an error returns its column (1-based) and says what was expected.

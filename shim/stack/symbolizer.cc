@@ -9,6 +9,8 @@
 #include "api/posix/cancel_off.h"
 #include "shim/loader/module_map.h"
 #include "shim/process/own_stack.h"
+#include "shim/stack/python/interleave.h"
+#include "shim/stack/python/python_stack.h"
 #include "shim/symbolize/symbolize_abi.h"
 
 namespace cuvmm::shim {
@@ -73,6 +75,7 @@ std::vector<Frame> without_symbols(std::span<const std::uintptr_t> addresses, bo
 // Two threads may both load it: dlopen counts, and a lock of ours around the loader's could
 // deadlock with a constructor that makes a faulty call.
 void prepare_symbolizer() noexcept {
+  if (t_state.care != Care::kAsInterrupted) find_python();  // it may have been loaded since
   if (g_tried.load(std::memory_order_acquire) || t_state.care == Care::kAsInterrupted) return;
   const CancelOff no_cancel;
   g_function.store(load(), std::memory_order_relaxed);
@@ -96,6 +99,8 @@ std::vector<Frame> symbolize(std::span<const std::uintptr_t> addresses) {
 
 void symbolizer_was_interrupted() noexcept { g_interrupted.store(true); }
 
-std::vector<Frame> symbolize(StackId stack) { return symbolize(stack_frames(stack)); }
+std::vector<Frame> symbolize(StackId stack) {
+  return with_python_frames(symbolize(stack_frames(stack)), stack_python(stack));
+}
 
 }  // namespace cuvmm::shim

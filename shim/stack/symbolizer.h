@@ -11,12 +11,18 @@
 
 namespace cuvmm::shim {
 
+enum class Language : unsigned char { kNative, kPython };
+
+/// Of Python there is no module and no offset.
 struct Frame {
   std::string function;      ///< demangled; empty when no symbol covers it
   std::string module;        ///< path of the object it lies in; empty when none
   std::uint64_t offset = 0;  ///< bytes from the module's load address
   std::string file;          ///< source file; empty without debug information
   int line = 0;
+  Language language = Language::kNative;
+
+  bool python() const { return language == Language::kPython; }
 };
 
 /// Loads what symbolize() needs, once. Takes the loader's locks, so the caller must hold none of
@@ -31,6 +37,7 @@ void do_without_symbols() noexcept;
 /// thread that is careful as if interrupted (shim/process/reserve.h). Others get modules and
 /// offsets.
 std::vector<Frame> symbolize(std::span<const std::uintptr_t> addresses);
+/// With the Python functions where the interpreter ran them.
 std::vector<Frame> symbolize(StackId stack);
 
 /// In a child of fork that was made while another thread was in symbolize(): from here on modules
