@@ -129,8 +129,26 @@ void Process::note(std::string sentence) {
   if (notes_.size() < kMaxUnchecked) notes_.insert(std::move(sentence));
 }
 
+void Process::tell(std::string_view text) const {
+  if (!text.empty()) write_stderr(styled(text, style_of_stderr(options_.color)));
+}
+
+void Process::tell_finding(const Entry& entry) {
+  constexpr int kMostOnTerminal = 10;
+  const int usual = stderr_columns() == 0 ? 0 : kMostOnTerminal;
+  const int most = options_.limit < 0 ? usual : options_.limit;
+  const Rule rule = entry.finding.violation.rule;
+  const int before = told_[static_cast<std::size_t>(rule)].fetch_add(1, std::memory_order_relaxed);
+  if (most == 0 || before < most) {
+    tell(finding_text(entry));
+  } else if (before == most) {
+    say(std::string("more findings of ") + info(rule).id + " are not printed (--limit " +
+        std::to_string(most) + "); they are counted, and the report has them");
+  }
+}
+
 void Process::announce(const Entry& entry) {
-  if (!entry.quiet) write_stderr(finding_text(entry));
+  if (!entry.quiet) tell_finding(entry);
   // A process that is killed or that execs leaves what it knew, and what destructors and threads
   // find after the last report comes into another one. Powers of two: long lists of findings must
   // not cost their square.
@@ -185,6 +203,7 @@ void Process::restart_in_child() {
   unchecked_.clear();
   notes_.clear();
   announced_.store(0);
+  for (auto& told : told_) told.store(0);
   ending_.restart();
   Opened* open = opened_.load();
   if (!open) return;

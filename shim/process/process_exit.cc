@@ -144,12 +144,12 @@ void Process::tell_summary() {
     // Symbols are another thread's while it describes.
     if (options_.leak_check == LeakCheck::kFull && t_state.care != Care::kAsInterrupted) {
       prepare_symbolizer();
-      write_stderr(alive_text(*alive));
+      tell(alive_text(*alive));
     }
   }
-  if (!options_.verbose) write_stderr(advice_text(*ledger_));
-  write_stderr(refusals_text(ledger_->refusals().first()));
-  write_stderr(repeats_text(*ledger_));
+  if (!options_.verbose) tell(advice_text(*ledger_));
+  tell(refusals_text(ledger_->refusals().first()));
+  tell(repeats_text(*ledger_));
   if (last_calls_.error() != 0) {
     say("the last calls are in no file in " + options_.ring + ": " +
         std::strerror(last_calls_.error()));

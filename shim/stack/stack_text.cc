@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "shim/intercept/arguments.h"
+#include "shim/stack/cxx_names.h"
 #include "shim/stack/python/interleave.h"
 
 namespace cuvmm::shim {
@@ -28,7 +29,7 @@ std::size_t depth_to_show(const std::vector<Frame>& frames) {
 }  // namespace
 
 std::string frame_text(const Frame& frame) {
-  std::string text = frame.function.empty() ? "?" : frame.function;
+  std::string text = frame.function.empty() ? "?" : shortened(frame.function);
   if (!frame.file.empty()) text += " at " + frame.file + ":" + std::to_string(frame.line);
   if (frame.python()) return text + " (Python)";
   if (!frame.module.empty()) {

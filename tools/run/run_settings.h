@@ -26,6 +26,9 @@ struct RunSettings {
   std::string ring;          ///< absolute folder for every process's last calls
   std::string live;          ///< absolute folder where processes show what they hold; or "off"
   std::string leaks_signal;  ///< at which a process tells its leaks; "" for none
+  bool no_python_frames = false;  ///< stacks are native alone
+  std::string color;              ///< "auto", "always", "never" or "" for the shim's default
+  int limit = -1;                 ///< findings that are printed of a rule, 0: all; < 0: the default
   bool quiet = false;
   bool verbose = false;  ///< answers and quiet advice, too
   bool allow_multicast = false;

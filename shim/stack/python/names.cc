@@ -130,10 +130,10 @@ PythonWord name_python_place(const PythonInterpreter& python, GuardedMemory& mem
 }
 
 const PythonName& python_name(PythonWord word) noexcept {
-  static constexpr PythonName kNone;
+  static constexpr PythonName kNone{"", "", 0};
   const PythonWord i = word & ~kPythonEntry;
   // What gave the word to this thread has ordered the writes to its name before.
-  return i <= kMostNames ? g_names.known[i].name : kNone;
+  return i != 0 && i <= kMostNames ? g_names.known[i].name : kNone;
 }
 
 std::size_t dropped_python_names() noexcept {

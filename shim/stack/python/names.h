@@ -10,11 +10,12 @@
 
 namespace cuvmm::shim {
 
-/// A place in a Python program. Strings are UTF-8 and live for ever.
+/// A place in a Python program. Strings are UTF-8 and live for ever. (No initialisers: a table of
+/// these is all zero, and so costs no file space.)
 struct PythonName {
-  const char* function = "";
-  const char* file = "";
-  int line = 0;
+  const char* function;
+  const char* file;
+  int line;
 };
 
 /// A place as a word of a stored stack. The highest bit of its 32: PythonPlace::entry.
@@ -26,7 +27,7 @@ inline constexpr PythonWord kPythonEntry = PythonWord{1} << 31;
 PythonWord name_python_place(const PythonInterpreter& python, GuardedMemory& memory,
                              const PythonPlace& place) noexcept;
 
-/// Of a word that name_python_place() gave, with or without its highest bit.
+/// Of a word that name_python_place() gave, with or without its highest bit. Of others: empty.
 const PythonName& python_name(PythonWord word) noexcept;
 
 /// How many places did not fit.
