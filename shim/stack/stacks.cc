@@ -270,6 +270,7 @@ struct Cache {
   };
   static constexpr std::size_t kPythonKept = 128;
   KnownPython python[kPythonKept];
+  GuardedMemory python_memory;
 
   Set& set_of(const Caller& caller) {
     const auto slot = reinterpret_cast<std::uintptr_t>(caller.slot);
@@ -335,10 +336,12 @@ StackId capture_native_stack(const Caller& caller) noexcept {
 
 // The stack `native` with the Python functions that the thread is in, or `native` itself.
 [[gnu::noinline]] StackId with_python(StackId native, const PythonInterpreter& python) noexcept {
-  PythonStack stack;
+  auto* const cache = static_cast<Cache*>(t_state.stacks);
+  GuardedMemory for_now;
+  if (!cache) for_now = {};
+  PythonStack stack(cache ? cache->python_memory : for_now);
   if (native == 0 || !stack.take(python)) return native;
   const std::uint64_t key = stack.key ^ native * std::uint64_t{0x9e3779b97f4a7c15u};
-  auto* const cache = static_cast<Cache*>(t_state.stacks);
   Cache::KnownPython* const known = cache ? &cache->python[key % Cache::kPythonKept] : nullptr;
   if (known && known->key == key) return known->id;
   std::array<PythonWord, kMaxPythonFrames> room;

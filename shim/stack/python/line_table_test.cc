@@ -13,7 +13,7 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 int line(PythonLines kind, std::string_view table, int first_line, int instruction) {
-  GuardedMemory memory;
+  GuardedMemory memory{};
   return python_line(kind, memory, reinterpret_cast<std::uintptr_t>(table.data()), table.size(),
                      first_line, instruction);
 }
@@ -75,7 +75,7 @@ TEST(GuardedMemory, WhatIsNotThereIsNoFault) {
   ASSERT_NE(block, MAP_FAILED);
   ASSERT_EQ(::mprotect(static_cast<char*>(block) + page, page, PROT_NONE), 0);
   const auto start = reinterpret_cast<std::uintptr_t>(block);
-  GuardedMemory memory;
+  GuardedMemory memory{};
   errno = ENOENT;
   std::uint64_t value = 7;
   EXPECT_TRUE(memory.read(start + page - 8, value));
@@ -84,6 +84,7 @@ TEST(GuardedMemory, WhatIsNotThereIsNoFault) {
   EXPECT_FALSE(memory.read(start + page - 7, value));
   EXPECT_FALSE(memory.read(start + page, value));
   EXPECT_FALSE(memory.read(0, value));
+  EXPECT_FALSE(memory.read(8, value));
   EXPECT_FALSE(memory.read(~std::uintptr_t{0} - 3, value));
   EXPECT_FALSE(memory.read(std::uintptr_t{1} << 63, value));
   EXPECT_EQ(value, 7u);

@@ -82,7 +82,7 @@ std::uint32_t version_of(const Library& library) {
 // Whether objects begin as those of an ordinary build do: a debug build of 3.9 may have two words
 // more, and then no type is where it is looked for.
 bool objects_are_known(const PythonInterpreter& python, std::uintptr_t type_type) {
-  GuardedMemory memory;
+  GuardedMemory memory{};
   std::uintptr_t type = 0;
   for (const std::uintptr_t object : {python.code_type, python.string_type, python.bytes_type}) {
     if (object == 0 || !memory.read(object + PythonLayout::kObjectType, type) || type != type_type)
@@ -103,7 +103,7 @@ void find_python() noexcept {
   if (g_looked.exchange(true)) return;  // another thread is at it
   const std::uint32_t version = version_of(library);
   std::uint64_t offsets[kDebugOffsetWords] = {};
-  GuardedMemory memory;
+  GuardedMemory memory{};
   const std::uintptr_t runtime = library.address("_PyRuntime");
   if (memory.readable(runtime, sizeof offsets)) {
     std::memcpy(offsets, reinterpret_cast<const void*>(runtime), sizeof offsets);
@@ -134,6 +134,7 @@ void do_without_python() noexcept {
 bool PythonStack::take(const PythonInterpreter& python) noexcept {
   const auto state = reinterpret_cast<std::uintptr_t>(python.thread_state());
   if (state == 0) return false;
+  memory.begin();
   const PythonWalk::End end = walk.read(python, memory, state);
   if (end == PythonWalk::End::kOdd && g_odd.fetch_add(1) + 1 >= kMostOdd) do_without_python();
   if (end != PythonWalk::End::kWhole) return false;

@@ -30,8 +30,10 @@ inline const PythonInterpreter* python_here() noexcept {
 
 /// What a walk of the calling thread found, ready to be named.
 struct PythonStack {
+  explicit PythonStack(GuardedMemory& guarded) : memory(guarded) {}
+
+  GuardedMemory& memory;
   PythonWalk walk;
-  GuardedMemory memory;
   std::uint64_t key = 0;  ///< of all its places
 
   /// False: the thread is in no Python function, or it cannot be told.

@@ -71,11 +71,11 @@ class World {
     return at;
   }
   PythonWalk::End read() {
-    GuardedMemory memory;
+    GuardedMemory memory{};
     return walk.read(python, memory, thread);
   }
   std::string named(std::size_t i) {
-    GuardedMemory memory;
+    GuardedMemory memory{};
     const PythonWord word = name_python_place(python, memory, walk.places[i]);
     if (word == 0) return "none";
     const PythonName& name = python_name(word);
@@ -133,7 +133,7 @@ TEST_P(PythonWalks, WhatIsNotAsTheLayoutSaysIsOdd) {
     world.put(good, layout.code.name, name);
     EXPECT_EQ(world.read(), PythonWalk::End::kWhole);
   }
-  GuardedMemory memory;
+  GuardedMemory memory{};
   EXPECT_EQ(world.walk.read(world.python, memory, 0x10), PythonWalk::End::kOdd);
 }
 
@@ -244,7 +244,7 @@ TEST(PythonText, CharactersOfAllWidthsAndHostileOnes) {
   world.put(at, PythonLayout::kStringLength, std::size(characters));
   world.put(at, PythonLayout::kStringState, std::uint32_t{4 << 2 | 1 << 5});
   world.put(at, 56, characters);
-  GuardedMemory memory;
+  GuardedMemory memory{};
   PythonText text;
   ASSERT_TRUE(text.find(memory, at, kStringType, 40));
   char copy[64];
