@@ -142,8 +142,8 @@ void Process::tell_finding(const Entry& entry) {
   if (most == 0 || before < most) {
     tell(finding_text(entry));
   } else if (before == most) {
-    say(std::string("more findings of ") + info(rule).id + " are not printed (--limit " +
-        std::to_string(most) + "); they are counted, and the report has them");
+    tell(std::string("cuvmm: more findings of ") + info(rule).id + " are not printed (--limit " +
+         std::to_string(most) + "); they are counted, and the report has them\n");
   }
 }
 

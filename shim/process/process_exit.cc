@@ -154,7 +154,7 @@ void Process::tell_summary() {
     say("the last calls are in no file in " + options_.ring + ": " +
         std::strerror(last_calls_.error()));
   }
-  if (!options_.no_summary) write_stderr(summary_text(*ledger_, facts));
+  if (!options_.no_summary) tell(summary_text(*ledger_, facts));
 }
 
 void Process::finish() noexcept {

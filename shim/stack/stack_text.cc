@@ -15,15 +15,33 @@ namespace {
 
 constexpr std::size_t kLinesShown = 16;  // all frames are in the JSON report
 
+// A thread's first frames: the C library's, as what lies below main.
+bool starts_thread(const Frame& frame) {
+  constexpr std::string_view kLibraries[] = {"libc.so", "libc-", "libpthread"};
+  constexpr std::string_view kStarts[] = {"start_thread", "clone", "clone3", "__clone3"};
+  return std::ranges::find(kStarts, frame.function) != std::end(kStarts) &&
+         std::ranges::any_of(kLibraries, [&](std::string_view library) {
+           return file_name(frame.module).starts_with(library);
+         });
+}
+
 // What lies below main is the C library's business. Interpreters may be without that symbol.
 std::size_t depth_to_show(const std::vector<Frame>& frames) {
   const auto end = std::ranges::find_if(frames, [](const Frame& frame) {
     if (frame.python()) return false;
     return frame.function == "main" || frame.function == "_start" ||
-           frame.function.starts_with("__libc_start_");
+           frame.function.starts_with("__libc_start_") || starts_thread(frame);
   });
   const bool main = end != frames.end() && end->function == "main";
   return static_cast<std::size_t>(end - frames.begin()) + (main ? 1 : 0);
+}
+
+// Whose frames say nothing of the program, and are one line where several follow each other: null
+// for the others'.
+const char* folded_as(const Frame& frame) {
+  if (of_interpreter(frame)) return "the Python interpreter";
+  if (file_name(frame.module).starts_with("libcudart")) return "the CUDA runtime";
+  return nullptr;
 }
 
 }  // namespace
@@ -65,8 +83,13 @@ std::string stack_text(const std::vector<Frame>& frames, const char* indent) {
       for (; i < end && lines < kLinesShown; ++i) {
         if (frames[i].python()) line(i, frame_text(frames[i]));
       }
-    } else if (end - i > 1) {
-      line(i, std::to_string(end - i) + " frames of the Python interpreter");
+      continue;
+    }
+    const char* const whose = folded_as(frames[i]);
+    end = i;
+    while (whose && end < depth && folded_as(frames[end]) == whose) ++end;
+    if (end - i > 1) {
+      line(i, std::to_string(end - i) + " frames of " + whose);
       i = end;
     } else {
       line(i, frame_text(frames[i]));

@@ -113,6 +113,7 @@ std::uint32_t add(std::uint64_t key, const Copied& copied) CUVMM_NEEDS(g_names.m
 PythonWord name_python_place(const PythonInterpreter& python, GuardedMemory& memory,
                              const PythonPlace& place) noexcept {
   const PythonWord entry = place.entry ? kPythonEntry : 0;
+  if (g_names.mutex.held_here()) return 0;  // a signal handler that interrupted this very function
   {
     const Locked lock(g_names.mutex);
     if (const std::uint32_t known = find(place.key)) return known | entry;
