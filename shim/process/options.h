@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "shim/report/terminal.h"
+#include "shim/report/terminal/terminal.h"
 #include "shim/stack/stacks.h"
 #include "shim/work/async_mode.h"
 

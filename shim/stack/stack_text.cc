@@ -8,6 +8,7 @@
 #include "shim/intercept/arguments.h"
 #include "shim/stack/cxx_names.h"
 #include "shim/stack/python/interleave.h"
+#include "shim/stack/python/site.h"
 
 namespace cuvmm::shim {
 
@@ -59,8 +60,9 @@ std::string frame_text(const Frame& frame) {
 std::string place_text(const std::vector<Frame>& frames) {
   if (frames.empty()) return {};
   const bool python = std::ranges::any_of(frames, &Frame::python);
-  const auto best = std::ranges::find_if(
-      frames, [&](const Frame& frame) { return !python || !of_interpreter(frame); });
+  const auto best = std::ranges::find_if(frames, [&](const Frame& frame) {
+    return !python || (!of_interpreter(frame) && !hands_on_from_python(frame.module));
+  });
   return frame_text(best == frames.end() ? frames.front() : *best);
 }
 

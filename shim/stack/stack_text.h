@@ -19,7 +19,7 @@ inline std::string_view file_name(std::string_view path) {
 std::string frame_text(const Frame& frame);
 
 /// The frame that says best where the program is, as frame_text(): the innermost one that is no
-/// part of the Python interpreter; "" where there is none at all.
+/// part of the Python interpreter and of no binding; "" where there is none at all.
 std::string place_text(const std::vector<Frame>& frames);
 
 /// "#0 fill() at cache.cc:41 (app+0x1234)", one line per frame, indented, down to main. Of the

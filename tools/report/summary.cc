@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "tools/report/findings_table.h"
+#include "tools/report/text/findings_table.h"
 
 namespace cuvmm::tools {
 

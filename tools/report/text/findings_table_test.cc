@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/report/findings_table.h"
+#include "tools/report/text/findings_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/report/terminal.h"
+#include "shim/report/terminal/terminal.h"
 
 #include <gtest/gtest.h>
 
