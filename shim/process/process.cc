@@ -135,12 +135,13 @@ void Process::tell(std::string_view text) const {
 
 void Process::tell_finding(const Entry& entry) {
   constexpr int kMostOnTerminal = 10;
-  const int usual = stderr_columns() == 0 ? 0 : kMostOnTerminal;
+  const bool terminal = stderr_columns() != 0;
+  const int usual = terminal ? kMostOnTerminal : 0;
   const int most = options_.limit < 0 ? usual : options_.limit;
   const Rule rule = entry.finding.violation.rule;
   const int before = told_[static_cast<std::size_t>(rule)].fetch_add(1, std::memory_order_relaxed);
   if (most == 0 || before < most) {
-    tell(finding_text(entry));
+    tell(finding_text(entry, terminal && before > 0));
   } else if (before == most) {
     tell(std::string("cuvmm: more findings of ") + info(rule).id + " are not printed (--limit " +
          std::to_string(most) + "); they are counted, and the report has them\n");

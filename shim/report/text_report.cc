@@ -71,7 +71,7 @@ std::string object_text(const ObjectRef& object, const std::vector<Frame>& made,
 
 }  // namespace
 
-std::string finding_text(const Entry& entry) {
+std::string finding_text(const Entry& entry, bool again) {
   const Finding& finding = entry.finding;
   const RuleInfo& rule = info(finding.violation.rule);
   const bool at_exit = finding.entry == EntryPoint::kCount;
@@ -90,8 +90,10 @@ std::string finding_text(const Entry& entry) {
     text +=
         object_text(finding.violation.objects[i], entry.object_stacks[i], entry.ended_stacks[i]);
   }
-  text += std::string("    rule: ") + rule.requirement + "\n";
-  text += std::string("    fix: ") + rule.fix + "\n";
+  if (!again) {
+    text += std::string("    rule: ") + rule.requirement + "\n";
+    text += std::string("    fix: ") + rule.fix + "\n";
+  }
   return text + "    see " + rule_url(rule.rule) + "\n";
 }
 

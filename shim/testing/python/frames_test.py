@@ -29,7 +29,7 @@ def version_of(python: str) -> tuple[int, ...]:
 def interpreters() -> dict[tuple[int, ...], str]:
     roots = [pathlib.Path(os.environ.get("PYENV_ROOT", "")), pathlib.Path.home() / ".pyenv"]
     found = [str(path) for root in roots for path in sorted(root.glob("versions/3.*/bin/python3"))]
-    by_version = {version_of(python): python for python in found + ["/usr/bin/python3", sys.executable]
+    by_version = {version_of(python): python for python in [*found, sys.executable, "/usr/bin/python3"]
                   if os.access(python, os.X_OK)}
     return {version: python for version, python in sorted(by_version.items()) if (3, 9) <= version <= (3, 14)}
 

@@ -59,6 +59,7 @@ class Terminal(unittest.TestCase):
         self.assertEqual(unbroken.count("more findings of cuMemMap-offset-zero are not printed (--limit 10)"), 1)
         for line in plain.splitlines():
             self.assertTrue(len(line) <= COLUMNS or len(line.split()) == 1, line)
+        self.assertEqual(unbroken.count("fix: Pass 0 and create"), 1)  # said once
         self.assertIn("20 calls checked: 20 errors", unbroken)
 
     def test_no_colour_where_none_is_wanted(self) -> None:
@@ -70,6 +71,7 @@ class Terminal(unittest.TestCase):
         self.assertNotIn("\x1b", text)
         self.assertEqual(len(FINDING.findall(text)), 20)
         self.assertNotIn("--limit", text)
+        self.assertEqual(text.count("fix: Pass 0 and create"), 20)
         coloured = in_pipe(CUVMM_COLOR="always", NO_COLOR="1")
         self.assertIn("\x1b[1;31m", coloured)
         addresses = re.compile(r"\+0x[0-9a-f]+|0x[0-9a-f]+")
