@@ -71,10 +71,14 @@ class Reader {
       return true;
     }
     std::uintptr_t next = 0;
-    if (!memory_.read(frame + at, next)) return false;
+    std::int64_t units = 0;
+    if (!memory_.read(frame + at, next) ||
+        !memory_.read(place.code + PythonLayout::kObjectSize, units))
+      return false;
+    constexpr std::int64_t kUnit = 2, kBeforeTheFirst = -kUnit;
     const auto distance = static_cast<std::int64_t>(next - (place.code + layout_.code.bytecode));
-    constexpr std::int64_t kBeforeTheFirst = -2;
-    if (distance < kBeforeTheFirst || distance > kLongest) return false;
+    if (units <= 0 || units > kLongest || distance < kBeforeTheFirst || distance >= units * kUnit)
+      return false;
     place.instruction = distance < 0 ? 0 : static_cast<std::int32_t>(distance);
     return true;
   }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <array>
 #include <cstring>
 #include <deque>
 #include <string>
@@ -45,6 +46,7 @@ class World {
     const auto& layout = python.layout;
     const std::uintptr_t at = block(), lines = block();
     put(at, PythonLayout::kObjectType, kCodeType);
+    put(at, PythonLayout::kObjectSize, std::int64_t{8});  // instructions
     put(at, layout.code.name, string(name));
     put(at, layout.code.filename, string(file));
     put(at, layout.code.first_line, line);
@@ -238,7 +240,8 @@ TEST(PythonLayouts, UnknownVersionsHaveNone) {
 
 TEST(PythonText, CharactersOfAllWidthsAndHostileOnes) {
   World world(*python_layout(0x030c01f0, {}));
-  const std::uint32_t characters[] = {'a', 0x1b, 0xe9, 0x6f22, 0x1f600, 0xdcff, 0x110000};
+  const std::array<std::uint32_t, 7> characters = {'a',     0x1b,   0xe9,    0x6f22,
+                                                   0x1f600, 0xdcff, 0x110000};
   const std::uintptr_t at = world.block();
   world.put(at, PythonLayout::kObjectType, kStringType);
   world.put(at, PythonLayout::kStringLength, std::size(characters));
