@@ -7,23 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "shim/stack/frame.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
-
-enum class Language : unsigned char { kNative, kPython };
-
-/// Of Python there is no module and no offset.
-struct Frame {
-  std::string function;      ///< demangled; empty when no symbol covers it
-  std::string module;        ///< path of the object it lies in; empty when none
-  std::uint64_t offset = 0;  ///< bytes from the module's load address
-  std::string file;          ///< source file; empty without debug information
-  int line = 0;
-  Language language = Language::kNative;
-
-  bool python() const { return language == Language::kPython; }
-};
 
 /// Loads what symbolize() needs, once. Takes the loader's locks, so the caller must hold none of
 /// ours but findings_stack(), for which nobody waits without a limit.

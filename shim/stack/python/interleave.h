@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "shim/stack/symbolizer.h"
+#include "shim/stack/frame.h"
 
 namespace cuvmm::shim {
 
