@@ -48,7 +48,7 @@ void drop_last_argument(std::string& text, std::string_view head) {
 
 std::string demangled(const char* name) {
   const std::string_view all = name;
-  const std::string plain(all.substr(0, all.find('@')));
+  std::string plain(all.substr(0, all.find('@')));
   if (!plain.starts_with("_Z")) return plain;
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> readable(

@@ -80,8 +80,9 @@ int line_by_locations(Bytes table, int line, int instruction) {
     }
     line += step;
     if (end > instruction) return form == kNone ? 0 : line;
-    while ((have = table.next(byte)) && (byte & kHead) == 0) {
-    }
+    do {
+      have = table.next(byte);
+    } while (have && (byte & kHead) == 0);
   }
   return 0;
 }
