@@ -72,9 +72,9 @@ std::vector<Frame> without_symbols(std::span<const std::uintptr_t> addresses, bo
 // Two threads may both load it: dlopen counts, and a lock of ours around the loader's could
 // deadlock with a constructor that makes a faulty call.
 void prepare_symbolizer() noexcept {
-  if (t_state.care != Care::kAsInterrupted) find_python();  // it may have been loaded since
   if (g_tried.load(std::memory_order_acquire) || t_state.care == Care::kAsInterrupted) return;
   const CancelOff no_cancel;
+  find_python();  // it may have been loaded since the driver was
   g_function.store(load(), std::memory_order_relaxed);
   g_tried.store(true, std::memory_order_release);
 }

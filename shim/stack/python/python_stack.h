@@ -15,7 +15,7 @@ namespace cuvmm::shim {
 
 /// Looks for CPython among the libraries that are loaded. Without one, or with one whose memory is
 /// not known, stacks are as they were. Takes the loader's locks, so the caller must hold none of
-/// ours. Again costs a look-up or two until there is one.
+/// ours. Again looks again, until there is one.
 void find_python() noexcept;
 
 /// From here on no stack has a Python part.
