@@ -29,6 +29,8 @@
 #include "tools/run/machine_causes.h"
 #include "tools/standard_streams.h"
 #include "tools/temporary_folder.h"
+#include "tools/timeline/run_timeline.h"
+#include "tools/view/formats.h"
 
 namespace cuvmm::tools {
 
@@ -108,13 +110,11 @@ std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
   return notes;
 }
 
-// The merged report in each of the files; the files that have it.
+// The merged report in each of the files, as its name asks for; the files that have it.
 std::vector<std::string> write_reports(const std::vector<std::string>& files, const Json& report) {
   std::vector<std::string> written;
-  if (files.empty()) return written;
-  const std::string text = report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   for (const std::string& file : files) {
-    const std::string problem = write_whole(file, text);
+    const std::string problem = write_whole(file, render(report, format_of(file)));
     if (problem.empty()) {
       written.push_back(file);
     } else {
@@ -143,6 +143,10 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
   const std::vector<ProcessReport> reports = read_reports(folder.path(), tree.pid);
   const Endings endings{{tree.signals.begin(), tree.signals.end()}, tree.left_running};
   MergedReport merged = merge_reports(reports, gaps(tree, reach, reports), endings);
+  if (options.timeline) {
+    for (std::string& note : add_timelines(merged.value, folder.path(), reports))
+      merged.notes.push_back(std::move(note));
+  }
   std::vector<std::string> causes;
   if (options.emulate) {
     merged.value["skipped_launches"] = skipped_launches;
@@ -218,6 +222,11 @@ std::string choose_live(RunSettings& options, const Environment& environment) {
 
 int run(RunSettings options) {
   for (const std::string& report : options.reports) {
+    const ReportFormat format = format_of(report);
+    if (format == ReportFormat::kUnknown) {
+      return failed(kExitUsage, "--report " + report + ": " + known_suffixes());
+    }
+    options.timeline = options.timeline || wants_timeline(format);
     const std::string problem = cannot_write(report);
     if (!problem.empty()) return failed(kExitFailure, "--report " + report + ": " + problem);
   }
