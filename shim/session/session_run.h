@@ -165,7 +165,7 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     if (step.violations.empty()) {
       books_.model.begin(call, step.origin, step.change);
       mirror(call, step);
-      note_change(call, step);
+      if (step.change.done) note_change(call, step);
     }
   }
 }

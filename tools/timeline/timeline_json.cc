@@ -102,7 +102,9 @@ const Json& list_of(const Json& object, const char* key) {
 
 std::uint64_t count_of(const Json& object, const char* key) {
   const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_unsigned()) refuse_timeline(key, "a count");
+  const bool whole = found != object.end() && found->is_number_integer();
+  if (!whole || (!found->is_number_unsigned() && found->get<std::int64_t>() < 0))
+    refuse_timeline(key, "a count");
   return found->get<std::uint64_t>();
 }
 std::int64_t time_in(const Json& object, const char* key) {
