@@ -114,6 +114,7 @@ int main(int argc, char** argv) {
     cuvmm::tools::add_top(app, line);
     cuvmm::tools::add_map(app, line);
     cuvmm::tools::add_leaks(app, line);
+    cuvmm::tools::add_work(app, line);
     cuvmm::tools::add_view(app, line);
     cuvmm::tools::add_report(app, line);
     cuvmm::tools::add_memory(app, line);
