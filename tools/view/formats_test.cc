@@ -119,8 +119,24 @@ TEST(ReportFormats, PickleOpcodes) {
   pickle.member("b", std::uint64_t{0xffffffff});
   pickle.end_dict();
   EXPECT_EQ(std::move(pickle).finish(), std::string("\x80\x02}(X\x01\0\0\0aJ\x05\0\0\0X\x01\0\0\0b"
-                                                    "\x8a\x09\xff\xff\xff\xff\0\0\0\0\0u.",
-                                                    33));
+                                                    "\x8a\x08\xff\xff\xff\xff\0\0\0\0u.",
+                                                    32));
+}
+
+// One reader hands the items of a batch to one call, whose arguments must fit on its stack.
+TEST(ReportFormats, PickleListsComeInBatches) {
+  Pickle pickle;
+  pickle.begin_list();
+  for (int i = 0; i < 2500; ++i) {
+    pickle.item();
+    pickle.flag(true);
+  }
+  pickle.end_list();
+  const std::string text = std::move(pickle).finish();
+  std::size_t batches = 0;
+  for (std::size_t at = text.find("e("); at != std::string::npos; at = text.find("e(", at + 1))
+    ++batches;
+  EXPECT_EQ(batches, 2u);
 }
 
 }  // namespace

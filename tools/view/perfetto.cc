@@ -26,7 +26,7 @@ constexpr std::size_t kMostLanes = 256;
 // Numbers of fields, from the project's own .proto files.
 namespace packet {
 constexpr unsigned kClockSnapshot = 6, kTimestamp = 8, kSequence = 10, kTrackEvent = 11,
-                   kTimestampClock = 58, kTrackDescriptor = 60;
+                   kInterned = 12, kSequenceFlags = 13, kTimestampClock = 58, kTrackDescriptor = 60;
 }
 namespace track {
 constexpr unsigned kUuid = 1, kName = 2, kProcess = 3, kParent = 5, kCounter = 8;
@@ -36,7 +36,9 @@ constexpr unsigned kAnnotation = 4, kType = 9, kTrack = 11, kCategory = 22, kNam
                    kCounterValue = 30, kFlow = 47;
 enum Type { kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4 };
 }  // namespace event
-constexpr std::uint64_t kRealtime = 1, kBoottime = 6, kSizeInBytes = 3;
+// Of the texts that later packets name by numbers.
+constexpr std::uint64_t kStartsState = 1, kNeedsState = 2;
+constexpr std::uint64_t kRealtime = 1, kBoottime = 6, kUnitBytes = 3;
 
 std::string bytes_text(std::uint64_t bytes) {
   const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -59,6 +61,7 @@ class Trace {
     snapshot.number(2, kBoottime);
     ProtobufMessage packet;
     packet.number(packet::kSequence, 1);
+    if (bytes_.empty()) packet.number(packet::kSequenceFlags, kStartsState);
     packet.message(packet::kClockSnapshot, snapshot);
     add(packet);
   }
@@ -78,7 +81,7 @@ class Trace {
     }
     if (counter) {
       ProtobufMessage unit;
-      unit.number(3, kSizeInBytes);
+      unit.number(3, kUnitBytes);
       descriptor.message(track::kCounter, unit);
     }
     ProtobufMessage packet;
@@ -93,8 +96,23 @@ class Trace {
     packet.number(packet::kTimestamp, ns);
     packet.number(packet::kTimestampClock, kBoottime);
     packet.number(packet::kSequence, 1);
+    packet.number(packet::kSequenceFlags, kNeedsState);
+    if (!interned_.bytes().empty()) packet.message(packet::kInterned, interned_);
+    interned_ = {};
     packet.message(packet::kTrackEvent, event);
     add(packet);
+  }
+
+  /// The number of a text that many events have. It is written with the next event.
+  std::uint64_t text(const std::string& value) {
+    const auto [known, fresh] = texts_.try_emplace(value, texts_.size() + 1);
+    if (fresh) {
+      ProtobufMessage one;
+      one.number(1, known->second);
+      one.text(2, value);
+      interned_.message(29, one);
+    }
+    return known->second;
   }
 
   static ProtobufMessage started(event::Type type, std::uint64_t track, const std::string& name) {
@@ -115,6 +133,14 @@ class Trace {
     message.message(event::kAnnotation, annotation);
   }
 
+  void annotate_shared(ProtobufMessage& message, const char* name, const std::string& value) {
+    if (value.empty()) return;
+    ProtobufMessage annotation;
+    annotation.text(10, name);
+    annotation.number(17, text(value));
+    message.message(event::kAnnotation, annotation);
+  }
+
   std::string bytes() && { return std::move(bytes_); }
 
  private:
@@ -125,6 +151,8 @@ class Trace {
   }
   std::string bytes_;
   std::uint64_t tracks_ = 0;
+  std::unordered_map<std::string, std::uint64_t> texts_;
+  ProtobufMessage interned_;
 };
 
 std::string stack_lines(const ProcessTimeline& timeline, std::uint32_t id) {
@@ -283,8 +311,8 @@ class ProcessTracks {
     if (life.begin_ns < 0) Trace::annotate(event, "made", "before this, when is not known");
     if (life.device >= 0) Trace::annotate(event, "device", std::to_string(life.device));
     if (life.handle != 0) Trace::annotate(event, "handle", fmt::format("{:#x}", life.handle));
-    Trace::annotate(event, "stack", stack_lines(timeline_, life.stack));
-    Trace::annotate(event, "stack of the end", stack_lines(timeline_, life.end_stack));
+    trace_.annotate_shared(event, "stack", stack_lines(timeline_, life.stack));
+    trace_.annotate_shared(event, "stack of the end", stack_lines(timeline_, life.end_stack));
     if (const auto flow = flows_.find(&life); flow != flows_.end())
       event.fixed64(event::kFlow, flow->second);
     trace_.event(at(begin), std::move(event));

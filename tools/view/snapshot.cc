@@ -37,23 +37,6 @@ struct Held {
   const ProcessTimeline* timeline;
 };
 
-void write_frames(Pickle& out, const ProcessTimeline& timeline, std::uint32_t id) {
-  out.key("frames");
-  out.begin_list();
-  const auto stack = timeline.stacks.find(std::to_string(id));
-  if (stack != timeline.stacks.end() && stack->is_array()) {
-    for (const Json& frame : *stack) {
-      const std::string function = text_in(frame, "function"), file = text_in(frame, "file");
-      out.begin_dict();
-      out.member("name", function.empty() ? "?" : function);
-      out.member("filename", file.empty() ? text_in(frame, "module") : file);
-      out.member("line", number_in(frame, "line"));
-      out.end_dict();
-    }
-  }
-  out.end_list();
-}
-
 class Snapshot {
  public:
   explicit Snapshot(const std::vector<ProcessTimeline>& timelines) : alone_(timelines.size() == 1) {
@@ -72,7 +55,10 @@ class Snapshot {
     out_.end_list();
     out_.key("device_traces");
     out_.begin_list();
-    for (const std::vector<Event>& events : events_) traces(events);
+    for (const std::vector<Event>& events : events_) {
+      out_.item();
+      traces(events);
+    }
     out_.end_list();
     out_.key("allocator_settings");
     out_.begin_dict();
@@ -134,10 +120,31 @@ class Snapshot {
            b.life->value - a.life->value == a.life->size;
   }
 
+  // Each stack is written once: many events share one.
+  void frames(const ProcessTimeline& timeline, std::uint32_t id) {
+    out_.key("frames");
+    const auto [known, fresh] = stacks_.try_emplace({&timeline, id}, stacks_.size());
+    const auto number = static_cast<std::uint32_t>(known->second);
+    if (!fresh) return out_.recall(number);
+    out_.begin_list();
+    for (const Json& frame : list_in(timeline.stacks, std::to_string(id).c_str())) {
+      const std::string function = text_in(frame, "function"), file = text_in(frame, "file");
+      out_.item();
+      out_.begin_dict();
+      out_.member("name", function.empty() ? "?" : function);
+      out_.member("filename", file.empty() ? text_in(frame, "module") : file);
+      out_.member("line", number_in(frame, "line"));
+      out_.end_dict();
+    }
+    out_.end_list();
+    out_.remember(number);
+  }
+
   void segment(std::size_t device, const std::vector<Held>& all, std::size_t from, std::size_t to) {
     std::uint64_t total = 0;
     for (std::size_t i = from; i < to; ++i) total += all[i].life->size;
     const Held& first = all[from];
+    out_.item();
     out_.begin_dict();
     out_.member("device", device);
     out_.member("address", first.life->value);
@@ -151,16 +158,17 @@ class Snapshot {
     out_.pair();
     out_.key("is_expandable");
     out_.flag(first.life->kind == O::kMapping);
-    write_frames(out_, *first.timeline, first.life->stack);
+    frames(*first.timeline, first.life->stack);
     out_.key("blocks");
     out_.begin_list();
     for (std::size_t i = from; i < to; ++i) {
+      out_.item();
       out_.begin_dict();
       out_.member("address", all[i].life->value);
       out_.member("size", all[i].life->size);
       out_.member("requested_size", all[i].life->size);
       out_.member("state", "active_allocated");
-      write_frames(out_, *all[i].timeline, all[i].life->stack);
+      frames(*all[i].timeline, all[i].life->stack);
       out_.end_dict();
     }
     out_.end_list();
@@ -185,18 +193,20 @@ class Snapshot {
   }
 
   void entry(const Event& event, const char* action) {
+    out_.item();
     out_.begin_dict();
     out_.member("action", action);
     out_.member("addr", event.life->value);
     out_.member("size", event.life->size);
     out_.member("stream", 0);
     out_.member("time_us", event.unix_us);
-    write_frames(out_, *event.timeline, event.begins ? event.life->stack : event.life->end_stack);
+    frames(*event.timeline, event.begins ? event.life->stack : event.life->end_stack);
     out_.end_dict();
   }
 
   const bool alone_;
   std::map<std::pair<const ProcessTimeline*, std::size_t>, std::size_t> numbers_;
+  std::map<std::pair<const ProcessTimeline*, std::uint32_t>, std::size_t> stacks_;
   Pickle out_;
   std::vector<std::vector<Event>> events_;  // by device
   std::vector<std::vector<Held>> held_;

@@ -248,6 +248,11 @@ class Perfetto(ViewTest):
             self.assertIn(event.track_uuid, tracks)
         counters = {tracks[event.track_uuid].name for _, event in events if event.type == kinds.TYPE_COUNTER}
         self.assertEqual(counters, {"physical memory", "mapped", "reserved", "imported"})
+        # Stacks are texts that several events share.
+        texts = {text.iid: text.str for packet in trace.packet for text in packet.interned_data.debug_annotation_string_values}
+        stacks = [one.string_value_iid for event in begins for one in event.debug_annotations if one.name == "stack"]
+        self.assertEqual(len(stacks), len(begins))
+        self.assertTrue(set(stacks) <= set(texts) and all(texts.values()))
         # The finding's flows lead to slices of its objects.
         mark = next(event for _, event in events if event.type == kinds.TYPE_INSTANT and "offset-zero" in event.name)
         self.assertTrue(mark.flow_ids)

@@ -91,7 +91,7 @@ function longTable(caption, heads, count, row, step = 100) {
   return make('div', {class: 'wide'}, make('table', {}, note, make('thead', {}, make('tr', {}, heads.map(head => make('th', {scope: 'col'}, head)))), body), more);
 }
 const cells = values => make('tr', {}, values.map(value => typeof value === 'number'
-    ? make('td', {class: 'number'}, value.toLocaleString('en')) : make('td', {}, value instanceof Node ? value : shown(value))));
+    ? make('td', {class: 'number'}, value.toLocaleString('en')) : make('td', {class: typeof value === 'string' && value.length <= 24 ? 'short' : null}, value instanceof Node ? value : shown(value))));
 
 const sections = [];
 function section(id, title, ...content) {
