@@ -143,15 +143,15 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
   const std::vector<ProcessReport> reports = read_reports(folder.path(), tree.pid);
   const Endings endings{{tree.signals.begin(), tree.signals.end()}, tree.left_running};
   MergedReport merged = merge_reports(reports, gaps(tree, reach, reports), endings);
-  if (options.timeline) {
-    for (std::string& note : add_timelines(merged.value, folder.path(), reports))
-      merged.notes.push_back(std::move(note));
-  }
   std::vector<std::string> causes;
   if (options.emulate) {
     merged.value["skipped_launches"] = skipped_launches;
   } else if (!options.quiet || !options.reports.empty()) {
     causes = explain_by_machine(merged.value, options.driver);
+  }
+  if (options.timeline) {
+    for (std::string& note : add_timelines(merged.value, folder.path(), reports))
+      merged.notes.push_back(std::move(note));
   }
   // Evidence that could not be read is not thrown away.
   const bool odd = std::any_of(reports.begin(), reports.end(), [](const ProcessReport& report) {

@@ -39,7 +39,10 @@ const Json& list_in(const Json& object, const char* key) {
 
 std::uint64_t number_in(const Json& object, const char* key) {
   const auto found = object.find(key);
-  return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+  if (found == object.end() || !found->is_number_integer()) return 0;
+  // A report that was not read from a file has signed ones too.
+  const bool negative = !found->is_number_unsigned() && found->get<std::int64_t>() < 0;
+  return negative ? 0 : found->get<std::uint64_t>();
 }
 
 std::string text_in(const Json& object, const char* key) {
