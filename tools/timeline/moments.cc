@@ -4,6 +4,8 @@
 #include <charconv>
 #include <string>
 
+#include "tools/view/finding_text.h"
+
 namespace cuvmm::tools {
 
 Moments::Moments(const ProcessTimeline& timeline) : timeline_(timeline) {
@@ -27,18 +29,13 @@ std::int64_t Moments::of_call(std::uint64_t number) const {
 }
 
 const Life* Moments::life_of(const Json& object) const {
-  const auto value = object.find("value"), made = object.find("made_by_call");
-  if (value == object.end() || !value->is_string() || made == object.end() ||
-      !made->is_number_unsigned()) {
-    return nullptr;
-  }
-  std::string text = value->get<std::string>();
+  std::string text = text_in(object, "value");
   const bool hex = text.starts_with("0x");
   if (hex) text.erase(0, 2);
   std::uint64_t number = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), number, hex ? 16 : 10);
   if (read.ec != std::errc{}) return nullptr;
-  const auto found = lives_.find({made->get<std::uint64_t>(), number});
+  const auto found = lives_.find({number_in(object, "made_by_call"), number});
   return found == lives_.end() ? nullptr : found->second;
 }
 

@@ -120,7 +120,7 @@ TEST(ReportFormats, PickleOpcodes) {
   pickle.end_dict();
   EXPECT_EQ(std::move(pickle).finish(), std::string("\x80\x02}(X\x01\0\0\0aJ\x05\0\0\0X\x01\0\0\0b"
                                                     "\x8a\x08\xff\xff\xff\xff\0\0\0\0u.",
-                                                    32));
+                                                    33));
 }
 
 // One reader hands the items of a batch to one call, whose arguments must fit on its stack.
