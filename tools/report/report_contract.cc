@@ -237,8 +237,8 @@ class Enforcer {
         complain(where, std::string("\"") + member.key + "\" to be " + member.expected);
         return false;
       }
-      for (const Member& member : may) optional(entry, member, where + ": ");
       if (of_ == ReportOf::kProcess) entry.erase("related");  // that is for the runner to say
+      for (const Member& member : may) optional(entry, member, where + ": ");
       return true;
     });
   }
