@@ -3,10 +3,12 @@
 // static destructors and from threads that outlive main.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "shim/facts/ledger.h"
 #include "shim/fault/last_calls.h"
@@ -112,6 +114,9 @@ class Process : private DeathReport {
   }
   Opened& open_now();
   void announce(const Entry& entry);
+  /// Text of findings on stderr, in the style that suits it.
+  void tell(std::string_view text) const;
+  void tell_finding(const Entry& entry);
   /// From here on this signal asks for leaks: they are told after the next call about memory. Left
   /// alone where the program has a handler of its own.
   void tell_leaks_at(int signal) noexcept;
@@ -134,6 +139,8 @@ class Process : private DeathReport {
   ReportFile report_;      ///< CUVMM_REPORT
   ReportFile own_report_;  ///< this process's file in CUVMM_REPORT_DIR
   std::atomic<unsigned> announced_{0};
+  /// How many findings of each rule there were to print.
+  std::array<std::atomic<int>, static_cast<std::size_t>(Rule::kCount)> told_{};
   LastCalls last_calls_;
   std::string fault_;  ///< as JSON, where there was one
   std::atomic<bool> fault_known_{false};

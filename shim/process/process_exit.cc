@@ -17,6 +17,7 @@
 #include "shim/report/json_report.h"
 #include "shim/report/output.h"
 #include "shim/report/text_report.h"
+#include "shim/stack/python/python_stack.h"
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {
@@ -70,6 +71,7 @@ void Process::find_escapes() {
 }
 
 ReportContext Process::context(const char* ended) {
+  if (std::string trouble = python_trouble(); !trouble.empty()) note(std::move(trouble));
   ReportContext context;
   context.pid = pid_;
   context.ended = ended;
@@ -148,17 +150,17 @@ void Process::tell_summary() {
     // Symbols are another thread's while it describes.
     if (options_.leak_check == LeakCheck::kFull && t_state.care != Care::kAsInterrupted) {
       prepare_symbolizer();
-      write_stderr(alive_text(*alive));
+      tell(alive_text(*alive));
     }
   }
-  if (!options_.verbose) write_stderr(advice_text(*ledger_));
-  write_stderr(refusals_text(ledger_->refusals().first()));
-  write_stderr(repeats_text(*ledger_));
+  if (!options_.verbose) tell(advice_text(*ledger_));
+  tell(refusals_text(ledger_->refusals().first()));
+  tell(repeats_text(*ledger_));
   if (last_calls_.error() != 0) {
     say("the last calls are in no file in " + options_.ring + ": " +
         std::strerror(last_calls_.error()));
   }
-  if (!options_.no_summary) write_stderr(summary_text(*ledger_, facts));
+  if (!options_.no_summary) tell(summary_text(*ledger_, facts));
 }
 
 void Process::finish() noexcept {

@@ -87,7 +87,7 @@ std::string memory_text(const RefusalEntry& entry) {
     const HeldMemory::Creator& creator = held.creators[i];
     text += "      " + rough_size_text(creator.bytes) + " in " +
             count_text(creator.count, "allocation");
-    if (!entry.creators[i].empty()) text += ", made at " + frame_text(entry.creators[i].front());
+    if (!entry.creators[i].empty()) text += ", made at " + place_text(entry.creators[i]);
     text += '\n';
   }
   return text;
@@ -108,7 +108,7 @@ std::string one_text(const RefusalEntry& entry, std::uint64_t count) {
   text += call_text(refusal.entry, refusal.arguments) + " answered " + result_name(refusal.result);
   if (const char* rule = rule_of(refusal)) text += std::string(" [") + rule + "]";
   if (count > 1) text += ", " + std::to_string(count) + " times";
-  if (!entry.stack.empty()) text += ", at " + frame_text(entry.stack.front());
+  if (!entry.stack.empty()) text += ", at " + place_text(entry.stack);
   text += '\n';
   if (refusal.late) {
     text += "    the code speaks of work that failed earlier, not of this call\n";

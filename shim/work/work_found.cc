@@ -157,9 +157,9 @@ bool WorkRoom::certain(const Candidate& candidate, const Asked& asked) {
   for (const auto& [id, other] : streams_) {
     const bool may_count = id != candidate.stream && other.learned.context == asked.context &&
                            other.learned.kind == OrderState::Kind::kBlocking;
-    if (may_count && (other.inside != 0 || !order_.idle(id))) return false;
+    if (may_count && other.inside != 0) return false;
   }
-  return true;
+  return order_.busy_for_itself(candidate.stream);
 }
 
 const Work* WorkRoom::work_of(const Use& use, const StreamKey& key) {

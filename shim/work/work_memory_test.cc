@@ -184,6 +184,15 @@ TEST_F(PoolWork, WorkOfBeforeTheAllocationUsedOtherMemory) {
 
 // --- What launches are given
 
+TEST_F(PoolWork, AnArgumentThatWasGoodIsLookedAtAgainOnceItsMemoryIsFreed) {
+  allocate(s_);
+  launch(s_, {kPool});
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(run(calls::MemFreeAsync{kPool, s_}), CUDA_SUCCESS);
+  launch(s_, {kPool});
+  EXPECT_THAT(found(), ElementsAre("launch-argument-alive"));
+}
+
 TEST_F(WorkMemory, AnArgumentWhereNothingWasMappedIsFound) {
   map();
   CUdeviceptr reserved = 0;

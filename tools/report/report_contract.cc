@@ -52,7 +52,8 @@ bool is_driver(const Json& value) {
 bool is_frame(const Json& value) {
   return value.is_object() && has(value, "function", is_string) &&
          has(value, "module", is_string) && has(value, "offset", is_count) &&
-         may_have(value, "file", is_string) && may_have(value, "line", is_count);
+         may_have(value, "file", is_string) && may_have(value, "line", is_count) &&
+         may_have(value, "language", is_string);
 }
 bool is_stack(const Json& value) { return value.is_array() && all(value, is_frame); }
 bool is_stacks(const Json& value) { return value.is_object() && all(value, is_stack); }

@@ -116,6 +116,9 @@ Environment child_environment(Environment environment, const RunSettings& option
   set("CUVMM_RING", options.ring);
   set("CUVMM_LIVE", options.live);
   set("CUVMM_LEAKS_SIGNAL", options.leaks_signal);
+  if (options.no_python_frames) environment["CUVMM_NO_PYTHON_FRAMES"] = "1";
+  set("CUVMM_COLOR", options.color);
+  if (options.limit >= 0) environment["CUVMM_LIMIT"] = std::to_string(options.limit);
   if (options.quiet) environment["CUVMM_QUIET"] = "1";
   if (options.verbose) environment["CUVMM_VERBOSE"] = "1";
   if (options.allow_multicast) environment["CUVMM_ALLOW_MULTICAST"] = "1";
