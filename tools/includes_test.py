@@ -19,7 +19,7 @@ BELOW = {
     "rulebook": {"api"},
     "emulator": {"api", "rulebook"},
     "ring": {"api"},
-    "live": {"api", "rulebook"},
+    "live": {"api", "ring", "rulebook"},
     "shim": {"api", "live", "ring", "rulebook"},
     "conformance": {"api", "program", "rulebook"},
     "tools": {"api", "live", "program", "ring", "rulebook", "conformance"},

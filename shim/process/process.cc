@@ -100,6 +100,7 @@ Process::Opened& Process::open_now() {
   if (!options_.complaint.empty()) say(options_.complaint);
   for (const std::string& error : suppressions_.errors()) say(error);
   mine->session.show_in(options_.live, mine->driver.path);
+  mine->session.keep_timeline_in(options_.timeline);
   if (!options_.trace.empty()) mine->session.observe(open_trace(options_.trace).release());
   if (!mine->driver.library) {
     say("no CUDA driver: " + mine->driver.error + ". Calls answer CUDA_ERROR_NO_DEVICE");

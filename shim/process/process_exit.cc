@@ -7,6 +7,7 @@
 #include "shim/facts/alive.h"
 #include "shim/intercept/escape.h"
 #include "shim/intercept/in_flight.h"
+#include "shim/live/timeline.h"
 #include "shim/process/interrupted.h"
 #include "shim/process/own_stack.h"
 #include "shim/process/process.h"
@@ -106,6 +107,11 @@ void Process::write_json(const char* ended) {
       report.alive_reservations = alive->reservations;
     }
     report.ipc = open->session.ipc_json(kLastPatience);
+    if (std::string_view(ended) == "exit" && !options_.timeline.empty()) {
+      // A process that was killed has no stacks there: symbols take a while.
+      const std::vector<StackId> stacks = open->session.finish_timeline(kLastPatience);
+      findings_stack().run([&] { report.stacks = timeline_stacks_json(stacks); }, kLastPatience);
+    }
   }
   const bool last = std::string_view(ended) != "running";
   const bool used = open && (!forked_ || open->session.total() != 0);

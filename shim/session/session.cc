@@ -275,6 +275,7 @@ void Session::start_in_child(bool whole) {
   }
   books_.clear();
   mirror_.restart_in_child();
+  timeline_.restart_in_child();
   numbers_.store(0);
   work_.start_in_child(whole);
   counter_.clear();

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "api/driver.h"
 #include "rulebook/batch/operations.h"
@@ -18,6 +19,7 @@
 #include "shim/intercept/call_counter.h"
 #include "shim/intercept/in_flight.h"
 #include "shim/live/mirror.h"
+#include "shim/live/timeline.h"
 #include "shim/policy/policies.h"
 #include "shim/refusal/driver_log.h"
 #include "shim/report/finding.h"
@@ -138,6 +140,17 @@ class alignas(64) Session {
     const Locked lock(mutex_);
     mirror_.choose(folder, driver);
   }
+  /// From here on what happens to memory is kept with its time, in a file in `folder`.
+  void keep_timeline_in(const std::string& folder) {
+    const Locked lock(mutex_);
+    timeline_.choose(folder);
+  }
+  /// Completes what is kept; gives the stacks that it names.
+  std::vector<StackId> finish_timeline(std::chrono::milliseconds limit) {
+    if (!mutex_.lock_within(limit)) return {};
+    const Locked lock(mutex_, kHeldAlready);
+    return timeline_.finish(books_.model);
+  }
   void stop_showing(std::chrono::milliseconds limit) {
     if (!mutex_.lock_within(limit)) return;
     const Locked lock(mutex_, kHeldAlready);
@@ -224,6 +237,10 @@ class alignas(64) Session {
   [[gnu::always_inline]] inline void mirror(const CallStruct& call, const Step<CallStruct>& step)
       CUVMM_NEEDS(mutex_);
 
+  template <class CallStruct>
+  [[gnu::always_inline]] inline void note_change(const CallStruct& call,
+                                                 const Step<CallStruct>& step) CUVMM_NEEDS(mutex_);
+
   /// The rules that the call breaks; copies by the bytes they touch. Needs the lock, except for
   /// calls that read nothing but the platform: that was written once.
   template <class CallStruct>
@@ -300,6 +317,7 @@ class alignas(64) Session {
   std::atomic<std::uint64_t> numbers_{0};  ///< of the calls that were checked
   Books books_ CUVMM_GUARDED_BY(mutex_);
   Mirror mirror_ CUVMM_GUARDED_BY(mutex_);
+  Timeline timeline_ CUVMM_GUARDED_BY(mutex_);
 };
 
 }  // namespace cuvmm::shim

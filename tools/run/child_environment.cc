@@ -95,6 +95,8 @@ Environment child_environment(Environment environment, const RunSettings& option
   environment.erase("CUVMM_REPORT");
   environment.erase("CUVMM_ERROR_EXITCODE");
   environment["CUVMM_REPORT_DIR"] = report_folder;
+  environment.erase("CUVMM_TIMELINE");
+  if (options.timeline) environment["CUVMM_TIMELINE"] = report_folder;
   environment["CUVMM_NO_SUMMARY"] = "1";  // it sums up, for all processes
 
   if (options.emulate) {

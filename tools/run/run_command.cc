@@ -93,7 +93,8 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
       ->type_name("PATH")
       ->check(readable_file());
   app.add_option("--report", options.reports,
-                 "Write the findings as JSON; may be given several times")
+                 "Write the findings; the format is that of the name's end: .json, .html, .sarif, "
+                 ".junit.xml, .perfetto-trace or .snapshot.pickle; may be given several times")
       ->type_name("FILE")
       ->take_all()
       ->allow_extra_args(false);
@@ -131,6 +132,9 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
          "--trace", options.trace,
          "Record the calls as program text; one FILE.PID each if several processes make calls")
       ->type_name("FILE");
+  app.add_flag("--timeline", options.timeline,
+               "Keep what happens to memory, and when, in the report (.html, .perfetto-trace and "
+               ".snapshot.pickle always do)");
   app.add_option("--ring", options.ring,
                  "Keep each process's last calls in this folder, however it ends; without it, only "
                  "of those that crash, in a temporary one (cuvmm explain-crash)")

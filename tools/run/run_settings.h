@@ -24,6 +24,7 @@ struct RunSettings {
   bool unordered = false;         ///< work that happened to be over is found as well
   std::string trace;              ///< absolute path, may hold %p
   std::string ring;               ///< absolute folder for every process's last calls
+  bool timeline = false;          ///< what happens to memory is kept with its time
   std::string live;               ///< absolute folder where processes show what they hold; or "off"
   std::string leaks_signal;       ///< at which a process tells its leaks; "" for none
   bool no_python_frames = false;  ///< stacks are native alone
