@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that the driver refused and no rule explains: what is known of them.
 #include <algorithm>
+#include <chrono>
 
 #include "api/location.h"
+#include "api/posix/cancel_off.h"
 #include "api/visit_call.h"
 #include "ring/reading.h"
 #include "shim/intercept/arguments.h"
@@ -25,6 +27,28 @@ bool says_nothing(CUresult result) {
 int wanted_device(const Call& call, int current) {
   const auto* create = call.as<calls::MemCreate>();
   return create && create->prop ? device_of(create->prop->location) : current;
+}
+
+// A driver makes a device's default pool when it is first asked for it: that is the program's to
+// do.
+bool uses_pools(const Model& model, int device) {
+  const auto on_device = [&](const auto& each) {
+    return device_of(each.second.location) == device;
+  };
+  return std::ranges::any_of(model.pools().memory(), on_device) ||
+         std::ranges::any_of(model.pools().pools(), on_device);
+}
+
+std::uint64_t cached_by_default_pool(const Driver& driver, int device) {
+  CUmemoryPool pool = nullptr;
+  cuuint64_t reserved = 0, used = 0;
+  const auto ask = [&](CUmemPool_attribute which, cuuint64_t& value) {
+    return driver(calls::MemPoolGetAttribute{pool, which, &value}) == CUDA_SUCCESS;
+  };
+  const bool known = driver(calls::DeviceGetDefaultMemPool{&pool, device}) == CUDA_SUCCESS &&
+                     ask(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, reserved) &&
+                     ask(CU_MEMPOOL_ATTR_USED_MEM_CURRENT, used);
+  return known && reserved > used ? reserved - used : 0;
 }
 
 }  // namespace
@@ -74,8 +98,20 @@ std::optional<MemoryFacts> Session::memory_facts(const Call& call) {
     facts.free = free;
     facts.total = total;
   }
-  const Locked lock(mutex_);
-  facts.held = held_memory(books_.model, facts.device);
+  std::string live;
+  bool pooled = false;
+  {
+    const Locked lock(mutex_);
+    facts.held = held_memory(books_.model, facts.device);
+    pooled = uses_pools(books_.model, facts.device);
+    live = mirror_.folder();
+  }
+  if (pooled) facts.cached = cached_by_default_pool(driver_, facts.device);
+  // Each of them may take a while, and a program may ask again and again from other places.
+  constexpr int kMostAsked = 8;
+  if (!options_.others || neighbours_asked_.fetch_add(1) >= kMostAsked) return facts;
+  const CancelOff no_cancel;
+  facts.others = neighbours_on(facts.device, *options_.others, live, std::chrono::seconds(1));
   return facts;
 }
 
