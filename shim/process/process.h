@@ -89,19 +89,26 @@ class Process : private DeathReport {
   struct Opened {
     explicit Opened(RealDriver real, const Options& options, FindingSink& sink)
         : driver(std::move(real)),
+          others{others_of(driver)},
           session(driver.functions,
                   {options.enforce,
                    driver.emulated,
                    {options.async, options.unordered,
                     find_questions([this](const char* name) { return driver.find(name); })},
-                   log_of(driver)},
+                   log_of(driver),
+                   driver.emulated ? nullptr : &others},
                   sink) {}
     /// The emulator keeps no log, and says on stderr that it does not.
     static DriverLog log_of(const RealDriver& driver) {
       if (driver.emulated) return {};
       return {reinterpret_cast<decltype(DriverLog::dump)>(driver.find("cuLogsDumpToMemory"))};
     }
+    static Neighbourhood others_of(const RealDriver& driver) {
+      return {reinterpret_cast<decltype(Neighbourhood::bus_id)>(driver.find("cuDeviceGetPCIBusId")),
+              nvml_beside(driver.path)};
+    }
     RealDriver driver;
+    const Neighbourhood others;  ///< not asked of the emulator: its memory is each process's own
     Session session;
   };
 

@@ -22,6 +22,7 @@
 #include "shim/live/timeline.h"
 #include "shim/policy/policies.h"
 #include "shim/refusal/driver_log.h"
+#include "shim/refusal/neighbours.h"
 #include "shim/report/finding.h"
 #include "shim/session/books.h"
 #include "shim/session/bounds.h"
@@ -36,6 +37,7 @@ struct SessionOptions {
   bool emulated = false;  ///< the driver is cuvmm's emulator
   WorkOptions work = {};
   DriverLog log = {};
+  const Neighbourhood* others = nullptr;  ///< null: nobody to ask
 };
 
 /// Sees calls after they succeeded (the trace). Called without a lock.
@@ -121,6 +123,9 @@ class alignas(64) Session {
   }
   /// The program is about to close a descriptor that g_tracked has.
   void closing(int fd, const Caller& caller) noexcept;
+  /// The program made `to` a second number for what `from` stands for; g_tracked has one of them.
+  /// What had the number `to` before is closed.
+  void duplicated(int from, int to, const Caller& caller) noexcept;
   /// Whether a descriptor is still open and still the one that was exported. Needs the lock, so it
   /// is for with_model's reader.
   bool still_exported(const Export& exported) const CUVMM_UNCHECKED {
@@ -309,6 +314,7 @@ class alignas(64) Session {
   WorkRoom work_;
 
   std::atomic<void (*)()> asked_{nullptr};
+  std::atomic<int> neighbours_asked_{0};
   FactFinder facts_;
   CallCounter counter_;
 
