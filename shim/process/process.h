@@ -116,6 +116,9 @@ class Process : private DeathReport {
   /// alone where the program has a handler of its own.
   void tell_leaks_at(int signal) noexcept;
   void open_ring() noexcept;
+  /// CUVMM_FAIL and CUVMM_FAIL_LOG, anew in a child of fork.
+  void choose_failures();
+  void log_failures(const char* ended) noexcept;
   void tell_fault(StackId stack);
   void last_report(const char* ended);
   void tell_summary();
@@ -135,7 +138,8 @@ class Process : private DeathReport {
   ReportFile own_report_;  ///< this process's file in CUVMM_REPORT_DIR
   std::atomic<unsigned> announced_{0};
   LastCalls last_calls_;
-  std::string fault_;  ///< as JSON, where there was one
+  std::atomic<bool> main_returned_{false};  ///< of what a log of failures says
+  std::string fault_;                       ///< as JSON, where there was one
   std::atomic<bool> fault_known_{false};
 
   OwnedMutex mutex_;
