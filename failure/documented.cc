@@ -54,7 +54,7 @@ std::optional<CUresult> usual_failure(EntryPoint entry) {
     const auto code = result_from_name("ERROR_" + std::string(likely));
     if (code && std::ranges::find(codes, *code) != codes.end()) return code;
   }
-  return std::nullopt;
+  return codes.empty() ? std::nullopt : std::optional(codes.front());
 }
 
 bool gives_up(EntryPoint entry) {

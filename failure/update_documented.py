@@ -11,11 +11,13 @@ import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# What the description of a function names, and its list does not.
+BESIDE = {"cuLogicalEndpointAddDevice": ["INVALID_DEVICE"], "cuMemPoolImportFromShareableHandle": ["NOT_PERMITTED"]}
 ENTRIES = os.path.join(HERE, "..", "api", "entry_points.def")
 
 
 def documented(header):
-    """function -> the codes of its return list, in the header's order, without CUDA_ERROR_."""
+    """function -> the codes of its return list, without CUDA_ERROR_."""
     with open(header, encoding="utf-8") as file:
         text = file.read()
     found = {}
@@ -43,6 +45,7 @@ def main():
         # A later ABI of a function stands in the header under its plain name.
         codes = known.get("cu" + name) or known.get("cu" + re.sub(r"(_v\d+|WithFlags)$", "", name))
         if codes:
+            codes += [code for code in BESIDE.get("cu" + name, []) if code not in codes]
             lines.append(f'CUVMM_DOCUMENTED({name}, "{" ".join(codes)}")')
     lines += ["// clang-format on", "#undef CUVMM_DOCUMENTED"]
     with open(os.path.join(HERE, "documented.def"), "w", encoding="utf-8") as file:

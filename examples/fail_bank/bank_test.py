@@ -40,6 +40,8 @@ BANK = {
     "exits-with-zero": ("wrong-exit", "cuMemCreate"),
     "copy-ignored": ("wrong-exit", "cuMemcpyDtoH"),
 }
+# They show only where something is mapped already.
+HALF_MADE = {"last-granule-kept", "reservation-first", "wrong-size"}
 GOOD = {"clean", "handled"}
 
 
@@ -47,10 +49,11 @@ def campaign(cuvmm, bank, bug, calls, hangs):
     """The results as JSON, the exit code and the seconds."""
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "f.json")
-        command = [cuvmm, "fail", "--each", "--all", "--emulate", "--devices", "1", "--json", file]
+        command = [cuvmm, "fail", "--each", "--emulate", "--devices", "1", "--json", file]
         command += ["--calls", calls] if calls else []
+        command += ["--all"] if bug in HALF_MADE else []
         # Only what hangs takes so long. Where it must not, a busy machine has all the time it needs.
-        command += ["--timeout", "5" if hangs else "120"]
+        command += ["--timeout", "10", "--jobs", "8"] if hangs else ["--timeout", "120"]
         began = time.monotonic()
         done = subprocess.run([*command, "--", bank, bug], capture_output=True, text=True, check=False)
         took = time.monotonic() - began

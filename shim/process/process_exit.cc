@@ -143,6 +143,8 @@ void Process::log_failures(const char* ended) noexcept {
     std::vector<ObjectRef> left;
     const bool exits = std::string_view(ended) == "exit";
     if (exits) left = objects_left(open->session);
+    // Only where there are stacks to name.
+    if (exits && (!injector->injects() || !left.empty())) prepare_symbolizer();
     write_fail_log(*injector, ended, main_returned_.load(), exits ? &left : nullptr);
   } catch (...) {
     say("out of memory: the log of failures is incomplete");

@@ -114,10 +114,9 @@ const Trial* worst_trial(const Results& results, std::size_t site) {
     if (trial.experiment.site != site) continue;
     if (!worst || trial.judgement.verdict > worst->judgement.verdict) worst = &trial;
     // Of equals, the run whose failures are fewer.
-    if (worst->experiment.until == 0 && trial.experiment.until != 0 &&
-        trial.judgement.verdict == worst->judgement.verdict) {
-      worst = &trial;
-    }
+    const std::uint64_t until = trial.experiment.until, known = worst->experiment.until;
+    const bool fewer = until != 0 && (known == 0 || until < known);
+    if (fewer && trial.judgement.verdict == worst->judgement.verdict) worst = &trial;
   }
   return worst;
 }
@@ -178,7 +177,9 @@ Json campaign_json(const CampaignSettings& settings, const Results& results) {
     Json runs = Json::array();
     for (const Trial& trial : results.trials) {
       if (trial.experiment.site != i) continue;
-      runs.push_back({{"mode", trial.experiment.persistent ? "always" : "once"},
+      runs.push_back({{"mode", trial.experiment.until != 0   ? "some"
+                               : trial.experiment.persistent ? "always"
+                                                             : "once"},
                       {"number", trial.experiment.number},
                       {"spec", trial.experiment.spec},
                       {"verdict", verdict_name(trial.judgement.verdict)},

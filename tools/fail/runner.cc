@@ -53,6 +53,8 @@ void redirect(int to, const std::string& path, int flags) {
 // In the child: never returns.
 [[noreturn]] void be_the_run(Job job, const std::string& folder) {
   ::setpgid(0, 0);
+  // Ctrl-C is for us alone; `cuvmm run` hands on what comes then.
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
   redirect(STDOUT_FILENO, folder + "/stdout", O_WRONLY | O_CREAT | O_TRUNC);
   redirect(STDERR_FILENO, folder + "/stderr", O_WRONLY | O_CREAT | O_TRUNC);

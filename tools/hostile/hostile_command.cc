@@ -94,8 +94,7 @@ class HostileRuns {
     constexpr int kTimes = 2;
     constexpr double kLongest = 3600;
     std::string problem;
-    run_jobs(std::vector<Job>(kTimes, Job{settings_.run, {}}), 1,
-             settings_.timeout_s > 0 ? settings_.timeout_s : kLongest,
+    run_jobs(std::vector<Job>(kTimes, Job{settings_.run, {}}), 1, kLongest,
              [&](std::size_t, const Outcome& outcome) {
                if (!outcome.trouble.empty()) problem = "the plain run: " + outcome.trouble;
                if (outcome.timed_out) problem = "the program does not end by itself in time";
