@@ -11,6 +11,7 @@
 #include "api/driver.h"
 #include "api/posix/raw_write.h"
 #include "failure/documented.h"
+#include "shim/fail/first_failure.h"
 #include "shim/fail/site.h"
 #include "shim/report/finding_members.h"
 #include "shim/report/json.h"
@@ -108,6 +109,10 @@ std::string fail_log_name(const std::string& folder, int pid) {
   ::clock_gettime(CLOCK_REALTIME, &now);
   return folder + "/" + std::to_string(pid) + "-" + std::to_string(now.tv_sec) + "." +
          std::to_string(now.tv_nsec) + ".fail.json";
+}
+
+void note_first_failure(Injector& injector) noexcept {
+  write_fail_log(injector, "running", false, nullptr);
 }
 
 void write_fail_log(Injector& injector, const char* ended, bool returned,

@@ -6,7 +6,7 @@
 #include "api/driver.h"
 #include "api/posix/cancel_off.h"
 #include "failure/documented.h"
-#include "shim/fail/fail_log.h"
+#include "shim/fail/first_failure.h"
 #include "shim/fail/site.h"
 #include "shim/report/output.h"
 
@@ -91,7 +91,7 @@ std::optional<CUresult> Injector::answer_now(EntryPoint entry, const failure::Ca
   const std::uint64_t injections = injections_.fetch_add(1) + 1;
   tell(one, injections);
   // What a process that is killed leaves.
-  if (logs() && injections == 1) write_fail_log(*this, "running", false, nullptr);
+  if (logs() && injections == 1) note_first_failure(*this);
   return one.code;
 }
 

@@ -67,26 +67,6 @@ std::map<Verdict, int> count_by_verdict(const Results& results) {
 
 }  // namespace
 
-const char* verdict_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kClean:
-      return "clean";
-    case Verdict::kHandled:
-      return "handled";
-    case Verdict::kWrongExit:
-      return "wrong-exit";
-    case Verdict::kLeak:
-      return "leak";
-    case Verdict::kFinding:
-      return "finding";
-    case Verdict::kHang:
-      return "hang";
-    case Verdict::kCrash:
-      return "crash";
-  }
-  return "?";
-}
-
 std::string run_line(const RunSettings& settings, const std::string& spec) {
   std::string line = "cuvmm run";
   if (settings.emulate) line += " --emulate";

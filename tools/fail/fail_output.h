@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a campaign shows: for people, as JSON (the contract is in docs/fail.md) and as JUnit XML.
+// What a campaign shows: for people, as JSON (the contract is in docs/testing/fail.md) and as JUnit
+// XML.
 #pragma once
 
-#include "tools/fail/campaign.h"
+#include "tools/fail/trial.h"
 
 namespace cuvmm::tools {
+
+/// `cuvmm run ... --fail 'SPEC' -- program`, to be typed.
+std::string run_line(const RunSettings& settings, const std::string& spec);
 
 struct Results {
   std::vector<CallSite> sites;

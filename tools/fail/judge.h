@@ -2,8 +2,8 @@
 // What a run with a failure shows, beside the plain run.
 #pragma once
 
-#include "tools/fail/campaign.h"
 #include "tools/fail/outcome.h"
+#include "tools/fail/trial.h"
 
 namespace cuvmm::tools {
 

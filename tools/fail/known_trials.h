@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/fail/campaign.h"
+#include "tools/fail/trial.h"
 
 namespace cuvmm::tools {
 

@@ -2,8 +2,8 @@
 // Which runs a campaign makes.
 #pragma once
 
-#include "tools/fail/campaign.h"
 #include "tools/fail/outcome.h"
+#include "tools/fail/trial.h"
 
 namespace cuvmm::tools {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kinds of hostile luck a seed brings (docs/fail.md).
+// Which kinds of hostile luck a seed brings (docs/testing/fail.md).
 #pragma once
 
 #include <cstdint>
