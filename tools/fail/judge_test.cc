@@ -45,8 +45,9 @@ Outcome outcome(int exit_code, const Json& findings, const Json& log, const char
   Outcome made;
   made.exit_code = exit_code;
   made.output = output;
-  add_report(made, {{"findings", findings}});
-  add_log(made, log);
+  // As they are read: a number of a file is unsigned.
+  add_report(made, Json::parse(Json{{"findings", findings}}.dump()));
+  add_log(made, Json::parse(log.dump()));
   return made;
 }
 
