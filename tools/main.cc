@@ -7,6 +7,7 @@
 #include <exception>
 
 #include <algorithm>
+#include <string_view>
 
 #include "tools/commands.h"
 #include "tools/install_paths.h"
@@ -21,6 +22,9 @@ constexpr const char* kExamples =
     "  cuvmm run -- ./app                  check a program on this machine's driver\n"
     "  cuvmm run --emulate -- ./app        the same without a GPU\n"
     "  cuvmm explain cuMemMap-offset-zero  what a finding means, and how to fix it\n";
+
+// What follows their `--` is another program with its arguments.
+constexpr std::string_view kRunPrograms[] = {"run", "fail", "hostile"};
 
 int usage_error(const CLI::App& app, const std::string& message) {
   std::string command = "cuvmm";
@@ -39,7 +43,8 @@ std::vector<std::string> subcommand_names(const CLI::App& app) {
 
 int parse_and_run(CLI::App& app, std::vector<std::string> arguments,
                   cuvmm::tools::CommandLine& line) {
-  if (!arguments.empty() && arguments[0] == "run") {
+  if (!arguments.empty() &&
+      std::ranges::find(kRunPrograms, arguments[0]) != std::end(kRunPrograms)) {
     // What follows the first `--` is the program's, whatever it looks like.
     const auto separator = std::find(arguments.begin(), arguments.end(), "--");
     if (separator != arguments.end()) {
@@ -102,6 +107,8 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", fmt::format("cuvmm {}", cuvmm::tools::kVersion));
     app.require_subcommand(1);
     cuvmm::tools::add_run(app, line);
+    cuvmm::tools::add_fail(app, line);
+    cuvmm::tools::add_hostile(app, line);
     cuvmm::tools::add_explain(app, line);
     cuvmm::tools::add_explain_crash(app, line);
     cuvmm::tools::add_rules(app, line);

@@ -27,6 +27,8 @@ struct Options {
   /// CUVMM_RING: folder for a file of each process's last calls; empty, or "off" there: they are
   /// not kept, as each call would pay for what nobody reads
   std::string ring;
+  std::string fail;        ///< CUVMM_FAIL: which calls are made to fail
+  std::string fail_log;    ///< CUVMM_FAIL_LOG: folder for what was seen of calls that can fail
   bool keep_ring = false;  ///< CUVMM_RING_KEEP=1: the file stays, however the process ends
   /// CUVMM_FAULT_ADDRESS: where the device's fault was, as the kernel's log has it; 0 unknown
   std::uint64_t fault_address = 0;

@@ -8,6 +8,8 @@
 #include <new>
 
 #include "api/posix/cancel_off.h"
+#include "shim/fail/fail_log.h"
+#include "shim/fail/injector.h"
 #include "shim/process/interrupted.h"
 #include "shim/process/own_stack.h"
 #include "shim/report/output.h"
@@ -94,6 +96,7 @@ Process::Opened& Process::open_now() {
     delete mine;
     return *first;
   }
+  choose_failures();  // before anybody calls
   g_session.store(&mine->session, std::memory_order_release);
   // A process that never uses CUDA (a shell around the program) says nothing and truncates no
   // trace.
@@ -111,6 +114,19 @@ Process::Opened& Process::open_now() {
   // A process that is killed leaves at least this.
   if (!ending_.begun()) findings_stack().run([this] { write_json("running"); }, kPatience);
   return *mine;
+}
+
+void Process::choose_failures() {
+  if (options_.fail.empty() && options_.fail_log.empty()) return;
+  failure::Spec spec;
+  if (!options_.fail.empty()) spec = failure::parse_spec(options_.fail);
+  if (spec.error) {
+    say("CUVMM_FAIL is not understood, and no call is made to fail: column " +
+        std::to_string(spec.error->column) + ": " + spec.error->message);
+  }
+  // It is never destroyed: calls come from threads that outlive main().
+  g_injector.store(new Injector(std::move(spec), fail_log_name(options_.fail_log, pid_)),
+                   std::memory_order_release);
 }
 
 const RealDriver* Process::driver_if_open() const {
@@ -196,6 +212,7 @@ void Process::restart_in_child() {
   const std::string parents_trace = options_.trace;
   options_ = read_options(pid_);
   last_calls_.restart_in_child();
+  if (g_injector.load()) choose_failures();
   fault_known_.store(false);
   report_.choose(options_.report, false);
   own_report_.choose(unique_report_name(options_.report_dir, pid_), true);

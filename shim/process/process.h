@@ -128,6 +128,9 @@ class Process : private DeathReport {
   /// alone where the program has a handler of its own.
   void tell_leaks_at(int signal) noexcept;
   void open_ring() noexcept;
+  /// CUVMM_FAIL and CUVMM_FAIL_LOG, anew in a child of fork.
+  void choose_failures();
+  void log_failures(const char* ended) noexcept;
   void tell_fault(StackId stack);
   void last_report(const char* ended);
   void tell_summary();
@@ -149,7 +152,8 @@ class Process : private DeathReport {
   /// How many findings of each rule there were to print.
   std::array<std::atomic<int>, static_cast<std::size_t>(Rule::kCount)> told_{};
   LastCalls last_calls_;
-  std::string fault_;  ///< as JSON, where there was one
+  std::atomic<bool> main_returned_{false};  ///< of what a log of failures says
+  std::string fault_;                       ///< as JSON, where there was one
   std::atomic<bool> fault_known_{false};
 
   OwnedMutex mutex_;

@@ -5,6 +5,9 @@
 #include <optional>
 
 #include "shim/facts/alive.h"
+#include "shim/fail/fail_log.h"
+#include "shim/fail/left.h"
+#include "shim/fail/way_out.h"
 #include "shim/intercept/escape.h"
 #include "shim/intercept/in_flight.h"
 #include "shim/live/timeline.h"
@@ -137,6 +140,23 @@ void Process::last_report(const char* ended) {
   find_escapes();
   ledger_->describe_rest();
   write_json(ended);
+  log_failures(ended);
+}
+
+void Process::log_failures(const char* ended) noexcept {
+  Injector* const injector = g_injector.load(std::memory_order_acquire);
+  Opened* const open = opened_.load();
+  if (!injector || !injector->logs() || !open) return;
+  try {
+    std::vector<ObjectRef> left;
+    const bool exits = std::string_view(ended) == "exit";
+    if (exits) left = objects_left(open->session);
+    // Only where there are stacks to name.
+    if (exits && (!injector->injects() || !left.empty())) prepare_symbolizer();
+    write_fail_log(*injector, ended, main_returned_.load(), exits ? &left : nullptr);
+  } catch (...) {
+    say("out of memory: the log of failures is incomplete");
+  }
 }
 
 void Process::tell_summary() {
@@ -172,6 +192,9 @@ void Process::finish() noexcept {
   };
   // findings_stack(): so that what another thread describes just now is in the report.
   const bool interrupted = in_signal_handler();
+  if (g_injector.load(std::memory_order_relaxed) && !interrupted) {
+    main_returned_.store(main_returned(CUVMM_CALLER));
+  }
   const bool done =
       !interrupted && findings_stack().run([&] { work(Care::kOwnMemory); }, kLastPatience);
   if (!done) ending_stack().run([&] { work(Care::kAsInterrupted); }, kLastPatience);

@@ -107,6 +107,7 @@ Environment child_environment(Environment environment, const RunSettings& option
   set("CUVMM_PROFILE", options.profile);
   if (options.devices > 0) environment["CUVMM_DEVICES"] = std::to_string(options.devices);
   set("CUVMM_STREAMS", options.streams);
+  set("CUVMM_HOSTILE", options.hostile);
   if (options.enforce) environment["CUVMM_ENFORCE"] = "1";
   set("CUVMM_SUPPRESSIONS", options.suppressions);
   set("CUVMM_LEAK_CHECK", options.leak_check);
@@ -114,6 +115,8 @@ Environment child_environment(Environment environment, const RunSettings& option
   if (options.unordered) environment["CUVMM_UNORDERED"] = "1";
   set("CUVMM_TRACE", options.trace);
   set("CUVMM_RING", options.ring);
+  set("CUVMM_FAIL", options.fail);
+  set("CUVMM_FAIL_LOG", options.fail_log);
   set("CUVMM_LIVE", options.live);
   set("CUVMM_LEAKS_SIGNAL", options.leaks_signal);
   if (options.no_python_frames) environment["CUVMM_NO_PYTHON_FRAMES"] = "1";

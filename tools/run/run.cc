@@ -76,6 +76,9 @@ void say_what_needs_the_emulator(const RunSettings& options) {
   if (!options.streams.empty()) {
     say(options, "--streams has no effect: it is for the emulator, and this is a real driver");
   }
+  if (!options.hostile.empty()) {
+    say(options, "--hostile has no effect: it is for the emulator, and this is a real driver");
+  }
   if (options.python)
     say(options, "--python has no effect: it is for the emulator, and this is a real driver");
   if (options.skipped_exitcode > 0) {
@@ -205,6 +208,18 @@ class Rings {
   std::string folder_, problem_;
 };
 
+// Which signals ended which processes, for whoever judges the run.
+void write_signals(const std::string& file, const TreeResult& tree) {
+  std::string text;
+  if (tree.signal != 0) text += fmt::format("{} {}\n", tree.pid, tree.signal);
+  for (const auto& [pid, signal] : tree.signals) {
+    if (pid != tree.pid) text += fmt::format("{} {}\n", pid, signal);
+  }
+  if (const std::string problem = write_whole(file, text); !problem.empty()) {
+    print_error("cuvmm run: {}: {}\n", file, problem);
+  }
+}
+
 // Where the processes show what they hold. The problem in words; only of a folder that was asked
 // for.
 std::string choose_live(RunSettings& options, const Environment& environment) {
@@ -283,6 +298,7 @@ int run(RunSettings options) {
                   program.path + ": " + tree.error + (missing ? " (its interpreter?)" : ""));
   }
 
+  if (!options.tree_file.empty()) write_signals(options.tree_file, tree);
   if (tree.left_running) libraries.keep();  // they preload the shim into what they start
   for (const std::string& file : collect_traces(trace, options.trace))
     say(options, "trace in " + file);
