@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# `cmake --install BUILD --prefix ANY`: all paths are relative, so the folder may be moved afterwards. Target `installed`
+# is what it needs.
+include(CMakePackageConfigHelpers)
+
+set(libraries cuvmm_shim)
+if(TARGET cuvmm_symbolize)
+  list(APPEND libraries cuvmm_symbolize)
+endif()
+set(emulator cuvmm_emulator cuvmm_nvml cuvmm_runtime_12 cuvmm_runtime_13)
+add_custom_target(installed DEPENDS cuvmm ${libraries} ${emulator})
+
+install(TARGETS cuvmm RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+install(TARGETS ${libraries} LIBRARY DESTINATION "${CUVMM_PRIVATE_LIBDIR}")
+if(CUVMM_WHEEL)
+  install(TARGETS ${emulator} LIBRARY DESTINATION "${CUVMM_PRIVATE_LIBDIR}/emulator" NAMELINK_SKIP)
+else()
+  install(TARGETS ${emulator} LIBRARY DESTINATION "${CUVMM_PRIVATE_LIBDIR}/emulator")
+  # dlopen("libcuda.so") and dlopen("libcuda.so.1") both find the shim when this folder is searched first.
+  foreach(name libcuda.so libcuda.so.1)
+    install(CODE "
+      set(links \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CUVMM_PRIVATE_LIBDIR}/links\")
+      file(MAKE_DIRECTORY \"\${links}\")
+      file(CREATE_LINK ../libcuvmm-shim.so \"\${links}/${name}\" SYMBOLIC)")
+  endforeach()
+endif()
+install(DIRECTORY "${CMAKE_SOURCE_DIR}/emulator/python/hook/" DESTINATION "${CUVMM_PRIVATE_LIBDIR}/emulator/python"
+        PATTERN __pycache__ EXCLUDE)
+install(DIRECTORY "${CMAKE_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY "${CMAKE_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+        FILES_MATCHING PATTERN "*.md" PATTERN "*.json")
+install(FILES "${CMAKE_SOURCE_DIR}/CHANGELOG.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
+# find_package(cuvmm), and pkg-config.
+set(package "${CMAKE_INSTALL_LIBDIR}/cmake/cuvmm")
+set(made "${CMAKE_BINARY_DIR}/package")
+configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/package/cuvmm-config.cmake.in" "${made}/cuvmm-config.cmake"
+  INSTALL_DESTINATION "${package}"
+  PATH_VARS CMAKE_INSTALL_BINDIR CMAKE_INSTALL_INCLUDEDIR CUVMM_PRIVATE_LIBDIR)
+write_basic_package_version_file("${made}/cuvmm-config-version.cmake" COMPATIBILITY SameMajorVersion)
+install(FILES "${made}/cuvmm-config.cmake" "${made}/cuvmm-config-version.cmake"
+              "${CMAKE_CURRENT_LIST_DIR}/package/CuvmmAddTest.cmake" DESTINATION "${package}")
+file(RELATIVE_PATH CUVMM_PREFIX_FROM_PKGCONFIG "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+foreach(name cuvmm cuvmm-emulator)
+  configure_file("${CMAKE_CURRENT_LIST_DIR}/package/${name}.pc.in" "${made}/${name}.pc" @ONLY)
+  install(FILES "${made}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endforeach()
