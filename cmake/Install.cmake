@@ -8,7 +8,32 @@ if(TARGET cuvmm_symbolize)
   list(APPEND libraries cuvmm_symbolize)
 endif()
 set(emulator cuvmm_emulator cuvmm_nvml cuvmm_runtime_12 cuvmm_runtime_13)
-add_custom_target(installed DEPENDS cuvmm ${libraries} ${emulator})
+
+# The manual page and the shells' completions, which the command itself writes.
+set(pages "${CMAKE_BINARY_DIR}/pages")
+file(MAKE_DIRECTORY "${pages}")
+find_program(CUVMM_GZIP gzip)
+mark_as_advanced(CUVMM_GZIP)
+set(man_page "${pages}/cuvmm.1")
+set(compress "")
+if(CUVMM_GZIP)
+  set(man_page "${pages}/cuvmm.1.gz")
+  set(compress | "${CUVMM_GZIP}" -9nc)
+endif()
+add_custom_command(
+  OUTPUT "${man_page}" "${pages}/cuvmm.bash" "${pages}/_cuvmm" "${pages}/cuvmm.fish"
+  COMMAND cuvmm shell-page man ${compress} > "${man_page}"
+  COMMAND cuvmm shell-page bash > "${pages}/cuvmm.bash"
+  COMMAND cuvmm shell-page zsh > "${pages}/_cuvmm"
+  COMMAND cuvmm shell-page fish > "${pages}/cuvmm.fish"
+  DEPENDS cuvmm VERBATIM)
+add_custom_target(cuvmm_pages ALL DEPENDS "${man_page}" "${pages}/cuvmm.bash" "${pages}/_cuvmm" "${pages}/cuvmm.fish")
+install(FILES "${man_page}" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+install(FILES "${pages}/cuvmm.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME cuvmm)
+install(FILES "${pages}/_cuvmm" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions")
+install(FILES "${pages}/cuvmm.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+
+add_custom_target(installed DEPENDS cuvmm cuvmm_pages ${libraries} ${emulator})
 
 install(TARGETS cuvmm RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(TARGETS ${libraries} LIBRARY DESTINATION "${CUVMM_PRIVATE_LIBDIR}")
@@ -26,7 +51,7 @@ else()
 endif()
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/emulator/python/hook/" DESTINATION "${CUVMM_PRIVATE_LIBDIR}/emulator/python"
         PATTERN __pycache__ EXCLUDE)
-install(DIRECTORY "${CMAKE_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY "${CMAKE_SOURCE_DIR}/include/cuvmm" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" OPTIONAL FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
         FILES_MATCHING PATTERN "*.md" PATTERN "*.json")
 install(FILES "${CMAKE_SOURCE_DIR}/CHANGELOG.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -4,6 +4,7 @@
 // never exported. For x86-64.
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -68,7 +69,8 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
   return pthread_cond_timedwait(condition, mutex, &day);
 }
 
-// --- glibc 2.32. Never "one thread alone": then libstdc++ counts references atomically.
+// --- glibc 2.32 (and sigabbrev_np, below). Never "one thread alone": then libstdc++ counts
+// references atomically.
 extern char __libc_single_threaded;
 char __libc_single_threaded = 0;
 
@@ -78,4 +80,15 @@ uint32_t arc4random(void) {
   while (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number)) {
   }
   return number;
+}
+
+const char* sigabbrev_np(int number);
+const char* sigabbrev_np(int number) {
+  static const char* const kNames[] = {
+      NULL,   "HUP",  "INT",  "QUIT", "ILL",    "TRAP",   "ABRT",  "BUS",  "FPE",  "KILL", "USR1",
+      "SEGV", "USR2", "PIPE", "ALRM", "TERM",   "STKFLT", "CHLD",  "CONT", "STOP", "TSTP", "TTIN",
+      "TTOU", "URG",  "XCPU", "XFSZ", "VTALRM", "PROF",   "WINCH", "POLL", "PWR",  "SYS",
+  };
+  const int count = (int)(sizeof(kNames) / sizeof(kNames[0]));
+  return number > 0 && number < count ? kNames[number] : NULL;
 }

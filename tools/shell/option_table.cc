@@ -16,7 +16,7 @@ OptionEntry option_entry_of(const CLI::Option& option) {
   OptionEntry entry;
   for (const std::string& name : option.get_snames()) entry.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) entry.names.push_back("--" + name);
-  entry.glued = option.get_name().find("{}") != std::string::npos;
+  entry.glued = option.get_name(false, true).find("{}") != std::string::npos;
   if (entry.glued) {
     entry.value = "PROFILE";  // of add_emulate
   } else if (entry.names.empty()) {
@@ -32,11 +32,13 @@ CommandEntry command_entry_of(const CLI::App& app, const std::string& parent) {
   CommandEntry command;
   command.name = parent.empty() ? "" : app.get_name();
   command.summary = app.get_description();
-  const std::string help = app.help(parent);
-  constexpr std::string_view kUsage = "Usage: ";
-  const std::size_t usage = help.find(kUsage);
-  if (usage != std::string::npos) {
-    const std::size_t start = usage + kUsage.size();
+  // (Of cuvmm itself --help would tell about the command that is running.)
+  if (parent.empty()) {
+    command.usage = app.get_name() + " COMMAND [OPTIONS]";
+  } else {
+    const std::string help = app.help(parent);
+    constexpr std::string_view kUsage = "Usage: ";
+    const std::size_t start = help.find(kUsage) + kUsage.size();
     command.usage = help.substr(start, help.find('\n', start) - start);
   }
   for (const CLI::Option* option : app.get_options()) {
