@@ -19,10 +19,10 @@ set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${CMAKE_BINARY_DIR}/lib" "${CMAKE_BINARY_DIR}/lib/emulator")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "checker and emulator for the CUDA driver's memory APIs
- cuvmm finds misuse of the CUDA driver's memory APIs (virtual memory
- management, multicast, legacy IPC, external memory, stream-ordered pools)
- in programs as they are, and says who made the objects involved and what to
- change. Where there is no GPU, its emulated libcuda runs them.")
+cuvmm finds misuse of the CUDA driver's memory APIs (virtual memory
+management, multicast, legacy IPC, external memory, stream-ordered pools)
+in programs as they are, and says who made the objects involved and what to
+change. Where there is no GPU, its emulated libcuda runs them.")
 
 # What Debian wants beside each package.
 string(TIMESTAMP CUVMM_DATE "%a, %d %b %Y %H:%M:%S +0000" UTC)  # SOURCE_DATE_EPOCH, where it is set
@@ -38,7 +38,7 @@ file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/package/copyright" @ONLY CONTENT
 Upstream-Name: cuvmm
 
 Files: *
-Copyright: the authors of cuvmm
+Copyright: 2026 the authors of cuvmm
 License: Apache-2.0
 
 License: Apache-2.0

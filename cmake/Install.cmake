@@ -54,7 +54,10 @@ install(DIRECTORY "${CMAKE_SOURCE_DIR}/emulator/python/hook/" DESTINATION "${CUV
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/include/cuvmm" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" OPTIONAL FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
         FILES_MATCHING PATTERN "*.md" PATTERN "*.json")
-install(FILES "${CMAKE_SOURCE_DIR}/CHANGELOG.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+if(CUVMM_GZIP)  # as Debian has it
+  execute_process(COMMAND ${CUVMM_GZIP} -9nc "${CMAKE_SOURCE_DIR}/CHANGELOG.md" OUTPUT_FILE "${pages}/changelog.gz")
+  install(FILES "${pages}/changelog.gz" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+endif()
 
 # find_package(cuvmm), and pkg-config.
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/cuvmm")
@@ -65,8 +68,8 @@ configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/package/cuvmm-config.cm
 write_basic_package_version_file("${made}/cuvmm-config-version.cmake" COMPATIBILITY SameMajorVersion)
 install(FILES "${made}/cuvmm-config.cmake" "${made}/cuvmm-config-version.cmake"
               "${CMAKE_CURRENT_LIST_DIR}/package/CuvmmAddTest.cmake" DESTINATION "${package}")
-file(RELATIVE_PATH CUVMM_PREFIX_FROM_PKGCONFIG "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+file(RELATIVE_PATH CUVMM_PREFIX_FROM_PKGCONFIG "/prefix/${CMAKE_INSTALL_DATADIR}/pkgconfig" "/prefix")
 foreach(name cuvmm cuvmm-emulator)
   configure_file("${CMAKE_CURRENT_LIST_DIR}/package/${name}.pc.in" "${made}/${name}.pc" @ONLY)
-  install(FILES "${made}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+  install(FILES "${made}/${name}.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig")
 endforeach()

@@ -81,7 +81,7 @@ def check_pkgconfig(prefix):
     if not shutil.which("pkg-config"):
         print("no pkg-config here: not tried")
         return
-    environment = {**os.environ, "PKG_CONFIG_PATH": os.pathsep.join(glob.glob(f"{prefix}/lib*/pkgconfig"))}
+    environment = {**os.environ, "PKG_CONFIG_PATH": os.pathsep.join(glob.glob(f"{prefix}/share/pkgconfig"))}
     shim = run("pkg-config", "--variable=shim", "cuvmm", env=environment).strip()
     assert os.path.samefile(shim, glob.glob(f"{prefix}/lib*/cuvmm/libcuvmm-shim.so")[0]), shim
     flags = run("pkg-config", "--libs", "cuvmm-emulator", env=environment).split()

@@ -93,7 +93,7 @@ def try_in(root, wheel):
     wheel = shutil.copy(wheel, os.path.join(root, "tmp"))
     shutil.copy(EXAMPLE, os.path.join(root, "tmp", "first_finding.py"))
     os.makedirs(os.path.join(root, "proc"), exist_ok=True)
-    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/root", "PIP_BREAK_SYSTEM_PACKAGES": "1", "LC_ALL": "C"}
+    environment = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "PIP_BREAK_SYSTEM_PACKAGES": "1", "LC_ALL": "C"}
 
     def run(status, *command):
         # A mount namespace of its own, with its own /proc: nothing stays behind.

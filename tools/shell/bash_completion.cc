@@ -17,8 +17,7 @@ std::string bash_joined(const std::vector<std::string>& words, const char* betwe
 // The command that fills COMPREPLY with the values of an option.
 std::string bash_offer(const ValueChoices& choices) {
   std::string words = bash_joined(choices.words, " ");
-  if (choices.rules)
-    words += "$(cuvmm rules 2> /dev/null | grep -oE '^[[:alnum:]]+-[[:alnum:]-]+')";
+  if (choices.rules) words += "$(cuvmm rules 2> /dev/null | awk '$2 ~ /-/ { print $2 }')";
   std::string how = choices.files ? " -f" : "";
   if (choices.folders) how += " -d";
   if (words.empty() && how.empty()) return "return";

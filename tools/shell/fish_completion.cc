@@ -20,8 +20,9 @@ std::string fish_quoted(const std::string& text) {
 std::string fish_value(const ValueChoices& choices) {
   std::string words;
   for (const std::string& word : choices.words) words += (words.empty() ? "" : " ") + word;
-  if (choices.rules)
-    words += "(cuvmm rules 2> /dev/null | string match -r '^[[:alnum:]]+-[[:alnum:]-]+')";
+  if (choices.rules) {
+    words += "(cuvmm rules 2> /dev/null | string match -rg '^\\S+ +(\\S+-\\S+)')";
+  }
   if (choices.folders)
     words += std::string(words.empty() ? "" : " ") + "(__fish_complete_directories)";
   std::string out = choices.files ? " -F" : " -f";

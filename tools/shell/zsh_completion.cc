@@ -74,7 +74,7 @@ std::string zsh_completion(const std::vector<CommandEntry>& table) {
 # Made by `cuvmm shell-page zsh` from what --help shows.
 _cuvmm_rules() {{
   local -a rules
-  rules=(${{(f)"$(cuvmm rules 2> /dev/null | grep -oE '^[[:alnum:]]+-[[:alnum:]-]+')"}})
+  rules=(${{(f)"$(cuvmm rules 2> /dev/null | awk '$2 ~ /-/ {{ print $2 }}')"}})
   compadd -a rules
 }}
 
