@@ -30,17 +30,12 @@ std::string bash_values(const CommandEntry& command) {
   std::string out;
   for (const OptionEntry& entry : command.options) {
     if (entry.value.empty()) continue;
-    out += fmt::format("    {}) {}; return ;;\n",
-                       bash_joined(
-                           [&] {
-                             std::vector<std::string> patterns;
-                             for (const std::string& name : entry.names)
-                               patterns.push_back(fmt::format("'{} {}{}'", command.name, name,
-                                                              entry.glued ? " =" : ""));
-                             return patterns;
-                           }(),
-                           " | "),
-                       bash_offer(choices_of(entry)));
+    std::string patterns;
+    for (const std::string& name : entry.names) {
+      patterns += fmt::format("{}'{} {}{}'", patterns.empty() ? "" : " | ", command.name, name,
+                              entry.glued ? " =" : "");
+    }
+    out += fmt::format("    {}) {}; return ;;\n", patterns, bash_offer(choices_of(entry)));
   }
   return out;
 }
