@@ -28,9 +28,10 @@ std::string zsh_action(const ValueChoices& choices) {
   for (const std::string& word : choices.words) words += (words.empty() ? "" : " ") + word;
   if (choices.rules) return "_cuvmm_rules";
   if (choices.files && !words.empty())
-    return fmt::format("_alternative \"words:word:({})\" \"files:file:_files\"", words);
+    return fmt::format(" _alternative \"words\\:word\\:({})\" \"files\\:file\\:_files\"", words);
   if (choices.folders && !words.empty())
-    return fmt::format("_alternative \"words:word:({})\" \"folders:folder:_files -/\"", words);
+    return fmt::format(" _alternative \"words\\:word\\:({})\" \"folders\\:folder\\:_files -/\"",
+                       words);
   if (choices.files) return "_files";
   if (choices.folders) return "_files -/";
   return words.empty() ? " " : "(" + words + ")";
