@@ -45,6 +45,7 @@ std::string bash_values(const CommandEntry& command) {
 std::string bash_completion(const std::vector<CommandEntry>& table) {
   std::string names, behind, options, arguments;
   for (const CommandEntry& command : table) {
+    if (!command.parent.empty()) continue;
     if (!command.name.empty()) names += (names.empty() ? "" : " ") + command.name;
     behind += bash_values(command);
     std::string all;

@@ -40,7 +40,7 @@ std::string fish_completion(const std::vector<CommandEntry>& table) {
       "complete -c cuvmm -n __fish_use_subcommand -f -l version -d 'Display program version "
       "information and exit'\n";
   for (const CommandEntry& command : table) {
-    if (command.name.empty()) continue;
+    if (command.name.empty() || !command.parent.empty()) continue;
     page += fmt::format("complete -c cuvmm -n __fish_use_subcommand -f -a {} -d {}\n", command.name,
                         fish_quoted(command.summary));
     const std::string seen =

@@ -69,8 +69,9 @@ std::string man_page(const std::vector<CommandEntry>& table, const std::string& 
   page += roff_lines(top.footer) + ".SH COMMANDS\n";
   for (const CommandEntry& command : table) {
     if (command.name.empty()) continue;
-    page += ".SS " + roff_text(command.name) + "\n" + roff_text(command.summary) + ".\n.PP\n" +
-            roff_bold(command.usage) + "\n";
+    page += ".SS " +
+            roff_text(command.parent + (command.parent.empty() ? "" : " ") + command.name) + "\n" +
+            roff_text(command.summary) + ".\n.PP\n" + roff_bold(command.usage) + "\n";
     for (const OptionEntry& entry : command.arguments) page += roff_option(entry);
     for (const OptionEntry& entry : command.options) page += roff_option(entry);
     page += roff_lines(command.footer);

@@ -57,9 +57,15 @@ bool is_placeholder(const std::string& word) {
 }  // namespace
 
 std::vector<CommandEntry> option_table(const CLI::App& app) {
+  const auto all = [](const CLI::App*) { return true; };
   std::vector<CommandEntry> table = {command_entry_of(app, "")};
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (!sub->get_group().empty()) table.push_back(command_entry_of(*sub, app.get_name()));
+  for (const CLI::App* sub : app.get_subcommands(all)) {
+    if (sub->get_group().empty()) continue;
+    table.push_back(command_entry_of(*sub, app.get_name()));
+    for (const CLI::App* inner : sub->get_subcommands(all)) {
+      table.push_back(command_entry_of(*inner, app.get_name() + " " + sub->get_name()));
+      table.back().parent = sub->get_name();
+    }
   }
   return table;
 }

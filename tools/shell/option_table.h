@@ -18,6 +18,7 @@ struct OptionEntry {
 
 struct CommandEntry {
   std::string name;     ///< "" for cuvmm itself
+  std::string parent;   ///< of a command of a command: the latter
   std::string summary;  ///< its first line in --help
   std::string usage;    ///< "cuvmm run [OPTIONS] -- PROGRAM [ARGUMENTS]"
   std::vector<OptionEntry> options;
@@ -25,7 +26,8 @@ struct CommandEntry {
   std::string footer;
 };
 
-/// cuvmm itself, then its commands in the order of --help. Hidden ones are left out.
+/// cuvmm itself, then its commands in the order of --help, each before its own commands. Hidden
+/// ones are left out.
 std::vector<CommandEntry> option_table(const CLI::App& app);
 
 /// What may be typed as a value: words, and what kinds of names the shell should offer.
@@ -40,6 +42,7 @@ ValueChoices choices_of(const OptionEntry& option);
 
 /// The pages, as text. `version` is cuvmm's.
 std::string man_page(const std::vector<CommandEntry>& table, const std::string& version);
+/// (The completions leave the commands of commands out.)
 std::string bash_completion(const std::vector<CommandEntry>& table);
 std::string zsh_completion(const std::vector<CommandEntry>& table);
 std::string fish_completion(const std::vector<CommandEntry>& table);

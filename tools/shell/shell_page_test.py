@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
+#SPDX - License - Identifier : Apache - 2.0
 """The manual page and the shells' completions know every command and option, and the shells accept them.
 
 Usage: shell_page_test.py CUVMM [unittest arguments]. A shell that is not installed is not tried.
@@ -22,11 +22,16 @@ def page(kind):
     return output(CUVMM, "shell-page", kind)
 
 
-def options_of_help():
-    """Each command of --help, with the long options of its own --help."""
-    listed = output(CUVMM, "--help").partition("Subcommands:\n")[2].partition("\n\n")[0]
-    for command in re.findall(r"^  (\S+)  ", listed, re.M):
-        text = output(CUVMM, command, "--help").partition("\nOptions:\n")[2].partition("\n\n")[0]
+def commands_of(*command):
+    listed = output(CUVMM, *command, "--help").partition("Subcommands:\n")[2].partition("\n\n")[0]
+    return re.findall(r"^  (\S+)  ", listed, re.M)
+
+
+def options_of_help(inner=False):
+    """Each command of --help, with the long options of its own --help; with `inner` also commands of commands."""
+    names = commands_of()
+    for command in names + [f"{name} {one}" for name in names if inner for one in commands_of(name)]:
+        text = output(CUVMM, *command.split(), "--help").partition("\nOptions:\n")[2].partition("\n\n")[0]
         yield command, re.findall(r"^  (?:-\w,)?(--[a-z-]+)", text, re.M)
 
 
@@ -34,7 +39,7 @@ class Pages(unittest.TestCase):
     def test_the_manual_has_every_option(self):
         sections = page("man").replace("\\-", "-").split("\n.SS ")
         found = {section.split("\n", 1)[0]: section for section in sections[1:]}
-        for command, options in options_of_help():
+        for command, options in options_of_help(inner=True):
             self.assertGreater(len(options), 0, command)
             for option in options:
                 with self.subTest(command=command, option=option):

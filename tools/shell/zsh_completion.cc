@@ -56,7 +56,7 @@ std::string zsh_option(const OptionEntry& entry, const std::string& name) {
 std::string zsh_completion(const std::vector<CommandEntry>& table) {
   std::string names, cases;
   for (const CommandEntry& command : table) {
-    if (command.name.empty()) continue;
+    if (command.name.empty() || !command.parent.empty()) continue;
     names += fmt::format("    '{}:{}'\n", command.name, zsh_quoted(command.summary));
     cases += fmt::format("    {})\n      _arguments -s", command.name);
     for (const OptionEntry& entry : command.options) {
