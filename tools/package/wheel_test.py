@@ -42,6 +42,22 @@ def check_object(path):
     return max(versions)
 
 
+def check_exports(libraries):
+    """The tests of what the build's libraries export hold for those of the wheel."""
+    source, emulator = os.path.join(HERE, "..", ".."), os.path.join(libraries, "emulator")
+    tests = (
+        ("shim/testing/exports_test.py", f"{libraries}/libcuvmm-shim.so", f"{source}/api/symbols/driver_symbols.txt",
+         f"{source}/shim/intercept/runtime_twins.def"),
+        ("emulator/runtime/testing/exports_test.py", f"{source}/emulator/runtime/runtime_symbols.txt",
+         f"{emulator}/libcudart.so.12", f"{emulator}/libcudart.so.13"),
+        ("emulator/nvml/exports_test.py", f"{source}/emulator/nvml/nvml_symbols.txt", f"{emulator}/libnvidia-ml.so.1"),
+    )
+    for script, *arguments in tests:
+        output(sys.executable, os.path.join(source, script), *arguments)
+    output("cmake", f"-DLIBRARY={emulator}/libcuda.so.1", f"-DSYMBOLS={source}/api/symbols/driver_symbols.txt", "-DNM=nm",
+           "-DREADELF=readelf", "-P", f"{source}/emulator/entry/check_exports.cmake")
+
+
 def check_contents(wheel, folder):
     assert re.search(r"/cuvmm-[\d.]+-py3-none-manylinux_2_28_x86_64\.whl$", os.path.abspath(wheel)), wheel
     assert os.path.getsize(wheel) <= MOST_BYTES, f"{wheel} has {os.path.getsize(wheel)} bytes, more than {MOST_BYTES}"
@@ -60,6 +76,7 @@ def check_contents(wheel, folder):
         if os.path.isfile(path) and open(path, "rb").read(4) == b"\x7fELF":
             oldest = max(oldest, check_object(path))
     assert oldest != (0, 0)
+    check_exports(os.path.join(folder, "cuvmm", "lib", "cuvmm"))
     print(f"{os.path.basename(wheel)}: {os.path.getsize(wheel)} bytes, {len(names)} files, glibc {'.'.join(map(str, oldest))}")
 
 
