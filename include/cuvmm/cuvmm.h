@@ -26,7 +26,8 @@ extern "C" {
 #define CUVMM_ERROR_FAILED (-4L)   /* out of memory, or the shim is off in this process */
 
 /* Flags of cuvmm_scope_open. */
-#define CUVMM_SCOPE_KEEPS 1u /* what is made in it may outlive a mark: cuvmm_leaks leaves it out */
+#define CUVMM_SCOPE_KEEPS 1u /* what is made in it may outlive a mark: cuvmm_leaks leaves it out \
+                              */
 #define CUVMM_SCOPE_QUIET 2u /* findings are not printed on stderr: the caller shows them */
 
 /* Flags of cuvmm_leaks. */
@@ -65,9 +66,9 @@ typedef const cuvmm_api* (*cuvmm_get_api)(unsigned version);
 #define CUVMM_UNUSED
 #endif
 
-/* dlsym(), under a name of ours, as <dlfcn.h> has what we need behind a feature macro. Weak: where the
-   C library is older than 2.34 and the program does not link libdl, it comes with the shim or not at
-   all. */
+/* dlsym(), under a name of ours, as <dlfcn.h> has what we need behind a feature macro. Weak: where
+   the C library is older than 2.34 and the program does not link libdl, it comes with the shim or
+   not at all. */
 extern void* cuvmm_dlsym_(void* handle, const char* name) __asm__("dlsym") __attribute__((weak));
 
 /* The shim's table, or one without functions. */

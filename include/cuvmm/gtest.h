@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -59,14 +60,23 @@ class TestListener : public ::testing::EmptyTestEventListener {
     std::string all;
     for (std::size_t at = json.find(kKey); at != std::string::npos; at = json.find(kKey, at)) {
       at += sizeof kKey - 1;
-      for (; at < json.size() && json[at] != '"'; ++at) {
-        const bool escaped = json[at] == '\\' && at + 1 < json.size();
-        if (escaped) ++at;
-        all += escaped && json[at] == 'n' ? '\n' : json[at];
-      }
+      while (at < json.size() && json[at] != '"') all += next_letter(json, at);
       all += '\n';
     }
     return all;
+  }
+
+  /// The letter at `at`, which moves behind it.
+  static char next_letter(const std::string& json, std::size_t& at) {
+    if (json[at] != '\\' || at + 1 >= json.size()) return json[at++];
+    const char kind = json[at + 1];
+    at += 2;
+    if (kind == 'n') return '\n';
+    if (kind != 'u' || at + 4 > json.size()) return kind;
+    const unsigned long code = std::strtoul(json.substr(at, 4).c_str(), nullptr, 16);
+    at += 4;
+    return code < 0x80 ? static_cast<char>(code)
+                       : '?';  // the shim escapes control characters alone
   }
 
   const unsigned leak_flags_;

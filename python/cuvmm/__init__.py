@@ -92,8 +92,8 @@ def expect(rule: str, count: Optional[int] = None) -> Iterator[None]:
         raise
     missing = _shim.call("expect_end", token) if token else 0
     if missing:
-        wanted = "a finding" if count is None else "1 finding" if count == 1 else f"{count} findings"
-        raise ExpectationError(f"cuvmm: {wanted} of {rule} was expected; {missing} did not come")
+        raise ExpectationError(f"cuvmm: expected {count or 'any'} of {rule}; {missing if count else 'none'} "
+                               f"{'did not come' if count else 'came'}")
 
 
 def mark() -> int:

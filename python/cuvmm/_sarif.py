@@ -13,18 +13,20 @@ _LEVELS = {"error": "error", "undefined": "error", "leak": "error", "advice": "n
 
 
 def _location(frame: Frame, root: str) -> dict[str, Any]:
-    path = os.path.relpath(frame.file or "", root)
+    absolute = os.path.join(root, frame.file or "")
+    path = os.path.relpath(absolute, root)
     inside = not path.startswith("..")
-    place: dict[str, Any] = {"uri": path if inside else f"file://{os.path.abspath(frame.file or '')}"}
+    place: dict[str, Any] = {"uri": path if inside else f"file://{absolute}"}
     if inside:
         place["uriBaseId"] = "SRCROOT"
     return {"artifactLocation": place, "region": {"startLine": max(frame.line or 1, 1)}}
 
 
 def _result(finding: Finding, test: str, where: Optional[tuple[str, int]], root: str) -> dict[str, Any]:
-    frames = [frame for frame in finding.stack if frame.file]
+    # Debug information names files that are not here, such as those of the Python interpreter.
+    frames = [frame for frame in finding.stack if frame.file and os.path.exists(os.path.join(root, frame.file))]
     # The program's own line, if its files lie here; else the test's.
-    own = [f for f in frames if not os.path.relpath(f.file or "", root).startswith("..")]
+    own = [f for f in frames if not os.path.relpath(os.path.join(root, f.file or ""), root).startswith("..")]
     chosen = own[:1] or ([Frame("", "", 0, os.path.join(root, where[0]), where[1])] if where else frames[:1])
     location: dict[str, Any] = {"logicalLocations": [{"fullyQualifiedName": test or finding.call, "kind": "function"}]}
     if chosen:

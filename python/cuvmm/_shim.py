@@ -73,7 +73,7 @@ def call(name: str, *arguments: Any) -> int:
 
 def json_text(name: str, *arguments: Any) -> Any:
     """The value of a function that writes JSON into a buffer."""
-    size = call(name, *arguments, None, 0) + 1
+    size = 1 << 16
     while True:  # it may grow between two calls
         buffer = ctypes.create_string_buffer(size)
         length = call(name, *arguments, ctypes.cast(buffer, ctypes.c_void_p), size)

@@ -237,12 +237,14 @@ class Plugin:
                     file.write("\n")
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        terminalreporter.section("cuvmm")
+        terminalreporter.write_sep("=", "cuvmm")
         known = self.driver
         driver = "the emulator" if known is not None and known.emulated else (known.driver if known else "no driver")
         tests = {test for test, _, _ in self.found if test != _OUTSIDE}
         total = sum(one.count for _, _, one in self.found)
-        terminalreporter.write_line(f"{total} findings in {len(tests)} tests, on {driver}")
+        terminalreporter.write_line(
+            f"{total} finding{'' if total == 1 else 's'} in {len(tests)} test{'' if len(tests) == 1 else 's'}, "
+            f"on {driver}")
         for test, _, one in self.found:
             times = f", {one.count} times" if one.count > 1 else ""
             terminalreporter.write_line(f"{test}: {one.kind}: {one.rule}{times}")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Uses every function of cuvmm.h, with the shim or without it (argument "none"); api_test.py runs it.
-   Compiled as C89 and, by api_client_cxx.cc, as C++. */
+/* Uses every function of cuvmm.h, with the shim or without it (argument "none"); api_test.py runs
+   it. Compiled as C89 and, by api_client_cxx.cc, as C++. */
 #include <cuda.h>
 #include <errno.h>
 #include <stdio.h>
