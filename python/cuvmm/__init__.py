@@ -51,12 +51,12 @@ def info() -> Optional[Info]:
 
 def name_range(address: int, size: int, name: str) -> None:
     """Findings and leaks name what lies in [address, address + size) so; "" takes the names there away."""
-    _shim.call("name_range", address, size, name.encode())
+    _shim.call("name_range", address, size, name)
 
 
 def name_handle(handle: int, name: str) -> None:
     """The same for memory of cuMemCreate, by its handle."""
-    _shim.call("name_handle", handle, name.encode())
+    _shim.call("name_handle", handle, name)
 
 
 @contextlib.contextmanager
@@ -67,7 +67,7 @@ def scope(name: str, *, keeps: bool = False, quiet: bool = False) -> Iterator[No
     not printed on stderr.
     """
     flags = (_shim.SCOPE_KEEPS if keeps else 0) | (_shim.SCOPE_QUIET if quiet else 0)
-    token = _shim.call("scope_open", name.encode(), flags)
+    token = _shim.call("scope_open", name, flags)
     try:
         yield
     finally:
@@ -83,7 +83,7 @@ def expect(rule: str, count: Optional[int] = None) -> Iterator[None]:
     """
     if count is not None and count < 1:
         raise ValueError(f"count is {count}: expected at least 1, or None for any number")
-    token = _shim.call("expect", rule.encode(), count or 0)
+    token = _shim.call("expect", rule, count or 0)
     try:
         yield
     except BaseException:
@@ -103,7 +103,7 @@ def mark() -> int:
 
 def count(rule: Optional[str] = None, *, since: int = 0) -> int:
     """How many findings came, repeats included: of one rule, or all errors, undefined behaviour and leaks."""
-    return _shim.call("count", since, rule.encode() if rule is not None else None)
+    return _shim.call("count", since, rule)
 
 
 def findings(since: int = 0) -> list[Finding]:

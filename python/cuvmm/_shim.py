@@ -64,9 +64,9 @@ def call(name: str, *arguments: Any) -> int:
     known = table()
     if known is None or getattr(_Table, name).offset + getattr(_Table, name).size > known.size:
         return 0
-    result = getattr(known, name)(*arguments)
+    result = getattr(known, name)(*(a.encode("utf-8", "replace") if isinstance(a, str) else a for a in arguments))
     if result < 0:
-        shown = ", ".join(repr(a.decode(errors="replace")) if isinstance(a, bytes) else repr(a) for a in arguments)
+        shown = ", ".join(repr(a) for a in arguments)
         raise CuvmmError(f"cuvmm: {name}({shown}): {_ERRORS.get(result, f'error {result}')}")
     return result
 

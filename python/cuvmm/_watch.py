@@ -43,7 +43,7 @@ class Watch:
         found: list[Finding] = []
         label = f"{self.outer} > {name}" if self.outer else name
         self.labels.append(label)
-        allowed = [_shim.call("expect", rule.encode(), 0) for rule in allow]
+        allowed = [_shim.call("expect", rule, 0) for rule in allow]
         before = os.environ.get(SCOPE)
         os.environ[SCOPE] = label
         try:
