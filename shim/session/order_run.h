@@ -141,12 +141,14 @@ void Session::leave_work(Symbol symbol, const CallStruct& call, const WorkRoom::
                          CUresult result, const Touched* touched, const Caller& caller) noexcept {
   try {
     if (result != CUDA_SUCCESS) return work_.cancel(ticket);
-    UsedRange ranges[kMostRangesOfACopy];
+    // As few as the call can have: each is written before it is used.
+    constexpr std::size_t kMost = kTouches<CallStruct> ? kMaxTouches : kMostRangesOfACopy;
+    UsedRange ranges[kMost];
     std::size_t count = 0;
     Violations early;
     const auto note = [&](const Touch& touch) {
       const UsedRange range = extent(touch);
-      if (range.size == 0 || count == kMostRangesOfACopy) return;
+      if (range.size == 0 || count == kMost) return;
       if (work_.allocates() && early.empty()) {
         early = early_use(ticket, touch.parameter, {&range, 1});
       }
