@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program can tell cuvmm, and ask it, while it runs under the shim (docs/testing.md).
+ * What a program can tell cuvmm, and ask it, while it runs under the shim (docs/testing/README.md).
  *
  * There is no library to link. Each function looks for the shim in its own process; without it, it
  * does nothing and returns 0. C89 and newer, and C++. Thread-safe, but not for signal handlers.

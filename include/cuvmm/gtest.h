@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GoogleTest under cuvmm: findings and leaks fail the test that made them (docs/testing.md).
+// GoogleTest under cuvmm: findings and leaks fail the test that made them (docs/testing/README.md).
 //
 //   #include <cuvmm/gtest.h>
 //   CUVMM_LISTEN_TO_TESTS;   // once, in any source of the test program

@@ -2,7 +2,7 @@
 """What a Python program can tell cuvmm, and ask it, while it runs under `cuvmm run`.
 
 The twin of include/cuvmm/cuvmm.h. Without the shim in the process everything here does nothing:
-`active()` is False, and there are no findings. docs/testing.md shows how to use it.
+`active()` is False, and there are no findings. docs/testing/README.md shows how to use it.
 """
 
 from __future__ import annotations

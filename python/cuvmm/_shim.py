@@ -68,7 +68,7 @@ def call(name: str, *arguments: Any) -> int:
     if result < 0:
         shown = ", ".join(repr(a) for a in arguments)
         raise CuvmmError(f"cuvmm: {name}({shown}): {_ERRORS.get(result, f'error {result}')}")
-    return result
+    return int(result)
 
 
 def json_text(name: str, *arguments: Any) -> Any:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """pytest under cuvmm: misuse of CUDA's memory APIs and leaks fail the test that made them.
 
-`pytest --cuvmm=emulate` needs no GPU. docs/testing.md explains options, the marker and fixtures.
+`pytest --cuvmm=emulate` needs no GPU. docs/testing/README.md explains options, the marker and fixtures.
 """
 
 from __future__ import annotations
