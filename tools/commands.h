@@ -33,5 +33,6 @@ void add_top(CLI::App& app, CommandLine& line);
 void add_map(CLI::App& app, CommandLine& line);
 void add_leaks(CLI::App& app, CommandLine& line);
 void add_doctor(CLI::App& app, CommandLine& line);
+void add_work(CLI::App& app, CommandLine& line);
 
 }  // namespace cuvmm::tools
