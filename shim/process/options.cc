@@ -129,6 +129,7 @@ Options read_options(int pid) {
   if (text("CUVMM_LIVE") != "off") options.live = file("CUVMM_LIVE");
   options.keep_ring = flag(options, "CUVMM_RING_KEEP");
   options.fault_address = address(options, "CUVMM_FAULT_ADDRESS");
+  options.scope = text("CUVMM_SCOPE");
   options.leak_check = leak_check(options);
   options.leaks_signal = leaks_signal(options);
   options.enforce = flag(options, "CUVMM_ENFORCE");
