@@ -40,5 +40,6 @@ void add_suppress(CLI::App& app, CommandLine& line);
 void add_view(CLI::App& app, CommandLine& line);
 void add_doctor(CLI::App& app, CommandLine& line);
 void add_work(CLI::App& app, CommandLine& line);
+void add_shell_page(CLI::App& app, CommandLine& line);
 
 }  // namespace cuvmm::tools

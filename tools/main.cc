@@ -56,7 +56,11 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments,
     const std::vector<std::string> known = subcommand_names(app);
     if (std::find(known.begin(), known.end(), arguments[0]) == known.end()) {
       std::string list;
-      for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
+      for (const std::string& name : known) {
+        if (!app.get_subcommand(name)->get_group().empty()) {
+          list += (list.empty() ? "" : ", ") + name;
+        }
+      }
       return usage_error(app, "unknown command '" + arguments[0] + "'; the commands are " + list +
                                   cuvmm::tools::did_you_mean(arguments[0], known));
     }
@@ -126,6 +130,7 @@ int main(int argc, char** argv) {
     cuvmm::tools::add_report(app, line);
     cuvmm::tools::add_memory(app, line);
     cuvmm::tools::add_suppress(app, line);
+    cuvmm::tools::add_shell_page(app, line);
     return finish(parse_and_run(app, std::vector<std::string>(argv + 1, argv + argc), line));
   } catch (const std::exception& error) {
     cuvmm::tools::print_error("cuvmm: {}\n", error.what());
