@@ -177,6 +177,13 @@ void Session::mirror(const CallStruct& call, const Step<CallStruct>& step) {
   if constexpr (kMakes<CallStruct> || RecordsAtOnce<CallStruct>) {
     mirror_.made(books_, call, step.origin);
   }
+  if constexpr (requires { call.mcHandle; }) {
+    if constexpr (std::is_pointer_v<decltype(call.mcHandle)>) {
+      mirror_.team(books_, *call.mcHandle);
+    } else {
+      mirror_.team(books_, call.mcHandle);
+    }
+  }
 }
 
 template <class CallStruct>
