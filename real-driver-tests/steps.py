@@ -59,7 +59,7 @@ CHECKED_CALLS = (
     "cuMemPoolCreate", "cuMemPoolDestroy", "cuMemAllocFromPoolAsync", "cuMemPoolSetAccess",
     "cuIpcGetMemHandle", "cuIpcOpenMemHandle", "cuIpcCloseMemHandle", "cuIpcGetEventHandle", "cuIpcOpenEventHandle",
     "cuMemPoolExportToShareableHandle", "cuMemPoolImportFromShareableHandle", "cuMemPoolExportPointer",
-    "cuMemPoolImportPointer",
+    "cuMemPoolImportPointer", "cuMemAllocAsync", "cuMemFreeAsync",
 )
 
 
@@ -129,9 +129,10 @@ def _vulkan(build: under_shim.Build) -> list[Step]:
 
 
 def _workloads(python: str) -> list[Step]:
-    def workload(name: str, *, launcher: tuple[str, ...] = (), **more) -> Step:
+    def workload(name: str, *, launcher: tuple[str, ...] = (), variant: str = "", **more) -> Step:
         argv = (python, *launcher, str(WORKLOADS / f"{name}.py"))
-        return Step(f"workload.{name}", argv, timeout=more.pop("timeout", 90), gpu=True, **more)
+        title = f"workload.{name}-{variant}" if variant else f"workload.{name}"
+        return Step(title, argv, timeout=more.pop("timeout", 90), gpu=True, **more)
 
     torch = {"package": "torch", "environment": EXPANDABLE, "known": FABRIC_PROBE}
     run_two = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
@@ -146,6 +147,10 @@ def _workloads(python: str) -> list[Step]:
         workload("torch_share", **torch),
         workload("torch_graphs", **torch),
         workload("torch_pools", **torch),
+        workload("torch_malloc_async", package="torch", environment={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"},
+                 expects=()),
+        workload("torch_malloc_async", variant="early", package="torch", expects=("data-pool-ordered",), timed=False,
+                 environment={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync", "POOL_USE_EARLY": "1"}),
         # Its extension alone, or the whole wheel, on PYTHONPATH.
         workload("vllm_sleep", package="cumem_allocator", known=FABRIC_PROBE),
         workload("memory_saver", package="torch_memory_saver"),

@@ -34,6 +34,11 @@ void add_conform(CLI::App& app, CommandLine& line);
 void add_top(CLI::App& app, CommandLine& line);
 void add_map(CLI::App& app, CommandLine& line);
 void add_leaks(CLI::App& app, CommandLine& line);
+void add_memory(CLI::App& app, CommandLine& line);
+void add_report(CLI::App& app, CommandLine& line);
+void add_suppress(CLI::App& app, CommandLine& line);
+void add_view(CLI::App& app, CommandLine& line);
 void add_doctor(CLI::App& app, CommandLine& line);
+void add_work(CLI::App& app, CommandLine& line);
 
 }  // namespace cuvmm::tools

@@ -35,6 +35,7 @@ using conformance::fails_run;
 using conformance::format_recording;
 using conformance::judge_cases;
 using conformance::known_facts;
+using conformance::known_profile;
 using conformance::KnownFacts;
 using conformance::load_suite;
 using conformance::matches_pattern;
@@ -102,23 +103,6 @@ std::string driver_path(const ConformSettings& settings, std::unique_ptr<LoaderP
   libraries = std::make_unique<LoaderPath>(layout.layout);
   error = libraries->error();
   return libraries->layout().emulator;
-}
-
-// The recorded profile of the driver that ran: what is known of it.
-std::optional<Profile> known_profile(const Recording& recording) {
-  if (recording.emulated) {
-    const char* chosen = getenv("CUVMM_PROFILE");
-    ProfileResult loaded = load_profile(chosen && *chosen ? chosen : builtin_profiles().front());
-    if (loaded.error.empty()) return std::move(loaded.profile);
-    return std::nullopt;
-  }
-  for (const std::string& name : builtin_profiles()) {
-    ProfileResult loaded = load_profile(name);
-    if (loaded.error.empty() && loaded.profile.driver == recording.driver_version &&
-        loaded.profile.gpu == recording.gpu)
-      return std::move(loaded.profile);
-  }
-  return std::nullopt;
 }
 
 void print_results(const std::vector<CaseResult>& results, const ConformSettings& settings) {

@@ -20,7 +20,7 @@ BELOW = {
     "emulator": {"api", "rulebook"},
     "failure": {"api"},
     "ring": {"api"},
-    "live": {"api", "rulebook"},
+    "live": {"api", "ring", "rulebook"},
     "shim": {"api", "failure", "live", "ring", "rulebook"},
     "conformance": {"api", "program", "rulebook"},
     "tools": {"api", "failure", "live", "program", "ring", "rulebook", "conformance"},

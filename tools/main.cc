@@ -121,6 +121,11 @@ int main(int argc, char** argv) {
     cuvmm::tools::add_top(app, line);
     cuvmm::tools::add_map(app, line);
     cuvmm::tools::add_leaks(app, line);
+    cuvmm::tools::add_work(app, line);
+    cuvmm::tools::add_view(app, line);
+    cuvmm::tools::add_report(app, line);
+    cuvmm::tools::add_memory(app, line);
+    cuvmm::tools::add_suppress(app, line);
     return finish(parse_and_run(app, std::vector<std::string>(argv + 1, argv + argc), line));
   } catch (const std::exception& error) {
     cuvmm::tools::print_error("cuvmm: {}\n", error.what());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/run/known_facts.h"
 
+#include <cstdlib>
 #include <sstream>
 #include <vector>
 
@@ -59,6 +60,23 @@ std::string KnownFacts::reason(const std::string& test_case, std::size_t stateme
                                const std::string& answer) const {
   const auto found = facts_.find({test_case, statement});
   return found != facts_.end() && found->second.answer == answer ? found->second.reason : "";
+}
+
+std::optional<Profile> known_profile(const Recording& recording) {
+  if (recording.emulated) {
+    const char* chosen = std::getenv("CUVMM_PROFILE");
+    ProfileResult loaded = load_profile(chosen && *chosen ? chosen : builtin_profiles().front());
+    if (loaded.error.empty()) return std::move(loaded.profile);
+    return std::nullopt;
+  }
+  for (const std::string& name : builtin_profiles()) {
+    ProfileResult loaded = load_profile(name);
+    if (loaded.error.empty() && loaded.profile.driver == recording.driver_version &&
+        loaded.profile.gpu == recording.gpu) {
+      return std::move(loaded.profile);
+    }
+  }
+  return std::nullopt;
 }
 
 KnownFacts known_facts(const std::string& profile) {

@@ -3,8 +3,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
+
+#include "conformance/record/recording.h"
+#include "rulebook/profile/profile.h"
 
 namespace cuvmm::conformance {
 
@@ -28,6 +32,10 @@ class KnownFacts {
  private:
   Facts facts_;
 };
+
+/// The recorded profile of the driver that ran, and that the emulator ran as: nothing where there
+/// is none.
+std::optional<Profile> known_profile(const Recording& recording);
 
 /// The built-in facts of the driver with this profile; none where it has no file.
 KnownFacts known_facts(const std::string& profile);

@@ -15,6 +15,7 @@
 #include "shim/report/output.h"
 #include "shim/report/text_report.h"
 #include "shim/report/trace.h"
+#include "shim/stack/python/python_stack.h"
 
 namespace cuvmm::shim {
 
@@ -67,6 +68,7 @@ Process::Process() : pid_(::getpid()), options_(read_options(pid_)) {
   silence_stderr(options_.quiet);
   limit_stacks(static_cast<std::size_t>(options_.stack_depth));
   if (options_.no_symbols) do_without_symbols();
+  if (options_.no_python_frames || options_.stack_depth == 1) do_without_python();
   suppressions_ =
       options_.suppressions.empty() ? Suppressions() : Suppressions::load(options_.suppressions);
   ledger_ = std::make_unique<Ledger>(
@@ -86,6 +88,7 @@ Process::Process() : pid_(::getpid()), options_(read_options(pid_)) {
 // the driver; dlopen counts, and the second one's table is dropped.
 Process::Opened& Process::open_now() {
   const CancelOff no_cancel;
+  find_python();
   RealDriver real = open_driver(options_);
   auto* mine = new Opened(std::move(real), options_, *ledger_);
   Opened* first = nullptr;
@@ -100,6 +103,7 @@ Process::Opened& Process::open_now() {
   if (!options_.complaint.empty()) say(options_.complaint);
   for (const std::string& error : suppressions_.errors()) say(error);
   mine->session.show_in(options_.live, mine->driver.path);
+  mine->session.keep_timeline_in(options_.timeline);
   if (!options_.trace.empty()) mine->session.observe(open_trace(options_.trace).release());
   if (!mine->driver.library) {
     say("no CUDA driver: " + mine->driver.error + ". Calls answer CUDA_ERROR_NO_DEVICE");
@@ -142,8 +146,27 @@ void Process::note(std::string sentence) {
   if (notes_.size() < kMaxUnchecked) notes_.insert(std::move(sentence));
 }
 
+void Process::tell(std::string_view text) const {
+  if (!text.empty()) write_stderr(styled(text, style_of_stderr(options_.color)));
+}
+
+void Process::tell_finding(const Entry& entry) {
+  constexpr int kMostOnTerminal = 10;
+  const bool terminal = stderr_columns() != 0;
+  const int usual = terminal ? kMostOnTerminal : 0;
+  const int most = options_.limit < 0 ? usual : options_.limit;
+  const Rule rule = entry.finding.violation.rule;
+  const int before = told_[static_cast<std::size_t>(rule)].fetch_add(1, std::memory_order_relaxed);
+  if (most == 0 || before < most) {
+    tell(finding_text(entry, terminal && before > 0));
+  } else if (before == most) {
+    tell(std::string("cuvmm: more findings of ") + info(rule).id + " are not printed (--limit " +
+         std::to_string(most) + "); they are counted, and the report has them\n");
+  }
+}
+
 void Process::announce(const Entry& entry) {
-  if (!entry.quiet) write_stderr(finding_text(entry));
+  if (!entry.quiet) tell_finding(entry);
   // A process that is killed or that execs leaves what it knew, and what destructors and threads
   // find after the last report comes into another one. Powers of two: long lists of findings must
   // not cost their square.
@@ -199,6 +222,7 @@ void Process::restart_in_child() {
   unchecked_.clear();
   notes_.clear();
   announced_.store(0);
+  for (auto& told : told_) told.store(0);
   ending_.restart();
   Opened* open = opened_.load();
   if (!open) return;

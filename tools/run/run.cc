@@ -29,6 +29,8 @@
 #include "tools/run/machine_causes.h"
 #include "tools/standard_streams.h"
 #include "tools/temporary_folder.h"
+#include "tools/timeline/run_timeline.h"
+#include "tools/view/formats.h"
 
 namespace cuvmm::tools {
 
@@ -111,13 +113,11 @@ std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
   return notes;
 }
 
-// The merged report in each of the files; the files that have it.
+// The merged report in each of the files, as its name asks for; the files that have it.
 std::vector<std::string> write_reports(const std::vector<std::string>& files, const Json& report) {
   std::vector<std::string> written;
-  if (files.empty()) return written;
-  const std::string text = report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   for (const std::string& file : files) {
-    const std::string problem = write_whole(file, text);
+    const std::string problem = write_whole(file, render(report, format_of(file)));
     if (problem.empty()) {
       written.push_back(file);
     } else {
@@ -151,6 +151,10 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
     merged.value["skipped_launches"] = skipped_launches;
   } else if (!options.quiet || !options.reports.empty()) {
     causes = explain_by_machine(merged.value, options.driver);
+  }
+  if (options.timeline) {
+    for (std::string& note : add_timelines(merged.value, folder.path(), reports))
+      merged.notes.push_back(std::move(note));
   }
   // Evidence that could not be read is not thrown away.
   const bool odd = std::any_of(reports.begin(), reports.end(), [](const ProcessReport& report) {
@@ -233,6 +237,11 @@ std::string choose_live(RunSettings& options, const Environment& environment) {
 
 int run(RunSettings options) {
   for (const std::string& report : options.reports) {
+    const ReportFormat format = format_of(report);
+    if (format == ReportFormat::kUnknown) {
+      return failed(kExitUsage, "--report " + report + ": " + known_suffixes());
+    }
+    options.timeline = options.timeline || wants_timeline(format);
     const std::string problem = cannot_write(report);
     if (!problem.empty()) return failed(kExitFailure, "--report " + report + ": " + problem);
   }

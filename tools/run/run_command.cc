@@ -117,7 +117,8 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
       ->type_name("PATH")
       ->check(readable_file());
   app.add_option("--report", options.reports,
-                 "Write the findings as JSON; may be given several times")
+                 "Write the findings; the format is that of the name's end: .json, .html, .sarif, "
+                 ".junit.xml, .perfetto-trace or .snapshot.pickle; may be given several times")
       ->type_name("FILE")
       ->take_all()
       ->allow_extra_args(false);
@@ -161,6 +162,9 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
          "--trace", options.trace,
          "Record the calls as program text; one FILE.PID each if several processes make calls")
       ->type_name("FILE");
+  app.add_flag("--timeline", options.timeline,
+               "Keep what happens to memory, and when, in the report (.html, .perfetto-trace and "
+               ".snapshot.pickle always do)");
   app.add_option("--ring", options.ring,
                  "Keep each process's last calls in this folder, however it ends; without it, only "
                  "of those that crash, in a temporary one (cuvmm explain-crash)")
@@ -174,6 +178,17 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
                  "Where each process shows what it holds, for cuvmm top, map and leaks; without "
                  "it, in the user's own folder. off: nowhere")
       ->type_name("DIR|off");
+  app.add_flag("--no-python-frames", options.no_python_frames,
+               "Stacks show the interpreter of a Python program, not the program's functions");
+  app.add_option("--color", options.color,
+                 "Colours in the text: on a terminal (auto, unless NO_COLOR is set), or as said")
+      ->check(one_of({"auto", "always", "never"}))
+      ->type_name("auto|always|never");
+  app.add_option("--limit", options.limit,
+                 "Print at most N findings of a rule in each process, 0: all (default: 10 on a "
+                 "terminal, else all); reports and counts have all")
+      ->type_name("N")
+      ->check(whole_number(0, 1000000));
   app.add_flag("--quiet", options.quiet, "Print nothing but errors of cuvmm itself");
   app.add_flag("--verbose", options.verbose,
                "Also print what is quiet by default (docs/findings.md: answers, handled advice)");

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/work/merge.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <tuple>
+
+namespace cuvmm::tools {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string whole_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// As content_hash, without the digits.
+std::uint64_t hash_of(const UnitResult& result) {
+  std::string text = result.status;
+  for (const std::string& each : result.answers) text += '\n' + each;
+  return std::stoull(content_hash(text), nullptr, 16);
+}
+
+// Times differ from run to run: they are nobody's answers.
+bool comparable(const UnitResult& result) { return result.status != "measured"; }
+
+std::vector<std::string> answers_in(const std::string& file, const std::string& unit) {
+  const std::string name = fs::path(file).filename().string();
+  const ReadResult read = parse_result(whole_file(file), name);
+  for (const UnitResult& each : read.result.results) {
+    if (each.unit != unit) continue;
+    return each.answers.empty() ? std::vector<std::string>{each.status} : each.answers;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::uint32_t Merger::Names::of(const std::string& name) {
+  const auto [it, added] = ids_.emplace(name, static_cast<std::uint32_t>(texts_.size()));
+  if (added) texts_.push_back(&it->first);
+  return it->second;
+}
+
+void Merger::refuse(const std::string& path, const std::string& why) {
+  merged_.refused.push_back({path, why});
+}
+
+void Merger::add(const std::string& path, const std::string& name, const std::string& text) {
+  const ReadResult read = parse_result(text, name);
+  if (!read.error.empty()) return refuse(path, read.error);
+  const ShardResult& result = read.result;
+  ++merged_.files;
+  const auto file = static_cast<std::uint32_t>(files_.size());
+  files_.push_back(path);
+  const std::string label = result.job.label();
+  shards_[{label, result.shard.count}].insert(result.shard.index);
+  const std::uint32_t group = groups_.of(result.stamp.group());
+  const std::uint32_t node = nodes_.of(result.stamp.node);
+  for (const UnitResult& each : result.results) {
+    ++merged_.statuses[each.status];
+    ++merged_.groups[result.stamp.group()];
+    rows_.push_back({units_.of(label + " " + each.unit), group, node, file,
+                     comparable(each) ? hash_of(each) : 0});
+    if (!each.finding.empty()) find(result, each);
+  }
+}
+
+void Merger::find(const ShardResult& result, const UnitResult& unit) {
+  const bool by_seed = result.job.kind == WorkKind::kFuzz;  // any seed may meet the same mistake
+  const std::string about = by_seed ? "fuzz" : result.job.label() + " " + unit.unit;
+  const std::string fingerprint = content_hash(about + "\n" + unit.finding);
+  MergedFinding& finding = findings_[fingerprint];
+  if (finding.count++ == 0) {
+    finding.fingerprint = fingerprint;
+    finding.unit = unit.unit;
+    finding.what = unit.finding;
+  }
+  if (!unit.program.empty() &&
+      (finding.program.empty() || unit.program.size() < finding.program.size())) {
+    finding.program = unit.program;
+  }
+  finding.groups.insert(result.stamp.group());
+  finding.nodes.insert(result.stamp.node);
+}
+
+// The same machine's same answer to the same unit counts once.
+void Merger::drop_repeated() {
+  const auto key = [](const Row& row) {
+    return std::tie(row.unit, row.group, row.node, row.answers);
+  };
+  std::sort(rows_.begin(), rows_.end(),
+            [&](const Row& a, const Row& b) { return key(a) < key(b); });
+  const auto end = std::unique(rows_.begin(), rows_.end(),
+                               [&](const Row& a, const Row& b) { return key(a) == key(b); });
+  merged_.repeated = static_cast<std::size_t>(rows_.end() - end);
+  rows_.erase(end, rows_.end());
+  merged_.results = rows_.size();
+}
+
+// [first, end) is one unit of one group. Where no answer is that of more than half, nobody can say
+// who is wrong.
+void Merger::compare(const Row* first, const Row* end, OddOnes& odd) {
+  std::map<std::uint64_t, std::pair<std::size_t, Row>> answers;
+  for (const Row* row = first; row != end; ++row) {
+    auto& [count, example] = answers[row->answers];
+    if (count++ == 0) example = *row;
+  }
+  if (answers.size() < 2) return;
+  for (const auto& [answer, most] : answers) {
+    if (2 * most.first <= static_cast<std::size_t>(end - first)) continue;
+    for (const Row* row = first; row != end; ++row) {
+      if (row->answers == answer) continue;
+      Odd& one = odd[{row->node, row->group}];
+      ++one.count;
+      if (one.shown.size() < Outlier::kMostShown)
+        one.shown.push_back({*row, most.second, most.first});
+    }
+  }
+}
+
+void Merger::find_outliers() {
+  OddOnes odd;
+  const Row* const last = rows_.data() + rows_.size();
+  for (const Row* first = rows_.data(); first != last;) {
+    const Row* const end = std::find_if(first, last, [&](const Row& row) {
+      return row.unit != first->unit || row.group != first->group;
+    });
+    compare(first, end, odd);
+    first = end;
+  }
+  for (const auto& [who, one] : odd) {
+    Outlier outlier{nodes_.at(who.first), groups_.at(who.second), {}, one.count};
+    for (const Odd::Pair& each : one.shown) {
+      const std::string& name = units_.at(each.mine.unit);
+      const std::string unit = name.substr(name.find(' ') + 1);
+      outlier.differences.push_back({unit, answers_in(files_[each.mine.file], unit),
+                                     answers_in(files_[each.theirs.file], unit), each.agreeing});
+    }
+    merged_.outliers.push_back(std::move(outlier));
+  }
+  std::stable_sort(merged_.outliers.begin(), merged_.outliers.end(),
+                   [](const Outlier& a, const Outlier& b) { return a.count > b.count; });
+}
+
+void Merger::find_missing() {
+  for (const auto& [job, there] : shards_) {
+    for (long index = 1; index <= job.second; ++index) {
+      if (!there.contains(index))
+        merged_.missing.push_back(job.first + " " + std::to_string(index) + "/" +
+                                  std::to_string(job.second));
+    }
+  }
+}
+
+Merged Merger::finish() {
+  drop_repeated();
+  merged_.cases = units_.size();
+  find_outliers();
+  find_missing();
+  for (auto& [fingerprint, finding] : findings_) merged_.findings.push_back(std::move(finding));
+  return std::move(merged_);
+}
+
+Merged merge_folder(const std::string& folder) {
+  std::vector<std::string> paths;
+  for (const auto& each : fs::recursive_directory_iterator(folder)) {
+    if (each.path().extension() == ".json" && each.is_regular_file())
+      paths.push_back(each.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  Merger merger;
+  for (const std::string& path : paths)
+    merger.add(path, fs::path(path).filename().string(), whole_file(path));
+  return merger.finish();
+}
+
+}  // namespace cuvmm::tools

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/work/runner.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "conformance/record/record.h"
+#include "conformance/run/known_facts.h"
+#include "tools/doctor/doctor.h"
+#include "tools/install_paths.h"
+#include "tools/temporary_folder.h"
+#include "tools/work/case_judge.h"
+#include "tools/work/child.h"
+
+namespace cuvmm::tools {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kFew = 32;  // cases between two looks at the clock
+
+// A program beside cuvmm, which an installation may lack.
+std::string missing(const std::string& program) {
+  std::error_code ignored;
+  if (fs::exists(program, ignored)) return "";
+  return "this needs " + fs::path(program).filename().string() +
+         ", which a build has beside cuvmm: there is no " + program;
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// The line that begins so, without that; "" where there is none.
+std::string line_behind(const std::string& output, const std::string& beginning) {
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind(beginning, 0) == 0) return line.substr(beginning.size());
+  }
+  return "";
+}
+
+std::string run_cases(const WorkTarget& target, const Job& job,
+                      const std::vector<std::string>& units, const Done& done) {
+  const CaseJudge judge(job);
+  conformance::RecordOptions options;
+  options.share = true;
+  for (std::size_t first = 0; first < units.size(); first += kFew) {
+    const auto begin = units.begin() + static_cast<std::ptrdiff_t>(first);
+    const std::vector<std::string> few(
+        begin, begin + static_cast<std::ptrdiff_t>(std::min(kFew, units.size() - first)));
+    const auto run = conformance::record_cases(target.driver, judge.cases(few), options);
+    if (!run.error.empty()) return run.error;
+    const auto known = conformance::known_profile(run.recording);
+    if (!done(judge.judge(run.recording, few, known))) return "";
+  }
+  return "";
+}
+
+UnitResult fuzz_result(const std::string& unit, const ChildEnd& end, const fs::path& folder) {
+  if (end.code == 0) return {unit, "agreed", "", {}, ""};
+  UnitResult result{unit, "found", "", {}, ""};
+  // "found after 1.2 s: PROBLEM": the time differs from run to run.
+  const std::string found = line_behind(end.output, "found after ");
+  const std::size_t colon = found.find(": ");
+  result.finding = colon == std::string::npos ? fmt::format("cuvmm-fuzz ended with {}", end.code)
+                                              : found.substr(colon + 2);
+  for (const auto& each : fs::directory_iterator(folder)) {
+    const std::string text = each.path().extension() == ".cuvmm" ? read_file(each.path()) : "";
+    if (!text.empty() && (result.program.empty() || text.size() < result.program.size()))
+      result.program = text;
+  }
+  return result;
+}
+
+std::string run_fuzz(const WorkTarget& target, const Job& job,
+                     const std::vector<std::string>& units, const Done& done) {
+  const std::string program = target.programs + "/cuvmm-fuzz";
+  if (std::string problem = missing(program); !problem.empty()) return problem;
+  for (const std::string& unit : units) {
+    const TemporaryFolder folder;
+    if (folder.path().empty()) return "no temporary folder could be made";
+    const ChildEnd end = run_child(
+        {program, "--driver", target.driver, "--seconds", std::to_string(job.seed_seconds),
+         "--seed", std::to_string(seed_of(unit)), "--output", folder.path()},
+        {});
+    constexpr int kMistake = 2, kNoDriver = 3, kNotStarted = 127;
+    if (end.code == kMistake || end.code == kNoDriver || end.code == kNotStarted)
+      return "cuvmm-fuzz: " + end.output;
+    if (!done({fuzz_result(unit, end, folder.path())})) break;
+  }
+  return "";
+}
+
+std::string run_doctor(const WorkTarget& target, const Done& done) {
+  doctor::DoctorOptions options;
+  options.driver = target.driver;
+  options.nvml = doctor::nvml_beside(target.driver);
+  std::vector<UnitResult> results;
+  // Its words name devices and paths of this machine: only the verdicts leave it.
+  for (const doctor::Check& each : doctor::diagnose(options))
+    results.push_back({"doctor/" + each.id,
+                       std::string(doctor::status_text(each.status)),
+                       "",
+                       {std::string(doctor::status_text(each.status))},
+                       ""});
+  done(results);
+  return "";
+}
+
+std::string run_bench(const WorkTarget& target, const Done& done) {
+  const std::string program = target.programs + "/cuvmm-bench";
+  if (std::string problem = missing(program); !problem.empty()) return problem;
+  std::vector<std::string> arguments = {program,  "--driver", target.driver, "--only", "calls",
+                                        "--live", "0",        "--seconds",   "0.5"};
+  if (!target.shim.empty()) arguments.insert(arguments.end(), {"--shim", target.shim});
+  const ChildEnd end = run_child(arguments, {});
+  if (end.code != 0) return "cuvmm-bench: " + end.output;
+  std::vector<UnitResult> results;
+  std::istringstream lines(end.output);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name, nanoseconds, unit;
+    if (words >> name >> nanoseconds >> unit && unit == "ns")
+      results.push_back({"bench/" + name, "measured", "", {nanoseconds + " ns"}, ""});
+  }
+  done(results);
+  return "";
+}
+
+}  // namespace
+
+std::string pseudonym() {
+  // Several simulated nodes on one machine differ in what Slurm calls them.
+  const char* given = std::getenv("SLURMD_NODENAME");
+  char host[256] = {};
+  if (given && *given) return "node-" + content_hash(given).substr(0, 8);
+  ::gethostname(host, sizeof host - 1);
+  return "node-" + content_hash(host).substr(0, 8);
+}
+
+Fitness examine(const WorkTarget& target, const std::string& node, const std::string& image) {
+  Fitness fitness;
+  Stamp& stamp = fitness.stamp;
+  stamp.cuvmm = kVersion;
+  stamp.node = node.empty() ? pseudonym() : node;
+  stamp.image = image;
+  const auto asked = conformance::record_cases(target.driver, {});
+  if (!asked.error.empty()) {
+    fitness.unfit = asked.error;
+    return fitness;
+  }
+  const auto profile = conformance::known_profile(asked.recording);
+  stamp.driver =
+      asked.recording.emulated ? (profile ? profile->name : "") : asked.recording.driver_version;
+  stamp.cuda = asked.recording.cuda_version;
+  stamp.gpu = asked.recording.gpu;
+  stamp.devices = asked.recording.devices;
+  stamp.emulated = asked.recording.emulated;
+  doctor::DoctorOptions options;
+  options.driver = target.driver;
+  options.nvml = doctor::nvml_beside(target.driver);
+  for (const doctor::Check& each : doctor::diagnose(options)) {
+    if (each.status != doctor::Status::kDoesNot) continue;
+    stamp.lacks.push_back(each.id);
+    if (each.id == "driver" || each.id == "devices" || each.id == "vmm")
+      fitness.unfit = each.id + ": " + each.detail;
+  }
+  return fitness;
+}
+
+std::string run_units(const WorkTarget& target, const Job& job,
+                      const std::vector<std::string>& units, const Done& done) {
+  switch (job.kind) {
+    case WorkKind::kConformance:
+    case WorkKind::kPairs:
+      return run_cases(target, job, units, done);
+    case WorkKind::kFuzz:
+      return run_fuzz(target, job, units, done);
+    case WorkKind::kDoctor:
+      return run_doctor(target, done);
+    case WorkKind::kBench:
+      return run_bench(target, done);
+  }
+  return "";
+}
+
+}  // namespace cuvmm::tools

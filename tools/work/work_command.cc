@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuvmm work plan|run|merge|check: conformance, fuzzing and diagnosis over many machines. Slurm,
+// Kubernetes or a person starts the shards; see docs/fleets.md.
+#include <fmt/core.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "rulebook/limits.h"
+#include "tools/atomic_file.h"
+#include "tools/commands.h"
+#include "tools/run/driver_choice.h"
+#include "tools/run/layout.h"
+#include "tools/run/loader_path.h"
+#include "tools/standard_streams.h"
+#include "tools/usage.h"
+#include "tools/work/case_judge.h"
+#include "tools/work/merge.h"
+#include "tools/work/shard.h"
+
+namespace cuvmm::tools {
+
+namespace {
+
+constexpr int kExitFinding = 1;
+constexpr int kExitUnfit = 3;
+constexpr int kExitUnfinished = 75;  // EX_TEMPFAIL of sysexits.h: run it again
+
+struct WorkSettings {
+  bool conformance = false, pairs = false, doctor = false, bench = false;
+  long fuzz = 0, seed_seconds = 10, shards = 0;
+  int devices = 0;
+  bool emulate = false;
+  std::string driver, profile, shard = "1/1", out, node, image, json;
+  double time_limit_s = 0;
+  std::vector<std::string> files;
+};
+
+int failed(const std::string& message) {
+  print_error("cuvmm work: {}\n", message);
+  return kExitFailure;
+}
+
+Job job_of(const WorkSettings& s) {
+  if (s.conformance + s.pairs + s.doctor + s.bench + (s.fuzz > 0) != 1)
+    throw UsageError{"say what to do: one of --conformance, --pairs, --fuzz, --doctor and --bench"};
+  if (s.fuzz > 0) return {WorkKind::kFuzz, s.fuzz, s.seed_seconds};
+  if (s.doctor) return {WorkKind::kDoctor};
+  if (s.bench) return {WorkKind::kBench};
+  return {s.pairs ? WorkKind::kPairs : WorkKind::kConformance};
+}
+
+// The options that say what to do, as they were typed.
+std::string job_options(const WorkSettings& s) {
+  if (s.fuzz > 0) return fmt::format("--fuzz {} --seed-seconds {}", s.fuzz, s.seed_seconds);
+  return s.doctor ? "--doctor" : s.bench ? "--bench" : s.pairs ? "--pairs" : "--conformance";
+}
+
+int plan(const WorkSettings& s) {
+  const Job job = job_of(s);
+  const long all = static_cast<long>(units(job).size());
+  constexpr long kUnitsOfAShard = 64;
+  const bool by_seed = job.kind == WorkKind::kFuzz;
+  long shards = s.shards;
+  if (shards == 0) shards = by_seed ? all : (all + kUnitsOfAShard - 1) / kUnitsOfAShard;
+  print_output("# {}: {} units in {} shards\n", job.label(), all, shards);
+  std::string lines;
+  for (long i = 1; i <= shards; ++i) {
+    lines += fmt::format("cuvmm work run {} --shard {}/{} --out {}\n", job_options(s), i, shards,
+                         s.out.empty() ? "DIR" : s.out);
+    constexpr std::size_t kAtOnce = 1 << 16;
+    if (lines.size() < kAtOnce && i != shards) continue;
+    write_output(lines);
+    lines.clear();
+  }
+  return 0;
+}
+
+// Chooses the driver; `libraries` keeps the path to ours while the work is done.
+std::string find_target(const WorkSettings& s, WorkTarget& target,
+                        std::unique_ptr<LoaderPath>& libraries) {
+  target.programs = own_folder();
+  const LayoutResult layout = find_layout(own_folder());
+  if (layout.error.empty()) target.shim = layout.layout.shim;
+  if (!s.driver.empty()) {
+    target.driver = std::filesystem::absolute(s.driver).string();
+    return "";
+  }
+  if (!s.emulate) {
+    target.driver = "libcuda.so.1";
+    return find_driver().empty() ? "there is no CUDA driver here" : "";
+  }
+  if (!layout.error.empty()) return layout.error;
+  if (!s.profile.empty()) setenv("CUVMM_PROFILE", s.profile.c_str(), 1);
+  if (s.devices) setenv("CUVMM_DEVICES", std::to_string(s.devices).c_str(), 1);
+  libraries = std::make_unique<LoaderPath>(layout.layout);
+  target.emulate = true;
+  target.driver = libraries->layout().emulator;
+  return libraries->error();
+}
+
+int run(const WorkSettings& s) {
+  const Job job = job_of(s);
+  const auto shard = parse_shard(s.shard);
+  if (!shard)
+    throw UsageError{"--shard: expected INDEX/COUNT, such as 3/100, not '" + s.shard + "'"};
+  if (s.emulate && !s.driver.empty()) throw UsageError{"--emulate and --driver exclude each other"};
+  WorkTarget target;
+  std::unique_ptr<LoaderPath> libraries;
+  const Fitness fitness = [&]() -> Fitness {
+    if (std::string problem = find_target(s, target, libraries); !problem.empty())
+      return {{}, std::move(problem)};
+    return examine(target, s.node, s.image);
+  }();
+  if (!fitness.unfit.empty()) {
+    print_error("cuvmm work: this node is unfit: {}\n", fitness.unfit);
+    return kExitUnfit;
+  }
+  const ShardEnd end = run_shard(target, {job, *shard, s.out, s.time_limit_s}, fitness.stamp);
+  if (!end.error.empty()) return failed(end.error);
+  if (end.file.empty()) {
+    print_error("cuvmm work: {} of {} units are done; run it again for the rest\n", end.done,
+                end.units);
+    return kExitUnfinished;
+  }
+  print_output("{} {} of {}: {} results, {} findings: {}\n", job.label(), shard->index,
+               shard->count, end.done, end.findings,
+               (end.already ? "there already, " : "") + end.file);
+  return end.findings ? kExitFinding : 0;
+}
+
+int merge(const WorkSettings& s) {
+  if (!std::filesystem::is_directory(s.out)) return failed(s.out + ": there is no such folder");
+  const Merged merged = merge_folder(s.out);
+  print_output("{}", merged_text(merged));
+  if (!s.json.empty()) {
+    if (const std::string problem = write_whole(s.json, merged_json(merged)); !problem.empty())
+      return failed(problem);
+  }
+  return merged.findings.empty() && merged.outliers.empty() ? 0 : kExitFinding;
+}
+
+// Reads results as somebody who did not make them: whole, and their verdicts follow.
+int check(const WorkSettings& s) {
+  std::size_t bad = 0;
+  for (const std::string& path : s.files) {
+    std::ifstream in(path, std::ios::binary);
+    std::ostringstream text;
+    text << in.rdbuf();
+    const ReadResult read =
+        parse_result(text.str(), std::filesystem::path(path).filename().string());
+    std::string problem = in ? read.error : "cannot be read";
+    const WorkKind kind = read.result.job.kind;
+    if (problem.empty() && (kind == WorkKind::kConformance || kind == WorkKind::kPairs))
+      problem = CaseJudge(read.result.job).contradiction(read.result);
+    if (problem.empty()) continue;
+    ++bad;
+    print_output("{}: {}\n", path, problem);
+  }
+  print_output("{} of {} files are as `cuvmm work run` writes them\n", s.files.size() - bad,
+               s.files.size());
+  return bad ? kExitFinding : 0;
+}
+
+void add_job(CLI::App& command, WorkSettings& s) {
+  command.add_flag("--conformance", s.conformance, "Run the cases of the conformance suite");
+  command.add_flag("--pairs", s.pairs, "The same, with the calls that break two rules");
+  command.add_option("--fuzz", s.fuzz, "Search for so long, all seeds together")
+      ->type_name("SECONDS")
+      ->check(whole_number(1, 1'000'000'000));
+  command.add_option("--seed-seconds", s.seed_seconds, "How long one seed is searched from")
+      ->type_name("SECONDS")
+      ->check(whole_number(1, 1'000'000))
+      ->capture_default_str();
+  command.add_flag("--doctor", s.doctor, "Say what each machine can do");
+  command.add_flag("--bench", s.bench, "Measure each machine's calls");
+}
+
+using Action = int (*)(const WorkSettings&);
+CLI::App* add(CLI::App& work, const char* name, const char* help,
+              const std::shared_ptr<WorkSettings>& s, CommandLine& line, Action action) {
+  CLI::App* command = work.add_subcommand(name, help);
+  command->formatter(std::make_shared<EmulateFormatter>());
+  command->allow_extras();
+  command->callback([command, s, action, &line] {
+    refuse_unexpected(*command);
+    s->emulate = command->get_option_no_throw("--emulate") && command->count("--emulate") > 0;
+    s->profile = resolve_profile(s->profile);
+    line.exit_code = action(*s);
+  });
+  return command;
+}
+
+void add_run_options(CLI::App& command, WorkSettings& s) {
+  command.add_option("--shard", s.shard, "Which part to do: the INDEX-th of COUNT")
+      ->type_name("INDEX/COUNT")
+      ->capture_default_str();
+  command.add_option("--out", s.out, "The folder of all results")->type_name("DIR")->required();
+  command.add_option("--driver", s.driver, "Run on this libcuda")
+      ->type_name("PATH")
+      ->check(readable_file());
+  add_emulate(command, s.profile,
+              "Run on the emulator; PROFILE is a built-in profile or a TOML file");
+  command.add_option("--devices", s.devices, "Number of devices of the emulator")
+      ->type_name("N")
+      ->check(whole_number(1, kMaxDevices));
+  command.add_option("--time-limit", s.time_limit_s, "Begin no unit after so long")
+      ->type_name("SECONDS")
+      ->check(seconds(0.001));
+  command
+      .add_option("--node", s.node,
+                  "What results call this machine (default: a pseudonym, from a hash of its name)")
+      ->type_name("NAME");
+  command.add_option("--image", s.image, "What results call this container (default: nothing)")
+      ->type_name("NAME");
+}
+
+}  // namespace
+
+void add_work(CLI::App& app, CommandLine& line) {
+  CLI::App* work = app.add_subcommand("work", "Share work out among many machines");
+  work->require_subcommand(1);
+  auto s = std::make_shared<WorkSettings>();
+  CLI::App* planning = add(*work, "plan", "Print the command of each shard", s, line, plan);
+  add_job(*planning, *s);
+  planning->add_option("--shards", s->shards, "How many (default: one for some minutes of work)")
+      ->type_name("N")
+      ->check(whole_number(1, kMostShards));
+  planning->add_option("--out", s->out, "The folder of all results")->type_name("DIR");
+  CLI::App* running = add(*work, "run", "Do one shard, or what is left of it", s, line, run);
+  add_job(*running, *s);
+  add_run_options(*running, *s);
+  running->footer(
+      "Exits with 0 when the shard is done, 1 when it has findings, 3 when this machine is unfit,\n"
+      "75 when time was up: the same command does the rest.\n");
+  CLI::App* merging = add(*work, "merge", "Join all results of a folder", s, line, merge);
+  merging->add_option("DIR", s->out, "The folder of all results")->required()->type_name(" ");
+  merging->add_option("--json", s->json, "Write what was found as JSON")->type_name("FILE");
+  merging->footer(
+      "Exits with 1 when there are findings, or machines that differ from their peers.\n");
+  CLI::App* checking =
+      add(*work, "check", "Say which files are not whole, or were changed", s, line, check);
+  checking->add_option("FILE", s->files, "Results")->required()->type_name("...");
+  work->footer(
+      "Examples:\n"
+      "  cuvmm work plan --conformance --shards 100 --out results\n"
+      "  cuvmm work run --conformance --shard 3/100 --out results\n"
+      "  cuvmm work merge results --json merged.json\n");
+}
+
+}  // namespace cuvmm::tools
