@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Refused calls on machines that lack something: folders stand for their files, a library of ours
 // for NVML, and the emulator for the driver where one is needed.
-#include "tools/run/machine_causes.h"
+#include "tools/report/machine/machine_causes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

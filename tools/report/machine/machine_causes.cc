@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/run/machine_causes.h"
+#include "tools/report/machine/machine_causes.h"
 
 #include <fmt/core.h>
 
