@@ -59,7 +59,7 @@ CHECKED_CALLS = (
     "cuMemPoolCreate", "cuMemPoolDestroy", "cuMemAllocFromPoolAsync", "cuMemPoolSetAccess",
     "cuIpcGetMemHandle", "cuIpcOpenMemHandle", "cuIpcCloseMemHandle", "cuIpcGetEventHandle", "cuIpcOpenEventHandle",
     "cuMemPoolExportToShareableHandle", "cuMemPoolImportFromShareableHandle", "cuMemPoolExportPointer",
-    "cuMemPoolImportPointer",
+    "cuMemPoolImportPointer", "cuMemAllocAsync", "cuMemFreeAsync",
 )
 
 

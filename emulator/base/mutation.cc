@@ -65,6 +65,12 @@ Mutation parse_mutation(std::string_view text) {
     mutation.kind = kind;
     return mutation;
   }
+  for (const std::string_view order : kOrders) {
+    if (verb != "forget" || id != order || !code.empty()) continue;
+    mutation.kind = Mutation::Kind::kForget;
+    mutation.order = order;
+    return mutation;
+  }
   if (verb == "watch" && !id.empty() && code.empty()) {
     mutation.kind = Mutation::Kind::kWatch;
     mutation.file = id;
@@ -74,7 +80,7 @@ Mutation parse_mutation(std::string_view text) {
   if ((!remove && verb != "code") || id.empty() || remove != code.empty() || !more.empty()) {
     return fail(
         "expected 'remove RULE-ID', 'code RULE-ID CUDA_ERROR_...', 'slip import-copies', 'slip "
-        "ipc-copies' or 'watch FILE'");
+        "ipc-copies', 'forget ORDER' or 'watch FILE'");
   }
   const auto rule = find_rule(id);
   if (!rule) return fail("no rule '" + id + "'; `cuvmm rules` lists them");

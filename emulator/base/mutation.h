@@ -12,15 +12,25 @@ namespace cuvmm::emulator {
 /// CUVMM_MUTATION: "remove RULE-ID" (the rule is not checked) or "code RULE-ID CUDA_ERROR_X" (the
 /// rule answers another code); "slip import-copies" (no rule: an import of another process's
 /// memory gets a copy of what it holds instead of sharing it) or "slip ipc-copies" (the same of
-/// cuIpcOpenMemHandle); "watch FILE" (no mistake: appends a line "PID RULE-ID" to the file when a
-/// rule first decides in a process, so that a suite need not try what cannot matter); unset or
-/// empty: no mistake.
+/// cuIpcOpenMemHandle); "forget ORDER" (no rule: late streams do not wait for what this order, one
+/// of kOrders, makes them wait for); "watch FILE" (no mistake: appends a line "PID RULE-ID" to the
+/// file when a rule first decides in a process, so that a suite need not try what cannot matter);
+/// unset or empty: no mistake.
 struct Mutation {
-  enum class Kind : std::uint8_t { kNone, kRemove, kCode, kImportCopies, kIpcCopies, kWatch };
+  enum class Kind : std::uint8_t {
+    kNone,
+    kRemove,
+    kCode,
+    kImportCopies,
+    kIpcCopies,
+    kForget,
+    kWatch
+  };
   Kind kind = Kind::kNone;
   Rule rule{};
   CUresult code = CUDA_SUCCESS;  ///< for kCode
   std::string file;              ///< for kWatch
+  std::string order;             ///< for kForget: one of kOrders
   std::string error;             ///< one line that says what was expected; empty when all is well
 
   /// The mistake is one about a rule.
@@ -37,10 +47,29 @@ struct Mutation {
   bool hides(const Violations& violations) const;
 };
 
+/// What "forget" knows: who does not wait.
+inline constexpr std::string_view kOrders[] = {
+    "stream-order",    ///< work of a stream for what the stream was given before
+    "legacy-waits",    ///< the legacy stream for blocking ones
+    "blocking-waits",  ///< blocking streams for the legacy one
+    "event-wait",      ///< a stream for an event
+    "event-record",    ///< an event for what its stream was given before
+    "stream-sync",     ///< cuStreamSynchronize
+    "event-sync",      ///< cuEventSynchronize
+    "context-sync",    ///< cuCtxSynchronize
+    "free-waits",      ///< cuMemFree for all work of its context
+};
+
 Mutation parse_mutation(std::string_view text);
 
 /// What CUVMM_MUTATION asks for, read once.
 const Mutation& mutation();
+
+/// Whether this order is forgotten.
+inline bool forgets(std::string_view order) {
+  const Mutation& mistake = mutation();
+  return mistake.kind == Mutation::Kind::kForget && mistake.order == order;
+}
 
 /// A call that only a removed rule let through, and that cannot be performed, answers this: some
 /// answer of its own, since the right one would hide the mistake.

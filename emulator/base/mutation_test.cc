@@ -54,6 +54,16 @@ TEST(Mutation, ASlipIsAboutNoRule) {
   }
 }
 
+TEST(Mutation, AnOrderIsForgottenByItsName) {
+  for (const std::string_view order : kOrders) {
+    const Mutation mutation = parse_mutation("forget " + std::string(order));
+    EXPECT_EQ(mutation.error, "");
+    EXPECT_EQ(mutation.kind, Mutation::Kind::kForget);
+    EXPECT_EQ(mutation.order, order);
+    EXPECT_FALSE(mutation.of_a_rule());
+  }
+}
+
 TEST(Mutation, WatchingChangesNoVerdict) {
   const Mutation mutation = parse_mutation("watch /tmp/asked");
   EXPECT_EQ(mutation.error, "");
@@ -68,7 +78,7 @@ TEST(Mutation, WatchingChangesNoVerdict) {
 TEST(Mutation, SaysWhatWasExpected) {
   constexpr const char* kShape =
       "expected 'remove RULE-ID', 'code RULE-ID CUDA_ERROR_...', 'slip import-copies', 'slip "
-      "ipc-copies' or 'watch FILE'";
+      "ipc-copies', 'forget ORDER' or 'watch FILE'";
   const std::pair<const char*, const char*> cases[] = {
       {"remove", kShape},
       {"code cuMemMap-offset-zero", kShape},
@@ -78,6 +88,9 @@ TEST(Mutation, SaysWhatWasExpected) {
       {"slip import-moves", kShape},
       {"slip import-copies now", kShape},
       {"slip ipc-copies now", kShape},
+      {"forget", kShape},
+      {"forget everything", kShape},
+      {"forget event-wait now", kShape},
       {"watch", kShape},
       {"watch one two", kShape},
       {"code cuMemMap-offset-zero CUDA_ERROR_UNKNOWN now", kShape},

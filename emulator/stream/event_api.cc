@@ -2,6 +2,7 @@
 // Events.
 #include <chrono>
 
+#include "emulator/base/mutation.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
@@ -23,7 +24,8 @@ CUresult on_event(CUevent handle, Body&& body) noexcept {
 CUresult queue_record(Emulator& e, CUevent handle, Event& event, CUstream stream) {
   const auto lane = lane_of(e, stream);
   // A default stream of no context has no work; what is captured is work of a launch.
-  if (!lane || e.captures.of(stream)) return event.work = 0, CUDA_SUCCESS;
+  if (!lane || e.captures.of(stream) || forgets("event-record"))
+    return event.work = 0, CUDA_SUCCESS;
   event.work = e.queues.add(*lane, [handle](Emulator& at) {
     if (Event* recorded = at.streams.find(handle)) recorded->at = std::chrono::steady_clock::now();
     return CUDA_SUCCESS;
@@ -105,6 +107,7 @@ CUresult run_base(const calls::EventQuery& call) noexcept {
 CUresult run_base(const calls::EventSynchronize& call) noexcept {
   return on_event(call.hEvent, [](Emulator& e, Event& event) -> CUresult {
     const Context& context = *event.context;
+    if (forgets("event-sync")) return CUDA_SUCCESS;
     const CUresult result = e.queues.finish(e, e.queues.pending(event.work));
     return result == CUDA_SUCCESS ? context.fault : result;
   });

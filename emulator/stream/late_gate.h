@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "api/calls.h"
+#include "emulator/base/mutation.h"
 #include "emulator/entry/locked.h"
 #include "emulator/stream/work.h"
 
@@ -56,6 +57,7 @@ std::optional<CUresult> before_call(const C& call) noexcept {
       if (!context) return CUDA_SUCCESS;
       if (context->fault != CUDA_SUCCESS) return context->fault;
       if constexpr (detail::kWaitsForAll<C>) {
+        if (forgets("free-waits")) return CUDA_SUCCESS;
         Address freed = 0;
         if constexpr (requires { call.dptr; }) freed = call.dptr;
         return detail::wait_for_all(e, *context, freed);

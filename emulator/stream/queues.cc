@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "emulator/base/mutation.h"
+
 namespace cuvmm::emulator {
 
 namespace {
@@ -68,9 +70,14 @@ WorkId Queues::add(const Lane& lane, Work&& work, WorkId after) {
        at != lanes_.end() && at->first.first == lane.context; ++at) {
     // The legacy stream waits for the blocking ones, and they for it.
     const Lane::Kind other = at->second.kind;
-    const bool awaited = (lane.kind == Lane::Kind::kLegacy && other == Lane::Kind::kBlocking) ||
+    const bool legacy = lane.kind == Lane::Kind::kLegacy;
+    const bool awaited = (legacy && other == Lane::Kind::kBlocking) ||
                          (lane.kind == Lane::Kind::kBlocking && other == Lane::Kind::kLegacy);
-    if (at->first == key || awaited) item.after.push_back(at->second.last);
+    if (at->first != key && !awaited) continue;
+    const char* const order = at->first == key ? "stream-order"
+                              : legacy         ? "legacy-waits"
+                                               : "blocking-waits";
+    if (!forgets(order)) item.after.push_back(at->second.last);
   }
   const WorkId id = ++newest_;
   items_.emplace(id, std::move(item));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams, and what waits for them.
+#include "emulator/base/mutation.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
@@ -69,7 +70,9 @@ CUresult run_base(const calls::StreamQuery& call) noexcept {
 }
 
 CUresult run_base(const calls::StreamSynchronize& call) noexcept {
-  return ask(call.hStream, [](Emulator& e, const Lane& lane) { return wait_for(e, lane); });
+  return ask(call.hStream, [](Emulator& e, const Lane& lane) {
+    return forgets("stream-sync") ? CUDA_SUCCESS : wait_for(e, lane);
+  });
 }
 
 CUresult run_base(const calls::StreamWaitEvent& call) noexcept {
@@ -82,7 +85,7 @@ CUresult run_base(const calls::StreamWaitEvent& call) noexcept {
       if (refused != CUDA_SUCCESS || e.captures.of(call.hStream)) return refused;
     }
     // The event stands for what it was recorded behind by now, whatever it is recorded for later.
-    if (!e.queues.done(event->work)) {
+    if (!e.queues.done(event->work) && !forgets("event-wait")) {
       e.queues.add(
           *lane_of(e, call.hStream), [](Emulator&) { return CUDA_SUCCESS; }, event->work);
     }

@@ -17,7 +17,7 @@ def hand_over(early: bool) -> list:
     for step in range(100):
         with torch.cuda.stream(makes):
             if early:
-                torch.cuda._sleep(1 << 26)  # what the GPU is busy with before it comes to the allocation
+                torch.cuda._sleep(1 << 31)  # a second: longer than it takes to load the kernels of what follows
             data = torch.full((1 + step % 17, 1 << 18), float(step), device="cuda")
             ready = torch.cuda.Event()
             ready.record()

@@ -25,6 +25,7 @@ constexpr std::size_t kEvents = 3;
 
 struct Twin {
   std::array<Set, kKinds.size()> before;  // what is over before the stream's next work starts
+  std::array<Set, kKinds.size()> given;   // what is over when the stream has nothing left to do
   std::array<Position, kKinds.size()> last{};
   std::array<Set, kEvents> events;
   Set host;
@@ -40,6 +41,7 @@ struct Twin {
     }
   }
   void spread(std::size_t stream) {
+    given[stream] = before[stream];
     if (kKinds[stream] != Kind::kLegacy) return;
     for (std::size_t i = 0; i < kKinds.size(); ++i) {
       if (kContexts[i] != kContexts[stream] || kKinds[i] != Kind::kBlocking) continue;
@@ -62,9 +64,13 @@ struct Twin {
     spread(stream);
   }
   void stream_finished(std::size_t stream) {
-    action(stream);
-    host.insert(before[stream].begin(), before[stream].end());
-    spread(stream);
+    // The legacy stream is busy for the blocking ones too. These wait for it only before what they
+    // are given next.
+    if (kKinds[stream] == Kind::kLegacy) {
+      action(stream);
+      spread(stream);
+    }
+    host.insert(given[stream].begin(), given[stream].end());
   }
   bool comes_before(Work work, std::size_t later) const {
     if (host.contains(work) || before[later].contains(work)) return true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rulebook/order/order_state.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace cuvmm {
@@ -69,7 +70,8 @@ void OrderState::context_finished(ContextId context) { finish(given_to(context))
 Clock OrderState::given(StreamId id) {
   const auto found = streams_.find(id);
   if (found == streams_.end()) return {};
-  arrive(found->second);
+  // A blocking stream waits for the legacy one before what it is given next, and not before.
+  if (found->second.kind == Kind::kLegacy) arrive(found->second);
   return own(id);
 }
 
@@ -114,6 +116,27 @@ bool OrderState::comes_before(StreamId stream, Position work, StreamId later) co
 bool OrderState::idle(StreamId stream) const {
   const auto found = streams_.find(stream);
   return found == streams_.end() || finished(stream, found->second.last);
+}
+
+bool OrderState::hangs_on(StreamId stream, StreamId other) const {
+  if (!idle(stream)) return false;
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return true;
+  const Clock& after = found->second.after;
+  return std::all_of(after.begin(), after.end(), [&](const Clock::Reached& each) {
+    return each.stream == other || finished(each.stream, each.position);
+  });
+}
+
+bool OrderState::busy_for_itself(StreamId legacy) const {
+  const auto found = streams_.find(legacy);
+  return found != streams_.end() &&
+         std::all_of(streams_.begin(), streams_.end(), [&](const auto& each) {
+           const auto& [id, stream] = each;
+           const bool counts =
+               stream.context == found->second.context && stream.kind == Kind::kBlocking;
+           return !counts || hangs_on(id, legacy);
+         });
 }
 
 bool OrderState::is_last(StreamId stream, Position work) const {

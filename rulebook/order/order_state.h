@@ -64,6 +64,12 @@ class OrderState {
   bool comes_before(StreamId stream, Position work, StreamId later) const;
   /// Whether the host knows that all is over that the stream was given.
   bool idle(StreamId stream) const;
+  /// Whether all is over, as far as the host knows, that the stream was given or waits for, but for
+  /// work of `other`.
+  bool hangs_on(StreamId stream, StreamId other) const;
+  /// Whether this is so of all blocking streams beside a legacy one, those that were destroyed too:
+  /// then it is busy with nothing but its own work.
+  bool busy_for_itself(StreamId legacy) const;
   /// Whether nothing was queued to its stream behind this work, so that a busy stream is busy with
   /// it, or with what it waits for.
   bool is_last(StreamId stream, Position work) const;

@@ -37,6 +37,42 @@ TEST_F(Order, NonBlockingStreamsKnowNothingOfEachOtherNorOfTheDefaultStream) {
   EXPECT_FALSE(order.comes_before(a, work, legacy));
 }
 
+TEST_F(Order, AWaitForABlockingStreamIsNoneForLegacyWorkThatCameLater) {
+  order.queue(blocking);
+  const Position work = order.queue(legacy);
+  order.stream_finished(blocking);
+  EXPECT_FALSE(order.finished(legacy, work));
+  order.queue(blocking);
+  order.stream_finished(blocking);
+  EXPECT_TRUE(order.finished(legacy, work));
+}
+
+TEST_F(Order, AStreamHangsOnAnotherWhereItWaitsForNothingElse) {
+  order.queue(legacy);
+  order.wait(blocking, kEvent);
+  EXPECT_TRUE(order.hangs_on(blocking, legacy)) << "the event was never recorded";
+  order.queue(a);
+  order.record(kEvent, a);
+  order.wait(blocking, kEvent);
+  EXPECT_FALSE(order.hangs_on(blocking, legacy));
+  order.stream_finished(a);
+  EXPECT_TRUE(order.hangs_on(blocking, legacy));
+  order.queue(blocking);
+  EXPECT_FALSE(order.hangs_on(blocking, legacy));
+}
+
+TEST_F(Order, TheLegacyStreamMayBeBusyForAStreamThatWasDestroyed) {
+  order.queue(legacy);
+  EXPECT_TRUE(order.busy_for_itself(legacy));
+  order.queue(a);
+  EXPECT_TRUE(order.busy_for_itself(legacy)) << "it does not wait for such a stream";
+  order.queue(blocking);
+  order.close(blocking);
+  EXPECT_FALSE(order.busy_for_itself(legacy));
+  order.context_finished(kContext);
+  EXPECT_TRUE(order.busy_for_itself(legacy));
+}
+
 TEST_F(Order, AnEventOrdersWhatWasQueuedBeforeItOnly) {
   const Position before = order.queue(a);
   order.record(kEvent, a);

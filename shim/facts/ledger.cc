@@ -8,6 +8,7 @@
 
 #include "shim/process/own_stack.h"
 #include "shim/report/finding_members.h"
+#include "shim/stack/python/site.h"
 #include "shim/stack/runtime_frames.h"
 
 namespace cuvmm::shim {
@@ -133,7 +134,17 @@ void Ledger::append(Entry* entry) {
   last_ = entry;
 }
 
-Entry* Ledger::add(const Key& key, Finding finding) {
+Ledger::Key Ledger::key_for_new(const Key& key, std::uintptr_t site) {
+  if (std::get<std::uintptr_t>(key) == site) return key;
+  Key of_site = key;
+  std::get<std::uintptr_t>(of_site) = site;
+  unsigned& lines = lines_[of_site];
+  if (lines == kMostLines) return of_site;
+  ++lines;
+  return key;
+}
+
+Entry* Ledger::add(Key key, Finding finding) {
   const bool locked = mutex_.lock_within(kDescribingPatience);
   std::unique_lock<OwnedMutex> lock;
   if (locked) lock = std::unique_lock(mutex_, std::adopt_lock);
@@ -142,7 +153,12 @@ Entry* Ledger::add(const Key& key, Finding finding) {
   if (!locked && !mutex_.held_here()) return nullptr;
   const bool probe = finding.probe();
   const std::uint64_t wish = finding.wish;
-  if (Entry* const known = locked ? fold(key, finding.violation.count) : nullptr) {
+  Entry* known = locked ? fold(key, finding.violation.count) : nullptr;
+  if (locked && !known) {
+    const Key filed = key_for_new(key, call_site(finding.stack));
+    if (filed != key) known = fold(key = filed, finding.violation.count);
+  }
+  if (known) {
     if (probe) wait(known, wish);
     return nullptr;
   }
@@ -164,7 +180,7 @@ void Ledger::take(Finding finding) {
     suppressed_.fetch_add(finding.violation.count, std::memory_order_relaxed);
     return;
   }
-  const Key key(finding.violation.rule, finding.kind(), finding.entry, call_site(finding.stack));
+  const Key key(finding.violation.rule, finding.kind(), finding.entry, folding_site(finding.stack));
   Entry* const entry = add(key, std::move(finding));
   if (!entry) return;
   prepare_symbolizer();
@@ -217,11 +233,13 @@ void Ledger::clear(bool whole) {
   if (whole) {
     entries_.clear();
     probes_.clear();
+    lines_.clear();
     decisions_.clear();
   } else {
     // Their nodes may point anywhere: they are left behind.
     new (&entries_) decltype(entries_)();
     new (&probes_) decltype(probes_)();
+    new (&lines_) decltype(lines_)();
     new (&decisions_) decltype(decisions_)();
   }
 }

@@ -89,13 +89,18 @@ class Ledger : public FindingSink {
     std::uint64_t wish;
     std::uint64_t count;
   };
+  /// So many lines of Python are findings of their own at one call site of a binding; further ones
+  /// are one finding: each takes its time to describe, and code that programs make has no end.
+  static constexpr unsigned kMostLines = 64;
   static constexpr std::size_t kMostProbes = 256;  // distinct ones that wait at a time
   bool is_suppressed(const Finding& finding);
   bool decide_by_stack(Rule rule, StackId stack);
   const bool* decision(Rule rule, StackId stack) const CUVMM_NEEDS(mutex_);
   Entry* fold(const Key& key, std::uint64_t count) CUVMM_NEEDS(mutex_);
   /// Unchecked, because a thread that was interrupted under the lock goes on without it.
-  Entry* add(const Key& key, Finding finding) CUVMM_UNCHECKED;
+  Entry* add(Key key, Finding finding) CUVMM_UNCHECKED;
+  /// The key to file a finding under whose own key is new.
+  Key key_for_new(const Key& key, std::uintptr_t site) CUVMM_NEEDS(mutex_);
   void wait(Entry* entry, std::uint64_t wish) CUVMM_NEEDS(mutex_);
   bool advised(Rule rule) const CUVMM_NEEDS(mutex_);
   void append(Entry* entry) CUVMM_NEEDS(mutex_);
@@ -115,6 +120,8 @@ class Ledger : public FindingSink {
   Entry* last_ CUVMM_GUARDED_BY(mutex_) = nullptr;  ///< of the list, or one shortly before
   std::map<Key, Entry*> entries_ CUVMM_GUARDED_BY(mutex_);
   std::vector<Probe> probes_ CUVMM_GUARDED_BY(mutex_);
+  /// How many lines of Python have entries, by the key of their call site.
+  std::map<Key, unsigned> lines_ CUVMM_GUARDED_BY(mutex_);
   /// Whether a rule is suppressed by this stack.
   std::map<std::pair<Rule, StackId>, bool> decisions_ CUVMM_GUARDED_BY(mutex_);
 };

@@ -61,6 +61,10 @@ struct Policy<calls::MemFreeAsync> {
     desk.work.cancel(ticket);
     desk.work.unwatch(call.dptr);
   }
+  // Arguments that were good are looked at again.
+  static void record(Desk& desk, const Call&, Step<Call>&) {
+    if (desk.work.active()) desk.work.changed();
+  }
 };
 
 template <>

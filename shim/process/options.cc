@@ -95,6 +95,15 @@ AsyncMode async_mode(Options& options) {
   return AsyncMode::kObserved;
 }
 
+ColorChoice color_choice(Options& options) {
+  const std::string value = text("CUVMM_COLOR");
+  if (value.empty() || value == "auto") return ColorChoice::kAuto;
+  if (value == "always") return ColorChoice::kAlways;
+  if (value == "never") return ColorChoice::kNever;
+  complain(options, "CUVMM_COLOR", value, "auto, always or never");
+  return ColorChoice::kAuto;
+}
+
 }  // namespace
 
 const std::string& start_folder() {
@@ -127,6 +136,9 @@ Options read_options(int pid) {
   options.trace = with_pid(file("CUVMM_TRACE"), pid);
   if (text("CUVMM_RING") != "off") options.ring = file("CUVMM_RING");
   if (text("CUVMM_LIVE") != "off") options.live = file("CUVMM_LIVE");
+  options.timeline = file("CUVMM_TIMELINE");
+  options.fail = text("CUVMM_FAIL");
+  options.fail_log = file("CUVMM_FAIL_LOG");
   options.keep_ring = flag(options, "CUVMM_RING_KEEP");
   options.fault_address = address(options, "CUVMM_FAULT_ADDRESS");
   options.leak_check = leak_check(options);
@@ -137,6 +149,9 @@ Options read_options(int pid) {
   options.verbose = flag(options, "CUVMM_VERBOSE");
   options.no_summary = flag(options, "CUVMM_NO_SUMMARY");
   options.no_symbols = flag(options, "CUVMM_NO_SYMBOLS");
+  options.color = color_choice(options);
+  options.limit = number(options, "CUVMM_LIMIT", 0, 1000000, -1);
+  options.no_python_frames = flag(options, "CUVMM_NO_PYTHON_FRAMES");
   options.stack_depth = number(options, "CUVMM_STACK_DEPTH", 1, kMaxFrames, kMaxFrames);
   options.async = async_mode(options);
   options.unordered = flag(options, "CUVMM_UNORDERED") || options.async == AsyncMode::kExact;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "shim/report/terminal/terminal.h"
 #include "shim/stack/stacks.h"
 #include "shim/work/async_mode.h"
 
@@ -21,9 +22,13 @@ struct Options {
   /// CUVMM_LIVE: folder for a file that shows what the process holds, while it runs; empty, or
   /// "off" there: it does not.
   std::string live;
+  /// CUVMM_TIMELINE: folder for a file that keeps what happened to the process's memory, and when
+  std::string timeline;
   /// CUVMM_RING: folder for a file of each process's last calls; empty, or "off" there: they are
   /// not kept, as each call would pay for what nobody reads
   std::string ring;
+  std::string fail;        ///< CUVMM_FAIL: which calls are made to fail
+  std::string fail_log;    ///< CUVMM_FAIL_LOG: folder for what was seen of calls that can fail
   bool keep_ring = false;  ///< CUVMM_RING_KEEP=1: the file stays, however the process ends
   /// CUVMM_FAULT_ADDRESS: where the device's fault was, as the kernel's log has it; 0 unknown
   std::uint64_t fault_address = 0;
@@ -34,8 +39,11 @@ struct Options {
   bool quiet = false;                          ///< CUVMM_QUIET=1: no text on stderr
   bool verbose = false;                        ///< CUVMM_VERBOSE=1: answers and quiet advice too
   bool no_summary = false;                     ///< CUVMM_NO_SUMMARY=1: no totals at exit
-  bool no_symbols = false;       ///< CUVMM_NO_SYMBOLS=1: stacks as modules and offsets
-  int stack_depth = kMaxFrames;  ///< CUVMM_STACK_DEPTH: frames kept of a stack; 1: the call site
+  bool no_symbols = false;                 ///< CUVMM_NO_SYMBOLS=1: stacks as modules and offsets
+  ColorChoice color = ColorChoice::kAuto;  ///< CUVMM_COLOR
+  int limit = -1;  ///< CUVMM_LIMIT: findings printed of a rule, 0: all; -1: by where they go
+  bool no_python_frames = false;  ///< CUVMM_NO_PYTHON_FRAMES=1: stacks are native alone
+  int stack_depth = kMaxFrames;   ///< CUVMM_STACK_DEPTH: frames kept of a stack; 1: the call site
   AsyncMode async = AsyncMode::kObserved;  ///< CUVMM_ASYNC: how work in flight is followed
   bool unordered = false;   ///< CUVMM_UNORDERED=1: work that happened to be over is found as well
   int error_exit_code = 0;  ///< CUVMM_ERROR_EXITCODE, 0 leaves the code alone

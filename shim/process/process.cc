@@ -8,11 +8,14 @@
 #include <new>
 
 #include "api/posix/cancel_off.h"
+#include "shim/fail/fail_log.h"
+#include "shim/fail/injector.h"
 #include "shim/process/interrupted.h"
 #include "shim/process/own_stack.h"
 #include "shim/report/output.h"
 #include "shim/report/text_report.h"
 #include "shim/report/trace.h"
+#include "shim/stack/python/python_stack.h"
 
 namespace cuvmm::shim {
 
@@ -65,6 +68,7 @@ Process::Process() : pid_(::getpid()), options_(read_options(pid_)) {
   silence_stderr(options_.quiet);
   limit_stacks(static_cast<std::size_t>(options_.stack_depth));
   if (options_.no_symbols) do_without_symbols();
+  if (options_.no_python_frames || options_.stack_depth == 1) do_without_python();
   suppressions_ =
       options_.suppressions.empty() ? Suppressions() : Suppressions::load(options_.suppressions);
   ledger_ = std::make_unique<Ledger>(
@@ -84,6 +88,7 @@ Process::Process() : pid_(::getpid()), options_(read_options(pid_)) {
 // the driver; dlopen counts, and the second one's table is dropped.
 Process::Opened& Process::open_now() {
   const CancelOff no_cancel;
+  find_python();
   RealDriver real = open_driver(options_);
   auto* mine = new Opened(std::move(real), options_, *ledger_);
   Opened* first = nullptr;
@@ -91,12 +96,14 @@ Process::Opened& Process::open_now() {
     delete mine;
     return *first;
   }
+  choose_failures();  // before anybody calls
   g_session.store(&mine->session, std::memory_order_release);
   // A process that never uses CUDA (a shell around the program) says nothing and truncates no
   // trace.
   if (!options_.complaint.empty()) say(options_.complaint);
   for (const std::string& error : suppressions_.errors()) say(error);
   mine->session.show_in(options_.live, mine->driver.path);
+  mine->session.keep_timeline_in(options_.timeline);
   if (!options_.trace.empty()) mine->session.observe(open_trace(options_.trace).release());
   if (!mine->driver.library) {
     say("no CUDA driver: " + mine->driver.error + ". Calls answer CUDA_ERROR_NO_DEVICE");
@@ -107,6 +114,19 @@ Process::Opened& Process::open_now() {
   // A process that is killed leaves at least this.
   if (!ending_.begun()) findings_stack().run([this] { write_json("running"); }, kPatience);
   return *mine;
+}
+
+void Process::choose_failures() {
+  if (options_.fail.empty() && options_.fail_log.empty()) return;
+  failure::Spec spec;
+  if (!options_.fail.empty()) spec = failure::parse_spec(options_.fail);
+  if (spec.error) {
+    say("CUVMM_FAIL is not understood, and no call is made to fail: column " +
+        std::to_string(spec.error->column) + ": " + spec.error->message);
+  }
+  // It is never destroyed: calls come from threads that outlive main().
+  g_injector.store(new Injector(std::move(spec), fail_log_name(options_.fail_log, pid_)),
+                   std::memory_order_release);
 }
 
 const RealDriver* Process::driver_if_open() const {
@@ -126,8 +146,27 @@ void Process::note(std::string sentence) {
   if (notes_.size() < kMaxUnchecked) notes_.insert(std::move(sentence));
 }
 
+void Process::tell(std::string_view text) const {
+  if (!text.empty()) write_stderr(styled(text, style_of_stderr(options_.color)));
+}
+
+void Process::tell_finding(const Entry& entry) {
+  constexpr int kMostOnTerminal = 10;
+  const bool terminal = stderr_columns() != 0;
+  const int usual = terminal ? kMostOnTerminal : 0;
+  const int most = options_.limit < 0 ? usual : options_.limit;
+  const Rule rule = entry.finding.violation.rule;
+  const int before = told_[static_cast<std::size_t>(rule)].fetch_add(1, std::memory_order_relaxed);
+  if (most == 0 || before < most) {
+    tell(finding_text(entry, terminal && before > 0));
+  } else if (before == most) {
+    tell(std::string("cuvmm: more findings of ") + info(rule).id + " are not printed (--limit " +
+         std::to_string(most) + "); they are counted, and the report has them\n");
+  }
+}
+
 void Process::announce(const Entry& entry) {
-  if (!entry.quiet) write_stderr(finding_text(entry));
+  if (!entry.quiet) tell_finding(entry);
   // A process that is killed or that execs leaves what it knew, and what destructors and threads
   // find after the last report comes into another one. Powers of two: long lists of findings must
   // not cost their square.
@@ -173,6 +212,7 @@ void Process::restart_in_child() {
   const std::string parents_trace = options_.trace;
   options_ = read_options(pid_);
   last_calls_.restart_in_child();
+  if (g_injector.load()) choose_failures();
   fault_known_.store(false);
   report_.choose(options_.report, false);
   own_report_.choose(unique_report_name(options_.report_dir, pid_), true);
@@ -182,6 +222,7 @@ void Process::restart_in_child() {
   unchecked_.clear();
   notes_.clear();
   announced_.store(0);
+  for (auto& told : told_) told.store(0);
   ending_.restart();
   Opened* open = opened_.load();
   if (!open) return;

@@ -3,10 +3,12 @@
 // static destructors and from threads that outlive main.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "shim/facts/ledger.h"
 #include "shim/fault/last_calls.h"
@@ -87,19 +89,26 @@ class Process : private DeathReport {
   struct Opened {
     explicit Opened(RealDriver real, const Options& options, FindingSink& sink)
         : driver(std::move(real)),
+          others{others_of(driver)},
           session(driver.functions,
                   {options.enforce,
                    driver.emulated,
                    {options.async, options.unordered,
                     find_questions([this](const char* name) { return driver.find(name); })},
-                   log_of(driver)},
+                   log_of(driver),
+                   driver.emulated ? nullptr : &others},
                   sink) {}
     /// The emulator keeps no log, and says on stderr that it does not.
     static DriverLog log_of(const RealDriver& driver) {
       if (driver.emulated) return {};
       return {reinterpret_cast<decltype(DriverLog::dump)>(driver.find("cuLogsDumpToMemory"))};
     }
+    static Neighbourhood others_of(const RealDriver& driver) {
+      return {reinterpret_cast<decltype(Neighbourhood::bus_id)>(driver.find("cuDeviceGetPCIBusId")),
+              nvml_beside(driver.path)};
+    }
     RealDriver driver;
+    const Neighbourhood others;  ///< not asked of the emulator: its memory is each process's own
     Session session;
   };
 
@@ -112,10 +121,16 @@ class Process : private DeathReport {
   }
   Opened& open_now();
   void announce(const Entry& entry);
+  /// Text of findings on stderr, in the style that suits it.
+  void tell(std::string_view text) const;
+  void tell_finding(const Entry& entry);
   /// From here on this signal asks for leaks: they are told after the next call about memory. Left
   /// alone where the program has a handler of its own.
   void tell_leaks_at(int signal) noexcept;
   void open_ring() noexcept;
+  /// CUVMM_FAIL and CUVMM_FAIL_LOG, anew in a child of fork.
+  void choose_failures();
+  void log_failures(const char* ended) noexcept;
   void tell_fault(StackId stack);
   void last_report(const char* ended);
   void tell_summary();
@@ -134,8 +149,11 @@ class Process : private DeathReport {
   ReportFile report_;      ///< CUVMM_REPORT
   ReportFile own_report_;  ///< this process's file in CUVMM_REPORT_DIR
   std::atomic<unsigned> announced_{0};
+  /// How many findings of each rule there were to print.
+  std::array<std::atomic<int>, static_cast<std::size_t>(Rule::kCount)> told_{};
   LastCalls last_calls_;
-  std::string fault_;  ///< as JSON, where there was one
+  std::atomic<bool> main_returned_{false};  ///< of what a log of failures says
+  std::string fault_;                       ///< as JSON, where there was one
   std::atomic<bool> fault_known_{false};
 
   OwnedMutex mutex_;

@@ -5,8 +5,12 @@
 #include <optional>
 
 #include "shim/facts/alive.h"
+#include "shim/fail/fail_log.h"
+#include "shim/fail/left.h"
+#include "shim/fail/way_out.h"
 #include "shim/intercept/escape.h"
 #include "shim/intercept/in_flight.h"
+#include "shim/live/timeline.h"
 #include "shim/process/interrupted.h"
 #include "shim/process/own_stack.h"
 #include "shim/process/process.h"
@@ -16,6 +20,7 @@
 #include "shim/report/json_report.h"
 #include "shim/report/output.h"
 #include "shim/report/text_report.h"
+#include "shim/stack/python/python_stack.h"
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {
@@ -69,6 +74,7 @@ void Process::find_escapes() {
 }
 
 ReportContext Process::context(const char* ended) {
+  if (std::string trouble = python_trouble(); !trouble.empty()) note(std::move(trouble));
   ReportContext context;
   context.pid = pid_;
   context.ended = ended;
@@ -104,6 +110,11 @@ void Process::write_json(const char* ended) {
       report.alive_reservations = alive->reservations;
     }
     report.ipc = open->session.ipc_json(kLastPatience);
+    if (std::string_view(ended) == "exit" && !options_.timeline.empty()) {
+      // A process that was killed has no stacks there: symbols take a while.
+      const std::vector<StackId> stacks = open->session.finish_timeline(kLastPatience);
+      findings_stack().run([&] { report.stacks = timeline_stacks_json(stacks); }, kLastPatience);
+    }
   }
   const bool last = std::string_view(ended) != "running";
   const bool used = open && (!forked_ || open->session.total() != 0);
@@ -129,6 +140,23 @@ void Process::last_report(const char* ended) {
   find_escapes();
   ledger_->describe_rest();
   write_json(ended);
+  log_failures(ended);
+}
+
+void Process::log_failures(const char* ended) noexcept {
+  Injector* const injector = g_injector.load(std::memory_order_acquire);
+  Opened* const open = opened_.load();
+  if (!injector || !injector->logs() || !open) return;
+  try {
+    std::vector<ObjectRef> left;
+    const bool exits = std::string_view(ended) == "exit";
+    if (exits) left = objects_left(open->session);
+    // Only where there are stacks to name.
+    if (exits && (!injector->injects() || !left.empty())) prepare_symbolizer();
+    write_fail_log(*injector, ended, main_returned_.load(), exits ? &left : nullptr);
+  } catch (...) {
+    say("out of memory: the log of failures is incomplete");
+  }
 }
 
 void Process::tell_summary() {
@@ -142,17 +170,17 @@ void Process::tell_summary() {
     // Symbols are another thread's while it describes.
     if (options_.leak_check == LeakCheck::kFull && t_state.care != Care::kAsInterrupted) {
       prepare_symbolizer();
-      write_stderr(alive_text(*alive));
+      tell(alive_text(*alive));
     }
   }
-  if (!options_.verbose) write_stderr(advice_text(*ledger_));
-  write_stderr(refusals_text(ledger_->refusals().first()));
-  write_stderr(repeats_text(*ledger_));
+  if (!options_.verbose) tell(advice_text(*ledger_));
+  tell(refusals_text(ledger_->refusals().first()));
+  tell(repeats_text(*ledger_));
   if (last_calls_.error() != 0) {
     say("the last calls are in no file in " + options_.ring + ": " +
         std::strerror(last_calls_.error()));
   }
-  if (!options_.no_summary) write_stderr(summary_text(*ledger_, facts));
+  if (!options_.no_summary) tell(summary_text(*ledger_, facts));
 }
 
 void Process::finish() noexcept {
@@ -164,6 +192,9 @@ void Process::finish() noexcept {
   };
   // findings_stack(): so that what another thread describes just now is in the report.
   const bool interrupted = in_signal_handler();
+  if (g_injector.load(std::memory_order_relaxed) && !interrupted) {
+    main_returned_.store(main_returned(CUVMM_CALLER));
+  }
   const bool done =
       !interrupted && findings_stack().run([&] { work(Care::kOwnMemory); }, kLastPatience);
   if (!done) ending_stack().run([&] { work(Care::kAsInterrupted); }, kLastPatience);

@@ -8,11 +8,12 @@
 
 #include "shim/process/own_stack.h"
 #include "shim/refusal/refusal_text.h"
+#include "shim/stack/python/site.h"
 
 namespace cuvmm::shim {
 
 Refusals::Key Refusals::key_of(EntryPoint entry, CUresult result, bool late, StackId stack) {
-  return late ? Key(EntryPoint::kCount, result, 0) : Key(entry, result, call_site(stack));
+  return late ? Key(EntryPoint::kCount, result, 0) : Key(entry, result, folding_site(stack));
 }
 
 void Refusals::add_wish(RefusalEntry* entry, Refusal::Wish wish) {

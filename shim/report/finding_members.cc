@@ -29,6 +29,7 @@ void add_frames(std::string& out, const char* key, const std::vector<Frame>& fra
       add_text(out, "file", frame.file);
       add_number(out, "line", static_cast<std::uint64_t>(frame.line));
     }
+    if (frame.python()) add_text(out, "language", "python");
     out += '}';
   }
   out += ']';

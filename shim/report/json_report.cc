@@ -125,6 +125,10 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
     out.text(",\n\"ipc\":");
     out.text(context.ipc);
   }
+  if (!context.stacks.empty()) {
+    out.text(",\n\"stacks\":");
+    out.text(context.stacks);
+  }
   out.text("}\n");
 }
 

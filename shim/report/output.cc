@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/report/output.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -36,6 +37,14 @@ void write_stderr(std::string_view text) noexcept {
   if (g_silent.load(std::memory_order_relaxed)) return;
   const int place = place_of_text();
   if (place >= 0) raw_write(place, text);
+}
+
+std::size_t stderr_columns() noexcept {
+  constexpr std::size_t kUsual = 80;
+  const int place = place_of_text();
+  winsize size{};
+  if (place < 0 || ::ioctl(place, TIOCGWINSZ, &size) != 0) return 0;
+  return size.ws_col == 0 ? kUsual : size.ws_col;
 }
 
 void silence_stderr(bool silent) noexcept { g_silent.store(silent, std::memory_order_relaxed); }

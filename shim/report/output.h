@@ -2,6 +2,7 @@
 // Text for the user, on stderr and nowhere else.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 namespace cuvmm::shim {
@@ -18,6 +19,9 @@ void release_stderr_in_child() noexcept;
 /// Writes `text` there in as few writes as possible. Keeps errno, raises no signal, and gives up in
 /// silence when nothing is left of that stderr. Async-signal-safe; no cancellation point.
 void write_stderr(std::string_view text) noexcept;
+
+/// How wide that stderr is, where it is a terminal; 0 where it is none. Async-signal-safe.
+std::size_t stderr_columns() noexcept;
 
 /// Turns write_stderr into nothing (CUVMM_QUIET).
 void silence_stderr(bool silent) noexcept;

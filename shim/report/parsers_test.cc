@@ -125,6 +125,9 @@ TEST(Options, ReadsTheEnvironmentAndNamesWhatItDoesNotUnderstand) {
   EXPECT_TRUE(options.enforce);
   EXPECT_FALSE(options.quiet);
   EXPECT_FALSE(options.no_symbols);
+  EXPECT_FALSE(options.no_python_frames);
+  EXPECT_EQ(options.color, ColorChoice::kAuto);
+  EXPECT_EQ(options.limit, -1);
   EXPECT_EQ(options.leak_check, LeakCheck::kFull);
   EXPECT_EQ(options.error_exit_code, 7);
   EXPECT_EQ(options.stack_depth, 1);
@@ -143,13 +146,20 @@ TEST(Options, ReadsTheEnvironmentAndNamesWhatItDoesNotUnderstand) {
   setenv("CUVMM_LEAK_CHECK", "no", 1);
   setenv("CUVMM_STACK_DEPTH", "0", 1);
   setenv("CUVMM_NO_SYMBOLS", "1", 1);
+  setenv("CUVMM_NO_PYTHON_FRAMES", "1", 1);
+  setenv("CUVMM_COLOR", "never", 1);
+  setenv("CUVMM_LIMIT", "3", 1);
   options = read_options(42);
+  EXPECT_TRUE(options.no_python_frames);
+  EXPECT_EQ(options.color, ColorChoice::kNever);
+  EXPECT_EQ(options.limit, 3);
   EXPECT_TRUE(options.no_symbols);
   EXPECT_EQ(options.stack_depth, static_cast<int>(kMaxFrames));
   EXPECT_EQ(options.complaint,
             "CUVMM_STACK_DEPTH=0 is not understood: expected a number from 1 to 48");
   for (const char* name : {"CUVMM_REPORT", "CUVMM_ENFORCE", "CUVMM_LEAK_CHECK",
-                           "CUVMM_ERROR_EXITCODE", "CUVMM_NO_SYMBOLS", "CUVMM_STACK_DEPTH"}) {
+                           "CUVMM_ERROR_EXITCODE", "CUVMM_NO_SYMBOLS", "CUVMM_STACK_DEPTH",
+                           "CUVMM_NO_PYTHON_FRAMES", "CUVMM_COLOR", "CUVMM_LIMIT"}) {
     unsetenv(name);
   }
 }

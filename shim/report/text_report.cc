@@ -71,7 +71,7 @@ std::string object_text(const ObjectRef& object, const std::vector<Frame>& made,
 
 }  // namespace
 
-std::string finding_text(const Entry& entry) {
+std::string finding_text(const Entry& entry, bool again) {
   const Finding& finding = entry.finding;
   const RuleInfo& rule = info(finding.violation.rule);
   const bool at_exit = finding.entry == EntryPoint::kCount;
@@ -90,8 +90,10 @@ std::string finding_text(const Entry& entry) {
     text +=
         object_text(finding.violation.objects[i], entry.object_stacks[i], entry.ended_stacks[i]);
   }
-  text += std::string("    rule: ") + rule.requirement + "\n";
-  text += std::string("    fix: ") + rule.fix + "\n";
+  if (!again) {
+    text += std::string("    rule: ") + rule.requirement + "\n";
+    text += std::string("    fix: ") + rule.fix + "\n";
+  }
   return text + "    see " + rule_url(rule.rule) + "\n";
 }
 
@@ -114,7 +116,7 @@ std::string advice_text(const Ledger& ledger) {
     text += "cuvmm: advice: " + function_text(*said.first) + ": " + finding.violation.message +
             " [" + info(rule).id + "]; " + result_name(finding.answer->result);
     if (said.count > 1) text += ", " + std::to_string(said.count) + " times";
-    if (!said.first->stack.empty()) text += ", at " + frame_text(said.first->stack.front());
+    if (!said.first->stack.empty()) text += ", at " + place_text(said.first->stack);
     text += std::string(". See ") + rule_url(rule) + "\n";
   }
   return text;
@@ -126,7 +128,7 @@ std::string repeats_text(const Ledger& ledger) {
     const std::uint64_t count = entry->count.load();
     if (count == 1 || entry->quiet || entry->finding.violation.count == count) continue;
     text += "cuvmm: " + std::to_string(count) + " times: " + info(entry->finding.violation.rule).id;
-    if (!entry->stack.empty()) text += " at " + frame_text(entry->stack.front());
+    if (!entry->stack.empty()) text += " at " + place_text(entry->stack);
     text += '\n';
   }
   return text;

@@ -9,8 +9,9 @@
 
 namespace cuvmm::shim {
 
-/// A finding in full, several lines, ends in a newline.
-std::string finding_text(const Entry& entry);
+/// A finding in full, several lines, ends in a newline. `again`: without what an earlier finding of
+/// the same rule has said (the rule, the fix).
+std::string finding_text(const Entry& entry, bool again = false);
 
 /// What a process did, for its last lines.
 struct SummaryFacts {

@@ -42,6 +42,46 @@ TEST(StackText, EndsBeforeTheCLibrarysStart) {
   EXPECT_EQ(stack_text(frames, ""), "#0 f (app+0x10)\n#1 ? (python3+0x10)\n");
 }
 
+TEST(StackText, ShowsTheFunctionsOfAPythonProgramInPlaceOfTheInterpreters) {
+  const auto python = [](const char* function, int line) {
+    return Frame{function, "", 0, "/home/a.py", line, Language::kPython};
+  };
+  const char* const interpreter = "/usr/bin/python3";
+  const std::vector<Frame> frames = {frame("ffi_call", "/lib/libffi.so.8"),
+                                     python("main", 7),
+                                     frame("_PyEval_EvalFrameDefault", interpreter),
+                                     frame("callback", "/app/extension.so"),
+                                     python("Cache.fill", 9),
+                                     python("<module>", 12),
+                                     frame("_PyEval_EvalFrameDefault", interpreter),
+                                     frame("main", interpreter),
+                                     frame("__libc_start_main", "/lib/libc.so.6")};
+  EXPECT_EQ(stack_text(frames, ""),
+            "#1 main at /home/a.py:7 (Python)\n"
+            "#3 callback (extension.so+0x10)\n"
+            "#4 Cache.fill at /home/a.py:9 (Python)\n"
+            "#5 <module> at /home/a.py:12 (Python)\n");
+  EXPECT_EQ(place_text(frames), "main at /home/a.py:7 (Python)");
+  EXPECT_EQ(place_text({frame("f", "/bin/app")}), "f (app+0x10)");
+  EXPECT_EQ(place_text({}), "");
+}
+
+TEST(StackText, FoldsTheRuntimeAndEndsWhereAThreadBegins) {
+  const std::vector<Frame> frames = {frame("", "/x/libcudart.so.13"),
+                                     frame("cudaMalloc", "/x/libcudart.so.13"),
+                                     frame("grow", "/bin/app"),
+                                     frame("clone", "/bin/app"),
+                                     frame("start_thread", "/lib/libc.so.6"),
+                                     frame("clone3", "/lib/libc.so.6")};
+  EXPECT_EQ(stack_text(frames, ""),
+            "#0 2 frames of the CUDA runtime\n#2 grow (app+0x10)\n#3 clone (app+0x10)\n");
+}
+
+TEST(StackText, ShortensNamesOfCxx) {
+  EXPECT_EQ(frame_text(frame("f(std::vector<int, std::allocator<int> >)", "/bin/app")),
+            "f(std::vector<int>) (app+0x10)");
+}
+
 TEST(StackText, LeavesOtherProgramsAsTheyAre) {
   const std::vector<Frame> frames = {frame("a", "/bin/python-like"), frame("b", "/bin/python-like"),
                                      frame("main", "/usr/bin/python3")};

@@ -16,6 +16,7 @@
 
 #include "shim/session/owned_mutex.h"
 #include "shim/session/thread_state.h"
+#include "shim/stack/python/python_stack.h"
 
 namespace cuvmm::shim {
 
@@ -27,12 +28,16 @@ constexpr std::size_t kBuckets = 1 << 14;
 constexpr std::size_t kMaxStacks = 1 << 16;
 constexpr std::size_t kWordsPerBlock = 1 << 16;
 constexpr std::size_t kMaxWords = std::size_t{1} << 21;  // 16 MiB
+// One native stack may lie under many lines of a Python program: some room stays for others.
+constexpr std::size_t kMaxWithPython = kMaxStacks / 4 * 3;
 
 struct Stored {
-  const std::uintptr_t* frames;
-  std::uint32_t count;
+  const std::uintptr_t* frames;  ///< `count` addresses, then `python` words
+  std::uint16_t count, python;
   std::uint32_t hash;
   StackId next;
+
+  std::span<const std::uintptr_t> words() const { return {frames, std::size_t{count} + python}; }
 };
 
 struct Table {
@@ -69,24 +74,28 @@ const std::uintptr_t* keep(std::span<const std::uintptr_t> frames) {
   return place;
 }
 
-StackId intern(std::span<const std::uintptr_t> frames) {
-  const std::uint32_t hash = hash_of(frames);
+// 0 where there is no room. `frames`: return addresses, and behind them `python` words.
+StackId intern(std::span<const std::uintptr_t> frames, std::size_t python = 0) {
+  const std::uint32_t hash = hash_of(frames) + static_cast<std::uint32_t>(python);
   const Locked lock(g_table.mutex);
   StackId& head = g_table.buckets[hash % kBuckets];
   for (StackId id = head; id != 0; id = g_table.stacks[id].next) {
     const Stored& stored = g_table.stacks[id];
-    if (stored.hash == hash && std::ranges::equal(std::span(stored.frames, stored.count), frames)) {
+    if (stored.hash == hash && stored.python == python &&
+        std::ranges::equal(stored.words(), frames)) {
       return id;
     }
   }
   const std::uint32_t count = g_table.count.load(std::memory_order_relaxed);
-  const std::uintptr_t* place = count < kMaxStacks ? keep(frames) : nullptr;
+  const std::size_t most = python == 0 ? kMaxStacks : kMaxWithPython;
+  const std::uintptr_t* place = count < most ? keep(frames) : nullptr;
   if (!place) {
     ++g_table.dropped;
     return 0;
   }
   const StackId id = count + 1;
-  g_table.stacks[id] = {place, static_cast<std::uint32_t>(frames.size()), hash, head};
+  g_table.stacks[id] = {place, static_cast<std::uint16_t>(frames.size() - python),
+                        static_cast<std::uint16_t>(python), hash, head};
   head = id;
   g_table.count.store(id, std::memory_order_release);
   return id;
@@ -254,6 +263,15 @@ struct Cache {
   };
   Set sets[kSets];
 
+  /// Stacks with a Python part, by what that part and the rest are.
+  struct KnownPython {
+    std::uint64_t key;
+    StackId id;
+  };
+  static constexpr std::size_t kPythonKept = 128;
+  KnownPython python[kPythonKept];
+  GuardedMemory python_memory;
+
   Set& set_of(const Caller& caller) {
     const auto slot = reinterpret_cast<std::uintptr_t>(caller.slot);
     return sets[((caller.return_address ^ slot) * 0x9e3779b97f4a7c15u) >> 59];
@@ -304,9 +322,7 @@ Cache* make_cache() {
   return id;
 }
 
-}  // namespace
-
-StackId capture_stack(const Caller& caller) noexcept {
+StackId capture_native_stack(const Caller& caller) noexcept {
   if (auto* cache = static_cast<Cache*>(t_state.stacks)) [[likely]] {
     const Cache::Set& set = cache->set_of(caller);
     for (std::size_t way = 0; way < kWays; ++way) {
@@ -318,9 +334,53 @@ StackId capture_stack(const Caller& caller) noexcept {
   return capture_new_stack(caller);
 }
 
+// The stack `native` with the Python functions that the thread is in, or `native` itself.
+[[gnu::noinline]] StackId with_python(StackId native, const PythonInterpreter& python) noexcept {
+  auto* const cache = static_cast<Cache*>(t_state.stacks);
+  GuardedMemory for_now;
+  if (!cache) for_now = {};
+  PythonStack stack(cache ? cache->python_memory : for_now);
+  if (native == 0 || !stack.take(python)) return native;
+  const std::uint64_t key = stack.key ^ native * std::uint64_t{0x9e3779b97f4a7c15u};
+  Cache::KnownPython* const known = cache ? &cache->python[key % Cache::kPythonKept] : nullptr;
+  if (known && known->key == key) return known->id;
+  std::array<PythonWord, kMaxPythonFrames> room;
+  std::uintptr_t words[kMaxFrames + kMaxPythonFrames];
+  const auto frames = stack_frames(native);
+  const auto named = stack.words(python, room);
+  if (named.empty()) return native;
+  std::ranges::copy(named, std::ranges::copy(frames, words).out);
+  const StackId id = intern(std::span(words, frames.size() + named.size()), named.size());
+  if (id == 0) return native;
+  if (known) {
+    // A signal handler that comes between these must not find the one with the other.
+    known->key = 0;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    known->id = id;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    known->key = key;
+  }
+  return id;
+}
+
+}  // namespace
+
+StackId capture_stack(const Caller& caller) noexcept {
+  const StackId native = capture_native_stack(caller);
+  if (const PythonInterpreter* const python = python_here()) [[unlikely]]
+    return with_python(native, *python);
+  return native;
+}
+
 std::span<const std::uintptr_t> stack_frames(StackId id) noexcept {
   if (id == 0 || id > g_table.count.load(std::memory_order_acquire)) return {};
   return {g_table.stacks[id].frames, g_table.stacks[id].count};
+}
+
+std::span<const std::uintptr_t> stack_python(StackId id) noexcept {
+  if (id == 0 || id > g_table.count.load(std::memory_order_acquire)) return {};
+  const Stored& stored = g_table.stacks[id];
+  return stored.words().subspan(stored.count);
 }
 
 StackCounts stack_counts() noexcept {
@@ -335,8 +395,12 @@ void limit_stacks(std::size_t frames) noexcept {
 
 void lock_stacks() noexcept CUVMM_UNCHECKED {
   // Not where a signal handler that forks interrupted this thread here: what is stored stays.
+  lock_python_names();
   if (!g_table.mutex.held_here()) g_table.mutex.lock();
 }
-void unlock_stacks() noexcept CUVMM_UNCHECKED { g_table.mutex.unlock(); }
+void unlock_stacks() noexcept CUVMM_UNCHECKED {
+  g_table.mutex.unlock();
+  unlock_python_names();
+}
 
 }  // namespace cuvmm::shim

@@ -23,6 +23,10 @@ inline constexpr std::size_t kMaxFrames = 48;
 /// The return addresses of a stack, innermost first. Valid for ever.
 std::span<const std::uintptr_t> stack_frames(StackId id) noexcept;
 
+/// The Python functions that the thread was in, innermost first, as words of
+/// shim/stack/python/names.h. Empty where there was no interpreter. Valid for ever.
+std::span<const std::uintptr_t> stack_python(StackId id) noexcept;
+
 /// The return address of the call itself; 0 where there is no stack.
 inline std::uintptr_t call_site(StackId id) noexcept {
   const auto frames = stack_frames(id);

@@ -9,6 +9,9 @@
 #include "api/posix/cancel_off.h"
 #include "shim/loader/module_map.h"
 #include "shim/process/own_stack.h"
+#include "shim/stack/cxx_names.h"
+#include "shim/stack/python/interleave.h"
+#include "shim/stack/python/python_stack.h"
 #include "shim/symbolize/symbolize_abi.h"
 
 namespace cuvmm::shim {
@@ -37,11 +40,7 @@ std::atomic<CuvmmSymbolizeFunction> g_function{nullptr};
 void add_frame(void* context, const CuvmmSymbol* symbol) {
   auto& frames = *static_cast<std::vector<Frame>*>(context);
   Frame& frame = frames.emplace_back();
-  if (symbol->function) {
-    // Without the symbol version that glibc's table carries ("__libc_start_main@@GLIBC_2.34").
-    const std::string_view name = symbol->function;
-    frame.function = name.substr(0, name.find('@'));
-  }
+  if (symbol->function) frame.function = demangled(symbol->function);
   if (symbol->module) frame.module = symbol->module;
   frame.offset = symbol->offset;
   if (symbol->file) frame.file = symbol->file;
@@ -60,7 +59,7 @@ std::vector<Frame> without_symbols(std::span<const std::uintptr_t> addresses, bo
     if (!place.path.empty()) frame.offset = place.offset + 1;
     Dl_info info;
     if (!ask_loader || !::dladdr(reinterpret_cast<const void*>(address - 1), &info)) continue;
-    if (info.dli_sname) frame.function = info.dli_sname;
+    if (info.dli_sname) frame.function = demangled(info.dli_sname);
     if (!frame.module.empty() || !info.dli_fname) continue;
     frame.module = info.dli_fname;  // /proc could not be read
     frame.offset = address - reinterpret_cast<std::uintptr_t>(info.dli_fbase);
@@ -75,6 +74,7 @@ std::vector<Frame> without_symbols(std::span<const std::uintptr_t> addresses, bo
 void prepare_symbolizer() noexcept {
   if (g_tried.load(std::memory_order_acquire) || t_state.care == Care::kAsInterrupted) return;
   const CancelOff no_cancel;
+  find_python();  // it may have been loaded since the driver was
   g_function.store(load(), std::memory_order_relaxed);
   g_tried.store(true, std::memory_order_release);
 }
@@ -96,6 +96,8 @@ std::vector<Frame> symbolize(std::span<const std::uintptr_t> addresses) {
 
 void symbolizer_was_interrupted() noexcept { g_interrupted.store(true); }
 
-std::vector<Frame> symbolize(StackId stack) { return symbolize(stack_frames(stack)); }
+std::vector<Frame> symbolize(StackId stack) {
+  return with_python_frames(symbolize(stack_frames(stack)), stack_python(stack));
+}
 
 }  // namespace cuvmm::shim

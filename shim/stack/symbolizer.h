@@ -7,17 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "shim/stack/frame.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
-
-struct Frame {
-  std::string function;      ///< demangled; empty when no symbol covers it
-  std::string module;        ///< path of the object it lies in; empty when none
-  std::uint64_t offset = 0;  ///< bytes from the module's load address
-  std::string file;          ///< source file; empty without debug information
-  int line = 0;
-};
 
 /// Loads what symbolize() needs, once. Takes the loader's locks, so the caller must hold none of
 /// ours but findings_stack(), for which nobody waits without a limit.
@@ -31,6 +24,7 @@ void do_without_symbols() noexcept;
 /// thread that is careful as if interrupted (shim/process/reserve.h). Others get modules and
 /// offsets.
 std::vector<Frame> symbolize(std::span<const std::uintptr_t> addresses);
+/// With the Python functions where the interpreter ran them.
 std::vector<Frame> symbolize(StackId stack);
 
 /// In a child of fork that was made while another thread was in symbolize(): from here on modules

@@ -6,6 +6,7 @@
 #include <cxxabi.h>
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -13,13 +14,27 @@
 
 namespace {
 
-// Debug information is taken from the files and from /usr/lib/debug by build id. Not from a
-// debuginfod server: a preloaded library does not reach for the network.
+bool is_set(const char* variable) {
+  const char* const value = secure_getenv(variable);
+  return value && *value != '\0';
+}
+
+// elfutils asks a debuginfod server as well, where the user has named one. Distributions name
+// theirs for everybody, and a program that is only checked should not wait for it: it takes a word
+// more.
+bool look_everywhere() {
+  if (getauxval(AT_SECURE) != 0) return false;  // by variables that are not its own
+  return !is_set("DEBUGINFOD_URLS") || is_set("CUVMM_DEBUGINFOD");
+}
+
+// Debug information is taken from the files, from separate ones beside them (.gnu_debuglink) and
+// from /usr/lib/debug by build id.
 Dwfl_Callbacks callbacks() {
   static char* no_path = nullptr;
   Dwfl_Callbacks result{};
   result.find_elf = dwfl_linux_proc_find_elf;
-  result.find_debuginfo = dwfl_build_id_find_debuginfo;
+  result.find_debuginfo =
+      look_everywhere() ? dwfl_standard_find_debuginfo : dwfl_build_id_find_debuginfo;
   result.debuginfo_path = &no_path;
   return result;
 }

@@ -2,6 +2,7 @@
 // Who still needs memory that is taken away: the noted uses that the host has not waited for, and
 // what the driver says of their streams.
 #include <algorithm>
+#include <string_view>
 
 #include "shim/work/work_room.h"
 
@@ -43,6 +44,9 @@ bool WorkRoom::collect(const Taken& taken, std::vector<Candidate>& uses,
     of_this = !uses.empty() && uses.back().stream == id ? of_this + 1 : 1;
     if (of_this > kMostOfAStream) uses.erase(uses.end() - kMostOfAStream);
     uses.push_back({id, use, range});
+    // A kernel that has a tensor map may leave a part of the tensor alone, all but where it begins.
+    const bool tensor = range.size != 0 && std::string_view(use.what) == "kernel";
+    if (tensor && range.base < taken.memory.base) uses.back().use.sure = false;
   });
   for (const Candidate& each : uses) {
     if (!streams.empty() && streams.back().stream == each.stream) continue;
@@ -157,9 +161,9 @@ bool WorkRoom::certain(const Candidate& candidate, const Asked& asked) {
   for (const auto& [id, other] : streams_) {
     const bool may_count = id != candidate.stream && other.learned.context == asked.context &&
                            other.learned.kind == OrderState::Kind::kBlocking;
-    if (may_count && (other.inside != 0 || !order_.idle(id))) return false;
+    if (may_count && other.inside != 0) return false;
   }
-  return true;
+  return order_.busy_for_itself(candidate.stream);
 }
 
 const Work* WorkRoom::work_of(const Use& use, const StreamKey& key) {

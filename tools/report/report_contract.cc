@@ -52,9 +52,11 @@ bool is_driver(const Json& value) {
 bool is_frame(const Json& value) {
   return value.is_object() && has(value, "function", is_string) &&
          has(value, "module", is_string) && has(value, "offset", is_count) &&
-         may_have(value, "file", is_string) && may_have(value, "line", is_count);
+         may_have(value, "file", is_string) && may_have(value, "line", is_count) &&
+         may_have(value, "language", is_string);
 }
 bool is_stack(const Json& value) { return value.is_array() && all(value, is_frame); }
+bool is_stacks(const Json& value) { return value.is_object() && all(value, is_stack); }
 
 bool is_object_of_finding(const Json& value) {
   return value.is_object() && has(value, "what", is_string) &&
@@ -79,6 +81,11 @@ bool is_fault(const Json& value) {
          may_have(value, "file", is_string);
 }
 
+bool is_relative(const Json& value) {
+  return value.is_object() && has(value, "pid", is_pid) && has(value, "rule", is_string);
+}
+bool is_related(const Json& value) { return value.is_array() && all(value, is_relative); }
+
 // A rule's id is shown as a command to type.
 bool is_rule_id(const Json& value) {
   if (!value.is_string()) return false;
@@ -102,6 +109,7 @@ constexpr Member kReport[] = {
     {"driver", is_driver, "an object with \"path\", \"version\" and \"emulated\""},
     {"suppressed", is_count, "a count"},
     {"ipc", is_list, "a list"},
+    {"stacks", is_stacks, "an object of lists of frames"},
     {"fault", is_fault, "an object with \"result\", \"call\", \"ended\" and \"queued\""},
 };
 constexpr Member kFindingMust[] = {
@@ -121,6 +129,7 @@ constexpr Member kFindingMay[] = {
     {"stack", is_stack, "a list of frames", "[]"},
     {"objects", is_objects, "a list of objects", "[]"},
     {"memory", is_string, "a string"},
+    {"related", is_related, "a list of objects with \"pid\" and \"rule\""},
     {"handled", is_count, "a count"},
     {"fix", is_string, "a string", "\"\""},
     {"url", is_string, "a string", "\"\""},
@@ -145,6 +154,7 @@ constexpr Member kRefusalMay[] = {
 
 class Enforcer {
  public:
+  explicit Enforcer(ReportOf of) : of_(of) {}
   std::vector<std::string> run(Json& report) {
     for (const Member& member : kReport) optional(report, member, "");
     counts(report, "calls");
@@ -228,18 +238,21 @@ class Enforcer {
         complain(where, std::string("\"") + member.key + "\" to be " + member.expected);
         return false;
       }
+      if (of_ == ReportOf::kProcess) entry.erase("related");  // that is for the runner to say
       for (const Member& member : may) optional(entry, member, where + ": ");
-      entry.erase("related");  // that is for the runner to say
       return true;
     });
   }
 
+  const ReportOf of_;
   std::size_t complaints_ = 0;
   std::vector<std::string> said_;
 };
 
 }  // namespace
 
-std::vector<std::string> enforce_contract(Json& report) { return Enforcer().run(report); }
+std::vector<std::string> enforce_contract(Json& report, ReportOf of) {
+  return Enforcer(of).run(report);
+}
 
 }  // namespace cuvmm::tools

@@ -91,7 +91,7 @@ void relate(Json& findings) {
 constexpr const char* kContract[] = {"schema",    "pid",      "ended",   "driver",     "calls",
                                      "unchecked", "findings", "summary", "suppressed", "alive",
                                      "processes", "notes",    "ipc",     "fault",      "faults",
-                                     "work",      "refusals"};
+                                     "work",      "refusals", "stacks"};
 
 // What this version does not know: lists are united, of anything else the first one stays.
 class Unknown {
@@ -279,7 +279,8 @@ std::vector<ProcessReport> read_reports(const std::string& folder, std::int64_t 
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
        at.increment(error)) {
-    files.insert(at->path().string());
+    const std::string file = at->path().string();
+    if (!file.ends_with(".timeline")) files.insert(file);  // tools/timeline/ reads those
   }
   std::vector<ProcessReport> reports;
   std::size_t values = 0;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tools/report/text/findings_table.h"
+
 namespace cuvmm::tools {
 
 namespace {
@@ -55,7 +57,7 @@ const char* nothing_text(const MergedReport& report) {
 std::string summary_text(const MergedReport& report, const std::vector<std::string>& files,
                          std::uint64_t skipped_launches) {
   const Totals& totals = report.totals;
-  std::string text = notes_text(report);
+  std::string text = notes_text(report) + findings_table(report.value["findings"]);
   std::uint64_t calls = 0;
   for (const auto& [name, count] : report.value["calls"].items()) {
     calls = saturating_sum(calls, count.get<std::uint64_t>());

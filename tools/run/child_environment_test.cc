@@ -100,6 +100,9 @@ TEST(ChildEnvironment, EveryOptionHasItsVariable) {
   options.async = "exact";
   options.unordered = true;
   options.trace = "/t.%p";
+  options.no_python_frames = true;
+  options.color = "always";
+  options.limit = 0;
   options.quiet = true;
   options.verbose = true;
   options.allow_multicast = true;
@@ -114,6 +117,9 @@ TEST(ChildEnvironment, EveryOptionHasItsVariable) {
   EXPECT_THAT(environment, Contains(Pair("CUVMM_ASYNC", "exact")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_UNORDERED", "1")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_TRACE", "/t.%p")));
+  EXPECT_THAT(environment, Contains(Pair("CUVMM_NO_PYTHON_FRAMES", "1")));
+  EXPECT_THAT(environment, Contains(Pair("CUVMM_COLOR", "always")));
+  EXPECT_THAT(environment, Contains(Pair("CUVMM_LIMIT", "0")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_QUIET", "1")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_VERBOSE", "1")));
   EXPECT_THAT(environment, Contains(Pair("CUVMM_ALLOW_MULTICAST", "1")));

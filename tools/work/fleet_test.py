@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuvmm work, as a fleet uses it, on the emulator: fleet_test.py CUVMM."""
+"""cuvmm work, as a fleet uses it, on the emulator: fleet_test.py CUVMM SOURCE."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import tempfile
 import time
 import unittest
 
-CUVMM = pathlib.Path(sys.argv.pop(1)).resolve()
+CUVMM, SOURCE = (pathlib.Path(sys.argv.pop(1)).resolve() for _ in range(2))
 FEW = "1/200"  # some eight cases
 
 
@@ -133,6 +133,12 @@ class FleetTest(unittest.TestCase):
         done = work("check", renamed)
         self.assertEqual(done.returncode, 1)
         self.assertIn("its answers mean 'pass'", done.stdout)
+
+    def test_the_results_in_the_repository_are_whole(self):
+        files = sorted((SOURCE / "conformance/results").rglob("*.json"))
+        self.assertGreater(len(files), 1)
+        done = work("check", *files)
+        self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_a_machine_without_a_driver_is_unfit(self):
         library = self.folder / "libcuda.so.1"

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/flight/compare.h"
+
+#include <algorithm>
+
+#include "rulebook/rule.h"
+
+namespace cuvmm::fuzz::flight {
+
+namespace {
+
+// What must be found, and what may be.
+class Expected {
+ public:
+  void may(Rule rule) { allowed_.push_back(rule); }
+  void must(Rule rule) { must_one_of({rule}); }
+  void must_one_of(std::vector<Rule> rules) {
+    allowed_.insert(allowed_.end(), rules.begin(), rules.end());
+    demanded_.push_back(std::move(rules));
+  }
+  std::string problem(const std::vector<Rule>& found) const {
+    const auto among = [](const std::vector<Rule>& rules, Rule rule) {
+      return std::find(rules.begin(), rules.end(), rule) != rules.end();
+    };
+    for (const Rule rule : found) {
+      if (among(allowed_, rule)) continue;
+      if (!is_flight(rule) && info(rule).kind == RuleKind::kAdvice) continue;
+      return std::string("a finding without a cause: ") + info(rule).id;
+    }
+    for (const auto& rules : demanded_) {
+      const bool any =
+          std::any_of(rules.begin(), rules.end(), [&](Rule rule) { return among(found, rule); });
+      if (!any) return std::string("no finding for ") + info(rules.front()).id;
+    }
+    return {};
+  }
+
+ private:
+  std::vector<Rule> allowed_;
+  std::vector<std::vector<Rule>> demanded_;
+};
+
+}  // namespace
+
+Compared compare(const Opinion& opinion, const History& history, const std::map<int, bool>& before,
+                 const std::map<int, bool>& after, const std::vector<Rule>& found) {
+  Compared out;
+  Expected wanted;
+  out.robbed = opinion.lost || opinion.vain;
+  for (const Suspect& suspect : opinion.suspects) {
+    if (!before.at(suspect.stream)) continue;
+    out.robbed = true;
+    const bool over = history.piece(suspect.node).over;
+    const bool still = after.at(suspect.stream) && !over;
+    if (suspect.last) wanted.may(opinion.certain);
+    // Of the legacy stream a shim may doubt what it is busy with.
+    if (!suspect.last || suspect.legacy) wanted.may(opinion.uncertain);
+    if (!still) continue;
+    if (!suspect.last) {
+      wanted.must(opinion.uncertain);
+    } else if (suspect.legacy) {
+      wanted.must_one_of({opinion.certain, opinion.uncertain});
+    } else {
+      wanted.must(opinion.certain);
+    }
+    // Less access may still be enough.
+    const bool loses_all = opinion.certain == Rule::kUnmapInFlight;
+    out.must_fault |= loses_all && suspect.last && !suspect.marked;
+  }
+  for (const Node allocation : opinion.early) {
+    const History::Piece& piece = history.piece(allocation);
+    if (!before.at(piece.stream)) continue;
+    out.robbed = true;
+    const bool still = after.at(piece.stream) && !piece.over;
+    still ? wanted.must(Rule::kDataPoolOrdered) : wanted.may(Rule::kDataPoolOrdered);
+  }
+  constexpr Rule kVain[] = {Rule::kLaunchMapped, Rule::kLaunchAlive, Rule::kLaunchAccess};
+  if (opinion.vain) {
+    for (const Rule rule : kVain) wanted.may(rule);
+  }
+  if (opinion.surely_vain) wanted.must_one_of({std::begin(kVain), std::end(kVain)});
+  out.problem = wanted.problem(found);
+  return out;
+}
+
+}  // namespace cuvmm::fuzz::flight

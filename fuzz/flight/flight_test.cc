@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs about work in flight on the emulator: what the shim finds is what the reference expects,
+// and each synchronisation that a program of the corpus needs is missed where it is taken out.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "fuzz/flight/compare.h"
+#include "fuzz/flight/maker.h"
+#include "fuzz/flight/search.h"
+#include "fuzz/search/testing.h"
+
+namespace cuvmm::fuzz::flight {
+namespace {
+
+const Target& emulator() {
+  static const Target* const only = new Target(open_target(CUVMM_EMULATOR));
+  return *only;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+bool has(const Result& result, Rule rule) {
+  return std::find(result.found.begin(), result.found.end(), rule) != result.found.end();
+}
+
+TEST(Flight, ProgramsOfTheCorpusAgreeHoweverLateTheWorkIs) {
+  const auto files = corpus("flight");
+  ASSERT_GE(files.size(), 14u);
+  for (const auto& file : files) {
+    for (const char* const streams : {"eager", "late", "late:1", "late:2", "late:3"}) {
+      const Result result = run_alone(emulator(), read(file), streams);
+      EXPECT_EQ(result.problem, "") << file << ", " << streams << "\n"
+                                    << annotated(read(file), result);
+      EXPECT_NE(result.calls, 0u) << file;
+    }
+  }
+}
+
+TEST(Flight, OfTheCorpusIsFoundWhatItSays) {
+  for (const auto& file : corpus("flight")) {
+    const std::string text = read(file);
+    const Result result = run_alone(emulator(), text, "late");
+    std::vector<std::string> said, found;
+    for (const std::string& line : lines_of(text)) {
+      for (std::size_t at = line.find(" !"); at != std::string::npos;
+           at = line.find(" !", at + 1)) {
+        said.push_back(line.substr(at + 2, line.find(' ', at + 2) - at - 2));
+      }
+    }
+    for (const Rule rule : result.found) found.emplace_back(info(rule).id);
+    EXPECT_EQ(found, said) << file;
+  }
+}
+
+// Each line that is marked is a synchronisation that somebody could forget.
+TEST(Flight, EachMissingSynchronisationIsFound) {
+  const std::string mark = "needed: ";
+  int planted = 0;
+  for (const auto& file : corpus("flight")) {
+    const std::string text = read(file);
+    const std::vector<std::string> lines = lines_of(text);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const std::size_t at = lines[i].find(mark);
+      if (at == std::string::npos) continue;
+      const auto rule = find_rule(lines[i].substr(at + mark.size()));
+      ASSERT_TRUE(rule) << file << ": " << lines[i];
+      ++planted;
+      const Result result = run_alone(emulator(), without_line(text, i), "late");
+      EXPECT_EQ(result.problem, "") << file;
+      EXPECT_TRUE(has(result, *rule)) << file << " without " << lines[i] << "\n"
+                                      << annotated(without_line(text, i), result);
+    }
+  }
+  EXPECT_GE(planted, 19);
+}
+
+TEST(Flight, MadeProgramsAgree) {
+  Random random(11);
+  unsigned calls = 0, robbed = 0, quiet = 0;
+  for (int i = 0; i < 60; ++i) {
+    const std::string text = make_program(random, i % 10 == 0 ? 2 : 1);
+    const std::string streams = i % 2 == 0 ? "late" : "late:" + std::to_string(i);
+    const Result result = run_alone(emulator(), text, streams);
+    ASSERT_EQ(result.problem, "") << streams << "\n" << annotated(text, result);
+    calls += result.calls;
+    ++(result.stopped ? robbed : quiet);
+  }
+  EXPECT_GT(calls, 600u);
+  EXPECT_GT(robbed, 5u);
+  EXPECT_GT(quiet, 5u);
+}
+
+TEST(Flight, ALineGoesWithWhatNeedsIt) {
+  const std::string text = "r1 = cuMemAlloc(2M)\n@t1 r11 = cuMemAlloc(2M)\ncuMemFree(r1)\n";
+  EXPECT_EQ(without_line(text, 0), "@t1 r11 = cuMemAlloc(2M)\n");
+  EXPECT_EQ(without_line(text, 1), "r1 = cuMemAlloc(2M)\ncuMemFree(r1)\n");
+  EXPECT_EQ(without_line(text, 2), "r1 = cuMemAlloc(2M)\n@t1 r11 = cuMemAlloc(2M)\n");
+}
+
+TEST(Flight, AProgramThatCannotBeReadIsAProblem) {
+  const Result result = run_alone(emulator(), "cuvmm-program 1\ncuMemFree(r1)\n", "late");
+  EXPECT_NE(result.problem.find("the text: "), std::string::npos) << result.problem;
+}
+
+// --- The comparison itself
+
+struct FlightCompare : ::testing::Test {
+  History history;
+  Opinion opinion;
+  int stream = history.open(16, History::Kind::kNonBlocking);
+  Node node = history.add(stream);
+
+  FlightCompare() {
+    opinion.certain = Rule::kUnmapInFlight;
+    opinion.uncertain = Rule::kUnmapOrdered;
+    opinion.suspects.push_back({node, stream, true, false, false});
+  }
+  std::string problem(bool before, bool after, const std::vector<Rule>& found) {
+    return compare(opinion, history, {{stream, before}}, {{stream, after}}, found).problem;
+  }
+};
+
+TEST_F(FlightCompare, WhatIsBusyThroughoutMustBeFound) {
+  EXPECT_EQ(problem(true, true, {}), "no finding for cuMemUnmap-idle");
+  EXPECT_EQ(problem(true, true, {Rule::kUnmapInFlight}), "");
+  EXPECT_EQ(problem(true, true, {Rule::kUnmapOrdered}),
+            "a finding without a cause: cuMemUnmap-ordered")
+      << "it is the last thing of its stream";
+}
+
+TEST_F(FlightCompare, WhatEndsMeanwhileMayBeFound) {
+  EXPECT_EQ(problem(true, false, {}), "");
+  EXPECT_EQ(problem(true, false, {Rule::kUnmapInFlight}), "");
+}
+
+TEST_F(FlightCompare, WhatWasOverMustNotBeFound) {
+  EXPECT_EQ(problem(false, false, {}), "");
+  EXPECT_EQ(problem(false, false, {Rule::kUnmapInFlight}),
+            "a finding without a cause: cuMemUnmap-idle");
+}
+
+TEST_F(FlightCompare, WhatHasMoreBehindItIsNeverCertain) {
+  opinion.suspects[0].last = false;
+  EXPECT_EQ(problem(true, true, {Rule::kUnmapOrdered}), "");
+  EXPECT_EQ(problem(true, true, {Rule::kUnmapInFlight}),
+            "a finding without a cause: cuMemUnmap-idle");
+  EXPECT_EQ(problem(true, true, {}), "no finding for cuMemUnmap-ordered");
+}
+
+}  // namespace
+}  // namespace cuvmm::fuzz::flight

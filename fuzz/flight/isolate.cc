@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/flight/isolate.h"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+
+#include "program/outcome.h"
+
+namespace cuvmm::fuzz::flight {
+
+namespace {
+
+constexpr std::chrono::seconds kLongest{30};
+
+// What a child leaves, also where it dies.
+struct Board {
+  bool done = false;
+  char problem[512] = {};
+  unsigned calls = 0;
+  bool found[static_cast<std::size_t>(Rule::kCount)] = {};
+  bool stopped = false, faulted = false;
+  char notes[1 << 15] = {};  ///< a line for each statement
+};
+
+void leave(Board& board, const Result& result) {
+  std::strncpy(board.problem, result.problem.c_str(), sizeof board.problem - 1);
+  board.calls = result.calls;
+  for (const Rule rule : result.found) board.found[static_cast<std::size_t>(rule)] = true;
+  board.stopped = result.stopped;
+  board.faulted = result.faulted;
+  std::string notes;
+  for (const std::string& note : result.notes) notes += note + "\n";
+  std::strncpy(board.notes, notes.c_str(), sizeof board.notes - 1);
+  board.done = true;
+}
+
+Result read(const Board& board) {
+  Result out;
+  out.problem = board.problem;
+  out.calls = board.calls;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Rule::kCount); ++i) {
+    if (board.found[i]) out.found.push_back(static_cast<Rule>(i));
+  }
+  out.stopped = board.stopped;
+  out.faulted = board.faulted;
+  std::istringstream notes(board.notes);
+  for (std::string note; std::getline(notes, note);) out.notes.push_back(note);
+  return out;
+}
+
+// How it ended; empty where it ended as it should.
+std::string wait_for(pid_t child) {
+  const auto end = std::chrono::steady_clock::now() + kLongest;
+  int status = 0;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() > end) {
+      kill(child, SIGKILL);
+      waitpid(child, &status, 0);
+      return "timeout";
+    }
+    usleep(100);
+  }
+  const bool meant = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return meant ? "" : program::outcome_text(program::outcome_of_end(status));
+}
+
+}  // namespace
+
+Target open_target(const std::string& path) { return {path, load_driver(path)}; }
+
+Result run_alone(const Target& target, const std::string& text, const std::string& streams) {
+  const program::ParsedProgram parsed = program::parse_program(text);
+  if (!parsed.errors.empty()) {
+    return {.problem = "the text: " + format_error(parsed.errors.front(), "program")};
+  }
+  void* const at =
+      mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) return {.problem = "no memory"};
+  Board* const board = new (at) Board;
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("CUVMM_STREAMS", streams.c_str(), 1);
+    leave(*board, run(target.driver, target.path, parsed.program));
+    _exit(0);
+  }
+  const std::string end = child < 0 ? "fork failed" : wait_for(child);
+  Result out = read(*board);
+  if (!end.empty()) out.problem = end;
+  munmap(at, sizeof(Board));
+  return out;
+}
+
+std::string annotated(const std::string& text, const Result& result) {
+  std::istringstream lines(text);
+  std::string out;
+  std::size_t statement = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string call = line.substr(0, line.find("  #"));
+    const bool made = call.find('(') != std::string::npos;
+    out += call;
+    if (made && statement < result.notes.size()) out += "  # " + result.notes[statement];
+    if (made) ++statement;
+    out += "\n";
+  }
+  return out;
+}
+
+}  // namespace cuvmm::fuzz::flight

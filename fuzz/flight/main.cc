@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuvmm-fuzz-flight: programs about work in flight, on the emulator's late streams.
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <sstream>
+
+#include "fuzz/flight/search.h"
+
+namespace cuvmm::fuzz::flight {
+namespace {
+
+constexpr char kUsage[] =
+    "usage: cuvmm-fuzz-flight --driver FILE [options]\n"
+    "  --driver FILE     the emulator's libcuda\n"
+    "  --seconds N       how long to search (10)\n"
+    "  --seed N          of the search (1)\n"
+    "  --streams HOW     late or late:SEED for all programs, in place of both in turn\n"
+    "  --processes N     2: some programs open memory of a second process (1)\n"
+    "  --find RULE       look for a program of which this rule is found, in place of one that\n"
+    "                    disagrees with the reference\n"
+    "  --replay FILE     run a program text once\n"
+    "  --output FOLDER   where findings go (.)\n"
+    "exit code: 0 all agreed, 1 a finding, 2 a mistake in the arguments, 3 no driver\n";
+
+struct Arguments {
+  std::string driver, replay, output = ".";
+  std::optional<Rule> find;
+  HuntOptions hunt;
+};
+
+std::optional<Arguments> parse(int argc, char** argv) {
+  Arguments out;
+  if (argc % 2 == 0) return std::nullopt;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string_view key = argv[i];
+    const char* value = argv[i + 1];
+    if (key == "--driver") {
+      out.driver = value;
+    } else if (key == "--seconds") {
+      out.hunt.time = std::chrono::milliseconds(static_cast<long>(1000 * std::atof(value)));
+    } else if (key == "--seed") {
+      out.hunt.seed = std::strtoull(value, nullptr, 0);
+    } else if (key == "--streams") {
+      out.hunt.streams = value;
+    } else if (key == "--processes") {
+      out.hunt.processes = std::atoi(value);
+    } else if (key == "--replay") {
+      out.replay = value;
+    } else if (key == "--output") {
+      out.output = value;
+    } else if (key == "--find") {
+      out.find = find_rule(value);
+      if (!out.find || !is_flight(*out.find)) return std::nullopt;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out.driver.empty() ? std::nullopt : std::optional(out);
+}
+
+int replay(const Target& target, const Arguments& arguments) {
+  std::ifstream file(arguments.replay);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) {
+    std::fprintf(stderr, "%s: cannot be read\n", arguments.replay.c_str());
+    return 2;
+  }
+  const std::string streams = arguments.hunt.streams.empty() ? "late" : arguments.hunt.streams;
+  const Result result = run_alone(target, text.str(), streams);
+  std::cout << annotated(text.str(), result);
+  if (result.stopped) std::cout << "# the work " << (result.faulted ? "failed\n" : "went well\n");
+  if (result.problem.empty()) return 0;
+  std::cout << "finding: " << result.problem << "\n";
+  return 1;
+}
+
+int search(const Target& target, const Arguments& arguments) {
+  const Wanted wanted = [&](const Result& result) -> std::string {
+    if (!arguments.find || !result.problem.empty()) return disagreement_of(result);
+    for (const Rule rule : result.found) {
+      if (rule == *arguments.find) return std::string(info(rule).id) + " is found";
+    }
+    return {};
+  };
+  const Hunted found = hunt(target, arguments.hunt, wanted);
+  std::printf(
+      "%llu programs, %llu calls, %llu took memory from work, which then failed %llu times\n",
+      static_cast<unsigned long long>(found.programs), static_cast<unsigned long long>(found.calls),
+      static_cast<unsigned long long>(found.robbed),
+      static_cast<unsigned long long>(found.faulted));
+  if (found.what.empty()) return 0;
+  std::printf("found after %.1f s: %s\n", found.seconds, found.what.c_str());
+  const Shortened less = shorten(target, found, wanted);
+  std::printf("shrunk from %zu to %zu ops by %u tries\n", calls_in(found.text), calls_in(less.text),
+              less.tries);
+  const Result again = run_alone(target, less.text, less.streams);
+  const std::string file =
+      arguments.output + "/flight-" + std::to_string(arguments.hunt.seed) + ".cuvmm";
+  const std::string text = annotated(less.text, again);
+  std::ofstream(file) << text;
+  std::printf("finding: %s\n\n%s\nreplay: cuvmm-fuzz-flight --driver %s --streams %s --replay %s\n",
+              found.what.c_str(), text.c_str(), arguments.driver.c_str(), less.streams.c_str(),
+              file.c_str());
+  return 1;
+}
+
+int run_main(int argc, char** argv) {
+  const auto arguments = parse(argc, argv);
+  if (!arguments) {
+    std::fputs(kUsage, stderr);
+    return 2;
+  }
+  const Target target = open_target(arguments->driver);
+  const bool emulated = target.driver.error.empty() && target.driver.emulated;
+  if (!emulated) {
+    const std::string& why = target.driver.error;
+    std::fprintf(stderr, "cuvmm-fuzz-flight: %s\n",
+                 why.empty() ? "programs are run on the emulator alone" : why.c_str());
+    return 3;
+  }
+  return arguments->replay.empty() ? search(target, *arguments) : replay(target, *arguments);
+}
+
+}  // namespace
+}  // namespace cuvmm::fuzz::flight
+
+#ifdef __clang__
+// As in fuzz/search/fuzz_main.cc.
+// NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizer's name for it
+extern "C" const char* __asan_default_options() {
+  return "detect_leaks=0:malloc_context_size=2:quarantine_size_mb=16";
+}
+#endif
+
+int main(int argc, char** argv) { return cuvmm::fuzz::flight::run_main(argc, argv); }

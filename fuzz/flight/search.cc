@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/flight/search.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "fuzz/flight/maker.h"
+
+namespace cuvmm::fuzz::flight {
+
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+std::string any_streams(Random& random) {
+  return random.chance(40) ? "late" : "late:" + std::to_string(1 + random.below(1'000'000));
+}
+
+std::size_t lines_in(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+}  // namespace
+
+std::string disagreement_of(const Result& result) {
+  const std::string& problem = result.problem;
+  if (problem.rfind("line ", 0) != 0) return problem;
+  return problem.substr(problem.find(", ") + 2);
+}
+
+std::size_t calls_in(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const bool call = line.find('(') != std::string::npos;
+    const bool starts = line.find("init()") != std::string::npos ||
+                        line.find("context(") != std::string::npos ||
+                        line.find(" = host(") != std::string::npos;
+    count += call && !starts;
+  }
+  return count;
+}
+
+Hunted hunt(const Target& target, const HuntOptions& options, const Wanted& wanted) {
+  Hunted out;
+  Random random(options.seed);
+  const auto begin = SteadyClock::now();
+  const auto spent = [&] { return SteadyClock::now() - begin; };
+  while (out.what.empty() && spent() < options.time) {
+    out.text = make_program(random, options.processes);
+    out.streams = options.streams.empty() ? any_streams(random) : options.streams;
+    out.result = run_alone(target, out.text, out.streams);
+    ++out.programs;
+    out.calls += out.result.calls;
+    out.robbed += out.result.stopped;
+    out.faulted += out.result.faulted;
+    out.what = wanted(out.result);
+  }
+  out.seconds = std::chrono::duration<double>(spent()).count();
+  return out;
+}
+
+namespace {
+
+/// Tries shorter and simpler texts for as long as one shows the same.
+class Shortener {
+ public:
+  Shortener(const Target& target, const Hunted& found, const Wanted& wanted)
+      : target_(target), found_(found), wanted_(wanted), best_{found.text, found.streams} {}
+  Shortened run() {
+    while (one_line() || two_lines() || default_stream()) {
+    }
+    return best_;
+  }
+
+ private:
+  static constexpr unsigned kMostTries = 1000;
+  static constexpr std::size_t kHead = 2;  ///< lines that stay: the version, and init()
+
+  bool better(const std::string& text) {
+    if (text == best_.text || best_.tries >= kMostTries) return false;
+    ++best_.tries;
+    // A seed means something else in another program: as late as can be is tried as well.
+    for (const std::string& streams : {best_.streams, std::string("late")}) {
+      if (wanted_(run_alone(target_, text, streams)) != found_.what) continue;
+      best_.text = text;
+      best_.streams = streams;
+      return true;
+    }
+    return false;
+  }
+  // From the end, so that what is needed by nothing any more goes early.
+  bool one_line() {
+    bool any = false;
+    for (std::size_t line = lines_in(best_.text); line-- > kHead;) {
+      any |= better(without_line(best_.text, line));
+    }
+    return any;
+  }
+  // An event that stood for another record than meant, a wait and its record.
+  bool two_lines() {
+    constexpr std::size_t kFew = 24;
+    if (lines_in(best_.text) > kFew) return false;
+    for (std::size_t line = lines_in(best_.text); line-- > kHead;) {
+      for (std::size_t before = line; before-- > kHead;) {
+        if (better(without_line(without_line(best_.text, line), before))) return true;
+      }
+    }
+    return false;
+  }
+  // A default stream needs no call that makes it.
+  bool default_stream() {
+    const std::string key = "hStream=t";
+    for (std::size_t at = best_.text.find(key); at != std::string::npos;
+         at = best_.text.find(key, at + 1)) {
+      const std::size_t end = best_.text.find_first_of(",)", at);
+      for (const char* const stream : {"0", "2"}) {
+        std::string text = best_.text;
+        text.replace(at + key.size() - 1, end - at - key.size() + 1, stream);
+        if (better(text)) return true;
+      }
+    }
+    return false;
+  }
+
+  const Target& target_;
+  const Hunted& found_;
+  const Wanted& wanted_;
+  Shortened best_;
+};
+
+}  // namespace
+
+Shortened shorten(const Target& target, const Hunted& found, const Wanted& wanted) {
+  return Shortener(target, found, wanted).run();
+}
+
+}  // namespace cuvmm::fuzz::flight

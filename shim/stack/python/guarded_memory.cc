@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/stack/python/guarded_memory.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace cuvmm::shim {
+
+// The kernel copies the new signal mask from the address before it looks at what is to be done with
+// it. That is no known thing, so nothing is done: EINVAL where the page can be read, else EFAULT.
+// No descriptor, no lock, no right is needed.
+bool GuardedMemory::ask(std::uintptr_t page) noexcept {
+  constexpr int kNothing = ~0;
+  constexpr std::size_t kMaskBytes = 8;
+  const int before = errno;
+  ::syscall(SYS_rt_sigprocmask, kNothing, page << kShift, nullptr, kMaskBytes);
+  const bool there = errno == EINVAL;
+  errno = before;
+  if (there) pages_[page % kPages] = page;
+  return there;
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/stack/python/site.h"
+
+#include <array>
+#include <atomic>
+
+#include "shim/loader/module_map.h"
+#include "shim/session/thread_state.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+// Sites that were looked at: the address, and whether its object hands calls on in the lowest bit
+// of the word. A site that pushes another one out is looked at again.
+constexpr std::size_t kKept = 256;
+constinit std::array<std::atomic<std::uint64_t>, kKept> g_known{};
+
+bool hands_on(std::uintptr_t site) {
+  std::atomic<std::uint64_t>& known = g_known[site / 4 % kKept];
+  const std::uint64_t word = known.load(std::memory_order_relaxed);
+  if (word >> 1 == site) return (word & 1) != 0;
+  if (t_state.care == Care::kAsInterrupted) return false;
+  const bool hands = hands_on_from_python(ModuleMap::of_this_process().find(site - 1).path);
+  known.store(static_cast<std::uint64_t>(site) << 1 | (hands ? 1 : 0), std::memory_order_relaxed);
+  return hands;
+}
+
+}  // namespace
+
+bool hands_on_from_python(std::string_view module) {
+  const std::string_view file = module.substr(module.rfind('/') + 1);
+  return file.starts_with("libffi.so") || file.starts_with("libffi-") ||
+         file.find(".cpython-") != std::string_view::npos || file.ends_with(".abi3.so");
+}
+
+std::uintptr_t folding_site(StackId id) {
+  const std::uintptr_t site = call_site(id);
+  const auto python = stack_python(id);
+  if (python.empty() || !hands_on(site)) return site;
+  return site ^ (python.front() << 32 | 1);
+}
+
+}  // namespace cuvmm::shim
