@@ -14,24 +14,28 @@ set(pages "${CMAKE_BINARY_DIR}/pages")
 file(MAKE_DIRECTORY "${pages}")
 find_program(CUVMM_GZIP gzip)
 mark_as_advanced(CUVMM_GZIP)
-set(man_page "${pages}/cuvmm.1")
-set(compress "")
-if(CUVMM_GZIP)
-  set(man_page "${pages}/cuvmm.1.gz")
-  set(compress | "${CUVMM_GZIP}" -9nc)
+if(CUVMM_SANITIZE)  # a build runs nothing that is sanitized
+  add_custom_target(cuvmm_pages)
+else()
+  set(man_page "${pages}/cuvmm.1")
+  set(compress "")
+  if(CUVMM_GZIP)
+    set(man_page "${pages}/cuvmm.1.gz")
+    set(compress | "${CUVMM_GZIP}" -9nc)
+  endif()
+  add_custom_command(
+    OUTPUT "${man_page}" "${pages}/cuvmm.bash" "${pages}/_cuvmm" "${pages}/cuvmm.fish"
+    COMMAND cuvmm shell-page man ${compress} > "${man_page}"
+    COMMAND cuvmm shell-page bash > "${pages}/cuvmm.bash"
+    COMMAND cuvmm shell-page zsh > "${pages}/_cuvmm"
+    COMMAND cuvmm shell-page fish > "${pages}/cuvmm.fish"
+    DEPENDS cuvmm VERBATIM)
+  add_custom_target(cuvmm_pages ALL DEPENDS "${man_page}" "${pages}/cuvmm.bash" "${pages}/_cuvmm" "${pages}/cuvmm.fish")
+  install(FILES "${man_page}" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+  install(FILES "${pages}/cuvmm.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME cuvmm)
+  install(FILES "${pages}/_cuvmm" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions")
+  install(FILES "${pages}/cuvmm.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
 endif()
-add_custom_command(
-  OUTPUT "${man_page}" "${pages}/cuvmm.bash" "${pages}/_cuvmm" "${pages}/cuvmm.fish"
-  COMMAND cuvmm shell-page man ${compress} > "${man_page}"
-  COMMAND cuvmm shell-page bash > "${pages}/cuvmm.bash"
-  COMMAND cuvmm shell-page zsh > "${pages}/_cuvmm"
-  COMMAND cuvmm shell-page fish > "${pages}/cuvmm.fish"
-  DEPENDS cuvmm VERBATIM)
-add_custom_target(cuvmm_pages ALL DEPENDS "${man_page}" "${pages}/cuvmm.bash" "${pages}/_cuvmm" "${pages}/cuvmm.fish")
-install(FILES "${man_page}" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
-install(FILES "${pages}/cuvmm.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME cuvmm)
-install(FILES "${pages}/_cuvmm" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions")
-install(FILES "${pages}/cuvmm.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
 
 add_custom_target(installed DEPENDS cuvmm cuvmm_pages ${libraries} ${emulator})
 
