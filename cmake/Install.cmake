@@ -55,7 +55,6 @@ else()
 endif()
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/emulator/python/hook/" DESTINATION "${CUVMM_PRIVATE_LIBDIR}/emulator/python"
         PATTERN __pycache__ EXCLUDE)
-install(DIRECTORY "${CMAKE_SOURCE_DIR}/include/cuvmm" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" OPTIONAL FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
         FILES_MATCHING PATTERN "*.md" PATTERN "*.json")
 if(CUVMM_GZIP)  # as Debian has it

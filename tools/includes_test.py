@@ -19,14 +19,15 @@ BELOW = {
     "rulebook": {"api"},
     "emulator": {"api", "rulebook"},
     "failure": {"api"},
+    "include": set(),  # for programs of users
     "ring": {"api"},
     "live": {"api", "ring", "rulebook"},
-    "shim": {"api", "failure", "live", "ring", "rulebook"},
+    "shim": {"api", "failure", "include", "live", "ring", "rulebook"},
     "conformance": {"api", "program", "rulebook"},
     "tools": {"api", "failure", "live", "program", "ring", "rulebook", "conformance"},
     "fuzz": {"api", "program", "rulebook", "shim", "emulator", "tools"},
     "bench": {"api"},
-    "examples": {"api"},  # their stand-in for libcuda alone
+    "examples": {"api", "include"},  # their stand-in for libcuda alone
     "real-driver-tests": {"examples"},
 }
 

@@ -2,6 +2,7 @@
 // Maps memory, uses it, gives it back. grow [--device N] [--twice]: with --twice it gives the
 // memory back twice.
 #include <cuda.h>
+#include <cuvmm/cuvmm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ int main(int count, char** arguments) {
   CUdeviceptr address = 0;
   CUmemGenericAllocationHandle handle = 0;
   MUST(cuMemAddressReserve(&address, size, 0, 0, 0));
+  cuvmm_name_range((const void*)address, size, "the buffer");  // findings call it so
   MUST(cuMemCreate(&handle, size, &kind, 0));
   MUST(cuMemMap(address, size, 0, handle, 0));
   MUST(cuMemSetAccess(address, size, &access, 1));

@@ -3,7 +3,7 @@
 """Each bug of the bank gets its verdict from `cuvmm fail --each`, and the program without a bug gets none.
 
 Usage: bank_test.py CUVMM BANK [--full] [--table]
-The full run takes every place of the program for every bug; without it, only the functions that the bug is about.
+The full run tries all bugs; without it, one of each kind. Each is tried at the calls of the function that shows it.
 """
 import json
 import os
@@ -42,6 +42,9 @@ BANK = {
 }
 # They show only where something is mapped already.
 HALF_MADE = {"last-granule-kept", "reservation-first", "wrong-size"}
+# One of each verdict and way, for every day.
+QUICK = ["reservation-kept", "handle-kept", "released-twice", "null-used", "stays-locked", "descriptor-kept",
+         "exits-with-zero"]
 GOOD = {"clean", "handled"}
 
 
@@ -69,10 +72,11 @@ def main():
     mistakes = []
     runs = 0
     seconds = 0.0
-    for bug, (verdicts, call) in {"none": ("", ""), **BANK}.items():
+    tried = BANK if full else {bug: BANK[bug] for bug in QUICK}
+    for bug, (verdicts, call) in {"none": ("", ""), **tried}.items():
         expected = set(verdicts.split("|")) if verdicts else set()
         hangs = "hang" in expected
-        found, code, took = campaign(cuvmm, bank, bug, "" if full or bug == "none" else call, hangs)
+        found, code, took = campaign(cuvmm, bank, bug, call, hangs)
         runs += sum(len(site["runs"]) for site in found["sites"])
         seconds += took
         bad = [site for site in found["sites"] if site["verdict"] not in GOOD]
@@ -85,7 +89,7 @@ def main():
         if bug != "none" and (not here or code != 1):
             seen = [(s["call"], s["verdict"], s["what"]) for s in found["sites"]]
             mistakes.append(f"{bug}: expected {verdicts} of {call}, exit code {code}: {seen}")
-    print(f"{len(BANK)} bugs, {runs} runs, {1000 * seconds / max(runs, 1):.0f} ms for each")
+    print(f"{len(tried)} bugs, {runs} runs, {1000 * seconds / max(runs, 1):.0f} ms for each")
     for mistake in mistakes:
         print("FAILED:", mistake)
     return 1 if mistakes else 0

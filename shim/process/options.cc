@@ -141,6 +141,7 @@ Options read_options(int pid) {
   options.fail_log = file("CUVMM_FAIL_LOG");
   options.keep_ring = flag(options, "CUVMM_RING_KEEP");
   options.fault_address = address(options, "CUVMM_FAULT_ADDRESS");
+  options.scope = text("CUVMM_SCOPE");
   options.leak_check = leak_check(options);
   options.leaks_signal = leaks_signal(options);
   options.enforce = flag(options, "CUVMM_ENFORCE");

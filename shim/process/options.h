@@ -32,6 +32,7 @@ struct Options {
   bool keep_ring = false;  ///< CUVMM_RING_KEEP=1: the file stays, however the process ends
   /// CUVMM_FAULT_ADDRESS: where the device's fault was, as the kernel's log has it; 0 unknown
   std::uint64_t fault_address = 0;
+  std::string scope;     ///< CUVMM_SCOPE: what the process was started in, a test say
   int leaks_signal = 0;  ///< CUVMM_LEAKS_SIGNAL: at this one, leaks are told; 0: at none
   LeakCheck leak_check = LeakCheck::kSummary;  ///< CUVMM_LEAK_CHECK
   bool enforce = false;                        ///< CUVMM_ENFORCE=1

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "shim/client/labels.h"
 #include "shim/facts/ledger.h"
 #include "shim/fault/last_calls.h"
 #include "shim/loader/real_driver.h"
@@ -42,6 +43,14 @@ class Process : private DeathReport {
   Session& session() { return opened().session; }
   /// The driver where one was opened already, or null: for the exit report, which opens none.
   const RealDriver* driver_if_open() const;
+
+  /// The session where a driver was opened already, or null.
+  Session* session_if_open() {
+    Opened* const open = opened_.load(std::memory_order_acquire);
+    return open ? &open->session : nullptr;
+  }
+  Ledger& ledger() { return *ledger_; }
+  Labels& labels() { return labels_; }
 
   const Options& options() const { return options_; }
   /// Whether multicast may be forwarded: asked for, or the driver is our emulator.
@@ -142,6 +151,7 @@ class Process : private DeathReport {
   int pid_;
   bool forked_ = false;  ///< a child of fork, of a process that used the shim
   Options options_;
+  Labels labels_;  ///< what the program says of itself
   std::unique_ptr<Ledger> ledger_;
   Suppressions suppressions_;
   std::atomic<Opened*> opened_{nullptr};

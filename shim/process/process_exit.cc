@@ -54,6 +54,7 @@ void Process::find_leaks(Session& session) {
     return;
   }
   for (const Violation& leak : *leaks) {
+    if (labels_.told(leak)) continue;  // by cuvmm_leaks()
     Finding finding;
     finding.violation = leak;
     if (!leak.objects.empty()) {
@@ -84,6 +85,7 @@ ReportContext Process::context(const char* ended) {
                    ",\"version\":" + std::to_string(open ? open->session.driver_version() : 0) +
                    ",\"emulated\":" + (driver && driver->emulated ? "true" : "false") + "}";
   context.unchecked = "[]";
+  context.expected = labels_.expected();
   if (mutex_.lock_within(kLastPatience)) {
     const Locked lock(mutex_, kHeldAlready);
     context.unchecked = json_list(unchecked_);

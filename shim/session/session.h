@@ -76,6 +76,8 @@ class alignas(64) Session {
   /// Calls seen, by entry point.
   std::uint64_t count(EntryPoint entry) const { return counter_.count(entry); }
   std::uint64_t total() const { return counter_.total(); }
+  /// The number of the last call that was checked.
+  std::uint64_t last_number() const { return numbers_.load(std::memory_order_relaxed); }
   /// How often a call had to wait for another thread's look at the model.
   std::uint64_t contended() const { return mutex_.contended(); }
   const WorkRoom& work() const { return work_; }

@@ -65,7 +65,7 @@ def check_contents(wheel, folder):
         names = archive.namelist()
         archive.extractall(folder)
     wanted = ["bin/cuvmm", "lib/cuvmm/libcuvmm-shim.so", "lib/cuvmm/libcuvmm-symbolize.so", "_command.py",
-              "lib/cuvmm/emulator/python/sitecustomize.py", "share/doc/cuvmm/rules/map.md", "share/man/man1/cuvmm.1.gz"]
+              "lib/cuvmm/emulator/python/sitecustomize.py", "share/doc/cuvmm/rules/map.md", "include/cuvmm/cuvmm.h", "pytest_plugin.py", "share/man/man1/cuvmm.1.gz"]
     wanted += [f"lib/cuvmm/emulator/{name}" for name in ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13",
                                                          "libnvidia-ml.so.1")]
     missing = [name for name in wanted if f"cuvmm/{name}" not in names]
@@ -88,6 +88,10 @@ def find_mistake(where, run):
     seconds = time.monotonic() - begun
     version = run(0, "cuvmm", "--version").strip()
     assert "cuMemRelease" in run(0, "cuvmm", "explain", RULE[1:-1])
+    # The Python API, under the shim and without it.
+    assert run(0, "python3", "-c", "import cuvmm; print(cuvmm.active())").strip() == "False"
+    within = run(0, "cuvmm", "run", "--emulate", "--", "python3", "-c", "import cuvmm; print(cuvmm.active())")
+    assert "True" in within, within
     print(f"{where}: {version} found the mistake in {seconds:.1f} s")
 
 

@@ -62,6 +62,7 @@ bool is_object_of_finding(const Json& value) {
   return value.is_object() && has(value, "what", is_string) &&
          has(value, "made_by_call", is_count) && has(value, "stack", is_stack) &&
          may_have(value, "value", is_string) && may_have(value, "size", is_count) &&
+         may_have(value, "name", is_string) && may_have(value, "scope", is_string) &&
          may_have(value, "ended_by_call", is_count) && may_have(value, "ended_stack", is_stack);
 }
 bool is_objects(const Json& value) { return value.is_array() && all(value, is_object_of_finding); }
@@ -108,6 +109,7 @@ constexpr Member kReport[] = {
     {"ended", is_string, "a string"},
     {"driver", is_driver, "an object with \"path\", \"version\" and \"emulated\""},
     {"suppressed", is_count, "a count"},
+    {"expected", is_count, "a count"},
     {"ipc", is_list, "a list"},
     {"stacks", is_stacks, "an object of lists of frames"},
     {"fault", is_fault, "an object with \"result\", \"call\", \"ended\" and \"queued\""},
@@ -130,6 +132,7 @@ constexpr Member kFindingMay[] = {
     {"objects", is_objects, "a list of objects", "[]"},
     {"memory", is_string, "a string"},
     {"related", is_related, "a list of objects with \"pid\" and \"rule\""},
+    {"scope", is_string, "a string"},
     {"handled", is_count, "a count"},
     {"fix", is_string, "a string", "\"\""},
     {"url", is_string, "a string", "\"\""},
