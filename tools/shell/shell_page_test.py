@@ -32,7 +32,7 @@ def options_of_help(inner=False):
     names = commands_of()
     for command in names + [f"{name} {one}" for name in names if inner for one in commands_of(name)]:
         text = output(CUVMM, *command.split(), "--help").partition("\nOptions:\n")[2].partition("\n\n")[0]
-        yield command, re.findall(r"^  (?:-\w,)?(--[a-z-]+)", text, re.M)
+        yield command, re.findall(r"^  (?:-\w,)?(--[a-z0-9-]+)", text, re.M)
 
 
 class Pages(unittest.TestCase):
