@@ -20,6 +20,7 @@ inline constexpr std::size_t kTextBytes = 256;
 /// How many of a kind the file can hold. What comes beyond is counted, and shown by nobody.
 inline constexpr std::size_t kObjects = std::size_t{1} << 18;
 inline constexpr std::size_t kExports = std::size_t{1} << 14;
+inline constexpr std::size_t kTeams = std::size_t{1} << 12;
 inline constexpr std::size_t kStacks = std::size_t{1} << 14;
 inline constexpr std::size_t kFrames = 12;
 
@@ -30,8 +31,11 @@ struct MemoryHeld {
   std::uint64_t shared = 0;
 };
 struct Descriptor {
-  Export exported;
+  /// Exported by this process; received, and memory was imported from it; a dma-buf of a range.
+  enum class Kind : std::uint64_t { kExported, kReceived, kDmaBuf, kCount };
+  Export exported;           ///< of the others, too; its handle is the import's, or 0
   std::uint64_t shared = 0;  ///< as above
+  Kind kind = Kind::kExported;
 };
 /// Memory that is neither reserved nor created: of cuMemAlloc and its kin, of pools, of legacy IPC.
 struct Piece {
@@ -43,6 +47,18 @@ struct Piece {
   std::uint64_t more = 0;    ///< of a pool: its handle; of IPC: the hash of the handle's bytes
   Origin made;
 };
+/// A multicast object: the team that it is for, and what of this process is in it. Its handle is
+/// among the memory, too.
+struct Team {
+  std::uint64_t handle = 0;
+  std::uint64_t size = 0;      ///< bytes; 0 unknown
+  std::uint64_t wanted = 0;    ///< devices that it is made for; 0 unknown
+  std::uint64_t added = 0;     ///< mask of the devices that this process added
+  std::uint64_t bindings = 0;  ///< of this process
+  std::uint64_t bound = 0;     ///< bytes of these
+  std::uint64_t shared = 0;    ///< 1: exported or imported, other processes may take part
+  Origin made;
+};
 
 // What a record goes by. No key is 0: that is an empty slot.
 inline std::uint64_t key_of(const Reservation& r) { return r.base; }
@@ -52,11 +68,14 @@ inline std::uint64_t key_of(const Descriptor& d) {
   return static_cast<std::uint64_t>(d.exported.fd) + 1;
 }
 inline std::uint64_t key_of(const Piece& p) { return p.base; }
+inline std::uint64_t key_of(const Team& t) { return t.handle; }
 
 template <class Record>
 inline constexpr std::size_t kCapacity = kObjects;
 template <>
 inline constexpr std::size_t kCapacity<Descriptor> = kExports;
+template <>
+inline constexpr std::size_t kCapacity<Team> = kTeams;
 
 /// Whole while `sequence` is even; empty while `key` is 0.
 template <class Record>
@@ -81,10 +100,12 @@ struct Sums {
   std::uint64_t allocations, used, unused;  ///< of this process: mapped somewhere, or nowhere
   std::uint64_t imports, imported;
   std::uint64_t exports, exported;
+  std::uint64_t received, dma_bufs;  ///< descriptors that an import read, or that are of a range
   std::uint64_t plain, plain_bytes;  ///< of cuMemAlloc and cuMemAllocManaged
   std::uint64_t host, host_bytes;    ///< page-locked: allocated, or registered
   std::uint64_t pool, pool_bytes;
   std::uint64_t ipc, ipc_bytes;  ///< opened
+  std::uint64_t teams;           ///< multicast objects
   std::uint64_t missed;          ///< objects for which there was no room
 };
 
@@ -94,12 +115,13 @@ struct Header {
   std::uint64_t pid;
   std::uint64_t start;  ///< of the process, in the kernel's clock ticks since boot; 0 unknown
   std::uint64_t calls;  ///< number of the last call that changed something
-  std::uint64_t changes;
   /// Slots in use or used before, of each kind: the others were never written.
-  std::uint64_t used[5];
+  std::uint64_t used[6];
   Sums sums;
   char program[kTextBytes];
   char driver[kTextBytes];
+  /// CUDA_VISIBLE_DEVICES as it was when the file was made; "-" where it was not set.
+  char visible[kTextBytes];
 };
 
 struct Image {
@@ -113,6 +135,7 @@ struct Image {
   alignas(4096) Slot<MemoryHeld> memory[kObjects];
   alignas(4096) Slot<Descriptor> descriptors[kExports];
   alignas(4096) Slot<Piece> pieces[kObjects];
+  alignas(4096) Slot<Team> teams[kTeams];
 };
 static_assert(sizeof(Header) <= 4096);
 
@@ -121,6 +144,7 @@ inline std::size_t table_number(const Slot<Mapping>*) { return 1; }
 inline std::size_t table_number(const Slot<MemoryHeld>*) { return 2; }
 inline std::size_t table_number(const Slot<Descriptor>*) { return 3; }
 inline std::size_t table_number(const Slot<Piece>*) { return 4; }
+inline std::size_t table_number(const Slot<Team>*) { return 5; }
 
 /// Changes with what an image looks like: a reader takes only its own.
 inline constexpr std::uint64_t kLayout =

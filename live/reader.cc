@@ -110,6 +110,7 @@ std::string View::open(const std::string& path) {
 
 std::string View::program() const { return text(image_->header.program); }
 std::string View::driver() const { return text(image_->header.driver); }
+std::string View::visible() const { return text(image_->header.visible); }
 
 bool View::alive() const {
   const std::string number = std::to_string(pid());
@@ -143,11 +144,13 @@ Snapshot View::snapshot() const {
   read_table(image_->memory, header, all.memory, all.torn);
   read_table(image_->descriptors, header, all.descriptors, all.torn);
   read_table(image_->pieces, header, all.pieces, all.torn);
+  read_table(image_->teams, header, all.teams, all.torn);
   sort_by_key(all.reservations);
   sort_by_key(all.mappings);
   sort_by_key(all.memory);
   sort_by_key(all.descriptors);
   sort_by_key(all.pieces);
+  sort_by_key(all.teams);
   return all;
 }
 

@@ -19,6 +19,7 @@ struct Snapshot {
   std::vector<MemoryHeld> memory;
   std::vector<Descriptor> descriptors;
   std::vector<Piece> pieces;
+  std::vector<Team> teams;
   std::size_t torn = 0;  ///< objects that were being written each time they were looked at
 };
 
@@ -37,6 +38,8 @@ class View {
   std::uint64_t start() const { return image_->header.start; }
   std::string program() const;
   std::string driver() const;
+  /// Which devices its process sees: equal where a device's number means the same.
+  std::string visible() const;
   /// Whether its process still lives.
   bool alive() const;
   /// Whether that is still the program which made the file, and no other one by exec.

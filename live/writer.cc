@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "api/posix/cancel_off.h"
@@ -47,8 +49,20 @@ constexpr std::uint64_t kLess = ~std::uint64_t{0};  // -1
   add(a.mappings != 0 ? sums.used : sums.unused, by * a.size);
 }
 [[gnu::always_inline]] inline void account(Sums& sums, const Descriptor& d, std::uint64_t by) {
-  add(sums.exports, by);
-  add(sums.exported, by * d.exported.size);
+  switch (d.kind) {
+    case Descriptor::Kind::kExported:
+      add(sums.exports, by);
+      add(sums.exported, by * d.exported.size);
+      break;
+    case Descriptor::Kind::kReceived:
+      add(sums.received, by);
+      break;
+    case Descriptor::Kind::kDmaBuf:
+      add(sums.dma_bufs, by);
+      break;
+    case Descriptor::Kind::kCount:
+      break;
+  }
 }
 [[gnu::always_inline]] inline void account(Sums& sums, const Piece& p, std::uint64_t by) {
   switch (p.kind) {
@@ -74,6 +88,29 @@ constexpr std::uint64_t kLess = ~std::uint64_t{0};  // -1
       break;
   }
 }
+
+[[gnu::always_inline]] inline void account(Sums& sums, const Team&, std::uint64_t by) {
+  add(sums.teams, by);
+}
+
+// Whether the sums stay as they are when the one becomes the other: most changes are of who did
+// something last.
+[[gnu::always_inline]] inline bool counts_alike(const Reservation& a, const Reservation& b) {
+  return a.size == b.size;
+}
+[[gnu::always_inline]] inline bool counts_alike(const Mapping& a, const Mapping& b) {
+  return a.size == b.size;
+}
+[[gnu::always_inline]] inline bool counts_alike(const MemoryHeld& a, const MemoryHeld& b) {
+  const Allocation &x = a.allocation, &y = b.allocation;
+  return x.size == y.size && (x.mappings != 0) == (y.mappings != 0) && x.imported == y.imported &&
+         x.multicast == y.multicast;
+}
+[[gnu::always_inline]] inline bool counts_alike(const Descriptor&, const Descriptor&) {
+  return false;
+}
+[[gnu::always_inline]] inline bool counts_alike(const Piece&, const Piece&) { return false; }
+[[gnu::always_inline]] inline bool counts_alike(const Team&, const Team&) { return true; }
 
 // Only what is looked at of it is copied, as this is inlined.
 template <class Record>
@@ -129,7 +166,7 @@ bool Table<Record>::make_room(std::uint32_t slot) {
   return true;
 }
 
-// Most changes are of a word or two.
+// All words: to look which of them differ costs more than to write them.
 template <class Record>
 [[gnu::always_inline]] inline void Table<Record>::write(Slot<Record>& slot, std::uint64_t key,
                                                         const Words& words) {
@@ -138,7 +175,7 @@ template <class Record>
   fence();
   store(slot.key, key);
   for (std::size_t i = 0; i < Slot<Record>::kWords; ++i) {
-    if (slot.words[i] != words[i]) store(slot.words[i], words[i]);
+    store(slot.words[i], words[i]);
   }
   __atomic_store_n(&slot.sequence, sequence + 2, __ATOMIC_RELEASE);
 }
@@ -150,12 +187,17 @@ void Table<Record>::put(const Record& record) {
   const auto key_at = [this](std::uint32_t at) { return slots_[at].key; };
   std::uint32_t at = index_.find(key, key_at);
   if (at != SlotIndex::kNone) [[likely]] {
-    account(*sums_, record_of(slots_[at]), kLess);
+    Slot<Record>& slot = slots_[at];
+    if (std::memcmp(slot.words, static_cast<const void*>(&record), sizeof record) == 0) return;
+    const Record before = record_of(slot);
+    write(slot, key, std::bit_cast<Words>(record));
+    if (counts_alike(before, record)) return;
+    account(*sums_, before, kLess);
   } else {
     at = take_slot(key);
     if (at == SlotIndex::kNone) return;
+    write(slots_[at], key, std::bit_cast<Words>(record));
   }
-  write(slots_[at], key, std::bit_cast<Words>(record));
   account(*sums_, record, 1);
 }
 
@@ -199,6 +241,7 @@ template class Table<Mapping>;
 template class Table<MemoryHeld>;
 template class Table<Descriptor>;
 template class Table<Piece>;
+template class Table<Team>;
 
 int Writer::open(const std::string& path, const std::string& driver) {
   const CancelOff no_cancel;
@@ -226,11 +269,14 @@ int Writer::open(const std::string& path, const std::string& driver) {
   const ssize_t length = ::readlink("/proc/self/exe", header.program, sizeof header.program - 1);
   if (length < 0) header.program[0] = '\0';
   std::copy_n(driver.data(), std::min(driver.size(), sizeof header.driver - 1), header.driver);
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  ::snprintf(header.visible, sizeof header.visible, "%s", visible ? visible : "-");
   reservations_.start(image_->reservations, offsetof(Image, reservations), header, backing_);
   mappings_.start(image_->mappings, offsetof(Image, mappings), header, backing_);
   memory_.start(image_->memory, offsetof(Image, memory), header, backing_);
   descriptors_.start(image_->descriptors, offsetof(Image, descriptors), header, backing_);
   pieces_.start(image_->pieces, offsetof(Image, pieces), header, backing_);
+  teams_.start(image_->teams, offsetof(Image, teams), header, backing_);
   // Whoever sees it sees a whole header.
   __atomic_store_n(&header.magic, kMagic, __ATOMIC_RELEASE);
   return 0;
@@ -253,7 +299,6 @@ void Writer::note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames
 void Writer::note_call(std::uint64_t number) {
   if (!image_) return;
   store(image_->header.calls, number);
-  store(image_->header.changes, image_->header.changes + 1);
 }
 
 void Writer::leave() noexcept {
@@ -265,6 +310,7 @@ void Writer::leave() noexcept {
   memory_ = {};
   descriptors_ = {};
   pieces_ = {};
+  teams_ = {};
   stacks_.clear();
   stacks_backed_ = 0;
 }

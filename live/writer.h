@@ -77,11 +77,13 @@ class Writer {
   void put(const MemoryHeld& m) { memory_.put(m); }
   void put(const Descriptor& d) { descriptors_.put(d); }
   void put(const Piece& p) { pieces_.put(p); }
+  void put(const Team& t) { teams_.put(t); }
   void drop_reservation(std::uint64_t base) { reservations_.drop(base); }
   void drop_mapping(std::uint64_t base) { mappings_.drop(base); }
   void drop_memory(std::uint64_t handle) { memory_.drop(handle); }
   void drop_descriptor(int fd) { descriptors_.drop(static_cast<std::uint64_t>(fd) + 1); }
   void drop_piece(std::uint64_t base) { pieces_.drop(base); }
+  void drop_team(std::uint64_t handle) { teams_.drop(handle); }
 
   /// The frames of a stack that objects name, if it is new.
   bool knows_stack(std::uint32_t id) const {
@@ -102,6 +104,7 @@ class Writer {
   Table<MemoryHeld> memory_;
   Table<Descriptor> descriptors_;
   Table<Piece> pieces_;
+  Table<Team> teams_;
   std::vector<bool> stacks_;
   std::size_t stacks_backed_ = 0;
 };

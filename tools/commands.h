@@ -21,6 +21,8 @@ struct CommandLine {
 };
 
 void add_run(CLI::App& app, CommandLine& line);
+void add_fail(CLI::App& app, CommandLine& line);
+void add_hostile(CLI::App& app, CommandLine& line);
 void add_explain(CLI::App& app, CommandLine& line);
 void add_explain_crash(CLI::App& app, CommandLine& line);
 void add_rules(CLI::App& app, CommandLine& line);
@@ -32,7 +34,12 @@ void add_conform(CLI::App& app, CommandLine& line);
 void add_top(CLI::App& app, CommandLine& line);
 void add_map(CLI::App& app, CommandLine& line);
 void add_leaks(CLI::App& app, CommandLine& line);
+void add_memory(CLI::App& app, CommandLine& line);
+void add_report(CLI::App& app, CommandLine& line);
+void add_suppress(CLI::App& app, CommandLine& line);
+void add_view(CLI::App& app, CommandLine& line);
 void add_doctor(CLI::App& app, CommandLine& line);
 void add_work(CLI::App& app, CommandLine& line);
+void add_shell_page(CLI::App& app, CommandLine& line);
 
 }  // namespace cuvmm::tools

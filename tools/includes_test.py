@@ -18,14 +18,16 @@ BELOW = {
     "program": {"api"},
     "rulebook": {"api"},
     "emulator": {"api", "rulebook"},
+    "failure": {"api"},
+    "include": set(),  # for programs of users
     "ring": {"api"},
-    "live": {"api", "rulebook"},
-    "shim": {"api", "live", "ring", "rulebook"},
+    "live": {"api", "ring", "rulebook"},
+    "shim": {"api", "failure", "include", "live", "ring", "rulebook"},
     "conformance": {"api", "program", "rulebook"},
-    "tools": {"api", "live", "program", "ring", "rulebook", "conformance"},
+    "tools": {"api", "failure", "live", "program", "ring", "rulebook", "conformance"},
     "fuzz": {"api", "program", "rulebook", "shim", "emulator", "tools"},
     "bench": {"api"},
-    "examples": {"api"},  # their stand-in for libcuda alone
+    "examples": {"api", "include"},  # their stand-in for libcuda alone
     "real-driver-tests": {"examples"},
 }
 

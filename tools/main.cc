@@ -7,6 +7,7 @@
 #include <exception>
 
 #include <algorithm>
+#include <string_view>
 
 #include "tools/commands.h"
 #include "tools/install_paths.h"
@@ -21,6 +22,9 @@ constexpr const char* kExamples =
     "  cuvmm run -- ./app                  check a program on this machine's driver\n"
     "  cuvmm run --emulate -- ./app        the same without a GPU\n"
     "  cuvmm explain cuMemMap-offset-zero  what a finding means, and how to fix it\n";
+
+// What follows their `--` is another program with its arguments.
+constexpr std::string_view kRunPrograms[] = {"run", "fail", "hostile"};
 
 int usage_error(const CLI::App& app, const std::string& message) {
   std::string command = "cuvmm";
@@ -39,7 +43,8 @@ std::vector<std::string> subcommand_names(const CLI::App& app) {
 
 int parse_and_run(CLI::App& app, std::vector<std::string> arguments,
                   cuvmm::tools::CommandLine& line) {
-  if (!arguments.empty() && arguments[0] == "run") {
+  if (!arguments.empty() &&
+      std::ranges::find(kRunPrograms, arguments[0]) != std::end(kRunPrograms)) {
     // What follows the first `--` is the program's, whatever it looks like.
     const auto separator = std::find(arguments.begin(), arguments.end(), "--");
     if (separator != arguments.end()) {
@@ -51,7 +56,11 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments,
     const std::vector<std::string> known = subcommand_names(app);
     if (std::find(known.begin(), known.end(), arguments[0]) == known.end()) {
       std::string list;
-      for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
+      for (const std::string& name : known) {
+        if (!app.get_subcommand(name)->get_group().empty()) {
+          list += (list.empty() ? "" : ", ") + name;
+        }
+      }
       return usage_error(app, "unknown command '" + arguments[0] + "'; the commands are " + list +
                                   cuvmm::tools::did_you_mean(arguments[0], known));
     }
@@ -102,6 +111,8 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", fmt::format("cuvmm {}", cuvmm::tools::kVersion));
     app.require_subcommand(1);
     cuvmm::tools::add_run(app, line);
+    cuvmm::tools::add_fail(app, line);
+    cuvmm::tools::add_hostile(app, line);
     cuvmm::tools::add_explain(app, line);
     cuvmm::tools::add_explain_crash(app, line);
     cuvmm::tools::add_rules(app, line);
@@ -115,6 +126,11 @@ int main(int argc, char** argv) {
     cuvmm::tools::add_map(app, line);
     cuvmm::tools::add_leaks(app, line);
     cuvmm::tools::add_work(app, line);
+    cuvmm::tools::add_view(app, line);
+    cuvmm::tools::add_report(app, line);
+    cuvmm::tools::add_memory(app, line);
+    cuvmm::tools::add_suppress(app, line);
+    cuvmm::tools::add_shell_page(app, line);
     return finish(parse_and_run(app, std::vector<std::string>(argv + 1, argv + argc), line));
   } catch (const std::exception& error) {
     cuvmm::tools::print_error("cuvmm: {}\n", error.what());

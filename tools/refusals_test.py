@@ -4,6 +4,7 @@
 Usage: refusals_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
 """
 import os
+import re
 import sys
 import unittest
 
@@ -20,6 +21,15 @@ h2 = cuMemCreate(64G, device=0)  # CUDA_ERROR_OUT_OF_MEMORY
 # The program gives up what it can do without, and asks again.
 TRIED_AGAIN = OUT_OF_MEMORY + """cuMemRelease(h1)
 h3 = cuMemCreate(64G, device=0)
+"""
+# A pool gives nothing back before its threshold, which is never reached here.
+CACHED_BY_A_POOL = """init()
+p0 = cuDeviceGetDefaultMemPool(0)
+cuMemPoolSetAttribute(p0, release_threshold, 1T)
+a0 = cuMemAllocAsync(8G)
+a1 = cuMemAllocAsync(2G)
+cuMemFreeAsync(a0)
+h0 = cuMemCreate(200G, device=0)  # CUDA_ERROR_OUT_OF_MEMORY
 """
 OUT_OF_ADDRESSES = """init()
 r0 = cuMemAddressReserve(1T)
@@ -51,6 +61,13 @@ class Refusals(cli_test.CliTest):
         self.assertIn("cuvmm: refused: cuMemCreate(", text)
         self.assertIn("this program holds 96 GiB (64 GiB mapped, 32 GiB mapped nowhere, kept by handles)", text)
 
+    def test_what_a_pool_keeps_is_told_from_what_the_program_has(self):
+        (refusal,), text = self.refused(CACHED_BY_A_POOL)
+        facts = refusal["facts"]
+        self.assertEqual(facts["held"]["pools"], 2 * GIB)
+        self.assertEqual(facts["pools_cached"], 8 * GIB)
+        self.assertIn("its default pool keeps 8 GiB of which nothing is allocated", text)
+
     def test_a_program_that_tries_again_with_success_is_left_alone(self):
         (refusal,), text = self.refused(TRIED_AGAIN)
         self.assertEqual(refusal["handled"], 1)
@@ -75,6 +92,18 @@ class Refusals(cli_test.CliTest):
         self.assertEqual(advice["machine"]["check"], "imex-channels")
         self.assertIn("because of this machine: this process has no IMEX channel", result.stderr)
         self.assertIn("Fix: ", result.stderr)
+
+    def test_a_probe_for_fabric_handles_is_two_lines_at_most(self):
+        # As PyTorch and vLLM ask, for every block: refused each time, and a descriptor instead, or nothing.
+        asks = "h{0} = cuMemCreate(2M, device=0, handle_types=fabric)  # CUDA_ERROR_NOT_PERMITTED\n"
+        instead = "g{0} = cuMemCreate(2M, device=0, handle_types=posix_fd)\n"
+        for each, said in ((asks + instead, 0), (asks, 2)):
+            program = "init()\n" + "".join(each.format(i) for i in range(73))
+            report, result = self.report_of("--driver", self.emulator(), "--leak-check=no", "--",
+                                            *self.replay_command(program))
+            self.assertEqual(sum(finding["count"] for finding in report["findings"]), 73)
+            about = [line for line in result.stderr.splitlines() if re.search("fabric|FABRIC|NOT_PERMITTED", line)]
+            self.assertLessEqual(len(about), said, result.stderr)
 
     def test_the_machine_is_not_asked_about_the_emulator_or_about_mistakes(self):
         for program in ("init()\nh0 = cuMemCreate(2M, device=0)\n",

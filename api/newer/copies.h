@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What copies with attributes, batches of them, decompression and stream memory operations take,
-// and what the headers at hand may lack of it. A type stands here under NVIDIA's name, in our
-// words; a value that only newer headers have is a constant of ours. copies_test.cc holds both to
-// the same numbers.
+// What copies with attributes, batches of them, decompression, stream memory operations and tensor
+// maps take, and what the headers at hand may lack of it. A type stands here under NVIDIA's name,
+// in our words; a value that only newer headers have is a constant of ours. copies_test.cc holds
+// both to the same numbers.
 #pragma once
 
 #include <cuda.h>
@@ -83,6 +83,11 @@ struct CUmemDecompressParams {
   void* dst;
   CUmemDecompressAlgorithm algo;
   unsigned char padding[20];
+};
+
+enum CUtensorMapIm2ColWideMode {
+  CU_TENSOR_MAP_IM2COL_WIDE_MODE_W = 0,
+  CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128 = 1,
 };
 #endif
 

@@ -51,6 +51,8 @@ static_assert(offsetof(CUmemDecompressParams, algo) == 40);
 static_assert(offsetof(CUmemDecompressParams, padding) == 44);
 static_assert(CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE == 1 && CU_MEM_DECOMPRESS_ALGORITHM_SNAPPY == 2);
 
+static_assert(CU_TENSOR_MAP_IM2COL_WIDE_MODE_W == 0 && CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128 == 1);
+
 static_assert(sizeof(CUstreamBatchMemOpParams) == 48);
 static_assert(sizeof(StreamAtomicReduction) <= sizeof(CUstreamBatchMemOpParams));
 static_assert(offsetof(StreamAtomicReduction, flags) == 4);

@@ -11,6 +11,7 @@
 #include "api/sizes.h"
 #include "emulator/base/mutation.h"
 #include "emulator/base/say.h"
+#include "emulator/luck/luck.h"
 #include "emulator/machine/device_attributes.h"
 #include "rulebook/describe_devices.h"
 
@@ -75,6 +76,11 @@ bool Emulator::load_profile_once(const Options& options) {
   }
   profile = std::move(loaded.profile);
   mutation().apply(profile);
+  if (luck().large_granules) {
+    profile.device_granularity_minimum *= Luck::kTimesLarger;
+    profile.device_granularity_recommended =
+        std::max(profile.device_granularity_recommended, profile.device_granularity_minimum);
+  }
   if (mutation().is_mistake()) mistake_ = &mutation();
   profile_loaded_ = true;
   return true;
@@ -107,6 +113,10 @@ CUresult Emulator::load() {
   const Options options = read_options();
   if (!options.error.empty()) {
     complain(options.error);
+    return CUDA_ERROR_NO_DEVICE;
+  }
+  if (const std::string wrong = luck_error(); !wrong.empty()) {
+    complain(wrong);
     return CUDA_ERROR_NO_DEVICE;
   }
   if (!mutation().error.empty()) {
@@ -196,9 +206,11 @@ CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAlloc
   if (charge > devices.free(device)) physical.drop_unheld();
   if (charge > devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size pages = (size + kPage - 1) / kPage * kPage;
+  Physical memory(pages, prop, false, charge, devices.account(device));
+  if (luck().poison) memory.poison();
   return add_plain({.size = size,
                     .context = context,
-                    .memory = Physical(pages, prop, false, charge, devices.account(device)),
+                    .memory = std::move(memory),
                     .pool = pool,
                     .on_cpu = !on_device},
                    address);

@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
+#include <string>
 #include <utility>
+
+#include "emulator/code/packed/unpack.h"
 
 namespace cuvmm::emulator {
 
@@ -28,9 +32,46 @@ constexpr std::uint32_t kWrapperMagic = 0x466243b1;  // what nvcc puts into a pr
 constexpr std::size_t kWrapperData = 8;
 constexpr std::uint32_t kFatMagic = 0xba55ed50;
 constexpr std::size_t kFatHeaderSize = 6, kFatSize = 8, kFatLeast = 16;
-constexpr std::size_t kEntryHeaderSize = 4, kEntrySize = 8, kEntryArch = 28, kEntryUnpacked = 56;
+constexpr std::size_t kEntryHeaderSize = 4, kEntrySize = 8, kEntryPacked = 16, kEntryArch = 28,
+                      kEntryFlags = 40, kEntryUnpacked = 56;
 constexpr std::size_t kEntryLeast = 64;
 constexpr std::uint16_t kPtxEntry = 1, kCubinEntry = 2;
+constexpr std::uint64_t kLz4Flag = 0x2000, kZstdFlag = 0x8000;
+
+/// One entry of a fat binary.
+struct Part {
+  std::string_view bytes;
+  int arch = -1;  ///< -1: there is none
+  std::uint64_t flags = 0;
+  std::uint64_t unpacked = 0;  ///< its size before it was packed; 0: it is not
+};
+
+// What was packed is put into `room`. Nothing where it was packed in a way that is not known, or is
+// broken.
+std::optional<std::string_view> contents(const Part& part, std::string& room) {
+  if (part.arch < 0) return {};
+  if (part.unpacked == 0) return part.bytes;
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
+  if (part.unpacked > kMost) return {};
+  std::optional<std::string> found;
+  if ((part.flags & kLz4Flag) != 0) found = unpack_lz4(part.bytes, part.unpacked);
+  if ((part.flags & kZstdFlag) != 0) found = unpack_zstd(part.bytes, part.unpacked);
+  if (!found) return {};
+  room = std::move(*found);
+  return room;
+}
+
+Part part_of(const char* entry, std::size_t own, std::uint64_t payload) {
+  Part part;
+  part.arch = static_cast<int>(at<std::uint32_t>(entry, kEntryArch));
+  part.flags = at<std::uint64_t>(entry, kEntryFlags);
+  part.unpacked = at<std::uint64_t>(entry, kEntryUnpacked);
+  // What is packed has an end of its own, before that of the entry.
+  const std::uint64_t packed = at<std::uint32_t>(entry, kEntryPacked);
+  const bool shorter = part.unpacked != 0 && packed != 0 && packed < payload;
+  part.bytes = {entry + own, shorter ? packed : payload};
+  return part;
+}
 
 bool runs_on(int arch, Capability gpu) { return arch / 10 == gpu.major && arch % 10 <= gpu.minor; }
 
@@ -41,12 +82,7 @@ CUresult read_fat(const char* image, std::size_t limit, Capability gpu, DeviceCo
   const std::uint64_t size = at<std::uint64_t>(image, kFatSize);
   if (header < kFatLeast || header > limit || size > limit - header)
     return CUDA_ERROR_INVALID_IMAGE;
-  struct Best {
-    const char* bytes = nullptr;
-    std::size_t size = 0;
-    int arch = -1;
-    bool packed = false;
-  } cubin, ptx;
+  Part best_cubin, best_ptx;
   for (std::uint64_t where = 0; size - where >= kEntryLeast;) {
     const char* entry = image + header + where;
     const std::size_t own = at<std::uint32_t>(entry, kEntryHeaderSize);
@@ -54,30 +90,28 @@ CUresult read_fat(const char* image, std::size_t limit, Capability gpu, DeviceCo
     if (own < kEntryLeast || own > size - where || payload > size - where - own) {
       return CUDA_ERROR_INVALID_IMAGE;
     }
-    const int arch = static_cast<int>(at<std::uint32_t>(entry, kEntryArch));
+    const Part part = part_of(entry, own, payload);
+    const int arch = part.arch;
     const std::uint16_t kind = at<std::uint16_t>(entry, 0);
     const bool fits = kind == kCubinEntry ? runs_on(arch, gpu) : arch <= gpu.major * 10 + gpu.minor;
-    Best& best = kind == kCubinEntry ? cubin : ptx;
-    if (fits && arch > best.arch && (kind == kCubinEntry || kind == kPtxEntry)) {
-      best = {entry + own, payload, arch, at<std::uint64_t>(entry, kEntryUnpacked) != 0};
-    }
+    Part& best = kind == kCubinEntry ? best_cubin : best_ptx;
+    if (fits && arch > best.arch && (kind == kCubinEntry || kind == kPtxEntry)) best = part;
     where += own + payload;
   }
-  const Best& best = cubin.bytes ? cubin : ptx;
-  if (!best.bytes) return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  const bool readable = ptx.bytes && !ptx.packed;
-  const std::string_view text =
-      readable ? std::string_view(ptx.bytes, strnlen(ptx.bytes, ptx.size)) : std::string_view{};
-  if (&best == &ptx || best.packed) {
-    if (readable) return read_ptx(text, code);
+  if (best_cubin.arch < 0 && best_ptx.arch < 0) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  std::string cubin_room, ptx_room;
+  const auto cubin = contents(best_cubin, cubin_room), ptx = contents(best_ptx, ptx_room);
+  const auto text = ptx ? ptx->substr(0, strnlen(ptx->data(), ptx->size())) : std::string_view{};
+  if (!cubin) {
+    if (ptx) return read_ptx(text, code);
     code.hidden = true;
     return CUDA_SUCCESS;
   }
   // A cubin says the most of its kernels; only PTX can be run.
-  if (DeviceCode other; readable && read_ptx(text, other) == CUDA_SUCCESS) {
+  if (DeviceCode other; ptx && read_ptx(text, other) == CUDA_SUCCESS) {
     code.ptx = std::move(other.ptx);
   }
-  return read_cubin(best.bytes, best.size, gpu, code);
+  return read_cubin(cubin->data(), cubin->size(), gpu, code);
 }
 
 }  // namespace

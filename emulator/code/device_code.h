@@ -50,9 +50,9 @@ struct VariableCode {
 struct DeviceCode {
   std::vector<KernelCode> kernels;
   std::vector<VariableCode> variables;
-  /// A part is compressed: any name may be that of a kernel.
+  /// A part cannot be unpacked: any name may be that of a kernel.
   bool hidden = false;
-  /// What kernels can be run from; null: there is no PTX, or it is compressed.
+  /// What kernels can be run from; null: there is no PTX, or it cannot be unpacked.
   std::shared_ptr<const ptx::Module> ptx;
   std::string error{};  ///< what is wrong with PTX, and where
 

@@ -129,6 +129,8 @@ struct FatEntry {
   std::uint32_t architecture;
   std::string bytes;
   std::uint64_t unpacked = 0;  ///< its size before it was compressed; 0: it is not
+  std::uint32_t packed = 0;    ///< how many of its bytes count then
+  std::uint64_t flags = 0;     ///< how it was compressed
 };
 
 inline std::string fat_binary(const std::vector<FatEntry>& entries) {
@@ -142,7 +144,9 @@ inline std::string fat_binary(const std::vector<FatEntry>& entries) {
     put(head, 0, entry.kind);
     put(head, 4, kHeader);
     put(head, 8, std::uint64_t{entry.bytes.size()});
+    put(head, 16, entry.packed);
     put(head, 28, entry.architecture);
+    put(head, 40, entry.flags);
     put(head, 56, entry.unpacked);
     body += head + entry.bytes;
   }

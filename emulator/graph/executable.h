@@ -17,6 +17,7 @@ struct Step {
   CUgraphNode original = nullptr;
   std::shared_ptr<GraphNode> node;  ///< a copy: parameters of the original may change later
   std::vector<std::vector<Step>> bodies{};
+  bool enabled = true;  ///< launches do it
 };
 using Steps = std::vector<Step>;
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuGraphAddNode and its kin, and what nodes were made with.
+#include <atomic>
+
+#include "emulator/base/refusal.h"
+#include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
 #include "emulator/graph/graph_edges.h"
@@ -121,6 +125,12 @@ CUresult set(CUgraphExec executable, CUgraphNode original, CUgraphNodeParams* pa
     if (result == CUDA_SUCCESS) step->node = std::move(changed);
     return result;
   });
+}
+
+// Only work can be left out of a launch.
+bool may_be_disabled(const GraphNode& node) {
+  return node.type == CU_GRAPH_NODE_TYPE_KERNEL || node.type == CU_GRAPH_NODE_TYPE_MEMCPY ||
+         node.type == CU_GRAPH_NODE_TYPE_MEMSET;
 }
 
 // What a call without parameters answers: INVALID_VALUE, but not before cuInit or after the end.
@@ -251,27 +261,51 @@ CUVMM_DRIVER_FUNCTION(cuGraphNodeSetParams, CUgraphNode node, CUgraphNodeParams*
   return set(node, params);
 }
 
-CUVMM_DRIVER_FUNCTION(cuGraphExecNodeSetParams, CUgraphExec executable, CUgraphNode node,
-                      CUgraphNodeParams* params) {
-  return set(executable, node, params);
+CUresult run_base(const calls::GraphExecNodeSetParams& call) noexcept {
+  return set(call.hGraphExec, call.hNode, call.nodeParams);
 }
-CUVMM_DRIVER_FUNCTION(cuGraphExecMemcpyNodeSetParams, CUgraphExec executable, CUgraphNode node,
-                      const CUDA_MEMCPY3D* copy, CUcontext context) {
-  if (!copy) return no_params();
-  CUgraphNodeParams params = params_of(*copy, context);
-  return set(executable, node, &params);
+CUresult run_base(const calls::GraphExecMemcpyNodeSetParams& call) noexcept {
+  if (!call.copyParams) return no_params();
+  CUgraphNodeParams params = params_of(*call.copyParams, call.ctx);
+  return set(call.hGraphExec, call.hNode, &params);
 }
-CUVMM_DRIVER_FUNCTION(cuGraphExecMemsetNodeSetParams, CUgraphExec executable, CUgraphNode node,
-                      const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext context) {
-  if (!fill) return no_params();
-  CUgraphNodeParams params = params_of(*fill, context);
-  return set(executable, node, &params);
+CUresult run_base(const calls::GraphExecMemsetNodeSetParams& call) noexcept {
+  if (!call.memsetParams) return no_params();
+  CUgraphNodeParams params = params_of(*call.memsetParams, call.ctx);
+  return set(call.hGraphExec, call.hNode, &params);
 }
-CUVMM_DRIVER_FUNCTION(cuGraphExecKernelNodeSetParams_v2, CUgraphExec executable, CUgraphNode node,
-                      const CUDA_KERNEL_NODE_PARAMS_v2* kernel) {
-  if (!kernel) return no_params();
-  CUgraphNodeParams params = params_of_kernel(*kernel);
-  return set(executable, node, &params);
+CUresult run_base(const calls::GraphExecKernelNodeSetParams& call) noexcept {
+  if (!call.nodeParams) return no_params();
+  CUgraphNodeParams params = params_of_kernel(*call.nodeParams);
+  return set(call.hGraphExec, call.hNode, &params);
+}
+CUresult run_base(const calls::GraphNodeSetEnabled& call) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    Executable* found = e.graphs.find(call.hGraphExec);
+    Step* step = found ? found->step_of(call.hNode) : nullptr;
+    if (!step || !may_be_disabled(*step->node)) return CUDA_ERROR_INVALID_VALUE;
+    step->enabled = call.isEnabled != 0;
+    return CUDA_SUCCESS;
+  });
+}
+CUVMM_DRIVER_FUNCTION(cuGraphNodeGetEnabled, CUgraphExec executable, CUgraphNode node,
+                      unsigned int* out) {
+  return locked([&](Emulator& e) -> CUresult {
+    Executable* found = e.graphs.find(executable);
+    const Step* step = found ? found->step_of(node) : nullptr;
+    if (!step || !out || !may_be_disabled(*step->node)) return CUDA_ERROR_INVALID_VALUE;
+    *out = step->enabled ? 1 : 0;
+    return CUDA_SUCCESS;
+  });
+}
+// Executable graphs are never changed in these ways.
+CUresult run_base(const calls::GraphExecBatchMemOpNodeSetParams&) noexcept {
+  static std::atomic<bool> said{false};
+  return refuse_once(said, "cuGraphExecBatchMemOpNodeSetParams");
+}
+CUresult run_base(const calls::GraphExecChildGraphNodeSetParams&) noexcept {
+  static std::atomic<bool> said{false};
+  return refuse_once(said, "cuGraphExecChildGraphNodeSetParams");
 }
 CUVMM_DRIVER_FUNCTION(cuGraphExecHostNodeSetParams, CUgraphExec executable, CUgraphNode node,
                       const CUDA_HOST_NODE_PARAMS* host) {

@@ -41,6 +41,7 @@ CUresult GraphRun::enter_condition(Emulator& e, const Step& step) {
 
 CUresult GraphRun::run_node(Emulator& e, const Step& step) {
   const GraphNode& node = *step.node;
+  if (!step.enabled) return CUDA_SUCCESS;
   if (node.host) return call_program(e, [&node] { node.host(node.data); });
   if (node.run) {
     std::size_t*& resumed = resumed_operation();

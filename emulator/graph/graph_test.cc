@@ -187,6 +187,25 @@ TEST_F(GraphTest, ParametersOfGraphAndExecutableChangeApart) {
   EXPECT_EQ(symbol<CUresult(CUgraphExec)>("cuGraphExecDestroy")(made), CUDA_SUCCESS);
 }
 
+TEST_F(GraphTest, ANodeThatIsDisabledIsLeftOut) {
+  CUgraphNode node = fill_node(graph_, 1);
+  CUgraphNode second = fill_node(graph_, 2, {node});
+  CUgraphNode nothing = empty({second});
+  CUgraphExec made = executable();
+  ASSERT_EQ(driver()(calls::GraphNodeSetEnabled{made, second, 0}), CUDA_SUCCESS);
+  ASSERT_EQ(launch(made), CUDA_SUCCESS);
+  EXPECT_EQ(byte(), 1);
+  unsigned enabled = 7;
+  auto* get = symbol<CUresult(CUgraphExec, CUgraphNode, unsigned*)>("cuGraphNodeGetEnabled");
+  EXPECT_EQ(get(made, second, &enabled), CUDA_SUCCESS);
+  EXPECT_EQ(enabled, 0u);
+  ASSERT_EQ(driver()(calls::GraphNodeSetEnabled{made, second, 1}), CUDA_SUCCESS);
+  ASSERT_EQ(launch(made), CUDA_SUCCESS);
+  EXPECT_EQ(byte(), 2);
+  EXPECT_EQ(driver()(calls::GraphNodeSetEnabled{made, nothing, 0}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(symbol<CUresult(CUgraphExec)>("cuGraphExecDestroy")(made), CUDA_SUCCESS);
+}
+
 TEST_F(GraphTest, CopiesAreCheckedWhenTheyAreMade) {
   char host[16] = {};
   CUgraphNodeParams params{};

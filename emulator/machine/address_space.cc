@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "emulator/luck/luck.h"
+
 namespace cuvmm::emulator {
 
 namespace {
@@ -54,9 +56,11 @@ bool AddressSpace::open() {
 std::optional<std::uint64_t> AddressSpace::take(std::uint64_t size, std::uint64_t alignment,
                                                 std::uint64_t hint) {
   alignment = std::max(alignment, kGranule);
+  // What is reserved without an alignment can be mapped all the same.
+  if (luck().large_granules) alignment = std::max(alignment, Luck::kTimesLarger * kGranule);
   if (size == 0 || size > largest_) return std::nullopt;
   size = align_up(size, kGranule);
-  if (hint && hint % alignment == 0) {
+  if (hint && hint % alignment == 0 && !luck().ignores_hints) {
     auto hole = free_.upper_bound(hint);
     if (hole != free_.begin()) {
       --hole;
@@ -68,13 +72,28 @@ std::optional<std::uint64_t> AddressSpace::take(std::uint64_t size, std::uint64_
     }
   }
   for (auto hole = free_.begin(); hole != free_.end(); ++hole) {
-    const std::uint64_t base = align_up(hole->first, alignment);
-    const std::uint64_t skip = base - hole->first;
-    if (base < hole->first || skip >= hole->second || size > hole->second - skip) continue;
+    const std::uint64_t base = place_in(hole->first, hole->second, size, alignment);
+    if (base == 0) continue;
     carve(hole, base, size);
+    if (luck().new_addresses) fresh_ = base + size;
     return base;
   }
   return take_region(size, alignment);
+}
+
+std::uint64_t AddressSpace::place_in(std::uint64_t base, std::uint64_t hole, std::uint64_t size,
+                                     std::uint64_t alignment) const {
+  std::uint64_t place = align_up(luck().new_addresses ? std::max(base, fresh_) : base, alignment);
+  const auto fits = [&](std::uint64_t at) {
+    return at >= base && at - base < hole && size <= hole - (at - base);
+  };
+  if (!fits(place)) return 0;
+  if (luck().scattered_addresses) {
+    const std::uint64_t room = hole - (place - base) - size;
+    const std::uint64_t apart = place + luck().draw() % (room / alignment + 1) * alignment;
+    if (fits(apart)) place = apart;
+  }
+  return place;
 }
 
 void AddressSpace::carve(std::map<std::uint64_t, std::uint64_t>::iterator hole, std::uint64_t base,

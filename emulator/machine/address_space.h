@@ -38,6 +38,9 @@ class AddressSpace {
 
  private:
   std::optional<std::uint64_t> take_region(std::uint64_t size, std::uint64_t alignment);
+  /// Where in a hole the next range begins; 0: nowhere.
+  std::uint64_t place_in(std::uint64_t base, std::uint64_t hole, std::uint64_t size,
+                         std::uint64_t alignment) const;
   void carve(std::map<std::uint64_t, std::uint64_t>::iterator hole, std::uint64_t base,
              std::uint64_t size);
 
@@ -46,6 +49,8 @@ class AddressSpace {
   std::uint64_t arena_ = 0;
   std::uint64_t arena_size_ = 0;
   std::uint64_t largest_ = kLargest;
+  std::uint64_t fresh_ =
+      0;  ///< where no address below is given out any more (emulator/luck/luck.h)
 };
 
 }  // namespace cuvmm::emulator

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <utility>
 
+#include "emulator/luck/luck.h"
 #include "emulator/machine/shareable.h"
 #include "emulator/machine/system.h"
 
@@ -93,6 +95,12 @@ char* Physical::touch(std::uint64_t offset, std::uint64_t size) {
   return bytes_;
 }
 
+void Physical::poison() {
+  constexpr std::uint64_t kMost = std::uint64_t{16} << 20;
+  const std::uint64_t size = std::min(size_, kMost);
+  if (char* const bytes = touch(0, size)) fill_with_poison(bytes, size, luck().seed + id_);
+}
+
 int Physical::descriptor() { return file_.had() ? file_.get() : create_descriptor(); }
 
 int Physical::create_descriptor() {
@@ -115,7 +123,13 @@ int Physical::export_descriptor() {
   const int exported = sys_open(path, O_RDWR | O_CLOEXEC);
   if (exported < 0) return fcntl(fd, F_DUPFD_CLOEXEC, 0);  // no /proc: nothing is known of it
   exported_ = flock(exported, LOCK_SH | LOCK_NB) == 0 || exported_;
-  return exported;
+  if (!luck().high_descriptors) return exported;
+  // Programs that keep a number in eight bits have fewer.
+  constexpr int kHigh = 300;
+  const int high = fcntl(exported, F_DUPFD_CLOEXEC, kHigh);
+  if (high < 0) return exported;
+  close(exported);
+  return high;
 }
 
 bool Physical::held_elsewhere() {

@@ -28,6 +28,9 @@ class Physical {
   /// Its bytes, of which those of [offset, offset + size) are read and written; null when the host
   /// has no memory left, or the program closed the descriptor of memory that nobody here touched.
   char* touch(std::uint64_t offset, std::uint64_t size);
+  /// Fills its beginning, up to 16 MiB, with what nobody expects: new memory is not zero by any
+  /// promise.
+  void poison();
   /// The memfd behind it, with the trailer of emulator/machine/shareable.h; -1 on failure, as after
   /// the program closed it. Not a copy.
   int descriptor();

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "emulator/luck/luck.h"
+
 namespace cuvmm::emulator {
 
 Handle PhysicalMemory::next_handle() {
-  if (!free_handles_.empty()) {
+  if (!free_handles_.empty() && !luck().new_handles) {
     const Handle handle = free_handles_.back();
     free_handles_.pop_back();
     return handle;

@@ -30,6 +30,7 @@ struct Entry {
   std::atomic<std::uint64_t> count{1};
   /// How many of them are probes (Finding::probe()) after which the program got what it wanted.
   std::atomic<std::uint64_t> handled{0};
+  std::atomic<std::uint64_t> period{0};  ///< the last one in which it came
   std::atomic<Entry*> next{nullptr};
   std::atomic<State> state{State::kNew};
   std::atomic<bool> announced{false};

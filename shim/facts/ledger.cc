@@ -135,9 +135,9 @@ void Ledger::append(Entry* entry) {
 }
 
 Ledger::Key Ledger::key_for_new(const Key& key, std::uintptr_t site) {
-  if (std::get<std::uintptr_t>(key) == site) return key;
+  if (std::get<kSite>(key) == site) return key;
   Key of_site = key;
-  std::get<std::uintptr_t>(of_site) = site;
+  std::get<kSite>(of_site) = site;
   unsigned& lines = lines_[of_site];
   if (lines == kMostLines) return of_site;
   ++lines;
@@ -152,26 +152,29 @@ Entry* Ledger::add(Key key, Finding finding) {
   // the middle of a change, the list is not.
   if (!locked && !mutex_.held_here()) return nullptr;
   const bool probe = finding.probe();
-  const std::uint64_t wish = finding.wish;
+  const std::uint64_t wish = finding.wish, period = finding.period;
   Entry* known = locked ? fold(key, finding.violation.count) : nullptr;
   if (locked && !known) {
     const Key filed = key_for_new(key, call_site(finding.stack));
     if (filed != key) known = fold(key = filed, finding.violation.count);
   }
   if (known) {
+    if (known->period.load(std::memory_order_relaxed) < period) known->period.store(period);
     if (probe) wait(known, wish);
     return nullptr;
   }
   auto* entry = new Entry();
   entry->finding = std::move(finding);
   entry->count.store(entry->finding.violation.count);
+  entry->period.store(period);
   const RuleKind kind = entry->finding.kind();
-  entry->quiet = !verbose_ &&
-                 (kind == RuleKind::kAnswer || probe ||
-                  (locked && kind == RuleKind::kAdvice && advised(entry->finding.violation.rule)));
+  entry->quiet = entry->finding.quiet || (!verbose_ && (kind == RuleKind::kAnswer || probe ||
+                                                        (locked && kind == RuleKind::kAdvice &&
+                                                         advised(entry->finding.violation.rule))));
   if (locked) entries_.emplace(key, entry);
   if (locked && probe) wait(entry, wish);
   append(entry);
+  entries_known_.fetch_add(1, std::memory_order_relaxed);
   return entry;
 }
 
@@ -180,7 +183,16 @@ void Ledger::take(Finding finding) {
     suppressed_.fetch_add(finding.violation.count, std::memory_order_relaxed);
     return;
   }
-  const Key key(finding.violation.rule, finding.kind(), finding.entry, folding_site(finding.stack));
+  if (labeller_) {
+    const std::uint64_t expected = labeller_->take_expected(finding);
+    if (expected >= finding.violation.count) return;
+    finding.violation.count -= expected;
+    labeller_->label(finding);
+  }
+  const std::uint64_t period =
+      entries_known_.load(std::memory_order_relaxed) < kMostApart ? finding.period : 0;
+  const Key key(finding.violation.rule, finding.kind(), finding.entry, folding_site(finding.stack),
+                period);
   Entry* const entry = add(key, std::move(finding));
   if (!entry) return;
   prepare_symbolizer();
@@ -223,8 +235,21 @@ Totals Ledger::totals() const {
   return totals;
 }
 
+std::uint64_t Ledger::count_since(std::uint64_t period, const Rule* rule) const {
+  std::uint64_t count = 0;
+  for (const Entry* entry = first(); entry; entry = entry->next.load(std::memory_order_acquire)) {
+    if (entry->period.load(std::memory_order_relaxed) < period) continue;
+    const RuleKind kind = entry->finding.kind();
+    const bool counts = rule ? entry->finding.violation.rule == *rule
+                             : kind != RuleKind::kAdvice && kind != RuleKind::kAnswer;
+    if (counts) count += entry->count.load(std::memory_order_relaxed);
+  }
+  return count;
+}
+
 void Ledger::clear(bool whole) {
   first_.store(nullptr);
+  entries_known_.store(0);
   last_ = nullptr;
   suppressed_.store(0);
   held_.store(false);

@@ -33,10 +33,13 @@ struct Totals {
 class Ledger : public FindingSink {
  public:
   /// `announce` is called once per distinct finding, without a lock of the ledger's; the quiet ones
-  /// too. `verbose`: none is quiet.
+  /// too. `verbose`: none is quiet. `labeller`, if any, outlives the ledger.
   Ledger(Suppressions suppressions, std::function<void(const Entry&)> announce,
-         bool verbose = false)
-      : suppressions_(std::move(suppressions)), announce_(std::move(announce)), verbose_(verbose) {}
+         bool verbose = false, Labeller* labeller = nullptr)
+      : suppressions_(std::move(suppressions)),
+        announce_(std::move(announce)),
+        labeller_(labeller),
+        verbose_(verbose) {}
 
   void take(Finding finding) override;
   bool fold_refusal(EntryPoint entry, CUresult result, bool late, StackId stack,
@@ -64,6 +67,9 @@ class Ledger : public FindingSink {
   /// findings come in, and in signal handlers.
   const Entry* first() const { return first_.load(std::memory_order_acquire); }
   Totals totals() const;
+  /// Occurrences that came in this period or later: of this rule, or, without one, of all errors,
+  /// undefined behaviour and leaks.
+  std::uint64_t count_since(std::uint64_t period, const Rule* rule) const;
   std::uint64_t suppressed() const { return suppressed_.load(std::memory_order_relaxed); }
 
   /// Around fork. False: a signal handler that forks interrupted this thread at work here.
@@ -82,7 +88,9 @@ class Ledger : public FindingSink {
   void clear(bool whole) CUVMM_UNCHECKED;
 
  private:
-  using Key = std::tuple<Rule, RuleKind, EntryPoint, std::uintptr_t>;
+  /// The last is the period, 0 once there are many entries.
+  using Key = std::tuple<Rule, RuleKind, EntryPoint, std::uintptr_t, std::uint64_t>;
+  static constexpr std::size_t kSite = 3;  ///< of a key
   /// Refused calls that one success would put right.
   struct Probe {
     Entry* entry;
@@ -92,7 +100,8 @@ class Ledger : public FindingSink {
   /// So many lines of Python are findings of their own at one call site of a binding; further ones
   /// are one finding: each takes its time to describe, and code that programs make has no end.
   static constexpr unsigned kMostLines = 64;
-  static constexpr std::size_t kMostProbes = 256;  // distinct ones that wait at a time
+  static constexpr std::size_t kMostApart = 16384;  // of more, periods are not told apart
+  static constexpr std::size_t kMostProbes = 256;   // distinct ones that wait at a time
   bool is_suppressed(const Finding& finding);
   bool decide_by_stack(Rule rule, StackId stack);
   const bool* decision(Rule rule, StackId stack) const CUVMM_NEEDS(mutex_);
@@ -109,9 +118,11 @@ class Ledger : public FindingSink {
 
   const Suppressions suppressions_;
   const std::function<void(const Entry&)> announce_;
+  Labeller* const labeller_;
   const bool verbose_;
   std::atomic<std::uint64_t> suppressed_{0};
   std::atomic<Entry*> first_{nullptr};
+  std::atomic<std::size_t> entries_known_{0};
   std::atomic<bool> held_{false};
   std::atomic<bool> probing_{false};  ///< there are probes
   Refusals refusals_;

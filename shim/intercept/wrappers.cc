@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/intercept/wrappers.h"
 
+#include <optional>
 #include <string_view>
 
 #include "ring/reading.h"
+#include "shim/fail/call_facts.h"
+#include "shim/fail/injector.h"
 #include "shim/intercept/ring_call.h"
 #include "shim/policy/data_policy.h"
 #include "shim/process/process.h"
@@ -37,6 +40,12 @@ struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
     RingCall record;
     if (g_ring_wanted.load(std::memory_order_relaxed)) [[unlikely]]
       begin(record, made);
+    if (Injector* const injector = g_injector.load(std::memory_order_relaxed)) [[unlikely]] {
+      if (const auto code = fail_on_purpose(*injector, made, caller)) {
+        if (record.begun()) record.returned(*code);
+        return *code;
+      }
+    }
     CUresult result;
     if constexpr (called_all_day(CallStruct::kEntryPoint)) {
       result = session.run_here(symbol, made, caller);
@@ -52,6 +61,15 @@ struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
   [[gnu::cold, gnu::noinline]] static void begin(RingCall& record, const CallStruct& made) {
     Process::get().need_ring();
     record.begin(made);
+  }
+  /// What the call is answered instead of being made. A driver that uses its own exported functions
+  /// comes by here too: those are not the program's.
+  [[gnu::cold, gnu::noinline]] static std::optional<CUresult> fail_on_purpose(
+      Injector& injector, const CallStruct& made, const Caller& direct) {
+    if (in_flight()) return std::nullopt;
+    const RuntimeCall* const runtime = runtime_call();
+    return injector.answer(CallStruct::kEntryPoint, call_facts(made),
+                           runtime ? runtime->caller : direct);
   }
 };
 

@@ -81,6 +81,7 @@ void Mirror::restart_in_child() noexcept {
   writer_.leave();
   exported_.clear();
   started_ = false;
+  teams_ = false;
   path_.clear();
 }
 
@@ -101,14 +102,15 @@ void Mirror::show(const Books& books, const NamedByCall& named, Origin at) noexc
     }
     if (named.handle != 0) memory(books, named.handle);
     if (named.size != 0 && named.range != 0) {
-      mapping(model, named.range);  // also one that was undone
       const Address end = named.range + named.size;
+      bool there = false;
       for (auto it = model.first_mapping_after(named.range);
            it != model.mappings().end() && it->first < end; ++it) {
-        mapping(model, it->first);
+        there |= it->first == named.range;
+        put(it->second);
       }
-      const Reservation* const r = model.reservation_at(named.range);
-      if (r) reservation(model, r->base);
+      if (!there) writer_.drop_mapping(named.range);  // one that was undone
+      if (const Reservation* const r = model.reservation_at(named.range)) put(*r);
     }
     if (named.fd >= 0) descriptor(books, named.fd);
     writer_.note_call(at.call);
@@ -121,10 +123,12 @@ void Mirror::gone(const Books& books, const Retired& retired, Origin at) noexcep
   try {
     const Model& model = books.model;
     if (!started_) start(books);
+    const Reservation* last = nullptr;
     for (const Mapping& m : retired.mappings) {
       mapping(model, m.base);
       const Reservation* const r = model.reservation_at(m.base);
-      if (r) reservation(model, r->base);
+      if (r && r != last) put(*r);
+      last = r;
     }
     for (const Allocation& a : retired.allocations) memory(books, a.handle);
     for (const Reservation& r : retired.reservations) reservation(model, r.base);
@@ -146,27 +150,60 @@ void Mirror::gone(const Books& books, const Retired& retired, Origin at) noexcep
   }
 }
 
+void Mirror::team(const Books& books, Handle object) noexcept {
+  const MulticastObject* const known = books.model.multicast(object);
+  if (!known) return writer_.drop_team(object);
+  live::Team team{object,
+                  known->size,
+                  known->team,
+                  known->added,
+                  known->bindings.size(),
+                  0,
+                  known->shared ? 1u : 0u,
+                  known->made};
+  for (const MulticastBinding& binding : known->bindings) team.bound += binding.size;
+  try {
+    teams_ = true;
+    stack(team.made);
+    writer_.put(team);
+  } catch (...) {
+    stop();
+  }
+}
+
 void Mirror::reservation(const Model& model, Address base) {
   const Reservation* const r = model.reservation_at(base);
   if (!r || r->base != base) return writer_.drop_reservation(base);
-  stack(r->made);
-  writer_.put(*r);
+  put(*r);
+}
+
+void Mirror::put(const Reservation& r) {
+  stack(r.made);
+  writer_.put(r);
+}
+
+void Mirror::put(const Mapping& m) {
+  stack(m.made);
+  writer_.put(m);
 }
 
 void Mirror::mapping(const Model& model, Address base) {
   const Mapping* const m = model.mapping_at(base);
   if (!m || m->base != base) return writer_.drop_mapping(base);
-  stack(m->made);
-  writer_.put(*m);
+  put(*m);
 }
 
 void Mirror::memory(const Books& books, Handle handle) {
   const Allocation* const a = books.model.allocation(handle);
   if (!a) {
     if (!exported_.empty()) exported_.erase(handle);
+    if (teams_) [[unlikely]]
+      writer_.drop_team(handle);
     return writer_.drop_memory(handle);
   }
   stack(a->made);
+  if (a->multicast) [[unlikely]]
+    team(books, handle);
   live::MemoryHeld held{*a, 0};
   if (a->imported) {
     const auto name = books.imported.find(handle);
@@ -180,14 +217,26 @@ void Mirror::memory(const Books& books, Handle handle) {
 
 void Mirror::descriptor(const Books& books, int fd) {
   const auto found = books.model.exports().find(fd);
-  if (found == books.model.exports().end()) return writer_.drop_descriptor(fd);
+  if (found == books.model.exports().end()) return received(books, fd);
   const Export& exported = found->second;
   const std::uint64_t name = hash_of(memory_name(fd));
   stack(exported.made);
-  writer_.put(live::Descriptor{exported, name});
+  writer_.put(live::Descriptor{exported, name, live::Descriptor::Kind::kExported});
   if (name == 0 || !books.model.allocation(exported.handle)) return;
   exported_[exported.handle] = name;
   memory(books, exported.handle);
+}
+
+void Mirror::received(const Books& books, int fd) {
+  const auto found = books.received.find(fd);
+  if (found == books.received.end()) return writer_.drop_descriptor(fd);
+  const Received& from = found->second;
+  using Kind = live::Descriptor::Kind;
+  const Kind kind = from.dma_buf ? Kind::kDmaBuf : Kind::kReceived;
+  // A dma-buf is a file of its own, whatever memory is behind it.
+  const std::uint64_t name = from.dma_buf ? 0 : hash_of(memory_name(fd));
+  stack(from.one.made);
+  writer_.put(live::Descriptor{from.one, name, kind});
 }
 
 void Mirror::piece(const Model& model, std::uint64_t base) {
@@ -216,6 +265,7 @@ void Mirror::all(const Books& books) {
   for (const auto& [base, m] : model.mappings()) mapping(model, base);
   for (const auto& [handle, a] : model.allocations()) memory(books, handle);
   for (const auto& [fd, e] : model.exports()) descriptor(books, fd);
+  for (const auto& [fd, r] : books.received) descriptor(books, fd);
   for (const auto& [base, m] : model.memory().all()) piece(model, base);
   for (const auto& [base, m] : model.pools().memory()) piece(model, base);
   for (const auto& [pointer, open] : model.ipc().opens()) piece(model, pointer);

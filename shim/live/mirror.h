@@ -5,44 +5,13 @@
 
 #include <cstdint>
 #include <string>
-#include <type_traits>
 #include <unordered_map>
 
 #include "live/writer.h"
+#include "shim/live/named_by_call.h"
 #include "shim/session/books.h"
 
 namespace cuvmm::shim {
-
-/// What a call names that it may have made or changed, by the kinds of its parameters. 0: nothing.
-struct NamedByCall {
-  Address made = 0;  ///< written by the driver, or registered
-  Address range = 0;
-  Size size = 0;  ///< of `range`
-  Handle handle = 0;
-  int fd = -1;
-
-  template <class T>
-  void operator()(ParameterKind kind, const char*, T value) {
-    using K = ParameterKind;
-    if constexpr (std::is_pointer_v<T> && !std::is_void_v<std::remove_pointer_t<T>>) {
-      if (!value) return;
-      using Pointee = std::remove_cv_t<std::remove_pointer_t<T>>;
-      if constexpr (std::is_same_v<Pointee, void*>) {
-        if (kind == K::kHostOut) made = reinterpret_cast<std::uintptr_t>(*value);
-      } else if constexpr (std::is_same_v<Pointee, std::uint64_t> ||
-                           std::is_same_v<Pointee, CUdeviceptr>) {
-        if (kind == K::kOutAddress) made = *value;
-        if (kind == K::kOutHandle) handle = *value;
-      }
-    } else if constexpr (std::is_pointer_v<T>) {
-      if (kind == K::kHostIn) made = reinterpret_cast<std::uintptr_t>(value);
-    } else if constexpr (std::is_integral_v<T>) {
-      if (kind == K::kAddress) range = value;
-      if (kind == K::kSize) size = value;
-      if (kind == K::kHandle) handle = value;
-    }
-  }
-};
 
 /// Called with the session's lock.
 class Mirror {
@@ -51,6 +20,8 @@ class Mirror {
   void choose(const std::string& folder, const std::string& driver);
   /// Whether changes are to be told.
   bool on() const { return on_; }
+  /// Where it is shown; "" where it is not.
+  std::string folder() const { return on_ ? folder_ : std::string(); }
   /// The file goes, as its process does.
   void finish() noexcept;
   /// In a child of fork: the parent's file stays the parent's.
@@ -64,9 +35,19 @@ class Mirror {
     if constexpr (requires { call.shareableHandle; }) {
       if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         named.fd = *static_cast<const int*>(call.shareableHandle);
+    } else if constexpr (std::is_same_v<CallStruct, calls::MemImportFromShareableHandle>) {
+      if (call.shHandleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        named.fd = static_cast<int>(reinterpret_cast<std::intptr_t>(call.osHandle));
+    } else if constexpr (std::is_same_v<CallStruct, calls::MemGetHandleForAddressRange>) {
+      // Not the range's: nothing of it has changed.
+      named = {};
+      if (call.handleType == CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD)
+        named.fd = *static_cast<const int*>(call.handle);
     }
     show(books, named, at);
   }
+  /// The call changed this multicast object.
+  void team(const Books& books, Handle object) noexcept;
   /// The program closed this descriptor.
   void closed(const Books& books, int fd, Origin at) noexcept {
     NamedByCall named;
@@ -79,10 +60,13 @@ class Mirror {
  private:
   void show(const Books& books, const NamedByCall& named, Origin at) noexcept;
   // Each of them shows the object as the model has it now.
+  void put(const Reservation& r);
+  void put(const Mapping& m);
   void reservation(const Model& model, Address base);
   void mapping(const Model& model, Address base);
   void memory(const Books& books, Handle handle);
   void descriptor(const Books& books, int fd);
+  void received(const Books& books, int fd);
   void piece(const Model& model, std::uint64_t base);
   void stack(const Origin& made);
   void start(const Books& books);
@@ -91,6 +75,7 @@ class Mirror {
 
   bool on_ = false;
   bool started_ = false;
+  bool teams_ = false;  ///< there was a multicast object
   std::string folder_, driver_;
   std::string path_;
   live::Writer writer_;

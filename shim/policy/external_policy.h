@@ -36,7 +36,10 @@ struct Policy<calls::ImportExternalMemory> {
   static void record(Desk& desk, const Call& call, Step<Call>& step) {
     const auto handle = reinterpret_cast<std::uintptr_t>(*call.extMem_out);
     desk.books.imported[handle] = std::move(step.kept.memory);
-    if (const auto fd = descriptor(call)) g_tracked.add(*fd);
+    const auto fd = descriptor(call);
+    if (!fd) return;
+    desk.books.received.erase(*fd);  // the driver has it now
+    g_tracked.add(*fd);
   }
 
  private:

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <type_traits>
 
 #include "api/default_stream.h"
 #include "api/symbols/symbols.h"
 #include "rulebook/violation.h"
 #include "shim/policy/data_policy.h"
+#include "shim/work/graph/graph_change.h"
 #include "shim/work/pointers.h"
 #include "shim/work/work_room.h"
 
@@ -28,7 +30,20 @@ inline constexpr bool kLaunchesGraph = detail::one_of<CallStruct, calls::GraphLa
 template <class CallStruct>
 inline constexpr bool kMakesGraph =
     detail::one_of<CallStruct, calls::GraphInstantiate_v2, calls::GraphInstantiateWithFlags,
-                   calls::GraphInstantiateWithParams, calls::GraphExecUpdate_v2>;
+                   calls::GraphInstantiateWithParams>;
+/// An executable graph is changed as a whole, or in one node.
+template <class CallStruct>
+inline constexpr bool kChangesGraph =
+    detail::one_of<CallStruct, calls::GraphExecUpdate_v2, calls::GraphExecKernelNodeSetParams,
+                   calls::GraphExecMemcpyNodeSetParams, calls::GraphExecMemsetNodeSetParams,
+                   calls::GraphExecBatchMemOpNodeSetParams, calls::GraphExecChildGraphNodeSetParams,
+                   calls::GraphExecNodeSetParams, calls::GraphNodeSetEnabled>;
+template <class CallStruct>
+inline constexpr bool kEncodesMap =
+    detail::one_of<CallStruct, calls::TensorMapEncodeTiled, calls::TensorMapEncodeIm2col,
+                   calls::TensorMapEncodeIm2colWide>;
+template <class CallStruct>
+inline constexpr bool kMovesMap = detail::one_of<CallStruct, calls::TensorMapReplaceAddress>;
 template <class CallStruct>
 inline constexpr bool kBeginsCapture =
     detail::one_of<CallStruct, calls::StreamBeginCapture, calls::StreamBeginCaptureToGraph>;
@@ -96,6 +111,11 @@ struct OrderKept<CallStruct> {
   std::size_t size() const { return graph ? graph->ranges->size() : 0; }
 };
 template <class CallStruct>
+requires kMovesMap<CallStruct>
+struct OrderKept<CallStruct> {
+  std::optional<UsedRange> tensor;  ///< as it was
+};
+template <class CallStruct>
 requires kWaits<CallStruct>
 struct OrderKept<CallStruct> : Clock {
 };
@@ -129,15 +149,6 @@ void** extra_of(const CallStruct& call) {
     return call.extra;
   } else {
     return nullptr;
-  }
-}
-
-template <class CallStruct>
-CUgraphExec made_graph(const CallStruct& call) {
-  if constexpr (requires { call.phGraphExec; }) {
-    return *call.phGraphExec;
-  } else {
-    return call.hGraphExec;
   }
 }
 

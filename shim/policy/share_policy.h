@@ -30,6 +30,7 @@ struct Policy<calls::MemExportToShareableHandle> {
   }
   static void record(Desk& desk, const Call& call, Step<Call>& step) {
     if (const int* fd = descriptor(call)) {
+      desk.books.received.erase(*fd);
       desk.books.exported[*fd] = std::move(step.kept.identity);
       g_tracked.add(*fd);
     }
@@ -67,10 +68,23 @@ struct Policy<calls::MemImportFromShareableHandle> {
       desk.books.model.import_multicast(std::move(unknown), step.origin);
     }
     desk.books.imported[*call.handle] = std::move(step.kept.memory);
+    const auto fd = descriptor_of(call.osHandle, call.shHandleType);
+    if (!fd || desk.books.model.exports().contains(*fd)) return;
+    const Allocation* const made = desk.books.model.allocation(*call.handle);
+    desk.books.received[*fd] = {{*fd, *call.handle, made ? made->size : 0, step.origin}, false};
+    g_tracked.add(*fd);
   }
 };
 
 template <>
-struct Policy<calls::MemGetHandleForAddressRange> : Anonymous {};
+struct Policy<calls::MemGetHandleForAddressRange> {
+  using Call = calls::MemGetHandleForAddressRange;
+  static void record(Desk& desk, const Call& call, Step<Call>& step) {
+    if (call.handleType != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD) return;
+    const int fd = *static_cast<const int*>(call.handle);
+    desk.books.received[fd] = {{fd, 0, call.size, step.origin}, true};
+    g_tracked.add(fd);
+  }
+};
 
 }  // namespace cuvmm::shim

@@ -136,8 +136,12 @@ Options read_options(int pid) {
   options.trace = with_pid(file("CUVMM_TRACE"), pid);
   if (text("CUVMM_RING") != "off") options.ring = file("CUVMM_RING");
   if (text("CUVMM_LIVE") != "off") options.live = file("CUVMM_LIVE");
+  options.timeline = file("CUVMM_TIMELINE");
+  options.fail = text("CUVMM_FAIL");
+  options.fail_log = file("CUVMM_FAIL_LOG");
   options.keep_ring = flag(options, "CUVMM_RING_KEEP");
   options.fault_address = address(options, "CUVMM_FAULT_ADDRESS");
+  options.scope = text("CUVMM_SCOPE");
   options.leak_check = leak_check(options);
   options.leaks_signal = leaks_signal(options);
   options.enforce = flag(options, "CUVMM_ENFORCE");

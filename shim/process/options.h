@@ -22,12 +22,17 @@ struct Options {
   /// CUVMM_LIVE: folder for a file that shows what the process holds, while it runs; empty, or
   /// "off" there: it does not.
   std::string live;
+  /// CUVMM_TIMELINE: folder for a file that keeps what happened to the process's memory, and when
+  std::string timeline;
   /// CUVMM_RING: folder for a file of each process's last calls; empty, or "off" there: they are
   /// not kept, as each call would pay for what nobody reads
   std::string ring;
+  std::string fail;        ///< CUVMM_FAIL: which calls are made to fail
+  std::string fail_log;    ///< CUVMM_FAIL_LOG: folder for what was seen of calls that can fail
   bool keep_ring = false;  ///< CUVMM_RING_KEEP=1: the file stays, however the process ends
   /// CUVMM_FAULT_ADDRESS: where the device's fault was, as the kernel's log has it; 0 unknown
   std::uint64_t fault_address = 0;
+  std::string scope;     ///< CUVMM_SCOPE: what the process was started in, a test say
   int leaks_signal = 0;  ///< CUVMM_LEAKS_SIGNAL: at this one, leaks are told; 0: at none
   LeakCheck leak_check = LeakCheck::kSummary;  ///< CUVMM_LEAK_CHECK
   bool enforce = false;                        ///< CUVMM_ENFORCE=1

@@ -8,6 +8,8 @@
 #include <new>
 
 #include "api/posix/cancel_off.h"
+#include "shim/fail/fail_log.h"
+#include "shim/fail/injector.h"
 #include "shim/process/interrupted.h"
 #include "shim/process/own_stack.h"
 #include "shim/report/output.h"
@@ -36,7 +38,7 @@ std::atomic<Process*> g_process{nullptr};
 // What a thread that forks has locked. Not all, when a signal handler forks: the thread itself may
 // have been in the middle of something.
 struct LockedForFork {
-  bool ledger = false, texts = false, session = false, symbols = false;
+  bool ledger = false, texts = false, session = false, symbols = false, labels = false;
 };
 thread_local LockedForFork t_locked;
 
@@ -62,7 +64,7 @@ Process* Process::if_made() noexcept { return g_process.load(std::memory_order_a
 
 bool Process::is_current() const { return ::getpid() == pid_; }
 
-Process::Process() : pid_(::getpid()), options_(read_options(pid_)) {
+Process::Process() : pid_(::getpid()), options_(read_options(pid_)), labels_(options_.scope) {
   silence_stderr(options_.quiet);
   limit_stacks(static_cast<std::size_t>(options_.stack_depth));
   if (options_.no_symbols) do_without_symbols();
@@ -70,7 +72,7 @@ Process::Process() : pid_(::getpid()), options_(read_options(pid_)) {
   suppressions_ =
       options_.suppressions.empty() ? Suppressions() : Suppressions::load(options_.suppressions);
   ledger_ = std::make_unique<Ledger>(
-      suppressions_, [this](const Entry& entry) { announce(entry); }, options_.verbose);
+      suppressions_, [this](const Entry& entry) { announce(entry); }, options_.verbose, &labels_);
   report_.choose(options_.report, false);
   own_report_.choose(unique_report_name(options_.report_dir, pid_), true);
   // A thread that is cancelled in the driver is unwound through our frames by the C library's copy
@@ -94,12 +96,15 @@ Process::Opened& Process::open_now() {
     delete mine;
     return *first;
   }
+  choose_failures();  // before anybody calls
   g_session.store(&mine->session, std::memory_order_release);
+  labels_.names().ask(&mine->session);
   // A process that never uses CUDA (a shell around the program) says nothing and truncates no
   // trace.
   if (!options_.complaint.empty()) say(options_.complaint);
   for (const std::string& error : suppressions_.errors()) say(error);
   mine->session.show_in(options_.live, mine->driver.path);
+  mine->session.keep_timeline_in(options_.timeline);
   if (!options_.trace.empty()) mine->session.observe(open_trace(options_.trace).release());
   if (!mine->driver.library) {
     say("no CUDA driver: " + mine->driver.error + ". Calls answer CUDA_ERROR_NO_DEVICE");
@@ -110,6 +115,19 @@ Process::Opened& Process::open_now() {
   // A process that is killed leaves at least this.
   if (!ending_.begun()) findings_stack().run([this] { write_json("running"); }, kPatience);
   return *mine;
+}
+
+void Process::choose_failures() {
+  if (options_.fail.empty() && options_.fail_log.empty()) return;
+  failure::Spec spec;
+  if (!options_.fail.empty()) spec = failure::parse_spec(options_.fail);
+  if (spec.error) {
+    say("CUVMM_FAIL is not understood, and no call is made to fail: column " +
+        std::to_string(spec.error->column) + ": " + spec.error->message);
+  }
+  // It is never destroyed: calls come from threads that outlive main().
+  g_injector.store(new Injector(std::move(spec), fail_log_name(options_.fail_log, pid_)),
+                   std::memory_order_release);
 }
 
 const RealDriver* Process::driver_if_open() const {
@@ -169,6 +187,7 @@ void Process::lock_for_fork() {
   t_locked.symbols = findings_stack().lock_for_fork();
   t_locked.ledger = ledger_->lock_for_fork();
   t_locked.texts = mutex_.lock_within(kPatience);
+  t_locked.labels = labels_.lock_for_fork();
   Opened* open = opened_.load();
   t_locked.session = open && open->session.lock_for_fork();
   lock_stacks();
@@ -177,6 +196,7 @@ void Process::lock_for_fork() {
 void Process::unlock_in_parent() {
   unlock_stacks();
   if (t_locked.session) opened_.load()->session.unlock_after_fork();
+  if (t_locked.labels) labels_.unlock_after_fork();
   if (t_locked.texts) mutex_.unlock();
   if (t_locked.ledger) ledger_->unlock_after_fork();
   if (t_locked.symbols) findings_stack().unlock_after_fork();
@@ -184,7 +204,11 @@ void Process::unlock_in_parent() {
 
 void Process::restart_in_child() {
   const LockedForFork whole = t_locked;
-  t_locked = {.ledger = true, .texts = true, .session = opened_.load() != nullptr, .symbols = true};
+  t_locked = {.ledger = true,
+              .texts = true,
+              .session = opened_.load() != nullptr,
+              .symbols = true,
+              .labels = true};
   unlock_in_parent();  // here it is all free, whoever had it: there is one thread
   ending_stack().unlock_after_fork();
   t_state.on_own_stack = false;
@@ -195,10 +219,12 @@ void Process::restart_in_child() {
   const std::string parents_trace = options_.trace;
   options_ = read_options(pid_);
   last_calls_.restart_in_child();
+  if (g_injector.load()) choose_failures();
   fault_known_.store(false);
   report_.choose(options_.report, false);
   own_report_.choose(unique_report_name(options_.report_dir, pid_), true);
   ledger_->clear(whole.ledger);
+  labels_.restart_in_child(whole.labels);
   if (!whole.texts) new (&unchecked_) std::set<std::string>();
   if (!whole.texts) new (&notes_) std::set<std::string>();
   unchecked_.clear();

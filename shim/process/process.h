@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "shim/client/labels.h"
 #include "shim/facts/ledger.h"
 #include "shim/fault/last_calls.h"
 #include "shim/loader/real_driver.h"
@@ -42,6 +43,14 @@ class Process : private DeathReport {
   Session& session() { return opened().session; }
   /// The driver where one was opened already, or null: for the exit report, which opens none.
   const RealDriver* driver_if_open() const;
+
+  /// The session where a driver was opened already, or null.
+  Session* session_if_open() {
+    Opened* const open = opened_.load(std::memory_order_acquire);
+    return open ? &open->session : nullptr;
+  }
+  Ledger& ledger() { return *ledger_; }
+  Labels& labels() { return labels_; }
 
   const Options& options() const { return options_; }
   /// Whether multicast may be forwarded: asked for, or the driver is our emulator.
@@ -89,19 +98,26 @@ class Process : private DeathReport {
   struct Opened {
     explicit Opened(RealDriver real, const Options& options, FindingSink& sink)
         : driver(std::move(real)),
+          others{others_of(driver)},
           session(driver.functions,
                   {options.enforce,
                    driver.emulated,
                    {options.async, options.unordered,
                     find_questions([this](const char* name) { return driver.find(name); })},
-                   log_of(driver)},
+                   log_of(driver),
+                   driver.emulated ? nullptr : &others},
                   sink) {}
     /// The emulator keeps no log, and says on stderr that it does not.
     static DriverLog log_of(const RealDriver& driver) {
       if (driver.emulated) return {};
       return {reinterpret_cast<decltype(DriverLog::dump)>(driver.find("cuLogsDumpToMemory"))};
     }
+    static Neighbourhood others_of(const RealDriver& driver) {
+      return {reinterpret_cast<decltype(Neighbourhood::bus_id)>(driver.find("cuDeviceGetPCIBusId")),
+              nvml_beside(driver.path)};
+    }
     RealDriver driver;
+    const Neighbourhood others;  ///< not asked of the emulator: its memory is each process's own
     Session session;
   };
 
@@ -121,6 +137,9 @@ class Process : private DeathReport {
   /// alone where the program has a handler of its own.
   void tell_leaks_at(int signal) noexcept;
   void open_ring() noexcept;
+  /// CUVMM_FAIL and CUVMM_FAIL_LOG, anew in a child of fork.
+  void choose_failures();
+  void log_failures(const char* ended) noexcept;
   void tell_fault(StackId stack);
   void last_report(const char* ended);
   void tell_summary();
@@ -132,6 +151,7 @@ class Process : private DeathReport {
   int pid_;
   bool forked_ = false;  ///< a child of fork, of a process that used the shim
   Options options_;
+  Labels labels_;  ///< what the program says of itself
   std::unique_ptr<Ledger> ledger_;
   Suppressions suppressions_;
   std::atomic<Opened*> opened_{nullptr};
@@ -142,7 +162,8 @@ class Process : private DeathReport {
   /// How many findings of each rule there were to print.
   std::array<std::atomic<int>, static_cast<std::size_t>(Rule::kCount)> told_{};
   LastCalls last_calls_;
-  std::string fault_;  ///< as JSON, where there was one
+  std::atomic<bool> main_returned_{false};  ///< of what a log of failures says
+  std::string fault_;                       ///< as JSON, where there was one
   std::atomic<bool> fault_known_{false};
 
   OwnedMutex mutex_;

@@ -5,8 +5,12 @@
 #include <optional>
 
 #include "shim/facts/alive.h"
+#include "shim/fail/fail_log.h"
+#include "shim/fail/left.h"
+#include "shim/fail/way_out.h"
 #include "shim/intercept/escape.h"
 #include "shim/intercept/in_flight.h"
+#include "shim/live/timeline.h"
 #include "shim/process/interrupted.h"
 #include "shim/process/own_stack.h"
 #include "shim/process/process.h"
@@ -50,6 +54,7 @@ void Process::find_leaks(Session& session) {
     return;
   }
   for (const Violation& leak : *leaks) {
+    if (labels_.told(leak)) continue;  // by cuvmm_leaks()
     Finding finding;
     finding.violation = leak;
     if (!leak.objects.empty()) {
@@ -80,6 +85,7 @@ ReportContext Process::context(const char* ended) {
                    ",\"version\":" + std::to_string(open ? open->session.driver_version() : 0) +
                    ",\"emulated\":" + (driver && driver->emulated ? "true" : "false") + "}";
   context.unchecked = "[]";
+  context.expected = labels_.expected();
   if (mutex_.lock_within(kLastPatience)) {
     const Locked lock(mutex_, kHeldAlready);
     context.unchecked = json_list(unchecked_);
@@ -106,6 +112,11 @@ void Process::write_json(const char* ended) {
       report.alive_reservations = alive->reservations;
     }
     report.ipc = open->session.ipc_json(kLastPatience);
+    if (std::string_view(ended) == "exit" && !options_.timeline.empty()) {
+      // A process that was killed has no stacks there: symbols take a while.
+      const std::vector<StackId> stacks = open->session.finish_timeline(kLastPatience);
+      findings_stack().run([&] { report.stacks = timeline_stacks_json(stacks); }, kLastPatience);
+    }
   }
   const bool last = std::string_view(ended) != "running";
   const bool used = open && (!forked_ || open->session.total() != 0);
@@ -131,6 +142,23 @@ void Process::last_report(const char* ended) {
   find_escapes();
   ledger_->describe_rest();
   write_json(ended);
+  log_failures(ended);
+}
+
+void Process::log_failures(const char* ended) noexcept {
+  Injector* const injector = g_injector.load(std::memory_order_acquire);
+  Opened* const open = opened_.load();
+  if (!injector || !injector->logs() || !open) return;
+  try {
+    std::vector<ObjectRef> left;
+    const bool exits = std::string_view(ended) == "exit";
+    if (exits) left = objects_left(open->session);
+    // Only where there are stacks to name.
+    if (exits && (!injector->injects() || !left.empty())) prepare_symbolizer();
+    write_fail_log(*injector, ended, main_returned_.load(), exits ? &left : nullptr);
+  } catch (...) {
+    say("out of memory: the log of failures is incomplete");
+  }
 }
 
 void Process::tell_summary() {
@@ -166,6 +194,9 @@ void Process::finish() noexcept {
   };
   // findings_stack(): so that what another thread describes just now is in the report.
   const bool interrupted = in_signal_handler();
+  if (g_injector.load(std::memory_order_relaxed) && !interrupted) {
+    main_returned_.store(main_returned(CUVMM_CALLER));
+  }
   const bool done =
       !interrupted && findings_stack().run([&] { work(Care::kOwnMemory); }, kLastPatience);
   if (!done) ending_stack().run([&] { work(Care::kAsInterrupted); }, kLastPatience);

@@ -15,7 +15,7 @@ struct HeldMemory {
   std::uint64_t mapped = 0;    ///< by cuMemCreate, and mapped somewhere
   std::uint64_t unmapped = 0;  ///< by cuMemCreate, mapped nowhere: its handle keeps it
   std::uint64_t exported = 0;  ///< of both, what descriptors and other processes may keep as well
-  std::uint64_t pools = 0;     ///< allocated from pools; what pools keep beyond that is not known
+  std::uint64_t pools = 0;     ///< allocated from pools
   std::uint64_t plain = 0;     ///< by cuMemAlloc and its like
   std::uint64_t sum() const { return mapped + unmapped + pools + plain; }
 

@@ -11,6 +11,7 @@
 #include "api/print.h"
 #include "rulebook/violation.h"
 #include "shim/refusal/held_memory.h"
+#include "shim/refusal/neighbours.h"
 
 namespace cuvmm::shim {
 
@@ -20,6 +21,10 @@ struct MemoryFacts {
   bool measured = false;  ///< the driver said the next two
   std::uint64_t free = 0, total = 0;
   HeldMemory held;
+  /// Bytes that the device's default pool keeps although nothing of it is allocated. Of other pools
+  /// it is not known: one that a thread destroys meanwhile must not be asked.
+  std::uint64_t cached = 0;
+  std::vector<Neighbour> others;  ///< other processes that hold memory of the device
 };
 
 /// The same for address space.

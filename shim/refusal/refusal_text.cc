@@ -22,6 +22,28 @@ const char* rule_of(const Refusal& refusal) {
   return nullptr;
 }
 
+void add_others(std::string& out, const std::vector<Neighbour>& others) {
+  add_key(out, "others");
+  out += '[';
+  for (const Neighbour& one : others) {
+    out += out.back() == '[' ? "{" : ",{";
+    add_number(out, "pid", static_cast<std::uint64_t>(one.pid));
+    add_text(out, "program", one.program);
+    if (one.bytes != 0) add_number(out, "bytes", one.bytes);
+    if (one.shows) {
+      add_key(out, "held");
+      out += '{';
+      add_number(out, "mapped", one.mapped);
+      add_number(out, "unmapped", one.unmapped);
+      add_number(out, "pools", one.pools);
+      add_number(out, "plain", one.plain);
+      out += '}';
+    }
+    out += '}';
+  }
+  out += ']';
+}
+
 void add_memory(std::string& out, const RefusalEntry& entry) {
   const MemoryFacts& facts = *entry.refusal.memory;
   if (facts.device >= 0) add_number(out, "device", static_cast<std::uint64_t>(facts.device));
@@ -38,6 +60,8 @@ void add_memory(std::string& out, const RefusalEntry& entry) {
   add_number(out, "pools", facts.held.pools);
   add_number(out, "plain", facts.held.plain);
   out += '}';
+  if (facts.cached != 0) add_number(out, "pools_cached", facts.cached);
+  if (!facts.others.empty()) add_others(out, facts.others);
   add_key(out, "creators");
   out += '[';
   for (std::size_t i = 0; i < facts.held.creators.size(); ++i) {
@@ -63,6 +87,19 @@ void add_part(std::string& text, std::uint64_t bytes, const char* what) {
   text += rough_size_text(bytes) + " " + what;
 }
 
+std::string neighbour_text(const Neighbour& one) {
+  std::string text = "      process " + std::to_string(one.pid);
+  if (!one.program.empty()) text += " (" + one.program + ")";
+  text += one.bytes != 0 ? " has " + rough_size_text(one.bytes) : std::string(" uses this device");
+  std::string parts;
+  add_part(parts, one.mapped, "mapped");
+  add_part(parts, one.unmapped, "mapped nowhere");
+  add_part(parts, one.pools, "taken from pools");
+  add_part(parts, one.plain, "of cuMemAlloc and its like");
+  if (!parts.empty()) text += ": " + parts;
+  return text + '\n';
+}
+
 std::string memory_text(const RefusalEntry& entry) {
   const MemoryFacts& facts = *entry.refusal.memory;
   const HeldMemory& held = facts.held;
@@ -78,11 +115,16 @@ std::string memory_text(const RefusalEntry& entry) {
   add_part(parts, held.plain, "of cuMemAlloc and its like");
   text += "this program holds " + (parts.empty() ? "nothing" : rough_size_text(held.sum()));
   if (!parts.empty()) text += " (" + parts + ")";
-  const std::uint64_t used = facts.total - facts.free;
-  if (facts.measured && used > held.sum()) {
-    text += ", other processes and the driver " + rough_size_text(used - held.sum());
+  const std::uint64_t used = facts.total - facts.free, known = held.sum() + facts.cached;
+  if (facts.cached != 0) {
+    text += ", its default pool keeps " + rough_size_text(facts.cached) +
+            " of which nothing is allocated (cuMemPoolTrimTo gives it back)";
+  }
+  if (facts.measured && used > known) {
+    text += ", other processes and the driver " + rough_size_text(used - known);
   }
   text += '\n';
+  for (const Neighbour& one : facts.others) text += neighbour_text(one);
   for (std::size_t i = 0; i < held.creators.size() && i < 2; ++i) {
     const HeldMemory::Creator& creator = held.creators[i];
     text += "      " + rough_size_text(creator.bytes) + " in " +

@@ -28,6 +28,13 @@ struct Finding {
   /// Of a leak: the shared memory that it keeps, by a name that other processes have for it too.
   std::string memory;
 
+  // What the program said through include/cuvmm/cuvmm.h (shim/client/labels.h); mostly nothing.
+  std::uint64_t period = 0;  ///< findings of different ones are different findings
+  bool quiet = false;        ///< the program shows it
+  std::string scope;         ///< in which it came, "" none
+  /// As violation.objects, or empty: their names, and the scopes in which they were made.
+  std::vector<std::string> names, made_in;
+
   RuleKind kind() const { return kind_of(violation, answer); }
   /// Advice about a call that the driver refused: whether it matters depends on what the program
   /// does next.
@@ -35,6 +42,16 @@ struct Finding {
     return kind() == RuleKind::kAdvice && answer && !answer->crashed &&
            answer->result != CUDA_SUCCESS;
   }
+};
+
+/// What the program said that bears on a finding.
+class Labeller {
+ public:
+  virtual ~Labeller() = default;
+  /// How many of its occurrences the program expects: these are no findings.
+  virtual std::uint64_t take_expected(const Finding& finding) = 0;
+  /// Fills in its period, scope and names.
+  virtual void label(Finding& finding) = 0;
 };
 
 /// Where findings go.

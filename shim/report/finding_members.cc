@@ -37,8 +37,13 @@ void add_frames(std::string& out, const char* key, const std::vector<Frame>& fra
 
 namespace {
 
-void add_object(std::string& out, const ObjectRef& object, const std::vector<Frame>& made,
-                const std::vector<Frame>& ended) {
+// The text of the object at this place, "" where there is none.
+std::string text_at(const std::vector<std::string>& texts, std::size_t place) {
+  return place < texts.size() ? texts[place] : std::string();
+}
+
+void add_object(std::string& out, const Entry& entry, std::size_t place) {
+  const ObjectRef& object = entry.finding.violation.objects[place];
   if (out.back() != '[') out += ',';
   out += '{';
   const Work* const work = object.work;
@@ -46,15 +51,19 @@ void add_object(std::string& out, const ObjectRef& object, const std::vector<Fra
   const bool descriptor = object.kind == ObjectRef::Kind::kExport;
   add_text(out, "value", descriptor ? std::to_string(object.value) : hex_text(object.value));
   if (object.size != 0) add_number(out, "size", object.size);
+  const std::string named = text_at(entry.finding.names, place);
+  if (!named.empty()) add_text(out, "name", named);
+  const std::string made_in = text_at(entry.finding.made_in, place);
+  if (!made_in.empty()) add_text(out, "scope", made_in);
   if (work) {
     if (!work->function.empty()) add_text(out, "function", work->function);
     add_text(out, "stream", hex_text(work->stream));
   }
   add_number(out, "made_by_call", object.made.call);
-  add_frames(out, "stack", made);
+  add_frames(out, "stack", entry.object_stacks[place]);
   if (object.ended.call != 0) {
     add_number(out, "ended_by_call", object.ended.call);
-    add_frames(out, "ended_stack", ended);
+    add_frames(out, "ended_stack", entry.ended_stacks[place]);
   }
   out += '}';
 }
@@ -91,10 +100,11 @@ std::string finding_members(const Entry& entry) {
   add_key(out, "objects");
   out += '[';
   for (std::size_t i = 0; i < finding.violation.objects.size(); ++i) {
-    add_object(out, finding.violation.objects[i], entry.object_stacks[i], entry.ended_stacks[i]);
+    add_object(out, entry, i);
   }
   out += ']';
   if (!finding.memory.empty()) add_text(out, "memory", finding.memory);
+  if (!finding.scope.empty()) add_text(out, "scope", finding.scope);
   add_text(out, "fix", rule.fix);
   add_text(out, "url", rule_url(rule.rule));
   return out;

@@ -99,6 +99,7 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
   out.member("leak", totals.leaks);
   out.text("}");
   out.member("suppressed", ledger.suppressed());
+  if (context.expected != 0) out.member("expected", context.expected);
   write_refusals(out, ledger.refusals());
   out.text(",\"alive\":{");
   out.member("allocations", context.alive_allocations, true);
@@ -124,6 +125,10 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
   if (!context.ipc.empty()) {
     out.text(",\n\"ipc\":");
     out.text(context.ipc);
+  }
+  if (!context.stacks.empty()) {
+    out.text(",\n\"stacks\":");
+    out.text(context.stacks);
   }
   out.text("}\n");
 }

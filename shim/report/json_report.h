@@ -19,8 +19,10 @@ struct ReportContext {
   std::string notes;      ///< a JSON array of sentences, "" where nothing is missing
   std::string ipc;        ///< a JSON array, "" where legacy IPC was not used
   std::string fault;      ///< an object, "" where none was seen
+  std::string stacks;     ///< an object: stacks of the timeline by id; "" where none is kept
   std::uint64_t counts[static_cast<std::size_t>(EntryPoint::kCount)] = {};
   std::uint64_t alive_allocations = 0, alive_bytes = 0, alive_reservations = 0;
+  std::uint64_t expected = 0;  ///< occurrences that the program said it expects
   WorkCounts work;
   const char* ended = "exit";  ///< "exit", "signal", or "running" for a report that is not the last
 };

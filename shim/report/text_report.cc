@@ -44,8 +44,10 @@ std::string answer_text(const Finding& finding, const RuleInfo& rule) {
   return text;
 }
 
-std::string object_text(const ObjectRef& object, const std::vector<Frame>& made,
-                        const std::vector<Frame>& ended) {
+std::string object_text(const Entry& entry, std::size_t place) {
+  const ObjectRef& object = entry.finding.violation.objects[place];
+  const auto& names = entry.finding.names;
+  const auto& scopes = entry.finding.made_in;
   std::string text = "    ";
   if (object.work) {
     text += work_object_text(object);
@@ -55,16 +57,20 @@ std::string object_text(const ObjectRef& object, const std::vector<Frame>& made,
                 ? " of descriptor " + std::to_string(object.value)
                 : " " + hex_text(object.value);
   }
+  if (place < names.size() && !names[place].empty()) text += " \"" + names[place] + "\"";
   if (object.size != 0) text += " (" + size_text(object.size) + ")";
   if (object.work)
     text += object.made.call == 0 ? "" : ", queued by call " + std::to_string(object.made.call);
   else
     text += object.made.call == 0 ? ", made by a call that cuvmm did not see"
                                   : ", made by call " + std::to_string(object.made.call);
-  text += "\n" + stack_text(made, "      ");
+  const bool elsewhere =
+      place < scopes.size() && !scopes[place].empty() && scopes[place] != entry.finding.scope;
+  if (elsewhere) text += " in " + scopes[place];
+  text += "\n" + stack_text(entry.object_stacks[place], "      ");
   if (object.ended.call != 0) {
     text += "    ended by call " + std::to_string(object.ended.call) + "\n";
-    text += stack_text(ended, "      ");
+    text += stack_text(entry.ended_stacks[place], "      ");
   }
   return text;
 }
@@ -87,12 +93,15 @@ std::string finding_text(const Entry& entry, bool again) {
   }
   if (finding.answer) text += "    " + answer_text(finding, rule) + "\n";
   for (std::size_t i = 0; i < finding.violation.objects.size(); ++i) {
-    text +=
-        object_text(finding.violation.objects[i], entry.object_stacks[i], entry.ended_stacks[i]);
+    text += object_text(entry, i);
   }
+  if (!finding.scope.empty()) text += "    in: " + finding.scope + "
+";
   if (!again) {
-    text += std::string("    rule: ") + rule.requirement + "\n";
-    text += std::string("    fix: ") + rule.fix + "\n";
+    text += std::string("    rule: ") + rule.requirement + "
+";
+    text += std::string("    fix: ") + rule.fix + "
+";
   }
   return text + "    see " + rule_url(rule.rule) + "\n";
 }

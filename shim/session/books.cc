@@ -28,11 +28,37 @@ std::uint64_t Books::exported_size(int fd) const {
   return found->second.size;
 }
 
+void Books::forget_descriptor(int fd) {
+  model.closed(fd);
+  exported.erase(fd);
+  received.erase(fd);
+}
+
+bool Books::duplicate(int from, int to, const Origin& at) {
+  if (exports_allocation(from)) {
+    Export second = model.exports().at(from);
+    second.fd = to;
+    second.made = at;
+    DescriptorIdentity identity = identify_descriptor(to);
+    model.restore(second);
+    exported[to] = std::move(identity);
+    return true;
+  }
+  const auto found = received.find(from);
+  if (found == received.end()) return false;
+  Received second = found->second;
+  second.one.fd = to;
+  second.one.made = at;
+  received[to] = second;
+  return true;
+}
+
 void Books::clear() {
   model.clear();
   exported.clear();
   ipc_log.clear();
   imported.clear();
+  received.clear();
   plain_ended = 0;
 }
 
@@ -41,6 +67,7 @@ void Books::abandon() {
   new (&exported) decltype(exported)();
   new (&ipc_log) IpcLog();
   new (&imported) decltype(imported)();
+  new (&received) decltype(received)();
 }
 
 }  // namespace cuvmm::shim

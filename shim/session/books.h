@@ -12,6 +12,12 @@
 
 namespace cuvmm::shim {
 
+/// A descriptor that came to this process.
+struct Received {
+  Export one;  ///< its handle is the import's; 0 for a dma-buf
+  bool dma_buf = false;
+};
+
 struct Books {
   /// The last call that ended memory of cuMemAlloc where a reservation may have been before: what
   /// is wrong there has this reason now.
@@ -20,6 +26,9 @@ struct Books {
   std::unordered_map<int, DescriptorIdentity> exported;
   IpcLog ipc_log;
   std::unordered_map<std::uint64_t, std::string> imported;  ///< names of imported memory, by handle
+  /// Descriptors of others' memory that this process imported from, and of ranges as dma-bufs: they
+  /// are the program's, and keep the memory alive as well.
+  std::unordered_map<int, Received> received;
 
   /// Whether a descriptor is still open and still the one that was exported.
   bool still_exported(const Export& one) const;
@@ -27,6 +36,11 @@ struct Books {
   bool exports_allocation(int fd) const;
   /// Bytes of the allocation behind a descriptor that this process exported; 0 unknown.
   std::uint64_t exported_size(int fd) const;
+
+  /// The program closed it, or the number stands for something else now.
+  void forget_descriptor(int fd);
+  /// `to` stands for what `from` stands for; false where that is nothing of ours.
+  bool duplicate(int from, int to, const Origin& at);
 
   /// A child of fork starts from nothing.
   void clear();

@@ -49,7 +49,8 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
     if (!step.ticket || !call.f) return;
     const RelaxedCapture relaxed(work_.questions(), work_.captures());
     step.kept.layout = work_.layouts().of(call.f);
-    step.kept.pointers.read(*step.kept.layout, call.kernelParams, extra_of(call), work_.bounds());
+    step.kept.pointers.read(*step.kept.layout, call.kernelParams, extra_of(call), work_.bounds(),
+                            work_.tensor_maps());
     const auto& pointers = step.kept.pointers;
     step.violations =
         wrong_arguments(order_stream(call), pointers.arguments(), pointers.argument_count());
@@ -71,6 +72,8 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
     step.ticket = work_.enter(call.hStream, per_thread);
   } else if constexpr (kWaits<CallStruct>) {
     step.kept = awaited(work_, call, per_thread);
+  } else if constexpr (kMovesMap<CallStruct>) {
+    if (call.tensorMap) step.kept.tensor = work_.tensor_maps().find(call.tensorMap);
   } else if constexpr (kEndsKnown<CallStruct>) {
     forget_known(work_, call);
   }
@@ -96,6 +99,7 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
       use.function = kept.layout->function;
       work_.use(step.ticket, use, {kept.pointers.begin(), kept.pointers.size()});
     } else if (kept.graph) {
+      use.sure = !kept.graph->tells;
       work_.use(step.ticket, use, kept.graph->ranges);
     } else {
       work_.act(step.ticket);
@@ -114,8 +118,18 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
     work_.over(step.kept);
   } else if constexpr (kMakesGraph<CallStruct>) {
     const RelaxedCapture relaxed(work_.questions(), work_.captures());
-    work_.add_graph(made_graph(call),
-                    read_graph(work_.questions(), work_.layouts(), call.hGraph, work_.bounds()));
+    work_.add_graph(*call.phGraphExec, work_.node_reader().graph(call.hGraph));
+  } else if constexpr (kChangesGraph<CallStruct>) {
+    const RelaxedCapture relaxed(work_.questions(), work_.captures());
+    change_graph(work_, call);
+  } else if constexpr (kEncodesMap<CallStruct>) {
+    work_.tensor_maps().note(call.tensorMap,
+                             tensor_range(call.tensorDataType, call.tensorRank, call.globalAddress,
+                                          call.globalDim, call.globalStrides, call.interleave));
+  } else if constexpr (kMovesMap<CallStruct>) {
+    const Size size = step.kept.tensor ? step.kept.tensor->size : 0;
+    work_.tensor_maps().note(call.tensorMap,
+                             {reinterpret_cast<std::uintptr_t>(call.globalAddress), size});
   } else if constexpr (kUnloads<CallStruct>) {
     // A launch may have asked once more meanwhile.
     forget_known(work_, call);

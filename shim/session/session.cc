@@ -252,7 +252,7 @@ void Session::closing(int fd, const Caller& caller) noexcept {
       number(here);
       wrong = check_close(books_.model, fd, open);
       // What was wrong to close stays the driver's: the number may come to a driver again.
-      if (wrong.empty()) books_.model.closed(fd);
+      if (wrong.empty()) books_.forget_descriptor(fd);
       if (mirror_.on()) mirror_.closed(books_, fd, here);
     }
     for (Violation& violation : wrong) {
@@ -267,6 +267,23 @@ void Session::closing(int fd, const Caller& caller) noexcept {
   }
 }
 
+void Session::duplicated(int from, int to, const Caller& caller) noexcept {
+  if (in_flight() || off() || mutex_.held_here()) return;
+  const CancelOff no_cancel;
+  g_tracked.remove(to);
+  try {
+    Origin here;
+    here.stack = capture_stack(caller);
+    const Locked lock(mutex_);
+    number(here);
+    books_.forget_descriptor(to);
+    if (books_.duplicate(from, to, here)) g_tracked.add(to);
+    if (mirror_.on()) mirror_.closed(books_, to, here);
+  } catch (...) {
+    turn_off();
+  }
+}
+
 // There is one thread.
 void Session::start_in_child(bool whole) {
   if (!whole) {
@@ -275,6 +292,7 @@ void Session::start_in_child(bool whole) {
   }
   books_.clear();
   mirror_.restart_in_child();
+  timeline_.restart_in_child();
   numbers_.store(0);
   work_.start_in_child(whole);
   counter_.clear();

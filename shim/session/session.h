@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "api/driver.h"
 #include "rulebook/batch/operations.h"
@@ -18,8 +19,10 @@
 #include "shim/intercept/call_counter.h"
 #include "shim/intercept/in_flight.h"
 #include "shim/live/mirror.h"
+#include "shim/live/timeline.h"
 #include "shim/policy/policies.h"
 #include "shim/refusal/driver_log.h"
+#include "shim/refusal/neighbours.h"
 #include "shim/report/finding.h"
 #include "shim/session/books.h"
 #include "shim/session/bounds.h"
@@ -34,6 +37,7 @@ struct SessionOptions {
   bool emulated = false;  ///< the driver is cuvmm's emulator
   WorkOptions work = {};
   DriverLog log = {};
+  const Neighbourhood* others = nullptr;  ///< null: nobody to ask
 };
 
 /// Sees calls after they succeeded (the trace). Called without a lock.
@@ -72,6 +76,8 @@ class alignas(64) Session {
   /// Calls seen, by entry point.
   std::uint64_t count(EntryPoint entry) const { return counter_.count(entry); }
   std::uint64_t total() const { return counter_.total(); }
+  /// The number of the last call that was checked.
+  std::uint64_t last_number() const { return numbers_.load(std::memory_order_relaxed); }
   /// How often a call had to wait for another thread's look at the model.
   std::uint64_t contended() const { return mutex_.contended(); }
   const WorkRoom& work() const { return work_; }
@@ -119,6 +125,9 @@ class alignas(64) Session {
   }
   /// The program is about to close a descriptor that g_tracked has.
   void closing(int fd, const Caller& caller) noexcept;
+  /// The program made `to` a second number for what `from` stands for; g_tracked has one of them.
+  /// What had the number `to` before is closed.
+  void duplicated(int from, int to, const Caller& caller) noexcept;
   /// Whether a descriptor is still open and still the one that was exported. Needs the lock, so it
   /// is for with_model's reader.
   bool still_exported(const Export& exported) const CUVMM_UNCHECKED {
@@ -137,6 +146,17 @@ class alignas(64) Session {
   void show_in(const std::string& folder, const std::string& driver) {
     const Locked lock(mutex_);
     mirror_.choose(folder, driver);
+  }
+  /// From here on what happens to memory is kept with its time, in a file in `folder`.
+  void keep_timeline_in(const std::string& folder) {
+    const Locked lock(mutex_);
+    timeline_.choose(folder);
+  }
+  /// Completes what is kept; gives the stacks that it names.
+  std::vector<StackId> finish_timeline(std::chrono::milliseconds limit) {
+    if (!mutex_.lock_within(limit)) return {};
+    const Locked lock(mutex_, kHeldAlready);
+    return timeline_.finish(books_.model);
   }
   void stop_showing(std::chrono::milliseconds limit) {
     if (!mutex_.lock_within(limit)) return;
@@ -224,6 +244,10 @@ class alignas(64) Session {
   [[gnu::always_inline]] inline void mirror(const CallStruct& call, const Step<CallStruct>& step)
       CUVMM_NEEDS(mutex_);
 
+  template <class CallStruct>
+  [[gnu::always_inline]] inline void note_change(const CallStruct& call,
+                                                 const Step<CallStruct>& step) CUVMM_NEEDS(mutex_);
+
   /// The rules that the call breaks; copies by the bytes they touch. Needs the lock, except for
   /// calls that read nothing but the platform: that was written once.
   template <class CallStruct>
@@ -292,6 +316,7 @@ class alignas(64) Session {
   WorkRoom work_;
 
   std::atomic<void (*)()> asked_{nullptr};
+  std::atomic<int> neighbours_asked_{0};
   FactFinder facts_;
   CallCounter counter_;
 
@@ -300,6 +325,7 @@ class alignas(64) Session {
   std::atomic<std::uint64_t> numbers_{0};  ///< of the calls that were checked
   Books books_ CUVMM_GUARDED_BY(mutex_);
   Mirror mirror_ CUVMM_GUARDED_BY(mutex_);
+  Timeline timeline_ CUVMM_GUARDED_BY(mutex_);
 };
 
 }  // namespace cuvmm::shim

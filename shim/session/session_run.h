@@ -160,10 +160,12 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
     }
     books_.model.begin(call, step.origin, step.change);
     mirror(call, step);
+    note_change(call, step);
   } else if constexpr (RecordsAtOnce<CallStruct>) {
     if (step.violations.empty()) {
       books_.model.begin(call, step.origin, step.change);
       mirror(call, step);
+      if (step.change.done) note_change(call, step);
     }
   }
 }
@@ -176,6 +178,24 @@ void Session::mirror(const CallStruct& call, const Step<CallStruct>& step) {
   if constexpr (kGivesUp<CallStruct>) mirror_.gone(books_, step.change, step.origin);
   if constexpr (kMakes<CallStruct> || RecordsAtOnce<CallStruct>) {
     mirror_.made(books_, call, step.origin);
+  }
+  if constexpr (requires { call.mcHandle; }) {
+    if constexpr (std::is_pointer_v<decltype(call.mcHandle)>) {
+      mirror_.team(books_, *call.mcHandle);
+    } else {
+      mirror_.team(books_, call.mcHandle);
+    }
+  }
+}
+
+// The same for pictures of the run, once for each call.
+template <class CallStruct>
+void Session::note_change(const CallStruct& call, const Step<CallStruct>& step) {
+  if (!timeline_.on()) [[likely]]
+    return;
+  if constexpr (kGivesUp<CallStruct>) timeline_.gone(books_.model, step.change, step.origin);
+  if constexpr (kMakes<CallStruct> || RecordsAtOnce<CallStruct>) {
+    timeline_.made(books_, call, step.origin);
   }
 }
 
@@ -224,6 +244,7 @@ void Session::after([[maybe_unused]] const CallStruct& call,
         const Locked lock(mutex_);
         books_.model.undo(call, step.origin, step.change);
         mirror(call, step);
+        if (timeline_.on()) timeline_.undone(step.origin);
         return;
       }
     }
@@ -233,11 +254,14 @@ void Session::after([[maybe_unused]] const CallStruct& call,
       if (step.origin.call == 0) [[likely]]
         number(step.origin);
     }
+    [[maybe_unused]] bool noted = false;
+    if constexpr (kGivesUp<CallStruct>) noted = step.change.begun;
     books_.model.confirm(call, step.facts.read(), step.origin, step.change);
     if constexpr (requires { Special::record(lent, call, step); }) {
       Special::record(lent, call, step);
     }
     mirror(call, step);
+    if (!noted) note_change(call, step);
   }
   if constexpr (kGivesUp<CallStruct>) note_ends(step.change, step.origin);
 }
@@ -275,6 +299,7 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
       const Locked lock(mutex_);
       books_.model.undo(call, step.origin, step.change);
       mirror(call, step);
+      if (timeline_.on()) timeline_.undone(step.origin);
     }
   }
   if constexpr (requires { call.hStream; }) {

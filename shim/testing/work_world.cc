@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/testing/work_world.h"
 
+#include <cstring>
+
 namespace cuvmm::shim {
 
 namespace {
@@ -69,21 +71,36 @@ void set_functions(Questions& q) {
   };
 }
 
+std::size_t index_of(CUgraphNode node) { return reinterpret_cast<std::uintptr_t>(node) - 1; }
+
 void set_graphs(Questions& q) {
   q.graph_nodes = [](CUgraph, CUgraphNode* nodes, std::size_t* count) {
-    const std::size_t there = WorkAnswers::now->kernel_nodes.size();
+    const WorkAnswers& answers = *WorkAnswers::now;
+    const std::size_t there =
+        answers.kernel_nodes.size() + answers.fill_nodes.size() + (answers.other_node ? 1 : 0);
     for (std::size_t i = 0; nodes && i < there; ++i) {
       nodes[i] = reinterpret_cast<CUgraphNode>(i + 1);
     }
     *count = there;
     return CUDA_SUCCESS;
   };
-  q.node_type = [](CUgraphNode, CUgraphNodeType* type) {
-    *type = CU_GRAPH_NODE_TYPE_KERNEL;
+  q.node_type = [](CUgraphNode node, CUgraphNodeType* type) {
+    const WorkAnswers& answers = *WorkAnswers::now;
+    const std::size_t kernels = answers.kernel_nodes.size();
+    const std::size_t fills = kernels + answers.fill_nodes.size();
+    const std::size_t index = index_of(node);
+    *type = index < kernels ? CU_GRAPH_NODE_TYPE_KERNEL
+            : index < fills ? CU_GRAPH_NODE_TYPE_MEMSET
+                            : *answers.other_node;
     return CUDA_SUCCESS;
   };
   q.kernel_node = [](CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2* out) {
-    *out = WorkAnswers::now->kernel_nodes[reinterpret_cast<std::uintptr_t>(node) - 1];
+    *out = WorkAnswers::now->kernel_nodes[index_of(node)];
+    return CUDA_SUCCESS;
+  };
+  q.memset_node = [](CUgraphNode node, CUDA_MEMSET_NODE_PARAMS* out) {
+    const WorkAnswers& answers = *WorkAnswers::now;
+    *out = answers.fill_nodes[index_of(node) - answers.kernel_nodes.size()];
     return CUDA_SUCCESS;
   };
 }
@@ -134,6 +151,28 @@ Driver work_driver() {
                return CUDA_SUCCESS;
              });
   driver.set(calls::GraphLaunch{}, accepts);
+  driver.set(calls::GraphExecUpdate_v2{}, accepts);
+  driver.set(calls::GraphExecKernelNodeSetParams{}, accepts);
+  driver.set(calls::GraphExecMemcpyNodeSetParams{}, accepts);
+  driver.set(calls::GraphExecMemsetNodeSetParams{}, accepts);
+  driver.set(calls::GraphExecNodeSetParams{}, accepts);
+  driver.set(calls::GraphNodeSetEnabled{}, [](auto...) { return WorkAnswers::now->change; });
+  // The first word is the address, as on no driver that anybody promised.
+  driver.set(calls::TensorMapEncodeTiled{},
+             [](CUtensorMap* map, CUtensorMapDataType, cuuint32_t, void* address, auto...) {
+               std::memset(map, 0x7e, sizeof *map);
+               std::memcpy(map, &address, sizeof address);
+               return CUDA_SUCCESS;
+             });
+  driver.set(calls::TensorMapReplaceAddress{}, [](CUtensorMap* map, void* address) {
+    std::memcpy(map, &address, sizeof address);
+    return CUDA_SUCCESS;
+  });
+  driver.set(calls::StreamWriteValue32{}, accepts);
+  driver.set(calls::StreamWaitValue32{}, accepts);
+  driver.set(calls::StreamBatchMemOp{}, accepts);
+  driver.set(calls::SignalExternalSemaphoresAsync{}, accepts);
+  driver.set(calls::WaitExternalSemaphoresAsync{}, accepts);
   driver.set(calls::GraphExecDestroy{}, accepts);
   driver.set(calls::StreamBeginCapture{}, accepts);
   driver.set(calls::StreamQuery{},

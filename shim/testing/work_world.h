@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -28,10 +29,14 @@ struct WorkAnswers {
   CUcontext context = reinterpret_cast<CUcontext>(std::uintptr_t{0xc0});
   CUresult launch = CUDA_SUCCESS;
   CUresult unmap = CUDA_SUCCESS;
+  CUresult change = CUDA_SUCCESS;  ///< of what a graph does
   /// Offset and size of each parameter of the one function; nothing: the driver does not tell.
   std::vector<std::pair<std::size_t, std::size_t>> layout;
   bool tells_layout = true;
+  /// The nodes of every graph: kernels, then fills, then one of another kind.
   std::vector<CUDA_KERNEL_NODE_PARAMS_v2> kernel_nodes;
+  std::vector<CUDA_MEMSET_NODE_PARAMS> fill_nodes;
+  std::optional<CUgraphNodeType> other_node;
   std::uintptr_t events = 0xee00;
   unsigned modes_changed = 0;
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;

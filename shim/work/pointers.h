@@ -8,6 +8,7 @@
 #include "rulebook/order/uses.h"
 #include "shim/session/bounds.h"
 #include "shim/work/layouts.h"
+#include "shim/work/tensor_maps.h"
 
 namespace cuvmm::shim {
 
@@ -18,7 +19,8 @@ class Pointers {
 
   Pointers() noexcept {}  // NOLINT(modernize-use-equals-default): the unions have no default
 
-  /// Each word that may be an address, also inside of structs that are passed by value.
+  /// Each word that may be an address, also inside of structs that are passed by value; and the
+  /// tensors of tensor maps, which have a size.
   const UsedRange* begin() const { return words_; }
   std::size_t size() const { return count_; }
   /// Those that are whole parameters. A struct may have parts that nobody wrote, which hold what
@@ -35,12 +37,23 @@ class Pointers {
     if (whole) arguments_[argument_count_++] = {word, parameter};
   }
 
+  void add(const UsedRange& tensor, int parameter) {
+    if (count_ == kMost) return;
+    words_[count_++] = tensor;
+    arguments_[argument_count_++] = {tensor.base, parameter};
+    last_ = tensor.base;
+  }
+
   /// Reads `kernelParams`, or the packed buffer of `extra`, where there is one.
-  void read(const Layout& layout, void** parameters, void** extra, const Bounds& bounds);
+  void read(const Layout& layout, void** parameters, void** extra, const Bounds& bounds,
+            const TensorMaps& maps);
 
  private:
   void read_one(const Layout::Parameter& parameter, int index, const unsigned char* bytes,
-                const Bounds& bounds);
+                const Bounds& bounds, const TensorMaps& maps);
+  // Whether a tensor map lies there. It is noted if its tensor matters.
+  bool read_map(const Layout::Parameter& parameter, std::uint32_t at, int index,
+                const unsigned char* bytes, const Bounds& bounds, const TensorMaps& maps);
 
   // To clear the room for so many would be a good part of what a launch may cost.
   union {
@@ -54,8 +67,21 @@ class Pointers {
   std::uint64_t last_ = 0;
 };
 
+inline bool Pointers::read_map(const Layout::Parameter& parameter, std::uint32_t at, int index,
+                               const unsigned char* bytes, const Bounds& bounds,
+                               const TensorMaps& maps) {
+  if ((parameter.offset + at) % TensorMaps::kAlignment != 0) return false;
+  if (parameter.size - at < TensorMaps::kBytes) return false;
+  const auto tensor = maps.find(bytes + at);
+  if (!tensor) return false;
+  const Size reach = tensor->size == 0 ? 0 : tensor->size - 1;
+  if (bounds.holds(tensor->base) || bounds.holds(tensor->base + reach)) add(*tensor, index);
+  return true;
+}
+
 inline void Pointers::read_one(const Layout::Parameter& parameter, int index,
-                               const unsigned char* bytes, const Bounds& bounds) {
+                               const unsigned char* bytes, const Bounds& bounds,
+                               const TensorMaps& maps) {
   constexpr std::uint32_t kWord = sizeof(std::uint64_t);
   if (parameter.size == kWord && parameter.offset % kWord == 0) [[likely]] {
     std::uint64_t word = 0;
@@ -63,8 +89,13 @@ inline void Pointers::read_one(const Layout::Parameter& parameter, int index,
     if (bounds.holds(word)) add(word, index, true);
     return;
   }
+  const bool may_have_maps = parameter.size >= TensorMaps::kBytes && maps.any();
   const std::uint32_t first = (kWord - parameter.offset % kWord) % kWord;
   for (std::uint32_t at = first; at + kWord <= parameter.size; at += kWord) {
+    if (may_have_maps && read_map(parameter, at, index, bytes, bounds, maps)) {
+      at += TensorMaps::kBytes - kWord;
+      continue;
+    }
     std::uint64_t word = 0;
     std::memcpy(&word, bytes + at, kWord);
     if (bounds.holds(word)) add(word, index, parameter.size == kWord);
@@ -72,11 +103,11 @@ inline void Pointers::read_one(const Layout::Parameter& parameter, int index,
 }
 
 inline void Pointers::read(const Layout& layout, void** parameters, void** extra,
-                           const Bounds& bounds) {
+                           const Bounds& bounds, const TensorMaps& maps) {
   if (parameters) {
     for (std::size_t i = 0; i < layout.parameters.size(); ++i) {
       const auto* bytes = static_cast<const unsigned char*>(parameters[i]);
-      if (bytes) read_one(layout.parameters[i], static_cast<int>(i), bytes, bounds);
+      if (bytes) read_one(layout.parameters[i], static_cast<int>(i), bytes, bounds, maps);
     }
     return;
   }
@@ -93,12 +124,12 @@ inline void Pointers::read(const Layout& layout, void** parameters, void** extra
   }
   if (!buffer) return;
   if (layout.hidden) {
-    return read_one({0, static_cast<std::uint32_t>(size)}, -1, buffer, bounds);
+    return read_one({0, static_cast<std::uint32_t>(size)}, -1, buffer, bounds, maps);
   }
   for (std::size_t i = 0; i < layout.parameters.size(); ++i) {
     const Layout::Parameter& parameter = layout.parameters[i];
     if (parameter.offset > size || parameter.size > size - parameter.offset) return;
-    read_one(parameter, static_cast<int>(i), buffer + parameter.offset, bounds);
+    read_one(parameter, static_cast<int>(i), buffer + parameter.offset, bounds, maps);
   }
 }
 

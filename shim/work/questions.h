@@ -34,6 +34,7 @@ struct Questions {
   CUresult (*kernel_node)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2*) = nullptr;
   CUresult (*memcpy_node)(CUgraphNode, CUDA_MEMCPY3D*) = nullptr;
   CUresult (*memset_node)(CUgraphNode, CUDA_MEMSET_NODE_PARAMS*) = nullptr;
+  CUresult (*batch_node)(CUgraphNode, CUDA_BATCH_MEM_OP_NODE_PARAMS*) = nullptr;
   CUresult (*child_graph)(CUgraphNode, CUgraph*) = nullptr;
 
   /// Whether all is there without which nothing can be followed.
@@ -69,6 +70,7 @@ Questions find_questions(Find&& find) {
   set(q.kernel_node, "cuGraphKernelNodeGetParams_v2");
   set(q.memcpy_node, "cuGraphMemcpyNodeGetParams");
   set(q.memset_node, "cuGraphMemsetNodeGetParams");
+  set(q.batch_node, "cuGraphBatchMemOpNodeGetParams");
   set(q.child_graph, "cuGraphChildGraphNodeGetGraph");
   return q;
 }

@@ -2,6 +2,7 @@
 // Who still needs memory that is taken away: the noted uses that the host has not waited for, and
 // what the driver says of their streams.
 #include <algorithm>
+#include <string_view>
 
 #include "shim/work/work_room.h"
 
@@ -43,6 +44,9 @@ bool WorkRoom::collect(const Taken& taken, std::vector<Candidate>& uses,
     of_this = !uses.empty() && uses.back().stream == id ? of_this + 1 : 1;
     if (of_this > kMostOfAStream) uses.erase(uses.end() - kMostOfAStream);
     uses.push_back({id, use, range});
+    // A kernel that has a tensor map may leave a part of the tensor alone, all but where it begins.
+    const bool tensor = range.size != 0 && std::string_view(use.what) == "kernel";
+    if (tensor && range.base < taken.memory.base) uses.back().use.sure = false;
   });
   for (const Candidate& each : uses) {
     if (!streams.empty() && streams.back().stream == each.stream) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs, access, memory of pools, and what launches are given.
+// Access, memory of pools, and what launches are given.
 #include <gmock/gmock.h>
 
 #include "shim/testing/work_world.h"
@@ -11,49 +11,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 using WorkMemory = WorkWorld;
-
-// --- Graphs
-
-class WorkGraph : public WorkWorld {
- protected:
-  CUgraphExec instantiate(std::uint64_t word) {
-    word_ = word;
-    answers.layout = {{0, 8}};
-    CUDA_KERNEL_NODE_PARAMS_v2 node{};
-    node.func = function();
-    node.kernelParams = parameters_;
-    answers.kernel_nodes = {node};
-    CUgraphExec exec = nullptr;
-    EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&exec, nullptr, 0}), CUDA_SUCCESS);
-    return exec;
-  }
-  std::uint64_t word_ = 0;
-  void* parameters_[1] = {&word_};
-};
-
-TEST_F(WorkGraph, AGraphUsesWhatItsNodesUse) {
-  map();
-  const CUgraphExec exec = instantiate(kBase);
-  word_ = 0;  // the graph has its own copy
-  busy(s_);
-  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
-  unmap();
-  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
-  EXPECT_STREQ(sink.all[0].violation.objects[0].work->what, "graph");
-}
-
-TEST_F(WorkGraph, AGraphThatReplaysAnAddressThatIsGoneIsFound) {
-  map();
-  const CUgraphExec exec = instantiate(kBase);
-  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
-  unmap();
-  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), ElementsAre("launch-argument-alive"));
-  run(calls::GraphExecDestroy{exec});
-  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
-  EXPECT_EQ(found().size(), 1u) << "the handle may mean another graph";
-}
 
 // --- Access
 

@@ -140,7 +140,7 @@ void WorkRoom::act(const Ticket& ticket) {
 bool WorkRoom::prepare(const Ticket& ticket, const Stream& stream, Use& use) {
   use.position = order_.queue(stream.id);
   use.action = stream.actions;
-  use.sure = ticket.alone && stream.overlaps == ticket.overlaps;
+  use.sure = use.sure && ticket.alone && stream.overlaps == ticket.overlaps;
   // What the host knows to be over mostly went when it learnt so; work of before then may stay.
   constexpr Position kNowAndThen = 64;
   if (use.position % kNowAndThen == 0) drop_finished(stream.id);
@@ -314,16 +314,16 @@ void WorkRoom::forget(CUevent event) {
 
 // --- Graphs
 
-void WorkRoom::add_graph(CUgraphExec exec, GraphUses uses) {
-  auto kept = std::make_shared<const GraphUses>(std::move(uses));
+void WorkRoom::add_graph(CUgraphExec exec, std::vector<NodeUses> nodes) {
+  GraphRecord record(std::move(nodes));
   const Locked lock(mutex_);
-  graphs_[exec] = std::move(kept);
+  graphs_[exec] = std::move(record);
 }
 
 std::shared_ptr<const GraphUses> WorkRoom::graph(CUgraphExec exec) {
   const Locked lock(mutex_);
   const auto found = graphs_.find(exec);
-  return found == graphs_.end() ? nullptr : found->second;
+  return found == graphs_.end() ? nullptr : found->second.uses();
 }
 
 void WorkRoom::forget_graph(CUgraphExec exec) {
@@ -345,17 +345,20 @@ WorkCounts WorkRoom::counts() const {
 
 void WorkRoom::lock_for_fork() {
   layouts_.lock_for_fork();
+  tensor_maps_.lock_for_fork();
   mutex_.lock();
 }
 
 void WorkRoom::unlock_after_fork() {
   mutex_.unlock();
+  tensor_maps_.unlock_after_fork();
   layouts_.unlock_after_fork();
 }
 
 // There is one thread.
 void WorkRoom::start_in_child(bool whole) {
   layouts_.restart(whole);
+  tensor_maps_.restart(whole);
   if (!whole) {
     new (&order_) OrderState();
     new (&uses_) Uses();

@@ -21,11 +21,12 @@
 #include "shim/session/owned_mutex.h"
 #include "shim/work/argument_cache.h"
 #include "shim/work/async_mode.h"
-#include "shim/work/graph_uses.h"
+#include "shim/work/graph/graph_record.h"
 #include "shim/work/layouts.h"
 #include "shim/work/own_events.h"
 #include "shim/work/questions.h"
 #include "shim/work/stream_table.h"
+#include "shim/work/tensor_maps.h"
 #include "shim/work/work_counts.h"
 
 namespace cuvmm::shim {
@@ -64,6 +65,8 @@ class WorkRoom {
   const Bounds& bounds() const { return bounds_; }
   const Questions& questions() const { return options_.questions; }
   Layouts& layouts() { return layouts_; }
+  TensorMaps& tensor_maps() { return tensor_maps_; }
+  NodeReader node_reader() { return {options_.questions, layouts_, tensor_maps_, bounds_}; }
 
   /// A call that is about to act on a stream. Of an unknown or capturing stream nothing is noted.
   struct Ticket {
@@ -110,7 +113,14 @@ class WorkRoom {
   void end_context();
   void forget(CUevent event);
 
-  void add_graph(CUgraphExec exec, GraphUses uses);
+  void add_graph(CUgraphExec exec, std::vector<NodeUses> nodes);
+  /// change(record) of a graph that is known, under the lock.
+  template <class Change>
+  void change_graph(CUgraphExec exec, Change&& change) {
+    const Locked lock(mutex_);
+    const auto found = graphs_.find(exec);
+    if (found != graphs_.end()) change(found->second);
+  }
   /// Null if nothing is known of it.
   std::shared_ptr<const GraphUses> graph(CUgraphExec exec);
   void forget_graph(CUgraphExec exec);
@@ -132,7 +142,9 @@ class WorkRoom {
   void count_launch(bool hidden, bool tracked);
   WorkCounts counts() const;
 
-  bool held_here() const { return mutex_.held_here() || layouts_.held_here(); }
+  bool held_here() const {
+    return mutex_.held_here() || layouts_.held_here() || tensor_maps_.held_here();
+  }
   void lock_for_fork() CUVMM_UNCHECKED;
   void unlock_after_fork() CUVMM_UNCHECKED;
   void start_in_child(bool whole) CUVMM_UNCHECKED;
@@ -194,6 +206,7 @@ class WorkRoom {
   Bounds bounds_;
   ArgumentCache looked_at_;
   Layouts layouts_;
+  TensorMaps tensor_maps_;
   std::atomic<std::uint64_t> launches_{0}, tracked_{0}, hidden_{0}, dropped_{0};
 
   alignas(64) OwnedMutex mutex_;
@@ -201,8 +214,7 @@ class WorkRoom {
   Uses uses_ CUVMM_GUARDED_BY(mutex_);
   StreamTable streams_ CUVMM_GUARDED_BY(mutex_);
   OwnEvents events_ CUVMM_GUARDED_BY(mutex_);
-  std::unordered_map<CUgraphExec, std::shared_ptr<const GraphUses>> graphs_
-      CUVMM_GUARDED_BY(mutex_);
+  std::unordered_map<CUgraphExec, GraphRecord> graphs_ CUVMM_GUARDED_BY(mutex_);
   std::unordered_multimap<std::uint64_t, Watched> watched_ CUVMM_GUARDED_BY(mutex_);
   /// Memory of a pool, by its base, and the work that allocates it.
   struct Birth {

@@ -233,6 +233,20 @@ TEST(KnownCause, IsTheCheckThatDoesNotWork) {
   EXPECT_FALSE(known_cause("cuMemMap", CUDA_ERROR_INVALID_CONTEXT, 0, {}));
 }
 
+TEST(KnownCause, ADeviceThatIsNotVisibleIsToldFromThoseThatAre) {
+  const auto cause_among = [](const char* detail) {
+    const Check devices[] = {works("devices", detail, "")};
+    return known_cause("cuMemImportFromShareableHandle", CUDA_ERROR_INVALID_DEVICE, kDescriptor,
+                       devices);
+  };
+  const auto cause = cause_among("H200 (GPU-1); CUDA_VISIBLE_DEVICES is \"1\"");
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->check, "devices");
+  EXPECT_THAT(cause->because, HasSubstr("here are H200 (GPU-1); CUDA_VISIBLE_DEVICES is \"1\""));
+  EXPECT_TRUE(cause_among("H200 (GPU-1), of 2 that NVML sees"));
+  EXPECT_FALSE(cause_among("2 x H200 (GPU-1, GPU-2)")) << "all are visible";
+}
+
 TEST(DriverVerdicts, CodeWithoutAKnownCauseIsSaidToHaveNone) {
   DriverAnswers answers = one_device();
   answers.mapping.facts.set("device.0", "208");

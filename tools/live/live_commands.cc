@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuvmm top, cuvmm map PID, cuvmm leaks PID: looks at processes that live, without stopping them.
+#include <fmt/core.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <memory>
 #include <optional>
-#include <thread>
+#include <set>
 
 #include "tools/commands.h"
+#include "tools/live/keys.h"
 #include "tools/live/live_folder.h"
 #include "tools/live/live_leaks.h"
 #include "tools/live/map.h"
+#include "tools/live/open_files.h"
 #include "tools/live/process_view.h"
 #include "tools/live/sharing.h"
 #include "tools/live/top.h"
@@ -55,10 +59,18 @@ std::vector<live::View> chosen(const TopSettings& settings) {
   return settings.tree == 0 ? std::move(views) : tree_of(settings.tree, std::move(views));
 }
 
+// Also of those that --tree leaves out.
+std::vector<DeviceFiles> keepers_beside(const TopSettings& settings) {
+  std::vector<std::string> problems;
+  std::set<int> shown;
+  for (const live::View& view : live::open_all(settings.folder, problems)) shown.insert(view.pid());
+  return device_file_keepers(shown);
+}
+
 std::size_t rows_of_screen() {
   winsize size{};
-  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 4;
-  return known ? size.ws_row - 3u : std::size_t{20};
+  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 5;
+  return known ? size.ws_row - 4u : std::size_t{20};
 }
 
 std::string screen(const std::vector<live::View>& views, const Marks& marks,
@@ -68,7 +80,10 @@ std::string screen(const std::vector<live::View>& views, const Marks& marks,
            ". Start one with: cuvmm run -- PROGRAM\n";
   }
   std::string text = top_text(top_rows(views, marks), rows);
-  if (settings.sharing) text += sharing_text(shared_memory(views));
+  if (settings.sharing) {
+    text += sharing_text(shared_memory(views));
+    text += device_files_text(keepers_beside(settings));
+  }
   return text;
 }
 
@@ -86,6 +101,11 @@ int top_once(const TopSettings& settings) {
         all.push_back({{"size", memory.size}, {"holders", holders}});
       }
       value["shared"] = all;
+      Json others = Json::array();
+      for (const DeviceFiles& one : keepers_beside(settings)) {
+        others.push_back({{"pid", one.pid}, {"program", one.program}, {"files", one.count}});
+      }
+      value["device_files"] = others;
     }
     print_json(value);
   } else {
@@ -105,25 +125,42 @@ void look_again(std::vector<live::View>& views, const TopSettings& settings) {
   }
 }
 
-int top_again_and_again(const TopSettings& settings) {
+// Below the table, where somebody can press a key.
+std::string keys_text(std::time_t marked) {
+  std::tm local{};
+  ::localtime_r(&marked, &local);
+  return fmt::format("m: mark   s: who shares   q: end   GROWTH is since {:02}:{:02}:{:02}\n",
+                     local.tm_hour, local.tm_min, local.tm_sec);
+}
+
+int top_again_and_again(TopSettings settings) {
   const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+  Keys keys;
   std::vector<live::View> views = chosen(settings);
-  const Marks marks = mark_now(views);
+  Marks marks = mark_now(views);
+  std::time_t marked = std::time(nullptr);
   constexpr auto kNewcomers = std::chrono::seconds(1);
   auto looked = std::chrono::steady_clock::now();
   for (std::size_t drawn = 1;; ++drawn) {
-    const std::string text =
+    std::string text =
         screen(views, marks, settings, terminal ? rows_of_screen() : ~std::size_t{0});
+    if (keys.on()) text += keys_text(marked);
     // From the top left corner; each line and the rest of the screen is cleared as it is drawn.
     if (terminal) write_output("\x1b[H\x1b[J");
     write_output(terminal ? text : text + "\n");
     if (!finish_output().empty()) return 0;  // nobody reads any more
     if (settings.count != 0 && drawn >= settings.count) return 0;
-    std::this_thread::sleep_for(std::chrono::duration<double>(settings.interval));
+    const char key = keys.wait(settings.interval);
+    if (key == 'q') return 0;
+    if (key == 's') settings.sharing = !settings.sharing;
     const auto now = std::chrono::steady_clock::now();
     if (now - looked >= kNewcomers) {
       look_again(views, settings);
       looked = now;
+    }
+    if (key == 'm') {
+      marks = mark_now(views);
+      marked = std::time(nullptr);
     }
   }
 }
@@ -166,8 +203,10 @@ void add_top(CLI::App& app, CommandLine& line) {
       "RESERVED: address space. MAPPED and UNUSED: memory of cuMemCreate that is mapped, or "
       "mapped\n"
       "nowhere. PLAIN: of cuMemAlloc and of pools. FOREIGN: imported, or opened by IPC. FDS: "
-      "exported\n"
-      "descriptors. GROWTH: of all memory, since this command began.\n");
+      "exported,\n"
+      "received and dma-buf descriptors. GROWTH: of all memory, since this command began, or "
+      "since\n"
+      "the key m was pressed.\n");
   command->callback([settings, &line] {
     if (settings->folder.empty()) settings->folder = live_folder();
     settings->once = settings->once || settings->json;

@@ -3,14 +3,19 @@
 
 Usage: live_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
 """
+import fcntl
 import json
 import os
+import pty
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import termios
+import time
 import unittest
 
 CUVMM, SOURCE = None, None
@@ -161,6 +166,43 @@ class Top(LiveTest):
             self.assertLessEqual(len(line), 80, line)
         self.assertRegex(text, rf"{client.pid} python\S* +8M +4M +4M")
 
+    def test_keys_at_a_terminal(self):
+        client = Client(self, """
+start()
+create(2 * M)
+tell(os.getpid())
+create(4 * M)
+tell("grown")
+""")
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        before = termios.tcgetattr(theirs)
+        top = subprocess.Popen([CUVMM, "top", "--folder", self.live, "--interval", "0.05"], stdin=theirs, stdout=theirs,
+                               start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        self.addCleanup(lambda: top.poll() is None and top.kill())
+        seen = ""
+
+        def until(pattern):
+            nonlocal seen
+            seen = ""
+            deadline = time.monotonic() + 60
+            while not re.search(pattern, seen):
+                self.assertLess(time.monotonic(), deadline, seen)
+                seen += os.read(ours, 65536).decode()
+
+        row = rf"{client.pid} python\S*.* "
+        until(row + r"0\r")
+        self.assertTrue(all(len(line) <= 80 for line in re.sub(r"\x1b\[[HJ]", "", seen).splitlines()), seen)
+        self.assertIn("m: mark", seen)
+        client.say()
+        until(row + r"\+4M\r")
+        os.write(ours, b"m")
+        until(row + r"0\r")
+        os.write(ours, b"q")
+        self.assertEqual(top.wait(timeout=60), 0)
+        self.assertEqual(termios.tcgetattr(theirs), before)  # the terminal is as it was
+        os.close(theirs)
+
     def test_only_a_tree(self):
         client = Client(self, HOLDS)
         other = Client(self, HOLDS)
@@ -246,6 +288,32 @@ tell(os.getpid())
 """)
         self.assertIn("32 x 2 MiB of memory of device 0, access: device 0 rw", self.look("map", str(client.pid)))
         self.assertEqual(self.look("map", str(client.pid), "--all").count("  2 MiB of"), 32)
+
+
+    def test_a_multicast_object_and_who_is_in_it(self):
+        client = Client(self, """
+start()
+class Team(ctypes.Structure):
+    _fields_ = [("devices", ctypes.c_uint), ("size", SIZE), ("handles", U64), ("flags", U64)]
+team, made = U64(), Team(2, 4 * M, 1, 0)
+must(cuda.cuMulticastCreate(ctypes.byref(team), ctypes.byref(made)))
+must(cuda.cuMulticastAddDevice(team, INT(0)))
+tell(os.getpid())
+must(cuda.cuMulticastAddDevice(team, INT(1)))
+must(cuda.cuMulticastBindMem(team, SIZE(0), create(4 * M), SIZE(0), SIZE(4 * M), U64(0)))
+tell("bound")
+must(cuda.cuMulticastUnbind(team, INT(0), SIZE(0), SIZE(4 * M)))
+must(cuda.cuMemRelease(team))
+tell("gone")
+""")
+        pid = str(client.pid)
+        self.assertRegex(self.look("map", pid), r"multicast object 0x\w+  4 MiB for 2 devices, device 0 added; "
+                                                r"nothing of this process bound in 0 bindings")
+        client.say()
+        team, = self.json("map", pid)["teams"]
+        self.assertEqual((team["added"], team["bindings"], team["bound"]), (2, 1, 4 << 20))
+        client.say()
+        self.assertEqual(self.json("map", pid)["teams"], [])
 
 
 GIVES_UP = """

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <optional>
 
@@ -61,6 +62,22 @@ const char* name(live::Piece::Kind kind) {
   return "memory";
 }
 
+const char* descriptor_text(live::Descriptor::Kind kind) {
+  using K = live::Descriptor::Kind;
+  if (kind == K::kReceived) return "received, and imported from as";
+  return kind == K::kDmaBuf ? "a dma-buf" : "exported from";
+}
+
+// "devices 0, 3 added"; what other processes added nobody tells.
+std::string added_text(std::uint64_t mask) {
+  std::string devices;
+  for (int device = 0; device < 64; ++device) {
+    if ((mask >> device & 1) != 0)
+      devices += (devices.empty() ? "" : ", ") + std::to_string(device);
+  }
+  return devices.empty() ? "no device added" : "device " + devices + " added";
+}
+
 // One line: mappings side by side of one size, place and access.
 struct Row {
   const Mapping* first;
@@ -88,6 +105,7 @@ class Drawing {
       rows({next, now_.mappings.end()}, std::nullopt);
     }
     unmapped();
+    teams();
     descriptors();
     pieces();
     return std::move(text_);
@@ -152,10 +170,23 @@ class Drawing {
     }
   }
 
+  void teams() {
+    for (const live::Team& t : now_.teams) {
+      text_ += fmt::format(
+          "multicast object {}  {} for {}, {}; {} of this process bound in {}{} (call {})\n",
+          hex_text(t.handle), t.size ? size_text(t.size) : std::string("some"),
+          t.wanted ? count_text(t.wanted, "device") : std::string("a team"), added_text(t.added),
+          t.bound ? size_text(t.bound) : std::string("nothing"), count_text(t.bindings, "binding"),
+          t.shared ? ", shared with other processes" : "", t.made.call);
+    }
+  }
+
   void descriptors() {
     for (const live::Descriptor& d : now_.descriptors) {
-      text_ += fmt::format("descriptor {}  exported from {} (call {})\n", d.exported.fd,
-                           hex_text(d.exported.handle), d.exported.made.call);
+      const bool dma_buf = d.kind == live::Descriptor::Kind::kDmaBuf;
+      text_ +=
+          fmt::format("descriptor {}  {}{} (call {})\n", d.exported.fd, descriptor_text(d.kind),
+                      dma_buf ? "" : " " + hex_text(d.exported.handle), d.exported.made.call);
     }
   }
 
@@ -216,6 +247,7 @@ Json map_json(const live::View& view, const live::Snapshot& now) {
   }
   for (const live::Descriptor& d : now.descriptors) {
     descriptors.push_back({{"fd", d.exported.fd},
+                           {"what", descriptor_text(d.kind)},
                            {"handle", hex_text(d.exported.handle)},
                            {"size", d.exported.size},
                            {"call", d.exported.made.call}});
@@ -227,10 +259,21 @@ Json map_json(const live::View& view, const live::Snapshot& now) {
                       {"device", p.device},
                       {"call", p.made.call}});
   }
-  return {{"pid", view.pid()},        {"program", view.program()},    {"driver", view.driver()},
-          {"call", now.calls},        {"reservations", reservations}, {"mappings", mappings},
-          {"allocations", memory},    {"exports", descriptors},       {"pieces", pieces},
-          {"missed", now.sums.missed}};
+  Json teams = Json::array();
+  for (const live::Team& t : now.teams) {
+    teams.push_back({{"handle", hex_text(t.handle)},
+                     {"size", t.size},
+                     {"devices", t.wanted},
+                     {"added", std::popcount(t.added)},
+                     {"bindings", t.bindings},
+                     {"bound", t.bound},
+                     {"shared", t.shared != 0},
+                     {"call", t.made.call}});
+  }
+  return {{"pid", view.pid()},     {"program", view.program()},    {"driver", view.driver()},
+          {"call", now.calls},     {"reservations", reservations}, {"mappings", mappings},
+          {"allocations", memory}, {"exports", descriptors},       {"pieces", pieces},
+          {"teams", teams},        {"missed", now.sums.missed}};
 }
 
 }  // namespace cuvmm::tools

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/live/sharing.h"
 
-#include <dirent.h>
 #include <fmt/core.h>
 #include <linux/kcmp.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <map>
 #include <set>
 
 #include "api/words.h"
+#include "tools/live/open_files.h"
 
 namespace cuvmm::tools {
 
@@ -20,24 +19,11 @@ namespace {
 
 constexpr std::size_t kMostCompared = 256;  // descriptors of one process: each is a call of kcmp
 
-std::string link_of(int pid, int fd) {
-  char target[512];
-  const std::string path = fmt::format("/proc/{}/fd/{}", pid, fd);
-  const ssize_t length = ::readlink(path.c_str(), target, sizeof target);
-  return length > 0 ? std::string(target, static_cast<std::size_t>(length)) : std::string();
-}
-
 // Open descriptors of a process that are of files by this name.
 std::vector<int> descriptors_to(int pid, const std::string& link) {
-  std::vector<int> found;
-  DIR* const names = ::opendir(fmt::format("/proc/{}/fd", pid).c_str());
-  if (!names) return found;
-  while (const dirent* const entry = ::readdir(names)) {
-    if (entry->d_name[0] == '.' || found.size() == kMostCompared) continue;
-    const int fd = std::atoi(entry->d_name);
-    if (link_of(pid, fd) == link) found.push_back(fd);
-  }
-  ::closedir(names);
+  std::vector<int> found = open_descriptors(pid, ~std::size_t{0});
+  std::erase_if(found, [&](int fd) { return link_of(pid, fd) != link; });
+  if (found.size() > kMostCompared) found.resize(kMostCompared);
   return found;
 }
 
@@ -54,20 +40,17 @@ bool same_file(int pid, int fd, int other_pid, int other_fd) {
   return ::syscall(SYS_kcmp, pid, other_pid, KCMP_FILE, fd, other_fd) == 0;
 }
 
-// All processes of this user, those too that make no call of CUDA: a worker that was forked keeps
-// what it inherited.
-std::vector<int> processes_of_user() {
-  std::vector<int> pids;
-  DIR* const names = ::opendir("/proc");
-  if (!names) return pids;
-  while (const dirent* const entry = ::readdir(names)) {
-    const int pid = std::atoi(entry->d_name);
-    struct stat status {};
-    if (pid <= 0 || ::stat(fmt::format("/proc/{}", pid).c_str(), &status) != 0) continue;
-    if (status.st_uid == ::geteuid()) pids.push_back(pid);
+// Whether an earlier look found this descriptor: it is told from its own side.
+bool tell_again(std::vector<SharedMemory>& all, int pid, int fd, const std::string& how) {
+  const std::string plain = fmt::format("descriptor {}", fd);
+  for (SharedMemory& memory : all) {
+    for (SharedMemory::Holder& holder : memory.holders) {
+      if (holder.pid != pid || holder.how != plain) continue;
+      holder.how = how;
+      return true;
+    }
   }
-  ::closedir(names);
-  return pids;
+  return false;
 }
 
 // Who else has this very file open.
@@ -101,9 +84,12 @@ std::vector<SharedMemory> shared_memory(const std::vector<live::View>& views) {
     const live::Snapshot now = view.snapshot();
     std::size_t compared = 0;
     for (const live::Descriptor& d : now.descriptors) {
+      const bool received = d.kind == live::Descriptor::Kind::kReceived;
+      const std::string how =
+          fmt::format("{}descriptor {}", received ? "received " : "", d.exported.fd);
+      if (tell_again(all, view.pid(), d.exported.fd, how)) continue;
       SharedMemory memory{d.exported.size, {}};
       if (compared++ < kMostCompared) add_openers(d, view.pid(), pids, memory);
-      const std::string how = fmt::format("descriptor {}", d.exported.fd);
       if (d.shared == 0) {
         memory.holders.insert(memory.holders.begin(), {view.pid(), how});
         all.push_back(std::move(memory));

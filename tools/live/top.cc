@@ -28,6 +28,9 @@ std::string signed_size(std::int64_t bytes) {
 
 std::uint64_t plain(const live::Sums& sums) { return sums.plain_bytes + sums.pool_bytes; }
 std::uint64_t foreign(const live::Sums& sums) { return sums.imported + sums.ipc_bytes; }
+std::uint64_t descriptors(const live::Sums& sums) {
+  return sums.exports + sums.received + sums.dma_bufs;
+}
 
 constexpr const char* kLine = "{:>7} {:<13}{:>9}{:>9}{:>9}{:>9}{:>9}{:>6}{:>8}\n";
 
@@ -87,13 +90,13 @@ std::string top_text(const std::vector<TopRow>& rows, std::size_t lines) {
     all.unused += s.unused;
     all.plain_bytes += plain(s);
     all.imported += foreign(s);
-    all.exports += s.exports;
+    all.exports += descriptors(s);
     growth += row.growth;
     missed += s.missed;
     if (shown++ >= lines) continue;
     text += fmt::format(kLine, row.pid, printable(row.program, 12), short_size(s.reserved),
                         short_size(s.used), short_size(s.unused), short_size(plain(s)),
-                        short_size(foreign(s)), s.exports, signed_size(row.growth));
+                        short_size(foreign(s)), descriptors(s), signed_size(row.growth));
   }
   const std::string processes =
       fmt::format("{} process{}", rows.size(), rows.size() == 1 ? "" : "es");
@@ -122,10 +125,13 @@ Json top_json(const std::vector<TopRow>& rows) {
          {"allocations", {{"count", s.allocations}, {"mapped", s.used}, {"unmapped", s.unused}}},
          {"imports", part(s.imports, s.imported)},
          {"exports", part(s.exports, s.exported)},
+         {"received_descriptors", s.received},
+         {"dma_bufs", s.dma_bufs},
          {"plain", part(s.plain, s.plain_bytes)},
          {"host", part(s.host, s.host_bytes)},
          {"pools", part(s.pool, s.pool_bytes)},
          {"ipc", part(s.ipc, s.ipc_bytes)},
+         {"multicast_objects", s.teams},
          {"growth", row.growth},
          {"missed", s.missed}});
   }

@@ -11,7 +11,6 @@
 #include <filesystem>
 
 #include "tools/report/json_documents.h"
-#include "tools/report/report_contract.h"
 
 namespace cuvmm::tools {
 
@@ -75,7 +74,7 @@ std::string problem(const LastReport& report, const std::string& text) {
 
 }  // namespace
 
-ProcessReport parse_process_report(const std::string& text, const std::string& path) {
+ProcessReport parse_process_report(const std::string& text, const std::string& path, ReportOf of) {
   ProcessReport result;
   LastReport last = last_report(text);
   result.lost = last.value.is_discarded() && last.excess.empty();
@@ -84,7 +83,7 @@ ProcessReport parse_process_report(const std::string& text, const std::string& p
     result.pid = pid_of({}, path);
     return result;
   }
-  for (const std::string& what : enforce_contract(last.value)) {
+  for (const std::string& what : enforce_contract(last.value, of)) {
     result.problems.push_back(path + ": " + what);
   }
   if (last.torn) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tools/report/json.h"
+#include "tools/report/report_contract.h"
 
 namespace cuvmm::tools {
 
@@ -29,6 +30,7 @@ struct ProcessReport {
 ProcessReport read_process_report(const std::string& path);
 
 /// The same from text; `path` names it in errors and gives the pid.
-ProcessReport parse_process_report(const std::string& text, const std::string& path);
+ProcessReport parse_process_report(const std::string& text, const std::string& path,
+                                   ReportOf of = ReportOf::kProcess);
 
 }  // namespace cuvmm::tools

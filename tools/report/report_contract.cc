@@ -56,11 +56,13 @@ bool is_frame(const Json& value) {
          may_have(value, "language", is_string);
 }
 bool is_stack(const Json& value) { return value.is_array() && all(value, is_frame); }
+bool is_stacks(const Json& value) { return value.is_object() && all(value, is_stack); }
 
 bool is_object_of_finding(const Json& value) {
   return value.is_object() && has(value, "what", is_string) &&
          has(value, "made_by_call", is_count) && has(value, "stack", is_stack) &&
          may_have(value, "value", is_string) && may_have(value, "size", is_count) &&
+         may_have(value, "name", is_string) && may_have(value, "scope", is_string) &&
          may_have(value, "ended_by_call", is_count) && may_have(value, "ended_stack", is_stack);
 }
 bool is_objects(const Json& value) { return value.is_array() && all(value, is_object_of_finding); }
@@ -79,6 +81,11 @@ bool is_fault(const Json& value) {
          may_have(value, "address", is_string) && may_have(value, "near", is_strings) &&
          may_have(value, "file", is_string);
 }
+
+bool is_relative(const Json& value) {
+  return value.is_object() && has(value, "pid", is_pid) && has(value, "rule", is_string);
+}
+bool is_related(const Json& value) { return value.is_array() && all(value, is_relative); }
 
 // A rule's id is shown as a command to type.
 bool is_rule_id(const Json& value) {
@@ -102,7 +109,9 @@ constexpr Member kReport[] = {
     {"ended", is_string, "a string"},
     {"driver", is_driver, "an object with \"path\", \"version\" and \"emulated\""},
     {"suppressed", is_count, "a count"},
+    {"expected", is_count, "a count"},
     {"ipc", is_list, "a list"},
+    {"stacks", is_stacks, "an object of lists of frames"},
     {"fault", is_fault, "an object with \"result\", \"call\", \"ended\" and \"queued\""},
 };
 constexpr Member kFindingMust[] = {
@@ -122,6 +131,8 @@ constexpr Member kFindingMay[] = {
     {"stack", is_stack, "a list of frames", "[]"},
     {"objects", is_objects, "a list of objects", "[]"},
     {"memory", is_string, "a string"},
+    {"related", is_related, "a list of objects with \"pid\" and \"rule\""},
+    {"scope", is_string, "a string"},
     {"handled", is_count, "a count"},
     {"fix", is_string, "a string", "\"\""},
     {"url", is_string, "a string", "\"\""},
@@ -146,6 +157,7 @@ constexpr Member kRefusalMay[] = {
 
 class Enforcer {
  public:
+  explicit Enforcer(ReportOf of) : of_(of) {}
   std::vector<std::string> run(Json& report) {
     for (const Member& member : kReport) optional(report, member, "");
     counts(report, "calls");
@@ -229,18 +241,21 @@ class Enforcer {
         complain(where, std::string("\"") + member.key + "\" to be " + member.expected);
         return false;
       }
+      if (of_ == ReportOf::kProcess) entry.erase("related");  // that is for the runner to say
       for (const Member& member : may) optional(entry, member, where + ": ");
-      entry.erase("related");  // that is for the runner to say
       return true;
     });
   }
 
+  const ReportOf of_;
   std::size_t complaints_ = 0;
   std::vector<std::string> said_;
 };
 
 }  // namespace
 
-std::vector<std::string> enforce_contract(Json& report) { return Enforcer().run(report); }
+std::vector<std::string> enforce_contract(Json& report, ReportOf of) {
+  return Enforcer(of).run(report);
+}
 
 }  // namespace cuvmm::tools

@@ -91,7 +91,7 @@ void relate(Json& findings) {
 constexpr const char* kContract[] = {"schema",    "pid",      "ended",   "driver",     "calls",
                                      "unchecked", "findings", "summary", "suppressed", "alive",
                                      "processes", "notes",    "ipc",     "fault",      "faults",
-                                     "work",      "refusals"};
+                                     "work",      "refusals", "stacks", "expected"};
 
 // What this version does not know: lists are united, of anything else the first one stays.
 class Unknown {
@@ -148,6 +148,7 @@ class Merger {
       for (const Json& text : value["notes"]) note(process + ": " + text.get<std::string>());
     }
     suppressed_ = saturating_sum(suppressed_, value.value("suppressed", std::uint64_t{0}));
+    expected_ = saturating_sum(expected_, value.value("expected", std::uint64_t{0}));
     add_counts(calls_, value, "calls");
     add_counts(alive_, value, "alive");
     if (value.contains("work")) add_counts(work_, value, "work");
@@ -201,6 +202,7 @@ class Merger {
     result_.value["refusals"] = std::move(refusals_);
     if (!faults_.empty()) result_.value["faults"] = std::move(faults_);
     if (!work_.empty()) result_.value["work"] = work_;
+    if (expected_ != 0) result_.value["expected"] = expected_;
     unknown_.move_into(result_.value);
     return std::move(result_);
   }
@@ -232,7 +234,7 @@ class Merger {
   Counts calls_, alive_, work_;
   Union unchecked_;
   Unknown unknown_;
-  std::uint64_t suppressed_ = 0;
+  std::uint64_t suppressed_ = 0, expected_ = 0;
 };
 
 }  // namespace
@@ -279,7 +281,8 @@ std::vector<ProcessReport> read_reports(const std::string& folder, std::int64_t 
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
        at.increment(error)) {
-    files.insert(at->path().string());
+    const std::string file = at->path().string();
+    if (!file.ends_with(".timeline")) files.insert(file);  // tools/timeline/ reads those
   }
   std::vector<ProcessReport> reports;
   std::size_t values = 0;

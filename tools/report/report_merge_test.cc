@@ -146,6 +146,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"notes_number", with("notes", {1}), "element 0 of \"notes\""},
         Bad{"ipc_text", with("ipc", "x"), "\"ipc\" was left out: expected a list"},
         Bad{"suppressed_text", with("suppressed", "x"), "\"suppressed\" was left out"},
+        Bad{"expected_text", with("expected", "x"), "\"expected\" was left out"},
         Bad{"no_findings", without("findings"), "\"findings\" was left out: expected a list"},
         Bad{"finding_text", report({"x", finding("kept", "leak", 1)}).dump(),
             "finding 0 was left out: expected an object"},
@@ -394,6 +395,18 @@ TEST(MergeReports, ReportsAndUnknownMembersOfANewerShimSurvive) {
   const MergedReport merged = merge_reports({parsed(one), parsed(two)});
   EXPECT_EQ(merged.value["escapes"], (Json{"a", "b"}));
   EXPECT_EQ(merged.value["suppressed"], 3u);
+}
+
+TEST(MergeReports, WhatProgramsExpectAddsUpAndScopesStay) {
+  Json named = finding("r", "leak", 1);
+  named["scope"] = "a test";
+  Json one = report(Json::array({named})), two = report();
+  EXPECT_FALSE(merge_reports({parsed(one)}).value.contains("expected"));
+  one["expected"] = 3u;
+  two["expected"] = 4u;
+  const MergedReport merged = merge_reports({parsed(one), parsed(two)});
+  EXPECT_EQ(merged.value["expected"], 7u);
+  EXPECT_EQ(merged.value["findings"][0]["scope"], "a test");
 }
 
 TEST(MergeReports, AProcessThatWasKilledCountsAndIsNoted) {

@@ -95,6 +95,8 @@ Environment child_environment(Environment environment, const RunSettings& option
   environment.erase("CUVMM_REPORT");
   environment.erase("CUVMM_ERROR_EXITCODE");
   environment["CUVMM_REPORT_DIR"] = report_folder;
+  environment.erase("CUVMM_TIMELINE");
+  if (options.timeline) environment["CUVMM_TIMELINE"] = report_folder;
   environment["CUVMM_NO_SUMMARY"] = "1";  // it sums up, for all processes
 
   if (options.emulate) {
@@ -105,6 +107,7 @@ Environment child_environment(Environment environment, const RunSettings& option
   set("CUVMM_PROFILE", options.profile);
   if (options.devices > 0) environment["CUVMM_DEVICES"] = std::to_string(options.devices);
   set("CUVMM_STREAMS", options.streams);
+  set("CUVMM_HOSTILE", options.hostile);
   if (options.enforce) environment["CUVMM_ENFORCE"] = "1";
   set("CUVMM_SUPPRESSIONS", options.suppressions);
   set("CUVMM_LEAK_CHECK", options.leak_check);
@@ -112,6 +115,8 @@ Environment child_environment(Environment environment, const RunSettings& option
   if (options.unordered) environment["CUVMM_UNORDERED"] = "1";
   set("CUVMM_TRACE", options.trace);
   set("CUVMM_RING", options.ring);
+  set("CUVMM_FAIL", options.fail);
+  set("CUVMM_FAIL_LOG", options.fail_log);
   set("CUVMM_LIVE", options.live);
   set("CUVMM_LEAKS_SIGNAL", options.leaks_signal);
   if (options.no_python_frames) environment["CUVMM_NO_PYTHON_FRAMES"] = "1";

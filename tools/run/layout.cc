@@ -21,15 +21,17 @@ LayoutResult find_layout(const std::string& bin) {
   for (const char* relative : {"../lib", kInstalledPrivateFolder}) {
     const fs::path root = (fs::path(bin) / relative).lexically_normal();
     const fs::path shim = root / "libcuvmm-shim.so";
-    const fs::path links = root / "links";
-    const fs::path emulator = root / "emulator" / "libcuda.so.1";
     std::error_code error;
+    // A Python wheel cannot have symbolic links.
+    const bool linked = fs::exists(root / "links", error);
+    const fs::path links = linked ? root / "links" : "";
+    const fs::path emulator = root / "emulator" / "libcuda.so.1";
     if (!fs::exists(shim, error)) {
       tried += (tried.empty() ? "" : ", ") + shim.string();
       continue;
     }
     for (const fs::path& part : {links / "libcuda.so", links / "libcuda.so.1", emulator}) {
-      if (!fs::exists(part, error)) {
+      if (!fs::exists(part, error) && (linked || part == emulator)) {
         return {{},
                 "found " + shim.string() + " but not " + part.string() +
                     ": build all targets, or install cuvmm again"};

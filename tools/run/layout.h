@@ -8,10 +8,10 @@
 
 namespace cuvmm::tools {
 
-/// Absolute paths; each names something that exists.
+/// Absolute paths; each that is not empty names something that exists.
 struct Layout {
   std::string shim;      ///< libcuvmm-shim.so
-  std::string links;     ///< folder with libcuda.so and libcuda.so.1, both the shim
+  std::string links;     ///< folder with libcuda.so and libcuda.so.1, both the shim; "": none
   std::string emulator;  ///< the emulator's libcuda.so.1
   std::vector<std::string> runtimes = {};  ///< the emulator's libcudart, each that is there
 };

@@ -46,6 +46,14 @@ TEST_P(LayoutTest, NamesThePartThatIsMissing) {
   EXPECT_THAT(find_layout(bin_.string()).error, HasSubstr("emulator/libcuda.so.1"));
 }
 
+TEST_P(LayoutTest, AWheelHasNoFolderOfLinks) {
+  touch(lib_ / "libcuvmm-shim.so");
+  touch(lib_ / "emulator/libcuda.so.1");
+  const LayoutResult result = find_layout(bin_.string());
+  EXPECT_EQ(result.error, "");
+  EXPECT_EQ(result.layout.links, "");
+}
+
 TEST_P(LayoutTest, NamesEveryPlaceWhenNothingIsThere) {
   EXPECT_THAT(find_layout(bin_.string()).error, HasSubstr((lib_ / "libcuvmm-shim.so").string()));
 }

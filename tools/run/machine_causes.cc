@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "api/driver.h"
-#include "tools/doctor/doctor.h"
 #include "tools/doctor/driver/causes.h"
 
 namespace cuvmm::tools {
@@ -65,13 +64,17 @@ std::vector<Suspect> suspects(Json& report) {
 }  // namespace
 
 std::vector<std::string> explain_by_machine(Json& report, const std::string& driver) {
+  doctor::DoctorOptions machine;
+  machine.driver = doctor::chosen_driver(driver);
+  machine.nvml = doctor::nvml_beside(machine.driver);
+  machine.limit = kLimit;
+  return explain_by_machine(report, machine);
+}
+
+std::vector<std::string> explain_by_machine(Json& report, const doctor::DoctorOptions& machine) {
   const std::vector<Suspect> all = suspects(report);
   if (all.empty()) return {};
-  doctor::DoctorOptions options;
-  options.driver = doctor::chosen_driver(driver);
-  options.nvml = doctor::nvml_beside(options.driver);
-  options.limit = kLimit;
-  const std::vector<doctor::Check> checks = doctor::diagnose(options);
+  const std::vector<doctor::Check> checks = doctor::diagnose(machine);
   std::vector<std::string> sentences;
   for (const Suspect& one : all) {
     const auto cause = doctor::known_cause(one.call, one.code, one.handle_type, checks);

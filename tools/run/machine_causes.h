@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/doctor/doctor.h"
 #include "tools/report/json.h"
 
 namespace cuvmm::tools {
@@ -14,5 +15,7 @@ namespace cuvmm::tools {
 /// the member "machine" of the refusal, or of the advice, in `report`. Returns a sentence for each
 /// cause. Asks nothing where no such call was refused. Forks: the caller has one thread.
 std::vector<std::string> explain_by_machine(Json& report, const std::string& driver);
+/// The same of another machine, for tests.
+std::vector<std::string> explain_by_machine(Json& report, const doctor::DoctorOptions& machine);
 
 }  // namespace cuvmm::tools

@@ -29,6 +29,8 @@
 #include "tools/run/machine_causes.h"
 #include "tools/standard_streams.h"
 #include "tools/temporary_folder.h"
+#include "tools/timeline/run_timeline.h"
+#include "tools/view/formats.h"
 
 namespace cuvmm::tools {
 
@@ -74,6 +76,9 @@ void say_what_needs_the_emulator(const RunSettings& options) {
   if (!options.streams.empty()) {
     say(options, "--streams has no effect: it is for the emulator, and this is a real driver");
   }
+  if (!options.hostile.empty()) {
+    say(options, "--hostile has no effect: it is for the emulator, and this is a real driver");
+  }
   if (options.python)
     say(options, "--python has no effect: it is for the emulator, and this is a real driver");
   if (options.skipped_exitcode > 0) {
@@ -108,13 +113,11 @@ std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
   return notes;
 }
 
-// The merged report in each of the files; the files that have it.
+// The merged report in each of the files, as its name asks for; the files that have it.
 std::vector<std::string> write_reports(const std::vector<std::string>& files, const Json& report) {
   std::vector<std::string> written;
-  if (files.empty()) return written;
-  const std::string text = report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   for (const std::string& file : files) {
-    const std::string problem = write_whole(file, text);
+    const std::string problem = write_whole(file, render(report, format_of(file)));
     if (problem.empty()) {
       written.push_back(file);
     } else {
@@ -148,6 +151,10 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
     merged.value["skipped_launches"] = skipped_launches;
   } else if (!options.quiet || !options.reports.empty()) {
     causes = explain_by_machine(merged.value, options.driver);
+  }
+  if (options.timeline) {
+    for (std::string& note : add_timelines(merged.value, folder.path(), reports))
+      merged.notes.push_back(std::move(note));
   }
   // Evidence that could not be read is not thrown away.
   const bool odd = std::any_of(reports.begin(), reports.end(), [](const ProcessReport& report) {
@@ -201,6 +208,18 @@ class Rings {
   std::string folder_, problem_;
 };
 
+// Which signals ended which processes, for whoever judges the run.
+void write_signals(const std::string& file, const TreeResult& tree) {
+  std::string text;
+  if (tree.signal != 0) text += fmt::format("{} {}\n", tree.pid, tree.signal);
+  for (const auto& [pid, signal] : tree.signals) {
+    if (pid != tree.pid) text += fmt::format("{} {}\n", pid, signal);
+  }
+  if (const std::string problem = write_whole(file, text); !problem.empty()) {
+    print_error("cuvmm run: {}: {}\n", file, problem);
+  }
+}
+
 // Where the processes show what they hold. The problem in words; only of a folder that was asked
 // for.
 std::string choose_live(RunSettings& options, const Environment& environment) {
@@ -218,6 +237,11 @@ std::string choose_live(RunSettings& options, const Environment& environment) {
 
 int run(RunSettings options) {
   for (const std::string& report : options.reports) {
+    const ReportFormat format = format_of(report);
+    if (format == ReportFormat::kUnknown) {
+      return failed(kExitUsage, "--report " + report + ": " + known_suffixes());
+    }
+    options.timeline = options.timeline || wants_timeline(format);
     const std::string problem = cannot_write(report);
     if (!problem.empty()) return failed(kExitFailure, "--report " + report + ": " + problem);
   }
@@ -274,6 +298,7 @@ int run(RunSettings options) {
                   program.path + ": " + tree.error + (missing ? " (its interpreter?)" : ""));
   }
 
+  if (!options.tree_file.empty()) write_signals(options.tree_file, tree);
   if (tree.left_running) libraries.keep();  // they preload the shim into what they start
   for (const std::string& file : collect_traces(trace, options.trace))
     say(options, "trace in " + file);

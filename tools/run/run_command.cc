@@ -10,10 +10,13 @@
 #include <memory>
 #include <string_view>
 
+#include "failure/spec.h"
 #include "rulebook/limits.h"
 #include "tools/commands.h"
+#include "tools/hostile/hostile_words.h"
 #include "tools/rules/suggest.h"
 #include "tools/run/run.h"
+#include "tools/run/run_options.h"
 #include "tools/usage.h"
 
 namespace cuvmm::tools {
@@ -33,13 +36,30 @@ constexpr const char* kExamples =
 // CLI11 knows nothing of the program that follows the options.
 class RunFormatter : public EmulateFormatter {
  public:
-  std::string make_usage(const CLI::App*, std::string) const override {
-    return "Usage: cuvmm run [OPTIONS] -- PROGRAM [ARGUMENTS]\n";
+  std::string make_usage(const CLI::App* app, std::string) const override {
+    return "Usage: cuvmm " + app->get_name() + " [OPTIONS] -- PROGRAM [ARGUMENTS]\n";
   }
 };
 
 std::string absolute(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
+
+// All clauses in one text; a mistake is told with its column in the text that was given.
+std::string checked_spec(const std::vector<std::string>& specs) {
+  std::string all;
+  for (const std::string& text : specs) {
+    const failure::Spec spec = failure::parse_spec(text);
+    if (spec.error) {
+      const std::string& word = spec.error->word;
+      throw UsageError{
+          "--fail '" + text + "', column " + std::to_string(spec.error->column) + ": " +
+          spec.error->message +
+          (word.starts_with("cu") ? did_you_mean(word, failure::fallible_functions()) : "")};
+    }
+    all += (all.empty() ? "" : ",") + text;
+  }
+  return all;
 }
 
 CLI::Validator when_streams_work() {
@@ -75,7 +95,8 @@ void take_command(RunSettings& options, const CLI::App& app, const CommandLine& 
   options.command.insert(options.command.end(), line.after_separator.begin(),
                          line.after_separator.end());
   if (options.command.empty()) {
-    throw UsageError{"no program given; expected `cuvmm run [options] -- PROGRAM [arguments]`"};
+    throw UsageError{"no program given; expected `cuvmm " + app.get_name() +
+                     " [options] -- PROGRAM [arguments]`"};
   }
 }
 
@@ -89,11 +110,15 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
                  "When the emulator's streams work: at once, or as late as calls allow it")
       ->type_name("eager|late[:SEED]")
       ->check(when_streams_work());
+  app.add_option("--hostile", options.hostile,
+                 "Bad luck on the emulator: what a driver may do and seldom does (cuvmm hostile)")
+      ->type_name("SEED[:KINDS]");
   app.add_option("--driver", options.driver, "Use this libcuda")
       ->type_name("PATH")
       ->check(readable_file());
   app.add_option("--report", options.reports,
-                 "Write the findings as JSON; may be given several times")
+                 "Write the findings; the format is that of the name's end: .json, .html, .sarif, "
+                 ".junit.xml, .perfetto-trace or .snapshot.pickle; may be given several times")
       ->type_name("FILE")
       ->take_all()
       ->allow_extra_args(false);
@@ -110,6 +135,12 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
                "Make Python's cuda.bindings.runtime use the emulator's libcudart (with --emulate)");
   app.add_flag("--enforce", options.enforce,
                "Answer forbidden calls with the documented code instead of forwarding them");
+  app.add_option("--fail", options.fails,
+                 "Make these calls fail, e.g. cuMemCreate@3=OUT_OF_MEMORY (docs/fail.md); may be "
+                 "given several times")
+      ->type_name("SPEC")
+      ->take_all()
+      ->allow_extra_args(false);
   app.add_option("--suppressions", options.suppressions,
                  "Leave out the findings that this file names")
       ->type_name("FILE")
@@ -131,6 +162,9 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
          "--trace", options.trace,
          "Record the calls as program text; one FILE.PID each if several processes make calls")
       ->type_name("FILE");
+  app.add_flag("--timeline", options.timeline,
+               "Keep what happens to memory, and when, in the report (.html, .perfetto-trace and "
+               ".snapshot.pickle always do)");
   app.add_option("--ring", options.ring,
                  "Keep each process's last calls in this folder, however it ends; without it, only "
                  "of those that crash, in a temporary one (cuvmm explain-crash)")
@@ -170,26 +204,41 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
 
 }  // namespace
 
+void add_run_options(CLI::App& app, RunSettings& options, std::string& emulate) {
+  app.formatter(std::make_shared<RunFormatter>());
+  add_options(app, options, emulate);
+  app.prefix_command();
+}
+
+void take_run_options(RunSettings& options, const CLI::App& app, const std::string& emulate,
+                      const CommandLine& line) {
+  take_command(options, app, line);
+  options.emulate = app.count("--emulate") > 0;
+  options.profile = resolve_profile(emulate);
+  if (options.emulate && !options.driver.empty()) {
+    throw UsageError{"--emulate and --driver exclude each other"};
+  }
+  options.fail = checked_spec(options.fails);
+  if (!options.hostile.empty()) {
+    const Hostile hostile = read_hostile(options.hostile);
+    options.hostile = hostile.emulator;
+    if (options.streams.empty()) options.streams = hostile.streams;
+  }
+  options.driver = absolute(options.driver);
+  options.suppressions = absolute(options.suppressions);
+  options.trace = absolute(options.trace);
+  options.ring = absolute(options.ring);
+  if (options.live != "off") options.live = absolute(options.live);
+}
+
 void add_run(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand("run", "Run a program and check its calls");
-  command->formatter(std::make_shared<RunFormatter>());
   auto options = std::make_shared<RunSettings>();
   auto emulate = std::make_shared<std::string>();
-  add_options(*command, *options, *emulate);
+  add_run_options(*command, *options, *emulate);
   command->footer(kExamples);
-  command->prefix_command();
   command->callback([command, options, emulate, &line] {
-    take_command(*options, *command, line);
-    options->emulate = command->count("--emulate") > 0;
-    options->profile = resolve_profile(*emulate);
-    if (options->emulate && !options->driver.empty()) {
-      throw UsageError{"--emulate and --driver exclude each other"};
-    }
-    options->driver = absolute(options->driver);
-    options->suppressions = absolute(options->suppressions);
-    options->trace = absolute(options->trace);
-    options->ring = absolute(options->ring);
-    if (options->live != "off") options->live = absolute(options->live);
+    take_run_options(*options, *command, *emulate, line);
     line.exit_code = run(std::move(*options));
   });
 }

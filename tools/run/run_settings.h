@@ -12,6 +12,7 @@ struct RunSettings {
   std::string profile;  ///< name or absolute path; "" for the emulator's default
   int devices = 0;      ///< of the emulator; 0: its default
   std::string streams;  ///< "eager", "late" or "late:SEED"; "" for the emulator's default
+  std::string hostile;  ///< for CUVMM_HOSTILE; "" for no hostile luck
   std::string driver;   ///< absolute path of the libcuda to use; "" for the loader's choice
   std::vector<std::string> reports;
   int error_exitcode = 0;    ///< 0: the program's exit code is kept
@@ -24,11 +25,16 @@ struct RunSettings {
   bool unordered = false;         ///< work that happened to be over is found as well
   std::string trace;              ///< absolute path, may hold %p
   std::string ring;               ///< absolute folder for every process's last calls
+  bool timeline = false;          ///< what happens to memory is kept with its time
   std::string live;               ///< absolute folder where processes show what they hold; or "off"
   std::string leaks_signal;       ///< at which a process tells its leaks; "" for none
   bool no_python_frames = false;  ///< stacks are native alone
   std::string color;              ///< "auto", "always", "never" or "" for the shim's default
   int limit = -1;                 ///< findings that are printed of a rule, 0: all; < 0: the default
+  std::vector<std::string> fails;  ///< as they were given
+  std::string fail;                ///< which calls are made to fail; "" for none
+  std::string fail_log;            ///< absolute folder for what is seen of calls that can fail
+  std::string tree_file;           ///< absolute; gets a line "PID SIGNAL" for each process ended by one
   bool quiet = false;
   bool verbose = false;  ///< answers and quiet advice, too
   bool allow_multicast = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuvmm work plan|run|merge|check: conformance, fuzzing and diagnosis over many machines. Slurm,
-// Kubernetes or a person starts the shards; see docs/fleets.md.
+// Kubernetes or a person starts the shards; see docs/drivers/fleets.md.
 #include <fmt/core.h>
 #include <stdlib.h>
 

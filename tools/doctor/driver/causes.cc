@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "api/driver.h"
 
 namespace cuvmm::doctor {
@@ -20,6 +22,9 @@ struct Cause {
   const char* fix;
   const char* source;
   const char* checks[5];  ///< the first that does not work is the cause
+  /// Or, if none of them: what the detail of one that works says where it is the cause all the
+  /// same.
+  const char* signs[2] = {};
 };
 
 // The first row that fits is taken: rows of one call come before those of any.
@@ -130,8 +135,9 @@ constexpr Cause kCauses[] = {
      CUDA_ERROR_INVALID_DEVICE,
      "the exporter's GPU is not visible to the importer",
      "make it visible in both processes (CUDA_VISIBLE_DEVICES, the container's devices)",
-     "field: NVIDIA/nccl#1647, kubernetes-sigs/dra-driver-nvidia-gpu#294",
-     {"devices"}},
+     "field: NVIDIA/nccl#1647, kubernetes-sigs/dra-driver-nvidia-gpu#294, pytorch/pytorch#174030",
+     {"devices"},
+     {"that NVML sees", "CUDA_VISIBLE_DEVICES is"}},
     {"cuMemSetAccess",
      kFabric,
      CUDA_ERROR_NOT_SUPPORTED,
@@ -222,6 +228,12 @@ const Cause* find_cause(std::string_view call, CUresult code, int handle_type) {
   return nullptr;
 }
 
+bool shows(const Cause& cause, const Check& check) {
+  return std::ranges::any_of(cause.signs, [&](const char* sign) {
+    return sign && check.detail.find(sign) != std::string::npos;
+  });
+}
+
 // The fix of a check; of the one that it refers to where it says "see ID".
 std::string root_fix(const Check& check, std::span<const Check> seen) {
   const Check* at = &check;
@@ -247,6 +259,13 @@ std::optional<KnownCause> known_cause(std::string_view call, CUresult code, int 
     const Check* check = name ? find(seen, name) : nullptr;
     if (check && check->status == Status::kDoesNot) {
       return KnownCause{cause->because, name, root_fix(*check, seen), cause->source};
+    }
+  }
+  for (const char* name : cause->checks) {
+    const Check* check = name ? find(seen, name) : nullptr;
+    if (check && shows(*cause, *check)) {
+      return KnownCause{fmt::format("{}: here are {}", cause->because, check->detail), name,
+                        cause->fix, cause->source};
     }
   }
   return std::nullopt;

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+# `cmake --install BUILD --prefix ANY`: all paths are relative, so the folder may be moved afterwards. Target `installed`
+# is what it needs.
+include(CMakePackageConfigHelpers)
+
+set(libraries cuvmm_shim)
+if(TARGET cuvmm_symbolize)
+  list(APPEND libraries cuvmm_symbolize)
+endif()
+set(emulator cuvmm_emulator cuvmm_nvml cuvmm_runtime_12 cuvmm_runtime_13)
+
+# The manual page and the shells' completions, which the command itself writes.
+set(pages "${CMAKE_BINARY_DIR}/pages")
+file(MAKE_DIRECTORY "${pages}")
+find_program(CUVMM_GZIP gzip)
+mark_as_advanced(CUVMM_GZIP)
+if(CUVMM_SANITIZE)  # a build runs nothing that is sanitized
+  add_custom_target(cuvmm_pages)
+else()
+  set(man_page "${pages}/cuvmm.1")
+  set(compress "")
+  if(CUVMM_GZIP)
+    set(man_page "${pages}/cuvmm.1.gz")
+    set(compress | "${CUVMM_GZIP}" -9nc)
+  endif()
+  add_custom_command(
+    OUTPUT "${man_page}" "${pages}/cuvmm.bash" "${pages}/_cuvmm" "${pages}/cuvmm.fish"
+    COMMAND cuvmm shell-page man ${compress} > "${man_page}"
+    COMMAND cuvmm shell-page bash > "${pages}/cuvmm.bash"
+    COMMAND cuvmm shell-page zsh > "${pages}/_cuvmm"
+    COMMAND cuvmm shell-page fish > "${pages}/cuvmm.fish"
+    DEPENDS cuvmm VERBATIM)
+  add_custom_target(cuvmm_pages ALL DEPENDS "${man_page}" "${pages}/cuvmm.bash" "${pages}/_cuvmm" "${pages}/cuvmm.fish")
+  install(FILES "${man_page}" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+  install(FILES "${pages}/cuvmm.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME cuvmm)
+  install(FILES "${pages}/_cuvmm" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions")
+  install(FILES "${pages}/cuvmm.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+endif()
+
+add_custom_target(installed DEPENDS cuvmm cuvmm_pages ${libraries} ${emulator})
+
+install(TARGETS cuvmm RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+install(TARGETS ${libraries} LIBRARY DESTINATION "${CUVMM_PRIVATE_LIBDIR}")
+if(CUVMM_WHEEL)
+  install(TARGETS ${emulator} LIBRARY DESTINATION "${CUVMM_PRIVATE_LIBDIR}/emulator" NAMELINK_SKIP)
+else()
+  install(TARGETS ${emulator} LIBRARY DESTINATION "${CUVMM_PRIVATE_LIBDIR}/emulator")
+  # dlopen("libcuda.so") and dlopen("libcuda.so.1") both find the shim when this folder is searched first.
+  foreach(name libcuda.so libcuda.so.1)
+    install(CODE "
+      set(links \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CUVMM_PRIVATE_LIBDIR}/links\")
+      file(MAKE_DIRECTORY \"\${links}\")
+      file(CREATE_LINK ../libcuvmm-shim.so \"\${links}/${name}\" SYMBOLIC)")
+  endforeach()
+endif()
+install(DIRECTORY "${CMAKE_SOURCE_DIR}/emulator/python/hook/" DESTINATION "${CUVMM_PRIVATE_LIBDIR}/emulator/python"
+        PATTERN __pycache__ EXCLUDE)
+install(DIRECTORY "${CMAKE_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+        FILES_MATCHING PATTERN "*.md" PATTERN "*.json")
+if(CUVMM_GZIP)  # as Debian has it
+  execute_process(COMMAND ${CUVMM_GZIP} -9nc "${CMAKE_SOURCE_DIR}/CHANGELOG.md" OUTPUT_FILE "${pages}/changelog.gz")
+  install(FILES "${pages}/changelog.gz" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+endif()
+
+# find_package(cuvmm), and pkg-config.
+set(package "${CMAKE_INSTALL_LIBDIR}/cmake/cuvmm")
+set(made "${CMAKE_BINARY_DIR}/package")
+configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/package/cuvmm-config.cmake.in" "${made}/cuvmm-config.cmake"
+  INSTALL_DESTINATION "${package}"
+  PATH_VARS CMAKE_INSTALL_BINDIR CMAKE_INSTALL_INCLUDEDIR CUVMM_PRIVATE_LIBDIR)
+write_basic_package_version_file("${made}/cuvmm-config-version.cmake" COMPATIBILITY SameMajorVersion)
+install(FILES "${made}/cuvmm-config.cmake" "${made}/cuvmm-config-version.cmake"
+              "${CMAKE_CURRENT_LIST_DIR}/package/CuvmmAddTest.cmake" DESTINATION "${package}")
+file(RELATIVE_PATH CUVMM_PREFIX_FROM_PKGCONFIG "/prefix/${CMAKE_INSTALL_DATADIR}/pkgconfig" "/prefix")
+foreach(name cuvmm cuvmm-emulator)
+  configure_file("${CMAKE_CURRENT_LIST_DIR}/package/${name}.pc.in" "${made}/${name}.pc" @ONLY)
+  install(FILES "${made}/${name}.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig")
+endforeach()

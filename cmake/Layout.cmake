@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+# Where things lie once they are installed: the command in bin/, what programs load in lib/cuvmm/, found from bin/.
+include(GNUInstallDirs)
+
+# A wheel holds no symbolic links, and its bytes follow from the sources alone: not from the folder in which they were
+# compiled.
+option(CUVMM_WHEEL "Build and install what a Python wheel holds (preset wheel, ./dev wheel)" OFF)
+if(CUVMM_WHEEL)
+  add_compile_options("-ffile-prefix-map=${CMAKE_SOURCE_DIR}=/cuvmm")
+  set(CMAKE_INSTALL_LIBDIR lib)
+endif()
+
+set(CUVMM_PRIVATE_LIBDIR "${CMAKE_INSTALL_LIBDIR}/cuvmm")
+file(RELATIVE_PATH CUVMM_PRIVATE_FROM_BIN "/prefix/${CMAKE_INSTALL_BINDIR}" "/prefix/${CUVMM_PRIVATE_LIBDIR}")

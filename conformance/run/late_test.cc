@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cases of conformance/late: what a driver answers when memory is taken away under work that a
+// stream still has, on the emulator with late streams; and that the shim names what is wrong. A
+// recording of a GPU has to have the same answers.
+#include <stdlib.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "conformance/run/testing.h"
+#include "conformance/suite/case.h"
+
+namespace cuvmm::conformance {
+namespace {
+namespace fs = std::filesystem;
+using testing_support::code_of;
+using testing_support::Environment;
+
+const std::vector<Case>& late_cases() {
+  static const std::vector<Case> kCases = [] {
+    ParsedCases parsed = load_cases({CUVMM_LATE_CASES});
+    for (const std::string& error : parsed.errors) std::cerr << error << "\n";
+    if (!parsed.errors.empty() || parsed.cases.empty()) std::abort();
+    return std::move(parsed.cases);
+  }();
+  return kCases;
+}
+
+Recording record(Environment environment, const std::string& driver) {
+  environment["CUVMM_STREAMS"] = "late";
+  environment["CUVMM_PROFILE"] = "h200-580.159.04";
+  std::string command = "env";
+  for (const auto& [name, value] : environment) command += " " + name + "='" + value + "'";
+  command += " " CUVMM_RECORD " --process-ids --driver '" + driver + "' " CUVMM_LATE_CASES;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) return {};
+  std::string text;
+  char buffer[4096];
+  for (std::size_t got; (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;)
+    text.append(buffer, got);
+  EXPECT_EQ(pclose(pipe), 0) << command;
+  const auto recording = parse_recording(text);
+  EXPECT_TRUE(recording) << "cuvmm-record wrote no recording";
+  return recording.value_or(Recording{});
+}
+
+void expect_answers(const Case& test_case, const Recording& answers) {
+  const auto found = answers.cases.find(test_case.name);
+  ASSERT_NE(found, answers.cases.end());
+  const auto& statements = test_case.program.statements;
+  ASSERT_EQ(found->second.size(), statements.size());
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    EXPECT_EQ(code_of(found->second[i]), result_name(expected_result(statements[i])))
+        << test_case.file << ":" << statements[i].line << ": " << print(statements[i]);
+  }
+}
+
+class Late : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Late, TheEmulatorAnswersAsExpected) {
+  static const Recording kAnswers = record({}, CUVMM_EMULATOR);
+  expect_answers(GetParam(), kAnswers);
+}
+
+TEST_P(Late, ARecordedGpuAnsweredAsExpected) {
+  std::ifstream in(CUVMM_LATE_CASES "/h200-580.159.04.json");
+  if (!in) GTEST_SKIP() << "no recorded answers: see docs/cases.md";
+  std::ostringstream text;
+  text << in.rdbuf();
+  const auto recording = parse_recording(text.str());
+  ASSERT_TRUE(recording);
+  expect_answers(GetParam(), *recording);
+}
+
+// Rules by process, from every report of the folder. Reports are named PID-UNIQUE.json.
+std::map<int, std::set<std::string>> rules_of_reports(const fs::path& folder) {
+  std::map<int, std::set<std::string>> rules;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    std::ifstream in(entry.path());
+    const auto report = nlohmann::json::parse(in, nullptr, false);
+    EXPECT_TRUE(report.is_object()) << entry.path();
+    if (!report.is_object()) continue;
+    auto& found = rules[std::atoi(entry.path().filename().c_str())];
+    for (const auto& finding : report["findings"]) {
+      if (finding["kind"] != "leak") found.insert(finding["rule"].get<std::string>());
+    }
+  }
+  return rules;
+}
+
+class LateShim : public ::testing::TestWithParam<Case> {
+ protected:
+  static void SetUpTestSuite() {
+    char folder[] = "/tmp/cuvmm-late-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    answers_ = record({{"LD_PRELOAD", CUVMM_SHIM},
+                       {"CUVMM_DRIVER", CUVMM_EMULATOR},
+                       {"CUVMM_REPORT_DIR", folder},
+                       {"CUVMM_QUIET", "1"},
+                       {"CUVMM_LEAK_CHECK", "no"},
+                       {"CUVMM_NO_SYMBOLS", "1"}},
+                      "libcuda.so.1");
+    reports_ = rules_of_reports(folder);
+    fs::remove_all(folder);
+  }
+  static inline Recording answers_;
+  static inline std::map<int, std::set<std::string>> reports_;
+};
+
+TEST_P(LateShim, NamesTheRulesThatAreBroken) {
+  std::set<std::string> found;
+  bool reported = false;
+  for (const int pid : answers_.processes[GetParam().name]) {
+    const auto report = reports_.find(pid);
+    if (report == reports_.end()) continue;
+    reported = true;
+    found.insert(report->second.begin(), report->second.end());
+  }
+  ASSERT_TRUE(reported) << "no process of the case left a report";
+  EXPECT_EQ(found, std::set<std::string>(GetParam().breaks.begin(), GetParam().breaks.end()));
+}
+
+TEST_P(LateShim, ChangesNoAnswer) { expect_answers(GetParam(), answers_); }
+
+INSTANTIATE_TEST_SUITE_P(Cases, Late, ::testing::ValuesIn(late_cases()),
+                         testing_support::test_name);
+INSTANTIATE_TEST_SUITE_P(Cases, LateShim, ::testing::ValuesIn(late_cases()),
+                         testing_support::test_name);
+
+}  // namespace
+}  // namespace cuvmm::conformance

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuTensorMapEncode* and cuTensorMapReplaceAddress. No kernel here reads a tensor map: what it
+// holds is an arrangement of our own, with all that it was made from.
+#include <cstring>
+
+#include "emulator/entry/base.h"
+#include "emulator/entry/locked.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+constexpr unsigned kMostDimensions = 5;
+constexpr std::uintptr_t kMapAlignment = 64;
+
+struct Map {
+  cuuint64_t address;
+  unsigned char kind, type, rank, interleave, swizzle, promotion, fill, mode;
+  cuuint32_t less_dims[kMostDimensions];    ///< numbers of elements, less one
+  cuuint32_t strides[kMostDimensions - 1];  ///< of 16 bytes
+  cuuint32_t element_strides[kMostDimensions];
+  cuuint32_t box[4];
+};
+static_assert(sizeof(Map) <= sizeof(CUtensorMap));
+
+template <class Call>
+bool fill_in(const Call& call, Map& map) {
+  const bool wide = call.interleave == CU_TENSOR_MAP_INTERLEAVE_32B;
+  const auto address = reinterpret_cast<std::uintptr_t>(call.globalAddress);
+  const cuuint64_t unit = wide ? 32 : 16;
+  if (address % unit != 0 || call.tensorRank == 0 || call.tensorRank > kMostDimensions ||
+      !call.globalDim || !call.elementStrides || (call.tensorRank > 1 && !call.globalStrides)) {
+    return false;
+  }
+  map.address = address;
+  map.type = static_cast<unsigned char>(call.tensorDataType);
+  map.rank = static_cast<unsigned char>(call.tensorRank);
+  map.interleave = static_cast<unsigned char>(call.interleave);
+  map.swizzle = static_cast<unsigned char>(call.swizzle);
+  map.promotion = static_cast<unsigned char>(call.l2Promotion);
+  map.fill = static_cast<unsigned char>(call.oobFill);
+  for (unsigned i = 0; i < call.tensorRank; ++i) {
+    constexpr cuuint64_t kMostElements = cuuint64_t{1} << 32;
+    constexpr cuuint32_t kMostElementStride = 8;
+    if (call.globalDim[i] == 0 || call.globalDim[i] > kMostElements) return false;
+    if (call.elementStrides[i] == 0 || call.elementStrides[i] > kMostElementStride) return false;
+    map.less_dims[i] = static_cast<cuuint32_t>(call.globalDim[i] - 1);
+    map.element_strides[i] = call.elementStrides[i];
+  }
+  for (unsigned i = 0; i + 1 < call.tensorRank; ++i) {
+    constexpr cuuint64_t kMostStride = cuuint64_t{1} << 40;
+    const cuuint64_t stride = call.globalStrides[i];
+    if (stride % unit != 0 || stride >= kMostStride) return false;
+    constexpr cuuint64_t kStrideUnit = 16;
+    map.strides[i] = static_cast<cuuint32_t>(stride / kStrideUnit);
+  }
+  return true;
+}
+
+bool usable(const CUtensorMap* map) {
+  return map && reinterpret_cast<std::uintptr_t>(map) % kMapAlignment == 0;
+}
+
+void put(CUtensorMap* to, const Map& map) {
+  std::memset(to, 0, sizeof *to);
+  std::memcpy(to, &map, sizeof map);
+}
+
+// `box(map)`: what of it the call says in its own way.
+template <class Call, class Box>
+CUresult encode(const Call& call, Box&& box) noexcept {
+  return locked([&](Emulator&) -> CUresult {
+    Map map{};
+    if (!usable(call.tensorMap) || !fill_in(call, map) || !box(map)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    put(call.tensorMap, map);
+    return CUDA_SUCCESS;
+  });
+}
+
+constexpr unsigned kLeastOfIm2col = 3;
+
+// Each offset of a corner is a signed number of 16 bits, at most.
+cuuint32_t corner(int lower, int upper) {
+  constexpr unsigned kHalf = 16, kLow = 0xffff;
+  return (static_cast<unsigned>(lower) & kLow) | static_cast<unsigned>(upper) << kHalf;
+}
+
+}  // namespace
+
+CUresult run_base(const calls::TensorMapEncodeTiled& call) noexcept {
+  return encode(call, [&](Map& map) {
+    constexpr cuuint32_t kMostOfABox = 256;
+    constexpr unsigned kBits = 9, kOfAWord = 3;
+    map.kind = 1;
+    for (unsigned i = 0; call.boxDim && i < call.tensorRank; ++i) {
+      if (call.boxDim[i] == 0 || call.boxDim[i] > kMostOfABox) return false;
+      map.box[i / kOfAWord] |= call.boxDim[i] << kBits * (i % kOfAWord);
+    }
+    return call.boxDim != nullptr;
+  });
+}
+
+CUresult run_base(const calls::TensorMapEncodeIm2col& call) noexcept {
+  return encode(call, [&](Map& map) {
+    map.kind = 2;
+    if (call.tensorRank < kLeastOfIm2col || !call.pixelBoxLowerCorner ||
+        !call.pixelBoxUpperCorner) {
+      return false;
+    }
+    for (unsigned i = 0; i + 2 < call.tensorRank; ++i) {
+      map.box[i] = corner(call.pixelBoxLowerCorner[i], call.pixelBoxUpperCorner[i]);
+    }
+    map.box[3] =
+        corner(static_cast<int>(call.channelsPerPixel), static_cast<int>(call.pixelsPerColumn));
+    return true;
+  });
+}
+
+CUresult run_base(const calls::TensorMapEncodeIm2colWide& call) noexcept {
+  return encode(call, [&](Map& map) {
+    map.kind = 3;
+    map.mode = static_cast<unsigned char>(call.mode);
+    if (call.tensorRank < kLeastOfIm2col) return false;
+    map.box[0] = corner(call.pixelBoxLowerCornerWidth, call.pixelBoxUpperCornerWidth);
+    map.box[3] =
+        corner(static_cast<int>(call.channelsPerPixel), static_cast<int>(call.pixelsPerColumn));
+    return true;
+  });
+}
+
+CUresult run_base(const calls::TensorMapReplaceAddress& call) noexcept {
+  return locked([&](Emulator&) -> CUresult {
+    constexpr std::uintptr_t kAlignment = 16;
+    const auto address = reinterpret_cast<std::uintptr_t>(call.globalAddress);
+    if (!usable(call.tensorMap) || address % kAlignment != 0) return CUDA_ERROR_INVALID_VALUE;
+    Map map{};
+    std::memcpy(&map, call.tensorMap, sizeof map);
+    map.address = address;
+    put(call.tensorMap, map);
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hostile luck: what a driver may do and seldom does (CUVMM_HOSTILE, docs/fail.md). One seed
+// decides everything, so that the same calls get the same answers again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace cuvmm::emulator {
+
+struct Luck {
+  std::uint64_t seed = 0;
+  bool new_addresses = false;        ///< no address range is given out twice
+  bool scattered_addresses = false;  ///< ranges lie far from each other, at other places each time
+  bool ignores_hints = false;        ///< of cuMemAddressReserve
+  bool new_handles = false;          ///< no handle is given out twice
+  bool poison = false;               ///< new memory holds anything
+  bool high_descriptors = false;     ///< exported descriptors have large numbers
+  bool large_granules = false;       ///< memory of devices has a granularity above 2 MiB
+  static constexpr std::uint64_t kTimesLarger = 4;
+
+  /// The next number of the seed's row.
+  std::uint64_t draw();
+
+ private:
+  std::uint64_t drawn_ = 0;
+};
+
+/// "7:poison,hints": a seed, and words of docs/fail.md. Nothing where the text is not that.
+std::optional<Luck> parse_luck(std::string_view text);
+
+/// That of this process; CUVMM_HOSTILE is read at the first use. Its numbers are drawn with the
+/// emulator's lock.
+Luck& luck();
+
+/// What is wrong with CUVMM_HOSTILE, as one line; "" where it is understood.
+std::string luck_error();
+
+/// A byte for the address `at` of memory that nobody has written to.
+void fill_with_poison(char* bytes, std::uint64_t size, std::uint64_t seed);
+
+}  // namespace cuvmm::emulator

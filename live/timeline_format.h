@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file in which a process keeps what happened to its memory, and when: its bytes, for who
+// writes and who reads them. Both sides are of one build of cuvmm (kTimelineLayout).
+//
+// It does not grow with the run. The first events and the last ones are kept; of those between
+// them, how many there were. Sums over the whole run are kept as samples, ever farther apart.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cuvmm::live {
+
+inline constexpr std::uint64_t kTimelineMagic = 0x454d49546d6d7563;  // "cummTIME"
+inline constexpr std::size_t kFirstEvents = std::size_t{1} << 17;
+inline constexpr std::size_t kLastEvents = std::size_t{1} << 19;
+inline constexpr std::size_t kSamples = 4096;
+
+enum class TimelineObject : std::uint8_t {
+  kReservation,
+  kAllocation,
+  kImport,
+  kMapping,
+  kExport,
+  kDevice,  ///< of cuMemAlloc and its like
+  kManaged,
+  kHost,
+  kRegistered,
+  kPool,
+  kIpc,
+  kCount
+};
+
+enum class TimelineWhat : std::uint8_t {
+  kBegin,   ///< size; `other`: a mapping's or an export's handle; `more`: a mapping's offset
+  kEnd,     ///< size; `other`: the call that made it; `more`: that call's stack
+  kAccess,  ///< of [key, key + size): `other`: location type, then id; `more`: its flags
+  kUndone,  ///< the driver refused the call: its events do not count
+  kAlive,   ///< it lives at the end, and its begin is no longer kept: as kEnd
+};
+
+struct TimelineEvent {
+  std::uint64_t ticks;
+  std::uint64_t call;  ///< 1-based number in this process
+  std::uint64_t key;   ///< address, handle or descriptor
+  std::uint64_t size;  ///< bytes; 0 unknown
+  std::uint64_t other;
+  std::uint64_t more;
+  std::uint32_t thread;  ///< the kernel's number
+  std::uint32_t stack;   ///< id; 0 none
+  TimelineWhat what;
+  TimelineObject object;
+  std::int16_t device;  ///< of the memory; -1 unknown, or none
+  std::uint32_t reserved;
+};
+static_assert(sizeof(TimelineEvent) == 64);
+
+/// Bytes by kind, at one moment.
+struct TimelineSums {
+  std::uint64_t objects[static_cast<std::size_t>(TimelineObject::kCount)];
+};
+struct TimelineSample {
+  std::uint64_t ticks;
+  std::uint64_t call;
+  std::uint64_t peak;  ///< most physical memory of this process since the sample before
+  TimelineSums sums;
+};
+
+struct TimelineHeader {
+  std::uint64_t magic;  ///< written last
+  std::uint64_t layout;
+  std::uint64_t pid;
+  std::uint64_t events;  ///< ever written
+  std::uint64_t samples;
+  std::uint64_t stride;  ///< events from one sample to the next
+  // Two moments: in ticks, and in nanoseconds of CLOCK_BOOTTIME.
+  std::uint64_t first_ticks, first_ns;
+  std::uint64_t last_ticks, last_ns;
+  std::uint64_t first_unix_ns;  ///< CLOCK_REALTIME at the first moment
+  std::uint64_t peak, peak_ticks, peak_call;
+  std::uint64_t stopped;  ///< 1: there was no more room on the disk, and recording ended
+  char program[256];
+};
+
+struct TimelineImage {
+  union {
+    TimelineHeader header;
+    char page[4096];
+  };
+  TimelineSample samples[kSamples];
+  alignas(4096) TimelineEvent events[kFirstEvents + kLastEvents];
+};
+
+inline constexpr std::uint64_t kTimelineLayout =
+    sizeof(TimelineImage) * 31 + static_cast<std::uint64_t>(TimelineObject::kCount);
+
+/// Where event number `n` (from 0) has its place.
+inline std::size_t timeline_place(std::uint64_t n) noexcept {
+  if (n < kFirstEvents) return static_cast<std::size_t>(n);
+  return kFirstEvents + static_cast<std::size_t>((n - kFirstEvents) % kLastEvents);
+}
+
+/// Physical memory that this process has made: imports and opens are of others.
+inline std::uint64_t physical(const TimelineSums& sums) noexcept {
+  using O = TimelineObject;
+  std::uint64_t total = 0;
+  for (const O one : {O::kAllocation, O::kDevice, O::kManaged, O::kPool}) {
+    total += sums.objects[static_cast<std::size_t>(one)];
+  }
+  return total;
+}
+
+}  // namespace cuvmm::live

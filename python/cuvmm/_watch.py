@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What cuvmm finds while a test runs."""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import gc
+import os
+from collections.abc import Iterator, Sequence
+
+import cuvmm
+from cuvmm import _shim
+from cuvmm._children import ChildReports
+from cuvmm._findings import Finding
+
+SCOPE = "CUVMM_SCOPE"  # of processes that the test starts
+LEAK_CHOICES = ("given-up", "all", "no")
+
+
+def text_of(test: str, found: Sequence[Finding]) -> str:
+    total = sum(one.count for one in found)
+    head = f"cuvmm: {total} finding{'' if total == 1 else 's'} in {test}"
+    parts = [head]
+    for one in found:
+        times = f"{one.count} times: " if one.count > 1 else ""
+        process = "" if one.pid in (0, os.getpid()) else f"in process {one.pid}: "
+        parts.append(process + times + one.text.rstrip("\n"))
+    return "\n\n".join(parts)
+
+
+class Watch:
+    """Of one process. Tests come one after the other."""
+
+    def __init__(self) -> None:
+        self.outer = os.environ.get(SCOPE, "")
+        self.children = ChildReports(os.environ.get("CUVMM_REPORT_DIR"))
+        self.labels: list[str] = []  # of the tests that ran
+
+    @contextlib.contextmanager
+    def test(self, name: str, allow: Sequence[str], leaks: str) -> Iterator[list[Finding]]:
+        """The list has all that was found once this has ended."""
+        found: list[Finding] = []
+        label = f"{self.outer} > {name}" if self.outer else name
+        self.labels.append(label)
+        allowed = [_shim.call("expect", rule, 0) for rule in allow]
+        before = os.environ.get(SCOPE)
+        os.environ[SCOPE] = label
+        try:
+            with cuvmm.scope(name, quiet=True):
+                mark = cuvmm.mark()
+                yield found
+                self._look_for_leaks(mark, leaks)
+                found += [one for one in cuvmm.findings(mark) if one.counts]
+        finally:
+            if before is None:
+                del os.environ[SCOPE]
+            else:
+                os.environ[SCOPE] = before
+            for token in allowed:
+                _shim.call("expect_end", token)
+        found += [one for one in self.children.take(label)
+                  if not any(fnmatch.fnmatchcase(one.rule, rule) for rule in allow)]
+
+    @staticmethod
+    def _look_for_leaks(mark: int, leaks: str) -> None:
+        if leaks == "no":  # nor at the end of the session
+            token = _shim.call("expect", "*", 0)
+            _shim.call("leaks", mark, 0)
+            _shim.call("expect_end", token)
+            return
+        flags = _shim.LEAKS_ALIVE if leaks == "all" else 0
+        if _shim.call("leaks", mark, flags | _shim.LEAKS_PEEK):
+            gc.collect()  # what nothing refers to any more releases what it holds
+            _shim.call("leaks", mark, flags)
+
+    def outside(self) -> list[Finding]:
+        """What no test has: of this process before, between and after them, and of its late children."""
+        # Objects of fixtures that live longer than a test are judged now.
+        cuvmm.leaks(0, kept=True)
+        mine = [one for one in cuvmm.findings(0) if one.counts and (one.scope or "") == self.outer]
+        late = [one for label in self.labels for one in self.children.take(label)]
+        return mine + late

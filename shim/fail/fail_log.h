@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `cuvmm fail` learns of a process: a JSON file (CUVMM_FAIL_LOG). It is cuvmm's own and no
+// contract: tools/fail/fail_log.h reads it.
+#pragma once
+
+#include <vector>
+
+#include "rulebook/violation.h"
+#include "shim/fail/injector.h"
+
+namespace cuvmm::shim {
+
+/// The file of this process in a folder; "" for no folder.
+std::string fail_log_name(const std::string& folder, int pid);
+
+/// Writes the file anew. `ended` is "exit", "signal" or "running"; `returned`: main_returned();
+/// `left`: what the process still has, null where nobody looked.
+void write_fail_log(Injector& injector, const char* ended, bool returned,
+                    const std::vector<ObjectRef>* left) noexcept;
+
+}  // namespace cuvmm::shim

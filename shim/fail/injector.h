@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes calls fail on purpose (CUVMM_FAIL), and keeps count of the calls of each place
+// (CUVMM_FAIL_LOG): docs/fail.md. A call that is made to fail goes neither to the session nor to
+// the driver, so that everything is as after a refusal.
+#pragma once
+
+#include <atomic>
+#include <bitset>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "failure/spec.h"
+#include "shim/session/owned_mutex.h"
+#include "shim/stack/stacks.h"
+
+namespace cuvmm::shim {
+
+/// A place from which the program called a function.
+struct FallibleSite {
+  EntryPoint entry = EntryPoint::kCount;
+  StackId stack = 0;
+  std::uint64_t number = 0;  ///< site_number()
+  std::uint64_t calls = 0;
+  std::vector<bool> frames_match;  ///< for each clause that asks for frames; else empty
+};
+
+/// A call that was made to fail.
+struct Injected {
+  EntryPoint entry = EntryPoint::kCount;
+  StackId stack = 0;
+  std::uint64_t site = 0;
+  std::uint64_t count = 0;  ///< which call of its site it was
+  CUresult code = CUDA_SUCCESS;
+};
+
+class Injector {
+ public:
+  /// `log` is the file for what was seen, "" for none.
+  Injector(failure::Spec spec, std::string log);
+  bool logs() const { return !log_.empty(); }
+  const std::string& log() const { return log_; }
+
+  /// What the call is answered instead of being made; nothing where it is to be made. Thread-safe.
+  /// Leaves errno alone.
+  std::optional<CUresult> answer(EntryPoint entry, const failure::CallFacts& facts,
+                                 const Caller& caller) noexcept;
+
+  /// What was seen so far. Nothing if another thread keeps the lock.
+  struct Seen {
+    std::vector<FallibleSite> sites;
+    std::vector<Injected> injected;  ///< the first ones
+    std::uint64_t injections = 0;
+    std::uint64_t calls_after = 0;  ///< that were made after the first injection
+  };
+  std::optional<Seen> seen() noexcept;
+  /// Whether it makes anything fail, or only counts.
+  bool injects() const { return !spec_.clauses.empty(); }
+
+ private:
+  std::optional<CUresult> answer_now(EntryPoint entry, const failure::CallFacts& facts,
+                                     const Caller& caller);
+  FallibleSite& site(EntryPoint entry, StackId stack) CUVMM_NEEDS(mutex_);
+  std::optional<CUresult> first_to_strike(EntryPoint entry, const failure::CallFacts& facts,
+                                          const FallibleSite& site) CUVMM_NEEDS(mutex_);
+
+  const failure::Spec spec_;
+  const std::string log_;
+  std::bitset<static_cast<std::size_t>(EntryPoint::kCount)> named_;
+  OwnedMutex mutex_;
+  std::map<std::pair<EntryPoint, StackId>, FallibleSite> sites_ CUVMM_GUARDED_BY(mutex_);
+  std::vector<std::uint64_t> counts_ CUVMM_GUARDED_BY(mutex_);  ///< by clause: calls it applies to
+  std::vector<Injected> injected_ CUVMM_GUARDED_BY(mutex_);
+  std::atomic<std::uint64_t> injections_{0}, calls_after_{0};
+};
+
+/// Of this process; null where no call is to fail and none is counted.
+inline constinit std::atomic<Injector*> g_injector{nullptr};
+
+}  // namespace cuvmm::shim

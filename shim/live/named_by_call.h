@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a call names, for who keeps what it made or changed.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "api/calls.h"
+#include "rulebook/model/objects.h"
+
+namespace cuvmm::shim {
+
+/// What a call names that it may have made or changed, by the kinds of its parameters. 0: nothing.
+struct NamedByCall {
+  Address made = 0;  ///< written by the driver, or registered
+  Address range = 0;
+  Size size = 0;  ///< of `range`
+  Handle handle = 0;
+  int fd = -1;
+
+  template <class T>
+  void operator()(ParameterKind kind, const char*, T value) {
+    using K = ParameterKind;
+    if constexpr (std::is_pointer_v<T> && !std::is_void_v<std::remove_pointer_t<T>>) {
+      if (!value) return;
+      using Pointee = std::remove_cv_t<std::remove_pointer_t<T>>;
+      if constexpr (std::is_same_v<Pointee, void*>) {
+        if (kind == K::kHostOut) made = reinterpret_cast<std::uintptr_t>(*value);
+      } else if constexpr (std::is_same_v<Pointee, std::uint64_t> ||
+                           std::is_same_v<Pointee, CUdeviceptr>) {
+        if (kind == K::kOutAddress) made = *value;
+        if (kind == K::kOutHandle) handle = *value;
+      }
+    } else if constexpr (std::is_pointer_v<T>) {
+      if (kind == K::kHostIn) made = reinterpret_cast<std::uintptr_t>(value);
+    } else if constexpr (std::is_integral_v<T>) {
+      if (kind == K::kAddress) range = value;
+      if (kind == K::kSize) size = value;
+      if (kind == K::kHandle) handle = value;
+    }
+  }
+};
+
+}  // namespace cuvmm::shim

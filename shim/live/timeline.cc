@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/live/timeline.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <unordered_map>
+#include <vector>
+
+#include "api/posix/cancel_off.h"
+#include "shim/report/finding_members.h"
+#include "shim/report/json.h"
+#include "shim/stack/symbolizer.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+using Object = live::TimelineObject;
+
+constexpr std::size_t kMostStacks = 512;  // made readable at the end: each takes a while
+
+Object object_of(const PlainMemory& m) {
+  using K = PlainMemory::Kind;
+  return m.kind == K::kManaged      ? Object::kManaged
+         : m.kind == K::kHost       ? Object::kHost
+         : m.kind == K::kRegistered ? Object::kRegistered
+                                    : Object::kDevice;
+}
+Object object_of(const Allocation& a) { return a.imported ? Object::kImport : Object::kAllocation; }
+int device_of_memory(const Allocation& a) { return a.prop_known ? device_of(a.prop.location) : -1; }
+
+}  // namespace
+
+bool Timeline::start() noexcept {
+  if (!on_) return false;
+  try {
+    const CancelOff no_cancel;
+    const int saved = errno;
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    const std::string path = folder_ + "/" + std::to_string(::getpid()) + "-" +
+                             std::to_string(now.tv_sec) + "." + std::to_string(now.tv_nsec) +
+                             ".timeline";
+    on_ = writer_.open(path) == 0;  // without one, the report of this process has no timeline
+    errno = saved;
+  } catch (...) {
+    on_ = false;
+  }
+  return on_;
+}
+
+void Timeline::restart_in_child() noexcept {
+  writer_.leave();
+  finished_ = false;
+}
+
+void Timeline::named(const Books& books, const NamedByCall& named, Origin at) noexcept {
+  const Model& model = books.model;
+  if (named.handle != 0) {
+    const Allocation* const a = model.allocation(named.handle);
+    if (a && a->made.call == at.call) {
+      begin(object_of(*a), a->handle, a->size, 0, 0, device_of_memory(*a), at);
+    }
+  }
+  if (named.fd >= 0) {
+    const auto found = model.exports().find(named.fd);
+    if (found != model.exports().end()) {
+      const Export& e = found->second;
+      begin(Object::kExport, static_cast<std::uint64_t>(e.fd), e.size, e.handle, 0, -1, at);
+    }
+  }
+  if (named.size != 0 && named.range != 0) {
+    const Mapping* const m = model.mapping_at(named.range);
+    if (m && m->made.call == at.call) {
+      begin(Object::kMapping, m->base, m->size, m->handle, m->offset, -1, at);
+    }
+  }
+  if (named.made == 0) return;
+  if (const Reservation* const r = model.reservation_at(named.made); r && r->made.call == at.call) {
+    return begin(Object::kReservation, r->base, r->size, 0, 0, -1, at);
+  }
+  if (const PlainMemory* const m = model.memory().at(named.made); m && m->made.call == at.call) {
+    return begin(object_of(*m), m->base, m->size, 0, 0, m->device, at);
+  }
+  if (const auto pool = model.pools().memory().find(named.made);
+      pool != model.pools().memory().end() && pool->second.made.call == at.call) {
+    const PoolMemory& m = pool->second;
+    return begin(Object::kPool, m.base, m.size, m.pool, 0, device_of(m.location), at);
+  }
+  if (const IpcOpen* const open = model.ipc().open_of(named.made);
+      open && open->made.call == at.call) {
+    begin(Object::kIpc, open->pointer, open->size, 0, 0, open->device, at);
+  }
+}
+
+void Timeline::gone(const Model& model, const Retired& retired, Origin at) noexcept {
+  if (!ready()) return;
+  for (const Mapping& m : retired.mappings) {
+    end(What::kEnd, Object::kMapping, m.base, m.size, m.made, -1, at);
+  }
+  for (const Allocation& a : retired.allocations) {
+    // Others hold it: a reference, or a mapping.
+    if (model.allocation(a.handle)) continue;
+    end(What::kEnd, object_of(a), a.handle, a.size, a.made, device_of_memory(a), at);
+  }
+  for (const Reservation& r : retired.reservations) {
+    end(What::kEnd, Object::kReservation, r.base, r.size, r.made, -1, at);
+  }
+  if (retired.rare) [[unlikely]]
+    rare_gone(*retired.rare, at);
+}
+
+void Timeline::rare_gone(const RarelyRetired& rare, Origin at) noexcept {
+  const auto plain = [&](const auto& objects) {
+    for (const PlainMemory& m : objects) {
+      end(What::kEnd, object_of(m), m.base, m.size, m.made, m.device, at);
+    }
+  };
+  const auto pool = [&](const auto& objects) {
+    for (const PoolMemory& m : objects) {
+      end(What::kEnd, Object::kPool, m.base, m.size, m.made, device_of(m.location), at);
+    }
+  };
+  plain(rare.memory);
+  plain(rare.context.memory);
+  pool(rare.pool_memory);
+  pool(rare.context.pool_memory);
+  for (const IpcOpen& open : rare.ipc_opens) {
+    if (open.count > 1) continue;
+    end(What::kEnd, Object::kIpc, open.pointer, open.size, open.made, open.device, at);
+  }
+  for (const IpcOpen& open : rare.context.ipc_opens) {
+    end(What::kEnd, Object::kIpc, open.pointer, open.size, open.made, open.device, at);
+  }
+}
+
+void Timeline::add_alive(const Model& model) noexcept {
+  std::uint64_t before = 0, after = 0;
+  if (!writer_.gap(before, after)) return;
+  std::size_t room = live::kLastEvents / 2;
+  const auto alive = [&](Object object, std::uint64_t key, std::uint64_t size, Origin made,
+                         int device) {
+    if (made.call <= before || made.call >= after || room == 0) return;
+    --room;
+    end(What::kAlive, object, key, size, made, device, {});
+  };
+  for (const auto& [base, r] : model.reservations()) {
+    alive(Object::kReservation, base, r.size, r.made, -1);
+  }
+  for (const auto& [handle, a] : model.allocations()) {
+    alive(object_of(a), handle, a.size, a.made, device_of_memory(a));
+  }
+  for (const auto& [base, m] : model.mappings()) {
+    alive(Object::kMapping, base, m.size, m.made, -1);
+  }
+  for (const auto& [base, m] : model.memory().all()) {
+    alive(object_of(m), m.base, m.size, m.made, m.device);
+  }
+  for (const auto& [base, m] : model.pools().memory()) {
+    alive(Object::kPool, m.base, m.size, m.made, device_of(m.location));
+  }
+}
+
+std::vector<StackId> Timeline::finish(const Model& model) {
+  if (!writer_.is_open()) return {};
+  if (!finished_) add_alive(model);
+  finished_ = true;
+  writer_.note_time();
+  const live::TimelineImage& image = *writer_.image();
+  std::unordered_map<StackId, std::uint64_t> bytes;
+  const std::uint64_t kept =
+      std::min<std::uint64_t>(image.header.events, live::kFirstEvents + live::kLastEvents);
+  for (std::uint64_t i = 0; i < kept; ++i) {
+    const live::TimelineEvent& event = image.events[i];
+    if (event.stack != 0) bytes[event.stack] += event.size;
+    const bool names_maker = event.what == What::kEnd || event.what == What::kAlive;
+    if (names_maker && event.more != 0) bytes[static_cast<StackId>(event.more)] += event.size;
+  }
+  std::vector<std::pair<std::uint64_t, StackId>> order;
+  for (const auto& [stack, size] : bytes) order.push_back({size, stack});
+  std::sort(order.rbegin(), order.rend());
+  std::vector<StackId> stacks;
+  for (const auto& [size, stack] : order) {
+    if (stacks.size() < kMostStacks) stacks.push_back(stack);
+  }
+  return stacks;
+}
+
+std::string timeline_stacks_json(const std::vector<StackId>& stacks) {
+  if (stacks.empty()) return {};
+  prepare_symbolizer();
+  std::string out = "{";
+  for (const StackId stack : stacks) {
+    add_frames(out, std::to_string(stack).c_str(), symbolize(stack));
+  }
+  return out + "}";
+}
+
+}  // namespace cuvmm::shim

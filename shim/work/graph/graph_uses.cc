@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/work/graph/graph_uses.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "rulebook/batch/operations.h"
+#include "shim/work/pointers.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+constexpr int kDeepest = 16;
+
+// Kinds from which the host learns how far a graph is: a function of its own, an event, a word in
+// its memory, a semaphore.
+bool tells_the_host(CUgraphNodeType type) {
+  return type == CU_GRAPH_NODE_TYPE_HOST || type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ||
+         type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP || type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL;
+}
+
+}  // namespace
+
+std::vector<NodeUses> NodeReader::graph(CUgraph graph, int depth) const {
+  std::vector<NodeUses> nodes;
+  if (ask_.graph_nodes && ask_.node_type) read(graph, depth, nodes);
+  return nodes;
+}
+
+void NodeReader::read(CUgraph graph, int depth, std::vector<NodeUses>& out) const {
+  std::size_t count = 0;
+  if (depth > kDeepest || ask_.graph_nodes(graph, nullptr, &count) != CUDA_SUCCESS) return;
+  std::vector<CUgraphNode> nodes(count);
+  if (count == 0 || ask_.graph_nodes(graph, nodes.data(), &count) != CUDA_SUCCESS) return;
+  nodes.resize(std::min(count, nodes.size()));
+  for (CUgraphNode node : nodes) {
+    CUgraphNodeType type{};
+    if (ask_.node_type(node, &type) != CUDA_SUCCESS) continue;
+    NodeUses& uses = out.emplace_back(described(node, type));
+    uses.node = node;
+    uses.depth = depth;
+    uses.tells = tells_the_host(type);
+    CUgraph child = nullptr;
+    if (type == CU_GRAPH_NODE_TYPE_GRAPH && ask_.child_graph &&
+        ask_.child_graph(node, &child) == CUDA_SUCCESS) {
+      read(child, depth + 1, out);
+    }
+  }
+}
+
+NodeUses NodeReader::described(CUgraphNode node, CUgraphNodeType type) const {
+  if (type == CU_GRAPH_NODE_TYPE_KERNEL && ask_.kernel_node) {
+    CUDA_KERNEL_NODE_PARAMS_v2 params{};
+    if (ask_.kernel_node(node, &params) != CUDA_SUCCESS) return {};
+    const auto function = params.func ? params.func : reinterpret_cast<CUfunction>(params.kern);
+    return kernel(function, params.kernelParams, params.extra);
+  }
+  if (type == CU_GRAPH_NODE_TYPE_MEMCPY && ask_.memcpy_node) {
+    CUDA_MEMCPY3D params{};
+    if (ask_.memcpy_node(node, &params) == CUDA_SUCCESS) return copy(params);
+  }
+  if (type == CU_GRAPH_NODE_TYPE_MEMSET && ask_.memset_node) {
+    CUDA_MEMSET_NODE_PARAMS params{};
+    if (ask_.memset_node(node, &params) != CUDA_SUCCESS) return {};
+    return fill(params.dst, params.pitch, params.elementSize, params.width, params.height);
+  }
+  if (type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP && ask_.batch_node) {
+    CUDA_BATCH_MEM_OP_NODE_PARAMS params{};
+    if (ask_.batch_node(node, &params) == CUDA_SUCCESS) {
+      return batch(params.paramArray, params.count);
+    }
+  }
+  return {};
+}
+
+NodeUses NodeReader::kernel(CUfunction function, void** parameters, void** extra) const {
+  NodeUses uses;
+  if (!function) return uses;
+  Pointers pointers;
+  pointers.read(*layouts_.of(function), parameters, extra, bounds_, maps_);
+  uses.ranges.assign(pointers.begin(), pointers.begin() + pointers.size());
+  // How far into a tensor the kernel goes is not known. Of a graph, only copies and fills have
+  // ranges of which all bytes are used.
+  for (UsedRange& range : uses.ranges) range.size = 0;
+  uses.arguments.assign(pointers.arguments(), pointers.arguments() + pointers.argument_count());
+  return uses;
+}
+
+NodeUses NodeReader::copy(const CUDA_MEMCPY3D& copy) const {
+  NodeUses uses;
+  Touch list[kMaxTouches];
+  const std::size_t count = touches(calls::Memcpy3D{&copy}, list);
+  for (std::size_t i = 0; i < count; ++i) add(uses, extent(list[i]));
+  return uses;
+}
+
+NodeUses NodeReader::fill(CUdeviceptr to, std::size_t pitch, std::size_t element, std::size_t width,
+                          std::size_t height) const {
+  NodeUses uses;
+  if (width != 0 && height != 0) add(uses, {to, (height - 1) * pitch + width * element});
+  return uses;
+}
+
+NodeUses NodeReader::batch(CUstreamBatchMemOpParams* list, unsigned count) const {
+  NodeUses uses;
+  uses.tells = true;
+  calls::StreamBatchMemOp call{};
+  call.count = count;
+  call.paramArray = list;
+  for (std::size_t i = 0; i < operations(call); ++i) {
+    const Operation one = operation(call, i);
+    for (std::size_t k = 0; k < one.count; ++k) add(uses, extent(one.list[k]));
+  }
+  return uses;
+}
+
+void NodeReader::add(NodeUses& to, const UsedRange& range) const {
+  if (range.size == 0) return;
+  if (bounds_.holds(range.base) || bounds_.holds(range.base + (range.size - 1))) {
+    to.ranges.push_back(range);
+    to.arguments.push_back({range.base, -1});
+  }
+}
+
+UsedRange extent(const Touch& touch) {
+  if (touch.width == 0 || touch.rows == 0 || touch.slices == 0) return {touch.base, 0};
+  return {touch.base,
+          (touch.slices - 1) * touch.slice_pitch + (touch.rows - 1) * touch.pitch + touch.width};
+}
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches of graphs use what their nodes use, and what these are changed to.
+#include <gmock/gmock.h>
+
+#include "shim/testing/work_world.h"
+
+namespace cuvmm::shim {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class WorkGraph : public WorkWorld {
+ protected:
+  static constexpr CUdeviceptr kOther = kBase + 4 * kSize;
+
+  /// One kernel with one parameter.
+  CUgraphExec instantiate(std::uint64_t word) {
+    answers.kernel_nodes = {kernel(word)};
+    return instantiate();
+  }
+  CUgraphExec instantiate() {
+    CUgraphExec exec = nullptr;
+    EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&exec, nullptr, 0}), CUDA_SUCCESS);
+    return exec;
+  }
+  CUDA_KERNEL_NODE_PARAMS_v2 kernel(std::uint64_t word) {
+    word_ = word;
+    answers.layout = {{0, 8}};
+    CUDA_KERNEL_NODE_PARAMS_v2 node{};
+    node.func = function();
+    node.kernelParams = parameters_;
+    return node;
+  }
+  static CUDA_MEMSET_NODE_PARAMS fill(CUdeviceptr to) {
+    CUDA_MEMSET_NODE_PARAMS node{};
+    node.dst = to;
+    node.elementSize = 4;
+    node.width = 16;
+    node.height = 1;
+    return node;
+  }
+  static CUgraphNode node(std::uintptr_t number) { return reinterpret_cast<CUgraphNode>(number); }
+  void launch(CUgraphExec exec) { EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS); }
+  /// Two mappings, and a graph that was launched with the first; its stream is done.
+  CUgraphExec with_two_mappings() {
+    map();
+    map(kOther);
+    const CUgraphExec exec = instantiate(kBase);
+    launch(exec);
+    run(calls::StreamSynchronize{s_});
+    busy(s_);
+    return exec;
+  }
+  /// The next launch uses the second mapping alone.
+  void expect_moved(CUgraphExec exec) {
+    launch(exec);
+    unmap();
+    EXPECT_THAT(found(), IsEmpty());
+    unmap(kOther);
+    EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  }
+  std::uint64_t word_ = 0;
+  void* parameters_[1] = {&word_};
+};
+
+TEST_F(WorkGraph, AGraphUsesWhatItsNodesUse) {
+  map();
+  const CUgraphExec exec = instantiate(kBase);
+  word_ = 0;  // the graph has its own copy
+  busy(s_);
+  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
+  unmap();
+  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_STREQ(sink.all[0].violation.objects[0].work->what, "graph");
+}
+
+TEST_F(WorkGraph, AGraphThatReplaysAnAddressThatIsGoneIsFound) {
+  map();
+  const CUgraphExec exec = instantiate(kBase);
+  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+  unmap();
+  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), ElementsAre("launch-argument-alive"));
+  run(calls::GraphExecDestroy{exec});
+  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
+  EXPECT_EQ(found().size(), 1u) << "the handle may mean another graph";
+}
+
+TEST_F(WorkGraph, AGraphUsesWhatItsFillsFill) {
+  map();
+  answers.fill_nodes = {fill(kBase + 64)};
+  const CUgraphExec exec = instantiate();
+  busy(s_);
+  launch(exec);
+  unmap();
+  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_EQ(sink.all[0].violation.objects[0].size, 64u);
+}
+
+// --- Changes of single nodes
+
+TEST_F(WorkGraph, AKernelNodeWithOtherArgumentsUsesThese) {
+  const CUgraphExec exec = with_two_mappings();
+  const CUDA_KERNEL_NODE_PARAMS_v2 other = kernel(kOther);
+  EXPECT_EQ(run(calls::GraphExecKernelNodeSetParams{exec, node(1), &other}), CUDA_SUCCESS);
+  expect_moved(exec);
+}
+
+TEST_F(WorkGraph, AChangeOfAnotherNodeLeavesTheKernelAlone) {
+  const CUgraphExec exec = with_two_mappings();
+  const CUDA_KERNEL_NODE_PARAMS_v2 other = kernel(kOther);
+  EXPECT_EQ(run(calls::GraphExecKernelNodeSetParams{exec, node(2), &other}), CUDA_SUCCESS);
+  launch(exec);
+  unmap(kOther);
+  EXPECT_THAT(found(), IsEmpty());
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(WorkGraph, AFillNodeWithAnotherAddressUsesThat) {
+  const CUgraphExec exec = with_two_mappings();
+  const CUDA_MEMSET_NODE_PARAMS other = fill(kOther);
+  EXPECT_EQ(run(calls::GraphExecMemsetNodeSetParams{exec, node(1), &other, nullptr}), CUDA_SUCCESS);
+  expect_moved(exec);
+}
+
+TEST_F(WorkGraph, ACopyNodeWithAnotherAddressUsesThat) {
+  const CUgraphExec exec = with_two_mappings();
+  CUDA_MEMCPY3D other{};
+  other.srcMemoryType = CU_MEMORYTYPE_HOST;
+  other.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  other.dstDevice = kOther;
+  other.WidthInBytes = 64;
+  other.Height = other.Depth = 1;
+  EXPECT_EQ(run(calls::GraphExecMemcpyNodeSetParams{exec, node(1), &other, nullptr}), CUDA_SUCCESS);
+  expect_moved(exec);
+}
+
+TEST_F(WorkGraph, ParametersOfAnyKindSayWhatTheyAre) {
+  const CUgraphExec exec = with_two_mappings();
+  CUgraphNodeParams params{};
+  params.type = CU_GRAPH_NODE_TYPE_MEMSET;
+  params.memset.dst = kOther;
+  params.memset.elementSize = 4;
+  params.memset.width = 16;
+  params.memset.height = 1;
+  EXPECT_EQ(run(calls::GraphExecNodeSetParams{exec, node(1), &params}), CUDA_SUCCESS);
+  expect_moved(exec);
+}
+
+TEST_F(WorkGraph, AnotherGraphOfTheSameShapeTakesItsPlace) {
+  const CUgraphExec exec = with_two_mappings();
+  answers.kernel_nodes = {kernel(kOther)};
+  EXPECT_EQ(run(calls::GraphExecUpdate_v2{exec, nullptr, nullptr}), CUDA_SUCCESS);
+  expect_moved(exec);
+}
+
+TEST_F(WorkGraph, ANodeThatIsDisabledUsesNothing) {
+  const CUgraphExec exec = with_two_mappings();
+  EXPECT_EQ(run(calls::GraphNodeSetEnabled{exec, node(1), 0}), CUDA_SUCCESS);
+  launch(exec);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkGraph, AChangeThatTheDriverRefusesChangesNothing) {
+  const CUgraphExec exec = with_two_mappings();
+  answers.change = CUDA_ERROR_INVALID_VALUE;
+  EXPECT_EQ(run(calls::GraphNodeSetEnabled{exec, node(1), 0}), CUDA_ERROR_INVALID_VALUE);
+  launch(exec);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+// --- What the host learns from within
+
+TEST_F(WorkGraph, AGraphThatTellsTheHostHowFarItIsIsNotCertainToUseItAnyMore) {
+  map();
+  answers.other_node = CU_GRAPH_NODE_TYPE_HOST;
+  const CUgraphExec exec = instantiate(kBase);
+  busy(s_);
+  launch(exec);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+}
+
+TEST_F(WorkGraph, ANodeThatDoesNothingTellsNothing) {
+  map();
+  answers.other_node = CU_GRAPH_NODE_TYPE_EMPTY;
+  const CUgraphExec exec = instantiate(kBase);
+  busy(s_);
+  launch(exec);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+}  // namespace
+}  // namespace cuvmm::shim

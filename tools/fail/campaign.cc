@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/fail/campaign.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+
+#include "tools/atomic_file.h"
+#include "tools/commands.h"
+#include "tools/fail/fail_output.h"
+#include "tools/fail/judge.h"
+#include "tools/fail/known_trials.h"
+#include "tools/fail/plan.h"
+#include "tools/fail/runner.h"
+#include "tools/standard_streams.h"
+
+namespace cuvmm::tools {
+
+namespace {
+
+constexpr int kPlainRuns = 2;  // two, to see what differs by itself
+constexpr double kLongestPlain = 3600;
+
+int campaign_failed(const std::string& message) {
+  print_error("cuvmm fail: {}\n", message);
+  return kExitFailure;
+}
+
+class Campaign {
+ public:
+  explicit Campaign(const CampaignSettings& settings)
+      : settings_(settings), known_(settings.resume, settings.run.command) {
+    at_once_ = settings.jobs > 0
+                   ? settings.jobs
+                   : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
+
+  int run() {
+    if (const std::string problem = learn(); !problem.empty()) return campaign_failed(problem);
+    // A machine that is busy with such runs is slower than it was.
+    timeout_s_ = settings_.timeout_s > 0 ? settings_.timeout_s
+                                         : std::max(10.0, 20 * baseline_.seconds * at_once_);
+    if (const std::string problem = try_all(plan(results_.sites, settings_.all));
+        !problem.empty()) {
+      return campaign_failed(problem);
+    }
+    if (settings_.minimise) {
+      if (const std::string problem = minimise(); !problem.empty()) return campaign_failed(problem);
+    }
+    return conclude();
+  }
+
+ private:
+  // Runs the program as it is.
+  std::string learn() {
+    const std::vector<Job> jobs(kPlainRuns, Job{settings_.run, {}});
+    std::vector<Outcome> plain;
+    // One after the other: the first says how long it takes.
+    run_jobs(jobs, 1, kLongestPlain,
+             [&](std::size_t, Outcome outcome) { plain.push_back(std::move(outcome)); });
+    for (const Outcome& outcome : plain) {
+      if (!outcome.trouble.empty()) return "the plain run: " + outcome.trouble;
+      if (outcome.timed_out) return "the program does not end by itself in time";
+      if (outcome.exit_code != 0) {
+        return fmt::format(
+            "the program fails without any failure of a call: its exit code is {}. It must succeed "
+            "first; `cuvmm run` shows what it says",
+            outcome.exit_code);
+      }
+      baseline_.add(outcome);
+    }
+    results_.sites = call_sites(plain, settings_.calls);
+    results_.plain_seconds = baseline_.seconds;
+    results_.output_compared = baseline_.output_known;
+    return results_.sites.empty() ? "the program made no call that can be made to fail" : "";
+  }
+
+  std::string try_all(const std::vector<Experiment>& experiments) {
+    std::vector<Job> jobs;
+    std::vector<std::size_t> places;
+    const std::size_t first = results_.trials.size();
+    for (const Experiment& one : experiments) {
+      Trial trial;
+      if (const Trial* known = known_.find(one.spec)) {
+        trial = *known;
+      } else {
+        Job job{settings_.run, {}};
+        job.run.fail = one.spec;
+        jobs.push_back(std::move(job));
+        places.push_back(results_.trials.size());
+      }
+      trial.experiment = one;
+      results_.trials.push_back(std::move(trial));
+    }
+    std::string trouble;
+    run_jobs(jobs, at_once_, timeout_s_, [&](std::size_t job, Outcome outcome) {
+      Trial& trial = results_.trials[places[job]];
+      if (!outcome.trouble.empty()) trouble = trial.experiment.spec + ": " + outcome.trouble;
+      trial.judgement = judge(baseline_, outcome);
+      // What was killed tells nothing of it.
+      trial.reached = outcome.injections() != 0 || outcome.timed_out;
+      trial.seconds = outcome.seconds;
+      known_.add(trial);
+      if (!trial.reached && is_bad(trial.judgement.verdict)) {
+        trial.judgement.what += " (though the call never came: the program does this by itself)";
+      }
+    });
+    (void)first;
+    return trouble.empty() ? known_.problem() : trouble;
+  }
+
+  // Where a place is bad only if it fails for good: how often it must fail for that.
+  std::string minimise() {
+    for (std::size_t site = 0; site < results_.sites.size(); ++site) {
+      const Trial* const worst = worst_trial(results_, site);
+      if (!worst || !is_bad(worst->judgement.verdict) || !worst->experiment.persistent) continue;
+      const Verdict wanted = worst->judgement.verdict;
+      Experiment one = worst->experiment;
+      // A loop without an end fails for ever: no number of failures is enough.
+      constexpr std::uint64_t kMost = 64;
+      std::uint64_t low = 1, high = 2;
+      for (; high <= kMost; low = high, high *= 2) {
+        if (const auto same = fails_alike(one, high, wanted); !same.problem.empty()) {
+          return same.problem;
+        } else if (same.alike) {
+          break;
+        }
+      }
+      if (high > kMost) continue;
+      while (high - low > 1) {
+        const std::uint64_t middle = low + (high - low) / 2;
+        const auto same = fails_alike(one, middle, wanted);
+        if (!same.problem.empty()) return same.problem;
+        (same.alike ? high : low) = middle;
+      }
+    }
+    return "";
+  }
+
+  struct Alike {
+    std::string problem;
+    bool alike = false;
+  };
+  Alike fails_alike(Experiment one, std::uint64_t failures, Verdict wanted) {
+    one.until = one.number + failures - 1;
+    one.spec = spec_of(results_.sites[one.site], one);
+    std::string problem = try_all({one});
+    const bool alike = results_.trials.back().judgement.verdict == wanted;
+    if (!alike) results_.trials.pop_back();
+    return {std::move(problem), alike};
+  }
+
+  int conclude() {
+    const auto write = [](const char* option, const std::string& path, const std::string& text) {
+      if (path.empty()) return true;
+      const std::string problem = write_whole(path, text);
+      if (!problem.empty()) print_error("cuvmm fail: {} {}: {}\n", option, path, problem);
+      return problem.empty();
+    };
+    bool written = true;
+    if (!settings_.json.empty()) {
+      const Json json = campaign_json(settings_, results_);
+      written = write("--json", settings_.json,
+                      json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    }
+    if (!settings_.junit.empty()) {
+      written = write("--junit", settings_.junit, campaign_junit(settings_, results_)) && written;
+    }
+    if (!settings_.run.quiet) write_output(campaign_text(settings_, results_));
+    if (!written) return kExitFailure;
+    const bool bad = std::ranges::any_of(
+        results_.trials, [](const Trial& trial) { return is_bad(trial.judgement.verdict); });
+    return bad ? kExitDifference : 0;
+  }
+
+  const CampaignSettings& settings_;
+  KnownTrials known_;
+  int at_once_ = 1;
+  double timeout_s_ = 0;
+  Baseline baseline_;
+  Results results_;
+};
+
+}  // namespace
+
+int run_campaign(const CampaignSettings& settings) {
+  for (const auto& [option, path] :
+       {std::pair{"--json", settings.json}, std::pair{"--junit", settings.junit}}) {
+    if (path.empty()) continue;
+    const std::string problem = cannot_write(path);
+    if (!problem.empty()) return campaign_failed(std::string(option) + " " + path + ": " + problem);
+  }
+  return Campaign(settings).run();
+}
+
+}  // namespace cuvmm::tools

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "failure/documented.h"
+#include "rulebook/rule.h"
+
+namespace cuvmm::failure {
+namespace {
+
+// Another source of the same facts: what the rules say is documented for a broken one.
+TEST(Documented, AgreesWithTheRules) {
+  int compared = 0;
+  for (const RuleInfo& rule : rules()) {
+    if (rule.basis != CodeBasis::kDocumented || rule.code == CUDA_SUCCESS) continue;
+    if (rule.entry == EntryPoint::kCount || documented_results(rule.entry).empty()) continue;
+    ++compared;
+    EXPECT_TRUE(is_documented(rule.entry, rule.code)) << rule.id;
+  }
+  EXPECT_GT(compared, 20);
+}
+
+}  // namespace
+}  // namespace cuvmm::failure

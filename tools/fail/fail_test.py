@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cuvmm run --fail`, `cuvmm fail` and `cuvmm hostile` from the outside.
+
+Usage: fail_test.py CUVMM BANK [unittest arguments]; BANK is the program of examples/fail_bank.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+CUVMM = BANK = None
+# One that nothing but the failures of calls can stop.
+FRESH = {key: value for key, value in os.environ.items() if not key.startswith("CUVMM_")}
+
+
+def cuvmm(*arguments, **variables):
+    return subprocess.run([CUVMM, *arguments], capture_output=True, text=True, check=False, env={**FRESH, **variables})
+
+
+def bank(*options, bug="none", command="run"):
+    return cuvmm(command, *options, "--emulate", "--devices", "1", "--", BANK, bug)
+
+
+class FailTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def campaign(self, *options, bug="none"):
+        done = bank("--each", "--json", self.path("f.json"), *options, bug=bug, command="fail")
+        with open(self.path("f.json"), encoding="utf-8") as file:
+            return done, json.load(file)
+
+    # --- One run
+
+    def test_a_call_fails_and_is_named(self):
+        done = bank("--fail", "cuMemCreate@3=OUT_OF_MEMORY")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr.count("was made to fail"), 1)
+        self.assertIn("cuMemCreate was made to fail and answers CUDA_ERROR_OUT_OF_MEMORY", done.stderr)
+        self.assertIn("failed: the second segment", done.stderr)
+        self.assertNotIn("sum", done.stdout)
+
+    def test_fail_is_the_same_as_run(self):
+        done = bank("--fail", "cuMemCreate@3", command="fail")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("failed: the second segment", done.stderr)
+
+    def test_several_specifications(self):
+        done = bank("--fail", "cuMemcpyHtoD@1", "--fail", "cuMemcpyDtoH@1")
+        self.assertEqual(done.stderr.count("was made to fail"), 2)
+
+    def test_no_call_no_failure(self):
+        done = bank("--fail", "cuMemCreate@100")
+        self.assertEqual((done.returncode, done.stdout), (0, "sum 2080\n"))
+
+    def test_by_function_file_and_size(self):
+        self.assertEqual(bank("--fail", "cuMemCreate[in=no_such_function]").returncode, 0)
+        self.assertEqual(bank("--fail", "cuMemAddressReserve[size=6M]").returncode, 1)
+        self.assertEqual(bank("--fail", "cuMemAddressReserve[size=7M..]").returncode, 0)
+        self.assertEqual(bank("--fail", "cuMemCreate[device=1]").returncode, 0)
+        done = bank("--fail", "cuMemCreate[in=Allocator::create]@1")
+        self.assertIn("failed: the first segment", done.stderr)
+
+    def test_the_environment_alone_is_enough(self):
+        library = os.path.join(os.path.dirname(CUVMM), "..", "lib")
+        shim = os.path.join(library, "libcuvmm-shim.so")
+        done = subprocess.run([BANK, "none"], capture_output=True, text=True, check=False,
+                              env={**FRESH, "LD_PRELOAD": shim, "CUVMM_FAIL": "cuMemMap@1",
+                                   "CUVMM_DRIVER": os.path.join(library, "emulator", "libcuda.so.1")})
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("cuMemMap was made to fail", done.stderr)
+        done = subprocess.run([BANK, "none"], capture_output=True, text=True, check=False,
+                              env={**FRESH, "LD_PRELOAD": shim, "CUVMM_FAIL": "cuMemMop@1",
+                                   "CUVMM_DRIVER": os.path.join(library, "emulator", "libcuda.so.1")})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("CUVMM_FAIL is not understood", done.stderr)
+
+    def test_a_failure_is_no_finding(self):
+        report = self.path("r.json")
+        bank("--fail", "cuMemMap@2", "--report", report)
+        with open(report, encoding="utf-8") as file:
+            found = json.load(file)
+        self.assertEqual(found["summary"], {"error": 0, "undefined": 0, "leak": 0})
+        self.assertEqual(found["refusals"], [])
+
+    # --- The command line
+
+    def test_mistakes_say_what_was_expected(self):
+        for arguments, words in [
+            (["run", "--fail", "cuMemCrate@1"], "column 1: cuvmm intercepts no function cuMemCrate; did you mean"),
+            (["run", "--fail", "cuMemCreate@1=NO"], "column 15: expected a result"),
+            (["run", "--fail", "cuMemSetAccess=OUT_OF_MEMORY"], "which has INVALID_VALUE, INVALID_DEVICE"),
+            (["fail"], "which calls should fail?"),
+            (["fail", "--json", "f", "--fail", "cuMemMap"], "--json needs --each"),
+            (["fail", "--each", "--fail", "cuMemMap"], "--fail is for one run"),
+            (["fail", "--each", "--calls", "cuMemMop"], "did you mean cuMemMap"),
+            (["fail", "--each", "--jobs", "0"], "--jobs"),
+            (["hostile", "--streams", "late"], "--streams has no meaning here"),
+            (["run", "--hostile", "x"], "expected a number"),
+            (["run", "--hostile", "7:poisonn"], "did you mean poison"),
+        ]:
+            done = cuvmm(*arguments, "--emulate", "--", BANK, "none")
+            self.assertEqual(done.returncode, 2, (arguments, done.stderr))
+            self.assertIn(words, done.stderr)
+
+    # --- Each place
+
+    def test_the_program_without_a_bug_is_clean_or_handled(self):
+        done, found = self.campaign("--calls", "cuMemMap,cuMemCreate,cuMemSetAccess")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual({site["verdict"] for site in found["sites"]}, {"handled"})
+        self.assertEqual(len(found["sites"]), 6)
+        for site in found["sites"]:
+            self.assertEqual({"call", "stack", "result", "verdict", "command"} - set(site), set())
+            self.assertTrue(all(run["reached"] for run in site["runs"]))
+            self.assertEqual(len(site["runs"]), 2)
+
+    def test_the_command_repeats_the_verdict(self):
+        done, found = self.campaign("--calls", "cuMemSetAccess", bug="access-ignored")
+        self.assertEqual(done.returncode, 1)
+        bad = [site for site in found["sites"] if site["verdict"] == "finding"]
+        self.assertTrue(bad, done.stdout)
+        command = bad[0]["command"].replace("cuvmm run", f"{CUVMM} run --error-exitcode 9", 1)
+        again = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, env=FRESH)
+        self.assertEqual(again.returncode, 9, again.stderr)
+        self.assertIn(bad[0]["what"].split(" in ")[0], again.stderr)
+
+    def test_junit_and_text(self):
+        done = bank("--each", "--calls", "cuMemGetAccess", "--junit", self.path("j.xml"), bug="retain-kept",
+                    command="fail")
+        suite = xml.etree.ElementTree.parse(self.path("j.xml")).getroot()
+        self.assertEqual((suite.get("tests"), suite.get("failures")), ("2", "2"))
+        self.assertIn("leak        cuMemGetAccess in ", done.stdout)
+        self.assertIn("1 site, 2 runs: 1 leak", done.stdout)
+
+    def test_resume_makes_no_run_twice(self):
+        file = self.path("resume")
+        first = self.campaign("--calls", "cuMemMap", "--resume", file)[1]
+        with open(file, encoding="utf-8") as text:
+            lines = text.readlines()
+        self.assertEqual(len(lines), 1 + sum(len(site["runs"]) for site in first["sites"]))
+        # What is known is believed: it is not tried again.
+        with open(file, "w", encoding="utf-8") as text:
+            text.writelines(line.replace('"handled"', '"crash"') for line in lines[:-1])
+        done, again = self.campaign("--calls", "cuMemMap", "--resume", file)
+        self.assertEqual(done.returncode, 1)
+        verdicts = [run["verdict"] for site in again["sites"] for run in site["runs"]]
+        self.assertEqual(sorted(verdicts), ["crash"] * (len(verdicts) - 1) + ["handled"])
+
+    def test_calls_that_give_up_are_left_out_but_for_request(self):
+        _, found = self.campaign("--calls", "cuMemUnmap")
+        self.assertEqual({site["call"] for site in found["sites"]}, {"cuMemUnmap"})
+        self.assertNotIn("leak", {site["verdict"] for site in found["sites"]})
+
+    def test_a_program_that_fails_by_itself_is_refused(self):
+        done = cuvmm("fail", "--each", "--emulate", "--", BANK, "no-such-bug")
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("its exit code is 2", done.stderr)
+
+    def test_a_program_without_calls_is_refused(self):
+        done = cuvmm("fail", "--each", "--emulate", "--", "true")
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("made no call that can be made to fail", done.stderr)
+
+    # --- Hostile luck
+
+    def test_the_program_bears_any_luck(self):
+        done = bank("--seeds", "6", command="hostile")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_luck_shows_what_a_program_counts_on(self):
+        # It expects new memory to be zero.
+        program = self.path("zero.py")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write("import ctypes, sys\n"
+                       "cuda = ctypes.CDLL('libcuda.so.1')\n"
+                       "cuda.cuInit(0)\n"
+                       "context, memory = ctypes.c_void_p(), ctypes.c_uint64()\n"
+                       "cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)\n"
+                       "cuda.cuCtxSetCurrent(context)\n"
+                       "assert cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(64)) == 0\n"
+                       "got = ctypes.create_string_buffer(64)\n"
+                       "assert cuda.cuMemcpyDtoH_v2(got, memory, ctypes.c_size_t(64)) == 0\n"
+                       "cuda.cuMemFree_v2(memory)\n"
+                       "print(sum(got.raw))\n")
+        done = cuvmm("hostile", "--devices", "1", "--seeds", "12", "--json", self.path("h.json"), "--",
+                     sys.executable, program)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("poison alone is enough", done.stdout)
+        with open(self.path("h.json"), encoding="utf-8") as file:
+            seeds = json.load(file)["seeds"]
+        for seed in seeds:
+            self.assertEqual("poison" in seed["luck"], not seed["same"], seed)
+        # The same seed does the same again.
+        bad = next(seed for seed in seeds if not seed["same"])
+        runs = [cuvmm("run", "--emulate", "--devices", "1", "--hostile", bad["luck"], "--", sys.executable,
+                      program).stdout for _ in range(2)]
+        self.assertEqual(runs[0], runs[1])
+        self.assertNotEqual(runs[0], "0\n")
+
+
+if __name__ == "__main__":
+    CUVMM, BANK = sys.argv[1:3]
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/fail/outcome.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "api/symbols/find_entry.h"
+#include "failure/documented.h"
+
+namespace cuvmm::tools {
+
+namespace {
+
+std::string member_text(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::uint64_t member_number(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+
+bool member_flag(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_boolean() && found->get<bool>();
+}
+
+const Json& member_list(const Json& object, const char* key) {
+  static const Json kNone = Json::array();
+  const auto found = object.find(key);
+  return found != object.end() && found->is_array() ? *found : kNone;
+}
+
+std::string file_of(const std::string& path) { return std::filesystem::path(path).filename(); }
+
+// The same in every run, wherever the modules are loaded.
+std::string place_key(const Json& stack) {
+  std::string key;
+  for (const Json& frame : stack) {
+    const std::string module = member_text(frame, "module");
+    if (!module.empty())
+      key += fmt::format(" {}+{}", file_of(module), member_number(frame, "offset"));
+  }
+  return key;
+}
+
+}  // namespace
+
+std::uint64_t Outcome::injections() const {
+  std::uint64_t all = 0;
+  for (const ProcessLog& log : logs) all += log.injections;
+  return all;
+}
+
+std::string place_text(const Json& stack) {
+  for (const Json& frame : stack) {
+    const std::string function = member_text(frame, "function");
+    const std::string file = member_text(frame, "file");
+    const std::string module = file_of(member_text(frame, "module"));
+    if (function.empty() && module.empty()) continue;
+    std::string text = function.empty()
+                           ? fmt::format("{}+{:#x}", module, member_number(frame, "offset"))
+                           : function;
+    if (!file.empty())
+      text += fmt::format(" at {}:{}", file_of(file), member_number(frame, "line"));
+    return text;
+  }
+  return "";
+}
+
+void add_report(Outcome& outcome, const Json& report) {
+  for (const Json& finding : member_list(report, "findings")) {
+    const std::string kind = member_text(finding, "kind");
+    const bool leak = kind == "leak";
+    if (!leak && kind != "error" && kind != "undefined") continue;
+    const std::string rule = member_text(finding, "rule");
+    const Json& stack = member_list(finding, "stack");
+    std::int64_t pid = 0;
+    if (const auto found = finding.find("pid"); found != finding.end() && found->is_number()) {
+      pid = found->get<std::int64_t>();
+    }
+    Tally& tally = (leak ? outcome.leaks[pid] : outcome.findings)[rule + place_key(stack)];
+    tally.count += std::max<std::uint64_t>(member_number(finding, "count"), 1);
+    const std::string place = place_text(stack);
+    tally.text = rule + (place.empty() ? "" : (leak ? ", made in " : " in ") + place) + ": " +
+                 member_text(finding, "message");
+  }
+}
+
+void add_log(Outcome& outcome, const Json& log) {
+  ProcessLog process;
+  process.pid = static_cast<std::int64_t>(member_number(log, "pid"));
+  process.died = member_text(log, "ended") == "signal";
+  process.returned = member_flag(log, "returned");
+  process.injections = member_number(log, "injections");
+  process.calls_after = member_number(log, "calls_after");
+  process.sites = member_list(log, "sites");
+  for (const Json& one : member_list(log, "injected")) {
+    const auto entry = find_entry(member_text(one, "call"));
+    process.gave_up = process.gave_up || (entry && failure::gives_up(*entry));
+  }
+  for (const Json& left : member_list(log, "left")) {
+    const std::string what = member_text(left, "what");
+    const Json& stack = member_list(left, "stack");
+    Tally& tally = process.left[what + place_key(stack)];
+    tally.count += member_number(left, "count");
+    process.kinds[what] += member_number(left, "count");
+    const std::string place = place_text(stack);
+    tally.text = fmt::format("{} {}{}", tally.count, what, tally.count == 1 ? "" : "s");
+    const std::uint64_t bytes = member_number(left, "bytes");
+    if (bytes != 0) tally.text += fmt::format(" ({} bytes)", bytes);
+    if (!place.empty()) tally.text += ", made in " + place;
+  }
+  outcome.logs.push_back(std::move(process));
+}
+
+}  // namespace cuvmm::tools

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs of one program side by side, each under a time limit.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tools/fail/outcome.h"
+#include "tools/run/run_settings.h"
+
+namespace cuvmm::tools {
+
+/// One run that is wanted.
+struct Job {
+  RunSettings run;  ///< where it writes is the runner's choice
+  std::vector<std::pair<std::string, std::string>> environment;  ///< that it gets beside ours
+};
+
+/// Makes the runs, at most `at_once` of them at a time, and hands each outcome to `done` with the
+/// number of its job, in the order in which they end. A run that takes longer than `timeout_s` is
+/// ended, with all its processes. The program reads nothing from stdin, and what it prints is kept
+/// from the terminal. Called once at a time.
+void run_jobs(const std::vector<Job>& jobs, int at_once, double timeout_s,
+              const std::function<void(std::size_t, Outcome)>& done);
+
+}  // namespace cuvmm::tools

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuvmm hostile: one program under many kinds of bad luck.
+#include <fmt/core.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "tools/atomic_file.h"
+#include "tools/commands.h"
+#include "tools/fail/judge.h"
+#include "tools/fail/runner.h"
+#include "tools/hostile/hostile_words.h"
+#include "tools/run/run_options.h"
+#include "tools/standard_streams.h"
+#include "tools/usage.h"
+
+namespace cuvmm::tools {
+
+namespace {
+
+constexpr const char* kHostileExamples =
+    "Examples:\n"
+    "  cuvmm hostile -- ./test               the emulator, with 20 seeds\n"
+    "  cuvmm hostile --seeds 200 -- ./test\n"
+    "  cuvmm run --emulate --hostile 7 -- ./test     what seed 7 did\n"
+    "The exit code is 0 if the program does the same with each seed, 1 if it does not, 125 when\n"
+    "cuvmm itself failed.\n";
+
+struct HostileSettings {
+  RunSettings run;
+  int seeds = 20;
+  int first = 1;
+  int jobs = 0;
+  double timeout_s = 0;
+  std::string json;
+};
+
+// What a run shows beside the plain one; "" if nothing.
+std::string difference(const Baseline& plain, const Outcome& outcome) {
+  const Judgement judgement = judge(plain, outcome);
+  if (judgement.verdict == Verdict::kClean && plain.output_known &&
+      outcome.output != plain.output) {
+    return "it prints something else";
+  }
+  if (judgement.verdict == Verdict::kClean) return "";
+  return fmt::format("{}: {}", verdict_name(judgement.verdict), judgement.what);
+}
+
+class HostileRuns {
+ public:
+  explicit HostileRuns(const HostileSettings& settings) : settings_(settings) {
+    at_once_ = settings.jobs > 0
+                   ? settings.jobs
+                   : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
+
+  int run() {
+    if (const std::string problem = learn(); !problem.empty()) return trouble(problem);
+    timeout_s_ = settings_.timeout_s > 0 ? settings_.timeout_s
+                                         : std::max(10.0, 20 * plain_.seconds * at_once_);
+    std::vector<std::string> lucks;
+    for (int i = 0; i < settings_.seeds; ++i) {
+      const auto seed = static_cast<std::uint64_t>(settings_.first) + static_cast<unsigned>(i);
+      lucks.push_back(hostile_text(seed, kinds_of_seed(seed)));
+    }
+    const std::vector<std::string> found = differences(lucks);
+    if (!problem_.empty()) return trouble(problem_);
+    const auto first = std::ranges::find_if(found, [](const auto& text) { return !text.empty(); });
+    if (!write_json(lucks, found)) return kExitFailure;
+    if (first == found.end()) {
+      print_output("{} seeds: the program does the same with each\n", settings_.seeds);
+      return 0;
+    }
+    const std::size_t index = static_cast<std::size_t>(first - found.begin());
+    explain(static_cast<std::uint64_t>(settings_.first) + index, lucks[index], *first);
+    const auto others =
+        std::ranges::count_if(found, [](const auto& text) { return !text.empty(); });
+    print_output("{} of {} seeds differ\n", others, settings_.seeds);
+    return kExitDifference;
+  }
+
+ private:
+  static int trouble(const std::string& message) {
+    print_error("cuvmm hostile: {}\n", message);
+    return kExitFailure;
+  }
+
+  std::string learn() {
+    constexpr int kTimes = 2;
+    constexpr double kLongest = 3600;
+    std::string problem;
+    run_jobs(std::vector<Job>(kTimes, Job{settings_.run, {}}), 1, kLongest,
+             [&](std::size_t, const Outcome& outcome) {
+               if (!outcome.trouble.empty()) problem = "the plain run: " + outcome.trouble;
+               if (outcome.timed_out) problem = "the program does not end by itself in time";
+               plain_.add(outcome);
+             });
+    return problem;
+  }
+
+  // Of each luck.
+  std::vector<std::string> differences(const std::vector<std::string>& lucks) {
+    std::vector<Job> jobs;
+    for (const std::string& luck : lucks) {
+      Job job{settings_.run, {}};
+      const Hostile hostile = read_hostile(luck);
+      job.run.hostile = hostile.emulator;
+      job.run.streams = hostile.streams;
+      jobs.push_back(std::move(job));
+    }
+    std::vector<std::string> found(lucks.size());
+    run_jobs(jobs, at_once_, timeout_s_, [&](std::size_t job, const Outcome& outcome) {
+      if (!outcome.trouble.empty()) problem_ = lucks[job] + ": " + outcome.trouble;
+      found[job] = difference(plain_, outcome);
+    });
+    return found;
+  }
+
+  // Which of its kinds does it alone.
+  void explain(std::uint64_t seed, const std::string& luck, const std::string& what) {
+    const std::vector<std::string> kinds = kinds_of_seed(seed);
+    std::vector<std::string> alone;
+    for (const std::string& kind : kinds) alone.push_back(hostile_text(seed, {kind}));
+    const std::vector<std::string> found = differences(alone);
+    print_output("seed {} differs: {}\n", seed, what);
+    std::string chosen = luck;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (found[i].empty()) continue;
+      print_output("  {} alone is enough: {}\n", kinds[i], found[i]);
+      if (chosen == luck) chosen = alone[i];
+    }
+    if (chosen == luck) print_output("  none of its kinds alone is enough: {}\n", luck);
+    std::string line = "cuvmm run --emulate";
+    if (!settings_.run.profile.empty()) line += "=" + settings_.run.profile;
+    if (settings_.run.devices > 0) line += fmt::format(" --devices {}", settings_.run.devices);
+    if (settings_.run.python) line += " --python";
+    line += " --hostile " + chosen + " --";
+    for (const std::string& word : settings_.run.command) line += " " + word;
+    print_output("to see it: {}\n", line);
+  }
+
+  bool write_json(const std::vector<std::string>& lucks, const std::vector<std::string>& found) {
+    if (settings_.json.empty()) return true;
+    Json seeds = Json::array();
+    for (std::size_t i = 0; i < lucks.size(); ++i) {
+      seeds.push_back({{"seed", static_cast<std::uint64_t>(settings_.first) + i},
+                       {"luck", lucks[i]},
+                       {"same", found[i].empty()},
+                       {"what", found[i]}});
+    }
+    const Json json = {{"schema", 1}, {"program", settings_.run.command}, {"seeds", seeds}};
+    const std::string problem = write_whole(
+        settings_.json, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    if (!problem.empty()) print_error("cuvmm hostile: --json {}: {}\n", settings_.json, problem);
+    return problem.empty();
+  }
+
+  const HostileSettings& settings_;
+  int at_once_ = 1;
+  double timeout_s_ = 0;
+  Baseline plain_;
+  std::string problem_;
+};
+
+}  // namespace
+
+void add_hostile(CLI::App& app, CommandLine& line) {
+  CLI::App* command =
+      app.add_subcommand("hostile", "Run a program on an emulator that brings it bad luck");
+  auto settings = std::make_shared<HostileSettings>();
+  auto emulate = std::make_shared<std::string>();
+  command->add_option("--seeds", settings->seeds, "How many seeds to try (default: 20)")
+      ->type_name("N")
+      ->check(whole_number(1, 1'000'000));
+  command->add_option("--first", settings->first, "The first seed (default: 1)")
+      ->type_name("N")
+      ->check(whole_number(0, 1'000'000'000));
+  command->add_option("--jobs", settings->jobs, "Runs at a time (default: one per core)")
+      ->type_name("N")
+      ->check(whole_number(1, 1024));
+  command
+      ->add_option("--timeout", settings->timeout_s,
+                   "How long a run may take before it counts as hanging (default: 20 times as long "
+                   "as the plain one, at least 10)")
+      ->type_name("SECONDS")
+      ->check(seconds(0.1));
+  command->add_option("--json", settings->json, "Write the results as JSON")->type_name("FILE");
+  add_run_options(*command, settings->run, *emulate);
+  command->footer(kHostileExamples);
+  command->callback([command, settings, emulate, &line] {
+    take_run_options(settings->run, *command, *emulate, line);
+    for (const char* option : {"--driver", "--hostile", "--streams", "--report", "--trace",
+                               "--ring", "--live", "--leaks-signal", "--error-exitcode"}) {
+      if (command->count(option) > 0) {
+        throw UsageError{std::string(option) +
+                         " has no meaning here: the emulator is run, with "
+                         "many seeds"};
+      }
+    }
+    settings->run.emulate = true;
+    line.exit_code = HostileRuns(*settings).run();
+  });
+}
+
+}  // namespace cuvmm::tools

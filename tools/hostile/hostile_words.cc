@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hostile/hostile_words.h"
+
+#include <algorithm>
+#include <charconv>
+#include <random>
+
+#include "tools/rules/suggest.h"
+#include "tools/usage.h"
+
+namespace cuvmm::tools {
+
+namespace {
+
+constexpr const char* kLateStreams = "late-streams";
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string list;
+  for (const std::string& word : words) list += (list.empty() ? "" : ",") + word;
+  return list;
+}
+
+}  // namespace
+
+const std::vector<std::string>& hostile_kinds() {
+  static const std::vector<std::string> kKinds = {
+      "new-addresses", "scattered-addresses", "no-hints",       "new-handles",
+      "poison",        "high-descriptors",    "large-granules", kLateStreams};
+  return kKinds;
+}
+
+std::vector<std::string> kinds_of_seed(std::uint64_t seed) {
+  std::mt19937_64 numbers(seed);
+  std::vector<std::string> kinds;
+  for (const std::string& kind : hostile_kinds()) {
+    // Scattered ranges that never come back would use up any address space.
+    const bool excluded =
+        kind == "scattered-addresses" && !kinds.empty() && kinds.front() == "new-addresses";
+    if (numbers() % 2 == 0 && !excluded) kinds.push_back(kind);
+  }
+  if (kinds.empty()) kinds.push_back(hostile_kinds()[seed % hostile_kinds().size()]);
+  return kinds;
+}
+
+std::string hostile_text(std::uint64_t seed, const std::vector<std::string>& kinds) {
+  return std::to_string(seed) + ":" + joined(kinds);
+}
+
+Hostile read_hostile(const std::string& text) {
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  std::uint64_t seed = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + colon, seed);
+  if (error != std::errc{} || stop != text.data() + colon) {
+    throw UsageError{"--hostile " + text + ": expected a number, such as 7"};
+  }
+  std::vector<std::string> kinds;
+  if (colon == text.size()) {
+    kinds = kinds_of_seed(seed);
+  } else {
+    std::string rest = text.substr(colon + 1);
+    while (!rest.empty()) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      const std::string kind = rest.substr(0, comma);
+      if (std::ranges::find(hostile_kinds(), kind) == hostile_kinds().end()) {
+        throw UsageError{"--hostile " + text + ": unknown kind '" + kind + "'; expected " +
+                         joined(hostile_kinds()) + did_you_mean(kind, hostile_kinds())};
+      }
+      kinds.push_back(kind);
+      rest.erase(0, comma + 1);
+    }
+  }
+  Hostile hostile;
+  if (const auto late = std::ranges::find(kinds, kLateStreams); late != kinds.end()) {
+    kinds.erase(late);
+    hostile.streams = "late:" + std::to_string(seed);
+  }
+  hostile.emulator = hostile_text(seed, kinds);
+  return hostile;
+}
+
+}  // namespace cuvmm::tools

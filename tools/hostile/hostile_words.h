@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kinds of hostile luck a seed brings (docs/testing/fail.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cuvmm::tools {
+
+/// All kinds: those of the emulator's CUVMM_HOSTILE, and "late-streams".
+const std::vector<std::string>& hostile_kinds();
+
+/// Those of a seed: about half of them, always the same, never two that exclude each other.
+std::vector<std::string> kinds_of_seed(std::uint64_t seed);
+
+/// What `--hostile` asks for.
+struct Hostile {
+  std::string emulator;  ///< for CUVMM_HOSTILE
+  std::string streams;   ///< for CUVMM_STREAMS; "" as without
+};
+
+/// "7", or "7:poison,no-hints" for these kinds alone. Throws UsageError.
+Hostile read_hostile(const std::string& text);
+
+/// "7:poison,no-hints".
+std::string hostile_text(std::uint64_t seed, const std::vector<std::string>& kinds);
+
+}  // namespace cuvmm::tools

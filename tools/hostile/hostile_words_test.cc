@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hostile/hostile_words.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "tools/usage.h"
+
+namespace cuvmm::tools {
+namespace {
+
+TEST(HostileWords, OneSeedHasOneSetOfKinds) {
+  std::set<std::string> seen;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const auto kinds = kinds_of_seed(seed);
+    EXPECT_EQ(kinds, kinds_of_seed(seed));
+    EXPECT_FALSE(kinds.empty());
+    seen.insert(kinds.begin(), kinds.end());
+    const bool both = std::ranges::count(kinds, "new-addresses") != 0 &&
+                      std::ranges::count(kinds, "scattered-addresses") != 0;
+    EXPECT_FALSE(both) << seed;
+  }
+  EXPECT_EQ(seen.size(), hostile_kinds().size());
+}
+
+TEST(HostileWords, ReadsKinds) {
+  const Hostile some = read_hostile("7:poison,late-streams,no-hints");
+  EXPECT_EQ(some.emulator, "7:poison,no-hints");
+  EXPECT_EQ(some.streams, "late:7");
+  EXPECT_EQ(read_hostile("7:poison").streams, "");
+}
+
+TEST(HostileWords, SaysWhatIsWrong) {
+  for (const char* wrong : {"x", "", "7:poisonn", "-7"}) {
+    EXPECT_THROW(read_hostile(wrong), UsageError) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace cuvmm::tools

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Looks at a wheel of cuvmm, installs it, and finds a mistake in a Python program with it. Nothing is downloaded.
+
+Usage: wheel_test.py WHEEL [ROOT...]
+
+Each ROOT is the root folder of a small system with python3 and pip, as debootstrap --include=python3-pip makes them: the
+wheel is installed and tried there by chroot, as root. Without one: in a virtual environment of this Python.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+
+MOST_BYTES = 12 << 20
+OLDEST_GLIBC = (2, 28)
+MAY_NEED = re.compile(r"(lib(c|m|dl|pthread|rt)\.so\.\d|ld-linux-x86-64\.so\.2)$")
+HERE = os.path.dirname(os.path.abspath(__file__))
+EXAMPLE = os.path.join(HERE, "..", "..", "examples", "first_finding.py")
+RULE = "[cuMemRelease-pairing]"
+
+
+def output(*command, status=0, **options):
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    assert result.returncode == status, f"{command} ended with {result.returncode}, not {status}\n{result.stdout}"
+    return result.stdout
+
+
+def check_object(path):
+    """It needs no newer glibc, no other library, and has no debug information."""
+    needed = re.findall(r"NEEDED.*\[(.*)\]", output("readelf", "-dW", path))
+    assert all(MAY_NEED.match(name) for name in needed), f"{path} needs {needed}"
+    versions = {tuple(map(int, version.split("."))) for version in
+                re.findall(r"\bGLIBC_(\d+\.\d+)", output("readelf", "-VW", path))}
+    newer = sorted(version for version in versions if version > OLDEST_GLIBC)
+    assert not newer, f"{path} needs glibc {newer[-1]}"
+    assert ".debug_info" not in output("readelf", "-SW", path), f"{path} has debug information in it"
+    return max(versions)
+
+
+def check_exports(libraries):
+    """The tests of what the build's libraries export hold for those of the wheel."""
+    source, emulator = os.path.join(HERE, "..", ".."), os.path.join(libraries, "emulator")
+    tests = (
+        ("shim/testing/exports_test.py", f"{libraries}/libcuvmm-shim.so", f"{source}/api/symbols/driver_symbols.txt",
+         f"{source}/shim/intercept/runtime_twins.def"),
+        ("emulator/runtime/testing/exports_test.py", f"{source}/emulator/runtime/runtime_symbols.txt",
+         f"{emulator}/libcudart.so.12", f"{emulator}/libcudart.so.13"),
+        ("emulator/nvml/exports_test.py", f"{source}/emulator/nvml/nvml_symbols.txt", f"{emulator}/libnvidia-ml.so.1"),
+    )
+    for script, *arguments in tests:
+        output(sys.executable, os.path.join(source, script), *arguments)
+    output("cmake", f"-DLIBRARY={emulator}/libcuda.so.1", f"-DSYMBOLS={source}/api/symbols/driver_symbols.txt", "-DNM=nm",
+           "-DREADELF=readelf", "-P", f"{source}/emulator/entry/check_exports.cmake")
+
+
+def check_contents(wheel, folder):
+    assert re.search(r"/cuvmm-[\d.]+-py3-none-manylinux_2_28_x86_64\.whl$", os.path.abspath(wheel)), wheel
+    assert os.path.getsize(wheel) <= MOST_BYTES, f"{wheel} has {os.path.getsize(wheel)} bytes, more than {MOST_BYTES}"
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        archive.extractall(folder)
+    wanted = ["bin/cuvmm", "lib/cuvmm/libcuvmm-shim.so", "lib/cuvmm/libcuvmm-symbolize.so", "_command.py",
+              "lib/cuvmm/emulator/python/sitecustomize.py", "share/doc/cuvmm/rules/map.md", "include/cuvmm/cuvmm.h", "pytest_plugin.py", "share/man/man1/cuvmm.1.gz"]
+    wanted += [f"lib/cuvmm/emulator/{name}" for name in ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13",
+                                                         "libnvidia-ml.so.1")]
+    missing = [name for name in wanted if f"cuvmm/{name}" not in names]
+    assert not missing, f"the wheel lacks {missing}"
+    oldest = (0, 0)
+    for name in names:
+        path = os.path.join(folder, name)
+        if os.path.isfile(path) and open(path, "rb").read(4) == b"\x7fELF":
+            oldest = max(oldest, check_object(path))
+    assert oldest != (0, 0)
+    check_exports(os.path.join(folder, "cuvmm", "lib", "cuvmm"))
+    print(f"{os.path.basename(wheel)}: {os.path.getsize(wheel)} bytes, {len(names)} files, glibc {'.'.join(map(str, oldest))}")
+
+
+def find_mistake(where, run):
+    """`run` starts a command where the wheel is installed; the example lies in /tmp/first_finding.py there."""
+    begun = time.monotonic()
+    found = run(99, "cuvmm", "run", "--emulate", "--error-exitcode", "99", "--", "python3", "/tmp/first_finding.py")
+    assert RULE in found and "done" in found, found
+    seconds = time.monotonic() - begun
+    version = run(0, "cuvmm", "--version").strip()
+    assert "cuMemRelease" in run(0, "cuvmm", "explain", RULE[1:-1])
+    # The Python API, under the shim and without it.
+    assert run(0, "python3", "-c", "import cuvmm; print(cuvmm.active())").strip() == "False"
+    within = run(0, "cuvmm", "run", "--emulate", "--", "python3", "-c", "import cuvmm; print(cuvmm.active())")
+    assert "True" in within, within
+    print(f"{where}: {version} found the mistake in {seconds:.1f} s")
+
+
+def try_here(wheel, folder):
+    python = os.path.join(folder, "venv", "bin", "python3")
+    output(sys.executable, "-m", "venv", os.path.join(folder, "venv"))
+    output(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--no-deps", wheel)
+    example = shutil.copy(EXAMPLE, folder)
+    environment = {**os.environ, "PATH": os.path.dirname(python) + os.pathsep + os.environ["PATH"]}
+
+    def run(status, *command):
+        command = [example if part == "/tmp/first_finding.py" else part for part in command]
+        return output(*command, status=status, env=environment)
+
+    find_mistake("here", run)
+    run(0, "python3", "-m", "cuvmm", "--version")
+
+
+def try_in(root, wheel):
+    wheel = shutil.copy(wheel, os.path.join(root, "tmp"))
+    shutil.copy(EXAMPLE, os.path.join(root, "tmp", "first_finding.py"))
+    os.makedirs(os.path.join(root, "proc"), exist_ok=True)
+    environment = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "PIP_BREAK_SYSTEM_PACKAGES": "1", "LC_ALL": "C"}
+
+    def run(status, *command):
+        # A mount namespace of its own, with its own /proc: nothing stays behind.
+        inside = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
+        return output("unshare", "--mount", "--pid", "--fork", "sh", "-c", inside, root, *command, status=status, env=environment)
+
+    glibc = re.search(r"\d+\.\d+$", run(0, "ldd", "--version").splitlines()[0])[0]
+    begun = time.monotonic()
+    run(0, "python3", "-m", "pip", "install", "-q", "--no-index", "--no-deps", "/tmp/" + os.path.basename(wheel))
+    print(f"{root}: glibc {glibc}, {run(0, 'python3', '--version').strip()}, installed in {time.monotonic() - begun:.1f} s")
+    find_mistake(root, run)
+    run(0, "python3", "-m", "pip", "uninstall", "-q", "-y", "cuvmm")
+
+
+def main(wheel, *roots):
+    with tempfile.TemporaryDirectory(prefix="cuvmm-wheel-test-") as folder:
+        check_contents(wheel, os.path.join(folder, "contents"))
+        for root in roots:
+            try_in(os.path.abspath(root), wheel)
+        if not roots:
+            try_here(wheel, folder)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happened to the memory of a run's processes, and when (docs/report.md, "timeline").
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "live/timeline_format.h"
+#include "tools/report/json.h"
+
+namespace cuvmm::tools {
+
+/// One object from its begin to its end. Times are nanoseconds from the start of its process's
+/// timeline.
+struct Life {
+  static constexpr std::int64_t kUnknown = -1;
+
+  live::TimelineObject kind = live::TimelineObject::kReservation;
+  std::uint64_t value = 0;  ///< address, handle or descriptor
+  std::uint64_t size = 0;   ///< bytes; 0 unknown
+  std::int64_t begin_ns = kUnknown;
+  std::int64_t end_ns = kUnknown;  ///< kUnknown: it lived when the timeline ended
+  std::uint64_t begin_call = 0;
+  std::uint64_t end_call = 0;  ///< 0: it lived
+  std::uint32_t thread = 0;    ///< that made it; 0 unknown
+  std::uint32_t end_thread = 0;
+  std::uint32_t stack = 0;  ///< ids in ProcessTimeline::stacks
+  std::uint32_t end_stack = 0;
+  std::int32_t device = -1;  ///< of memory; -1 unknown
+  std::uint64_t handle = 0;  ///< of a mapping and an export
+  std::uint64_t offset = 0;  ///< of a mapping
+
+  bool alive() const { return end_call == 0; }
+};
+
+struct AccessChange {
+  std::int64_t ns = 0;
+  std::uint64_t call = 0;
+  std::uint32_t thread = 0;
+  std::uint64_t address = 0, size = 0;
+  std::string location;  ///< "device0", "host", ...
+  std::uint64_t flags = 0;
+};
+
+struct TimelineSample {
+  std::int64_t ns = 0;
+  std::uint64_t call = 0;
+  std::uint64_t peak = 0;  ///< most physical memory since the sample before
+  live::TimelineSums sums = {};
+};
+
+struct ProcessTimeline {
+  std::int64_t pid = 0;
+  std::string program;
+  std::uint64_t start_ns = 0;  ///< of the machine's clock since boot
+  std::uint64_t unix_ns = 0;   ///< the same moment since 1970
+  std::int64_t end_ns = 0;     ///< from start_ns
+  std::uint64_t events = 0;    ///< ever
+  std::uint64_t dropped = 0;   ///< of them, those that were not kept
+  std::int64_t dropped_from_ns = 0, dropped_until_ns = 0;
+  std::uint64_t left_out = 0;  ///< short lives that were left out of `lives`
+  bool stopped = false;        ///< the disk was full
+  std::uint64_t peak = 0;      ///< most physical memory, in bytes, and when
+  std::int64_t peak_ns = 0;
+  std::uint64_t peak_call = 0;
+  std::vector<Life> lives;  ///< by begin
+  std::vector<AccessChange> access;
+  std::vector<TimelineSample> samples;
+  Json stacks = Json::object();  ///< frames by stack id
+};
+
+/// "reservation", "allocation", "mapping", "import", ...
+const char* name(live::TimelineObject kind);
+
+/// Whether it is memory that its process made.
+bool is_physical(live::TimelineObject kind);
+
+/// How many objects a report holds: of more, those that lived longest.
+inline constexpr std::size_t kMostLives = 200'000;
+/// Leaves out the shortest lives of `timeline` beyond `most`, and counts them.
+void coarsen(ProcessTimeline& timeline, std::size_t most);
+
+/// For "timeline" of a report.
+Json timeline_json(const std::vector<ProcessTimeline>& processes);
+/// The other way; throws UsageError that says what was expected. Nothing where `report` has none.
+std::vector<ProcessTimeline> timelines_of(const Json& report);
+
+}  // namespace cuvmm::tools

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/timeline/timeline_file.h"
+
+#include <cuda.h>
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+namespace cuvmm::tools {
+
+namespace {
+
+using live::TimelineEvent;
+using live::TimelineHeader;
+using live::TimelineImage;
+using live::TimelineObject;
+using live::TimelineWhat;
+
+class TickClock {
+ public:
+  explicit TickClock(const TimelineHeader& header) : first_(header.first_ticks) {
+    if (header.last_ticks > first_ && header.last_ns > header.first_ns) {
+      rate_ = static_cast<double>(header.last_ns - header.first_ns) /
+              static_cast<double>(header.last_ticks - first_);
+    }
+  }
+  std::int64_t ns(std::uint64_t ticks) const {
+    if (ticks <= first_) return 0;
+    return static_cast<std::int64_t>(std::min(static_cast<double>(ticks - first_) * rate_, 9e15));
+  }
+
+ private:
+  std::uint64_t first_;
+  double rate_ = 1;
+};
+
+std::string location_text(std::uint64_t word) {
+  const auto type = static_cast<unsigned>(word >> 32);
+  const auto id = static_cast<int>(static_cast<std::uint32_t>(word));
+  switch (type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+      return "device" + std::to_string(id);
+    case 2:  // HOST and HOST_NUMA: older headers have no names for them
+      return "host";
+    case 3:
+      return "host_numa" + std::to_string(id);
+    default:
+      return fmt::format("location({}, {})", type, id);
+  }
+}
+
+// Pairs begins and ends.
+class Pairing {
+ public:
+  Pairing(const TimelineHeader& header, ProcessTimeline& out) : clock_(header), out_(out) {}
+
+  void take(const TimelineEvent& event) {
+    const std::int64_t ns = clock_.ns(event.ticks);
+    out_.end_ns = std::max(out_.end_ns, ns);
+    switch (event.what) {
+      case TimelineWhat::kBegin:
+        begin(event, ns);
+        break;
+      case TimelineWhat::kEnd:
+      case TimelineWhat::kAlive:
+        end(event, ns);
+        break;
+      case TimelineWhat::kAccess:
+        out_.access.push_back({ns, event.call, event.thread, event.key, event.size,
+                               location_text(event.other), event.more});
+        break;
+      case TimelineWhat::kUndone:
+        break;
+    }
+  }
+
+  std::int64_t ns(std::uint64_t ticks) const { return clock_.ns(ticks); }
+
+ private:
+  using Key = std::pair<TimelineObject, std::uint64_t>;
+  struct Hash {
+    std::size_t operator()(const Key& key) const {
+      return std::hash<std::uint64_t>()(key.second * 16 + static_cast<std::uint64_t>(key.first));
+    }
+  };
+
+  void begin(const TimelineEvent& event, std::int64_t ns) {
+    Life life{.kind = event.object, .value = event.key, .size = event.size, .begin_ns = ns};
+    life.begin_call = event.call;
+    life.thread = event.thread;
+    life.stack = event.stack;
+    life.device = event.device;
+    life.handle = event.other;
+    life.offset = event.more;
+    open_[{event.object, event.key}] = out_.lives.size();
+    out_.lives.push_back(life);
+  }
+
+  void end(const TimelineEvent& event, std::int64_t ns) {
+    const auto found = open_.find({event.object, event.key});
+    const bool known = found != open_.end() && out_.lives[found->second].begin_call == event.other;
+    if (!known) {
+      Life life{.kind = event.object, .value = event.key, .size = event.size};
+      life.begin_call = event.other;
+      life.stack = static_cast<std::uint32_t>(event.more);
+      life.device = event.device;
+      out_.lives.push_back(life);
+    }
+    Life& life = known ? out_.lives[found->second] : out_.lives.back();
+    if (known) open_.erase(found);
+    if (event.what == TimelineWhat::kAlive) return;
+    life.end_ns = ns;
+    life.end_call = event.call;
+    life.end_thread = event.thread;
+    life.end_stack = event.stack;
+  }
+
+  TickClock clock_;
+  ProcessTimeline& out_;
+  std::unordered_map<Key, std::size_t, Hash> open_;
+};
+
+// Of unmaps that the driver refused, and the like: they never happened.
+std::unordered_set<std::uint64_t> undone_calls(const std::vector<TimelineEvent>& events) {
+  std::unordered_set<std::uint64_t> calls;
+  for (const TimelineEvent& event : events) {
+    if (event.what == TimelineWhat::kUndone) calls.insert(event.call);
+  }
+  return calls;
+}
+
+}  // namespace
+
+ProcessTimeline timeline_of(const TimelineHeader& header, const std::vector<TimelineEvent>& events,
+                            const std::vector<live::TimelineSample>& samples) {
+  ProcessTimeline out;
+  out.pid = static_cast<std::int64_t>(header.pid);
+  out.program = std::string(header.program, strnlen(header.program, sizeof header.program));
+  out.start_ns = header.first_ns;
+  out.unix_ns = header.first_unix_ns;
+  out.events = header.events;
+  out.dropped = header.events - std::min<std::uint64_t>(header.events, events.size());
+  out.stopped = header.stopped != 0;
+  out.peak = header.peak;
+  out.peak_call = header.peak_call;
+  const std::unordered_set<std::uint64_t> undone = undone_calls(events);
+  Pairing pairing(header, out);
+  for (const TimelineEvent& event : events) {
+    if (event.object >= TimelineObject::kCount || event.what > TimelineWhat::kAlive) continue;
+    if (undone.empty() || !undone.contains(event.call)) pairing.take(event);
+  }
+  out.end_ns = std::max(out.end_ns, pairing.ns(header.last_ticks));
+  out.peak_ns = pairing.ns(header.peak_ticks);
+  if (out.dropped > 0 && events.size() > live::kFirstEvents) {
+    out.dropped_from_ns = pairing.ns(events[live::kFirstEvents - 1].ticks);
+    out.dropped_until_ns = pairing.ns(events[live::kFirstEvents].ticks);
+  }
+  for (const live::TimelineSample& one : samples) {
+    out.samples.push_back({pairing.ns(one.ticks), one.call, one.peak, one.sums});
+  }
+  std::stable_sort(out.lives.begin(), out.lives.end(),
+                   [](const Life& a, const Life& b) { return a.begin_ns < b.begin_ns; });
+  return out;
+}
+
+namespace {
+
+// What a descriptor holds from `offset` on, as much as there is.
+bool read_at(int fd, void* to, std::size_t bytes, std::size_t offset) {
+  auto* at = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t got = ::pread(fd, at, bytes, static_cast<off_t>(offset));
+    if (got <= 0) return false;
+    at += got;
+    bytes -= static_cast<std::size_t>(got);
+    offset += static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+// "" or why it could not be read.
+std::string read_timeline(const std::string& path, ProcessTimeline& out) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return std::strerror(errno);
+  struct Closing {
+    int fd;
+    ~Closing() { ::close(fd); }
+  } const closing{fd};
+  struct stat status {};
+  TimelineHeader header{};
+  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+      static_cast<std::uint64_t>(status.st_size) != sizeof(TimelineImage) ||
+      !read_at(fd, &header, sizeof header, 0) || header.magic != live::kTimelineMagic ||
+      header.layout != live::kTimelineLayout || header.samples > live::kSamples) {
+    return "it is not a whole timeline of this cuvmm";
+  }
+  std::vector<live::TimelineSample> samples(header.samples);
+  const std::size_t kept =
+      std::min<std::uint64_t>(header.events, live::kFirstEvents + live::kLastEvents);
+  std::vector<TimelineEvent> events(kept);
+  const std::size_t event_bytes = kept * sizeof(TimelineEvent);
+  if (!read_at(fd, samples.data(), samples.size() * sizeof(live::TimelineSample),
+               offsetof(TimelineImage, samples)) ||
+      !read_at(fd, events.data(), event_bytes, offsetof(TimelineImage, events))) {
+    return "it ends too early";
+  }
+  // Behind the first ones, the oldest of the last ones comes first.
+  if (header.events > kept) {
+    const auto last = events.begin() + live::kFirstEvents;
+    const auto oldest =
+        events.begin() + static_cast<std::ptrdiff_t>(live::timeline_place(header.events));
+    std::rotate(last, oldest, events.end());
+  }
+  out = timeline_of(header, events, samples);
+  return "";
+}
+
+}  // namespace
+
+ReadTimelines read_timelines(const std::string& folder, std::size_t most) {
+  ReadTimelines result;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string path = entry.path().string();
+    if (!path.ends_with(".timeline")) continue;
+    ProcessTimeline one;
+    const std::string problem = read_timeline(path, one);
+    if (!problem.empty()) {
+      result.notes.push_back("the timeline " + path + " was not read: " + problem);
+    } else if (one.events > 0) {
+      result.processes.push_back(std::move(one));
+    }
+  }
+  std::sort(result.processes.begin(), result.processes.end(),
+            [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+  for (ProcessTimeline& one : result.processes) {
+    coarsen(one, most / result.processes.size());
+    const std::string process = "process " + std::to_string(one.pid);
+    const std::size_t most_access = most / result.processes.size();
+    if (one.access.size() > most_access) {
+      result.notes.push_back(
+          fmt::format("{}: the timeline leaves out the first {} of {} changes of access", process,
+                      one.access.size() - most_access, one.access.size()));
+      one.access.erase(one.access.begin(),
+                       one.access.end() - static_cast<std::ptrdiff_t>(most_access));
+    }
+    if (one.dropped > 0) {
+      result.notes.push_back(
+          fmt::format("{}: of {} events about memory the first {} and the last {} were kept; the "
+                      "sums over time "
+                      "are of all",
+                      process, one.events, live::kFirstEvents, live::kLastEvents));
+    }
+    if (one.left_out > 0) {
+      result.notes.push_back(fmt::format(
+          "{}: the timeline leaves out the {} objects that lived shortest", process, one.left_out));
+    }
+    if (one.stopped) {
+      result.notes.push_back(process + ": the timeline ends early, because the disk was full");
+    }
+  }
+  return result;
+}
+
+}  // namespace cuvmm::tools

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/timeline/timeline.h"
+
+#include <cuda.h>
+#include <gtest/gtest.h>
+
+#include "tools/timeline/moments.h"
+#include "tools/timeline/timeline_file.h"
+#include "tools/usage.h"
+
+namespace cuvmm::tools {
+namespace {
+
+using live::TimelineEvent;
+using live::TimelineObject;
+using live::TimelineWhat;
+
+struct Recording {
+  live::TimelineHeader header{};
+  std::vector<TimelineEvent> events;
+
+  Recording() {
+    header.pid = 42;
+    header.first_ticks = 1000;
+    header.first_ns = 5'000'000;
+    header.last_ticks = 3000;  // 2 ticks are a nanosecond
+    header.last_ns = 5'001'000;
+  }
+  TimelineEvent& add(TimelineWhat what, TimelineObject object, std::uint64_t call,
+                     std::uint64_t key, std::uint64_t size, std::uint64_t other = 0) {
+    TimelineEvent event{};
+    event.ticks = 1000 + call * 20;
+    event.call = call;
+    event.key = key;
+    event.size = size;
+    event.other = other;
+    event.what = what;
+    event.object = object;
+    event.device = 1;
+    events.push_back(event);
+    header.events = events.size();
+    return events.back();
+  }
+  ProcessTimeline read() const { return timeline_of(header, events, {}); }
+};
+
+TEST(Timeline, BeginsAndEndsArePaired) {
+  Recording run;
+  run.add(TimelineWhat::kBegin, TimelineObject::kAllocation, 1, 0x7, 4096).stack = 3;
+  run.add(TimelineWhat::kBegin, TimelineObject::kMapping, 2, 0x1000, 4096, 0x7);
+  run.add(TimelineWhat::kEnd, TimelineObject::kMapping, 3, 0x1000, 4096, 2).stack = 9;
+  const ProcessTimeline timeline = run.read();
+  ASSERT_EQ(timeline.lives.size(), 2u);
+  const Life &memory = timeline.lives[0], &mapping = timeline.lives[1];
+  EXPECT_TRUE(memory.alive());
+  EXPECT_EQ(memory.begin_ns, 10);
+  EXPECT_EQ(memory.stack, 3u);
+  EXPECT_EQ(mapping.handle, 0x7u);
+  EXPECT_EQ(mapping.end_ns, 30);
+  EXPECT_EQ(mapping.end_call, 3u);
+  EXPECT_EQ(mapping.end_stack, 9u);
+  EXPECT_EQ(timeline.end_ns, 1000);
+  EXPECT_EQ(Moments(timeline).device_of(mapping), 1);
+}
+
+TEST(Timeline, AnAddressThatIsUsedAgainIsAnotherLife) {
+  Recording run;
+  run.add(TimelineWhat::kBegin, TimelineObject::kReservation, 1, 0x1000, 4096);
+  run.add(TimelineWhat::kEnd, TimelineObject::kReservation, 2, 0x1000, 4096, 1);
+  run.add(TimelineWhat::kBegin, TimelineObject::kReservation, 3, 0x1000, 8192);
+  const ProcessTimeline timeline = run.read();
+  ASSERT_EQ(timeline.lives.size(), 2u);
+  EXPECT_EQ(timeline.lives[0].end_call, 2u);
+  EXPECT_TRUE(timeline.lives[1].alive());
+}
+
+TEST(Timeline, WhatTheDriverRefusedDidNotHappen) {
+  Recording run;
+  run.add(TimelineWhat::kBegin, TimelineObject::kReservation, 1, 0x1000, 4096);
+  run.add(TimelineWhat::kEnd, TimelineObject::kReservation, 2, 0x1000, 4096, 1);
+  run.add(TimelineWhat::kUndone, TimelineObject::kReservation, 2, 0, 0);
+  const ProcessTimeline timeline = run.read();
+  ASSERT_EQ(timeline.lives.size(), 1u);
+  EXPECT_TRUE(timeline.lives[0].alive());
+}
+
+TEST(Timeline, AnEndWhoseBeginIsGoneIsALifeOfItsOwn) {
+  Recording run;
+  run.add(TimelineWhat::kBegin, TimelineObject::kAllocation, 1, 0x7, 4096);
+  run.add(TimelineWhat::kEnd, TimelineObject::kAllocation, 9, 0x7, 8192, 5).more = 4;
+  const ProcessTimeline timeline = run.read();
+  ASSERT_EQ(timeline.lives.size(), 2u);
+  const Life& late = timeline.lives[0];
+  EXPECT_EQ(late.begin_ns, Life::kUnknown);
+  EXPECT_EQ(late.begin_call, 5u);
+  EXPECT_EQ(late.stack, 4u);
+  EXPECT_EQ(late.end_call, 9u);
+}
+
+TEST(Timeline, TheShortestLivesAreLeftOutAndCounted) {
+  ProcessTimeline timeline;
+  for (std::int64_t length = 1; length <= 10; ++length) {
+    Life life;
+    life.begin_ns = 0;
+    life.end_ns = length;
+    life.end_call = 1;
+    timeline.lives.push_back(life);
+  }
+  timeline.lives.push_back(Life{});  // alive
+  coarsen(timeline, 4);
+  ASSERT_EQ(timeline.lives.size(), 4u);
+  EXPECT_EQ(timeline.left_out, 7u);
+  EXPECT_EQ(timeline.lives[0].end_ns, 8);
+  EXPECT_TRUE(timeline.lives[3].alive());
+}
+
+TEST(Timeline, EqualLivesAreLeftOutAsWell) {
+  ProcessTimeline timeline;
+  timeline.lives.resize(10);
+  for (Life& life : timeline.lives) life.end_call = 1, life.begin_ns = 0, life.end_ns = 5;
+  coarsen(timeline, 3);
+  EXPECT_EQ(timeline.lives.size(), 3u);
+  EXPECT_EQ(timeline.left_out, 7u);
+}
+
+TEST(Timeline, JsonHasAllOfIt) {
+  Recording run;
+  run.add(TimelineWhat::kBegin, TimelineObject::kAllocation, 1, ~std::uint64_t{0}, 4096);
+  TimelineEvent& access = run.add(TimelineWhat::kAccess, TimelineObject::kMapping, 2, 0x1000, 4096,
+                                  std::uint64_t{CU_MEM_LOCATION_TYPE_DEVICE} << 32 | 3);
+  access.more = 3;
+  ProcessTimeline before = run.read();
+  before.dropped = 5;
+  before.stacks["3"] = Json::array();
+  const Json report = {{"timeline", timeline_json({before})}};
+  const std::vector<ProcessTimeline> all = timelines_of(report);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].pid, 42);
+  EXPECT_EQ(all[0].dropped, 5u);
+  ASSERT_EQ(all[0].lives.size(), 1u);
+  EXPECT_EQ(all[0].lives[0].value, ~std::uint64_t{0});
+  EXPECT_EQ(all[0].lives[0].end_ns, Life::kUnknown);
+  ASSERT_EQ(all[0].access.size(), 1u);
+  EXPECT_EQ(all[0].access[0].location, "device3");
+  EXPECT_EQ(timeline_json(all), report["timeline"]);
+}
+
+TEST(Timeline, AnythingElseIsRefused) {
+  EXPECT_TRUE(timelines_of(Json::object()).empty());
+  const Json good = timeline_json({Recording().read()});
+  for (const char* const key : {"pid", "start_ns", "end_ns", "events", "peak", "objects"}) {
+    Json bad = good;
+    bad["processes"][0][key] = "no";
+    EXPECT_THROW(timelines_of({{"timeline", bad}}), UsageError) << key;
+  }
+  Json row = good;
+  row["processes"][0]["objects"] = {{99, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}};
+  EXPECT_THROW(timelines_of({{"timeline", row}}), UsageError);
+  row["processes"][0]["objects"] = {{0, 1}};
+  EXPECT_THROW(timelines_of({{"timeline", row}}), UsageError);
+}
+
+TEST(Timeline, CallsHaveMoments) {
+  Recording run;
+  run.add(TimelineWhat::kBegin, TimelineObject::kReservation, 10, 0x1000, 4096);
+  run.add(TimelineWhat::kEnd, TimelineObject::kReservation, 20, 0x1000, 4096, 10);
+  const ProcessTimeline timeline = run.read();
+  const Moments moments(timeline);
+  EXPECT_EQ(moments.of_call(10), 100);
+  EXPECT_EQ(moments.of_call(15), 100);
+  EXPECT_EQ(moments.of_call(99), 200);
+  EXPECT_EQ(moments.of_call(0), 1000);
+  EXPECT_EQ(moments.life_of({{"value", "0x1000"}, {"made_by_call", 10}}), &timeline.lives[0]);
+  EXPECT_EQ(moments.life_of({{"value", "0x1000"}, {"made_by_call", 11}}), nullptr);
+  EXPECT_EQ(moments.life_of({{"value", "nonsense"}, {"made_by_call", 10}}), nullptr);
+}
+
+}  // namespace
+}  // namespace cuvmm::tools

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/view/finding_text.h"
+
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <string_view>
+
+namespace cuvmm::tools {
+
+namespace {
+
+std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::string stack_text(const Json& stack, const char* indent) {
+  std::string text;
+  std::size_t number = 0;
+  for (const Json& frame : stack)
+    text += fmt::format("{}#{} {}\n", indent, number++, frame_text(frame));
+  return text;
+}
+
+// FNV-1a: the same everywhere.
+struct Hash {
+  std::uint64_t value = 0xcbf29ce484222325u;
+  void add(std::string_view text) {
+    for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    value = (value ^ 0xff) * 0x100000001b3u;  // no byte of UTF-8
+  }
+};
+
+}  // namespace
+
+const Json& list_in(const Json& object, const char* key) {
+  static const Json kNone = Json::array();
+  const auto found = object.find(key);
+  return found != object.end() && found->is_array() ? *found : kNone;
+}
+
+std::uint64_t number_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number_integer()) return 0;
+  // A report that was not read from a file has signed ones too.
+  const bool negative = !found->is_number_unsigned() && found->get<std::int64_t>() < 0;
+  return negative ? 0 : found->get<std::uint64_t>();
+}
+
+std::string text_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+bool is_mistake(const Json& finding) {
+  const std::string kind = text_in(finding, "kind");
+  return kind == "error" || kind == "undefined" || kind == "leak";
+}
+
+std::string call_text(const Json& finding) {
+  std::string text = text_in(finding, "call") + "(";
+  const auto arguments = finding.find("arguments");
+  if (arguments == finding.end() || !arguments->is_object()) return text + ")";
+  bool first = true;
+  for (const auto& [name, value] : arguments->items()) {
+    if (!value.is_string()) continue;
+    text += (first ? "" : ", ") + name + "=" + value.get<std::string>();
+    first = false;
+  }
+  return text + ")";
+}
+
+std::string frame_text(const Json& frame) {
+  const std::string function = text_in(frame, "function"), file = text_in(frame, "file");
+  std::string text = function.empty() ? "?" : function;
+  if (!file.empty()) text += fmt::format(" at {}:{}", file, number_in(frame, "line"));
+  const std::string module = file_name(text_in(frame, "module"));
+  if (!module.empty() && text_in(frame, "language").empty()) {
+    text += fmt::format(" ({}+{:#x})", module, number_in(frame, "offset"));
+  }
+  return text;
+}
+
+const Json* site_of(const Json& stack) {
+  if (!stack.is_array() || stack.empty()) return nullptr;
+  for (const Json& frame : stack) {
+    if (!text_in(frame, "file").empty()) return &frame;
+  }
+  return &stack.front();
+}
+
+std::string fingerprint(const Json& finding) {
+  Hash hash;
+  hash.add(text_in(finding, "rule"));
+  hash.add(text_in(finding, "call"));
+  constexpr std::size_t kFrames = 12;
+  std::size_t taken = 0;
+  const Json* stack = &list_in(finding, "stack");
+  // What is found at exit has no stack: who made the object tells it from others.
+  if (stack->empty()) {
+    const Json& objects = list_in(finding, "objects");
+    if (!objects.empty()) stack = &list_in(objects.front(), "stack");
+  }
+  for (const Json& frame : *stack) {
+    if (taken++ == kFrames) break;
+    const std::string function = text_in(frame, "function");
+    hash.add(function.empty() ? file_name(text_in(frame, "module")) : function);
+  }
+  return fmt::format("{:016x}", hash.value);
+}
+
+std::string finding_text(const Json& finding) {
+  std::string text =
+      fmt::format("{}: {}: {} [{}]\n", text_in(finding, "kind"), text_in(finding, "call"),
+                  text_in(finding, "message"), text_in(finding, "rule"));
+  if (const std::uint64_t call = number_in(finding, "call_index"); call != 0)
+    text += fmt::format("    call {}: {}\n", call, call_text(finding));
+  text += stack_text(list_in(finding, "stack"), "      ");
+  if (const std::string result = text_in(finding, "result"); !result.empty()) {
+    std::string documented;
+    for (const Json& code : list_in(finding, "documented")) {
+      if (code.is_string()) documented += "; documented: " + code.get<std::string>();
+    }
+    text += fmt::format("    the driver answered {}{}\n", result, documented);
+  }
+  if (const std::uint64_t count = number_in(finding, "count"); count > 1)
+    text += fmt::format("    {} times\n", count);
+  for (const Json& object : list_in(finding, "objects")) {
+    text += fmt::format("    {} {}", text_in(object, "what"), text_in(object, "value"));
+    if (const auto size = number_in(object, "size")) text += fmt::format(" ({} bytes)", size);
+    if (const auto made = number_in(object, "made_by_call"))
+      text += fmt::format(", made by call {}", made);
+    if (const auto ended = number_in(object, "ended_by_call"))
+      text += fmt::format(", ended by call {}", ended);
+    text += "\n" + stack_text(list_in(object, "stack"), "      ");
+  }
+  if (const std::string fix = text_in(finding, "fix"); !fix.empty())
+    text += "    fix: " + fix + "\n";
+  if (const std::string url = text_in(finding, "url"); !url.empty())
+    text += "    see " + url + "\n";
+  return text;
+}
+
+}  // namespace cuvmm::tools

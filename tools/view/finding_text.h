@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// One finding of a report in words, and what tells it from others in every run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tools/report/json.h"
+
+namespace cuvmm::tools {
+
+/// The finding as `cuvmm run` prints it: message, call, stack, answer, objects, fix. Several lines.
+std::string finding_text(const Json& finding);
+
+/// "cuMemMap(ptr=0x7f..., size=2 MiB)".
+std::string call_text(const Json& finding);
+
+/// "grow(Pool&) at pool.cc:12 (libpool.so+0x12f)".
+std::string frame_text(const Json& frame);
+
+/// The first frame that has a source line, or else the first one; null: there is no stack.
+const Json* site_of(const Json& stack);
+
+/// The same for the same mistake at the same place in any run and build: a hash of the rule, the
+/// call and the functions of the stack, 16 hexadecimal digits. Lines and offsets do not count.
+std::string fingerprint(const Json& finding);
+
+/// A member that is a string; "" where it is none.
+std::string text_in(const Json& object, const char* key);
+
+/// A member that is a list; an empty one where it is none.
+const Json& list_in(const Json& object, const char* key);
+
+/// A member that is a count; 0 where it is none.
+std::uint64_t number_in(const Json& object, const char* key);
+
+/// Whether it is a mistake: error, undefined or leak.
+bool is_mistake(const Json& finding);
+
+}  // namespace cuvmm::tools

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// A report as JUnit's XML, for what shows test results: each mistake is a failed test.
+#pragma once
+
+#include <string>
+
+#include "tools/report/json.h"
+
+namespace cuvmm::tools {
+
+std::string junit_of(const Json& report);
+
+}  // namespace cuvmm::tools

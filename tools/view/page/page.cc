@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/view/page/page.h"
+
+#include <string_view>
+
+#include "tools/timeline/timeline.h"
+
+namespace cuvmm::tools {
+
+namespace {
+
+// Inside a <script> element only `<` could end or change it; JSON may write it by its number.
+std::string embedded(const Json& json) {
+  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string out;
+  out.reserve(text.size() + text.size() / 16);
+  for (const char c : text) {
+    if (c == '<') {
+      out += "\\u003c";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string page_of(const Json& report) {
+  (void)timelines_of(report);  // it is as documented, or this throws: the page relies on it
+  constexpr std::string_view kMark = "@DATA@";
+  const std::string_view page = kReportPage;
+  const std::size_t at = page.find(kMark);
+  std::string out(page.substr(0, at));
+  out += embedded(report);
+  return out += page.substr(at + kMark.size());
+}
+
+}  // namespace cuvmm::tools

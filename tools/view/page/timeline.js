@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timeline of one process in columns, and where addresses and times lie on a picture.
+'use strict';
+const timeline = plain(report.timeline);
+const kKinds = list(timeline.kinds);
+const kUnknown = -1;
+const isPhysical = kind => ['allocation', 'device memory', 'managed memory', 'pool memory'].includes(kind);
+const hasAddresses = kind => ['reservation', 'mapping', 'device memory', 'managed memory', 'pool memory', 'ipc memory'].includes(kind);
+
+class Process {
+  constructor(json) {
+    Object.assign(this, json);
+    const rows = list(json.objects);
+    this.count = rows.length;
+    this.end_ns = Math.max(1, json.end_ns);
+    const column = i => Float64Array.from(rows, row => Number(row[i]));
+    this.kind = Uint8Array.from(rows, row => row[0]);
+    this.value = column(1);
+    this.size = column(2);
+    this.begin = column(3);
+    this.end = column(4);
+    this.beginCall = column(5);
+    this.endCall = column(6);
+    this.thread = column(7);
+    this.stack = column(9);
+    this.endStack = column(10);
+    this.device = column(11);
+    this.handle = column(12);
+    this.offset = column(13);
+    this.deviceOfMappings();
+    this.callTimes = null;
+  }
+  kindOf(i) { return kKinds[this.kind[i]]; }
+  alive(i) { return this.endCall[i] === 0; }
+  from(i) { return Math.max(0, this.begin[i]); }
+  until(i) { return this.alive(i) ? this.end_ns : this.end[i]; }
+  stackOf(id) { return list(plain(this.stacks)[id]); }
+  // A mapping lies where its memory does.
+  deviceOfMappings() {
+    const byHandle = new Map();
+    for (let i = 0; i < this.count; ++i) {
+      const kind = this.kindOf(i);
+      if (kind === 'allocation' || kind === 'import') {
+        if (!byHandle.has(this.value[i])) byHandle.set(this.value[i], []);
+        byHandle.get(this.value[i]).push(i);
+      }
+    }
+    for (let i = 0; i < this.count; ++i) {
+      if (this.kindOf(i) !== 'mapping') continue;
+      const memory = (byHandle.get(this.handle[i]) || []).find(m => this.from(m) <= this.from(i) && this.until(m) >= this.from(i));
+      if (memory !== undefined) this.device[i] = this.device[memory];
+    }
+  }
+  // When a call was made, as exactly as the events around it tell.
+  timeOfCall(call) {
+    if (!call) return this.end_ns;
+    if (!this.callTimes) {
+      const pairs = [];
+      for (let i = 0; i < this.count; ++i) {
+        if (this.begin[i] >= 0) pairs.push([this.beginCall[i], this.begin[i]]);
+        if (!this.alive(i)) pairs.push([this.endCall[i], this.end[i]]);
+      }
+      for (const row of list(this.access)) pairs.push([row[1], row[0]]);
+      for (const row of list(this.samples)) pairs.push([row[1], row[0]]);
+      this.callTimes = pairs.sort((a, b) => a[0] - b[0]);
+    }
+    let low = 0, high = this.callTimes.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.callTimes[middle][0] <= call) low = middle + 1; else high = middle;
+    }
+    return low === 0 ? 0 : this.callTimes[low - 1][1];
+  }
+}
+const processes = list(timeline.processes).map(json => new Process(plain(json)));
+
+// Addresses that were ever used, one after the other: gaps between them are left out, and what was
+// reserved but never mapped gets little room.
+class Layout {
+  constructor(process) {
+    const used = [], reserved = [];
+    for (let i = 0; i < process.count; ++i) {
+      const kind = process.kindOf(i), range = [process.value[i], process.value[i] + process.size[i]];
+      if (!hasAddresses(kind) || !(process.size[i] > 0) || !Number.isFinite(range[1])) continue;
+      (kind === 'reservation' ? reserved : used).push(range);
+    }
+    const mapped = Layout.union(used), all = Layout.union(used.concat(reserved));
+    const total = mapped.reduce((sum, [from, to]) => sum + to - from, 0) || all.reduce((sum, [from, to]) => sum + to - from, 0) || 1;
+    const most = total * .04, gap = total * .01;
+    this.pieces = [];  // [from, to, y, height]
+    let y = 0, next = 0;
+    for (const [from, to] of all) {
+      let at = from;
+      const add = (end, most) => {
+        if (end <= at) return;
+        const height = Math.min(end - at, most);
+        this.pieces.push([at, end, y, height]);
+        y += height;
+        at = end;
+      };
+      while (next < mapped.length && mapped[next][0] < to) {
+        add(mapped[next][0], most);
+        add(mapped[next][1], Infinity);
+        ++next;
+      }
+      add(to, mapped.length ? most : Infinity);
+      y += gap;
+    }
+    this.height = Math.max(y - gap, 1);
+  }
+  static union(ranges) {
+    ranges.sort((a, b) => a[0] - b[0]);
+    const result = [];
+    for (const [from, to] of ranges) {
+      const last = result[result.length - 1];
+      if (last && from <= last[1]) last[1] = Math.max(last[1], to); else result.push([from, to]);
+    }
+    return result;
+  }
+  find(key, value) {
+    let low = 0, high = this.pieces.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.pieces[middle][key] <= value) low = middle + 1; else high = middle;
+    }
+    return this.pieces[Math.max(0, low - 1)];
+  }
+  y(address) {
+    if (this.pieces.length === 0) return 0;
+    const [from, to, y, height] = this.find(0, address);
+    return y + Math.min(1, Math.max(0, (address - from) / (to - from))) * height;
+  }
+  address(y) {
+    if (this.pieces.length === 0) return 0;
+    const [from, to, top, height] = this.find(2, y);
+    return Math.floor(from + Math.min(1, Math.max(0, (y - top) / height)) * (to - from));
+  }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/view/sarif.h"
+
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "rulebook/rule.h"
+#include "tools/install_paths.h"
+#include "tools/view/finding_text.h"
+
+namespace cuvmm::tools {
+
+namespace {
+
+constexpr const char* kSchema = "https://json.schemastore.org/sarif-2.1.0.json";
+constexpr const char* kRoot = "SRCROOT";
+constexpr const char* kDriverManual = "https://docs.nvidia.com/cuda/cuda-driver-api/";
+
+std::string escaped_path(std::string_view path) {
+  std::string out;
+  for (const char c : path) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("/-._~").find(c) != std::string_view::npos;
+    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+const char* level_of(const std::string& kind) {
+  if (kind == "error" || kind == "undefined") return "error";
+  return kind == "leak" ? "warning" : "note";
+}
+
+Json sarif_message(const std::string& text) { return {{"text", text.empty() ? "-" : text}}; }
+
+class SarifWriter {
+ public:
+  explicit SarifWriter(std::string root) : root_(std::move(root)) {}
+
+  Json run(const Json& report) {
+    Json results = Json::array();
+    for (const Json& finding : list_in(report, "findings")) results.push_back(result(finding));
+    Json notes = Json::array();
+    for (const Json& note : list_in(report, "notes")) {
+      if (!note.is_string()) continue;
+      notes.push_back({{"level", "warning"}, {"message", sarif_message(note.get<std::string>())}});
+    }
+    Json invocation = {{"executionSuccessful", true}};
+    if (!notes.empty()) invocation["toolExecutionNotifications"] = std::move(notes);
+    Json tool = {{"name", "cuvmm"},
+                 {"version", kVersion},
+                 {"fullName", "cuvmm: checks of the CUDA driver's memory APIs"},
+                 {"rules", std::move(rules_)}};
+    return {{"tool", {{"driver", std::move(tool)}}},
+            {"originalUriBaseIds",
+             {{kRoot, {{"uri", "file://" + escaped_path(root_) + (root_ == "/" ? "" : "/")}}}}},
+            {"invocations", Json::array({std::move(invocation)})},
+            {"columnKind", "utf16CodeUnits"},
+            {"results", std::move(results)}};
+  }
+
+ private:
+  Json artifact(const std::string& file) const {
+    const std::string folder = root_ == "/" ? root_ : root_ + "/";
+    if (file.starts_with(folder)) {
+      return {{"uri", escaped_path(file.substr(folder.size()))}, {"uriBaseId", kRoot}};
+    }
+    if (file.starts_with('/')) return {{"uri", "file://" + escaped_path(file)}};
+    return {{"uri", escaped_path(file)}, {"uriBaseId", kRoot}};
+  }
+
+  Json location(const Json& frame) const {
+    Json out = Json::object();
+    const std::string file = text_in(frame, "file");
+    if (!file.empty()) {
+      out["physicalLocation"] = {{"artifactLocation", artifact(file)}};
+      const auto line = frame.find("line");
+      if (line != frame.end() && line->is_number_unsigned() && *line > 0u)
+        out["physicalLocation"]["region"] = {{"startLine", *line}};
+    }
+    std::string function = text_in(frame, "function");
+    if (function.empty()) function = "?";
+    out["logicalLocations"] =
+        Json::array({{{"fullyQualifiedName", function}, {"kind", "function"}}});
+    return out;
+  }
+
+  Json stack(const Json& frames, const std::string& what) const {
+    Json list = Json::array();
+    for (const Json& frame : frames) {
+      Json one = {{"location", location(frame)}};
+      const std::string module = text_in(frame, "module");
+      if (!module.empty()) one["module"] = module;
+      list.push_back(std::move(one));
+    }
+    return {{"message", sarif_message(what)}, {"frames", std::move(list)}};
+  }
+
+  std::size_t rule_index(const Json& finding) {
+    const std::string id = text_in(finding, "rule");
+    const auto [known, fresh] = indices_.try_emplace(id, rules_.size());
+    if (!fresh) return known->second;
+    Json rule = {{"id", id}};
+    const std::optional<Rule> here = find_rule(id);
+    const std::string text = here ? info(*here).requirement : text_in(finding, "message");
+    rule["shortDescription"] = sarif_message(text);
+    const std::string fix = text_in(finding, "fix"), url = text_in(finding, "url");
+    rule["help"] =
+        sarif_message((fix.empty() ? text : fix) + "\nTo learn more, type: cuvmm explain " + id +
+                      (url.empty() ? "" : "\nSee " + url));
+    // Our own page lies beside the command, and has no address in the net.
+    const bool in_the_net = url.starts_with("http://") || url.starts_with("https://");
+    rule["helpUri"] = in_the_net ? url : kDriverManual;
+    rule["defaultConfiguration"] = {{"level", level_of(text_in(finding, "kind"))}};
+    rule["properties"] = {{"kind", text_in(finding, "kind")}};
+    rules_.push_back(std::move(rule));
+    return known->second;
+  }
+
+  Json result(const Json& finding) {
+    const Json& stack_of = list_in(finding, "stack");
+    const Json& objects = list_in(finding, "objects");
+    Json out = {{"ruleId", text_in(finding, "rule")}, {"ruleIndex", rule_index(finding)}};
+    out["level"] = level_of(text_in(finding, "kind"));
+    out["message"] = sarif_message(text_in(finding, "call") + ": " + text_in(finding, "message"));
+    out["occurrenceCount"] = number_in(finding, "count");
+    out["locations"] = Json::array();
+    // What is found at exit is placed where its object was made.
+    const Json* const site = site_of(
+        stack_of.empty() && !objects.empty() ? list_in(objects.front(), "stack") : stack_of);
+    if (site) out["locations"].push_back(location(*site));
+    out["stacks"] = Json::array();
+    if (!stack_of.empty()) out["stacks"].push_back(stack(stack_of, "the call"));
+    Json related = Json::array();
+    for (const Json& object : objects) add_object(object, out["stacks"], related);
+    if (!related.empty()) out["relatedLocations"] = std::move(related);
+    if (out["stacks"].empty()) out.erase("stacks");
+    out["partialFingerprints"] = {{"cuvmmSite/v1", fingerprint(finding)}};
+    if (const std::string state = text_in(finding, "baseline"); !state.empty())
+      out["baselineState"] = state;
+    out["properties"] = {{"call", call_text(finding)}, {"result", text_in(finding, "result")}};
+    if (const auto pid = finding.find("pid"); pid != finding.end()) out["properties"]["pid"] = *pid;
+    return out;
+  }
+
+  void add_object(const Json& object, Json& stacks, Json& related) {
+    const std::string what = text_in(object, "what") + " " + text_in(object, "value");
+    const auto add = [&](const char* key, const std::string& said) {
+      const Json& frames = list_in(object, key);
+      if (frames.empty()) return;
+      stacks.push_back(stack(frames, said));
+      Json one = location(*site_of(frames));
+      one["id"] = related.size() + 1;
+      one["message"] = sarif_message(said);
+      related.push_back(std::move(one));
+    };
+    add("stack", what + " was made here");
+    add("ended_stack", what + " ended here");
+  }
+
+  const std::string root_;
+  Json rules_ = Json::array();
+  std::map<std::string, std::size_t> indices_;
+};
+
+}  // namespace
+
+std::string sarif_of(const Json& report, std::string root) {
+  std::error_code error;
+  if (root.empty()) root = std::filesystem::current_path(error).string();
+  const Json log = {{"$schema", kSchema},
+                    {"version", "2.1.0"},
+                    {"runs", Json::array({SarifWriter(root).run(report)})}};
+  return log.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace cuvmm::tools

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// A report as SARIF 2.1.0, for code scanning and editors.
+#pragma once
+
+#include <string>
+
+#include "tools/report/json.h"
+
+namespace cuvmm::tools {
+
+/// Files below `root` are named from there, so that a repository's host finds them; "": the folder
+/// of this process.
+std::string sarif_of(const Json& report, std::string root = "");
+
+}  // namespace cuvmm::tools

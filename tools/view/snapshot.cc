@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/view/snapshot.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "tools/timeline/moments.h"
+#include "tools/timeline/timeline.h"
+#include "tools/view/encode/pickle.h"
+#include "tools/view/finding_text.h"
+
+namespace cuvmm::tools {
+
+namespace {
+
+using O = live::TimelineObject;
+
+bool is_shown(O kind) {
+  return kind == O::kMapping || kind == O::kDevice || kind == O::kManaged || kind == O::kPool;
+}
+
+/// One begin or end.
+struct Event {
+  std::uint64_t unix_us;
+  bool begins;
+  const Life* life;
+  const ProcessTimeline* timeline;
+};
+
+/// A piece of memory that lives at the end.
+struct Held {
+  const Life* life;
+  const ProcessTimeline* timeline;
+};
+
+class Snapshot {
+ public:
+  explicit Snapshot(const std::vector<ProcessTimeline>& timelines) : alone_(timelines.size() == 1) {
+    for (const ProcessTimeline& timeline : timelines) take(timeline);
+    for (std::vector<Event>& events : events_) {
+      std::stable_sort(events.begin(), events.end(),
+                       [](const Event& a, const Event& b) { return a.unix_us < b.unix_us; });
+    }
+  }
+
+  std::string text() {
+    out_.begin_dict();
+    out_.key("segments");
+    out_.begin_list();
+    for (std::size_t device = 0; device < held_.size(); ++device) segments(device);
+    out_.end_list();
+    out_.key("device_traces");
+    out_.begin_list();
+    for (const std::vector<Event>& events : events_) {
+      out_.item();
+      traces(events);
+    }
+    out_.end_list();
+    out_.key("allocator_settings");
+    out_.begin_dict();
+    out_.end_dict();
+    out_.end_dict();
+    return std::move(out_).finish();
+  }
+
+ private:
+  void take(const ProcessTimeline& timeline) {
+    const Moments moments(timeline);
+    for (const Life& life : timeline.lives) {
+      if (!is_shown(life.kind)) continue;
+      const std::int32_t device = life.kind == O::kMapping ? moments.device_of(life) : life.device;
+      const std::size_t index = index_of(timeline, std::max(device, 0));
+      events_[index].push_back(
+          {us(timeline, std::max<std::int64_t>(life.begin_ns, 0)), true, &life, &timeline});
+      if (life.alive()) {
+        held_[index].push_back({&life, &timeline});
+      } else {
+        events_[index].push_back({us(timeline, life.end_ns), false, &life, &timeline});
+      }
+    }
+  }
+
+  // One process's devices keep their numbers. Of several processes each has numbers of its own:
+  // their addresses may be the same.
+  std::size_t index_of(const ProcessTimeline& timeline, std::int32_t device) {
+    constexpr std::int32_t kMostDevices = 64;
+    const auto own = static_cast<std::size_t>(std::min(device, kMostDevices - 1));
+    const std::size_t index =
+        alone_ ? own : numbers_.try_emplace({&timeline, own}, numbers_.size()).first->second;
+    if (index >= events_.size()) {
+      events_.resize(index + 1);
+      held_.resize(index + 1);
+    }
+    return index;
+  }
+
+  static std::uint64_t us(const ProcessTimeline& timeline, std::int64_t ns) {
+    return (timeline.unix_ns + static_cast<std::uint64_t>(ns)) / 1000;
+  }
+
+  // Mapped pieces that lie side by side are one segment, as PyTorch's expandable ones are.
+  void segments(std::size_t device) {
+    std::vector<Held>& all = held_[device];
+    std::sort(all.begin(), all.end(), [](const Held& a, const Held& b) {
+      return a.timeline != b.timeline ? a.timeline < b.timeline : a.life->value < b.life->value;
+    });
+    for (std::size_t from = 0; from < all.size();) {
+      std::size_t to = from + 1;
+      while (to < all.size() && continues(all[to - 1], all[to])) ++to;
+      segment(device, all, from, to);
+      from = to;
+    }
+  }
+  static bool continues(const Held& a, const Held& b) {
+    return a.timeline == b.timeline && a.life->kind == O::kMapping && b.life->kind == O::kMapping &&
+           b.life->value - a.life->value == a.life->size;
+  }
+
+  // Each stack is written once: many events share one.
+  void frames(const ProcessTimeline& timeline, std::uint32_t id) {
+    out_.key("frames");
+    const auto [known, fresh] = stacks_.try_emplace({&timeline, id}, stacks_.size());
+    const auto number = static_cast<std::uint32_t>(known->second);
+    if (!fresh) return out_.recall(number);
+    out_.begin_list();
+    for (const Json& frame : list_in(timeline.stacks, std::to_string(id).c_str())) {
+      const std::string function = text_in(frame, "function"), file = text_in(frame, "file");
+      out_.item();
+      out_.begin_dict();
+      out_.member("name", function.empty() ? "?" : function);
+      out_.member("filename", file.empty() ? text_in(frame, "module") : file);
+      out_.member("line", number_in(frame, "line"));
+      out_.end_dict();
+    }
+    out_.end_list();
+    out_.remember(number);
+  }
+
+  void segment(std::size_t device, const std::vector<Held>& all, std::size_t from, std::size_t to) {
+    std::uint64_t total = 0;
+    for (std::size_t i = from; i < to; ++i) total += all[i].life->size;
+    const Held& first = all[from];
+    out_.item();
+    out_.begin_dict();
+    out_.member("device", device);
+    out_.member("address", first.life->value);
+    for (const char* const sum : {"total_size", "allocated_size", "active_size", "requested_size"})
+      out_.member(sum, total);
+    out_.member("stream", 0);
+    out_.member("segment_type", "large");
+    out_.key("segment_pool_id");
+    out_.number(0);
+    out_.number(0);
+    out_.pair();
+    out_.key("is_expandable");
+    out_.flag(first.life->kind == O::kMapping);
+    frames(*first.timeline, first.life->stack);
+    out_.key("blocks");
+    out_.begin_list();
+    for (std::size_t i = from; i < to; ++i) {
+      out_.item();
+      out_.begin_dict();
+      out_.member("address", all[i].life->value);
+      out_.member("size", all[i].life->size);
+      out_.member("requested_size", all[i].life->size);
+      out_.member("state", "active_allocated");
+      frames(*all[i].timeline, all[i].life->stack);
+      out_.end_dict();
+    }
+    out_.end_list();
+    out_.end_dict();
+  }
+
+  // A segment comes before what is allocated in it, and goes after it.
+  void traces(const std::vector<Event>& events) {
+    out_.begin_list();
+    for (const Event& event : events) {
+      const bool mapped = event.life->kind == O::kMapping;
+      if (event.begins) {
+        entry(event, mapped ? "segment_map" : "segment_alloc");
+        entry(event, "alloc");
+      } else {
+        entry(event, "free_requested");
+        entry(event, "free_completed");
+        entry(event, mapped ? "segment_unmap" : "segment_free");
+      }
+    }
+    out_.end_list();
+  }
+
+  void entry(const Event& event, const char* action) {
+    out_.item();
+    out_.begin_dict();
+    out_.member("action", action);
+    out_.member("addr", event.life->value);
+    out_.member("size", event.life->size);
+    out_.member("stream", 0);
+    out_.member("time_us", event.unix_us);
+    frames(*event.timeline, event.begins ? event.life->stack : event.life->end_stack);
+    out_.end_dict();
+  }
+
+  const bool alone_;
+  std::map<std::pair<const ProcessTimeline*, std::size_t>, std::size_t> numbers_;
+  std::map<std::pair<const ProcessTimeline*, std::uint32_t>, std::size_t> stacks_;
+  Pickle out_;
+  std::vector<std::vector<Event>> events_;  // by device
+  std::vector<std::vector<Held>> held_;
+};
+
+}  // namespace
+
+std::string snapshot_of(const Json& report) {
+  const std::vector<ProcessTimeline> timelines = timelines_of(report);
+  return Snapshot(timelines).text();
+}
+
+}  // namespace cuvmm::tools
