@@ -122,7 +122,7 @@ void Maker::add_stream() {
 
 void Maker::begin() {
   constexpr int kAll = 31;
-  kinds_ = random_.chance(50) ? 1 : 1 + static_cast<int>(random_.below(kAll));
+  kinds_ = random_.chance(35) ? 1 : 1 + static_cast<int>(random_.below(kAll));
   if (processes_ > 1 && random_.chance(40)) kinds_ |= 8;
   const bool opens = processes_ > 1 && (kinds_ & 8) != 0;
   text_ = "cuvmm-program 1\ninit()\n" + std::string(opens ? "@p1 init()\n" : "");
@@ -281,7 +281,12 @@ void Maker::next() {
   if (kind < 42) return launch();
   if (kind < 62) return order();
   if (kind < 74) return wait_for(any_stream());
-  if (kind < 88) return take();
+  if (kind < 88) {
+    take();
+    // What a graph uses may be gone by now.
+    if (!have_.executables.empty() && random_.chance(50)) launch();
+    return;
+  }
   if (kind < 91) return release_name();
   if (kind < 94) return add_stream();
   if (kinds_ & 2) return add_pool_memory();
