@@ -95,13 +95,10 @@ std::string finding_text(const Entry& entry, bool again) {
   for (std::size_t i = 0; i < finding.violation.objects.size(); ++i) {
     text += object_text(entry, i);
   }
-  if (!finding.scope.empty()) text += "    in: " + finding.scope + "
-";
+  if (!finding.scope.empty()) text += "    in: " + finding.scope + "\n";
   if (!again) {
-    text += std::string("    rule: ") + rule.requirement + "
-";
-    text += std::string("    fix: ") + rule.fix + "
-";
+    text += std::string("    rule: ") + rule.requirement + "\n";
+    text += std::string("    fix: ") + rule.fix + "\n";
   }
   return text + "    see " + rule_url(rule.rule) + "\n";
 }
