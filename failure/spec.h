@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls are to fail, as text: `--fail` and CUVMM_FAIL (docs/fail.md).
+// Which calls are to fail, as text: `--fail` and CUVMM_FAIL (docs/testing/fail.md).
 //
 //   cuMemCreate@3=OUT_OF_MEMORY          the third call, once
 //   cuMemCreate@3+                       the third call and all later ones, with the usual code

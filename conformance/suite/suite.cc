@@ -44,7 +44,8 @@ Suite from_folder(const std::string& folder) {
   std::vector<std::string> places = {folder};
   if (const fs::path below = fs::path(folder) / "families"; fs::is_directory(below, failed))
     places.push_back(below.string());
-  ParsedCases cases = load_cases({folder});
+  const fs::path apart = fs::path(folder) / "cases";
+  ParsedCases cases = load_cases({fs::is_directory(apart, failed) ? apart.string() : folder});
   LoadedFamilies loaded = load_families(places);
   Suite suite{std::move(cases.cases), std::move(loaded.families), std::move(cases.errors)};
   append(suite.errors, std::move(loaded.errors));

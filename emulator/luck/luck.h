@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hostile luck: what a driver may do and seldom does (CUVMM_HOSTILE, docs/fail.md). One seed
+// Hostile luck: what a driver may do and seldom does (CUVMM_HOSTILE, docs/testing/fail.md). One seed
 // decides everything, so that the same calls get the same answers again.
 #pragma once
 
@@ -28,7 +28,7 @@ struct Luck {
   std::uint64_t drawn_ = 0;
 };
 
-/// "7:poison,hints": a seed, and words of docs/fail.md. Nothing where the text is not that.
+/// "7:poison,hints": a seed, and words of docs/testing/fail.md. Nothing where the text is not that.
 std::optional<Luck> parse_luck(std::string_view text);
 
 /// That of this process; CUVMM_HOSTILE is read at the first use. Its numbers are drawn with the

@@ -51,10 +51,11 @@ Which which(const Violation& v) {
 
 class Growing {
  public:
-  explicit Growing(std::uint64_t since) : since_(since) {}
+  Growing(const live::View& view, std::uint64_t since) : view_(view), since_(since) {}
   void add(const char* what, const Origin& made, std::uint64_t bytes) {
     if (made.call <= since_) return;
-    Grown& grown = all_[{what, made.stack}];
+    // Stacks that differ in their Python lines alone look alike here.
+    Grown& grown = all_[{what, view_.stack(made.stack)}];
     grown.what = what;
     grown.stack = made.stack;
     if (grown.count++ == 0 || made.call < grown.first_call) grown.first_call = made.call;
@@ -69,8 +70,9 @@ class Growing {
   }
 
  private:
+  const live::View& view_;
   const std::uint64_t since_;
-  std::map<std::pair<std::string, std::uint32_t>, Grown> all_;
+  std::map<std::pair<std::string, std::vector<std::uint64_t>>, Grown> all_;
 };
 
 const char* plural(live::Piece::Kind kind) {
@@ -94,8 +96,9 @@ const char* plural(live::Descriptor::Kind kind) {
   return kind == K::kDmaBuf ? "descriptors of dma-bufs" : "exported descriptors";
 }
 
-std::vector<Grown> grown_since(const live::Snapshot& now, std::uint64_t since) {
-  Growing growing(since);
+std::vector<Grown> grown_since(const live::View& view, const live::Snapshot& now,
+                               std::uint64_t since) {
+  Growing growing(view, since);
   for (const Reservation& r : now.reservations) growing.add("reservations", r.made, r.size);
   for (const live::MemoryHeld& m : now.memory) {
     if (m.allocation.multicast) continue;  // below
@@ -126,7 +129,7 @@ LiveLeaks find_live_leaks(const live::View& view, std::uint64_t since, bool mark
   leaks.given_up.erase_if([&](const Violation& v) {
     return !before.contains(which(v)) || v.objects.empty() || v.objects.front().made.call <= since;
   });
-  if (marked) leaks.grown = grown_since(now, since);
+  if (marked) leaks.grown = grown_since(view, now, since);
   return leaks;
 }
 

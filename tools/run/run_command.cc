@@ -136,7 +136,7 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
   app.add_flag("--enforce", options.enforce,
                "Answer forbidden calls with the documented code instead of forwarding them");
   app.add_option("--fail", options.fails,
-                 "Make these calls fail, e.g. cuMemCreate@3=OUT_OF_MEMORY (docs/fail.md); may be "
+                 "Make these calls fail, e.g. cuMemCreate@3=OUT_OF_MEMORY (docs/testing/fail.md); may be "
                  "given several times")
       ->type_name("SPEC")
       ->take_all()
