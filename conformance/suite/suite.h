@@ -24,8 +24,8 @@ struct Suite {
   std::vector<std::string> errors;  ///< "FILE:LINE:COLUMN: message"
 };
 
-/// The built-in suite, or that of `folder`: the *.cuvmm files of its folder cases, or if it has none
-/// of its own, those in all folders below included; its *.family files and those of its folder
+/// The built-in suite, or that of `folder`: the *.cuvmm files of its folder cases, or if it has
+/// none of its own, those in all folders below included; its *.family files and those of its folder
 /// families. A name that two cases share is an error.
 Suite load_suite(const std::string& folder, bool with_pairs);
 

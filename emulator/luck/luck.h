@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hostile luck: what a driver may do and seldom does (CUVMM_HOSTILE, docs/testing/fail.md). One seed
-// decides everything, so that the same calls get the same answers again.
+// Hostile luck: what a driver may do and seldom does (CUVMM_HOSTILE, docs/testing/fail.md). One
+// seed decides everything, so that the same calls get the same answers again.
 #pragma once
 
 #include <cstdint>

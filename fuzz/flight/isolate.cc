@@ -107,7 +107,7 @@ std::string annotated(const std::string& text, const Result& result) {
     out += call;
     if (made && statement < result.notes.size()) out += "  # " + result.notes[statement];
     if (made) ++statement;
-    out += "\n";
+    out += '\n';
   }
   return out;
 }

@@ -26,7 +26,8 @@ extern "C" {
 #define CUVMM_ERROR_FAILED (-4L)   /* out of memory, or the shim is off in this process */
 
 /* Flags of cuvmm_scope_open. */
-#define CUVMM_SCOPE_KEEPS 1u /* what is made in it may outlive a mark: cuvmm_leaks leaves it out \
+#define CUVMM_SCOPE_KEEPS                                                                        \
+  1u                         /* what is made in it may outlive a mark: cuvmm_leaks leaves it out \
                               */
 #define CUVMM_SCOPE_QUIET 2u /* findings are not printed on stderr: the caller shows them */
 

@@ -2,6 +2,7 @@
 #include "shim/fail/injector.h"
 
 #include <cerrno>
+#include <utility>
 
 #include "api/driver.h"
 #include "api/posix/cancel_off.h"
@@ -78,7 +79,7 @@ std::optional<CUresult> Injector::answer_now(EntryPoint entry, const failure::Ca
   {
     const Locked lock(mutex_);
     FallibleSite& here = site(entry, stack);
-    if (frames_wanted && here.frames_match.empty()) here.frames_match = frames;
+    if (frames_wanted && here.frames_match.empty()) here.frames_match = std::move(frames);
     ++here.calls;
     const auto code = first_to_strike(entry, facts, here);
     if (!code) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes calls fail on purpose (CUVMM_FAIL), and keeps count of the calls of each place
-// (CUVMM_FAIL_LOG): docs/testing/fail.md. A call that is made to fail goes neither to the session nor to
-// the driver, so that everything is as after a refusal.
+// (CUVMM_FAIL_LOG): docs/testing/fail.md. A call that is made to fail goes neither to the session
+// nor to the driver, so that everything is as after a refusal.
 #pragma once
 
 #include <atomic>

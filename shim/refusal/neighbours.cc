@@ -93,7 +93,7 @@ std::vector<Neighbour> neighbours_on(int device, const Neighbourhood& whom, cons
 }
 
 std::string nvml_beside(const std::string& libcuda) {
-  const std::string name = "libnvidia-ml.so.1";
+  std::string name = "libnvidia-ml.so.1";
   const std::size_t slash = libcuda.rfind('/');
   if (slash == std::string::npos) return name;
   const std::string beside = libcuda.substr(0, slash + 1) + name;

@@ -80,7 +80,6 @@ class Campaign {
   std::string try_all(const std::vector<Experiment>& experiments) {
     std::vector<Job> jobs;
     std::vector<std::size_t> places;
-    const std::size_t first = results_.trials.size();
     for (const Experiment& one : experiments) {
       Trial trial;
       if (const Trial* known = known_.find(one.spec)) {
@@ -95,7 +94,7 @@ class Campaign {
       results_.trials.push_back(std::move(trial));
     }
     std::string trouble;
-    run_jobs(jobs, at_once_, timeout_s_, [&](std::size_t job, Outcome outcome) {
+    run_jobs(jobs, at_once_, timeout_s_, [&](std::size_t job, const Outcome& outcome) {
       Trial& trial = results_.trials[places[job]];
       if (!outcome.trouble.empty()) trouble = trial.experiment.spec + ": " + outcome.trouble;
       trial.judgement = judge(baseline_, outcome);
@@ -107,7 +106,6 @@ class Campaign {
         trial.judgement.what += " (though the call never came: the program does this by itself)";
       }
     });
-    (void)first;
     return trouble.empty() ? known_.problem() : trouble;
   }
 

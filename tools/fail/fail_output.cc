@@ -131,7 +131,7 @@ std::string campaign_text(const CampaignSettings& settings, const Results& resul
     text += fmt::format("{}{} {}", separator, count, verdict_name(verdict));
     separator = ", ";
   }
-  text += "\n";
+  text += '\n';
   if (!results.trials.empty()) {
     text += fmt::format("a run took {:.0f} ms on average, the plain one {:.0f} ms\n",
                         1000 * seconds / static_cast<double>(results.trials.size()),

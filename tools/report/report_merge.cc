@@ -91,7 +91,7 @@ void relate(Json& findings) {
 constexpr const char* kContract[] = {"schema",    "pid",      "ended",   "driver",     "calls",
                                      "unchecked", "findings", "summary", "suppressed", "alive",
                                      "processes", "notes",    "ipc",     "fault",      "faults",
-                                     "work",      "refusals", "stacks", "expected"};
+                                     "work",      "refusals", "stacks",  "expected"};
 
 // What this version does not know: lists are united, of anything else the first one stays.
 class Unknown {

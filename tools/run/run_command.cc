@@ -100,7 +100,8 @@ void take_command(RunSettings& options, const CLI::App& app, const CommandLine& 
   }
 }
 
-void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
+// What the program runs on, and what its calls are answered.
+void add_driver_options(CLI::App& app, RunSettings& options, std::string& emulate) {
   add_emulate(app, emulate, "Use the emulator; PROFILE is a built-in profile or a TOML file");
   app.add_option("--devices", options.devices,
                  "Devices that the emulator has, 1 to " + std::to_string(kMaxDevices))
@@ -135,12 +136,17 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
                "Make Python's cuda.bindings.runtime use the emulator's libcudart (with --emulate)");
   app.add_flag("--enforce", options.enforce,
                "Answer forbidden calls with the documented code instead of forwarding them");
-  app.add_option("--fail", options.fails,
-                 "Make these calls fail, e.g. cuMemCreate@3=OUT_OF_MEMORY (docs/testing/fail.md); may be "
-                 "given several times")
+  app.add_option(
+         "--fail", options.fails,
+         "Make these calls fail, e.g. cuMemCreate@3=OUT_OF_MEMORY (docs/testing/fail.md); may be "
+         "given several times")
       ->type_name("SPEC")
       ->take_all()
       ->allow_extra_args(false);
+}
+
+// What is looked for, and what of the run is kept.
+void add_search_options(CLI::App& app, RunSettings& options) {
   app.add_option("--suppressions", options.suppressions,
                  "Leave out the findings that this file names")
       ->type_name("FILE")
@@ -178,6 +184,10 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
                  "Where each process shows what it holds, for cuvmm top, map and leaks; without "
                  "it, in the user's own folder. off: nowhere")
       ->type_name("DIR|off");
+}
+
+// What is printed, and how.
+void add_text_options(CLI::App& app, RunSettings& options) {
   app.add_flag("--no-python-frames", options.no_python_frames,
                "Stacks show the interpreter of a Python program, not the program's functions");
   app.add_option("--color", options.color,
@@ -206,7 +216,9 @@ void add_options(CLI::App& app, RunSettings& options, std::string& emulate) {
 
 void add_run_options(CLI::App& app, RunSettings& options, std::string& emulate) {
   app.formatter(std::make_shared<RunFormatter>());
-  add_options(app, options, emulate);
+  add_driver_options(app, options, emulate);
+  add_search_options(app, options);
+  add_text_options(app, options);
   app.prefix_command();
 }
 

@@ -34,7 +34,7 @@ struct RunSettings {
   std::vector<std::string> fails;  ///< as they were given
   std::string fail;                ///< which calls are made to fail; "" for none
   std::string fail_log;            ///< absolute folder for what is seen of calls that can fail
-  std::string tree_file;           ///< absolute; gets a line "PID SIGNAL" for each process ended by one
+  std::string tree_file;  ///< absolute; gets a line "PID SIGNAL" for each process ended by one
   bool quiet = false;
   bool verbose = false;  ///< answers and quiet advice, too
   bool allow_multicast = false;

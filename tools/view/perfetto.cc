@@ -91,7 +91,7 @@ class Trace {
     return tracks_;
   }
 
-  void event(std::uint64_t ns, ProtobufMessage event) {
+  void event(std::uint64_t ns, const ProtobufMessage& event) {
     ProtobufMessage packet;
     packet.number(packet::kTimestamp, ns);
     packet.number(packet::kTimestampClock, kBoottime);

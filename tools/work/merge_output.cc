@@ -68,7 +68,7 @@ std::string merged_text(const Merged& merged) {
   std::string text =
       fmt::format("{} results of {} cases in {} files", merged.results, merged.cases, merged.files);
   if (merged.repeated) text += fmt::format(" ({} stood there twice)", merged.repeated);
-  text += "\n";
+  text += '\n';
   for (const auto& [group, count] : merged.groups) text += fmt::format("  {}: {}\n", group, count);
   for (const auto& [status, count] : merged.statuses)
     text += fmt::format("  {:<14} {}\n", status, count);
