@@ -77,7 +77,4 @@ class Injector {
   std::atomic<std::uint64_t> injections_{0}, calls_after_{0};
 };
 
-/// Of this process; null where no call is to fail and none is counted.
-inline constinit std::atomic<Injector*> g_injector{nullptr};
-
 }  // namespace cuvmm::shim

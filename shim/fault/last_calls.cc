@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "ring/image_file.h"
+#include "shim/intercept/call_hooks.h"
 #include "shim/intercept/ring_call.h"
 
 namespace cuvmm::shim {
@@ -56,7 +57,7 @@ void remove_earlier(const std::string& folder, const std::string& path, const ri
 
 void LastCalls::open(const Options& options, const std::string& driver) noexcept {
   if (!unopened_.exchange(false)) return;
-  if (options.ring.empty()) return g_ring_wanted.store(false);
+  if (options.ring.empty()) return g_hooks.ring_wanted.store(false);
   const int saved = errno;
   try {
     path_ = unique_name(options.ring);
@@ -75,7 +76,7 @@ void LastCalls::open(const Options& options, const std::string& driver) noexcept
     } catch (const std::bad_alloc&) {
     }
   } else {
-    g_ring_wanted.store(false);
+    g_hooks.ring_wanted.store(false);
     path_.clear();
   }
   errno = saved;
@@ -97,7 +98,7 @@ void LastCalls::restart_in_child() noexcept {
   path_.clear();
   error_ = 0;
   unopened_.store(true);
-  g_ring_wanted.store(true);
+  g_hooks.ring_wanted.store(true);
 }
 
 }  // namespace cuvmm::shim

@@ -2,7 +2,6 @@
 // One intercepted call in the ring of the last calls.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "ring/writer.h"
@@ -14,9 +13,6 @@ namespace cuvmm::shim {
 /// Of this process. It has an image from the first call on, if CUVMM_RING names a folder
 /// (shim/fault/last_calls.h).
 inline constinit ring::Writer g_ring;
-/// Whether calls are to be kept in it, or nobody has asked yet: until the first call of a process
-/// and of a child of fork.
-inline constinit std::atomic<bool> g_ring_wanted{true};
 
 /// For its scope: the call is in the driver.
 class RingCall {

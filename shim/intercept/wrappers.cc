@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/intercept/wrappers.h"
+#include "shim/intercept/call_hooks.h"
 
 #include <optional>
 #include <string_view>
@@ -38,9 +39,9 @@ struct Wrapper<symbol, CallStruct, CUresult(CUDAAPI*)(Args...)> {
     const CallStruct made{args...};
     const Caller caller = CUVMM_CALLER;
     RingCall record;
-    if (g_ring_wanted.load(std::memory_order_relaxed)) [[unlikely]]
+    if (g_hooks.ring_wanted.load(std::memory_order_relaxed)) [[unlikely]]
       begin(record, made);
-    if (Injector* const injector = g_injector.load(std::memory_order_relaxed)) [[unlikely]] {
+    if (Injector* const injector = g_hooks.injector.load(std::memory_order_relaxed)) [[unlikely]] {
       if (const auto code = fail_on_purpose(*injector, made, caller)) {
         if (record.begun()) record.returned(*code);
         return *code;

@@ -60,10 +60,10 @@ class Timeline {
   void add_alive(const Model& model) noexcept;
   void rare_gone(const RarelyRetired& rare, Origin at) noexcept;
 
-  bool on_ = false;
   std::string folder_;
-  bool finished_ = false;
   live::TimelineWriter writer_;
+  bool finished_ = false;
+  bool on_ = false;
 };
 
 /// Made readable, as a JSON object by id; "" where there are none.

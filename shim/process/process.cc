@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/process/process.h"
+#include "shim/intercept/call_hooks.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -126,8 +127,8 @@ void Process::choose_failures() {
         std::to_string(spec.error->column) + ": " + spec.error->message);
   }
   // It is never destroyed: calls come from threads that outlive main().
-  g_injector.store(new Injector(std::move(spec), fail_log_name(options_.fail_log, pid_)),
-                   std::memory_order_release);
+  g_hooks.injector.store(new Injector(std::move(spec), fail_log_name(options_.fail_log, pid_)),
+                         std::memory_order_release);
 }
 
 const RealDriver* Process::driver_if_open() const {
@@ -219,7 +220,7 @@ void Process::restart_in_child() {
   const std::string parents_trace = options_.trace;
   options_ = read_options(pid_);
   last_calls_.restart_in_child();
-  if (g_injector.load()) choose_failures();
+  if (g_hooks.injector.load()) choose_failures();
   fault_known_.store(false);
   report_.choose(options_.report, false);
   own_report_.choose(unique_report_name(options_.report_dir, pid_), true);

@@ -8,6 +8,7 @@
 #include "shim/fail/fail_log.h"
 #include "shim/fail/left.h"
 #include "shim/fail/way_out.h"
+#include "shim/intercept/call_hooks.h"
 #include "shim/intercept/escape.h"
 #include "shim/intercept/in_flight.h"
 #include "shim/live/timeline.h"
@@ -146,7 +147,7 @@ void Process::last_report(const char* ended) {
 }
 
 void Process::log_failures(const char* ended) noexcept {
-  Injector* const injector = g_injector.load(std::memory_order_acquire);
+  Injector* const injector = g_hooks.injector.load(std::memory_order_acquire);
   Opened* const open = opened_.load();
   if (!injector || !injector->logs() || !open) return;
   try {
@@ -194,7 +195,7 @@ void Process::finish() noexcept {
   };
   // findings_stack(): so that what another thread describes just now is in the report.
   const bool interrupted = in_signal_handler();
-  if (g_injector.load(std::memory_order_relaxed) && !interrupted) {
+  if (g_hooks.injector.load(std::memory_order_relaxed) && !interrupted) {
     main_returned_.store(main_returned(CUVMM_CALLER));
   }
   const bool done =

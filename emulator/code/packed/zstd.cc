@@ -210,6 +210,7 @@ class Frame {
   static std::uint32_t length(unsigned code, std::size_t plain, const Length (&more)[N],
                               BackwardBits& bits) {
     if (code < plain) return code;
+    if (code - plain >= N) return 0;  // no table has such a code
     const Length& found = more[code - plain];
     return found.base + bits.read(found.bits);
   }
