@@ -250,7 +250,7 @@ class ProcessTracks {
     for (const TimelineSample& sample : timeline_.samples) {
       ProtobufMessage event = Trace::started(event::kCounter, track, "");
       event.number(event::kCounterValue, value(sample));
-      trace_.event(at(sample.ns), std::move(event));
+      trace_.event(at(sample.ns), event);
     }
   }
 
@@ -315,7 +315,7 @@ class ProcessTracks {
     trace_.annotate_shared(event, "stack of the end", stack_lines(timeline_, life.end_stack));
     if (const auto flow = flows_.find(&life); flow != flows_.end())
       event.fixed64(event::kFlow, flow->second);
-    trace_.event(at(begin), std::move(event));
+    trace_.event(at(begin), event);
     trace_.event(at(end), Trace::started(event::kEnd, track, ""));
   }
 
@@ -332,7 +332,7 @@ class ProcessTracks {
         const auto flow = flows_.find(moments_.life_of(object));
         if (flow != flows_.end()) event.fixed64(event::kFlow, flow->second);
       }
-      trace_.event(at(moments_.of_call(number_in(finding, "call_index"))), std::move(event));
+      trace_.event(at(moments_.of_call(number_in(finding, "call_index"))), event);
     }
   }
 
