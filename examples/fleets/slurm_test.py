@@ -131,7 +131,7 @@ def check(cluster, folder, cuvmm):
     merge = submit(cluster, environment, f"--dependency=afterany:{array}", str(HERE / "slurm_merge.sbatch"))
 
     # A node that dies while it is at a shard: what runs there goes back into the queue.
-    cluster.wait_until(lambda: list(results.rglob("*.part")), "a shard that began")
+    cluster.wait_until(lambda: [*results.rglob("*.part"), *results.rglob("*.json")], "a shard that began")
     victim = cluster.daemons["n2"]
     cluster.ask("scontrol", "update", "NodeName=n2", "State=DOWN", "Reason=killed")
     victim.send_signal(signal.SIGKILL)
