@@ -15,7 +15,8 @@ struct WorkTarget {
   std::string driver;  ///< path, or a name for the loader
   bool emulate = false;
   std::string shim;      ///< what bench measures; "" nothing
-  std::string programs;  ///< folder of cuvmm-fuzz and cuvmm-bench: where cuvmm itself is
+  std::string emulator;  ///< what recordings are compared with; "" there is none
+  std::string programs;  ///< folder of cuvmm-fuzz and others: where cuvmm itself is
 };
 
 /// Who the machine is, and whether it is fit. Starts no driver in this process.
