@@ -5,16 +5,18 @@
 Usage: wheel_test.py WHEEL [ROOT...]
 
 Each ROOT is the root folder of a small system with python3 and pip, as debootstrap --include=python3-pip makes them: the
-wheel is installed and tried there by chroot, as root. Without one: in a virtual environment of this Python.
+wheel is installed and tried there, as root and without a network; the folder stays as it is. Without one: in a virtual
+environment of this Python.
 """
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 import zipfile
+
+from bare_root import BareRoot, output
 
 MOST_BYTES = 12 << 20
 OLDEST_GLIBC = (2, 28)
@@ -22,12 +24,6 @@ MAY_NEED = re.compile(r"(lib(c|m|dl|pthread|rt)\.so\.\d|ld-linux-x86-64\.so\.2)$
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLE = os.path.join(HERE, "..", "..", "examples", "first_finding.py")
 RULE = "[cuMemRelease-pairing]"
-
-
-def output(*command, status=0, **options):
-    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
-    assert result.returncode == status, f"{command} ended with {result.returncode}, not {status}\n{result.stdout}"
-    return result.stdout
 
 
 def check_object(path):
@@ -110,23 +106,16 @@ def try_here(wheel, folder):
     run(0, "python3", "-m", "cuvmm", "--version")
 
 
-def try_in(root, wheel):
-    wheel = shutil.copy(wheel, os.path.join(root, "tmp"))
-    shutil.copy(EXAMPLE, os.path.join(root, "tmp", "first_finding.py"))
-    os.makedirs(os.path.join(root, "proc"), exist_ok=True)
-    environment = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "PIP_BREAK_SYSTEM_PACKAGES": "1", "LC_ALL": "C"}
-
-    def run(status, *command):
-        # A mount namespace of its own, with its own /proc: nothing stays behind.
-        inside = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
-        return output("unshare", "--mount", "--pid", "--fork", "sh", "-c", inside, root, *command, status=status, env=environment)
-
-    glibc = re.search(r"\d+\.\d+$", run(0, "ldd", "--version").splitlines()[0])[0]
-    begun = time.monotonic()
-    run(0, "python3", "-m", "pip", "install", "-q", "--no-index", "--no-deps", "/tmp/" + os.path.basename(wheel))
-    print(f"{root}: glibc {glibc}, {run(0, 'python3', '--version').strip()}, installed in {time.monotonic() - begun:.1f} s")
-    find_mistake(root, run)
-    run(0, "python3", "-m", "pip", "uninstall", "-q", "-y", "cuvmm")
+def try_in(folder, wheel):
+    with BareRoot(folder) as root:
+        root.copy(wheel, "/tmp/" + os.path.basename(wheel))
+        root.copy(EXAMPLE, "/tmp/first_finding.py")
+        version = root.run(0, "python3", "--version").strip()
+        begun = time.monotonic()
+        root.run(0, "python3", "-m", "pip", "install", "-q", "--no-index", "--no-deps", "/tmp/" + os.path.basename(wheel))
+        print(f"{folder}: {root.name()}, {version}, installed in {time.monotonic() - begun:.1f} s")
+        find_mistake(folder, root.run)
+        root.run(0, "python3", "-m", "pip", "uninstall", "-q", "-y", "cuvmm")
 
 
 def main(wheel, *roots):
