@@ -59,7 +59,8 @@ def find_mistake(root):
     found = root.run(99, "sh", "-c", f"printf '{text}' > /tmp/mistake.txt && {program}")
     assert "[cuMemAddressFree-" in found, found
     if os.path.exists(os.path.join(root.root, "usr/bin/python3")):
-        found = root.run(99, "cuvmm", "run", "--emulate", "--error-exitcode", "99", "--", "python3", "/tmp/first_finding.py")
+        found = root.run(99, "cuvmm", "run", "--emulate", "--error-exitcode", "99", "--", "python3",
+                         "/usr/share/doc/cuvmm/examples/first_finding.py")
         assert RULE in found and "done" in found, found
     assert "cuMemRelease" in root.run(0, "cuvmm", "explain", RULE[1:-1])
 
@@ -101,8 +102,7 @@ def try_in(folder, arguments):
         print(f"{folder}: {root.name()}")
         package = "/tmp/" + os.path.basename(arguments.package)
         root.copy(arguments.package, package)
-        for source, target in (("examples/first_finding.py", "first_finding.py"), ("examples/cmake_project", "cmake_project"),
-                               ("include/testing", "clients")):
+        for source, target in (("examples/cmake_project", "cmake_project"), ("include/testing", "clients")):
             root.copy(os.path.join(SOURCE, source), "/tmp/" + target)
         root.copy(cuda_include(), "/tmp/cuda")
         before = set(root.run(0, "find", "/usr", "-iname", "*cuvmm*").split())

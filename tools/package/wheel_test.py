@@ -10,7 +10,6 @@ environment of this Python.
 """
 import os
 import re
-import shutil
 import sys
 import tempfile
 import time
@@ -22,7 +21,6 @@ MOST_BYTES = 12 << 20
 OLDEST_GLIBC = (2, 28)
 MAY_NEED = re.compile(r"(lib(c|m|dl|pthread|rt)\.so\.\d|ld-linux-x86-64\.so\.2)$")
 HERE = os.path.dirname(os.path.abspath(__file__))
-EXAMPLE = os.path.join(HERE, "..", "..", "examples", "first_finding.py")
 RULE = "[cuMemRelease-pairing]"
 
 
@@ -61,7 +59,7 @@ def check_contents(wheel, folder):
         names = archive.namelist()
         archive.extractall(folder)
     wanted = ["bin/cuvmm", "lib/cuvmm/libcuvmm-shim.so", "lib/cuvmm/libcuvmm-symbolize.so", "_command.py",
-              "lib/cuvmm/emulator/python/sitecustomize.py", "share/doc/cuvmm/rules/map.md", "include/cuvmm/cuvmm.h", "pytest_plugin.py", "share/man/man1/cuvmm.1.gz"]
+              "lib/cuvmm/emulator/python/sitecustomize.py", "share/doc/cuvmm/rules/map.md", "include/cuvmm/cuvmm.h", "pytest_plugin.py", "first_finding.py", "share/man/man1/cuvmm.1.gz"]
     wanted += [f"lib/cuvmm/emulator/{name}" for name in ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13",
                                                          "libnvidia-ml.so.1")]
     missing = [name for name in wanted if f"cuvmm/{name}" not in names]
@@ -77,9 +75,9 @@ def check_contents(wheel, folder):
 
 
 def find_mistake(where, run):
-    """`run` starts a command where the wheel is installed; the example lies in /tmp/first_finding.py there."""
+    """`run` starts a command where the wheel is installed."""
     begun = time.monotonic()
-    found = run(99, "cuvmm", "run", "--emulate", "--error-exitcode", "99", "--", "python3", "/tmp/first_finding.py")
+    found = run(99, "cuvmm", "run", "--emulate", "--error-exitcode", "99", "--", "python3", "-m", "cuvmm.first_finding")
     assert RULE in found and "done" in found, found
     seconds = time.monotonic() - begun
     version = run(0, "cuvmm", "--version").strip()
@@ -95,11 +93,9 @@ def try_here(wheel, folder):
     python = os.path.join(folder, "venv", "bin", "python3")
     output(sys.executable, "-m", "venv", os.path.join(folder, "venv"))
     output(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--no-deps", wheel)
-    example = shutil.copy(EXAMPLE, folder)
     environment = {**os.environ, "PATH": os.path.dirname(python) + os.pathsep + os.environ["PATH"]}
 
     def run(status, *command):
-        command = [example if part == "/tmp/first_finding.py" else part for part in command]
         return output(*command, status=status, env=environment)
 
     find_mistake("here", run)
@@ -109,7 +105,6 @@ def try_here(wheel, folder):
 def try_in(folder, wheel):
     with BareRoot(folder) as root:
         root.copy(wheel, "/tmp/" + os.path.basename(wheel))
-        root.copy(EXAMPLE, "/tmp/first_finding.py")
         version = root.run(0, "python3", "--version").strip()
         begun = time.monotonic()
         root.run(0, "python3", "-m", "pip", "install", "-q", "--no-index", "--no-deps", "/tmp/" + os.path.basename(wheel))
