@@ -10,7 +10,8 @@ import re
 import subprocess
 import sys
 
-QEMU = ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"]
+# The emulator reserves addresses; qemu 7 keeps a record of each page of them, so the space is kept small.
+QEMU = ["qemu-aarch64-static", "-R", "128G", "-L", "/usr/aarch64-linux-gnu"]
 # Tests, as a filter of GoogleTest, and what qemu's user mode lacks for them.
 NOT_UNDER_QEMU = {}
 
