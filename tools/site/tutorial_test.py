@@ -35,7 +35,7 @@ def check(command, wanted, printed):
         if line == "...":
             continue
         line = neutral(line)
-        assert line in rest, f"$ {command}\nlacks the line\n{line}\nin what is left of\n{printed}"
+        assert line in rest, f"$ {command}\n{printed}\nThe page shows here, in this order: {line}"
         rest = rest[rest.index(line) + 1:]
 
 
