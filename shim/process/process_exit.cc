@@ -141,6 +141,7 @@ void Process::last_report(const char* ended) {
     find_leaks(open->session);
   }
   find_escapes();
+  if (exits) read_journal(ended_well());
   ledger_->describe_rest();
   write_json(ended);
   log_failures(ended);
@@ -220,6 +221,7 @@ void Process::tell_with_symbols() noexcept {
   const auto work = [this] {
     const CareScope careful(Care::kOwnMemory);
     ledger_->announce_rest(true);
+    read_journal(false);
     write_json("signal");
     tell_summary();
   };

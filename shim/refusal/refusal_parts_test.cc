@@ -32,6 +32,15 @@ TEST(DriverLog, GivesTheSentencesOfTheThreadsLastCall) {
             "Parameter handle is not a valid CUmemGenericAllocationHandle");
 }
 
+TEST(DriverLog, NamesSymbolsWhereCallsAreMeant) {
+  // As 580.159.04 wrote them.
+  constexpr const char* kNames =
+      "[01:41:27.273][7][CUDA][E] Too much\n"
+      "[01:41:27.273][7][CUDA][E] Returning 2 (CUDA_ERROR_OUT_OF_MEMORY) from cuMemAlloc_v2\n";
+  EXPECT_EQ(sentences_about("cuMemAlloc", kNames, 7), "Too much");
+  EXPECT_EQ(sentences_about("cuMemAllo", kNames, 7), "");
+}
+
 TEST(DriverLog, SaysNothingOfOthers) {
   EXPECT_EQ(sentences_about("cuMemMap", kLog, 7), "");
   EXPECT_EQ(sentences_about("cuMemCreate", kLog, 9), "");

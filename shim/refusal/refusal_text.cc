@@ -14,6 +14,10 @@ namespace {
 
 // At the end of a process; the report has all of them.
 constexpr std::size_t kMostSaid = 8;
+constexpr std::size_t kMostUnchecked = 3;
+constexpr const char* kWhyUnchecked =
+    "    cuvmm does not check this function. A program that remembers its error may report it at "
+    "another place\n";
 
 const char* rule_of(const Refusal& refusal) {
   if (refusal.result != CUDA_ERROR_OUT_OF_MEMORY) return nullptr;
@@ -147,7 +151,9 @@ std::string one_text(const RefusalEntry& entry, std::uint64_t count) {
   const Refusal& refusal = entry.refusal;
   std::string text = "cuvmm: refused: ";
   if (refusal.runtime) text += std::string(refusal.runtime) + ": ";
-  text += call_text(refusal.entry, refusal.arguments) + " answered " + result_name(refusal.result);
+  text +=
+      refusal.unchecked.empty() ? call_text(refusal.entry, refusal.arguments) : refusal.unchecked;
+  text += " answered " + result_name(refusal.result);
   if (const char* rule = rule_of(refusal)) text += std::string(" [") + rule + "]";
   if (count > 1) text += ", " + std::to_string(count) + " times";
   if (!entry.stack.empty()) text += ", at " + place_text(entry.stack);
@@ -166,7 +172,12 @@ std::string one_text(const RefusalEntry& entry, std::uint64_t count) {
 std::string refusal_members(const RefusalEntry& entry) {
   const Refusal& refusal = entry.refusal;
   std::string out;
-  add_text(out, "call", name(refusal.entry));
+  const bool checked = refusal.unchecked.empty();
+  add_text(out, "call", checked ? name(refusal.entry) : refusal.unchecked.c_str());
+  if (!checked) {
+    add_key(out, "unchecked");
+    out += "true";
+  }
   if (refusal.runtime) add_text(out, "runtime", refusal.runtime);
   add_arguments(out, refusal.arguments);
   add_text(out, "result", result_name(refusal.result));
@@ -188,12 +199,14 @@ std::string refusal_members(const RefusalEntry& entry) {
 
 std::string refusals_text(const RefusalEntry* first) {
   std::string text;
-  std::size_t said = 0, left = 0;
+  std::size_t said = 0, left = 0, unchecked = 0;
   for (const RefusalEntry* entry = first; entry; entry = entry->next.load()) {
     const std::uint64_t handled = entry->handled.load(), count = entry->count.load();
-    if (!entry->ready.load() || handled >= count) continue;
-    if (said++ < kMostSaid) {
+    if (!entry->ready.load() || entry->quiet || handled >= count) continue;
+    const bool named = entry->refusal.unchecked.empty() || unchecked++ < kMostUnchecked;
+    if (named && said++ < kMostSaid) {
       text += one_text(*entry, count - handled);
+      if (unchecked == 1 && !entry->refusal.unchecked.empty()) text += kWhyUnchecked;
     } else {
       ++left;
     }
