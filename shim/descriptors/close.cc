@@ -30,12 +30,14 @@ struct LastClose {
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local LastClose t_last;
 
-[[gnu::noinline]] void tell(int fd, bool sweeps, const cuvmm::shim::Caller& caller) noexcept {
+// Whether that ends a descriptor of memory.
+[[gnu::noinline]] bool tell(int fd, bool sweeps, const cuvmm::shim::Caller& caller) noexcept {
   cuvmm::shim::Process* const process = cuvmm::shim::hears_of(caller);
-  if (!process) return;
+  if (!process) return false;
   const int saved = errno;
-  process->session().closing(fd, sweeps, caller);
+  const bool ended = process->session().closing(fd, sweeps, caller);
   errno = saved;
+  return ended;
 }
 
 }  // namespace
@@ -47,7 +49,8 @@ extern "C" __attribute__((visibility("default"))) int close(int fd) {
   t_last = {caller.return_address, fd};
   if (cuvmm::shim::g_tracked.has(fd)) [[unlikely]] {
     const bool beside = last.fd == fd - 1 || last.fd == fd + 1;
-    tell(fd, beside && last.from == caller.return_address, caller);
+    // Two descriptors that one piece of code closes are no sweep.
+    if (tell(fd, beside && last.from == caller.return_address, caller)) t_last = {};
   }
   const Close next = g_next.load(std::memory_order_acquire);
   return next ? next(fd) : static_cast<int>(::syscall(SYS_close, fd));

@@ -124,8 +124,8 @@ class alignas(64) Session {
     return books_.ipc_log.json();
   }
   /// The program is about to close a descriptor that g_tracked has. `sweeps`: it has just closed
-  /// the number beside it from the same place.
-  void closing(int fd, bool sweeps, const Caller& caller) noexcept;
+  /// the number beside it from the same place. Whether it is open, and of memory.
+  bool closing(int fd, bool sweeps, const Caller& caller) noexcept;
   /// The program made `to` a second number for what `from` stands for; g_tracked has one of them.
   /// What had the number `to` before is closed.
   void duplicated(int from, int to, const Caller& caller) noexcept;
