@@ -165,7 +165,8 @@ void Process::log_failures(const char* ended) noexcept {
 
 void Process::tell_summary() {
   Opened* const open = opened_.load();
-  if (!open || open->session.total() == 0) return;
+  if (!open) return;
+  if (open->session.total() == 0) return tell(refusals_text(ledger_->refusals().first()));
   SummaryFacts facts{.calls = open->session.total()};
   if (const auto alive = open->session.with_model_within(kLastPatience, &count_alive)) {
     facts.alive_allocations = alive->allocations;
