@@ -256,7 +256,8 @@ bool Session::closing(int fd, bool sweeps, const Caller& caller) noexcept {
       if (open || !sweeps) wrong = check_close(books_.model, fd, open);
       // What was wrong to close stays the driver's: the number may come to a driver again.
       ended = wrong.empty() && books_.end_descriptor(fd, open, here);
-      if (ended) g_tracked.add(fd);
+      const bool again = !wrong.empty() && wrong.front().rule == Rule::kExportFdClosedOnce;
+      if (ended || again) g_tracked.add(fd);
       if (mirror_.on()) mirror_.closed(books_, fd, here);
     }
     for (Violation& violation : wrong) {
