@@ -13,6 +13,20 @@ namespace {
 
 std::atomic<int> g_status{0};
 
+// A finding about the same call says more: one that is checked on a way of its own, as launches
+// are.
+bool has_finding(const Ledger& ledger, const UncheckedRefusal& refusal) {
+  for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
+    const Finding& finding = entry->finding;
+    if (finding.entry != EntryPoint::kCount && finding.answer &&
+        finding.answer->result == refusal.result &&
+        refusal.function.starts_with(name(finding.entry))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 void Process::keep_journal(const RealDriver& driver) noexcept {
@@ -36,6 +50,7 @@ bool Process::ended_well() const {
 
 void Process::read_journal(bool well) {
   for (UncheckedRefusal& each : journal_.take()) {
+    if (has_finding(*ledger_, each)) continue;
     Refusal refusal;
     refusal.unchecked = std::move(each.function);
     refusal.result = each.result;

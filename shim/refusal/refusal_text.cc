@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostSaid = 8;
 constexpr std::size_t kMostUnchecked = 3;
 constexpr const char* kWhyUnchecked =
-    "    cuvmm does not check this function. A program that remembers its error may report it at "
+    "    cuvmm did not check this call. A program that remembers its error may report it at "
     "another place\n";
 
 const char* rule_of(const Refusal& refusal) {
