@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/refusal/refusal_text.h"
 
+#include <algorithm>
+
 #include "api/driver.h"
 #include "api/words.h"
 #include "rulebook/violation.h"
@@ -104,6 +106,15 @@ std::string neighbour_text(const Neighbour& one) {
   return text + '\n';
 }
 
+// An allocator's own function says little of who wants the memory; the line of Python above it
+// does.
+std::string program_place(const std::vector<Frame>& frames) {
+  const std::string place = place_text(frames);
+  const auto python = std::ranges::find_if(frames, &Frame::python);
+  const std::string line = python == frames.end() ? place : frame_text(*python);
+  return line == place ? place : place + ", for " + line;
+}
+
 std::string memory_text(const RefusalEntry& entry) {
   const MemoryFacts& facts = *entry.refusal.memory;
   const HeldMemory& held = facts.held;
@@ -133,7 +144,7 @@ std::string memory_text(const RefusalEntry& entry) {
     const HeldMemory::Creator& creator = held.creators[i];
     text += "      " + rough_size_text(creator.bytes) + " in " +
             count_text(creator.count, "allocation");
-    if (!entry.creators[i].empty()) text += ", made at " + place_text(entry.creators[i]);
+    if (!entry.creators[i].empty()) text += ", made at " + program_place(entry.creators[i]);
     text += '\n';
   }
   return text;
@@ -156,7 +167,7 @@ std::string one_text(const RefusalEntry& entry, std::uint64_t count) {
   text += " answered " + result_name(refusal.result);
   if (const char* rule = rule_of(refusal)) text += std::string(" [") + rule + "]";
   if (count > 1) text += ", " + std::to_string(count) + " times";
-  if (!entry.stack.empty()) text += ", at " + place_text(entry.stack);
+  if (!entry.stack.empty()) text += ", at " + program_place(entry.stack);
   text += '\n';
   if (refusal.late) {
     text += "    the code speaks of work that failed earlier, not of this call\n";

@@ -12,6 +12,7 @@
 #include "shim/process/own_stack.h"
 #include "shim/refusal/refusal_text.h"
 #include "shim/stack/python/site.h"
+#include "shim/stack/runtime_frames.h"
 
 namespace cuvmm::shim {
 
@@ -22,6 +23,12 @@ void leave_out_driver(std::vector<Frame>& frames) {
   const std::string driver = frames.empty() ? std::string() : frames.front().module;
   const auto outside = [&](const Frame& frame) { return frame.module != driver; };
   frames.erase(frames.begin(), std::ranges::find_if(frames, outside));
+}
+
+// Its name lives as long as the entry that it goes into: for ever.
+const char* runtime_of(std::vector<Frame>& frames) {
+  std::string name = take_runtime_frames(frames);
+  return name.empty() ? nullptr : (new std::string(std::move(name)))->c_str();
 }
 
 }  // namespace
@@ -92,9 +99,10 @@ void Refusals::take(Refusal refusal, std::uint64_t count, bool quiet) {
 void Refusals::describe(RefusalEntry& entry) {
   entry.stack = symbolize(entry.refusal.stack);
   if (!entry.refusal.unchecked.empty()) leave_out_driver(entry.stack);
+  if (!entry.refusal.runtime) entry.refusal.runtime = runtime_of(entry.stack);
   if (entry.refusal.memory) {
     for (const HeldMemory::Creator& creator : entry.refusal.memory->held.creators) {
-      entry.creators.push_back(symbolize(creator.stack));
+      take_runtime_frames(entry.creators.emplace_back(symbolize(creator.stack)));
     }
   }
   entry.json = refusal_members(entry);
