@@ -238,33 +238,39 @@ void Session::turn_off() noexcept {
   if (!off_.exchange(true)) say("out of memory: checking is off from here on, calls go through");
 }
 
-void Session::closing(int fd, const Caller& caller) noexcept {
+bool Session::closing(int fd, bool sweeps, const Caller& caller) noexcept {
   // A driver that closes its own, and whoever is called from where we are at work.
-  if (in_flight() || off() || mutex_.held_here()) return;
+  if (in_flight() || off() || mutex_.held_here()) return false;
   const CancelOff no_cancel;
   g_tracked.remove(fd);
+  bool ended = false;
   try {
     const bool open = ::fcntl(fd, F_GETFD) >= 0;
     Origin here;
+    here.stack = capture_stack(caller);
     Violations wrong;
     {
       const Locked lock(mutex_);
       number(here);
-      wrong = check_close(books_.model, fd, open);
+      // Who closes all numbers there may be does not know which are open.
+      if (open || !sweeps) wrong = check_close(books_.model, fd, open);
       // What was wrong to close stays the driver's: the number may come to a driver again.
-      if (wrong.empty()) books_.forget_descriptor(fd);
+      ended = wrong.empty() && books_.end_descriptor(fd, open, here);
+      const bool again = !wrong.empty() && wrong.front().rule == Rule::kExportFdClosedOnce;
+      if (ended || again) g_tracked.add(fd);
       if (mirror_.on()) mirror_.closed(books_, fd, here);
     }
     for (Violation& violation : wrong) {
       Finding finding;
       finding.violation = std::move(violation);
       finding.call_index = here.call;
-      finding.stack = capture_stack(caller);
+      finding.stack = here.stack;
       sink_.take(std::move(finding));
     }
   } catch (...) {
     turn_off();
   }
+  return ended;
 }
 
 void Session::duplicated(int from, int to, const Caller& caller) noexcept {

@@ -123,8 +123,9 @@ class alignas(64) Session {
     const Locked lock(mutex_, kHeldAlready);
     return books_.ipc_log.json();
   }
-  /// The program is about to close a descriptor that g_tracked has.
-  void closing(int fd, const Caller& caller) noexcept;
+  /// The program is about to close a descriptor that g_tracked has. `sweeps`: it has just closed
+  /// the number beside it from the same place. Whether it is open, and of memory.
+  bool closing(int fd, bool sweeps, const Caller& caller) noexcept;
   /// The program made `to` a second number for what `from` stands for; g_tracked has one of them.
   /// What had the number `to` before is closed.
   void duplicated(int from, int to, const Caller& caller) noexcept;
