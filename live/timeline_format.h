@@ -97,7 +97,8 @@ struct TimelineImage {
 };
 
 inline constexpr std::uint64_t kTimelineLayout =
-    sizeof(TimelineImage) * 31 + static_cast<std::uint64_t>(TimelineObject::kCount) + (kFirstStride << 32);
+    sizeof(TimelineImage) * 31 + static_cast<std::uint64_t>(TimelineObject::kCount) +
+    (kFirstStride << 32);
 
 /// Where event number `n` (from 0) has its place.
 inline std::size_t timeline_place(std::uint64_t n) noexcept {

@@ -143,9 +143,8 @@ template <std::size_t kWords>
     *reinterpret_cast<volatile Pair*>(to + i) = *reinterpret_cast<const Pair*>(bytes + 8 * i);
   };
   // One after the other, as a loop would be one here.
-  [&]<std::size_t... kAt>(std::index_sequence<kAt...>) {
-    (pair(2 * kAt), ...);
-  }(std::make_index_sequence<kWords / 2>());
+  [&]<std::size_t... kAt>(std::index_sequence<kAt...>) { (pair(2 * kAt), ...); }
+  (std::make_index_sequence<kWords / 2>());
   if constexpr (kWords % 2 != 0) {
     std::uint64_t last;
     std::memcpy(&last, bytes + 8 * (kWords - 1), 8);

@@ -89,8 +89,7 @@ class Mirror {
   [[gnu::hot]] void created(const Books& books, Handle handle, Origin at) noexcept;
   [[gnu::hot]] void retained(const Books& books, Handle handle, Origin at) noexcept;
   [[gnu::hot]] void mapped(const Books& books, Address base, Handle handle, Origin at) noexcept;
-  [[gnu::hot]] void access_changed(const Books& books, Address base, Size size,
-                                   Origin at) noexcept;
+  [[gnu::hot]] void access_changed(const Books& books, Address base, Size size, Origin at) noexcept;
   [[gnu::hot]] void released(const Books& books, const Retired& retired, Origin at) noexcept;
   [[gnu::hot]] void unmapped(const Books& books, const Retired& retired, Origin at) noexcept;
   [[gnu::hot]] void freed(const Books& books, const Retired& retired, Origin at) noexcept;

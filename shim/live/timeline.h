@@ -56,13 +56,14 @@ class Timeline {
   using Object = live::TimelineObject;
   bool ready() noexcept { return writer_.is_open() || start(); }
   [[gnu::cold, gnu::noinline]] bool start() noexcept;
-  [[gnu::always_inline]] void begin(Object object, std::uint64_t key, std::uint64_t size, std::uint64_t other,
-             std::uint64_t more, int device, Origin at) noexcept {
+  [[gnu::always_inline]] void begin(Object object, std::uint64_t key, std::uint64_t size,
+                                    std::uint64_t other, std::uint64_t more, int device,
+                                    Origin at) noexcept {
     writer_.add({0, at.call, key, size, other, more, at.thread, at.stack, What::kBegin, object,
                  static_cast<std::int16_t>(device), 0});
   }
-  [[gnu::always_inline]] void end(What what, Object object, std::uint64_t key, std::uint64_t size, Origin made, int device,
-           Origin at) noexcept {
+  [[gnu::always_inline]] void end(What what, Object object, std::uint64_t key, std::uint64_t size,
+                                  Origin made, int device, Origin at) noexcept {
     writer_.add({0, at.call, key, size, made.call, made.stack, at.thread, at.stack, what, object,
                  static_cast<std::int16_t>(device), 0});
   }
