@@ -241,7 +241,7 @@ class alignas(64) Session {
                                                           Step<CallStruct>& step);
 
   /// Shows others what the model holds now.
-  template <class CallStruct>
+  template <bool kTaken = false, class CallStruct>
   [[gnu::always_inline]] inline void mirror(const CallStruct& call, const Step<CallStruct>& step)
       CUVMM_NEEDS(mutex_);
 
