@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// An executable graph takes over the parameters of another graph of the same form. From the
+// documentation; no driver was asked.
+#pragma once
+
+#include "emulator/base/emulator.h"
+#include "emulator/graph/executable.h"
+
+namespace cuvmm::emulator {
+
+/// What an update answers; the nodes are those of the graph that it comes from.
+struct UpdateResult {
+  CUgraphExecUpdateResult why = CU_GRAPH_EXEC_UPDATE_SUCCESS;
+  CUgraphNode node = nullptr;
+  CUgraphNode from = nullptr;  ///< the other end of an edge that does not match
+
+  bool good() const { return why == CU_GRAPH_EXEC_UPDATE_SUCCESS; }
+};
+
+/// Gives the steps of an executable graph, or of a child or body in it, the parameters of a graph's
+/// nodes, or changes nothing. `flags`: what it was instantiated with.
+UpdateResult update(Emulator& e, Steps& steps, CUgraph graph, unsigned long long flags);
+
+/// Whether both are no kernels, or kernels of one context: that of a node never changes.
+bool same_context(const GraphNode& a, const GraphNode& b);
+
+}  // namespace cuvmm::emulator
