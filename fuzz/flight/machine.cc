@@ -49,6 +49,7 @@ class Machine {
  private:
   static bool names_other(const program::Value& value);
   void hand_over(const Statement& statement, program::Session& from, program::Session& to);
+  void note_kernel(const Statement& statement, const program::Session& session);
   /// Whether each of these streams is busy, as the driver says now.
   std::map<int, bool> ask(const Opinion& opinion);
   void disagree(std::string problem) {
@@ -152,6 +153,14 @@ void Machine::hand_over(const Statement& statement, program::Session& from, prog
   if (made) to.bind(statement.result, *made);
 }
 
+// The reference does not see how kernels are loaded.
+void Machine::note_kernel(const Statement& statement, const program::Session& session) {
+  const program::Binding* made = session.binding(statement.result);
+  if (made && !statement.arguments.empty()) {
+    reference_.loaded(made->number, statement.arguments.front().value.text);
+  }
+}
+
 void Machine::run(const program::Program& program, const std::optional<Driver>& other) {
   program::Session own(tapped());
   std::optional<program::Session> theirs;
@@ -163,6 +172,7 @@ void Machine::run(const program::Program& program, const std::optional<Driver>& 
     const bool elsewhere = statement.process != 0 && theirs;
     program::Session& session = elsewhere ? *theirs : own;
     const Outcome outcome = session.execute(statement);
+    if (statement.function == "kernel" && !elsewhere) note_kernel(statement, own);
     if (theirs) hand_over(statement, session, elsewhere ? own : *theirs);
     if (note_.empty()) note_ = program::outcome_text(outcome);
     result.notes.push_back(note_);
