@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/base/quirks.h"
 #include "emulator/stream/work.h"
 #include "rulebook/check.h"
 
@@ -76,13 +77,13 @@ void stage(Copy& copy, std::vector<char>& staged) {
 CUresult Waiting::run(Emulator& e) const {
   const Violations found =
       check_touches(e.model, transfer.entry, transfer.touched, transfer.count, transfer.facts);
-  if (!found.empty() && e.profile.answer(transfer.entry, found) != CUDA_SUCCESS) {
-    return CUDA_ERROR_ILLEGAL_ADDRESS;
-  }
+  const bool refused = !found.empty() && e.profile.answer(transfer.entry, found) != CUDA_SUCCESS;
   if (const auto* fill = std::get_if<Fill>(&transfer.what)) {
-    const CUresult there = check_unmapped(e, side(*fill), false);
-    return there == CUDA_SUCCESS ? execute(e, *fill) : there;
+    const bool there = !refused && check_unmapped(e, side(*fill), false) == CUDA_SUCCESS;
+    if (there) return execute(e, *fill);
+    return answer(e, Quirk::kFillFault, true).value_or(CUDA_ERROR_ILLEGAL_ADDRESS);
   }
+  if (refused) return CUDA_ERROR_ILLEGAL_ADDRESS;
   const Copy& copy = std::get<Copy>(transfer.what);
   CUresult there = check_unmapped(e, side(copy.to, copy), to_pageable);
   if (there == CUDA_SUCCESS) there = check_unmapped(e, side(copy.from, copy), from_pageable);

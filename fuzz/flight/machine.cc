@@ -22,9 +22,27 @@ using program::Statement;
 
 class RuleSink : public shim::FindingSink {
  public:
-  void take(shim::Finding finding) override { rules.push_back(finding.violation.rule); }
-  std::vector<Rule> rules;  ///< of the last call
+  void take(shim::Finding finding) override {
+    const Violation& violation = finding.violation;
+    rules.push_back(violation.rule);
+    const bool launched = finding.entry == EntryPoint::kLaunchKernel ||
+                          finding.entry == EntryPoint::kLaunchCooperativeKernel;
+    const bool used = std::any_of(
+        violation.objects.begin(), violation.objects.end(), [](const ObjectRef& object) {
+          return object.work && std::string_view(object.work->what) == "kernel";
+        });
+    if (launched || used) of_kernels.push_back(violation.rule);
+  }
+  void clear() {
+    rules.clear();
+    of_kernels.clear();
+  }
+  std::vector<Rule> rules, of_kernels;  ///< of the last call
 };
+
+void add_once(std::vector<Rule>& rules, Rule rule) {
+  if (std::find(rules.begin(), rules.end(), rule) == rules.end()) rules.push_back(rule);
+}
 
 class Machine {
  public:
@@ -114,7 +132,7 @@ CUresult Machine::step(const CallStruct& call) {
     return CUDA_ERROR_UNKNOWN;
   }
   ++result.calls;
-  sink_.rules.clear();
+  sink_.clear();
   const std::map<int, bool> before = ask(opinion);
   CUresult answer = CUDA_SUCCESS;
   if constexpr (CallStruct::kIntercepted) {
@@ -136,9 +154,10 @@ CUresult Machine::step(const CallStruct& call) {
   for (const Rule rule : sink_.rules) {
     if (!is_flight(rule)) continue;
     note_ += std::string(" !") + info(rule).id;
-    if (std::find(result.found.begin(), result.found.end(), rule) == result.found.end()) {
-      result.found.push_back(rule);
-    }
+    add_once(result.found, rule);
+  }
+  for (const Rule rule : sink_.of_kernels) {
+    if (is_flight(rule)) add_once(result.of_kernels, rule);
   }
   must_fault_ |= compared.must_fault;
   result.stopped = compared.robbed;

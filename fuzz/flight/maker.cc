@@ -316,8 +316,8 @@ void Maker::take() {
 
 void Maker::take(std::size_t which) {
   const Have::Memory memory = have_.memory[which];
-  if (memory.used_on >= 0 && random_.chance(60)) wait_for(memory.used_on);
-  if (memory.kind == 'm' && random_.chance(30)) {
+  if (memory.used_on >= 0 && random_.chance(50)) wait_for(memory.used_on);
+  if (memory.kind == 'm' && random_.chance(40)) {
     say("cuMemSetAccess(" + memory.name + ", 2M, [device0:" + (random_.chance(50) ? "r" : "none") +
         "])");
     if (random_.chance(50)) return say("cuMemSetAccess(" + memory.name + ", 2M, [device0:rw])");

@@ -126,9 +126,11 @@ Opinion Reference::judge(const calls::StreamQuery& made, int thread) {
 void Reference::accept(const calls::StreamQuery& made, int thread) {
   history_.learn(history_.awaited(history_.find(value_of(made.hStream), thread)));
 }
+// To wait for what was never recorded does nothing, not even on the legacy stream. A shim cannot
+// know that it never was.
 Opinion Reference::judge(const calls::StreamWaitEvent& made, int thread) {
-  const bool known = alive(events_, value_of(made.hEvent)) != nullptr;
-  return plain(known && history_.find(value_of(made.hStream), thread) >= 0 && made.Flags == 0);
+  const Event* event = alive(events_, value_of(made.hEvent));
+  return plain(event && event->node >= 0 && history_.find(value_of(made.hStream), thread) >= 0 && made.Flags == 0);
 }
 void Reference::accept(const calls::StreamWaitEvent& made, int thread) {
   const Node node = alive(events_, value_of(made.hEvent))->node;
