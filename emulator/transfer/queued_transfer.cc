@@ -79,9 +79,10 @@ CUresult Waiting::run(Emulator& e) const {
       check_touches(e.model, transfer.entry, transfer.touched, transfer.count, transfer.facts);
   const bool refused = !found.empty() && e.profile.answer(transfer.entry, found) != CUDA_SUCCESS;
   if (const auto* fill = std::get_if<Fill>(&transfer.what)) {
-    const bool there = !refused && check_unmapped(e, side(*fill), false) == CUDA_SUCCESS;
-    if (there) return execute(e, *fill);
-    return answer(e, Quirk::kFillFault, true).value_or(CUDA_ERROR_ILLEGAL_ADDRESS);
+    CUresult result = refused ? CUDA_ERROR_INVALID_VALUE : check_unmapped(e, side(*fill), false);
+    if (result == CUDA_SUCCESS) result = execute(e, *fill);
+    const bool of_host = result == CUDA_ERROR_OUT_OF_MEMORY || result == CUDA_ERROR_NOT_READY;
+    return result == CUDA_SUCCESS || of_host ? result : fill_fault(e);
   }
   if (refused) return CUDA_ERROR_ILLEGAL_ADDRESS;
   const Copy& copy = std::get<Copy>(transfer.what);
@@ -91,6 +92,10 @@ CUresult Waiting::run(Emulator& e) const {
 }
 
 }  // namespace
+
+CUresult fill_fault(const Emulator& e) {
+  return answer(e, Quirk::kFillFault, true).value_or(CUDA_ERROR_ILLEGAL_ADDRESS);
+}
 
 CUresult queue(Emulator& e, CUstream stream, const QueuedTransfer& transfer, bool blocking) {
   if (std::visit([](const auto& what) { return empty(what); }, transfer.what)) return CUDA_SUCCESS;
