@@ -5,17 +5,9 @@
 
 #include "emulator/base/emulator.h"
 #include "emulator/graph/executable.h"
+#include "emulator/graph/update/update_result.h"
 
 namespace cuvmm::emulator {
-
-/// What an update answers; the nodes are those of the graph that it comes from.
-struct UpdateResult {
-  CUgraphExecUpdateResult why = CU_GRAPH_EXEC_UPDATE_SUCCESS;
-  CUgraphNode node = nullptr;
-  CUgraphNode from = nullptr;  ///< the other end of an edge that does not match
-
-  bool good() const { return why == CU_GRAPH_EXEC_UPDATE_SUCCESS; }
-};
 
 /// Gives the steps of an executable graph, or of a child or body in it, the parameters of a graph's
 /// nodes, or changes nothing. `flags`: what it was instantiated with.

@@ -5,7 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/graph/update/graph_update.h"
+#include "emulator/graph/executable.h"
+#include "emulator/graph/update/update_result.h"
 
 namespace cuvmm::emulator {
 
