@@ -229,7 +229,7 @@ constexpr const char* kExamples =
     "  not-supported  the machine lacks what the case needs\n"
     "  waived         the case is named in --waivers\n"
     "Exits with 1 for a fail, and for a crash or timeout of a legal call; with --strict also for\n"
-    "every deviation, crash and timeout.\n"
+    "every deviation, crash and timeout, with --known for those that are not known.\n"
     "Examples:\n"
     "  cuvmm conform                                       this machine's driver\n"
     "  cuvmm conform --emulate=documented --strict         the emulator\n"
