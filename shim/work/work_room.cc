@@ -229,9 +229,18 @@ void WorkRoom::wait(const Ticket& ticket, CUevent event) {
 Clock WorkRoom::given(CUstream handle, bool per_thread) {
   if (!pending_.load(std::memory_order_relaxed)) return {};
   const StreamKey key = key_of(handle, per_thread);
+  {
+    const Locked lock(mutex_);
+    if (const Stream* known = streams_.find(key)) return order_.given(known->id);
+  }
+  // A wait for the legacy stream is one for all blocking streams, though it was given nothing yet.
+  if (key.handle != StreamKey::kLegacy) return {};
+  const LearnedStream learned = learn(key);
+  if (!learned.known) return {};
   const Locked lock(mutex_);
-  const Stream* const stream = streams_.find(key);
-  return stream ? order_.given(stream->id) : Clock{};
+  Stream* stream = streams_.find(key);
+  if (!stream) stream = &streams_.add(order_.open(learned.context, learned.kind), key, learned);
+  return order_.given(stream->id);
 }
 
 Clock WorkRoom::recorded(CUevent event) {

@@ -54,6 +54,10 @@ class WorkRoom {
     if (!active() || !bounds_.holds(base) || !bounds_.holds(base + (size - 1))) [[unlikely]]
       follow_more(base, size);
   }
+  /// Addresses that a launch must not be given before something is mapped there.
+  void reserved(Address base, Size size) {
+    if (options_.mode != AsyncMode::kOff) bounds_.widen(base, size);
+  }
   /// The memory of an object that is named by its handle, or address, when it ends.
   struct Watched {
     UsedRange memory;
