@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "rulebook/order/clock.h"
+#include "rulebook/order/stream_map.h"
 
 namespace cuvmm {
 
@@ -75,8 +76,12 @@ class OrderState {
   bool is_last(StreamId stream, Position work) const;
 
  private:
+  struct Context {
+    StreamId legacy = 0;  ///< 0: none
+  };
   struct Stream {
     ContextId context = 0;
+    const Context* home = nullptr;  ///< of this context; lives as long as its streams
     Kind kind = Kind::kBlocking;
     bool closed = false;
     Position last = 0;  ///< number of the newest work
@@ -84,14 +89,13 @@ class OrderState {
     /// Changes with `last` and `after`, so that who has followed it once need not look again.
     std::uint64_t version = 1;
     std::uint64_t seen_legacy = 0;  ///< the version of the legacy stream that `after` has
-  };
-  struct Context {
-    StreamId legacy = 0;  ///< 0: none
+    std::uint64_t seen_by_legacy = 0;  ///< the version of this one that the legacy stream has
   };
 
-  // The default stream's rules: the streams that an action on this one waits for.
-  template <class Visit>
-  void awaited(const Stream& stream, Visit visit) const;
+  // The default stream's rules: visit(id, other) for the streams that an action on this one waits
+  // for. `self` is this state, const or not.
+  template <class Self, class Visit>
+  static void awaited(Self& self, const Stream& stream, Visit visit);
   // An action on the stream: it waits for them.
   void arrive(Stream& stream);
   // All that `from` has and that may still run, its own work too.
@@ -99,7 +103,7 @@ class OrderState {
   void join(Clock& into, const Clock& from) const;
   void finish(const Clock& over);
 
-  std::unordered_map<StreamId, Stream> streams_;
+  StreamMap<Stream> streams_;
   std::unordered_map<ContextId, Context> contexts_;
   std::unordered_map<EventId, Clock> events_;
   Clock finished_;  ///< of streams in `streams_`

@@ -100,7 +100,7 @@ struct OrderKept {};
 template <class CallStruct>
 requires kLaunches<CallStruct>
 struct OrderKept<CallStruct> {
-  std::shared_ptr<const Layout> layout;
+  const Layout* layout = nullptr;
   Pointers pointers;
   std::size_t size() const { return pointers.size(); }
 };

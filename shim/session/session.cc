@@ -178,6 +178,14 @@ Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* argum
   return all;
 }
 
+Violations Session::wrong_arguments(CUstream stream, const Pointers& pointers,
+                                    ArgumentCache::Asked asked) {
+  LaunchArgument arguments[Pointers::kMost];
+  Violations found = wrong_arguments(stream, arguments, pointers.arguments(arguments));
+  if (found.empty()) work_.looked_at().note(pointers.fingerprint(), asked);
+  return found;
+}
+
 Violations Session::early_use(const WorkRoom::Ticket& ticket, const char* name,
                               std::span<const UsedRange> ranges) {
   const auto early = work_.comes_early(ticket, ranges);

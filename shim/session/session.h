@@ -204,6 +204,16 @@ class alignas(64) Session {
   /// What a launch on this stream is given in vain. Takes the lock for arguments that this thread
   /// has not looked at lately.
   Violations wrong_arguments(CUstream stream, const LaunchArgument* arguments, std::size_t count);
+  /// The same of a kernel. Nothing but one look where somebody has looked at just these arguments.
+  Violations wrong_arguments(CUstream stream, const Pointers& pointers) {
+    const ArgumentCache::Asked asked(reinterpret_cast<std::uintptr_t>(stream), work_.generation());
+    const std::uint64_t all = pointers.fingerprint();
+    if (all == 0 || work_.looked_at().knows(all, asked)) [[likely]]
+      return {};
+    return wrong_arguments(stream, pointers, asked);
+  }
+  [[gnu::noinline]] Violations wrong_arguments(CUstream stream, const Pointers& pointers,
+                                               ArgumentCache::Asked asked);
   /// What is wrong with the next work of the ticket's stream if it uses these ranges. `name`: what
   /// the address is to the program.
   Violations early_use(const WorkRoom::Ticket& ticket, const char* name,

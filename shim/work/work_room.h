@@ -71,16 +71,17 @@ class WorkRoom {
   /// A call that is about to act on a stream. Of an unknown or capturing stream nothing is noted.
   struct Ticket {
     StreamId stream = 0;
-    std::uint64_t overlaps = 0;
     bool alone = false;
+    std::uint64_t overlaps = 0;
     explicit operator bool() const { return stream != 0; }
   };
+  static_assert(sizeof(Ticket) <= 16, "two registers hold it");
   /// `per_thread`: a handle of 0 is the thread's own default stream. Each ticket is given back to
   /// one of the functions behind it.
   Ticket enter(CUstream handle, bool per_thread);
   void cancel(const Ticket& ticket);
   /// Work that uses nothing that matters was queued.
-  void act(const Ticket& ticket);
+  void act(const Ticket& ticket, Launch launch = Launch::kNone);
   /// The same, and the work allocates memory of a pool.
   void allocate(const Ticket& ticket, UsedRange memory);
   bool allocates() const { return allocates_.load(std::memory_order_relaxed); }
@@ -93,8 +94,10 @@ class WorkRoom {
   std::optional<Early> comes_early(const Ticket& ticket, std::span<const UsedRange> ranges);
   /// Handle of the ticket's stream.
   std::uint64_t stream_of(const Ticket& ticket);
-  void use(const Ticket& ticket, Use use, std::span<const UsedRange> ranges);
-  void use(const Ticket& ticket, Use use, const Uses::Shared& ranges);
+  /// `use`: what of it is known before the stream is looked at.
+  void use(const Ticket& ticket, const Use& use, std::span<const UsedRange> ranges,
+           Launch launch = Launch::kNone);
+  void use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges);
   void record(const Ticket& ticket, CUevent event);
   void wait(const Ticket& ticket, CUevent event);
 
@@ -139,7 +142,6 @@ class WorkRoom {
   ArgumentCache& looked_at() { return looked_at_; }
   void changed() { generation_.fetch_add(1, std::memory_order_release); }
 
-  void count_launch(bool hidden, bool tracked);
   WorkCounts counts() const;
 
   bool held_here() const {
@@ -173,8 +175,17 @@ class WorkRoom {
   std::uint64_t current_context() const;
   bool capturing(const StreamKey& key) const;
   LearnedStream learn(const StreamKey& key) const;
+  void count(Launch launch, bool tracked) CUVMM_NEEDS(mutex_);
   Stream* leave(const Ticket& ticket) CUVMM_NEEDS(mutex_);
-  bool prepare(const Ticket& ticket, const Stream& stream, Use& use) CUVMM_NEEDS(mutex_);
+  /// The place of the next work on the stream, and whether it is sure; nothing at 0.
+  struct Place {
+    Position position = 0;
+    bool sure = false;
+  };
+  Place next_place(const Ticket& ticket, const Stream& stream) CUVMM_NEEDS(mutex_);
+  template <class Ranges>
+  void add_use(const Ticket& ticket, const Use& use, std::uint64_t event, const Ranges& ranges)
+      CUVMM_NEEDS(mutex_);
   void drop_finished(StreamId stream) CUVMM_NEEDS(mutex_);
   void dropped(StreamId stream, const Use& use) CUVMM_NEEDS(mutex_);
   void close(StreamId id) CUVMM_NEEDS(mutex_);
@@ -207,9 +218,10 @@ class WorkRoom {
   ArgumentCache looked_at_;
   Layouts layouts_;
   TensorMaps tensor_maps_;
-  std::atomic<std::uint64_t> launches_{0}, tracked_{0}, hidden_{0}, dropped_{0};
 
   alignas(64) OwnedMutex mutex_;
+  // Written under the lock, and read without it.
+  std::atomic<std::uint64_t> launches_{0}, tracked_{0}, hidden_{0}, dropped_{0};
   OrderState order_ CUVMM_GUARDED_BY(mutex_);
   Uses uses_ CUVMM_GUARDED_BY(mutex_);
   StreamTable streams_ CUVMM_GUARDED_BY(mutex_);
