@@ -135,11 +135,9 @@ bool OrderState::hangs_on(StreamId stream, StreamId other) const {
 
 bool OrderState::busy_for_itself(StreamId legacy) const {
   const Stream* const found = streams_.find(legacy);
-  return found &&
-         std::all_of(streams_.begin(), streams_.end(), [&](const auto& each) {
+  return found && std::all_of(streams_.begin(), streams_.end(), [&](const auto& each) {
            const auto& [id, stream] = each;
-           const bool counts =
-               stream.context == found->context && stream.kind == Kind::kBlocking;
+           const bool counts = stream.context == found->context && stream.kind == Kind::kBlocking;
            return !counts || hangs_on(id, legacy);
          });
 }

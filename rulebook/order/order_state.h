@@ -88,7 +88,7 @@ class OrderState {
     Clock after;        ///< the work of others that is over before the next one starts
     /// Changes with `last` and `after`, so that who has followed it once need not look again.
     std::uint64_t version = 1;
-    std::uint64_t seen_legacy = 0;  ///< the version of the legacy stream that `after` has
+    std::uint64_t seen_legacy = 0;     ///< the version of the legacy stream that `after` has
     std::uint64_t seen_by_legacy = 0;  ///< the version of this one that the legacy stream has
   };
 

@@ -29,8 +29,7 @@ class Ring {
   }
   /// All of them, in their order.
   void append(std::span<const T> elements) requires std::is_trivially_copyable_v<T> {
-    while (count_ + elements.size() > places_.size()) [[unlikely]]
-      grow();
+    while (count_ + elements.size() > places_.size()) [[unlikely]] grow();
     // What it counts with stays in registers: an element might be one of the members to a compiler.
     T* const places = places_.data();
     const std::size_t mask = places_.size() - 1;

@@ -160,9 +160,8 @@ void WorkRoom::add_use(const Ticket& ticket, const Use& use, std::uint64_t event
   ++stream->actions;
   const Place place = next_place(ticket, *stream);
   if (place.position == 0) return;
-  Use& added = uses_.add(stream->id, use, ranges, [&](const Use& gone) CUVMM_UNCHECKED {
-    dropped(ticket.stream, gone);
-  });
+  Use& added = uses_.add(stream->id, use, ranges,
+                         [&](const Use& gone) CUVMM_UNCHECKED { dropped(ticket.stream, gone); });
   added.position = place.position;
   added.action = stream->actions;
   added.event = event;
