@@ -30,6 +30,8 @@ NCCL = EXPANDABLE | {"NCCL_CUMEM_ENABLE": "1", "NCCL_DEBUG": "WARN"}
 VIRTUAL_MEMORY_RESOURCE = {
     "cuMemCreate-released": "true: deallocate releases what it retained, and never the reference of cuMemCreate",
     "cuMemRetainAllocationHandle-addr-mapped": "true, and an answer: the buffer that growing replaced is asked for again",
+    "cuMemUnmap-ordered": "with --async=exact alone, and true: the copy is from pageable memory and the fill is asynchronous, "
+                          "so both may return before they are done, and nothing waits before the range is unmapped",
     "cuMemRetainAllocationHandle-released": "true: growing retains the old allocation and never releases it",
 }
 

@@ -163,12 +163,14 @@ Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* argum
   Facts::Place place;
   bool asked = false;
   for (std::size_t i = 0; i < count; ++i) {
-    if (looked_at.knows(arguments[i].value, known)) [[likely]]
+    const std::uint64_t value = arguments[i].value;
+    if (looked_at.knows(ArgumentCache::granule(value), known) || looked_at.knows(value, known))
       continue;
     if (!std::exchange(asked, true)) facts_.find_device(stream, false, place);
-    const Violations found = check_argument(arguments[i], place.device);
+    bool all_around = false;
+    const Violations found = check_argument(arguments[i], place.device, all_around);
     if (found.empty()) {
-      looked_at.note(arguments[i].value, known);
+      looked_at.note(all_around ? ArgumentCache::granule(value) : value, known);
       continue;
     }
     const bool said = std::any_of(all.begin(), all.end(),
@@ -197,10 +199,14 @@ Violations Session::early_use(const WorkRoom::Ticket& ticket, const char* name,
   return check_early_use(books_.model, {use, early->address, early->allocated_on, used_on});
 }
 
-Violations Session::check_argument(const LaunchArgument& argument, int device) {
+Violations Session::check_argument(const LaunchArgument& argument, int device, bool& all_around) {
   {
     const Locked lock(mutex_);
     Violations found = check_launch(books_.model, &argument, 1, device, false);
+    if (const Mapping* const mapping = books_.model.mapping_at(argument.value)) {
+      all_around = ArgumentCache::granule_within(argument.value, mapping->base, mapping->size);
+      return found;
+    }
     if (!found.empty() || check_launch(books_.model, &argument, 1, device, true).empty()) {
       return found;
     }

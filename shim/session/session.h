@@ -218,7 +218,9 @@ class alignas(64) Session {
   /// the address is to the program.
   Violations early_use(const WorkRoom::Ticket& ticket, const char* name,
                        std::span<const UsedRange> ranges);
-  [[gnu::cold]] Violations check_argument(const LaunchArgument& argument, int device);
+  /// `all_around`: what is found holds for all addresses of the argument's granule.
+  [[gnu::cold]] Violations check_argument(const LaunchArgument& argument, int device,
+                                          bool& all_around);
 
   template <class CallStruct>
   [[gnu::hot]] void before(const CallStruct& call, Step<CallStruct>& step);
