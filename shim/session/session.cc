@@ -155,7 +155,7 @@ bool Session::report(const Call& call, Violations violations, const Answer& answ
 }
 
 Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* arguments,
-                                    std::size_t count) {
+                                    std::size_t count, bool& all_around) {
   // Before the model is asked: what changes meanwhile is looked at again.
   const ArgumentCache::Asked known(reinterpret_cast<std::uintptr_t>(stream), work_.generation());
   ArgumentCache& looked_at = work_.looked_at();
@@ -164,15 +164,19 @@ Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* argum
   bool asked = false;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t value = arguments[i].value;
-    if (looked_at.knows(ArgumentCache::granule(value), known) || looked_at.knows(value, known))
+    Violations found;
+    if (looked_at.knows(ArgumentCache::granule(value), known)) [[likely]]
       continue;
-    if (!std::exchange(asked, true)) facts_.find_device(stream, false, place);
-    bool all_around = false;
-    const Violations found = check_argument(arguments[i], place.device, all_around);
-    if (found.empty()) {
-      looked_at.note(all_around ? ArgumentCache::granule(value) : value, known);
-      continue;
+    bool whole_granule = false;
+    if (!looked_at.knows(value, known)) {
+      if (!std::exchange(asked, true)) facts_.find_device(stream, false, place);
+      found = check_argument(arguments[i], place.device, whole_granule);
+      if (found.empty()) {
+        looked_at.note(whole_granule ? ArgumentCache::granule(value) : value, known);
+      }
     }
+    all_around = all_around && whole_granule;
+    if (found.empty()) continue;
     const bool said = std::any_of(all.begin(), all.end(),
                                   [&](const Violation& v) { return v.rule == found.front().rule; });
     if (!said) all.append(found);
@@ -183,8 +187,16 @@ Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* argum
 Violations Session::wrong_arguments(CUstream stream, const Pointers& pointers,
                                     ArgumentCache::Asked asked) {
   LaunchArgument arguments[Pointers::kMost];
-  Violations found = wrong_arguments(stream, arguments, pointers.arguments(arguments));
-  if (found.empty()) work_.looked_at().note(pointers.fingerprint(), asked);
+  const std::size_t count = pointers.arguments(arguments);
+  std::uint64_t exactly = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    exactly += ArgumentCache::part(arguments[i].value, i + 1);
+  }
+  ArgumentCache& looked_at = work_.looked_at();
+  if (looked_at.knows(exactly, asked)) return {};
+  bool all_around = true;
+  Violations found = wrong_arguments(stream, arguments, count, all_around);
+  if (found.empty()) looked_at.note(all_around ? pointers.fingerprint() : exactly, asked);
   return found;
 }
 

@@ -203,8 +203,14 @@ class alignas(64) Session {
                                 const Touched* touched, const Caller& caller) noexcept;
   /// What a launch on this stream is given in vain. Takes the lock for arguments that this thread
   /// has not looked at lately.
-  Violations wrong_arguments(CUstream stream, const LaunchArgument* arguments, std::size_t count);
-  /// The same of a kernel. Nothing but one look where somebody has looked at just these arguments.
+  Violations wrong_arguments(CUstream stream, const LaunchArgument* arguments, std::size_t count) {
+    bool all_around = true;
+    return wrong_arguments(stream, arguments, count, all_around);
+  }
+  /// `all_around` becomes false unless the same holds for all addresses of the same granules.
+  Violations wrong_arguments(CUstream stream, const LaunchArgument* arguments, std::size_t count,
+                             bool& all_around);
+  /// The same of a kernel. Nothing but one look where somebody has looked at just these granules.
   Violations wrong_arguments(CUstream stream, const Pointers& pointers) {
     const ArgumentCache::Asked asked(reinterpret_cast<std::uintptr_t>(stream), work_.generation());
     const std::uint64_t all = pointers.fingerprint();

@@ -9,6 +9,7 @@
 #include "rulebook/order/check_work.h"
 #include "rulebook/order/uses.h"
 #include "shim/session/bounds.h"
+#include "shim/work/argument_cache.h"
 #include "shim/work/layouts.h"
 #include "shim/work/tensor_maps.h"
 
@@ -34,7 +35,8 @@ class Pointers {
     }
     return count;
   }
-  /// What the whole parameters are, as one number: others have another one. 0: there are none.
+  /// Which granules (ArgumentCache) the whole parameters lie in, as one number: others have another
+  /// one. 0: there are none.
   std::uint64_t fingerprint() const { return fingerprint_; }
 
   void add(std::uint64_t word, int parameter, bool whole) {
@@ -61,13 +63,9 @@ class Pointers {
     parameters_[count_] = static_cast<std::int16_t>(parameter);
     last_ = range.base;
     ++count_;
-    if (parameter != kPart) fingerprint_ += mixed(range.base, count_);
+    if (parameter != kPart) fingerprint_ += ArgumentCache::part(granule(range.base), count_);
   }
-  static std::uint64_t mixed(std::uint64_t word, std::uint64_t place) {
-    constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15u;
-    const std::uint64_t first = (word + place * 0xff51afd7ed558ccdu) * kOdd;
-    return (first ^ first >> 29) * kOdd;
-  }
+  static std::uint64_t granule(std::uint64_t word) { return ArgumentCache::granule(word); }
 
   void read_words(void** parameters, std::size_t count, Bounds::Range range);
   void read_one(const Layout::Parameter& parameter, int index, const unsigned char* bytes,
@@ -134,7 +132,7 @@ inline void Pointers::read_words(void** parameters, std::size_t count, Bounds::R
     if (!range.holds(word) || (found != 0 && word == last)) continue;
     words_[found] = {word, 0};
     parameters_[found] = static_cast<std::int16_t>(i);
-    fingerprint += mixed(last = word, ++found);
+    fingerprint += ArgumentCache::part(granule(last = word), ++found);
   }
   count_ = found;
   last_ = last;

@@ -138,9 +138,16 @@ class WorkRoom {
   void find(const Taken& taken, Seldom<FoundWork>& found);
 
   /// Raised by whatever may change what a launch's arguments point to.
-  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+  std::uint64_t generation() const {
+    return model_changes_.load(std::memory_order_acquire) +
+           changes_.load(std::memory_order_acquire);
+  }
   ArgumentCache& looked_at() { return looked_at_; }
-  void changed() { generation_.fetch_add(1, std::memory_order_release); }
+  /// Under the model's lock, so that one writes at a time: no locked instruction is needed.
+  void model_changed() {
+    model_changes_.store(model_changes_.load(std::memory_order_relaxed) + 1,
+                         std::memory_order_release);
+  }
 
   WorkCounts counts() const;
 
@@ -208,7 +215,8 @@ class WorkRoom {
   bool certain(const Candidate& candidate, const Asked& asked) CUVMM_NEEDS(mutex_);
   const Work* work_of(const Use& use, const StreamKey& key) CUVMM_NEEDS(mutex_);
 
-  std::atomic<std::uint64_t> generation_{1};
+  std::atomic<std::uint64_t> model_changes_{1};
+  std::atomic<std::uint64_t> changes_{0};  ///< of what does not stand in the model
 
   const WorkOptions options_;
   std::atomic<bool> active_{false};
