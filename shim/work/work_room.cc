@@ -33,7 +33,7 @@ void WorkRoom::follow_more(Address base, Size size) {
 void WorkRoom::watch(std::uint64_t object, const Watched& watched) {
   follow(watched.memory.base, watched.memory.size);
   if (!active()) return;
-  changes_.fetch_add(1, std::memory_order_release);
+  changed();
   const Locked lock(mutex_);
   const auto [first, end] = watched_.equal_range(object);
   for (auto it = first; it != end; ++it) {

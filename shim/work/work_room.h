@@ -143,7 +143,8 @@ class WorkRoom {
            changes_.load(std::memory_order_acquire);
   }
   ArgumentCache& looked_at() { return looked_at_; }
-  /// Under the model's lock, so that one writes at a time: no locked instruction is needed.
+  void changed() { changes_.fetch_add(1, std::memory_order_release); }
+  /// The same under the model's lock, so that one writes at a time: no locked instruction is needed.
   void model_changed() {
     model_changes_.store(model_changes_.load(std::memory_order_relaxed) + 1,
                          std::memory_order_release);
@@ -216,7 +217,7 @@ class WorkRoom {
   const Work* work_of(const Use& use, const StreamKey& key) CUVMM_NEEDS(mutex_);
 
   std::atomic<std::uint64_t> model_changes_{1};
-  std::atomic<std::uint64_t> changes_{0};  ///< of what does not stand in the model
+  std::atomic<std::uint64_t> changes_{0};  ///< that were made without its lock
 
   const WorkOptions options_;
   std::atomic<bool> active_{false};
