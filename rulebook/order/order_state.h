@@ -35,7 +35,7 @@ class OrderState {
   void close_context(ContextId context);
 
   /// One more piece of work; its number.
-  Position queue(StreamId stream);
+  [[gnu::hot]] Position queue(StreamId stream);
   /// cuEventRecord: the event stands for all that the stream has been given so far.
   void record(EventId event, StreamId stream);
   /// cuStreamWaitEvent. An event that was never recorded waits for nothing.
@@ -95,9 +95,9 @@ class OrderState {
   // The default stream's rules: visit(id, other) for the streams that an action on this one waits
   // for. `self` is this state, const or not.
   template <class Self, class Visit>
-  static void awaited(Self& self, const Stream& stream, Visit visit);
+  [[gnu::hot]] static void awaited(Self& self, const Stream& stream, Visit visit);
   // An action on the stream: it waits for them.
-  void arrive(Stream& stream);
+  [[gnu::hot]] void arrive(Stream& stream);
   // All that `from` has and that may still run, its own work too.
   void follow(Stream& stream, StreamId other, const Stream& from);
   void join(Clock& into, const Clock& from) const;

@@ -28,7 +28,7 @@ class Ring {
     return places_[at(count_++)];
   }
   /// All of them, in their order.
-  void append(std::span<const T> elements) requires std::is_trivially_copyable_v<T> {
+  [[gnu::hot]] void append(std::span<const T> elements) requires std::is_trivially_copyable_v<T> {
     while (count_ + elements.size() > places_.size()) [[unlikely]] grow();
     // What it counts with stays in registers: an element might be one of the members to a compiler.
     T* const places = places_.data();

@@ -47,7 +47,8 @@ class Uses {
   /// `dropped(use)` for one that makes room. Gives the use as it is kept, until the next call: its
   /// caller may complete it.
   template <class Dropped>
-  Use& add(StreamId stream, const Use& use, std::span<const UsedRange> ranges, Dropped&& dropped);
+  [[gnu::hot]] Use& add(StreamId stream, const Use& use, std::span<const UsedRange> ranges,
+                        Dropped&& dropped);
   template <class Dropped>
   Use& add(StreamId stream, const Use& use, Shared ranges, Dropped&& dropped);
 
@@ -84,7 +85,7 @@ class Uses {
     Address low = ~Address{0};
     Address last = 0;
 
-    void widen(std::span<const UsedRange> more);
+    [[gnu::hot]] void widen(std::span<const UsedRange> more);
     void drop_first();
     const UsedRange* find(const Entry& entry, Address base, Size size) const;
   };

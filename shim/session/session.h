@@ -188,13 +188,14 @@ class alignas(64) Session {
  private:
   // shim/session/order_run.h
   template <class CallStruct>
-  CUresult order(Symbol symbol, const CallStruct& call, typename CallStruct::Function function,
-                 const Caller& direct);
+  [[gnu::hot]] CUresult order(Symbol symbol, const CallStruct& call,
+                              typename CallStruct::Function function, const Caller& direct);
   template <class CallStruct>
-  void before_order(const CallStruct& call, bool per_thread, Ordering<CallStruct>& step);
+  [[gnu::hot]] void before_order(const CallStruct& call, bool per_thread,
+                                 Ordering<CallStruct>& step);
   template <class CallStruct>
-  void after_order(const CallStruct& call, CUresult result, const Caller& caller,
-                   Ordering<CallStruct>& step);
+  [[gnu::hot]] void after_order(const CallStruct& call, CUresult result, const Caller& caller,
+                                Ordering<CallStruct>& step);
   template <class CallStruct>
   WorkRoom::Ticket enter_work(Symbol symbol, const CallStruct& call) noexcept;
   template <class CallStruct>

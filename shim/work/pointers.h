@@ -51,8 +51,8 @@ class Pointers {
   }
 
   /// Reads `kernelParams`, or the packed buffer of `extra`, where there is one.
-  void read(const Layout& layout, void** parameters, void** extra, const Bounds& bounds,
-            const TensorMaps& maps);
+  [[gnu::hot]] void read(const Layout& layout, void** parameters, void** extra,
+                         const Bounds& bounds, const TensorMaps& maps);
 
  private:
   // Of no parameter as a whole. -1 is one that is not known.

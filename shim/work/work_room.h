@@ -78,10 +78,10 @@ class WorkRoom {
   static_assert(sizeof(Ticket) <= 16, "two registers hold it");
   /// `per_thread`: a handle of 0 is the thread's own default stream. Each ticket is given back to
   /// one of the functions behind it.
-  Ticket enter(CUstream handle, bool per_thread);
+  [[gnu::hot]] Ticket enter(CUstream handle, bool per_thread);
   void cancel(const Ticket& ticket);
   /// Work that uses nothing that matters was queued.
-  void act(const Ticket& ticket, Launch launch = Launch::kNone);
+  [[gnu::hot]] void act(const Ticket& ticket, Launch launch = Launch::kNone);
   /// The same, and the work allocates memory of a pool.
   void allocate(const Ticket& ticket, UsedRange memory);
   bool allocates() const { return allocates_.load(std::memory_order_relaxed); }
@@ -95,8 +95,8 @@ class WorkRoom {
   /// Handle of the ticket's stream.
   std::uint64_t stream_of(const Ticket& ticket);
   /// `use`: what of it is known before the stream is looked at.
-  void use(const Ticket& ticket, const Use& use, std::span<const UsedRange> ranges,
-           Launch launch = Launch::kNone);
+  [[gnu::hot]] void use(const Ticket& ticket, const Use& use, std::span<const UsedRange> ranges,
+                        Launch launch = Launch::kNone);
   void use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges);
   void record(const Ticket& ticket, CUevent event);
   void wait(const Ticket& ticket, CUevent event);
@@ -144,7 +144,8 @@ class WorkRoom {
   }
   ArgumentCache& looked_at() { return looked_at_; }
   void changed() { changes_.fetch_add(1, std::memory_order_release); }
-  /// The same under the model's lock, so that one writes at a time: no locked instruction is needed.
+  /// The same under the model's lock, so that one writes at a time: no locked instruction is
+  /// needed.
   void model_changed() {
     model_changes_.store(model_changes_.load(std::memory_order_relaxed) + 1,
                          std::memory_order_release);
@@ -179,25 +180,25 @@ class WorkRoom {
   };
 
   [[gnu::cold]] void follow_more(Address base, Size size);
-  StreamKey key_of(CUstream handle, bool per_thread) const;
-  std::uint64_t current_context() const;
+  [[gnu::hot]] StreamKey key_of(CUstream handle, bool per_thread) const;
+  [[gnu::hot]] std::uint64_t current_context() const;
   bool capturing(const StreamKey& key) const;
   LearnedStream learn(const StreamKey& key) const;
-  void count(Launch launch, bool tracked) CUVMM_NEEDS(mutex_);
-  Stream* leave(const Ticket& ticket) CUVMM_NEEDS(mutex_);
+  [[gnu::hot]] void count(Launch launch, bool tracked) CUVMM_NEEDS(mutex_);
+  [[gnu::hot]] Stream* leave(const Ticket& ticket) CUVMM_NEEDS(mutex_);
   /// The place of the next work on the stream, and whether it is sure; nothing at 0.
   struct Place {
     Position position = 0;
     bool sure = false;
   };
-  Place next_place(const Ticket& ticket, const Stream& stream) CUVMM_NEEDS(mutex_);
+  [[gnu::hot]] Place next_place(const Ticket& ticket, const Stream& stream) CUVMM_NEEDS(mutex_);
   template <class Ranges>
-  void add_use(const Ticket& ticket, const Use& use, std::uint64_t event, const Ranges& ranges)
-      CUVMM_NEEDS(mutex_);
+  [[gnu::hot]] void add_use(const Ticket& ticket, const Use& use, std::uint64_t event,
+                            const Ranges& ranges) CUVMM_NEEDS(mutex_);
   void drop_finished(StreamId stream) CUVMM_NEEDS(mutex_);
   void dropped(StreamId stream, const Use& use) CUVMM_NEEDS(mutex_);
   void close(StreamId id) CUVMM_NEEDS(mutex_);
-  std::uint64_t record_own(const Ticket& ticket);
+  [[gnu::hot]] std::uint64_t record_own(const Ticket& ticket);
 
   /// The stream that allocates the memory at `address`, 0 unless comes_early() has to ask for it.
   StreamId unawaited_birth(const Ticket& ticket, Address address) CUVMM_NEEDS(mutex_);
