@@ -14,6 +14,7 @@ import concurrent.futures
 import datetime
 import json
 import pathlib
+import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -51,7 +52,8 @@ def command(build: under_shim.Build, program: str, python: str) -> list[str]:
 def shown(run: under_shim.Run) -> str:
     """What one run came to, in a line: the same text for the same thing."""
     if run.report is None:
-        return f"no report; {run.end()}"
+        said = ", ".join(sorted(set(re.findall(r"\[(cu\w+-[\w-]+)\]", run.output))))
+        return f"no report, {said or 'nothing'} in the output; {run.end()}"
     found = sorted(f"{finding['rule']} ({finding['kind']})" for finding in run.findings for _ in range(finding["count"]))
     if run.code != 0:
         found.append(run.end())
@@ -76,8 +78,8 @@ def repeat(options: argparse.Namespace, build: under_shim.Build, program: str, m
 
 def table(driver: dict, date: str, rows: list[dict]) -> str:
     lines = [f"# {', '.join(driver['devices']) or 'no device'}, driver {driver['version']}", "",
-             f"{date}: memory is unmapped under a kernel, and the same with the wait put back, each in a process of its own.",
-             "", "| program | `--async` | waits first | runs | as expected | what was shown |", "|---|---|---|---:|---:|---|"]
+             f"{date}: memory is unmapped under a kernel, and the same with the wait put back, each in a",
+             "process of its own.", "", "| program | `--async` | waits first | runs | as expected | what was shown |", "|---|---|---|---:|---:|---|"]
     for row in rows:
         found = "; ".join(f"{what}: {count}" for what, count in sorted(row["shown"].items()))
         lines.append(f"| {row['program']} | {row['async']} | {'yes' if row['waits'] else 'no'} | {row['times']} "
