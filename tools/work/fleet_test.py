@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -97,6 +98,13 @@ class FleetTest(unittest.TestCase):
         self.assertEqual(self.run_shard(shard="1/2", out="whole").returncode, 0)
         self.assertEqual(self.results()[0].read_bytes(), self.results("whole")[0].read_bytes())
 
+    def test_random_kills_lose_nothing(self):
+        storm = SOURCE / "tools/work/storm.py"
+        done = subprocess.run([sys.executable, storm, CUVMM, "--shards", "24", "--kill", "50", "--job", "conformance"],
+                              capture_output=True, text=True, timeout=250)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertGreater(json.loads(done.stdout)["killed"], 3)
+
     def test_a_wrong_node_among_twenty_is_named(self):
         rule = "cuMemMap-offset-zero"
         found = subprocess.run([str(CUVMM), "conform", "--list"], capture_output=True, text=True, check=True)
@@ -156,6 +164,50 @@ class FleetTest(unittest.TestCase):
             result = json.loads(self.results(job)[0].read_text())
             self.assertIn(unit, [each["unit"] for each in result["results"]])
             self.assertNotIn("GPU-", self.results(job)[0].read_text())
+
+    def test_searches_make_a_corpus_and_findings_are_told_apart(self):
+        fuzz = CUVMM.with_name("cuvmm-fuzz")
+        if not fuzz.exists():
+            self.skipTest("cuvmm-fuzz was not built")
+        spoilt = os.environ | {"CUVMM_MUTATION": "remove cuMemMap-offset-zero"}
+        for shard in ("1/2", "2/2"):
+            done = work("run", "--emulate", "--fuzz", 4, "--seed-seconds", 2, "--shard", shard, "--out", self.folder / "r")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        # A search ends when it has found something.
+        done = work("run", "--emulate", "--fuzz", 100, "--seed-seconds", 100, "--out", self.folder / "r", **spoilt)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        kept = self.folder / "kept"
+        merged = self.folder / "merged.json"
+        done = work("merge", self.folder / "r", "--json", merged, "--corpus", kept)
+        few, all_of_them = map(int, re.search(r"corpus: (\d+) of (\d+) programs", done.stdout).groups())
+        self.assertEqual(len(list(kept.glob("*.cuvmm"))), few)
+        self.assertLess(10, few)
+        self.assertLess(few, all_of_them)
+        emulator = CUVMM.parent.parent / "lib/emulator/libcuda.so.1"
+        found = json.loads(merged.read_text())["findings"]
+        self.assertTrue(found)
+        for each in found:
+            program = self.folder / "found.cuvmm"
+            program.write_text(each["program"])
+            seen = subprocess.run([fuzz, "--driver", emulator, "--replay", program], capture_output=True, text=True,
+                                  env=spoilt)
+            self.assertIn("fingerprint: " + each["fingerprint"], seen.stdout)
+            seen = subprocess.run([sys.executable, SOURCE / "fuzz/sort-crashes", fuzz, emulator, program, program],
+                                  capture_output=True, text=True,
+                                  env=spoilt)
+            self.assertRegex(seen.stdout, each["fingerprint"] + r" +2 .*found.cuvmm")
+
+    def test_recordings_are_compared_with_the_emulator(self):
+        if not CUVMM.with_name("cuvmm-fuzz-record").exists():
+            self.skipTest("cuvmm-fuzz-record was not built")
+        for out, code, spoilt in (("right", 0, {}), ("wrong", 1, {"CUVMM_MUTATION": "remove cuMemMap-offset-zero"})):
+            done = work("run", "--emulate", "--recordings", 1, "--out", self.folder / out, **spoilt)
+            self.assertEqual(done.returncode, code, done.stderr)
+        (right,), (wrong,) = ([json.loads(path.read_text())["results"] for path in self.results(out)]
+                              for out in ("right", "wrong"))
+        self.assertEqual([(each["unit"], each["status"]) for each in right], [("recording-1", "agreed")])
+        self.assertEqual(wrong[0]["status"], "differs")
+        self.assertRegex(wrong[0]["answers"][0], "^cuMemMap: recorded .*, here .* !cuMemMap-offset-zero")
 
     def test_mistakes_are_named(self):
         for arguments, words in ((("run", "--out", "r"), "say what to do"),

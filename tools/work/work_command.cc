@@ -18,6 +18,7 @@
 #include "tools/standard_streams.h"
 #include "tools/usage.h"
 #include "tools/work/case_judge.h"
+#include "tools/work/corpus.h"
 #include "tools/work/merge.h"
 #include "tools/work/shard.h"
 
@@ -31,10 +32,10 @@ constexpr int kExitUnfinished = 75;  // EX_TEMPFAIL of sysexits.h: run it again
 
 struct WorkSettings {
   bool conformance = false, pairs = false, doctor = false, bench = false;
-  long fuzz = 0, seed_seconds = 10, shards = 0;
+  long fuzz = 0, seed_seconds = 10, recordings = 0, shards = 0;
   int devices = 0;
   bool emulate = false;
-  std::string driver, profile, shard = "1/1", out, node, image, json;
+  std::string driver, profile, shard = "1/1", out, node, image, json, corpus;
   double time_limit_s = 0;
   std::vector<std::string> files;
 };
@@ -45,8 +46,10 @@ int failed(const std::string& message) {
 }
 
 Job job_of(const WorkSettings& s) {
-  if (s.conformance + s.pairs + s.doctor + s.bench + (s.fuzz > 0) != 1)
-    throw UsageError{"say what to do: one of --conformance, --pairs, --fuzz, --doctor and --bench"};
+  if (s.conformance + s.pairs + s.doctor + s.bench + (s.fuzz > 0) + (s.recordings > 0) != 1)
+    throw UsageError{
+        "say what to do: one of --conformance, --pairs, --fuzz, --recordings, --doctor, --bench"};
+  if (s.recordings > 0) return {.kind = WorkKind::kRecordings, .recordings = s.recordings};
   if (s.fuzz > 0) return {WorkKind::kFuzz, s.fuzz, s.seed_seconds};
   if (s.doctor) return {WorkKind::kDoctor};
   if (s.bench) return {WorkKind::kBench};
@@ -56,6 +59,7 @@ Job job_of(const WorkSettings& s) {
 // The options that say what to do, as they were typed.
 std::string job_options(const WorkSettings& s) {
   if (s.fuzz > 0) return fmt::format("--fuzz {} --seed-seconds {}", s.fuzz, s.seed_seconds);
+  if (s.recordings > 0) return fmt::format("--recordings {}", s.recordings);
   return s.doctor ? "--doctor" : s.bench ? "--bench" : s.pairs ? "--pairs" : "--conformance";
 }
 
@@ -63,7 +67,7 @@ int plan(const WorkSettings& s) {
   const Job job = job_of(s);
   const long all = static_cast<long>(units(job).size());
   constexpr long kUnitsOfAShard = 64;
-  const bool by_seed = job.kind == WorkKind::kFuzz;
+  const bool by_seed = job.kind == WorkKind::kFuzz || job.kind == WorkKind::kRecordings;
   long shards = s.shards;
   if (shards == 0) shards = by_seed ? all : (all + kUnitsOfAShard - 1) / kUnitsOfAShard;
   print_output("# {}: {} units in {} shards\n", job.label(), all, shards);
@@ -79,12 +83,23 @@ int plan(const WorkSettings& s) {
   return 0;
 }
 
+// What lies where cuvmm itself does.
+WorkTarget own_target() {
+  WorkTarget target;
+  target.programs = own_folder();
+  const LayoutResult layout = find_layout(own_folder());
+  if (layout.error.empty()) {
+    target.shim = layout.layout.shim;
+    target.emulator = layout.layout.emulator;
+  }
+  return target;
+}
+
 // Chooses the driver; `libraries` keeps the path to ours while the work is done.
 std::string find_target(const WorkSettings& s, WorkTarget& target,
                         std::unique_ptr<LoaderPath>& libraries) {
-  target.programs = own_folder();
+  target = own_target();
   const LayoutResult layout = find_layout(own_folder());
-  if (layout.error.empty()) target.shim = layout.layout.shim;
   if (!s.driver.empty()) {
     target.driver = std::filesystem::absolute(s.driver).string();
     return "";
@@ -134,8 +149,14 @@ int run(const WorkSettings& s) {
 
 int merge(const WorkSettings& s) {
   if (!std::filesystem::is_directory(s.out)) return failed(s.out + ": there is no such folder");
-  const Merged merged = merge_folder(s.out);
+  const Merged merged = merge_folder(s.out, !s.corpus.empty());
   print_output("{}", merged_text(merged));
+  if (!s.corpus.empty()) {
+    const CorpusEnd end = write_corpus(merged.corpus, own_target(), s.corpus);
+    if (!end.error.empty()) return failed(end.error);
+    print_output("corpus: {} of {} programs in {}{}\n", end.programs, merged.corpus.size(),
+                 s.corpus, end.note.empty() ? "" : ", not made fewer: " + end.note);
+  }
   if (!s.json.empty()) {
     if (const std::string problem = write_whole(s.json, merged_json(merged)); !problem.empty())
       return failed(problem);
@@ -175,6 +196,11 @@ void add_job(CLI::App& command, WorkSettings& s) {
       ->type_name("SECONDS")
       ->check(whole_number(1, 1'000'000))
       ->capture_default_str();
+  command
+      .add_option("--recordings", s.recordings,
+                  "Record answers to programs of so many seeds, and compare with the emulator's")
+      ->type_name("N")
+      ->check(whole_number(1, 1'000'000'000));
   command.add_flag("--doctor", s.doctor, "Say what each machine can do");
   command.add_flag("--bench", s.bench, "Measure each machine's calls");
 }
@@ -239,6 +265,10 @@ void add_work(CLI::App& app, CommandLine& line) {
   CLI::App* merging = add(*work, "merge", "Join all results of a folder", s, line, merge);
   merging->add_option("DIR", s->out, "The folder of all results")->required()->type_name(" ");
   merging->add_option("--json", s->json, "Write what was found as JSON")->type_name("FILE");
+  merging
+      ->add_option("--corpus", s->corpus,
+                   "Write the programs that searches kept, as few as show all, into this folder")
+      ->type_name("FOLDER");
   merging->footer(
       "Exits with 1 when there are findings, or machines that differ from their peers.\n");
   CLI::App* checking =
