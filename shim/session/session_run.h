@@ -148,7 +148,7 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   const Locked lock(mutex_);
   number(step.origin);
   if constexpr (kHistoryAtOnce<CallStruct> || RecordsAtOnce<CallStruct>) {
-    if (work_.active()) work_.model_changed();
+    work_.model_changed();
   }
   look_up_unknown(call, step.facts);
   step.violations = check_call(call, step);
