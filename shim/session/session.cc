@@ -155,7 +155,7 @@ bool Session::report(const Call& call, Violations violations, const Answer& answ
 }
 
 Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* arguments,
-                                    std::size_t count) {
+                                    std::size_t count, bool& all_around) {
   // Before the model is asked: what changes meanwhile is looked at again.
   const ArgumentCache::Asked known(reinterpret_cast<std::uintptr_t>(stream), work_.generation());
   ArgumentCache& looked_at = work_.looked_at();
@@ -163,19 +163,41 @@ Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* argum
   Facts::Place place;
   bool asked = false;
   for (std::size_t i = 0; i < count; ++i) {
-    if (looked_at.knows(arguments[i].value, known)) [[likely]]
+    const std::uint64_t value = arguments[i].value;
+    Violations found;
+    if (looked_at.knows(ArgumentCache::granule(value), known)) [[likely]]
       continue;
-    if (!std::exchange(asked, true)) facts_.find_device(stream, false, place);
-    const Violations found = check_argument(arguments[i], place.device);
-    if (found.empty()) {
-      looked_at.note(arguments[i].value, known);
-      continue;
+    bool whole_granule = false;
+    if (!looked_at.knows(value, known)) {
+      if (!std::exchange(asked, true)) facts_.find_device(stream, false, place);
+      found = check_argument(arguments[i], place.device, whole_granule);
+      if (found.empty()) {
+        looked_at.note(whole_granule ? ArgumentCache::granule(value) : value, known);
+      }
     }
+    all_around = all_around && whole_granule;
+    if (found.empty()) continue;
     const bool said = std::any_of(all.begin(), all.end(),
                                   [&](const Violation& v) { return v.rule == found.front().rule; });
     if (!said) all.append(found);
   }
   return all;
+}
+
+Violations Session::wrong_arguments(CUstream stream, const Pointers& pointers,
+                                    ArgumentCache::Asked asked) {
+  LaunchArgument arguments[Pointers::kMost];
+  const std::size_t count = pointers.arguments(arguments);
+  std::uint64_t exactly = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    exactly += ArgumentCache::part(arguments[i].value, i + 1);
+  }
+  ArgumentCache& looked_at = work_.looked_at();
+  if (looked_at.knows(exactly, asked)) return {};
+  bool all_around = true;
+  Violations found = wrong_arguments(stream, arguments, count, all_around);
+  if (found.empty()) looked_at.note(all_around ? pointers.fingerprint() : exactly, asked);
+  return found;
 }
 
 Violations Session::early_use(const WorkRoom::Ticket& ticket, const char* name,
@@ -189,10 +211,14 @@ Violations Session::early_use(const WorkRoom::Ticket& ticket, const char* name,
   return check_early_use(books_.model, {use, early->address, early->allocated_on, used_on});
 }
 
-Violations Session::check_argument(const LaunchArgument& argument, int device) {
+Violations Session::check_argument(const LaunchArgument& argument, int device, bool& all_around) {
   {
     const Locked lock(mutex_);
     Violations found = check_launch(books_.model, &argument, 1, device, false);
+    if (const Mapping* const mapping = books_.model.mapping_at(argument.value)) {
+      all_around = ArgumentCache::granule_within(argument.value, mapping->base, mapping->size);
+      return found;
+    }
     if (!found.empty() || check_launch(books_.model, &argument, 1, device, true).empty()) {
       return found;
     }

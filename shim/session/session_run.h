@@ -70,9 +70,6 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
 
   WorkRoom::Ticket ticket;
   if constexpr (kQueues<CallStruct>) ticket = enter_work(symbol, call);
-  if constexpr (kHistoryAtOnce<CallStruct> || RecordsAtOnce<CallStruct>) {
-    if (work_.active()) work_.changed();
-  }
 
   Answer answer;
   if (options_.enforce) [[unlikely]]
@@ -150,6 +147,9 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   }
   const Locked lock(mutex_);
   number(step.origin);
+  if constexpr (kHistoryAtOnce<CallStruct> || RecordsAtOnce<CallStruct>) {
+    work_.model_changed();
+  }
   look_up_unknown(call, step.facts);
   step.violations = check_call(call, step);
   if constexpr (kGivesUp<CallStruct>) {
