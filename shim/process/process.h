@@ -140,6 +140,7 @@ class Process : private DeathReport {
   /// CUVMM_FAIL and CUVMM_FAIL_LOG, anew in a child of fork.
   void choose_failures();
   void log_failures(const char* ended) noexcept;
+  std::uint64_t fault_address();
   void tell_fault(StackId stack);
   void last_report(const char* ended);
   void tell_summary();
