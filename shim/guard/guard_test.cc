@@ -15,7 +15,6 @@ using testing::DoAll;
 using testing::NiceMock;
 using testing::Return;
 using testing::SetArgPointee;
-using testing::StrictMock;
 
 constexpr std::size_t kPage = 2 << 20;
 constexpr CUdeviceptr kInner = kBase + kPage;
@@ -214,8 +213,10 @@ class PoisonTest : public GuardTest {
     guard_->make(calls::MemMap{kBase, kPage, 0, 5, 0});
   }
   void allow(int device = 0) {
-    const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, {device}},
-                                 CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemAccessDesc access{};
+    access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    access.location.id = device;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     EXPECT_EQ(guard_->make(calls::MemSetAccess{kBase, kPage, &access, 1}), CUDA_SUCCESS);
   }
   void expect_fill(std::uint32_t pattern) {

@@ -6,8 +6,8 @@
 namespace cuvmm::shim {
 namespace {
 
-constexpr std::uint64_t kPage = 2 << 20;
-constexpr std::uint64_t kAt = 0x700000000000;
+constexpr std::uint64_t kMemoryPage = 2 << 20;
+constexpr std::uint64_t kMemoryAt = 0x700000000000;
 
 class MemoriesTest : public testing::Test {
  protected:
@@ -19,10 +19,10 @@ class MemoriesTest : public testing::Test {
 
 TEST_F(MemoriesTest, EndWithTheirLastReferenceAndMapping) {
   memories_.created(7);
-  map(kAt, kPage, 7);
+  map(kMemoryAt, kMemoryPage, 7);
   const auto memory = memories_.find(7);
   ASSERT_TRUE(memory);
-  memories_.retained(9, kAt + 5);
+  memories_.retained(9, kMemoryAt + 5);
   memories_.released(7);
   EXPECT_EQ(memory->references, 1u);
   memories_.released(9);
@@ -31,7 +31,7 @@ TEST_F(MemoriesTest, EndWithTheirLastReferenceAndMapping) {
   memories_.created(7);
   EXPECT_NE(memories_.find(7), memory) << "the value is another memory's";
   bool whole = false;
-  EXPECT_EQ(memories_.take(kAt, kPage, whole).size(), 1u);
+  EXPECT_EQ(memories_.take(kMemoryAt, kMemoryPage, whole).size(), 1u);
   EXPECT_TRUE(whole);
   EXPECT_EQ(memory->mappings, 0u);
 }
@@ -43,10 +43,10 @@ TEST_F(MemoriesTest, AreSharedByExportAndImport) {
   memories_.imported(2);
   EXPECT_TRUE(memories_.find(2)->shared);
   memories_.created(3);
-  map(kAt, kPage, 3);
-  memories_.share_mapped(kAt - kPage, kPage);
+  map(kMemoryAt, kMemoryPage, 3);
+  memories_.share_mapped(kMemoryAt - kMemoryPage, kMemoryPage);
   EXPECT_FALSE(memories_.find(3)->shared);
-  memories_.share_mapped(kAt + 1, 1);
+  memories_.share_mapped(kMemoryAt + 1, 1);
   EXPECT_TRUE(memories_.find(3)->shared);
 }
 
@@ -61,21 +61,21 @@ TEST_F(MemoriesTest, ARefusedReleaseDidNotHappen) {
 
 TEST_F(MemoriesTest, OnlyWholeMappingsAreTaken) {
   memories_.created(1);
-  map(kAt, 2 * kPage, 1);
-  map(kAt + 2 * kPage, kPage, 1);
-  EXPECT_TRUE(memories_.mapped(kAt + kPage, 1));
-  EXPECT_FALSE(memories_.mapped(kAt + 3 * kPage, kPage));
-  EXPECT_FALSE(memories_.mapped(kAt - kPage, kPage));
-  EXPECT_EQ(memories_.inside(kAt + kPage, 2 * kPage).size(), 1u);
+  map(kMemoryAt, 2 * kMemoryPage, 1);
+  map(kMemoryAt + 2 * kMemoryPage, kMemoryPage, 1);
+  EXPECT_TRUE(memories_.mapped(kMemoryAt + kMemoryPage, 1));
+  EXPECT_FALSE(memories_.mapped(kMemoryAt + 3 * kMemoryPage, kMemoryPage));
+  EXPECT_FALSE(memories_.mapped(kMemoryAt - kMemoryPage, kMemoryPage));
+  EXPECT_EQ(memories_.inside(kMemoryAt + kMemoryPage, 2 * kMemoryPage).size(), 1u);
   bool whole = true;
-  const auto taken = memories_.take(kAt + kPage, 4 * kPage, whole);
+  const auto taken = memories_.take(kMemoryAt + kMemoryPage, 4 * kMemoryPage, whole);
   EXPECT_FALSE(whole);
   ASSERT_EQ(taken.size(), 1u);
-  EXPECT_EQ(taken[0].base, kAt + 2 * kPage);
+  EXPECT_EQ(taken[0].base, kMemoryAt + 2 * kMemoryPage);
   EXPECT_EQ(memories_.find(1)->mappings, 1u);
   memories_.put_back(taken);
   EXPECT_EQ(memories_.find(1)->mappings, 2u);
-  EXPECT_TRUE(memories_.mapped(kAt + 2 * kPage, kPage));
+  EXPECT_TRUE(memories_.mapped(kMemoryAt + 2 * kMemoryPage, kMemoryPage));
 }
 
 }  // namespace

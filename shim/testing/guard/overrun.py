@@ -108,8 +108,10 @@ def launch(address, count):
 
 def neighbours():
     """Two reservations that lie side by side, both mapped; the first word of the second is 7."""
-    # What the driver gives out without guards: the lower one first, or the upper one.
-    ranges = sorted([reserve(GRANULE), reserve(GRANULE)])
+    # A driver fills its holes first, and may go upwards or downwards.
+    every = sorted(reserve(GRANULE) for _ in range(16))
+    pairs = [pair for pair in zip(every, every[1:]) if pair[1] - pair[0] == GRANULE]
+    ranges = pairs[0] if pairs else min(zip(every, every[1:]), key=lambda pair: pair[1] - pair[0])
     for address in ranges:
         map_at(address, GRANULE)
     call("cuMemsetD32_v2", Address(ranges[1]), 7, Size(1))
@@ -194,8 +196,16 @@ def poison():
     print([hex(word) for word in new + moved + words(base + 2 * GRANULE, 1)])
 
 
+def large():
+    """As large as a range may be: no room is left for guards."""
+    reserve(GRANULE)
+    size = 1 << 46
+    print("free", cuda.cuMemAddressFree(Address(reserve(size)), Size(size)))
+
+
 MISTAKES = {"copy": lambda: overrun(copy_over), "fill": lambda: overrun(fill_over),
-            "kernel": lambda: overrun(kernel_over), "freed": freed, "pointers": pointers, "poison": poison}
+            "kernel": lambda: overrun(kernel_over), "freed": freed, "pointers": pointers, "poison": poison,
+            "large": large}
 
 
 def main():
