@@ -3,6 +3,7 @@
 
 #include <cerrno>
 
+#include "shim/fail/fork_point.h"
 #include "shim/guard/guard.h"
 #include "shim/intercept/wrappers.h"
 #include "shim/loader/no_driver.h"
@@ -23,7 +24,10 @@ class ProcessHost : public ResolverHost {
   void* refused_multicast() override {
     return Process::get().multicast_allowed() ? nullptr : refused_multicast_function();
   }
-  void* guarded(const char* name, void* answer) override { return guarded_function(name, answer); }
+  void* guarded(const char* name, void* answer) override {
+    void* const ours = guarded_function(name, answer);
+    return ours ? ours : fork_point_function(name, answer);
+  }
   void unchecked(std::string what) override { Process::get().note_unchecked(std::move(what)); }
 };
 

@@ -78,6 +78,9 @@ class Process : private DeathReport {
   /// A call returned an error that tells of a fault on the device. The first one is explained.
   void note_fault(CUresult result, std::uint64_t sequence, const Caller& caller) noexcept;
 
+  /// A child that a fork server made is the program itself.
+  void be_the_program() { forked_ = false; }
+
   /// What --error-exitcode makes of the program's exit code.
   int exit_code(int status) const;
 

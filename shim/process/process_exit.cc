@@ -144,7 +144,7 @@ void Process::last_report(const char* ended) {
   find_escapes();
   if (Guard* const guard = exits ? g_guard.load() : nullptr) {
     guard->tell_missing([this](std::string what) {
-      say(what);
+      if (!options_.no_summary) say(what);  // `cuvmm run` tells it of all processes
       note(std::move(what));
     });
   }

@@ -20,6 +20,7 @@ struct CampaignSettings {
   std::string json, junit;         ///< files, "" none
   std::string resume;              ///< file that keeps what is known, "" none
   bool minimise = false;
+  bool fork_server = false;  ///< the program starts once, and forks for each run
 };
 
 /// From the harmless to the harmful.

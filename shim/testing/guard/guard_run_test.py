@@ -114,8 +114,8 @@ class GuardTest(unittest.TestCase):
             self.assertEqual(done.stdout, "large free 0\n", done.stderr)
             with open(path, encoding="utf-8") as file:
                 notes = json.load(file)["notes"]
-            self.assertEqual(notes, ["--guard: 1 of 2 reservations have no guard: there was no room for one at that "
-                                     "address, or at all"])
+            self.assertEqual(len(notes), 1)
+            self.assertIn("--guard: 1 of 2 reservations have no guard", notes[0])
 
     def test_bad_numbers_are_refused(self):
         self.assertEqual(run("copy", "--quarantine", "0").returncode, 2)
