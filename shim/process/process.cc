@@ -231,7 +231,7 @@ void Process::restart_in_child() {
   const std::string parents_trace = options_.trace;
   options_ = read_options(pid_);
   last_calls_.restart_in_child();
-  if (g_hooks.injector.load()) choose_failures();
+  if (g_hooks.injector.exchange(nullptr)) choose_failures();
   if (const Guard* const parents = g_guard.load()) g_guard.store(parents->fresh());
   fault_known_.store(false);
   report_.choose(options_.report, false);
