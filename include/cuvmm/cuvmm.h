@@ -77,8 +77,7 @@ extern void* cuvmm_dlsym_(void* handle, const char* name) __asm__("dlsym") __att
 
 /* The shim's table, or one without functions. */
 static CUVMM_UNUSED const cuvmm_api* cuvmm_table_(void) {
-  static const cuvmm_api none = {0, 0, 0, 0, 0, 0, 0, 0, 0,
-                                 0, 0, 0, 0, 0, 0, 0, 0};
+  static const cuvmm_api none = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   static const cuvmm_api* known = 0;
   const cuvmm_api* table = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
   if (!table) {

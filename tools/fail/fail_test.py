@@ -13,7 +13,7 @@ import unittest
 import xml.etree.ElementTree
 
 CUVMM = BANK = None
-TWO_PROCESSES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "two_processes.py")
+TWO_PROCESSES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "hostile", "two_processes.py")
 # One that nothing but the failures of calls can stop.
 FRESH = {key: value for key, value in os.environ.items() if not key.startswith("CUVMM_")}
 
