@@ -46,8 +46,8 @@ class Arms {
     std::uint64_t calls = 0, failures = 0;
     std::vector<Failed> failed;
   };
-  static std::optional<CUresult> strike(Arm& arm, EntryPoint entry,
-                                        const failure::CallFacts& facts, StackId stack);
+  static std::optional<CUresult> strike(Arm& arm, EntryPoint entry, const failure::CallFacts& facts,
+                                        StackId stack);
 
   std::atomic<std::size_t> open_{0};
   OwnedMutex mutex_;
