@@ -5,12 +5,12 @@
 
 #include <sys/types.h>
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "tools/fail/runner.h"
+#include "tools/fail/trial.h"
 #include "tools/temporary_folder.h"
 
 namespace cuvmm::tools {

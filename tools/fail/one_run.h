@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tools/fail/outcome.h"
-#include "tools/fail/runner.h"
+#include "tools/fail/trial.h"
 
 namespace cuvmm::tools {
 

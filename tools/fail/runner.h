@@ -7,17 +7,11 @@
 #include <vector>
 
 #include "tools/fail/outcome.h"
-#include "tools/run/run_settings.h"
+#include "tools/fail/trial.h"
 
 namespace cuvmm::tools {
 
 class ForkServer;
-
-/// One run that is wanted.
-struct Job {
-  RunSettings run;  ///< where it writes is the runner's choice
-  std::vector<std::pair<std::string, std::string>> environment;  ///< that it gets beside ours
-};
 
 /// Makes the runs, at most `at_once` of them at a time, and hands each outcome to `done` with the
 /// number of its job, in the order in which they end. With a `server`, each run is a child of it:
