@@ -204,7 +204,8 @@ def grow(bug):
     base, handle = driver.reserve(M), None
     try:
         handle = driver.create(M)
-        driver.map_at(base, M, handle)
+        driver._must("cuMemMap", driver._U64(base), driver._SIZE(M), driver._SIZE(0), driver._U64(handle),
+                     driver._U64(0))
         driver.unmap(base, M)
     except driver.CudaError:
         if handle and bug != "handle": driver.release(handle)
@@ -217,7 +218,7 @@ for attempt in cuvmm.fail_each():
     seen.append((attempt.number, [one.call for one in attempt.failed], attempt.error is None))
 assert seen[0] == (0, [], True), seen
 calls = [one[1][0] for one in seen[1::2]]
-assert calls == ["cuMemAddressReserve", "cuMemCreate", "cuMemMap", "cuMemSetAccess"], seen
+assert calls == ["cuMemAddressReserve", "cuMemCreate", "cuMemMap"], seen
 assert all(not fine for _, _, fine in seen[1:]), seen
 for bug, expected in (("handle", "when cuMemMap (call 3)"), ("base", "when cuMemCreate (call 2)")):
     try:
