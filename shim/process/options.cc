@@ -139,6 +139,10 @@ Options read_options(int pid) {
   options.timeline = file("CUVMM_TIMELINE");
   options.fail = text("CUVMM_FAIL");
   options.fail_log = file("CUVMM_FAIL_LOG");
+  options.guards.guard = flag(options, "CUVMM_GUARD");
+  options.guards.quarantine =
+      static_cast<std::size_t>(number(options, "CUVMM_QUARANTINE", 0, 1000000, 0));
+  options.guards.poison = flag(options, "CUVMM_POISON");
   options.keep_ring = flag(options, "CUVMM_RING_KEEP");
   options.fault_address = address(options, "CUVMM_FAULT_ADDRESS");
   options.scope = text("CUVMM_SCOPE");

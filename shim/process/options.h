@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "shim/guard/guard_options.h"
 #include "shim/report/terminal/terminal.h"
 #include "shim/stack/stacks.h"
 #include "shim/work/async_mode.h"
@@ -29,6 +30,7 @@ struct Options {
   std::string ring;
   std::string fail;        ///< CUVMM_FAIL: which calls are made to fail
   std::string fail_log;    ///< CUVMM_FAIL_LOG: folder for what was seen of calls that can fail
+  GuardOptions guards;     ///< CUVMM_GUARD=1, CUVMM_QUARANTINE=N, CUVMM_POISON=1
   bool keep_ring = false;  ///< CUVMM_RING_KEEP=1: the file stays, however the process ends
   /// CUVMM_FAULT_ADDRESS: where the device's fault was, as the kernel's log has it; 0 unknown
   std::uint64_t fault_address = 0;

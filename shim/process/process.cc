@@ -11,6 +11,7 @@
 #include "api/posix/cancel_off.h"
 #include "shim/fail/fail_log.h"
 #include "shim/fail/injector.h"
+#include "shim/guard/guard.h"
 #include "shim/process/interrupted.h"
 #include "shim/process/own_stack.h"
 #include "shim/report/output.h"
@@ -32,6 +33,15 @@ std::string unique_report_name(const std::string& folder, int pid) {
   ::clock_gettime(CLOCK_REALTIME, &now);
   return folder + "/" + std::to_string(pid) + "-" + std::to_string(now.tv_sec) + "." +
          std::to_string(now.tv_nsec) + ".json";
+}
+
+// From here on the driver's table leads to the guard, and the session sees what the program sees.
+void stand_before(RealDriver& driver, const GuardOptions& wanted) {
+  if (!wanted.any() || !driver.library) return;
+  Guard* const mine = new Guard(driver.functions, wanted, driver.emulated);
+  Guard* first = nullptr;
+  if (!g_guard.compare_exchange_strong(first, mine, std::memory_order_acq_rel)) delete mine;
+  lead_to_guard(driver.functions);
 }
 
 std::atomic<Process*> g_process{nullptr};
@@ -91,6 +101,7 @@ Process::Opened& Process::open_now() {
   const CancelOff no_cancel;
   find_python();
   RealDriver real = open_driver(options_);
+  stand_before(real, options_.guards);
   auto* mine = new Opened(std::move(real), options_, *ledger_);
   Opened* first = nullptr;
   if (!opened_.compare_exchange_strong(first, mine, std::memory_order_acq_rel)) {
@@ -222,7 +233,8 @@ void Process::restart_in_child() {
   options_ = read_options(pid_);
   last_calls_.restart_in_child();
   journal_.clear();
-  if (g_hooks.injector.load()) choose_failures();
+  if (g_hooks.injector.exchange(nullptr)) choose_failures();
+  if (const Guard* const parents = g_guard.load()) g_guard.store(parents->fresh());
   fault_known_.store(false);
   report_.choose(options_.report, false);
   own_report_.choose(unique_report_name(options_.report_dir, pid_), true);

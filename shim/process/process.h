@@ -81,6 +81,9 @@ class Process : private DeathReport {
 
   /// The status that the process ends with; exit() tells it by itself.
   static void note_status(int status) noexcept;
+  /// A child that a fork server made is the program itself.
+  void be_the_program() { forked_ = false; }
+
   /// What --error-exitcode makes of the program's exit code.
   int exit_code(int status) const;
 
@@ -138,6 +141,7 @@ class Process : private DeathReport {
   /// CUVMM_FAIL and CUVMM_FAIL_LOG, anew in a child of fork.
   void choose_failures();
   void log_failures(const char* ended) noexcept;
+  std::uint64_t fault_address();
   void tell_fault(StackId stack);
   void last_report(const char* ended);
   void tell_summary();

@@ -8,6 +8,7 @@
 #include "shim/fail/fail_log.h"
 #include "shim/fail/left.h"
 #include "shim/fail/way_out.h"
+#include "shim/guard/guard.h"
 #include "shim/intercept/call_hooks.h"
 #include "shim/intercept/escape.h"
 #include "shim/intercept/in_flight.h"
@@ -142,6 +143,12 @@ void Process::last_report(const char* ended) {
   }
   find_escapes();
   if (exits) read_journal(ended_well());
+  if (Guard* const guard = exits ? g_guard.load() : nullptr) {
+    guard->tell_missing([this](std::string what) {
+      if (!options_.no_summary) say(what);  // `cuvmm run` tells it of all processes
+      note(std::move(what));
+    });
+  }
   ledger_->describe_rest();
   write_json(ended);
   log_failures(ended);

@@ -13,6 +13,7 @@ import unittest
 import xml.etree.ElementTree
 
 CUVMM = BANK = None
+TWO_PROCESSES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "hostile", "two_processes.py")
 # One that nothing but the failures of calls can stop.
 FRESH = {key: value for key, value in os.environ.items() if not key.startswith("CUVMM_")}
 
@@ -205,6 +206,66 @@ class FailTest(unittest.TestCase):
                       program).stdout for _ in range(2)]
         self.assertEqual(runs[0], runs[1])
         self.assertNotEqual(runs[0], "0\n")
+
+    def test_one_seed_repeats_everything_over_two_processes(self):
+        def run(luck):
+            done = cuvmm("run", "--emulate", "--devices", "3", "--hostile", luck, "--", sys.executable, TWO_PROCESSES)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+
+        kinds = ("scattered-addresses,new-handles,poison,high-descriptors,large-granules,unlike-devices,refusals,"
+                 "late-streams")
+        first = run(f"11:{kinds}")
+        self.assertEqual(first, run(f"11:{kinds}"))
+        self.assertNotEqual(first, run(f"12:{kinds}"))
+        # Refusals came, and both processes had their say.
+        self.assertIn("refused", first)
+        self.assertIn("child", first)
+        self.assertIn("parent", first)
+
+    def test_the_same_seed_in_a_campaign(self):
+        luck = "5:refusals,unlike-devices"
+        runs = [cuvmm("run", "--emulate", "--hostile", luck, "--", BANK, "none") for _ in range(2)]
+        self.assertEqual(runs[0].stdout, runs[1].stdout)
+        self.assertEqual(runs[0].returncode, runs[1].returncode)
+
+    # --- A fork server
+
+    def test_a_fork_server_finds_the_same(self):
+        for bug in ("none", "handle-kept"):
+            with self.subTest(bug=bug):
+                plain, anew = self.campaign("--calls", "cuMemMap,cuMemCreate", bug=bug)
+                forked, known = self.campaign("--calls", "cuMemMap,cuMemCreate", "--fork-server", bug=bug)
+                self.assertNotIn("--fork-server:", forked.stderr)
+                self.assertEqual(plain.returncode, forked.returncode)
+                pick = ("call", "site", "result", "verdict")
+                self.assertEqual([[site[key] for key in pick] for site in anew["sites"]],
+                                 [[site[key] for key in pick] for site in known["sites"]])
+
+    def test_a_fork_server_times_out_and_sees_crashes(self):
+        verdicts = {}
+        for bug, seconds in (("stays-locked", "10"), ("null-used", "120")):
+            _, known = self.campaign("--fork-server", "--calls", "cuMemCreate", "--timeout", seconds, bug=bug)
+            verdicts[bug] = {site["verdict"] for site in known["sites"]}
+        self.assertIn("hang", verdicts["stays-locked"])
+        self.assertIn("crash", verdicts["null-used"])
+
+    def test_threads_prevent_a_fork_server(self):
+        program = self.path("threads.py")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write("import ctypes, threading\n"
+                       "done = threading.Event()\n"
+                       "other = threading.Thread(target=done.wait)\n"
+                       "other.start()\n"
+                       "cuda = ctypes.CDLL('libcuda.so.1')\n"
+                       "cuda.cuInit(0)\n"
+                       "context = ctypes.c_void_p()\n"
+                       "cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)\n"
+                       "done.set()\n"
+                       "other.join()\n")
+        done = cuvmm("fail", "--each", "--emulate", "--fork-server", "--", sys.executable, program)
+        self.assertIn("the program has 2 threads when it calls cuInit", done.stderr)
+        self.assertIn("Each run starts the program anew", done.stderr)
 
 
 if __name__ == "__main__":

@@ -117,6 +117,9 @@ Environment child_environment(Environment environment, const RunSettings& option
   set("CUVMM_RING", options.ring);
   set("CUVMM_FAIL", options.fail);
   set("CUVMM_FAIL_LOG", options.fail_log);
+  if (options.guard) environment["CUVMM_GUARD"] = "1";
+  if (options.quarantine > 0) environment["CUVMM_QUARANTINE"] = std::to_string(options.quarantine);
+  if (options.poison) environment["CUVMM_POISON"] = "1";
   set("CUVMM_LIVE", options.live);
   set("CUVMM_LEAKS_SIGNAL", options.leaks_signal);
   if (options.no_python_frames) environment["CUVMM_NO_PYTHON_FRAMES"] = "1";

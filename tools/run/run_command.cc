@@ -143,6 +143,15 @@ void add_driver_options(CLI::App& app, RunSettings& options, std::string& emulat
       ->type_name("SPEC")
       ->take_all()
       ->allow_extra_args(false);
+  app.add_flag("--guard", options.guard,
+               "Reserve more than is asked for, so that nothing is mapped on both sides of a "
+               "reservation (docs/testing/guards.md)");
+  app.add_option("--quarantine", options.quarantine,
+                 "Keep the last N freed ranges from being reserved again")
+      ->type_name("N")
+      ->check(whole_number(1, 1000000));
+  app.add_flag("--poison", options.poison,
+               "Fill new memory with a pattern, and memory that ends with another");
 }
 
 // What is looked for, and what of the run is kept.

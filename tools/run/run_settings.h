@@ -34,6 +34,9 @@ struct RunSettings {
   std::vector<std::string> fails;  ///< as they were given
   std::string fail;                ///< which calls are made to fail; "" for none
   std::string fail_log;            ///< absolute folder for what is seen of calls that can fail
+  bool guard = false;              ///< an unmapped granule on both sides of each reservation
+  int quarantine = 0;              ///< freed ranges that are not reserved again; 0: none
+  bool poison = false;             ///< new memory holds a pattern
   std::string tree_file;  ///< absolute; gets a line "PID SIGNAL" for each process ended by one
   bool quiet = false;
   bool verbose = false;  ///< answers and quiet advice, too
