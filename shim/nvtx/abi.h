@@ -3,7 +3,7 @@
 // by the headers; each of these copies looks for a tool at its first call (NVTX_INJECTION64_PATH),
 // and lets it fill in tables of function pointers. Layouts and numbers are those of
 // nvtx3/nvtxDetail/ nvtxTypes.h, nvtx3/nvToolsExt.h and nvtx3/nvToolsExtMem.h;
-// shim/nvtx/nvtx_abi_test.cc holds them to these headers where they are.
+// shim/nvtx/abi_test.cc holds them to these headers where they are.
 #pragma once
 
 #include <cstddef>

@@ -350,7 +350,9 @@ int attach(GetExportTable get, Initialize next) noexcept {
 
 int attach_extension(ExtensionModule* module, InitializeExtension next) noexcept {
   const bool others = next && next(module) != 0;
-  if (!module || module->module != kMemoryModule || module->segment_count == 0) return others;
+  // Of others we handle nothing. To refuse one would say that nobody listens: nvtxDomainIsEnabled
+  // is a function of the extension for payloads, and Python's package asks it.
+  if (!module || module->module != kMemoryModule || module->segment_count == 0) return 1;
   const ExtensionSegment& segment = module->segments[0];
   const Slot slots[] = {
       slot(kHeapRegister, heap_register),   slot(kHeapUnregister, heap_unregister),

@@ -13,7 +13,7 @@ using InitializeExtension = int (*)(ExtensionModule*);
 /// A copy of NVTX looks for its tool. `next` has filled in its functions before, or is null. 1: the
 /// copy may use its tables.
 int attach(GetExportTable get, Initialize next) noexcept;
-/// The same for one of its extensions.
+/// The same for one of its extensions. 1: a tool is there, which may handle nothing of it.
 int attach_extension(ExtensionModule* module, InitializeExtension next) noexcept;
 
 }  // namespace cuvmm::shim::nvtx

@@ -191,7 +191,15 @@ class Ranges(NvtxTest):
 
     def test_a_leak_says_where_it_was_made(self):
         program = self.compiled("leak", PRELUDE + r"""
-          int main(void) { start(); nvtxRangePushA("grow"); reserve(M); nvtxRangePop(); return 0; }""")
+          struct { int type, handles, location, device; void* more; unsigned char flags[8]; } prop = {1, 0, 1, 0};
+          int main(void) {
+            u64 memory;
+            start();
+            nvtxRangePushA("grow");
+            if (CALL(cuMemCreate, &memory, M, &prop, (u64)0)) abort();
+            nvtxRangePop();
+            return 0;
+          }""")
         result, findings = self.run_("--leak-check=full", "--", program)
         self.assertIn(["grow"], [one.get("ranges") for finding in findings for one in finding["objects"]])
         self.assertRegex(result.stderr, r"made by call \d+ within grow\n")

@@ -6,6 +6,7 @@ Usage: json_trace_test.py CUVMM [unittest arguments]. Needs the shim and the emu
 import glob
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -74,6 +75,18 @@ class TraceTest(unittest.TestCase):
             self.assertGreater(one["thread"], 0)
         numbers = [one["number"] for one in calls if one["number"]]
         self.assertEqual(numbers, sorted(set(numbers)))
+
+    def test_the_schema_holds(self):
+        try:
+            import jsonschema
+        except ImportError:
+            self.skipTest("needs python3-jsonschema")
+        schema = pathlib.Path(__file__).resolve().parents[2] / "docs" / "view" / "trace.schema.json"
+        judge = jsonschema.Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
+        self.traced()
+        with open(self.path("t.jsonl"), encoding="utf-8") as file:
+            for line in file:
+                judge.validate(json.loads(line))
 
     def test_filters(self):
         self.assertEqual({one["call"] for one in self.traced("--trace-calls", "cuMem*map", "--trace-calls", "cuMemMap")},
