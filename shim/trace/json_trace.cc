@@ -4,9 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <mutex>
-#include <string_view>
 #include <utility>
 
 #include "api/driver.h"
@@ -14,7 +12,6 @@
 #include "api/visit_call.h"
 #include "api/words.h"
 #include "shim/report/finding_members.h"
-#include "shim/report/glob.h"
 #include "shim/report/json.h"
 #include "shim/trace/trace_names.h"
 
@@ -41,7 +38,7 @@ class JsonTrace : public CallObserver {
     if (result == CUDA_SUCCESS) made = visit_call<std::string>(call, ResultNamer{names_});
     const char* const function = visit_call<const char*>(
         call, []<class Struct>(const Struct&) { return name(Struct::kEntryPoint); });
-    if (!wanted(function, result)) return;
+    if (!filter_.takes(function, result == CUDA_SUCCESS)) return;
     std::string line = "{";
     add_text(line, "call", function);
     add_number(line, "number", moment.number);
@@ -59,14 +56,6 @@ class JsonTrace : public CallObserver {
   }
 
  private:
-  bool wanted(std::string_view function, CUresult result) const {
-    if (filter_.errors && result == CUDA_SUCCESS) return false;
-    return filter_.calls.empty() ||
-           std::ranges::any_of(filter_.calls, [&](const std::string& pattern) {
-             return glob_matches(pattern, function);
-           });
-  }
-
   std::mutex mutex_;
   TraceFile file_;
   const TraceFilter filter_;
@@ -74,16 +63,6 @@ class JsonTrace : public CallObserver {
 };
 
 }  // namespace
-
-TraceFilter TraceFilter::of(std::string_view calls, bool errors) {
-  TraceFilter filter{{}, errors};
-  while (!calls.empty()) {
-    const std::size_t end = std::min(calls.find(','), calls.size());
-    if (end != 0) filter.calls.emplace_back(calls.substr(0, end));
-    calls.remove_prefix(std::min(end + 1, calls.size()));
-  }
-  return filter;
-}
 
 std::string json_trace_start() {
   std::string line = "{";

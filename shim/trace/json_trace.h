@@ -6,8 +6,8 @@
 #include <string>
 
 #include "shim/session/session.h"
-#include "shim/trace/trace.h"
 #include "shim/trace/trace_file.h"
+#include "shim/trace/trace_filter.h"
 
 namespace cuvmm::shim {
 

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
+#SPDX - License - Identifier : Apache - 2.0
 """`cuvmm run --trace FILE.jsonl`: calls as lines of JSON.
 
 Usage: json_trace_test.py CUVMM [unittest arguments]. Needs the shim and the emulator in place.
@@ -93,7 +93,7 @@ class TraceTest(unittest.TestCase):
                          {"cuMemMap", "cuMemUnmap"})
         refused = self.traced("--trace-errors")
         self.assertEqual([one["call"] for one in refused], ["cuMemMap"])
-        # Names are those of the whole run.
+#Names are those of the whole run.
         self.assertEqual(refused[0]["text"], "cuMemMap(r0, 2M, h0)")
 
     def test_a_file_for_each_process(self):

@@ -5,20 +5,11 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "shim/session/session.h"
+#include "shim/trace/trace_filter.h"
 
 namespace cuvmm::shim {
-
-/// Which calls lines of JSON have.
-struct TraceFilter {
-  std::vector<std::string> calls;  ///< globs over names of functions; none: all
-  bool errors = false;             ///< only those that did not succeed
-
-  /// `calls`: globs with commas between.
-  static TraceFilter of(std::string_view calls, bool errors);
-};
 
 /// Opens `path` anew; one that ends in .jsonl gets lines of JSON. Null, with a line on stderr, when
 /// it cannot be written.
