@@ -61,7 +61,7 @@ std::optional<CUresult> Injector::answer_now(EntryPoint entry, const failure::Ca
     if (injections_.load(std::memory_order_relaxed) != 0) calls_after_.fetch_add(1);
     return std::nullopt;
   }
-  const StackId stack = capture_stack(caller);
+  const StackId stack = capture_stack_alone(caller);
   bool frames_wanted = false;
   {
     const Locked lock(mutex_);

@@ -134,6 +134,8 @@ Options read_options(int pid) {
   options.report_dir = file("CUVMM_REPORT_DIR");
   options.suppressions = file("CUVMM_SUPPRESSIONS");
   options.trace = with_pid(file("CUVMM_TRACE"), pid);
+  options.trace_calls = text("CUVMM_TRACE_CALLS");
+  options.trace_errors = flag(options, "CUVMM_TRACE_ERRORS");
   if (text("CUVMM_RING") != "off") options.ring = file("CUVMM_RING");
   if (text("CUVMM_LIVE") != "off") options.live = file("CUVMM_LIVE");
   options.timeline = file("CUVMM_TIMELINE");
@@ -146,6 +148,7 @@ Options read_options(int pid) {
   options.keep_ring = flag(options, "CUVMM_RING_KEEP");
   options.fault_address = address(options, "CUVMM_FAULT_ADDRESS");
   options.scope = text("CUVMM_SCOPE");
+  options.nvtx_include = text("CUVMM_NVTX_INCLUDE");
   options.leak_check = leak_check(options);
   options.leaks_signal = leaks_signal(options);
   options.enforce = flag(options, "CUVMM_ENFORCE");

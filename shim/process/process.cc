@@ -16,8 +16,8 @@
 #include "shim/process/own_stack.h"
 #include "shim/report/output.h"
 #include "shim/report/text_report.h"
-#include "shim/report/trace.h"
 #include "shim/stack/python/python_stack.h"
+#include "shim/trace/trace.h"
 
 namespace cuvmm::shim {
 
@@ -45,6 +45,10 @@ void stand_before(RealDriver& driver, const GuardOptions& wanted) {
 }
 
 std::atomic<Process*> g_process{nullptr};
+
+TraceFilter trace_filter(const Options& options) {
+  return TraceFilter::of(options.trace_calls, options.trace_errors);
+}
 
 // What a thread that forks has locked. Not all, when a signal handler forks: the thread itself may
 // have been in the middle of something.
@@ -75,7 +79,10 @@ Process* Process::if_made() noexcept { return g_process.load(std::memory_order_a
 
 bool Process::is_current() const { return ::getpid() == pid_; }
 
-Process::Process() : pid_(::getpid()), options_(read_options(pid_)), labels_(options_.scope) {
+Process::Process()
+    : pid_(::getpid()),
+      options_(read_options(pid_)),
+      labels_(options_.scope, options_.nvtx_include) {
   silence_stderr(options_.quiet);
   limit_stacks(static_cast<std::size_t>(options_.stack_depth));
   if (options_.no_symbols) do_without_symbols();
@@ -118,7 +125,8 @@ Process::Opened& Process::open_now() {
   mine->session.show_in(options_.live, mine->driver.path);
   mine->session.keep_timeline_in(options_.timeline);
   keep_journal(mine->driver);
-  if (!options_.trace.empty()) mine->session.observe(open_trace(options_.trace).release());
+  if (!options_.trace.empty())
+    mine->session.observe(open_trace(options_.trace, trace_filter(options_)).release());
   if (!mine->driver.library) {
     say("no CUDA driver: " + mine->driver.error + ". Calls answer CUDA_ERROR_NO_DEVICE");
   } else {
@@ -252,7 +260,8 @@ void Process::restart_in_child() {
   open->session.start_in_child(whole.session);
   // The parent's file stays the parent's; with %p the child has one of its own.
   const bool own = options_.trace != parents_trace;
-  open->session.observe(own ? open_trace(options_.trace).release() : nullptr);
+  open->session.observe(own ? open_trace(options_.trace, trace_filter(options_)).release()
+                            : nullptr);
 }
 
 }  // namespace cuvmm::shim

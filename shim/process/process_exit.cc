@@ -31,7 +31,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLastPatience{5000};
 
-std::string json_list(const std::set<std::string>& texts) {
+template <class Texts>
+std::string json_list(const Texts& texts) {
   std::string list = "[";
   for (const std::string& text : texts) {
     if (list.size() > 1) list += ',';
@@ -88,6 +89,8 @@ ReportContext Process::context(const char* ended) {
                    ",\"emulated\":" + (driver && driver->emulated ? "true" : "false") + "}";
   context.unchecked = "[]";
   context.expected = labels_.expected();
+  if (const std::vector<std::string> unused = ledger_->suppressions().unused(); !unused.empty())
+    context.unused = json_list(unused);
   if (mutex_.lock_within(kLastPatience)) {
     const Locked lock(mutex_, kHeldAlready);
     context.unchecked = json_list(unchecked_);

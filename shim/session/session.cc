@@ -2,6 +2,7 @@
 #include "shim/session/session.h"
 
 #include <fcntl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,13 @@
 #include "shim/report/output.h"
 
 namespace cuvmm::shim {
+
+std::uint64_t CallObserver::now() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
 
 void Session::find_devices(const Touched& touched, CUstream stream, Facts::Place& place) {
   {

@@ -40,11 +40,18 @@ struct SessionOptions {
   const Neighbourhood* others = nullptr;  ///< null: nobody to ask
 };
 
-/// Sees calls after they succeeded (the trace). Called without a lock.
+/// Which call an observer sees, and when it was in the driver: nanoseconds of CLOCK_BOOTTIME.
+struct CallMoment {
+  std::uint64_t number = 0;  ///< 0: calls of this kind have none
+  std::uint64_t began = 0, ended = 0;
+};
+
+/// Sees calls after the driver's answer (the trace). Called without a lock.
 class CallObserver {
  public:
   virtual ~CallObserver() = default;
-  virtual void after(const Call& call, CUresult result) = 0;
+  virtual void after(const Call& call, CUresult result, const CallMoment& moment) = 0;
+  [[gnu::cold]] static std::uint64_t now() noexcept;
 };
 
 /// Thread-safe. Never throws: a failure of its own turns it off, and calls are forwarded as they
@@ -242,7 +249,7 @@ class alignas(64) Session {
   template <class CallStruct>
   [[gnu::cold, gnu::noinline]] void conclude(const CallStruct& call, const Answer& answer,
                                              Step<CallStruct>& step, const Caller& caller,
-                                             CallObserver* observer);
+                                             CallObserver* observer, CallMoment moment);
   /// The answer to a call that must not reach the driver; nothing where it may.
   [[gnu::cold, gnu::noinline]] void enforce(const Violations& violations, Answer& answer) const;
   /// What can be learned of a handle or a pool that the model does not know. Called with the lock,
