@@ -15,6 +15,20 @@ namespace cuvmm::emulator {
 
 namespace {
 
+Work skipped(const char* entry) {
+  return [entry](Emulator&) {
+    skip_launch(entry);
+    return CUDA_SUCCESS;
+  };
+}
+
+CUresult queue(Emulator& e, Work work, CUstream stream) {
+  if (Captures::any()) {
+    if (const auto captured = captured_launch(e, work, stream)) return *captured;
+  }
+  return submit(e, stream, std::move(work));
+}
+
 // What cannot be found is skipped as ever: the handle may be another library's.
 CUresult prepare(Emulator& e, Context& context, CUfunction handle, const Launch& launch,
                  Work& work) {
@@ -22,10 +36,7 @@ CUresult prepare(Emulator& e, Context& context, CUfunction handle, const Launch&
   if (find_function(e, context, handle, function) == CUDA_SUCCESS) {
     return prepare(e, context, *function, launch, work);
   }
-  work = [entry = launch.entry](Emulator&) {
-    skip_launch(entry);
-    return CUDA_SUCCESS;
-  };
+  work = skipped(launch.entry);
   return CUDA_SUCCESS;
 }
 
@@ -36,14 +47,18 @@ CUresult run(CUfunction function, const Launch& launch, CUstream stream) noexcep
     Work work;
     const CUresult prepared = prepare(e, context, function, launch, work);
     if (prepared != CUDA_SUCCESS) return prepared;
-    if (Captures::any()) {
-      if (const auto captured = captured_launch(e, work, stream)) return *captured;
-    }
-    return submit(e, stream, std::move(work));
+    return queue(e, std::move(work), stream);
   });
 }
 
 }  // namespace
+
+CUresult queue_skipped_launch(const char* function, CUstream stream) noexcept {
+  return with_context([&](Emulator& e, Context&) -> CUresult {
+    if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    return queue(e, skipped(function), stream);
+  });
+}
 
 CUresult run_base(const calls::LaunchKernel& call) noexcept {
   return run(call.f,
