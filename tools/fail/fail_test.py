@@ -170,6 +170,30 @@ class FailTest(unittest.TestCase):
         self.assertEqual(done.returncode, 125)
         self.assertIn("made no call that can be made to fail", done.stderr)
 
+    def test_lines_of_python_are_places(self):
+        program = self.path("lines.py")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write("import ctypes, sys\n"
+                       "cuda = ctypes.CDLL('libcuda.so.1')\n"
+                       "context, memory = ctypes.c_void_p(), ctypes.c_uint64()\n"
+                       "cuda.cuInit(0)\n"
+                       "cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)\n"
+                       "cuda.cuCtxSetCurrent(context)\n"
+                       "def allocate():\n"
+                       "    return cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(64))\n"
+                       "first = allocate()\n"
+                       "second = allocate() + allocate()\n"
+                       "sys.exit(3 if first else 4 if second else 0)\n")
+        done = cuvmm("fail", "--each", "--emulate", "--devices", "1", "--calls", "cuMemAlloc", "--json", self.path("f.json"),
+                     "--", sys.executable, program)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        with open(self.path("f.json"), encoding="utf-8") as file:
+            sites = json.load(file)["sites"]
+        if not any(frame.get("file", "").endswith("lines.py") for frame in sites[0]["stack"]):
+            self.skipTest("this Python's functions are not known to cuvmm")
+        self.assertEqual(sorted(site["what"] for site in sites), ["exit code 3", "exit code 4"])
+        self.assertEqual(sorted(site["calls"] for site in sites), [1, 2])
+
     # --- How many failures it takes
 
     def retrying(self, patience):
