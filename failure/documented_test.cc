@@ -32,8 +32,11 @@ TEST(Documented, EveryUsualFailureIsDocumented) {
   for (int i = 0; i < static_cast<int>(EntryPoint::kCount); ++i) {
     const auto entry = static_cast<EntryPoint>(i);
     const auto code = usual_failure(entry);
-    if (code) EXPECT_TRUE(is_documented(entry, *code)) << name(entry);
-    if (!code) EXPECT_THAT(documented_results(entry), IsEmpty()) << name(entry);
+    if (code) {
+      EXPECT_TRUE(is_documented(entry, *code)) << name(entry);
+    } else {
+      EXPECT_THAT(documented_results(entry), IsEmpty()) << name(entry);
+    }
   }
 }
 

@@ -37,8 +37,8 @@ def output(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout
 
 
-def subcommands():
-    listed = output(CUVMM, "--help").partition("Subcommands:\n")[2].partition("\n\n")[0]
+def subcommands(*command):
+    listed = output(CUVMM, *command, "--help").partition("Subcommands:\n")[2].partition("\n\n")[0]
     return re.findall(r"^  (\S+)  ", listed, re.M)
 
 
@@ -79,7 +79,11 @@ class Commands(unittest.TestCase):
     def test_of_cuvmm(self):
         names = subcommands()
         self.assertIn("run", names)
-        known = {name: set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", output(CUVMM, name, "--help"))) for name in names}
+        known = {}
+        for name in names:
+            texts = [output(CUVMM, name, "--help")]
+            texts += [output(CUVMM, name, part, "--help") for part in subcommands(name)]
+            known[name] = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", "\n".join(texts)))
         for page, text in pages():
             for code in self.code(text):
                 for typed in re.finditer(r"(?:^|[\s/])cuvmm ([a-z][a-z-]*)(?!\w)([^|&;#]*)", code):

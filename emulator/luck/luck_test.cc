@@ -74,7 +74,9 @@ TEST_F(LuckTest, ScatteredRangesAreNoNeighbours) {
   for (std::size_t i = 0; i < bases.size(); ++i) {
     EXPECT_TRUE(space.owns(bases[i], kGranule));
     EXPECT_EQ(bases[i] % (4 * kGranule), 0u);
-    if (i != 0) EXPECT_GT(bases[i] - bases[i - 1], kGranule);
+    if (i != 0) {
+      EXPECT_GT(bases[i] - bases[i - 1], kGranule);
+    }
   }
 }
 

@@ -47,6 +47,7 @@ void join(MatrixColumn& into, const MatrixColumn& from) {
     }
     if (mine.reason.empty()) mine.reason = cell.reason;
   }
+  into.flows.insert(from.flows.begin(), from.flows.end());
 }
 
 }  // namespace

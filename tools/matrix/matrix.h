@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rulebook/rule.h"
@@ -31,6 +32,8 @@ struct MatrixColumn {
   std::string detail;  ///< CUDA version, date, number of GPUs: a phrase
   std::string merges;  ///< columns of the same non-empty text are one driver's
   std::map<Rule, MatrixCell> cells;
+  /// What was observed in cases that are not about one rule: legal flows, above all. By case.
+  std::map<std::string, std::vector<std::string>> flows;
 };
 
 struct Matrix {
@@ -50,11 +53,23 @@ std::map<MatrixCell::Status, int> count(const Matrix& matrix, const MatrixColumn
 /// The cell of a column: an empty one where the column has none.
 const MatrixCell& cell_of(const MatrixColumn& column, Rule rule);
 
+/// How many rows of each status: "310 Pass, 20 Deviation".
+std::string counts_text(const Matrix& matrix, const MatrixColumn& column);
+/// The answers of a cell, without the prefix that all codes share.
+std::string answers_text(const MatrixCell& cell);
+/// Text as Markdown shows it, also in a table's cell.
+std::string markdown_text(std::string_view text);
+/// A link to the rule's description. `docs` is the way from the page to docs/: "" or "../".
+std::string rule_link(Rule rule, std::string_view docs);
+/// The rules that one driver treats otherwise than documented, and those without an answer.
+std::string deviation_tables(const Matrix& matrix, const MatrixColumn& column,
+                             std::string_view docs);
+
 /// A table per area. `command` is the line that writes the page, for its header.
 std::string matrix_markdown(const Matrix& matrix, const std::string& command);
 /// Where documentation and drivers differ, rule by rule, with the cases that show it.
 std::string deviations_markdown(const Matrix& matrix, const std::string& command);
-/// One self-contained page.
-std::string matrix_html(const Matrix& matrix);
+/// One self-contained page. `note` stands above the table.
+std::string matrix_html(const Matrix& matrix, const std::string& note = "");
 
 }  // namespace cuvmm::tools

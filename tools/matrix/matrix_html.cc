@@ -9,19 +9,19 @@ namespace cuvmm::tools {
 
 namespace {
 
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;  // members by name
 
-Json cell_json(const MatrixCell& cell) {
-  Json answers = Json::array();
+SortedJson cell_json(const MatrixCell& cell) {
+  SortedJson answers = SortedJson::array();
   for (const MatrixCell::Answer& answer : cell.answers)
     answers.push_back({{"text", answer.text}, {"cases", answer.cases}});
   return {{"status", name(cell.status)}, {"answers", answers}, {"reason", cell.reason}};
 }
 
 // Inside a <script> element only `<` could end or change it; JSON may write it by its number.
-std::string embed(const Json& json) {
+std::string embed(const SortedJson& json) {
   // Names come from files: what is no UTF-8 becomes U+FFFD instead of an error.
-  const std::string plain = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string plain = json.dump(-1, ' ', false, SortedJson::error_handler_t::replace);
   std::string text;
   for (char c : plain) text += c == '<' ? std::string("\\u003c") : std::string(1, c);
   return text;
@@ -29,14 +29,14 @@ std::string embed(const Json& json) {
 
 }  // namespace
 
-std::string matrix_html(const Matrix& matrix) {
-  Json columns = Json::array();
+std::string matrix_html(const Matrix& matrix, const std::string& note) {
+  SortedJson columns = SortedJson::array();
   for (const MatrixColumn& column : matrix.columns)
     columns.push_back({{"title", column.title}, {"detail", column.detail}});
-  Json rows = Json::array();
+  SortedJson rows = SortedJson::array();
   for (Rule rule : matrix.rules) {
     const RuleInfo& it = info(rule);
-    Json cells = Json::array();
+    SortedJson cells = SortedJson::array();
     for (const MatrixColumn& column : matrix.columns)
       cells.push_back(cell_json(cell_of(column, rule)));
     rows.push_back({{"id", it.id},
@@ -47,7 +47,7 @@ std::string matrix_html(const Matrix& matrix) {
                     {"documented", documented_answer(rule)},
                     {"cells", cells}});
   }
-  const std::string data = embed({{"columns", columns}, {"rows", rows}});
+  const std::string data = embed({{"columns", columns}, {"rows", rows}, {"note", note}});
   std::string page = kMatrixPage;
   const std::string mark = "@DATA@";
   return page.replace(page.find(mark), mark.size(), data);

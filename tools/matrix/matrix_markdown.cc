@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "tools/matrix/matrix.h"
 #include "tools/rules/rule_facts.h"
@@ -12,52 +13,23 @@ namespace {
 
 using Status = MatrixCell::Status;
 
-// Characters that Markdown would take for its own; `|` would end a table's cell.
-std::string escape(std::string_view text) {
-  std::string result;
-  for (char c : text) {
-    if (c == '|' || c == '<' || c == '*' || c == '\\' || c == '[' || c == ']') result += '\\';
-    result += c == '\n' ? ' ' : c;
-  }
-  return result;
-}
-
 // Without the prefix that all codes share, for narrow cells.
 std::string brief(const std::string& answer) {
   constexpr std::string_view kPrefix = "CUDA_ERROR_";
   return answer.rfind(kPrefix, 0) == 0 ? answer.substr(kPrefix.size()) : answer;
 }
 
-std::string link(Rule rule) {
-  return fmt::format("[{0}](rules/{1}.md#{0})", info(rule).id, area_of(rule));
-}
-
-std::string answers(const MatrixCell& cell, bool whole) {
-  std::string text;
-  for (const MatrixCell::Answer& answer : cell.answers) {
-    text += (text.empty() ? "" : " / ") + (whole ? answer.text : brief(answer.text));
-  }
-  return text;
-}
-
 std::string cell_text(const MatrixCell& cell) {
   switch (cell.status) {
     case Status::kPass:
-      return answers(cell, false);
+      return answers_text(cell);
     case Status::kNotRun:
       return "not run";
     case Status::kNotSupported:
       return "not supported";
     default:
-      return fmt::format("**{}: {}**", name(cell.status), answers(cell, false));
+      return fmt::format("**{}: {}**", name(cell.status), answers_text(cell));
   }
-}
-
-std::string counts_text(const Matrix& matrix, const MatrixColumn& column) {
-  std::string text;
-  for (const auto& [status, number] : count(matrix, column))
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", number, name(status));
-  return text;
 }
 
 std::string header(const std::string& command) {
@@ -84,7 +56,38 @@ constexpr const char* kKinds[][2] = {
     {"advice", "What the documentation allows, and this driver refuses"},
 };
 
-std::string deviations_of(const Matrix& matrix, const MatrixColumn& column) {
+}  // namespace
+
+std::string markdown_text(std::string_view text) {
+  std::string result;
+  for (char c : text) {
+    // Characters that Markdown would take for its own; `|` would end a table's cell.
+    if (c == '|' || c == '<' || c == '*' || c == '\\' || c == '[' || c == ']') result += '\\';
+    result += c == '\n' ? ' ' : c;
+  }
+  return result;
+}
+
+std::string rule_link(Rule rule, std::string_view docs) {
+  return fmt::format("[{0}]({2}rules/{1}.md#{0})", info(rule).id, area_of(rule), docs);
+}
+
+std::string answers_text(const MatrixCell& cell) {
+  std::string text;
+  for (const MatrixCell::Answer& answer : cell.answers)
+    text += (text.empty() ? "" : " / ") + brief(answer.text);
+  return text;
+}
+
+std::string counts_text(const Matrix& matrix, const MatrixColumn& column) {
+  std::string text;
+  for (const auto& [status, number] : count(matrix, column))
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", number, name(status));
+  return text;
+}
+
+std::string deviation_tables(const Matrix& matrix, const MatrixColumn& column,
+                             std::string_view docs) {
   std::string text;
   for (const auto& [kind, title] : kKinds) {
     std::string rows;
@@ -92,9 +95,9 @@ std::string deviations_of(const Matrix& matrix, const MatrixColumn& column) {
       const MatrixCell& cell = cell_of(column, rule);
       const bool differs = cell.status == Status::kDeviation || cell.status == Status::kCrash;
       if (!differs || std::string(name(info(rule).kind)) != kind) continue;
-      rows += fmt::format("| {} | {} | {} | {} | {} |\n", link(rule),
-                          escape(info(rule).requirement), brief(documented_answer(rule)),
-                          brief(answers(cell, false)), cases_text(cell));
+      rows += fmt::format("| {} | {} | {} | {} | {} |\n", rule_link(rule, docs),
+                          markdown_text(info(rule).requirement), brief(documented_answer(rule)),
+                          answers_text(cell), cases_text(cell));
     }
     if (rows.empty()) continue;
     text += fmt::format(
@@ -102,20 +105,19 @@ std::string deviations_of(const Matrix& matrix, const MatrixColumn& column) {
         "|---|---|---|---|---|\n{}",
         title, rows);
   }
-  std::string open;
+  std::map<std::string, std::string> open;  // by reason
   for (Rule rule : matrix.rules) {
     const MatrixCell& cell = cell_of(column, rule);
-    if (cell.status == Status::kNotSupported || cell.status == Status::kNotRun) {
-      open += fmt::format(
-          "- {}: {}\n", link(rule),
-          cell.reason.empty() ? "no case of this run breaks this rule alone" : escape(cell.reason));
-    }
+    if (cell.status != Status::kNotSupported && cell.status != Status::kNotRun) continue;
+    std::string& rules =
+        open[cell.reason.empty() ? "no case of this run breaks this rule alone" : cell.reason];
+    rules += (rules.empty() ? "" : ", ") + rule_link(rule, docs);
   }
-  if (!open.empty()) text += "\n### Rules without an answer\n\n" + open;
+  if (!open.empty()) text += "\n### Rules without an answer\n\n| why | rules |\n|---|---|\n";
+  for (const auto& [reason, rules] : open)
+    text += fmt::format("| {} | {} |\n", markdown_text(reason), rules);
   return text;
 }
-
-}  // namespace
 
 std::string matrix_markdown(const Matrix& matrix, const std::string& command) {
   std::string text = header(command) +
@@ -128,20 +130,21 @@ std::string matrix_markdown(const Matrix& matrix, const std::string& command) {
                      "[deviations.md](deviations.md) names the cases.\n\n"
                      "| driver | run | rules |\n|---|---|---|\n";
   for (const MatrixColumn& column : matrix.columns) {
-    text += fmt::format("| {} | {} | {} |\n", escape(column.title), escape(column.detail),
-                        counts_text(matrix, column));
+    text += fmt::format("| {} | {} | {} |\n", markdown_text(column.title),
+                        markdown_text(column.detail), counts_text(matrix, column));
   }
   std::string area;
   for (Rule rule : matrix.rules) {
     if (area != area_of(rule)) {
       area = area_of(rule);
       text += fmt::format("\n## {}\n\n| rule | kind | documented |", area);
-      for (const MatrixColumn& column : matrix.columns) text += " " + escape(column.title) + " |";
+      for (const MatrixColumn& column : matrix.columns)
+        text += " " + markdown_text(column.title) + " |";
       text += "\n|---|---|---|";
       for (std::size_t i = 0; i < matrix.columns.size(); ++i) text += "---|";
       text += '\n';
     }
-    text += fmt::format("| {} | {} | {} |", link(rule), name(info(rule).kind),
+    text += fmt::format("| {} | {} | {} |", rule_link(rule, ""), name(info(rule).kind),
                         brief(documented_answer(rule)));
     for (const MatrixColumn& column : matrix.columns)
       text += " " + cell_text(cell_of(column, rule)) + " |";
@@ -161,8 +164,9 @@ std::string deviations_markdown(const Matrix& matrix, const std::string& command
                      "`CUDA_ERROR_`;\n"
                      "\"accepts\" is CUDA_SUCCESS.\n";
   for (const MatrixColumn& column : matrix.columns) {
-    text += fmt::format("\n## {}\n\n{}. {}.\n{}", escape(column.title), escape(column.detail),
-                        counts_text(matrix, column), deviations_of(matrix, column));
+    text += fmt::format("\n## {}\n\n{}. {}.\n{}", markdown_text(column.title),
+                        markdown_text(column.detail), counts_text(matrix, column),
+                        deviation_tables(matrix, column, ""));
   }
   return text;
 }

@@ -21,6 +21,14 @@ def recording(**cases):
             "skipped": {"cuMemFree/not-vmm": "needs " + HOSTILE}}
 
 
+def content_hash(text):
+    """As cuvmm names its results: FNV-1a."""
+    value = 0xcbf29ce484222325
+    for byte in text.encode():
+        value = (value ^ byte) * 0x100000001b3 % 2**64
+    return f"{value:016x}"
+
+
 class Page(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="cuvmm-matrix-")
@@ -121,9 +129,73 @@ class Page(unittest.TestCase):
         page = self.cuvmm("matrix", self.path("a.json", json.dumps(recorded))).stdout
         self.assertRegex(page, r"cuMemMap-vacant.* \| INVALID_VALUE \|\n")
 
+    def diff(self, one, other, *more):
+        one = dict(recording(**one), gpu="G", driver_version="1")
+        other = dict(recording(**other), gpu="G", driver_version="2")
+        return self.cuvmm("matrix", "--diff", self.path("one.json", json.dumps(one)),
+                          self.path("other.json", json.dumps(other)), *more).stdout
+
+    def test_a_diff_shows_what_differs_and_nothing_else(self):
+        page = self.diff({"cuMemMap/flags-zero": ["CUDA_SUCCESS"], "cuMemMap/offset-zero": ["CUDA_ERROR_INVALID_VALUE"],
+                          "cuMemMap/bounds": ["CUDA_ERROR_INVALID_VALUE"],
+                          "flow/same": ["CUDA_SUCCESS"], "flow/other": ["CUDA_SUCCESS", "CUDA_SUCCESS =1"]},
+                         {"cuMemMap/flags-zero": ["CUDA_ERROR_INVALID_VALUE"],
+                          "cuMemMap/offset-zero": ["CUDA_ERROR_INVALID_VALUE"],
+                          "cuMemMap/vacant": ["CUDA_ERROR_INVALID_VALUE"],
+                          "flow/same": ["CUDA_SUCCESS"], "flow/other": ["CUDA_SUCCESS", "CUDA_SUCCESS =2"]})
+        self.assertIn("1 rule and 1 legal flow are answered otherwise; 1 and 1 alike.", page)
+        self.assertRegex(page, r"cuMemMap-flags-zero\].* \| accepts \| INVALID_VALUE \|\n")
+        self.assertIn("| `flow/other` | 2 | CUDA_SUCCESS =1 | CUDA_SUCCESS =2 |\n", page)
+        self.assertRegex(page, r"Answers of G, driver 1 alone, to 1 rule: \[cuMemMap-bounds\]")
+        self.assertRegex(page, r"Answers of G, driver 2 alone, to 1 rule: \[cuMemMap-vacant\]")
+        for same in ("cuMemMap-offset-zero", "flow/same"):
+            self.assertNotIn(same, page)
+
+    def test_a_diff_is_a_page_too(self):
+        self.diff({"cuMemMap/flags-zero": ["CUDA_SUCCESS"]}, {"cuMemMap/flags-zero": ["CUDA_ERROR_INVALID_VALUE"]},
+                  "--html", self.path("matrix.html"))
+        with open(self.path("matrix.html"), encoding="utf-8") as page:
+            data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read())[1])
+        self.assertEqual([row["id"] for row in data["rows"]], ["cuMemMap-flags-zero"])
+        self.assertIn("1 rule and 0 legal flows are answered otherwise", data["note"])
+
+    def test_a_diff_is_of_two(self):
+        results = os.path.join(SOURCE, "conformance/results")
+        error = self.cuvmm("matrix", "--diff", "documented", code=2).stderr
+        self.assertIn("expected two inputs of one driver each; these are 1: profile documented", error)
+        page = self.cuvmm("matrix", "--diff", results + "/h200-580.159.04", results + "/h200-x2-580.159.04").stdout
+        self.assertIn("NVIDIA H200, driver 580.159.04: ", page)  # the same driver: told apart by the folder
+        self.assertIn("| `attr/all` | 8 | CUDA_SUCCESS =0 | CUDA_SUCCESS =1 |", page)  # one GPU, and two
+
+    def test_results_of_a_newer_driver_are_compared_with_the_one_before(self):
+        kept = os.path.join(SOURCE, "conformance/results/h200-580.159.04")
+        shutil.copytree(kept, self.path("results/old"))
+        shutil.copytree(kept, self.path("results/new"))
+        changed = 0
+        for folder, _, names in os.walk(self.path("results/new")):
+            for name in names:
+                file = os.path.join(folder, name)
+                with open(file, encoding="utf-8") as old:
+                    text = old.read().replace('"driver":"580.159.04"', '"driver":"1000.1"', 1)
+                text, count = re.subn(r'("unit":"access/flags-7".*?)CUDA_ERROR_INVALID_VALUE', r"\1CUDA_SUCCESS", text)
+                changed += count
+                os.remove(file)
+                with open(re.sub("[0-9a-f]{16}", content_hash(text), file), "w", encoding="utf-8") as new:
+                    new.write(text)
+        self.assertEqual(changed, 1)
+        self.cuvmm("matrix", self.path("results"), "--pages", self.folder.name)
+        with open(self.path("nvidia-h200-1000.1.md"), encoding="utf-8") as page:
+            text = page.read()
+        self.assertIn("[580.159.04](nvidia-h200-580.159.04.md): 1 rule and 0 legal flows are answered otherwise", text)
+        self.assertRegex(text, r"cuMemSetAccess-flags\].* \| INVALID_VALUE \| INVALID_VALUE / accepts \|\n")
+        with open(self.path("README.md"), encoding="utf-8") as page:
+            self.assertRegex(page.read(), r"(?s)580\.159\.04\].*1000\.1\]")
+
     def test_generated_pages_are_fresh(self):
         subprocess.run([os.path.join(SOURCE, "docs", "generate"), os.path.dirname(CUVMM), self.folder.name], check=True)
-        for name in ("matrix.md", "deviations.md"):
+        drivers = ["drivers/" + name for name in os.listdir(self.path("drivers"))]
+        self.assertGreater(len(drivers), 1)
+        for name in ["matrix.md", "deviations.md", *drivers]:
             with open(self.path(name), encoding="utf-8") as fresh, \
                     open(os.path.join(SOURCE, "docs", name), encoding="utf-8") as kept:
                 self.assertEqual(kept.read(), fresh.read(),

@@ -5,9 +5,11 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <filesystem>
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 namespace cuvmm::tools {
 
@@ -36,6 +38,13 @@ std::string read_all(int fd) {
 }
 
 }  // namespace
+
+std::string missing_program(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) return "";
+  return "this needs " + std::filesystem::path(path).filename().string() +
+         ", which a build has beside cuvmm: there is no " + path;
+}
 
 ChildEnd run_child(const std::vector<std::string>& arguments,
                    const std::vector<std::string>& settings) {

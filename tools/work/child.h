@@ -12,6 +12,9 @@ struct ChildEnd {
   std::string output;  ///< stdout and stderr, the last 1 MiB
 };
 
+/// Why there is no such program; "" there is. An installation may lack it.
+std::string missing_program(const std::string& path);
+
 /// `arguments[0]` is the path. `settings` are NAME=VALUE, put before this process's environment.
 ChildEnd run_child(const std::vector<std::string>& arguments,
                    const std::vector<std::string>& settings);

@@ -97,6 +97,13 @@ class FleetTest(unittest.TestCase):
         self.assertEqual(self.run_shard(shard="1/2", out="whole").returncode, 0)
         self.assertEqual(self.results()[0].read_bytes(), self.results("whole")[0].read_bytes())
 
+    def test_random_kills_lose_nothing(self):
+        storm = SOURCE / "tools/work/storm.py"
+        done = subprocess.run([sys.executable, storm, CUVMM, "--shards", "24", "--kill", "50", "--job", "conformance"],
+                              capture_output=True, text=True, timeout=250)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertGreater(json.loads(done.stdout)["killed"], 3)
+
     def test_a_wrong_node_among_twenty_is_named(self):
         rule = "cuMemMap-offset-zero"
         found = subprocess.run([str(CUVMM), "conform", "--list"], capture_output=True, text=True, check=True)
@@ -156,6 +163,18 @@ class FleetTest(unittest.TestCase):
             result = json.loads(self.results(job)[0].read_text())
             self.assertIn(unit, [each["unit"] for each in result["results"]])
             self.assertNotIn("GPU-", self.results(job)[0].read_text())
+
+    def test_recordings_are_compared_with_the_emulator(self):
+        if not CUVMM.with_name("cuvmm-fuzz-record").exists():
+            self.skipTest("cuvmm-fuzz-record was not built")
+        for out, code, spoilt in (("right", 0, {}), ("wrong", 1, {"CUVMM_MUTATION": "remove cuMemMap-offset-zero"})):
+            done = work("run", "--emulate", "--recordings", 1, "--out", self.folder / out, **spoilt)
+            self.assertEqual(done.returncode, code, done.stderr)
+        (right,), (wrong,) = ([json.loads(path.read_text())["results"] for path in self.results(out)]
+                              for out in ("right", "wrong"))
+        self.assertEqual([(each["unit"], each["status"]) for each in right], [("recording-1", "agreed")])
+        self.assertEqual(wrong[0]["status"], "differs")
+        self.assertRegex(wrong[0]["answers"][0], "^cuMemMap: recorded .*, here .* !cuMemMap-offset-zero")
 
     def test_mistakes_are_named(self):
         for arguments, words in ((("run", "--out", "r"), "say what to do"),

@@ -14,6 +14,7 @@ namespace {
 // A whole number without sign, and nothing behind it.
 std::optional<long> whole(std::string_view text) {
   long value = 0;
+  if (text.empty()) return {};
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (problem != std::errc() || end != text.data() + text.size() || text[0] == '-') return {};
   return value;
@@ -36,6 +37,8 @@ std::string Job::label() const {
       return "pairs";
     case WorkKind::kFuzz:
       return fmt::format("fuzz-{}s-{}s", fuzz_seconds, seed_seconds);
+    case WorkKind::kRecordings:
+      return fmt::format("recordings-{}", recordings);
     case WorkKind::kDoctor:
       return "doctor";
     case WorkKind::kBench:
@@ -49,6 +52,12 @@ std::optional<Job> Job::of_label(std::string_view label) {
        {WorkKind::kConformance, WorkKind::kPairs, WorkKind::kDoctor, WorkKind::kBench}) {
     Job job{kind};
     if (label == job.label()) return job;
+  }
+  constexpr std::string_view kRecordings = "recordings-";
+  if (label.substr(0, kRecordings.size()) == kRecordings) {
+    const auto count = whole(label.substr(kRecordings.size()));
+    if (!count || *count < 1) return {};
+    return Job{.kind = WorkKind::kRecordings, .recordings = *count};
   }
   constexpr std::string_view kFuzz = "fuzz-";
   const std::size_t dash = label.rfind('-');
@@ -74,6 +83,10 @@ std::vector<std::string> units(const Job& job) {
            ++seed) {
         names.push_back(fmt::format("seed-{}", seed));
       }
+      break;
+    case WorkKind::kRecordings:
+      for (long seed = 1; seed <= job.recordings; ++seed)
+        names.push_back(fmt::format("recording-{}", seed));
       break;
     case WorkKind::kDoctor:
     case WorkKind::kBench:

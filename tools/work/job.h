@@ -10,15 +10,16 @@
 
 namespace cuvmm::tools {
 
-enum class WorkKind { kConformance, kPairs, kFuzz, kDoctor, kBench };
+enum class WorkKind { kConformance, kPairs, kFuzz, kRecordings, kDoctor, kBench };
 
 /// Everything that the units follow from. Two machines with the same job have the same units.
 struct Job {
   WorkKind kind = WorkKind::kConformance;
   long fuzz_seconds = 0;  ///< of all seeds together
   long seed_seconds = 10;
+  long recordings = 0;
 
-  /// "conformance", "pairs", "fuzz-3600s-10s", "doctor", "bench": names files.
+  /// "conformance", "pairs", "fuzz-3600s-10s", "recordings-100", "doctor", "bench": names files.
   std::string label() const;
   /// The job of a label; nothing for any other text.
   static std::optional<Job> of_label(std::string_view label);

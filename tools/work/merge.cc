@@ -2,8 +2,12 @@
 #include "tools/work/merge.h"
 
 #include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <tuple>
 
@@ -27,8 +31,20 @@ std::uint64_t hash_of(const UnitResult& result) {
   return std::stoull(content_hash(text), nullptr, 16);
 }
 
-// Times differ from run to run: they are nobody's answers.
-bool comparable(const UnitResult& result) { return result.status != "measured"; }
+// "580.0 ns": what it says, and what peers are compared by. Nothing for an answer that is no time.
+std::optional<double> nanoseconds(const UnitResult& result) {
+  if (result.status != "measured" || result.answers.size() != 1) return std::nullopt;
+  const std::string& text = result.answers[0];
+  double value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  return read.ec == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 std::vector<std::string> answers_in(const std::string& file, const std::string& unit) {
   const std::string name = fs::path(file).filename().string();
@@ -66,15 +82,21 @@ void Merger::add(const std::string& path, const std::string& name, const std::st
   for (const UnitResult& each : result.results) {
     ++merged_.statuses[each.status];
     ++merged_.groups[result.stamp.group()];
-    rows_.push_back({units_.of(label + " " + each.unit), group, node, file,
-                     comparable(each) ? hash_of(each) : 0});
+    const std::uint32_t unit = units_.of(label + " " + each.unit);
+    const std::optional<double> time = nanoseconds(each);
+    if (time) measured_.insert(unit);
+    rows_.push_back(
+        {unit, group, node, file, time ? std::bit_cast<std::uint64_t>(*time) : hash_of(each)});
     if (!each.finding.empty()) find(result, each);
   }
 }
 
 void Merger::find(const ShardResult& result, const UnitResult& unit) {
-  const bool by_seed = result.job.kind == WorkKind::kFuzz;  // any seed may meet the same mistake
-  const std::string about = by_seed ? "fuzz" : result.job.label() + " " + unit.unit;
+  // Any seed may meet the same mistake.
+  const WorkKind kind = result.job.kind;
+  const bool by_seed = kind == WorkKind::kFuzz || kind == WorkKind::kRecordings;
+  const std::string about = by_seed ? (kind == WorkKind::kFuzz ? "fuzz" : "recordings")
+                                    : result.job.label() + " " + unit.unit;
   const std::string fingerprint = content_hash(about + "\n" + unit.finding);
   MergedFinding& finding = findings_[fingerprint];
   if (finding.count++ == 0) {
@@ -125,6 +147,29 @@ void Merger::compare(const Row* first, const Row* end, OddOnes& odd) {
   }
 }
 
+void Merger::compare_times(const Row* first, const Row* end, OddOnes& odd) {
+  constexpr std::size_t kFewest = 4;
+  constexpr double kFactor = 2;
+  std::vector<double> times;
+  std::set<std::uint32_t> nodes;
+  for (const Row* row = first; row != end; ++row) {
+    times.push_back(std::bit_cast<double>(row->answers));
+    nodes.insert(row->node);
+  }
+  if (nodes.size() < kFewest) return;
+  const double usual = median(std::move(times));
+  const Row* const example = std::find_if(
+      first, end, [&](const Row& row) { return std::bit_cast<double>(row.answers) == usual; });
+  for (const Row* row = first; row != end; ++row) {
+    const double mine = std::bit_cast<double>(row->answers);
+    const bool near = mine < usual * kFactor && mine > usual / kFactor;
+    if (near || std::abs(mine - usual) <= Outlier::kLeastDifferenceNs) continue;
+    Odd& one = odd[{row->node, row->group}];
+    ++one.count;
+    if (one.shown.size() < Outlier::kMostShown) one.shown.push_back({*row, *example, nodes.size()});
+  }
+}
+
 void Merger::find_outliers() {
   OddOnes odd;
   const Row* const last = rows_.data() + rows_.size();
@@ -132,7 +177,7 @@ void Merger::find_outliers() {
     const Row* const end = std::find_if(first, last, [&](const Row& row) {
       return row.unit != first->unit || row.group != first->group;
     });
-    compare(first, end, odd);
+    (measured_.contains(first->unit) ? compare_times : compare)(first, end, odd);
     first = end;
   }
   for (const auto& [who, one] : odd) {

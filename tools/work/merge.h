@@ -23,7 +23,9 @@ struct MergedFinding {
   std::size_t count = 0;
 };
 
-/// A machine that answers otherwise than most of its peers: same driver, GPU and number of them.
+/// A machine that answers otherwise than most of its peers: same driver, GPU and number of them. Or
+/// one that takes less than half, or more than twice the time of its peers' median for a call,
+/// where there are three of them and the difference is more than kLeastDifferenceNs.
 struct Outlier {
   std::string node, group;
   struct Difference {
@@ -34,6 +36,7 @@ struct Outlier {
   std::vector<Difference> differences;  ///< at most kMostShown
   std::size_t count = 0;                ///< of all of them
   static constexpr std::size_t kMostShown = 20;
+  static constexpr double kLeastDifferenceNs = 100;
 };
 
 /// A file that is no result, or not a whole one.
@@ -63,7 +66,7 @@ class Merger {
  private:
   struct Row {
     std::uint32_t unit, group, node, file;
-    std::uint64_t answers;  ///< hash
+    std::uint64_t answers;  ///< hash; of what was measured, the bits of a double: nanoseconds
   };
   class Names {
    public:
@@ -91,10 +94,12 @@ class Merger {
   void drop_repeated();
   void find_outliers();
   static void compare(const Row* first, const Row* end, OddOnes& odd);
+  static void compare_times(const Row* first, const Row* end, OddOnes& odd);
   void find_missing();
 
   Merged merged_;
   std::vector<Row> rows_;
+  std::set<std::uint32_t> measured_;  ///< units
   Names units_, groups_, nodes_;
   std::vector<std::string> files_;
   std::map<std::string, MergedFinding> findings_;

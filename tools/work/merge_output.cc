@@ -83,7 +83,9 @@ std::string merged_text(const Merged& merged) {
   for (const Outlier& each : merged.outliers) {
     const auto& first = each.differences.front();
     text += fmt::format(
-        "outlier {}: {} of its results differ from its peers' ({}); {}: '{}', where {} say '{}'\n",
+        "outlier {}: {} of its results differ from its peers' ({}); {}: '{}', where the usual of "
+        "{} "
+        "is '{}'\n",
         each.node, each.count, each.group, first.unit, list(first.answers, kFew), first.agreeing,
         list(first.peers, kFew));
   }

@@ -16,6 +16,7 @@
 #include "tools/temporary_folder.h"
 #include "tools/work/case_judge.h"
 #include "tools/work/child.h"
+#include "tools/work/recordings.h"
 
 namespace cuvmm::tools {
 
@@ -24,14 +25,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kFew = 32;  // cases between two looks at the clock
-
-// A program beside cuvmm, which an installation may lack.
-std::string missing(const std::string& program) {
-  std::error_code ignored;
-  if (fs::exists(program, ignored)) return "";
-  return "this needs " + fs::path(program).filename().string() +
-         ", which a build has beside cuvmm: there is no " + program;
-}
 
 std::string read_file(const fs::path& path) {
   std::ifstream in(path);
@@ -85,7 +78,7 @@ UnitResult fuzz_result(const std::string& unit, const ChildEnd& end, const fs::p
 std::string run_fuzz(const WorkTarget& target, const Job& job,
                      const std::vector<std::string>& units, const Done& done) {
   const std::string program = target.programs + "/cuvmm-fuzz";
-  if (std::string problem = missing(program); !problem.empty()) return problem;
+  if (std::string problem = missing_program(program); !problem.empty()) return problem;
   for (const std::string& unit : units) {
     const TemporaryFolder folder;
     if (folder.path().empty()) return "no temporary folder could be made";
@@ -119,7 +112,7 @@ std::string run_doctor(const WorkTarget& target, const Done& done) {
 
 std::string run_bench(const WorkTarget& target, const Done& done) {
   const std::string program = target.programs + "/cuvmm-bench";
-  if (std::string problem = missing(program); !problem.empty()) return problem;
+  if (std::string problem = missing_program(program); !problem.empty()) return problem;
   std::vector<std::string> arguments = {program,  "--driver", target.driver, "--only", "calls",
                                         "--live", "0",        "--seconds",   "0.5"};
   if (!target.shim.empty()) arguments.insert(arguments.end(), {"--shim", target.shim});
@@ -186,6 +179,8 @@ std::string run_units(const WorkTarget& target, const Job& job,
       return run_cases(target, job, units, done);
     case WorkKind::kFuzz:
       return run_fuzz(target, job, units, done);
+    case WorkKind::kRecordings:
+      return run_recordings(target, units, done);
     case WorkKind::kDoctor:
       return run_doctor(target, done);
     case WorkKind::kBench:

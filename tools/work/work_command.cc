@@ -31,7 +31,7 @@ constexpr int kExitUnfinished = 75;  // EX_TEMPFAIL of sysexits.h: run it again
 
 struct WorkSettings {
   bool conformance = false, pairs = false, doctor = false, bench = false;
-  long fuzz = 0, seed_seconds = 10, shards = 0;
+  long fuzz = 0, seed_seconds = 10, recordings = 0, shards = 0;
   int devices = 0;
   bool emulate = false;
   std::string driver, profile, shard = "1/1", out, node, image, json;
@@ -45,8 +45,10 @@ int failed(const std::string& message) {
 }
 
 Job job_of(const WorkSettings& s) {
-  if (s.conformance + s.pairs + s.doctor + s.bench + (s.fuzz > 0) != 1)
-    throw UsageError{"say what to do: one of --conformance, --pairs, --fuzz, --doctor and --bench"};
+  if (s.conformance + s.pairs + s.doctor + s.bench + (s.fuzz > 0) + (s.recordings > 0) != 1)
+    throw UsageError{
+        "say what to do: one of --conformance, --pairs, --fuzz, --recordings, --doctor, --bench"};
+  if (s.recordings > 0) return {.kind = WorkKind::kRecordings, .recordings = s.recordings};
   if (s.fuzz > 0) return {WorkKind::kFuzz, s.fuzz, s.seed_seconds};
   if (s.doctor) return {WorkKind::kDoctor};
   if (s.bench) return {WorkKind::kBench};
@@ -56,6 +58,7 @@ Job job_of(const WorkSettings& s) {
 // The options that say what to do, as they were typed.
 std::string job_options(const WorkSettings& s) {
   if (s.fuzz > 0) return fmt::format("--fuzz {} --seed-seconds {}", s.fuzz, s.seed_seconds);
+  if (s.recordings > 0) return fmt::format("--recordings {}", s.recordings);
   return s.doctor ? "--doctor" : s.bench ? "--bench" : s.pairs ? "--pairs" : "--conformance";
 }
 
@@ -63,7 +66,7 @@ int plan(const WorkSettings& s) {
   const Job job = job_of(s);
   const long all = static_cast<long>(units(job).size());
   constexpr long kUnitsOfAShard = 64;
-  const bool by_seed = job.kind == WorkKind::kFuzz;
+  const bool by_seed = job.kind == WorkKind::kFuzz || job.kind == WorkKind::kRecordings;
   long shards = s.shards;
   if (shards == 0) shards = by_seed ? all : (all + kUnitsOfAShard - 1) / kUnitsOfAShard;
   print_output("# {}: {} units in {} shards\n", job.label(), all, shards);
@@ -84,7 +87,10 @@ std::string find_target(const WorkSettings& s, WorkTarget& target,
                         std::unique_ptr<LoaderPath>& libraries) {
   target.programs = own_folder();
   const LayoutResult layout = find_layout(own_folder());
-  if (layout.error.empty()) target.shim = layout.layout.shim;
+  if (layout.error.empty()) {
+    target.shim = layout.layout.shim;
+    target.emulator = layout.layout.emulator;
+  }
   if (!s.driver.empty()) {
     target.driver = std::filesystem::absolute(s.driver).string();
     return "";
@@ -175,6 +181,11 @@ void add_job(CLI::App& command, WorkSettings& s) {
       ->type_name("SECONDS")
       ->check(whole_number(1, 1'000'000))
       ->capture_default_str();
+  command
+      .add_option("--recordings", s.recordings,
+                  "Record answers to programs of so many seeds, and compare with the emulator's")
+      ->type_name("N")
+      ->check(whole_number(1, 1'000'000'000));
   command.add_flag("--doctor", s.doctor, "Say what each machine can do");
   command.add_flag("--bench", s.bench, "Measure each machine's calls");
 }

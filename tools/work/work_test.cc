@@ -27,13 +27,15 @@ void give(Merger& merger, const ShardResult& result) {
 
 TEST(WorkJobTest, LabelsReadBack) {
   for (const Job& job : {Job{WorkKind::kConformance}, Job{WorkKind::kPairs}, Job{WorkKind::kDoctor},
-                         Job{WorkKind::kBench}, Job{WorkKind::kFuzz, 3600, 10}}) {
+                         Job{WorkKind::kBench}, Job{WorkKind::kFuzz, 3600, 10},
+                         Job{.kind = WorkKind::kRecordings, .recordings = 7}}) {
     const auto read = Job::of_label(job.label());
     ASSERT_TRUE(read) << job.label();
     EXPECT_EQ(read->label(), job.label());
   }
   for (const char* wrong :
-       {"", "fuzz", "fuzz-", "fuzz-10s", "fuzz-s-s", "fuzz-0s-1s", "fuzz--1s-1s", "conformance2"})
+       {"", "fuzz", "fuzz-", "fuzz-10s", "fuzz-s-s", "fuzz-0s-1s", "fuzz--1s-1s", "conformance2",
+        "recordings-", "recordings-0", "recordings-x"})
     EXPECT_FALSE(Job::of_label(wrong)) << wrong;
 }
 
@@ -101,17 +103,38 @@ TEST(WorkMergeTest, OfTwoThatDifferNobodyIsBlamed) {
   EXPECT_TRUE(merger.finish().outliers.empty());
 }
 
-TEST(WorkMergeTest, OtherGroupsAndTimesAreNotCompared) {
+TEST(WorkMergeTest, OtherGroupsAreNotCompared) {
   Merger merger;
   for (int node = 1; node <= 4; ++node) {
-    ShardResult result =
-        shard_of(fmt::format("n{}", node), {1, 1},
-                 {{"a", "pass", "", {node == 4 ? "1" : "0"}, ""},
-                  {"t", "measured", "", {fmt::format("{} ns", node == 3 ? 9 : 1)}, ""}});
+    ShardResult result = shard_of(fmt::format("n{}", node), {1, 1},
+                                  {{"a", "pass", "", {node == 4 ? "1" : "0"}, ""}});
     if (node == 4) result.stamp.driver = "999.1";
     give(merger, result);
   }
   EXPECT_TRUE(merger.finish().outliers.empty());
+}
+
+Merged merge_times(const std::vector<const char*>& times) {
+  Merger merger;
+  int node = 0;
+  for (const char* each : times) {
+    ShardResult result =
+        shard_of(fmt::format("n{}", ++node), {1, 1}, {{"t", "measured", "", {each}, ""}});
+    result.job = {WorkKind::kBench};
+    give(merger, result);
+  }
+  return merger.finish();
+}
+
+TEST(WorkMergeTest, NamesTheNodeThatIsSlow) {
+  const Merged merged = merge_times({"580.0 ns", "2000.0 ns", "610.5 ns", "600.0 ns", "300.1 ns"});
+  ASSERT_EQ(merged.outliers.size(), 1u);
+  EXPECT_EQ(merged.outliers[0].node, "n2");
+}
+
+TEST(WorkMergeTest, SmallDifferencesAndFewPeersBlameNobody) {
+  EXPECT_TRUE(merge_times({"20.0 ns", "110.0 ns", "20.0 ns", "21.0 ns"}).outliers.empty());
+  EXPECT_TRUE(merge_times({"580.0 ns", "2000.0 ns", "600.0 ns"}).outliers.empty());
 }
 
 TEST(WorkMergeTest, CountsTheSameResultOnceAndNamesWhatIsMissing) {

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// A page for each GPU and driver of a folder of results, and their list.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/matrix/result_folder.h"
+
+namespace cuvmm::tools {
+
+struct DriverPage {
+  std::string file;  ///< "nvidia-h200-580.159.04.md"
+  std::string text;  ///< Markdown, for a folder below docs/
+};
+
+/// Emulators have no page. The list is "README.md".
+std::vector<DriverPage> driver_pages(const ResultFolder& folder, const std::string& command);
+
+}  // namespace cuvmm::tools

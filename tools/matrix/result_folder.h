@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder of `cuvmm work`'s results, by GPU and driver.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tools/matrix/matrix.h"
+
+namespace cuvmm::tools {
+
+/// All results of one GPU model and driver.
+struct DriverResults {
+  std::string gpu, driver;  ///< of an emulator: its profile's name
+  bool emulated = false;
+  MatrixColumn column;                                  ///< of the conformance cases
+  std::set<int> devices;                                ///< how many GPUs the machines had
+  std::set<std::string> nodes;                          ///< pseudonyms
+  std::map<std::string, std::set<std::string>> doctor;  ///< the verdicts on each check
+  std::map<std::string, std::vector<double>> bench_ns;  ///< "call/cuMemMap/live:0/bare"
+};
+
+struct ResultFolder {
+  std::vector<DriverResults> drivers;  ///< by GPU, then by version, older ones first
+  std::string error;                   ///< "FILE: why it is no result"; "" none
+};
+
+/// Reads every *.json below the folder.
+ResultFolder read_result_folder(const std::string& path);
+/// "580.95" before "580.159.04": by the numbers in them.
+bool older(const std::string& one, const std::string& other);
+
+}  // namespace cuvmm::tools
