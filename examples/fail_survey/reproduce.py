@@ -11,6 +11,7 @@ import argparse
 import dataclasses
 import os
 import pathlib
+import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -28,7 +29,7 @@ class Case:
     code: int  # its exit code
     rules: set[str]  # of its findings
     fail: str = ""
-    needs: str = ""  # "", "torch", "vllm"
+    needs: str = ""  # "", "torch", "torch_memory_saver", "vllm"
     says: str = ""  # in what it prints
 
 
@@ -41,6 +42,7 @@ CASES = {
                       says="attempt 2 RuntimeError !handles_.at(i) INTERNAL ASSERT FAILED"),
     "torch_access": Case("torch_segment_broken_for_ever", 1, set(), "cuMemSetAccess@1", "torch",
                          says="attempt 2 RuntimeError !handles_.at(i) INTERNAL ASSERT FAILED"),
+    "saver_exit": Case("memory_saver_ends_the_process", 1, set(), needs="torch_memory_saver", says="func=tms_torch_malloc"),
     "vllm_memory": Case("vllm_out_of_memory_for_ever", 1, set(), needs="vllm", says="34 MiB: OUT OF MEMORY, with"),
     "vllm_map": Case("vllm_map_failure_leaks", 1, {"cuMemUnmap-ptr-reserved", "cuMemCreate-released"}, "cuMemMap@1", "vllm"),
     "vllm_access": Case("vllm_map_failure_leaks", 1,
@@ -61,6 +63,11 @@ def python_for(case: Case) -> str:
     python = os.environ.get("CUVMM_CLIENTS", "")
     if not os.access(python, os.X_OK):
         print("skipped: $CUVMM_CLIENTS names no Python")
+        return ""
+    module = "torch" if case.needs == "vllm" else case.needs
+    probe = [python, "-c", f"import importlib.util as u; exit(u.find_spec({module!r}) is None)"]
+    if subprocess.run(probe, check=False).returncode != 0:
+        print(f"skipped: {python} has no {module}")
         return ""
     if case.needs == "vllm" and not os.path.isdir(os.path.join(os.environ.get("VLLM_FOLDER", ""), "vllm")):
         print("skipped: $VLLM_FOLDER has no vllm")
