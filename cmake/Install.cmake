@@ -7,7 +7,7 @@ set(libraries cuvmm_shim)
 if(TARGET cuvmm_symbolize)
   list(APPEND libraries cuvmm_symbolize)
 endif()
-set(emulator cuvmm_emulator cuvmm_nvml cuvmm_runtime_12 cuvmm_runtime_13)
+set(emulator cuvmm_emulator cuvmm_nvml cuvmm_runtime_12 cuvmm_runtime_13 cuvmm_blas)
 
 # The manual page and the shells' completions, which the command itself writes.
 set(pages "${CMAKE_BINARY_DIR}/pages")

@@ -45,6 +45,7 @@ def check_exports(libraries):
         ("emulator/runtime/testing/exports_test.py", f"{source}/emulator/runtime/runtime_symbols.txt",
          f"{emulator}/libcudart.so.12", f"{emulator}/libcudart.so.13"),
         ("emulator/nvml/exports_test.py", f"{source}/emulator/nvml/nvml_symbols.txt", f"{emulator}/libnvidia-ml.so.1"),
+        ("emulator/blas/exports_test.py", f"{source}/emulator/blas/compute_symbols.txt", f"{emulator}/libcuvmm-blas.so"),
     )
     for script, *arguments in tests:
         output(sys.executable, os.path.join(source, script), *arguments)
@@ -61,7 +62,7 @@ def check_contents(wheel, folder):
     wanted = ["bin/cuvmm", "lib/cuvmm/libcuvmm-shim.so", "lib/cuvmm/libcuvmm-symbolize.so", "_command.py",
               "lib/cuvmm/emulator/python/sitecustomize.py", "share/doc/cuvmm/rules/map.md", "include/cuvmm/cuvmm.h", "pytest_plugin.py", "first_finding.py", "share/man/man1/cuvmm.1.gz"]
     wanted += [f"lib/cuvmm/emulator/{name}" for name in ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13",
-                                                         "libnvidia-ml.so.1")]
+                                                         "libcuvmm-blas.so", "libnvidia-ml.so.1")]
     missing = [name for name in wanted if f"cuvmm/{name}" not in names]
     assert not missing, f"the wheel lacks {missing}"
     oldest = (0, 0)

@@ -88,7 +88,7 @@ std::string summary_text(const MergedReport& report, const std::vector<std::stri
   if (report.processes == 0) text += nothing_text(report);
   if (skipped_launches > 0) {
     text += fmt::format(
-        "cuvmm: {} skipped, because the emulator runs no kernels: what the program says about "
+        "cuvmm: {} skipped, because the emulator could not run them: what the program says about "
         "their results (PASSED, for example) proves nothing\n",
         counted(skipped_launches, "kernel launch was", "kernel launches were"));
   }
