@@ -70,18 +70,20 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
 
   WorkRoom::Ticket ticket;
   if constexpr (kQueues<CallStruct>) ticket = enter_work(symbol, call);
-  if constexpr (kHistoryAtOnce<CallStruct> || RecordsAtOnce<CallStruct>) {
-    if (work_.active()) work_.changed();
-  }
 
   Answer answer;
   if (options_.enforce) [[unlikely]]
     enforce(step.violations, answer);
+  CallMoment moment;
   int driver_errno = entry_errno;
   if (!answer.enforced) [[likely]] {
     program_errno = entry_errno;
+    if (observer) [[unlikely]]
+      moment.began = CallObserver::now();
     answer.result = call.invoke(function);
     driver_errno = program_errno;
+    if (observer) [[unlikely]]
+      moment.ended = CallObserver::now();
   }
   if constexpr (kQueues<CallStruct>) {
     if (ticket) [[unlikely]] {
@@ -98,7 +100,7 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
         fell_back(CallStruct::kEntryPoint, {wish_of(call), wished_size(call)});
     }
     if (answer.result != CUDA_SUCCESS || !step.violations.empty() || observer) [[unlikely]]
-      conclude(call, answer, step, caller, observer);
+      conclude(call, answer, step, caller, observer, moment);
   } catch (...) {
     turn_off();
   }
@@ -150,6 +152,9 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   }
   const Locked lock(mutex_);
   number(step.origin);
+  if constexpr (kHistoryAtOnce<CallStruct> || RecordsAtOnce<CallStruct>) {
+    work_.model_changed();
+  }
   look_up_unknown(call, step.facts);
   step.violations = check_call(call, step);
   if constexpr (kGivesUp<CallStruct>) {
@@ -271,7 +276,7 @@ void Session::after([[maybe_unused]] const CallStruct& call,
 
 template <class CallStruct>
 void Session::conclude(const CallStruct& call, const Answer& answer, Step<CallStruct>& step,
-                       const Caller& caller, CallObserver* observer) {
+                       const Caller& caller, CallObserver* observer, CallMoment moment) {
   const bool was_refused = answer.result != CUDA_SUCCESS && !answer.enforced;
   if (was_refused) refused(call, answer.result, step);
   const bool explained =
@@ -281,7 +286,8 @@ void Session::conclude(const CallStruct& call, const Answer& answer, Step<CallSt
     note_refusal(Call(call), answer.result, step.origin.call, capture_stack(caller));
   }
   if constexpr (!EndsContext<CallStruct> && !kUntraced<CallStruct>) {
-    if (observer) observer->after(Call(call), answer.result);
+    moment.number = step.origin.call;
+    if (observer) observer->after(Call(call), answer.result, moment);
   }
 }
 

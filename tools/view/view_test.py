@@ -231,6 +231,11 @@ class Sarif(ViewTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(self.result("cuMemMap-offset-zero")["baselineState"], "unchanged")
         self.assertEqual(self.result("cuMemAddressFree-exact")["baselineState"], "new")
+        # The other way round, one is gone.
+        self.cuvmm("view", self.path("old.json"), "--baseline", self.path("new.json"), "-o", self.path("r.sarif"))
+        self.assertEqual(self.result("cuMemAddressFree-exact")["baselineState"], "absent")
+        if (sarif := reader(self, "sarif_pydantic")) is not None:
+            self.assertTrue(sarif.Sarif.model_validate_json(self.read("r.sarif")).runs[0].results)
 
 
 class Junit(ViewTest):
