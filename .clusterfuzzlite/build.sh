@@ -39,3 +39,15 @@ for target in "${targets[@]}"; do
   printf '[libfuzzer]\nmax_len = 1024\nentropic = 0\n[asan]\ndetect_leaks = 0\n' > "$OUT/$name.options"
 done
 rm -r "$seeds"
+# A target of that name has programs of two processes (fuzz/targets/engine.cc).
+seeds=$(mktemp -d)
+for text in "$source"/fuzz/corpus/processes/*.cuvmm; do
+  "$build/bin/cuvmm-fuzz" --driver "$build/lib/emulator/libcuda.so.1" --binary "$text" > "$seeds/$(basename "$text" .cuvmm)"
+done
+for target in emulator shim; do
+  name=cuvmm-fuzz-$target-processes
+  cp "$OUT/cuvmm-fuzz-$target" "$OUT/$name"
+  cp "$OUT/cuvmm-fuzz-$target.options" "$OUT/$name.options"
+  (cd "$seeds" && python3 -m zipfile -c "$OUT/${name}_seed_corpus.zip" ./*)
+done
+rm -r "$seeds"

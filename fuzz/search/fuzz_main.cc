@@ -3,15 +3,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
 #include <string_view>
 
 #include "fuzz/generate/generator.h"
+#include "fuzz/search/fingerprint.h"
 #include "fuzz/search/report.h"
 #include "fuzz/search/shrinker.h"
 
@@ -36,6 +37,8 @@ constexpr const char* kUsage =
     "  --inputs N       write N made programs of 30 calls as inputs of the targets into the output "
     "folder\n"
     "  --corpus FOLDER  write a few programs that show all that was seen, annotated, as text\n"
+    "  --from FOLDER    with --corpus: of the programs in that folder (*.cuvmm), instead of a "
+    "search's\n"
     "  --output FOLDER  where findings go (.)\n"
     "exit code: 0 all agreed, 1 a finding, 2 a mistake in the arguments, 3 no driver\n";
 
@@ -44,7 +47,7 @@ struct Arguments {
   double seconds = 10;
   std::uint64_t seed = 1;
   unsigned inputs = 0;
-  std::string replay, shrink, text, annotate, binary, corpus, output = ".";
+  std::string replay, shrink, text, annotate, binary, corpus, from, output = ".";
 };
 
 std::optional<Arguments> parse(int argc, char** argv) {
@@ -81,6 +84,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
       out.inputs = static_cast<unsigned>(std::strtoul(value, nullptr, 0));
     } else if (key == "--corpus") {
       out.corpus = value;
+    } else if (key == "--from") {
+      out.from = value;
     } else if (key == "--output") {
       out.output = value;
     } else {
@@ -88,7 +93,9 @@ std::optional<Arguments> parse(int argc, char** argv) {
     }
   }
   const bool driverless = !out.text.empty() || !out.binary.empty() || out.inputs != 0;
-  if (argc % 2 == 0 || (out.target.driver.empty() && !driverless)) return std::nullopt;
+  if (argc % 2 == 0 || (!out.from.empty() && out.corpus.empty()) ||
+      (out.target.driver.empty() && !driverless))
+    return std::nullopt;
   return out;
 }
 
@@ -136,18 +143,6 @@ int tell(const Arguments& arguments, const Finding& finding, const std::string& 
   return 1;
 }
 
-// What is wrong, wherever in a program, and whether a simpler call shows it or the one found.
-std::string kind_of(const std::string& problem) {
-  if (problem.rfind("op ", 0) != 0) return problem;
-  std::string out = problem.substr(problem.find(", ") + 2);
-  for (const Simpler& s : simpler_calls()) {
-    const std::string function(function_of(s.code));
-    const bool starts = out.rfind(function, 0) == 0 && !std::isalnum(out[function.size()]);
-    if (starts) return std::string(function_of(s.instead)) + out.substr(function.size());
-  }
-  return out;
-}
-
 // The shortest program that shows the same kind of thing: crash stays crash.
 Finding shortest(const Target& target, const Finding& finding) {
   const std::string wanted = kind_of(finding.problem);
@@ -160,6 +155,30 @@ Finding shortest(const Target& target, const Finding& finding) {
   return try_program(target, shrunk.ops).value_or(finding);
 }
 
+// Writes the few of these programs that show all that was seen.
+void keep(const Arguments& arguments, const std::vector<Ops>& found) {
+  unsigned number = 0;
+  for (const Ops& ops : minimise(arguments.target, found)) {
+    char name[16];
+    std::snprintf(name, sizeof name, "/%03u.cuvmm", number++);
+    std::ofstream(arguments.corpus + name) << annotated_text(arguments.target, ops);
+  }
+  std::printf("%u programs in %s\n", number, arguments.corpus.c_str());
+}
+
+// The programs of a folder instead of a search's.
+int keep_of(const Arguments& arguments) {
+  std::vector<std::string> paths;
+  for (const auto& each : std::filesystem::directory_iterator(arguments.from)) {
+    if (each.path().extension() == ".cuvmm") paths.push_back(each.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<Ops> found;
+  for (const std::string& path : paths) found.push_back(read_ops(path));
+  keep(arguments, found);
+  return 0;
+}
+
 int search(const Arguments& arguments) {
   const auto time = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * arguments.seconds));
   const Hunt result = hunt(arguments.target, arguments.seed, time);
@@ -170,17 +189,11 @@ int search(const Arguments& arguments) {
   std::printf("%s; %.0f programs/s, %.0f calls/s, %zu kept\n", result.statistics.text().c_str(),
               static_cast<double>(result.statistics.programs) / result.seconds,
               static_cast<double>(result.statistics.calls) / result.seconds, result.kept.size());
-  if (!arguments.corpus.empty()) {
-    unsigned number = 0;
-    for (const Ops& ops : minimise(arguments.target, result.kept)) {
-      char name[16];
-      std::snprintf(name, sizeof name, "/%03u.cuvmm", number++);
-      std::ofstream(arguments.corpus + name) << annotated_text(arguments.target, ops);
-    }
-    std::printf("%u programs in %s\n", number, arguments.corpus.c_str());
-  }
+  if (!arguments.corpus.empty()) keep(arguments, result.kept);
   if (!result.finding) return 0;
   std::printf("found after %.1f s: %s\n", result.seconds, result.finding->problem.c_str());
+  const std::string kind = kind_of(result.finding->problem);
+  std::printf("kind: %s\nfingerprint: %s\n", kind.c_str(), fingerprint(kind).c_str());
   const auto alone = try_program(arguments.target, result.finding->ops);
   if (!alone) {
     std::printf("not seen again in a process of its own\n");
@@ -222,7 +235,10 @@ int run(int argc, char** argv) {
     const Ops ops = read_ops(arguments->replay);
     std::cout << annotated_text(arguments->target, ops);
     const auto finding = try_program(arguments->target, ops);
-    if (finding) std::cout << "finding: " << finding->problem << "\n";
+    if (finding) {
+      std::cout << "finding: " << finding->problem
+                << "\nfingerprint: " << fingerprint(kind_of(finding->problem)) << "\n";
+    }
     return finding ? 1 : 0;
   }
   if (!arguments->shrink.empty()) {
@@ -233,7 +249,7 @@ int run(int argc, char** argv) {
     }
     return tell(*arguments, shortest(arguments->target, *finding), "shrunk");
   }
-  return search(*arguments);
+  return arguments->from.empty() ? search(*arguments) : keep_of(*arguments);
 }
 
 }  // namespace

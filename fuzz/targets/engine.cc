@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "fuzz/generate/generator.h"
+#include "fuzz/search/fingerprint.h"
 
 namespace cuvmm::fuzz {
 
@@ -27,10 +28,14 @@ std::string driver_path() {
   return std::filesystem::exists(beside, error) ? beside.string() : CUVMM_EMULATOR;
 }
 
-// CUVMM_FUZZ_PROCESSES=2: programs may be those of two processes.
+// CUVMM_FUZZ_PROCESSES=2: programs may be those of two processes. A fleet sets no variables: there
+// a copy of the target whose name ends so has such programs.
 int processes() {
-  const char* count = std::getenv("CUVMM_FUZZ_PROCESSES");
-  return count ? std::clamp(std::atoi(count), 1, kProcesses) : 1;
+  if (const char* count = std::getenv("CUVMM_FUZZ_PROCESSES"))
+    return std::clamp(std::atoi(count), 1, kProcesses);
+  std::error_code error;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  return program.ends_with("-processes") ? kProcesses : 1;
 }
 
 const LoadedDriver& loaded() {
@@ -85,12 +90,13 @@ Differential& engine() {
 void conclude(const Ops& ops, const Result& result, const char* target) {
   statistics().add(result);
   if (result.verdict != Result::Verdict::kDisagree) return;
-  std::fprintf(
-      stderr,
-      "%s: op %zu: %s\n\n%s\nshorter, with C and a test: cuvmm-fuzz --driver %s --judge %s "
-      "--shrink THE-INPUT\n",
-      target, result.at, result.problem.c_str(), to_text(ops, notes_of(result)).c_str(),
-      CUVMM_EMULATOR, target);
+  std::fprintf(stderr,
+               "%s: op %zu: %s\nfingerprint: %s\n\n%s\nshorter, with C and a test: cuvmm-fuzz "
+               "--driver %s --judge %s "
+               "--shrink THE-INPUT\n",
+               target, result.at, result.problem.c_str(),
+               fingerprint(kind_of(result.problem)).c_str(), to_text(ops, notes_of(result)).c_str(),
+               CUVMM_EMULATOR, target);
   std::abort();
 }
 

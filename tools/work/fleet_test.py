@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -163,6 +164,38 @@ class FleetTest(unittest.TestCase):
             result = json.loads(self.results(job)[0].read_text())
             self.assertIn(unit, [each["unit"] for each in result["results"]])
             self.assertNotIn("GPU-", self.results(job)[0].read_text())
+
+    def test_searches_make_a_corpus_and_findings_are_told_apart(self):
+        fuzz = CUVMM.with_name("cuvmm-fuzz")
+        if not fuzz.exists():
+            self.skipTest("cuvmm-fuzz was not built")
+        spoilt = os.environ | {"CUVMM_MUTATION": "remove cuMemMap-offset-zero"}
+        for shard in ("1/2", "2/2"):
+            done = work("run", "--emulate", "--fuzz", 4, "--seed-seconds", 2, "--shard", shard, "--out", self.folder / "r")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        # A search ends when it has found something.
+        done = work("run", "--emulate", "--fuzz", 100, "--seed-seconds", 100, "--out", self.folder / "r", **spoilt)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        kept = self.folder / "kept"
+        merged = self.folder / "merged.json"
+        done = work("merge", self.folder / "r", "--json", merged, "--corpus", kept)
+        few, all_of_them = map(int, re.search(r"corpus: (\d+) of (\d+) programs", done.stdout).groups())
+        self.assertEqual(len(list(kept.glob("*.cuvmm"))), few)
+        self.assertLess(10, few)
+        self.assertLess(few, all_of_them)
+        emulator = CUVMM.parent.parent / "lib/emulator/libcuda.so.1"
+        found = json.loads(merged.read_text())["findings"]
+        self.assertTrue(found)
+        for each in found:
+            program = self.folder / "found.cuvmm"
+            program.write_text(each["program"])
+            seen = subprocess.run([fuzz, "--driver", emulator, "--replay", program], capture_output=True, text=True,
+                                  env=spoilt)
+            self.assertIn("fingerprint: " + each["fingerprint"], seen.stdout)
+            seen = subprocess.run([sys.executable, SOURCE / "fuzz/sort-crashes", fuzz, emulator, program, program],
+                                  capture_output=True, text=True,
+                                  env=spoilt)
+            self.assertRegex(seen.stdout, each["fingerprint"] + r" +2 .*found.cuvmm")
 
     def test_recordings_are_compared_with_the_emulator(self):
         if not CUVMM.with_name("cuvmm-fuzz-record").exists():

@@ -88,6 +88,7 @@ void Merger::add(const std::string& path, const std::string& name, const std::st
     rows_.push_back(
         {unit, group, node, file, time ? std::bit_cast<std::uint64_t>(*time) : hash_of(each)});
     if (!each.finding.empty()) find(result, each);
+    if (corpus_) merged_.corpus.insert(each.corpus.begin(), each.corpus.end());
   }
 }
 
@@ -213,14 +214,14 @@ Merged Merger::finish() {
   return std::move(merged_);
 }
 
-Merged merge_folder(const std::string& folder) {
+Merged merge_folder(const std::string& folder, bool corpus) {
   std::vector<std::string> paths;
   for (const auto& each : fs::recursive_directory_iterator(folder)) {
     if (each.path().extension() == ".json" && each.is_regular_file())
       paths.push_back(each.path().string());
   }
   std::sort(paths.begin(), paths.end());
-  Merger merger;
+  Merger merger(corpus);
   for (const std::string& path : paths)
     merger.add(path, fs::path(path).filename().string(), whole_file(path));
   return merger.finish();

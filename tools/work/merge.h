@@ -52,11 +52,14 @@ struct Merged {
   std::vector<Outlier> outliers;
   std::vector<std::string> missing;  ///< "conformance 3/100"
   std::vector<Refused> refused;
+  std::set<std::string> corpus;  ///< the programs that searches kept, each once
 };
 
 /// Takes file after file. What it keeps of a result is 24 bytes, and of each unit its name.
 class Merger {
  public:
+  /// With `corpus` it also keeps the programs of searches.
+  explicit Merger(bool corpus = false) : corpus_(corpus) {}
   /// A file's text; `name` is without folders, `path` for messages.
   void add(const std::string& path, const std::string& name, const std::string& text);
   void refuse(const std::string& path, const std::string& why);
@@ -97,6 +100,7 @@ class Merger {
   static void compare_times(const Row* first, const Row* end, OddOnes& odd);
   void find_missing();
 
+  bool corpus_;
   Merged merged_;
   std::vector<Row> rows_;
   std::set<std::uint32_t> measured_;  ///< units
@@ -107,7 +111,7 @@ class Merger {
 };
 
 /// Every *.json below the folder, in the order of their names.
-Merged merge_folder(const std::string& folder);
+Merged merge_folder(const std::string& folder, bool corpus = false);
 
 /// {"cases", "results", "files", "repeated", "statuses", "groups", "missing", "findings",
 /// "outliers", "refused"}

@@ -52,12 +52,14 @@ Json result_json(const UnitResult& result) {
   if (!result.finding.empty()) json["finding"] = result.finding;
   if (!result.answers.empty()) json["answers"] = result.answers;
   if (!result.program.empty()) json["program"] = result.program;
+  if (!result.corpus.empty()) json["corpus"] = result.corpus;
   return json;
 }
 
 UnitResult parse_unit(const Json& json) {
-  return {json.at("unit"), json.at("status"), json.value("finding", ""),
-          json.value("answers", std::vector<std::string>()), json.value("program", "")};
+  return {json.at("unit"),           json.at("status"),
+          json.value("finding", ""), json.value("answers", std::vector<std::string>()),
+          json.value("program", ""), json.value("corpus", std::vector<std::string>())};
 }
 
 Json stamp_json(const Stamp& stamp) {

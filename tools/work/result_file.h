@@ -32,10 +32,11 @@ struct Stamp {
 /// One unit.
 struct UnitResult {
   std::string unit;
-  std::string status;                ///< "pass", "deviation", "agreed", "found", "works", ...
-  std::string finding;               ///< what is wrong, in one line; "" nothing
-  std::vector<std::string> answers;  ///< what was observed; what peers are compared by
-  std::string program;               ///< program text that shows the finding; "" none
+  std::string status;                 ///< "pass", "deviation", "agreed", "found", "works", ...
+  std::string finding;                ///< what is wrong, in one line; "" nothing
+  std::vector<std::string> answers;   ///< what was observed; what peers are compared by
+  std::string program;                ///< program text that shows the finding; "" none
+  std::vector<std::string> corpus{};  ///< program texts worth keeping, of a search
 };
 
 struct ShardResult {

@@ -59,18 +59,25 @@ std::string run_cases(const WorkTarget& target, const Job& job,
   return "";
 }
 
-UnitResult fuzz_result(const std::string& unit, const ChildEnd& end, const fs::path& folder) {
-  if (end.code == 0) return {unit, "agreed", "", {}, ""};
-  UnitResult result{unit, "found", "", {}, ""};
-  // "found after 1.2 s: PROBLEM": the time differs from run to run.
-  const std::string found = line_behind(end.output, "found after ");
-  const std::size_t colon = found.find(": ");
-  result.finding = colon == std::string::npos ? fmt::format("cuvmm-fuzz ended with {}", end.code)
-                                              : found.substr(colon + 2);
+std::vector<std::string> programs_in(const fs::path& folder) {
+  std::vector<std::string> texts;
   for (const auto& each : fs::directory_iterator(folder)) {
-    const std::string text = each.path().extension() == ".cuvmm" ? read_file(each.path()) : "";
-    if (!text.empty() && (result.program.empty() || text.size() < result.program.size()))
-      result.program = text;
+    if (each.path().extension() == ".cuvmm") texts.push_back(read_file(each.path()));
+  }
+  std::sort(texts.begin(), texts.end());
+  return texts;
+}
+
+UnitResult fuzz_result(const std::string& unit, const ChildEnd& end, const fs::path& found,
+                       const fs::path& corpus) {
+  UnitResult result{unit, "agreed", "", {}, ""};
+  result.corpus = programs_in(corpus);
+  if (end.code == 0) return result;
+  result.status = "found";
+  result.finding = line_behind(end.output, "kind: ");
+  if (result.finding.empty()) result.finding = fmt::format("cuvmm-fuzz ended with {}", end.code);
+  for (const std::string& text : programs_in(found)) {
+    if (result.program.empty() || text.size() < result.program.size()) result.program = text;
   }
   return result;
 }
@@ -80,16 +87,17 @@ std::string run_fuzz(const WorkTarget& target, const Job& job,
   const std::string program = target.programs + "/cuvmm-fuzz";
   if (std::string problem = missing_program(program); !problem.empty()) return problem;
   for (const std::string& unit : units) {
-    const TemporaryFolder folder;
-    if (folder.path().empty()) return "no temporary folder could be made";
-    const ChildEnd end = run_child(
-        {program, "--driver", target.driver, "--seconds", std::to_string(job.seed_seconds),
-         "--seed", std::to_string(seed_of(unit)), "--output", folder.path()},
-        {});
+    const TemporaryFolder found, corpus;
+    if (found.path().empty() || corpus.path().empty()) return "no temporary folder could be made";
+    const ChildEnd end =
+        run_child({program, "--driver", target.driver, "--seconds",
+                   std::to_string(job.seed_seconds), "--seed", std::to_string(seed_of(unit)),
+                   "--output", found.path(), "--corpus", corpus.path()},
+                  {});
     constexpr int kMistake = 2, kNoDriver = 3, kNotStarted = 127;
     if (end.code == kMistake || end.code == kNoDriver || end.code == kNotStarted)
       return "cuvmm-fuzz: " + end.output;
-    if (!done({fuzz_result(unit, end, folder.path())})) break;
+    if (!done({fuzz_result(unit, end, found.path(), corpus.path())})) break;
   }
   return "";
 }

@@ -18,6 +18,7 @@
 #include "tools/standard_streams.h"
 #include "tools/usage.h"
 #include "tools/work/case_judge.h"
+#include "tools/work/corpus.h"
 #include "tools/work/merge.h"
 #include "tools/work/shard.h"
 
@@ -34,7 +35,7 @@ struct WorkSettings {
   long fuzz = 0, seed_seconds = 10, recordings = 0, shards = 0;
   int devices = 0;
   bool emulate = false;
-  std::string driver, profile, shard = "1/1", out, node, image, json;
+  std::string driver, profile, shard = "1/1", out, node, image, json, corpus;
   double time_limit_s = 0;
   std::vector<std::string> files;
 };
@@ -82,15 +83,23 @@ int plan(const WorkSettings& s) {
   return 0;
 }
 
-// Chooses the driver; `libraries` keeps the path to ours while the work is done.
-std::string find_target(const WorkSettings& s, WorkTarget& target,
-                        std::unique_ptr<LoaderPath>& libraries) {
+// What lies where cuvmm itself does.
+WorkTarget own_target() {
+  WorkTarget target;
   target.programs = own_folder();
   const LayoutResult layout = find_layout(own_folder());
   if (layout.error.empty()) {
     target.shim = layout.layout.shim;
     target.emulator = layout.layout.emulator;
   }
+  return target;
+}
+
+// Chooses the driver; `libraries` keeps the path to ours while the work is done.
+std::string find_target(const WorkSettings& s, WorkTarget& target,
+                        std::unique_ptr<LoaderPath>& libraries) {
+  target = own_target();
+  const LayoutResult layout = find_layout(own_folder());
   if (!s.driver.empty()) {
     target.driver = std::filesystem::absolute(s.driver).string();
     return "";
@@ -140,8 +149,14 @@ int run(const WorkSettings& s) {
 
 int merge(const WorkSettings& s) {
   if (!std::filesystem::is_directory(s.out)) return failed(s.out + ": there is no such folder");
-  const Merged merged = merge_folder(s.out);
+  const Merged merged = merge_folder(s.out, !s.corpus.empty());
   print_output("{}", merged_text(merged));
+  if (!s.corpus.empty()) {
+    const CorpusEnd end = write_corpus(merged.corpus, own_target(), s.corpus);
+    if (!end.error.empty()) return failed(end.error);
+    print_output("corpus: {} of {} programs in {}{}\n", end.programs, merged.corpus.size(),
+                 s.corpus, end.note.empty() ? "" : ", not made fewer: " + end.note);
+  }
   if (!s.json.empty()) {
     if (const std::string problem = write_whole(s.json, merged_json(merged)); !problem.empty())
       return failed(problem);
@@ -250,6 +265,10 @@ void add_work(CLI::App& app, CommandLine& line) {
   CLI::App* merging = add(*work, "merge", "Join all results of a folder", s, line, merge);
   merging->add_option("DIR", s->out, "The folder of all results")->required()->type_name(" ");
   merging->add_option("--json", s->json, "Write what was found as JSON")->type_name("FILE");
+  merging
+      ->add_option("--corpus", s->corpus,
+                   "Write the programs that searches kept, as few as show all, into this folder")
+      ->type_name("FOLDER");
   merging->footer(
       "Exits with 1 when there are findings, or machines that differ from their peers.\n");
   CLI::App* checking =

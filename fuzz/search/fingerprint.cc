@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/search/fingerprint.h"
+
+#include <cctype>
+#include <cstdint>
+#include <cstdio>
+
+#include "fuzz/ops/op.h"
+#include "fuzz/search/shrinker.h"
+
+namespace cuvmm::fuzz {
+
+std::string kind_of(const std::string& problem) {
+  const bool placed = problem.rfind("op ", 0) == 0;  // "op 12, cuMemUnmap answered ..."
+  std::string out = placed ? problem.substr(problem.find(", ") + 2) : problem;
+  for (const Simpler& s : simpler_calls()) {
+    const std::string function(function_of(s.code));
+    const bool starts = out.rfind(function, 0) == 0 && !std::isalnum(out[function.size()]);
+    if (starts) return std::string(function_of(s.instead)) + out.substr(function.size());
+  }
+  return out;
+}
+
+std::string fingerprint(const std::string& kind) {
+  // FNV-1a, as tools/work/result_file.h has it; a test holds the two together.
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : "fuzz\n" + kind)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
+}  // namespace cuvmm::fuzz
