@@ -2,7 +2,6 @@
 // Captures, and graphs as far as programs take them from a capture to launches and updates. Nodes
 // have the same numbers for their types as the driver's, and updates the same for their results.
 #include "emulator/runtime/calls/call.h"
-#include "emulator/runtime/version.h"
 
 namespace cuvmm::runtime {
 
@@ -14,33 +13,6 @@ CUVMM_RUNTIME_ON_STREAM(cudaStreamEndCapture, ptsz, (stream, graph), CUstream st
                         CUgraph* graph) {
   return ask(driver.cuStreamEndCapture, stream, graph);
 }
-
-// The plain name means the newest form in CUDA 13, and the oldest in CUDA 12.
-#if CUVMM_RUNTIME_MAJOR == 12
-CUVMM_RUNTIME_ON_STREAM(cudaStreamGetCaptureInfo, ptsz, (stream, status, id), CUstream stream,
-                        CUstreamCaptureStatus* status, cuuint64_t* id) {
-  return ask(driver.cuStreamGetCaptureInfo, stream, status, id, nullptr, nullptr, nullptr, nullptr);
-}
-CUVMM_RUNTIME_ON_STREAM(cudaStreamGetCaptureInfo_v2, ptsz,
-                        (stream, status, id, graph, nodes, count), CUstream stream,
-                        CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
-                        const CUgraphNode** nodes, size_t* count) {
-  return ask(driver.cuStreamGetCaptureInfo, stream, status, id, graph, nodes, nullptr, count);
-}
-CUVMM_RUNTIME_ON_STREAM(cudaStreamGetCaptureInfo_v3, ptsz,
-                        (stream, status, id, graph, nodes, edges, count), CUstream stream,
-                        CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
-                        const CUgraphNode** nodes, const CUgraphEdgeData** edges, size_t* count) {
-  return ask(driver.cuStreamGetCaptureInfo, stream, status, id, graph, nodes, edges, count);
-}
-#else
-CUVMM_RUNTIME_ON_STREAM(cudaStreamGetCaptureInfo, ptsz,
-                        (stream, status, id, graph, nodes, edges, count), CUstream stream,
-                        CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
-                        const CUgraphNode** nodes, const CUgraphEdgeData** edges, size_t* count) {
-  return ask(driver.cuStreamGetCaptureInfo, stream, status, id, graph, nodes, edges, count);
-}
-#endif
 
 CUVMM_RUNTIME_CALL(cudaGraphCreate, (graph, flags), CUgraph* graph, unsigned flags) {
   return ask(driver.cuGraphCreate, graph, flags);
