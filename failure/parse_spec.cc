@@ -230,7 +230,8 @@ class Reader {
       return fail(function_at, "no result is documented for " + clause.function +
                                    ": name one, and put '!' behind it");
     }
-    const bool pattern = clause.function.find('*') != std::string::npos;
+    const bool pattern =
+        clause.function.find('*') != std::string::npos || clause.function == kEachFunction;
     const std::string of = pattern ? "any function " + clause.function : clause.function;
     fail(code_at_, result_name(*clause.code) + " is not documented for " + of +
                        (pattern || documented.empty() ? "" : ", which has " + documented) +

@@ -54,7 +54,18 @@ bool struck(double chance, std::uint64_t seed, std::uint64_t count) {
 
 bool Clause::names(EntryPoint entry) const {
   const int index = static_cast<int>(entry);
-  return index < kEntries && kIntercepted[index] && matches(function, cuvmm::name(entry));
+  if (index >= kEntries || !kIntercepted[index]) return false;
+  if (function == kEachFunction) return !gives_up(entry) && usual_failure(entry).has_value();
+  return matches(function, cuvmm::name(entry));
+}
+
+bool Clause::fits(const CallFacts& facts) const {
+  if (sized && (facts.size < size_low || facts.size > size_high)) return false;
+  return device < 0 || facts.device == device;
+}
+
+bool Clause::strikes(std::uint64_t count) const {
+  return count >= first && count <= last && struck(chance, seed, count);
 }
 
 std::optional<CUresult> Clause::answer(EntryPoint entry) const {

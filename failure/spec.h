@@ -2,6 +2,7 @@
 // Which calls are to fail, as text: `--fail` and CUVMM_FAIL (docs/testing/fail.md).
 //
 //   cuMemCreate@3=OUT_OF_MEMORY          the third call, once
+//   each@3                               the third call of all that give nothing up
 //   cuMemCreate@3+                       the third call and all later ones, with the usual code
 //   cuMem*[size=64M..,device=1]          each such call
 //   cuMemMap[in=grow]@1..2=INVALID_VALUE the first two calls below a function whose name has "grow"
@@ -21,6 +22,9 @@ namespace cuvmm::failure {
 
 inline constexpr std::uint64_t kNoLimit = UINT64_MAX;
 
+/// A name for all functions that can fail and give nothing up: what `cuvmm fail --each` makes fail.
+inline constexpr std::string_view kEachFunction = "each";
+
 /// What is known of a call before it is made.
 struct CallFacts {
   std::uint64_t size =
@@ -30,7 +34,8 @@ struct CallFacts {
 
 /// Some calls that are to fail.
 struct Clause {
-  std::string function;                      ///< "cuMemCreate"; `*` stands for any characters
+  /// "cuMemCreate"; `*` stands for any characters, and "each" for all that give nothing up.
+  std::string function;
   std::uint64_t first = 1, last = kNoLimit;  ///< which of the calls that all else is true of
   std::uint64_t size_low = 0, size_high = kNoLimit;
   bool sized = false;                 ///< the size counts
@@ -48,6 +53,10 @@ struct Clause {
   bool names(EntryPoint entry) const;
   /// What a call of this function is answered; nothing where it cannot fail so.
   std::optional<CUresult> answer(EntryPoint entry) const;
+  /// Whether its conditions about size and device are true of a call.
+  bool fits(const CallFacts& facts) const;
+  /// Whether the `count`-th call that all else is true of fails.
+  bool strikes(std::uint64_t count) const;
   /// Whether it says anything about the call's stack but its site.
   bool asks_for_frames() const { return !in.empty() || !file.empty(); }
 };

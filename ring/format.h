@@ -43,6 +43,10 @@ enum class ObjectKind : std::uint8_t {
   kIpcMemory,
   kExternalMemory,
   kExternalBuffer,
+  // What `cuvmm run --guard` and `--quarantine` keep the program from.
+  kGuardBefore,  ///< it ends where a reservation begins
+  kGuardBehind,  ///< it begins where a reservation ends
+  kQuarantined,  ///< a reservation that was freed
   kCount
 };
 

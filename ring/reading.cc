@@ -228,8 +228,9 @@ class Reader {
 
 const char* name(ObjectKind kind) {
   constexpr const char* kNames[] = {
-      "object", "reservation", "mapping",    "allocation",      "memory",
-      "pool",   "pool memory", "ipc-memory", "external memory", "external buffer"};
+      "object", "reservation", "mapping",          "allocation",      "memory",
+      "pool",   "pool memory", "ipc-memory",       "external memory", "external buffer",
+      "guard",  "guard",       "freed reservation"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(ObjectKind::kCount));
   const auto index = static_cast<std::size_t>(kind);
   return index < std::size(kNames) ? kNames[index] : kNames[0];

@@ -52,11 +52,44 @@ std::string ended_text(const Reading& reading, const EndSeen& end, const Moment&
 }
 
 // Before others: what holds the bytes, not only the addresses.
-int weight(ObjectKind kind) { return kind == ObjectKind::kReservation ? 1 : 0; }
+int weight(ObjectKind kind) {
+  if (kind >= ObjectKind::kGuardBefore) return 2;
+  return kind == ObjectKind::kReservation ? 1 : 0;
+}
 
 bool has_address(ObjectKind kind) {
   return kind != ObjectKind::kAllocation && kind != ObjectKind::kPool &&
          kind != ObjectKind::kExternalMemory && kind != ObjectKind::kUnknown;
+}
+
+// The reservation that a guard belongs to, as far as it is known.
+std::string guarded_text(const Reading& reading, const LiveSeen& guard) {
+  const bool behind = guard.kind == ObjectKind::kGuardBehind;
+  for (const LiveSeen& live : reading.live) {
+    if (live.kind != ObjectKind::kReservation && live.kind != ObjectKind::kQuarantined) continue;
+    const std::uint64_t edge = behind ? live.base + live.size : live.base;
+    if (edge != (behind ? guard.base : guard.base + guard.size)) continue;
+    std::string text = object_text(live.kind, live.base, live.size, -1);
+    if (live.made != 0) text += ", which call " + std::to_string(live.made) + " made";
+    return text;
+  }
+  return "a reservation";
+}
+
+// What is said of an address in such an object.
+std::string forbidden_text(const Reading& reading, const LiveSeen& live, std::uint64_t address) {
+  switch (live.kind) {
+    case ObjectKind::kGuardBefore:
+      return " lies " + size_text(live.base + live.size - address) + " before the start of " +
+             guarded_text(reading, live) + ": in the guard that --guard put there";
+    case ObjectKind::kGuardBehind:
+      return " lies " + size_text(address - live.base) + " past the end of " +
+             guarded_text(reading, live) + ": in the guard that --guard put there";
+    default:
+      return " lies in the range of " + object_text(live.kind, live.base, live.size, -1) +
+             ", at its byte " + std::to_string(address - live.base) +
+             ": --quarantine keeps it from being reserved again";
+  }
 }
 
 }  // namespace
@@ -159,6 +192,10 @@ std::vector<std::string> near_address(const Reading& reading, std::uint64_t addr
   }
   std::ranges::stable_sort(around, {}, [](const LiveSeen* live) { return weight(live->kind); });
   for (const LiveSeen* live : around) {
+    if (live->kind >= ObjectKind::kGuardBefore) {
+      lines.push_back(at + forbidden_text(reading, *live, address));
+      continue;
+    }
     lines.push_back(at + " lies in " +
                     object_text(live->kind, live->base, live->size, live->device) +
                     ", which lived then: at its byte " + std::to_string(address - live->base));

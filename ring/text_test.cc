@@ -99,6 +99,25 @@ TEST_F(Text, AnAddressBehindLivingMemoryIsNearIt) {
               ElementsAre(HasSubstr("lies 12 B behind the end of memory 0x700000000000 (4 KiB)")));
 }
 
+TEST_F(Text, AGuardBelongsToTheReservationBesideIt) {
+  writer_.note_live({ObjectKind::kReservation, -1, kBase, kPage, 7});
+  writer_.note_live({ObjectKind::kGuardBefore, -1, kBase - kPage, kPage});
+  writer_.note_live({ObjectKind::kGuardBehind, -1, kBase + kPage, kPage});
+  EXPECT_THAT(near_address(read(), kBase + kPage + 4),
+              ElementsAre(HasSubstr("lies 4 B past the end of reservation 0x700000000000 (2 MiB), "
+                                    "which call 7 made: in the guard")));
+  EXPECT_THAT(near_address(read(), kBase - 8),
+              ElementsAre(HasSubstr("lies 8 B before the start of reservation 0x700000000000")));
+}
+
+TEST_F(Text, AFreedRangeMayBeKept) {
+  writer_.note_live({ObjectKind::kQuarantined, -1, kBase, kPage});
+  EXPECT_THAT(
+      near_address(read(), kBase + 4),
+      ElementsAre(HasSubstr("lies in the range of freed reservation 0x700000000000 (2 MiB), "
+                            "at its byte 4")));
+}
+
 TEST_F(Text, OfNothingSaysSo) {
   EXPECT_THAT(explained(), HasSubstr("no memory and no addresses were given up before"));
 }

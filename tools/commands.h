@@ -30,6 +30,7 @@ void add_replay(CLI::App& app, CommandLine& line);
 void add_predict(CLI::App& app, CommandLine& line);
 void add_to_c(CLI::App& app, CommandLine& line);
 void add_matrix(CLI::App& app, CommandLine& line);
+void add_config(CLI::App& app, CommandLine& line);
 void add_conform(CLI::App& app, CommandLine& line);
 void add_top(CLI::App& app, CommandLine& line);
 void add_map(CLI::App& app, CommandLine& line);

@@ -33,7 +33,8 @@ def check_command(prefix, folder):
     assert value["driver"]["path"].startswith(prefix), value["driver"]
 
     emulator = os.path.dirname(value["driver"]["path"])
-    wanted = ("libcudart.so.12", "libcudart.so.13", "libnvidia-ml.so.1", "python/sitecustomize.py", "python/cuvmm_runtime.py")
+    wanted = ("libcudart.so.12", "libcudart.so.13", "libcuvmm-blas.so", "libnvidia-ml.so.1",
+              "python/sitecustomize.py", "python/cuvmm_runtime.py")
     assert all(os.path.exists(f"{emulator}/{name}") for name in wanted), os.listdir(emulator)
 
     needed = run("readelf", "-d", cuvmm)

@@ -12,6 +12,7 @@
 #include "tools/commands.h"
 #include "tools/install_paths.h"
 #include "tools/rules/suggest.h"
+#include "tools/settings/settings.h"
 #include "tools/standard_streams.h"
 #include "tools/usage.h"
 
@@ -130,7 +131,9 @@ int main(int argc, char** argv) {
     cuvmm::tools::add_report(app, line);
     cuvmm::tools::add_memory(app, line);
     cuvmm::tools::add_suppress(app, line);
+    cuvmm::tools::add_config(app, line);
     cuvmm::tools::add_shell_page(app, line);
+    cuvmm::tools::use_settings(app);
     return finish(parse_and_run(app, std::vector<std::string>(argv + 1, argv + argc), line));
   } catch (const std::exception& error) {
     cuvmm::tools::print_error("cuvmm: {}\n", error.what());

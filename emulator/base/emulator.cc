@@ -139,6 +139,12 @@ CUresult Emulator::load() {
                           (std::uint64_t{1} << options.devices) - 1);
   }
   platform.reach.resize(static_cast<std::size_t>(options.devices));
+  for (int device = 0; device < options.devices; ++device) {
+    for (int peer = 0; peer < options.devices; ++peer) {
+      if (luck().peers(device, peer)) continue;
+      platform.reach[static_cast<std::size_t>(device)] &= ~(std::uint64_t{1} << peer);
+    }
+  }
   platform.multicast_known = true;
   if (profile.attribute(CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, options.devices).value_or(0) !=
       0) {
@@ -153,6 +159,9 @@ CUresult Emulator::load() {
   model = std::move(*std::make_unique<Model>(std::move(platform)));
   const std::uint64_t memory = options.device_memory ? options.device_memory : profile.total_memory;
   devices.open(options.devices, memory);
+  for (int device = 0; device < options.devices; ++device) {
+    devices.limit(device, luck().memory_of(device, memory));
+  }
   contexts.open(options.devices);
   queues.open(options.streams);
   pools.open(options.devices, domains_of(model.platform(), 0), model.platform().numa_nodes);

@@ -18,6 +18,13 @@ namespace cuvmm::emulator {
 
 namespace {
 
+Work skipped(const char* entry) {
+  return [entry](Emulator&) {
+    skip_launch(entry);
+    return CUDA_SUCCESS;
+  };
+}
+
 // What cannot be found is skipped as ever: the handle may be another library's. `function` is null
 // then.
 CUresult prepare(Emulator& e, Context& context, CUfunction handle, const Launch& launch,
@@ -26,10 +33,7 @@ CUresult prepare(Emulator& e, Context& context, CUfunction handle, const Launch&
     return prepare(e, context, *function, launch, work);
   }
   function = nullptr;
-  work = [entry = launch.entry](Emulator&) {
-    skip_launch(entry);
-    return CUDA_SUCCESS;
-  };
+  work = skipped(launch.entry);
   return CUDA_SUCCESS;
 }
 
@@ -46,6 +50,15 @@ std::shared_ptr<GraphNode> node_of(CUfunction handle, const Function* function, 
   return node;
 }
 
+// `node` makes what a capture keeps of the launch.
+template <class Node>
+CUresult queue(Emulator& e, const Node& node, const Work& work, CUstream stream) {
+  if (Captures::any()) {
+    if (const auto captured = captured_launch(e, node, stream)) return *captured;
+  }
+  return submit(e, stream, work);
+}
+
 CUresult run(CUfunction handle, const Launch& launch, CUstream stream,
              Attributes attributes = {}) noexcept {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
@@ -55,16 +68,23 @@ CUresult run(CUfunction handle, const Launch& launch, CUstream stream,
     Work work;
     const CUresult prepared = prepare(e, context, handle, launch, function, work);
     if (prepared != CUDA_SUCCESS) return prepared;
-    if (Captures::any()) {
-      const auto captured = captured_launch(
-          e, [&] { return node_of(handle, function, context, launch, attributes, work); }, stream);
-      if (captured) return *captured;
-    }
-    return submit(e, stream, std::move(work));
+    return queue(
+        e, [&] { return node_of(handle, function, context, launch, attributes, work); }, work,
+        stream);
   });
 }
 
 }  // namespace
+
+CUresult queue_skipped_launch(const char* function, CUstream stream) noexcept {
+  return with_context([&](Emulator& e, Context& context) -> CUresult {
+    if (!Streams::is_default(stream) && !e.streams.find(stream)) return CUDA_ERROR_INVALID_HANDLE;
+    const Work work = skipped(function);
+    const Launch launch{function, {{1, 1, 1}, {1, 1, 1}, 0}, nullptr};
+    return queue(
+        e, [&] { return node_of(nullptr, nullptr, context, launch, {}, work); }, work, stream);
+  });
+}
 
 CUresult run_base(const calls::LaunchKernel& call) noexcept {
   return run(call.f,

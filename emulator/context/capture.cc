@@ -24,7 +24,10 @@ Capture* Captures::at(CUstream key) const {
 Capture* Captures::of(CUstream stream) const { return at(key(stream)); }
 
 Capture::Capture(CUstream origin, const Context* context, CUstreamCaptureMode mode)
-    : origin_(origin), context_(context), mode_(mode), thread_(std::this_thread::get_id()) {}
+    : origin_(origin), context_(context), mode_(mode), thread_(std::this_thread::get_id()) {
+  static std::atomic<cuuint64_t> last{0};
+  id_ = ++last;
+}
 
 void Capture::add(std::shared_ptr<GraphNode> node, CUstream stream) {
   CUstream key = Captures::key(stream);
@@ -43,6 +46,13 @@ void Capture::wait(CUstream key, CUstream awaited, const std::vector<GraphNode*>
 }
 
 const std::vector<GraphNode*>& Capture::ends(CUstream key) { return ends_[key]; }
+
+const std::vector<CUgraphNode>& Capture::dependencies(CUstream key) {
+  told_.clear();
+  for (GraphNode* end : ends_[key]) told_.push_back(end->handle());
+  told_edges_.assign(told_.size(), CUgraphEdgeData{});
+  return told_;
+}
 
 GraphNodes Capture::take_nodes() { return std::move(nodes_); }
 

@@ -23,6 +23,11 @@ class Capture {
  public:
   Capture(CUstream origin, const Context* context, CUstreamCaptureMode mode);
 
+  /// Told apart from all other captures of the process.
+  cuuint64_t id() const { return id_; }
+  /// The graph that it will end in, where somebody asked for it before: empty until then.
+  CUgraph graph() const { return graph_; }
+  void set_graph(CUgraph graph) { graph_ = graph; }
   CUstream origin() const { return origin_; }
   const Context* context() const { return context_; }
   CUstreamCaptureMode mode() const { return mode_; }
@@ -34,6 +39,9 @@ class Capture {
   void add(std::shared_ptr<GraphNode> node, CUstream stream);
   /// What the next node of a stream depends on.
   const std::vector<GraphNode*>& ends(CUstream key);
+  /// The same as handles and what the edges to it are like: valid until the stream's next call.
+  const std::vector<CUgraphNode>& dependencies(CUstream key);
+  const std::vector<CUgraphEdgeData>& edges() const { return told_edges_; }
   /// A stream waits for what another one captured, up to these nodes.
   void wait(CUstream key, CUstream awaited, const std::vector<GraphNode*>& nodes);
   /// Whether the origin waits for the work of all streams.
@@ -57,6 +65,10 @@ class Capture {
   std::set<CUstream> unjoined_;        ///< streams with work that the origin does not wait for
   std::map<Address, Size> allocated_;  ///< memory of its nodes that they do not free
   std::map<CUstream, std::vector<GraphNode*>> ends_;
+  cuuint64_t id_;
+  CUgraph graph_ = nullptr;
+  std::vector<CUgraphNode> told_;
+  std::vector<CUgraphEdgeData> told_edges_;
 };
 
 /// All captures of the process; the caller holds the emulator's lock, but for any().

@@ -228,5 +228,49 @@ TEST_F(CaptureTest, EachThreadHasItsOwnPerThreadStream) {
   EXPECT_EQ(allocate(), CUDA_SUCCESS);
 }
 
+TEST_F(CaptureTest, TellsOfACaptureAndOfTheGraphThatItEndsIn) {
+  auto* ask =
+      symbol<CUresult(CUstream, CUstreamCaptureStatus*, cuuint64_t*, CUgraph*, const CUgraphNode**,
+                      const CUgraphEdgeData**, std::size_t*)>("cuStreamGetCaptureInfo_v3");
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  cuuint64_t first = 0, second = 0;
+  const auto id_of = [&](cuuint64_t* id) {
+    return ask(stream_, &status, id, nullptr, nullptr, nullptr, nullptr);
+  };
+  EXPECT_EQ(id_of(&first), CUDA_SUCCESS);
+  EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_NONE);
+  EXPECT_EQ(first, 0u) << "without a capture, nothing but the status is written";
+  EXPECT_EQ(ask(stream_, nullptr, &first, nullptr, nullptr, nullptr, nullptr),
+            CUDA_ERROR_INVALID_VALUE);
+
+  const Mapped m = mapped();
+  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  CUgraph graph = nullptr, ended = nullptr;
+  const CUgraphNode* dependencies = nullptr;
+  const CUgraphEdgeData* edges = nullptr;
+  std::size_t count = 9;
+  ASSERT_EQ(ask(stream_, &status, &first, &graph, &dependencies, &edges, &count), CUDA_SUCCESS);
+  EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  EXPECT_EQ(count, 0u);
+  ASSERT_EQ(driver()(calls::MemsetD8Async{m.address, 7, 1, stream_}), CUDA_SUCCESS);
+  ASSERT_EQ(ask(stream_, &status, &first, &graph, &dependencies, &edges, &count), CUDA_SUCCESS);
+  ASSERT_EQ(count, 1u);
+  CUgraphNode node = dependencies[0];
+  ASSERT_EQ(end(&ended), CUDA_SUCCESS);
+  EXPECT_EQ(ended, graph);
+  CUgraphNode found = nullptr;
+  count = 1;
+  EXPECT_EQ(symbol<CUresult(CUgraph, CUgraphNode*, std::size_t*)>("cuGraphGetNodes")(graph, &found,
+                                                                                     &count),
+            CUDA_SUCCESS);
+  EXPECT_EQ(found, node);
+
+  ASSERT_EQ(begin(), CUDA_SUCCESS);
+  EXPECT_EQ(id_of(&second), CUDA_SUCCESS);
+  EXPECT_NE(second, first);
+  EXPECT_EQ(end(&ended), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemUnmap{m.address, m.size}), CUDA_SUCCESS);
+}
+
 }  // namespace
 }  // namespace cuvmm::emulator::testing

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DLIBRARY=libcuda.so.1 -DSYMBOLS=driver_symbols.txt -DNM=nm -DREADELF=readelf -P ...
-# Fails unless the library exports exactly the listed symbols and our own two, by its SONAME.
+# Fails unless the library exports exactly the listed symbols and our own three, by its SONAME.
 execute_process(COMMAND ${NM} -D --defined-only "${LIBRARY}" OUTPUT_VARIABLE text
                 COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^ \n]+\n" exported "${text}")
 list(TRANSFORM exported STRIP)
 file(STRINGS "${SYMBOLS}" listed)
-list(APPEND listed cuvmmEmulatorUsedMemory cuvmmEmulatorVersion)
+list(APPEND listed cuvmmEmulatorFaultAddress cuvmmEmulatorUsedMemory cuvmmEmulatorVersion)
 set(extra ${exported})
 list(REMOVE_ITEM extra ${listed})
 set(missing ${listed})

@@ -16,6 +16,7 @@
 #include "emulator/entry/locked.h"
 #include "emulator/entry/mistake.h"
 #include "emulator/entry/record.h"
+#include "emulator/luck/luck.h"
 #include "emulator/memory/memory_entry.h"
 #include "emulator/pool/pool_entry.h"
 #include "emulator/share/share_entry.h"
@@ -48,6 +49,19 @@ constexpr bool is_virtual_memory() {
                                          "map_array", "multicast",     "share"};
   return std::find(std::begin(kAreas), std::end(kAreas), area_of(CallStruct::kEntryPoint)) !=
          std::end(kAreas);
+}
+
+// Whether a driver may refuse the call for want of memory or addresses, at any time.
+template <class CallStruct>
+constexpr bool takes_memory() {
+  constexpr EntryPoint kTake[] = {EntryPoint::kMemAddressReserve,
+                                  EntryPoint::kMemCreate,
+                                  EntryPoint::kMemMap,
+                                  EntryPoint::kMemAlloc,
+                                  EntryPoint::kMemAllocPitch,
+                                  EntryPoint::kMemAllocAsync,
+                                  EntryPoint::kMemAllocFromPoolAsync};
+  return std::find(std::begin(kTake), std::end(kTake), CallStruct::kEntryPoint) != std::end(kTake);
 }
 
 // Removes findings about addresses that the emulator knows although the model does not.
@@ -87,6 +101,10 @@ CUresult run_entry(const CallStruct& call) noexcept {
             write_refused(e, call, refused);
             return refused;
           }
+        }
+        if constexpr (takes_memory<CallStruct>()) {
+          if (luck().refuse()) [[unlikely]]
+            return CUDA_ERROR_OUT_OF_MEMORY;
         }
         Retired retired;
         // What the call gives up; what it makes is recorded once it did.

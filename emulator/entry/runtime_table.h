@@ -14,6 +14,9 @@ struct RuntimeTable {
   std::size_t size;  ///< of the table in bytes; later ones are longer
   /// Takes note of a launch that nothing carries out. `function` is the caller's, and is kept.
   void (*skip_launch)(const char* function);
+  /// The same in the order of a stream of the thread's context, or as a node of the graph that it
+  /// captures: the answer is a CUresult.
+  int (*queue_launch)(const char* function, void* stream);
 };
 
 }  // namespace cuvmm

@@ -19,16 +19,43 @@ constexpr Word kLuckWords[] = {{"new-addresses", &Luck::new_addresses},
                                {"new-handles", &Luck::new_handles},
                                {"poison", &Luck::poison},
                                {"high-descriptors", &Luck::high_descriptors},
-                               {"large-granules", &Luck::large_granules}};
+                               {"large-granules", &Luck::large_granules},
+                               {"unlike-devices", &Luck::unlike_devices},
+                               {"refusals", &Luck::refusals}};
 
-}  // namespace
-
-std::uint64_t Luck::draw() {
-  // splitmix64
-  std::uint64_t x = seed + ++drawn_ * 0x9e3779b97f4a7c15;
+// splitmix64
+std::uint64_t mixed(std::uint64_t seed, std::uint64_t number) {
+  std::uint64_t x = seed + number * 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
   return x ^ (x >> 31);
+}
+
+}  // namespace
+
+std::uint64_t Luck::draw() { return mixed(seed, ++drawn_); }
+
+bool Luck::refuse() {
+  constexpr std::uint64_t kOneIn = 8;
+  if (!refusals) return false;
+  refused_ = draw() % kOneIn == 0 && !refused_;
+  return refused_;
+}
+
+std::uint64_t Luck::memory_of(int device, std::uint64_t usual) const {
+  constexpr std::uint64_t kStep = std::uint64_t{64} << 20, kParts = 8, kLeast = 2;
+  if (!unlike_devices || usual < kParts * kStep) return usual;
+  // From a quarter to all of it. Device numbers begin where draw() does not reach.
+  const std::uint64_t parts =
+      kLeast + mixed(~seed, static_cast<std::uint64_t>(device)) % (kParts - kLeast + 1);
+  return usual / kParts * parts / kStep * kStep;
+}
+
+bool Luck::peers(int a, int b) const {
+  constexpr int kMost = 64;
+  if (!unlike_devices || a == b) return true;
+  const auto pair = static_cast<std::uint64_t>(std::min(a, b) * kMost + std::max(a, b));
+  return mixed(~seed, ~pair) % 2 == 0;
 }
 
 std::optional<Luck> parse_luck(std::string_view text) {

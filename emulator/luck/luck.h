@@ -19,13 +19,23 @@ struct Luck {
   bool poison = false;               ///< new memory holds anything
   bool high_descriptors = false;     ///< exported descriptors have large numbers
   bool large_granules = false;       ///< memory of devices has a granularity above 2 MiB
+  bool unlike_devices = false;       ///< other memory on each device, and some are no peers
+  bool refusals = false;             ///< memory and addresses are refused now and then
   static constexpr std::uint64_t kTimesLarger = 4;
 
   /// The next number of the seed's row.
   std::uint64_t draw();
+  /// Whether a call that may be refused for want of memory is refused now: one in eight, and never
+  /// two in a row. Draws a number where refusals are wanted.
+  bool refuse();
+  /// The memory of a device, of those that all would have.
+  std::uint64_t memory_of(int device, std::uint64_t usual) const;
+  /// Whether two devices are peers that would be by themselves; the same both ways.
+  bool peers(int a, int b) const;
 
  private:
   std::uint64_t drawn_ = 0;
+  bool refused_ = false;
 };
 
 /// "7:poison,hints": a seed, and words of docs/testing/fail.md. Nothing where the text is not that.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "emulator/machine/address_space.h"
@@ -101,6 +102,45 @@ TEST_F(LuckTest, HandlesComeBackByDefaultAndNeverWhereTheyMustNot) {
   memory.drop(first);
   wish("3:new-handles");
   EXPECT_NE(memory.add(kGranule, prop, false, 0, nullptr), first);
+}
+
+TEST_F(LuckTest, RefusalsComeSeldomAndNeverTwiceInARow) {
+  Luck none = *parse_luck("7"), some = *parse_luck("7:refusals"), same = some;
+  int refused = 0;
+  bool before = false;
+  for (int i = 0; i < 800; ++i) {
+    EXPECT_FALSE(none.refuse());
+    const bool now = some.refuse();
+    EXPECT_EQ(now, same.refuse());
+    EXPECT_FALSE(now && before);
+    refused += now;
+    before = now;
+  }
+  EXPECT_GT(refused, 40);
+  EXPECT_LT(refused, 160);
+}
+
+TEST_F(LuckTest, DevicesMayBeUnlikeEachOther) {
+  constexpr std::uint64_t kUsual = std::uint64_t{80} << 30;
+  const Luck none = *parse_luck("7"), some = *parse_luck("7:unlike-devices");
+  std::vector<std::uint64_t> memory;
+  int peers = 0;
+  for (int device = 0; device < 16; ++device) {
+    EXPECT_EQ(none.memory_of(device, kUsual), kUsual);
+    memory.push_back(some.memory_of(device, kUsual));
+    EXPECT_GE(memory.back(), kUsual / 4);
+    EXPECT_LE(memory.back(), kUsual);
+    EXPECT_EQ(memory.back() % kGranule, 0u);
+    EXPECT_TRUE(some.peers(device, device));
+    for (int peer = 0; peer < 16; ++peer) {
+      EXPECT_TRUE(none.peers(device, peer));
+      EXPECT_EQ(some.peers(device, peer), some.peers(peer, device));
+      peers += some.peers(device, peer);
+    }
+  }
+  EXPECT_NE(std::ranges::adjacent_find(memory, std::not_equal_to<>()), memory.end());
+  EXPECT_GT(peers, 16);
+  EXPECT_LT(peers, 16 * 16);
 }
 
 TEST_F(LuckTest, PoisonHasNoZeroes) {

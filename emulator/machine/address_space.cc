@@ -29,6 +29,20 @@ std::uint64_t map_inaccessible(std::uint64_t size) {
   return at == MAP_FAILED ? 0 : reinterpret_cast<std::uint64_t>(at);
 }
 
+// Where a seed puts the arena, so that one seed gives out the same addresses in each run; 0: it is
+// taken, or there is no seed.
+std::uint64_t map_for_seed(std::uint64_t size) {
+  constexpr std::uint64_t kLowest = 16 * kTi, kPlaces = 12, kApart = 5 * kTi;
+  if (luck().seed == 0) return 0;
+  void* const wish = reinterpret_cast<void*>(kLowest + luck().seed % kPlaces * kApart);
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+  void* const at = mmap(wish, size, PROT_NONE, kFlags, -1, 0);
+  if (at == wish) return reinterpret_cast<std::uint64_t>(at);
+  // A kernel from before the flag takes the address for a hint.
+  if (at != MAP_FAILED) munmap(at, size);
+  return 0;
+}
+
 void unmap(std::uint64_t base, std::uint64_t size) {
   if (size) munmap(reinterpret_cast<void*>(base), size);
 }
@@ -41,7 +55,8 @@ bool AddressSpace::open() {
   const bool tsan = dlsym(RTLD_DEFAULT, "__tsan_init") != nullptr;
   if (tsan) largest_ = 512 * kGi;
   for (std::uint64_t size = tsan ? 256 * kGi : 4 * kTi; size >= 4 * kGi; size /= 4) {
-    const std::uint64_t raw = map_inaccessible(size + kGranule);
+    std::uint64_t raw = tsan ? 0 : map_for_seed(size + kGranule);
+    if (!raw) raw = map_inaccessible(size + kGranule);
     if (!raw) continue;
     arena_ = align_up(raw, kGranule);
     arena_size_ = size;

@@ -15,6 +15,10 @@ class Devices {
     devices_.assign(static_cast<std::size_t>(count), Device{memory, 0});
   }
 
+  void limit(int device, std::uint64_t memory) {
+    devices_[static_cast<std::size_t>(device)].total = memory;
+  }
+
   int count() const { return static_cast<int>(devices_.size()); }
   bool valid(int device) const { return device >= 0 && device < count(); }
   std::uint64_t total(int device) const { return of(device).total; }

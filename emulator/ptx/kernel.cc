@@ -2,6 +2,8 @@
 #include "emulator/ptx/kernel.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <set>
 #include <string>
@@ -13,6 +15,9 @@
 #include "emulator/ptx/decode/decoder.h"
 #include "emulator/ptx/device_memory.h"
 #include "emulator/ptx/run/run_grid.h"
+
+/// The address at which a kernel failed last; 0 where none did. For the shim.
+extern "C" __attribute__((visibility("default"))) std::uint64_t cuvmmEmulatorFaultAddress();
 
 namespace cuvmm::emulator {
 
@@ -90,6 +95,8 @@ bool possible(const Function& function, const ptx::Code& code, const ptx::Shape&
   return code.exact_threads[0] == 0 || std::equal(shape.block, shape.block + 3, code.exact_threads);
 }
 
+std::atomic<std::uint64_t> g_kernel_fault{0};
+
 void tell(const ptx::Code& code, const ptx::Fault& fault) {
   static auto* const said = new std::set<std::string>;  // of which kernels; under the lock
   if (!said->insert(code.name).second) return;
@@ -105,6 +112,7 @@ CUresult run(Emulator& e, const Context& context, const ptx::Code& code, const p
   ptx::Grid grid(code, shape, parameters, memory, e.kernel_steps());
   const ptx::Fault fault = ptx::run(grid);
   if (fault) tell(code, fault);
+  if (fault.address != 0) g_kernel_fault.store(fault.address, std::memory_order_relaxed);
   return fault.code;
 }
 
@@ -145,3 +153,7 @@ CUresult prepare(Emulator& e, Context& context, Function& function, const Launch
 }
 
 }  // namespace cuvmm::emulator
+
+std::uint64_t cuvmmEmulatorFaultAddress() {
+  return cuvmm::emulator::g_kernel_fault.load(std::memory_order_relaxed);
+}

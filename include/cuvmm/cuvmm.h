@@ -56,6 +56,9 @@ typedef struct cuvmm_api {
   long (*leaks)(long mark, unsigned flags);
   long (*reset)(void);
   long (*info)(char* buffer, size_t size);
+  long (*fail)(const char* spec);
+  long (*fail_end)(long token);
+  long (*fail_told)(long token, char* buffer, size_t size);
 } cuvmm_api;
 
 /* What the shim exports: the table of this version, or NULL if it has none. */
@@ -74,7 +77,7 @@ extern void* cuvmm_dlsym_(void* handle, const char* name) __asm__("dlsym") __att
 
 /* The shim's table, or one without functions. */
 static CUVMM_UNUSED const cuvmm_api* cuvmm_table_(void) {
-  static const cuvmm_api none = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  static const cuvmm_api none = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   static const cuvmm_api* known = 0;
   const cuvmm_api* table = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
   if (!table) {
@@ -171,6 +174,32 @@ static CUVMM_UNUSED long cuvmm_leaks(long mark, unsigned flags) {
 static CUVMM_UNUSED long cuvmm_reset(void) {
   const cuvmm_api* const table = cuvmm_table_();
   return CUVMM_HAS_(table, reset) ? table->reset() : 0;
+}
+
+/* From here on, calls of the driver's functions fail as `spec` says, such as "cuMemCreate@3" or
+   "each@2=OUT_OF_MEMORY" (docs/testing/fail.md); the counts in it begin now. A call that is made to
+   fail is not made. NULL or "": none fails, but calls are counted. In this process alone, not in
+   children of fork. A token for the functions below; CUVMM_ERROR_ARGUMENT where spec is wrong, and
+   stderr says what. */
+static CUVMM_UNUSED long cuvmm_fail(const char* spec) {
+  const cuvmm_api* const table = cuvmm_table_();
+  return CUVMM_HAS_(table, fail) ? table->fail(spec) : 0;
+}
+
+/* No more of it. How many calls were made to fail. */
+static CUVMM_UNUSED long cuvmm_fail_end(long token) {
+  const cuvmm_api* const table = cuvmm_table_();
+  return CUVMM_HAS_(table, fail_end) ? table->fail_end(token) : 0;
+}
+
+/* {"calls":N,"failures":N,"failed":[{"call","number","result"}]}: how many calls came since, of
+   those that can fail and give nothing up, and the first ones that were made to fail. As
+   cuvmm_findings; "" without the shim. */
+static CUVMM_UNUSED long cuvmm_fail_told(long token, char* buffer, size_t size) {
+  const cuvmm_api* const table = cuvmm_table_();
+  if (CUVMM_HAS_(table, fail_told)) return table->fail_told(token, buffer, size);
+  if (buffer && size > 0) buffer[0] = '\0';
+  return 0;
 }
 
 #ifdef __cplusplus

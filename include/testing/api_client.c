@@ -61,6 +61,8 @@ static void without_shim(void) {
   WANT(cuvmm_expect("nonsense", 1) == 0 && cuvmm_expect_end(0) == 0);
   WANT(cuvmm_mark() == 0 && cuvmm_count(0, NULL) == 0 && cuvmm_leaks(0, 0) == 0);
   WANT(cuvmm_name_range(text, 1, "x") == 0 && cuvmm_name_handle(1, "x") == 0);
+  WANT(cuvmm_fail("nonsense") == 0 && cuvmm_fail_end(0) == 0);
+  WANT(cuvmm_fail_told(0, text, sizeof text) == 0 && text[0] == '\0');
   WANT(cuvmm_reset() == 0);
   WANT(cuvmm_findings(0, NULL, 0) == 2);
   WANT(cuvmm_findings(0, text, sizeof text) == 2 && strcmp(text, "[]") == 0);
@@ -88,6 +90,27 @@ static void bad_arguments(void) {
   WANT(cuvmm_findings(0, NULL, 5) == CUVMM_ERROR_ARGUMENT);
   WANT(cuvmm_findings(999999, text, sizeof text) == CUVMM_ERROR_TOKEN);
   WANT(cuvmm_leaks(0, 64) == CUVMM_ERROR_ARGUMENT);
+  WANT(cuvmm_fail("cuMemNonsense") == CUVMM_ERROR_ARGUMENT);
+  WANT(cuvmm_fail_end(999999) == CUVMM_ERROR_TOKEN);
+  WANT(cuvmm_fail_told(0, NULL, 5) == CUVMM_ERROR_ARGUMENT);
+  WANT(cuvmm_fail_told(999999, text, sizeof text) == CUVMM_ERROR_TOKEN);
+}
+
+static void failures(void) {
+  char text[256];
+  CUdeviceptr base = 0;
+  const long token = cuvmm_fail("cuMemAddressReserve@2");
+  const CUdeviceptr first = reserve();
+  WANT(token > 0);
+  WANT(cuMemAddressReserve(&base, BYTES, 0, 0, 0) == CUDA_ERROR_OUT_OF_MEMORY && base == 0);
+  WANT(cuvmm_fail_told(token, text, sizeof text) > 0);
+  WANT(strcmp(text,
+              "{\"calls\":2,\"failures\":1,\"failed\":[{\"call\":\"cuMemAddressReserve\","
+              "\"number\":2,\"result\":\"CUDA_ERROR_OUT_OF_MEMORY\"}]}") == 0);
+  WANT(cuvmm_fail_end(token) == 1 && cuvmm_fail_end(token) == CUVMM_ERROR_TOKEN);
+  base = reserve();
+  WANT(cuMemAddressFree(base, BYTES) == CUDA_SUCCESS);
+  WANT(cuMemAddressFree(first, BYTES) == CUDA_SUCCESS);
 }
 
 static void scopes_and_counts(CUdeviceptr base) {
@@ -168,6 +191,7 @@ int main(int count, char** words) {
   scopes_and_counts(base);
   expectations(base);
   leaks(base);
+  failures();
   WANT(errno == 77);
   WANT(cuvmm_count(0, NULL) > 0 && cuvmm_reset() == 0 && cuvmm_count(0, NULL) == 0);
   WANT(cuMemAddressFree(base, BYTES) == CUDA_SUCCESS);

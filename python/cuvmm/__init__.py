@@ -17,8 +17,9 @@ from cuvmm._shim import CuvmmError
 from cuvmm._findings import Finding, Frame, Object, findings_from_json
 
 __all__ = [
-    "CuvmmError", "ExpectationError", "Finding", "Frame", "Info", "Object", "active", "count", "expect", "findings",
-    "info", "leaks", "mark", "name_handle", "name_range", "reset", "scope",
+    "Attempt", "CuvmmError", "ExpectationError", "FailedCall", "Failures", "FailureError", "Finding", "Frame", "Info",
+    "Object", "active", "count", "expect", "fail", "fail_each", "findings", "info", "leaks", "mark", "name_handle",
+    "name_range", "reset", "scope",
 ]
 
 
@@ -126,3 +127,7 @@ def leaks(since: int = 0, *, alive: bool = False, kept: bool = False) -> list[Fi
 def reset() -> None:
     """Closes all scopes, ends all expectations, takes all names away; mark 0 is now."""
     _shim.call("reset")
+
+
+# It uses the functions above.
+from cuvmm._failures import Attempt, FailedCall, Failures, FailureError, fail, fail_each  # noqa: E402

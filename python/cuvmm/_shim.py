@@ -35,6 +35,9 @@ _MEMBERS = (
     ("leaks", (_long, _unsigned)),
     ("reset", ()),
     ("info", (_pointer, _size)),
+    ("fail", (_text,)),
+    ("fail_end", (_long,)),
+    ("fail_told", (_long, _pointer, _size)),
 )
 
 

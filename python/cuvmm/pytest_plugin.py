@@ -117,6 +117,18 @@ def cuvmm_expect() -> Callable[..., AbstractContextManager[None]]:
     return cuvmm.expect
 
 
+@pytest.fixture
+def cuvmm_fail() -> Callable[..., AbstractContextManager[cuvmm.Failures]]:
+    """`with cuvmm_fail("cuMemCreate@3"): ...`: this call fails in the block."""
+    return cuvmm.fail
+
+
+@pytest.fixture
+def cuvmm_fail_each() -> Callable[..., Iterator[cuvmm.Attempt]]:
+    """`for attempt in cuvmm_fail_each():` / `with attempt: ...`: each call of the block fails in turn."""
+    return cuvmm.fail_each
+
+
 @dataclasses.dataclass
 class _Wishes:
     """What the markers of a test say, the nearest one first."""

@@ -112,6 +112,12 @@ assert not cuvmm.active() and cuvmm.info() is None and cuvmm.mark() == 0
 assert cuvmm.findings() == [] and cuvmm.leaks() == [] and cuvmm.count() == 0
 cuvmm.name_range(1, 2, "x"); cuvmm.name_handle(1, "x"); cuvmm.reset()
 with cuvmm.scope("s"), cuvmm.expect("nonsense"): pass
+with cuvmm.fail("nonsense") as failures: pass
+assert (failures.calls, failures.failed) == (0, [])
+runs = 0
+for attempt in cuvmm.fail_each():
+    with attempt: runs += 1
+assert runs == 1
 """
         subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -170,6 +176,64 @@ assert [one.rule for one in cuvmm.leaks(since=later, alive=True)] == ["cuMemCrea
 driver.unmap(base, M); driver.release(handle)
 """)
         self.assertEqual(report["summary"]["leak"], 2)
+
+    def test_calls_fail(self):
+        self.good("""
+start()
+with cuvmm.fail("cuMemCreate@2=OUT_OF_MEMORY") as failures:
+    handle = driver.create(M)
+    try: driver.create(M)
+    except driver.CudaError as error: assert "answered 2" in str(error)
+    else: raise SystemExit("no error")
+    driver.release(driver.create(M))
+    assert failures.calls == 3, failures.calls
+assert failures.failed == [cuvmm.FailedCall("cuMemCreate", 2, "CUDA_ERROR_OUT_OF_MEMORY")], failures.failed
+driver.release(driver.create(M)); driver.release(handle)
+with cuvmm.fail() as counted: driver.reserve(M)
+assert (counted.calls, counted.failed) == (1, [])
+try:
+    with cuvmm.fail("cuMemNonsense"): pass
+except cuvmm.CuvmmError: pass
+else: raise SystemExit("no error")
+""")
+
+    def test_each_call_of_a_block_fails(self):
+        self.good("""
+start()
+def grow(bug):
+    base, handle = driver.reserve(M), None
+    try:
+        handle = driver.create(M)
+        driver._must("cuMemMap", driver._U64(base), driver._SIZE(M), driver._SIZE(0), driver._U64(handle),
+                     driver._U64(0))
+        driver.unmap(base, M)
+    except driver.CudaError:
+        if handle and bug != "handle": driver.release(handle)
+        if bug != "base": driver.free_address(base, M)
+        raise
+    driver.release(handle); driver.free_address(base, M)
+seen = []
+for attempt in cuvmm.fail_each():
+    with attempt: grow("")
+    seen.append((attempt.number, [one.call for one in attempt.failed], attempt.error is None))
+assert seen[0] == (0, [], True), seen
+calls = [one[1][0] for one in seen[1::2]]
+assert calls == ["cuMemAddressReserve", "cuMemCreate", "cuMemMap"], seen
+assert all(not fine for _, _, fine in seen[1:]), seen
+for bug, expected in (("handle", "when cuMemMap (call 3)"), ("base", "when cuMemCreate (call 2)")):
+    try:
+        for attempt in cuvmm.fail_each():
+            with attempt: grow(bug)
+    except cuvmm.FailureError as error:
+        assert expected in str(error) and ("leak" in str(error) or "left behind" in str(error)), error
+    else: raise SystemExit("no error")
+# The plain attempt raises what the block raises.
+try:
+    for attempt in cuvmm.fail_each():
+        with attempt: raise KeyError(7)
+except KeyError: pass
+else: raise SystemExit("no error")
+""")
 
     def test_threads(self):
         _, report = self.good("""

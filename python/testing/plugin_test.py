@@ -96,6 +96,38 @@ class Example(Suite):
         self.counted(outcome, passed=3)
 
 
+class FailsOnPurpose(Suite):
+    def test_each_call_of_a_block(self):
+        outcome = self.suite("""
+            def grow(clean):
+                base, handle = driver.reserve(M), None
+                try:
+                    handle = driver.create(M)
+                    driver.map_at(base, M, handle)
+                    driver.unmap(base, M)
+                except driver.CudaError:
+                    if clean:
+                        if handle: driver.release(handle)
+                        driver.free_address(base, M)
+                    raise
+                driver.release(handle); driver.free_address(base, M)
+            def test_one(cuvmm_fail):
+                driver.start()
+                with cuvmm_fail("cuMemCreate@1") as failures, pytest.raises(driver.CudaError): driver.create(M)
+                assert [one.call for one in failures.failed] == ["cuMemCreate"]
+            def test_forgets(cuvmm_fail_each):
+                driver.start()
+                for attempt in cuvmm_fail_each("cuMemCreate"):
+                    with attempt: grow(False)
+            def test_clears_up(cuvmm_fail_each):
+                driver.start()
+                for attempt in cuvmm_fail_each("cuMemCreate"):
+                    with attempt: grow(True)
+            """)
+        self.counted(outcome, failed=1, passed=2)
+        self.assertIn("cuMemCreate (call 2) answered CUDA_ERROR_OUT_OF_MEMORY", outcome.failures["test_forgets"])
+
+
 class Findings(Suite):
     def test_allow_expect_mark_and_xfail(self):
         outcome = self.suite("""

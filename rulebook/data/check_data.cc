@@ -27,6 +27,12 @@ bool on_host(const Model& model, Address address) {
   return m && on_host(model, *m);
 }
 
+// Of bytes that begin in a reservation and run over its end.
+std::string past_end(const Reservation& r, Address base, Size size) {
+  return ", which runs " + size_text(size - (r.size - (base - r.base))) +
+         " past the end of reservation " + hex_text(r.base) + " (" + size_text(r.size) + ")";
+}
+
 // One contiguous run of bytes. True when it is all right, or none of our business: a touch that
 // starts outside every reservation is host memory or cuMemAlloc's.
 bool check_run(Collector& out, const Model& model, const Touch& touch, const Touch* source,
@@ -40,10 +46,13 @@ bool check_run(Collector& out, const Model& model, const Touch& touch, const Tou
       const bool ours = model.reservation_at(at) != nullptr;
       if (!ours && at == base && !model.reservation_at(touch.base) && !model.mapping_at(touch.base))
         return true;
-      Violation& v = out.add(Rule::kDataMapped,
-                             std::string(touch.parameter) + ": nothing is mapped at " +
-                                 hex_text(at) + " in " + range(base, size),
-                             ours || model.platform().complete);
+      const Reservation* begun = ours ? nullptr : model.reservation_at(base);
+      Violation& v =
+          out.add(Rule::kDataMapped,
+                  std::string(touch.parameter) + ": nothing is mapped at " + hex_text(at) + " in " +
+                      range(base, size) + (begun ? past_end(*begun, base, size) : ""),
+                  ours || model.platform().complete);
+      if (begun) v.objects.push_back(ref(*begun));
       attach_history(v, model, at);
       return false;
     }

@@ -247,6 +247,18 @@ std::vector<RuleCase> cases() {
 }
 const ListedCases kListed(cases);
 
+TEST(Data, AnOverrunNamesTheReservationThatItLeaves) {
+  World w;
+  w.mapped(kBase, 1);
+  const Violations found = check_data(
+      w, calls::MemcpyHtoD{.dstDevice = kBase + kG - 32, .srcHost = host, .ByteCount = 33});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].message.find("which runs 1 B past the end of reservation"), std::string::npos)
+      << found[0].message;
+  ASSERT_FALSE(found[0].objects.empty());
+  EXPECT_EQ(found[0].objects[0].kind, ObjectRef::Kind::kReservation);
+}
+
 TEST(Data, MemoryOfWhichNothingIsKnownMayLieOnTheHost) {
   for (const bool host_reads : {true, false}) {
     World w;

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profiles as TOML: reading with positions in errors, and writing what reads back the same.
-#define TOML_EXCEPTIONS 0
-// Its assertions fail on malformed texts such as "[+", which it then refuses as it should.
-#define TOML_ASSERT(condition) static_cast<void>(0)
-#include <toml++/toml.h>
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -11,6 +7,7 @@
 #include "api/driver.h"
 #include "api/symbols/find_entry.h"
 #include "rulebook/profile/profile.h"
+#include "rulebook/profile/toml_text.h"
 
 namespace cuvmm {
 
@@ -105,9 +102,7 @@ class Reader {
   // The first problem is the one reported.
   void fail(const toml::node& node, const std::string& what) {
     if (!error_.empty()) return;
-    const auto at = node.source().begin;
-    error_ =
-        origin_ + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " + what;
+    error_ = toml_mistake(origin_, node.source(), what);
   }
 
   // What the file leaves out is as in the base. Only a built-in one, so that no file names itself.
@@ -287,29 +282,9 @@ class Reader {
 }  // namespace
 
 ProfileResult parse_profile(std::string_view text, const std::string& origin) {
-  // The TOML reader is not safe with other characters where a key should be, and takes a stack
-  // frame for each part of a key.
-  constexpr int kLongest = 4096;
-  int line = 1, column = 1;
-  for (const char c : text) {
-    const bool strange = (c < ' ' || c > '~') && c != '\t' && c != '\r' && c != '\n';
-    if (strange || (column > kLongest && c != '\n')) {
-      return {{},
-              origin + ":" + std::to_string(line) + ":" + std::to_string(column) +
-                  (strange ? ": expected printable ASCII"
-                           : ": expected lines of at most 4096 characters")};
-    }
-    if (c == '\n') ++line;
-    column = c == '\n' ? 1 : column + 1;
-  }
-  const toml::parse_result result = toml::parse(text, origin);
-  if (!result) {
-    const auto at = result.error().source().begin;
-    return {{},
-            origin + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " +
-                std::string(result.error().description())};
-  }
-  return Reader(result.table(), origin).read();
+  const TomlResult result = read_toml(text, origin);
+  if (!result.error.empty()) return {{}, result.error};
+  return Reader(result.table, origin).read();
 }
 
 namespace {

@@ -12,6 +12,7 @@
 
 #include "api/posix/cancel_off.h"
 #include "include/cuvmm/cuvmm.h"
+#include "shim/client/failures.h"
 #include "shim/client/leaks_since.h"
 #include "shim/process/own_stack.h"
 #include "shim/process/process.h"
@@ -206,6 +207,22 @@ long about(char* buffer, std::size_t size) noexcept {
   });
 }
 
+long fail(const char* spec) noexcept {
+  return answer([&](Process&) { return begin_failures(spec); });
+}
+
+long fail_end(long token) noexcept {
+  return answer([&](Process&) { return end_failures(token); });
+}
+
+long fail_told(long token, char* buffer, std::size_t size) noexcept {
+  if (!buffer && size != 0) return CUVMM_ERROR_ARGUMENT;
+  return answer([&](Process&) {
+    const auto text = told_of_failures(token);
+    return text ? fill(*text, buffer, size) : CUVMM_ERROR_TOKEN;
+  });
+}
+
 constexpr cuvmm_api kApi = {CUVMM_API_VERSION,
                             sizeof(cuvmm_api),
                             &name_range,
@@ -219,7 +236,10 @@ constexpr cuvmm_api kApi = {CUVMM_API_VERSION,
                             &findings,
                             &leaks,
                             &reset,
-                            &about};
+                            &about,
+                            &fail,
+                            &fail_end,
+                            &fail_told};
 
 }  // namespace
 

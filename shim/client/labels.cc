@@ -5,6 +5,7 @@
 #include <chrono>
 #include <new>
 
+#include "shim/nvtx/ranges.h"
 #include "shim/report/glob.h"
 
 namespace cuvmm::shim {
@@ -14,6 +15,23 @@ namespace {
 constexpr std::chrono::milliseconds kPatienceForLabels{1000};
 
 }  // namespace
+
+Labels::Labels(std::string outer, std::string_view ranges) : outer_(std::move(outer)) {
+  while (!ranges.empty()) {
+    const std::size_t end = std::min(ranges.find(','), ranges.size());
+    if (end != 0) included_.emplace_back(ranges.substr(0, end));
+    ranges.remove_prefix(std::min(end + 1, ranges.size()));
+  }
+}
+
+bool Labels::left_out(const Finding& finding) {
+  if (included_.empty()) return false;
+  const std::vector<std::string> open = nvtx::range_names(stack_ranges(finding.stack));
+  return std::ranges::none_of(open, [&](const std::string& name) {
+    return std::ranges::any_of(
+        included_, [&](const std::string& pattern) { return glob_matches(pattern, name); });
+  });
+}
 
 std::uint64_t Labels::begin_period(std::uint64_t call) {
   used_.store(true, std::memory_order_relaxed);

@@ -23,7 +23,9 @@ namespace cuvmm::shim {
 class Labels : public Labeller {
  public:
   /// `outer`: the scope that the process was started in, "" none.
-  explicit Labels(std::string outer) : outer_(std::move(outer)) {}
+  /// `ranges`: globs with commas between; only findings in NVTX ranges of such a name count. ""
+  /// all.
+  explicit Labels(std::string outer, std::string_view ranges = {});
 
   // --- Moments. A mark is the number of a period; each mark, and each end of a scope, begins one.
   // `call` is always the number of the last call.
@@ -61,6 +63,7 @@ class Labels : public Labeller {
   void reset(std::uint64_t call);
 
   // --- Labeller
+  bool left_out(const Finding& finding) override;
   std::uint64_t take_expected(const Finding& finding) override;
   void label(Finding& finding) override;
 
@@ -93,7 +96,8 @@ class Labels : public Labeller {
   const Scope* scope_of(std::uint64_t call) const CUVMM_NEEDS(mutex_);
 
   const std::string outer_;
-  std::atomic<bool> used_{false};  ///< something was said; else there is nothing to look up
+  std::vector<std::string> included_;  ///< globs over names of ranges; none: all
+  std::atomic<bool> used_{false};      ///< something was said; else there is nothing to look up
   std::atomic<std::uint64_t> expected_{0};
   std::atomic<bool> expecting_{false};
   Names names_;

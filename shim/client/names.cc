@@ -24,14 +24,14 @@ std::uint64_t made_around(const Model& model, Address address) {
   return plain ? plain->made.call : 0;
 }
 
+}  // namespace
+
 bool is_address(ObjectRef::Kind kind) {
   using K = ObjectRef::Kind;
   return kind == K::kReservation || kind == K::kMapping || kind == K::kIpcMemory ||
          kind == K::kPoolMemory || kind == K::kExternalBuffer || kind == K::kMemory ||
          kind == K::kWork;
 }
-
-}  // namespace
 
 void Names::erase_range(Address base, Size size) {
   std::erase_if(ranges_, [&](const auto& known) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "shim/nvtx/memory.h"
 #include "shim/report/finding.h"
 #include "shim/stack/symbolizer.h"
 
@@ -26,6 +27,11 @@ struct Entry {
   std::vector<std::vector<Frame>>
       object_stacks;                             ///< one per finding.violation.objects: who made it
   std::vector<std::vector<Frame>> ended_stacks;  ///< who ended it; empty for what lives
+  std::vector<std::string> ranges;               ///< of NVTX, in which it came: outermost first
+  /// One per finding.violation.objects: the ranges in which it was made, and what NVTX's memory
+  /// extension knows of it.
+  std::vector<std::vector<std::string>> object_ranges;
+  std::vector<nvtx::KnownMemory> object_memory;
   std::string json;  ///< the finding's members but "count", ready for a signal handler to write
   std::atomic<std::uint64_t> count{1};
   /// How many of them are probes (Finding::probe()) after which the program got what it wanted.

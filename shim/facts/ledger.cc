@@ -6,6 +6,8 @@
 #include <mutex>
 #include <new>
 
+#include "shim/client/names.h"
+#include "shim/nvtx/ranges.h"
 #include "shim/process/own_stack.h"
 #include "shim/report/finding_members.h"
 #include "shim/stack/python/site.h"
@@ -25,7 +27,14 @@ void fill(Entry& entry) {
   }
   entry.object_stacks.clear();
   entry.ended_stacks.clear();
+  entry.ranges = nvtx::range_names(stack_ranges(entry.finding.stack));
+  entry.object_ranges.clear();
+  entry.object_memory.clear();
   for (const ObjectRef& object : violation.objects) {
+    entry.object_ranges.push_back(nvtx::range_names(stack_ranges(object.made.stack)));
+    entry.object_memory.push_back(is_address(object.kind)
+                                      ? nvtx::known_memory(object.value, object.size)
+                                      : nvtx::KnownMemory());
     entry.object_stacks.push_back(symbolize(object.made.stack));
     entry.ended_stacks.push_back(symbolize(object.ended.stack));
   }
@@ -179,7 +188,7 @@ Entry* Ledger::add(Key key, Finding finding) {
 }
 
 void Ledger::take(Finding finding) {
-  if (is_suppressed(finding)) {
+  if ((labeller_ && labeller_->left_out(finding)) || is_suppressed(finding)) {
     suppressed_.fetch_add(finding.violation.count, std::memory_order_relaxed);
     return;
   }

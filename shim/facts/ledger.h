@@ -52,6 +52,10 @@ class Ledger : public FindingSink {
   }
   bool fell_back(EntryPoint entry, Refusal::Wish wish) override;
 
+  /// Of a function that is not checked.
+  void take_unchecked(Refusal refusal, std::uint64_t count, bool quiet) {
+    refusals_.take(std::move(refusal), count, quiet);
+  }
   /// What was refused and no finding explains.
   const Refusals& refusals() const { return refusals_; }
 
@@ -70,6 +74,7 @@ class Ledger : public FindingSink {
   /// Occurrences that came in this period or later: of this rule, or, without one, of all errors,
   /// undefined behaviour and leaks.
   std::uint64_t count_since(std::uint64_t period, const Rule* rule) const;
+  const Suppressions& suppressions() const { return suppressions_; }
   std::uint64_t suppressed() const { return suppressed_.load(std::memory_order_relaxed); }
 
   /// Around fork. False: a signal handler that forks interrupted this thread at work here.

@@ -53,12 +53,15 @@ std::optional<CUresult> Injector::answer(EntryPoint entry, const failure::CallFa
 
 std::optional<CUresult> Injector::answer_now(EntryPoint entry, const failure::CallFacts& facts,
                                              const Caller& caller) {
+  if (arms_.any()) {
+    if (const auto code = arms_.answer(entry, facts, caller)) return code;
+  }
   const bool named = named_[static_cast<std::size_t>(entry)];
   if (!named && (!logs() || injects())) {
     if (injections_.load(std::memory_order_relaxed) != 0) calls_after_.fetch_add(1);
     return std::nullopt;
   }
-  const StackId stack = capture_stack(caller);
+  const StackId stack = capture_stack_alone(caller);
   bool frames_wanted = false;
   {
     const Locked lock(mutex_);
@@ -112,14 +115,11 @@ std::optional<CUresult> Injector::first_to_strike(EntryPoint entry, const failur
   for (std::size_t i = 0; i < spec_.clauses.size(); ++i) {
     const failure::Clause& clause = spec_.clauses[i];
     if (!clause.names(entry)) continue;
-    if (clause.sized && (facts.size < clause.size_low || facts.size > clause.size_high)) continue;
-    if (clause.device >= 0 && facts.device != clause.device) continue;
+    if (!clause.fits(facts)) continue;
     if (clause.site && *clause.site != site.number) continue;
     if (clause.asks_for_frames() && !(i < site.frames_match.size() && site.frames_match[i]))
       continue;
-    const std::uint64_t count = ++counts_[i];
-    if (count < clause.first || count > clause.last) continue;
-    if (!failure::struck(clause.chance, clause.seed, count)) continue;
+    if (!clause.strikes(++counts_[i])) continue;
     if (!code) code = clause.answer(entry);
   }
   return code;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "failure/spec.h"
+#include "shim/fail/arms.h"
 #include "shim/session/owned_mutex.h"
 #include "shim/stack/stacks.h"
 
@@ -57,6 +58,8 @@ class Injector {
     std::uint64_t calls_after = 0;  ///< that were made after the first injection
   };
   std::optional<Seen> seen() noexcept;
+  /// What the program itself asks for.
+  Arms& arms() { return arms_; }
   /// Whether it makes anything fail, or only counts.
   bool injects() const { return !spec_.clauses.empty(); }
 
@@ -70,6 +73,7 @@ class Injector {
   const failure::Spec spec_;
   const std::string log_;
   std::bitset<static_cast<std::size_t>(EntryPoint::kCount)> named_;
+  Arms arms_;
   OwnedMutex mutex_;
   std::map<std::pair<EntryPoint, StackId>, FallibleSite> sites_ CUVMM_GUARDED_BY(mutex_);
   std::vector<std::uint64_t> counts_ CUVMM_GUARDED_BY(mutex_);  ///< by clause: calls it applies to

@@ -7,6 +7,7 @@
 
 #include "shim/loader/module_map.h"
 #include "shim/process/own_stack.h"
+#include "shim/stack/python/names.h"
 #include "shim/stack/stack_text.h"
 #include "shim/stack/symbolizer.h"
 
@@ -48,6 +49,14 @@ std::uint64_t site_number(EntryPoint entry, StackId stack) {
     if (place.path.empty()) continue;
     hash.add(file_name(place.path));
     hash.add(place.offset);
+  }
+  // The interpreter's own frames are alike for all lines of a program.
+  for (const PythonWord word : stack_python(stack)) {
+    const PythonName& line = python_name(word);
+    if (!line.file) continue;
+    hash.add(file_name(line.file));
+    if (line.function) hash.add(line.function);
+    hash.add(static_cast<std::uint64_t>(line.line));
   }
   return hash.value();
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/fault/ends.h"
 
+#include <new>
+
+#include "shim/guard/guard.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
@@ -111,6 +114,17 @@ void note_living(const Model& model) noexcept {
   all(model.ipc().opens());
   all(model.external().buffers());
   all(model.reservations());
+  Guard* const guard = g_guard.load(std::memory_order_acquire);
+  if (!guard) return;
+  try {
+    guard->each_forbidden([](Guard::Part part, std::uint64_t base, std::uint64_t size) {
+      constexpr ObjectKind kKinds[] = {ObjectKind::kGuardBefore, ObjectKind::kGuardBehind,
+                                       ObjectKind::kQuarantined};
+      g_ring.note_live({kKinds[static_cast<int>(part)], -1, base, size});
+    });
+  } catch (const std::bad_alloc&) {
+    // Then the address is explained without them.
+  }
 }
 
 }  // namespace cuvmm::shim

@@ -69,6 +69,11 @@ void Process::tell_fault(StackId stack) {
   text += stack_text(symbolize(stack), "      ");
   if (!reading.address) {
     text += "    The driver does not say which address, and the work may have begun long before.\n";
+    if (options_.guards.guard) {
+      text +=
+          "    With --guard nothing is mapped directly before and behind a reservation: work that "
+          "runs over its edge ends so.\n";
+    }
   }
   text += ring::explanation_text(reading, &lines_of, "    ");
   if (!last_calls_.path().empty()) {
@@ -80,12 +85,21 @@ void Process::tell_fault(StackId stack) {
   if (own_report_.chosen() && !ending_.begun()) write_json("running");
 }
 
+// From an earlier run's log, or from the emulator, which knows it.
+std::uint64_t Process::fault_address() {
+  const RealDriver* const real = driver_if_open();
+  if (options_.fault_address != 0 || !real || !real->emulated) return options_.fault_address;
+  using Ask = std::uint64_t();
+  auto* const ask = reinterpret_cast<Ask*>(real->find("cuvmmEmulatorFaultAddress"));
+  return ask ? ask() : 0;
+}
+
 void Process::note_fault(CUresult result, std::uint64_t sequence, const Caller& caller) noexcept {
   if (!is_current() || sequence == 0) return;
   if (!g_ring.begin_fault(static_cast<std::uint32_t>(result), sequence)) return;
   const int saved = errno;
   const CancelOff no_cancel;
-  if (options_.fault_address != 0) g_ring.note_address(options_.fault_address);
+  if (const std::uint64_t address = fault_address()) g_ring.note_address(address);
   g_ring.keep_maps();
   try {
     (void)session().with_model_within(kFaultPatience, [](const Model& model) {

@@ -3,6 +3,8 @@
 
 #include <cerrno>
 
+#include "shim/fail/fork_point.h"
+#include "shim/guard/guard.h"
 #include "shim/intercept/wrappers.h"
 #include "shim/loader/no_driver.h"
 #include "shim/loader/resolver.h"
@@ -21,6 +23,10 @@ class ProcessHost : public ResolverHost {
   void* get_proc_address(int version) override { return get_proc_address_of(version); }
   void* refused_multicast() override {
     return Process::get().multicast_allowed() ? nullptr : refused_multicast_function();
+  }
+  void* guarded(const char* name, void* answer) override {
+    void* const ours = guarded_function(name, answer);
+    return ours ? ours : fork_point_function(name, answer);
   }
   void unchecked(std::string what) override { Process::get().note_unchecked(std::move(what)); }
 };

@@ -53,6 +53,7 @@ void* substitute(ResolverHost& host, const char* query, int version, std::uint64
   if (can_multicast(name)) {
     if (void* refused = host.refused_multicast()) return refused;
   }
+  if (void* ours = host.guarded(query, answer)) return ours;
   if (!is_ours(name)) {
     if (auto why = unchecked_query(name)) host.unchecked(std::move(*why));
     return answer;

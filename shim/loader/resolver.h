@@ -22,6 +22,9 @@ class ResolverHost {
   virtual void* get_proc_address(int version) = 0;
   /// The refusing function for a name of api/multicast.h; null when multicast is allowed.
   virtual void* refused_multicast() = 0;
+  /// What stands for the driver's function `answer` of this name although nothing of it is checked
+  /// (shim/guard/guard.h, shim/fail/fork_point.h), or null.
+  virtual void* guarded(const char*, void*) { return nullptr; }
   /// What was handed out is not checked: a function of ours with another ABI, or a function about
   /// memory that nobody here knows.
   virtual void unchecked(std::string what) = 0;

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "api/multicast.h"
+#include "shim/fail/fork_point.h"
+#include "shim/guard/guard.h"
 #include "shim/intercept/wrappers.h"
 #include "shim/loader/get_proc_address.h"
 #include "shim/loader/memory_names.h"
@@ -41,6 +43,8 @@ void* target_of(std::string_view name) {
   if (!theirs) return missing_function(name, true);
   if (can_multicast(name) && !process.multicast_allowed()) return refused_multicast_function();
   if (void* const ours = own_function(name)) return ours;
+  if (void* const ours = guarded_function(name.data(), theirs)) return ours;
+  if (void* const ours = fork_point_function(name.data(), theirs)) return ours;
   try {
     if (auto why = unchecked_symbol(name)) process.note_unchecked(std::move(*why));
   } catch (...) {

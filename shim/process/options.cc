@@ -134,14 +134,21 @@ Options read_options(int pid) {
   options.report_dir = file("CUVMM_REPORT_DIR");
   options.suppressions = file("CUVMM_SUPPRESSIONS");
   options.trace = with_pid(file("CUVMM_TRACE"), pid);
+  options.trace_calls = text("CUVMM_TRACE_CALLS");
+  options.trace_errors = flag(options, "CUVMM_TRACE_ERRORS");
   if (text("CUVMM_RING") != "off") options.ring = file("CUVMM_RING");
   if (text("CUVMM_LIVE") != "off") options.live = file("CUVMM_LIVE");
   options.timeline = file("CUVMM_TIMELINE");
   options.fail = text("CUVMM_FAIL");
   options.fail_log = file("CUVMM_FAIL_LOG");
+  options.guards.guard = flag(options, "CUVMM_GUARD");
+  options.guards.quarantine =
+      static_cast<std::size_t>(number(options, "CUVMM_QUARANTINE", 0, 1000000, 0));
+  options.guards.poison = flag(options, "CUVMM_POISON");
   options.keep_ring = flag(options, "CUVMM_RING_KEEP");
   options.fault_address = address(options, "CUVMM_FAULT_ADDRESS");
   options.scope = text("CUVMM_SCOPE");
+  options.nvtx_include = text("CUVMM_NVTX_INCLUDE");
   options.leak_check = leak_check(options);
   options.leaks_signal = leaks_signal(options);
   options.enforce = flag(options, "CUVMM_ENFORCE");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "shim/guard/guard_options.h"
 #include "shim/report/terminal/terminal.h"
 #include "shim/stack/stacks.h"
 #include "shim/work/async_mode.h"
@@ -14,11 +15,13 @@ namespace cuvmm::shim {
 enum class LeakCheck { kNo, kSummary, kFull };
 
 struct Options {
-  std::string driver;        ///< CUVMM_DRIVER: libcuda to open; empty: the loader's search order
-  std::string report;        ///< CUVMM_REPORT: JSON file written at exit, %p already replaced
-  std::string report_dir;    ///< CUVMM_REPORT_DIR: folder for one JSON file per process
-  std::string suppressions;  ///< CUVMM_SUPPRESSIONS
-  std::string trace;         ///< CUVMM_TRACE: program text, %p already replaced
+  std::string driver;         ///< CUVMM_DRIVER: libcuda to open; empty: the loader's search order
+  std::string report;         ///< CUVMM_REPORT: JSON file written at exit, %p already replaced
+  std::string report_dir;     ///< CUVMM_REPORT_DIR: folder for one JSON file per process
+  std::string suppressions;   ///< CUVMM_SUPPRESSIONS
+  std::string trace;          ///< CUVMM_TRACE: program text, %p already replaced
+  std::string trace_calls;    ///< CUVMM_TRACE_CALLS: globs, a comma between; of lines of JSON
+  bool trace_errors = false;  ///< CUVMM_TRACE_ERRORS=1: only calls that did not succeed
   /// CUVMM_LIVE: folder for a file that shows what the process holds, while it runs; empty, or
   /// "off" there: it does not.
   std::string live;
@@ -29,11 +32,13 @@ struct Options {
   std::string ring;
   std::string fail;        ///< CUVMM_FAIL: which calls are made to fail
   std::string fail_log;    ///< CUVMM_FAIL_LOG: folder for what was seen of calls that can fail
+  GuardOptions guards;     ///< CUVMM_GUARD=1, CUVMM_QUARANTINE=N, CUVMM_POISON=1
   bool keep_ring = false;  ///< CUVMM_RING_KEEP=1: the file stays, however the process ends
   /// CUVMM_FAULT_ADDRESS: where the device's fault was, as the kernel's log has it; 0 unknown
   std::uint64_t fault_address = 0;
-  std::string scope;     ///< CUVMM_SCOPE: what the process was started in, a test say
-  int leaks_signal = 0;  ///< CUVMM_LEAKS_SIGNAL: at this one, leaks are told; 0: at none
+  std::string scope;         ///< CUVMM_SCOPE: what the process was started in, a test say
+  std::string nvtx_include;  ///< CUVMM_NVTX_INCLUDE: globs, a comma between: only in these ranges
+  int leaks_signal = 0;      ///< CUVMM_LEAKS_SIGNAL: at this one, leaks are told; 0: at none
   LeakCheck leak_check = LeakCheck::kSummary;  ///< CUVMM_LEAK_CHECK
   bool enforce = false;                        ///< CUVMM_ENFORCE=1
   bool allow_multicast = false;                ///< CUVMM_ALLOW_MULTICAST=1

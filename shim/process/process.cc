@@ -11,12 +11,13 @@
 #include "api/posix/cancel_off.h"
 #include "shim/fail/fail_log.h"
 #include "shim/fail/injector.h"
+#include "shim/guard/guard.h"
 #include "shim/process/interrupted.h"
 #include "shim/process/own_stack.h"
 #include "shim/report/output.h"
 #include "shim/report/text_report.h"
-#include "shim/report/trace.h"
 #include "shim/stack/python/python_stack.h"
+#include "shim/trace/trace.h"
 
 namespace cuvmm::shim {
 
@@ -34,7 +35,20 @@ std::string unique_report_name(const std::string& folder, int pid) {
          std::to_string(now.tv_nsec) + ".json";
 }
 
+// From here on the driver's table leads to the guard, and the session sees what the program sees.
+void stand_before(RealDriver& driver, const GuardOptions& wanted) {
+  if (!wanted.any() || !driver.library) return;
+  Guard* const mine = new Guard(driver.functions, wanted, driver.emulated);
+  Guard* first = nullptr;
+  if (!g_guard.compare_exchange_strong(first, mine, std::memory_order_acq_rel)) delete mine;
+  lead_to_guard(driver.functions);
+}
+
 std::atomic<Process*> g_process{nullptr};
+
+TraceFilter trace_filter(const Options& options) {
+  return TraceFilter::of(options.trace_calls, options.trace_errors);
+}
 
 // What a thread that forks has locked. Not all, when a signal handler forks: the thread itself may
 // have been in the middle of something.
@@ -65,7 +79,10 @@ Process* Process::if_made() noexcept { return g_process.load(std::memory_order_a
 
 bool Process::is_current() const { return ::getpid() == pid_; }
 
-Process::Process() : pid_(::getpid()), options_(read_options(pid_)), labels_(options_.scope) {
+Process::Process()
+    : pid_(::getpid()),
+      options_(read_options(pid_)),
+      labels_(options_.scope, options_.nvtx_include) {
   silence_stderr(options_.quiet);
   limit_stacks(static_cast<std::size_t>(options_.stack_depth));
   if (options_.no_symbols) do_without_symbols();
@@ -91,6 +108,7 @@ Process::Opened& Process::open_now() {
   const CancelOff no_cancel;
   find_python();
   RealDriver real = open_driver(options_);
+  stand_before(real, options_.guards);
   auto* mine = new Opened(std::move(real), options_, *ledger_);
   Opened* first = nullptr;
   if (!opened_.compare_exchange_strong(first, mine, std::memory_order_acq_rel)) {
@@ -106,7 +124,9 @@ Process::Opened& Process::open_now() {
   for (const std::string& error : suppressions_.errors()) say(error);
   mine->session.show_in(options_.live, mine->driver.path);
   mine->session.keep_timeline_in(options_.timeline);
-  if (!options_.trace.empty()) mine->session.observe(open_trace(options_.trace).release());
+  keep_journal(mine->driver);
+  if (!options_.trace.empty())
+    mine->session.observe(open_trace(options_.trace, trace_filter(options_)).release());
   if (!mine->driver.library) {
     say("no CUDA driver: " + mine->driver.error + ". Calls answer CUDA_ERROR_NO_DEVICE");
   } else {
@@ -220,7 +240,9 @@ void Process::restart_in_child() {
   const std::string parents_trace = options_.trace;
   options_ = read_options(pid_);
   last_calls_.restart_in_child();
-  if (g_hooks.injector.load()) choose_failures();
+  journal_.clear();
+  if (g_hooks.injector.exchange(nullptr)) choose_failures();
+  if (const Guard* const parents = g_guard.load()) g_guard.store(parents->fresh());
   fault_known_.store(false);
   report_.choose(options_.report, false);
   own_report_.choose(unique_report_name(options_.report_dir, pid_), true);
@@ -238,7 +260,8 @@ void Process::restart_in_child() {
   open->session.start_in_child(whole.session);
   // The parent's file stays the parent's; with %p the child has one of its own.
   const bool own = options_.trace != parents_trace;
-  open->session.observe(own ? open_trace(options_.trace).release() : nullptr);
+  open->session.observe(own ? open_trace(options_.trace, trace_filter(options_)).release()
+                            : nullptr);
 }
 
 }  // namespace cuvmm::shim

@@ -8,6 +8,7 @@
 #include "shim/fail/fail_log.h"
 #include "shim/fail/left.h"
 #include "shim/fail/way_out.h"
+#include "shim/guard/guard.h"
 #include "shim/intercept/call_hooks.h"
 #include "shim/intercept/escape.h"
 #include "shim/intercept/in_flight.h"
@@ -30,7 +31,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLastPatience{5000};
 
-std::string json_list(const std::set<std::string>& texts) {
+template <class Texts>
+std::string json_list(const Texts& texts) {
   std::string list = "[";
   for (const std::string& text : texts) {
     if (list.size() > 1) list += ',';
@@ -87,6 +89,8 @@ ReportContext Process::context(const char* ended) {
                    ",\"emulated\":" + (driver && driver->emulated ? "true" : "false") + "}";
   context.unchecked = "[]";
   context.expected = labels_.expected();
+  if (const std::vector<std::string> unused = ledger_->suppressions().unused(); !unused.empty())
+    context.unused = json_list(unused);
   if (mutex_.lock_within(kLastPatience)) {
     const Locked lock(mutex_, kHeldAlready);
     context.unchecked = json_list(unchecked_);
@@ -141,6 +145,13 @@ void Process::last_report(const char* ended) {
     find_leaks(open->session);
   }
   find_escapes();
+  if (exits) read_journal(ended_well());
+  if (Guard* const guard = exits ? g_guard.load() : nullptr) {
+    guard->tell_missing([this](std::string what) {
+      if (!options_.no_summary) say(what);  // `cuvmm run` tells it of all processes
+      note(std::move(what));
+    });
+  }
   ledger_->describe_rest();
   write_json(ended);
   log_failures(ended);
@@ -164,7 +175,8 @@ void Process::log_failures(const char* ended) noexcept {
 
 void Process::tell_summary() {
   Opened* const open = opened_.load();
-  if (!open || open->session.total() == 0) return;
+  if (!open) return;
+  if (open->session.total() == 0) return tell(refusals_text(ledger_->refusals().first()));
   SummaryFacts facts{.calls = open->session.total()};
   if (const auto alive = open->session.with_model_within(kLastPatience, &count_alive)) {
     facts.alive_allocations = alive->allocations;
@@ -220,6 +232,7 @@ void Process::tell_with_symbols() noexcept {
   const auto work = [this] {
     const CareScope careful(Care::kOwnMemory);
     ledger_->announce_rest(true);
+    read_journal(false);
     write_json("signal");
     tell_summary();
   };

@@ -50,6 +50,8 @@ class Labeller {
   virtual ~Labeller() = default;
   /// How many of its occurrences the program expects: these are no findings.
   virtual std::uint64_t take_expected(const Finding& finding) = 0;
+  /// Whether it came outside of what the user wants to look at.
+  virtual bool left_out(const Finding&) { return false; }
   /// Fills in its period, scope and names.
   virtual void label(Finding& finding) = 0;
 };

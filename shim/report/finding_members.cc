@@ -42,6 +42,16 @@ std::string text_at(const std::vector<std::string>& texts, std::size_t place) {
   return place < texts.size() ? texts[place] : std::string();
 }
 
+void add_texts(std::string& out, const char* key, const std::vector<std::string>& texts) {
+  add_key(out, key);
+  out += '[';
+  for (const std::string& text : texts) {
+    if (out.back() != '[') out += ',';
+    out += json_string(text);
+  }
+  out += ']';
+}
+
 void add_object(std::string& out, const Entry& entry, std::size_t place) {
   const ObjectRef& object = entry.finding.violation.objects[place];
   if (out.back() != '[') out += ',';
@@ -51,10 +61,17 @@ void add_object(std::string& out, const Entry& entry, std::size_t place) {
   const bool descriptor = object.kind == ObjectRef::Kind::kExport;
   add_text(out, "value", descriptor ? std::to_string(object.value) : hex_text(object.value));
   if (object.size != 0) add_number(out, "size", object.size);
-  const std::string named = text_at(entry.finding.names, place);
+  const nvtx::KnownMemory& memory = entry.object_memory[place];
+  std::string named = text_at(entry.finding.names, place);
+  if (named.empty()) named = memory.name;
   if (!named.empty()) add_text(out, "name", named);
   const std::string made_in = text_at(entry.finding.made_in, place);
   if (!made_in.empty()) add_text(out, "scope", made_in);
+  if (!entry.object_ranges[place].empty()) add_texts(out, "ranges", entry.object_ranges[place]);
+  if (memory.region_count != 0) {
+    add_texts(out, "regions", memory.regions);
+    add_number(out, "region_count", memory.region_count);
+  }
   if (work) {
     if (!work->function.empty()) add_text(out, "function", work->function);
     add_text(out, "stream", hex_text(work->stream));
@@ -105,6 +122,7 @@ std::string finding_members(const Entry& entry) {
   out += ']';
   if (!finding.memory.empty()) add_text(out, "memory", finding.memory);
   if (!finding.scope.empty()) add_text(out, "scope", finding.scope);
+  if (!entry.ranges.empty()) add_texts(out, "ranges", entry.ranges);
   add_text(out, "fix", rule.fix);
   add_text(out, "url", rule_url(rule.rule));
   return out;

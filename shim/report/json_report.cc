@@ -99,6 +99,10 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
   out.member("leak", totals.leaks);
   out.text("}");
   out.member("suppressed", ledger.suppressed());
+  if (!context.unused.empty()) {
+    out.text(",\"unused_suppressions\":");
+    out.text(context.unused);
+  }
   if (context.expected != 0) out.member("expected", context.expected);
   write_refusals(out, ledger.refusals());
   out.text(",\"alive\":{");

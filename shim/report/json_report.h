@@ -17,6 +17,7 @@ struct ReportContext {
   std::string driver;     ///< {"path":...,"version":...,"emulated":...}
   std::string unchecked;  ///< a JSON array of strings
   std::string notes;      ///< a JSON array of sentences, "" where nothing is missing
+  std::string unused;     ///< a JSON array: suppressions without use, "" none
   std::string ipc;        ///< a JSON array, "" where legacy IPC was not used
   std::string fault;      ///< an object, "" where none was seen
   std::string stacks;     ///< an object: stacks of the timeline by id; "" where none is kept

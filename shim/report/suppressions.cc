@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -70,9 +71,11 @@ Suppressions Suppressions::parse(std::string_view text, const std::string& file)
       result.errors_.push_back(file + ":" + std::to_string(number) + ":" + std::to_string(column) +
                                ": " + expected);
     } else if (!entry.rule.empty() || !entry.function.empty()) {
+      entry.file = file + ":" + std::to_string(number);
       result.entries_.push_back(std::move(entry));
     }
   }
+  result.used_.resize(result.entries_.size());
   return result;
 }
 
@@ -99,12 +102,29 @@ bool Suppressions::needs_stack(std::string_view rule) const {
 }
 
 bool Suppressions::matches(std::string_view rule, std::span<const Frame> frames) const {
-  return std::ranges::any_of(entries_, [&](const Suppression& entry) {
+  const auto found = std::ranges::find_if(entries_, [&](const Suppression& entry) {
     if (!entry.rule.empty() && !glob_matches(entry.rule, rule)) return false;
     return entry.function.empty() || std::ranges::any_of(frames, [&](const Frame& frame) {
              return function_matches(entry.function, frame);
            });
   });
+  if (found == entries_.end()) return false;
+  std::atomic_ref<unsigned char> used(used_[static_cast<std::size_t>(found - entries_.begin())]);
+  used.store(1, std::memory_order_relaxed);
+  return true;
+}
+
+std::vector<std::string> Suppressions::unused() const {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (std::atomic_ref<unsigned char>(used_[i]).load(std::memory_order_relaxed) != 0) continue;
+    const Suppression& entry = entries_[i];
+    std::string text = entry.file + ":";
+    if (!entry.rule.empty()) text += " rule:" + entry.rule;
+    if (!entry.function.empty()) text += " function:" + entry.function;
+    texts.push_back(std::move(text));
+  }
+  return texts;
 }
 
 }  // namespace cuvmm::shim

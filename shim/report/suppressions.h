@@ -14,6 +14,7 @@ namespace cuvmm::shim {
 /// One line of the file: what is not empty must match.
 struct Suppression {
   std::string rule;      ///< glob over rule ids
+  std::string file;      ///< "FILE:LINE" that it stands at
   std::string function;  ///< glob over any frame's function, module path or module file name
 };
 
@@ -32,9 +33,12 @@ class Suppressions {
   /// Whether a line about this rule needs frames to decide.
   bool needs_stack(std::string_view rule) const;
   bool matches(std::string_view rule, std::span<const Frame> frames) const;
+  /// "FILE:LINE: rule:GLOB function:GLOB" of each entry that was never the first to match.
+  std::vector<std::string> unused() const;
 
  private:
   std::vector<Suppression> entries_;
+  mutable std::vector<unsigned char> used_;  ///< of the entries; written by any thread
   std::vector<std::string> errors_;
 };
 

@@ -36,6 +36,17 @@ TEST(Suppressions, RuleAndFunctionMustBothMatch) {
   EXPECT_FALSE(both.needs_stack("cuMemUnmap-covered"));
 }
 
+TEST(Suppressions, ThoseThatNeverMatchedAreKnown) {
+  const auto some = Suppressions::parse("# why\nrule:a*\nrule:ab\nfunction:fill*\n", "f.supp");
+  EXPECT_EQ(some.unused().size(), 3u);
+  EXPECT_TRUE(some.matches("ab", {}));  // the first one matches
+  EXPECT_EQ(some.unused(),
+            (std::vector<std::string>{"f.supp:3: rule:ab", "f.supp:4: function:fill*"}));
+  const Frame stack[] = {frame("fill(int)", "app")};
+  EXPECT_TRUE(some.matches("c", stack));
+  EXPECT_EQ(some.unused(), std::vector<std::string>{"f.supp:3: rule:ab"});
+}
+
 TEST(Suppressions, FunctionsAreNamedWithOrWithoutParametersOrByModule) {
   const Frame stack[] = {frame("ns::fill(int)", "/opt/lib/libtorch.so.2")};
   for (const char* pattern :

@@ -44,6 +44,22 @@ std::string answer_text(const Finding& finding, const RuleInfo& rule) {
   return text;
 }
 
+std::string ranges_text(const std::vector<std::string>& ranges) {
+  std::string text;
+  for (const std::string& range : ranges) text += (text.empty() ? "" : " / ") + range;
+  return text;
+}
+
+// What an allocator of the program's has given out of it.
+std::string regions_text(const nvtx::KnownMemory& memory) {
+  std::string text = "      in it: ";
+  for (std::size_t i = 0; i < memory.regions.size(); ++i)
+    text += (i ? "; " : "") + memory.regions[i];
+  const std::uint64_t more = memory.region_count - memory.regions.size();
+  if (more != 0) text += "; and " + std::to_string(more) + " more";
+  return text + " (by NVTX)\n";
+}
+
 std::string object_text(const Entry& entry, std::size_t place) {
   const ObjectRef& object = entry.finding.violation.objects[place];
   const auto& names = entry.finding.names;
@@ -57,7 +73,10 @@ std::string object_text(const Entry& entry, std::size_t place) {
                 ? " of descriptor " + std::to_string(object.value)
                 : " " + hex_text(object.value);
   }
-  if (place < names.size() && !names[place].empty()) text += " \"" + names[place] + "\"";
+  const nvtx::KnownMemory& memory = entry.object_memory[place];
+  const std::string& named =
+      place < names.size() && !names[place].empty() ? names[place] : memory.name;
+  if (!named.empty()) text += " \"" + named + "\"";
   if (object.size != 0) text += " (" + size_text(object.size) + ")";
   if (object.work)
     text += object.made.call == 0 ? "" : ", queued by call " + std::to_string(object.made.call);
@@ -67,7 +86,10 @@ std::string object_text(const Entry& entry, std::size_t place) {
   const bool elsewhere =
       place < scopes.size() && !scopes[place].empty() && scopes[place] != entry.finding.scope;
   if (elsewhere) text += " in " + scopes[place];
+  if (!entry.object_ranges[place].empty())
+    text += " within " + ranges_text(entry.object_ranges[place]);
   text += "\n" + stack_text(entry.object_stacks[place], "      ");
+  if (memory.region_count != 0) text += regions_text(memory);
   if (object.ended.call != 0) {
     text += "    ended by call " + std::to_string(object.ended.call) + "\n";
     text += stack_text(entry.ended_stacks[place], "      ");
@@ -91,6 +113,8 @@ std::string finding_text(const Entry& entry, bool again) {
             call_text(finding.entry, finding.arguments) + "\n";
     text += stack_text(entry.stack, "      ");
   }
+  // (What is found at exit has the ranges of the object's maker.)
+  if (!entry.ranges.empty() && !at_exit) text += "    within " + ranges_text(entry.ranges) + "\n";
   if (finding.answer) text += "    " + answer_text(finding, rule) + "\n";
   for (std::size_t i = 0; i < finding.violation.objects.size(); ++i) {
     text += object_text(entry, i);

@@ -70,18 +70,20 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
 
   WorkRoom::Ticket ticket;
   if constexpr (kQueues<CallStruct>) ticket = enter_work(symbol, call);
-  if constexpr (kHistoryAtOnce<CallStruct> || RecordsAtOnce<CallStruct>) {
-    if (work_.active()) work_.changed();
-  }
 
   Answer answer;
   if (options_.enforce) [[unlikely]]
     enforce(step.violations, answer);
+  CallMoment moment;
   int driver_errno = entry_errno;
   if (!answer.enforced) [[likely]] {
     program_errno = entry_errno;
+    if (observer) [[unlikely]]
+      moment.began = CallObserver::now();
     answer.result = call.invoke(function);
     driver_errno = program_errno;
+    if (observer) [[unlikely]]
+      moment.ended = CallObserver::now();
   }
   if constexpr (kQueues<CallStruct>) {
     if (ticket) [[unlikely]] {
@@ -98,7 +100,7 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
         fell_back(CallStruct::kEntryPoint, {wish_of(call), wished_size(call)});
     }
     if (answer.result != CUDA_SUCCESS || !step.violations.empty() || observer) [[unlikely]]
-      conclude(call, answer, step, caller, observer);
+      conclude(call, answer, step, caller, observer, moment);
   } catch (...) {
     turn_off();
   }
@@ -150,6 +152,9 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   }
   const Locked lock(mutex_);
   number(step.origin);
+  if constexpr (kHistoryAtOnce<CallStruct> || RecordsAtOnce<CallStruct>) {
+    work_.model_changed();
+  }
   look_up_unknown(call, step.facts);
   step.violations = check_call(call, step);
   if constexpr (kGivesUp<CallStruct>) {
@@ -159,7 +164,7 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
       if (first_to_refuse(step.violations)) return;
     }
     books_.model.begin(call, step.origin, step.change);
-    mirror(call, step);
+    mirror<true>(call, step);
     note_change(call, step);
   } else if constexpr (RecordsAtOnce<CallStruct>) {
     if (step.violations.empty()) {
@@ -170,11 +175,14 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   }
 }
 
-// What the call changed in the model just now.
-template <class CallStruct>
+// What the call changed in the model just now. `kTaken`: it only took something out.
+template <bool kTaken, class CallStruct>
 void Session::mirror(const CallStruct& call, const Step<CallStruct>& step) {
   if (!mirror_.on()) [[likely]]
     return;
+  if constexpr (kTaken && kHistoryAtOnce<CallStruct>) {
+    return mirror_.taken(books_, call, step.change, step.origin);
+  }
   if constexpr (kGivesUp<CallStruct>) mirror_.gone(books_, step.change, step.origin);
   if constexpr (kMakes<CallStruct> || RecordsAtOnce<CallStruct>) {
     mirror_.made(books_, call, step.origin);
@@ -193,7 +201,7 @@ template <class CallStruct>
 void Session::note_change(const CallStruct& call, const Step<CallStruct>& step) {
   if (!timeline_.on()) [[likely]]
     return;
-  if constexpr (kGivesUp<CallStruct>) timeline_.gone(books_.model, step.change, step.origin);
+  if constexpr (kGivesUp<CallStruct>) timeline_.gone(call, step.change, step.origin);
   if constexpr (kMakes<CallStruct> || RecordsAtOnce<CallStruct>) {
     timeline_.made(books_, call, step.origin);
   }
@@ -268,7 +276,7 @@ void Session::after([[maybe_unused]] const CallStruct& call,
 
 template <class CallStruct>
 void Session::conclude(const CallStruct& call, const Answer& answer, Step<CallStruct>& step,
-                       const Caller& caller, CallObserver* observer) {
+                       const Caller& caller, CallObserver* observer, CallMoment moment) {
   const bool was_refused = answer.result != CUDA_SUCCESS && !answer.enforced;
   if (was_refused) refused(call, answer.result, step);
   const bool explained =
@@ -278,7 +286,8 @@ void Session::conclude(const CallStruct& call, const Answer& answer, Step<CallSt
     note_refusal(Call(call), answer.result, step.origin.call, capture_stack(caller));
   }
   if constexpr (!EndsContext<CallStruct> && !kUntraced<CallStruct>) {
-    if (observer) observer->after(Call(call), answer.result);
+    moment.number = step.origin.call;
+    if (observer) observer->after(Call(call), answer.result, moment);
   }
 }
 

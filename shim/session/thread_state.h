@@ -37,6 +37,7 @@ struct alignas(64) ThreadState {
   int* errno_place = nullptr;
   bool on_own_stack = false;  ///< shim/process/own_stack.h
   Care care = Care::kNone;
+  void* ranges = nullptr;  ///< shim/nvtx/ranges.cc
 
   /// Where the thread's errno lies: stays, and to ask the C library costs two cold lines of code.
   int& error() noexcept {

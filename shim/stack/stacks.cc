@@ -14,6 +14,8 @@
 #include <new>
 #include <type_traits>
 
+#include "shim/nvtx/memory.h"
+#include "shim/nvtx/ranges.h"
 #include "shim/session/owned_mutex.h"
 #include "shim/session/thread_state.h"
 #include "shim/stack/python/python_stack.h"
@@ -30,12 +32,15 @@ constexpr std::size_t kWordsPerBlock = 1 << 16;
 constexpr std::size_t kMaxWords = std::size_t{1} << 21;  // 16 MiB
 // One native stack may lie under many lines of a Python program: some room stays for others.
 constexpr std::size_t kMaxWithPython = kMaxStacks / 4 * 3;
+// And under many ranges of NVTX, whose names may count steps.
+constexpr std::size_t kMaxWithRanges = kMaxStacks / 2;
 
 struct Stored {
   const std::uintptr_t* frames;  ///< `count` addresses, then `python` words
   std::uint16_t count, python;
   std::uint32_t hash;
   StackId next;
+  std::uint32_t ranges;  ///< of shim/nvtx/ranges.h; the frames are those of the stack without any
 
   std::span<const std::uintptr_t> words() const { return {frames, std::size_t{count} + python}; }
 };
@@ -81,7 +86,7 @@ StackId intern(std::span<const std::uintptr_t> frames, std::size_t python = 0) {
   StackId& head = g_table.buckets[hash % kBuckets];
   for (StackId id = head; id != 0; id = g_table.stacks[id].next) {
     const Stored& stored = g_table.stacks[id];
-    if (stored.hash == hash && stored.python == python &&
+    if (stored.hash == hash && stored.python == python && stored.ranges == 0 &&
         std::ranges::equal(stored.words(), frames)) {
       return id;
     }
@@ -94,8 +99,33 @@ StackId intern(std::span<const std::uintptr_t> frames, std::size_t python = 0) {
     return 0;
   }
   const StackId id = count + 1;
-  g_table.stacks[id] = {place, static_cast<std::uint16_t>(frames.size() - python),
-                        static_cast<std::uint16_t>(python), hash, head};
+  g_table.stacks[id] = {place,
+                        static_cast<std::uint16_t>(frames.size() - python),
+                        static_cast<std::uint16_t>(python),
+                        hash,
+                        head,
+                        0};
+  head = id;
+  g_table.count.store(id, std::memory_order_release);
+  return id;
+}
+
+// The stack `alone`, with the ranges; without them where there is no room.
+StackId intern_with_ranges(StackId alone, std::uint32_t ranges) {
+  const Locked lock(g_table.mutex);
+  const Stored stack = g_table.stacks[alone];
+  const std::uint32_t hash = stack.hash + ranges * 0x9e3779b9u;
+  StackId& head = g_table.buckets[hash % kBuckets];
+  for (StackId id = head; id != 0; id = g_table.stacks[id].next) {
+    const Stored& stored = g_table.stacks[id];
+    if (stored.ranges == ranges && stored.frames == stack.frames && stored.count == stack.count &&
+        stored.python == stack.python)
+      return id;
+  }
+  const std::uint32_t count = g_table.count.load(std::memory_order_relaxed);
+  if (count >= kMaxWithRanges) return alone;
+  const StackId id = count + 1;
+  g_table.stacks[id] = {stack.frames, stack.count, stack.python, hash, head, ranges};
   head = id;
   g_table.count.store(id, std::memory_order_release);
   return id;
@@ -269,6 +299,9 @@ struct Cache {
     StackId id;
   };
   static constexpr std::size_t kPythonKept = 128;
+  /// Stacks with ranges, by the stack and the ranges.
+  static constexpr std::size_t kRangesKept = 64;
+  KnownPython ranges[kRangesKept];
   KnownPython python[kPythonKept];
   GuardedMemory python_memory;
 
@@ -363,9 +396,41 @@ StackId capture_native_stack(const Caller& caller) noexcept {
   return id;
 }
 
+[[gnu::noinline]] StackId with_ranges(StackId alone, std::uint32_t ranges) noexcept {
+  if (alone == 0) return 0;
+  auto* const cache = static_cast<Cache*>(t_state.stacks);
+  const std::uint64_t key = std::uint64_t{alone} << 32 | ranges;
+  Cache::KnownPython* const known =
+      cache ? &cache->ranges[key * std::uint64_t{0x9e3779b97f4a7c15u} >> 58] : nullptr;
+  static_assert(Cache::kRangesKept == 64);
+  if (known && known->key == key) return known->id;
+  const StackId id = intern_with_ranges(alone, ranges);
+  if (known) {
+    // As with Python's.
+    known->key = 0;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    known->id = id;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    known->key = key;
+  }
+  return id;
+}
+
 }  // namespace
 
 StackId capture_stack(const Caller& caller) noexcept {
+  const StackId alone = capture_stack_alone(caller);
+  if (const std::uint32_t ranges = nvtx::open_ranges()) [[unlikely]]
+    return with_ranges(alone, ranges);
+  return alone;
+}
+
+std::uint32_t stack_ranges(StackId id) noexcept {
+  if (id == 0 || id > g_table.count.load(std::memory_order_acquire)) return 0;
+  return g_table.stacks[id].ranges;
+}
+
+StackId capture_stack_alone(const Caller& caller) noexcept {
   const StackId native = capture_native_stack(caller);
   if (const PythonInterpreter* const python = python_here()) [[unlikely]]
     return with_python(native, *python);
@@ -395,12 +460,16 @@ void limit_stacks(std::size_t frames) noexcept {
 
 void lock_stacks() noexcept CUVMM_UNCHECKED {
   // Not where a signal handler that forks interrupted this thread here: what is stored stays.
+  nvtx::lock_ranges();
+  nvtx::lock_memory();
   lock_python_names();
   if (!g_table.mutex.held_here()) g_table.mutex.lock();
 }
 void unlock_stacks() noexcept CUVMM_UNCHECKED {
   g_table.mutex.unlock();
   unlock_python_names();
+  nvtx::unlock_memory();
+  nvtx::unlock_ranges();
 }
 
 }  // namespace cuvmm::shim

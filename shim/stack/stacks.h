@@ -20,6 +20,12 @@ inline constexpr std::size_t kMaxFrames = 48;
 /// used up. Thread-safe; takes a lock only for a stack that this thread has not seen lately.
 [[gnu::hot]] StackId capture_stack(const Caller& caller) noexcept;
 
+/// The same without the NVTX ranges that the thread is in: equal for all passes of a loop.
+StackId capture_stack_alone(const Caller& caller) noexcept;
+
+/// The NVTX ranges that the thread was in (shim/nvtx/ranges.h), 0 none.
+std::uint32_t stack_ranges(StackId id) noexcept;
+
 /// The return addresses of a stack, innermost first. Valid for ever.
 std::span<const std::uintptr_t> stack_frames(StackId id) noexcept;
 

@@ -90,8 +90,13 @@ Dwarf_Die* unit_of(Dwfl_Module* module, Dwarf_Addr call, Dwarf_Addr& bias) {
 // is left as the function around them, at the line of the outermost one's call.
 void describe_inlined(Dwarf_Die* unit, Dwarf_Addr call, CuvmmSymbol& symbol,
                       void (*sink)(void*, const CuvmmSymbol*), void* context) {
+  // From an inlined function on, these are the scopes that its definition stands in. Where it was
+  // put is told by the places of the entries: those around the innermost one.
+  Dwarf_Die* innermost = nullptr;
+  if (dwarf_getscopes(unit, call, &innermost) <= 0) return;
   Dwarf_Die* scopes = nullptr;
-  const int count = dwarf_getscopes(unit, call, &scopes);
+  const int count = dwarf_getscopes_die(&innermost[0], &scopes);
+  std::free(innermost);
   Dwarf_Files* files = nullptr;
   if (count > 0) dwarf_getsrcfiles(unit, &files, nullptr);
   for (int i = 0; i < count; ++i) {

@@ -4,12 +4,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <thread>
 
 #include "tools/atomic_file.h"
 #include "tools/commands.h"
 #include "tools/fail/fail_output.h"
+#include "tools/fail/fork_server.h"
 #include "tools/fail/judge.h"
 #include "tools/fail/known_trials.h"
 #include "tools/fail/plan.h"
@@ -38,6 +40,7 @@ class Campaign {
   }
 
   int run() {
+    if (settings_.fork_server) start_server();
     if (const std::string problem = learn(); !problem.empty()) return campaign_failed(problem);
     // A machine that is busy with such runs is slower than it was.
     timeout_s_ = settings_.timeout_s > 0 ? settings_.timeout_s
@@ -53,13 +56,22 @@ class Campaign {
   }
 
  private:
+  void start_server() {
+    server_ = std::make_unique<ForkServer>(Job{settings_.run, {}});
+    if (server_->problem().empty()) return;
+    print_error("cuvmm fail: --fork-server: {}. Each run starts the program anew\n",
+                server_->problem());
+    server_.reset();
+  }
+
   // Runs the program as it is.
   std::string learn() {
     const std::vector<Job> jobs(kPlainRuns, Job{settings_.run, {}});
     std::vector<Outcome> plain;
     // One after the other: the first says how long it takes.
-    run_jobs(jobs, 1, kLongestPlain,
-             [&](std::size_t, Outcome outcome) { plain.push_back(std::move(outcome)); });
+    run_jobs(
+        jobs, 1, kLongestPlain,
+        [&](std::size_t, Outcome outcome) { plain.push_back(std::move(outcome)); }, server_.get());
     for (const Outcome& outcome : plain) {
       if (!outcome.trouble.empty()) return "the plain run: " + outcome.trouble;
       if (outcome.timed_out) return "the program does not end by itself in time";
@@ -94,18 +106,22 @@ class Campaign {
       results_.trials.push_back(std::move(trial));
     }
     std::string trouble;
-    run_jobs(jobs, at_once_, timeout_s_, [&](std::size_t job, const Outcome& outcome) {
-      Trial& trial = results_.trials[places[job]];
-      if (!outcome.trouble.empty()) trouble = trial.experiment.spec + ": " + outcome.trouble;
-      trial.judgement = judge(baseline_, outcome);
-      // What was killed tells nothing of it.
-      trial.reached = outcome.injections() != 0 || outcome.timed_out;
-      trial.seconds = outcome.seconds;
-      known_.add(trial);
-      if (!trial.reached && is_bad(trial.judgement.verdict)) {
-        trial.judgement.what += " (though the call never came: the program does this by itself)";
-      }
-    });
+    run_jobs(
+        jobs, at_once_, timeout_s_,
+        [&](std::size_t job, const Outcome& outcome) {
+          Trial& trial = results_.trials[places[job]];
+          if (!outcome.trouble.empty()) trouble = trial.experiment.spec + ": " + outcome.trouble;
+          trial.judgement = judge(baseline_, outcome);
+          // What was killed tells nothing of it.
+          trial.reached = outcome.injections() != 0 || outcome.timed_out;
+          trial.seconds = outcome.seconds;
+          known_.add(trial);
+          if (!trial.reached && is_bad(trial.judgement.verdict)) {
+            trial.judgement.what +=
+                " (though the call never came: the program does this by itself)";
+          }
+        },
+        server_.get());
     return trouble.empty() ? known_.problem() : trouble;
   }
 
@@ -175,6 +191,7 @@ class Campaign {
 
   const CampaignSettings& settings_;
   KnownTrials known_;
+  std::unique_ptr<ForkServer> server_;  ///< null: each run starts the program
   int at_once_ = 1;
   double timeout_s_ = 0;
   Baseline baseline_;

@@ -54,6 +54,9 @@ void add_campaign_options(CLI::App& app, CampaignSettings& settings, bool& each)
       ->type_name("FILE");
   app.add_flag("--minimise", settings.minimise,
                "With --each: where a place is bad only if it fails always, find how often it must");
+  app.add_flag("--fork-server", settings.fork_server,
+               "With --each: start the program once, up to its cuInit, and fork it there for each "
+               "run");
 }
 
 // Options of `cuvmm run` that say nothing where there are many runs.
@@ -76,8 +79,8 @@ void check_each(const CLI::App& app, const CampaignSettings& settings) {
 }
 
 void check_one(const CLI::App& app, const RunSettings& run) {
-  for (const char* option :
-       {"--all", "--calls", "--jobs", "--timeout", "--json", "--junit", "--resume", "--minimise"}) {
+  for (const char* option : {"--all", "--calls", "--jobs", "--timeout", "--json", "--junit",
+                             "--resume", "--minimise", "--fork-server"}) {
     if (app.count(option) > 0) throw UsageError{std::string(option) + " needs --each"};
   }
   if (run.fail.empty()) {

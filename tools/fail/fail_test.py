@@ -13,6 +13,7 @@ import unittest
 import xml.etree.ElementTree
 
 CUVMM = BANK = None
+TWO_PROCESSES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "hostile", "two_processes.py")
 # One that nothing but the failures of calls can stop.
 FRESH = {key: value for key, value in os.environ.items() if not key.startswith("CUVMM_")}
 
@@ -170,6 +171,86 @@ class FailTest(unittest.TestCase):
         self.assertEqual(done.returncode, 125)
         self.assertIn("made no call that can be made to fail", done.stderr)
 
+    def test_lines_of_python_are_places(self):
+        program = self.path("lines.py")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write("import ctypes, sys\n"
+                       "cuda = ctypes.CDLL('libcuda.so.1')\n"
+                       "context, memory = ctypes.c_void_p(), ctypes.c_uint64()\n"
+                       "cuda.cuInit(0)\n"
+                       "cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)\n"
+                       "cuda.cuCtxSetCurrent(context)\n"
+                       "def allocate():\n"
+                       "    return cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(64))\n"
+                       "first = allocate()\n"
+                       "second = allocate() + allocate()\n"
+                       "sys.exit(3 if first else 4 if second else 0)\n")
+        done = cuvmm("fail", "--each", "--emulate", "--devices", "1", "--calls", "cuMemAlloc", "--json", self.path("f.json"),
+                     "--", sys.executable, program)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        with open(self.path("f.json"), encoding="utf-8") as file:
+            sites = json.load(file)["sites"]
+        if not any(frame.get("file", "").endswith("lines.py") for frame in sites[0]["stack"]):
+            self.skipTest("this Python's functions are not known to cuvmm")
+        self.assertEqual(sorted(site["what"] for site in sites), ["exit code 3", "exit code 4"])
+        self.assertEqual(sorted(site["calls"] for site in sites), [1, 2])
+
+    # --- How many failures it takes
+
+    def retrying(self, patience):
+        """A program that tries cuMemCreate `patience` times, and after the last one forgets its reservation."""
+        program = self.path("retry.py")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write("import ctypes, sys\n"
+                       "cuda = ctypes.CDLL('libcuda.so.1')\n"
+                       "size = ctypes.c_size_t(1 << 21)\n"
+                       "context, base, handle = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_uint64()\n"
+                       "cuda.cuInit(0)\n"
+                       "cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)\n"
+                       "cuda.cuCtxSetCurrent(context)\n"
+                       "reserved = cuda.cuMemAddressReserve(ctypes.byref(base), size, ctypes.c_size_t(0),\n"
+                       "                                    ctypes.c_uint64(0), ctypes.c_uint64(0))\n"
+                       "assert reserved == 0\n"
+                       "prop = (ctypes.c_int * 8)(1, 0, 1, 0)  # pinned, on device 0\n"
+                       f"for attempt in range({patience}):\n"
+                       "    if cuda.cuMemCreate(ctypes.byref(handle), size, prop, ctypes.c_uint64(0)) == 0:\n"
+                       "        cuda.cuMemRelease(handle)\n"
+                       "        cuda.cuMemAddressFree(base, size)\n"
+                       "        sys.exit(0)\n"
+                       "cuda.cuCtxSynchronize()\n"
+                       "sys.exit(1)\n")
+        done = cuvmm("fail", "--each", "--minimise", "--emulate", "--devices", "1", "--calls", "cuMemCreate", "--json",
+                     self.path("f.json"), "--", sys.executable, program)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        with open(self.path("f.json"), encoding="utf-8") as file:
+            (site,) = json.load(file)["sites"]
+        self.assertEqual(site["verdict"], "leak", site)
+        return program, site
+
+    def test_minimise_finds_how_many_failures_it_takes(self):
+        for patience in (2, 5):
+            program, site = self.retrying(patience)
+            by_mode = {}
+            for run in site["runs"]:
+                by_mode.setdefault(run["mode"], []).append(run)
+            self.assertIn(by_mode["once"][0]["verdict"], ("clean", "handled"))
+            self.assertEqual(by_mode["always"][0]["verdict"], "leak")
+            fewest = min(by_mode["some"], key=lambda run: int(run["spec"].split("..")[1].split("=")[0]))
+            self.assertIn(f"@1..{patience}=", fewest["spec"])
+            self.assertEqual(fewest["verdict"], "leak")
+            # One failure less is none.
+            spec = fewest["spec"].replace(f"..{patience}=", f"..{patience - 1}=")
+            report = self.path("less.json")
+            less = cuvmm("run", "--emulate", "--devices", "1", "--fail", spec, "--report", report, "--", sys.executable,
+                         program)
+            self.assertEqual(less.returncode, 0, less.stderr)
+            with open(report, encoding="utf-8") as file:
+                self.assertEqual(json.load(file)["summary"]["leak"], 0)
+
+    def test_minimise_has_nothing_to_do_where_one_failure_is_enough(self):
+        _, found = self.campaign("--minimise", "--calls", "cuMemMap", bug="handle-kept")
+        self.assertNotIn("some", {run["mode"] for site in found["sites"] for run in site["runs"]})
+
     # --- Hostile luck
 
     def test_the_program_bears_any_luck(self):
@@ -205,6 +286,66 @@ class FailTest(unittest.TestCase):
                       program).stdout for _ in range(2)]
         self.assertEqual(runs[0], runs[1])
         self.assertNotEqual(runs[0], "0\n")
+
+    def test_one_seed_repeats_everything_over_two_processes(self):
+        def run(luck):
+            done = cuvmm("run", "--emulate", "--devices", "3", "--hostile", luck, "--", sys.executable, TWO_PROCESSES)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+
+        kinds = ("scattered-addresses,new-handles,poison,high-descriptors,large-granules,unlike-devices,refusals,"
+                 "late-streams")
+        first = run(f"11:{kinds}")
+        self.assertEqual(first, run(f"11:{kinds}"))
+        self.assertNotEqual(first, run(f"12:{kinds}"))
+        # Refusals came, and both processes had their say.
+        self.assertIn("refused", first)
+        self.assertIn("child", first)
+        self.assertIn("parent", first)
+
+    def test_the_same_seed_in_a_campaign(self):
+        luck = "5:refusals,unlike-devices"
+        runs = [cuvmm("run", "--emulate", "--hostile", luck, "--", BANK, "none") for _ in range(2)]
+        self.assertEqual(runs[0].stdout, runs[1].stdout)
+        self.assertEqual(runs[0].returncode, runs[1].returncode)
+
+    # --- A fork server
+
+    def test_a_fork_server_finds_the_same(self):
+        for bug in ("none", "handle-kept"):
+            with self.subTest(bug=bug):
+                plain, anew = self.campaign("--calls", "cuMemMap,cuMemCreate", bug=bug)
+                forked, known = self.campaign("--calls", "cuMemMap,cuMemCreate", "--fork-server", bug=bug)
+                self.assertNotIn("--fork-server:", forked.stderr)
+                self.assertEqual(plain.returncode, forked.returncode)
+                pick = ("call", "site", "result", "verdict")
+                self.assertEqual([[site[key] for key in pick] for site in anew["sites"]],
+                                 [[site[key] for key in pick] for site in known["sites"]])
+
+    def test_a_fork_server_times_out_and_sees_crashes(self):
+        verdicts = {}
+        for bug, seconds in (("stays-locked", "10"), ("null-used", "120")):
+            _, known = self.campaign("--fork-server", "--calls", "cuMemCreate", "--timeout", seconds, bug=bug)
+            verdicts[bug] = {site["verdict"] for site in known["sites"]}
+        self.assertIn("hang", verdicts["stays-locked"])
+        self.assertIn("crash", verdicts["null-used"])
+
+    def test_threads_prevent_a_fork_server(self):
+        program = self.path("threads.py")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write("import ctypes, threading\n"
+                       "done = threading.Event()\n"
+                       "other = threading.Thread(target=done.wait)\n"
+                       "other.start()\n"
+                       "cuda = ctypes.CDLL('libcuda.so.1')\n"
+                       "cuda.cuInit(0)\n"
+                       "context = ctypes.c_void_p()\n"
+                       "cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)\n"
+                       "done.set()\n"
+                       "other.join()\n")
+        done = cuvmm("fail", "--each", "--emulate", "--fork-server", "--", sys.executable, program)
+        self.assertIn("the program has 2 threads when it calls cuInit", done.stderr)
+        self.assertIn("Each run starts the program anew", done.stderr)
 
 
 if __name__ == "__main__":

@@ -27,14 +27,18 @@ std::vector<CallSite> call_sites(const std::vector<Outcome>& plain,
   std::map<std::pair<std::string, std::string>, CallSite> sites;
   for (const Outcome& outcome : plain) {
     for (const ProcessLog& log : outcome.logs) {
+      // Each process counts for itself. One place may have several stacks there.
+      std::map<std::pair<std::string, std::string>, std::uint64_t> calls;
       for (const Json& one : log.sites) {
         const std::string result = one.value("result", "");
         if (result.empty() || !wanted(one, patterns)) continue;
-        CallSite& site = sites[{one.value("call", ""), one.value("site", "")}];
+        const std::pair key{one.value("call", ""), one.value("site", "")};
+        CallSite& site = sites[key];
         site.call = one.value("call", "");
         site.site = one.value("site", "");
         site.result = result;
-        site.calls = std::max<std::uint64_t>(site.calls, one.value("calls", std::uint64_t{0}));
+        calls[key] += one.value("calls", std::uint64_t{0});
+        site.calls = std::max(site.calls, calls[key]);
         if (site.stack.empty()) site.stack = one.value("stack", Json::array());
       }
     }

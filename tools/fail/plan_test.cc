@@ -43,6 +43,15 @@ TEST(Plan, TakesEachPlaceOnceAndLeavesOutWhatGivesUp) {
   EXPECT_EQ(sites[1].calls, 3u);
 }
 
+TEST(Plan, CountsTheCallsOfAPlaceInEachProcess) {
+  // Stacks that differ in what no number is made of are one place.
+  const Json sites = Json::array({site("cuMemMap", "0b", 3, "CUDA_ERROR_OUT_OF_MEMORY"),
+                                  site("cuMemMap", "0b", 2, "CUDA_ERROR_OUT_OF_MEMORY")});
+  const auto found = call_sites({seen(sites), seen(kSites)}, {});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[1].calls, 5u);
+}
+
 TEST(Plan, TakesWhatIsAskedFor) {
   const auto sites = call_sites({seen(kSites)}, {"cuMemUn*"});
   ASSERT_EQ(sites.size(), 1u);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/fail/runner.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -11,14 +10,13 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
-#include <sstream>
+#include <optional>
+#include <utility>
 
-#include "tools/commands.h"
-#include "tools/run/run.h"
-#include "tools/standard_streams.h"
+#include "tools/fail/fork_server.h"
+#include "tools/fail/one_run.h"
 #include "tools/temporary_folder.h"
 
 namespace cuvmm::tools {
@@ -28,7 +26,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPause{2};
 constexpr std::chrono::seconds kGrace{2};
-constexpr std::size_t kMostOutput = std::size_t{16} << 20;
 
 struct Running {
   std::size_t job = 0;
@@ -37,90 +34,10 @@ struct Running {
   bool asked = false, killed = false;
 };
 
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMostOutput, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return text;
-}
-
-void redirect(int to, const std::string& path, int flags) {
-  const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0600);
-  if (fd >= 0) ::dup2(fd, to);
-}
-
-// In the child: never returns.
-[[noreturn]] void be_the_run(Job job, const std::string& folder) {
-  ::setpgid(0, 0);
-  // Ctrl-C is for us alone; `cuvmm run` hands on what comes then.
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
-  redirect(STDOUT_FILENO, folder + "/stdout", O_WRONLY | O_CREAT | O_TRUNC);
-  redirect(STDERR_FILENO, folder + "/stderr", O_WRONLY | O_CREAT | O_TRUNC);
-  // Nobody looks at a run's last calls, or at what it holds meanwhile.
-  ::setenv("CUVMM_RING", "off", 0);
-  for (const auto& [name, value] : job.environment) ::setenv(name.c_str(), value.c_str(), 1);
-  job.run.live = "off";
-  job.run.reports = {folder + "/report.json"};
-  job.run.fail_log = folder + "/logs";
-  job.run.tree_file = folder + "/tree";
-  int code = kExitFailure;
-  try {
-    code = run(std::move(job.run));
-  } catch (const std::exception& error) {
-    print_error("cuvmm: {}\n", error.what());
-  }
-  finish_output();
-  ::_exit(code);
-}
-
-// "PID SIGNAL" of each process that a signal ended. Only what ends a process by its own doing is a
-// crash: parents end their children by others.
-int crash_signal(const std::string& tree) {
-  std::istringstream lines(tree);
-  long pid = 0;
-  int signal = 0;
-  while (lines >> pid >> signal) {
-    for (const int crash : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP}) {
-      if (signal == crash) return signal;
-    }
-  }
-  return 0;
-}
-
-Outcome collect(const Running& running, int status) {
-  const std::string& folder = running.folder->path();
-  Outcome outcome;
-  outcome.timed_out = running.asked;
-  outcome.seconds = std::chrono::duration<double>(Clock::now() - running.began).count();
-  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  outcome.output = read_text(folder + "/stdout");
-  const std::string tree = read_text(folder + "/tree");
-  if (!running.asked) outcome.signal = crash_signal(tree);
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder + "/logs", error)) {
-    const Json log = Json::parse(read_text(entry.path()), nullptr, false);
-    if (log.is_object()) add_log(outcome, log);
-  }
-  const Json report = Json::parse(read_text(folder + "/report.json"), nullptr, false);
-  if (report.is_object()) {
-    add_report(outcome, report);
-  } else if (!running.asked) {
-    // A run that could not be made has said why.
-    std::string why = read_text(folder + "/stderr");
-    while (!why.empty() && why.back() == '\n') why.pop_back();
-    outcome.trouble = why.empty() ? "there is no report" : why;
-  }
-  for (const ProcessLog& log : outcome.logs) {
-    if (log.died && outcome.signal == 0 && !running.asked) outcome.signal = SIGABRT;
-  }
-  return outcome;
-}
-
 class Runner {
  public:
-  Runner(const std::vector<Job>& jobs, double timeout_s) : jobs_(jobs), timeout_s_(timeout_s) {
+  Runner(const std::vector<Job>& jobs, double timeout_s, ForkServer* server)
+      : jobs_(jobs), timeout_s_(timeout_s), server_(server) {
     // What a run leaves behind when it is killed comes to us.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   }
@@ -133,10 +50,8 @@ class Runner {
     std::error_code error;
     if (folder.empty() || !std::filesystem::create_directory(folder + "/logs", error)) return false;
     running.began = Clock::now();
-    const pid_t pid = ::fork();
-    if (pid == 0) be_the_run(jobs_[job], folder);
+    const pid_t pid = begin(job, folder);
     if (pid < 0) return false;
-    ::setpgid(pid, pid);
     running_[pid] = std::move(running);
     return true;
   }
@@ -145,14 +60,15 @@ class Runner {
 
   // Takes what has ended, and ends what takes too long.
   void look(const std::function<void(std::size_t, Outcome)>& done) {
-    int status = 0;
-    for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+    while (const auto ended = next_ended()) {
+      const auto [pid, status] = *ended;
       const auto found = running_.find(pid);
       if (found == running_.end()) continue;  // what a killed run had left
-      const Running ended = std::move(found->second);
+      const Running run = std::move(found->second);
       running_.erase(found);
-      if (ended.killed) ::kill(-pid, SIGKILL);
-      done(ended.job, collect(ended, status));
+      // `cuvmm run` clears up behind a program that it was asked to end; nobody does behind a fork.
+      if (run.killed || (server_ && run.asked)) ::kill(-pid, SIGKILL);
+      done(run.job, outcome_of(run, pid, status));
     }
     for (auto& [pid, running] : running_) {
       const auto took = Clock::now() - running.began;
@@ -170,24 +86,53 @@ class Runner {
   }
 
  private:
-  // A process's descendants, whatever groups they have made.
-  static void kill_tree(pid_t pid) {
-    std::ifstream children("/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) +
-                           "/children");
-    for (pid_t child; children >> child;) kill_tree(child);
-    ::kill(pid, SIGKILL);
+  Outcome outcome_of(const Running& run, pid_t pid, int status) const {
+    const std::chrono::duration<double> took = Clock::now() - run.began;
+    const RunEnd end{status, took.count(), run.asked};
+    if (!server_) return collect_run(run.folder->path(), end);
+    Outcome outcome = collect_forked(run.folder->path(), pid, end);
+    if (server_->lost()) outcome.trouble = "the program that is forked for each run is gone";
+    return outcome;
+  }
+
+  pid_t begin(std::size_t job, const std::string& folder) {
+    std::error_code error;
+    if (server_) {
+      if (!std::filesystem::create_directory(folder + "/reports", error)) return -1;
+      return server_->start(folder, jobs_[job].run.fail);
+    }
+    const pid_t pid = ::fork();
+    if (pid == 0) be_the_run(jobs_[job], folder);
+    if (pid > 0) ::setpgid(pid, pid);
+    return pid;
+  }
+
+  // One that has ended, and its status. Does not wait.
+  std::optional<std::pair<pid_t, int>> next_ended() {
+    int status = 0;
+    if (server_) {
+      const auto ended = server_->ended();
+      // Its runs end with it.
+      if (!ended && server_->lost() && !running_.empty())
+        return std::pair{running_.begin()->first, 0};
+      return ended;
+    }
+    const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+    if (pid <= 0) return std::nullopt;
+    return std::pair{pid, status};
   }
 
   const std::vector<Job>& jobs_;
   const double timeout_s_;
+  ForkServer* const server_;
   std::map<pid_t, Running> running_;
 };
 
 }  // namespace
 
 void run_jobs(const std::vector<Job>& jobs, int at_once, double timeout_s,
-              const std::function<void(std::size_t, Outcome)>& done) {
-  Runner runner(jobs, timeout_s);
+              const std::function<void(std::size_t, Outcome)>& done, ForkServer* server) {
+  Runner runner(jobs, timeout_s, server);
   std::size_t next = 0;
   while (next < jobs.size() || runner.count() != 0) {
     while (next < jobs.size() && runner.count() < static_cast<std::size_t>(at_once)) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/report/json.h"
@@ -20,6 +21,13 @@ struct CampaignSettings {
   std::string json, junit;         ///< files, "" none
   std::string resume;              ///< file that keeps what is known, "" none
   bool minimise = false;
+  bool fork_server = false;  ///< the program starts once, and forks for each run
+};
+
+/// One run that is wanted.
+struct Job {
+  RunSettings run;  ///< where it writes is the runner's choice
+  std::vector<std::pair<std::string, std::string>> environment;  ///< that it gets beside ours
 };
 
 /// From the harmless to the harmful.

@@ -13,6 +13,8 @@ namespace cuvmm::tools {
 namespace {
 
 constexpr const char* kLateStreams = "late-streams";
+// No program does the same when it is refused memory: only where it is asked for.
+constexpr const char* kRefusals = "refusals";
 
 std::string joined(const std::vector<std::string>& words) {
   std::string list;
@@ -24,8 +26,8 @@ std::string joined(const std::vector<std::string>& words) {
 
 const std::vector<std::string>& hostile_kinds() {
   static const std::vector<std::string> kKinds = {
-      "new-addresses", "scattered-addresses", "no-hints",       "new-handles",
-      "poison",        "high-descriptors",    "large-granules", kLateStreams};
+      "new-addresses",    "scattered-addresses", "no-hints",   "new-handles",    "poison",
+      "high-descriptors", "large-granules",      kLateStreams, "unlike-devices", kRefusals};
   return kKinds;
 }
 
@@ -34,11 +36,11 @@ std::vector<std::string> kinds_of_seed(std::uint64_t seed) {
   std::vector<std::string> kinds;
   for (const std::string& kind : hostile_kinds()) {
     // Scattered ranges that never come back would use up any address space.
-    const bool excluded =
-        kind == "scattered-addresses" && !kinds.empty() && kinds.front() == "new-addresses";
+    const bool excluded = kind == kRefusals || (kind == "scattered-addresses" && !kinds.empty() &&
+                                                kinds.front() == "new-addresses");
     if (numbers() % 2 == 0 && !excluded) kinds.push_back(kind);
   }
-  if (kinds.empty()) kinds.push_back(hostile_kinds()[seed % hostile_kinds().size()]);
+  if (kinds.empty()) kinds.push_back(hostile_kinds()[seed % (hostile_kinds().size() - 1)]);
   return kinds;
 }
 

@@ -63,6 +63,8 @@ bool is_object_of_finding(const Json& value) {
          has(value, "made_by_call", is_count) && has(value, "stack", is_stack) &&
          may_have(value, "value", is_string) && may_have(value, "size", is_count) &&
          may_have(value, "name", is_string) && may_have(value, "scope", is_string) &&
+         may_have(value, "ranges", is_strings) && may_have(value, "regions", is_strings) &&
+         may_have(value, "region_count", is_positive) &&
          may_have(value, "ended_by_call", is_count) && may_have(value, "ended_stack", is_stack);
 }
 bool is_objects(const Json& value) { return value.is_array() && all(value, is_object_of_finding); }
@@ -110,6 +112,7 @@ constexpr Member kReport[] = {
     {"driver", is_driver, "an object with \"path\", \"version\" and \"emulated\""},
     {"suppressed", is_count, "a count"},
     {"expected", is_count, "a count"},
+    {"unused_suppressions", is_strings, "a list of strings"},
     {"ipc", is_list, "a list"},
     {"stacks", is_stacks, "an object of lists of frames"},
     {"fault", is_fault, "an object with \"result\", \"call\", \"ended\" and \"queued\""},
@@ -133,6 +136,7 @@ constexpr Member kFindingMay[] = {
     {"memory", is_string, "a string"},
     {"related", is_related, "a list of objects with \"pid\" and \"rule\""},
     {"scope", is_string, "a string"},
+    {"ranges", is_strings, "an array of strings"},
     {"handled", is_count, "a count"},
     {"fix", is_string, "a string", "\"\""},
     {"url", is_string, "a string", "\"\""},
@@ -152,6 +156,7 @@ constexpr Member kRefusalMay[] = {
     {"rule", is_rule_id, "letters, digits, - and _"},
     {"handled", is_count, "a count"},
     {"of_earlier_work", is_flag, "true"},
+    {"unchecked", is_flag, "true"},
     {"call_index", is_count, "a number", "0"},
 };
 

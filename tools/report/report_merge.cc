@@ -88,10 +88,11 @@ void relate(Json& findings) {
   }
 }
 
-constexpr const char* kContract[] = {"schema",    "pid",      "ended",   "driver",     "calls",
-                                     "unchecked", "findings", "summary", "suppressed", "alive",
-                                     "processes", "notes",    "ipc",     "fault",      "faults",
-                                     "work",      "refusals", "stacks",  "expected"};
+constexpr const char* kContract[] = {"schema",     "pid",       "ended",     "driver",
+                                     "calls",      "unchecked", "findings",  "summary",
+                                     "suppressed", "alive",     "processes", "notes",
+                                     "ipc",        "fault",     "faults",    "work",
+                                     "refusals",   "stacks",    "expected",  "unused_suppressions"};
 
 // What this version does not know: lists are united, of anything else the first one stays.
 class Unknown {
@@ -163,6 +164,9 @@ class Merger {
         refusals_.push_back(std::move(refusal));
       }
     }
+    if (value.contains("unused_suppressions")) {
+      for (const Json& text : value["unused_suppressions"]) ++unused_[text.get<std::string>()];
+    }
     if (value.contains("fault")) {
       faults_.push_back(value["fault"]);
       faults_.back()["pid"] = report.pid;
@@ -203,6 +207,10 @@ class Merger {
     if (!faults_.empty()) result_.value["faults"] = std::move(faults_);
     if (!work_.empty()) result_.value["work"] = work_;
     if (expected_ != 0) result_.value["expected"] = expected_;
+    // What one process had no use for, another one may have used.
+    for (const auto& [text, processes] : unused_) {
+      if (processes == result_.processes) result_.value["unused_suppressions"].push_back(text);
+    }
     unknown_.move_into(result_.value);
     return std::move(result_);
   }
@@ -234,6 +242,7 @@ class Merger {
   Counts calls_, alive_, work_;
   Union unchecked_;
   Unknown unknown_;
+  std::map<std::string, std::uint64_t> unused_;  // in how many processes
   std::uint64_t suppressed_ = 0, expected_ = 0;
 };
 

@@ -397,6 +397,18 @@ TEST(MergeReports, ReportsAndUnknownMembersOfANewerShimSurvive) {
   EXPECT_EQ(merged.value["suppressed"], 3u);
 }
 
+TEST(MergeReports, ASuppressionIsUnusedIfNoProcessUsedIt) {
+  Json one = report(), two = report();
+  one["unused_suppressions"] = {"known.supp:1: rule:a", "known.supp:2: rule:b"};
+  two["unused_suppressions"] = {"known.supp:2: rule:b"};
+  const MergedReport merged = merge_reports({parsed(one), parsed(two)});
+  EXPECT_EQ(merged.value["unused_suppressions"], Json::array({"known.supp:2: rule:b"}));
+  EXPECT_THAT(summary_text(merged, {}),
+              HasSubstr("1 suppression was not used:\n    known.supp:2: rule:b\n"));
+  EXPECT_FALSE(
+      merge_reports({parsed(one), parsed(report())}).value.contains("unused_suppressions"));
+}
+
 TEST(MergeReports, WhatProgramsExpectAddsUpAndScopesStay) {
   Json named = finding("r", "leak", 1);
   named["scope"] = "a test";

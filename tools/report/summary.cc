@@ -45,6 +45,20 @@ std::string notes_text(const MergedReport& report) {
   return text;
 }
 
+constexpr std::size_t kMostUnused = 4;
+
+std::string unused_text(const Json& report) {
+  const auto unused = report.find("unused_suppressions");
+  if (unused == report.end() || unused->empty()) return "";
+  std::string text =
+      "cuvmm: " + counted(unused->size(), "suppression was", "suppressions were") + " not used:\n";
+  for (std::size_t i = 0; i < unused->size() && i < kMostUnused; ++i)
+    text += "    " + printable((*unused)[i].get<std::string>()) + "\n";
+  if (unused->size() > kMostUnused)
+    text += fmt::format("    and {} more (--report has all)\n", unused->size() - kMostUnused);
+  return text;
+}
+
 // Of a tree without a report.
 const char* nothing_text(const MergedReport& report) {
   return report.unread > 0
@@ -70,10 +84,11 @@ std::string summary_text(const MergedReport& report, const std::vector<std::stri
         fmt::format(" in {} of {}{}\n", counted(calls, "call", "calls"),
                     counted(report.processes, "process", "processes"), driver_text(report.value));
   }
+  text += unused_text(report.value);
   if (report.processes == 0) text += nothing_text(report);
   if (skipped_launches > 0) {
     text += fmt::format(
-        "cuvmm: {} skipped, because the emulator runs no kernels: what the program says about "
+        "cuvmm: {} skipped, because the emulator could not run them: what the program says about "
         "their results (PASSED, for example) proves nothing\n",
         counted(skipped_launches, "kernel launch was", "kernel launches were"));
   }

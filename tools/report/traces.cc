@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 
 #include "tools/atomic_file.h"
 
@@ -15,13 +16,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Of a trace: the header line and init() are written before the first call.
-constexpr int kLinesBeforeCalls = 2;
+// By it the shim knows what to write.
+constexpr std::string_view kJsonLines = ".jsonl";
+
+std::string_view ending_of(std::string_view file) {
+  return file.ends_with(kJsonLines) ? kJsonLines : std::string_view();
+}
 
 bool has_calls(const fs::path& path) {
   std::ifstream file(path);
   std::string line;
-  for (int i = 0; i < kLinesBeforeCalls; ++i) std::getline(file, line);
+  // Before the first call there is a line that says what it is, and in program text init().
+  const int before = ending_of(path.string()).empty() ? 2 : 1;
+  for (int i = 0; i < before; ++i) std::getline(file, line);
   return static_cast<bool>(std::getline(file, line));
 }
 
@@ -29,12 +36,13 @@ bool has_calls(const fs::path& path) {
 
 std::string trace_pattern(const std::string& file) {
   if (file.empty() || file.find("%p") != std::string::npos) return file;
-  return file + ".run" + std::to_string(getpid()) + "-%p";
+  return file + ".run" + std::to_string(getpid()) + "-%p" + std::string(ending_of(file));
 }
 
 std::vector<std::string> collect_traces(const std::string& file, const std::string& pattern) {
   if (file.empty() || pattern == file) return {};
-  const fs::path stem = pattern.substr(0, pattern.size() - 2);  // without %p
+  const std::string ending(ending_of(file));
+  const fs::path stem = pattern.substr(0, pattern.size() - ending.size() - 2);  // without %p
   const std::string prefix = stem.filename().string();
   std::vector<fs::path> found;
   std::error_code error;
@@ -50,8 +58,10 @@ std::vector<std::string> collect_traces(const std::string& file, const std::stri
   std::sort(found.begin(), found.end());
   std::vector<std::string> result;
   for (const fs::path& trace : found) {
-    const std::string pid = trace.filename().string().substr(prefix.size());
-    const fs::path target = found.size() == 1 ? file : file + "." + pid;
+    const std::string name = trace.filename().string();
+    const std::string pid = name.substr(prefix.size(), name.size() - prefix.size() - ending.size());
+    const std::string whole = file.substr(0, file.size() - ending.size());
+    const fs::path target = found.size() == 1 ? file : whole + "." + pid + ending;
     const bool moved = replace_by(target.string(), trace.string()).empty();
     result.push_back(moved ? target.string() : trace.string());
   }

@@ -12,7 +12,8 @@ namespace cuvmm::tools {
 std::string trace_pattern(const std::string& file);
 
 /// After the run: drops traces without calls; a single one that is left becomes `file`, several
-/// become `file`.PID. Returns the files, in order of their names. `pattern` is trace_pattern(file).
+/// become `file`.PID, or NAME.PID.jsonl. Returns the files, in order of their names. `pattern` is
+/// trace_pattern(file).
 std::vector<std::string> collect_traces(const std::string& file, const std::string& pattern);
 
 }  // namespace cuvmm::tools

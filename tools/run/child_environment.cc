@@ -55,6 +55,34 @@ std::string sanitizer_options(const std::string& existing) {
   return existing.empty() ? ours : ours + ":" + existing;
 }
 
+std::string with_commas(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
+  return text;
+}
+
+// Copies of NVTX in the program ask the library that this variable names. Another tool, which named
+// itself before, is asked by the shim.
+void add_nvtx(Environment& environment, const RunSettings& options, const Layout& layout) {
+  constexpr const char* kTool = "NVTX_INJECTION64_PATH";
+  constexpr const char* kNext = "CUVMM_NVTX_NEXT";
+  const auto tool = environment.find(kTool);
+  if (options.no_nvtx) {
+    if (tool == environment.end() || tool->second != layout.shim) return;
+    // An outer cuvmm put it there: what it found goes back.
+    const std::string next = environment[kNext];
+    environment.erase(kNext);
+    environment.erase(kTool);
+    if (!next.empty()) environment[kTool] = next;
+    return;
+  }
+  if (tool != environment.end() && !tool->second.empty() && tool->second != layout.shim)
+    environment[kNext] = tool->second;
+  environment[kTool] = layout.shim;
+  if (!options.nvtx_include.empty())
+    environment["CUVMM_NVTX_INCLUDE"] = with_commas(options.nvtx_include);
+}
+
 }  // namespace
 
 Environment current_environment() {
@@ -113,10 +141,16 @@ Environment child_environment(Environment environment, const RunSettings& option
   set("CUVMM_LEAK_CHECK", options.leak_check);
   set("CUVMM_ASYNC", options.async);
   if (options.unordered) environment["CUVMM_UNORDERED"] = "1";
+  add_nvtx(environment, options, layout);
   set("CUVMM_TRACE", options.trace);
+  set("CUVMM_TRACE_CALLS", with_commas(options.trace_calls));
+  if (options.trace_errors) environment["CUVMM_TRACE_ERRORS"] = "1";
   set("CUVMM_RING", options.ring);
   set("CUVMM_FAIL", options.fail);
   set("CUVMM_FAIL_LOG", options.fail_log);
+  if (options.guard) environment["CUVMM_GUARD"] = "1";
+  if (options.quarantine > 0) environment["CUVMM_QUARANTINE"] = std::to_string(options.quarantine);
+  if (options.poison) environment["CUVMM_POISON"] = "1";
   set("CUVMM_LIVE", options.live);
   set("CUVMM_LEAKS_SIGNAL", options.leaks_signal);
   if (options.no_python_frames) environment["CUVMM_NO_PYTHON_FRAMES"] = "1";

@@ -32,6 +32,23 @@ TEST(ChildEnvironment, ANestedRunPreloadsTheShimOnce) {
   EXPECT_EQ(twice.at("LD_LIBRARY_PATH"), once.at("LD_LIBRARY_PATH"));
 }
 
+TEST(ChildEnvironment, NvtxFindsTheShimAndTheShimWhatWasThereBefore) {
+  constexpr const char* kTool = "NVTX_INJECTION64_PATH";
+  EXPECT_THAT(made({}), Contains(Pair(kTool, "/lib/shim.so")));
+  EXPECT_THAT(made({}), Not(Contains(Key("CUVMM_NVTX_NEXT"))));
+  const Environment once = made({{kTool, "/opt/tool.so"}});
+  EXPECT_EQ(once.at(kTool), "/lib/shim.so");
+  EXPECT_EQ(once.at("CUVMM_NVTX_NEXT"), "/opt/tool.so");
+  EXPECT_EQ(made(once).at("CUVMM_NVTX_NEXT"), "/opt/tool.so");
+  RunSettings without;
+  without.no_nvtx = true;
+  EXPECT_EQ(made(once, without).at(kTool), "/opt/tool.so");
+  EXPECT_THAT(made({}, without), Not(Contains(Key(kTool))));
+  RunSettings some;
+  some.nvtx_include = {"layer*", "step ?"};
+  EXPECT_EQ(made({}, some).at("CUVMM_NVTX_INCLUDE"), "layer*,step ?");
+}
+
 TEST(ChildEnvironment, SanitizerRuntimesStayBeforeTheShim) {
   EXPECT_EQ(made({{"LD_PRELOAD", "a.so:/usr/lib/libasan.so.8"}})["LD_PRELOAD"],
             "/usr/lib/libasan.so.8:/lib/shim.so:a.so");

@@ -13,7 +13,7 @@ struct Layout {
   std::string shim;      ///< libcuvmm-shim.so
   std::string links;     ///< folder with libcuda.so and libcuda.so.1, both the shim; "": none
   std::string emulator;  ///< the emulator's libcuda.so.1
-  std::vector<std::string> runtimes = {};  ///< the emulator's libcudart, each that is there
+  std::vector<std::string> runtimes = {};  ///< what to preload with the emulator
 };
 
 struct LayoutResult {

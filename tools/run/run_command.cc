@@ -143,6 +143,15 @@ void add_driver_options(CLI::App& app, RunSettings& options, std::string& emulat
       ->type_name("SPEC")
       ->take_all()
       ->allow_extra_args(false);
+  app.add_flag("--guard", options.guard,
+               "Reserve more than is asked for, so that nothing is mapped on both sides of a "
+               "reservation (docs/testing/guards.md)");
+  app.add_option("--quarantine", options.quarantine,
+                 "Keep the last N freed ranges from being reserved again")
+      ->type_name("N")
+      ->check(whole_number(1, 1000000));
+  app.add_flag("--poison", options.poison,
+               "Fill new memory with a pattern, and memory that ends with another");
 }
 
 // What is looked for, and what of the run is kept.
@@ -165,9 +174,26 @@ void add_search_options(CLI::App& app, RunSettings& options) {
                "Also find work that happened to be over, but that nothing waited for (with "
                "--async=exact always)");
   app.add_option(
-         "--trace", options.trace,
-         "Record the calls as program text; one FILE.PID each if several processes make calls")
+         "--nvtx-include", options.nvtx_include,
+         "Only findings in NVTX ranges of such a name, e.g. 'decode*'; may be given several times")
+      ->type_name("GLOB")
+      ->take_all()
+      ->allow_extra_args(false);
+  app.add_flag("--no-nvtx", options.no_nvtx,
+               "Do not look at the program's NVTX ranges and names of memory");
+  app.add_option("--trace", options.trace,
+                 "Record the calls as program text, or, if the name ends in .jsonl, as lines of "
+                 "JSON; a file "
+                 "each if several processes make calls")
       ->type_name("FILE");
+  app.add_option(
+         "--trace-calls", options.trace_calls,
+         "Lines of JSON only of these functions, e.g. 'cuMem*Map*'; may be given several times")
+      ->type_name("GLOB")
+      ->take_all()
+      ->allow_extra_args(false);
+  app.add_flag("--trace-errors", options.trace_errors,
+               "Lines of JSON only of calls that did not succeed");
   app.add_flag("--timeline", options.timeline,
                "Keep what happens to memory, and when, in the report (.html, .perfetto-trace and "
                ".snapshot.pickle always do)");
@@ -229,6 +255,15 @@ void take_run_options(RunSettings& options, const CLI::App& app, const std::stri
   options.profile = resolve_profile(emulate);
   if (options.emulate && !options.driver.empty()) {
     throw UsageError{"--emulate and --driver exclude each other"};
+  }
+  if (options.no_nvtx && !options.nvtx_include.empty()) {
+    throw UsageError{"--no-nvtx and --nvtx-include exclude each other"};
+  }
+  if ((options.trace_errors || !options.trace_calls.empty()) &&
+      !options.trace.ends_with(".jsonl")) {
+    throw UsageError{
+        std::string(options.trace_errors ? "--trace-errors" : "--trace-calls") +
+        " needs --trace FILE.jsonl: program text has all calls, so that it can be replayed"};
   }
   options.fail = checked_spec(options.fails);
   if (!options.hostile.empty()) {

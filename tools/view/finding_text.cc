@@ -12,6 +12,14 @@ namespace {
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+std::string ranges_text(const Json& object) {
+  std::string text;
+  for (const Json& range : list_in(object, "ranges")) {
+    if (range.is_string()) text += (text.empty() ? "" : " / ") + range.get<std::string>();
+  }
+  return text;
+}
+
 std::string stack_text(const Json& stack, const char* indent) {
   std::string text;
   std::size_t number = 0;
@@ -114,6 +122,8 @@ std::string finding_text(const Json& finding) {
   if (const std::uint64_t call = number_in(finding, "call_index"); call != 0)
     text += fmt::format("    call {}: {}\n", call, call_text(finding));
   text += stack_text(list_in(finding, "stack"), "      ");
+  if (const std::string within = ranges_text(finding); !within.empty())
+    text += "    within " + within + "\n";
   if (const std::string result = text_in(finding, "result"); !result.empty()) {
     std::string documented;
     for (const Json& code : list_in(finding, "documented")) {
@@ -125,9 +135,13 @@ std::string finding_text(const Json& finding) {
     text += fmt::format("    {} times\n", count);
   for (const Json& object : list_in(finding, "objects")) {
     text += fmt::format("    {} {}", text_in(object, "what"), text_in(object, "value"));
+    if (const std::string name = text_in(object, "name"); !name.empty())
+      text += fmt::format(" \"{}\"", name);
     if (const auto size = number_in(object, "size")) text += fmt::format(" ({} bytes)", size);
     if (const auto made = number_in(object, "made_by_call"))
       text += fmt::format(", made by call {}", made);
+    if (const std::string within = ranges_text(object); !within.empty())
+      text += " within " + within;
     if (const auto ended = number_in(object, "ended_by_call"))
       text += fmt::format(", ended by call {}", ended);
     text += "\n" + stack_text(list_in(object, "stack"), "      ");

@@ -36,6 +36,11 @@ class New(Questions):
         same = self.cuvmm("report", self.report("same.json", WRONG + FREE), "--baseline", old)
         self.assertEqual(same.returncode, 0, same.stdout)
         self.assertIn("0 new, ", same.stdout)
+        self.assertNotIn("gone:", same.stdout)
+        good = self.cuvmm("report", self.report("good.json", cli_test.LEGAL), "--baseline", old)
+        self.assertEqual(good.returncode, 0, good.stdout)
+        self.assertRegex(good.stdout, r"gone: error: cuMemAddressFree \[cuMemAddressFree-exact\] at ")
+        self.assertIn(" of the baseline are gone\n", good.stdout)
         more = WRONG + FREE + "cuMemUnmap(r0, 2M)  # CUDA_ERROR_INVALID_VALUE\n"
         fresh = self.cuvmm("report", self.report("new.json", more), "--baseline", old, "--error-exitcode", "7")
         self.assertEqual(fresh.returncode, 7, fresh.stdout)
@@ -81,6 +86,16 @@ class Suppress(Questions):
             report = json.load(file)
         self.assertEqual(report["findings"], [])
         self.assertGreater(report["suppressed"], 0)
+        self.assertNotIn("unused_suppressions", report)
+
+    def test_those_without_use_are_named(self):
+        known = self.path("known.supp", "rule:cuMemAddressFree-exact\nrule:cuMemMap-*\n")
+        path = self.path("r.json")
+        result = self.run_("--emulate", "--suppressions", known, "--report", path, "--",
+                           *self.replay_command(WRONG + FREE))
+        with open(path) as file:
+            self.assertEqual(json.load(file)["unused_suppressions"], [f"{known}:2: rule:cuMemMap-*"])
+        self.assertIn(f"cuvmm: 1 suppression was not used:\n    {known}:2: rule:cuMemMap-*\n", result.stderr)
 
 
 class Memory(Questions):

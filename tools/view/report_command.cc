@@ -32,6 +32,20 @@ std::string harmless(std::string text) {
   return text;
 }
 
+// Of what an older report had and this one has not, a line each.
+void print_absent(const Json& report, std::size_t limit) {
+  const Json& absent = list_in(report, "absent");
+  for (std::size_t i = 0; i < absent.size() && i < limit; ++i) {
+    const Json& finding = absent[i];
+    const Json* const site = site_of(list_in(finding, "stack"));
+    const std::string place = site ? " at " + frame_text(*site) : "";
+    write_output(harmless(fmt::format("gone: {}: {} [{}]{}", text_in(finding, "kind"),
+                                      text_in(finding, "call"), text_in(finding, "rule"), place)) +
+                 "\n");
+  }
+  if (absent.size() > limit) print_output("and {} more are gone\n", absent.size() - limit);
+}
+
 int print_report(const ReportOptions& options) {
   Json report = read_report(options.report);
   const bool compares = !options.baseline.empty();
@@ -52,6 +66,7 @@ int print_report(const ReportOptions& options) {
       print_output("{} more findings of {}\n", count - options.limit, rule);
   }
   if (compares) {
+    print_absent(report, options.limit);
     print_output("{} new, {} as in the baseline, {} of the baseline are gone\n", against.fresh,
                  against.unchanged, against.absent);
   } else if (shown.empty()) {

@@ -44,7 +44,9 @@ class SarifWriter {
 
   Json run(const Json& report) {
     Json results = Json::array();
-    for (const Json& finding : list_in(report, "findings")) results.push_back(result(finding));
+    for (const char* list : {"findings", "absent"}) {
+      for (const Json& finding : list_in(report, list)) results.push_back(result(finding));
+    }
     Json notes = Json::array();
     for (const Json& note : list_in(report, "notes")) {
       if (!note.is_string()) continue;

@@ -391,14 +391,15 @@ char* Warp::at(const Instruction& i, unsigned lane, std::uint64_t address, unsig
   } else {
     what += grid.memory().why_not(address, size, writes);
   }
-  fail(i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, std::move(what));
+  fail(i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, std::move(what), where ? 0 : address);
   return nullptr;
 }
 
-void Warp::fail(const Instruction& i, unsigned lane, CUresult code, std::string what) {
+void Warp::fail(const Instruction& i, unsigned lane, CUresult code, std::string what,
+                std::uint64_t address) {
   const Shape& shape = block_.grid().shape();
   const unsigned thread = first_ + lane;
-  Fault fault{.code = code, .what = std::move(what), .line = i.line};
+  Fault fault{.code = code, .what = std::move(what), .address = address, .line = i.line};
   std::copy_n(block_.index(), 3, fault.block);
   fault.thread[0] = thread % shape.block[0];
   fault.thread[1] = thread / shape.block[0] % shape.block[1];

@@ -36,7 +36,8 @@ class Warp {
   /// The bytes of an access of one lane; null where it is a fault, which is noted.
   char* at(const Instruction& i, unsigned lane, std::uint64_t address, unsigned size, bool writes);
   /// Notes a fault of a lane; the first one of a grid counts.
-  void fail(const Instruction& i, unsigned lane, CUresult code, std::string what);
+  void fail(const Instruction& i, unsigned lane, CUresult code, std::string what,
+            std::uint64_t address = 0);
 
   /// Goes on behind a barrier, whose instruction runs with the result of its reduction.
   void release(unsigned barrier);

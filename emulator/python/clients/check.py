@@ -2,8 +2,8 @@
 """Runs a client that nobody here wrote on the emulator, under the shim, and holds it to what is known of it.
 
 $CUVMM_CLIENTS names a Python that has the wheels of requirements.txt, or some of them (several gigabytes, so nothing
-installs them). Exit code 0 when the client ends well, without a finding, and skips kernels where it launches some; 77
-when its wheel is not there.
+installs them). Exit code 0 when the client ends well, without a finding, and skips kernels where, and only where, it is
+known to; 77 when its wheel is not there.
 
 usage: check.py --build BUILD CLIENT
 """
@@ -29,18 +29,25 @@ class Client:
     script: str
     arguments: tuple[str, ...] = ()
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
-    launches: bool = True  # kernels, which the emulator skips
+    skips: bool = True  # it launches kernels, and the emulator skips them
+    led: bool = False  # with the start-up hook (cuvmm run --python)
     timeout: int = 250  # seconds
 
 
 CLIENTS = {
-    "cupy": Client("cupy", "static_runtime.py", ("cupy",), launches=False),
-    "rmm": Client("rmm", "static_runtime.py", ("rmm",), launches=False),
+    "cupy": Client("cupy", "static_runtime.py", ("cupy",), skips=False),
+    "rmm": Client("rmm", "static_runtime.py", ("rmm",), skips=False),
     "numba": Client("numba_cuda", "numba_memory.py"),
+    "numba_kernels": Client("numba_cuda", "numba_kernels.py", skips=False, led=True),
     "numba_suite": Client("numba_cuda", "numba_suite.py", timeout=400),
+    "core": Client("cuda.core", "core_program.py", skips=False),
     "torch": Client("torch", "torch_start.py", ("plain",)),
     "torch_expandable": Client("torch", "torch_start.py", ("expandable",),
                                {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}),
+    "torch_train": Client("torch", "torch_train.py", ("expandable",),
+                          {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}),
+    "torch_train_late": Client("torch", "torch_train.py", ("expandable",),
+                               {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "CUVMM_STREAMS": "late"}),
 }
 
 
@@ -49,8 +56,8 @@ def faults(client: Client, run: under_shim.Run) -> list[str]:
     found += expectation.Expectation(()).difference(run.findings)
     if run.report is None:
         found.append("there is no report")
-    elif client.launches and not run.report.get("skipped_launches"):
-        found.append("no kernel was launched")
+    elif client.skips != bool(run.report.get("skipped_launches")):
+        found.append("no kernel was skipped" if client.skips else "kernels were skipped")
     return found
 
 
@@ -65,12 +72,15 @@ def main() -> int:
         print("skipped: $CUVMM_CLIENTS names no Python")
         return SKIPPED
     build = under_shim.Build(options.build)
-    probe = [python, "-c", f"import importlib.util as u; exit(u.find_spec({client.package!r}) is None)"]
+    probe = [python, "-c", f"import {client.package.split('.')[0]}, importlib.util as u; exit(u.find_spec({client.package!r}) is None)"]
     if build.run(probe, emulate=False, shim=False).code != 0:
         print(f"skipped: {python} has no {client.package}")
         return SKIPPED
+    environment = dict(client.environment)
+    if client.led:
+        environment["PYTHONPATH"] = str(build.emulator / "python")
     run = build.run([python, str(HERE / client.script), *client.arguments], emulate=True,
-                    environment=client.environment, timeout=client.timeout)
+                    environment=environment, timeout=client.timeout)
     print(run.output)
     if run.code == SKIPPED:
         return SKIPPED

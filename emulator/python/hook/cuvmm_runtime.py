@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leads cuda.bindings.runtime to the emulator's libcudart. Opt-in: `cuvmm run --emulate --python`, or this folder on PYTHONPATH.
+"""Leads cuda.bindings.runtime to the emulator's libcudart, and cuda.core's linker to its libcuda. Opt-in: `cuvmm run --emulate --python`, or this folder on PYTHONPATH.
 
 cuda-python's wheels have NVIDIA's runtime inside (statically linked), which starts on a real driver only. Their Cython
 modules find each other's functions in a table of capsules, `__pyx_capi__`: here the capsules of the one module that
 holds the runtime are exchanged, between its import and that of those who use it, for such with the same signature and
 the address of our function. What our libcudart does not export stays as it was.
+
+nvJitLink makes cubins of PTX, which the emulator skips. Where it is not installed, cuda.core asks the driver to link
+(cuLink*), and the emulator hands the PTX on: kernels of numba-cuda then run. So it seems not to be installed.
 
 Nothing happens unless the process's libcuda is the emulator.
 """
@@ -12,6 +15,7 @@ Nothing happens unless the process's libcuda is the emulator.
 from __future__ import annotations
 
 import ctypes
+import functools
 import importlib.abc
 import importlib.machinery
 import os
@@ -34,6 +38,7 @@ _RENAMED_IN_12 = {
         "cudaStreamGetCaptureInfo",
     )
 }
+_LINKER = "cuda.bindings._internal.nvjitlink"
 _EMULATOR = pathlib.Path(__file__).resolve().parent.parent
 
 _api = ctypes.pythonapi
@@ -90,17 +95,23 @@ def lead(module, endings: tuple[str, ...]) -> int:
     return count
 
 
+def hide_linker(module) -> None:
+    """cuda.core looks for a function of nvJitLink's by this one, to see whether it is there."""
+    if _on_the_emulator():
+        module._inspect_function_pointer = lambda name: 0
+
+
 class _Loader(importlib.abc.Loader):
-    def __init__(self, loader, endings):
+    def __init__(self, loader, change):
         self._loader = loader
-        self._endings = endings
+        self._change = change
 
     def create_module(self, spec):
         return self._loader.create_module(spec)
 
     def exec_module(self, module):
         self._loader.exec_module(module)
-        lead(module, self._endings)
+        self._change(module)
 
     def __getattr__(self, name):  # what importlib.resources and others ask a loader for
         return getattr(self._loader, name)
@@ -108,15 +119,19 @@ class _Loader(importlib.abc.Loader):
 
 class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name not in _HOLDERS:
+        if name == _LINKER:
+            change = hide_linker
+        elif name in _HOLDERS:
+            change = functools.partial(lead, endings=_HOLDERS[name])
+        else:
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, _HOLDERS[name])
+            spec.loader = _Loader(spec.loader, change)
         return spec
 
 
 def install() -> None:
-    """From now on, each module that has NVIDIA's runtime inside is led elsewhere when it is imported."""
+    """From now on, each of these modules is led elsewhere when it is imported."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captures, and graphs as far as programs take them from a capture to launches and updates. Nodes
-// have the same numbers for their types as the driver's, and updates the same for their results.
+// Graphs as far as programs take them from a capture to launches and updates. Nodes have the same
+// numbers for their types as the driver's, and updates the same for their results.
 #include "emulator/runtime/calls/call.h"
 
 namespace cuvmm::runtime {
-
-CUVMM_RUNTIME_ON_STREAM(cudaStreamBeginCapture, ptsz, (stream, mode), CUstream stream,
-                        CUstreamCaptureMode mode) {
-  return ask(driver.cuStreamBeginCapture, stream, mode);
-}
-CUVMM_RUNTIME_ON_STREAM(cudaStreamEndCapture, ptsz, (stream, graph), CUstream stream,
-                        CUgraph* graph) {
-  return ask(driver.cuStreamEndCapture, stream, graph);
-}
 
 CUVMM_RUNTIME_CALL(cudaGraphCreate, (graph, flags), CUgraph* graph, unsigned flags) {
   return ask(driver.cuGraphCreate, graph, flags);
@@ -61,6 +52,20 @@ CUVMM_RUNTIME_ON_STREAM(cudaGraphUpload, ptsz, (executable, stream), CUgraphExec
 CUVMM_RUNTIME_ON_STREAM(cudaGraphLaunch, ptsz, (executable, stream), CUgraphExec executable,
                         CUstream stream) {
   return ask(driver.cuGraphLaunch, executable, stream);
+}
+
+CUVMM_RUNTIME_CALL(cudaDeviceGetGraphMemAttribute, (device, which, value), int device, int which,
+                   void* value) {
+  return ask(driver.cuDeviceGetGraphMemAttribute, device, static_cast<CUgraphMem_attribute>(which),
+             value);
+}
+CUVMM_RUNTIME_CALL(cudaDeviceSetGraphMemAttribute, (device, which, value), int device, int which,
+                   void* value) {
+  return ask(driver.cuDeviceSetGraphMemAttribute, device, static_cast<CUgraphMem_attribute>(which),
+             value);
+}
+CUVMM_RUNTIME_CALL(cudaDeviceGraphMemTrim, (device), int device) {
+  return ask(driver.cuDeviceGraphMemTrim, device);
 }
 
 }  // namespace cuvmm::runtime

@@ -20,6 +20,8 @@ struct Extent {
 /// What cudaLaunchConfig_t begins with.
 struct LaunchConfig {
   Extent grid, block;
+  std::size_t shared_bytes;
+  CUstream stream;
 };
 
 /// What `kernel<<<...>>>` says before its arguments are evaluated, which may launch others.
@@ -41,20 +43,20 @@ const RuntimeTable* find_table(const Driver& driver) {
 }
 
 Error skip(Streams streams, const char* name, const void* function, const Extent& grid,
-           const Extent& block) {
+           const Extent& block, CUstream stream) {
   return in_context(streams, [&](const Driver& driver) -> Error {
     if (!function) return cudaErrorInvalidDeviceFunction;
     if (grid.empty() || block.empty()) return cudaErrorInvalidConfiguration;
     static const RuntimeTable* const table = find_table(driver);
     if (!table) return cudaErrorNotSupported;
-    table->skip_launch(name);
-    return cudaSuccess;
+    if (!stream && streams == Streams::kPerThread) stream = CU_STREAM_PER_THREAD;
+    return error_of(static_cast<CUresult>(table->queue_launch(name, stream)));
   });
 }
 
-Error skip(const char* name, const LaunchConfig* config, const void* function) {
+Error skip(Streams streams, const char* name, const LaunchConfig* config, const void* function) {
   if (!config) return keep(cudaErrorInvalidValue);
-  return skip(Streams::kLegacy, name, function, config->grid, config->block);
+  return skip(streams, name, function, config->grid, config->block, config->stream);
 }
 
 Error find_kernel(const void** kernel, const void* function) {
@@ -91,15 +93,16 @@ CUVMM_EXPORT(Error, cudaGetKernel, const void** kernel, const void* function) {
   return find_kernel(kernel, function);
 }
 
-// (function, grid, block, arguments, shared bytes, stream); the last three are the kernel's alone.
+// (function, grid, block, arguments, shared bytes, stream); what the kernel would get is not looked
+// at.
 #define CUVMM_LAUNCH(symbol)                                                                  \
   CUVMM_EXPORT(Error, symbol, const void* function, Extent grid, Extent block, void**,        \
-               std::size_t, CUstream) {                                                       \
-    return skip(Streams::kLegacy, #symbol, function, grid, block);                            \
+               std::size_t, CUstream stream) {                                                \
+    return skip(Streams::kLegacy, #symbol, function, grid, block, stream);                    \
   }                                                                                           \
   CUVMM_EXPORT(Error, symbol##_ptsz, const void* function, Extent grid, Extent block, void**, \
-               std::size_t, CUstream) {                                                       \
-    return skip(Streams::kPerThread, #symbol, function, grid, block);                         \
+               std::size_t, CUstream stream) {                                                \
+    return skip(Streams::kPerThread, #symbol, function, grid, block, stream);                 \
   }
 CUVMM_LAUNCH(cudaLaunchKernel)
 CUVMM_LAUNCH(cudaLaunchCooperativeKernel)
@@ -115,11 +118,11 @@ CUVMM_EXPORT(Error, cudaProfilerStop) {
 }
 
 CUVMM_EXPORT(Error, cudaLaunchKernelExC, const LaunchConfig* config, const void* function, void**) {
-  return skip("cudaLaunchKernelExC", config, function);
+  return skip(Streams::kLegacy, "cudaLaunchKernelExC", config, function);
 }
 CUVMM_EXPORT(Error, cudaLaunchKernelExC_ptsz, const LaunchConfig* config, const void* function,
              void**) {
-  return skip("cudaLaunchKernelExC", config, function);
+  return skip(Streams::kPerThread, "cudaLaunchKernelExC", config, function);
 }
 
 }  // namespace cuvmm::runtime

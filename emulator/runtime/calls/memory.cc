@@ -19,6 +19,14 @@ CUVMM_RUNTIME_CALL(cudaMalloc, (pointer, size), void** pointer, std::size_t size
   return size == 0 ? cudaSuccess : ask(driver.cuMemAlloc, out(pointer), size);
 }
 
+CUVMM_RUNTIME_CALL(cudaMallocManaged, (pointer, size, flags), void** pointer, std::size_t size,
+                   unsigned flags) {
+  if (!pointer) return cudaErrorInvalidValue;
+  *pointer = nullptr;
+  return size == 0 ? cudaErrorInvalidValue
+                   : ask(driver.cuMemAllocManaged, out(pointer), size, flags);
+}
+
 CUVMM_RUNTIME_CALL(cudaMallocPitch, (pointer, pitch, width, height), void** pointer,
                    std::size_t* pitch, std::size_t width, std::size_t height) {
   return ask(driver.cuMemAllocPitch, out(pointer), pitch, width, height, kPitchElement);

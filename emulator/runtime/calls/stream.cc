@@ -51,6 +51,10 @@ CUVMM_RUNTIME_ON_STREAM(cudaLaunchHostFunc, ptsz, (stream, function, data), CUst
                         CUhostFn function, void* data) {
   return ask(driver.cuLaunchHostFunc, stream, function, data);
 }
+CUVMM_RUNTIME_ON_STREAM(cudaStreamAddCallback, ptsz, (stream, function, data, flags),
+                        CUstream stream, CUstreamCallback function, void* data, unsigned flags) {
+  return ask(driver.cuStreamAddCallback, stream, function, data, flags);
+}
 
 CUVMM_RUNTIME_CALL(cudaEventCreate, (event), CUevent* event) {
   return ask(driver.cuEventCreate, event, CU_EVENT_DEFAULT);

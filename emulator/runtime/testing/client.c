@@ -212,11 +212,26 @@ cudaError_t update(CUgraphExec executable, CUgraph graph,
 cudaError_t launch(CUgraphExec executable, CUstream stream) __asm__("cudaGraphLaunch");
 cudaError_t destroy(CUgraph graph) __asm__("cudaGraphDestroy");
 cudaError_t destroy_executable(CUgraphExec executable) __asm__("cudaGraphExecDestroy");
+#if CLIENT_MAJOR == 12
+cudaError_t capture_info(CUstream stream, int* status, unsigned long long* id, CUgraph* graph,
+                         const CUgraphNode** nodes,
+                         size_t* count) __asm__("cudaStreamGetCaptureInfo_v2");
+#define CAPTURE_INFO(status, graph) capture_info(stream, status, NULL, graph, NULL, NULL)
+#else
+cudaError_t capture_info(CUstream stream, int* status, unsigned long long* id, CUgraph* graph,
+                         const CUgraphNode** nodes, const void** edges,
+                         size_t* count) __asm__("cudaStreamGetCaptureInfo");
+#define CAPTURE_INFO(status, graph) capture_info(stream, status, NULL, graph, NULL, NULL, NULL)
+#endif
 
 static int capture(cudaStream_t stream, void* to, int value, size_t size, CUgraph* graph) {
-  enum { kRelaxed = 2 };
+  enum { kRelaxed = 2, kActive = 1 };
+  int status = 0;
+  CUgraph current = NULL;
   OK(begin_capture(stream, kRelaxed));
   OK(cudaMemsetAsync(to, value, size, stream));
+  OK(CAPTURE_INFO(&status, &current));
+  WANT(status == kActive && current != NULL);
   OK(end_capture(stream, graph));
   return 0;
 }

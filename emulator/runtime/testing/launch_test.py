@@ -41,5 +41,9 @@ assert (code, count) == (3, 1), "a failure stays one"
 code, text, count = run("2", "fork")
 assert (code, count) == (0, 4), "of a process that was killed, too"
 
+for streams in ("eager", "late"):
+    code, text, count = run("3", "capture", options=("--streams", streams))
+    assert (code, count) == (0, 6), "what a graph has captured counts at each of its launches"
+
 code, text, _ = run("1", options=("--quiet", "--skipped-exitcode", "9"))
 assert (code, text) == (9, "")

@@ -22,15 +22,23 @@ function verdict() {
       shown(driver.path || 'none'), driver.emulated ? ' (the emulator)' : '', version);
 }
 
+// The NVTX ranges that a thread was in.
+function withinView(ranges) {
+  return list(ranges).length ? make('p', {}, 'Within ', shown(list(ranges).join(' / '))) : null;
+}
+
 function objectView(object) {
   object = plain(object);
   const parts = [`${object.what || 'object'} `, shown(object.value)];
   if (object.size) parts.push(`, ${bytes(object.size)}`);
   if (object.function) parts.push(', ', shown(object.function));
+  if (object.name) parts.push(' “', shown(object.name), '”');
   const life = [];
   if (object.made_by_call) life.push(`made by call ${object.made_by_call}`);
   if (object.ended_by_call) life.push(`ended by call ${object.ended_by_call}`);
   return [make('p', {}, make('strong', {}, parts), life.length ? ': ' + life.join(', ') : ''),
+          withinView(object.ranges),
+          list(object.regions).length ? make('p', {}, 'In it, by NVTX: ', shown(list(object.regions).join('; ')), object.region_count > list(object.regions).length ? `; and ${object.region_count - list(object.regions).length} more` : '') : null,
           stackView(object.stack, 'Who made it is not known.'),
           object.ended_by_call ? [make('p', {}, 'It ended here:'), stackView(object.ended_stack)] : null].flat().filter(Boolean);
 }
@@ -41,6 +49,7 @@ function findingView(finding) {
   rows.push(make('p', {}, shown(finding.message)));
   rows.push(make('pre', {}, finding.call_index ? `call ${finding.call_index}: ` : 'at exit: ', shown(`${finding.call}(${argumentsText})`)));
   rows.push(stackView(finding.stack, 'It was found when the process ended.'));
+  if (list(finding.ranges).length) rows.push(withinView(finding.ranges));
   const documented = list(finding.documented);
   if (finding.result) rows.push(make('p', {}, `The driver answered ${finding.result}${finding.enforced ? ' (cuvmm answered in its place)' : ''}${documented.length ? `; documented: ${documented.join(', ')}` : ''}.`));
   for (const object of list(finding.objects)) rows.push(...objectView(object));

@@ -1,31 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/report/trace.h"
+// The names that a trace gives to what calls make: r0 for a reservation, h0 for a handle, fd0.
+#pragma once
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
+#include <cstdint>
 #include <map>
-#include <mutex>
+#include <string>
 #include <unordered_map>
 
-#include "api/posix/cancel_off.h"
-#include "api/posix/raw_write.h"
+#include "api/calls.h"
 #include "api/print.h"
-#include "api/visit_call.h"
 #include "api/words.h"
-#include "shim/process/kept_descriptor.h"
-#include "shim/report/output.h"
 
 namespace cuvmm::shim {
 
-namespace {
-
-std::string offset_text(const std::string& name, std::uint64_t offset) {
+inline std::string offset_text(const std::string& name, std::uint64_t offset) {
   return offset == 0 ? name : name + "+" + number_text(offset);
 }
 
-/// The names that the trace gave to results: r0 for a reservation, h0 for a handle, fd0.
 class TraceNames : public ValueNames {
  public:
   std::string text(ParameterKind kind, std::uint64_t value) const override {
@@ -50,26 +41,34 @@ class TraceNames : public ValueNames {
     }
   }
 
+  /// What got a name last.
+  std::uint64_t last() const { return last_; }
+
   std::string name_range(std::uint64_t base, std::uint64_t size) {
+    last_ = base;
     std::string name = "r" + std::to_string(next_range_++);
     ranges_[base] = {name, size};
     return name;
   }
   std::string name_host(const void* base, std::uint64_t size) {
     if (size == 0) return {};
+    last_ = reinterpret_cast<std::uintptr_t>(base);
     std::string name = "b" + std::to_string(next_host_++);
     host_[reinterpret_cast<std::uintptr_t>(base)] = {name, size};
     return name;
   }
   std::string name_handle(std::uint64_t handle) {
+    last_ = handle;
     return handles_[handle] = "h" + std::to_string(next_handle_++);
   }
   /// `letter` tells the kinds of objects apart.
   std::string name_object(char letter, const void* object) {
+    last_ = reinterpret_cast<std::uintptr_t>(object);
     return objects_[reinterpret_cast<std::uintptr_t>(object)] =
                letter + std::to_string(next_object_++);
   }
   std::string name_descriptor(std::uint64_t fd) {
+    last_ = fd;
     return descriptors_[fd] = "fd" + std::to_string(next_descriptor_++);
   }
 
@@ -93,6 +92,7 @@ class TraceNames : public ValueNames {
     return known == names.end() ? std::string() : known->second;
   }
   Ranges ranges_, host_;
+  std::uint64_t last_ = 0;
   Names handles_, descriptors_, objects_;
   unsigned next_range_ = 0, next_host_ = 0, next_handle_ = 0, next_descriptor_ = 0,
            next_object_ = 0;
@@ -174,69 +174,5 @@ struct ResultNamer {
     return {};
   }
 };
-
-class Trace : public CallObserver {
- public:
-  Trace(int fd, std::string path) : path_(std::move(path)) { file_.keep(fd); }
-
-  void after(const Call& call, CUresult result) override {
-    const std::lock_guard lock(mutex_);
-    std::string line = call_text(call, &names_);
-    if (result == CUDA_SUCCESS) {
-      const std::string name = visit_call<std::string>(call, ResultNamer{names_});
-      if (!name.empty()) line = name + " = " + line;
-    }
-    const int thread = thread_number();
-    if (thread != 0) line = "@t" + std::to_string(thread) + " " + line;
-    line += "  # " + result_name(result) + "\n";
-    // One write per line: what was traced is there even if the driver dies in the next call.
-    const int fd = place();
-    if (fd >= 0) raw_write(fd, line);
-  }
-
- private:
-  // 0 for the first thread that calls, then 1, 2, ...
-  int thread_number() {
-    const auto [known, inserted] = threads_.try_emplace(::gettid(), next_thread_);
-    if (inserted) ++next_thread_;
-    return known->second;
-  }
-
-  // The program may have closed the descriptor: its own files have such numbers then.
-  int place() {
-    if (const int fd = file_.get(); fd >= 0) return fd;
-    const CancelOff no_cancel;
-    const int again = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-    if (file_.is_same_file(again)) {
-      file_.keep(again);
-      return file_.get();
-    }
-    if (again >= 0) ::close(again);
-    return -1;
-  }
-
-  const std::string path_;
-  KeptDescriptor file_;
-  std::mutex mutex_;
-  TraceNames names_;
-  std::unordered_map<int, int> threads_;
-  int next_thread_ = 0;
-};
-
-}  // namespace
-
-std::unique_ptr<CallObserver> open_trace(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-  if (fd < 0) {
-    say("cannot write the trace " + path + ": errno " + std::to_string(errno));
-    return nullptr;
-  }
-  if (const int error = raw_write(fd, "cuvmm-program 1\ninit()\n"); error != 0) {
-    say("cannot write the trace " + path + ": errno " + std::to_string(error));
-    ::close(fd);
-    return nullptr;
-  }
-  return std::make_unique<Trace>(fd, path);
-}
 
 }  // namespace cuvmm::shim

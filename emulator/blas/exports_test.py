@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library exports what computes, by its table, and a few functions more, all of them cuBLAS's.
+
+usage: exports_test.py COMPUTE_SYMBOLS LIBRARY
+"""
+import re
+import subprocess
+import sys
+
+
+def output(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+symbols_file, library = sys.argv[1:]
+computing = set(open(symbols_file).read().split())
+exported = {line.split()[-1] for line in output("nm", "-D", "--defined-only", library).splitlines()}
+assert computing <= exported, computing - exported
+assert all(name.startswith("cublas") for name in exported), exported
+assert "cublasLtMatmul" in exported and "cublasCreate_v2" in exported
+# Bare names: a reference to a version of NVIDIA's library is met by them, too.
+assert not any("@" in name for name in exported), exported
+assert not re.search(r"NEEDED.*(libstdc|libgcc_s|libcuda)", output("readelf", "-dW", library))

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuLink*: nothing is compiled or joined here, as kernels run from their PTX. So one input is what
+// comes out again, and its code runs; several can only be refused.
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "emulator/base/say.h"
+#include "emulator/code/image.h"
+#include "emulator/entry/base.h"
+#include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+/// What a CUlinkState stands for.
+struct Link {
+  std::string image;
+  unsigned inputs = 0;
+};
+
+// By handle; under the emulator's lock. Never destroyed: threads may outlive main.
+std::map<CUlinkState, Link>& links() {
+  static auto& all = *new std::map<CUlinkState, Link>;
+  return all;
+}
+
+template <class Body>
+CUresult on_link(CUlinkState state, Body&& body) noexcept {
+  return locked([&](Emulator&) -> CUresult {
+    const auto found = links().find(state);
+    return found == links().end() ? CUDA_ERROR_INVALID_HANDLE : body(found->second);
+  });
+}
+
+CUresult add(Link& link, CUjitInputType type, std::string&& input) {
+  if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_CUBIN && type != CU_JIT_INPUT_FATBINARY) {
+    note("cuLinkAddData and cuLinkAddFile take PTX, a cubin or a fat binary here");
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  input.push_back('\0');  // where PTX ends
+  std::shared_ptr<Image> read;
+  const CUresult result = read_image(input.data(), read);
+  if (result != CUDA_SUCCESS) return result;
+  ++link.inputs;
+  link.image = std::move(input);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUVMM_DRIVER_FUNCTION(cuLinkCreate_v2, unsigned count, CUjit_option* options, void** values,
+                      CUlinkState* out) {
+  return with_context([&](Emulator&, Context&) -> CUresult {
+    if (!out || (count != 0 && (!options || !values))) return CUDA_ERROR_INVALID_VALUE;
+    static std::uintptr_t last = std::uintptr_t{0x11ab} << 32;
+    *out = reinterpret_cast<CUlinkState>(last += 0x10);
+    links()[*out];
+    return CUDA_SUCCESS;
+  });
+}
+CUVMM_DRIVER_ALIAS(cuLinkCreate, cuLinkCreate_v2);
+
+CUVMM_DRIVER_FUNCTION(cuLinkAddData_v2, CUlinkState state, CUjitInputType type, void* data,
+                      size_t size, const char*, unsigned, CUjit_option*, void**) {
+  return on_link(state, [&](Link& link) -> CUresult {
+    if (!data || size == 0) return CUDA_ERROR_INVALID_VALUE;
+    return add(link, type, std::string(static_cast<const char*>(data), size));
+  });
+}
+CUVMM_DRIVER_ALIAS(cuLinkAddData, cuLinkAddData_v2);
+
+CUVMM_DRIVER_FUNCTION(cuLinkAddFile_v2, CUlinkState state, CUjitInputType type, const char* path,
+                      unsigned, CUjit_option*, void**) {
+  return on_link(state, [&](Link& link) -> CUresult {
+    if (!path) return CUDA_ERROR_INVALID_VALUE;
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
+    return add(link, type, std::string{std::istreambuf_iterator<char>(file), {}});
+  });
+}
+CUVMM_DRIVER_ALIAS(cuLinkAddFile, cuLinkAddFile_v2);
+
+// The image is the link's own, and ends with it.
+CUVMM_DRIVER_FUNCTION(cuLinkComplete, CUlinkState state, void** image, size_t* size) {
+  return on_link(state, [&](Link& link) -> CUresult {
+    if (!image || link.inputs == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (link.inputs > 1) {
+      note("cuLinkComplete joins no inputs here: it takes one, and was given several");
+      return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    *image = link.image.data();
+    if (size) *size = link.image.size();
+    return CUDA_SUCCESS;
+  });
+}
+
+CUVMM_DRIVER_FUNCTION(cuLinkDestroy, CUlinkState state) {
+  return locked([&](Emulator&) -> CUresult {
+    return links().erase(state) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  });
+}
+
+}  // namespace cuvmm::emulator

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuLink*: one input comes out again and can be launched; several are refused.
+#include <cstring>
+#include <string>
+
+#include "emulator/testing.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+constexpr char kPtx[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry nothing()\n{\n  ret;\n}\n";
+
+constexpr char kBad[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible oops nothing()\n";
+
+class LinkTest : public EmulatorTest {
+ protected:
+  void SetUp() override {
+    EmulatorTest::SetUp();
+    ASSERT_EQ(create(&link_), CUDA_SUCCESS);
+  }
+  static CUresult create(CUlinkState* out) {
+    return symbol<CUresult(unsigned, CUjit_option*, void**, CUlinkState*)>("cuLinkCreate_v2")(
+        0, nullptr, nullptr, out);
+  }
+  CUresult add(CUjitInputType type, const char* text, std::size_t size) {
+    return symbol<CUresult(CUlinkState, CUjitInputType, const void*, std::size_t, const char*,
+                           unsigned, CUjit_option*, void**)>("cuLinkAddData_v2")(
+        link_, type, text, size, "name", 0, nullptr, nullptr);
+  }
+  CUresult complete(void** image, std::size_t* size) {
+    return symbol<CUresult(CUlinkState, void**, std::size_t*)>("cuLinkComplete")(link_, image,
+                                                                                 size);
+  }
+  CUresult destroy() { return symbol<CUresult(CUlinkState)>("cuLinkDestroy")(link_); }
+
+  CUlinkState link_ = nullptr;
+};
+
+TEST_F(LinkTest, OneInputComesOutAgainAndIsLoaded) {
+  // Without the zero that ends it, as Python gives it.
+  ASSERT_EQ(add(CU_JIT_INPUT_PTX, kPtx, std::strlen(kPtx)), CUDA_SUCCESS);
+  void* image = nullptr;
+  std::size_t size = 0;
+  ASSERT_EQ(complete(&image, &size), CUDA_SUCCESS);
+  ASSERT_EQ(std::string(static_cast<char*>(image), size - 1), kPtx);
+  CUmodule module = nullptr;
+  ASSERT_EQ(symbol<CUresult(CUmodule*, const void*)>("cuModuleLoadData")(&module, image),
+            CUDA_SUCCESS);
+  EXPECT_EQ(destroy(), CUDA_SUCCESS);
+  EXPECT_EQ(destroy(), CUDA_ERROR_INVALID_HANDLE);
+  CUfunction function = nullptr;
+  EXPECT_EQ(symbol<CUresult(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction")(
+                &function, module, "nothing"),
+            CUDA_SUCCESS);
+}
+
+TEST_F(LinkTest, WhatItCannotDoIsRefused) {
+  void* image = nullptr;
+  EXPECT_EQ(complete(&image, nullptr), CUDA_ERROR_INVALID_VALUE) << "nothing was added";
+  const std::string said = said_on_stderr([&] {
+    EXPECT_EQ(add(CU_JIT_INPUT_OBJECT, kPtx, std::strlen(kPtx)), CUDA_ERROR_NOT_SUPPORTED);
+    EXPECT_EQ(add(CU_JIT_INPUT_PTX, kBad, std::strlen(kBad)), CUDA_ERROR_INVALID_PTX);
+    EXPECT_EQ(add(CU_JIT_INPUT_PTX, kPtx, std::strlen(kPtx)), CUDA_SUCCESS);
+    EXPECT_EQ(add(CU_JIT_INPUT_PTX, kPtx, std::strlen(kPtx)), CUDA_SUCCESS);
+    EXPECT_EQ(complete(&image, nullptr), CUDA_ERROR_NOT_SUPPORTED);
+  });
+  EXPECT_NE(said.find("cuLinkComplete joins no inputs"), std::string::npos) << said;
+  EXPECT_EQ(destroy(), CUDA_SUCCESS);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls that fail on purpose, for a part of a program (docs/testing/fail.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gc
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Optional
+
+import cuvmm
+from cuvmm import _shim
+
+
+class FailureError(AssertionError):
+    """A block does not cope with a call that fails: what it leaks, or which rule it breaks then."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FailedCall:
+    """A call that was made to fail: its function, which of the block's calls it was, and the answer."""
+
+    call: str
+    number: int
+    result: str
+
+
+class Failures:
+    """What came of a block's calls. It can be asked in the block and after it."""
+
+    def __init__(self, token: int) -> None:
+        self._token = token
+        self._last: tuple[int, list[FailedCall]] = (0, [])
+
+    def _look(self) -> tuple[int, list[FailedCall]]:
+        if self._token:
+            told = _shim.json_text("fail_told", self._token)
+            self._last = told["calls"], [FailedCall(**one) for one in told["failed"]]
+        return self._last
+
+    @property
+    def calls(self) -> int:
+        """How many calls came that can fail and give nothing up."""
+        return self._look()[0]
+
+    @property
+    def failed(self) -> list[FailedCall]:
+        """The calls that were made to fail: the first 100."""
+        return self._look()[1]
+
+    def _end(self) -> None:
+        self._look()
+        if self._token:
+            _shim.call("fail_end", self._token)
+        self._token = 0
+
+
+@contextlib.contextmanager
+def fail(spec: str = "") -> Iterator[Failures]:
+    """In it, calls of the driver fail as `spec` says: "cuMemCreate@3", "each@2=OUT_OF_MEMORY"; "": none.
+
+    Counts in the specification begin with the block. It holds for all threads of the process.
+    """
+    failures = Failures(_shim.call("fail", spec))
+    try:
+        yield failures
+    finally:
+        failures._end()
+
+
+class Attempt:
+    """One run of a block under fail_each(): `number` 0 is the plain one; in another, that call fails.
+
+    In a run with a failure the block may end by an exception, which is kept as text in `error`.
+    """
+
+    def __init__(self, number: int, spec: str) -> None:
+        self.number = number
+        self.error: Optional[str] = None
+        self.problems: list[str] = []
+        self.left = 0
+        self.failures = Failures(0)
+        self._spec = spec
+        self._mark = 0
+        self._entered = False
+
+    def __enter__(self) -> Attempt:
+        self._entered = True
+        self._mark = cuvmm.mark()
+        self.failures = Failures(_shim.call("fail", self._spec))
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> bool:
+        self.failures._end()
+        handled = bool(self.failures.failed) and isinstance(error, Exception)
+        if handled:
+            self.error = f"{type(error).__name__}: {error}"
+        return handled
+
+    @property
+    def failed(self) -> list[FailedCall]:
+        """The calls that were made to fail in it."""
+        return self.failures.failed
+
+    def _judge(self, plain_left: int) -> None:
+        # What an exception kept alive is gone by now, unless something else keeps it.
+        gc.collect()
+        self.problems += [f"leak: {one.text or one.message}" for one in cuvmm.leaks(self._mark)]
+        self.problems += [f"{one.kind}: {one.text or one.message}" for one in cuvmm.findings(self._mark)
+                          if one.kind in ("error", "undefined")]
+        self.left = _shim.call("leaks", self._mark, _shim.LEAKS_ALIVE | _shim.LEAKS_PEEK)
+        if self.number and not plain_left and self.left and not self.problems:
+            self.problems += [f"left behind: {one.text or one.message}"
+                              for one in cuvmm.leaks(self._mark, alive=True)]
+
+    def _text(self) -> str:
+        what = ", ".join(f"{one.call} (call {one.number}) answered {one.result}" for one in self.failed)
+        return f"when {what}:\n" + "\n".join(self.problems)
+
+
+def fail_each(calls: str = "each", *, persistent: bool = True, limit: int = 1000) -> Iterator[Attempt]:
+    """Runs a block again and again; each call of it that can fail does so once, and then for good.
+
+        for attempt in cuvmm.fail_each():
+            with attempt:
+                grow(cache)
+
+    The first attempt is the plain one, and may not raise. `calls` is the name of a function, or a
+    pattern such as "cuMem*"; persistent=False: each fails only once. Raises FailureError behind the
+    last attempt if in one of them the block leaked, left something behind of which the plain run
+    leaves nothing, or broke a rule. Without the shim there is the plain attempt alone.
+    """
+    plain = Attempt(0, f"{calls}@{2 ** 62}")
+    yield plain
+    if not plain._entered:
+        raise RuntimeError("fail_each() yields attempts, and each wants a `with attempt:`")
+    if not cuvmm.active():
+        return
+    plain._judge(0)
+    if plain.problems:
+        raise FailureError("cuvmm: without any failure:\n" + "\n".join(plain.problems))
+    bad = []
+    for number in range(1, min(plain.failures.calls, limit) + 1):
+        for count in ([f"@{number}", f"@{number}+"] if persistent else [f"@{number}"]):
+            attempt = Attempt(number, calls + count)
+            yield attempt
+            attempt._judge(plain.left)
+            if attempt.problems:
+                bad.append(attempt._text())
+        if not attempt.failed:
+            break  # there is no such call any more
+    if bad:
+        raise FailureError("cuvmm: " + "\n\n".join(bad))

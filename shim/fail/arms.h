@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Failures that the program itself asks for, for a part of its run (cuvmm_fail of
+// include/cuvmm/cuvmm.h).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "failure/spec.h"
+#include "shim/session/owned_mutex.h"
+#include "shim/stack/stacks.h"
+
+namespace cuvmm::shim {
+
+/// Thread-safe.
+class Arms {
+ public:
+  /// From here on calls fail as the specification says, its counts beginning now. Its token.
+  long open(failure::Spec spec);
+  /// No more. How many calls were made to fail; nothing where the token is not open.
+  std::optional<std::uint64_t> close(long token);
+  /// {"calls":N,"failures":N,"failed":[{"call","number","result"}]}: how many calls came that can
+  /// fail and give nothing up, and the first ones that were made to fail.
+  std::optional<std::string> told(long token);
+
+  bool any() const { return open_.load(std::memory_order_relaxed) != 0; }
+  /// What the call is answered instead of being made; nothing where it is to be made. All that are
+  /// open count it.
+  std::optional<CUresult> answer(EntryPoint entry, const failure::CallFacts& facts,
+                                 const Caller& caller);
+
+ private:
+  struct Failed {
+    EntryPoint entry = EntryPoint::kCount;
+    std::uint64_t number = 0;  ///< of the calls that came
+    CUresult code = CUDA_SUCCESS;
+  };
+  struct Arm {
+    failure::Spec spec;
+    std::vector<std::uint64_t> counts;  ///< by clause
+    std::uint64_t calls = 0, failures = 0;
+    std::vector<Failed> failed;
+  };
+  static std::optional<CUresult> strike(Arm& arm, EntryPoint entry, const failure::CallFacts& facts,
+                                        StackId stack);
+
+  std::atomic<std::size_t> open_{0};
+  OwnedMutex mutex_;
+  long last_ CUVMM_GUARDED_BY(mutex_) = 0;
+  std::map<long, Arm> arms_ CUVMM_GUARDED_BY(mutex_);
+};
+
+}  // namespace cuvmm::shim

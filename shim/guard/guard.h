@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands between the session and the driver (--guard, --quarantine, --poison): the driver is asked
+// for other ranges than the program, and neither the program nor the session sees a difference.
+// docs/testing/guards.md.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "api/driver.h"
+#include "shim/guard/guard_options.h"
+#include "shim/guard/memories.h"
+#include "shim/guard/poison.h"
+#include "shim/guard/spans.h"
+#include "shim/session/owned_mutex.h"
+
+namespace cuvmm::shim {
+
+/// Thread-safe. Holds no lock across a call of the driver.
+class Guard {
+ public:
+  /// `driver` is the driver itself: its functions, not those that lead here.
+  Guard(const Driver& driver, GuardOptions options, bool emulated)
+      : driver_(driver),
+        options_(options),
+        emulated_(emulated),
+        spans_(options.quarantine),
+        poison_(driver_, emulated) {}
+  /// The same driver and the same wishes, and nothing that was made: for a child of fork.
+  Guard* fresh() const { return new Guard(driver_, options_, emulated_); }
+
+  // Each makes the call, or the one that stands for it, and answers what the program gets.
+  CUresult make(const calls::MemAddressReserve& call);
+  CUresult make(const calls::MemAddressFree& call);
+  CUresult make(const calls::MemMap& call);
+  CUresult make(const calls::MemUnmap& call);
+  CUresult make(const calls::MemSetAccess& call);
+  CUresult make(const calls::MemCreate& call);
+  CUresult make(const calls::MemRelease& call);
+  CUresult make(const calls::MemRetainAllocationHandle& call);
+  CUresult make(const calls::MemImportFromShareableHandle& call);
+  CUresult make(const calls::MemExportToShareableHandle& call);
+  CUresult make(const calls::MemGetHandleForAddressRange& call);
+  CUresult make(const calls::MulticastBindMem& call);
+  CUresult make(const calls::MulticastBindMem_v2& call);
+  CUresult make(const calls::MulticastBindAddr& call);
+  CUresult make(const calls::MulticastBindAddr_v2& call);
+  CUresult make(const calls::MemGetAddressRange& call);
+  CUresult make(const calls::PointerGetAttribute& call);
+
+  using Attributes = CUresult (*)(unsigned, CUpointer_attribute*, void**, CUdeviceptr);
+  /// cuPointerGetAttributes, by the driver's function.
+  CUresult make(Attributes function, unsigned count, CUpointer_attribute* attributes, void** data,
+                CUdeviceptr address);
+
+  Poison& poison() { return poison_; }
+
+  /// What was wished for and could not be had, as sentences; for the end of the process.
+  void tell_missing(const std::function<void(std::string)>& tell);
+  /// Each range of the driver's that the program must not use, or no more.
+  enum class Part { kBefore, kBehind, kFreed };
+  void each_forbidden(
+      const std::function<void(Part, std::uint64_t base, std::uint64_t size)>& visit);
+
+ private:
+  /// Where an address lies, for what the driver is to be asked of it.
+  struct Place {
+    bool inside = false;     ///< in a range that the program knows, and that has a guard
+    bool forbidden = false;  ///< in a guard, or in a freed range
+    Span span;
+  };
+  Place place_of(std::uint64_t address);
+  static void translate(const Place& place, int attribute, std::uint64_t address, void* data);
+
+  std::uint64_t margin_for(std::uint64_t alignment);
+  CUresult reserve(const calls::MemAddressReserve& call);
+  bool reserve_guarded(const calls::MemAddressReserve& call, std::uint64_t margin, Span& span);
+  void free_all(const std::vector<Span>& spans);
+  void poison_new(const std::vector<MappedMemory>& mappings, const calls::MemSetAccess& call);
+
+  template <class CallStruct>
+  CUresult share(const CallStruct& call, std::uint64_t handle);
+  template <class CallStruct>
+  CUresult share_range(const CallStruct& call);
+
+  const Driver driver_;
+  const GuardOptions options_;
+  const bool emulated_;
+  OwnedMutex mutex_;
+  Spans spans_ CUVMM_GUARDED_BY(mutex_);
+  Memories memories_ CUVMM_GUARDED_BY(mutex_);
+  Poison poison_;
+  std::atomic<std::uint64_t> granule_{0};  ///< asked once; 0: not yet
+  std::atomic<std::uint64_t> reservations_{0}, unguarded_{0}, early_{0};
+};
+
+/// The one of this process; null without any of the options.
+inline constinit std::atomic<Guard*> g_guard{nullptr};
+
+/// Puts the guard's functions in the place of those of the driver in `table`.
+void lead_to_guard(Driver& table);
+
+/// A function that the shim intercepts for the guard alone, or null: nobody asked for guards, or
+/// it is no such function. `driver_function` is the driver's.
+void* guarded_function(const char* name, void* driver_function);
+
+}  // namespace cuvmm::shim

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fills memory with a pattern, beside all work of the program's.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "api/driver.h"
+#include "shim/session/owned_mutex.h"
+
+namespace cuvmm::shim {
+
+class Poison {
+ public:
+  /// What memory holds that nobody has written to: not a number as a float of 16, 32 or 64 bits,
+  /// and negative as an integer.
+  static constexpr std::uint32_t kNew = 0xfff5fff5;
+  /// What memory holds that has ended.
+  static constexpr std::uint32_t kEnded = 0xfffafffa;
+  /// Of each mapping on the emulator, whose memory is the machine's.
+  static constexpr std::uint64_t kMostOnEmulator = std::uint64_t{16} << 20;
+
+  Poison(const Driver& driver, bool emulated) : driver_(driver), emulated_(emulated) {}
+
+  /// The device on which fill() would do its work: the current context's; -1: there is none.
+  int device() const;
+  /// Fills memory that the current context may write to, and waits until that is done.
+  void fill(std::uint64_t address, std::uint64_t size, std::uint32_t pattern) noexcept;
+  /// Memory is left as it is, because the calling thread has no context that may write to it.
+  void leave() noexcept { left_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// A stream begins to capture, or does so no more.
+  void capturing(CUstream stream);
+  void captured(CUstream stream) noexcept;
+
+  /// What could not be filled, as a sentence; "" where all was.
+  std::string missing() const;
+  std::uint64_t filled() const { return filled_.load(std::memory_order_relaxed); }
+
+ private:
+  CUresult fill_beside(std::uint64_t address, std::uint64_t size, std::uint32_t pattern) const;
+
+  const Driver& driver_;
+  const bool emulated_;
+  OwnedMutex mutex_;
+  std::multiset<CUstream> capturing_ CUVMM_GUARDED_BY(mutex_);
+  std::atomic<std::size_t> captures_{0};
+  std::atomic<std::uint64_t> filled_{0};  ///< bytes
+  std::atomic<std::uint64_t> left_{0}, in_capture_{0}, refused_{0};
+};
+
+}  // namespace cuvmm::shim

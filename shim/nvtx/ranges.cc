@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/nvtx/ranges.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <unordered_map>
+
+#include "shim/session/owned_mutex.h"
+#include "shim/session/thread_state.h"
+
+namespace cuvmm::shim::nvtx {
+
+namespace {
+
+constexpr std::size_t kMostOpen = 64;
+constexpr std::size_t kLongestName = 200;
+constexpr std::size_t kTextOfThread = 4096;
+constexpr std::size_t kMostStarted = 16;  // that a list names
+// Programs number their steps: so many lists, and no more.
+constexpr std::size_t kMostLists = 1 << 14;
+constexpr std::chrono::milliseconds kPatienceForRanges{1000};
+
+// Made at a thread's first push, and freed with the thread. All zero: nothing is open.
+struct ThreadRanges {
+  struct Open {
+    const void* domain;
+    std::uint16_t begin, length;  ///< of the name
+    RangesId list;                ///< up to this one; 0 not known
+    std::uint32_t generation;     ///< of the started ranges that the list begins with
+  };
+  unsigned depth;
+  std::uint32_t text_used;
+  Open open[kMostOpen];
+  char text[kTextOfThread];
+
+  std::string_view name(const Open& one) const { return {text + one.begin, one.length}; }
+};
+
+struct Lists {
+  std::unordered_map<std::string, RangesId> ids;  // names, a zero byte behind each
+  std::deque<const std::string*> by_id;
+  std::map<std::uint64_t, std::string> started;
+  std::uint64_t last_started = 0;
+};
+
+constinit OwnedMutex g_mutex;
+constinit std::atomic<std::uint32_t> g_generation{1};  // of what is started
+
+// Never destroyed: findings are written until the very end.
+Lists& lists() {
+  static Lists* const kLists = new Lists;
+  return *kLists;
+}
+
+pthread_key_t g_ranges_key;
+bool g_have_ranges_key = false;
+pthread_once_t g_ranges_key_once = PTHREAD_ONCE_INIT;
+
+ThreadRanges* make_thread_ranges() {
+  pthread_once(&g_ranges_key_once, [] {
+    g_have_ranges_key = pthread_key_create(&g_ranges_key, [](void* block) {
+                          t_state.ranges = nullptr;
+                          std::free(block);
+                        }) == 0;
+  });
+  if (!g_have_ranges_key) return nullptr;
+  void* const block = std::calloc(1, sizeof(ThreadRanges));
+  if (!block || pthread_setspecific(g_ranges_key, block) != 0) {
+    std::free(block);
+    return nullptr;
+  }
+  t_state.ranges = block;
+  detail::g_used.store(true, std::memory_order_relaxed);
+  return static_cast<ThreadRanges*>(block);
+}
+
+RangesId list_of(const std::string& names) {
+  if (names.empty()) return 0;
+  const auto known = lists().ids.find(names);
+  if (known != lists().ids.end()) return known->second;
+  if (lists().by_id.size() >= kMostLists) return 0;
+  const auto added = lists().ids.emplace(names, static_cast<RangesId>(lists().by_id.size() + 1));
+  lists().by_id.push_back(&added.first->first);
+  return added.first->second;
+}
+
+// The list of the started ranges, and of the thread's first `depth` ones.
+RangesId list_now(const ThreadRanges* mine, std::size_t depth) {
+  std::string names;
+  std::size_t started = 0;
+  for (const auto& [id, name] : lists().started) {
+    if (started++ == kMostStarted) break;
+    names += name;
+    names += '\0';
+  }
+  for (std::size_t i = 0; i < depth; ++i) {
+    names += mine->name(mine->open[i]);
+    names += '\0';
+  }
+  return list_of(names);
+}
+
+}  // namespace
+
+int push_range(const void* domain, std::string_view name) noexcept {
+  auto* mine = static_cast<ThreadRanges*>(t_state.ranges);
+  if (!mine) [[unlikely]] {
+    mine = make_thread_ranges();
+    if (!mine) return -1;
+  }
+  if (mine->depth < kMostOpen) {
+    const std::size_t room = kTextOfThread - mine->text_used;
+    const std::size_t length = std::min({name.size(), kLongestName, room});
+    mine->open[mine->depth] = {domain, static_cast<std::uint16_t>(mine->text_used),
+                               static_cast<std::uint16_t>(length), 0, 0};
+    std::memcpy(mine->text + mine->text_used, name.data(), length);
+    mine->text_used += static_cast<std::uint32_t>(length);
+  }
+  return static_cast<int>(mine->depth++);
+}
+
+int pop_range(const void* domain) noexcept {
+  auto* const mine = static_cast<ThreadRanges*>(t_state.ranges);
+  if (!mine || mine->depth == 0) return -1;
+  if (mine->depth > kMostOpen) return static_cast<int>(--mine->depth);
+  std::size_t at = mine->depth;
+  while (at > 0 && mine->open[at - 1].domain != domain) --at;
+  if (at == 0) return -1;
+  // Ranges of other domains may go on inside of it: their lists are other ones now.
+  for (std::size_t i = at; i < mine->depth; ++i) {
+    mine->open[i - 1] = mine->open[i];
+    mine->open[i - 1].list = 0;
+  }
+  --mine->depth;
+  const ThreadRanges::Open* const last = mine->depth ? &mine->open[mine->depth - 1] : nullptr;
+  mine->text_used = last ? last->begin + last->length : 0u;
+  return static_cast<int>(at - 1);
+}
+
+std::uint64_t start_range(std::string_view name) noexcept {
+  std::uint64_t id = 0;
+  {
+    const Locked lock(g_mutex);
+    id = ++lists().last_started;
+  }
+  start_range_as(id, name);
+  return id;
+}
+
+void start_range_as(std::uint64_t id, std::string_view name) noexcept {
+  constexpr std::size_t kMostKept = 65536;  // a program that never ends them
+  const Locked lock(g_mutex);
+  if (lists().started.size() >= kMostKept) return;
+  lists().started[id] = std::string(name.substr(0, kLongestName));
+  g_generation.fetch_add(1, std::memory_order_relaxed);
+  detail::g_used.store(true, std::memory_order_relaxed);
+}
+
+void end_range(std::uint64_t id) noexcept {
+  const Locked lock(g_mutex);
+  if (lists().started.erase(id) != 0) g_generation.fetch_add(1, std::memory_order_relaxed);
+}
+
+RangesId detail::open_ranges_now() noexcept {
+  auto* const mine = static_cast<ThreadRanges*>(t_state.ranges);
+  const std::size_t depth = mine ? std::min<std::size_t>(mine->depth, kMostOpen) : 0;
+  ThreadRanges::Open* const last = depth ? &mine->open[depth - 1] : nullptr;
+  const std::uint32_t generation = g_generation.load(std::memory_order_relaxed);
+  if (last && last->list != 0 && last->generation == generation) return last->list;
+  // Not where a signal handler interrupted this thread in here.
+  if (!g_mutex.lock_within(kPatienceForRanges)) return 0;
+  const Locked lock(g_mutex, kHeldAlready);
+  if (!last && lists().started.empty()) return 0;
+  const RangesId list = list_now(mine, depth);
+  if (last) {
+    last->list = list;
+    last->generation = generation;
+  }
+  return list;
+}
+
+std::vector<std::string> range_names(RangesId id) {
+  std::vector<std::string> names;
+  if (id == 0 || !g_mutex.lock_within(kPatienceForRanges)) return names;
+  const Locked lock(g_mutex, kHeldAlready);
+  if (id > lists().by_id.size()) return names;
+  std::string_view rest = *lists().by_id[id - 1];
+  while (!rest.empty()) {
+    const std::size_t end = rest.find('\0');
+    names.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(end + 1);
+  }
+  return names;
+}
+
+void lock_ranges() noexcept CUVMM_UNCHECKED {
+  if (!g_mutex.held_here()) g_mutex.lock();
+}
+void unlock_ranges() noexcept CUVMM_UNCHECKED { g_mutex.unlock(); }
+
+}  // namespace cuvmm::shim::nvtx

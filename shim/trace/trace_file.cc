@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/trace/trace_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "api/posix/cancel_off.h"
+#include "api/posix/raw_write.h"
+
+namespace cuvmm::shim {
+
+TraceFile::TraceFile(int fd, std::string path) : path_(std::move(path)) { file_.keep(fd); }
+
+void TraceFile::write(std::string_view line) {
+  const int fd = place();
+  if (fd >= 0) raw_write(fd, line);
+}
+
+// The program may have closed the descriptor: its own files have such numbers then.
+int TraceFile::place() {
+  if (const int fd = file_.get(); fd >= 0) return fd;
+  const CancelOff no_cancel;
+  const int again = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (file_.is_same_file(again)) {
+    file_.keep(again);
+    return file_.get();
+  }
+  if (again >= 0) ::close(again);
+  return -1;
+}
+
+}  // namespace cuvmm::shim
