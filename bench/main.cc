@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/measure/life.h"
+#include "bench/measure/long_run.h"
 #include "bench/measure/measure.h"
 #include "bench/measure/samples.h"
 #include "bench/measure/startup.h"
@@ -25,6 +26,7 @@ constexpr const char* kUsage = R"(cuvmm-bench --driver PATH [--shim PATH] [optio
   --driver PATH     the libcuda to measure
   --shim PATH       measure libcuvmm-shim.so over it as well, in turn
   --before PATH     and another shim, as "before", in the same run
+  --watched LIST    and the shim as it writes for others, of live,timeline: "shim, live", ...
   --name NAME       what the driver's column is called (default "bare")
   --shim-name NAME  what the shim's column is called (default "shim")
   --only LIST       of copies,launches,calls,threads,other,startup,memory (default all but memory)
@@ -35,17 +37,19 @@ constexpr const char* kUsage = R"(cuvmm-bench --driver PATH [--shim PATH] [optio
   --out FILE        JSON in Google Benchmark's layout
   --cold KIB        each call below evicts KIB of data and of code from the caches, as a driver in
                     the kernel does; the time of that is taken off (see docs/performance.md)
+  --long N          make N calls as a long training does instead (for bench/long_run.py)
   --lives N         do N lives of a block instead, and measure nothing (for callgrind); FILE then
                     gets /proc/self/maps
 )";
 
 struct Options {
-  std::string driver, shim, before, name = "bare", shim_name = "shim", out;
+  std::string driver, shim, before, watched, name = "bare", shim_name = "shim", out;
   std::string only = "copies,launches,calls,threads,other,startup";
   std::vector<int> live{0, 1000};
   std::vector<int> threads{1, 4, 16};
   double seconds = 0.3;
   int lives = 0;
+  long long calls = 0;
   std::string cold;
   int startups = 30;
 
@@ -75,6 +79,8 @@ Options parse(int argc, char** argv) {
       options.shim = value;
     else if (flag == "--before")
       options.before = value;
+    else if (flag == "--watched")
+      options.watched = value;
     else if (flag == "--name")
       options.name = value;
     else if (flag == "--shim-name")
@@ -89,6 +95,8 @@ Options parse(int argc, char** argv) {
       options.startups = static_cast<int>(std::strtol(value, nullptr, 10));
     else if (flag == "--lives")
       options.lives = static_cast<int>(std::strtol(value, nullptr, 10));
+    else if (flag == "--long")
+      options.calls = std::strtoll(value, nullptr, 10);
     else if (flag == "--cold")
       options.cold = value;
     else if (flag == "--seconds")
@@ -133,19 +141,58 @@ std::string cold_driver(const std::string& path, const std::string& kibibytes) {
          "lib/libcuvmm-cold.so";
 }
 
+// The same shim a second time, in a file of its own and with a folder for what it writes. What its
+// process makes there goes with `folder`.
+Variant open_watched(const Options& options, const std::string& how, const std::string& folder) {
+  const std::string copy = folder + "/" + how + ".so";
+  std::filesystem::copy_file(options.shim, copy);
+  const char* const variable = how == "live" ? "CUVMM_LIVE" : "CUVMM_TIMELINE";
+  ::setenv(variable, folder.c_str(), 1);
+  Variant variant = open_variant(options.shim_name + ", " + how, copy);
+  ::unsetenv(variable);
+  return variant;
+}
+
+// A folder for that, which goes at the end. The live file is where `cuvmm run` has it, in memory.
+class Watched {
+ public:
+  Watched(const Options& options, Variants& variants) {
+    for (const std::string how : {"live", "timeline"}) {
+      if (("," + options.watched + ",").find("," + how + ",") == std::string::npos) continue;
+      std::error_code error;
+      const bool in_memory = how == "live" && std::filesystem::is_directory("/dev/shm", error);
+      std::string name = in_memory ? "/dev/shm" : std::filesystem::temp_directory_path().string();
+      name += "/cuvmm-bench-XXXXXX";
+      if (!::mkdtemp(name.data())) continue;
+      folders_.push_back(name);
+      variants.push_back(open_watched(options, how, name));
+    }
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+  ~Watched() {
+    std::error_code error;
+    for (const std::string& folder : folders_) std::filesystem::remove_all(folder, error);
+  }
+
+ private:
+  std::vector<std::string> folders_;
+};
+
 int run(const Options& options) {
   Results results;
   const LoadedDriver found = load_driver(options.driver);
   std::string path = found.error.empty() ? found.path : options.driver;
   if (!options.cold.empty()) path = cold_driver(path, options.cold);
   // Before the driver is initialised here: children are started.
-  if (options.lives == 0 && options.wants("startup"))
+  if (options.lives == 0 && options.calls == 0 && options.wants("startup"))
     measure_startup(path, options.shim, options.startups, results);
   if (!options.shim.empty()) ::setenv("CUVMM_DRIVER", path.c_str(), 1);
   ::setenv("CUVMM_QUIET", "1", 1);
   Variants variants{open_variant(options.name, options.cold.empty() ? options.driver : path)};
   if (!options.before.empty()) variants.push_back(open_variant("before", options.before));
   if (!options.shim.empty()) variants.push_back(open_variant(options.shim_name, options.shim));
+  const Watched watched(options, variants);
   if (const void* counter = ::dlsym(variants[0].library, "cuvmm_cold_ticks")) {
     Stopwatch::set_evicted(static_cast<const std::uint64_t*>(counter));
   }
@@ -156,6 +203,10 @@ int run(const Options& options) {
     for (int i = 0; i < options.lives; ++i) {
       live_once([&](const auto& call) { must(variants.back().driver(call), call.kName); }, nullptr);
     }
+    return 0;
+  }
+  if (options.calls > 0) {
+    make_long_run(variants.back(), static_cast<std::uint64_t>(options.calls));
     return 0;
   }
   describe(variants[0], path, results);

@@ -19,7 +19,7 @@ SECTIONS = [
     ("shared/", "Threads on slots of one reservation"),
     ("copies/", "A program that never touches VMM: 64-byte copies and fills"),
     ("copies-beside-vmm/", "The same copies where reservations exist"),
-    ("launches/", "Launches: of no parameters, of 16 pointers, and of pointers into live mappings"),
+    ("launches/", "Launches: of no parameters, of 16 pointers, and of 16 that move within the same mappings"),
     ("other/", "Functions that are not intercepted, called directly"),
     ("startup/", "Start to end of a program that does nothing else"),
     ("memory/", "Resident memory per live mapping"),

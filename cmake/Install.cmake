@@ -57,6 +57,12 @@ install(DIRECTORY "${CMAKE_SOURCE_DIR}/emulator/python/hook/" DESTINATION "${CUV
         PATTERN __pycache__ EXCLUDE)
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
         FILES_MATCHING PATTERN "*.md" PATTERN "*.json")
+# The example to begin with: `python3 -m cuvmm.first_finding` where a wheel was installed.
+if(CUVMM_WHEEL)
+  install(FILES "${CMAKE_SOURCE_DIR}/examples/first_finding.py" DESTINATION .)
+else()
+  install(FILES "${CMAKE_SOURCE_DIR}/examples/first_finding.py" DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples")
+endif()
 if(CUVMM_GZIP)  # as Debian has it
   execute_process(COMMAND ${CUVMM_GZIP} -9nc "${CMAKE_SOURCE_DIR}/CHANGELOG.md" OUTPUT_FILE "${pages}/changelog.gz")
   install(FILES "${pages}/changelog.gz" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

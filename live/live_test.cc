@@ -120,6 +120,60 @@ TEST_F(Live, SumsFollowEachChange) {
   EXPECT_TRUE(view.snapshot().memory.empty());
 }
 
+TEST_F(Live, AChangeReachesReadersAndSums) {
+  Writer writer;
+  ASSERT_EQ(writer.open(path("1"), "libcuda"), 0);
+  View view;
+  ASSERT_EQ(view.open(path("1")), "");
+  Reservation r = reservation(0x1000000, 64, {3, 1, 0});
+  Mapping m = mapping(0x1000000, 32, 7, {5, 1, 0});
+  MemoryHeld held = memory(7, 32, 0);
+  held.shared = 77;
+  EXPECT_FALSE(writer.change(r));
+  EXPECT_FALSE(writer.change(m));
+  EXPECT_FALSE(writer.change(held.allocation));
+  writer.put(r);
+  writer.put(m);
+  writer.put(held);
+  EXPECT_EQ(view.sums().unused, 32u);
+
+  r.mapped = true;
+  r.unmapped = {8, 2, 4};
+  m.access = {5, 1};
+  held.allocation.mappings = 2;
+  held.allocation.retained = {9, 3, 4};
+  EXPECT_TRUE(writer.change(r));
+  EXPECT_TRUE(writer.change(m));
+  EXPECT_TRUE(writer.change(held.allocation));
+  const Snapshot all = view.snapshot();
+  EXPECT_TRUE(all.reservations[0].mapped);
+  EXPECT_EQ(all.reservations[0].unmapped.call, 8u);
+  EXPECT_EQ(all.reservations[0].size, 64u);
+  EXPECT_EQ(all.mappings[0].access.read, 5u);
+  EXPECT_EQ(all.mappings[0].access.write, 1u);
+  EXPECT_EQ(all.mappings[0].made.call, 5u);
+  EXPECT_EQ(all.memory[0].allocation.mappings, 2u);
+  EXPECT_EQ(all.memory[0].allocation.retained.call, 9u);
+  EXPECT_EQ(all.memory[0].allocation.size, 32u);
+  EXPECT_EQ(all.memory[0].shared, 77u);
+  EXPECT_EQ(all.sums.used, 32u);
+  EXPECT_EQ(all.sums.unused, 0u);
+
+  // Other memory by that name, and an import whose size was not known, are put.
+  held.allocation.made.call = 11;
+  EXPECT_FALSE(writer.change(held.allocation));
+  writer.put(held);
+  held.allocation.mappings = 0;
+  EXPECT_TRUE(writer.change(held.allocation));
+  EXPECT_EQ(view.sums().used, 0u);
+  EXPECT_EQ(view.sums().unused, 32u);
+  held.allocation.size = 64;
+  EXPECT_FALSE(writer.change(held.allocation));
+  writer.drop_memory(7);
+  EXPECT_EQ(view.sums().unused, 0u);
+  EXPECT_FALSE(writer.change(held.allocation));
+}
+
 TEST_F(Live, SlotsAreUsedAgain) {
   Writer writer;
   ASSERT_EQ(writer.open(path("1"), ""), 0);

@@ -31,12 +31,14 @@ class SlotIndex {
     put(key, slot);
   }
 
+  /// Gives the slot that it had; kNone where it was not there.
   template <class KeyAt>
-  void remove(std::uint64_t key, const KeyAt& key_at) {
-    if (places_.empty()) return;
+  std::uint32_t remove(std::uint64_t key, const KeyAt& key_at) {
+    if (places_.empty()) return kNone;
     std::size_t hole = home(key);
     while (places_[hole] != kNone && key_at(places_[hole]) != key) hole = next(hole);
-    if (places_[hole] == kNone) return;
+    const std::uint32_t slot = places_[hole];
+    if (slot == kNone) return kNone;
     --count_;
     // What comes behind moves up, so that no search ends in the hole before its time.
     for (std::size_t at = next(hole); places_[at] != kNone; at = next(at)) {
@@ -47,6 +49,7 @@ class SlotIndex {
       hole = at;
     }
     places_[hole] = kNone;
+    return slot;
   }
 
   void clear() {

@@ -3,7 +3,8 @@
 // writes and who reads them. Both sides are of one build of cuvmm (kTimelineLayout).
 //
 // It does not grow with the run. The first events and the last ones are kept; of those between
-// them, how many there were. Sums over the whole run are kept as samples, ever farther apart.
+// them, how many there were. Sums over the run are kept as samples, ever farther apart: but not for
+// the first events, from which they can be told.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,7 @@ inline constexpr std::uint64_t kTimelineMagic = 0x454d49546d6d7563;  // "cummTIM
 inline constexpr std::size_t kFirstEvents = std::size_t{1} << 17;
 inline constexpr std::size_t kLastEvents = std::size_t{1} << 19;
 inline constexpr std::size_t kSamples = 4096;
+inline constexpr std::uint64_t kFirstStride = 64;  ///< events from one sample to the next, at first
 
 enum class TimelineObject : std::uint8_t {
   kReservation,
@@ -28,6 +30,9 @@ enum class TimelineObject : std::uint8_t {
   kRegistered,
   kPool,
   kIpc,
+  kMulticast,       ///< a multicast object that this process made
+  kExternal,        ///< another API's memory, imported
+  kExternalBuffer,  ///< an address of it; `other`: its handle; `more`: the offset there
   kCount
 };
 
@@ -72,7 +77,7 @@ struct TimelineHeader {
   std::uint64_t pid;
   std::uint64_t events;  ///< ever written
   std::uint64_t samples;
-  std::uint64_t stride;  ///< events from one sample to the next
+  std::uint64_t stride;  ///< events from one sample to the next; a power of two
   // Two moments: in ticks, and in nanoseconds of CLOCK_BOOTTIME.
   std::uint64_t first_ticks, first_ns;
   std::uint64_t last_ticks, last_ns;
@@ -92,7 +97,8 @@ struct TimelineImage {
 };
 
 inline constexpr std::uint64_t kTimelineLayout =
-    sizeof(TimelineImage) * 31 + static_cast<std::uint64_t>(TimelineObject::kCount);
+    sizeof(TimelineImage) * 31 + static_cast<std::uint64_t>(TimelineObject::kCount) +
+    (kFirstStride << 32);
 
 /// Where event number `n` (from 0) has its place.
 inline std::size_t timeline_place(std::uint64_t n) noexcept {

@@ -18,17 +18,22 @@ namespace cuvmm::live {
 namespace {
 
 constexpr std::size_t kGrowEvents = std::size_t{1} << 14;  // a MiB
+constexpr std::uint64_t kTune = 1024;
+// Every place where something is to be done is a multiple of what is looked at.
+static_assert(kGrowEvents % kTune == 0 && kFirstEvents % kTune == 0 && kLastEvents % kTune == 0);
+static_assert(kTune % kFirstStride == 0);
+
+std::uint64_t next_milestone(std::uint64_t events, std::uint64_t stride) noexcept {
+  if (events < kTune) return std::max<std::uint64_t>(1, 2 * events);
+  const std::uint64_t step = events < kFirstEvents ? kTune : std::min(kTune, stride);
+  return events / step * step + step;
+}
 
 std::uint64_t now_ns(clockid_t clock) noexcept {
   timespec now{};
   ::clock_gettime(clock, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-bool is_physical(TimelineObject object) noexcept {
-  return object == TimelineObject::kAllocation || object == TimelineObject::kDevice ||
-         object == TimelineObject::kManaged || object == TimelineObject::kPool;
 }
 
 // A larger file would raise SIGXFSZ.
@@ -61,13 +66,16 @@ int TimelineWriter::open(const std::string& path) {
   TimelineHeader& header = image_->header;
   header.layout = kTimelineLayout;
   header.pid = static_cast<std::uint64_t>(::getpid());
-  header.stride = 1;
+  header.stride = kFirstStride;
   header.first_ticks = ring::now_ticks();
   header.first_ns = now_ns(CLOCK_BOOTTIME);
   header.first_unix_ns = now_ns(CLOCK_REALTIME);
   const ssize_t length = ::readlink("/proc/self/exe", header.program, sizeof header.program - 1);
   if (length < 0) header.program[0] = '\0';
   __atomic_store_n(&header.magic, kTimelineMagic, __ATOMIC_RELEASE);
+  if (!grow(0)) return ENOSPC;
+  next_ = image_->events;
+  milestone_ = 1;
   return 0;
 }
 
@@ -98,6 +106,29 @@ bool TimelineWriter::grow(std::size_t place) noexcept {
   return true;
 }
 
+// Of the first events, their readers make the sums.
+void TimelineWriter::milestone(std::uint64_t events, std::uint64_t ticks,
+                               std::uint64_t call) noexcept {
+  TimelineHeader& header = image_->header;
+  if (events % kTune == 0 || (events & (events - 1)) == 0) {
+    const std::size_t place = timeline_place(events);
+    if (place >= backed_ && !grow(place)) return;
+    next_ = image_->events + place;
+    note_time();
+  }
+  if (events > kFirstEvents && events % header.stride == 0) add_sample(ticks, call);
+  milestone_ = next_milestone(events, header.stride);
+}
+
+void TimelineWriter::finish() noexcept {
+  if (!image_) return;
+  note_time();
+  const TimelineHeader& header = image_->header;
+  if (header.events > kFirstEvents) {
+    add_sample(header.last_ticks, image_->events[timeline_place(header.events - 1)].call);
+  }
+}
+
 void TimelineWriter::add_sample(std::uint64_t ticks, std::uint64_t call) noexcept {
   TimelineHeader& header = image_->header;
   if (header.samples == kSamples) {
@@ -113,40 +144,15 @@ void TimelineWriter::add_sample(std::uint64_t ticks, std::uint64_t call) noexcep
   image_->samples[header.samples] = {ticks, call, peak_since_, sums_};
   ++header.samples;
   peak_since_ = physical_;
-  until_sample_ = header.stride;
-  note_time();
 }
 
-void TimelineWriter::count(const TimelineEvent& event, bool back) noexcept {
-  if (event.what != TimelineWhat::kBegin && event.what != TimelineWhat::kEnd) return;
-  const bool more = (event.what == TimelineWhat::kBegin) != back;
-  const std::uint64_t change = more ? event.size : 0 - event.size;
-  sums_.objects[static_cast<std::size_t>(event.object)] += change;
-  if (is_physical(event.object)) physical_ += change;
-}
-
-void TimelineWriter::add(TimelineEvent event) noexcept {
-  if (!image_) [[unlikely]]
-    return;
+void TimelineWriter::new_peak(std::uint64_t ticks, std::uint64_t call) noexcept {
+  peak_since_ = physical_;
   TimelineHeader& header = image_->header;
-  const std::size_t place = timeline_place(header.events);
-  if (place >= backed_ && !grow(place)) [[unlikely]]
-    return;
-  event.ticks = ring::now_ticks();
-  image_->events[place] = event;
-  // Whoever reads this after the process was killed finds whole events.
-  __atomic_store_n(&header.events, header.events + 1, __ATOMIC_RELEASE);
-  count(event, false);
-  if (physical_ > peak_since_) {
-    peak_since_ = physical_;
-    if (physical_ > header.peak) {
-      header.peak = physical_;
-      header.peak_ticks = event.ticks;
-      header.peak_call = event.call;
-    }
-  }
-  if (--until_sample_ == 0) [[unlikely]]
-    add_sample(event.ticks, event.call);
+  if (physical_ <= header.peak) return;
+  header.peak = physical_;
+  header.peak_ticks = ticks;
+  header.peak_call = call;
 }
 
 // Other threads have hardly made more calls than that since this one asked the driver.
@@ -154,9 +160,13 @@ void TimelineWriter::undo(std::uint64_t call, std::uint32_t thread) noexcept {
   if (!image_) return;
   constexpr std::uint64_t kLook = 4096;
   const std::uint64_t events = image_->header.events;
+  bool found = false;
   for (std::uint64_t n = events, left = std::min(events, kLook); left > 0; --left) {
     const TimelineEvent& event = image_->events[timeline_place(--n)];
-    if (event.call == call) count(event, true);
+    // They were written in one go.
+    if (found && event.call != call) break;
+    found = event.call == call;
+    if (found) count(event, true);
   }
   TimelineEvent undone{};
   undone.call = call;
@@ -176,10 +186,10 @@ void TimelineWriter::leave() noexcept {
   if (!image_) return;
   ::munmap(image_, sizeof(TimelineImage));
   image_ = nullptr;
+  next_ = nullptr;
   backed_ = 0;
   sums_ = {};
   physical_ = peak_since_ = 0;
-  until_sample_ = 1;
 }
 
 }  // namespace cuvmm::live

@@ -38,9 +38,7 @@ class TimelineWriterTest : public ::testing::Test {
     writer_.add(event_of(TimelineWhat::kEnd, TimelineObject::kAllocation, call, key, size));
   }
   const TimelineHeader& header() const { return writer_.image()->header; }
-  std::uint64_t bytes_now() const {
-    return physical(writer_.image()->samples[header().samples - 1].sums);
-  }
+  std::uint64_t bytes_now() const { return physical(writer_.sums()); }
 
   std::string path_;
   TimelineWriter writer_;
@@ -88,6 +86,7 @@ TEST_F(TimelineWriterTest, ALongRunKeepsItsStartItsEndAndItsSums) {
   EXPECT_EQ(after, kFirstEvents + kMore + 1);
   EXPECT_EQ(writer_.image()->events[0].call, 1u);
   EXPECT_EQ(writer_.image()->events[timeline_place(total - 1)].call, total);
+  writer_.finish();
   EXPECT_LE(header().samples, kSamples);
   EXPECT_GT(header().samples, kSamples / 4);
   EXPECT_GE(header().peak, 1'000'000u);

@@ -8,11 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "api/posix/cancel_off.h"
 #include "api/posix/process_start.h"
@@ -120,6 +121,38 @@ template <class Record>
   return record;
 }
 
+#if defined(__SANITIZE_THREAD__)
+#define CUVMM_SEES_WORDS
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CUVMM_SEES_WORDS
+#endif
+#endif
+
+// Two words at a time where the compiler has registers of that size. Readers see by the slot's
+// sequence whether they met a half of it. ThreadSanitizer sees words.
+template <std::size_t kWords>
+[[gnu::always_inline]] inline void copy_words(std::uint64_t* to, const void* from) {
+#if !defined(__SSE2__) || defined(CUVMM_SEES_WORDS)
+  const auto* const words = static_cast<const std::uint64_t*>(from);
+  for (std::size_t i = 0; i < kWords; ++i) store(to[i], words[i]);
+#else
+  using Pair = long long __attribute__((vector_size(16), aligned(8), may_alias));
+  const auto* const bytes = static_cast<const char*>(from);
+  const auto pair = [&](std::size_t i) {
+    *reinterpret_cast<volatile Pair*>(to + i) = *reinterpret_cast<const Pair*>(bytes + 8 * i);
+  };
+  // One after the other, as a loop would be one here.
+  [&]<std::size_t... kAt>(std::index_sequence<kAt...>) { (pair(2 * kAt), ...); }
+  (std::make_index_sequence<kWords / 2>());
+  if constexpr (kWords % 2 != 0) {
+    std::uint64_t last;
+    std::memcpy(&last, bytes + 8 * (kWords - 1), 8);
+    store(to[kWords - 1], last);
+  }
+#endif
+}
+
 // Larger files would raise SIGXFSZ. Where address space is short, it is the program's.
 bool limits_allow_it() noexcept {
   constexpr rlim_t kAmple = rlim_t{16} << 30;
@@ -166,39 +199,45 @@ bool Table<Record>::make_room(std::uint32_t slot) {
   return true;
 }
 
-// All words: to look which of them differ costs more than to write them.
+// All of these words: to look which of them differ costs more than to write them.
 template <class Record>
+template <std::size_t kFrom, std::size_t kTo>
 [[gnu::always_inline]] inline void Table<Record>::write(Slot<Record>& slot, std::uint64_t key,
-                                                        const Words& words) {
+                                                        const void* words) {
   const std::uint64_t sequence = slot.sequence;
   store(slot.sequence, sequence + 1);
   fence();
   store(slot.key, key);
-  for (std::size_t i = 0; i < Slot<Record>::kWords; ++i) {
-    store(slot.words[i], words[i]);
-  }
+  copy_words<kTo - kFrom>(slot.words + kFrom, static_cast<const char*>(words) + 8 * kFrom);
   __atomic_store_n(&slot.sequence, sequence + 2, __ATOMIC_RELEASE);
 }
 
 template <class Record>
+[[gnu::always_inline]] inline std::uint32_t Table<Record>::find(std::uint64_t key) const {
+  if (key == last_key_) [[likely]]
+    return last_slot_;
+  return index_.find(key, [this](std::uint32_t at) { return slots_[at].key; });
+}
+
+template <class Record>
 void Table<Record>::put(const Record& record) {
-  if (!slots_) return;
+  if (!slots_) [[unlikely]]
+    return;
   const std::uint64_t key = key_of(record);
-  const auto key_at = [this](std::uint32_t at) { return slots_[at].key; };
-  std::uint32_t at = index_.find(key, key_at);
-  if (at != SlotIndex::kNone) [[likely]] {
-    Slot<Record>& slot = slots_[at];
-    if (std::memcmp(slot.words, static_cast<const void*>(&record), sizeof record) == 0) return;
-    const Record before = record_of(slot);
-    write(slot, key, std::bit_cast<Words>(record));
-    if (counts_alike(before, record)) return;
-    account(*sums_, before, kLess);
+  std::uint32_t at = find(key);
+  bool counted = false;
+  if (at != SlotIndex::kNone) {
+    const Record before = record_of(slots_[at]);
+    counted = counts_alike(before, record);
+    if (!counted) account(*sums_, before, kLess);
   } else {
     at = take_slot(key);
     if (at == SlotIndex::kNone) return;
-    write(slots_[at], key, std::bit_cast<Words>(record));
   }
-  account(*sums_, record, 1);
+  last_key_ = key;
+  last_slot_ = at;
+  write<0, Slot<Record>::kWords>(slots_[at], key, &record);
+  if (!counted) account(*sums_, record, 1);
 }
 
 template <class Record>
@@ -223,11 +262,12 @@ std::uint32_t Table<Record>::take_slot(std::uint64_t key) {
 
 template <class Record>
 void Table<Record>::drop(std::uint64_t key) {
-  if (!slots_) return;
-  const auto key_at = [this](std::uint32_t at) { return slots_[at].key; };
-  const std::uint32_t at = index_.find(key, key_at);
+  if (!slots_) [[unlikely]]
+    return;
+  const std::uint32_t at =
+      index_.remove(key, [this](std::uint32_t slot) { return slots_[slot].key; });
   if (at == SlotIndex::kNone) return;
-  index_.remove(key, key_at);
+  if (key == last_key_) last_key_ = 0;
   account(*sums_, record_of(slots_[at]), kLess);
   // What was there stays in its words: a reader that sees no key takes none of them.
   const std::uint64_t sequence = slots_[at].sequence;
@@ -282,23 +322,63 @@ int Writer::open(const std::string& path, const std::string& driver) {
   return 0;
 }
 
+// Changes are written by members' places.
+static_assert(std::is_standard_layout_v<Allocation> && std::is_standard_layout_v<Reservation> &&
+              std::is_standard_layout_v<Mapping>);
+static_assert(offsetof(MemoryHeld, allocation) == 0);
+static_assert(offsetof(Reservation, unmapped) % 8 == 0 && offsetof(Mapping, access) % 8 == 0);
+
+bool Writer::change(const Reservation& r) {
+  Slot<Reservation>* const slot = reservations_.at(r.base);
+  if (!slot) [[unlikely]]
+    return false;
+  constexpr std::size_t kEnd = sizeof(Reservation) / 8;
+  reservations_.write<offsetof(Reservation, unmapped) / 8, kEnd>(*slot, r.base, &r);
+  return true;
+}
+
+bool Writer::change(const Mapping& m) {
+  Slot<Mapping>* const slot = mappings_.at(m.base);
+  if (!slot) [[unlikely]]
+    return false;
+  mappings_.write<offsetof(Mapping, access) / 8, offsetof(Mapping, made) / 8>(*slot, m.base, &m);
+  return true;
+}
+
+bool Writer::change(const Allocation& a) {
+  Slot<MemoryHeld>* const slot = memory_.at(a.handle);
+  if (!slot) [[unlikely]]
+    return false;
+  // The first mapping tells the size of an import.
+  const bool same = slot->words[offsetof(Allocation, size) / 8] == a.size &&
+                    slot->words[offsetof(Allocation, made.call) / 8] == a.made.call;
+  if (!same || a.multicast) [[unlikely]]
+    return false;
+  constexpr std::size_t kMappings = offsetof(Allocation, mappings);
+  static_assert(kMappings % 8 == 4);
+  const bool mapped_before = (slot->words[kMappings / 8] >> 32) != 0;
+  if (!a.imported && mapped_before != (a.mappings != 0)) {
+    Sums& sums = memory_.sums();
+    const std::uint64_t more = a.mappings != 0 ? a.size : 0 - a.size;
+    add(sums.used, more);
+    add(sums.unused, 0 - more);
+  }
+  constexpr std::size_t kEnd = sizeof(Allocation) / 8;
+  memory_.write<offsetof(Allocation, references) / 8, kEnd>(*slot, a.handle, &a);
+  return true;
+}
+
 void Writer::note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames) {
   if (!image_ || knows_stack(id)) return;
-  if (id >= stacks_.size()) stacks_.resize(std::min<std::size_t>(kStacks, 2 * id + 64));
   const std::size_t end = (id + 1) * sizeof(StackSlot);
   if (end > stacks_backed_) {
     const std::size_t more = std::min(end + kStep, sizeof(Image::stacks));
     if (!backing_.grow(offsetof(Image, stacks) + stacks_backed_, more - stacks_backed_)) return;
     stacks_backed_ = more;
   }
-  stacks_[id] = true;
+  stacks_[id / 64] |= std::uint64_t{1} << (id % 64);
   const std::size_t kept = std::min(frames.size(), kFrames);
   for (std::size_t i = 0; i < kept; ++i) store(image_->stacks[id].frames[i], frames[i]);
-}
-
-void Writer::note_call(std::uint64_t number) {
-  if (!image_) return;
-  store(image_->header.calls, number);
 }
 
 void Writer::leave() noexcept {
@@ -311,7 +391,7 @@ void Writer::leave() noexcept {
   descriptors_ = {};
   pieces_ = {};
   teams_ = {};
-  stacks_.clear();
+  stacks_ = {};
   stacks_backed_ = 0;
 }
 

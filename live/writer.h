@@ -41,25 +41,37 @@ class Table {
     backing_ = &backing;
   }
   /// The object is there, as this. Throws std::bad_alloc.
-  void put(const Record& record);
+  [[gnu::hot]] void put(const Record& record);
+  /// The slot of the object by this name; null where it has none.
+  Slot<Record>* at(std::uint64_t key) {
+    const std::uint32_t slot = slots_ ? find(key) : SlotIndex::kNone;
+    return slot == SlotIndex::kNone ? nullptr : slots_ + slot;
+  }
+  /// Writes words [kFrom, kTo) of the object that begins at `words`.
+  template <std::size_t kFrom, std::size_t kTo>
+  static void write(Slot<Record>& slot, std::uint64_t key, const void* words);
+  Sums& sums() { return *sums_; }
   /// It is gone; nothing where it was not there.
-  void drop(std::uint64_t key);
+  [[gnu::hot]] void drop(std::uint64_t key);
 
  private:
   bool make_room(std::uint32_t slot);
   // A slot for an object that has none; SlotIndex::kNone where there is no room.
-  std::uint32_t take_slot(std::uint64_t key);
-  using Words = std::array<std::uint64_t, Slot<Record>::kWords>;
-  void write(Slot<Record>& slot, std::uint64_t key, const Words& words);
+  [[gnu::noinline]] std::uint32_t take_slot(std::uint64_t key);
+  std::uint32_t find(std::uint64_t key) const;
 
+  // What each change looks at comes first.
   Slot<Record>* slots_ = nullptr;
-  std::size_t offset_ = 0;
-  std::uint64_t* used_ = nullptr;
+  // The object that was written last, and its slot: the calls of a block's life name one.
+  std::uint64_t last_key_ = 0;
+  std::uint32_t last_slot_ = 0;
   Sums* sums_ = nullptr;
-  const Backing* backing_ = nullptr;
-  std::size_t backed_ = 0;  // slots whose pages the file has
-  std::vector<std::uint32_t> free_;
   SlotIndex index_;
+  std::vector<std::uint32_t> free_;
+  std::uint64_t* used_ = nullptr;
+  std::size_t backed_ = 0;  // slots whose pages the file has
+  std::size_t offset_ = 0;
+  const Backing* backing_ = nullptr;
 };
 
 class Writer {
@@ -78,6 +90,10 @@ class Writer {
   void put(const Descriptor& d) { descriptors_.put(d); }
   void put(const Piece& p) { pieces_.put(p); }
   void put(const Team& t) { teams_.put(t); }
+  // An object that changed as a call of a block's life changes it. False: put it.
+  [[gnu::hot]] bool change(const Reservation& r);  ///< something was mapped in it, or unmapped
+  [[gnu::hot]] bool change(const Mapping& m);      ///< its access
+  [[gnu::hot]] bool change(const Allocation& a);   ///< its references or mappings
   void drop_reservation(std::uint64_t base) { reservations_.drop(base); }
   void drop_mapping(std::uint64_t base) { mappings_.drop(base); }
   void drop_memory(std::uint64_t handle) { memory_.drop(handle); }
@@ -87,11 +103,13 @@ class Writer {
 
   /// The frames of a stack that objects name, if it is new.
   bool knows_stack(std::uint32_t id) const {
-    return id == 0 || id >= kStacks || (id < stacks_.size() && stacks_[id]);
+    return id == 0 || id >= kStacks || (stacks_[id / 64] >> (id % 64) & 1) != 0;
   }
   void note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames);
   /// A call has changed something.
-  void note_call(std::uint64_t number);
+  void note_call(std::uint64_t number) noexcept {
+    if (image_) store(image_->header.calls, number);
+  }
 
   /// In a child of fork: the file stays the parent's, and nothing is written to it any more.
   void leave() noexcept;
@@ -105,7 +123,7 @@ class Writer {
   Table<Descriptor> descriptors_;
   Table<Piece> pieces_;
   Table<Team> teams_;
-  std::vector<bool> stacks_;
+  std::array<std::uint64_t, kStacks / 64> stacks_{};  // a bit each
   std::size_t stacks_backed_ = 0;
 };
 

@@ -2,6 +2,7 @@
 // What is wrong with a program beyond its grammar: a run of the resolver without a driver.
 #include <set>
 
+#include "program/kernel/kernels.h"
 #include "program/program.h"
 #include "program/resolve.h"
 
@@ -25,17 +26,17 @@ class BoundNames : public NameSource {
   std::set<std::string, std::less<>> names_;
 };
 
-constexpr Word kYesNo[] = {{"no", 0, ""}, {"yes", 1, ""}};
-
 void check_pseudo(const BoundArguments& bound, Resolver& resolver) {
   for (std::size_t i = 0; i < bound.values.size(); ++i) {
     if (!bound.values[i]) continue;
     if (bound.signature->parameters[i].kind == ParameterKind::kOpaque) {
       resolver.string(*bound.values[i]);
     } else {
-      const bool yes_no = bound.signature->pseudo == Pseudo::kInit && i == 0;
-      resolver.number(*bound.values[i],
-                      yes_no ? std::span<const Word>(kYesNo) : std::span<const Word>());
+      const Pseudo pseudo = bound.signature->pseudo;
+      const std::uint64_t number = resolver.number(*bound.values[i], words_of(pseudo, i));
+      if (pseudo == Pseudo::kKernel && !kernel_name(number)) {
+        resolver.fail(*bound.values[i], "expected a kernel: nothing, fill, copy or fill_struct");
+      }
     }
   }
 }

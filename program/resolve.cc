@@ -244,6 +244,19 @@ std::vector<std::uint64_t> Resolver::list(const Value& value) {
   return numbers;
 }
 
+std::vector<LaunchArgument> Resolver::launch_arguments(const Value& value) {
+  std::vector<LaunchArgument> all;
+  if (value.kind != Value::Kind::kList) {
+    fail(value, "expected a list of arguments such as [r0, 1, 64], found '" + print(value) + "'");
+    return all;
+  }
+  for (const Argument& part : value.parts) {
+    const bool structure = part.value.kind == Value::Kind::kList;
+    all.push_back(structure ? list(part.value) : LaunchArgument{number(part.value)});
+  }
+  return all;
+}
+
 std::vector<CUmemLocation> Resolver::locations(const Value& list) {
   std::vector<CUmemLocation> all;
   if (list.kind != Value::Kind::kList) {
@@ -312,6 +325,10 @@ class Filler {
     } else if constexpr (std::is_same_v<T, CUmemPoolPtrExportData*>) {
       const auto bytes = resolver_.blob(*value);
       field = reinterpret_cast<T>(keep(std::vector<unsigned char>(bytes.begin(), bytes.end())));
+    } else if constexpr (std::is_same_v<T, void**>) {
+      auto kept = std::make_shared<LaunchArguments>(resolver_.launch_arguments(*value));
+      field = kept->pointer(parameter.name);
+      storage_.records.push_back(std::move(kept));
     } else if constexpr (std::is_pointer_v<T>) {
       if (kind == ParameterKind::kInBlob) {
         const auto bytes = resolver_.blob(*value);

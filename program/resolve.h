@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "api/words.h"
+#include "program/kernel/launch_arguments.h"
 #include "program/signature.h"
 
 namespace cuvmm::program {
@@ -84,6 +85,8 @@ class Resolver {
   std::array<unsigned char, kBlobBytes> blob(const Value& value);
   std::vector<CUmemLocation> locations(const Value& list);
   std::vector<std::uint64_t> list(const Value& value);
+  /// A launch's arguments: a list whose lists are structures.
+  std::vector<LaunchArgument> launch_arguments(const Value& value);
 
   /// The call of an entry point, its pointers into `storage`. Meaningless after a mistake.
   Call call(const BoundArguments& bound, CallStorage& storage);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "program/kernel/kernels.h"
 #include "program/session.h"
 
 namespace cuvmm::program {
@@ -36,7 +37,6 @@ std::string descriptor_state(int fd) {
   return flags & FD_CLOEXEC ? "3" : "1";
 }
 
-constexpr Word kYesNo[] = {{"no", 0, ""}, {"yes", 1, ""}};
 // What bytes() and peek() show at most.
 constexpr std::size_t kMostShown = 4096;
 
@@ -132,6 +132,11 @@ Binding Session::perform(const BoundArguments& bound, const std::uint64_t* value
     case Pseudo::kReceive:
       if (bound.values[0]->kind == Value::Kind::kName) return *binding(bound.values[0]->text);
       break;
+    case Pseudo::kKernel: {
+      CUfunction function = nullptr;
+      outcome.result = load_kernel(driver_, kernel_name(values[0]), &function);
+      return Binding{Binding::Kind::kNumber, reinterpret_cast<std::uintptr_t>(function), 0};
+    }
     case Pseudo::kExit:
       std::exit(0);
     case Pseudo::kNone:
@@ -151,9 +156,7 @@ Outcome Session::run_pseudo(const Statement& statement, const BoundArguments& bo
     if (pseudo == Pseudo::kOpen) {
       path = resolver.string(*bound.values[i]);
     } else {
-      const bool yes_no = pseudo == Pseudo::kInit && i == 0;
-      values[i] = resolver.number(*bound.values[i],
-                                  yes_no ? std::span<const Word>(kYesNo) : std::span<const Word>());
+      values[i] = resolver.number(*bound.values[i], words_of(pseudo, i));
     }
   }
   if (!resolver.errors().empty()) {

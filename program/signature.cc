@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "api/print.h"
-#include "api/words.h"
+#include "program/kernel/kernels.h"
 
 namespace cuvmm::program {
 
@@ -42,6 +42,12 @@ std::vector<FunctionSignature> make_functions() {
       }
     }
   }
+  // A kernel may need no arguments, and has them in one of two forms.
+  for (FunctionSignature& function : all) {
+    for (Parameter& parameter : function.parameters) {
+      parameter.optional |= parameter.name == "kernelParams" || parameter.name == "extra";
+    }
+  }
   using K = ParameterKind;
   const auto pseudo = [&](std::string_view name, Pseudo which, std::vector<Parameter> parameters) {
     all.push_back({name, EntryPoint::kCount, which, std::move(parameters)});
@@ -61,6 +67,7 @@ std::vector<FunctionSignature> make_functions() {
   pseudo("descriptor", Pseudo::kDescriptor, {{K::kValue, "fd"}});
   pseudo("close", Pseudo::kClose, {{K::kValue, "fd"}});
   pseudo("receive", Pseudo::kReceive, {{K::kValue, "name"}});
+  pseudo("kernel", Pseudo::kKernel, {{K::kValue, "name"}});
   pseudo("exit", Pseudo::kExit, {});
   return all;
 }
@@ -89,6 +96,13 @@ std::string quoted_parameters(const FunctionSignature& signature) {
 }
 
 }  // namespace
+
+std::span<const Word> words_of(Pseudo pseudo, std::size_t argument) {
+  static constexpr Word kYesNo[] = {{"no", 0, ""}, {"yes", 1, ""}};
+  if (argument != 0) return {};
+  if (pseudo == Pseudo::kInit) return kYesNo;
+  return pseudo == Pseudo::kKernel ? kernel_words() : std::span<const Word>();
+}
 
 std::span<const FunctionSignature> functions() {
   static const std::vector<FunctionSignature> kFunctions = make_functions();

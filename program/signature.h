@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/calls.h"
+#include "api/words.h"
 #include "program/program.h"
 
 namespace cuvmm::program {
@@ -27,6 +28,7 @@ enum class Pseudo {
   kDescriptor,
   kClose,
   kReceive,
+  kKernel,
   kExit,
   kNone,  ///< an entry point
 };
@@ -56,6 +58,9 @@ struct BoundArguments {
   std::vector<const Value*> values;         ///< per parameter; null when omitted
   std::vector<const Argument*> properties;  ///< the flattened CUmemAllocationProp
 };
+
+/// The words that a pseudo-call's argument may be, besides a number.
+std::span<const Word> words_of(Pseudo pseudo, std::size_t argument);
 
 /// A mistake inside a statement; the column is 0 where no value is at fault.
 struct ArgumentError {

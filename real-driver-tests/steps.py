@@ -30,6 +30,8 @@ NCCL = EXPANDABLE | {"NCCL_CUMEM_ENABLE": "1", "NCCL_DEBUG": "WARN"}
 VIRTUAL_MEMORY_RESOURCE = {
     "cuMemCreate-released": "true: deallocate releases what it retained, and never the reference of cuMemCreate",
     "cuMemRetainAllocationHandle-addr-mapped": "true, and an answer: the buffer that growing replaced is asked for again",
+    "cuMemUnmap-ordered": "with --async=exact alone, and true: the copy is from pageable memory and the fill is asynchronous, "
+                          "so both may return before they are done, and nothing waits before the range is unmapped",
     "cuMemRetainAllocationHandle-released": "true: growing retains the old allocation and never releases it",
 }
 
@@ -165,15 +167,19 @@ def _workloads(python: str) -> list[Step]:
 
 
 def _early_unmap(build: under_shim.Build, python: str) -> list[Step]:
-    """The same program twice: the wait that is missing, and put back."""
-    argv = (python, str(WORKLOADS / "torch_early_unmap.py"),
-            str(build.folder / "bin" / "workloads" / "libearly_unmap.so"))
-    # After a fault nothing can be given back.
-    more = {"timeout": 90, "package": "torch", "gpu": True, "timed": False}
-    return [Step("workload.torch_early_unmap", argv, environment={"CUVMM_LEAK_CHECK": "no"},
-                 expects=("cuMemUnmap-idle",), **more),
-            Step("workload.torch_waiting_unmap", argv,
-                 environment={"CUVMM_LEAK_CHECK": "no", "EARLY_UNMAP_WAITS": "1"}, expects=(), **more)]
+    """Each program twice: the wait that is missing, and put back. repeat_unmap.py runs them many times."""
+    folder = build.folder / "bin" / "workloads"
+    programs = {"kernel": ((str(folder / "unmap_under_kernel"),), ""),
+                "torch": ((python, str(WORKLOADS / "torch_early_unmap.py"), str(folder / "libearly_unmap.so")), "torch")}
+    steps = []
+    for name, (argv, package) in programs.items():
+        # After a fault nothing can be given back. A GPU needs no telling that its streams are late.
+        quiet = {"CUVMM_LEAK_CHECK": "no", "CUVMM_STREAMS": "late"}
+        more = {"timeout": 90, "package": package, "gpu": name == "torch", "timed": False}
+        steps.append(Step(f"workload.{name}_early_unmap", argv, environment=quiet, expects=("cuMemUnmap-idle",), **more))
+        steps.append(Step(f"workload.{name}_waiting_unmap", argv, environment=quiet | {"EARLY_UNMAP_WAITS": "1"},
+                          expects=(), **more))
+    return steps
 
 
 def _recorder(build: under_shim.Build) -> list[Step]:

@@ -64,6 +64,7 @@ struct ConformSettings {
   std::string profile;
   std::string waivers;
   bool strict = false;
+  bool known = false;
   bool require_feature = false;
   bool isolated = false;
   bool allow_multicast = false;
@@ -124,7 +125,11 @@ int print_summary(const std::vector<CaseResult>& results, const ConformSettings&
   const auto number = [&](CaseStatus status) { return counts[static_cast<std::size_t>(status)]; };
   int bad = 0, known = 0, unexpected_passes = 0;
   for (const CaseResult& result : results) {
-    bad += fails_run(result, settings.strict);
+    const bool differs = result.status == CaseStatus::kDeviation ||
+                         result.status == CaseStatus::kCrash ||
+                         result.status == CaseStatus::kTimeout;
+    const bool news = settings.known && differs && !result.known;
+    bad += news || fails_run(result, settings.strict);
     known += result.known && result.status != CaseStatus::kPass;
     unexpected_passes += result.unexpected_pass;
   }
@@ -224,7 +229,7 @@ constexpr const char* kExamples =
     "  not-supported  the machine lacks what the case needs\n"
     "  waived         the case is named in --waivers\n"
     "Exits with 1 for a fail, and for a crash or timeout of a legal call; with --strict also for\n"
-    "every deviation, crash and timeout.\n"
+    "every deviation, crash and timeout, with --known for those that are not known.\n"
     "Examples:\n"
     "  cuvmm conform                                       this machine's driver\n"
     "  cuvmm conform --emulate=documented --strict         the emulator\n"
@@ -268,6 +273,8 @@ void add_conform(CLI::App& app, CommandLine& line) {
       ->type_name("FILE")
       ->check(readable_file());
   command->add_flag("--strict", s->strict, "Fail on deviations, crashes and timeouts too");
+  command->add_flag("--known", s->known,
+                    "Fail on those of them that are not known of this driver");
   command->add_flag("--require-feature", s->require_feature,
                     "Fail on cases that the machine cannot run");
   command->add_flag("--isolated", s->isolated, "Run each case in a process of its own");

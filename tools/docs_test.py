@@ -22,10 +22,11 @@ INVENTED = {"cuMemMap-x-even", "cuMemFoo-size-nonzero"}
 
 def pages():
     """Name and text of each page that people write."""
-    names = sorted(glob.glob("docs/*.md", root_dir=SOURCE)) + ["README.md", "CONTRIBUTING.md", "examples/README.md"]
+    names = sorted(glob.glob("docs/**/*.md", root_dir=SOURCE, recursive=True)) + ["README.md", "CONTRIBUTING.md", "examples/README.md"]
     for name in names:
-        if not name.startswith(GENERATED):
-            yield name, read(os.path.join(SOURCE, name))
+        text = read(os.path.join(SOURCE, name))
+        if not name.startswith(GENERATED) and not text.startswith("<!-- Written by"):
+            yield name, text
 
 
 def read(path):
@@ -95,11 +96,11 @@ class Commands(unittest.TestCase):
                             self.assertIn(option, known[typed.group(1)], f"{page}: cuvmm {typed.group(1)} has no such option")
 
     def test_of_dev(self):
-        known = set(re.findall(r"^  ([a-z]+) ", output(os.path.join(SOURCE, "dev"), "help"), re.M))
+        known = set(re.findall(r"^  ([a-z][a-z0-9]*) ", output(os.path.join(SOURCE, "dev"), "help"), re.M))
         self.assertIn("test", known)
         for page, text in pages():
             for code in self.code(text):
-                for command in re.findall(r"(?:^|\s)\./dev ([a-z]+)", code):
+                for command in re.findall(r"(?:^|\s)\./dev ([a-z][a-z0-9]*)", code):
                     with self.subTest(page=page, code=code):
                         self.assertIn(command, known, f"{page}: `./dev help` does not know it")
 

@@ -45,13 +45,21 @@ void measure_launches(const Variants& variants, const std::string& where, std::s
     values[i] = mappings.base() + i * (live / kPointers) * kGranule;
     arguments[i] = &values[i];
   }
-  for (const char* kernel : {"nothing", "pointers"}) {
+  // "moving": each launch gets other addresses of the same mappings.
+  const std::array<CUdeviceptr, kPointers> bases = values;
+  std::size_t launches = 0;
+  for (const std::string kernel : {"nothing", "pointers", "moving"}) {
+    const bool moves = kernel == "moving";
     CUfunction function = nullptr;
-    must(get(&function, module, kernel), "cuModuleGetFunction");
+    must(get(&function, module, moves ? "pointers" : kernel.c_str()), "cuModuleGetFunction");
     // The queue never gets full, which would make a launch wait for the GPU.
     time_each(
         variants, seconds, 1, where + "/" + kernel + "/", results,
         [&](std::size_t v) {
+          if (moves) {
+            const std::size_t at = ++launches * 256 % kGranule;
+            for (std::size_t i = 0; i < kPointers; ++i) values[i] = bases[i] + at;
+          }
           must(launch[v](function, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments.data(), nullptr),
                "cuLaunchKernel");
         },

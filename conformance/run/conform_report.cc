@@ -5,37 +5,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "conformance/run/xml_text.h"
+
 namespace cuvmm::conformance {
 
 namespace {
-
-// Text that XML 1.0 can hold: what it cannot becomes '?'.
-std::string xml(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\n':
-        out += "&#10;";
-        break;
-      default:
-        out += (byte < 0x20 && c != '\t') || byte >= 0x7f ? '?' : c;
-    }
-  }
-  return out;
-}
 
 std::string evidence(const CaseResult& result) {
   std::string text;
@@ -132,22 +106,22 @@ std::string conform_junit(const Recording& recording, const std::vector<CaseResu
   std::vector<const CaseResult*> all;
   for (const CaseResult& result : results) all.push_back(&result);
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"" +
-                    xml("cuvmm conform " + recording.gpu) + "\"" + totals(all) + ">\n";
+                    xml_text("cuvmm conform " + recording.gpu) + "\"" + totals(all) + ">\n";
   for (const auto& [group, list] : groups) {
-    out += "  <testsuite name=\"" + xml(group) + "\"" + totals(list) + " timestamp=\"" +
-           xml(recording.date) + "\">\n";
+    out += "  <testsuite name=\"" + xml_text(group) + "\"" + totals(list) + " timestamp=\"" +
+           xml_text(recording.date) + "\">\n";
     for (const CaseResult* each : list) {
-      out += "    <testcase classname=\"" + xml(group) + "\" name=\"" + xml(each->test_case->name) +
-             "\"";
+      out += "    <testcase classname=\"" + xml_text(group) + "\" name=\"" +
+             xml_text(each->test_case->name) + "\"";
       const std::string body = each->reason + "\n" + evidence(*each);
       if (fails_run(*each, strict)) {
         out += ">\n      <failure type=\"" + std::string(name(each->status)) + "\" message=\"" +
-               xml(each->reason) + "\">" + xml(body) + "</failure>\n    </testcase>\n";
+               xml_text(each->reason) + "\">" + xml_text(body) + "</failure>\n    </testcase>\n";
       } else if (skipped(*each)) {
         const std::string why = each->status == CaseStatus::kWaived ? each->waiver : each->reason;
-        out += ">\n      <skipped message=\"" + xml(why) + "\"/>\n    </testcase>\n";
+        out += ">\n      <skipped message=\"" + xml_text(why) + "\"/>\n    </testcase>\n";
       } else if (each->status != CaseStatus::kPass) {
-        out += ">\n      <system-out>" + xml(std::string(name(each->status)) + ": " + body) +
+        out += ">\n      <system-out>" + xml_text(std::string(name(each->status)) + ": " + body) +
                "</system-out>\n    </testcase>\n";
       } else {
         out += "/>\n";

@@ -44,17 +44,8 @@ const std::vector<Case>& late_cases() {
 Recording record(Environment environment, const std::string& driver) {
   environment["CUVMM_STREAMS"] = "late";
   environment["CUVMM_PROFILE"] = "h200-580.159.04";
-  std::string command = "env";
-  for (const auto& [name, value] : environment) command += " " + name + "='" + value + "'";
-  command += " " CUVMM_RECORD " --process-ids --driver '" + driver + "' " CUVMM_LATE_CASES;
-  FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) return {};
-  std::string text;
-  char buffer[4096];
-  for (std::size_t got; (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;)
-    text.append(buffer, got);
-  EXPECT_EQ(pclose(pipe), 0) << command;
-  const auto recording = parse_recording(text);
+  const auto recording = parse_recording(
+      run_recorder(environment, "--process-ids --driver '" + driver + "' " CUVMM_LATE_CASES));
   EXPECT_TRUE(recording) << "cuvmm-record wrote no recording";
   return recording.value_or(Recording{});
 }

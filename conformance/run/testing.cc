@@ -33,11 +33,10 @@ std::string test_name(const ::testing::TestParamInfo<Case>& info) {
   return name;
 }
 
-namespace {
-std::string run(const Environment& environment, const std::string& arguments) {
+std::string run_recorder(const Environment& environment, const std::string& arguments) {
   std::string command = "env";
   for (const auto& [name, value] : environment) command += " " + name + "='" + value + "'";
-  command += " " CUVMM_RECORD " " + arguments + " " CUVMM_CASES;
+  command += " " CUVMM_RECORD " " + arguments;
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) return {};
   std::string text;
@@ -47,7 +46,6 @@ std::string run(const Environment& environment, const std::string& arguments) {
   if (pclose(pipe) != 0) ADD_FAILURE() << command << " failed";
   return text;
 }
-}  // namespace
 
 Recording run_corpus(const Environment& environment, const std::string& driver) {
   Recording joined;
@@ -56,8 +54,8 @@ Recording run_corpus(const Environment& environment, const std::string& driver) 
     with_devices["CUVMM_DEVICES"] = devices;
     with_devices["CUVMM_MULTICAST_TIMEOUT_MS"] = "50";  // nobody is going to come
     // Sockets and a second case on the same core cost nothing: most of a case is waiting.
-    const auto recording =
-        parse_recording(run(with_devices, "--process-ids --jobs 4 --driver '" + driver + "'"));
+    const auto recording = parse_recording(run_recorder(
+        with_devices, "--process-ids --jobs 4 --driver '" + driver + "' " CUVMM_CASES));
     if (!recording) {
       ADD_FAILURE() << "cuvmm-record wrote no recording";
       return joined;

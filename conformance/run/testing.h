@@ -27,6 +27,9 @@ std::string test_name(const ::testing::TestParamInfo<Case>& info);
 /// Environment of a run of cuvmm-record, besides the caller's.
 using Environment = std::map<std::string, std::string>;
 
+/// What cuvmm-record prints with these arguments. Fails the current test when it fails.
+std::string run_recorder(const Environment& environment, const std::string& arguments);
+
 /// Runs cuvmm-record on all cases with 1 and with 2 devices, and joins the answers: each case with
 /// the number of devices that it needs. Fails the current test when it cannot run.
 Recording run_corpus(const Environment& environment, const std::string& driver);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that launch kernels.
+#include <memory>
+#include <span>
 #include <utility>
 
 #include "emulator/code/function.h"
@@ -8,6 +10,7 @@
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
+#include "emulator/graph/nodes/kernel_params.h"
 #include "emulator/ptx/kernel.h"
 #include "emulator/stream/work.h"
 
@@ -15,13 +18,14 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// What cannot be found is skipped as ever: the handle may be another library's.
+// What cannot be found is skipped as ever: the handle may be another library's. `function` is null
+// then.
 CUresult prepare(Emulator& e, Context& context, CUfunction handle, const Launch& launch,
-                 Work& work) {
-  Function* function = nullptr;
+                 Function*& function, Work& work) {
   if (find_function(e, context, handle, function) == CUDA_SUCCESS) {
     return prepare(e, context, *function, launch, work);
   }
+  function = nullptr;
   work = [entry = launch.entry](Emulator&) {
     skip_launch(entry);
     return CUDA_SUCCESS;
@@ -29,15 +33,32 @@ CUresult prepare(Emulator& e, Context& context, CUfunction handle, const Launch&
   return CUDA_SUCCESS;
 }
 
-CUresult run(CUfunction function, const Launch& launch, CUstream stream) noexcept {
+using Attributes = std::span<const CUlaunchAttribute>;
+
+std::shared_ptr<GraphNode> node_of(CUfunction handle, const Function* function, Context& context,
+                                   const Launch& launch, Attributes attributes, Work work) {
+  auto node = std::make_shared<GraphNode>();
+  node->type = CU_GRAPH_NODE_TYPE_KERNEL;
+  node->run = std::move(work);
+  node->params = std::make_shared<const KernelParams>(
+      node_params(handle, launch), function ? &function->code : nullptr, context);
+  for (const CUlaunchAttribute& each : attributes) node->attributes[each.id] = each.value;
+  return node;
+}
+
+CUresult run(CUfunction handle, const Launch& launch, CUstream stream,
+             Attributes attributes = {}) noexcept {
   return with_context([&](Emulator& e, Context& context) -> CUresult {
-    if (!function) return CUDA_ERROR_INVALID_HANDLE;
+    if (!handle) return CUDA_ERROR_INVALID_HANDLE;
     if (!possible(launch.shape)) return CUDA_ERROR_INVALID_VALUE;
+    Function* function = nullptr;
     Work work;
-    const CUresult prepared = prepare(e, context, function, launch, work);
+    const CUresult prepared = prepare(e, context, handle, launch, function, work);
     if (prepared != CUDA_SUCCESS) return prepared;
     if (Captures::any()) {
-      if (const auto captured = captured_launch(e, work, stream)) return *captured;
+      const auto captured = captured_launch(
+          e, [&] { return node_of(handle, function, context, launch, attributes, work); }, stream);
+      if (captured) return *captured;
     }
     return submit(e, stream, std::move(work));
   });
@@ -57,13 +78,16 @@ CUresult run_base(const calls::LaunchKernel& call) noexcept {
 }
 
 CUresult run_base(const calls::LaunchCooperativeKernel& call) noexcept {
+  CUlaunchAttribute together{};
+  together.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+  together.value.cooperative = 1;
   return run(call.f,
              {"cuLaunchCooperativeKernel",
               {{call.gridDimX, call.gridDimY, call.gridDimZ},
                {call.blockDimX, call.blockDimY, call.blockDimZ},
                call.sharedMemBytes},
               call.kernelParams},
-             call.hStream);
+             call.hStream, {&together, 1});
 }
 
 CUresult run_base(const calls::LaunchKernelEx& call) noexcept {
@@ -74,7 +98,9 @@ CUresult run_base(const calls::LaunchKernelEx& call) noexcept {
                     {config->blockDimX, config->blockDimY, config->blockDimZ},
                     config->sharedMemBytes};
   }
-  return run(call.f, launch, config ? config->hStream : nullptr);
+  Attributes attributes;
+  if (config && config->attrs) attributes = {config->attrs, config->numAttrs};
+  return run(call.f, launch, config ? config->hStream : nullptr, attributes);
 }
 
 // No profiler is attached, as for most programs that call these.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules and libraries: loaded, asked, launched (which is skipped) and unloaded.
+#include <cstring>
 
 #include "emulator/code/testing_code.h"
 #include "emulator/testing.h"
@@ -54,6 +55,54 @@ TEST_F(ModuleTest, FunctionsAreFoundByNameAndLaunched) {
   EXPECT_EQ(unload(module), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(get(&again, module, "add"), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(name_of(&name, function), CUDA_ERROR_INVALID_HANDLE);
+}
+
+// There is nothing to run it from. What it is given is known all the same, as what uses memory is.
+TEST_F(ModuleTest, AKernelThatComesAsACubinAloneDoesNothing) {
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  ASSERT_EQ(load(&module, cubin_.data()), CUDA_SUCCESS);
+  ASSERT_EQ(symbol<GetFunction>("cuModuleGetFunction")(&function, module, "add"), CUDA_SUCCESS);
+  const Mapped m = mapped();
+  ASSERT_EQ(driver()(calls::MemsetD8{m.address, 7, 64}), CUDA_SUCCESS);
+  CUdeviceptr to = m.address;
+  int count = 16;
+  void* parameters[] = {&to, &count};
+  CUstream stream = nullptr;
+  ASSERT_EQ(driver()(calls::StreamCreate{&stream, 0}), CUDA_SUCCESS);
+  const auto launch_it = [&] {
+    return driver()(
+        calls::LaunchKernel{function, 1, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr});
+  };
+  const auto twice = said_on_stderr([&] {
+    EXPECT_EQ(launch_it(), CUDA_SUCCESS);
+    EXPECT_EQ(launch_it(), CUDA_SUCCESS);
+  });
+  EXPECT_EQ(twice.find("skipped"), twice.rfind("skipped")) << "said once at most: " << twice;
+  EXPECT_EQ(driver()(calls::StreamSynchronize{stream}), CUDA_SUCCESS);
+  unsigned char bytes[64];
+  ASSERT_EQ(driver()(calls::MemcpyDtoH{bytes, m.address, sizeof bytes}), CUDA_SUCCESS);
+  for (const unsigned char byte : bytes) EXPECT_EQ(byte, 7);
+  // Captured, its node tells what it was given.
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  std::size_t nodes = 1;
+  CUDA_KERNEL_NODE_PARAMS_v2 told{};
+  ASSERT_EQ(driver()(calls::StreamBeginCapture{stream, CU_STREAM_CAPTURE_MODE_RELAXED}),
+            CUDA_SUCCESS);
+  EXPECT_EQ(launch_it(), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::StreamEndCapture{stream, &graph}), CUDA_SUCCESS);
+  auto* all = symbol<CUresult(CUgraph, CUgraphNode*, std::size_t*)>("cuGraphGetNodes");
+  ASSERT_EQ(all(graph, &node, &nodes), CUDA_SUCCESS);
+  auto* tell =
+      symbol<CUresult(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2*)>("cuGraphKernelNodeGetParams_v2");
+  ASSERT_EQ(tell(node, &told), CUDA_SUCCESS);
+  EXPECT_EQ(std::memcmp(told.kernelParams[0], &to, sizeof to), 0);
+  EXPECT_EQ(std::memcmp(told.kernelParams[1], &count, sizeof count), 0);
+  EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::StreamDestroy{stream}), CUDA_SUCCESS);
+  end(m);
+  EXPECT_EQ(unload(module), CUDA_SUCCESS);
 }
 
 TEST_F(ModuleTest, VariablesAreMemoryThatBeginsAsTheImageSays) {

@@ -3,6 +3,7 @@
 // becomes a node, or is refused, as an H200 did.
 #pragma once
 
+#include <cstring>
 #include <optional>
 #include <type_traits>
 
@@ -59,6 +60,56 @@ auto kept(const C& call) {
   }
 }
 
+/// What the node of a captured copy tells of itself; nothing where arrays are in it, or peers are
+/// named.
+template <class C>
+std::optional<CUDA_MEMCPY3D> described(const C& call) {
+  CUDA_MEMCPY3D out{};
+  if constexpr (requires { call.pCopy->Depth; }) {
+    if constexpr (requires { call.pCopy->dstContext; }) return std::nullopt;
+    std::memcpy(&out, call.pCopy, sizeof out);
+  } else if constexpr (requires { call.pCopy; }) {
+    const CUDA_MEMCPY2D& from = *call.pCopy;
+    out.srcXInBytes = from.srcXInBytes;
+    out.srcY = from.srcY;
+    out.srcMemoryType = from.srcMemoryType;
+    out.srcHost = from.srcHost;
+    out.srcDevice = from.srcDevice;
+    out.srcPitch = from.srcPitch;
+    out.dstXInBytes = from.dstXInBytes;
+    out.dstY = from.dstY;
+    out.dstMemoryType = from.dstMemoryType;
+    out.dstHost = from.dstHost;
+    out.dstDevice = from.dstDevice;
+    out.dstPitch = from.dstPitch;
+    out.WidthInBytes = from.WidthInBytes;
+    out.Height = from.Height;
+    out.Depth = 1;
+  } else {
+    const Copy copy = plan(call);
+    if (copy.arrays) return std::nullopt;
+    constexpr bool kUnified = requires { call.dst; };
+    out.srcMemoryType = out.dstMemoryType = kUnified ? CU_MEMORYTYPE_UNIFIED : CU_MEMORYTYPE_DEVICE;
+    if constexpr (requires { call.srcHost; }) {
+      out.srcMemoryType = CU_MEMORYTYPE_HOST;
+      out.srcHost = call.srcHost;
+    } else {
+      out.srcDevice = copy.from.base;
+    }
+    if constexpr (requires { call.dstHost; }) {
+      out.dstMemoryType = CU_MEMORYTYPE_HOST;
+      out.dstHost = call.dstHost;
+    } else {
+      out.dstDevice = copy.to.base;
+    }
+    out.WidthInBytes = copy.width;
+    out.Height = out.Depth = 1;
+  }
+  const bool arrays =
+      out.srcMemoryType == CU_MEMORYTYPE_ARRAY || out.dstMemoryType == CU_MEMORYTYPE_ARRAY;
+  return arrays ? std::nullopt : std::optional(out);
+}
+
 // Copies are checked when they are captured, fills when the graph is instantiated; what uses the
 // capture's own memory, which is not there before a launch, is checked by that.
 template <class C>
@@ -82,9 +133,12 @@ CUresult capture_transfer(Emulator& e, Capture& capture, const C& call) {
     if (!capture.allocates(fill.to.base)) {
       node->check = [work](Emulator& at) { return work(at, false); };
     }
-  } else if (!capture.allocates(plan(call).to.base) && !capture.allocates(plan(call).from.base)) {
-    const CUresult result = run_transfer(e, call, false);
-    if (result != CUDA_SUCCESS) return result;
+  } else {
+    if (const auto copy = described(call)) node->params = *copy;
+    if (!capture.allocates(plan(call).to.base) && !capture.allocates(plan(call).from.base)) {
+      const CUresult result = run_transfer(e, call, false);
+      if (result != CUDA_SUCCESS) return result;
+    }
   }
   if (plan(call).width == 0) return CUDA_SUCCESS;
   capture.add(std::move(node), call.hStream);

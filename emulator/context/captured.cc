@@ -67,7 +67,8 @@ std::optional<CUresult> captured_free(Emulator& e, CUdeviceptr address, CUstream
   return CUDA_SUCCESS;
 }
 
-std::optional<CUresult> captured_launch(Emulator& e, std::function<CUresult(Emulator&)> work,
+std::optional<CUresult> captured_launch(Emulator& e,
+                                        const std::function<std::shared_ptr<GraphNode>()>& make,
                                         CUstream stream) {
   Capture* capture = e.captures.of(stream);
   if (!capture) {
@@ -76,7 +77,7 @@ std::optional<CUresult> captured_launch(Emulator& e, std::function<CUresult(Emul
     return refused == CUDA_SUCCESS ? std::nullopt : std::optional(refused);
   }
   if (capture->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  capture->add(node(CU_GRAPH_NODE_TYPE_KERNEL, std::move(work)), stream);
+  capture->add(make(), stream);
   return CUDA_SUCCESS;
 }
 

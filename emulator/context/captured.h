@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "emulator/base/emulator.h"
@@ -17,8 +18,9 @@ CUresult refuse_unsafe_in_capture() noexcept;
 std::optional<CUresult> captured_allocation(Emulator& e, CUdeviceptr* out, std::size_t size,
                                             const Pool& pool, CUstream stream);
 std::optional<CUresult> captured_free(Emulator& e, CUdeviceptr address, CUstream stream);
-/// `work`: what the kernel does when the graph is launched.
-std::optional<CUresult> captured_launch(Emulator& e, std::function<CUresult(Emulator&)> work,
+/// `make`: the node of the kernel, asked for only where the stream captures.
+std::optional<CUresult> captured_launch(Emulator& e,
+                                        const std::function<std::shared_ptr<GraphNode>()>& make,
                                         CUstream stream);
 std::optional<CUresult> captured_event(Emulator& e, CUevent event, CUstream stream);
 

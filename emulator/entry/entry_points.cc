@@ -6,6 +6,7 @@
 #include "emulator/context/capture_gate.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/entry.h"
+#include "emulator/log/log.h"
 #include "emulator/stream/late_gate.h"
 #include "emulator/transfer/batch_copy.h"
 #include "emulator/transfer/transfer_entry.h"
@@ -15,7 +16,7 @@ namespace cuvmm::emulator {
 namespace {
 
 template <class CallStruct>
-CUresult run(const CallStruct& call) noexcept {
+CUresult answer(const CallStruct& call) noexcept {
   if (Queues::late()) {
     if (const auto answer = before_call(call)) return *answer;
   }
@@ -31,6 +32,11 @@ CUresult run(const CallStruct& call) noexcept {
   } else {
     return locked([&](Emulator& e) { return run_transfer(e, call); });
   }
+}
+
+template <class CallStruct>
+CUresult run(const CallStruct& call) noexcept {
+  return logged(name(CallStruct::kEntryPoint), answer(call));
 }
 
 // Where NULL is the calling thread's own stream: no matter where all work is done at once, but to

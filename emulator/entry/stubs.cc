@@ -5,6 +5,7 @@
 #include <cuda.h>
 
 #include "emulator/base/refusal.h"
+#include "emulator/log/log.h"
 
 namespace cuvmm::emulator {
 
@@ -14,7 +15,7 @@ namespace cuvmm::emulator {
   CUresult stub_##symbol() __asm__(#symbol);              \
   extern "C" CUresult stub_##symbol() {                   \
     static std::atomic<bool> said{false};                 \
-    return refuse_once(said, #symbol);                    \
+    return logged(#symbol, refuse_once(said, #symbol));   \
   }
 #include "emulator/driver_symbols.inc"
 

@@ -40,6 +40,7 @@ class Executable {
 
   CUgraph graph() const { return graph_; }
   const Steps& steps() const { return steps_; }
+  Steps& steps() { return steps_; }
   unsigned long long flags() const { return flags_; }
   /// What it does for a node of its graph, or of a body; null: nothing.
   Step* step_of(CUgraphNode original);

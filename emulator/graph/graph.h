@@ -6,6 +6,7 @@
 #include <cuda.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <variant>
 #include <vector>
@@ -16,6 +17,7 @@
 namespace cuvmm::emulator {
 
 class Emulator;
+class KernelParams;
 struct GraphNode;
 
 struct Dependency {
@@ -30,11 +32,13 @@ struct GraphNode {
   CUhostFn host = nullptr;                   ///< called without the lock
   void* data = nullptr;
   std::vector<Dependency> dependencies{};  ///< on nodes of the same graph
-  /// What the node was made with; nothing for captured work but fills.
+  /// What the node was made with; of captured work, nothing but of kernels, copies and fills.
   std::variant<std::monostate, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUDA_HOST_NODE_PARAMS,
-               CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEM_FREE_NODE_PARAMS, CUDA_CONDITIONAL_NODE_PARAMS>
+               CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEM_FREE_NODE_PARAMS, CUDA_CONDITIONAL_NODE_PARAMS,
+               std::shared_ptr<const KernelParams>>
       params{};
-  std::shared_ptr<NodeMemory> memory{};  ///< of an allocation node
+  std::map<int, CUlaunchAttributeValue> attributes{};  ///< of a kernel, those that were set
+  std::shared_ptr<NodeMemory> memory{};                ///< of an allocation node
   std::vector<CUgraph> bodies{};  ///< the child graph, or those of a condition; the node's own
   const GraphNode* original = nullptr;  ///< of which this one is a clone's
 

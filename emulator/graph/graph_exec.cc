@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a graph to its launches.
-#include <atomic>
 #include <memory>
 #include <utility>
 
-#include "emulator/base/refusal.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
@@ -99,11 +97,6 @@ CUresult run_base(const calls::GraphInstantiate_v2& call) noexcept {
   if (call.phErrorNode) *call.phErrorNode = failure.node;
   if (call.logBuffer && call.bufferSize) *call.logBuffer = '\0';
   return result;
-}
-
-CUresult run_base(const calls::GraphExecUpdate_v2&) noexcept {
-  static std::atomic<bool> said{false};
-  return refuse_once(said, "cuGraphExecUpdate");
 }
 
 CUVMM_DRIVER_FUNCTION(cuGraphExecGetFlags, CUgraphExec handle, cuuint64_t* flags) {

@@ -9,6 +9,7 @@
 #include "emulator/code/function.h"
 #include "emulator/context/capture_gate.h"
 #include "emulator/graph/graph_allocation.h"
+#include "emulator/graph/nodes/kernel_params.h"
 #include "emulator/ptx/kernel.h"
 
 namespace cuvmm::emulator {
@@ -102,7 +103,11 @@ CUresult make_kernel(Emulator& e, const CUDA_KERNEL_NODE_PARAMS_v3& asked, Graph
   Function* function = nullptr;
   const CUresult found =
       handle ? find_function(e, *context, handle, function) : CUDA_ERROR_INVALID_VALUE;
-  return found == CUDA_SUCCESS ? prepare(e, *context, *function, launch, out.run) : found;
+  if (found != CUDA_SUCCESS) return found;
+  const CUresult prepared = prepare(e, *context, *function, launch, out.run);
+  if (prepared != CUDA_SUCCESS) return prepared;
+  out.params = std::make_shared<const KernelParams>(asked, &function->code, *context);
+  return CUDA_SUCCESS;
 }
 
 CUresult make_host(const CUDA_HOST_NODE_PARAMS_v2& asked, GraphNode& out) {

@@ -8,6 +8,7 @@
 #include "emulator/entry/locked.h"
 #include "emulator/graph/graph_edges.h"
 #include "emulator/graph/graph_nodes.h"
+#include "emulator/graph/update/graph_update.h"
 
 namespace cuvmm::emulator {
 
@@ -118,12 +119,11 @@ CUresult set(CUgraphExec executable, CUgraphNode original, CUgraphNodeParams* pa
     if (!step || !e.graphs.find(original, &home)) return CUDA_ERROR_INVALID_VALUE;
     auto changed = std::make_shared<GraphNode>(*step->node);  // a launch may be using the other
     const CUresult result = change_node(e, home, *params, *changed);
-    if (result == CUDA_SUCCESS && changed->check) {
-      const CUresult checked = changed->check(e);
-      if (checked != CUDA_SUCCESS) return checked;
-    }
-    if (result == CUDA_SUCCESS) step->node = std::move(changed);
-    return result;
+    if (result != CUDA_SUCCESS) return result;
+    if (!same_context(*step->node, *changed)) return CUDA_ERROR_INVALID_VALUE;
+    const CUresult checked = changed->check ? changed->check(e) : CUDA_SUCCESS;
+    if (checked == CUDA_SUCCESS) step->node = std::move(changed);
+    return checked;
   });
 }
 
@@ -245,6 +245,12 @@ CUVMM_DRIVER_FUNCTION(cuGraphMemsetNodeSetParams, CUgraphNode node,
   CUgraphNodeParams params = params_of(*fill, nullptr);
   return set(node, &params);
 }
+CUVMM_DRIVER_FUNCTION(cuGraphKernelNodeSetParams, CUgraphNode node,
+                      const CUDA_KERNEL_NODE_PARAMS_v1* kernel) {
+  if (!kernel) return no_params();
+  CUgraphNodeParams params = params_of_kernel(*kernel);
+  return set(node, &params);
+}
 CUVMM_DRIVER_FUNCTION(cuGraphKernelNodeSetParams_v2, CUgraphNode node,
                       const CUDA_KERNEL_NODE_PARAMS_v2* kernel) {
   if (!kernel) return no_params();
@@ -279,6 +285,12 @@ CUresult run_base(const calls::GraphExecKernelNodeSetParams& call) noexcept {
   CUgraphNodeParams params = params_of_kernel(*call.nodeParams);
   return set(call.hGraphExec, call.hNode, &params);
 }
+CUVMM_DRIVER_FUNCTION(cuGraphExecKernelNodeSetParams, CUgraphExec executable, CUgraphNode node,
+                      const CUDA_KERNEL_NODE_PARAMS_v1* kernel) {
+  if (!kernel) return no_params();
+  CUgraphNodeParams params = params_of_kernel(*kernel);
+  return set(executable, node, &params);
+}
 CUresult run_base(const calls::GraphNodeSetEnabled& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     Executable* found = e.graphs.find(call.hGraphExec);
@@ -298,14 +310,10 @@ CUVMM_DRIVER_FUNCTION(cuGraphNodeGetEnabled, CUgraphExec executable, CUgraphNode
     return CUDA_SUCCESS;
   });
 }
-// Executable graphs are never changed in these ways.
+// No node of an executable graph is of that kind.
 CUresult run_base(const calls::GraphExecBatchMemOpNodeSetParams&) noexcept {
   static std::atomic<bool> said{false};
   return refuse_once(said, "cuGraphExecBatchMemOpNodeSetParams");
-}
-CUresult run_base(const calls::GraphExecChildGraphNodeSetParams&) noexcept {
-  static std::atomic<bool> said{false};
-  return refuse_once(said, "cuGraphExecChildGraphNodeSetParams");
 }
 CUVMM_DRIVER_FUNCTION(cuGraphExecHostNodeSetParams, CUgraphExec executable, CUgraphNode node,
                       const CUDA_HOST_NODE_PARAMS* host) {

@@ -7,6 +7,7 @@
 #include "emulator/base/refusal.h"
 #include "emulator/graph/graph_allocation.h"
 #include "emulator/stream/work.h"
+#include "emulator/transfer/queued_transfer.h"
 
 namespace cuvmm::emulator {
 
@@ -48,7 +49,9 @@ CUresult GraphRun::run_node(Emulator& e, const Step& step) {
     resumed = &done_of_node_;
     const CUresult result = node.run(e);
     resumed = nullptr;
-    return result;
+    // What a call would have been told of its arguments is by now a fault of the device.
+    const bool faults = Queues::inside() && result == CUDA_ERROR_INVALID_VALUE;
+    return faults && node.type == CU_GRAPH_NODE_TYPE_MEMSET ? fill_fault(e) : result;
   }
   if (node.type == CU_GRAPH_NODE_TYPE_CONDITIONAL) return enter_condition(e, step);
   if (node.type == CU_GRAPH_NODE_TYPE_GRAPH) levels_.push_back({&step.bodies.front()});

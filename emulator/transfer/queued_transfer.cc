@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "emulator/base/quirks.h"
 #include "emulator/stream/work.h"
 #include "rulebook/check.h"
 
@@ -76,13 +77,14 @@ void stage(Copy& copy, std::vector<char>& staged) {
 CUresult Waiting::run(Emulator& e) const {
   const Violations found =
       check_touches(e.model, transfer.entry, transfer.touched, transfer.count, transfer.facts);
-  if (!found.empty() && e.profile.answer(transfer.entry, found) != CUDA_SUCCESS) {
-    return CUDA_ERROR_ILLEGAL_ADDRESS;
-  }
+  const bool refused = !found.empty() && e.profile.answer(transfer.entry, found) != CUDA_SUCCESS;
   if (const auto* fill = std::get_if<Fill>(&transfer.what)) {
-    const CUresult there = check_unmapped(e, side(*fill), false);
-    return there == CUDA_SUCCESS ? execute(e, *fill) : there;
+    CUresult result = refused ? CUDA_ERROR_INVALID_VALUE : check_unmapped(e, side(*fill), false);
+    if (result == CUDA_SUCCESS) result = execute(e, *fill);
+    const bool of_host = result == CUDA_ERROR_OUT_OF_MEMORY || result == CUDA_ERROR_NOT_READY;
+    return result == CUDA_SUCCESS || of_host ? result : fill_fault(e);
   }
+  if (refused) return CUDA_ERROR_ILLEGAL_ADDRESS;
   const Copy& copy = std::get<Copy>(transfer.what);
   CUresult there = check_unmapped(e, side(copy.to, copy), to_pageable);
   if (there == CUDA_SUCCESS) there = check_unmapped(e, side(copy.from, copy), from_pageable);
@@ -90,6 +92,10 @@ CUresult Waiting::run(Emulator& e) const {
 }
 
 }  // namespace
+
+CUresult fill_fault(const Emulator& e) {
+  return answer(e, Quirk::kFillFault, true).value_or(CUDA_ERROR_ILLEGAL_ADDRESS);
+}
 
 CUresult queue(Emulator& e, CUstream stream, const QueuedTransfer& transfer, bool blocking) {
   if (std::visit([](const auto& what) { return empty(what); }, transfer.what)) return CUDA_SUCCESS;

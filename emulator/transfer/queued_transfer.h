@@ -25,4 +25,7 @@ struct QueuedTransfer {
 /// waits whatever it copies.
 CUresult queue(Emulator& e, CUstream stream, const QueuedTransfer& transfer, bool blocking);
 
+/// The fault of a fill whose memory is gone when its turn comes.
+CUresult fill_fault(const Emulator& e);
+
 }  // namespace cuvmm::emulator

@@ -10,11 +10,11 @@ namespace {
 
 class Vmm : public EmulatorTest {};
 
-CUresult fill(CUdeviceptr address, unsigned char value, std::size_t count) {
+CUresult fill_bytes(CUdeviceptr address, unsigned char value, std::size_t count) {
   return driver()(calls::MemsetD8{address, value, count});
 }
 
-unsigned char byte_at(CUdeviceptr address) {
+unsigned char stored_at(CUdeviceptr address) {
   unsigned char value = 0xee;
   EXPECT_EQ(driver()(calls::MemcpyDtoH{&value, address, 1}), CUDA_SUCCESS);
   return value;
@@ -28,9 +28,9 @@ std::size_t free_memory() {
 
 TEST_F(Vmm, MemoryIsZeroThenWhatWasWritten) {
   const Mapped m = mapped();
-  EXPECT_EQ(byte_at(m.address + 12345), 0);
-  EXPECT_EQ(fill(m.address, 7, m.size), CUDA_SUCCESS);
-  EXPECT_EQ(byte_at(m.address + m.size - 1), 7);
+  EXPECT_EQ(stored_at(m.address + 12345), 0);
+  EXPECT_EQ(fill_bytes(m.address, 7, m.size), CUDA_SUCCESS);
+  EXPECT_EQ(stored_at(m.address + m.size - 1), 7);
   end(m);
 }
 
@@ -39,24 +39,24 @@ TEST_F(Vmm, TwoMappingsOfOneAllocationAlias) {
   const CUdeviceptr other = reserve(kGranule);
   ASSERT_EQ(map(other, kGranule, m.handle), CUDA_SUCCESS);
   ASSERT_EQ(set_access(other, kGranule, access()), CUDA_SUCCESS);
-  EXPECT_EQ(fill(m.address + 100, 9, 1), CUDA_SUCCESS);
-  EXPECT_EQ(byte_at(other + 100), 9);
+  EXPECT_EQ(fill_bytes(m.address + 100, 9, 1), CUDA_SUCCESS);
+  EXPECT_EQ(stored_at(other + 100), 9);
   EXPECT_EQ(driver()(calls::MemUnmap{other, kGranule}), CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::MemAddressFree{other, kGranule}), CUDA_SUCCESS);
-  EXPECT_EQ(byte_at(m.address + 100), 9) << "one unmap leaves the other mapping alone";
+  EXPECT_EQ(stored_at(m.address + 100), 9) << "one unmap leaves the other mapping alone";
   end(m);
 }
 
 TEST_F(Vmm, ContentsOutliveTheirMappingAndDieWithTheAllocation) {
   Mapped m = mapped();
-  EXPECT_EQ(fill(m.address, 5, 16), CUDA_SUCCESS);
+  EXPECT_EQ(fill_bytes(m.address, 5, 16), CUDA_SUCCESS);
   ASSERT_EQ(driver()(calls::MemUnmap{m.address, m.size}), CUDA_SUCCESS);
   ASSERT_EQ(map(m.address, m.size, m.handle), CUDA_SUCCESS);
   ASSERT_EQ(set_access(m.address, m.size, access()), CUDA_SUCCESS);
-  EXPECT_EQ(byte_at(m.address), 5);
+  EXPECT_EQ(stored_at(m.address), 5);
   end(m);
   const Mapped fresh = mapped();  // likely the same handle value and address
-  EXPECT_EQ(byte_at(fresh.address), 0);
+  EXPECT_EQ(stored_at(fresh.address), 0);
   end(fresh);
 }
 
@@ -91,14 +91,14 @@ TEST_F(Vmm, MoreThanADeviceHoldsIsOutOfMemory) {
 TEST_F(Vmm, ADeviceWithoutAccessIsRefused) {
   const Mapped m = mapped();
   use_device(1);
-  EXPECT_EQ(fill(m.address, 1, 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(fill_bytes(m.address, 1, 1), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(set_access(m.address, m.size, access(1, CU_MEM_ACCESS_FLAGS_PROT_READ)), CUDA_SUCCESS);
-  EXPECT_EQ(byte_at(m.address), 0) << "a peer may read now";
-  EXPECT_EQ(fill(m.address, 1, 1), CUDA_ERROR_INVALID_VALUE) << "but not write";
+  EXPECT_EQ(stored_at(m.address), 0) << "a peer may read now";
+  EXPECT_EQ(fill_bytes(m.address, 1, 1), CUDA_ERROR_INVALID_VALUE) << "but not write";
   EXPECT_EQ(set_access(m.address, m.size, access(1)), CUDA_SUCCESS);
-  EXPECT_EQ(fill(m.address, 1, 1), CUDA_SUCCESS);
+  EXPECT_EQ(fill_bytes(m.address, 1, 1), CUDA_SUCCESS);
   use_device(0);
-  EXPECT_EQ(byte_at(m.address), 1);
+  EXPECT_EQ(stored_at(m.address), 1);
   end(m);
 }
 
@@ -109,12 +109,12 @@ TEST_F(Vmm, APeerCopyUsesEachSidesOwnDevice) {
   const Mapped there = mapped(kGranule, properties(1));
   ASSERT_EQ(set_access(there.address, there.size, access(0, 0)), CUDA_SUCCESS);
   ASSERT_EQ(set_access(there.address, there.size, access(1)), CUDA_SUCCESS);
-  ASSERT_EQ(fill(here.address, 6, 64), CUDA_SUCCESS);
+  ASSERT_EQ(fill_bytes(here.address, 6, 64), CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::MemcpyDtoD{there.address, here.address, 64}), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(driver()(calls::MemcpyPeer{there.address, second, here.address, context_, 64}),
             CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::CtxSetCurrent{second}), CUDA_SUCCESS);
-  EXPECT_EQ(byte_at(there.address + 63), 6);
+  EXPECT_EQ(stored_at(there.address + 63), 6);
   end(here);
   end(there);
 }
@@ -184,9 +184,9 @@ TEST_F(Vmm, ThreadsWorkOnRangesOfTheirOwn) {
       for (int i = 0; i < kRounds; ++i) {
         const Mapped m = mapped();
         const auto value = static_cast<unsigned char>(1 + t * 100 + i % 100);
-        wrong[t] += byte_at(m.address) != 0;
-        fill(m.address, value, 4096);
-        wrong[t] += byte_at(m.address + 4095) != value;
+        wrong[t] += stored_at(m.address) != 0;
+        fill_bytes(m.address, value, 4096);
+        wrong[t] += stored_at(m.address + 4095) != value;
         end(m);
       }
     });

@@ -46,7 +46,7 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
                  const std::map<int, bool>& after, const std::vector<Rule>& found) {
   Compared out;
   Expected wanted;
-  out.robbed = opinion.lost || opinion.vain;
+  out.robbed = opinion.lost || !opinion.vain.empty();
   for (const Suspect& suspect : opinion.suspects) {
     if (!before.at(suspect.stream)) continue;
     out.robbed = true;
@@ -65,7 +65,7 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
     }
     // Less access may still be enough.
     const bool loses_all = opinion.certain == Rule::kUnmapInFlight;
-    out.must_fault |= loses_all && suspect.last && !suspect.marked;
+    out.must_fault |= loses_all && suspect.last && !suspect.marked && !suspect.idle;
   }
   for (const Node allocation : opinion.early) {
     const History::Piece& piece = history.piece(allocation);
@@ -74,11 +74,8 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
     const bool still = after.at(piece.stream) && !piece.over;
     still ? wanted.must(Rule::kDataPoolOrdered) : wanted.may(Rule::kDataPoolOrdered);
   }
-  constexpr Rule kVain[] = {Rule::kLaunchMapped, Rule::kLaunchAlive, Rule::kLaunchAccess};
-  if (opinion.vain) {
-    for (const Rule rule : kVain) wanted.may(rule);
-  }
-  if (opinion.surely_vain) wanted.must_one_of({std::begin(kVain), std::end(kVain)});
+  for (const Rule rule : opinion.perhaps_vain) wanted.may(rule);
+  for (const Rule rule : opinion.vain) wanted.must(rule);
   out.problem = wanted.problem(found);
   return out;
 }

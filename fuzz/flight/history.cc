@@ -41,7 +41,7 @@ std::vector<Node> History::right_before(int stream) const {
   return out;
 }
 
-Node History::add(int stream, std::vector<Bytes> uses, Node also) {
+Node History::add(int stream, std::vector<Use> uses, Node also) {
   Piece piece;
   piece.stream = stream;
   piece.after = right_before(stream);

@@ -21,6 +21,13 @@ struct Bytes {
   }
 };
 
+/// Memory that work is given, or works on.
+struct Use {
+  Bytes bytes;
+  bool argument = true;  ///< it is given: by a copy, or as a whole parameter of a kernel
+  bool touched = true;   ///< it is read or written; an argument may go unused
+};
+
 /// An index into the nodes; -1 for none.
 using Node = int;
 
@@ -37,7 +44,7 @@ class History {
   struct Piece {
     int stream = 0;
     std::vector<Node> after;  ///< those right before it
-    std::vector<Bytes> uses;
+    std::vector<Use> uses;
     bool work = true;  ///< false: an event's record or a wait, which takes no time of its own
     bool is_record = false;
     bool known = false;  ///< the program waited for it, or was told that it is over
@@ -54,7 +61,7 @@ class History {
   Node count() const { return static_cast<Node>(pieces_.size()); }
 
   /// One more node at the end of a stream, behind `also` as well.
-  Node add(int stream, std::vector<Bytes> uses = {}, Node also = -1);
+  Node add(int stream, std::vector<Use> uses = {}, Node also = -1);
   /// A wait for `also`, and an event's record.
   Node mark(int stream, Node also);
   Node record(int stream);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/flight/isolate.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ struct Board {
   char problem[512] = {};
   unsigned calls = 0;
   bool found[static_cast<std::size_t>(Rule::kCount)] = {};
+  bool of_kernels[static_cast<std::size_t>(Rule::kCount)] = {};
   bool stopped = false, faulted = false;
   char notes[1 << 15] = {};  ///< a line for each statement
 };
@@ -33,6 +35,7 @@ void leave(Board& board, const Result& result) {
   std::strncpy(board.problem, result.problem.c_str(), sizeof board.problem - 1);
   board.calls = result.calls;
   for (const Rule rule : result.found) board.found[static_cast<std::size_t>(rule)] = true;
+  for (const Rule rule : result.of_kernels) board.of_kernels[static_cast<std::size_t>(rule)] = true;
   board.stopped = result.stopped;
   board.faulted = result.faulted;
   std::string notes;
@@ -47,6 +50,7 @@ Result read(const Board& board) {
   out.calls = board.calls;
   for (std::size_t i = 0; i < static_cast<std::size_t>(Rule::kCount); ++i) {
     if (board.found[i]) out.found.push_back(static_cast<Rule>(i));
+    if (board.of_kernels[i]) out.of_kernels.push_back(static_cast<Rule>(i));
   }
   out.stopped = board.stopped;
   out.faulted = board.faulted;
@@ -87,6 +91,7 @@ Result run_alone(const Target& target, const std::string& text, const std::strin
   const pid_t child = fork();
   if (child == 0) {
     setenv("CUVMM_STREAMS", streams.c_str(), 1);
+    if (target.quiet) dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
     leave(*board, run(target.driver, target.path, parsed.program));
     _exit(0);
   }

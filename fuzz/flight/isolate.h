@@ -13,6 +13,7 @@ namespace cuvmm::fuzz::flight {
 struct Target {
   std::string path;
   LoadedDriver driver;
+  bool quiet = false;  ///< what programs write to stderr is not shown
 };
 Target open_target(const std::string& path);
 

@@ -22,9 +22,27 @@ using program::Statement;
 
 class RuleSink : public shim::FindingSink {
  public:
-  void take(shim::Finding finding) override { rules.push_back(finding.violation.rule); }
-  std::vector<Rule> rules;  ///< of the last call
+  void take(shim::Finding finding) override {
+    const Violation& violation = finding.violation;
+    rules.push_back(violation.rule);
+    const bool launched = finding.entry == EntryPoint::kLaunchKernel ||
+                          finding.entry == EntryPoint::kLaunchCooperativeKernel;
+    const bool used = std::any_of(
+        violation.objects.begin(), violation.objects.end(), [](const ObjectRef& object) {
+          return object.work && std::string_view(object.work->what) == "kernel";
+        });
+    if (launched || used) of_kernels.push_back(violation.rule);
+  }
+  void clear() {
+    rules.clear();
+    of_kernels.clear();
+  }
+  std::vector<Rule> rules, of_kernels;  ///< of the last call
 };
+
+void add_once(std::vector<Rule>& rules, Rule rule) {
+  if (std::find(rules.begin(), rules.end(), rule) == rules.end()) rules.push_back(rule);
+}
 
 class Machine {
  public:
@@ -49,6 +67,7 @@ class Machine {
  private:
   static bool names_other(const program::Value& value);
   void hand_over(const Statement& statement, program::Session& from, program::Session& to);
+  void note_kernel(const Statement& statement, const program::Session& session);
   /// Whether each of these streams is busy, as the driver says now.
   std::map<int, bool> ask(const Opinion& opinion);
   void disagree(std::string problem) {
@@ -113,7 +132,7 @@ CUresult Machine::step(const CallStruct& call) {
     return CUDA_ERROR_UNKNOWN;
   }
   ++result.calls;
-  sink_.rules.clear();
+  sink_.clear();
   const std::map<int, bool> before = ask(opinion);
   CUresult answer = CUDA_SUCCESS;
   if constexpr (CallStruct::kIntercepted) {
@@ -135,9 +154,10 @@ CUresult Machine::step(const CallStruct& call) {
   for (const Rule rule : sink_.rules) {
     if (!is_flight(rule)) continue;
     note_ += std::string(" !") + info(rule).id;
-    if (std::find(result.found.begin(), result.found.end(), rule) == result.found.end()) {
-      result.found.push_back(rule);
-    }
+    add_once(result.found, rule);
+  }
+  for (const Rule rule : sink_.of_kernels) {
+    if (is_flight(rule)) add_once(result.of_kernels, rule);
   }
   must_fault_ |= compared.must_fault;
   result.stopped = compared.robbed;
@@ -152,6 +172,14 @@ void Machine::hand_over(const Statement& statement, program::Session& from, prog
   if (made) to.bind(statement.result, *made);
 }
 
+// The reference does not see how kernels are loaded.
+void Machine::note_kernel(const Statement& statement, const program::Session& session) {
+  const program::Binding* made = session.binding(statement.result);
+  if (made && !statement.arguments.empty()) {
+    reference_.loaded(made->number, statement.arguments.front().value.text);
+  }
+}
+
 void Machine::run(const program::Program& program, const std::optional<Driver>& other) {
   program::Session own(tapped());
   std::optional<program::Session> theirs;
@@ -163,6 +191,7 @@ void Machine::run(const program::Program& program, const std::optional<Driver>& 
     const bool elsewhere = statement.process != 0 && theirs;
     program::Session& session = elsewhere ? *theirs : own;
     const Outcome outcome = session.execute(statement);
+    if (statement.function == "kernel" && !elsewhere) note_kernel(statement, own);
     if (theirs) hand_over(statement, session, elsewhere ? own : *theirs);
     if (note_.empty()) note_ = program::outcome_text(outcome);
     result.notes.push_back(note_);

@@ -15,7 +15,8 @@ namespace cuvmm::fuzz::flight {
 struct Result {
   std::string problem;  ///< what disagreed: "line 7, cuMemUnmap: ..."; empty for nothing
   unsigned calls = 0;
-  std::vector<Rule> found = {};  ///< by the shim, each once
+  std::vector<Rule> found = {};       ///< by the shim, each once
+  std::vector<Rule> of_kernels = {};  ///< those of them that are about the launch of a kernel
   /// Memory was taken from work: what follows may do anything, and was not made.
   bool stopped = false;
   bool faulted = false;                 ///< and the work then failed

@@ -20,7 +20,7 @@ constexpr char kUsage[] =
     "  --streams HOW     late or late:SEED for all programs, in place of both in turn\n"
     "  --processes N     2: some programs open memory of a second process (1)\n"
     "  --find RULE       look for a program of which this rule is found, in place of one that\n"
-    "                    disagrees with the reference\n"
+    "                    disagrees with the reference; RULE:kernel: of the launch of a kernel\n"
     "  --replay FILE     run a program text once\n"
     "  --output FOLDER   where findings go (.)\n"
     "exit code: 0 all agreed, 1 a finding, 2 a mistake in the arguments, 3 no driver\n";
@@ -28,6 +28,7 @@ constexpr char kUsage[] =
 struct Arguments {
   std::string driver, replay, output = ".";
   std::optional<Rule> find;
+  bool of_a_kernel = false;
   HuntOptions hunt;
 };
 
@@ -52,7 +53,9 @@ std::optional<Arguments> parse(int argc, char** argv) {
     } else if (key == "--output") {
       out.output = value;
     } else if (key == "--find") {
-      out.find = find_rule(value);
+      const std::string_view rule = value;
+      out.of_a_kernel = rule.ends_with(":kernel");
+      out.find = find_rule(rule.substr(0, rule.find(':')));
       if (!out.find || !is_flight(*out.find)) return std::nullopt;
     } else {
       return std::nullopt;
@@ -81,7 +84,7 @@ int replay(const Target& target, const Arguments& arguments) {
 int search(const Target& target, const Arguments& arguments) {
   const Wanted wanted = [&](const Result& result) -> std::string {
     if (!arguments.find || !result.problem.empty()) return disagreement_of(result);
-    for (const Rule rule : result.found) {
+    for (const Rule rule : arguments.of_a_kernel ? result.of_kernels : result.found) {
       if (rule == *arguments.find) return std::string(info(rule).id) + " is found";
     }
     return {};
@@ -114,7 +117,8 @@ int run_main(int argc, char** argv) {
     std::fputs(kUsage, stderr);
     return 2;
   }
-  const Target target = open_target(arguments->driver);
+  Target target = open_target(arguments->driver);
+  target.quiet = arguments->replay.empty();
   const bool emulated = target.driver.error.empty() && target.driver.emulated;
   if (!emulated) {
     const std::string& why = target.driver.error;

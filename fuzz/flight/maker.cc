@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <sstream>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct Have {
   std::vector<Memory> memory;
   std::vector<std::string> streams = {"0", "2"};  ///< the default streams first
   std::vector<std::string> events, executables;
+  std::vector<std::string> gone;               ///< addresses where nothing is any more, or yet
+  std::map<std::string, std::string> kernels;  ///< names by kernel
   std::string pool;
   int threads = 1;
 };
@@ -39,9 +42,17 @@ class Maker {
   void add_opened();
   void add_stream();
   void add_graph();
+  std::string capture(const std::string& stream, const std::vector<std::uint32_t>& kinds);
   // What happens then.
   void next();
   void touch();
+  void launch_kernel(int stream);
+  /// What comes before the stream in a call for one node of a graph, of one kind or another.
+  std::string node(std::uint32_t kind);
+  const std::string& kernel(const std::string& name);
+  /// Where memory is; now and then where it was, or will never be.
+  std::string address(int stream);
+  void reserve();
   void launch();
   void order();
   void wait_for(int stream);
@@ -69,6 +80,7 @@ class Maker {
   }
 
   static constexpr std::uint32_t kDefaults = 2;
+  static constexpr std::uint32_t kNodeKinds = 5;
   Random& random_;
   int processes_;
   Have have_;
@@ -146,8 +158,51 @@ void Maker::begin() {
   }
 }
 
+const std::string& Maker::kernel(const std::string& name) {
+  std::string& known = have_.kernels[name];
+  if (known.empty()) {
+    known = fresh('k');
+    say(known + " = kernel(" + name + ")");
+  }
+  return known;
+}
+
+std::string Maker::address(int stream) {
+  const bool nowhere = !have_.gone.empty() && random_.chance(12);
+  if (nowhere || have_.memory.empty()) return have_.gone.empty() ? "0" : any(have_.gone);
+  Have::Memory& memory = any(have_.memory);
+  memory.used_on = stream;
+  return memory.name + (random_.chance(30) ? "+4096" : "");
+}
+
+void Maker::reserve() {
+  have_.gone.push_back(fresh('r'));
+  say(have_.gone.back() + " = cuMemAddressReserve(2M)");
+}
+
+void Maker::launch_kernel(int stream) {
+  const std::uint32_t kind = random_.below(100);
+  const char* const name = kind < 40   ? "fill"
+                           : kind < 60 ? "copy"
+                           : kind < 80 ? "nothing"
+                                       : "fill_struct";
+  const bool structure = kind >= 80;
+  const std::string function = kernel(name);
+  std::string words = address(stream) + ", " + (kind < 40 || structure ? "7" : address(stream));
+  // One argument more that may be an address, and goes unused.
+  words += kind >= 60 && !structure && random_.chance(30) ? ", " + address(stream) : ", 8";
+  const std::string list = structure ? "[[" + words + "]]" : "[" + words + "]";
+  const std::string grid = "(" + function + ", 1, 1, 1, 32, 1, 1, 0";
+  if (random_.chance(10)) {
+    return say("cuLaunchCooperativeKernel" + grid + ", kernelParams=" + list + on(stream) + ")");
+  }
+  const char* const form = random_.chance(30) ? ", extra=" : ", kernelParams=";
+  say("cuLaunchKernel" + grid + form + list + on(stream) + ")");
+}
+
 void Maker::touch() {
   if (have_.memory.empty()) return;
+  if (random_.chance(40)) return launch_kernel(any_stream());
   Have::Memory& memory = any(have_.memory);
   const int stream = any_stream();
   memory.used_on = stream;
@@ -165,20 +220,41 @@ void Maker::touch() {
   }
 }
 
+std::string Maker::node(std::uint32_t kind) {
+  const std::string& to = any(have_.memory).name;
+  if (kind < 2) return "cuMemsetD8Async(" + to + ", 3, 64";
+  if (kind == 2) return "cuMemcpyDtoDAsync(" + to + ", " + any(have_.memory).name + "+4096, 64";
+  const bool structure = kind == 4;
+  const std::string function = have_.kernels.at(structure ? "fill_struct" : "fill");
+  return "cuLaunchKernel(" + function +
+         ", 1, 1, 1, 32, 1, 1, 0, kernelParams=" + (structure ? "[[" : "[") + to + ", 7, 8" +
+         (structure ? "]]" : "]");
+}
+
+std::string Maker::capture(const std::string& stream, const std::vector<std::uint32_t>& kinds) {
+  const std::string graph = fresh('g');
+  kernel("fill");
+  kernel("fill_struct");
+  say("cuStreamBeginCapture(mode=2, hStream=" + stream + ")");
+  for (const std::uint32_t kind : kinds) say(node(kind) + ", hStream=" + stream + ")");
+  say(graph + " = cuStreamEndCapture(hStream=" + stream + ")");
+  return graph;
+}
+
 void Maker::add_graph() {
   if (have_.streams.size() <= kDefaults || have_.memory.empty()) return;
   const std::string& stream =
       have_.streams[kDefaults +
                     random_.below(static_cast<std::uint32_t>(have_.streams.size() - kDefaults))];
-  const std::string graph = fresh('g'), executable = fresh('w');
-  say("cuStreamBeginCapture(mode=2, hStream=" + stream + ")");
-  const unsigned nodes = 1 + random_.below(2);
-  for (unsigned i = 0; i < nodes; ++i) {
-    say("cuMemsetD8Async(" + any(have_.memory).name + ", 3, 64, hStream=" + stream + ")");
-  }
-  say(graph + " = cuStreamEndCapture(hStream=" + stream + ")");
+  std::vector<std::uint32_t> kinds(1 + random_.below(2));
+  for (std::uint32_t& kind : kinds) kind = random_.below(kNodeKinds);
+  const std::string graph = capture(stream, kinds), executable = fresh('w');
   say(executable + " = cuGraphInstantiateWithFlags(" + graph + ")");
   have_.executables.push_back(executable);
+  if (random_.chance(75)) return;
+  const std::string other = capture(stream, kinds);
+  if (random_.chance(50)) say("cuGraphLaunch(" + executable + on(any_stream()) + ")");
+  say("cuGraphExecUpdate_v2(" + executable + ", " + other + ", [0, 0, 0])");
 }
 
 void Maker::launch() {
@@ -240,13 +316,14 @@ void Maker::take() {
 
 void Maker::take(std::size_t which) {
   const Have::Memory memory = have_.memory[which];
-  if (memory.used_on >= 0 && random_.chance(60)) wait_for(memory.used_on);
-  if (memory.kind == 'm' && random_.chance(30)) {
+  if (memory.used_on >= 0 && random_.chance(50)) wait_for(memory.used_on);
+  if (memory.kind == 'm' && random_.chance(40)) {
     say("cuMemSetAccess(" + memory.name + ", 2M, [device0:" + (random_.chance(50) ? "r" : "none") +
         "])");
     if (random_.chance(50)) return say("cuMemSetAccess(" + memory.name + ", 2M, [device0:rw])");
   } else if (memory.kind == 'm') {
     say("cuMemUnmap(" + memory.name + ", 2M)");
+    if (random_.chance(30)) say("cuMemAddressFree(" + memory.name + ", 2M)");
   } else if (memory.kind == 'p') {
     const int stream = memory.used_on >= 0 && random_.chance(50) ? memory.used_on : any_stream();
     say("cuMemFreeAsync(" + memory.name + on(stream) + ")");
@@ -257,6 +334,7 @@ void Maker::take(std::size_t which) {
   } else {
     say("cuMemFree(" + memory.name + ")");
   }
+  have_.gone.push_back(memory.name);
   have_.memory.erase(have_.memory.begin() + static_cast<std::ptrdiff_t>(which));
 }
 
@@ -289,6 +367,7 @@ void Maker::next() {
   }
   if (kind < 91) return release_name();
   if (kind < 94) return add_stream();
+  if (kind < 96) return reserve();
   if (kinds_ & 2) return add_pool_memory();
   if (kinds_ & 1) map();
 }

@@ -5,6 +5,8 @@
 
 #include <cuda.h>
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "api/calls.h"
@@ -13,6 +15,11 @@
 
 namespace cuvmm::fuzz::flight {
 
+template <class T>
+std::uint64_t value_of(T* handle) {
+  return reinterpret_cast<std::uintptr_t>(handle);
+}
+
 /// Work that nothing orders before a call which takes its memory away.
 struct Suspect {
   Node node = -1;
@@ -20,6 +27,7 @@ struct Suspect {
   bool last = false;    ///< a busy stream means that this work is not over
   bool legacy = false;  ///< of the legacy stream, about which a shim may be less sure
   bool marked = false;  ///< a record or a wait behind it may be all that is left to do
+  bool idle = false;    ///< it is only given that memory, and does not touch it
 };
 
 /// What the reference thinks of one call before it is made.
@@ -32,9 +40,9 @@ struct Opinion {
   std::vector<Suspect> suspects;
   /// Allocations from a pool behind which nothing orders the call that uses them.
   std::vector<Node> early;
-  bool vain = false;         ///< a graph is launched whose memory is gone
-  bool surely_vain = false;  ///< and a shim can see that
-  bool lost = false;         ///< memory is taken from work of which nobody can be asked any more
+  /// A launch is given an address where it cannot go: what of that is said, and what may be.
+  std::vector<Rule> vain, perhaps_vain;
+  bool lost = false;  ///< the work fails, or nobody can be asked about it any more
 };
 
 class Reference {
@@ -45,6 +53,8 @@ class Reference {
 #include "fuzz/flight/calls.def"
 
   History& history() { return history_; }
+  /// A kernel of this name was loaded.
+  void loaded(std::uint64_t function, const std::string& name) { kernels_[function] = name; }
 
  private:
   struct Memory {
@@ -58,11 +68,13 @@ class Reference {
     std::uint64_t object = 0;
     Node since = 0;        ///< nodes before this one used something else there
     Node allocation = -1;  ///< of a pool's memory
+    int born = 0;          ///< of what is mapped: which one it was
   };
   /// A reservation, a handle of memory, a descriptor, external memory, a pool.
   struct Object {
     std::uint64_t value = 0, size = 0;
     bool live = true;
+    int born = 0;  ///< of a reservation: which one it was, mappings counted as well
   };
   struct Event {
     std::uint64_t value = 0;
@@ -71,9 +83,11 @@ class Reference {
   };
   struct Graph {
     std::uint64_t value = 0;
-    std::vector<Bytes> uses;
+    std::vector<Use> uses;
     bool live = true;
   };
+  /// Work as the stream gets it.
+  using Uses = std::vector<Use>;
 
   /// The live one with this value; null for none.
   template <class Each>
@@ -87,7 +101,15 @@ class Reference {
   Memory* usable(const Bytes& bytes);
   /// Live memory that begins there, of this kind.
   Memory* live_at(std::uint64_t base, Memory::Kind kind);
-  bool seen_to_be_gone(const Bytes& bytes) const;
+  /// Whether a launch may be given this address: adds what is said if not.
+  void judge_argument(Opinion& out, std::uint64_t address) const;
+  /// What a kernel is given, in one form or the other, and what it does with that.
+  Uses uses_of(const void* function, void** parameters, void** extra, std::uint64_t threads) const;
+  /// A launch, of a kernel or of a graph. The driver does not look at its memory.
+  void judge_launch(Opinion& out, int stream, int thread, const Uses& uses);
+  Opinion judge_kernel(std::uint64_t stream, int thread, const Uses& uses);
+  /// Whether a shim follows work by now: once there is memory that can be taken away.
+  bool followed() const;
   bool capturing() const { return capture_ >= 0; }
 
   // What several calls have in common.
@@ -96,8 +118,9 @@ class Reference {
   /// One that waits for these, or asks whether they are over.
   Opinion wait(const std::vector<Node>& nodes) const;
   /// Work on a stream, which may be captured.
-  Opinion work(std::uint64_t handle, int thread, const std::vector<Bytes>& uses);
-  void queue(std::uint64_t handle, int thread, const std::vector<Bytes>& uses);
+  Opinion work(std::uint64_t handle, int thread, const std::vector<Bytes>& bytes);
+  void queue(std::uint64_t handle, int thread, const std::vector<Bytes>& bytes);
+  void queue_uses(std::uint64_t handle, int thread, const Uses& uses);
   void find_early(Opinion& out, int stream, int thread, const Bytes& bytes) const;
   /// Nobody can be asked about it: it was destroyed, or belongs to another thread.
   bool beyond_reach(const History::Stream& stream, int thread) const;
@@ -110,8 +133,10 @@ class Reference {
   std::vector<Object> ranges_, handles_, descriptors_, externals_, pools_;
   std::vector<Event> events_;
   std::vector<Graph> graphs_, executables_;
+  int births_ = 0;
   int capture_ = -1;  ///< the stream that captures
-  std::vector<Bytes> captured_;
+  Uses captured_;
+  std::map<std::uint64_t, std::string> kernels_;
 };
 
 /// The rules about work in flight that a call may break.

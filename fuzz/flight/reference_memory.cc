@@ -40,9 +40,12 @@ bool Reference::beyond_reach(const History::Stream& stream, int thread) const {
 void Reference::take(Opinion& out, const Memory& memory, int ordered_by, int thread) {
   for (Node node = memory.since; node < history_.count(); ++node) {
     const History::Piece& piece = history_.piece(node);
-    const bool uses = std::any_of(piece.uses.begin(), piece.uses.end(),
-                                  [&](const Bytes& b) { return b.meets(memory.bytes); });
-    if (!uses || piece.known) continue;
+    const auto uses = [&](bool touched) {
+      return std::any_of(piece.uses.begin(), piece.uses.end(), [&](const Use& use) {
+        return use.bytes.meets(memory.bytes) && (use.touched || !touched);
+      });
+    };
+    if (!uses(false) || piece.known) continue;
     if (ordered_by >= 0 && history_.before_next(node, ordered_by)) continue;
     const History::Stream& stream = history_.stream(piece.stream);
     if (beyond_reach(stream, thread)) {
@@ -50,6 +53,7 @@ void Reference::take(Opinion& out, const Memory& memory, int ordered_by, int thr
       continue;
     }
     Suspect suspect{node, piece.stream, true, stream.kind == History::Kind::kLegacy};
+    suspect.idle = !uses(true);
     for (Node later = node + 1; later < history_.count(); ++later) {
       const History::Piece& other = history_.piece(later);
       if (other.known) continue;
@@ -72,7 +76,7 @@ Opinion Reference::judge(const calls::MemAddressReserve& made, int) {
   return plain(made.size != 0 && made.size % (2 << 20) == 0);
 }
 void Reference::accept(const calls::MemAddressReserve& made, int) {
-  ranges_.push_back({*made.ptr, made.size});
+  ranges_.push_back({*made.ptr, made.size, true, ++births_});
 }
 
 Opinion Reference::judge(const calls::MemAddressFree& made, int) {
@@ -109,7 +113,8 @@ Opinion Reference::judge(const calls::MemMap& made, int) {
   return plain(handle && handle->size == made.size && reserved && !taken);
 }
 void Reference::accept(const calls::MemMap& made, int) {
-  memory_.push_back({.bytes = {made.ptr, made.size}, .usable = false, .readable = false});
+  memory_.push_back(
+      {.bytes = {made.ptr, made.size}, .usable = false, .readable = false, .born = ++births_});
 }
 
 Opinion Reference::judge(const calls::MemUnmap& made, int thread) {

@@ -6,15 +6,6 @@
 
 namespace cuvmm::fuzz::flight {
 
-namespace {
-
-template <class T>
-std::uint64_t value_of(T* handle) {
-  return reinterpret_cast<std::uintptr_t>(handle);
-}
-
-}  // namespace
-
 bool is_flight(Rule rule) {
   constexpr Rule kThose[] = {
       Rule::kUnmapInFlight,      Rule::kUnmapOrdered,      Rule::kAccessInFlight,
@@ -37,21 +28,26 @@ void Reference::find_early(Opinion& out, int stream, int thread, const Bytes& by
   }
 }
 
-Opinion Reference::work(std::uint64_t handle, int thread, const std::vector<Bytes>& uses) {
+Opinion Reference::work(std::uint64_t handle, int thread, const std::vector<Bytes>& all) {
   const int stream = history_.find(handle, thread);
   Opinion out;
-  out.made = stream >= 0 && std::all_of(uses.begin(), uses.end(), [&](const Bytes& bytes) {
+  out.made = stream >= 0 && std::all_of(all.begin(), all.end(), [&](const Bytes& bytes) {
                return bytes.size != 0 && usable(bytes);
              });
   // A default stream must not be touched while another one captures.
   constexpr std::uint64_t kLastDefault = 2;
   if (capturing() && handle <= kLastDefault) out.made = false;
   if (!out.made || stream == capture_) return out;
-  for (const Bytes& bytes : uses) find_early(out, stream, thread, bytes);
+  for (const Bytes& bytes : all) find_early(out, stream, thread, bytes);
   return out;
 }
 
-void Reference::queue(std::uint64_t handle, int thread, const std::vector<Bytes>& uses) {
+void Reference::queue(std::uint64_t handle, int thread, const std::vector<Bytes>& all) {
+  Uses uses;
+  for (const Bytes& bytes : all) uses.push_back({bytes});
+  queue_uses(handle, thread, uses);
+}
+void Reference::queue_uses(std::uint64_t handle, int thread, const Uses& uses) {
   const int stream = history_.find(handle, thread);
   if (stream == capture_) {
     captured_.insert(captured_.end(), uses.begin(), uses.end());
@@ -130,9 +126,11 @@ Opinion Reference::judge(const calls::StreamQuery& made, int thread) {
 void Reference::accept(const calls::StreamQuery& made, int thread) {
   history_.learn(history_.awaited(history_.find(value_of(made.hStream), thread)));
 }
+// To wait for what was never recorded does nothing, not even on the legacy stream. A shim cannot
+// know that it never was.
 Opinion Reference::judge(const calls::StreamWaitEvent& made, int thread) {
-  const bool known = alive(events_, value_of(made.hEvent)) != nullptr;
-  return plain(known && history_.find(value_of(made.hStream), thread) >= 0 && made.Flags == 0);
+  const Event* event = alive(events_, value_of(made.hEvent));
+  return plain(event && event->node >= 0 && history_.find(value_of(made.hStream), thread) >= 0 && made.Flags == 0);
 }
 void Reference::accept(const calls::StreamWaitEvent& made, int thread) {
   const Node node = alive(events_, value_of(made.hEvent))->node;
@@ -172,80 +170,5 @@ void Reference::accept(const calls::EventQuery& made, int) {
 }
 Opinion Reference::judge(const calls::CtxSynchronize&, int) { return plain(true); }
 void Reference::accept(const calls::CtxSynchronize&, int) { history_.learn(history_.everything()); }
-
-// --- Graphs
-
-Opinion Reference::judge(const calls::StreamBeginCapture& made, int thread) {
-  constexpr std::uint64_t kLastDefault = 2;
-  const std::uint64_t handle = value_of(made.hStream);
-  return plain(handle > kLastDefault && history_.find(handle, thread) >= 0 &&
-               made.mode == CU_STREAM_CAPTURE_MODE_RELAXED);
-}
-void Reference::accept(const calls::StreamBeginCapture& made, int thread) {
-  capture_ = history_.find(value_of(made.hStream), thread);
-  captured_.clear();
-}
-Opinion Reference::judge(const calls::StreamEndCapture& made, int thread) {
-  Opinion out;
-  out.made = capturing() && history_.find(value_of(made.hStream), thread) == capture_;
-  return out;
-}
-void Reference::accept(const calls::StreamEndCapture& made, int) {
-  graphs_.push_back({value_of(*made.phGraph), captured_});
-  capture_ = -1;
-}
-Opinion Reference::judge(const calls::GraphInstantiateWithFlags& made, int) {
-  return plain(alive(graphs_, value_of(made.hGraph)) && made.flags == 0);
-}
-void Reference::accept(const calls::GraphInstantiateWithFlags& made, int) {
-  executables_.push_back(
-      {value_of(*made.phGraphExec), alive(graphs_, value_of(made.hGraph))->uses});
-}
-// Of a reservation, whether something is mapped; of a pool's memory, that it was freed. Behind the
-// end of other memory nothing is said: an address there may stand for that end.
-bool Reference::seen_to_be_gone(const Bytes& bytes) const {
-  const Memory* newest = nullptr;
-  bool behind = false, reserved = false;
-  for (const Memory& each : memory_) {
-    if (each.bytes.holds(bytes)) newest = &each;
-    // A buffer outlives its external memory.
-    const bool there = each.live || each.kind == Memory::Kind::kBuffer;
-    behind |= there && each.bytes.base + each.bytes.size == bytes.base;
-  }
-  for (const Object& range : ranges_) {
-    reserved |= range.live && Bytes{range.value, range.size}.holds(bytes);
-  }
-  if (!newest) return false;
-  if (newest->kind == Memory::Kind::kMapped) {
-    return newest->live ? !newest->readable : reserved && !behind;
-  }
-  return newest->kind == Memory::Kind::kPool && !reserved && !behind;
-}
-
-Opinion Reference::judge(const calls::GraphLaunch& made, int thread) {
-  const Graph* graph = alive(executables_, value_of(made.hGraphExec));
-  const int stream = history_.find(value_of(made.hStream), thread);
-  Opinion out = plain(graph && stream >= 0);
-  if (!out.made) return out;
-  for (const Bytes& bytes : graph->uses) {
-    if (usable(bytes)) {
-      find_early(out, stream, thread, bytes);
-    } else {
-      out.vain = true;
-      out.surely_vain |= seen_to_be_gone(bytes);
-    }
-  }
-  return out;
-}
-void Reference::accept(const calls::GraphLaunch& made, int thread) {
-  history_.add(history_.find(value_of(made.hStream), thread),
-               alive(executables_, value_of(made.hGraphExec))->uses);
-}
-Opinion Reference::judge(const calls::GraphExecDestroy& made, int) {
-  return plain(alive(executables_, value_of(made.hGraphExec)) != nullptr);
-}
-void Reference::accept(const calls::GraphExecDestroy& made, int) {
-  alive(executables_, value_of(made.hGraphExec))->live = false;
-}
 
 }  // namespace cuvmm::fuzz::flight

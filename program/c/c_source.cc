@@ -14,6 +14,7 @@
 #include "program/c/c_expression.h"
 #include "program/c/c_field.h"
 #include "program/c/c_prelude.h"
+#include "program/kernel/kernels.h"
 #include "program/resolve.h"
 #include "program/signature.h"
 
@@ -51,6 +52,24 @@ std::string without_comments(const std::string& text) {
     if (line.rfind("  /* ", 0) != 0) result += line + "\n";
   }
   return result;
+}
+
+// The kernels that kernel() names, and how they are loaded.
+std::string kernel_source() {
+  std::string text = "\nstatic const char kernels[] =\n";
+  std::istringstream lines(kernel_text());
+  for (std::string line; std::getline(lines, line);) text += "    " + c_string(line + "\n") + "\n";
+  text.insert(text.size() - 1, ";");
+  return text + R"c(
+static CUresult load_kernel(const char* name, uint64_t* made) {
+  CUmodule module = NULL;
+  CUfunction function = NULL;
+  CUresult result = cuModuleLoadData(&module, kernels);
+  if (result == CUDA_SUCCESS) result = cuModuleGetFunction(&function, module, name);
+  *made = (uint64_t)(uintptr_t)function;
+  return result;
+}
+)c";
 }
 
 // Whether `text` calls the function: its name and a bracket, and nothing of a longer name before
@@ -107,6 +126,7 @@ class Writer {
     main += body_ + "\n  return different;\n}\n";
     const std::string code = without_comments(main);
     std::string helpers;
+    if (calls_function(code, "load_kernel")) helpers = kernel_source();
     // From the last to the first, so that what a helper needs is known when its turn comes.
     for (std::size_t i = std::size(kCHelpers); i-- > 0;) {
       if (calls_function(code + helpers, kCHelpers[i].name)) {
@@ -159,6 +179,7 @@ class Writer {
     if (it.kind == ParameterKind::kCount && !value) return std::to_string(descriptors_);
     if (!value) return fmt::format("({})0", type);
     if (value->kind == Value::Kind::kNull) return fmt::format("({})0", type);
+    if (type == "void**") return launch_arguments(*value, name);
     switch (it.kind) {
       case ParameterKind::kInAccess:
         return access(*value, name);
@@ -270,6 +291,29 @@ class Writer {
   void set_location(const std::string& target, const CUmemLocation& where) {
     add(fmt::format("{}.type = (CUmemLocationType){};", target, static_cast<unsigned>(where.type)));
     add(fmt::format("{}.id = {};", target, static_cast<int>(where.id)));
+  }
+
+  // A launch's arguments, one after the other: by pointers to each, or packed in one buffer.
+  std::string launch_arguments(const Value& list, const std::string& name) {
+    if (list.kind != Value::Kind::kList) fail("expected a list of arguments");
+    std::string words, pointers;
+    std::size_t count = 0;
+    for (const Argument& part : list.parts) {
+      pointers += fmt::format("&{}_words[{}], ", name, count);
+      const bool structure = part.value.kind == Value::Kind::kList;
+      for (std::size_t i = 0; i < (structure ? part.value.parts.size() : 1); ++i, ++count) {
+        words += number(structure ? part.value.parts[i].value : part.value) + ", ";
+      }
+    }
+    add(fmt::format("uint64_t {}_words[] = {{{}0u}};", name, words));
+    if (name == "extra") {
+      add(fmt::format("size_t extra_size = {} * sizeof(uint64_t);", count));
+      add("void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, extra_words, "
+          "CU_LAUNCH_PARAM_BUFFER_SIZE, &extra_size, CU_LAUNCH_PARAM_END};");
+    } else {
+      add(fmt::format("void* {}[] = {{{}NULL}};", name, pointers));
+    }
+    return name;
   }
 
   // "const CUDA_MEMCPY2D*": the structure's name without const and star.
@@ -408,6 +452,17 @@ class Writer {
                             fmt::format("(uint64_t)(fcntl((int){}, F_GETFD) >= 0)", at(0)));
       case Pseudo::kClose:
         return bind_or_show(statement, fmt::format("(uint64_t)(int64_t)close((int){})", at(0)));
+      case Pseudo::kKernel: {
+        NoNames no_names;
+        Resolver resolver(no_names);
+        const char* kernel =
+            kernel_name(resolver.number(*bound.values[0], words_of(Pseudo::kKernel, 0)));
+        if (!kernel) return fail("no kernel of this name");
+        add("uint64_t function = 0;");
+        add(fmt::format("const CUresult result = load_kernel(\"{}\", &function);", kernel));
+        if (!statement.result.empty()) add(c_variable(statement.result) + " = function;");
+        return check(statement, "result");
+      }
       case Pseudo::kExit:
         return add("exit(different);");
       case Pseudo::kReceive:

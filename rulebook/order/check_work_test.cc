@@ -156,5 +156,11 @@ TEST_F(CheckWork, OfManyAFewAreNamed) {
   EXPECT_THAT(v[0].message, HasSubstr("; 9 more use it"));
 }
 
+// Drivers wait for the work in this call, as nobody promises: an error would be a false one.
+TEST_F(CheckWork, AnIpcCloseUnderWorkIsUndefined) {
+  EXPECT_EQ(info(Rule::kIpcCloseInFlight).kind, RuleKind::kUndefined);
+  EXPECT_EQ(info(Rule::kUnmapInFlight).kind, RuleKind::kError);
+}
+
 }  // namespace
 }  // namespace cuvmm::testing::check_work_test

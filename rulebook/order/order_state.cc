@@ -11,38 +11,43 @@ StreamId OrderState::open(ContextId context, Kind kind) {
   Stream& stream = streams_[id];
   stream.context = context;
   stream.kind = kind;
-  if (kind == Kind::kLegacy) contexts_[context].legacy = id;
+  Context& home = contexts_[context];
+  if (kind == Kind::kLegacy) {
+    home.legacy = id;
+    for (auto& [other, each] : streams_) each.seen_legacy = each.seen_by_legacy = 0;
+  }
+  stream.home = &home;
   return id;
 }
 
 void OrderState::close(StreamId stream) {
-  const auto found = streams_.find(stream);
-  if (found == streams_.end()) return;
-  found->second.closed = true;
+  Stream* const found = streams_.find(stream);
+  if (!found) return;
+  found->closed = true;
   // What is over needs no memory of it: finished() takes a stream that it does not know for over.
-  if (finished(stream, found->second.last)) streams_.erase(found);
+  if (finished(stream, found->last)) streams_.erase(stream);
 }
 
 void OrderState::close_context(ContextId context) {
   context_finished(context);
-  std::erase_if(streams_, [&](const auto& each) { return each.second.context == context; });
+  streams_.erase_if([&](const auto& each) { return each.second.context == context; });
   finished_.forget_if([&](const Clock::Reached& each) { return !streams_.contains(each.stream); });
   contexts_.erase(context);
 }
 
 Position OrderState::queue(StreamId id) {
-  const auto found = streams_.find(id);
-  if (found == streams_.end()) return 0;
-  Stream& stream = found->second;
+  Stream* const found = streams_.find(id);
+  if (!found) return 0;
+  Stream& stream = *found;
   arrive(stream);
   ++stream.version;
   return ++stream.last;
 }
 
 void OrderState::record(EventId event, StreamId id) {
-  const auto found = streams_.find(id);
-  if (found == streams_.end()) return;
-  Stream& stream = found->second;
+  Stream* const found = streams_.find(id);
+  if (!found) return;
+  Stream& stream = *found;
   arrive(stream);
   Clock clock;
   join(clock, stream.after);
@@ -51,9 +56,9 @@ void OrderState::record(EventId event, StreamId id) {
 }
 
 void OrderState::wait(StreamId id, EventId event) {
-  const auto found = streams_.find(id);
-  if (found == streams_.end()) return;
-  Stream& stream = found->second;
+  Stream* const found = streams_.find(id);
+  if (!found) return;
+  Stream& stream = *found;
   arrive(stream);
   const auto recorded = events_.find(event);
   if (recorded == events_.end()) return;
@@ -68,18 +73,18 @@ void OrderState::event_finished(EventId event) { finish(recorded(event)); }
 void OrderState::context_finished(ContextId context) { finish(given_to(context)); }
 
 Clock OrderState::given(StreamId id) {
-  const auto found = streams_.find(id);
-  if (found == streams_.end()) return {};
+  Stream* const found = streams_.find(id);
+  if (!found) return {};
   // A blocking stream waits for the legacy one before what it is given next, and not before.
-  if (found->second.kind == Kind::kLegacy) arrive(found->second);
+  if (found->kind == Kind::kLegacy) arrive(*found);
   return own(id);
 }
 
 Clock OrderState::own(StreamId id) const {
-  const auto found = streams_.find(id);
-  if (found == streams_.end()) return {};
-  Clock over = found->second.after;
-  over.raise(id, found->second.last);
+  const Stream* const found = streams_.find(id);
+  if (!found) return {};
+  Clock over = found->after;
+  over.raise(id, found->last);
   return over;
 }
 
@@ -104,64 +109,63 @@ bool OrderState::finished(StreamId stream, Position work) const {
 
 bool OrderState::comes_before(StreamId stream, Position work, StreamId later) const {
   if (stream == later || finished(stream, work)) return true;
-  const auto found = streams_.find(later);
-  if (found == streams_.end()) return false;
-  bool before = found->second.after.at(stream) >= work;
-  awaited(found->second, [&](StreamId id, const Stream& other) {
+  const Stream* const found = streams_.find(later);
+  if (!found) return false;
+  bool before = found->after.at(stream) >= work;
+  awaited(*this, *found, [&](StreamId id, const Stream& other) {
     before |= id == stream || other.after.at(stream) >= work;
   });
   return before;
 }
 
 bool OrderState::idle(StreamId stream) const {
-  const auto found = streams_.find(stream);
-  return found == streams_.end() || finished(stream, found->second.last);
+  const Stream* const found = streams_.find(stream);
+  return !found || finished(stream, found->last);
 }
 
 bool OrderState::hangs_on(StreamId stream, StreamId other) const {
   if (!idle(stream)) return false;
-  const auto found = streams_.find(stream);
-  if (found == streams_.end()) return true;
-  const Clock& after = found->second.after;
+  const Stream* const found = streams_.find(stream);
+  if (!found) return true;
+  const Clock& after = found->after;
   return std::all_of(after.begin(), after.end(), [&](const Clock::Reached& each) {
     return each.stream == other || finished(each.stream, each.position);
   });
 }
 
 bool OrderState::busy_for_itself(StreamId legacy) const {
-  const auto found = streams_.find(legacy);
-  return found != streams_.end() &&
-         std::all_of(streams_.begin(), streams_.end(), [&](const auto& each) {
+  const Stream* const found = streams_.find(legacy);
+  return found && std::all_of(streams_.begin(), streams_.end(), [&](const auto& each) {
            const auto& [id, stream] = each;
-           const bool counts =
-               stream.context == found->second.context && stream.kind == Kind::kBlocking;
+           const bool counts = stream.context == found->context && stream.kind == Kind::kBlocking;
            return !counts || hangs_on(id, legacy);
          });
 }
 
 bool OrderState::is_last(StreamId stream, Position work) const {
-  const auto found = streams_.find(stream);
-  return found != streams_.end() && found->second.last == work;
+  const Stream* const found = streams_.find(stream);
+  return found && found->last == work;
 }
 
-template <class Visit>
-void OrderState::awaited(const Stream& stream, Visit visit) const {
-  const auto context = contexts_.find(stream.context);
-  if (context == contexts_.end() || stream.kind == Kind::kNonBlocking) return;
+template <class Self, class Visit>
+void OrderState::awaited(Self& self, const Stream& stream, Visit visit) {
+  if (stream.kind == Kind::kNonBlocking) return;
+  const StreamId legacy = stream.home->legacy;
   if (stream.kind == Kind::kBlocking) {
-    const auto legacy = streams_.find(context->second.legacy);
-    if (legacy != streams_.end()) visit(legacy->first, legacy->second);
+    if (auto* const found = self.streams_.find(legacy)) visit(legacy, *found);
     return;
   }
-  for (const auto& [id, other] : streams_) {
+  for (auto& [id, other] : self.streams_) {
     if (other.context == stream.context && other.kind == Kind::kBlocking) visit(id, other);
   }
 }
 
 void OrderState::arrive(Stream& stream) {
-  awaited(stream, [&](StreamId id, const Stream& other) {
-    if (stream.kind == Kind::kBlocking && stream.seen_legacy == other.version) return;
-    stream.seen_legacy = other.version;
+  awaited(*this, stream, [&](StreamId id, Stream& other) {
+    const bool legacy = stream.kind == Kind::kLegacy;
+    std::uint64_t& seen = legacy ? other.seen_by_legacy : stream.seen_legacy;
+    if (seen == other.version) return;
+    seen = other.version;
     follow(stream, id, other);
   });
 }
@@ -180,11 +184,11 @@ void OrderState::join(Clock& into, const Clock& from) const {
 
 void OrderState::finish(const Clock& over) {
   for (const Clock::Reached& each : over) {
-    const auto found = streams_.find(each.stream);
-    if (found == streams_.end()) continue;
+    const Stream* const found = streams_.find(each.stream);
+    if (!found) continue;
     finished_.raise(each.stream, each.position);
-    if (found->second.closed && finished_.at(each.stream) >= found->second.last) {
-      streams_.erase(found);
+    if (found->closed && finished_.at(each.stream) >= found->last) {
+      streams_.erase(each.stream);
       finished_.forget_if([&](const Clock::Reached& one) { return one.stream == each.stream; });
     }
   }

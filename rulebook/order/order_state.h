@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "rulebook/order/clock.h"
+#include "rulebook/order/stream_map.h"
 
 namespace cuvmm {
 
@@ -34,7 +35,7 @@ class OrderState {
   void close_context(ContextId context);
 
   /// One more piece of work; its number.
-  Position queue(StreamId stream);
+  [[gnu::hot]] Position queue(StreamId stream);
   /// cuEventRecord: the event stands for all that the stream has been given so far.
   void record(EventId event, StreamId stream);
   /// cuStreamWaitEvent. An event that was never recorded waits for nothing.
@@ -75,31 +76,34 @@ class OrderState {
   bool is_last(StreamId stream, Position work) const;
 
  private:
+  struct Context {
+    StreamId legacy = 0;  ///< 0: none
+  };
   struct Stream {
     ContextId context = 0;
+    const Context* home = nullptr;  ///< of this context; lives as long as its streams
     Kind kind = Kind::kBlocking;
     bool closed = false;
     Position last = 0;  ///< number of the newest work
     Clock after;        ///< the work of others that is over before the next one starts
     /// Changes with `last` and `after`, so that who has followed it once need not look again.
     std::uint64_t version = 1;
-    std::uint64_t seen_legacy = 0;  ///< the version of the legacy stream that `after` has
-  };
-  struct Context {
-    StreamId legacy = 0;  ///< 0: none
+    std::uint64_t seen_legacy = 0;     ///< the version of the legacy stream that `after` has
+    std::uint64_t seen_by_legacy = 0;  ///< the version of this one that the legacy stream has
   };
 
-  // The default stream's rules: the streams that an action on this one waits for.
-  template <class Visit>
-  void awaited(const Stream& stream, Visit visit) const;
+  // The default stream's rules: visit(id, other) for the streams that an action on this one waits
+  // for. `self` is this state, const or not.
+  template <class Self, class Visit>
+  [[gnu::hot]] static void awaited(Self& self, const Stream& stream, Visit visit);
   // An action on the stream: it waits for them.
-  void arrive(Stream& stream);
+  [[gnu::hot]] void arrive(Stream& stream);
   // All that `from` has and that may still run, its own work too.
   void follow(Stream& stream, StreamId other, const Stream& from);
   void join(Clock& into, const Clock& from) const;
   void finish(const Clock& over);
 
-  std::unordered_map<StreamId, Stream> streams_;
+  StreamMap<Stream> streams_;
   std::unordered_map<ContextId, Context> contexts_;
   std::unordered_map<EventId, Clock> events_;
   Clock finished_;  ///< of streams in `streams_`

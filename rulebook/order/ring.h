@@ -21,25 +21,34 @@ class Ring {
   const T& operator[](std::size_t i) const { return places_[at(i)]; }
   const T& front() const { return places_[first_]; }
 
-  void push_back(T element) {
-    if (count_ == places_.size()) grow();
-    places_[at(count_)] = std::move(element);
-    ++count_;
+  /// A default value, for the caller to complete.
+  T& push_back() {
+    if (count_ == places_.size()) [[unlikely]]
+      grow();
+    return places_[at(count_++)];
   }
   /// All of them, in their order.
-  void append(std::span<const T> elements) requires std::is_trivially_copyable_v<T> {
-    while (count_ + elements.size() > places_.size()) grow();
-    const std::size_t from = at(count_);
-    const std::size_t straight = std::min(elements.size(), places_.size() - from);
-    std::copy_n(elements.begin(), straight, places_.begin() + static_cast<std::ptrdiff_t>(from));
-    std::copy(elements.begin() + static_cast<std::ptrdiff_t>(straight), elements.end(),
-              places_.begin());
+  [[gnu::hot]] void append(std::span<const T> elements) requires std::is_trivially_copyable_v<T> {
+    while (count_ + elements.size() > places_.size()) [[unlikely]] grow();
+    // What it counts with stays in registers: an element might be one of the members to a compiler.
+    T* const places = places_.data();
+    const std::size_t mask = places_.size() - 1;
+    std::size_t to = at(count_);
+    for (const T& element : elements) {
+      places[to] = element;
+      to = (to + 1) & mask;
+    }
     count_ += elements.size();
   }
   void pop_front() {
     places_[first_] = T{};
     first_ = at(1);
     --count_;
+  }
+  /// So many of them, of a kind that holds nothing.
+  void pop_front(std::size_t count) requires std::is_trivially_copyable_v<T> {
+    first_ = at(count);
+    count_ -= count;
   }
 
  private:

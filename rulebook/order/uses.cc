@@ -5,7 +5,7 @@ namespace cuvmm {
 
 void Uses::Log::drop_first() {
   const Entry& entry = entries.front();
-  for (std::uint32_t i = 0; i < entry.count; ++i) ranges.pop_front();
+  ranges.pop_front(entry.count);
   gone += entry.count;
   entries.pop_front();
 }
@@ -25,9 +25,9 @@ const UsedRange* Uses::Log::find(const Entry& entry, Address base, Size size) co
 }
 
 const Use* Uses::at(StreamId stream, Position position) const {
-  const auto found = logs_.find(stream);
-  if (found == logs_.end()) return nullptr;
-  const Ring<Entry>& entries = found->second.entries;
+  const Log* const found = logs_.find(stream);
+  if (!found) return nullptr;
+  const Ring<Entry>& entries = found->entries;
   // Positions rise.
   std::size_t low = 0, high = entries.size();
   while (low < high) {

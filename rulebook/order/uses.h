@@ -3,16 +3,17 @@
 // can ask who may still need it. A journal of bounded size. No I/O, no locks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "rulebook/model/objects.h"
 #include "rulebook/order/clock.h"
 #include "rulebook/order/ring.h"
+#include "rulebook/order/stream_map.h"
 
 namespace cuvmm {
 
@@ -43,11 +44,13 @@ class Uses {
   static constexpr std::size_t kMostRanges = 32768;
 
   /// Behind all other uses of that stream. Of more than kMostRanges the rest is left out.
-  /// `dropped(use)` for one that makes room.
+  /// `dropped(use)` for one that makes room. Gives the use as it is kept, until the next call: its
+  /// caller may complete it.
   template <class Dropped>
-  void add(StreamId stream, const Use& use, std::span<const UsedRange> ranges, Dropped&& dropped);
+  [[gnu::hot]] Use& add(StreamId stream, const Use& use, std::span<const UsedRange> ranges,
+                        Dropped&& dropped);
   template <class Dropped>
-  void add(StreamId stream, const Use& use, Shared ranges, Dropped&& dropped);
+  Use& add(StreamId stream, const Use& use, Shared ranges, Dropped&& dropped);
 
   /// Drops what is over: `over(use)` says so; the order of a stream is kept.
   template <class Over>
@@ -82,7 +85,7 @@ class Uses {
     Address low = ~Address{0};
     Address last = 0;
 
-    void widen(std::span<const UsedRange> more);
+    [[gnu::hot]] void widen(std::span<const UsedRange> more);
     void drop_first();
     const UsedRange* find(const Entry& entry, Address base, Size size) const;
   };
@@ -91,20 +94,23 @@ class Uses {
                               : range.size != 0 && base - range.base < range.size;
   }
 
-  std::unordered_map<StreamId, Log> logs_;
+  StreamMap<Log> logs_;
 };
 
 inline void Uses::Log::widen(std::span<const UsedRange> more) {
-  if (entries.empty()) low = ~Address{0}, last = 0;
+  const bool first = entries.empty();
+  Address lowest = first ? ~Address{0} : low;
+  Address highest = first ? 0 : last;
   for (const UsedRange& range : more) {
-    if (range.base < low) low = range.base;
-    const Address end = range.base + (range.size == 0 ? 0 : range.size - 1);
-    if (end > last) last = end;
+    lowest = std::min(lowest, range.base);
+    highest = std::max(highest, range.base + (range.size == 0 ? 0 : range.size - 1));
   }
+  low = lowest;
+  last = highest;
 }
 
 template <class Dropped>
-void Uses::add(StreamId stream, const Use& use, std::span<const UsedRange> ranges,
+Use& Uses::add(StreamId stream, const Use& use, std::span<const UsedRange> ranges,
                Dropped&& dropped) {
   Log& log = logs_[stream];
   if (ranges.size() > kMostRanges) ranges = ranges.first(kMostRanges);
@@ -113,27 +119,33 @@ void Uses::add(StreamId stream, const Use& use, std::span<const UsedRange> range
     log.drop_first();
   }
   log.widen(ranges);
-  Entry entry{use, log.gone + log.ranges.size(), static_cast<std::uint32_t>(ranges.size()), {}};
+  Entry& entry = log.entries.push_back();
+  entry.use = use;
+  entry.first = log.gone + log.ranges.size();
+  entry.count = static_cast<std::uint32_t>(ranges.size());
   log.ranges.append(ranges);
-  log.entries.push_back(std::move(entry));
+  return entry.use;
 }
 
 template <class Dropped>
-void Uses::add(StreamId stream, const Use& use, Shared ranges, Dropped&& dropped) {
+Use& Uses::add(StreamId stream, const Use& use, Shared ranges, Dropped&& dropped) {
   Log& log = logs_[stream];
   while (log.entries.size() >= kMostUses) {
     dropped(log.entries.front().use);
     log.drop_first();
   }
   log.widen(*ranges);
-  log.entries.push_back({use, 0, 0, std::move(ranges)});
+  Entry& entry = log.entries.push_back();
+  entry.use = use;
+  entry.shared = std::move(ranges);
+  return entry.use;
 }
 
 template <class Over>
 void Uses::drop_while(StreamId stream, Over&& over) {
-  const auto found = logs_.find(stream);
-  if (found == logs_.end()) return;
-  Log& log = found->second;
+  Log* const found = logs_.find(stream);
+  if (!found) return;
+  Log& log = *found;
   while (!log.entries.empty() && over(log.entries.front().use)) log.drop_first();
 }
 

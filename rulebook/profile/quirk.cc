@@ -42,6 +42,9 @@ constexpr QuirkInfo kQuirks[] = {
     {"cuStreamBatchMemOp-no-flush", CUDA_ERROR_NOT_SUPPORTED,
      "A flush of remote writes is not supported. Checked after the flags of the call, and before "
      "the words of all operations."},
+    {"cuMemset-fault", CUDA_ERROR_LAUNCH_FAILED,
+     "A fill whose memory is gone when its turn comes is a failed launch. Of a kernel, the same "
+     "fault is an illegal address."},
 };
 static_assert(sizeof kQuirks / sizeof *kQuirks == static_cast<std::size_t>(Quirk::kCount));
 

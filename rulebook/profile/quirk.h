@@ -28,6 +28,7 @@ enum class Quirk : std::uint8_t {
   kPoolNoDescriptor,
   kNoDecompression,
   kNoFlush,
+  kFillFault,
   kCount
 };
 

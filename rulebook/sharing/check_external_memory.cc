@@ -53,7 +53,17 @@ Violations check_close(const Model& model, int fd, bool open) {
     v.message = "close(" + std::to_string(fd) + "): " + v.message +
                 ", which has closed it: in another moment this closes somebody's new file";
   }
-  return all;
+  const auto ended = model.descriptors().ended().find(fd);
+  if (open || ended == model.descriptors().ended().end() || !all.empty()) return all;
+  ObjectRef object{ObjectRef::Kind::kExport, static_cast<std::uint64_t>(fd), 0, {}, {}};
+  object.made = ended->second.made;
+  object.ended = ended->second.closed;
+  out.add(Rule::kExportFdClosedOnce,
+          "close(" + std::to_string(fd) +
+              "): the program has closed this descriptor of memory before: in another moment this "
+              "closes somebody's new file")
+      .objects.push_back(object);
+  return out.take();
 }
 
 namespace {

@@ -375,6 +375,27 @@ TEST(ExternalMemory, ADescriptorThatTheDriverHasIsNotClosed) {
   EXPECT_TRUE(check_close(w.model, 7, false).empty());
 }
 
+TEST(ExternalMemory, ADescriptorOfMemoryIsClosedOnce) {
+  World w;
+  const Handle h = w.create(0x100, 1, device_prop(0, 1));
+  w.export_fd(h, 7);
+  EXPECT_TRUE(check_close(w.model, 7, true).empty());
+  const ClosedDescriptor known{{.call = 2}, {.call = 5}};
+  w.model.closed(7, known);
+  const Violations wrong = check_close(w.model, 7, false);
+  ASSERT_EQ(wrong.size(), 1u);
+  EXPECT_EQ(wrong.front().rule, Rule::kExportFdClosedOnce);
+  EXPECT_EQ(wrong.front().objects.front().made.call, 2u);
+  EXPECT_TRUE(check_close(w.model, 8, false).empty()) << "nothing is known of that one";
+  EXPECT_TRUE(check_close(w.model, 7, true).empty()) << "some later file has the number";
+  w.model.closed(7);
+  EXPECT_TRUE(check_close(w.model, 7, false).empty());
+  // The number comes back with another export.
+  w.model.closed(7, known);
+  w.export_fd(h, 7);
+  EXPECT_TRUE(check_close(w.model, 7, false).empty());
+}
+
 TEST(ExternalMemory, SoIsOneThatComesBackForAPoolOrARange) {
   World w;
   int fd = 7;

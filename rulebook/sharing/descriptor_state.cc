@@ -19,11 +19,12 @@ bool by_descriptor(const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC& desc) {
 void DescriptorState::opened(int fd) {
   given_.erase(fd);
   exports_.erase(fd);
+  ended_.erase(fd);
 }
 
 void DescriptorState::give_away(int fd, Origin at) {
+  opened(fd);
   given_[fd] = at;
-  exports_.erase(fd);
 }
 
 void DescriptorState::confirm(const calls::MemExportToShareableHandle& call, const Facts&,

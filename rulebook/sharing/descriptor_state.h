@@ -9,6 +9,12 @@
 
 namespace cuvmm {
 
+/// A descriptor of memory that the program closed.
+struct ClosedDescriptor {
+  Origin made;  ///< by the export, or received and given to this import
+  Origin closed;
+};
+
 /// Knows a number until a call opens a descriptor that gets it: then whatever had it was closed.
 class DescriptorState {
  public:
@@ -17,10 +23,16 @@ class DescriptorState {
   /// may have been given to another file since, unseen.
   const std::unordered_map<int, Origin>& given() const { return given_; }
 
+  /// Numbers that the program closed, until something of ours or another close() has them. What it
+  /// opens elsewhere is not seen: such a number may be another file's by now.
+  const std::unordered_map<int, ClosedDescriptor>& ended() const { return ended_; }
+
   /// The program closed it: the number means nothing any more.
-  void closed(int fd) {
-    given_.erase(fd);
-    exports_.erase(fd);
+  void closed(int fd) { opened(fd); }
+  /// The same, with what there is to say if it does so again.
+  void closed(int fd, const ClosedDescriptor& known) {
+    opened(fd);
+    ended_[fd] = known;
   }
 
   /// A descriptor as somebody else knew it.
@@ -44,6 +56,7 @@ class DescriptorState {
 
   std::unordered_map<int, Export> exports_;
   std::unordered_map<int, Origin> given_;
+  std::unordered_map<int, ClosedDescriptor> ended_;
 };
 
 }  // namespace cuvmm

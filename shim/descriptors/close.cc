@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 
 #include "shim/descriptors/program_call.h"
 #include "shim/descriptors/tracked.h"
@@ -22,20 +23,35 @@ constinit std::atomic<Close> g_next{nullptr};
   g_next.store(reinterpret_cast<Close>(::dlsym(RTLD_NEXT, "close")), std::memory_order_release);
 }
 
-[[gnu::noinline]] void tell(int fd, const cuvmm::shim::Caller& caller) noexcept {
+// The thread's last one: some programs close all numbers that there may be, one after the other.
+struct LastClose {
+  std::uintptr_t from = 0;
+  int fd = -1;
+};
+[[gnu::tls_model("initial-exec")]] constinit thread_local LastClose t_last;
+
+// Whether that ends a descriptor of memory.
+[[gnu::noinline]] bool tell(int fd, bool sweeps, const cuvmm::shim::Caller& caller) noexcept {
   cuvmm::shim::Process* const process = cuvmm::shim::hears_of(caller);
-  if (!process) return;
+  if (!process) return false;
   const int saved = errno;
-  process->session().closing(fd, caller);
+  const bool ended = process->session().closing(fd, sweeps, caller);
   errno = saved;
+  return ended;
 }
 
 }  // namespace
 
 // Nothing of ours is held while the next one runs: it is a cancellation point.
 extern "C" __attribute__((visibility("default"))) int close(int fd) {
-  if (cuvmm::shim::g_tracked.has(fd)) [[unlikely]]
-    tell(fd, CUVMM_CALLER);
+  const cuvmm::shim::Caller caller = CUVMM_CALLER;
+  const LastClose last = t_last;
+  t_last = {caller.return_address, fd};
+  if (cuvmm::shim::g_tracked.has(fd)) [[unlikely]] {
+    const bool beside = last.fd == fd - 1 || last.fd == fd + 1;
+    // Two descriptors that one piece of code closes are no sweep.
+    if (tell(fd, beside && last.from == caller.return_address, caller)) t_last = {};
+  }
   const Close next = g_next.load(std::memory_order_acquire);
   return next ? next(fd) : static_cast<int>(::syscall(SYS_close, fd));
 }

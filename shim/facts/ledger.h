@@ -52,6 +52,10 @@ class Ledger : public FindingSink {
   }
   bool fell_back(EntryPoint entry, Refusal::Wish wish) override;
 
+  /// Of a function that is not checked.
+  void take_unchecked(Refusal refusal, std::uint64_t count, bool quiet) {
+    refusals_.take(std::move(refusal), count, quiet);
+  }
   /// What was refused and no finding explains.
   const Refusals& refusals() const { return refusals_; }
 

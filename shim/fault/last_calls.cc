@@ -84,7 +84,8 @@ void LastCalls::open(const Options& options, const std::string& driver) noexcept
 
 void LastCalls::finish(bool keep) noexcept {
   g_ring.note_exit();
-  if (path_.empty() || keep || ring::load(image_->header.fault_result) != 0) return;
+  // A signal handler that ends the process may have interrupted open(): a path, and no image yet.
+  if (path_.empty() || keep || (image_ && ring::load(image_->header.fault_result) != 0)) return;
   const int saved = errno;
   ::unlink(path_.c_str());
   errno = saved;

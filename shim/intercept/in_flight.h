@@ -16,7 +16,9 @@ struct InFlight {
   Call (*box)(const void* call) = nullptr;  ///< the call as a variant
   const Violations* violations = nullptr;
   const Origin* origin = nullptr;
-  Caller caller;
+  /// On the stack of the wrapper as well, or of the thread's runtime call. To copy it right behind
+  /// its two halves were written would wait for both.
+  const Caller& caller;
 };
 
 /// The calling thread's call, or null. While it is set, calls from below (a driver that uses its

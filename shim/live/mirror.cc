@@ -92,14 +92,55 @@ void Mirror::stop() noexcept {
   on_ = false;
 }
 
-void Mirror::show(const Books& books, const NamedByCall& named, Origin at) noexcept {
+template <class Change>
+inline void Mirror::note(const Books& books, Origin at, const Change& change) noexcept {
   try {
+    if (!started_) [[unlikely]]
+      start(books);
+    change();
+    writer_.note_call(at.call);
+  } catch (...) {
+    stop();
+  }
+}
+
+void Mirror::reserved(const Books& books, Address base, Origin at) noexcept {
+  note(books, at, [&] { reservation(books.model, base); });
+}
+
+void Mirror::created(const Books& books, Handle handle, Origin at) noexcept {
+  note(books, at, [&] { memory(books, handle); });
+}
+
+void Mirror::retained(const Books& books, Handle handle, Origin at) noexcept {
+  note(books, at, [&] { counted(books, handle); });
+}
+
+void Mirror::mapped(const Books& books, Address base, Handle handle, Origin at) noexcept {
+  note(books, at, [&] {
     const Model& model = books.model;
-    if (!started_) start(books);
-    if (named.made != 0) {
-      reservation(model, named.made);
-      piece(model, named.made);
+    mapping(model, base);
+    if (const Reservation* const r = model.reservation_at(base)) mapped_in(*r);
+    counted(books, handle);
+  });
+}
+
+void Mirror::access_changed(const Books& books, Address base, Size size, Origin at) noexcept {
+  note(books, at, [&] {
+    const auto& mappings = books.model.mappings();
+    for (auto it = books.model.first_mapping_after(base);
+         it != mappings.end() && overlap(it->second.base, it->second.size, base, size); ++it) {
+      const Mapping& m = it->second;
+      if (!writer_.change(m)) put(m);
+      if (reaches_end(m.base, m.size, base, size)) break;
     }
+  });
+}
+
+void Mirror::show(const Books& books, const NamedByCall& named, Origin at) noexcept {
+  note(books, at, [&] {
+    const Model& model = books.model;
+    if (named.made != 0) piece(model, named.made);
     if (named.handle != 0) memory(books, named.handle);
     if (named.size != 0 && named.range != 0) {
       const Address end = named.range + named.size;
@@ -113,16 +154,53 @@ void Mirror::show(const Books& books, const NamedByCall& named, Origin at) noexc
       if (const Reservation* const r = model.reservation_at(named.range)) put(*r);
     }
     if (named.fd >= 0) descriptor(books, named.fd);
-    writer_.note_call(at.call);
-  } catch (...) {
-    stop();
-  }
+  });
+}
+
+void Mirror::released(const Books& books, const Retired& retired, Origin at) noexcept {
+  note(books, at, [&] {
+    if (!retired.allocations.empty()) lost(books, retired.allocations[0]);
+  });
+}
+
+void Mirror::unmapped(const Books& books, const Retired& retired, Origin at) noexcept {
+  note(books, at, [&] {
+    const Reservation* last = nullptr;
+    for (const Mapping& m : retired.mappings) {
+      writer_.drop_mapping(m.base);
+      const Reservation* const r = books.model.reservation_at(m.base);
+      if (r && r != last) mapped_in(*r);
+      last = r;
+    }
+    for (const Allocation& before : retired.allocations) lost(books, before);
+  });
+}
+
+void Mirror::freed(const Books& books, const Retired& retired, Origin at) noexcept {
+  note(books, at, [&] {
+    if (!retired.reservations.empty()) writer_.drop_reservation(retired.reservations[0].base);
+  });
+}
+
+void Mirror::lost(const Books& books, const Allocation& before) {
+  // That it was the last one needs no search.
+  if (before.references + before.mappings == 1) return drop_memory(before.handle);
+  counted(books, before.handle);
+}
+
+void Mirror::counted(const Books& books, Handle handle) {
+  const Allocation* const a = books.model.allocation(handle);
+  if (!a) return drop_memory(handle);
+  if (!writer_.change(*a)) memory(books, handle);
+}
+
+void Mirror::mapped_in(const Reservation& r) {
+  if (!writer_.change(r)) put(r);
 }
 
 void Mirror::gone(const Books& books, const Retired& retired, Origin at) noexcept {
-  try {
+  note(books, at, [&] {
     const Model& model = books.model;
-    if (!started_) start(books);
     const Reservation* last = nullptr;
     for (const Mapping& m : retired.mappings) {
       mapping(model, m.base);
@@ -132,22 +210,18 @@ void Mirror::gone(const Books& books, const Retired& retired, Origin at) noexcep
     }
     for (const Allocation& a : retired.allocations) memory(books, a.handle);
     for (const Reservation& r : retired.reservations) reservation(model, r.base);
-    if (retired.rare) {
-      const RarelyRetired& rare = *retired.rare;
-      const auto pieces = [&](const auto& objects) {
-        for (const auto& object : objects) piece(model, object.base);
-      };
-      pieces(rare.memory);
-      pieces(rare.pool_memory);
-      pieces(rare.context.memory);
-      pieces(rare.context.pool_memory);
-      for (const IpcOpen& open : rare.ipc_opens) piece(model, open.pointer);
-      for (const IpcOpen& open : rare.context.ipc_opens) piece(model, open.pointer);
-    }
-    writer_.note_call(at.call);
-  } catch (...) {
-    stop();
-  }
+    if (!retired.rare) return;
+    const RarelyRetired& rare = *retired.rare;
+    const auto pieces = [&](const auto& objects) {
+      for (const auto& object : objects) piece(model, object.base);
+    };
+    pieces(rare.memory);
+    pieces(rare.pool_memory);
+    pieces(rare.context.memory);
+    pieces(rare.context.pool_memory);
+    for (const IpcOpen& open : rare.ipc_opens) piece(model, open.pointer);
+    for (const IpcOpen& open : rare.context.ipc_opens) piece(model, open.pointer);
+  });
 }
 
 void Mirror::team(const Books& books, Handle object) noexcept {
@@ -193,14 +267,16 @@ void Mirror::mapping(const Model& model, Address base) {
   put(*m);
 }
 
+void Mirror::drop_memory(Handle handle) {
+  if (!exported_.empty()) exported_.erase(handle);
+  if (teams_) [[unlikely]]
+    writer_.drop_team(handle);
+  writer_.drop_memory(handle);
+}
+
 void Mirror::memory(const Books& books, Handle handle) {
   const Allocation* const a = books.model.allocation(handle);
-  if (!a) {
-    if (!exported_.empty()) exported_.erase(handle);
-    if (teams_) [[unlikely]]
-      writer_.drop_team(handle);
-    return writer_.drop_memory(handle);
-  }
+  if (!a) return drop_memory(handle);
   stack(a->made);
   if (a->multicast) [[unlikely]]
     team(books, handle);

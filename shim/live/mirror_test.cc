@@ -85,6 +85,34 @@ TEST_F(MirrorTest, FollowsABlocksLife) {
   EXPECT_TRUE(seen().reservations.empty());
 }
 
+TEST_F(MirrorTest, FollowsAccessReferencesAndSums) {
+  ON_CALL(mock_, MemRetainAllocationHandle(_, _))
+      .WillByDefault(
+          DoAll(SetArgPointee<0>(CUmemGenericAllocationHandle{0xe00}), Return(CUDA_SUCCESS)));
+  ASSERT_EQ(map(), CUDA_SUCCESS);
+  EXPECT_EQ(seen().sums.used, kGranule);
+  CUmemAccessDesc access{};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  ASSERT_EQ(call(calls::MemSetAccess{kBase, kGranule, &access, 1}), CUDA_SUCCESS);
+  EXPECT_EQ(seen().mappings[0].access.write, 1u);
+  CUmemGenericAllocationHandle again = 0;
+  ASSERT_EQ(call(calls::MemRetainAllocationHandle{&again, reinterpret_cast<void*>(kBase)}),
+            CUDA_SUCCESS);
+  EXPECT_EQ(seen().memory[0].allocation.references, 2u);
+  ASSERT_EQ(call(calls::MemRelease{0xe00}), CUDA_SUCCESS);
+  EXPECT_EQ(seen().memory[0].allocation.references, 1u);
+  ASSERT_EQ(call(calls::MemUnmap{kBase, kGranule}), CUDA_SUCCESS);
+  const live::Snapshot now = seen();
+  EXPECT_EQ(now.memory[0].allocation.mappings, 0u);
+  EXPECT_EQ(now.sums.used, 0u);
+  EXPECT_EQ(now.sums.unused, kGranule);
+  EXPECT_EQ(now.sums.mappings, 0u);
+  ASSERT_EQ(call(calls::MemRelease{0xe00}), CUDA_SUCCESS);
+  EXPECT_TRUE(seen().memory.empty());
+  EXPECT_EQ(seen().sums.unused, 0u);
+}
+
 TEST_F(MirrorTest, WhatTheDriverRefusesIsNotThere) {
   EXPECT_CALL(mock_, MemMap(_, _, _, _, _)).WillOnce(Return(CUDA_ERROR_OUT_OF_MEMORY));
   ASSERT_EQ(map(), CUDA_ERROR_OUT_OF_MEMORY);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -29,7 +30,10 @@ Object object_of(const PlainMemory& m) {
          : m.kind == K::kRegistered ? Object::kRegistered
                                     : Object::kDevice;
 }
-Object object_of(const Allocation& a) { return a.imported ? Object::kImport : Object::kAllocation; }
+Object object_of(const Allocation& a) {
+  if (a.imported) return Object::kImport;
+  return a.multicast ? Object::kMulticast : Object::kAllocation;
+}
 int device_of_memory(const Allocation& a) { return a.prop_known ? device_of(a.prop.location) : -1; }
 
 }  // namespace
@@ -92,23 +96,38 @@ void Timeline::named(const Books& books, const NamedByCall& named, Origin at) no
   }
   if (const IpcOpen* const open = model.ipc().open_of(named.made);
       open && open->made.call == at.call) {
-    begin(Object::kIpc, open->pointer, open->size, 0, 0, open->device, at);
+    return begin(Object::kIpc, open->pointer, open->size, 0, 0, open->device, at);
+  }
+  if (const ExternalBuffer* const b = model.external().buffer_at(named.made);
+      b && b->made.call == at.call) {
+    begin(Object::kExternalBuffer, b->base, b->size, b->memory, b->offset, b->device, at);
   }
 }
 
-void Timeline::gone(const Model& model, const Retired& retired, Origin at) noexcept {
-  if (!ready()) return;
+void Timeline::imported(const Model& model, std::uint64_t handle, Origin at) noexcept {
+  const auto found = model.external().memories().find(handle);
+  if (found == model.external().memories().end()) return;
+  const ExternalMemory& m = found->second;
+  begin(Object::kExternal, m.handle, m.size, 0, 0, m.device, at);
+}
+
+// One reference or mapping of it went. Do others hold it?
+void Timeline::lost(const Allocation& before, Origin at) noexcept {
+  if (before.references + before.mappings != 1) return;
+  end(What::kEnd, object_of(before), before.handle, before.size, before.made,
+      device_of_memory(before), at);
+}
+
+void Timeline::freed(const Reservation& r, Origin at) noexcept {
+  end(What::kEnd, Object::kReservation, r.base, r.size, r.made, -1, at);
+}
+
+void Timeline::all_gone(const Retired& retired, Origin at) noexcept {
   for (const Mapping& m : retired.mappings) {
     end(What::kEnd, Object::kMapping, m.base, m.size, m.made, -1, at);
   }
-  for (const Allocation& a : retired.allocations) {
-    // Others hold it: a reference, or a mapping.
-    if (model.allocation(a.handle)) continue;
-    end(What::kEnd, object_of(a), a.handle, a.size, a.made, device_of_memory(a), at);
-  }
-  for (const Reservation& r : retired.reservations) {
-    end(What::kEnd, Object::kReservation, r.base, r.size, r.made, -1, at);
-  }
+  for (const Allocation& before : retired.allocations) lost(before, at);
+  for (const Reservation& r : retired.reservations) freed(r, at);
   if (retired.rare) [[unlikely]]
     rare_gone(*retired.rare, at);
 }
@@ -128,6 +147,18 @@ void Timeline::rare_gone(const RarelyRetired& rare, Origin at) noexcept {
   plain(rare.context.memory);
   pool(rare.pool_memory);
   pool(rare.context.pool_memory);
+  const auto external = [&](const auto& memories, const auto& buffers) {
+    for (const ExternalMemory& m : memories) {
+      end(What::kEnd, Object::kExternal, m.handle, m.size, m.made, m.device, at);
+    }
+    for (const ExternalBuffer& b : buffers) {
+      end(What::kEnd, Object::kExternalBuffer, b.base, b.size, b.made, b.device, at);
+    }
+  };
+  const ExternalRetired& one = rare.external;
+  if (one.memory) external(std::span(&*one.memory, 1), std::span<const ExternalBuffer>());
+  if (one.buffer) external(std::span<const ExternalMemory>(), std::span(&*one.buffer, 1));
+  external(rare.context.memories, rare.context.buffers);
   for (const IpcOpen& open : rare.ipc_opens) {
     if (open.count > 1) continue;
     end(What::kEnd, Object::kIpc, open.pointer, open.size, open.made, open.device, at);
@@ -162,13 +193,19 @@ void Timeline::add_alive(const Model& model) noexcept {
   for (const auto& [base, m] : model.pools().memory()) {
     alive(Object::kPool, m.base, m.size, m.made, device_of(m.location));
   }
+  for (const auto& [handle, m] : model.external().memories()) {
+    alive(Object::kExternal, handle, m.size, m.made, m.device);
+  }
+  for (const auto& [base, b] : model.external().buffers()) {
+    alive(Object::kExternalBuffer, base, b.size, b.made, b.device);
+  }
 }
 
 std::vector<StackId> Timeline::finish(const Model& model) {
   if (!writer_.is_open()) return {};
   if (!finished_) add_alive(model);
   finished_ = true;
-  writer_.note_time();
+  writer_.finish();
   const live::TimelineImage& image = *writer_.image();
   std::unordered_map<StackId, std::uint64_t> bytes;
   const std::uint64_t kept =

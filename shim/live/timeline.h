@@ -33,7 +33,17 @@ class Timeline {
   template <class CallStruct>
   [[gnu::hot]] void made(const Books& books, const CallStruct& call, Origin at) noexcept;
   /// It took this out of the model.
-  [[gnu::hot]] void gone(const Model& model, const Retired& retired, Origin at) noexcept;
+  template <class CallStruct>
+  void gone(const CallStruct&, const Retired& retired, Origin at) noexcept {
+    if (!ready()) return;
+    if constexpr (std::is_same_v<CallStruct, calls::MemRelease>) {
+      if (!retired.allocations.empty()) lost(retired.allocations[0], at);
+    } else if constexpr (std::is_same_v<CallStruct, calls::MemAddressFree>) {
+      if (!retired.reservations.empty()) freed(retired.reservations[0], at);
+    } else {
+      all_gone(retired, at);
+    }
+  }
   /// The driver refused the call after all.
   void undone(Origin at) noexcept { writer_.undo(at.call, at.thread); }
 
@@ -46,16 +56,21 @@ class Timeline {
   using Object = live::TimelineObject;
   bool ready() noexcept { return writer_.is_open() || start(); }
   [[gnu::cold, gnu::noinline]] bool start() noexcept;
-  void begin(Object object, std::uint64_t key, std::uint64_t size, std::uint64_t other,
-             std::uint64_t more, int device, Origin at) noexcept {
+  [[gnu::always_inline]] void begin(Object object, std::uint64_t key, std::uint64_t size,
+                                    std::uint64_t other, std::uint64_t more, int device,
+                                    Origin at) noexcept {
     writer_.add({0, at.call, key, size, other, more, at.thread, at.stack, What::kBegin, object,
                  static_cast<std::int16_t>(device), 0});
   }
-  void end(What what, Object object, std::uint64_t key, std::uint64_t size, Origin made, int device,
-           Origin at) noexcept {
+  [[gnu::always_inline]] void end(What what, Object object, std::uint64_t key, std::uint64_t size,
+                                  Origin made, int device, Origin at) noexcept {
     writer_.add({0, at.call, key, size, made.call, made.stack, at.thread, at.stack, what, object,
                  static_cast<std::int16_t>(device), 0});
   }
+  [[gnu::hot]] void lost(const Allocation& before, Origin at) noexcept;
+  [[gnu::hot]] void freed(const Reservation& r, Origin at) noexcept;
+  [[gnu::hot]] void all_gone(const Retired& retired, Origin at) noexcept;
+  void imported(const Model& model, std::uint64_t handle, Origin at) noexcept;
   void named(const Books& books, const NamedByCall& named, Origin at) noexcept;
   void add_alive(const Model& model) noexcept;
   void rare_gone(const RarelyRetired& rare, Origin at) noexcept;
@@ -86,6 +101,8 @@ void Timeline::made(const Books& books, const CallStruct& call, Origin at) noexc
       writer_.add({0, at.call, call.ptr, call.size, place, static_cast<std::uint64_t>(one.flags),
                    at.thread, at.stack, What::kAccess, Object::kMapping, -1, 0});
     }
+  } else if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
+    imported(books.model, reinterpret_cast<std::uintptr_t>(*call.extMem_out), at);
   } else {
     NamedByCall names;
     call.visit(names);

@@ -100,7 +100,7 @@ struct OrderKept {};
 template <class CallStruct>
 requires kLaunches<CallStruct>
 struct OrderKept<CallStruct> {
-  std::shared_ptr<const Layout> layout;
+  const Layout* layout = nullptr;
   Pointers pointers;
   std::size_t size() const { return pointers.size(); }
 };
@@ -129,7 +129,7 @@ struct Ordering {
 };
 
 /// Whether a NULL stream is the thread's own default stream.
-inline bool is_per_thread(Symbol symbol) {
+[[gnu::hot]] inline bool is_per_thread(Symbol symbol) {
   constexpr unsigned kPerThread = 2;
   return symbols()[static_cast<std::size_t>(symbol)].flags == kPerThread;
 }

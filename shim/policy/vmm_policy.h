@@ -12,6 +12,7 @@ struct Policy<calls::MemAddressReserve> {
   static void made(Desk& desk, const calls::MemAddressReserve& call,
                    Step<calls::MemAddressReserve>&) {
     desk.bounds.widen(*call.ptr, call.size);
+    desk.work.reserved(*call.ptr, call.size);
   }
 };
 

@@ -43,6 +43,7 @@ constexpr unsigned kSecondsForOutput = 1;
 [[noreturn]] void exit_now(int status) {
   Process* process = Process::if_made();
   if (process && process->is_current()) {
+    Process::note_status(status);
     process->finish();
     status = process->exit_code(status);
   }

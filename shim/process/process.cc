@@ -117,6 +117,7 @@ Process::Opened& Process::open_now() {
   for (const std::string& error : suppressions_.errors()) say(error);
   mine->session.show_in(options_.live, mine->driver.path);
   mine->session.keep_timeline_in(options_.timeline);
+  keep_journal(mine->driver);
   if (!options_.trace.empty()) mine->session.observe(open_trace(options_.trace).release());
   if (!mine->driver.library) {
     say("no CUDA driver: " + mine->driver.error + ". Calls answer CUDA_ERROR_NO_DEVICE");
@@ -231,6 +232,7 @@ void Process::restart_in_child() {
   const std::string parents_trace = options_.trace;
   options_ = read_options(pid_);
   last_calls_.restart_in_child();
+  journal_.clear();
   if (g_hooks.injector.exchange(nullptr)) choose_failures();
   if (const Guard* const parents = g_guard.load()) g_guard.store(parents->fresh());
   fault_known_.store(false);

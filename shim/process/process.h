@@ -17,6 +17,7 @@
 #include "shim/process/ending.h"
 #include "shim/process/options.h"
 #include "shim/process/signals.h"
+#include "shim/refusal/journal.h"
 #include "shim/report/report_file.h"
 #include "shim/session/session_run.h"
 
@@ -81,6 +82,8 @@ class Process : private DeathReport {
   /// A child that a fork server made is the program itself.
   void be_the_program() { forked_ = false; }
 
+  /// The status that the process ends with; exit() tells it by itself.
+  static void note_status(int status) noexcept;
   /// What --error-exitcode makes of the program's exit code.
   int exit_code(int status) const;
 
@@ -107,14 +110,9 @@ class Process : private DeathReport {
                    driver.emulated,
                    {options.async, options.unordered,
                     find_questions([this](const char* name) { return driver.find(name); })},
-                   log_of(driver),
+                   {reinterpret_cast<decltype(DriverLog::dump)>(driver.find("cuLogsDumpToMemory"))},
                    driver.emulated ? nullptr : &others},
                   sink) {}
-    /// The emulator keeps no log, and says on stderr that it does not.
-    static DriverLog log_of(const RealDriver& driver) {
-      if (driver.emulated) return {};
-      return {reinterpret_cast<decltype(DriverLog::dump)>(driver.find("cuLogsDumpToMemory"))};
-    }
     static Neighbourhood others_of(const RealDriver& driver) {
       return {reinterpret_cast<decltype(Neighbourhood::bus_id)>(driver.find("cuDeviceGetPCIBusId")),
               nvml_beside(driver.path)};
@@ -149,6 +147,11 @@ class Process : private DeathReport {
   void tell_summary();
   void find_leaks(Session& session);
   void find_escapes();
+  /// From here on refused calls of functions that are not checked are noted, too.
+  void keep_journal(const RealDriver& driver) noexcept;
+  /// What was noted becomes refusals. They are told where the process does not end `well`.
+  void read_journal(bool well);
+  bool ended_well() const;
   struct ReportContext context(const char* ended);
   void write_json(const char* ended);
 
@@ -167,7 +170,8 @@ class Process : private DeathReport {
   std::array<std::atomic<int>, static_cast<std::size_t>(Rule::kCount)> told_{};
   LastCalls last_calls_;
   std::atomic<bool> main_returned_{false};  ///< of what a log of failures says
-  std::string fault_;                       ///< as JSON, where there was one
+  Journal journal_;
+  std::string fault_;  ///< as JSON, where there was one
   std::atomic<bool> fault_known_{false};
 
   OwnedMutex mutex_;

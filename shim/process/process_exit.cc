@@ -142,6 +142,7 @@ void Process::last_report(const char* ended) {
     find_leaks(open->session);
   }
   find_escapes();
+  if (exits) read_journal(ended_well());
   if (Guard* const guard = exits ? g_guard.load() : nullptr) {
     guard->tell_missing([this](std::string what) {
       if (!options_.no_summary) say(what);  // `cuvmm run` tells it of all processes
@@ -171,7 +172,8 @@ void Process::log_failures(const char* ended) noexcept {
 
 void Process::tell_summary() {
   Opened* const open = opened_.load();
-  if (!open || open->session.total() == 0) return;
+  if (!open) return;
+  if (open->session.total() == 0) return tell(refusals_text(ledger_->refusals().first()));
   SummaryFacts facts{.calls = open->session.total()};
   if (const auto alive = open->session.with_model_within(kLastPatience, &count_alive)) {
     facts.alive_allocations = alive->allocations;
@@ -227,6 +229,7 @@ void Process::tell_with_symbols() noexcept {
   const auto work = [this] {
     const CareScope careful(Care::kOwnMemory);
     ledger_->announce_rest(true);
+    read_journal(false);
     write_json("signal");
     tell_summary();
   };

@@ -27,6 +27,14 @@ Line parsed(std::string_view line) {
   return found;
 }
 
+// "cuMemAlloc_v2", "cuMemsetD8Async_ptsz": the log has the names of symbols.
+bool is_of(std::string_view sentence, std::string_view from) {
+  const std::size_t at = sentence.rfind(from);
+  if (at == sentence.npos) return false;
+  const std::string_view rest = sentence.substr(at + from.size());
+  return rest.empty() || rest.starts_with("_v") || rest.starts_with("_pt");
+}
+
 }  // namespace
 
 std::string sentences_about(std::string_view function, std::string_view log,
@@ -41,7 +49,7 @@ std::string sentences_about(std::string_view function, std::string_view log,
     if (line.thread != mine) continue;
     // The last sentence of each refused call repeats what is known anyway.
     if (line.sentence.starts_with("Returning ")) {
-      result = line.sentence.ends_with(from) ? sentences : std::string();
+      result = is_of(line.sentence, from) ? sentences : std::string();
       sentences.clear();
     } else {
       sentences += (sentences.empty() ? "" : "; ") + std::string(line.sentence);

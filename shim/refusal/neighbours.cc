@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "api/location.h"
 #include "live/reader.h"
@@ -48,15 +49,19 @@ void add_shown(Neighbour& one, const live::Snapshot& now, int device) {
   }
 }
 
+// Which devices this process sees, as live files say it. It may have none itself: it makes one at
+// the first change, and what is refused changes nothing.
+std::string visible_here() {
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return std::string(visible ? visible : "-").substr(0, live::kTextBytes - 1);
+}
+
 void add_live(std::vector<Neighbour>& all, const std::string& folder, int device) {
   std::vector<std::string> problems;
-  const std::vector<live::View> views = live::open_all(folder, problems);
-  const auto mine =
-      std::ranges::find_if(views, [](const live::View& view) { return view.pid() == ::getpid(); });
-  if (mine == views.end()) return;
-  for (const live::View& view : views) {
+  const std::string visible = visible_here();
+  for (const live::View& view : live::open_all(folder, problems)) {
     // A device's number means the same only where the same devices are visible.
-    if (view.pid() == mine->pid() || view.visible() != mine->visible()) continue;
+    if (view.pid() == ::getpid() || view.visible() != visible) continue;
     auto known =
         std::ranges::find_if(all, [&](const Neighbour& one) { return one.pid == view.pid(); });
     if (known == all.end()) {

@@ -37,6 +37,7 @@ struct AddressFacts {
 
 struct Refusal {
   EntryPoint entry = EntryPoint::kCount;
+  std::string unchecked;  ///< of a function that is not checked, its name; else ""
   CUresult result = CUDA_SUCCESS;
   const char* runtime = nullptr;  ///< the runtime's function that made the call, or null
   std::vector<ArgumentText> arguments;

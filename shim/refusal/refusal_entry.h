@@ -19,6 +19,8 @@ struct RefusalEntry {
   std::vector<std::vector<Frame>> creators;  ///< one per refusal.memory->held.creators
   std::string json;  ///< its members but the counts, ready for a signal handler to write
   std::atomic<std::uint64_t> count{1};
+  /// Nothing speaks for it being of interest: only the report has it.
+  bool quiet = false;
   std::atomic<std::uint64_t> handled{0};  ///< how many a later call put right
   std::atomic<RefusalEntry*> next{nullptr};
   std::atomic<bool> ready{false};

@@ -32,6 +32,15 @@ TEST(DriverLog, GivesTheSentencesOfTheThreadsLastCall) {
             "Parameter handle is not a valid CUmemGenericAllocationHandle");
 }
 
+TEST(DriverLog, NamesSymbolsWhereCallsAreMeant) {
+  // As 580.159.04 wrote them.
+  constexpr const char* kNames =
+      "[01:41:27.273][7][CUDA][E] Too much\n"
+      "[01:41:27.273][7][CUDA][E] Returning 2 (CUDA_ERROR_OUT_OF_MEMORY) from cuMemAlloc_v2\n";
+  EXPECT_EQ(sentences_about("cuMemAlloc", kNames, 7), "Too much");
+  EXPECT_EQ(sentences_about("cuMemAllo", kNames, 7), "");
+}
+
 TEST(DriverLog, SaysNothingOfOthers) {
   EXPECT_EQ(sentences_about("cuMemMap", kLog, 7), "");
   EXPECT_EQ(sentences_about("cuMemCreate", kLog, 9), "");
@@ -127,8 +136,10 @@ TEST(Neighbours, WhatAProcessShowsIsToldWhereTheSameDevicesAreVisible) {
   const pid_t alike = start_neighbour(folder, "1", gates[0]);
   const pid_t other = start_neighbour(folder, "2", gates[1]);
   constexpr std::chrono::seconds kLong{60};
-  EXPECT_TRUE(neighbours_on(0, {}, folder, kLong).empty()) << "who shows nothing compares nothing";
+  EXPECT_TRUE(neighbours_on(0, {}, folder, kLong).empty()) << "other devices are visible here";
   ASSERT_EQ(::setenv("CUDA_VISIBLE_DEVICES", "1", 1), 0);
+  EXPECT_EQ(neighbours_on(0, {}, folder, kLong).size(), 1u)
+      << "who was refused its first call shows nothing itself";
   live::Writer mine;
   ASSERT_EQ(mine.open(folder + "/mine.live", "libcuda.so.1"), 0);
   const std::vector<Neighbour> all = neighbours_on(0, {}, folder, kLong);

@@ -157,6 +157,26 @@ TEST_F(RefusalSession, AddressesThatRanOutAreSaidWithWhatIsReserved) {
   EXPECT_THAT(text(), HasSubstr("this program has reserved 8 MiB in 1 reservation"));
 }
 
+TEST(RefusalText, AnAllocatorsFunctionIsSaidWithTheLineOfPythonAboveIt) {
+  RefusalEntry entry;
+  entry.refusal.unchecked = "cuFoo";
+  entry.refusal.result = CUDA_ERROR_UNKNOWN;
+  entry.stack = {{.function = "grow_segment()", .module = "/lib/liballocator.so", .file = {}},
+                 {.function = "KVCache.grow",
+                  .module = {},
+                  .file = "cache.py",
+                  .line = 4,
+                  .language = Language::kPython}};
+  entry.ready.store(true);
+  EXPECT_THAT(refusals_text(&entry),
+              HasSubstr("at grow_segment() (liballocator.so+0x0), for KVCache.grow at cache.py:4 "
+                        "(Python)"));
+  entry.stack.erase(entry.stack.begin());
+  EXPECT_THAT(refusals_text(&entry), HasSubstr(", at KVCache.grow at cache.py:4 (Python)\n"));
+  entry.quiet = true;
+  EXPECT_EQ(refusals_text(&entry), "");
+}
+
 TEST_F(RefusalSession, WithoutADriverNothingWasRefused) {
   ON_CALL(mock_, MemCreate(_, _, _, _)).WillByDefault(Return(CUDA_ERROR_NO_DEVICE));
   EXPECT_EQ(create(kGranule), CUDA_ERROR_NO_DEVICE);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/refusal/refusal_text.h"
 
+#include <algorithm>
+
 #include "api/driver.h"
 #include "api/words.h"
 #include "rulebook/violation.h"
@@ -14,6 +16,10 @@ namespace {
 
 // At the end of a process; the report has all of them.
 constexpr std::size_t kMostSaid = 8;
+constexpr std::size_t kMostUnchecked = 3;
+constexpr const char* kWhyUnchecked =
+    "    cuvmm did not check this call. A program that remembers its error may report it at "
+    "another place\n";
 
 const char* rule_of(const Refusal& refusal) {
   if (refusal.result != CUDA_ERROR_OUT_OF_MEMORY) return nullptr;
@@ -100,6 +106,15 @@ std::string neighbour_text(const Neighbour& one) {
   return text + '\n';
 }
 
+// An allocator's own function says little of who wants the memory; the line of Python above it
+// does.
+std::string program_place(const std::vector<Frame>& frames) {
+  const std::string place = place_text(frames);
+  const auto python = std::ranges::find_if(frames, &Frame::python);
+  const std::string line = python == frames.end() ? place : frame_text(*python);
+  return line == place ? place : place + ", for " + line;
+}
+
 std::string memory_text(const RefusalEntry& entry) {
   const MemoryFacts& facts = *entry.refusal.memory;
   const HeldMemory& held = facts.held;
@@ -129,7 +144,7 @@ std::string memory_text(const RefusalEntry& entry) {
     const HeldMemory::Creator& creator = held.creators[i];
     text += "      " + rough_size_text(creator.bytes) + " in " +
             count_text(creator.count, "allocation");
-    if (!entry.creators[i].empty()) text += ", made at " + place_text(entry.creators[i]);
+    if (!entry.creators[i].empty()) text += ", made at " + program_place(entry.creators[i]);
     text += '\n';
   }
   return text;
@@ -147,10 +162,12 @@ std::string one_text(const RefusalEntry& entry, std::uint64_t count) {
   const Refusal& refusal = entry.refusal;
   std::string text = "cuvmm: refused: ";
   if (refusal.runtime) text += std::string(refusal.runtime) + ": ";
-  text += call_text(refusal.entry, refusal.arguments) + " answered " + result_name(refusal.result);
+  text +=
+      refusal.unchecked.empty() ? call_text(refusal.entry, refusal.arguments) : refusal.unchecked;
+  text += " answered " + result_name(refusal.result);
   if (const char* rule = rule_of(refusal)) text += std::string(" [") + rule + "]";
   if (count > 1) text += ", " + std::to_string(count) + " times";
-  if (!entry.stack.empty()) text += ", at " + place_text(entry.stack);
+  if (!entry.stack.empty()) text += ", at " + program_place(entry.stack);
   text += '\n';
   if (refusal.late) {
     text += "    the code speaks of work that failed earlier, not of this call\n";
@@ -166,7 +183,12 @@ std::string one_text(const RefusalEntry& entry, std::uint64_t count) {
 std::string refusal_members(const RefusalEntry& entry) {
   const Refusal& refusal = entry.refusal;
   std::string out;
-  add_text(out, "call", name(refusal.entry));
+  const bool checked = refusal.unchecked.empty();
+  add_text(out, "call", checked ? name(refusal.entry) : refusal.unchecked.c_str());
+  if (!checked) {
+    add_key(out, "unchecked");
+    out += "true";
+  }
   if (refusal.runtime) add_text(out, "runtime", refusal.runtime);
   add_arguments(out, refusal.arguments);
   add_text(out, "result", result_name(refusal.result));
@@ -188,12 +210,14 @@ std::string refusal_members(const RefusalEntry& entry) {
 
 std::string refusals_text(const RefusalEntry* first) {
   std::string text;
-  std::size_t said = 0, left = 0;
+  std::size_t said = 0, left = 0, unchecked = 0;
   for (const RefusalEntry* entry = first; entry; entry = entry->next.load()) {
     const std::uint64_t handled = entry->handled.load(), count = entry->count.load();
-    if (!entry->ready.load() || handled >= count) continue;
-    if (said++ < kMostSaid) {
+    if (!entry->ready.load() || entry->quiet || handled >= count) continue;
+    const bool named = entry->refusal.unchecked.empty() || unchecked++ < kMostUnchecked;
+    if (named && said++ < kMostSaid) {
       text += one_text(*entry, count - handled);
+      if (unchecked == 1 && !entry->refusal.unchecked.empty()) text += kWhyUnchecked;
     } else {
       ++left;
     }

@@ -1,23 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/refusal/refusals.h"
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "shim/process/own_stack.h"
 #include "shim/refusal/refusal_text.h"
 #include "shim/stack/python/site.h"
+#include "shim/stack/runtime_frames.h"
 
 namespace cuvmm::shim {
+
+namespace {
+
+// The driver itself said it: such a stack begins inside of it.
+void leave_out_driver(std::vector<Frame>& frames) {
+  const std::string driver = frames.empty() ? std::string() : frames.front().module;
+  const auto outside = [&](const Frame& frame) { return frame.module != driver; };
+  frames.erase(frames.begin(), std::ranges::find_if(frames, outside));
+}
+
+// Its name lives as long as the entry that it goes into: for ever.
+const char* runtime_of(std::vector<Frame>& frames) {
+  std::string name = take_runtime_frames(frames);
+  return name.empty() ? nullptr : (new std::string(std::move(name)))->c_str();
+}
+
+}  // namespace
 
 Refusals::Key Refusals::key_of(EntryPoint entry, CUresult result, bool late, StackId stack) {
   return late ? Key(EntryPoint::kCount, result, 0) : Key(entry, result, folding_site(stack));
 }
 
+Refusals::Key Refusals::key_of(const Refusal& refusal) {
+  if (refusal.unchecked.empty()) {
+    return key_of(refusal.entry, refusal.result, refusal.late, refusal.stack);
+  }
+  // Not 0, which is that of earlier work.
+  return Key(EntryPoint::kCount, refusal.result,
+             std::hash<std::string>()(refusal.unchecked) | std::uintptr_t{1});
+}
+
 void Refusals::add_wish(RefusalEntry* entry, Refusal::Wish wish) {
-  if (entry->refusal.late) return;
+  if (entry->refusal.late || !entry->refusal.unchecked.empty()) return;
   for (Waiting& each : wishes_) {
     if (each.entry == entry && each.wish.what == wish.what && each.wish.size == wish.size) {
       ++each.count;
@@ -41,18 +71,20 @@ bool Refusals::fold(EntryPoint entry, CUresult result, bool late, StackId stack,
   return true;
 }
 
-void Refusals::take(Refusal refusal) {
+void Refusals::take(Refusal refusal, std::uint64_t count, bool quiet) {
   RefusalEntry* entry = nullptr;
   {
     if (!mutex_.lock_within(kDescribingPatience)) return;
     const Locked lock(mutex_, kHeldAlready);
-    const Key key = key_of(refusal.entry, refusal.result, refusal.late, refusal.stack);
+    const Key key = key_of(refusal);
     if (const auto known = entries_.find(key); known != entries_.end()) {
-      known->second->count.fetch_add(1, std::memory_order_relaxed);
+      known->second->count.fetch_add(count, std::memory_order_relaxed);
       return add_wish(known->second, refusal.wish);
     }
     auto fresh = std::make_unique<RefusalEntry>();
     fresh->refusal = std::move(refusal);
+    fresh->count.store(count, std::memory_order_relaxed);
+    fresh->quiet = quiet;
     entries_.emplace(key, fresh.get());
     entry = fresh.release();
     add_wish(entry, entry->refusal.wish);
@@ -66,9 +98,11 @@ void Refusals::take(Refusal refusal) {
 
 void Refusals::describe(RefusalEntry& entry) {
   entry.stack = symbolize(entry.refusal.stack);
+  if (!entry.refusal.unchecked.empty()) leave_out_driver(entry.stack);
+  if (!entry.refusal.runtime) entry.refusal.runtime = runtime_of(entry.stack);
   if (entry.refusal.memory) {
     for (const HeldMemory::Creator& creator : entry.refusal.memory->held.creators) {
-      entry.creators.push_back(symbolize(creator.stack));
+      take_runtime_frames(entry.creators.emplace_back(symbolize(creator.stack)));
     }
   }
   entry.json = refusal_members(entry);

@@ -21,7 +21,7 @@ class Refusals {
   /// Counts one that is known by now. False: nothing like it was seen, and take() wants to know
   /// more.
   bool fold(EntryPoint entry, CUresult result, bool late, StackId stack, Refusal::Wish wish);
-  void take(Refusal refusal);
+  void take(Refusal refusal, std::uint64_t count = 1, bool quiet = false);
   /// Whether a refused call of this entry point waits for one that gets what it wanted.
   bool waits(EntryPoint entry) const {
     return waiting_[static_cast<std::size_t>(entry)].load(std::memory_order_relaxed) != 0;
@@ -52,6 +52,7 @@ class Refusals {
   static constexpr std::size_t kMostWaiting = 256;
 
   static Key key_of(EntryPoint entry, CUresult result, bool late, StackId stack);
+  static Key key_of(const Refusal& refusal);
   void add_wish(RefusalEntry* entry, Refusal::Wish wish) CUVMM_NEEDS(mutex_);
   void describe(RefusalEntry& entry);
 

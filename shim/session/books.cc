@@ -34,6 +34,22 @@ void Books::forget_descriptor(int fd) {
   received.erase(fd);
 }
 
+bool Books::end_descriptor(int fd, bool open, const Origin& at) {
+  const auto made = model.exports().find(fd);
+  const auto came = received.find(fd);
+  ClosedDescriptor known{{}, at};
+  if (made != model.exports().end() && still_exported(made->second)) {
+    known.made = made->second.made;
+  } else if (came != received.end()) {
+    known.made = came->second.one.made;
+  } else {
+    open = false;  // some other file, which has got the number since
+  }
+  forget_descriptor(fd);
+  if (open) model.closed(fd, known);
+  return open;
+}
+
 bool Books::duplicate(int from, int to, const Origin& at) {
   if (exports_allocation(from)) {
     Export second = model.exports().at(from);

@@ -39,6 +39,8 @@ struct Books {
 
   /// The program closed it, or the number stands for something else now.
   void forget_descriptor(int fd);
+  /// The program closes it, now. Whether the number is to be followed until it is closed again.
+  bool end_descriptor(int fd, bool open, const Origin& at);
   /// `to` stands for what `from` stands for; false where that is nothing of ours.
   bool duplicate(int from, int to, const Origin& at);
 

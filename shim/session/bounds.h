@@ -28,10 +28,18 @@ class Bounds {
     while (end > high && !high_.compare_exchange_weak(high, end)) {
     }
   }
-  bool holds(Address address) const {
-    return address >= low_.load(std::memory_order_relaxed) &&
-           address < high_.load(std::memory_order_relaxed);
+  /// As they are now, for who asks several times.
+  struct Range {
+    Address low = 0;
+    Address size = 0;
+    bool holds(Address address) const { return address - low < size; }
+  };
+  Range range() const {
+    const Address low = low_.load(std::memory_order_relaxed);
+    const Address high = high_.load(std::memory_order_relaxed);
+    return {low, high > low ? high - low : 0};
   }
+  bool holds(Address address) const { return range().holds(address); }
   /// Whether one of them reaches in.
   bool near(const Touched& touched) const { return near(touched.list, touched.count); }
   bool near(const Touch* touches, std::size_t count) const;

@@ -48,12 +48,11 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
     step.ticket = work_.enter(order_stream(call), per_thread);
     if (!step.ticket || !call.f) return;
     const RelaxedCapture relaxed(work_.questions(), work_.captures());
-    step.kept.layout = work_.layouts().of(call.f);
+    step.kept.layout = &work_.layouts().of(call.f);
     step.kept.pointers.read(*step.kept.layout, call.kernelParams, extra_of(call), work_.bounds(),
                             work_.tensor_maps());
     const auto& pointers = step.kept.pointers;
-    step.violations =
-        wrong_arguments(order_stream(call), pointers.arguments(), pointers.argument_count());
+    step.violations = wrong_arguments(order_stream(call), pointers);
     if (work_.allocates()) [[unlikely]] {
       step.violations.append(
           early_use(step.ticket, "an argument", {pointers.begin(), pointers.size()}));
@@ -89,15 +88,14 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
     Use use;
     use.what = kLaunches<CallStruct> ? "kernel" : "graph";
     if (kept.size() != 0 || !step.violations.empty()) {
-      number(step.origin);
-      step.origin.stack = capture_stack(caller);
-      use.origin = step.origin;
+      number(use.origin);
+      use.origin.stack = capture_stack(caller);
     }
     if constexpr (kLaunches<CallStruct>) {
       if (!kept.layout) return work_.act(step.ticket);
-      work_.count_launch(kept.layout->hidden, kept.size() != 0);
       use.function = kept.layout->function;
-      work_.use(step.ticket, use, {kept.pointers.begin(), kept.pointers.size()});
+      work_.use(step.ticket, use, {kept.pointers.begin(), kept.pointers.size()},
+                kept.layout->hidden ? Launch::kHidden : Launch::kPlain);
     } else if (kept.graph) {
       use.sure = !kept.graph->tells;
       work_.use(step.ticket, use, kept.graph->ranges);
@@ -105,8 +103,8 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
       work_.act(step.ticket);
     }
     if (!step.violations.empty()) [[unlikely]] {
-      report(Call(call), std::move(step.violations), {.result = result}, step.origin.call,
-             step.origin.stack);
+      report(Call(call), std::move(step.violations), {.result = result}, use.origin.call,
+             use.origin.stack);
     }
   } else if constexpr (kRecordsEvent<CallStruct>) {
     work_.record(step.ticket, call.hEvent);

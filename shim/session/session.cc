@@ -155,7 +155,7 @@ bool Session::report(const Call& call, Violations violations, const Answer& answ
 }
 
 Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* arguments,
-                                    std::size_t count) {
+                                    std::size_t count, bool& all_around) {
   // Before the model is asked: what changes meanwhile is looked at again.
   const ArgumentCache::Asked known(reinterpret_cast<std::uintptr_t>(stream), work_.generation());
   ArgumentCache& looked_at = work_.looked_at();
@@ -163,19 +163,41 @@ Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* argum
   Facts::Place place;
   bool asked = false;
   for (std::size_t i = 0; i < count; ++i) {
-    if (looked_at.knows(arguments[i].value, known)) [[likely]]
+    const std::uint64_t value = arguments[i].value;
+    Violations found;
+    if (looked_at.knows(ArgumentCache::granule(value), known)) [[likely]]
       continue;
-    if (!std::exchange(asked, true)) facts_.find_device(stream, false, place);
-    const Violations found = check_argument(arguments[i], place.device);
-    if (found.empty()) {
-      looked_at.note(arguments[i].value, known);
-      continue;
+    bool whole_granule = false;
+    if (!looked_at.knows(value, known)) {
+      if (!std::exchange(asked, true)) facts_.find_device(stream, false, place);
+      found = check_argument(arguments[i], place.device, whole_granule);
+      if (found.empty()) {
+        looked_at.note(whole_granule ? ArgumentCache::granule(value) : value, known);
+      }
     }
+    all_around = all_around && whole_granule;
+    if (found.empty()) continue;
     const bool said = std::any_of(all.begin(), all.end(),
                                   [&](const Violation& v) { return v.rule == found.front().rule; });
     if (!said) all.append(found);
   }
   return all;
+}
+
+Violations Session::wrong_arguments(CUstream stream, const Pointers& pointers,
+                                    ArgumentCache::Asked asked) {
+  LaunchArgument arguments[Pointers::kMost];
+  const std::size_t count = pointers.arguments(arguments);
+  std::uint64_t exactly = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    exactly += ArgumentCache::part(arguments[i].value, i + 1);
+  }
+  ArgumentCache& looked_at = work_.looked_at();
+  if (looked_at.knows(exactly, asked)) return {};
+  bool all_around = true;
+  Violations found = wrong_arguments(stream, arguments, count, all_around);
+  if (found.empty()) looked_at.note(all_around ? pointers.fingerprint() : exactly, asked);
+  return found;
 }
 
 Violations Session::early_use(const WorkRoom::Ticket& ticket, const char* name,
@@ -189,10 +211,14 @@ Violations Session::early_use(const WorkRoom::Ticket& ticket, const char* name,
   return check_early_use(books_.model, {use, early->address, early->allocated_on, used_on});
 }
 
-Violations Session::check_argument(const LaunchArgument& argument, int device) {
+Violations Session::check_argument(const LaunchArgument& argument, int device, bool& all_around) {
   {
     const Locked lock(mutex_);
     Violations found = check_launch(books_.model, &argument, 1, device, false);
+    if (const Mapping* const mapping = books_.model.mapping_at(argument.value)) {
+      all_around = ArgumentCache::granule_within(argument.value, mapping->base, mapping->size);
+      return found;
+    }
     if (!found.empty() || check_launch(books_.model, &argument, 1, device, true).empty()) {
       return found;
     }
@@ -238,33 +264,39 @@ void Session::turn_off() noexcept {
   if (!off_.exchange(true)) say("out of memory: checking is off from here on, calls go through");
 }
 
-void Session::closing(int fd, const Caller& caller) noexcept {
+bool Session::closing(int fd, bool sweeps, const Caller& caller) noexcept {
   // A driver that closes its own, and whoever is called from where we are at work.
-  if (in_flight() || off() || mutex_.held_here()) return;
+  if (in_flight() || off() || mutex_.held_here()) return false;
   const CancelOff no_cancel;
   g_tracked.remove(fd);
+  bool ended = false;
   try {
     const bool open = ::fcntl(fd, F_GETFD) >= 0;
     Origin here;
+    here.stack = capture_stack(caller);
     Violations wrong;
     {
       const Locked lock(mutex_);
       number(here);
-      wrong = check_close(books_.model, fd, open);
+      // Who closes all numbers there may be does not know which are open.
+      if (open || !sweeps) wrong = check_close(books_.model, fd, open);
       // What was wrong to close stays the driver's: the number may come to a driver again.
-      if (wrong.empty()) books_.forget_descriptor(fd);
+      ended = wrong.empty() && books_.end_descriptor(fd, open, here);
+      const bool again = !wrong.empty() && wrong.front().rule == Rule::kExportFdClosedOnce;
+      if (ended || again) g_tracked.add(fd);
       if (mirror_.on()) mirror_.closed(books_, fd, here);
     }
     for (Violation& violation : wrong) {
       Finding finding;
       finding.violation = std::move(violation);
       finding.call_index = here.call;
-      finding.stack = capture_stack(caller);
+      finding.stack = here.stack;
       sink_.take(std::move(finding));
     }
   } catch (...) {
     turn_off();
   }
+  return ended;
 }
 
 void Session::duplicated(int from, int to, const Caller& caller) noexcept {

@@ -123,8 +123,9 @@ class alignas(64) Session {
     const Locked lock(mutex_, kHeldAlready);
     return books_.ipc_log.json();
   }
-  /// The program is about to close a descriptor that g_tracked has.
-  void closing(int fd, const Caller& caller) noexcept;
+  /// The program is about to close a descriptor that g_tracked has. `sweeps`: it has just closed
+  /// the number beside it from the same place. Whether it is open, and of memory.
+  bool closing(int fd, bool sweeps, const Caller& caller) noexcept;
   /// The program made `to` a second number for what `from` stands for; g_tracked has one of them.
   /// What had the number `to` before is closed.
   void duplicated(int from, int to, const Caller& caller) noexcept;
@@ -188,13 +189,14 @@ class alignas(64) Session {
  private:
   // shim/session/order_run.h
   template <class CallStruct>
-  CUresult order(Symbol symbol, const CallStruct& call, typename CallStruct::Function function,
-                 const Caller& direct);
+  [[gnu::hot]] CUresult order(Symbol symbol, const CallStruct& call,
+                              typename CallStruct::Function function, const Caller& direct);
   template <class CallStruct>
-  void before_order(const CallStruct& call, bool per_thread, Ordering<CallStruct>& step);
+  [[gnu::hot]] void before_order(const CallStruct& call, bool per_thread,
+                                 Ordering<CallStruct>& step);
   template <class CallStruct>
-  void after_order(const CallStruct& call, CUresult result, const Caller& caller,
-                   Ordering<CallStruct>& step);
+  [[gnu::hot]] void after_order(const CallStruct& call, CUresult result, const Caller& caller,
+                                Ordering<CallStruct>& step);
   template <class CallStruct>
   WorkRoom::Ticket enter_work(Symbol symbol, const CallStruct& call) noexcept;
   template <class CallStruct>
@@ -203,12 +205,30 @@ class alignas(64) Session {
                                 const Touched* touched, const Caller& caller) noexcept;
   /// What a launch on this stream is given in vain. Takes the lock for arguments that this thread
   /// has not looked at lately.
-  Violations wrong_arguments(CUstream stream, const LaunchArgument* arguments, std::size_t count);
+  Violations wrong_arguments(CUstream stream, const LaunchArgument* arguments, std::size_t count) {
+    bool all_around = true;
+    return wrong_arguments(stream, arguments, count, all_around);
+  }
+  /// `all_around` becomes false unless the same holds for all addresses of the same granules.
+  Violations wrong_arguments(CUstream stream, const LaunchArgument* arguments, std::size_t count,
+                             bool& all_around);
+  /// The same of a kernel. Nothing but one look where somebody has looked at just these granules.
+  Violations wrong_arguments(CUstream stream, const Pointers& pointers) {
+    const ArgumentCache::Asked asked(reinterpret_cast<std::uintptr_t>(stream), work_.generation());
+    const std::uint64_t all = pointers.fingerprint();
+    if (all == 0 || work_.looked_at().knows(all, asked)) [[likely]]
+      return {};
+    return wrong_arguments(stream, pointers, asked);
+  }
+  [[gnu::noinline]] Violations wrong_arguments(CUstream stream, const Pointers& pointers,
+                                               ArgumentCache::Asked asked);
   /// What is wrong with the next work of the ticket's stream if it uses these ranges. `name`: what
   /// the address is to the program.
   Violations early_use(const WorkRoom::Ticket& ticket, const char* name,
                        std::span<const UsedRange> ranges);
-  [[gnu::cold]] Violations check_argument(const LaunchArgument& argument, int device);
+  /// `all_around`: what is found holds for all addresses of the argument's granule.
+  [[gnu::cold]] Violations check_argument(const LaunchArgument& argument, int device,
+                                          bool& all_around);
 
   template <class CallStruct>
   [[gnu::hot]] void before(const CallStruct& call, Step<CallStruct>& step);
@@ -240,7 +260,7 @@ class alignas(64) Session {
                                                           Step<CallStruct>& step);
 
   /// Shows others what the model holds now.
-  template <class CallStruct>
+  template <bool kTaken = false, class CallStruct>
   [[gnu::always_inline]] inline void mirror(const CallStruct& call, const Step<CallStruct>& step)
       CUVMM_NEEDS(mutex_);
 

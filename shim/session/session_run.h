@@ -70,9 +70,6 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
 
   WorkRoom::Ticket ticket;
   if constexpr (kQueues<CallStruct>) ticket = enter_work(symbol, call);
-  if constexpr (kHistoryAtOnce<CallStruct> || RecordsAtOnce<CallStruct>) {
-    if (work_.active()) work_.changed();
-  }
 
   Answer answer;
   if (options_.enforce) [[unlikely]]
@@ -150,6 +147,9 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   }
   const Locked lock(mutex_);
   number(step.origin);
+  if constexpr (kHistoryAtOnce<CallStruct> || RecordsAtOnce<CallStruct>) {
+    work_.model_changed();
+  }
   look_up_unknown(call, step.facts);
   step.violations = check_call(call, step);
   if constexpr (kGivesUp<CallStruct>) {
@@ -159,7 +159,7 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
       if (first_to_refuse(step.violations)) return;
     }
     books_.model.begin(call, step.origin, step.change);
-    mirror(call, step);
+    mirror<true>(call, step);
     note_change(call, step);
   } else if constexpr (RecordsAtOnce<CallStruct>) {
     if (step.violations.empty()) {
@@ -170,11 +170,14 @@ void Session::before(const CallStruct& call, Step<CallStruct>& step) {
   }
 }
 
-// What the call changed in the model just now.
-template <class CallStruct>
+// What the call changed in the model just now. `kTaken`: it only took something out.
+template <bool kTaken, class CallStruct>
 void Session::mirror(const CallStruct& call, const Step<CallStruct>& step) {
   if (!mirror_.on()) [[likely]]
     return;
+  if constexpr (kTaken && kHistoryAtOnce<CallStruct>) {
+    return mirror_.taken(books_, call, step.change, step.origin);
+  }
   if constexpr (kGivesUp<CallStruct>) mirror_.gone(books_, step.change, step.origin);
   if constexpr (kMakes<CallStruct> || RecordsAtOnce<CallStruct>) {
     mirror_.made(books_, call, step.origin);
@@ -193,7 +196,7 @@ template <class CallStruct>
 void Session::note_change(const CallStruct& call, const Step<CallStruct>& step) {
   if (!timeline_.on()) [[likely]]
     return;
-  if constexpr (kGivesUp<CallStruct>) timeline_.gone(books_.model, step.change, step.origin);
+  if constexpr (kGivesUp<CallStruct>) timeline_.gone(call, step.change, step.origin);
   if constexpr (kMakes<CallStruct> || RecordsAtOnce<CallStruct>) {
     timeline_.made(books_, call, step.origin);
   }

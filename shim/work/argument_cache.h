@@ -17,6 +17,24 @@ class ArgumentCache {
     std::uint64_t salt;
     Asked(std::uint64_t stream, std::uint64_t generation) : salt(mix(mix(stream) + generation)) {}
   };
+  /// Stands for all addresses of a granule of 2 MiB: programs pass many addresses of few mappings.
+  static std::uint64_t granule(std::uint64_t address) {
+    return address >> kGranuleShift | std::uint64_t{1} << 63;
+  }
+  /// Whether the granule around the address lies in [base, base + size).
+  static bool granule_within(std::uint64_t address, std::uint64_t base, std::uint64_t size) {
+    constexpr std::uint64_t kSize = std::uint64_t{1} << kGranuleShift;
+    const std::uint64_t first = address & ~(kSize - 1);
+    return first >= base && size >= kSize && first - base <= size - kSize;
+  }
+
+  /// Of several words, the sum of their parts stands for all of them. `place`: of the word, from 1.
+  static std::uint64_t part(std::uint64_t word, std::uint64_t place) {
+    constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15u;
+    const std::uint64_t first = (word + place * 0xff51afd7ed558ccdu) * kOdd;
+    return (first ^ first >> 29) * kOdd;
+  }
+
   bool knows(std::uint64_t word, Asked asked) const {
     const std::uint64_t known = hash(word, asked);
     return places_[known >> kShift].load(std::memory_order_relaxed) == known;
@@ -27,6 +45,7 @@ class ArgumentCache {
   }
 
  private:
+  static constexpr unsigned kGranuleShift = 21;
   static constexpr unsigned kShift = 64 - 10;
   static constexpr std::size_t kPlaces = std::size_t{1} << (64 - kShift);
 

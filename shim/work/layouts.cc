@@ -4,6 +4,7 @@
 #include <cxxabi.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -39,27 +40,39 @@ bool read_layout(Ask ask, Handle handle, std::vector<Layout::Parameter>& out) {
 
 }  // namespace
 
-std::shared_ptr<const Layout> Layouts::of(CUfunction function) {
+const Layout& Layouts::look_up(CUfunction function) {
+  std::uint64_t forgotten = 0;
   {
     const Locked lock(mutex_);
+    forgotten = forgotten_;
     const auto found = known_.find(function);
-    if (found != known_.end()) [[likely]]
-      return found->second;
+    if (found != known_.end()) {
+      place_of(function).store(found->second, std::memory_order_release);
+      return *found->second;
+    }
   }
   Layout layout = ask(function);
   std::string name = layout.hidden ? std::string() : name_of(function);
   const Locked lock(mutex_);
   if (!name.empty()) layout.function = &*names_.insert(std::move(name)).first;
-  auto& place = known_[function];
-  if (!place) place = std::make_shared<const Layout>(std::move(layout));
-  return place;
+  const Layout& kept = *layouts_.insert(std::move(layout)).first;
+  // What was asked before others were told to forget is an answer for this call alone.
+  if (forgotten == forgotten_) {
+    known_[function] = &kept;
+    place_of(function).store(&kept, std::memory_order_release);
+  }
+  return kept;
 }
 
 Layout Layouts::ask(CUfunction function) const {
   Layout layout;
+  layout.handle = function;
   const auto kernel = reinterpret_cast<CUkernel>(function);
   layout.hidden = !read_layout(ask_.function_parameter, function, layout.parameters) &&
                   !read_layout(ask_.kernel_parameter, kernel, layout.parameters);
+  layout.words = !layout.hidden && std::ranges::all_of(layout.parameters, [](const auto& each) {
+    return each.size == sizeof(std::uint64_t) && each.offset % sizeof(std::uint64_t) == 0;
+  });
   return layout;
 }
 
@@ -75,18 +88,25 @@ std::string Layouts::name_of(CUfunction function) const {
   return {};
 }
 
+void Layouts::forget_places() {
+  for (Place& place : places_) place.store(nullptr, std::memory_order_relaxed);
+}
+
 void Layouts::forget_all() {
-  Known old;
   const Locked lock(mutex_);
-  old.swap(known_);
+  ++forgotten_;
+  known_.clear();
+  forget_places();
 }
 
 void Layouts::restart(bool whole) {
   if (!whole) {
-    new (&known_) Known();
-    new (&names_) std::set<std::string>();
+    new (&known_) decltype(known_)();
+    new (&layouts_) decltype(layouts_)();
+    new (&names_) decltype(names_)();
   }
   known_.clear();
+  forget_places();
 }
 
 }  // namespace cuvmm::shim

@@ -4,8 +4,9 @@
 
 #include <cuda.h>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -20,10 +21,14 @@ struct Layout {
   struct Parameter {
     std::uint32_t offset = 0;  ///< bytes, in the buffer of all parameters
     std::uint32_t size = 0;    ///< bytes
+    auto operator<=>(const Parameter&) const = default;
   };
-  bool hidden = false;  ///< the driver does not tell
+  CUfunction handle = nullptr;  ///< the function, or kernel
+  bool hidden = false;          ///< the driver does not tell
+  bool words = false;           ///< each parameter is an aligned word of 8 bytes
   std::vector<Parameter> parameters;
   const std::string* function = nullptr;  ///< its name, demangled; lives for ever; null: unknown
+  auto operator<=>(const Layout&) const = default;
 };
 
 /// Thread-safe.
@@ -32,8 +37,12 @@ class Layouts {
   explicit Layouts(const Questions& ask) : ask_(ask) {}
 
   /// Of a CUfunction, or of a CUkernel that was passed as one. The driver may load the function
-  /// when it is first asked.
-  std::shared_ptr<const Layout> of(CUfunction function);
+  /// when it is first asked. The answer lives for ever. No lock for a function that was asked for
+  /// lately.
+  const Layout& of(CUfunction function) {
+    const Layout* const recent = place_of(function).load(std::memory_order_acquire);
+    return recent && recent->handle == function ? *recent : look_up(function);
+  }
   /// A handle may mean another function from here on.
   void forget_all();
   /// Only in a child of fork, which has one thread. What is not whole is left behind.
@@ -43,14 +52,26 @@ class Layouts {
   void unlock_after_fork() CUVMM_RELEASES(mutex_) { mutex_.unlock(); }
 
  private:
-  using Known = std::unordered_map<CUfunction, std::shared_ptr<const Layout>>;
+  static constexpr std::size_t kPlaces = 256;
+  using Place = std::atomic<const Layout*>;
+
+  const Layout& look_up(CUfunction function);
   Layout ask(CUfunction function) const;
   std::string name_of(CUfunction function) const;
+  Place& place_of(CUfunction function) {
+    return places_[reinterpret_cast<std::uintptr_t>(function) * 0x9e3779b97f4a7c15u >> 56];
+  }
+  static_assert(kPlaces == 256);
+  void forget_places();
 
   const Questions& ask_;
+  Place places_[kPlaces] = {};  ///< written under the lock
   OwnedMutex mutex_;
-  Known known_ CUVMM_GUARDED_BY(mutex_);
-  std::set<std::string> names_ CUVMM_GUARDED_BY(mutex_);  ///< only ever grows
+  std::unordered_map<CUfunction, const Layout*> known_ CUVMM_GUARDED_BY(mutex_);
+  std::uint64_t forgotten_ CUVMM_GUARDED_BY(mutex_) = 0;  ///< how often
+  // These only ever grow: a program has so many functions, however often it loads them.
+  std::set<Layout> layouts_ CUVMM_GUARDED_BY(mutex_);
+  std::set<std::string> names_ CUVMM_GUARDED_BY(mutex_);
 };
 
 }  // namespace cuvmm::shim

@@ -15,17 +15,31 @@ class OwnEvents {
  public:
   /// One of this context, or 0.
   std::uint64_t take(std::uint64_t context) {
-    std::vector<std::uint64_t>& free = free_[context];
+    std::vector<std::uint64_t>& free = of(context);
     if (free.empty()) return 0;
     const std::uint64_t event = free.back();
     free.pop_back();
     return event;
   }
-  void give_back(std::uint64_t context, std::uint64_t event) { free_[context].push_back(event); }
+  void give_back(std::uint64_t context, std::uint64_t event) { of(context).push_back(event); }
   /// Contexts ended, and their events with them.
-  void clear() { free_.clear(); }
+  void clear() {
+    recent_ = nullptr;
+    free_.clear();
+  }
 
  private:
+  // Mostly the same context as before.
+  std::vector<std::uint64_t>& of(std::uint64_t context) {
+    if (!recent_ || recent_context_ != context) [[unlikely]] {
+      recent_context_ = context;
+      recent_ = &free_[context];
+    }
+    return *recent_;
+  }
+
+  std::uint64_t recent_context_ = 0;
+  std::vector<std::uint64_t>* recent_ = nullptr;
   std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> free_;
 };
 

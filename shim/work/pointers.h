@@ -2,11 +2,14 @@
 // The addresses among the arguments of a launch.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include "rulebook/order/check_work.h"
 #include "rulebook/order/uses.h"
 #include "shim/session/bounds.h"
+#include "shim/work/argument_cache.h"
 #include "shim/work/layouts.h"
 #include "shim/work/tensor_maps.h"
 
@@ -24,31 +27,47 @@ class Pointers {
   const UsedRange* begin() const { return words_; }
   std::size_t size() const { return count_; }
   /// Those that are whole parameters. A struct may have parts that nobody wrote, which hold what
-  /// the stack had there.
-  const LaunchArgument* arguments() const { return arguments_; }
-  std::size_t argument_count() const { return argument_count_; }
+  /// the stack had there. Written to `out`, which has room for size(); how many they are.
+  std::size_t arguments(LaunchArgument* out) const {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (parameters_[i] != kPart) out[count++] = {words_[i].base, parameters_[i]};
+    }
+    return count;
+  }
+  /// Which granules (ArgumentCache) the whole parameters lie in, as one number: others have another
+  /// one. 0: there are none.
+  std::uint64_t fingerprint() const { return fingerprint_; }
 
   void add(std::uint64_t word, int parameter, bool whole) {
     if (count_ == kMost) return;
     // The parts of a struct often are one address. To look further back costs more than it saves.
     if (count_ != 0 && last_ == word) return;
-    last_ = word;
-    words_[count_++] = {word, 0};
-    if (whole) arguments_[argument_count_++] = {word, parameter};
+    append({word, 0}, whole ? parameter : kPart);
   }
 
   void add(const UsedRange& tensor, int parameter) {
-    if (count_ == kMost) return;
-    words_[count_++] = tensor;
-    arguments_[argument_count_++] = {tensor.base, parameter};
-    last_ = tensor.base;
+    if (count_ != kMost) append(tensor, parameter);
   }
 
   /// Reads `kernelParams`, or the packed buffer of `extra`, where there is one.
-  void read(const Layout& layout, void** parameters, void** extra, const Bounds& bounds,
-            const TensorMaps& maps);
+  [[gnu::hot]] void read(const Layout& layout, void** parameters, void** extra,
+                         const Bounds& bounds, const TensorMaps& maps);
 
  private:
+  // Of no parameter as a whole. -1 is one that is not known.
+  static constexpr std::int16_t kPart = -2;
+
+  void append(const UsedRange& range, int parameter) {
+    words_[count_] = range;
+    parameters_[count_] = static_cast<std::int16_t>(parameter);
+    last_ = range.base;
+    ++count_;
+    if (parameter != kPart) fingerprint_ += ArgumentCache::part(granule(range.base), count_);
+  }
+  static std::uint64_t granule(std::uint64_t word) { return ArgumentCache::granule(word); }
+
+  void read_words(void** parameters, std::size_t count, Bounds::Range range);
   void read_one(const Layout::Parameter& parameter, int index, const unsigned char* bytes,
                 const Bounds& bounds, const TensorMaps& maps);
   // Whether a tensor map lies there. It is noted if its tensor matters.
@@ -60,11 +79,11 @@ class Pointers {
     UsedRange words_[kMost];
   };
   union {
-    LaunchArgument arguments_[kMost];
+    std::int16_t parameters_[kMost];
   };
   std::size_t count_ = 0;
-  std::size_t argument_count_ = 0;
   std::uint64_t last_ = 0;
+  std::uint64_t fingerprint_ = 0;
 };
 
 inline bool Pointers::read_map(const Layout::Parameter& parameter, std::uint32_t at, int index,
@@ -102,8 +121,29 @@ inline void Pointers::read_one(const Layout::Parameter& parameter, int index,
   }
 }
 
+// As read_one() for each of them. What it counts with stays in registers.
+inline void Pointers::read_words(void** parameters, std::size_t count, Bounds::Range range) {
+  std::size_t found = 0;
+  std::uint64_t last = 0, fingerprint = 0;
+  for (std::size_t i = 0; i < count && found < kMost; ++i) {
+    if (!parameters[i]) continue;
+    std::uint64_t word = 0;
+    std::memcpy(&word, parameters[i], sizeof word);
+    if (!range.holds(word) || (found != 0 && word == last)) continue;
+    words_[found] = {word, 0};
+    parameters_[found] = static_cast<std::int16_t>(i);
+    fingerprint += ArgumentCache::part(granule(last = word), ++found);
+  }
+  count_ = found;
+  last_ = last;
+  fingerprint_ = fingerprint;
+}
+
 inline void Pointers::read(const Layout& layout, void** parameters, void** extra,
                            const Bounds& bounds, const TensorMaps& maps) {
+  if (parameters && layout.words) [[likely]] {
+    return read_words(parameters, layout.parameters.size(), bounds.range());
+  }
   if (parameters) {
     for (std::size_t i = 0; i < layout.parameters.size(); ++i) {
       const auto* bytes = static_cast<const unsigned char*>(parameters[i]);

@@ -33,24 +33,22 @@ StreamId WorkRoom::unawaited_birth(const Ticket& ticket, Address address) {
 std::optional<WorkRoom::Early> WorkRoom::comes_early(const Ticket& ticket,
                                                      std::span<const UsedRange> ranges) {
   if (!ticket || !allocates()) return {};
-  Address address = 0;
-  Asked asked;
-  {
-    const Locked lock(mutex_);
-    StreamId birth = 0;
-    for (const UsedRange& range : ranges) {
-      birth = unawaited_birth(ticket, address = range.base);
-      if (birth != 0) break;
+  for (const UsedRange& range : ranges) {
+    Asked asked;
+    {
+      const Locked lock(mutex_);
+      const StreamId birth = unawaited_birth(ticket, range.base);
+      if (birth == 0) continue;
+      asked = begin_to_ask(birth);
     }
-    if (birth == 0) return {};
-    asked = begin_to_ask(birth);
+    ask(asked);
+    const Locked lock(mutex_);
+    end_to_ask(asked);
+    // What happens to be over goes well this time; the next one may not.
+    const bool found = asked.answer == CUDA_ERROR_NOT_READY || options_.unordered;
+    if (found) return Early{range.base, asked.key.handle};
   }
-  ask(asked);
-  const Locked lock(mutex_);
-  end_to_ask(asked);
-  // What happens to be over goes well this time.
-  const bool found = asked.answer == CUDA_ERROR_NOT_READY || options_.unordered;
-  return found ? std::optional(Early{address, asked.key.handle}) : std::nullopt;
+  return {};
 }
 
 std::uint64_t WorkRoom::stream_of(const Ticket& ticket) {

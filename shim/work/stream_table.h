@@ -3,12 +3,12 @@
 // work room.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
-#include <tuple>
 #include <unordered_map>
 
 #include "rulebook/order/order_state.h"
+#include "rulebook/order/stream_map.h"
 
 namespace cuvmm::shim {
 
@@ -52,14 +52,17 @@ struct Stream {
 class StreamTable {
  public:
   Stream* find(const StreamKey& key) {
+    Recent& recent = recent_[StreamKeyHash()(key) % kRecent];
+    if (recent.stream && recent.key == key) [[likely]]
+      return recent.stream;
     const auto found = by_key_.find(key);
-    return found == by_key_.end() ? nullptr : at(found->second);
+    if (found == by_key_.end()) return nullptr;
+    recent = {key, at(found->second)};
+    return recent.stream;
   }
-  Stream* at(StreamId id) {
-    const auto found = streams_.find(id);
-    return found == streams_.end() ? nullptr : &found->second;
-  }
+  Stream* at(StreamId id) { return streams_.find(id); }
   Stream& add(StreamId id, const StreamKey& key, const LearnedStream& learned) {
+    forget_key(key);
     by_key_[key] = id;
     Stream& stream = streams_[id];
     stream.id = id;
@@ -68,9 +71,14 @@ class StreamTable {
     return stream;
   }
   /// The handle means another stream from here on.
-  void forget_key(const StreamKey& key) { by_key_.erase(key); }
+  void forget_key(const StreamKey& key) {
+    recent_[StreamKeyHash()(key) % kRecent] = {};
+    by_key_.erase(key);
+  }
+  /// Of a stream whose key is forgotten.
   void forget(StreamId id) { streams_.erase(id); }
   void clear() {
+    for (Recent& recent : recent_) recent = {};
     by_key_.clear();
     streams_.clear();
   }
@@ -78,8 +86,16 @@ class StreamTable {
   auto end() const { return streams_.end(); }
 
  private:
+  // Those met last are found without a search.
+  static constexpr std::size_t kRecent = 8;
+  struct Recent {
+    StreamKey key;
+    Stream* stream = nullptr;
+  };
+
   std::unordered_map<StreamKey, StreamId, StreamKeyHash> by_key_;
-  std::unordered_map<StreamId, Stream> streams_;
+  StreamMap<Stream> streams_;
+  Recent recent_[kRecent];
 };
 
 }  // namespace cuvmm::shim

@@ -6,6 +6,13 @@
 
 namespace cuvmm::shim {
 
+/// A piece of work, for these counts.
+enum class Launch : unsigned char {
+  kNone,    ///< no kernel
+  kPlain,   ///< a kernel
+  kHidden,  ///< a kernel whose layout the driver does not tell
+};
+
 struct WorkCounts {
   std::uint64_t launches = 0;  ///< seen while there was memory that matters
   std::uint64_t tracked = 0;   ///< with arguments into it

@@ -155,9 +155,6 @@ TEST_F(WorkMemory, AnArgumentWhereNothingWasMappedIsFound) {
   CUdeviceptr reserved = 0;
   run(calls::MemAddressReserve{&reserved, kSize, 0, kBase + kSize, 0});
   launch(s_, {kBase + kSize + kGranule});
-  EXPECT_THAT(found(), IsEmpty()) << "outside of all that was ever mapped nothing is looked at";
-  map(kBase + 8 * kSize);
-  launch(s_, {kBase + kSize + kGranule});
   ASSERT_THAT(found(), ElementsAre("launch-argument-mapped"));
   EXPECT_EQ(sink.all[0].kind(), RuleKind::kUndefined);
 }
@@ -181,6 +178,35 @@ TEST_F(WorkMemory, AnArgumentThatWasUnmappedIsFoundWithWhoDidIt) {
   const auto& objects = sink.all[0].violation.objects;
   ASSERT_FALSE(objects.empty());
   EXPECT_NE(objects[0].ended.call, 0u);
+}
+
+TEST_F(WorkMemory, AnotherAddressOfAGoodGranuleIsFoundOnceItIsUnmapped) {
+  map();
+  map(kBase + kSize);
+  launch(s_, {kBase, kBase + kSize});
+  launch(s_, {kBase + 256, kBase + kSize + 256});
+  EXPECT_THAT(found(), IsEmpty());
+  run(calls::StreamSynchronize{s_});
+  unmap();
+  launch(s_, {kBase + 512, kBase + kSize + 512});
+  EXPECT_THAT(found(), ElementsAre("launch-argument-alive"));
+  launch(s_, {kBase + kSize + 512, kBase + 512});
+  EXPECT_EQ(found().size(), 2u) << "what was found is looked at each time";
+}
+
+TEST(ArgumentCache, AGranuleIsGoodWhereAMappingHoldsAllOfIt) {
+  constexpr std::uint64_t kBase = 0x700000000000, kPart = 64 << 10;
+  const auto within = [](std::uint64_t address, std::uint64_t base, std::uint64_t size) {
+    return ArgumentCache::granule_within(address, base, size);
+  };
+  EXPECT_TRUE(within(kBase, kBase, kGranule));
+  EXPECT_TRUE(within(kBase + kGranule - 1, kBase, kGranule));
+  EXPECT_TRUE(within(kBase + kGranule, kBase, 2 * kGranule));
+  EXPECT_FALSE(within(kBase, kBase, kPart)) << "behind it may be nothing";
+  EXPECT_FALSE(within(kBase + kPart, kBase + kPart, kGranule)) << "before it may be nothing";
+  EXPECT_FALSE(within(kBase + kGranule, kBase, kGranule + kPart)) << "its end is the mapping's";
+  EXPECT_NE(ArgumentCache::granule(kBase), ArgumentCache::granule(kBase + kGranule));
+  EXPECT_EQ(ArgumentCache::granule(kBase), ArgumentCache::granule(kBase + kGranule - 1));
 }
 
 TEST_F(WorkMemory, AnArgumentThatIsMappedAgainIsFine) {

@@ -13,6 +13,11 @@ namespace {
 
 std::uint64_t number(const void* handle) { return reinterpret_cast<std::uintptr_t>(handle); }
 
+// Under a lock, so that one writes at a time: no locked instruction is needed.
+void count_up(std::atomic<std::uint64_t>& count) {
+  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
 std::uint32_t own_thread() {
   if (t_state.thread == 0) t_state.thread = static_cast<std::uint32_t>(::gettid());
   return t_state.thread;
@@ -100,7 +105,7 @@ WorkRoom::Ticket WorkRoom::enter(CUstream handle, bool per_thread) {
   const auto let_in = [](Stream& stream) -> Ticket {
     const bool alone = stream.inside++ == 0;
     if (!alone) ++stream.overlaps;
-    return {stream.id, stream.overlaps, alone};
+    return {stream.id, alone, stream.overlaps};
   };
   {
     const Locked lock(mutex_);
@@ -128,50 +133,57 @@ void WorkRoom::cancel(const Ticket& ticket) {
 
 // --- What is queued
 
-void WorkRoom::act(const Ticket& ticket) {
+void WorkRoom::act(const Ticket& ticket, Launch launch) {
   if (!ticket) return;
   const Locked lock(mutex_);
+  count(launch, false);
   Stream* const stream = leave(ticket);
   if (!stream) return;
   ++stream->actions;
   order_.queue(stream->id);
 }
 
-bool WorkRoom::prepare(const Ticket& ticket, const Stream& stream, Use& use) {
-  use.position = order_.queue(stream.id);
-  use.action = stream.actions;
-  use.sure = use.sure && ticket.alone && stream.overlaps == ticket.overlaps;
+WorkRoom::Place WorkRoom::next_place(const Ticket& ticket, const Stream& stream) {
+  const Position position = order_.queue(stream.id);
   // What the host knows to be over mostly went when it learnt so; work of before then may stay.
   constexpr Position kNowAndThen = 64;
-  if (use.position % kNowAndThen == 0) drop_finished(stream.id);
+  if (position % kNowAndThen == 0) drop_finished(stream.id);
   pending_.store(true, std::memory_order_relaxed);
-  return use.position != 0;
+  return {position, ticket.alone && stream.overlaps == ticket.overlaps};
 }
 
-void WorkRoom::use(const Ticket& ticket, Use use, std::span<const UsedRange> ranges) {
-  if (!ticket) return;
-  if (ranges.empty()) return act(ticket);
-  if (options_.mode == AsyncMode::kExact) use.event = record_own(ticket);
-  const Locked lock(mutex_);
+template <class Ranges>
+void WorkRoom::add_use(const Ticket& ticket, const Use& use, std::uint64_t event,
+                       const Ranges& ranges) {
   Stream* const stream = leave(ticket);
   if (!stream) return;
   ++stream->actions;
-  if (!prepare(ticket, *stream, use)) return;
-  uses_.add(stream->id, use, ranges,
-            [&](const Use& gone) CUVMM_UNCHECKED { dropped(ticket.stream, gone); });
+  const Place place = next_place(ticket, *stream);
+  if (place.position == 0) return;
+  Use& added = uses_.add(stream->id, use, ranges,
+                         [&](const Use& gone) CUVMM_UNCHECKED { dropped(ticket.stream, gone); });
+  added.position = place.position;
+  added.action = stream->actions;
+  added.event = event;
+  added.sure = use.sure && place.sure;
 }
 
-void WorkRoom::use(const Ticket& ticket, Use use, const Uses::Shared& ranges) {
+void WorkRoom::use(const Ticket& ticket, const Use& use, std::span<const UsedRange> ranges,
+                   Launch launch) {
+  if (!ticket) return;
+  if (ranges.empty()) return act(ticket, launch);
+  const std::uint64_t event = options_.mode == AsyncMode::kExact ? record_own(ticket) : 0;
+  const Locked lock(mutex_);
+  count(launch, true);
+  add_use(ticket, use, event, ranges);
+}
+
+void WorkRoom::use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges) {
   if (!ticket) return;
   if (!ranges || ranges->empty()) return act(ticket);
-  if (options_.mode == AsyncMode::kExact) use.event = record_own(ticket);
+  const std::uint64_t event = options_.mode == AsyncMode::kExact ? record_own(ticket) : 0;
   const Locked lock(mutex_);
-  Stream* const stream = leave(ticket);
-  if (!stream) return;
-  ++stream->actions;
-  if (!prepare(ticket, *stream, use)) return;
-  uses_.add(stream->id, use, ranges,
-            [&](const Use& gone) CUVMM_UNCHECKED { dropped(ticket.stream, gone); });
+  add_use(ticket, use, event, ranges);
 }
 
 std::uint64_t WorkRoom::record_own(const Ticket& ticket) {
@@ -194,7 +206,7 @@ std::uint64_t WorkRoom::record_own(const Ticket& ticket) {
 }
 
 void WorkRoom::dropped(StreamId id, const Use& use) {
-  if (!order_.finished(id, use.position)) dropped_.fetch_add(1, std::memory_order_relaxed);
+  if (!order_.finished(id, use.position)) count_up(dropped_);
   const Stream* const stream = streams_.at(id);
   if (use.event != 0 && stream) events_.give_back(stream->learned.context, use.event);
 }
@@ -229,9 +241,18 @@ void WorkRoom::wait(const Ticket& ticket, CUevent event) {
 Clock WorkRoom::given(CUstream handle, bool per_thread) {
   if (!pending_.load(std::memory_order_relaxed)) return {};
   const StreamKey key = key_of(handle, per_thread);
+  {
+    const Locked lock(mutex_);
+    if (const Stream* known = streams_.find(key)) return order_.given(known->id);
+  }
+  // A wait for the legacy stream is one for all blocking streams, though it was given nothing yet.
+  if (key.handle != StreamKey::kLegacy) return {};
+  const LearnedStream learned = learn(key);
+  if (!learned.known) return {};
   const Locked lock(mutex_);
-  const Stream* const stream = streams_.find(key);
-  return stream ? order_.given(stream->id) : Clock{};
+  Stream* stream = streams_.find(key);
+  if (!stream) stream = &streams_.add(order_.open(learned.context, learned.kind), key, learned);
+  return order_.given(stream->id);
 }
 
 Clock WorkRoom::recorded(CUevent event) {
@@ -333,10 +354,11 @@ void WorkRoom::forget_graph(CUgraphExec exec) {
 
 // --- Numbers and forks
 
-void WorkRoom::count_launch(bool hidden, bool tracked) {
-  launches_.fetch_add(1, std::memory_order_relaxed);
-  if (hidden) hidden_.fetch_add(1, std::memory_order_relaxed);
-  if (tracked) tracked_.fetch_add(1, std::memory_order_relaxed);
+void WorkRoom::count(Launch launch, bool tracked) {
+  if (launch == Launch::kNone) return;
+  count_up(launches_);
+  if (launch == Launch::kHidden) count_up(hidden_);
+  if (tracked) count_up(tracked_);
 }
 
 WorkCounts WorkRoom::counts() const {

@@ -54,6 +54,10 @@ class WorkRoom {
     if (!active() || !bounds_.holds(base) || !bounds_.holds(base + (size - 1))) [[unlikely]]
       follow_more(base, size);
   }
+  /// Addresses that a launch must not be given before something is mapped there.
+  void reserved(Address base, Size size) {
+    if (options_.mode != AsyncMode::kOff) bounds_.widen(base, size);
+  }
   /// The memory of an object that is named by its handle, or address, when it ends.
   struct Watched {
     UsedRange memory;
@@ -71,16 +75,17 @@ class WorkRoom {
   /// A call that is about to act on a stream. Of an unknown or capturing stream nothing is noted.
   struct Ticket {
     StreamId stream = 0;
-    std::uint64_t overlaps = 0;
     bool alone = false;
+    std::uint64_t overlaps = 0;
     explicit operator bool() const { return stream != 0; }
   };
+  static_assert(sizeof(Ticket) <= 16, "two registers hold it");
   /// `per_thread`: a handle of 0 is the thread's own default stream. Each ticket is given back to
   /// one of the functions behind it.
-  Ticket enter(CUstream handle, bool per_thread);
+  [[gnu::hot]] Ticket enter(CUstream handle, bool per_thread);
   void cancel(const Ticket& ticket);
   /// Work that uses nothing that matters was queued.
-  void act(const Ticket& ticket);
+  [[gnu::hot]] void act(const Ticket& ticket, Launch launch = Launch::kNone);
   /// The same, and the work allocates memory of a pool.
   void allocate(const Ticket& ticket, UsedRange memory);
   bool allocates() const { return allocates_.load(std::memory_order_relaxed); }
@@ -93,8 +98,10 @@ class WorkRoom {
   std::optional<Early> comes_early(const Ticket& ticket, std::span<const UsedRange> ranges);
   /// Handle of the ticket's stream.
   std::uint64_t stream_of(const Ticket& ticket);
-  void use(const Ticket& ticket, Use use, std::span<const UsedRange> ranges);
-  void use(const Ticket& ticket, Use use, const Uses::Shared& ranges);
+  /// `use`: what of it is known before the stream is looked at.
+  [[gnu::hot]] void use(const Ticket& ticket, const Use& use, std::span<const UsedRange> ranges,
+                        Launch launch = Launch::kNone);
+  void use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges);
   void record(const Ticket& ticket, CUevent event);
   void wait(const Ticket& ticket, CUevent event);
 
@@ -135,11 +142,19 @@ class WorkRoom {
   void find(const Taken& taken, Seldom<FoundWork>& found);
 
   /// Raised by whatever may change what a launch's arguments point to.
-  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+  std::uint64_t generation() const {
+    return model_changes_.load(std::memory_order_acquire) +
+           changes_.load(std::memory_order_acquire);
+  }
   ArgumentCache& looked_at() { return looked_at_; }
-  void changed() { generation_.fetch_add(1, std::memory_order_release); }
+  void changed() { changes_.fetch_add(1, std::memory_order_release); }
+  /// The same under the model's lock, so that one writes at a time: no locked instruction is
+  /// needed.
+  void model_changed() {
+    model_changes_.store(model_changes_.load(std::memory_order_relaxed) + 1,
+                         std::memory_order_release);
+  }
 
-  void count_launch(bool hidden, bool tracked);
   WorkCounts counts() const;
 
   bool held_here() const {
@@ -169,16 +184,25 @@ class WorkRoom {
   };
 
   [[gnu::cold]] void follow_more(Address base, Size size);
-  StreamKey key_of(CUstream handle, bool per_thread) const;
-  std::uint64_t current_context() const;
+  [[gnu::hot]] StreamKey key_of(CUstream handle, bool per_thread) const;
+  [[gnu::hot]] std::uint64_t current_context() const;
   bool capturing(const StreamKey& key) const;
   LearnedStream learn(const StreamKey& key) const;
-  Stream* leave(const Ticket& ticket) CUVMM_NEEDS(mutex_);
-  bool prepare(const Ticket& ticket, const Stream& stream, Use& use) CUVMM_NEEDS(mutex_);
+  [[gnu::hot]] void count(Launch launch, bool tracked) CUVMM_NEEDS(mutex_);
+  [[gnu::hot]] Stream* leave(const Ticket& ticket) CUVMM_NEEDS(mutex_);
+  /// The place of the next work on the stream, and whether it is sure; nothing at 0.
+  struct Place {
+    Position position = 0;
+    bool sure = false;
+  };
+  [[gnu::hot]] Place next_place(const Ticket& ticket, const Stream& stream) CUVMM_NEEDS(mutex_);
+  template <class Ranges>
+  [[gnu::hot]] void add_use(const Ticket& ticket, const Use& use, std::uint64_t event,
+                            const Ranges& ranges) CUVMM_NEEDS(mutex_);
   void drop_finished(StreamId stream) CUVMM_NEEDS(mutex_);
   void dropped(StreamId stream, const Use& use) CUVMM_NEEDS(mutex_);
   void close(StreamId id) CUVMM_NEEDS(mutex_);
-  std::uint64_t record_own(const Ticket& ticket);
+  [[gnu::hot]] std::uint64_t record_own(const Ticket& ticket);
 
   /// The stream that allocates the memory at `address`, 0 unless comes_early() has to ask for it.
   StreamId unawaited_birth(const Ticket& ticket, Address address) CUVMM_NEEDS(mutex_);
@@ -197,7 +221,8 @@ class WorkRoom {
   bool certain(const Candidate& candidate, const Asked& asked) CUVMM_NEEDS(mutex_);
   const Work* work_of(const Use& use, const StreamKey& key) CUVMM_NEEDS(mutex_);
 
-  std::atomic<std::uint64_t> generation_{1};
+  std::atomic<std::uint64_t> model_changes_{1};
+  std::atomic<std::uint64_t> changes_{0};  ///< that were made without its lock
 
   const WorkOptions options_;
   std::atomic<bool> active_{false};
@@ -207,9 +232,10 @@ class WorkRoom {
   ArgumentCache looked_at_;
   Layouts layouts_;
   TensorMaps tensor_maps_;
-  std::atomic<std::uint64_t> launches_{0}, tracked_{0}, hidden_{0}, dropped_{0};
 
   alignas(64) OwnedMutex mutex_;
+  // Written under the lock, and read without it.
+  std::atomic<std::uint64_t> launches_{0}, tracked_{0}, hidden_{0}, dropped_{0};
   OrderState order_ CUVMM_GUARDED_BY(mutex_);
   Uses uses_ CUVMM_GUARDED_BY(mutex_);
   StreamTable streams_ CUVMM_GUARDED_BY(mutex_);

@@ -51,6 +51,16 @@ TEST_F(WorkStreams, TheLegacyStreamIsBusyForOthersToo) {
   EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle", "cuMemUnmap-ordered"));
 }
 
+TEST_F(WorkStreams, AWaitForTheLegacyStreamCountsThoughNothingWasGivenToIt) {
+  map();
+  launch(s_, {kBase});
+  EXPECT_EQ(run(calls::StreamSynchronize{nullptr}), CUDA_SUCCESS);
+  busy(s_);
+  launch(s_, {0});
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
 TEST_F(WorkStreams, ADefaultStreamOfAnotherContextIsNotAsked) {
   map();
   busy(CU_STREAM_LEGACY);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "conformance/run/xml_text.h"
 #include "tools/fail/outcome.h"
 
 namespace cuvmm::tools {
@@ -20,30 +21,6 @@ std::string shell_word(const std::string& word) {
   std::string quoted = "'";
   for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
-}
-
-std::string xml(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        // XML 1.0 has no other control characters, not even escaped.
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
-    }
-  }
-  return out;
 }
 
 std::string mode_of(const Experiment& experiment) {
@@ -197,8 +174,8 @@ std::string campaign_junit(const CampaignSettings& settings, const Results& resu
     const CallSite& site = results.sites[trial.experiment.site];
     const std::string name =
         place_text(site.stack) + " " + mode_of(trial.experiment) + " " + site.site;
-    cases += fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\"", xml(site.call),
-                         xml(name), trial.seconds);
+    cases += fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\"",
+                         xml_text(site.call), xml_text(name), trial.seconds);
     if (!is_bad(trial.judgement.verdict)) {
       cases += "/>\n";
       continue;
@@ -206,8 +183,8 @@ std::string campaign_junit(const CampaignSettings& settings, const Results& resu
     ++failures;
     const std::string verdict = verdict_name(trial.judgement.verdict);
     cases += fmt::format(">\n    <failure type=\"{}\" message=\"{}\">{}</failure>\n  </testcase>\n",
-                         verdict, xml(verdict + ": " + trial.judgement.what),
-                         xml(run_line(settings.run, trial.experiment.spec)));
+                         verdict, xml_text(verdict + ": " + trial.judgement.what),
+                         xml_text(run_line(settings.run, trial.experiment.spec)));
   }
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"cuvmm fail\" tests=\"{}\" "

@@ -3,7 +3,9 @@
 
 Usage: descriptors_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
 """
+import json
 import os
+import subprocess
 import sys
 import unittest
 
@@ -68,6 +70,66 @@ tell("none is left")
         self.assertEqual(rules(status=1), ["cuMemExportToShareableHandle-fd-closed"])
         client.say()
         self.assertEqual(rules(), [])
+
+
+class Closes(live_test.LiveTest):
+    RULE = "cuMemExportToShareableHandle-fd-closed-once"
+
+    def found(self, body):
+        report = os.path.join(self.folder, "report.json")
+        done = subprocess.run([live_test.CUVMM, "run", "--emulate", "--live", "off", "--report", report, "--leak-check=no",
+                               "--", sys.executable, "-c", live_test.PRELUDE + """
+start()
+handle = create(2 * M)
+def close(fd):
+    try:
+        os.close(fd)
+    except OSError as error:
+        assert error.errno == 9, error
+""" + body], capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(report, encoding="utf-8") as file:
+            return [(finding["rule"], finding["count"]) for finding in json.load(file)["findings"]]
+
+    def test_a_descriptor_that_is_closed_twice(self):
+        self.assertEqual(self.found("""
+fd = export(handle)
+close(fd)
+close(fd)
+close(fd)
+"""), [(self.RULE, 2)])
+        # So is one that was received; its second number is another one.
+        self.assertEqual(self.found("""
+fd = export(handle)
+second = os.dup(fd)
+must(cuda.cuMemRelease(import_(second)))
+close(second)
+close(fd)
+close(second)
+"""), [(self.RULE, 1)])
+
+    def test_numbers_that_come_back_are_closed_again(self):
+        # To another export, to a file, and by dup2().
+        self.assertEqual(self.found("""
+for _ in range(3):
+    fd = export(handle)
+    close(fd)
+    other = os.open("/dev/null", os.O_RDONLY)
+    assert other == fd, "the lowest number that is free"
+    close(other)
+    again = os.open("/dev/null", os.O_RDONLY)
+    os.dup2(0, again)
+    close(again)
+"""), [])
+
+    def test_who_closes_all_numbers_does_not_know_which_are_open(self):
+        self.assertEqual(self.found("""
+fd = export(handle)
+close(fd)
+for step in (1, -1):
+    for number in range(3, 64)[::step]:
+        close(number)
+"""), [])
 
 
 if __name__ == "__main__":

@@ -112,12 +112,26 @@ class Drawing {
   }
 
  private:
+  // Where there are holes, a program that looks for room in its own reservation needs the largest.
   void reservation(const Reservation& r, const std::vector<Mapping>& inside) {
-    std::uint64_t mapped = 0;
-    for (const Mapping& m : inside) mapped += m.size;
-    text_ += fmt::format("{}  reserved: {}, {} of it mapped (call {})\n", span_text(r.base, r.size),
-                         size_text(r.size), mapped ? size_text(mapped) : std::string("nothing"),
-                         r.made.call);
+    std::uint64_t mapped = 0, holes = 0, largest = 0, end = r.base;
+    const auto hole = [&](std::uint64_t until) {
+      if (until == end) return;
+      ++holes;
+      largest = std::max(largest, until - end);
+    };
+    for (const Mapping& m : inside) {
+      hole(m.base);
+      mapped += m.size;
+      end = m.base + m.size;
+    }
+    hole(r.base + r.size);
+    std::string room;
+    if (holes == 0) room = ", which is full";
+    if (holes > 1) room = ", the largest hole has " + size_text(largest);
+    text_ += fmt::format("{}  reserved: {}, {} of it mapped{} (call {})\n",
+                         span_text(r.base, r.size), size_text(r.size),
+                         mapped ? size_text(mapped) : std::string("nothing"), room, r.made.call);
     rows(inside, r);
   }
 

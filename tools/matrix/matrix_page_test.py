@@ -11,7 +11,9 @@ import tempfile
 import unittest
 
 CUVMM, SOURCE = sys.argv[1], sys.argv[2]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (shutil.which("chromium-headless-shell") or shutil.which("chromium") or shutil.which("chromium-browser")
+            or shutil.which("google-chrome"))
+NO_CHROMIUM = "no Chromium here: Debian's package chromium-headless-shell; on Ubuntu, Google's package of Chrome"
 HOSTILE = '</script><img src=x onerror="document.title=1">'
 
 
@@ -77,7 +79,7 @@ class Page(unittest.TestCase):
         self.assertIsNone(re.search(r"""(src|href)\s*=|@import|https?://""", re.sub(
             r'<script type="application/json".*?</script>', "", page, flags=re.S)))
 
-    @unittest.skipUnless(CHROMIUM, "no chromium here: apt-get install chromium")
+    @unittest.skipUnless(CHROMIUM, NO_CHROMIUM)
     def test_browser_shows_every_rule(self):
         self.hostile_page()
         dom = self.dom()
@@ -98,7 +100,7 @@ class Page(unittest.TestCase):
         self.assertNotIn("<img", dom)
         self.assertIn("<title>cuvmm: rules and drivers</title>", dom)
 
-    @unittest.skipUnless(CHROMIUM, "no chromium here: apt-get install chromium")
+    @unittest.skipUnless(CHROMIUM, NO_CHROMIUM)
     def test_browser_filters(self):
         self.hostile_page()
         self.assertEqual(list(self.rows(self.dom("#filter=FLAGS-zero%20cuMemMap-"))), ["cuMemMap-flags-zero"])

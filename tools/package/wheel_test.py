@@ -5,29 +5,23 @@
 Usage: wheel_test.py WHEEL [ROOT...]
 
 Each ROOT is the root folder of a small system with python3 and pip, as debootstrap --include=python3-pip makes them: the
-wheel is installed and tried there by chroot, as root. Without one: in a virtual environment of this Python.
+wheel is installed and tried there, as root and without a network; the folder stays as it is. Without one: in a virtual
+environment of this Python.
 """
 import os
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
 import zipfile
 
+from bare_root import BareRoot, output
+
 MOST_BYTES = 12 << 20
 OLDEST_GLIBC = (2, 28)
 MAY_NEED = re.compile(r"(lib(c|m|dl|pthread|rt)\.so\.\d|ld-linux-x86-64\.so\.2)$")
 HERE = os.path.dirname(os.path.abspath(__file__))
-EXAMPLE = os.path.join(HERE, "..", "..", "examples", "first_finding.py")
 RULE = "[cuMemRelease-pairing]"
-
-
-def output(*command, status=0, **options):
-    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
-    assert result.returncode == status, f"{command} ended with {result.returncode}, not {status}\n{result.stdout}"
-    return result.stdout
 
 
 def check_object(path):
@@ -65,7 +59,7 @@ def check_contents(wheel, folder):
         names = archive.namelist()
         archive.extractall(folder)
     wanted = ["bin/cuvmm", "lib/cuvmm/libcuvmm-shim.so", "lib/cuvmm/libcuvmm-symbolize.so", "_command.py",
-              "lib/cuvmm/emulator/python/sitecustomize.py", "share/doc/cuvmm/rules/map.md", "include/cuvmm/cuvmm.h", "pytest_plugin.py", "share/man/man1/cuvmm.1.gz"]
+              "lib/cuvmm/emulator/python/sitecustomize.py", "share/doc/cuvmm/rules/map.md", "include/cuvmm/cuvmm.h", "pytest_plugin.py", "first_finding.py", "share/man/man1/cuvmm.1.gz"]
     wanted += [f"lib/cuvmm/emulator/{name}" for name in ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13",
                                                          "libnvidia-ml.so.1")]
     missing = [name for name in wanted if f"cuvmm/{name}" not in names]
@@ -81,9 +75,9 @@ def check_contents(wheel, folder):
 
 
 def find_mistake(where, run):
-    """`run` starts a command where the wheel is installed; the example lies in /tmp/first_finding.py there."""
+    """`run` starts a command where the wheel is installed."""
     begun = time.monotonic()
-    found = run(99, "cuvmm", "run", "--emulate", "--error-exitcode", "99", "--", "python3", "/tmp/first_finding.py")
+    found = run(99, "cuvmm", "run", "--emulate", "--error-exitcode", "99", "--", "python3", "-m", "cuvmm.first_finding")
     assert RULE in found and "done" in found, found
     seconds = time.monotonic() - begun
     version = run(0, "cuvmm", "--version").strip()
@@ -99,34 +93,24 @@ def try_here(wheel, folder):
     python = os.path.join(folder, "venv", "bin", "python3")
     output(sys.executable, "-m", "venv", os.path.join(folder, "venv"))
     output(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--no-deps", wheel)
-    example = shutil.copy(EXAMPLE, folder)
     environment = {**os.environ, "PATH": os.path.dirname(python) + os.pathsep + os.environ["PATH"]}
 
     def run(status, *command):
-        command = [example if part == "/tmp/first_finding.py" else part for part in command]
         return output(*command, status=status, env=environment)
 
     find_mistake("here", run)
     run(0, "python3", "-m", "cuvmm", "--version")
 
 
-def try_in(root, wheel):
-    wheel = shutil.copy(wheel, os.path.join(root, "tmp"))
-    shutil.copy(EXAMPLE, os.path.join(root, "tmp", "first_finding.py"))
-    os.makedirs(os.path.join(root, "proc"), exist_ok=True)
-    environment = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "PIP_BREAK_SYSTEM_PACKAGES": "1", "LC_ALL": "C"}
-
-    def run(status, *command):
-        # A mount namespace of its own, with its own /proc: nothing stays behind.
-        inside = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
-        return output("unshare", "--mount", "--pid", "--fork", "sh", "-c", inside, root, *command, status=status, env=environment)
-
-    glibc = re.search(r"\d+\.\d+$", run(0, "ldd", "--version").splitlines()[0])[0]
-    begun = time.monotonic()
-    run(0, "python3", "-m", "pip", "install", "-q", "--no-index", "--no-deps", "/tmp/" + os.path.basename(wheel))
-    print(f"{root}: glibc {glibc}, {run(0, 'python3', '--version').strip()}, installed in {time.monotonic() - begun:.1f} s")
-    find_mistake(root, run)
-    run(0, "python3", "-m", "pip", "uninstall", "-q", "-y", "cuvmm")
+def try_in(folder, wheel):
+    with BareRoot(folder) as root:
+        root.copy(wheel, "/tmp/" + os.path.basename(wheel))
+        version = root.run(0, "python3", "--version").strip()
+        begun = time.monotonic()
+        root.run(0, "python3", "-m", "pip", "install", "-q", "--no-index", "--no-deps", "/tmp/" + os.path.basename(wheel))
+        print(f"{folder}: {root.name()}, {version}, installed in {time.monotonic() - begun:.1f} s")
+        find_mistake(folder, root.run)
+        root.run(0, "python3", "-m", "pip", "uninstall", "-q", "-y", "cuvmm")
 
 
 def main(wheel, *roots):

@@ -31,6 +31,12 @@ const char* name(live::TimelineObject kind) {
       return "pool memory";
     case O::kIpc:
       return "ipc memory";
+    case O::kMulticast:
+      return "multicast object";
+    case O::kExternal:
+      return "external memory";
+    case O::kExternalBuffer:
+      return "external buffer";
     case O::kCount:
       break;
   }

@@ -138,6 +138,32 @@ std::unordered_set<std::uint64_t> undone_calls(const std::vector<TimelineEvent>&
   return calls;
 }
 
+// The sums after each of the first events, which the process did not write down: at most as many
+// as it would have.
+std::vector<TimelineSample> sums_of(const std::vector<TimelineEvent>& events,
+                                    const std::unordered_set<std::uint64_t>& undone,
+                                    const Pairing& pairing) {
+  const std::size_t count = std::min(events.size(), live::kFirstEvents);
+  const std::size_t stride = (count + live::kSamples - 1) / live::kSamples;
+  std::vector<TimelineSample> samples;
+  live::TimelineSums sums = {};
+  std::uint64_t peak = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const TimelineEvent& event = events[i];
+    const bool begins = event.what == TimelineWhat::kBegin;
+    if ((begins || event.what == TimelineWhat::kEnd) && event.object < TimelineObject::kCount &&
+        !undone.contains(event.call)) {
+      std::uint64_t& bytes = sums.objects[static_cast<std::size_t>(event.object)];
+      bytes += begins ? event.size : 0 - event.size;
+      peak = std::max(peak, live::physical(sums));
+    }
+    if ((i + 1) % stride != 0 && i + 1 != count) continue;
+    samples.push_back({pairing.ns(event.ticks), event.call, peak, sums});
+    peak = live::physical(sums);
+  }
+  return samples;
+}
+
 }  // namespace
 
 ProcessTimeline timeline_of(const TimelineHeader& header, const std::vector<TimelineEvent>& events,
@@ -164,6 +190,7 @@ ProcessTimeline timeline_of(const TimelineHeader& header, const std::vector<Time
     out.dropped_from_ns = pairing.ns(events[live::kFirstEvents - 1].ticks);
     out.dropped_until_ns = pairing.ns(events[live::kFirstEvents].ticks);
   }
+  out.samples = sums_of(events, undone, pairing);
   for (const live::TimelineSample& one : samples) {
     out.samples.push_back({pairing.ns(one.ticks), one.call, one.peak, one.sums});
   }

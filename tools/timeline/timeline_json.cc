@@ -150,12 +150,15 @@ AccessChange access_change_of(const Json& json) {
 }
 
 TimelineSample sample_of(const Json& json) {
-  TimelineRow row(json, 3 + kKinds, "samples");
+  // A report of an older cuvmm has fewer kinds.
+  const bool older = json.is_array() && json.size() > 3 && json.size() < 3 + kKinds;
+  const std::size_t kinds = older ? json.size() - 3 : kKinds;
+  TimelineRow row(json, 3 + kinds, "samples");
   TimelineSample s;
   s.ns = row.number<std::int64_t>();
   s.call = row.number<std::uint64_t>();
   s.peak = row.number<std::uint64_t>();
-  for (std::uint64_t& bytes : s.sums.objects) bytes = row.number<std::uint64_t>();
+  for (std::size_t i = 0; i < kinds; ++i) s.sums.objects[i] = row.number<std::uint64_t>();
   return s;
 }
 

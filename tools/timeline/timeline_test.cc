@@ -84,6 +84,39 @@ TEST(Timeline, WhatTheDriverRefusedDidNotHappen) {
   EXPECT_TRUE(timeline.lives[0].alive());
 }
 
+TEST(Timeline, SumsAreToldFromTheFirstEvents) {
+  Recording run;
+  run.add(TimelineWhat::kBegin, TimelineObject::kAllocation, 1, 0x7, 4096);
+  run.add(TimelineWhat::kBegin, TimelineObject::kAllocation, 2, 0x8, 8192);
+  run.add(TimelineWhat::kBegin, TimelineObject::kMulticast, 3, 0xa, 1 << 20);
+  run.add(TimelineWhat::kEnd, TimelineObject::kAllocation, 4, 0x7, 4096, 1);
+  run.add(TimelineWhat::kEnd, TimelineObject::kAllocation, 5, 0x8, 8192, 2);
+  run.add(TimelineWhat::kUndone, TimelineObject::kReservation, 5, 0, 0);
+  const ProcessTimeline timeline = run.read();
+  ASSERT_EQ(timeline.samples.size(), 6u);
+  EXPECT_EQ(timeline.samples[1].peak, 12288u);
+  EXPECT_EQ(timeline.samples[3].peak, 12288u);
+  EXPECT_EQ(timeline.samples[5].peak, 8192u);
+  EXPECT_EQ(live::physical(timeline.samples[5].sums), 8192u);
+  EXPECT_EQ(timeline.samples[3].call, 4u);
+}
+
+TEST(Timeline, AReportOfAnOlderCuvmmHasFewerKinds) {
+  Recording run;
+  run.add(TimelineWhat::kBegin, TimelineObject::kAllocation, 1, 0x7, 4096);
+  Json report = {{"timeline", timeline_json({run.read()})}};
+  Json& row = report["timeline"]["processes"][0]["samples"][0];
+  row.erase(row.size() - 1);
+  row.erase(row.size() - 1);
+  const std::vector<ProcessTimeline> read = timelines_of(report);
+  ASSERT_EQ(read.size(), 1u);
+  EXPECT_EQ(live::physical(read[0].samples.at(0).sums), 4096u);
+  row.push_back(0);
+  row.push_back(0);
+  row.push_back(0);
+  EXPECT_THROW(timelines_of(report), UsageError);
+}
+
 TEST(Timeline, AnEndWhoseBeginIsGoneIsALifeOfItsOwn) {
   Recording run;
   run.add(TimelineWhat::kBegin, TimelineObject::kAllocation, 1, 0x7, 4096);

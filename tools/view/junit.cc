@@ -6,54 +6,12 @@
 #include <cstdint>
 #include <string_view>
 
+#include "conformance/run/xml_text.h"
 #include "tools/view/finding_text.h"
 
 namespace cuvmm::tools {
 
 namespace {
-
-constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
-
-// Text of an element or an attribute. XML 1.0 has no way to write most control characters, nor
-// U+FFFE and U+FFFF.
-std::string xml(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\n':
-        out += "&#10;";
-        break;
-      case '\t':
-      case '\r':
-        out += fmt::format("&#{};", static_cast<int>(c));
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          out += kReplacement;
-        } else if (c == '\xef' &&
-                   (text.substr(i, 3) == "\xef\xbf\xbe" || text.substr(i, 3) == "\xef\xbf\xbf")) {
-          out += kReplacement;
-          i += 2;
-        } else {
-          out += c;
-        }
-    }
-  }
-  return out;
-}
 
 std::string name_of(const Json& finding) {
   std::string name = text_in(finding, "rule");
@@ -65,13 +23,14 @@ std::string name_of(const Json& finding) {
 
 std::string test_case(const Json& finding) {
   std::string out = fmt::format("  <testcase classname=\"cuvmm.{}\" name=\"{}\">\n",
-                                xml(text_in(finding, "call")), xml(name_of(finding)));
+                                xml_text(text_in(finding, "call")), xml_text(name_of(finding)));
   const std::string text = finding_text(finding);
   if (is_mistake(finding)) {
     out += fmt::format("    <failure type=\"{}\" message=\"{}\">{}</failure>\n",
-                       xml(text_in(finding, "kind")), xml(text_in(finding, "message")), xml(text));
+                       xml_text(text_in(finding, "kind")), xml_text(text_in(finding, "message")),
+                       xml_text(text));
   } else {
-    out += "    <system-out>" + xml(text) + "</system-out>\n";
+    out += "    <system-out>" + xml_text(text) + "</system-out>\n";
   }
   return out + "  </testcase>\n";
 }
@@ -101,7 +60,7 @@ std::string junit_of(const Json& report) {
       fmt::format("<testsuites name=\"cuvmm\" {}>\n <testsuite name=\"cuvmm\" {} skipped=\"0\">\n",
                   counts, counts);
   out += cases;
-  if (!notes.empty()) out += "  <system-err>" + xml(notes) + "</system-err>\n";
+  if (!notes.empty()) out += "  <system-err>" + xml_text(notes) + "</system-err>\n";
   return out + " </testsuite>\n</testsuites>\n";
 }
 

@@ -239,7 +239,9 @@ class ProcessTracks {
     counter("physical memory", [](const TimelineSample& s) { return live::physical(s.sums); });
     counter("mapped", [](const TimelineSample& s) { return of(s, O::kMapping); });
     counter("reserved", [](const TimelineSample& s) { return of(s, O::kReservation); });
-    counter("imported", [](const TimelineSample& s) { return of(s, O::kImport) + of(s, O::kIpc); });
+    counter("imported", [](const TimelineSample& s) {
+      return of(s, O::kImport) + of(s, O::kIpc) + of(s, O::kExternal);
+    });
   }
   static std::uint64_t of(const TimelineSample& sample, O kind) {
     return sample.sums.objects[static_cast<std::size_t>(kind)];

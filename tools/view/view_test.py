@@ -140,6 +140,29 @@ class TimelineInReport(ViewTest):
         made = {one["made_by_call"] for one in finding["objects"]}
         self.assertTrue(made <= {one["begin_call"] for one in process["objects"]}, made)
 
+    def test_external_memory_and_multicast_objects(self):
+        program = ("init()\nh0 = cuMemCreate(4M, device=0, handle_types=posix_fd)\n"
+                   "fd0 = cuMemExportToShareableHandle(h0, posix_fd)\n"
+                   "m0 = cuImportExternalMemory({type=opaque_fd, fd=fd0, size=4M})\n"
+                   "p0 = cuExternalMemoryGetMappedBuffer(m0, {offset=2M, size=2M})\n"
+                   "q0 = cuExternalMemoryGetMappedBuffer(m0, {offset=0, size=4M})\n"
+                   "cuMemFree(p0)\n"
+                   "t0 = cuMulticastCreate({numDevices=2, size=4M})\n"
+                   "cuMemFree(q0)\ncuDestroyExternalMemory(m0)\ncuMemRelease(t0)\ncuMemRelease(h0)\n")
+        self.reports("report.json", "r.perfetto-trace", "r.html", program=program, more=("--timeline",))
+        _, processes = self.timeline()
+        objects = processes[0]["objects"]
+        sizes = {(one["kind"], one["size"] >> 20) for one in objects}
+        self.assertEqual(sizes, {("allocation", 4), ("export", 4), ("external memory", 4), ("external buffer", 2),
+                                 ("external buffer", 4), ("multicast object", 4)})
+        ended = {one["kind"]: one["end_call"] for one in objects if one["kind"] != "export"}
+        self.assertTrue(all(ended.values()), ended)
+        buffer = next(one for one in objects if one["kind"] == "external buffer")
+        self.assertEqual(buffer["offset"], 2 << 20)
+        # It is memory of others: nothing of it counts as this process's.
+        self.assertEqual(processes[0]["peak"]["bytes"], 4 << 20)
+        self.assertIn(b"external memory", self.read("r.perfetto-trace", "rb"))
+
     def test_children_of_fork_have_their_own(self):
         program = "init()\nr0 = cuMemAddressReserve(2M)\n@p1 init()\n@p1 r1 = cuMemAddressReserve(4M)\n"
         self.reports("report.json", program=program, more=("--timeline",))

@@ -199,6 +199,83 @@ static int reset(void) {
   return 0;
 }
 
+/* Graphs have the driver's types in both headers; by these names no header has them twice. */
+cudaError_t begin_capture(CUstream stream, int mode) __asm__("cudaStreamBeginCapture");
+cudaError_t end_capture(CUstream stream, CUgraph* graph) __asm__("cudaStreamEndCapture");
+cudaError_t graph_nodes(CUgraph graph, CUgraphNode* nodes,
+                        size_t* count) __asm__("cudaGraphGetNodes");
+cudaError_t node_type(CUgraphNode node, int* type) __asm__("cudaGraphNodeGetType");
+cudaError_t instantiate(CUgraphExec* out, CUgraph graph,
+                        unsigned long long flags) __asm__("cudaGraphInstantiate");
+cudaError_t update(CUgraphExec executable, CUgraph graph,
+                   CUgraphExecUpdateResultInfo* result) __asm__("cudaGraphExecUpdate");
+cudaError_t launch(CUgraphExec executable, CUstream stream) __asm__("cudaGraphLaunch");
+cudaError_t destroy(CUgraph graph) __asm__("cudaGraphDestroy");
+cudaError_t destroy_executable(CUgraphExec executable) __asm__("cudaGraphExecDestroy");
+#if CLIENT_MAJOR == 12
+cudaError_t capture_info(CUstream stream, int* status, unsigned long long* id, CUgraph* graph,
+                         const CUgraphNode** nodes,
+                         size_t* count) __asm__("cudaStreamGetCaptureInfo_v2");
+#define CAPTURE_INFO(status, graph) capture_info(stream, status, NULL, graph, NULL, NULL)
+#else
+cudaError_t capture_info(CUstream stream, int* status, unsigned long long* id, CUgraph* graph,
+                         const CUgraphNode** nodes, const void** edges,
+                         size_t* count) __asm__("cudaStreamGetCaptureInfo");
+#define CAPTURE_INFO(status, graph) capture_info(stream, status, NULL, graph, NULL, NULL, NULL)
+#endif
+
+static int capture(cudaStream_t stream, void* to, int value, size_t size, CUgraph* graph) {
+  enum { kRelaxed = 2, kActive = 1 };
+  int status = 0;
+  CUgraph current = NULL;
+  OK(begin_capture(stream, kRelaxed));
+  OK(cudaMemsetAsync(to, value, size, stream));
+  OK(CAPTURE_INFO(&status, &current));
+  WANT(status == kActive && current != NULL);
+  OK(end_capture(stream, graph));
+  return 0;
+}
+
+static int graphs(void) {
+  enum { kMemset = 2, kUpdateFailure = 910 };
+  void* pointer = NULL;
+  cudaStream_t stream = NULL;
+  CUgraph first = NULL, second = NULL, longer = NULL;
+  CUgraphExec executable = NULL;
+  CUgraphNode node = NULL;
+  CUgraphExecUpdateResultInfo result;
+  size_t count = 1;
+  int type = -1;
+  unsigned char byte = 0;
+  OK(cudaMalloc(&pointer, kBytes));
+  OK(cudaStreamCreate(&stream));
+  if (capture(stream, pointer, 3, kBytes, &first)) return 1;
+  if (capture(stream, pointer, 5, kBytes, &second)) return 1;
+  OK(graph_nodes(first, &node, &count));
+  WANT(count == 1);
+  OK(node_type(node, &type));
+  WANT(type == kMemset);
+  OK(instantiate(&executable, first, 0));
+  OK(update(executable, second, &result));
+  WANT(result.result == CU_GRAPH_EXEC_UPDATE_SUCCESS);
+  OK(launch(executable, stream));
+  OK(cudaStreamSynchronize(stream));
+  OK(cudaMemcpy(&byte, pointer, 1, cudaMemcpyDeviceToHost));
+  WANT(byte == 5);
+  OK(begin_capture(stream, 2));
+  OK(end_capture(stream, &longer));
+  WANT(update(executable, longer, &result) == kUpdateFailure);
+  WANT(result.result == CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+  WANT(cudaGetLastError() == kUpdateFailure);
+  OK(destroy_executable(executable));
+  OK(destroy(first));
+  OK(destroy(second));
+  OK(destroy(longer));
+  OK(cudaStreamDestroy(stream));
+  OK(cudaFree(pointer));
+  return 0;
+}
+
 /* What nvcc's code does before main and after it: the program must start. */
 void** __cudaRegisterFatBinary(void* binary);
 void __cudaRegisterFatBinaryEnd(void** module);
@@ -212,5 +289,6 @@ static int modules(void) {
 }
 
 int main(void) {
-  return devices() || memory() || events() || errors() || entry_points() || reset() || modules();
+  return devices() || memory() || events() || errors() || entry_points() || graphs() || reset() ||
+         modules();
 }

@@ -78,12 +78,13 @@ NodeUses NodeReader::kernel(CUfunction function, void** parameters, void** extra
   NodeUses uses;
   if (!function) return uses;
   Pointers pointers;
-  pointers.read(*layouts_.of(function), parameters, extra, bounds_, maps_);
+  pointers.read(layouts_.of(function), parameters, extra, bounds_, maps_);
   uses.ranges.assign(pointers.begin(), pointers.begin() + pointers.size());
   // How far into a tensor the kernel goes is not known. Of a graph, only copies and fills have
   // ranges of which all bytes are used.
   for (UsedRange& range : uses.ranges) range.size = 0;
-  uses.arguments.assign(pointers.arguments(), pointers.arguments() + pointers.argument_count());
+  uses.arguments.resize(pointers.size());
+  uses.arguments.resize(pointers.arguments(uses.arguments.data()));
   return uses;
 }
 

@@ -38,7 +38,7 @@ int handle_type_of(const Json& arguments) {
 
 std::optional<Suspect> suspect(Json& entry) {
   if (entry.value("handled", std::uint64_t{0}) >= entry.value("count", std::uint64_t{1})) return {};
-  if (entry.value("of_earlier_work", false)) return {};
+  if (entry.value("of_earlier_work", false) || entry.value("unchecked", false)) return {};
   const std::string result = entry.value("result", "");
   const auto* code = std::ranges::find_if(
       kCodes, [&](int each) { return result_name(static_cast<CUresult>(each)) == result; });

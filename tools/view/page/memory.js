@@ -137,11 +137,12 @@ function spaceSection() {
 }
 
 function trafficSection() {
+  const words = {export: 'exported a descriptor', import: 'imported memory', 'ipc memory': 'opened IPC memory', 'external memory': 'imported memory of another API'};
   const rows = [];
   for (const process of processes) {
     for (let i = 0; i < process.count; ++i) {
       const kind = process.kindOf(i);
-      if (kind === 'export' || kind === 'import' || kind === 'ipc memory') rows.push([process, i]);
+      if (words[kind]) rows.push([process, i]);
     }
   }
   const related = findings.filter(finding => list(finding.related).length);
@@ -149,9 +150,8 @@ function trafficSection() {
   const at = ([process, i]) => (process.start_ns || 0) + process.from(i);
   rows.sort((a, b) => at(a) - at(b));
   const start = rows.length ? at(rows[0]) : 0;
-  const words = {export: 'exported a descriptor', import: 'imported memory', 'ipc memory': 'opened IPC memory'};
   section('traffic', 'Between processes',
-      rows.length ? longTable('Descriptors and legacy IPC, by time', ['After', 'Process', 'What', 'Value', 'Size', 'Call', 'Ended', 'Where'], rows.length, n => {
+      rows.length ? longTable('Descriptors, legacy IPC and external memory, by time', ['After', 'Process', 'What', 'Value', 'Size', 'Call', 'Ended', 'Where'], rows.length, n => {
         const [process, i] = rows[n], kind = process.kindOf(i);
         return cells([time(at(rows[n]) - start), process.pid, words[kind], kind === 'export' ? `${process.value[i]} of handle ${hex(process.handle[i])}` : hex(process.value[i]), process.size[i] ? bytes(process.size[i]) : 'not known', process.beginCall[i], process.alive(i) ? 'no' : `call ${process.endCall[i]}`, siteText(process.stackOf(process.stack[i]))]);
       }) : null,

@@ -228,7 +228,7 @@ def measure():
 
 if __name__ == "__main__":
     if browser.CHROMIUM is None:
-        print("skipped: there is no Chromium here (Debian's package chromium)")
+        print("skipped: there is no Chromium here (Debian's package chromium-headless-shell; on Ubuntu, Google's package of Chrome)")
         sys.exit(77)
     if sys.argv[3:] == ["--measure"]:
         measure()

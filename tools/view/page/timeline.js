@@ -5,7 +5,7 @@ const timeline = plain(report.timeline);
 const kKinds = list(timeline.kinds);
 const kUnknown = -1;
 const isPhysical = kind => ['allocation', 'device memory', 'managed memory', 'pool memory'].includes(kind);
-const hasAddresses = kind => ['reservation', 'mapping', 'device memory', 'managed memory', 'pool memory', 'ipc memory'].includes(kind);
+const hasAddresses = kind => ['reservation', 'mapping', 'device memory', 'managed memory', 'pool memory', 'ipc memory', 'external buffer'].includes(kind);
 
 class Process {
   constructor(json) {

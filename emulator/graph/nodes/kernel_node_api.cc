@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernel nodes tell of themselves, and their attributes.
+#include <algorithm>
+#include <memory>
+
+#include "emulator/entry/export.h"
+#include "emulator/entry/locked.h"
+#include "emulator/graph/nodes/kernel_params.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+template <class Body>
+CUresult on_kernel(CUgraphNode handle, Body&& body) noexcept {
+  return locked([&](Emulator& e) -> CUresult {
+    GraphNode* const node = e.graphs.find(handle);
+    const auto* kernel =
+        node ? std::get_if<std::shared_ptr<const KernelParams>>(&node->params) : nullptr;
+    return kernel ? body(e, *node, **kernel) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
+template <class Kernel>
+CUresult tell(CUgraphNode handle, Kernel* out) noexcept {
+  return on_kernel(handle, [&](Emulator&, GraphNode&, const KernelParams& kernel) -> CUresult {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    *out = older_form<Kernel>(kernel.params());
+    return CUDA_SUCCESS;
+  });
+}
+
+// Of the attributes of launches, those that a node has as well.
+bool of_a_node(int attribute) {
+  constexpr int kThose[] = {CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
+                            CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+                            CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                            CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+                            CU_LAUNCH_ATTRIBUTE_PRIORITY,
+                            CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP,
+                            CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN};
+  return std::find(std::begin(kThose), std::end(kThose), attribute) != std::end(kThose);
+}
+
+}  // namespace
+
+CUVMM_DRIVER_FUNCTION(cuGraphKernelNodeGetParams, CUgraphNode node,
+                      CUDA_KERNEL_NODE_PARAMS_v1* out) {
+  return tell(node, out);
+}
+CUVMM_DRIVER_FUNCTION(cuGraphKernelNodeGetParams_v2, CUgraphNode node,
+                      CUDA_KERNEL_NODE_PARAMS_v2* out) {
+  return tell(node, out);
+}
+
+// What was never set is zero.
+CUVMM_DRIVER_FUNCTION(cuGraphKernelNodeGetAttribute, CUgraphNode handle, CUkernelNodeAttrID which,
+                      CUkernelNodeAttrValue* out) {
+  return on_kernel(handle, [&](Emulator&, GraphNode& node, const KernelParams&) -> CUresult {
+    if (!out || !of_a_node(which)) return CUDA_ERROR_INVALID_VALUE;
+    const auto found = node.attributes.find(which);
+    *out = found == node.attributes.end() ? CUkernelNodeAttrValue{} : found->second;
+    return CUDA_SUCCESS;
+  });
+}
+CUVMM_DRIVER_FUNCTION(cuGraphKernelNodeSetAttribute, CUgraphNode handle, CUkernelNodeAttrID which,
+                      const CUkernelNodeAttrValue* value) {
+  return on_kernel(handle, [&](Emulator&, GraphNode& node, const KernelParams&) -> CUresult {
+    if (!value || !of_a_node(which)) return CUDA_ERROR_INVALID_VALUE;
+    node.attributes[which] = *value;
+    return CUDA_SUCCESS;
+  });
+}
+CUVMM_DRIVER_FUNCTION(cuGraphKernelNodeCopyAttributes, CUgraphNode to, CUgraphNode from) {
+  return on_kernel(to, [&](Emulator& e, GraphNode& node, const KernelParams& kernel) -> CUresult {
+    const GraphNode* const other = e.graphs.find(from);
+    const auto* theirs =
+        other ? std::get_if<std::shared_ptr<const KernelParams>>(&other->params) : nullptr;
+    if (!theirs || &(*theirs)->context() != &kernel.context()) return CUDA_ERROR_INVALID_VALUE;
+    node.attributes = other->attributes;
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace cuvmm::emulator

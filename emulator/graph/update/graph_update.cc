@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/graph/update/graph_update.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "emulator/graph/nodes/kernel_params.h"
+#include "emulator/graph/update/node_pairs.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+const KernelParams* kernel_of(const GraphNode& node) {
+  const auto* kernel = std::get_if<std::shared_ptr<const KernelParams>>(&node.params);
+  return kernel ? kernel->get() : nullptr;
+}
+
+// The device on which memory lies; -1 for the host's, and where nobody knows.
+int device_at(const Emulator& e, Address address) {
+  const Physical* memory = nullptr;
+  if (const Mapping* mapping = e.model.mapping_at(address)) {
+    memory = e.physical.find(mapping->handle);
+  } else if (const PlainAllocation* plain = e.plain.at(address)) {
+    memory = &plain->memory;
+  }
+  const bool on_device = memory && memory->prop().location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  return on_device ? memory->prop().location.id : -1;
+}
+
+bool may_become(const Emulator& e, const CUDA_MEMSET_NODE_PARAMS& from,
+                const CUDA_MEMSET_NODE_PARAMS& to) {
+  if (device_at(e, from.dst) != device_at(e, to.dst)) return false;
+  if (from.height == 1 && to.height == 1) return true;
+  // Of a fill of several rows, only the address and the value can change.
+  return from.height == to.height && from.width == to.width && from.pitch == to.pitch &&
+         from.elementSize == to.elementSize;
+}
+
+bool may_become(const Emulator& e, const CUDA_MEMCPY3D& from, const CUDA_MEMCPY3D& to) {
+  return from.srcMemoryType == to.srcMemoryType && from.dstMemoryType == to.dstMemoryType &&
+         device_at(e, from.srcDevice) == device_at(e, to.srcDevice) &&
+         device_at(e, from.dstDevice) == device_at(e, to.dstDevice);
+}
+
+bool may_become(const Emulator&, const CUDA_CONDITIONAL_NODE_PARAMS& from,
+                const CUDA_CONDITIONAL_NODE_PARAMS& to) {
+  return from.type == to.type && from.size == to.size;
+}
+
+template <class Params>
+CUgraphExecUpdateResult compare(const Emulator& e, const GraphNode& from, const GraphNode& to) {
+  const auto* a = std::get_if<Params>(&from.params);
+  const auto* b = std::get_if<Params>(&to.params);
+  // Captured work that no structure describes.
+  if (!a || !b) return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+  return may_become(e, *a, *b) ? CU_GRAPH_EXEC_UPDATE_SUCCESS
+                               : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+}
+
+CUlaunchAttributeValue attribute(const GraphNode& node, int id) {
+  const auto found = node.attributes.find(id);
+  return found == node.attributes.end() ? CUlaunchAttributeValue{} : found->second;
+}
+
+CUgraphExecUpdateResult compare_kernels(const GraphNode& from, const GraphNode& to,
+                                        unsigned long long flags) {
+  if (!same_context(from, to)) return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
+  constexpr int kTogether = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+  constexpr int kPriority = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+  const bool by_priority = (flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY) != 0;
+  const bool same =
+      attribute(from, kTogether).cooperative == attribute(to, kTogether).cooperative &&
+      (!by_priority || attribute(from, kPriority).priority == attribute(to, kPriority).priority);
+  return same ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
+}
+
+CUgraphExecUpdateResult compare(const Emulator& e, const GraphNode& from, const GraphNode& to,
+                                unsigned long long flags) {
+  if (from.type != to.type) return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+  switch (from.type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+      return compare_kernels(from, to, flags);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      return compare<CUDA_MEMCPY3D>(e, from, to);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+      return compare<CUDA_MEMSET_NODE_PARAMS>(e, from, to);
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+      return compare<CUDA_CONDITIONAL_NODE_PARAMS>(e, from, to);
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+      return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
+    default:
+      return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+  }
+}
+
+/// A step, and the node whose parameters it gets.
+struct Change {
+  Step* step;
+  const GraphNode* node;
+};
+
+UpdateResult collect(Emulator& e, Steps& steps, CUgraph graph, unsigned long long flags,
+                     std::vector<Change>& out) {
+  const Graph* found = e.graphs.find(graph);
+  if (!found) return {CU_GRAPH_EXEC_UPDATE_ERROR};
+  NodePairs pairs;
+  const UpdateResult paired = pairs.match(steps, found->nodes);
+  if (!paired.good()) return paired;
+  for (Step& step : steps) {
+    const GraphNode& to = *pairs.of(step);
+    CUgraphNode node = const_cast<GraphNode&>(to).handle();
+    const CUgraphExecUpdateResult compared = compare(e, *step.node, to, flags);
+    if (compared != CU_GRAPH_EXEC_UPDATE_SUCCESS) return {compared, node};
+    if (to.check && to.check(e) != CUDA_SUCCESS) return {CU_GRAPH_EXEC_UPDATE_ERROR, node};
+    for (std::size_t i = 0; i < step.bodies.size(); ++i) {
+      const UpdateResult body = collect(e, step.bodies[i], to.bodies[i], flags, out);
+      if (!body.good()) return body;
+    }
+    out.push_back({&step, &to});
+  }
+  return {};
+}
+
+}  // namespace
+
+bool same_context(const GraphNode& a, const GraphNode& b) {
+  const KernelParams* first = kernel_of(a);
+  const KernelParams* second = kernel_of(b);
+  return !first || !second || &first->context() == &second->context();
+}
+
+UpdateResult update(Emulator& e, Steps& steps, CUgraph graph, unsigned long long flags) {
+  std::vector<Change> changes;
+  const UpdateResult result = collect(e, steps, graph, flags, changes);
+  if (!result.good()) return result;
+  for (const Change& change : changes) {
+    auto node = std::make_shared<GraphNode>(*change.node);  // a launch may be using the other
+    // By these the step is found again.
+    node->dependencies = change.step->node->dependencies;
+    node->original = change.step->node->original;
+    change.step->node = std::move(node);
+  }
+  return result;
+}
+
+}  // namespace cuvmm::emulator

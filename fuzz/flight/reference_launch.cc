@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches of kernels and graphs: what they are given, and what they do with it.
+#include <algorithm>
+#include <cstring>
+
+#include "fuzz/flight/reference.h"
+
+namespace cuvmm::fuzz::flight {
+
+namespace {
+
+constexpr std::uint64_t kWord = 8;
+
+// The kernels of program/kernel/kernels.h, stated once more: how many words each parameter has, and
+// of all words one after the other, which are addresses of as many words as the one at `count`
+// says.
+struct Kernel {
+  const char* name;
+  std::vector<int> parameters;
+  std::vector<std::size_t> touched;
+  std::size_t count = 2;
+};
+const std::vector<Kernel>& all_kernels() {
+  static const std::vector<Kernel> kAll = {{"nothing", {1, 1, 1}, {}},
+                                           {"fill", {1, 1, 1}, {0}},
+                                           {"copy", {1, 1, 1}, {0, 1}},
+                                           {"fill_struct", {3}, {0}}};
+  return kAll;
+}
+
+std::uint64_t word_at(const void* at) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+// All words that a kernel is given, in order.
+std::vector<std::uint64_t> words_of(const Kernel& kernel, void** parameters, void** extra) {
+  std::vector<std::uint64_t> out;
+  const auto* packed = extra ? static_cast<const char*>(extra[1]) : nullptr;
+  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+    for (int k = 0; k < kernel.parameters[i]; ++k) {
+      const auto* const at =
+          packed ? packed + out.size() * kWord
+                 : static_cast<const char*>(parameters[i]) + static_cast<std::uint64_t>(k) * kWord;
+      out.push_back(word_at(at));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Reference::Uses Reference::uses_of(const void* function, void** parameters, void** extra,
+                                   std::uint64_t threads) const {
+  Uses out;
+  const auto name = kernels_.find(value_of(function));
+  if (name == kernels_.end()) return out;
+  for (const Kernel& kernel : all_kernels()) {
+    if (name->second != kernel.name) continue;
+    const std::vector<std::uint64_t> words = words_of(kernel, parameters, extra);
+    const bool whole = kernel.parameters.size() == words.size();
+    // Parts of a structure are no arguments.
+    for (const std::uint64_t word : words) out.push_back({{word, 1}, whole, false});
+    const std::uint64_t count = std::min(words[kernel.count], threads);
+    for (const std::size_t i : kernel.touched) {
+      if (count != 0) out.push_back({{words[i], count * kWord}, false, true});
+    }
+  }
+  return out;
+}
+
+bool Reference::followed() const {
+  return std::any_of(memory_.begin(), memory_.end(),
+                     [](const Memory& m) { return m.kind != Memory::Kind::kPlain; });
+}
+
+void Reference::judge_argument(Opinion& out, std::uint64_t address) const {
+  const Bytes place{address, 1};
+  const Memory* newest = nullptr;  // what is there, or was there last
+  bool behind = false;
+  for (const Memory& each : memory_) {
+    if (each.bytes.holds(place) && (!newest || !newest->live)) newest = &each;
+    // A buffer outlives its external memory.
+    const bool there = each.live || each.kind == Memory::Kind::kBuffer;
+    behind |= there && each.bytes.base + each.bytes.size == address;
+  }
+  const Object* range = nullptr;  // likewise
+  for (const Object& each : ranges_) {
+    if (Bytes{each.value, each.size}.holds(place) && (!range || !range->live)) range = &each;
+  }
+  if (!newest && !range) return;
+  const bool mapped = newest && newest->kind == Memory::Kind::kMapped;
+  if (newest && newest->live) {
+    if (mapped && !newest->readable) out.vain.push_back(Rule::kLaunchAccess);
+    return;
+  }
+  // Whatever is there, it may fail. The end of other memory is an address that may be given.
+  out.perhaps_vain = {Rule::kLaunchMapped, Rule::kLaunchAlive, Rule::kLaunchAccess};
+  out.lost |= !behind;
+  if (behind || !followed()) return;
+  const bool pooled = newest && newest->kind == Memory::Kind::kPool;
+  if (range && range->live) {
+    const bool here = mapped && newest->born > range->born;
+    if (here || !newest) out.vain.push_back(here ? Rule::kLaunchAlive : Rule::kLaunchMapped);
+  } else if (mapped || pooled || !newest) {
+    out.vain.push_back(Rule::kLaunchAlive);
+  }
+}
+
+void Reference::judge_launch(Opinion& out, int stream, int thread, const Uses& uses) {
+  for (const Use& use : uses) {
+    if (use.argument) judge_argument(out, use.bytes.base);
+    find_early(out, stream, thread, use.bytes);
+    if (use.touched) out.lost |= !usable(use.bytes);
+  }
+}
+
+Opinion Reference::judge_kernel(std::uint64_t handle, int thread, const Uses& uses) {
+  const int stream = history_.find(handle, thread);
+  Opinion out;
+  constexpr std::uint64_t kLastDefault = 2;
+  out.made = stream >= 0 && !uses.empty() && !(capturing() && handle <= kLastDefault);
+  if (out.made && stream != capture_) judge_launch(out, stream, thread, uses);
+  return out;
+}
+
+Opinion Reference::judge(const calls::LaunchKernel& made, int thread) {
+  return judge_kernel(value_of(made.hStream), thread,
+                      uses_of(made.f, made.kernelParams, made.extra, made.blockDimX));
+}
+void Reference::accept(const calls::LaunchKernel& made, int thread) {
+  queue_uses(value_of(made.hStream), thread,
+             uses_of(made.f, made.kernelParams, made.extra, made.blockDimX));
+}
+Opinion Reference::judge(const calls::LaunchCooperativeKernel& made, int thread) {
+  return judge_kernel(value_of(made.hStream), thread,
+                      uses_of(made.f, made.kernelParams, nullptr, made.blockDimX));
+}
+void Reference::accept(const calls::LaunchCooperativeKernel& made, int thread) {
+  queue_uses(value_of(made.hStream), thread,
+             uses_of(made.f, made.kernelParams, nullptr, made.blockDimX));
+}
+
+// --- Graphs
+
+Opinion Reference::judge(const calls::StreamBeginCapture& made, int thread) {
+  constexpr std::uint64_t kLastDefault = 2;
+  const std::uint64_t handle = value_of(made.hStream);
+  return plain(handle > kLastDefault && history_.find(handle, thread) >= 0 &&
+               made.mode == CU_STREAM_CAPTURE_MODE_RELAXED);
+}
+void Reference::accept(const calls::StreamBeginCapture& made, int thread) {
+  capture_ = history_.find(value_of(made.hStream), thread);
+  captured_.clear();
+}
+Opinion Reference::judge(const calls::StreamEndCapture& made, int thread) {
+  Opinion out;
+  out.made = capturing() && history_.find(value_of(made.hStream), thread) == capture_;
+  return out;
+}
+void Reference::accept(const calls::StreamEndCapture& made, int) {
+  graphs_.push_back({value_of(*made.phGraph), captured_});
+  capture_ = -1;
+}
+Opinion Reference::judge(const calls::GraphInstantiateWithFlags& made, int) {
+  return plain(alive(graphs_, value_of(made.hGraph)) && made.flags == 0);
+}
+void Reference::accept(const calls::GraphInstantiateWithFlags& made, int) {
+  executables_.push_back(
+      {value_of(*made.phGraphExec), alive(graphs_, value_of(made.hGraph))->uses});
+}
+Opinion Reference::judge(const calls::GraphLaunch& made, int thread) {
+  const Graph* graph = alive(executables_, value_of(made.hGraphExec));
+  const int stream = history_.find(value_of(made.hStream), thread);
+  Opinion out = plain(graph && stream >= 0);
+  if (!out.made) return out;
+  judge_launch(out, stream, thread, graph->uses);
+  return out;
+}
+void Reference::accept(const calls::GraphLaunch& made, int thread) {
+  history_.add(history_.find(value_of(made.hStream), thread),
+               alive(executables_, value_of(made.hGraphExec))->uses);
+}
+// Programs update an executable graph by one of the same form.
+Opinion Reference::judge(const calls::GraphExecUpdate_v2& made, int) {
+  const bool known = alive(executables_, value_of(made.hGraphExec)) != nullptr;
+  return plain(known && alive(graphs_, value_of(made.hGraph)) && made.resultInfo);
+}
+void Reference::accept(const calls::GraphExecUpdate_v2& made, int) {
+  alive(executables_, value_of(made.hGraphExec))->uses =
+      alive(graphs_, value_of(made.hGraph))->uses;
+}
+Opinion Reference::judge(const calls::GraphExecDestroy& made, int) {
+  return plain(alive(executables_, value_of(made.hGraphExec)) != nullptr);
+}
+void Reference::accept(const calls::GraphExecDestroy& made, int) {
+  alive(executables_, value_of(made.hGraphExec))->live = false;
+}
+
+}  // namespace cuvmm::fuzz::flight

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels that a program text can name, and how a driver is given them.
+#pragma once
+
+#include <cuda.h>
+
+#include <span>
+
+#include "api/driver.h"
+#include "api/words.h"
+
+namespace cuvmm::program {
+
+/// Their names, numbered from 0.
+std::span<const Word> kernel_words();
+/// The kernel of this number; null for a number that is none.
+const char* kernel_name(std::uint64_t number);
+/// All of them, as PTX that drivers of CUDA 11 compile as well. Each parameter is a word of eight
+/// bytes, or a structure of such words.
+const char* kernel_text();
+
+/// Loads them in the current context, and finds one. Functions for that are not in the driver's
+/// table: they are looked for in the library that its cuInit is of. NOT_FOUND where they are not
+/// there.
+CUresult load_kernel(const Driver& driver, const char* name, CUfunction* out);
+
+}  // namespace cuvmm::program

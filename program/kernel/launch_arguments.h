@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a launch is given, as the text lists it: words of eight bytes, and structures of such words.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace cuvmm::program {
+
+/// One argument: a word, or the words of a structure that is passed by value.
+using LaunchArgument = std::vector<std::uint64_t>;
+
+class LaunchArguments {
+ public:
+  explicit LaunchArguments(std::vector<LaunchArgument> arguments);
+  LaunchArguments(const LaunchArguments&) = delete;
+  LaunchArguments& operator=(const LaunchArguments&) = delete;
+
+  /// For the parameter of this name: kernelParams, or extra with all of it in one packed buffer.
+  void** pointer(std::string_view parameter);
+
+ private:
+  std::vector<LaunchArgument> arguments_;
+  std::vector<std::uint64_t> packed_;
+  std::size_t packed_bytes_ = 0;
+  std::vector<void*> pointers_;
+};
+
+}  // namespace cuvmm::program

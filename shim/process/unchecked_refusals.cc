@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Refused calls of functions that cuvmm does not check: from the driver's log into the report.
+#include <stdlib.h>
+
+#include <atomic>
+
+#include "shim/process/process.h"
+#include "shim/refusal/refusal_text.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+std::atomic<int> g_status{0};
+
+// A finding about the same call says more: one that is checked on a way of its own, as launches
+// are.
+bool has_finding(const Ledger& ledger, const UncheckedRefusal& refusal) {
+  for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {
+    const Finding& finding = entry->finding;
+    if (finding.entry != EntryPoint::kCount && finding.answer &&
+        finding.answer->result == refusal.result &&
+        refusal.function.starts_with(name(finding.entry))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void Process::keep_journal(const RealDriver& driver) noexcept {
+  using Register = CUresult(void (*)(void*, int, char*, std::size_t), void*, void**);
+  // Since CUDA 12.9; a driver that has none tells nothing.
+  auto* const listen = reinterpret_cast<Register*>(driver.find("cuLogsRegisterCallback"));
+  void* callback = nullptr;
+  if (!listen || listen(&Journal::hear, &journal_, &callback) != CUDA_SUCCESS) return;
+  static std::atomic<bool> registered{false};
+  if (!registered.exchange(true)) {
+    ::on_exit([](int status, void*) { g_status.store(status); }, nullptr);
+  }
+}
+
+void Process::note_status(int status) noexcept { g_status.store(status); }
+
+bool Process::ended_well() const {
+  return g_status.load() == 0 && !ledger_->totals().any() &&
+         refusals_text(ledger_->refusals().first()).empty();
+}
+
+void Process::read_journal(bool well) {
+  for (UncheckedRefusal& each : journal_.take()) {
+    if (has_finding(*ledger_, each)) continue;
+    Refusal refusal;
+    refusal.unchecked = std::move(each.function);
+    refusal.result = each.result;
+    refusal.stack = each.stack;
+    refusal.driver_message = std::move(each.sentence);
+    ledger_->take_unchecked(std::move(refusal), each.count, well);
+  }
+}
+
+}  // namespace cuvmm::shim
