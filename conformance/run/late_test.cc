@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing_support::code_of;
 using testing_support::Environment;
+using testing_support::run_recorder;
 
 const std::string kRecorded = CUVMM_LATE_CASES "/h200-580.159.04";
 

@@ -45,7 +45,8 @@ TEST(Journal, AnswersToQuestionsAreNotNoted) {
 
 TEST(Journal, CallsThatAreCheckedAreLeftToWhoChecksThem) {
   Journal journal;
-  InFlight checked;
+  const Caller caller{};
+  InFlight checked{.caller = caller};
   {
     const InFlightScope scope(checked);
     hear(journal, "Size is zero");
