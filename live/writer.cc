@@ -6,6 +6,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include <algorithm>
 #include <cerrno>
@@ -137,10 +140,10 @@ template <std::size_t kWords>
   const auto* const words = static_cast<const std::uint64_t*>(from);
   for (std::size_t i = 0; i < kWords; ++i) store(to[i], words[i]);
 #else
-  using Pair = long long __attribute__((vector_size(16), aligned(8), may_alias));
   const auto* const bytes = static_cast<const char*>(from);
   const auto pair = [&](std::size_t i) {
-    *reinterpret_cast<volatile Pair*>(to + i) = *reinterpret_cast<const Pair*>(bytes + 8 * i);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i),
+                     _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + 8 * i)));
   };
   // One after the other, as a loop would be one here.
   [&]<std::size_t... kAt>(std::index_sequence<kAt...>) { (pair(2 * kAt), ...); }
