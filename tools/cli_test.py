@@ -205,7 +205,7 @@ class Run(CliTest):
         self.assertTrue(os.path.exists(emulator + "/libcudart.so.13"))
         self.assertTrue(os.path.exists(emulator + "/libnvidia-ml.so.1"))
         self.assertEqual([os.path.basename(library) for library in child["LD_PRELOAD"].split(":")[1:]],
-                         ["libcudart.so.13", "libcudart.so.12"])
+                         ["libcudart.so.13", "libcudart.so.12", "libcuvmm-blas.so"])
         self.assertNotIn("PYTHONPATH", child)
         self.assertEqual(rest, "/x")
         self.assertTrue(child["CUVMM_DRIVER"].endswith("/emulator/libcuda.so.1"))
