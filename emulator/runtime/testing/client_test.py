@@ -25,7 +25,7 @@ with tempfile.TemporaryDirectory(prefix="cuvmm-runtime-") as folder:
     said, _, refused = run.stderr.partition("cuvmm: refused: ")
     assert said == NOT_EMULATED, run.stderr  # called twice, named once
     # The client fills memory that it has freed, to see the code.
-    assert refused.startswith("cuMemsetD8(") if shim else not refused, run.stderr
+    assert refused.startswith("cudaMemset: cuMemsetD8(") if shim else not refused, run.stderr
     if shim:
         value = json.loads(report.read_text())
         checked = [each["call"] for each in value["refusals"] if not each.get("unchecked")]
