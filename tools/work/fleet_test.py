@@ -100,7 +100,7 @@ class FleetTest(unittest.TestCase):
 
     def test_random_kills_lose_nothing(self):
         storm = SOURCE / "tools/work/storm.py"
-        done = subprocess.run([sys.executable, storm, CUVMM, "--shards", "24", "--kill", "50", "--job", "conformance"],
+        done = subprocess.run([sys.executable, storm, CUVMM, "--shards", "200", "--first", "16", "--kill", "50"],
                               capture_output=True, text=True, timeout=250)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertGreater(json.loads(done.stdout)["killed"], 3)
