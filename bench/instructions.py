@@ -26,11 +26,11 @@ LIMITS = {
     "cuMemGetAccess": 275,
     "cuMemGetAllocationGranularity": 280,
     "cuMemGetAllocationPropertiesFromHandle": 240,
-    "cuMemMap": 800,
-    "cuMemRelease": 600,
-    "cuMemRetainAllocationHandle": 435,
+    "cuMemMap": 825,
+    "cuMemRelease": 610,
+    "cuMemRetainAllocationHandle": 440,
     "cuMemSetAccess": 715,
-    "cuMemUnmap": 880,
+    "cuMemUnmap": 900,
 }
 TWICE_A_LIFE = ("cuMemRelease",)
 # What the shim adds to the twelve calls of a life beyond that while it writes for others: the live file that is on by

@@ -273,8 +273,7 @@ void add_conform(CLI::App& app, CommandLine& line) {
       ->type_name("FILE")
       ->check(readable_file());
   command->add_flag("--strict", s->strict, "Fail on deviations, crashes and timeouts too");
-  command->add_flag("--known", s->known,
-                    "Fail on those of them that are not known of this driver");
+  command->add_flag("--known", s->known, "Fail on those of them that are not known of this driver");
   command->add_flag("--require-feature", s->require_feature,
                     "Fail on cases that the machine cannot run");
   command->add_flag("--isolated", s->isolated, "Run each case in a process of its own");

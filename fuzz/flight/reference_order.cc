@@ -130,7 +130,8 @@ void Reference::accept(const calls::StreamQuery& made, int thread) {
 // know that it never was.
 Opinion Reference::judge(const calls::StreamWaitEvent& made, int thread) {
   const Event* event = alive(events_, value_of(made.hEvent));
-  return plain(event && event->node >= 0 && history_.find(value_of(made.hStream), thread) >= 0 && made.Flags == 0);
+  return plain(event && event->node >= 0 && history_.find(value_of(made.hStream), thread) >= 0 &&
+               made.Flags == 0);
 }
 void Reference::accept(const calls::StreamWaitEvent& made, int thread) {
   const Node node = alive(events_, value_of(made.hEvent))->node;

@@ -15,8 +15,8 @@ struct Against {
 };
 
 /// Gives each finding of `report` a member "baseline": "new" or "unchanged". They are told apart by
-/// their fingerprints: a line that moved does not make a finding new. Those of the older report that
-/// are gone become the member "absent" of `report`, one of each fingerprint.
+/// their fingerprints: a line that moved does not make a finding new. Those of the older report
+/// that are gone become the member "absent" of `report`, one of each fingerprint.
 Against mark_against(Json& report, const Json& older);
 
 }  // namespace cuvmm::tools

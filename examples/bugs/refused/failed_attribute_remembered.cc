@@ -18,9 +18,9 @@ void check(CUresult result) {
 }
 
 bool supports_something_newer() {
-  constexpr auto kNewer = static_cast<CUdevice_attribute>(9999);
+  const auto newer = static_cast<CUdevice_attribute>(9999);
   int value = 0;
-  check(SAW(CUDA_ERROR_INVALID_VALUE, cuDeviceGetAttribute(&value, kNewer, 0)));
+  check(SAW(CUDA_ERROR_INVALID_VALUE, cuDeviceGetAttribute(&value, newer, 0)));
   return value != 0;
 }
 
