@@ -119,7 +119,7 @@ int push_range(const void* domain, std::string_view name) noexcept {
     const std::size_t length = std::min({name.size(), kLongestName, room});
     mine->open[mine->depth] = {domain, static_cast<std::uint16_t>(mine->text_used),
                                static_cast<std::uint16_t>(length), 0, 0};
-    std::memcpy(mine->text + mine->text_used, name.data(), length);
+    if (length != 0) std::memcpy(mine->text + mine->text_used, name.data(), length);
     mine->text_used += static_cast<std::uint32_t>(length);
   }
   return static_cast<int>(mine->depth++);
