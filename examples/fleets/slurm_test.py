@@ -76,8 +76,8 @@ class Cluster:
         log = open(self.folder / f"{name}.out", "ab")  # pylint: disable=consider-using-with
         self.daemons[name] = subprocess.Popen(command, env=self.environment, stdout=log, stderr=log)
 
-    def start_node(self, name):
-        self.start(name, "slurmd", "-D", "-N", name)
+    def start_node(self, name, *more):
+        self.start(name, "slurmd", "-D", "-N", name, *more)
 
     def ask(self, *command):
         return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=60)
@@ -136,7 +136,8 @@ def check(cluster, folder, cuvmm):
     cluster.ask("scontrol", "update", "NodeName=n2", "State=DOWN", "Reason=killed")
     victim.send_signal(signal.SIGKILL)
     victim.wait()
-    cluster.start_node("n2")
+    # -c: it forgets the job that it had. Else it may refuse to do it again ("already running"), and nobody tells Slurm.
+    cluster.start_node("n2", "-c")
     cluster.ask("scontrol", "update", "NodeName=n2", "State=RESUME")
 
     def merged_now():
