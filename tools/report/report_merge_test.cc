@@ -10,6 +10,7 @@
 
 #include "rulebook/rule.h"
 #include "tools/report/summary.h"
+#include "tools/report/testing_report.h"
 #include "tools/temporary_folder.h"
 
 namespace cuvmm::tools {
@@ -22,25 +23,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
-
-Json finding(const char* rule, const char* kind, std::uint64_t count) {
-  return {{"rule", rule},   {"kind", kind},  {"call", "cuMemMap"}, {"arguments", Json::object()},
-          {"message", "m"}, {"count", count}};
-}
-
-Json report(Json findings = Json::array()) {
-  return {{"schema", 1},
-          {"driver", {{"path", "/lib/libcuda.so.1"}, {"version", 13000}, {"emulated", true}}},
-          {"calls", {{"cuMemMap", 3u}, {"cuMemUnmap", 1u}}},
-          {"unchecked", {"cuMemNew v99000"}},
-          {"findings", std::move(findings)},
-          {"summary", {{"error", 0u}, {"undefined", 0u}, {"leak", 0u}}},
-          {"alive", {{"allocations", 1u}, {"bytes", 4096u}, {"reservations", 2u}}}};
-}
-
-ProcessReport parsed(const Json& value, const std::string& name = "/d/7-a.json") {
-  return parse_process_report(value.dump(), name);
-}
 
 // --- Reading one
 
@@ -459,43 +441,6 @@ TEST(MergeReports, NothingIsAWholeReportToo) {
   EXPECT_THAT(value["findings"], IsEmpty());
   EXPECT_EQ(value["processes"], 0u);
   EXPECT_EQ(value["driver"]["path"], "");
-}
-
-// --- The last lines
-
-TEST(SummaryText, SkippedLaunchesAreNoSuccess) {
-  const MergedReport merged = merge_reports({});
-  EXPECT_THAT(summary_text(merged, {}, 0), Not(HasSubstr("skipped")));
-  EXPECT_THAT(summary_text(merged, {}, 1), HasSubstr("1 kernel launch was skipped, because"));
-  EXPECT_THAT(summary_text(merged, {}, 70), HasSubstr("70 kernel launches were skipped"));
-}
-
-TEST(SummaryText, CountsAndTheNextCommand) {
-  const MergedReport merged =
-      merge_reports({parsed(report(Json::array({finding("cuMemMap-bounds", "error", 1)})))});
-  const std::string text = summary_text(merged, {"r.json"});
-  EXPECT_THAT(
-      text, HasSubstr("cuvmm: 1 error, 0 undefined, 0 leaks in 4 calls of 1 process (emulator)\n"));
-  EXPECT_THAT(text, HasSubstr("cuvmm: report in r.json\n"));
-  EXPECT_THAT(text, HasSubstr("cuvmm explain cuMemMap-bounds\n"));
-}
-
-TEST(SummaryText, ShowsFewNotesAndNoCommandsForATerminal) {
-  const std::string text =
-      summary_text(merge_reports({}, std::vector<std::string>(50, "a\033[31m\nb")), {});
-  EXPECT_THAT(text, AllOf(HasSubstr("cuvmm: a?[31m?b\n"), HasSubstr("and 30 more notes")));
-}
-
-TEST(SummaryText, ALostReportIsNotNothing) {
-  EXPECT_THAT(
-      summary_text(merge_reports({parse_process_report("", "7-a.json")}), {}),
-      AllOf(HasSubstr("no process's report could be read"), Not(HasSubstr("nothing was checked"))));
-}
-
-TEST(SummaryText, SaysWhenNothingWasChecked) {
-  EXPECT_THAT(summary_text(merge_reports({}), {}), HasSubstr("nothing was checked"));
-  EXPECT_THAT(summary_text(merge_reports({parsed(report())}), {}),
-              AllOf(HasSubstr("0 errors"), Not(HasSubstr("explain"))));
 }
 
 }  // namespace

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/report/summary.h"
+
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "tools/report/report_merge.h"
+#include "tools/report/testing_report.h"
+
+namespace cuvmm::tools {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(SummaryText, SkippedLaunchesAreNoSuccess) {
+  const MergedReport merged = merge_reports({});
+  EXPECT_THAT(summary_text(merged, {}, 0), Not(HasSubstr("skipped")));
+  EXPECT_THAT(summary_text(merged, {}, 1), HasSubstr("1 kernel launch was skipped, because"));
+  EXPECT_THAT(summary_text(merged, {}, 70), HasSubstr("70 kernel launches were skipped"));
+}
+
+TEST(SummaryText, CountsAndTheNextCommand) {
+  const MergedReport merged =
+      merge_reports({parsed(report(Json::array({finding("cuMemMap-bounds", "error", 1)})))});
+  const std::string text = summary_text(merged, {"r.json"});
+  EXPECT_THAT(
+      text, HasSubstr("cuvmm: 1 error, 0 undefined, 0 leaks in 4 calls of 1 process (emulator)\n"));
+  EXPECT_THAT(text, HasSubstr("cuvmm: report in r.json\n"));
+  EXPECT_THAT(text, HasSubstr("cuvmm explain cuMemMap-bounds\n"));
+}
+
+TEST(SummaryText, ShowsFewNotesAndNoCommandsForATerminal) {
+  const std::string text =
+      summary_text(merge_reports({}, std::vector<std::string>(50, "a\033[31m\nb")), {});
+  EXPECT_THAT(text, AllOf(HasSubstr("cuvmm: a?[31m?b\n"), HasSubstr("and 30 more notes")));
+}
+
+TEST(SummaryText, ALostReportIsNotNothing) {
+  EXPECT_THAT(
+      summary_text(merge_reports({parse_process_report("", "7-a.json")}), {}),
+      AllOf(HasSubstr("no process's report could be read"), Not(HasSubstr("nothing was checked"))));
+}
+
+TEST(SummaryText, SaysWhenNothingWasChecked) {
+  EXPECT_THAT(summary_text(merge_reports({}), {}), HasSubstr("nothing was checked"));
+  EXPECT_THAT(summary_text(merge_reports({parsed(report())}), {}),
+              AllOf(HasSubstr("0 errors"), Not(HasSubstr("explain"))));
+}
+
+}  // namespace
+}  // namespace cuvmm::tools
