@@ -230,32 +230,35 @@ void heap_reset(const void* domain, const void* heap) {
     next(domain, heap);
 }
 
+// Batches of registrations and of resizings name their ranges alike. Other kinds of memory are not
+// followed.
+template <class Batch, class Take>
+void for_each_range(const Batch* batch, const Take& take) {
+  if (!batch || batch->type != kVirtualAddress || !batch->elements ||
+      batch->element_size < sizeof(VirtualRange))
+    return;
+  for (std::size_t i = 0; i < batch->count; ++i)
+    take(element<VirtualRange>(batch->elements, batch->element_size, i), i);
+}
+
 void regions_register(const void* domain, const RegionsRegister* batch) {
   auto* const next = next_memory<void(const void*, const RegionsRegister*)>(kRegionsRegister);
   if (next) next(domain, batch);
   aside([&] {
-    if (!batch || batch->type != kVirtualAddress || !batch->elements ||
-        batch->element_size < sizeof(VirtualRange))
-      return;
-    for (std::size_t i = 0; i < batch->count; ++i) {
-      const auto& range = element<VirtualRange>(batch->elements, batch->element_size, i);
+    for_each_range(batch, [&](const VirtualRange& range, std::size_t i) {
       // Without another tool, a region's handle is its address.
       if (batch->handles && !next) batch->handles[i] = range.pointer;
       const void* const handle = batch->handles && next ? batch->handles[i] : nullptr;
       add_region(batch->heap, reinterpret_cast<std::uintptr_t>(range.pointer), range.size, handle);
-    }
+    });
   });
 }
 
 void regions_resize(const void* domain, const RegionsResize* batch) {
   aside([&] {
-    if (!batch || batch->type != kVirtualAddress || !batch->elements ||
-        batch->element_size < sizeof(VirtualRange))
-      return;
-    for (std::size_t i = 0; i < batch->count; ++i) {
-      const auto& range = element<VirtualRange>(batch->elements, batch->element_size, i);
+    for_each_range(batch, [](const VirtualRange& range, std::size_t) {
       resize_region(reinterpret_cast<std::uintptr_t>(range.pointer), range.size);
-    }
+    });
   });
   if (auto* const next = next_memory<void(const void*, const RegionsResize*)>(kRegionsResize))
     next(domain, batch);

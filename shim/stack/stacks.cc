@@ -297,6 +297,15 @@ struct Cache {
   struct KnownPython {
     std::uint64_t key;
     StackId id;
+
+    /// A signal handler that comes between these stores must not find the one with the other.
+    void keep(std::uint64_t new_key, StackId new_id) noexcept {
+      key = 0;
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      id = new_id;
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      key = new_key;
+    }
   };
   static constexpr std::size_t kPythonKept = 128;
   /// Stacks with ranges, by the stack and the ranges.
@@ -385,14 +394,7 @@ StackId capture_native_stack(const Caller& caller) noexcept {
   std::ranges::copy(named, std::ranges::copy(frames, words).out);
   const StackId id = intern(std::span(words, frames.size() + named.size()), named.size());
   if (id == 0) return native;
-  if (known) {
-    // A signal handler that comes between these must not find the one with the other.
-    known->key = 0;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    known->id = id;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    known->key = key;
-  }
+  if (known) known->keep(key, id);
   return id;
 }
 
@@ -405,14 +407,7 @@ StackId capture_native_stack(const Caller& caller) noexcept {
   static_assert(Cache::kRangesKept == 64);
   if (known && known->key == key) return known->id;
   const StackId id = intern_with_ranges(alone, ranges);
-  if (known) {
-    // As with Python's.
-    known->key = 0;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    known->id = id;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    known->key = key;
-  }
+  if (known) known->keep(key, id);
   return id;
 }
 
