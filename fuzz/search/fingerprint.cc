@@ -7,6 +7,7 @@
 
 #include "fuzz/ops/op.h"
 #include "fuzz/search/shrinker.h"
+#include "tools/work/fnv1a.h"
 
 namespace cuvmm::fuzz {
 
@@ -22,10 +23,7 @@ std::string kind_of(const std::string& problem) {
 }
 
 std::string fingerprint(const std::string& kind) {
-  // FNV-1a, as tools/work/result_file.h has it; a test holds the two together.
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : "fuzz\n" + kind)
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  const std::uint64_t hash = tools::fnv1a("fuzz\n" + kind);
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
   return text;

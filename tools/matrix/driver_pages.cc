@@ -3,11 +3,11 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cctype>
 
 #include "api/words.h"
 #include "tools/matrix/matrix_diff.h"
+#include "tools/work/result_file.h"
 
 namespace cuvmm::tools {
 
@@ -22,12 +22,6 @@ std::string file_name(const DriverResults& driver) {
     name += plain ? static_cast<char>(std::tolower(static_cast<unsigned char>(c))) : '-';
   }
   return name + ".md";
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 // What the doctor found on these machines. Where they do not agree, both verdicts are named.

@@ -21,7 +21,7 @@ bool as_documented(Rule rule, const std::string& answer) {
   const RuleInfo& row = info(rule);
   if (row.kind != RuleKind::kAdvice) return false;
   const bool listed = row.basis == CodeBasis::kDocumented || row.basis == CodeBasis::kListed;
-  return answer == "accepts" || (listed && answer == result_name(row.code));
+  return answer == "accepts" || (listed && answer == cuvmm::result_name(row.code));
 }
 
 MatrixCell::Status status_of(Rule rule, const MatrixCell& cell) {
@@ -59,7 +59,7 @@ const char* name(MatrixCell::Status status) {
 
 std::string documented_answer(Rule rule) {
   const Verdict& verdict = documented().verdict(info(rule).entry, rule);
-  return verdict.kind == Verdict::Kind::kAccepts ? "accepts" : result_name(verdict.code);
+  return verdict.kind == Verdict::Kind::kAccepts ? "accepts" : cuvmm::result_name(verdict.code);
 }
 
 void add_answer(MatrixCell& cell, const std::string& answer, const std::string& case_name) {

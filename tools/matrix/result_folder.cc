@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <tuple>
 
 #include "api/words.h"
@@ -28,13 +26,10 @@ void take_conformance(MatrixColumn& column, const UnitResult& result) {
   take_case(column, result.unit, result.answers);
 }
 
-// "bench/call/cuMemMap/live:0/bare" and "580.0 ns"
 void take_bench(DriverResults& driver, const UnitResult& result) {
-  double nanoseconds = 0;
-  const std::string& text = result.answers.empty() ? result.unit : result.answers[0];
-  const char* const end = text.data() + text.size();
-  if (std::from_chars(text.data(), end, nanoseconds).ec != std::errc()) return;
-  driver.bench_ns[result.unit.substr(result.unit.find('/') + 1)].push_back(nanoseconds);
+  const auto nanoseconds = measured_ns(result);
+  if (nanoseconds)
+    driver.bench_ns[result.unit.substr(result.unit.find('/') + 1)].push_back(*nanoseconds);
 }
 
 void take(DriverResults& driver, const ShardResult& shard) {
@@ -89,18 +84,10 @@ ResultFolder read_result_folder(const std::string& path) {
   };
   std::map<std::tuple<bool, std::string, std::string>, Seen> seen;
   ResultFolder folder;
-  std::vector<fs::path> files;
-  for (const auto& each : fs::recursive_directory_iterator(path)) {
-    if (each.path().extension() == ".json" && each.is_regular_file()) files.push_back(each.path());
-  }
-  std::sort(files.begin(), files.end());
-  for (const fs::path& file : files) {
-    std::ifstream in(file, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
-    const ReadResult read = parse_result(text.str(), file.filename().string());
+  for (const std::string& file : result_paths(path)) {
+    const ReadResult read = parse_result(whole_file(file), fs::path(file).filename().string());
     if (!read.error.empty()) {
-      folder.error = file.string() + ": " + read.error;
+      folder.error = file + ": " + read.error;
       return folder;
     }
     const Stamp& stamp = read.result.stamp;

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <tuple>
+
+#include "tools/work/fnv1a.h"
 
 namespace cuvmm::tools {
 
@@ -17,33 +16,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string whole_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 // As content_hash, without the digits.
 std::uint64_t hash_of(const UnitResult& result) {
   std::string text = result.status;
   for (const std::string& each : result.answers) text += '\n' + each;
-  return std::stoull(content_hash(text), nullptr, 16);
-}
-
-// "580.0 ns": what it says, and what peers are compared by. Nothing for an answer that is no time.
-std::optional<double> nanoseconds(const UnitResult& result) {
-  if (result.status != "measured" || result.answers.size() != 1) return std::nullopt;
-  const std::string& text = result.answers[0];
-  double value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  return read.ec == std::errc() ? std::optional(value) : std::nullopt;
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  return fnv1a(text);
 }
 
 std::vector<std::string> answers_in(const std::string& file, const std::string& unit) {
@@ -83,7 +60,7 @@ void Merger::add(const std::string& path, const std::string& name, const std::st
     ++merged_.statuses[each.status];
     ++merged_.groups[result.stamp.group()];
     const std::uint32_t unit = units_.of(label + " " + each.unit);
-    const std::optional<double> time = nanoseconds(each);
+    const std::optional<double> time = measured_ns(each);
     if (time) measured_.insert(unit);
     rows_.push_back(
         {unit, group, node, file, time ? std::bit_cast<std::uint64_t>(*time) : hash_of(each)});
@@ -215,14 +192,8 @@ Merged Merger::finish() {
 }
 
 Merged merge_folder(const std::string& folder, bool corpus) {
-  std::vector<std::string> paths;
-  for (const auto& each : fs::recursive_directory_iterator(folder)) {
-    if (each.path().extension() == ".json" && each.is_regular_file())
-      paths.push_back(each.path().string());
-  }
-  std::sort(paths.begin(), paths.end());
   Merger merger(corpus);
-  for (const std::string& path : paths)
+  for (const std::string& path : result_paths(folder))
     merger.add(path, fs::path(path).filename().string(), whole_file(path));
   return merger.finish();
 }

@@ -4,6 +4,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tools/work/fnv1a.h"
 
 namespace cuvmm::tools {
 
@@ -92,11 +98,7 @@ std::string format_result(const ShardResult& result) {
   return text + "\n]}\n";
 }
 
-std::string content_hash(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return fmt::format("{:016x}", hash);
-}
+std::string content_hash(std::string_view text) { return fmt::format("{:016x}", fnv1a(text)); }
 
 std::string shard_name(const Job& job, const Shard& shard) {
   const std::size_t digits = std::max<std::size_t>(4, std::to_string(shard.count).size());
@@ -110,6 +112,37 @@ std::string result_name(const ShardResult& result, std::string_view text) {
 std::string shard_folder(const Job& job, const Shard& shard) {
   constexpr long kInOneFolder = 100;
   return fmt::format("{}/{:06}", job.label(), (shard.index - 1) / kInOneFolder);
+}
+
+std::string whole_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> result_paths(const std::string& folder) {
+  std::vector<std::string> paths;
+  for (const auto& each : std::filesystem::recursive_directory_iterator(folder)) {
+    if (each.path().extension() == ".json" && each.is_regular_file())
+      paths.push_back(each.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+std::optional<double> measured_ns(const UnitResult& result) {
+  if (result.status != "measured" || result.answers.size() != 1) return std::nullopt;
+  const std::string& text = result.answers[0];
+  double value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  return read.ec == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
 ReadResult parse_result(const std::string& text, const std::string& name) {

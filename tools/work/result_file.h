@@ -2,6 +2,7 @@
 // What one shard found, as a file: the same results give the same bytes and the same name.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,16 @@ std::string shard_name(const Job& job, const Shard& shard);
 std::string result_name(const ShardResult& result, std::string_view text);
 /// The folder in the results' folder where that shard's file lies, so that none gets too full.
 std::string shard_folder(const Job& job, const Shard& shard);
+
+/// The bytes of a file; "" where it cannot be read.
+std::string whole_file(const std::string& path);
+/// Every *.json below the folder, in the order of their names.
+std::vector<std::string> result_paths(const std::string& folder);
+
+/// Of "580.0 ns", the answer of a unit that was measured. Nothing for any other.
+std::optional<double> measured_ns(const UnitResult& result);
+/// Of at least one value; the upper one of the two in the middle.
+double median(std::vector<double> values);
 
 struct ReadResult {
   ShardResult result;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "conformance/record/record.h"
@@ -25,13 +24,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kFew = 32;  // cases between two looks at the clock
-
-std::string read_file(const fs::path& path) {
-  std::ifstream in(path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 // The line that begins so, without that; "" where there is none.
 std::string line_behind(const std::string& output, const std::string& beginning) {
@@ -62,7 +54,7 @@ std::string run_cases(const WorkTarget& target, const Job& job,
 std::vector<std::string> programs_in(const fs::path& folder) {
   std::vector<std::string> texts;
   for (const auto& each : fs::directory_iterator(folder)) {
-    if (each.path().extension() == ".cuvmm") texts.push_back(read_file(each.path()));
+    if (each.path().extension() == ".cuvmm") texts.push_back(whole_file(each.path()));
   }
   std::sort(texts.begin(), texts.end());
   return texts;

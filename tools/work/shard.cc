@@ -10,9 +10,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include "tools/atomic_file.h"
 
@@ -21,13 +19,6 @@ namespace cuvmm::tools {
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string whole_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 std::size_t findings(const std::vector<UnitResult>& results) {
   return static_cast<std::size_t>(
