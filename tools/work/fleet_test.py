@@ -169,12 +169,12 @@ class FleetTest(unittest.TestCase):
         fuzz = CUVMM.with_name("cuvmm-fuzz")
         if not fuzz.exists():
             self.skipTest("cuvmm-fuzz was not built")
-        spoilt = os.environ | {"CUVMM_MUTATION": "remove cuMemMap-offset-zero"}
-        for shard in ("1/2", "2/2"):
-            done = work("run", "--emulate", "--fuzz", 4, "--seed-seconds", 2, "--shard", shard, "--out", self.folder / "r")
-            self.assertEqual(done.returncode, 0, done.stderr)
-        # A search ends when it has found something.
-        done = work("run", "--emulate", "--fuzz", 100, "--seed-seconds", 100, "--out", self.folder / "r", **spoilt)
+        done = work("run", "--emulate", "--fuzz", 1, "--seed-seconds", 1, "--out", self.folder / "r")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # These searches end when they have found something, after some forty programs, however long those take: what
+        # they keep does not depend on the time.
+        spoilt = os.environ | {"CUVMM_MUTATION": "remove cuMemMap-flags-zero"}
+        done = work("run", "--emulate", "--fuzz", 400, "--seed-seconds", 200, "--out", self.folder / "r", **spoilt)
         self.assertEqual(done.returncode, 1, done.stderr)
         kept = self.folder / "kept"
         merged = self.folder / "merged.json"
