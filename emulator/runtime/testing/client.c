@@ -264,9 +264,9 @@ static int graphs(void) {
   WANT(byte == 5);
   OK(begin_capture(stream, 2));
   OK(end_capture(stream, &longer));
-  WANT(update(executable, longer, &result) == kUpdateFailure);
+  WANT((int)update(executable, longer, &result) == kUpdateFailure);
   WANT(result.result == CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
-  WANT(cudaGetLastError() == kUpdateFailure);
+  WANT((int)cudaGetLastError() == kUpdateFailure);
   OK(destroy_executable(executable));
   OK(destroy(first));
   OK(destroy(second));
