@@ -260,6 +260,41 @@ class Memory(NvtxTest):
         self.assertRegex(result.stderr, r'reservation 0x\w+ "kv_cache" \(2 MiB\)')
         self.assertIn("in it: block 12, 64 KiB (by NVTX)\n", result.stderr)
 
+    def test_other_formats_say_it_too(self):
+        program = self.compiled("memory", MEMORY.replace("  u64 at = reserve(M);", """
+  nvtxRangePushA("grow");
+  u64 at = reserve(M);
+  nvtxRangePop();
+  nvtxRangePushA("layer 12");""", 1))
+        report, sarif, trace = (os.path.join(self.folder, name) for name in ("report.json", "r.sarif", "r.perfetto-trace"))
+        self.run_("--report", sarif, "--report", trace, "--", program)
+        with open(sarif, encoding="utf-8") as file:
+            results = json.load(file)["runs"][0]["results"]
+        result = next(one for one in results if one["properties"]["call"].startswith("cuMemAddressFree"))
+        self.assertEqual(result["properties"]["nvtxRanges"], ["layer 12"])
+        made = next(one for one in result["relatedLocations"] if "was made here" in one["message"]["text"])
+        self.assertRegex(made["message"]["text"], r'^reservation 0x\w+ "kv_cache" was made here, within grow$')
+        self.assertEqual(made["properties"], {"name": "kv_cache", "nvtxRanges": ["grow"],
+                                              "nvtxRegions": ["block 12, 64 KiB"], "nvtxRegionCount": 1})
+        text = subprocess.run([CUVMM, "report", report], capture_output=True, text=True, check=False).stdout
+        self.assertIn("in it: block 12, 64 KiB (by NVTX)\n", text)
+        try:
+            from perfetto.protos.perfetto.trace import perfetto_trace_pb2
+        except ImportError:
+            self.skipTest("needs Python's perfetto package: tools/view/requirements.txt")
+        read = perfetto_trace_pb2.Trace()
+        with open(trace, "rb") as file:
+            read.ParseFromString(file.read())
+        said = {}
+        for packet in read.packet:
+            for one in packet.track_event.debug_annotations:
+                said.setdefault((packet.track_event.type, one.name), []).append(one.string_value)
+        slices, instants = perfetto_trace_pb2.TrackEvent.TYPE_SLICE_BEGIN, perfetto_trace_pb2.TrackEvent.TYPE_INSTANT
+        self.assertIn("layer 12", said[instants, "NVTX ranges"])
+        self.assertEqual(said[slices, "NVTX ranges"], ["grow"])
+        self.assertEqual(said[slices, "name"], ["kv_cache"])
+        self.assertEqual(said[slices, "NVTX regions"], ["block 12, 64 KiB"])
+
 
 if __name__ == "__main__":
     CUVMM = os.path.abspath(sys.argv[1])

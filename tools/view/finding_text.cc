@@ -12,14 +12,6 @@ namespace {
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-std::string ranges_text(const Json& object) {
-  std::string text;
-  for (const Json& range : list_in(object, "ranges")) {
-    if (range.is_string()) text += (text.empty() ? "" : " / ") + range.get<std::string>();
-  }
-  return text;
-}
-
 std::string stack_text(const Json& stack, const char* indent) {
   std::string text;
   std::size_t number = 0;
@@ -51,6 +43,26 @@ std::uint64_t number_in(const Json& object, const char* key) {
   // A report that was not read from a file has signed ones too.
   const bool negative = !found->is_number_unsigned() && found->get<std::int64_t>() < 0;
   return negative ? 0 : found->get<std::uint64_t>();
+}
+
+std::string ranges_text(const Json& object) {
+  std::string text;
+  for (const Json& range : list_in(object, "ranges")) {
+    if (range.is_string()) text += (text.empty() ? "" : " / ") + range.get<std::string>();
+  }
+  return text;
+}
+
+std::string regions_text(const Json& object) {
+  const Json& regions = list_in(object, "regions");
+  if (regions.empty()) return "";
+  std::string text;
+  for (const Json& region : regions) {
+    if (region.is_string()) text += (text.empty() ? "" : "; ") + region.get<std::string>();
+  }
+  const std::uint64_t all = number_in(object, "region_count");
+  if (all > regions.size()) text += fmt::format("; and {} more", all - regions.size());
+  return text;
 }
 
 std::string text_in(const Json& object, const char* key) {
@@ -144,7 +156,10 @@ std::string finding_text(const Json& finding) {
       text += " within " + within;
     if (const auto ended = number_in(object, "ended_by_call"))
       text += fmt::format(", ended by call {}", ended);
-    text += "\n" + stack_text(list_in(object, "stack"), "      ");
+    text += "\n";
+    if (const std::string inside = regions_text(object); !inside.empty())
+      text += "      in it: " + inside + " (by NVTX)\n";
+    text += stack_text(list_in(object, "stack"), "      ");
   }
   if (const std::string fix = text_in(finding, "fix"); !fix.empty())
     text += "    fix: " + fix + "\n";

@@ -25,6 +25,13 @@ const Json* site_of(const Json& stack);
 /// call and the functions of the stack, 16 hexadecimal digits. Lines and offsets do not count.
 std::string fingerprint(const Json& finding);
 
+/// The NVTX ranges of a finding or object: "step 3 / layer 12"; "" for none.
+std::string ranges_text(const Json& object);
+
+/// The memory in an object that the program's own allocator gave out: "block 12, 64 KiB"; "" for
+/// none.
+std::string regions_text(const Json& object);
+
 /// A member that is a string; "" where it is none.
 std::string text_in(const Json& object, const char* key);
 

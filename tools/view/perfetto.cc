@@ -218,14 +218,14 @@ class ProcessTracks {
     return timeline_.start_ns + static_cast<std::uint64_t>(std::max<std::int64_t>(ns, 0));
   }
 
-  // A flow for each object of each finding, named by its life.
+  // Of each object of each finding, by its life: its flow, and what the finding knows of it.
   void flows(const Json& findings) {
     for (const Json& finding : findings) {
       if (!mine(finding)) continue;
       for (const Json& object : list_in(finding, "objects")) {
         const Life* const life = moments_.life_of(object);
-        if (life && flows_.try_emplace(life, 0).second) {
-          flows_[life] = (static_cast<std::uint64_t>(timeline_.pid) << 32) + flows_.size();
+        if (life && told_.try_emplace(life).second) {
+          told_[life] = {(static_cast<std::uint64_t>(timeline_.pid) << 32) + told_.size(), &object};
         }
       }
     }
@@ -315,8 +315,12 @@ class ProcessTracks {
     if (life.handle != 0) Trace::annotate(event, "handle", fmt::format("{:#x}", life.handle));
     trace_.annotate_shared(event, "stack", stack_lines(timeline_, life.stack));
     trace_.annotate_shared(event, "stack of the end", stack_lines(timeline_, life.end_stack));
-    if (const auto flow = flows_.find(&life); flow != flows_.end())
-      event.fixed64(event::kFlow, flow->second);
+    if (const auto told = told_.find(&life); told != told_.end()) {
+      event.fixed64(event::kFlow, told->second.flow);
+      Trace::annotate(event, "name", text_in(*told->second.object, "name"));
+      Trace::annotate(event, "NVTX ranges", ranges_text(*told->second.object));
+      Trace::annotate(event, "NVTX regions", regions_text(*told->second.object));
+    }
     trace_.event(at(begin), event);
     trace_.event(at(end), Trace::started(event::kEnd, track, ""));
   }
@@ -329,10 +333,11 @@ class ProcessTracks {
       ProtobufMessage event = Trace::started(
           event::kInstant, track, text_in(finding, "kind") + ": " + text_in(finding, "rule"));
       Trace::annotate(event, "message", text_in(finding, "message"));
+      Trace::annotate(event, "NVTX ranges", ranges_text(finding));
       Trace::annotate(event, "finding", finding_text(finding));
       for (const Json& object : list_in(finding, "objects")) {
-        const auto flow = flows_.find(moments_.life_of(object));
-        if (flow != flows_.end()) event.fixed64(event::kFlow, flow->second);
+        const auto told = told_.find(moments_.life_of(object));
+        if (told != told_.end()) event.fixed64(event::kFlow, told->second.flow);
       }
       trace_.event(at(moments_.of_call(number_in(finding, "call_index"))), event);
     }
@@ -348,7 +353,11 @@ class ProcessTracks {
   std::uint64_t process_ = kNone;
   std::map<std::uint64_t, Reservation> reservations_;
   std::map<O, Lanes> kinds_;
-  std::unordered_map<const Life*, std::uint64_t> flows_;
+  struct Told {
+    std::uint64_t flow = 0;
+    const Json* object = nullptr;
+  };
+  std::unordered_map<const Life*, Told> told_;
 };
 
 }  // namespace

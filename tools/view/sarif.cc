@@ -36,6 +36,18 @@ const char* level_of(const std::string& kind) {
   return kind == "leak" ? "warning" : "note";
 }
 
+// What the program says by NVTX of an object, as properties of its place.
+Json nvtx_of(const Json& object) {
+  Json out = Json::object();
+  if (const std::string name = text_in(object, "name"); !name.empty()) out["name"] = name;
+  if (const Json& ranges = list_in(object, "ranges"); !ranges.empty()) out["nvtxRanges"] = ranges;
+  if (const Json& regions = list_in(object, "regions"); !regions.empty()) {
+    out["nvtxRegions"] = regions;
+    out["nvtxRegionCount"] = number_in(object, "region_count");
+  }
+  return out;
+}
+
 Json sarif_message(const std::string& text) { return {{"text", text.empty() ? "-" : text}}; }
 
 class SarifWriter {
@@ -146,23 +158,29 @@ class SarifWriter {
     if (const std::string state = text_in(finding, "baseline"); !state.empty())
       out["baselineState"] = state;
     out["properties"] = {{"call", call_text(finding)}, {"result", text_in(finding, "result")}};
+    if (const Json& ranges = list_in(finding, "ranges"); !ranges.empty())
+      out["properties"]["nvtxRanges"] = ranges;
     if (const auto pid = finding.find("pid"); pid != finding.end()) out["properties"]["pid"] = *pid;
     return out;
   }
 
   void add_object(const Json& object, Json& stacks, Json& related) {
-    const std::string what = text_in(object, "what") + " " + text_in(object, "value");
-    const auto add = [&](const char* key, const std::string& said) {
+    const std::string name = text_in(object, "name"), within = ranges_text(object);
+    const std::string what = text_in(object, "what") + " " + text_in(object, "value") +
+                             (name.empty() ? "" : " \"" + name + "\"");
+    const auto add = [&](const char* key, const std::string& said, Json made) {
       const Json& frames = list_in(object, key);
       if (frames.empty()) return;
       stacks.push_back(stack(frames, said));
       Json one = location(*site_of(frames));
       one["id"] = related.size() + 1;
       one["message"] = sarif_message(said);
+      if (!made.empty()) one["properties"] = std::move(made);
       related.push_back(std::move(one));
     };
-    add("stack", what + " was made here");
-    add("ended_stack", what + " ended here");
+    add("stack", what + " was made here" + (within.empty() ? "" : ", within " + within),
+        nvtx_of(object));
+    add("ended_stack", what + " ended here", Json::object());
   }
 
   const std::string root_;
