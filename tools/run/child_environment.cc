@@ -154,6 +154,10 @@ Environment child_environment(Environment environment, const RunSettings& option
   set("CUVMM_LIVE", options.live);
   set("CUVMM_LEAKS_SIGNAL", options.leaks_signal);
   if (options.no_python_frames) environment["CUVMM_NO_PYTHON_FRAMES"] = "1";
+  if (options.stack_depth > 0)
+    environment["CUVMM_STACK_DEPTH"] = std::to_string(options.stack_depth);
+  if (options.no_symbols) environment["CUVMM_NO_SYMBOLS"] = "1";
+  if (options.debuginfod) environment["CUVMM_DEBUGINFOD"] = "1";
   set("CUVMM_COLOR", options.color);
   if (options.limit >= 0) environment["CUVMM_LIMIT"] = std::to_string(options.limit);
   if (options.quiet) environment["CUVMM_QUIET"] = "1";

@@ -216,6 +216,14 @@ void add_search_options(CLI::App& app, RunSettings& options) {
 void add_text_options(CLI::App& app, RunSettings& options) {
   app.add_flag("--no-python-frames", options.no_python_frames,
                "Stacks show the interpreter of a Python program, not the program's functions");
+  app.add_option("--stack-depth", options.stack_depth,
+                 "Frames that are kept of each call's stack, 1 to 48 (default: 48)")
+      ->type_name("N")
+      ->check(whole_number(1, 48));
+  app.add_flag("--no-symbols", options.no_symbols,
+               "Stacks show modules, offsets and exported functions: no symbols are read");
+  app.add_flag("--debuginfod", options.debuginfod,
+               "Debug information may come from the servers in DEBUGINFOD_URLS");
   app.add_option("--color", options.color,
                  "Colours in the text: on a terminal (auto, unless NO_COLOR is set), or as said")
       ->check(one_of({"auto", "always", "never"}))

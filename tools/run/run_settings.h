@@ -33,6 +33,9 @@ struct RunSettings {
   bool no_nvtx = false;                   ///< ranges and names of NVTX are not looked at
   std::string leaks_signal;               ///< at which a process tells its leaks; "" for none
   bool no_python_frames = false;          ///< stacks are native alone
+  int stack_depth = 0;                    ///< frames that are kept of a stack; 0: the default
+  bool no_symbols = false;                ///< stacks are modules and offsets
+  bool debuginfod = false;                ///< debug information may come from servers
   std::string color;  ///< "auto", "always", "never" or "" for the shim's default
   int limit = -1;     ///< findings that are printed of a rule, 0: all; < 0: the default
   std::vector<std::string> fails;  ///< as they were given

@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string_view>
+#include <utility>
 
 #include "rulebook/profile/toml_text.h"
 #include "tools/rules/suggest.h"
@@ -81,6 +83,7 @@ class SettingsReader {
       read_command(*command, name, *table);
     }
     refuse_rivals();
+    for (const char* command : {"fail", "hostile"}) inherit(*app_.get_subcommand(command), command);
   }
 
  private:
@@ -174,6 +177,40 @@ class SettingsReader {
              (text.find('/') != std::string::npos || text.ends_with(".toml"));
     }
     return file && !text.empty() ? (folder_ / text).lexically_normal().string() : text;
+  }
+
+  bool has(const std::string& command, const std::string& key) const {
+    return std::ranges::any_of(file_.settings, [&](const FileSetting& one) {
+      return one.command == command && one.key == key;
+    });
+  }
+
+  // What [run] says holds where a command runs a program many times, too. Not what is for one run,
+  // nor what such a command chooses itself.
+  void inherit(const CLI::App& command, const std::string& name) {
+    constexpr std::string_view kOneRun[] = {
+        "error-exitcode", "fail",        "hostile",          "leaks-signal", "live",
+        "report",         "ring",        "skipped-exitcode", "streams",      "timeline",
+        "trace",          "trace-calls", "trace-errors"};
+    constexpr std::pair<std::string_view, std::string_view> kRivals[] = {
+        {"driver", "emulate"},
+        {"emulate", "driver"},
+        {"no-nvtx", "nvtx-include"},
+        {"nvtx-include", "no-nvtx"}};
+    std::vector<FileSetting> inherited;
+    for (const FileSetting& setting : file_.settings) {
+      if (setting.command != "run" || !option_of_key(command, setting.key)) continue;
+      if (std::ranges::find(kOneRun, setting.key) != std::end(kOneRun)) continue;
+      if (name == "hostile" && setting.key == "driver") continue;  // (it has the emulator)
+      const bool decided =
+          has(name, setting.key) || std::ranges::any_of(kRivals, [&](const auto& two) {
+            return two.first == setting.key && has(name, std::string(two.second));
+          });
+      if (decided) continue;
+      inherited.push_back(setting);
+      inherited.back().command = name;
+    }
+    std::ranges::move(inherited, std::back_inserter(file_.settings));
   }
 
   void refuse_rivals() const {

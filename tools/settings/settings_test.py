@@ -6,6 +6,7 @@ Usage: settings_test.py CUVMM [unittest arguments]. Needs the shim and the emula
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -105,6 +106,37 @@ class Precedence(SettingsTest):
         self.assertEqual(self.program_sees("--config", str(path))["CUVMM_DEVICES"], "3")
 
 
+class Inherited(SettingsTest):
+    def held(self, command):
+        document = json.loads(self.cuvmm("config", command, "--json").stdout)
+        return {one["key"]: (one["value"], one["file"]["line"]) for one in document["settings"]}
+
+    def test_fail_and_hostile_take_what_run_says(self):
+        self.settings('[run]\nemulate = true\ndevices = 3\nstack-depth = 9\nreport = "r.json"\nstreams = "late:1"\n'
+                      'nvtx-include = "a"\n[fail]\ndevices = 2\nno-nvtx = true\n')
+        self.assertEqual(self.held("fail"), {"emulate": (True, 2), "stack-depth": (9, 4), "devices": (2, 9),
+                                             "no-nvtx": (True, 10)})
+        self.assertEqual(self.held("hostile"), {"emulate": (True, 2), "devices": (3, 3), "stack-depth": (9, 4),
+                                                "nvtx-include": ("a", 7)})
+
+    def test_the_driver_is_one_question(self):
+        self.settings('[run]\ndriver = "/lib/libcuda.so.1"\n[fail]\nemulate = true\n')
+        self.assertEqual(self.held("fail"), {"emulate": (True, 4)})
+        self.assertEqual(self.held("hostile"), {})
+        self.settings('[run]\ndriver = "/lib/libcuda.so.1"\n')
+        self.assertEqual(list(self.held("fail")), ["driver"])
+
+    def test_the_program_sees_it(self):
+        self.settings('[run]\nemulate = true\nreport = "r.json"\ndevices = 3\nno-symbols = true\ndebuginfod = true\n'
+                      "stack-depth = 9\n")
+        show = "echo $CUVMM_DEVICES $CUVMM_NO_SYMBOLS $CUVMM_DEBUGINFOD $CUVMM_STACK_DEPTH"
+        for command in (("run",), ("fail", "--fail", "cuMemCreate@3")):
+            result = self.cuvmm(*command, "--", "sh", "-c", show)
+            self.assertEqual(result.stdout, "3 1 1 9\n", result.stderr)
+            self.assertEqual((self.folder / "r.json").exists(), command == ("run",))
+            (self.folder / "r.json").unlink(missing_ok=True)
+
+
 class Mistakes(SettingsTest):
     def test_names(self):
         self.assert_refused("[run]\nemulate = true\ndevises = 3\n", "FILE:3:1: unknown key devises in [run]",
@@ -173,6 +205,16 @@ class Config(SettingsTest):
             self.assertIn(f"--{key}", options)
         self.assertIn({"command": "run", "key": "verbose", "value": None, "source": "default",
                        "variable": "CUVMM_VERBOSE"}, everything)
+
+    def test_each_variable_of_the_shim_has_a_key_or_a_reason(self):
+        docs = pathlib.Path(__file__).resolve().parents[2] / "docs"
+        rows = [line.split("|") for line in (docs / "environment.md").read_text().splitlines() if line.startswith("| `CUVMM_")]
+        read = {name for row in rows if "shim" in row[2] for name in re.findall(r"CUVMM_\w+", row[1])}
+        everything = json.loads(self.cuvmm("config", "--json", "--all").stdout)["settings"]
+        keys = {one["variable"] for one in everything if "variable" in one}
+        text = (docs / "settings" / "README.md").read_text().split("## Variables without a key")[1].split("\nThe emulator")[0]
+        reasons = set(re.findall(r"CUVMM_\w+", text))
+        self.assertEqual(read - keys, reasons)
 
     def test_without_a_file(self):
         self.assertIn("There is no cuvmm.toml", self.cuvmm("config").stdout)
