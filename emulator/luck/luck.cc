@@ -21,6 +21,7 @@ constexpr Word kLuckWords[] = {{"new-addresses", &Luck::new_addresses},
                                {"high-descriptors", &Luck::high_descriptors},
                                {"large-granules", &Luck::large_granules},
                                {"unlike-devices", &Luck::unlike_devices},
+                               {"import-addresses", &Luck::import_addresses},
                                {"refusals", &Luck::refusals}};
 
 // splitmix64
@@ -40,6 +41,14 @@ bool Luck::refuse() {
   if (!refusals) return false;
   refused_ = draw() % kOneIn == 0 && !refused_;
   return refused_;
+}
+
+void Luck::imported() {
+  if (import_addresses) place_ = draw() | 1;  // never 0: that is the place before
+}
+
+std::uint64_t Luck::begin_of_ranges(std::uint64_t room) const {
+  return place_ == 0 || room == 0 ? 0 : place_ % room;
 }
 
 std::uint64_t Luck::memory_of(int device, std::uint64_t usual) const {

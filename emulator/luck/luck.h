@@ -20,6 +20,7 @@ struct Luck {
   bool high_descriptors = false;     ///< exported descriptors have large numbers
   bool large_granules = false;       ///< memory of devices has a granularity above 2 MiB
   bool unlike_devices = false;       ///< other memory on each device, and some are no peers
+  bool import_addresses = false;     ///< what follows an import lies elsewhere than before
   bool refusals = false;             ///< memory and addresses are refused now and then
   static constexpr std::uint64_t kTimesLarger = 4;
 
@@ -28,6 +29,11 @@ struct Luck {
   /// Whether a call that may be refused for want of memory is refused now: one in eight, and never
   /// two in a row. Draws a number where refusals are wanted.
   bool refuse();
+  /// The process imported memory: from now on its ranges lie in another place, which is drawn.
+  /// So what another process shared with it lies at another address than over there.
+  void imported();
+  /// How far into `room` bytes of addresses ranges begin: 0 until something was imported.
+  std::uint64_t begin_of_ranges(std::uint64_t room) const;
   /// The memory of a device, of those that all would have.
   std::uint64_t memory_of(int device, std::uint64_t usual) const;
   /// Whether two devices are peers that would be by themselves; the same both ways.
@@ -36,6 +42,7 @@ struct Luck {
  private:
   std::uint64_t drawn_ = 0;
   bool refused_ = false;
+  std::uint64_t place_ = 0;
 };
 
 /// "7:poison,hints": a seed, and words of docs/testing/fail.md. Nothing where the text is not that.

@@ -104,6 +104,36 @@ TEST_F(LuckTest, HandlesComeBackByDefaultAndNeverWhereTheyMustNot) {
   EXPECT_NE(memory.add(kGranule, prop, false, 0, nullptr), first);
 }
 
+TEST_F(LuckTest, WhatIsImportedLiesElsewhere) {
+  const auto step = [](const char* text, bool import) {
+    AddressSpace space;
+    EXPECT_TRUE(space.open());
+    wish(text);
+    const std::uint64_t first = space.take(kGranule, 0, 0).value_or(0);
+    if (import) luck().imported();
+    const std::uint64_t next = space.take(kGranule, 0, 0).value_or(0);
+    EXPECT_NE(next, 0u);
+    return next - first;  // each space begins where the system put it
+  };
+  const std::uint64_t usual = step("7", false);
+  EXPECT_EQ(step("7", true), usual);
+  EXPECT_EQ(step("7:import-addresses", false), usual);
+  const std::uint64_t away = step("7:import-addresses", true);
+  EXPECT_GT(away, usual);
+  EXPECT_EQ(away, step("7:import-addresses", true));
+  EXPECT_NE(away, step("8:import-addresses", true));
+}
+
+TEST_F(LuckTest, AfterAnImportTheWholeSpaceCanStillBeUsed) {
+  AddressSpace space;
+  ASSERT_TRUE(space.open());
+  wish("7:import-addresses");
+  for (int i = 0; i < 64; ++i) {
+    luck().imported();
+    ASSERT_TRUE(space.take(kGranule, 0, 0)) << i;
+  }
+}
+
 TEST_F(LuckTest, RefusalsComeSeldomAndNeverTwiceInARow) {
   Luck none = *parse_luck("7"), some = *parse_luck("7:refusals"), same = some;
   int refused = 0;

@@ -98,7 +98,12 @@ std::optional<std::uint64_t> AddressSpace::take(std::uint64_t size, std::uint64_
 
 std::uint64_t AddressSpace::place_in(std::uint64_t base, std::uint64_t hole, std::uint64_t size,
                                      std::uint64_t alignment) const {
-  std::uint64_t place = align_up(luck().new_addresses ? std::max(base, fresh_) : base, alignment);
+  // In the arena only, of which the upper half is always left. Regions beside it come when it is
+  // full.
+  const bool in_arena = base >= arena_ && base - arena_ < arena_size_;
+  const std::uint64_t begin = in_arena ? arena_ + luck().begin_of_ranges(arena_size_ / 2) : base;
+  const std::uint64_t lowest = std::max(base, luck().new_addresses ? fresh_ : base);
+  std::uint64_t place = align_up(std::max(lowest, begin), alignment);
   const auto fits = [&](std::uint64_t at) {
     return at >= base && at - base < hole && size <= hole - (at - base);
   };

@@ -10,6 +10,7 @@
 #include "api/sizes.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/record.h"
+#include "emulator/luck/luck.h"
 #include "emulator/machine/system.h"
 #include "emulator/machine/ticket.h"
 #include "emulator/share/share_entry.h"
@@ -138,6 +139,7 @@ CUresult perform(Emulator& e, const calls::IpcOpenMemHandle& call, const Facts&,
   // An H200 hands out addresses behind the block as well, which fault when they are used.
   if (handle.offset >= memory.size() || handle.size == 0) return CUDA_ERROR_INVALID_VALUE;
   const Size size = std::min<Size>(handle.size, memory.size() - handle.offset);
+  luck().imported();
   PlainAllocation* opened =
       e.adopt(context, size, std::move(memory), ipc_bytes(call.handle), handle.offset);
   if (!opened) return CUDA_ERROR_OUT_OF_MEMORY;

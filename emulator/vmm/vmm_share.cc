@@ -4,6 +4,7 @@
 
 #include "api/location.h"
 #include "emulator/entry/record.h"
+#include "emulator/luck/luck.h"
 #include "emulator/machine/shareable.h"
 #include "emulator/vmm/multicast.h"
 #include "emulator/vmm/vmm_entry.h"
@@ -71,6 +72,7 @@ CUresult perform(Emulator& e, const calls::MemImportFromShareableHandle& call, c
   }
   memory.describe(found->size, found->prop);
   *call.handle = e.physical.add(std::move(memory));
+  luck().imported();
   return CUDA_SUCCESS;
 }
 

@@ -294,7 +294,7 @@ class FailTest(unittest.TestCase):
             return done.stdout
 
         kinds = ("scattered-addresses,new-handles,poison,high-descriptors,large-granules,unlike-devices,refusals,"
-                 "late-streams")
+                 "import-addresses,late-streams")
         first = run(f"11:{kinds}")
         self.assertEqual(first, run(f"11:{kinds}"))
         self.assertNotEqual(first, run(f"12:{kinds}"))

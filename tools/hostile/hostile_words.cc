@@ -26,8 +26,9 @@ std::string joined(const std::vector<std::string>& words) {
 
 const std::vector<std::string>& hostile_kinds() {
   static const std::vector<std::string> kKinds = {
-      "new-addresses",    "scattered-addresses", "no-hints",   "new-handles",    "poison",
-      "high-descriptors", "large-granules",      kLateStreams, "unlike-devices", kRefusals};
+      "new-addresses",  "scattered-addresses", "no-hints",       "new-handles",
+      "poison",         "high-descriptors",    "large-granules", kLateStreams,
+      "unlike-devices", "import-addresses",    kRefusals};
   return kKinds;
 }
 
