@@ -94,7 +94,7 @@ def judge(given, out):
     with open(merged, encoding="utf-8") as file:
         found = json.load(file)
     files = [path for path in pathlib.Path(out).rglob("*") if path.is_file() and path.name != "merged"]
-    left = [str(path) for path in files if path.suffix != ".json"]
+    left = sum(path.suffix != ".json" for path in files)
     names = collections.Counter(path.name for path in files)
     summary = {"units": units, "cases": found["cases"], "results": found["results"], "repeated": found["repeated"],
                "missing": len(found["missing"]), "refused": len(found["refused"]), "outliers": len(found["outliers"]),
