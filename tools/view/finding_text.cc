@@ -156,7 +156,7 @@ std::string finding_text(const Json& finding) {
       text += " within " + within;
     if (const auto ended = number_in(object, "ended_by_call"))
       text += fmt::format(", ended by call {}", ended);
-    text += "\n";
+    text += '\n';
     if (const std::string inside = regions_text(object); !inside.empty())
       text += "      in it: " + inside + " (by NVTX)\n";
     text += stack_text(list_in(object, "stack"), "      ");
