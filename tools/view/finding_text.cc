@@ -12,6 +12,14 @@ namespace {
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+std::string joined(const Json& texts, const char* between) {
+  std::string all;
+  for (const Json& text : texts) {
+    if (text.is_string()) all += (all.empty() ? "" : between) + text.get<std::string>();
+  }
+  return all;
+}
+
 std::string stack_text(const Json& stack, const char* indent) {
   std::string text;
   std::size_t number = 0;
@@ -45,21 +53,12 @@ std::uint64_t number_in(const Json& object, const char* key) {
   return negative ? 0 : found->get<std::uint64_t>();
 }
 
-std::string ranges_text(const Json& object) {
-  std::string text;
-  for (const Json& range : list_in(object, "ranges")) {
-    if (range.is_string()) text += (text.empty() ? "" : " / ") + range.get<std::string>();
-  }
-  return text;
-}
+std::string ranges_text(const Json& object) { return joined(list_in(object, "ranges"), " / "); }
 
 std::string regions_text(const Json& object) {
   const Json& regions = list_in(object, "regions");
   if (regions.empty()) return "";
-  std::string text;
-  for (const Json& region : regions) {
-    if (region.is_string()) text += (text.empty() ? "" : "; ") + region.get<std::string>();
-  }
+  std::string text = joined(regions, "; ");
   const std::uint64_t all = number_in(object, "region_count");
   if (all > regions.size()) text += fmt::format("; and {} more", all - regions.size());
   return text;
