@@ -185,6 +185,17 @@ class SettingsReader {
     });
   }
 
+  // The key that answers the same question as another one does; "" where there is none.
+  static std::string rival_of(const std::string& key) {
+    constexpr std::pair<std::string_view, std::string_view> kRivals[] = {
+        {"driver", "emulate"}, {"no-nvtx", "nvtx-include"}};
+    for (const auto& [one, other] : kRivals) {
+      if (key == one) return std::string(other);
+      if (key == other) return std::string(one);
+    }
+    return "";
+  }
+
   // What [run] says holds where a command runs a program many times, too. Not what is for one run,
   // nor what such a command chooses itself.
   void inherit(const CLI::App& command, const std::string& name) {
@@ -192,21 +203,12 @@ class SettingsReader {
         "error-exitcode", "fail",        "hostile",          "leaks-signal", "live",
         "report",         "ring",        "skipped-exitcode", "streams",      "timeline",
         "trace",          "trace-calls", "trace-errors"};
-    constexpr std::pair<std::string_view, std::string_view> kRivals[] = {
-        {"driver", "emulate"},
-        {"emulate", "driver"},
-        {"no-nvtx", "nvtx-include"},
-        {"nvtx-include", "no-nvtx"}};
     std::vector<FileSetting> inherited;
     for (const FileSetting& setting : file_.settings) {
       if (setting.command != "run" || !option_of_key(command, setting.key)) continue;
       if (std::ranges::find(kOneRun, setting.key) != std::end(kOneRun)) continue;
       if (name == "hostile" && setting.key == "driver") continue;  // (it has the emulator)
-      const bool decided =
-          has(name, setting.key) || std::ranges::any_of(kRivals, [&](const auto& two) {
-            return two.first == setting.key && has(name, std::string(two.second));
-          });
-      if (decided) continue;
+      if (has(name, setting.key) || has(name, rival_of(setting.key))) continue;
       inherited.push_back(setting);
       inherited.back().command = name;
     }
