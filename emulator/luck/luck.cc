@@ -44,11 +44,11 @@ bool Luck::refuse() {
 }
 
 void Luck::imported() {
-  if (import_addresses) place_ = draw() | 1;  // never 0: that is the place before
+  if (import_addresses) place_ = draw();
 }
 
 std::uint64_t Luck::begin_of_ranges(std::uint64_t room) const {
-  return place_ == 0 || room == 0 ? 0 : place_ % room;
+  return place_ == 0 ? 0 : place_ % room;
 }
 
 std::uint64_t Luck::memory_of(int device, std::uint64_t usual) const {

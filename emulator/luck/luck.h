@@ -32,7 +32,7 @@ struct Luck {
   /// The process imported memory: from now on its ranges lie in another place, which is drawn.
   /// So what another process shared with it lies at another address than over there.
   void imported();
-  /// How far into `room` bytes of addresses ranges begin: 0 until something was imported.
+  /// How far into `room` (> 0) bytes of addresses ranges begin: 0 until something was imported.
   std::uint64_t begin_of_ranges(std::uint64_t room) const;
   /// The memory of a device, of those that all would have.
   std::uint64_t memory_of(int device, std::uint64_t usual) const;
