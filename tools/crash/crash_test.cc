@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -119,7 +120,8 @@ class KeptRings : public ::testing::Test {
   ~KeptRings() override { std::filesystem::remove_all(folder_); }
   std::string path(const char* name) const { return folder_ + "/" + name; }
 
-  const std::string folder_ = ::testing::TempDir() + "kept-rings";
+  // Of its own: ctest runs each test as a process, two at once.
+  const std::string folder_ = ::testing::TempDir() + "kept-rings-" + std::to_string(getpid());
 };
 
 TEST_F(KeptRings, AreThoseOfCrashes) {
