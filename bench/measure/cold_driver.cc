@@ -6,7 +6,7 @@
 
 #include "api/default_stream.h"
 #include "api/driver.h"
-#include "api/for_each.h"
+#include "api/symbols/for_each.h"
 #include "bench/measure/chill.h"
 #include "bench/measure/ticks.h"
 

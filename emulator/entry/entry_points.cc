@@ -2,7 +2,7 @@
 // Exports every symbol of api/entry_points.def: one function per entry point, and its other names
 // as aliases.
 #include "api/default_stream.h"
-#include "api/for_each.h"
+#include "api/symbols/for_each.h"
 #include "emulator/context/capture_gate.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/entry.h"

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "api/fnv1a.h"
 #include "fuzz/ops/layout.h"
 #include "shim/session/session_run.h"
 
@@ -224,9 +225,9 @@ Result run_failing(Differential& machine, const Ops& ops, unsigned k) {
 
 // A number that follows from the program, below `count`.
 unsigned pick(const Ops& ops, unsigned count) {
-  std::uint64_t hash = 1469598103934665603u;
-  for (const std::uint8_t byte : encode(ops)) hash = (hash ^ byte) * 1099511628211u;
-  return static_cast<unsigned>(hash % count);
+  Fnv1a hash;
+  for (const std::uint8_t byte : encode(ops)) hash.add(std::uint64_t{byte});
+  return static_cast<unsigned>(hash.value() % count);
 }
 
 }  // namespace

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "api/fnv1a.h"
 #include "fuzz/ops/op.h"
 #include "fuzz/search/shrinker.h"
-#include "tools/work/fnv1a.h"
 
 namespace cuvmm::fuzz {
 
@@ -23,7 +23,7 @@ std::string kind_of(const std::string& problem) {
 }
 
 std::string fingerprint(const std::string& kind) {
-  const std::uint64_t hash = tools::fnv1a("fuzz\n" + kind);
+  const std::uint64_t hash = fnv1a("fuzz\n" + kind);
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
   return text;

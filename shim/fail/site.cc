@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "api/fnv1a.h"
 #include "shim/loader/module_map.h"
 #include "shim/process/own_stack.h"
 #include "shim/stack/python/names.h"
@@ -16,21 +17,14 @@ namespace cuvmm::shim {
 namespace {
 
 // FNV-1a: the same on every machine.
-class Hash {
- public:
-  void add(std::string_view text) {
-    for (const char c : text) add_byte(static_cast<unsigned char>(c));
-    add_byte(0);
-  }
-  void add(std::uint64_t number) {
-    for (int i = 0; i < 8; ++i) add_byte(number >> (8 * i) & 0xff);
-  }
-  std::uint64_t value() const { return value_; }
+void add_text(Fnv1a& hash, std::string_view text) {
+  hash.add(text);
+  hash.add(std::uint64_t{0});
+}
 
- private:
-  void add_byte(std::uint64_t byte) { value_ = (value_ ^ byte) * 0x100000001b3; }
-  std::uint64_t value_ = 0xcbf29ce484222325;
-};
+void add_number(Fnv1a& hash, std::uint64_t number) {
+  for (int i = 0; i < 8; ++i) hash.add(number >> (8 * i) & 0xff);
+}
 
 bool in_file(const Frame& frame, const std::string& file) {
   const std::string_view path = frame.file;
@@ -42,21 +36,21 @@ bool in_file(const Frame& frame, const std::string& file) {
 
 std::uint64_t site_number(EntryPoint entry, StackId stack) {
   const ModuleMap modules = ModuleMap::of_this_process();
-  Hash hash;
-  hash.add(name(entry));
+  Fnv1a hash;
+  add_text(hash, name(entry));
   for (const std::uintptr_t address : stack_frames(stack)) {
     const ModuleMap::Place place = modules.find(address);
     if (place.path.empty()) continue;
-    hash.add(file_name(place.path));
-    hash.add(place.offset);
+    add_text(hash, file_name(place.path));
+    add_number(hash, place.offset);
   }
   // The interpreter's own frames are alike for all lines of a program.
   for (const PythonWord word : stack_python(stack)) {
     const PythonName& line = python_name(word);
     if (!line.file) continue;
-    hash.add(file_name(line.file));
-    if (line.function) hash.add(line.function);
-    hash.add(static_cast<std::uint64_t>(line.line));
+    add_text(hash, file_name(line.file));
+    if (line.function) add_text(hash, line.function);
+    add_number(hash, static_cast<std::uint64_t>(line.line));
   }
   return hash.value();
 }

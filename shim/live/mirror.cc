@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <string_view>
 
+#include "api/fnv1a.h"
 #include "api/location.h"
 #include "api/posix/cancel_off.h"
 #include "api/posix/process_start.h"
@@ -17,11 +18,10 @@ namespace cuvmm::shim {
 
 namespace {
 
-// FNV-1a: the same in every process. 0 stands for no name.
+// The same in every process. 0 stands for no name.
 std::uint64_t hash_of(std::string_view bytes) {
   if (bytes.empty()) return 0;
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  const std::uint64_t hash = fnv1a(bytes);
   return hash ? hash : 1;
 }
 

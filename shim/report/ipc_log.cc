@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/report/ipc_log.h"
+#include "api/fnv1a.h"
 
 #include <time.h>
 
@@ -10,11 +11,10 @@ namespace cuvmm::shim {
 
 namespace {
 
-// FNV-1a, 64 bits.
 std::uint64_t hash_of(const IpcBytes& bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3;
-  return hash;
+  Fnv1a hash;
+  for (const unsigned char byte : bytes) hash.add(std::uint64_t{byte});
+  return hash.value();
 }
 
 }  // namespace

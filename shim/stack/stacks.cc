@@ -14,6 +14,7 @@
 #include <new>
 #include <type_traits>
 
+#include "api/fnv1a.h"
 #include "shim/nvtx/memory.h"
 #include "shim/nvtx/ranges.h"
 #include "shim/session/owned_mutex.h"
@@ -60,9 +61,9 @@ struct Table {
 constinit Table g_table{};
 
 std::uint32_t hash_of(std::span<const std::uintptr_t> frames) {
-  std::uint64_t hash = 1469598103934665603u;
-  for (const std::uintptr_t frame : frames) hash = (hash ^ frame) * 1099511628211u;
-  return static_cast<std::uint32_t>(hash ^ (hash >> 32));
+  Fnv1a hash;
+  for (const std::uintptr_t frame : frames) hash.add(std::uint64_t{frame});
+  return static_cast<std::uint32_t>(hash.value() ^ (hash.value() >> 32));
 }
 
 const std::uintptr_t* keep(std::span<const std::uintptr_t> frames) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/view/finding_text.h"
+#include "api/fnv1a.h"
 
 #include <fmt/core.h>
 
@@ -28,14 +29,10 @@ std::string stack_text(const Json& stack, const char* indent) {
   return text;
 }
 
-// FNV-1a: the same everywhere.
-struct Hash {
-  std::uint64_t value = 0xcbf29ce484222325u;
-  void add(std::string_view text) {
-    for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    value = (value ^ 0xff) * 0x100000001b3u;  // no byte of UTF-8
-  }
-};
+void add_text(Fnv1a& hash, std::string_view text) {
+  hash.add(text);
+  hash.add(std::uint64_t{0xff});  // no byte of UTF-8
+}
 
 }  // namespace
 
@@ -107,9 +104,9 @@ const Json* site_of(const Json& stack) {
 }
 
 std::string fingerprint(const Json& finding) {
-  Hash hash;
-  hash.add(text_in(finding, "rule"));
-  hash.add(text_in(finding, "call"));
+  Fnv1a hash;
+  add_text(hash, text_in(finding, "rule"));
+  add_text(hash, text_in(finding, "call"));
   constexpr std::size_t kFrames = 12;
   std::size_t taken = 0;
   const Json* stack = &list_in(finding, "stack");
@@ -121,9 +118,9 @@ std::string fingerprint(const Json& finding) {
   for (const Json& frame : *stack) {
     if (taken++ == kFrames) break;
     const std::string function = text_in(frame, "function");
-    hash.add(function.empty() ? file_name(text_in(frame, "module")) : function);
+    add_text(hash, function.empty() ? file_name(text_in(frame, "module")) : function);
   }
-  return fmt::format("{:016x}", hash.value);
+  return fmt::format("{:016x}", hash.value());
 }
 
 std::string finding_text(const Json& finding) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/work/merge.h"
+#include "api/fnv1a.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,8 +8,6 @@
 #include <filesystem>
 #include <optional>
 #include <tuple>
-
-#include "tools/work/fnv1a.h"
 
 namespace cuvmm::tools {
 

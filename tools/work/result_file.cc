@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/work/result_file.h"
+#include "api/fnv1a.h"
 
 #include <fmt/core.h>
 
@@ -8,8 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-
-#include "tools/work/fnv1a.h"
 
 namespace cuvmm::tools {
 
