@@ -22,11 +22,12 @@ std::optional<ObjectRef> ended_at(const Model& model, Address address) {
 }
 
 // Memory of a pool that was freed, and no other that is known is there now. The driver is not
-// asked: a pool keeps what was freed. The end of other memory is no place where a kernel goes.
+// asked: a pool keeps what was freed. The end of other memory is no place where a kernel goes; but
+// of a reservation where nothing is mapped there is no end that anybody works up to.
 std::optional<ObjectRef> freed_to_pool(const Model& model, Address address) {
   const auto live = [&](Address at) {
-    return model.pools().memory_at(at) || model.memory().at(at) || model.reservation_at(at) ||
-           model.external().buffer_at(at) || model.ipc().open_at(at);
+    return model.pools().memory_at(at) || model.memory().at(at) || model.external().buffer_at(at) ||
+           model.ipc().open_at(at);
   };
   if (live(address) || live(address - 1)) return {};
   return model.tombstones().find_covering(ObjectRef::Kind::kPoolMemory, address);
