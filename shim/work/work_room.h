@@ -115,6 +115,10 @@ class WorkRoom {
   /// Captures may be under way from now on.
   void begin_capture() { captures_.store(true, std::memory_order_relaxed); }
   bool captures() const { return captures_.load(std::memory_order_relaxed); }
+  /// Whether what is given to the stream becomes part of a graph. Asks the driver.
+  bool captured(CUstream handle, bool per_thread) const {
+    return captures() && active() && capturing(key_of(handle, per_thread));
+  }
   /// Before the driver hears of it. They wait for threads that ask about a stream.
   void destroy_stream(CUstream handle);
   void end_context();
