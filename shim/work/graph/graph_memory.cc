@@ -39,7 +39,8 @@ bool GraphMemoryReader::read_memory(const Member& member) {
 bool GraphMemoryReader::read_members(CUgraph graph, int depth, std::size_t begins,
                                      std::size_t ends) {
   std::size_t count = 0;
-  if (depth > NodeReader::kDeepest || ask_.graph_nodes(graph, nullptr, &count) != CUDA_SUCCESS) return false;
+  if (depth > NodeReader::kDeepest || ask_.graph_nodes(graph, nullptr, &count) != CUDA_SUCCESS)
+    return false;
   std::vector<CUgraphNode> nodes(count);
   if (count != 0 && ask_.graph_nodes(graph, nodes.data(), &count) != CUDA_SUCCESS) return false;
   nodes.resize(std::min(count, nodes.size()));
