@@ -189,6 +189,8 @@ struct Facts {
     std::optional<unsigned> handle_types;
     std::optional<CUmemAllocationType> type;
     std::uint64_t object_size = 0;  ///< of the memory of an imported pointer, bytes, 0 unknown
+    /// The stream captures: the allocation is a node of a graph, and is made when that is launched.
+    bool captured = false;
   };
   struct External {
     std::uint64_t object_size = 0;  ///< of the memory object being imported, bytes, 0 unknown

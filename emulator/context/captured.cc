@@ -51,6 +51,12 @@ std::optional<CUresult> captured_allocation(Emulator& e, CUdeviceptr* out, std::
   auto made =
       node(CU_GRAPH_NODE_TYPE_MEM_ALLOC, [memory](Emulator& at) { return allocate(at, *memory); });
   made->memory = memory;
+  CUDA_MEM_ALLOC_NODE_PARAMS params{};
+  params.poolProps.allocType = pool.prop().type;
+  params.poolProps.location = pool.prop().location;
+  params.bytesize = size;
+  params.dptr = *base;
+  made->params = params;
   capture->add(std::move(made), stream);
   capture->allocate(*base, size);
   *out = *base;
@@ -63,7 +69,9 @@ std::optional<CUresult> captured_free(Emulator& e, CUdeviceptr address, CUstream
   if (capture->invalid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   if (!capture->free(address)) return CUDA_ERROR_INVALID_VALUE;
   const auto release = [address](Emulator& at) { return free_node_memory(at, address); };
-  capture->add(node(CU_GRAPH_NODE_TYPE_MEM_FREE, release), stream);
+  auto made = node(CU_GRAPH_NODE_TYPE_MEM_FREE, release);
+  made->params = CUDA_MEM_FREE_NODE_PARAMS{address};
+  capture->add(std::move(made), stream);
   return CUDA_SUCCESS;
 }
 

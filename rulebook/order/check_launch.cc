@@ -22,13 +22,10 @@ std::optional<ObjectRef> ended_at(const Model& model, Address address) {
 }
 
 // Memory of a pool that was freed, and no other that is known is there now. The driver is not
-// asked: a pool keeps what was freed. The end of other memory is no place where a kernel goes.
+// asked: a pool keeps what was freed. The end of other memory is no place where a kernel goes; but
+// of a reservation where nothing is mapped there is no end that anybody works up to.
 std::optional<ObjectRef> freed_to_pool(const Model& model, Address address) {
-  const auto live = [&](Address at) {
-    return model.pools().memory_at(at) || model.memory().at(at) || model.reservation_at(at) ||
-           model.external().buffer_at(at) || model.ipc().open_at(at);
-  };
-  if (live(address) || live(address - 1)) return {};
+  if (memory_at(model, address) || memory_at(model, address - 1)) return {};
   return model.tombstones().find_covering(ObjectRef::Kind::kPoolMemory, address);
 }
 
@@ -71,6 +68,11 @@ void check_argument(Collector& out, const Model& model, const LaunchArgument& ar
 }
 
 }  // namespace
+
+bool detail::memory_at(const Model& model, Address address) {
+  return model.pools().memory_at(address) || model.memory().at(address) ||
+         model.external().buffer_at(address) || model.ipc().open_at(address);
+}
 
 Violations check_launch(const Model& model, const LaunchArgument* arguments, std::size_t count,
                         int device, bool vacant) {

@@ -34,5 +34,29 @@ TEST(CheckLaunch, ManyArgumentsWithOneFaultAreOneFinding) {
   EXPECT_EQ(check_launch(w.model, arguments, 2, 0, false).size(), 1u);
 }
 
+// Memory of a pool that was freed, at the end of a reservation.
+Violations launch_behind_a_reservation(testing::World& w) {
+  constexpr Address kFreed = testing::kBase + kGranule;
+  CUdeviceptr out = kFreed;
+  w.accept(calls::MemAllocAsync{.dptr = &out, .bytesize = kGranule});
+  w.accept(calls::MemFreeAsync{.dptr = kFreed});
+  const LaunchArgument argument{kFreed, 0};
+  return check_launch(w.model, &argument, 1, 0, false);
+}
+
+TEST(CheckLaunch, MemoryOfAPoolThatWasFreedBehindAnEmptyReservationIsFound) {
+  testing::World w;
+  w.reserve(testing::kBase, 1);
+  const Violations v = launch_behind_a_reservation(w);
+  ASSERT_EQ(v.size(), 1u);
+  EXPECT_EQ(v[0].rule, Rule::kLaunchAlive);
+}
+
+TEST(CheckLaunch, TheEndOfAMappingIsNoPlaceToGoEvenIfAPoolHadItsMemoryThere) {
+  testing::World w;
+  w.mapped(testing::kBase, 1);
+  EXPECT_TRUE(launch_behind_a_reservation(w).empty());
+}
+
 }  // namespace
 }  // namespace cuvmm::testing::check_launch_test

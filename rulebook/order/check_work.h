@@ -35,6 +35,8 @@ namespace detail {
 /// is what happens to the memory: "[0x200000, 0x400000) is unmapped".
 [[gnu::cold]] void add_work(Collector& out, const Facts::Order& order, Rule in_flight, Rule ordered,
                             const std::string& taken);
+/// Whether memory that is known, other than mappings, is there now.
+bool memory_at(const Model& model, Address address);
 /// "stream 0x55", "the legacy default stream".
 std::string stream_text(std::uint64_t stream);
 /// "the kernel f on stream 0x55", "a copy on the legacy default stream".

@@ -246,6 +246,7 @@ void PoolState::allocated(std::uint64_t base, std::uint64_t size, std::uint64_t 
                           const Facts& facts, Origin at, const Surroundings& around) {
   if (size == 0) return;  // a driver may accept that; there is no memory
   around.tombstones.forget(Kind::kPoolMemory, base);
+  if (facts.pool.captured) return;  // it comes and goes with each launch of a graph
   CUmemLocation place{};
   const Pool* const known = find(pool);
   if (known) {

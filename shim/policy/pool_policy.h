@@ -25,13 +25,20 @@ struct Policy<calls::MemPoolImportFromShareableHandle> {
   }
 };
 
-template <>
-struct Policy<calls::MemAllocFromPoolAsync> {
-  using Call = calls::MemAllocFromPoolAsync;
-  static void ask(Desk& desk, const Call&, Step<Call>&) { desk.work.wake(); }
-  static void made(Desk& desk, const Call& call, Step<Call>& step) {
+/// Of memory that comes in the order of a stream.
+template <class CallStruct>
+struct AllocatesInOrder {
+  static void ask(Desk& desk, const CallStruct&, Step<CallStruct>&) { desk.work.wake(); }
+  static void made(Desk& desk, const CallStruct& call, Step<CallStruct>& step) {
     desk.work.watch(*call.dptr, {{*call.dptr, call.bytesize}, step.origin.call});
+    if (desk.work.captured(call.hStream, step.facts.read().place.per_thread)) [[unlikely]]
+      step.facts.write().pool.captured = true;
   }
+};
+
+template <>
+struct Policy<calls::MemAllocFromPoolAsync> : AllocatesInOrder<calls::MemAllocFromPoolAsync> {
+  using Call = calls::MemAllocFromPoolAsync;
   static void record(Desk& desk, const Call& call, Step<Call>&) {
     // What every device may touch need not be judged.
     if (desk.books.model.pools().bounded_memory_at(*call.dptr)) {
@@ -41,13 +48,7 @@ struct Policy<calls::MemAllocFromPoolAsync> {
 };
 
 template <>
-struct Policy<calls::MemAllocAsync> {
-  using Call = calls::MemAllocAsync;
-  static void ask(Desk& desk, const Call&, Step<Call>&) { desk.work.wake(); }
-  static void made(Desk& desk, const Call& call, Step<Call>& step) {
-    desk.work.watch(*call.dptr, {{*call.dptr, call.bytesize}, step.origin.call});
-  }
-};
+struct Policy<calls::MemAllocAsync> : AllocatesInOrder<calls::MemAllocAsync> {};
 
 template <>
 struct Policy<calls::MemFreeAsync> {

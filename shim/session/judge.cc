@@ -34,7 +34,7 @@ bool about_work(const Violation& violation) {
 /// driver.
 bool may_be_harmless(const Violation& violation) {
   constexpr Rule kThese[] = {Rule::kLaunchMapped, Rule::kLaunchAlive, Rule::kLaunchAccess,
-                             Rule::kDataPoolOrdered};
+                             Rule::kDataPoolOrdered, Rule::kGraphMemoryOrdered};
   return std::ranges::find(kThese, violation.rule) != std::end(kThese) ||
          (about_work(violation) && info(violation.rule).kind == RuleKind::kUndefined);
 }

@@ -15,7 +15,7 @@ template <class CallStruct>
 CUresult Session::order(Symbol symbol, const CallStruct& call,
                         typename CallStruct::Function function, const Caller& direct) {
   if constexpr (kBeginsCapture<CallStruct>) work_.begin_capture();
-  if (!work_.active()) [[likely]]
+  if (!work_.active() && !(kMakesGraph<CallStruct> && work_.judges_graphs())) [[likely]]
     return call.invoke(function);
   const RuntimeCall* const runtime = runtime_call();
   const Caller& caller = runtime ? runtime->caller : direct;
@@ -115,8 +115,12 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
   } else if constexpr (kWaits<CallStruct>) {
     work_.over(step.kept);
   } else if constexpr (kMakesGraph<CallStruct>) {
-    const RelaxedCapture relaxed(work_.questions(), work_.captures());
-    work_.add_graph(*call.phGraphExec, work_.node_reader().graph(call.hGraph));
+    step.violations = note_graph(*call.phGraphExec, call.hGraph);
+    if (step.violations.empty()) [[likely]]
+      return;
+    number(step.origin);
+    report(Call(call), std::move(step.violations), {.result = result}, step.origin.call,
+           capture_stack(caller));
   } else if constexpr (kChangesGraph<CallStruct>) {
     const RelaxedCapture relaxed(work_.questions(), work_.captures());
     change_graph(work_, call);

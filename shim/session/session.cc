@@ -219,6 +219,20 @@ Violations Session::early_use(const WorkRoom::Ticket& ticket, const char* name,
   return check_early_use(books_.model, {use, early->address, early->allocated_on, used_on});
 }
 
+Violations Session::note_graph(CUgraphExec exec, CUgraph graph) {
+  const RelaxedCapture relaxed(work_.questions(), work_.captures());
+  const GraphOrder order = work_.judges_graphs() ? work_.memory_reader().read(graph) : GraphOrder{};
+  if (work_.active()) {
+    std::vector<UsedRange> own;
+    for (const auto& [node, memory] : order.allocations) own.push_back(memory);
+    work_.add_graph(exec, GraphRecord(work_.node_reader().graph(graph), std::move(own)));
+  }
+  if (order.allocations.empty()) [[likely]]
+    return {};
+  const Locked lock(mutex_);
+  return check_graph(books_.model, order);
+}
+
 Violations Session::check_argument(const LaunchArgument& argument, int device, bool& all_around) {
   {
     const Locked lock(mutex_);

@@ -233,6 +233,8 @@ class alignas(64) Session {
   /// the address is to the program.
   Violations early_use(const WorkRoom::Ticket& ticket, const char* name,
                        std::span<const UsedRange> ranges);
+  /// What is wrong with the order of a graph that was instantiated.
+  [[gnu::cold]] Violations note_graph(CUgraphExec exec, CUgraph graph);
   /// `all_around`: what is found holds for all addresses of the argument's granule.
   [[gnu::cold]] Violations check_argument(const LaunchArgument& argument, int device,
                                           bool& all_around);

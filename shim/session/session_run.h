@@ -40,7 +40,7 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   CallObserver* const observer = observer_.load(std::memory_order_acquire);
   counter_.add(CallStruct::kEntryPoint);
   Step<CallStruct> step;
-  if constexpr (kRefusesLegacyStream<CallStruct> ||
+  if constexpr (kRefusesLegacyStream<CallStruct> || kAllocatesInOrder<CallStruct> ||
                 std::is_same_v<CallStruct, calls::MemFreeAsync>) {
     if (is_per_thread(symbol)) step.facts.write().place.per_thread = true;
   }

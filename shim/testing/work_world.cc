@@ -71,37 +71,92 @@ void set_functions(Questions& q) {
   };
 }
 
-std::size_t index_of(CUgraphNode node) { return reinterpret_cast<std::uintptr_t>(node) - 1; }
+std::uintptr_t number_of(CUgraphNode node) { return reinterpret_cast<std::uintptr_t>(node); }
+std::size_t index_of(CUgraphNode node) { return number_of(node) - 1; }
+CUgraphNode node_of(std::uintptr_t number) { return reinterpret_cast<CUgraphNode>(number); }
+
+/// Of the graphs that a test describes node by node; null: it describes none.
+const WorkAnswers::Node* described(CUgraphNode node) {
+  const auto& nodes = WorkAnswers::now->nodes;
+  const auto found = nodes.find(number_of(node));
+  return found == nodes.end() ? nullptr : &found->second;
+}
+
+CUresult nodes_of(CUgraph graph, CUgraphNode* nodes, std::size_t* count) {
+  const WorkAnswers& answers = *WorkAnswers::now;
+  std::vector<std::uintptr_t> there;
+  if (const auto found = answers.graphs.find(graph); found != answers.graphs.end()) {
+    there = found->second.nodes;
+  } else {
+    const std::size_t all =
+        answers.kernel_nodes.size() + answers.fill_nodes.size() + (answers.other_node ? 1 : 0);
+    for (std::size_t i = 0; i < all; ++i) there.push_back(i + 1);
+  }
+  for (std::size_t i = 0; nodes && i < there.size(); ++i) nodes[i] = node_of(there[i]);
+  *count = there.size();
+  return CUDA_SUCCESS;
+}
+
+CUresult type_of(CUgraphNode node, CUgraphNodeType* type) {
+  if (const WorkAnswers::Node* const known = described(node)) {
+    *type = known->type;
+    return CUDA_SUCCESS;
+  }
+  const WorkAnswers& answers = *WorkAnswers::now;
+  const std::size_t kernels = answers.kernel_nodes.size();
+  const std::size_t fills = kernels + answers.fill_nodes.size();
+  const std::size_t index = index_of(node);
+  *type = index < kernels ? CU_GRAPH_NODE_TYPE_KERNEL
+          : index < fills ? CU_GRAPH_NODE_TYPE_MEMSET
+                          : *answers.other_node;
+  return CUDA_SUCCESS;
+}
 
 void set_graphs(Questions& q) {
-  q.graph_nodes = [](CUgraph, CUgraphNode* nodes, std::size_t* count) {
-    const WorkAnswers& answers = *WorkAnswers::now;
-    const std::size_t there =
-        answers.kernel_nodes.size() + answers.fill_nodes.size() + (answers.other_node ? 1 : 0);
-    for (std::size_t i = 0; nodes && i < there; ++i) {
-      nodes[i] = reinterpret_cast<CUgraphNode>(i + 1);
-    }
-    *count = there;
-    return CUDA_SUCCESS;
-  };
-  q.node_type = [](CUgraphNode node, CUgraphNodeType* type) {
-    const WorkAnswers& answers = *WorkAnswers::now;
-    const std::size_t kernels = answers.kernel_nodes.size();
-    const std::size_t fills = kernels + answers.fill_nodes.size();
-    const std::size_t index = index_of(node);
-    *type = index < kernels ? CU_GRAPH_NODE_TYPE_KERNEL
-            : index < fills ? CU_GRAPH_NODE_TYPE_MEMSET
-                            : *answers.other_node;
-    return CUDA_SUCCESS;
-  };
+  q.graph_nodes = nodes_of;
+  q.node_type = type_of;
   q.kernel_node = [](CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2* out) {
-    *out = WorkAnswers::now->kernel_nodes[index_of(node)];
+    const WorkAnswers::Node* const known = described(node);
+    *out = known ? known->kernel : WorkAnswers::now->kernel_nodes[index_of(node)];
     return CUDA_SUCCESS;
   };
   q.memset_node = [](CUgraphNode node, CUDA_MEMSET_NODE_PARAMS* out) {
     const WorkAnswers& answers = *WorkAnswers::now;
-    *out = answers.fill_nodes[index_of(node) - answers.kernel_nodes.size()];
+    if (const WorkAnswers::Node* const known = described(node)) {
+      *out = {known->memory.base, 0, 0, 1, known->memory.size, 1};
+    } else {
+      *out = answers.fill_nodes[index_of(node) - answers.kernel_nodes.size()];
+    }
     return CUDA_SUCCESS;
+  };
+}
+
+void set_graph_memory(Questions& q) {
+  q.allocation_node = [](CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS* out) {
+    out->dptr = described(node)->memory.base;
+    out->bytesize = described(node)->memory.size;
+    return CUDA_SUCCESS;
+  };
+  q.free_node = [](CUgraphNode node, CUdeviceptr* out) {
+    *out = described(node)->memory.base;
+    return CUDA_SUCCESS;
+  };
+  q.child_graph = [](CUgraphNode node, CUgraph* out) {
+    *out = described(node)->child;
+    return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  };
+  q.graph_edges = [](CUgraph graph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData*,
+                     std::size_t* count) {
+    const WorkAnswers& answers = now("edges");
+    const auto found = answers.graphs.find(graph);
+    if (found == answers.graphs.end()) return *count = 0, CUDA_SUCCESS;
+    const auto& edges = found->second.edges;
+    for (std::size_t i = 0; from && i < edges.size(); ++i) {
+      from[i] = node_of(edges[i].first);
+      to[i] = node_of(edges[i].second);
+    }
+    *count = edges.size();
+    return answers.edges;
   };
 }
 
@@ -113,6 +168,7 @@ Questions work_questions() {
   set_events(q);
   set_functions(q);
   set_graphs(q);
+  set_graph_memory(q);
   return q;
 }
 

@@ -37,6 +37,20 @@ struct WorkAnswers {
   std::vector<CUDA_KERNEL_NODE_PARAMS_v2> kernel_nodes;
   std::vector<CUDA_MEMSET_NODE_PARAMS> fill_nodes;
   std::optional<CUgraphNodeType> other_node;
+  /// In place of all these: what each graph has, and what its edges are, as handles from 1 on.
+  struct Node {
+    CUgraphNodeType type{};
+    UsedRange memory;                     ///< of one that allocates, frees or fills
+    CUDA_KERNEL_NODE_PARAMS_v2 kernel{};  ///< of a kernel
+    CUgraph child = nullptr;              ///< of a child graph
+  };
+  struct Graph {
+    std::vector<std::uintptr_t> nodes;
+    std::vector<std::pair<std::uintptr_t, std::uintptr_t>> edges;
+  };
+  std::map<std::uintptr_t, Node> nodes;
+  std::map<CUgraph, Graph> graphs;
+  CUresult edges = CUDA_SUCCESS;  ///< what the question for them answers
   std::uintptr_t events = 0xee00;
   unsigned modes_changed = 0;
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;

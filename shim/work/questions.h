@@ -36,11 +36,22 @@ struct Questions {
   CUresult (*memset_node)(CUgraphNode, CUDA_MEMSET_NODE_PARAMS*) = nullptr;
   CUresult (*batch_node)(CUgraphNode, CUDA_BATCH_MEM_OP_NODE_PARAMS*) = nullptr;
   CUresult (*child_graph)(CUgraphNode, CUgraph*) = nullptr;
+  CUresult (*allocation_node)(CUgraphNode, CUDA_MEM_ALLOC_NODE_PARAMS*) = nullptr;
+  CUresult (*free_node)(CUgraphNode, CUdeviceptr*) = nullptr;
+  CUresult (*graph_edges)(CUgraph, CUgraphNode*, CUgraphNode*, CUgraphEdgeData*,
+                          std::size_t*) = nullptr;
+  /// Of drivers before CUDA 12.3.
+  CUresult (*plain_graph_edges)(CUgraph, CUgraphNode*, CUgraphNode*, std::size_t*) = nullptr;
 
   /// Whether all is there without which nothing can be followed.
   bool complete() const {
     return context && stream_context && stream_flags && stream_query && is_capturing &&
            exchange_mode;
+  }
+  /// Whether all is there without which the order of a graph is not known.
+  bool tells_graphs() const {
+    return graph_nodes && node_type && allocation_node && free_node &&
+           (graph_edges || plain_graph_edges);
   }
 };
 
@@ -72,6 +83,10 @@ Questions find_questions(Find&& find) {
   set(q.memset_node, "cuGraphMemsetNodeGetParams");
   set(q.batch_node, "cuGraphBatchMemOpNodeGetParams");
   set(q.child_graph, "cuGraphChildGraphNodeGetGraph");
+  set(q.allocation_node, "cuGraphMemAllocNodeGetParams");
+  set(q.free_node, "cuGraphMemFreeNodeGetParams");
+  set(q.graph_edges, "cuGraphGetEdges_v2");
+  set(q.plain_graph_edges, "cuGraphGetEdges");
   return q;
 }
 

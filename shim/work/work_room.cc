@@ -335,8 +335,7 @@ void WorkRoom::forget(CUevent event) {
 
 // --- Graphs
 
-void WorkRoom::add_graph(CUgraphExec exec, std::vector<NodeUses> nodes) {
-  GraphRecord record(std::move(nodes));
+void WorkRoom::add_graph(CUgraphExec exec, GraphRecord record) {
   const Locked lock(mutex_);
   graphs_[exec] = std::move(record);
 }

@@ -21,6 +21,7 @@
 #include "shim/session/owned_mutex.h"
 #include "shim/work/argument_cache.h"
 #include "shim/work/async_mode.h"
+#include "shim/work/graph/graph_memory.h"
 #include "shim/work/graph/graph_record.h"
 #include "shim/work/layouts.h"
 #include "shim/work/own_events.h"
@@ -70,6 +71,13 @@ class WorkRoom {
   const Questions& questions() const { return options_.questions; }
   Layouts& layouts() { return layouts_; }
   TensorMaps& tensor_maps() { return tensor_maps_; }
+  /// Whether graphs are looked at when they are instantiated: also before there is anything else to
+  /// do, for they may be the first that allocate.
+  bool judges_graphs() const {
+    return options_.mode != AsyncMode::kOff && options_.questions.complete() &&
+           options_.questions.tells_graphs();
+  }
+  GraphMemoryReader memory_reader() { return {options_.questions, layouts_, tensor_maps_}; }
   NodeReader node_reader() { return {options_.questions, layouts_, tensor_maps_, bounds_}; }
 
   /// A call that is about to act on a stream. Of an unknown or capturing stream nothing is noted.
@@ -115,12 +123,16 @@ class WorkRoom {
   /// Captures may be under way from now on.
   void begin_capture() { captures_.store(true, std::memory_order_relaxed); }
   bool captures() const { return captures_.load(std::memory_order_relaxed); }
+  /// Whether what is given to the stream becomes part of a graph. Asks the driver.
+  bool captured(CUstream handle, bool per_thread) const {
+    return captures() && active() && capturing(key_of(handle, per_thread));
+  }
   /// Before the driver hears of it. They wait for threads that ask about a stream.
   void destroy_stream(CUstream handle);
   void end_context();
   void forget(CUevent event);
 
-  void add_graph(CUgraphExec exec, std::vector<NodeUses> nodes);
+  void add_graph(CUgraphExec exec, GraphRecord record);
   /// change(record) of a graph that is known, under the lock.
   template <class Change>
   void change_graph(CUgraphExec exec, Change&& change) {

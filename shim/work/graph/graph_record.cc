@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/work/graph/graph_record.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -72,7 +73,12 @@ std::shared_ptr<const GraphUses> GraphRecord::uses() {
   for (const NodeUses& each : nodes_) {
     if (!each.enabled) continue;
     ranges.insert(ranges.end(), each.ranges.begin(), each.ranges.end());
-    all.arguments.insert(all.arguments.end(), each.arguments.begin(), each.arguments.end());
+    std::copy_if(each.arguments.begin(), each.arguments.end(), std::back_inserter(all.arguments),
+                 [&](const LaunchArgument& argument) {
+                   return std::none_of(own_.begin(), own_.end(), [&](const UsedRange& own) {
+                     return argument.value - own.base < own.size;
+                   });
+                 });
     all.tells |= each.tells;
   }
   all.ranges = std::make_shared<const std::vector<UsedRange>>(std::move(ranges));

@@ -13,7 +13,11 @@ namespace cuvmm::shim {
 class GraphRecord {
  public:
   GraphRecord() = default;
-  explicit GraphRecord(std::vector<NodeUses> nodes) : nodes_(std::move(nodes)) { index(); }
+  /// `own`: memory that its nodes allocate. A launch is not given what it allocates itself.
+  explicit GraphRecord(std::vector<NodeUses> nodes, std::vector<UsedRange> own = {})
+      : nodes_(std::move(nodes)), own_(std::move(own)) {
+    index();
+  }
 
   /// One node does something else from now on. Its place stays.
   void change(CUgraphNode node, NodeUses uses);
@@ -33,6 +37,7 @@ class GraphRecord {
   void replace(std::size_t first, std::size_t last, std::vector<NodeUses> with);
 
   std::vector<NodeUses> nodes_;
+  std::vector<UsedRange> own_;
   std::unordered_map<CUgraphNode, std::size_t> places_;
   std::shared_ptr<const GraphUses> uses_;  ///< null: something changed
 };

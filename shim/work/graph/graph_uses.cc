@@ -11,8 +11,6 @@ namespace cuvmm::shim {
 
 namespace {
 
-constexpr int kDeepest = 16;
-
 // Kinds from which the host learns how far a graph is: a function of its own, an event, a word in
 // its memory, a semaphore.
 bool tells_the_host(CUgraphNodeType type) {
@@ -37,7 +35,7 @@ void NodeReader::read(CUgraph graph, int depth, std::vector<NodeUses>& out) cons
   for (CUgraphNode node : nodes) {
     CUgraphNodeType type{};
     if (ask_.node_type(node, &type) != CUDA_SUCCESS) continue;
-    NodeUses& uses = out.emplace_back(described(node, type));
+    NodeUses& uses = out.emplace_back(this->node(node, type));
     uses.node = node;
     uses.depth = depth;
     uses.tells = tells_the_host(type);
@@ -49,7 +47,7 @@ void NodeReader::read(CUgraph graph, int depth, std::vector<NodeUses>& out) cons
   }
 }
 
-NodeUses NodeReader::described(CUgraphNode node, CUgraphNodeType type) const {
+NodeUses NodeReader::node(CUgraphNode node, CUgraphNodeType type) const {
   if (type == CU_GRAPH_NODE_TYPE_KERNEL && ask_.kernel_node) {
     CUDA_KERNEL_NODE_PARAMS_v2 params{};
     if (ask_.kernel_node(node, &params) != CUDA_SUCCESS) return {};
@@ -77,8 +75,10 @@ NodeUses NodeReader::described(CUgraphNode node, CUgraphNodeType type) const {
 NodeUses NodeReader::kernel(CUfunction function, void** parameters, void** extra) const {
   NodeUses uses;
   if (!function) return uses;
+  const Layout& layout = layouts_.of(function);
+  uses.function = layout.function;
   Pointers pointers;
-  pointers.read(layouts_.of(function), parameters, extra, bounds_, maps_);
+  pointers.read(layout, parameters, extra, bounds_, maps_);
   uses.ranges.assign(pointers.begin(), pointers.begin() + pointers.size());
   // How far into a tensor the kernel goes is not known. Of a graph, only copies and fills have
   // ranges of which all bytes are used.

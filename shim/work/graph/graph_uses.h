@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "rulebook/data/touch.h"
@@ -23,6 +24,7 @@ struct NodeUses {
   bool tells = false;
   std::vector<UsedRange> ranges;
   std::vector<LaunchArgument> arguments;  ///< whole parameters, and where copies and fills begin
+  const std::string* function = nullptr;  ///< name of a kernel, null unknown; lives for ever
 };
 
 /// What a launch of the graph uses.
@@ -35,12 +37,16 @@ struct GraphUses {
 /// Reads nodes, and asks the driver for what they do. What it does not describe uses nothing.
 class NodeReader {
  public:
+  static constexpr int kDeepest = 16;  ///< child graphs in child graphs
+
   NodeReader(const Questions& ask, Layouts& layouts, const TensorMaps& maps, const Bounds& bounds)
       : ask_(ask), layouts_(layouts), maps_(maps), bounds_(bounds) {}
 
   /// The nodes of a graph that lies `depth` child graphs deep; a child graph's follow its node.
   std::vector<NodeUses> graph(CUgraph graph, int depth = 0) const;
 
+  /// One node, without child graphs.
+  NodeUses node(CUgraphNode node, CUgraphNodeType type) const;
   NodeUses kernel(CUfunction function, void** parameters, void** extra) const;
   NodeUses copy(const CUDA_MEMCPY3D& copy) const;
   NodeUses fill(CUdeviceptr to, std::size_t pitch, std::size_t element, std::size_t width,
@@ -49,7 +55,6 @@ class NodeReader {
 
  private:
   void read(CUgraph graph, int depth, std::vector<NodeUses>& out) const;
-  NodeUses described(CUgraphNode node, CUgraphNodeType type) const;
   void add(NodeUses& to, const UsedRange& range) const;
 
   const Questions& ask_;

@@ -99,6 +99,21 @@ TEST_F(WorkGraph, AGraphUsesWhatItsFillsFill) {
   EXPECT_EQ(sink.all[0].violation.objects[0].size, 64u);
 }
 
+// The capture is no allocation, and no free: both are done again by each launch.
+TEST_F(WorkGraph, MemoryThatTheGraphAllocatesAndFreesIsThereWhenItIsLaunched) {
+  run(calls::StreamBeginCapture{s_, CU_STREAM_CAPTURE_MODE_GLOBAL});
+  answers.capturing = {s_};
+  CUdeviceptr memory = 0;
+  EXPECT_EQ(run(calls::MemAllocAsync{&memory, kGranule, s_}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::MemFreeAsync{memory, s_}), CUDA_SUCCESS);
+  answers.capturing.clear();
+  const CUgraphExec exec = instantiate(memory);
+  launch(exec);
+  launch(exec);
+  EXPECT_THAT(found(), IsEmpty());
+  session().with_model([](const Model& model) { EXPECT_TRUE(model.pools().memory().empty()); });
+}
+
 // --- Changes of single nodes
 
 TEST_F(WorkGraph, AKernelNodeWithOtherArgumentsUsesThese) {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel that writes to the memory it is given. It comes as PTX, so that the emulator runs it
+// too.
+#pragma once
+
+#include "examples/bugs/bug.h"
+
+namespace bug {
+
+/// Its functions are of the context that was current when it was made.
+class FillKernel {
+ public:
+  FillKernel() {
+    CUmodule module = nullptr;
+    MUST(cuModuleLoadData(&module, kText));
+    MUST(cuModuleGetFunction(&function_, module, "fill"));
+  }
+  /// Queues it: one warp writes a word each to the 128 bytes at `to`.
+  CUresult operator()(CUdeviceptr to, CUstream stream) const {
+    constexpr unsigned kThreads = 32;
+    void* parameters[] = {&to};
+    return cuLaunchKernel(function_, 1, 1, 1, kThreads, 1, 1, 0, stream, parameters, nullptr);
+  }
+
+ private:
+  static constexpr char kText[] = R"(
+.version 7.0
+.target sm_70
+.address_size 64
+
+.visible .entry fill(.param .u64 to)
+{
+	.reg .b32 %r<2>;
+	.reg .b64 %rd<4>;
+
+	ld.param.u64 %rd1, [to];
+	cvta.to.global.u64 %rd2, %rd1;
+	mov.u32 %r1, %tid.x;
+	mul.wide.u32 %rd3, %r1, 4;
+	add.s64 %rd3, %rd2, %rd3;
+	st.global.u32 [%rd3], %r1;
+	ret;
+}
+)";
+  CUfunction function_ = nullptr;
+};
+
+}  // namespace bug

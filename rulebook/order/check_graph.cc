@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rulebook/order/check_graph.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "rulebook/order/check_work.h"
+
+namespace cuvmm {
+using namespace detail;
+
+namespace {
+
+using Node = std::size_t;
+
+// Memory from its allocation to its free. What the graph has freed may lend its addresses to a
+// later allocation of the same graph.
+struct Lifetime {
+  UsedRange memory;
+  Node begins = 0;
+  std::optional<Node> ends;  // nothing: it outlives the graph, or nobody knows
+};
+
+class Order {
+ public:
+  explicit Order(const GraphOrder& graph) : next_(graph.nodes) {
+    std::vector<std::size_t> waits_for(graph.nodes, 0);
+    for (const auto& [before, after] : graph.edges) {
+      next_[before].push_back(after);
+      ++waits_for[after];
+    }
+    for (Node node = 0; node < graph.nodes; ++node) {
+      if (waits_for[node] == 0) nodes_.push_back(node);
+    }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      for (const Node after : next_[nodes_[i]]) {
+        if (--waits_for[after] == 0) nodes_.push_back(after);
+      }
+    }
+  }
+  /// Each node after all that it waits for; fewer than there are where they wait in a circle.
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<Node>& next(Node node) const { return next_[node]; }
+
+ private:
+  std::vector<std::vector<Node>> next_;
+  std::vector<Node> nodes_;
+};
+
+// Up to 64 lifetimes, one bit each: which of them have begun at a node, and which end after it, by
+// the edges alone.
+class Reach {
+ public:
+  static constexpr std::size_t kMost = 64;
+
+  Reach(const Order& order, const Lifetime* lifetimes, std::size_t count)
+      : begun_(order.nodes().size(), 0), to_end_(order.nodes().size(), 0) {
+    for (std::size_t i = 0; i < count; ++i) {
+      begun_[lifetimes[i].begins] |= bit(i);
+      if (lifetimes[i].ends) to_end_[*lifetimes[i].ends] |= bit(i);
+    }
+    const std::vector<Node>& nodes = order.nodes();
+    for (const Node node : nodes) {
+      for (const Node after : order.next(node)) begun_[after] |= begun_[node];
+    }
+    for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+      for (const Node after : order.next(*node)) to_end_[*node] |= to_end_[after];
+    }
+  }
+  bool begun(Node node, std::size_t i) const { return (begun_[node] & bit(i)) != 0; }
+  bool to_end(Node node, std::size_t i) const { return (to_end_[node] & bit(i)) != 0; }
+
+ private:
+  static std::uint64_t bit(std::size_t i) { return std::uint64_t{1} << i; }
+  std::vector<std::uint64_t> begun_, to_end_;
+};
+
+// By their addresses. A free ends what was allocated last at its address; one of memory that
+// another graph allocated ends nothing here.
+std::vector<Lifetime> lifetimes_of(const GraphOrder& graph, const Order& order) {
+  std::vector<std::size_t> place(graph.nodes);
+  for (std::size_t i = 0; i < order.nodes().size(); ++i) place[order.nodes()[i]] = i;
+  std::multimap<std::size_t, const GraphOrder::Allocation*> begins;
+  for (const auto& each : graph.allocations) begins.emplace(place[each.node], &each);
+  std::multimap<std::size_t, const GraphOrder::Free*> ends;
+  for (const auto& each : graph.frees) ends.emplace(place[each.node], &each);
+
+  std::vector<Lifetime> all;
+  std::map<Address, std::size_t> open;
+  auto next = begins.begin();
+  for (const auto& [at, free] : ends) {
+    for (; next != begins.end() && next->first < at; ++next) {
+      open[next->second->memory.base] = all.size();
+      all.push_back({next->second->memory, next->second->node, {}});
+    }
+    const auto found = open.find(free->address);
+    if (found == open.end()) continue;
+    all[found->second].ends = free->node;
+    open.erase(found);
+  }
+  for (; next != begins.end(); ++next) {
+    all.push_back({next->second->memory, next->second->node, {}});
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Lifetime& a, const Lifetime& b) {
+    return a.memory.base < b.memory.base;
+  });
+  return all;
+}
+
+bool meet(const UsedRange& use, const UsedRange& memory) {
+  if (use.base >= memory.base) return use.base - memory.base < memory.size;
+  return memory.base - use.base < use.size;
+}
+
+bool lies_behind(const UsedRange& memory, const UsedRange& use) {
+  return memory.base > use.base && memory.base - use.base >= use.size;
+}
+
+bool ends_at(const UsedRange& memory, Address address) {
+  return address - memory.base == memory.size;
+}
+
+// A kernel that is given where memory begins and where it ends uses nothing at the end.
+bool may_be_an_end(const Model& model, const GraphOrder& graph, const GraphOrder::Use& use) {
+  const Address address = use.range.base;
+  if (use.range.size != 0) return false;
+  if (model.mapping_at(address - 1) || memory_at(model, address - 1)) return true;
+  for (const auto& other : graph.allocations) {
+    if (!ends_at(other.memory, address)) continue;
+    const bool begins_there =
+        std::any_of(graph.uses.begin(), graph.uses.end(), [&](const GraphOrder::Use& beside) {
+          return beside.node == use.node && meet(beside.range, other.memory);
+        });
+    if (begins_there) return true;
+  }
+  return false;
+}
+
+// What is known of one use. It is right if it fits into any lifetime of the memory that it meets.
+struct Verdict {
+  bool fits = false;
+  const Lifetime* wrong = nullptr;
+  bool early = false;  // for that one
+};
+
+std::vector<Verdict> judge(const GraphOrder& graph, const Order& order,
+                           const std::vector<Lifetime>& lifetimes) {
+  std::vector<Verdict> verdicts(graph.uses.size());
+  for (std::size_t first = 0; first < lifetimes.size(); first += Reach::kMost) {
+    const std::size_t count = std::min(Reach::kMost, lifetimes.size() - first);
+    const Reach reach(order, &lifetimes[first], count);
+    Address end = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      end = std::max(end, lifetimes[first + i].memory.base + lifetimes[first + i].memory.size);
+    }
+    for (std::size_t u = 0; u < graph.uses.size(); ++u) {
+      const GraphOrder::Use& use = graph.uses[u];
+      Verdict& verdict = verdicts[u];
+      if (use.range.base >= end) continue;
+      for (std::size_t i = 0; i < count && !verdict.fits; ++i) {
+        const Lifetime& lifetime = lifetimes[first + i];
+        if (lies_behind(lifetime.memory, use.range)) break;
+        if (!meet(use.range, lifetime.memory)) continue;
+        const bool early = !reach.begun(use.node, i);
+        // A free that does not come after its allocation is somebody else's.
+        const bool freed = lifetime.ends && reach.begun(*lifetime.ends, i);
+        const bool late = freed && !reach.to_end(use.node, i);
+        verdict.fits = !early && !late;
+        // The free that a use should come before is the better clue.
+        if (verdict.fits || (verdict.wrong && early)) continue;
+        verdict.wrong = &lifetime;
+        verdict.early = early;
+      }
+    }
+  }
+  return verdicts;
+}
+
+std::string use_text(const GraphOrder::Use& use) {
+  std::string text = use.function ? "the kernel " + *use.function : "a " + std::string(use.what);
+  if (use.range.size != 0) return text + " of " + range(use.range.base, use.range.size);
+  text += " (argument ";
+  if (use.argument >= 0) text += std::to_string(use.argument) + " is ";
+  return text + hex_text(use.range.base) + ")";
+}
+
+std::string wrong_text(const GraphOrder::Use& use, const Verdict& verdict) {
+  const UsedRange& memory = verdict.wrong->memory;
+  return use_text(use) + " uses memory that the graph " + (verdict.early ? "allocates" : "frees") +
+         ", " + range(memory.base, memory.size) + ", and nothing orders it " +
+         (verdict.early ? "behind the allocation" : "before the free");
+}
+
+}  // namespace
+
+Violations check_graph(const Model& model, const GraphOrder& graph) {
+  const Order order(graph);
+  if (order.nodes().size() != graph.nodes) return {};
+  const std::vector<Lifetime> lifetimes = lifetimes_of(graph, order);
+  const std::vector<Verdict> verdicts = judge(graph, order, lifetimes);
+  std::string first;
+  std::vector<Node> wrong;
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    const GraphOrder::Use& use = graph.uses[i];
+    if (verdicts[i].fits || !verdicts[i].wrong || may_be_an_end(model, graph, use)) continue;
+    if (wrong.empty()) first = wrong_text(use, verdicts[i]);
+    if (wrong.empty() || wrong.back() != use.node) wrong.push_back(use.node);
+  }
+  Collector out;
+  if (wrong.size() > 1) first += "; " + std::to_string(wrong.size() - 1) + " more likewise";
+  if (!wrong.empty()) out.add(Rule::kGraphMemoryOrdered, first);
+  return out.take();
+}
+
+}  // namespace cuvmm

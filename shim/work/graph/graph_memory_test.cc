@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs that allocate memory, as the driver describes them at their instantiation.
+#include <gmock/gmock.h>
+
+#include "shim/testing/work_world.h"
+
+namespace cuvmm::shim {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class GraphOfMemory : public WorkWorld {
+ protected:
+  static constexpr UsedRange kMemory{0x300000000, kGranule};
+  static constexpr std::uintptr_t kAllocation = 1, kUse = 2, kFree = 3, kChild = 4, kInner = 5;
+  static inline CUgraph const kGraph = reinterpret_cast<CUgraph>(std::uintptr_t{0x70});
+  static inline CUgraph const kBody = reinterpret_cast<CUgraph>(std::uintptr_t{0x71});
+
+  // A fill between the allocation and the free.
+  void SetUp() override {
+    answers.nodes[kAllocation] = {CU_GRAPH_NODE_TYPE_MEM_ALLOC, kMemory};
+    answers.nodes[kUse] = {CU_GRAPH_NODE_TYPE_MEMSET, {kMemory.base, 64}};
+    answers.nodes[kFree] = {CU_GRAPH_NODE_TYPE_MEM_FREE, {kMemory.base, 0}};
+    answers.graphs[kGraph] = {{kAllocation, kUse, kFree}, {{kAllocation, kUse}, {kUse, kFree}}};
+  }
+  void set_edges(std::vector<std::pair<std::uintptr_t, std::uintptr_t>> edges) {
+    answers.graphs[kGraph].edges = std::move(edges);
+  }
+  void use_by_kernel(std::uint64_t word) {
+    word_ = word;
+    answers.layout = {{0, 8}};
+    WorkAnswers::Node node{CU_GRAPH_NODE_TYPE_KERNEL, {}};
+    node.kernel.func = function();
+    node.kernel.kernelParams = parameters_;
+    answers.nodes[kUse] = node;
+  }
+  CUgraphExec instantiate() {
+    CUgraphExec exec = nullptr;
+    EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&exec, kGraph, 0}), CUDA_SUCCESS);
+    return exec;
+  }
+  std::uint64_t word_ = 0;
+  void* parameters_[1] = {&word_};
+};
+
+TEST_F(GraphOfMemory, AFreeThatDoesNotWaitForTheUseIsFound) {
+  set_edges({{kAllocation, kUse}, {kAllocation, kFree}});
+  instantiate();
+  ASSERT_THAT(found(), ElementsAre("graph-memory-ordered"));
+  EXPECT_EQ(sink.all[0].kind(), RuleKind::kUndefined);
+  EXPECT_EQ(sink.all[0].violation.message,
+            "a fill of [0x300000000, 0x300000040) (64 B) uses memory that the graph frees, "
+            "[0x300000000, 0x300200000) (2 MiB), and nothing orders it before the free");
+}
+
+TEST_F(GraphOfMemory, AUseThatDoesNotWaitForTheAllocationIsFound) {
+  set_edges({{kAllocation, kFree}, {kUse, kFree}});
+  instantiate();
+  EXPECT_THAT(found(), ElementsAre("graph-memory-ordered"));
+}
+
+TEST_F(GraphOfMemory, AUseBetweenTheTwoIsFine) {
+  instantiate();
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_GT(asked("edges"), 0u);
+}
+
+TEST_F(GraphOfMemory, TheKernelIsNamed) {
+  use_by_kernel(kMemory.base + 8);
+  set_edges({{kAllocation, kUse}, {kAllocation, kFree}});
+  instantiate();
+  ASSERT_THAT(found(), ElementsAre("graph-memory-ordered"));
+  EXPECT_THAT(sink.all[0].violation.message,
+              HasSubstr("the kernel fill(float*, int) (argument 0 is 0x300000008) uses memory"));
+}
+
+TEST_F(GraphOfMemory, WhatLiesInAStructIsNotJudged) {
+  use_by_kernel(0);
+  std::uint64_t both[] = {kMemory.base, kMemory.base};
+  parameters_[0] = both;
+  answers.layout = {{0, sizeof both}};
+  set_edges({{kAllocation, kUse}, {kAllocation, kFree}});
+  instantiate();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(GraphOfMemory, AGraphThatAllocatesNothingIsNotAskedForItsEdges) {
+  answers.graphs[kGraph] = {{kUse}, {}};
+  instantiate();
+  EXPECT_EQ(asked("edges"), 0u);
+}
+
+TEST_F(GraphOfMemory, WithoutItsEdgesNothingIsKnownOfAGraph) {
+  answers.edges = CUDA_ERROR_LOSSY_QUERY;
+  set_edges({{kAllocation, kUse}, {kAllocation, kFree}});
+  instantiate();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(GraphOfMemory, NothingIsAskedWhereWorkIsNotFollowed) {
+  mode = AsyncMode::kOff;
+  set_edges({});
+  instantiate();
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(asked("edges"), 0u);
+}
+
+// --- Child graphs
+
+TEST_F(GraphOfMemory, WhatAChildGraphUsesIsUsedWhereItsNodeStands) {
+  answers.nodes[kChild] = {CU_GRAPH_NODE_TYPE_GRAPH, {}, {}, kBody};
+  answers.graphs[kGraph] = {{kAllocation, kChild, kFree}, {{kAllocation, kChild}, {kChild, kFree}}};
+  answers.graphs[kBody] = {{kUse}, {}};
+  instantiate();
+  EXPECT_THAT(found(), IsEmpty());
+  set_edges({{kAllocation, kChild}, {kAllocation, kFree}});
+  instantiate();
+  EXPECT_THAT(found(), ElementsAre("graph-memory-ordered"));
+}
+
+TEST_F(GraphOfMemory, APathMayLeadThroughAChildGraph) {
+  answers.nodes[kInner] = {CU_GRAPH_NODE_TYPE_EMPTY, {}};
+  answers.nodes[kChild] = {CU_GRAPH_NODE_TYPE_GRAPH, {}, {}, kBody};
+  answers.graphs[kGraph] = {{kAllocation, kChild, kUse, kFree},
+                            {{kAllocation, kChild}, {kChild, kUse}, {kUse, kFree}}};
+  answers.graphs[kBody] = {{kInner}, {}};
+  instantiate();
+  answers.graphs[kBody] = {{}, {}};
+  instantiate();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(GraphOfMemory, AChildGraphThatCannotBeSeenUsesNothing) {
+  answers.nodes[kChild] = {CU_GRAPH_NODE_TYPE_GRAPH, {}};
+  answers.graphs[kGraph] = {{kAllocation, kChild, kFree}, {{kAllocation, kFree}}};
+  instantiate();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+// --- Launches
+
+// Whatever lay at the address before, the launch puts memory there.
+TEST_F(GraphOfMemory, ALaunchIsNotGivenWhatItAllocatesItself) {
+  CUdeviceptr reserved = 0;
+  run(calls::MemAddressReserve{&reserved, kGranule, 0, kMemory.base, 0});
+  map();
+  use_by_kernel(kMemory.base);
+  const CUgraphExec exec = instantiate();
+  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace cuvmm::shim
