@@ -11,11 +11,12 @@ namespace cuvmm::failure {
 /// From the program.
 struct ForkMessage {
   enum Kind : std::int32_t {
-    kHello,    ///< it is at its cuInit; `value`: its threads. It serves if that is one
+    kAtInit,   ///< it is at its cuInit; `value`: 1: it serves; else its threads, which forbid it
+    kAtPoint,  ///< the same, at its cuvmm_fork_point()
     kStarted,  ///< a child was made; `value`: errno where not, and then `pid` is -1
     kEnded     ///< `value`: as of waitpid()
   };
-  std::int32_t kind = kHello;
+  std::int32_t kind = kAtInit;
   std::int32_t pid = 0;
   std::int32_t value = 0;
 };

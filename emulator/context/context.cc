@@ -46,9 +46,11 @@ ContextStack& ContextStack::of_this_thread() {
   return stack;
 }
 
-void ContextStack::push(Context* context) {
+void ContextStack::push(Context* context, bool until_pop) {
+  static_assert(kFew <= 8 * sizeof until_pop_);
   if (depth_ < kFew) {
     few_[depth_] = context;
+    if (until_pop) until_pop_ |= static_cast<std::uint8_t>(1u << depth_);
   } else {
     more_ = new Level{context, more_};
   }
@@ -62,11 +64,15 @@ void ContextStack::pop() {
     delete gone;
   }
   --depth_;
+  if (depth_ < kFew) until_pop_ &= static_cast<std::uint8_t>(~(1u << depth_));
 }
 
 void ContextStack::set(Context* context) {
+  const std::uint8_t until_pop = until_pop_;
   if (depth_ != 0) pop();
-  if (context) push(context);
+  if (!context) return;
+  push(context);
+  until_pop_ = until_pop;
 }
 
 }  // namespace cuvmm::emulator

@@ -57,8 +57,11 @@ class ContextStack {
   }
   /// Replaces the current one; null pops it.
   void set(Context* context);
-  void push(Context* context);
+  /// `until_pop`: by a call that a pop belongs to.
+  void push(Context* context, bool until_pop = false);
   void pop();
+  /// Whether a push of the program's waits for its pop.
+  bool awaits_pop() const { return until_pop_ != 0 || depth_ > kFew; }
 
  private:
   struct Level {
@@ -68,7 +71,8 @@ class ContextStack {
 
   static constexpr std::size_t kFew = 8;
   std::size_t depth_ = 0;
-  Context* few_[kFew] = {};  ///< the lowest ones
+  Context* few_[kFew] = {};     ///< the lowest ones
+  std::uint8_t until_pop_ = 0;  ///< a bit for each of them
   /// The others; a thread that ends with so many leaves them behind.
   Level* more_ = nullptr;
 };

@@ -102,7 +102,7 @@ CUresult run_base(const calls::CtxPushCurrent& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {
     Context* context = e.contexts.find(call.ctx);
     if (!may_be_current(context)) return CUDA_ERROR_INVALID_CONTEXT;
-    stack().push(context);
+    stack().push(context, true);
     return CUDA_SUCCESS;
   });
 }

@@ -12,6 +12,7 @@
 
 #include "api/area.h"
 #include "emulator/base/quirks.h"
+#include "emulator/context/left_context.h"
 #include "emulator/endpoint/endpoint_entry.h"
 #include "emulator/entry/locked.h"
 #include "emulator/entry/mistake.h"
@@ -78,6 +79,15 @@ void record(Emulator& e, const CallStruct& call, const Facts& facts) {
   if constexpr (!kGivesUp<CallStruct>) record_in_model(e, call, facts);
 }
 
+// A call that takes memory, where hostile luck waits for such calls; `rest` does it.
+template <class Rest>
+[[gnu::cold, gnu::noinline]] CUresult with_bad_luck(Emulator& e, const Rest& rest) {
+  if (luck().refuse()) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result = rest();
+  if (result == CUDA_SUCCESS) maybe_leave_context(e);
+  return result;
+}
+
 template <class CallStruct>
 CUresult run_entry(const CallStruct& call) noexcept {
   wait_for_others(call);
@@ -102,24 +112,29 @@ CUresult run_entry(const CallStruct& call) noexcept {
             return refused;
           }
         }
+        const auto rest = [&]() __attribute__((always_inline))->CUresult {
+          Retired retired;
+          // What the call gives up; what it makes is recorded once it did.
+          if constexpr (kGivesUp<CallStruct>) e.model.begin(call, Origin{}, retired);
+          const CUresult result = mistaken(e, call, violations, perform(e, call, facts, retired));
+          if (result != CUDA_SUCCESS) {
+            if constexpr (kGivesUp<CallStruct>) e.model.undo(call, Origin{}, retired);
+            return result;
+          }
+          // Physical memory goes with the model's last mention of it.
+          if constexpr (kGivesUp<CallStruct>) e.model.confirm(call, facts, Origin{}, retired);
+          end_bindings(e, retired);
+          for (const Allocation& allocation : retired.allocations) {
+            e.drop_if_dead(allocation.handle);
+          }
+          record(e, call, facts);
+          return CUDA_SUCCESS;
+        };
         if constexpr (takes_memory<CallStruct>()) {
-          if (luck().refuse()) [[unlikely]]
-            return CUDA_ERROR_OUT_OF_MEMORY;
+          if (luck().awaits_calls()) [[unlikely]]
+            return with_bad_luck(e, rest);
         }
-        Retired retired;
-        // What the call gives up; what it makes is recorded once it did.
-        if constexpr (kGivesUp<CallStruct>) e.model.begin(call, Origin{}, retired);
-        const CUresult result = mistaken(e, call, violations, perform(e, call, facts, retired));
-        if (result != CUDA_SUCCESS) {
-          if constexpr (kGivesUp<CallStruct>) e.model.undo(call, Origin{}, retired);
-          return result;
-        }
-        // Physical memory goes with the model's last mention of it.
-        if constexpr (kGivesUp<CallStruct>) e.model.confirm(call, facts, Origin{}, retired);
-        end_bindings(e, retired);
-        for (const Allocation& allocation : retired.allocations) e.drop_if_dead(allocation.handle);
-        record(e, call, facts);
-        return CUDA_SUCCESS;
+        return rest();
       },
       CallStruct::kEntryPoint);
 }

@@ -22,7 +22,9 @@ constexpr Word kLuckWords[] = {{"new-addresses", &Luck::new_addresses},
                                {"large-granules", &Luck::large_granules},
                                {"unlike-devices", &Luck::unlike_devices},
                                {"import-addresses", &Luck::import_addresses},
-                               {"refusals", &Luck::refusals}};
+                               {"refusals", &Luck::refusals},
+                               {"left-contexts", &Luck::left_contexts}};
+constexpr std::uint64_t kOneIn = 8;
 
 // splitmix64
 std::uint64_t mixed(std::uint64_t seed, std::uint64_t number) {
@@ -37,11 +39,12 @@ std::uint64_t mixed(std::uint64_t seed, std::uint64_t number) {
 std::uint64_t Luck::draw() { return mixed(seed, ++drawn_); }
 
 bool Luck::refuse() {
-  constexpr std::uint64_t kOneIn = 8;
   if (!refusals) return false;
   refused_ = draw() % kOneIn == 0 && !refused_;
   return refused_;
 }
+
+bool Luck::leaves_context() { return left_contexts && draw() % kOneIn == 0; }
 
 void Luck::imported() {
   if (import_addresses) place_ = draw();

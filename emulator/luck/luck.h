@@ -22,6 +22,7 @@ struct Luck {
   bool unlike_devices = false;       ///< other memory on each device, and some are no peers
   bool import_addresses = false;     ///< what follows an import lies elsewhere than before
   bool refusals = false;             ///< memory and addresses are refused now and then
+  bool left_contexts = false;        ///< after a call that takes memory, another context is current
   static constexpr std::uint64_t kTimesLarger = 4;
 
   /// The next number of the seed's row.
@@ -29,6 +30,11 @@ struct Luck {
   /// Whether a call that may be refused for want of memory is refused now: one in eight, and never
   /// two in a row. Draws a number where refusals are wanted.
   bool refuse();
+  /// Whether another library leaves its context behind now: one in eight. Draws a number where that
+  /// is wanted.
+  bool leaves_context();
+  /// Whether calls that take memory have anything to fear.
+  bool awaits_calls() const { return refusals || left_contexts; }
   /// The process imported memory: from now on its ranges lie in another place, which is drawn.
   /// So what another process shared with it lies at another address than over there.
   void imported();

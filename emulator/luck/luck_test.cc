@@ -150,6 +150,21 @@ TEST_F(LuckTest, RefusalsComeSeldomAndNeverTwiceInARow) {
   EXPECT_LT(refused, 160);
 }
 
+TEST_F(LuckTest, ContextsAreLeftSeldom) {
+  Luck none = *parse_luck("7"), some = *parse_luck("7:left-contexts"), same = some;
+  EXPECT_FALSE(none.awaits_calls());
+  EXPECT_TRUE(some.awaits_calls());
+  int left = 0;
+  for (int i = 0; i < 800; ++i) {
+    EXPECT_FALSE(none.leaves_context());
+    const bool now = some.leaves_context();
+    EXPECT_EQ(now, same.leaves_context());
+    left += now;
+  }
+  EXPECT_GT(left, 40);
+  EXPECT_LT(left, 160);
+}
+
 TEST_F(LuckTest, DevicesMayBeUnlikeEachOther) {
   constexpr std::uint64_t kUsual = std::uint64_t{80} << 30;
   const Luck none = *parse_luck("7"), some = *parse_luck("7:unlike-devices");

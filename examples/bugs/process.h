@@ -2,6 +2,7 @@
 // A second process for the bugs that need one: forked before any CUDA call, joined by pipes.
 #pragma once
 
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,18 +33,26 @@ class Peer {
 };
 
 /// Runs `importer` in a child and `exporter` here; both return an exit code. The program's exit
-/// code is 0 when both are.
+/// code is 0 when both are. When one gives up, the other's next send() or receive() ends it: no
+/// process keeps a copy of the other's ends, and a write that nobody reads is an error, no SIGPIPE.
 template <class Exporter, class Importer>
 int in_two_processes(Exporter exporter, Importer importer) {
   int down[2], up[2];
   if (pipe(down) != 0 || pipe(up) != 0) return 1;
+  signal(SIGPIPE, SIG_IGN);
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child < 0) return 1;
-  if (child == 0) std::exit(importer(Peer(down[0], up[1])));
+  if (child == 0) {
+    close(down[1]);
+    close(up[0]);
+    std::exit(importer(Peer(down[0], up[1])));
+  }
   close(down[0]);
   close(up[1]);
   const int here = exporter(Peer(up[0], down[1]));
+  close(down[1]);  // (before the wait: the child may still want a word)
+  close(up[0]);
   int status = 1;
   waitpid(child, &status, 0);
   const int there = WIFEXITED(status) ? WEXITSTATUS(status) : 1;

@@ -36,6 +36,9 @@ extern "C" {
 #define CUVMM_LEAKS_PEEK 2u  /* only count: they do not become findings yet */
 #define CUVMM_LEAKS_KEPT 4u  /* also what was made in scopes that keep */
 
+/* Flags of cuvmm_fork_point. */
+#define CUVMM_FORK_THREADS 1u /* the process may be forked although other threads would be lost */
+
 /* How many occurrences cuvmm_expect takes: any number, but at least one is wanted. */
 #define CUVMM_ANY_COUNT 0L
 
@@ -59,6 +62,7 @@ typedef struct cuvmm_api {
   long (*fail)(const char* spec);
   long (*fail_end)(long token);
   long (*fail_told)(long token, char* buffer, size_t size);
+  long (*fork_point)(unsigned flags);
 } cuvmm_api;
 
 /* What the shim exports: the table of this version, or NULL if it has none. */
@@ -77,7 +81,7 @@ extern void* cuvmm_dlsym_(void* handle, const char* name) __asm__("dlsym") __att
 
 /* The shim's table, or one without functions. */
 static CUVMM_UNUSED const cuvmm_api* cuvmm_table_(void) {
-  static const cuvmm_api none = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  static const cuvmm_api none = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   static const cuvmm_api* known = 0;
   const cuvmm_api* table = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
   if (!table) {
@@ -200,6 +204,17 @@ static CUVMM_UNUSED long cuvmm_fail_told(long token, char* buffer, size_t size) 
   if (CUVMM_HAS_(table, fail_told)) return table->fail_told(token, buffer, size);
   if (buffer && size > 0) buffer[0] = '\0';
   return 0;
+}
+
+/* Here the program may be forked. `cuvmm fail --each --fork-server` starts it once and lets each
+   run go on from the first call of this function, or from the first cuInit where that comes
+   earlier. So call it behind what takes long to load and before any use of CUDA, in the main
+   thread. 1 in such a run; else 0. Handlers of pthread_atfork run, but none of Python. Other
+   threads do not survive a fork; a program that has some is started anew for each run, unless the
+   flag says that it can do without them. */
+static CUVMM_UNUSED long cuvmm_fork_point(unsigned flags) {
+  const cuvmm_api* const table = cuvmm_table_();
+  return CUVMM_HAS_(table, fork_point) ? table->fork_point(flags) : 0;
 }
 
 #ifdef __cplusplus

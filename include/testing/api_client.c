@@ -63,6 +63,7 @@ static void without_shim(void) {
   WANT(cuvmm_name_range(text, 1, "x") == 0 && cuvmm_name_handle(1, "x") == 0);
   WANT(cuvmm_fail("nonsense") == 0 && cuvmm_fail_end(0) == 0);
   WANT(cuvmm_fail_told(0, text, sizeof text) == 0 && text[0] == '\0');
+  WANT(cuvmm_fork_point(0) == 0 && cuvmm_fork_point(64) == 0);
   WANT(cuvmm_reset() == 0);
   WANT(cuvmm_findings(0, NULL, 0) == 2);
   WANT(cuvmm_findings(0, text, sizeof text) == 2 && strcmp(text, "[]") == 0);
@@ -94,6 +95,7 @@ static void bad_arguments(void) {
   WANT(cuvmm_fail_end(999999) == CUVMM_ERROR_TOKEN);
   WANT(cuvmm_fail_told(0, NULL, 5) == CUVMM_ERROR_ARGUMENT);
   WANT(cuvmm_fail_told(999999, text, sizeof text) == CUVMM_ERROR_TOKEN);
+  WANT(cuvmm_fork_point(64) == CUVMM_ERROR_ARGUMENT);
 }
 
 static void failures(void) {
@@ -185,6 +187,7 @@ int main(int count, char** words) {
   WANT(cuvmm_active());
   bad_arguments();
   WANT(cuvmm_mark() > 0 && cuvmm_leaks(0, 0) == 0); /* before the first call */
+  WANT(cuvmm_fork_point(0) == 0 && cuvmm_fork_point(CUVMM_FORK_THREADS) == 0); /* nobody asks */
   WANT(cuInit(0) == CUDA_SUCCESS);
   base = reserve();
   errno = 77;

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import threading
 from collections.abc import Iterator
 from typing import Optional
 
@@ -18,8 +19,8 @@ from cuvmm._findings import Finding, Frame, Object, findings_from_json
 
 __all__ = [
     "Attempt", "CuvmmError", "ExpectationError", "FailedCall", "Failures", "FailureError", "Finding", "Frame", "Info",
-    "Object", "active", "count", "expect", "fail", "fail_each", "findings", "info", "leaks", "mark", "name_handle",
-    "name_range", "reset", "scope",
+    "Object", "active", "count", "expect", "fail", "fail_each", "findings", "fork_point", "info", "leaks", "mark",
+    "name_handle", "name_range", "reset", "scope",
 ]
 
 
@@ -127,6 +128,18 @@ def leaks(since: int = 0, *, alive: bool = False, kept: bool = False) -> list[Fi
 def reset() -> None:
     """Closes all scopes, ends all expectations, takes all names away; mark 0 is now."""
     _shim.call("reset")
+
+
+def fork_point(*, threads: bool = False) -> bool:
+    """Here `cuvmm fail --each --fork-server` may fork the program: once started, each run goes on from here.
+
+    Call it in the main thread, behind the imports that take long and before any use of CUDA. True in such
+    a run, else False. What os.register_at_fork() knows is not called, so random numbers go on as they
+    were. threads: do so although native libraries have threads, which no run will have. Threads of
+    Python forbid it all the same.
+    """
+    flags = _shim.FORK_THREADS if threads and threading.active_count() == 1 else 0
+    return _shim.call("fork_point", flags) == 1
 
 
 # It uses the functions above.

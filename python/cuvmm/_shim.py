@@ -10,6 +10,7 @@ from typing import Any, Optional
 
 SCOPE_KEEPS, SCOPE_QUIET = 1, 2
 LEAKS_ALIVE, LEAKS_PEEK, LEAKS_KEPT = 1, 2, 4
+FORK_THREADS = 1
 VERSION = 1
 
 _ERRORS = {
@@ -38,6 +39,7 @@ _MEMBERS = (
     ("fail", (_text,)),
     ("fail_end", (_long,)),
     ("fail_told", (_long, _pointer, _size)),
+    ("fork_point", (_unsigned,)),
 )
 
 

@@ -14,6 +14,7 @@
 #include "include/cuvmm/cuvmm.h"
 #include "shim/client/failures.h"
 #include "shim/client/leaks_since.h"
+#include "shim/fail/fork_point.h"
 #include "shim/process/own_stack.h"
 #include "shim/process/process.h"
 #include "shim/report/glob.h"
@@ -223,6 +224,12 @@ long fail_told(long token, char* buffer, std::size_t size) noexcept {
   });
 }
 
+long fork_point(unsigned flags) noexcept {
+  if ((flags & ~CUVMM_FORK_THREADS) != 0) return CUVMM_ERROR_ARGUMENT;
+  return answer(
+      [&](Process&) { return at_fork_point((flags & CUVMM_FORK_THREADS) != 0) ? 1L : 0L; });
+}
+
 constexpr cuvmm_api kApi = {CUVMM_API_VERSION,
                             sizeof(cuvmm_api),
                             &name_range,
@@ -239,7 +246,8 @@ constexpr cuvmm_api kApi = {CUVMM_API_VERSION,
                             &about,
                             &fail,
                             &fail_end,
-                            &fail_told};
+                            &fail_told,
+                            &fork_point};
 
 }  // namespace
 

@@ -79,7 +79,7 @@ class ForkServer {
  public:
   explicit ForkServer(int fd) : fd_(fd) {}
 
-  /// Returns in each child; in the process itself only where it is no server any more.
+  /// Returns in each child, and nowhere else.
   void serve() {
     while (true) {
       reap();
@@ -138,33 +138,45 @@ class ForkServer {
   std::set<pid_t> children_;
 };
 
-void wait_for_commands() {
+// True in each child.
+bool wait_for_commands(failure::ForkMessage::Kind here, bool threads_may_go) {
   const char* const path = ::secure_getenv(kVariable);
   const int fd = path ? connect_to(path) : -1;
-  if (fd < 0) return;
-  // Threads do not survive a fork.
+  if (fd < 0) return false;
+  // Other threads do not survive a fork, and a process does not survive the end of its main thread.
   const int threads = count_threads();
-  if (tell(fd, {failure::ForkMessage::kHello, ::getpid(), threads}) && threads == 1) {
-    ForkServer(fd).serve();
-  } else {
+  const bool serves = threads == 1 || (threads_may_go && ::gettid() == ::getpid());
+  if (!tell(fd, {here, ::getpid(), serves ? 1 : threads}) || !serves) {
     ::close(fd);
+    return false;
   }
+  ForkServer(fd).serve();
+  return true;
+}
+
+bool pass(failure::ForkMessage::Kind here, bool threads_may_go) noexcept {
+  if (g_passed.exchange(true)) return false;
+  const int program_errno = errno;
+  bool forked = false;
+  try {
+    forked = wait_for_commands(here, threads_may_go);
+  } catch (...) {
+    // Out of memory: the program goes on as it is.
+  }
+  errno = program_errno;
+  return forked;
 }
 
 CUresult CUDAAPI init_after_fork(unsigned flags) {
-  if (!g_passed.exchange(true)) {
-    const int program_errno = errno;
-    try {
-      wait_for_commands();
-    } catch (...) {
-      // Out of memory: the program goes on as it is.
-    }
-    errno = program_errno;
-  }
+  pass(failure::ForkMessage::kAtInit, false);
   return g_init.load()(flags);
 }
 
 }  // namespace
+
+bool at_fork_point(bool threads_may_go) noexcept {
+  return pass(failure::ForkMessage::kAtPoint, threads_may_go);
+}
 
 void* fork_point_function(const char* name, void* driver_function) {
   if (!driver_function || std::string_view(name) != "cuInit") return nullptr;

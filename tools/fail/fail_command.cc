@@ -55,8 +55,8 @@ void add_campaign_options(CLI::App& app, CampaignSettings& settings, bool& each)
   app.add_flag("--minimise", settings.minimise,
                "With --each: where a place is bad only if it fails always, find how often it must");
   app.add_flag("--fork-server", settings.fork_server,
-               "With --each: start the program once, up to its cuInit, and fork it there for each "
-               "run");
+               "With --each: start the program once, up to its cuInit or cuvmm_fork_point(), and "
+               "fork it there for each run");
 }
 
 // Options of `cuvmm run` that say nothing where there are many runs.

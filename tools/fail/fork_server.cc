@@ -67,16 +67,16 @@ std::string ForkServer::wait_for_hello(int listening) {
     int status = 0;
     if (fd_ < 0 && ::waitpid(server_, &status, WNOHANG) == server_) {
       server_ = -1;
-      return "the program ends without a call of cuInit that could be waited at";
+      return "the program ends without a call of cuInit or cuvmm_fork_point() that could be waited "
+             "at";
     }
   }
   failure::ForkMessage hello;
   if (::recv(fd_, &hello, sizeof hello, 0) != sizeof hello) return "the program is gone";
   if (hello.value != 1) {
     return fmt::format(
-        "the program has {} threads when it calls cuInit, and they do not survive a "
-        "fork",
-        hello.value);
+        "the program has {} threads when it calls {}, and they do not survive a fork", hello.value,
+        hello.kind == failure::ForkMessage::kAtPoint ? "cuvmm_fork_point()" : "cuInit");
   }
   return "";
 }

@@ -17,7 +17,7 @@ namespace cuvmm::tools {
 
 class ForkServer {
  public:
-  /// Starts the program and waits until it calls cuInit.
+  /// Starts the program and waits until it is at its fork point.
   explicit ForkServer(Job job);
   ForkServer(const ForkServer&) = delete;
   ForkServer& operator=(const ForkServer&) = delete;

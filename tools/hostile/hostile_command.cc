@@ -28,6 +28,8 @@ constexpr const char* kHostileExamples =
     "  cuvmm hostile -- ./test               the emulator, with 20 seeds\n"
     "  cuvmm hostile --seeds 200 -- ./test\n"
     "  cuvmm run --emulate --hostile 7 -- ./test     what seed 7 did\n"
+    "  cuvmm run --emulate --hostile 7:left-contexts -- ./test     in no seed: another library\n"
+    "                                        leaves its context behind; `refusals`: of memory\n"
     "The exit code is 0 if the program does the same with each seed, 1 if it does not, 125 when\n"
     "cuvmm itself failed.\n";
 

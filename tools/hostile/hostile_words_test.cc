@@ -21,10 +21,12 @@ TEST(HostileWords, OneSeedHasOneSetOfKinds) {
                       std::ranges::count(kinds, "scattered-addresses") != 0;
     EXPECT_FALSE(both) << seed;
   }
-  // All but the refusals, which must be asked for.
-  EXPECT_EQ(seen.size(), hostile_kinds().size() - 1);
-  EXPECT_EQ(seen.count("refusals"), 0u);
-  EXPECT_EQ(read_hostile("7:refusals").emulator, "7:refusals");
+  // All but those that must be asked for.
+  EXPECT_EQ(seen.size(), hostile_kinds().size() - 2);
+  for (const std::string kind : {"refusals", "left-contexts"}) {
+    EXPECT_EQ(seen.count(kind), 0u);
+    EXPECT_EQ(read_hostile("7:" + kind).emulator, "7:" + kind);
+  }
 }
 
 TEST(HostileWords, ReadsKinds) {

@@ -111,8 +111,10 @@ void add_driver_options(CLI::App& app, RunSettings& options, std::string& emulat
                  "When the emulator's streams work: at once, or as late as calls allow it")
       ->type_name("eager|late[:SEED]")
       ->check(when_streams_work());
-  app.add_option("--hostile", options.hostile,
-                 "Bad luck on the emulator: what a driver may do and seldom does (cuvmm hostile)")
+  app.add_option(
+         "--hostile", options.hostile,
+         "Bad luck on the emulator: what a driver may do and seldom does (cuvmm hostile); only "
+         "on request: SEED:refusals, SEED:left-contexts")
       ->type_name("SEED[:KINDS]");
   app.add_option("--driver", options.driver, "Use this libcuda")
       ->type_name("PATH")

@@ -185,6 +185,13 @@ class SettingsReader {
     });
   }
 
+  // `false` says nothing: another key may answer the question.
+  bool answers(const std::string& command, const std::string& key) const {
+    return std::ranges::any_of(file_.settings, [&](const FileSetting& one) {
+      return one.command == command && one.key == key && !one.words.empty();
+    });
+  }
+
   // The key that answers the same question as another one does; "" where there is none.
   static std::string rival_of(const std::string& key) {
     constexpr std::pair<std::string_view, std::string_view> kRivals[] = {
@@ -208,7 +215,7 @@ class SettingsReader {
       if (setting.command != "run" || !option_of_key(command, setting.key)) continue;
       if (std::ranges::find(kOneRun, setting.key) != std::end(kOneRun)) continue;
       if (name == "hostile" && setting.key == "driver") continue;  // (it has the emulator)
-      if (has(name, setting.key) || has(name, rival_of(setting.key))) continue;
+      if (has(name, setting.key) || answers(name, rival_of(setting.key))) continue;
       inherited.push_back(setting);
       inherited.back().command = name;
     }
@@ -217,12 +224,8 @@ class SettingsReader {
 
   void refuse_rivals() const {
     for (const FileSetting& driver : file_.settings) {
-      if (driver.key != "driver") continue;
-      for (const FileSetting& emulate : file_.settings) {
-        if (emulate.key == "emulate" && emulate.command == driver.command &&
-            !emulate.words.empty()) {
-          throw UsageError{file_.place(driver) + ": driver and emulate exclude each other"};
-        }
+      if (driver.key == "driver" && answers(driver.command, "emulate")) {
+        throw UsageError{file_.place(driver) + ": driver and emulate exclude each other"};
       }
     }
   }

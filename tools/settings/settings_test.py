@@ -126,6 +126,15 @@ class Inherited(SettingsTest):
         self.settings('[run]\ndriver = "/lib/libcuda.so.1"\n')
         self.assertEqual(list(self.held("fail")), ["driver"])
 
+    def test_false_answers_nothing(self):
+        self.settings('[run]\ndriver = "/lib/libcuda.so.1"\nnvtx-include = "a"\n'
+                      "[fail]\nemulate = false\nno-nvtx = false\n")
+        self.assertEqual(self.held("fail"), {"driver": ("/lib/libcuda.so.1", 2), "nvtx-include": ("a", 3),
+                                             "emulate": (False, 5), "no-nvtx": (False, 6)})
+        # But it keeps out what [run] says of the same key.
+        self.settings("[run]\nemulate = true\n[fail]\nemulate = false\n")
+        self.assertEqual(self.held("fail"), {"emulate": (False, 4)})
+
     def test_the_program_sees_it(self):
         self.settings('[run]\nemulate = true\nreport = "r.json"\ndevices = 3\nno-symbols = true\ndebuginfod = true\n'
                       "stack-depth = 9\n")

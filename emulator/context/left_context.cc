@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulator/context/left_context.h"
+
+#include <vector>
+
+#include "emulator/base/emulator.h"
+#include "emulator/luck/luck.h"
+
+namespace cuvmm::emulator {
+
+namespace {
+
+// The other library's context on a device. A program that asks for the current context can end it.
+Context& context_of_nobody(Emulator& e, int device) {
+  static std::vector<Context*> made;
+  made.resize(static_cast<std::size_t>(e.device_count()));
+  Context*& one = made[static_cast<std::size_t>(device)];
+  if (!one || !one->alive) one = &e.contexts.create(device, 0);
+  return *one;
+}
+
+}  // namespace
+
+void maybe_leave_context(Emulator& e) {
+  ContextStack& stack = ContextStack::of_this_thread();
+  if (stack.awaits_pop() || !luck().leaves_context()) return;
+  const int device = static_cast<int>(luck().draw() % static_cast<std::uint64_t>(e.device_count()));
+  Context& primary = e.contexts.primary(device);
+  const bool usable = primary.alive && stack.current() != &primary;
+  stack.set(usable ? &primary : &context_of_nobody(e, device));
+}
+
+}  // namespace cuvmm::emulator
