@@ -23,6 +23,11 @@ inline constexpr std::size_t kExports = std::size_t{1} << 14;
 inline constexpr std::size_t kTeams = std::size_t{1} << 12;
 inline constexpr std::size_t kStacks = std::size_t{1} << 14;
 inline constexpr std::size_t kFrames = 12;
+/// Functions of Python that a stack has, the innermost ones; places in Python programs that all
+/// stacks name; bytes of the names of these.
+inline constexpr std::size_t kPythonFrames = 16;
+inline constexpr std::size_t kPythonLines = std::size_t{1} << 15;
+inline constexpr std::size_t kNamesBytes = std::size_t{4} << 20;
 
 /// Physical memory, and a name for it that is the same in every process of the machine (a hash; 0:
 /// it has none). Device files of a real driver have none.
@@ -87,9 +92,17 @@ struct Slot {
   std::uint64_t words[kWords];
 };
 
-/// Return addresses, innermost first; 0: no more.
+/// Innermost first; 0: no more.
 struct StackSlot {
-  std::uint64_t frames[kFrames];
+  static constexpr std::uint64_t kEntry = std::uint64_t{1} << 63;  ///< PythonLine::entry
+  std::uint64_t frames[kFrames];                                   ///< return addresses
+  std::uint64_t python[kPythonFrames];  ///< PythonLine::number, and kEntry
+};
+
+/// A place in a Python program. Its names end with a zero byte. Written before a stack names it.
+struct LineSlot {
+  std::uint32_t function, file;  ///< where their names begin in Image::names
+  std::uint64_t line;
 };
 
 /// Sums, kept with each change, so that a reader of many processes reads nothing else. Bytes and
@@ -130,6 +143,8 @@ struct Image {
     char page[4096];
   };
   StackSlot stacks[kStacks];
+  alignas(4096) LineSlot lines[kPythonLines];  ///< by PythonLine::number
+  alignas(4096) char names[kNamesBytes];
   alignas(4096) Slot<Reservation> reservations[kObjects];
   alignas(4096) Slot<Mapping> mappings[kObjects];
   alignas(4096) Slot<MemoryHeld> memory[kObjects];

@@ -70,7 +70,11 @@ TEST_F(Live, ReadsWhatWasWritten) {
   writer.put(Descriptor{{.fd = 0, .handle = 7, .size = 32, .made = {6, 1, 0}}, 99});
   writer.put(Piece{0x5000, 100, Piece::Kind::kPool, 2, 77, {8, 1, 0}});
   const std::uintptr_t frames[] = {11, 12};
-  writer.note_stack(1, frames);
+  const std::string file = "/a.py";
+  const PythonLine lines[] = {
+      {9, false, 3, "f", file}, {7, true, 21, "main", file}, {kPythonLines, false, 1, "g", file}};
+  writer.note_stack(1, frames, lines);
+  writer.note_stack(2, frames, {});
   writer.note_call(9);
 
   View view;
@@ -81,7 +85,16 @@ TEST_F(Live, ReadsWhatWasWritten) {
   EXPECT_EQ(view.driver(), "/usr/lib/libcuda.so.1");
   EXPECT_EQ(view.program(), std::filesystem::read_symlink("/proc/self/exe").string());
   EXPECT_EQ(view.stack(1), (std::vector<std::uint64_t>{11, 12}));
-  EXPECT_TRUE(view.stack(2).empty());
+  EXPECT_TRUE(view.stack(3).empty());
+  const auto python = view.python(1);
+  ASSERT_EQ(python.size(), 2u);
+  EXPECT_EQ(python[0].function, "f");
+  EXPECT_EQ(python[0].line, 3);
+  EXPECT_FALSE(python[0].entry);
+  EXPECT_EQ(python[1].number, 7u);
+  EXPECT_EQ(python[1].file, file);
+  EXPECT_TRUE(python[1].entry);
+  EXPECT_TRUE(view.python(2).empty());
   const Snapshot now = view.snapshot();
   EXPECT_EQ(now.calls, 9u);
   ASSERT_EQ(now.reservations.size(), 1u);

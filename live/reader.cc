@@ -165,6 +165,23 @@ std::vector<std::uint64_t> View::stack(std::uint32_t id) const {
   return frames;
 }
 
+std::vector<PythonLine> View::python(std::uint32_t id) const {
+  std::vector<PythonLine> lines;
+  if (id == 0 || id >= kStacks) return lines;
+  const auto name = [this](std::uint32_t at) {
+    if (at >= kNamesBytes) return std::string_view();
+    return std::string_view(image_->names + at, ::strnlen(image_->names + at, kNamesBytes - at));
+  };
+  for (const std::uint64_t& word : image_->stacks[id].python) {
+    const std::uint64_t entry = load(word) & StackSlot::kEntry, number = load(word) & ~entry;
+    if (number == 0 || number >= kPythonLines) break;
+    const LineSlot& slot = image_->lines[number];
+    lines.push_back({static_cast<std::uint32_t>(number), entry != 0, static_cast<int>(slot.line),
+                     name(slot.function), name(slot.file)});
+  }
+  return lines;
+}
+
 std::vector<View> open_all(const std::string& folder, std::vector<std::string>& problems) {
   std::vector<View> views;
   DIR* const names = ::opendir(folder.c_str());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "live/format.h"
+#include "live/frames/python_line.h"
 
 namespace cuvmm::live {
 
@@ -50,6 +51,8 @@ class View {
   Snapshot snapshot() const;
   /// Return addresses of the stack that an Origin names, innermost first; empty where it has none.
   std::vector<std::uint64_t> stack(std::uint32_t id) const;
+  /// Its Python functions, innermost first. Names last as long as this view.
+  std::vector<PythonLine> python(std::uint32_t id) const;
   const std::string& path() const { return path_; }
 
  private:

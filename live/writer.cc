@@ -371,17 +371,53 @@ bool Writer::change(const Allocation& a) {
   return true;
 }
 
-void Writer::note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames) {
-  if (!image_ || knows_stack(id)) return;
-  const std::size_t end = (id + 1) * sizeof(StackSlot);
-  if (end > stacks_backed_) {
-    const std::size_t more = std::min(end + kStep, sizeof(Image::stacks));
-    if (!backing_.grow(offsetof(Image, stacks) + stacks_backed_, more - stacks_backed_)) return;
-    stacks_backed_ = more;
+bool Writer::reach(Part& part, std::size_t end) {
+  if (end <= part.backed) return true;
+  if (end > part.most) return false;
+  const std::size_t to = std::min(end + kStep, part.most);
+  if (!backing_.grow(part.offset + part.backed, to - part.backed)) return false;
+  part.backed = to;
+  return true;
+}
+
+std::uint32_t Writer::note_name(std::string_view name) {
+  const std::size_t at = names_end_;
+  if (!reach(names_part_, at + name.size() + 1)) return 0;
+  std::copy(name.begin(), name.end(), image_->names + at);  // behind it the file is all zero
+  names_end_ += name.size() + 1;
+  return static_cast<std::uint32_t>(at);
+}
+
+bool Writer::note_line(const PythonLine& line) {
+  if (line.number == 0 || line.number >= kPythonLines) return false;
+  std::uint64_t& known = lines_[line.number / 64];
+  const std::uint64_t bit = std::uint64_t{1} << (line.number % 64);
+  if ((known & bit) != 0) return true;
+  if (!reach(lines_part_, (line.number + 1) * sizeof(LineSlot))) return false;
+  if (line.file.data() != last_file_) {
+    last_file_at_ = note_name(line.file);
+    last_file_ = last_file_at_ != 0 ? line.file.data() : nullptr;
   }
+  const std::uint32_t function = note_name(line.function);
+  if (!last_file_ || function == 0) return false;
+  image_->lines[line.number] = {function, last_file_at_, static_cast<std::uint64_t>(line.line)};
+  known |= bit;
+  return true;
+}
+
+void Writer::note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames,
+                        std::span<const PythonLine> python) {
+  if (!image_ || knows_stack(id) || !reach(stacks_part_, (id + 1) * sizeof(StackSlot))) return;
   stacks_[id / 64] |= std::uint64_t{1} << (id % 64);
+  StackSlot& slot = image_->stacks[id];
   const std::size_t kept = std::min(frames.size(), kFrames);
-  for (std::size_t i = 0; i < kept; ++i) store(image_->stacks[id].frames[i], frames[i]);
+  for (std::size_t i = 0; i < kept; ++i) store(slot.frames[i], frames[i]);
+  std::size_t lines = 0;
+  for (const PythonLine& line : python.first(std::min(python.size(), kPythonFrames))) {
+    if (!note_line(line)) continue;
+    // Readers find no stack before an object names it, and that object comes behind a fence.
+    store(slot.python[lines++], line.number | (line.entry ? StackSlot::kEntry : 0));
+  }
 }
 
 void Writer::leave() noexcept {
@@ -395,7 +431,10 @@ void Writer::leave() noexcept {
   pieces_ = {};
   teams_ = {};
   stacks_ = {};
-  stacks_backed_ = 0;
+  lines_ = {};
+  for (Part* const part : {&stacks_part_, &lines_part_, &names_part_}) part->backed = 0;
+  names_end_ = 1;
+  last_file_ = nullptr;
 }
 
 Writer::~Writer() { leave(); }

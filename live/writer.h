@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "live/format.h"
+#include "live/frames/python_line.h"
 #include "live/slot_index.h"
 
 namespace cuvmm::live {
@@ -101,11 +103,13 @@ class Writer {
   void drop_piece(std::uint64_t base) { pieces_.drop(base); }
   void drop_team(std::uint64_t handle) { teams_.drop(handle); }
 
-  /// The frames of a stack that objects name, if it is new.
+  /// The stack that objects name, if it is new: its return addresses and its Python functions.
+  /// Strings of these last as long as the process.
   bool knows_stack(std::uint32_t id) const {
     return id == 0 || id >= kStacks || (stacks_[id / 64] >> (id % 64) & 1) != 0;
   }
-  void note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames);
+  void note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames,
+                  std::span<const PythonLine> python);
   /// A call has changed something.
   void note_call(std::uint64_t number) noexcept {
     if (image_) store(image_->header.calls, number);
@@ -115,6 +119,18 @@ class Writer {
   void leave() noexcept;
 
  private:
+  // A part of the file that grows to its end, but not beyond `most`.
+  struct Part {
+    std::size_t offset, most;
+    std::size_t backed = 0;  // bytes whose pages the file has
+  };
+  // Whether the part's first `end` bytes can be written.
+  bool reach(Part& part, std::size_t end);
+  // Whether a stack may name this place: it is in the image now.
+  bool note_line(const PythonLine& line);
+  // Where the name begins in the image; 0 where there is no room.
+  std::uint32_t note_name(std::string_view name);
+
   Image* image_ = nullptr;
   Backing backing_;
   Table<Reservation> reservations_;
@@ -123,8 +139,14 @@ class Writer {
   Table<Descriptor> descriptors_;
   Table<Piece> pieces_;
   Table<Team> teams_;
-  std::array<std::uint64_t, kStacks / 64> stacks_{};  // a bit each
-  std::size_t stacks_backed_ = 0;
+  std::array<std::uint64_t, kStacks / 64> stacks_{};      // a bit each
+  std::array<std::uint64_t, kPythonLines / 64> lines_{};  // of those that are in the image
+  Part stacks_part_{offsetof(Image, stacks), sizeof(Image::stacks)};
+  Part lines_part_{offsetof(Image, lines), sizeof(Image::lines)};
+  Part names_part_{offsetof(Image, names), sizeof(Image::names)};
+  std::size_t names_end_ = 1;        // of those in the image: 0 is no name's place
+  const char* last_file_ = nullptr;  // mostly that of the next place too
+  std::uint32_t last_file_at_ = 0;
 };
 
 }  // namespace cuvmm::live

@@ -26,10 +26,12 @@ Labels::Labels(std::string outer, std::string_view ranges) : outer_(std::move(ou
 
 bool Labels::left_out(const Finding& finding) {
   if (included_.empty()) return false;
-  const std::vector<std::string> open = nvtx::range_names(stack_ranges(finding.stack));
-  return std::ranges::none_of(open, [&](const std::string& name) {
-    return std::ranges::any_of(
-        included_, [&](const std::string& pattern) { return glob_matches(pattern, name); });
+  const std::vector<nvtx::RangeName> open = nvtx::range_names(stack_ranges(finding.stack));
+  return std::ranges::none_of(open, [&](const nvtx::RangeName& range) {
+    const std::string text = range.text();
+    return std::ranges::any_of(included_, [&](const std::string& pattern) {
+      return glob_matches(pattern, range.name) || glob_matches(pattern, text);
+    });
   });
 }
 

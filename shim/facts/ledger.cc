@@ -27,11 +27,11 @@ void fill(Entry& entry) {
   }
   entry.object_stacks.clear();
   entry.ended_stacks.clear();
-  entry.ranges = nvtx::range_names(stack_ranges(entry.finding.stack));
+  entry.ranges = nvtx::range_texts(stack_ranges(entry.finding.stack));
   entry.object_ranges.clear();
   entry.object_memory.clear();
   for (const ObjectRef& object : violation.objects) {
-    entry.object_ranges.push_back(nvtx::range_names(stack_ranges(object.made.stack)));
+    entry.object_ranges.push_back(nvtx::range_texts(stack_ranges(object.made.stack)));
     entry.object_memory.push_back(is_address(object.kind)
                                       ? nvtx::known_memory(object.value, object.size)
                                       : nvtx::KnownMemory());

@@ -12,6 +12,7 @@
 #include "api/posix/cancel_off.h"
 #include "api/posix/process_start.h"
 #include "shim/facts/descriptor.h"
+#include "shim/stack/python/names.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
@@ -332,7 +333,9 @@ void Mirror::piece(const Model& model, std::uint64_t base) {
 }
 
 void Mirror::stack(const Origin& made) {
-  if (!writer_.knows_stack(made.stack)) writer_.note_stack(made.stack, stack_frames(made.stack));
+  if (writer_.knows_stack(made.stack)) return;
+  static_assert(kMostPythonNames <= live::kPythonLines);
+  writer_.note_stack(made.stack, stack_frames(made.stack), python_lines(stack_python(made.stack)));
 }
 
 void Mirror::all(const Books& books) {

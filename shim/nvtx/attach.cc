@@ -91,13 +91,13 @@ int domain_pop(const void* domain) {
 
 // A started range has the number that the other tool gives it, if there is one.
 template <class Next>
-std::uint64_t start(std::string_view name, bool other, const Next& next) {
+std::uint64_t start(const void* domain, std::string_view name, bool other, const Next& next) {
   std::uint64_t id = other ? next() : 0;
   aside([&] {
     if (other) {
-      start_range_as(id, name);
+      start_range_as(id, domain, name);
     } else {
-      id = start_range(name);
+      id = start_range(domain, name);
     }
   });
   return id;
@@ -108,19 +108,19 @@ std::uint64_t start_ex(const EventAttributes* attributes) {
   std::string_view name;
   aside([&] { name = message_text(attributes, room); });
   auto* const next = next_core<std::uint64_t(const EventAttributes*)>(kRangeStartEx);
-  return start(name, next, [&] { return next(attributes); });
+  return start(nullptr, name, next, [&] { return next(attributes); });
 }
 
 std::uint64_t start_ascii(const char* name) {
   auto* const next = next_core<std::uint64_t(const char*)>(kRangeStartA);
-  return start(bounded(name), next, [&] { return next(name); });
+  return start(nullptr, bounded(name), next, [&] { return next(name); });
 }
 
 std::uint64_t start_wide(const wchar_t* name) {
   std::string text;
   aside([&] { text = narrow(name); });
   auto* const next = next_core<std::uint64_t(const wchar_t*)>(kRangeStartW);
-  return start(text, next, [&] { return next(name); });
+  return start(nullptr, text, next, [&] { return next(name); });
 }
 
 void end(std::uint64_t id) {
@@ -134,7 +134,7 @@ std::uint64_t domain_start(const void* domain, const EventAttributes* attributes
   aside([&] { name = message_text(attributes, room); });
   auto* const next =
       next_core2<std::uint64_t(const void*, const EventAttributes*)>(kDomainRangeStartEx);
-  return start(name, next, [&] { return next(domain, attributes); });
+  return start(domain, name, next, [&] { return next(domain, attributes); });
 }
 
 void domain_end(const void* domain, std::uint64_t id) {
@@ -172,18 +172,25 @@ const void* register_wide(const void* domain, const wchar_t* text) {
   return handle;
 }
 
-// A domain of ours is no more than a handle that no other has. Equal names are one domain.
+// A domain of ours is a handle that no other has, and a name. Equal names are one domain.
 const void* create_ascii(const char* name) {
-  if (auto* const next = next_core2<const void*(const char*)>(kDomainCreateA)) return next(name);
-  const void* handle = nullptr;
-  aside([&] { handle = register_text(std::string("domain ") + (name ? name : "")); });
+  auto* const next = next_core2<const void*(const char*)>(kDomainCreateA);
+  const void* handle = next ? next(name) : nullptr;
+  aside([&] {
+    if (!next) handle = register_text(std::string("domain ") + (name ? name : ""));
+    name_domain(handle, bounded(name));
+  });
   return handle;
 }
 
 const void* create_wide(const wchar_t* name) {
-  if (auto* const next = next_core2<const void*(const wchar_t*)>(kDomainCreateW)) return next(name);
-  const void* handle = nullptr;
-  aside([&] { handle = register_text("domain " + narrow(name)); });
+  auto* const next = next_core2<const void*(const wchar_t*)>(kDomainCreateW);
+  const void* handle = next ? next(name) : nullptr;
+  aside([&] {
+    const std::string text = narrow(name);
+    if (!next) handle = register_text("domain " + text);
+    name_domain(handle, text);
+  });
   return handle;
 }
 
@@ -213,7 +220,7 @@ const void* heap_register(const void* domain, const HeapDescription* heap) {
         message_text(static_cast<std::int32_t>(heap->message_type), heap->message, room);
     static std::atomic<std::uintptr_t> handles{0};
     if (!next) handle = reinterpret_cast<const void*>((handles.fetch_add(1) + 1) << 4);
-    add_heap(handle, reinterpret_cast<std::uintptr_t>(range.pointer), range.size, name);
+    add_heap(handle, domain, reinterpret_cast<std::uintptr_t>(range.pointer), range.size, name);
   });
   return handle;
 }
@@ -281,7 +288,7 @@ void regions_name(const void* domain, const RegionsName* batch) {
     for (std::size_t i = 0; i < batch->count; ++i) {
       const auto& one = element<RegionName>(batch->elements, batch->element_size, i);
       std::string room;
-      name_region(one.region,
+      name_region(one.region, domain,
                   message_text(static_cast<std::int32_t>(one.name_type), one.name, room));
     }
   });

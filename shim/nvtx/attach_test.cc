@@ -53,7 +53,7 @@ class AttachTest : public ::testing::Test {
     }
     ASSERT_EQ(attach(&export_table, next), 1);
   }
-  static Names open() { return range_names(open_ranges()); }
+  static Names open() { return range_texts(open_ranges()); }
 };
 
 TEST_F(AttachTest, PushedRangesAreOpenUntilTheyArePopped) {
@@ -113,10 +113,46 @@ TEST_F(AttachTest, DomainsHaveStacksOfTheirOwn) {
   push(a, &attributes);
   attributes.message.ascii = "of b";
   push(b, &attributes);
+  EXPECT_EQ(open(), (Names{"a: of a", "b: of b"}));
   pop(a);
-  EXPECT_EQ(open(), Names{"of b"});
+  EXPECT_EQ(open(), Names{"b: of b"});
   EXPECT_EQ(pop(a), -1);
   pop(b);
+  EXPECT_EQ(open(), Names());
+}
+
+TEST_F(AttachTest, EqualNamesInOtherDomainsAreOtherRanges) {
+  auto* const create = core2<const void*(const char*)>(kDomainCreateA);
+  auto* const create_wide = core2<const void*(const wchar_t*)>(kDomainCreateW);
+  auto* const push = core2<int(const void*, const EventAttributes*)>(kDomainRangePushEx);
+  auto* const pop = core2<int(const void*)>(kDomainRangePop);
+  EventAttributes attributes{};
+  attributes.size = sizeof attributes;
+  attributes.message_type = kAscii;
+  attributes.message.ascii = "load";
+  const auto inside = [&](const void* domain) {
+    push(domain, &attributes);
+    const auto names = range_names(open_ranges());
+    EXPECT_EQ(names.size(), 1u);
+    const std::string text = names[0].domain + "|" + names[0].name + "|" + names[0].text();
+    pop(domain);
+    return text;
+  };
+  EXPECT_EQ(inside(nullptr), "|load|load");
+  EXPECT_EQ(inside(create("torch")), "torch|load|torch: load");
+  EXPECT_EQ(inside(create_wide(L"\u00e9")), "\u00e9|load|\u00e9: load");
+  EXPECT_EQ(inside(create("")), "|load|load");
+  EXPECT_EQ(inside(create(std::string(1000, 'd').c_str())).find('|'), 200u);
+  EXPECT_EQ(inside(reinterpret_cast<const void*>(0x10)), "|load|load");  // nobody made it
+  attributes.message.ascii = "";
+  EXPECT_EQ(inside(create("torch")), "torch||torch:");
+
+  auto* const start =
+      core2<std::uint64_t(const void*, const EventAttributes*)>(kDomainRangeStartEx);
+  attributes.message.ascii = "step 1";
+  const std::uint64_t id = start(create("torch"), &attributes);
+  EXPECT_EQ(open(), Names{"torch: step 1"});
+  core2<void(const void*, std::uint64_t)>(kDomainRangeEnd)(create("torch"), id);
   EXPECT_EQ(open(), Names());
 }
 
@@ -159,6 +195,10 @@ std::uint64_t other_start(const char* name) {
   return 1234;
 }
 void other_end(std::uint64_t id) { g_heard.push_back(std::to_string(id)); }
+const void* other_domain(const char* name) {
+  g_heard.push_back(name);
+  return reinterpret_cast<const void*>(0x40);
+}
 
 int other_tool(GetExportTable get) {
   const auto* const callbacks = static_cast<const CallbacksTable*>(get(kCallbacksTable));
@@ -168,6 +208,8 @@ int other_tool(GetExportTable get) {
   *slots[kRangePushA] = reinterpret_cast<Function>(other_push);
   *slots[kRangeStartA] = reinterpret_cast<Function>(other_start);
   *slots[kRangeEnd] = reinterpret_cast<Function>(other_end);
+  callbacks->functions(kModuleCore2, &slots, &count);
+  *slots[kDomainCreateA] = reinterpret_cast<Function>(other_domain);
   return 1;
 }
 
@@ -182,6 +224,11 @@ TEST_F(AttachTest, AnotherToolHearsTheSame) {
   EXPECT_EQ(core<int()>(kRangePop)(), 0);  // the other one does not care for it
   EXPECT_EQ(open(), Names());
   EXPECT_EQ(g_heard, (Names{"pushed", "started", "1234"}));
+  // Its domains have their names here, too.
+  const void* const domain = core2<const void*(const char*)>(kDomainCreateA)("theirs");
+  EXPECT_EQ(domain, reinterpret_cast<const void*>(0x40));
+  EXPECT_EQ(in_domain(domain, "load"), "theirs: load");
+  EXPECT_EQ(g_heard.back(), "theirs");
 }
 
 // --- Memory
@@ -195,7 +242,7 @@ class MemoryTest : public ::testing::Test {
   }
   template <class Result, class... Arguments>
   Result call(MemoryFunction function, Arguments... arguments) {
-    return reinterpret_cast<Result (*)(const void*, Arguments...)>(slots_[function])(nullptr,
+    return reinterpret_cast<Result (*)(const void*, Arguments...)>(slots_[function])(domain_,
                                                                                      arguments...);
   }
   const void* heap(std::uintptr_t base, std::size_t size, const char* name) {
@@ -210,6 +257,7 @@ class MemoryTest : public ::testing::Test {
     return call<const void*, const HeapDescription*>(kHeapRegister, &description);
   }
 
+  const void* domain_ = nullptr;
   std::intptr_t slots_[63] = {};
   ExtensionSegment segment_{1, 63, nullptr};
   ExtensionModule module_{
@@ -268,6 +316,36 @@ TEST_F(MemoryTest, OfManyRegionsTheFirstAreNamed) {
   EXPECT_EQ(known.regions.size(), 4u);
   EXPECT_EQ(known.region_count, 100u);
   call<void, const void*>(kHeapUnregister, pool);
+}
+
+TEST_F(MemoryTest, ADomainIsToldWhereItIsNotTheDefaultOneOrTheHeaps) {
+  const int ours = 0, another = 0;
+  name_domain(&ours, "allocator");
+  name_domain(&another, "cache");
+  domain_ = &ours;
+  const void* const nameless = heap(0x900000, 0x1000, "");
+  EXPECT_EQ(known_memory(0x900000, 1).name, "");
+  const void* const pool = heap(0x300000, 0x10000, "pool");
+  EXPECT_EQ(known_memory(0x300000, 1).name, "allocator: pool");
+  for (const std::uintptr_t at : {0x300000, 0x301000}) add_region(pool, at, 0x1000, nullptr);
+  const auto name = [&](std::uintptr_t at, const char* text) {
+    RegionName one{};
+    one.name_type = kAscii;
+    one.region = reinterpret_cast<const void*>(at);
+    one.name.ascii = text;
+    RegionsName names{};
+    names.count = 1;
+    names.element_size = sizeof one;
+    names.elements = &one;
+    call<void, const RegionsName*>(kRegionsName, &names);
+  };
+  name(0x300000, "block 1");
+  domain_ = &another;
+  name(0x301000, "block 2");
+  EXPECT_EQ(known_memory(0x300000, 0x2000).regions,
+            (Names{"block 1, 4 KiB", "cache: block 2, 4 KiB"}));
+  call<void, const void*>(kHeapUnregister, pool);
+  call<void, const void*>(kHeapUnregister, nameless);
 }
 
 TEST_F(MemoryTest, OtherExtensionsKeepTheirFunctions) {

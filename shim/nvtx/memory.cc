@@ -6,8 +6,10 @@
 #include <iterator>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "api/words.h"
+#include "shim/nvtx/ranges.h"
 #include "shim/session/owned_mutex.h"
 
 namespace cuvmm::shim::nvtx {
@@ -21,6 +23,7 @@ constexpr std::size_t kMostShown = 4;
 constexpr std::chrono::milliseconds kPatienceForMemory{1000};
 
 struct Heap {
+  const void* domain;
   std::uintptr_t base;
   std::uint64_t size;
   std::string name;
@@ -68,16 +71,25 @@ bool overlaps(std::uintptr_t a, std::uint64_t a_size, std::uintptr_t b, std::uin
   return within(a, b, b_size) || within(b, a, a_size);
 }
 
+// What has no name has no domain either.
+std::string name_in(const void* domain, std::string_view name) {
+  const std::string_view kept = name.substr(0, kLongestRegionName);
+  return kept.empty() ? std::string() : in_domain(domain, kept);
+}
+
 std::string region_text(const Region& region) {
   return (region.name.empty() ? "no name" : region.name) + ", " + size_text(region.size);
 }
 
 }  // namespace
 
-void add_heap(const void* handle, std::uintptr_t base, std::uint64_t size, std::string_view name) {
+void add_heap(const void* handle, const void* domain, std::uintptr_t base, std::uint64_t size,
+              std::string_view name) {
+  // Before the lock: fork takes that of the domains first.
+  std::string text = name_in(domain, name);
   const Locked lock(g_memory_mutex);
   if (registered().heaps.size() >= kMostHeaps) return;
-  registered().heaps[handle] = {base, size, std::string(name.substr(0, kLongestRegionName))};
+  registered().heaps[handle] = {domain, base, size, std::move(text)};
   g_any.store(true, std::memory_order_relaxed);
 }
 
@@ -119,11 +131,14 @@ void remove_region(const void* reference) {
   if (region != registered().regions.end()) registered().erase(region);
 }
 
-void name_region(const void* reference, std::string_view name) {
+void name_region(const void* reference, const void* domain, std::string_view name) {
+  const std::string alone = name_in(nullptr, name), text = name_in(domain, name);
   const Locked lock(g_memory_mutex);
   const auto region = registered().find(reference);
-  if (region != registered().regions.end())
-    region->second.name = std::string(name.substr(0, kLongestRegionName));
+  if (region == registered().regions.end()) return;
+  const auto heap = registered().heaps.find(region->second.heap);
+  const bool same = heap != registered().heaps.end() && heap->second.domain == domain;
+  region->second.name = same ? alone : text;
 }
 
 bool any_memory() noexcept { return g_any.load(std::memory_order_relaxed); }

@@ -18,8 +18,9 @@ struct KnownMemory {
 };
 
 /// Thread-safe. A heap is known by the handle that the program has for it; a region by its address,
-/// or by its handle.
-void add_heap(const void* handle, std::uintptr_t base, std::uint64_t size, std::string_view name);
+/// or by its handle. Names of heaps begin with their domain (shim/nvtx/ranges.h).
+void add_heap(const void* handle, const void* domain, std::uintptr_t base, std::uint64_t size,
+              std::string_view name);
 void remove_heap(const void* handle);
 /// Ends all regions of the heap.
 void reset_heap(const void* handle);
@@ -27,7 +28,8 @@ void reset_heap(const void* handle);
 void add_region(const void* heap, std::uintptr_t base, std::uint64_t size, const void* handle);
 void resize_region(std::uintptr_t base, std::uint64_t size);
 void remove_region(const void* reference);
-void name_region(const void* reference, std::string_view name);
+/// `domain`: of who names it. It is told where it is not the one of the region's heap.
+void name_region(const void* reference, const void* domain, std::string_view name);
 
 /// Nothing: no heap and no region overlaps the range. Cheap where nothing was ever registered.
 KnownMemory known_memory(std::uintptr_t base, std::uint64_t size);

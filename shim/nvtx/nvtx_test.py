@@ -246,7 +246,8 @@ class Ranges(NvtxTest):
         result, findings = self.run_("--", sys.executable, "-c", PYTHON)
         self.assertEqual(result.returncode, 0, result.stderr)
         mistake = next(one for one in findings if one["call"] == "cuMemAddressFree")
-        self.assertEqual(mistake["ranges"], ["epoch", "free twice"])
+        self.assertEqual(mistake["ranges"], ["epoch", "app: free twice"])
+        self.assertIn("    within epoch / app: free twice\n", result.stderr)
 
 
 class Memory(NvtxTest):
@@ -255,9 +256,9 @@ class Memory(NvtxTest):
         result, findings = self.run_("--", program)
         mistake = next(one for one in findings if one["call"] == "cuMemAddressFree")
         memory = next(one for one in mistake["objects"] if one["what"] == "reservation")
-        self.assertEqual(memory["name"], "kv_cache")
+        self.assertEqual(memory["name"], "allocator: kv_cache")
         self.assertEqual((memory["regions"], memory["region_count"]), (["block 12, 64 KiB"], 1))
-        self.assertRegex(result.stderr, r'reservation 0x\w+ "kv_cache" \(2 MiB\)')
+        self.assertRegex(result.stderr, r'reservation 0x\w+ "allocator: kv_cache" \(2 MiB\)')
         self.assertIn("in it: block 12, 64 KiB (by NVTX)\n", result.stderr)
 
     def test_other_formats_say_it_too(self):
@@ -265,19 +266,28 @@ class Memory(NvtxTest):
   nvtxRangePushA("grow");
   u64 at = reserve(M);
   nvtxRangePop();
-  nvtxRangePushA("layer 12");""", 1))
+  nvtxEventAttributes_t layer = {0};
+  layer.version = NVTX_VERSION;
+  layer.size = sizeof layer;
+  layer.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  layer.message.ascii = "layer 12";
+  nvtxDomainRangePushEx(nvtxDomainCreateA("model"), &layer);""", 1))
         report, sarif, trace = (os.path.join(self.folder, name) for name in ("report.json", "r.sarif", "r.perfetto-trace"))
         self.run_("--report", sarif, "--report", trace, "--", program)
         with open(sarif, encoding="utf-8") as file:
             results = json.load(file)["runs"][0]["results"]
         result = next(one for one in results if one["properties"]["call"].startswith("cuMemAddressFree"))
-        self.assertEqual(result["properties"]["nvtxRanges"], ["layer 12"])
+        self.assertEqual(result["properties"]["nvtxRanges"], ["model: layer 12"])
         made = next(one for one in result["relatedLocations"] if "was made here" in one["message"]["text"])
-        self.assertRegex(made["message"]["text"], r'^reservation 0x\w+ "kv_cache" was made here, within grow$')
-        self.assertEqual(made["properties"], {"name": "kv_cache", "nvtxRanges": ["grow"],
+        self.assertRegex(made["message"]["text"], r'^reservation 0x\w+ "allocator: kv_cache" was made here, within grow$')
+        self.assertEqual(made["properties"], {"name": "allocator: kv_cache", "nvtxRanges": ["grow"],
                                               "nvtxRegions": ["block 12, 64 KiB"], "nvtxRegionCount": 1})
         text = subprocess.run([CUVMM, "report", report], capture_output=True, text=True, check=False).stdout
         self.assertIn("in it: block 12, 64 KiB (by NVTX)\n", text)
+        self.assertIn("    within model: layer 12\n", text)
+        for pattern, some in (("layer*", True), ("model: *", True), ("model", False)):
+            _, findings = self.run_("--nvtx-include", pattern, "--", program)
+            self.assertEqual(bool(findings), some, pattern)
         try:
             from perfetto.protos.perfetto.trace import perfetto_trace_pb2
         except ImportError:
@@ -290,9 +300,9 @@ class Memory(NvtxTest):
             for one in packet.track_event.debug_annotations:
                 said.setdefault((packet.track_event.type, one.name), []).append(one.string_value)
         slices, instants = perfetto_trace_pb2.TrackEvent.TYPE_SLICE_BEGIN, perfetto_trace_pb2.TrackEvent.TYPE_INSTANT
-        self.assertIn("layer 12", said[instants, "NVTX ranges"])
+        self.assertIn("model: layer 12", said[instants, "NVTX ranges"])
         self.assertEqual(said[slices, "NVTX ranges"], ["grow"])
-        self.assertEqual(said[slices, "name"], ["kv_cache"])
+        self.assertEqual(said[slices, "name"], ["allocator: kv_cache"])
         self.assertEqual(said[slices, "NVTX regions"], ["block 12, 64 KiB"])
 
 

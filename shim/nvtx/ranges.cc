@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "shim/session/owned_mutex.h"
 #include "shim/session/thread_state.h"
@@ -43,9 +44,11 @@ struct ThreadRanges {
 };
 
 struct Lists {
-  std::unordered_map<std::string, RangesId> ids;  // names, a zero byte behind each
+  // For each range the name of its domain and its own, a zero byte behind each.
+  std::unordered_map<std::string, RangesId> ids;
   std::deque<const std::string*> by_id;
-  std::map<std::uint64_t, std::string> started;
+  std::map<std::uint64_t, RangeName> started;
+  std::unordered_map<const void*, std::string> domains;
   std::uint64_t last_started = 0;
 };
 
@@ -90,23 +93,50 @@ RangesId list_of(const std::string& names) {
   return added.first->second;
 }
 
+std::string_view domain_name(const void* domain) CUVMM_NEEDS(g_mutex) {
+  const auto known = domain ? lists().domains.find(domain) : lists().domains.end();
+  return known == lists().domains.end() ? std::string_view() : known->second;
+}
+
 // The list of the started ranges, and of the thread's first `depth` ones.
-RangesId list_now(const ThreadRanges* mine, std::size_t depth) {
+RangesId list_now(const ThreadRanges* mine, std::size_t depth) CUVMM_NEEDS(g_mutex) {
   std::string names;
   std::size_t started = 0;
-  for (const auto& [id, name] : lists().started) {
+  const auto add = [&](std::string_view domain, std::string_view name) {
+    names.append(domain) += '\0';
+    names.append(name) += '\0';
+  };
+  for (const auto& [id, range] : lists().started) {
     if (started++ == kMostStarted) break;
-    names += name;
-    names += '\0';
+    add(range.domain, range.name);
   }
   for (std::size_t i = 0; i < depth; ++i) {
-    names += mine->name(mine->open[i]);
-    names += '\0';
+    add(domain_name(mine->open[i].domain), mine->name(mine->open[i]));
   }
   return list_of(names);
 }
 
 }  // namespace
+
+std::string RangeName::text() const {
+  if (domain.empty()) return name;
+  return name.empty() ? domain + ":" : domain + ": " + name;
+}
+
+void name_domain(const void* domain, std::string_view name) {
+  constexpr std::size_t kMostDomains = 4096;
+  const Locked lock(g_mutex);
+  if (!domain || lists().domains.size() >= kMostDomains) return;
+  lists().domains[domain] = std::string(name.substr(0, kLongestName));
+}
+
+std::string in_domain(const void* domain, std::string_view name) {
+  RangeName range{"", std::string(name)};
+  if (!domain) return range.name;
+  const Locked lock(g_mutex);
+  range.domain = domain_name(domain);
+  return range.text();
+}
 
 int push_range(const void* domain, std::string_view name) noexcept {
   auto* mine = static_cast<ThreadRanges*>(t_state.ranges);
@@ -143,21 +173,22 @@ int pop_range(const void* domain) noexcept {
   return static_cast<int>(at - 1);
 }
 
-std::uint64_t start_range(std::string_view name) noexcept {
+std::uint64_t start_range(const void* domain, std::string_view name) noexcept {
   std::uint64_t id = 0;
   {
     const Locked lock(g_mutex);
     id = ++lists().last_started;
   }
-  start_range_as(id, name);
+  start_range_as(id, domain, name);
   return id;
 }
 
-void start_range_as(std::uint64_t id, std::string_view name) noexcept {
+void start_range_as(std::uint64_t id, const void* domain, std::string_view name) noexcept {
   constexpr std::size_t kMostKept = 65536;  // a program that never ends them
   const Locked lock(g_mutex);
   if (lists().started.size() >= kMostKept) return;
-  lists().started[id] = std::string(name.substr(0, kLongestName));
+  lists().started[id] = {std::string(domain_name(domain)),
+                         std::string(name.substr(0, kLongestName))};
   g_generation.fetch_add(1, std::memory_order_relaxed);
   detail::g_used.store(true, std::memory_order_relaxed);
 }
@@ -185,18 +216,28 @@ RangesId detail::open_ranges_now() noexcept {
   return list;
 }
 
-std::vector<std::string> range_names(RangesId id) {
-  std::vector<std::string> names;
+std::vector<RangeName> range_names(RangesId id) {
+  std::vector<RangeName> names;
   if (id == 0 || !g_mutex.lock_within(kPatienceForRanges)) return names;
   const Locked lock(g_mutex, kHeldAlready);
   if (id > lists().by_id.size()) return names;
   std::string_view rest = *lists().by_id[id - 1];
+  const auto next = [&] {
+    const std::string text(rest.substr(0, rest.find('\0')));
+    rest.remove_prefix(text.size() + 1);
+    return text;
+  };
   while (!rest.empty()) {
-    const std::size_t end = rest.find('\0');
-    names.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(end + 1);
+    std::string domain = next();
+    names.push_back({std::move(domain), next()});
   }
   return names;
+}
+
+std::vector<std::string> range_texts(RangesId id) {
+  std::vector<std::string> texts;
+  for (const RangeName& range : range_names(id)) texts.push_back(range.text());
+  return texts;
 }
 
 void lock_ranges() noexcept CUVMM_UNCHECKED {

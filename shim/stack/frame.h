@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line of a stack.
+// One line of a stack: the shim's reports and the command's have the same.
 #pragma once
 
-#include <cstdint>
-#include <string>
+#include "live/frames/frame.h"
 
 namespace cuvmm::shim {
 
-enum class Language : unsigned char { kNative, kPython };
-
-/// Of Python there is no module and no offset.
-struct Frame {
-  std::string function;      ///< demangled; empty when no symbol covers it
-  std::string module;        ///< path of the object it lies in; empty when none
-  std::uint64_t offset = 0;  ///< bytes from the module's load address
-  std::string file;          ///< source file; empty without debug information
-  int line = 0;
-  Language language = Language::kNative;
-
-  bool python() const { return language == Language::kPython; }
-};
+using live::Frame;
+using live::Language;
 
 }  // namespace cuvmm::shim

@@ -5,9 +5,9 @@
 #include <span>
 #include <string_view>
 
+#include "live/frames/interleave.h"
 #include "shim/intercept/arguments.h"
 #include "shim/stack/cxx_names.h"
-#include "shim/stack/python/interleave.h"
 #include "shim/stack/python/site.h"
 
 namespace cuvmm::shim {

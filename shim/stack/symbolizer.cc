@@ -7,10 +7,11 @@
 #include <string_view>
 
 #include "api/posix/cancel_off.h"
+#include "live/frames/interleave.h"
 #include "shim/loader/module_map.h"
 #include "shim/process/own_stack.h"
 #include "shim/stack/cxx_names.h"
-#include "shim/stack/python/interleave.h"
+#include "shim/stack/python/names.h"
 #include "shim/stack/python/python_stack.h"
 #include "shim/symbolize/symbolize_abi.h"
 
@@ -97,7 +98,7 @@ std::vector<Frame> symbolize(std::span<const std::uintptr_t> addresses) {
 void symbolizer_was_interrupted() noexcept { g_interrupted.store(true); }
 
 std::vector<Frame> symbolize(StackId stack) {
-  return with_python_frames(symbolize(stack_frames(stack)), stack_python(stack));
+  return with_python_frames(symbolize(stack_frames(stack)), python_lines(stack_python(stack)));
 }
 
 }  // namespace cuvmm::shim

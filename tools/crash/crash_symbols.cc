@@ -35,24 +35,8 @@ SymbolizeMaps find_symbolizer() {
                  : nullptr;
 }
 
-void add_line(std::vector<std::string>& lines, const Symbol& symbol, std::uint64_t address) {
-  std::string text = fmt::format("#{} ", lines.size());
-  if (symbol.function) text += std::string(symbol.function) + " ";
-  if (symbol.file) {
-    text += fmt::format("at {}:{} ", std::filesystem::path(symbol.file).filename().string(),
-                        symbol.line);
-  }
-  if (symbol.module) {
-    text += fmt::format("({}+{:#x})", std::filesystem::path(symbol.module).filename().string(),
-                        symbol.offset);
-  } else {
-    text += fmt::format("({:#x})", address);
-  }
-  lines.push_back(text);
-}
-
 // The module by the map alone: its first mapping is where it was loaded.
-Symbol by_map(const std::string& maps, std::uint64_t address, std::string& module) {
+live::Frame by_map(const std::string& maps, std::uint64_t address) {
   std::istringstream lines(maps);
   std::string path_before;
   std::uint64_t start_of_module = 0;
@@ -65,37 +49,61 @@ Symbol by_map(const std::string& maps, std::uint64_t address, std::string& modul
     if (path != path_before) start_of_module = low;
     path_before = path;
     if (address < low || address >= high || path.empty()) continue;
-    module = path;
-    return {nullptr, module.c_str(), address - start_of_module, nullptr, 0};
+    return {"", path, address - start_of_module, "", 0};
   }
-  return {};
+  return {"", "", address, "", 0};
+}
+
+std::string base_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
 }
 
 }  // namespace
 
-std::vector<std::string> crash_stack(const std::string& maps,
-                                     const std::vector<std::uint64_t>& addresses) {
+std::vector<live::Frame> crash_frames(const std::string& maps,
+                                      const std::vector<std::uint64_t>& addresses) {
   static const SymbolizeMaps symbolizer = find_symbolizer();
-  std::vector<std::string> lines;
+  std::vector<live::Frame> frames;
   for (const std::uint64_t address : addresses) {
     struct Context {
-      std::vector<std::string>& lines;
+      std::vector<live::Frame>& frames;
       std::uint64_t address;
-    } context{lines, address};
+    } context{frames, address};
     const auto sink = [](void* to, const Symbol* symbol) {
       const Context& into = *static_cast<Context*>(to);
-      add_line(into.lines, *symbol, into.address);
+      const auto text = [](const char* one) { return one ? std::string(one) : std::string(); };
+      into.frames.push_back({text(symbol->function), text(symbol->module),
+                             symbol->module ? symbol->offset : into.address, text(symbol->file),
+                             symbol->line});
     };
     // One by one: a frame with inlined functions yields more than one line.
     const std::uintptr_t frame = address;
-    const std::size_t before = lines.size();
+    const std::size_t before = frames.size();
     if (symbolizer && !maps.empty() &&
         symbolizer(maps.data(), maps.size(), &frame, 1, sink, &context) == 0) {
       continue;
     }
-    lines.resize(before);
-    std::string module;
-    add_line(lines, by_map(maps, address, module), address);
+    frames.resize(before);
+    frames.push_back(by_map(maps, address));
+  }
+  return frames;
+}
+
+std::string frame_line(std::size_t number, const live::Frame& frame) {
+  std::string text = fmt::format("#{} ", number);
+  if (!frame.function.empty()) text += frame.function + " ";
+  // Python's files are often called alike, as __init__.py.
+  if (frame.python()) return text + fmt::format("at {}:{} (Python)", frame.file, frame.line);
+  if (!frame.file.empty()) text += fmt::format("at {}:{} ", base_name(frame.file), frame.line);
+  if (frame.module.empty()) return text + fmt::format("({:#x})", frame.offset);
+  return text + fmt::format("({}+{:#x})", base_name(frame.module), frame.offset);
+}
+
+std::vector<std::string> crash_stack(const std::string& maps,
+                                     const std::vector<std::uint64_t>& addresses) {
+  std::vector<std::string> lines;
+  for (const live::Frame& frame : crash_frames(maps, addresses)) {
+    lines.push_back(frame_line(lines.size(), frame));
   }
   return lines;
 }

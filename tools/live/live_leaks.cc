@@ -54,8 +54,8 @@ class Growing {
   Growing(const live::View& view, std::uint64_t since) : view_(view), since_(since) {}
   void add(const char* what, const Origin& made, std::uint64_t bytes) {
     if (made.call <= since_) return;
-    // Stacks that differ in their Python lines alone look alike here.
-    Grown& grown = all_[{what, view_.stack(made.stack)}];
+    // A stack has more than one number where it was taken in several ranges of NVTX.
+    Grown& grown = all_[{what, view_.stack(made.stack), python_of(made.stack)}];
     grown.what = what;
     grown.stack = made.stack;
     if (grown.count++ == 0 || made.call < grown.first_call) grown.first_call = made.call;
@@ -70,9 +70,16 @@ class Growing {
   }
 
  private:
+  std::vector<std::uint32_t> python_of(std::uint32_t stack) const {
+    std::vector<std::uint32_t> numbers;
+    for (const live::PythonLine& line : view_.python(stack)) numbers.push_back(line.number);
+    return numbers;
+  }
+
   const live::View& view_;
   const std::uint64_t since_;
-  std::map<std::pair<std::string, std::vector<std::uint64_t>>, Grown> all_;
+  using Place = std::tuple<std::string, std::vector<std::uint64_t>, std::vector<std::uint32_t>>;
+  std::map<Place, Grown> all_;
 };
 
 const char* plural(live::Piece::Kind kind) {
@@ -163,16 +170,6 @@ std::string leaks_text(const live::View& view, const LiveLeaks& leaks, std::uint
 
 Json leaks_json(const live::View& view, const LiveLeaks& leaks) {
   LiveStacks stacks(view);
-  const auto frames = [&](std::uint32_t id) {
-    Json list = Json::array();
-    const std::string text = stacks.text(id, "");
-    for (std::size_t at = 0; at < text.size();) {
-      const std::size_t end = text.find('\n', at);
-      list.push_back(text.substr(at, end - at));
-      at = end + 1;
-    }
-    return list;
-  };
   Json given_up = Json::array(), grown = Json::array();
   for (const Violation& v : leaks.given_up) {
     Json objects = Json::array();
@@ -181,7 +178,7 @@ Json leaks_json(const live::View& view, const LiveLeaks& leaks) {
                          {"value", hex_text(object.value)},
                          {"size", object.size},
                          {"call", object.made.call},
-                         {"stack", frames(object.made.stack)}});
+                         {"stack", stacks.lines(object.made.stack)}});
     }
     given_up.push_back({{"rule", info(v.rule).id}, {"message", v.message}, {"objects", objects}});
   }
@@ -190,7 +187,7 @@ Json leaks_json(const live::View& view, const LiveLeaks& leaks) {
                      {"count", each.count},
                      {"bytes", each.bytes},
                      {"first_call", each.first_call},
-                     {"stack", frames(each.stack)}});
+                     {"stack", stacks.lines(each.stack)}});
   }
   return {{"pid", view.pid()}, {"mark", leaks.calls}, {"leaks", given_up}, {"grown", grown}};
 }

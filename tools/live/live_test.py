@@ -340,11 +340,54 @@ class Leaks(LiveTest):
         client = Client(self, GIVES_UP)
         text = self.look("leaks", str(client.pid), status=1)
         self.assertIn("cuMemCreate-released: ", text)
-        self.assertRegex(text, r"#0 .*")
         found = self.json("leaks", str(client.pid), status=1)
         self.assertEqual([leak["rule"] for leak in found["leaks"]], ["cuMemCreate-released"])
         client.say("mend")
         self.assertEqual(self.json("leaks", str(client.pid))["leaks"], [])
+
+    def python_line(self, program, statement):
+        """The one line of a program that has this statement."""
+        line, = [i for i, text in enumerate((PRELUDE + program).split("\n"), 1) if statement in text]
+        return line
+
+    def test_the_lines_of_python_are_named(self):
+        client = Client(self, GIVES_UP)
+        create = f"create at <string>:{self.python_line('', 'must(cuda.cuMemCreate(')} (Python)"
+        sleeps = f"sleeps at <string>:{self.python_line(GIVES_UP, '    handle = create(2 * M)')} (Python)"
+        main = f"<module> at <string>:{self.python_line(GIVES_UP, 'handle = sleeps()')} (Python)"
+        text = self.look("leaks", str(client.pid), status=1)
+        found = self.json("leaks", str(client.pid), status=1)["leaks"][0]["objects"][0]["stack"]
+        for lines in (text.splitlines(), found):
+            said = [line.split(" ", 1)[1] for line in map(str.strip, lines) if line.endswith("(Python)")]
+            self.assertEqual(said, [create, sleeps, main])
+        # The interpreter's own frames are in the document only.
+        self.assertNotRegex(text, r"\n +#\d+ .*\((python|libpython|_ctypes|libffi)")
+        self.assertRegex("\n".join(found), r"\((python|libpython|_ctypes|libffi)")
+
+    def test_what_grows_is_told_by_the_line_of_python(self):
+        program = """
+start()
+base = reserve(2 * M)
+tell(os.getpid())
+for i in range(3):
+    create(2 * M)
+create(4 * M)
+tell("made")
+"""
+        client = Client(self, program)
+        mark = str(self.json("leaks", str(client.pid))["mark"])
+        client.say()
+        grown = self.json("leaks", str(client.pid), "--since", mark, status=1)["grown"]
+        self.assertEqual([(each["count"], each["bytes"]) for each in grown], [(3, 6 << 20), (1, 4 << 20)])
+        for each, statement in zip(grown, ("    create(2 * M)", "create(4 * M)")):
+            line = f"<module> at <string>:{self.python_line(program, statement)} (Python)"
+            self.assertEqual([frame.endswith(line) for frame in each["stack"]].count(True), 1, each["stack"])
+
+    def test_without_frames_of_python_the_interpreters_own_are_shown(self):
+        client = Client(self, GIVES_UP, env={**os.environ, "CUVMM_NO_PYTHON_FRAMES": "1"})
+        text = self.look("leaks", str(client.pid), status=1)
+        self.assertNotIn("(Python)", text)
+        self.assertRegex(text, r"#0 .*libffi")
 
     def test_since_a_mark_only_what_is_new(self):
         client = Client(self, GIVES_UP)
@@ -410,7 +453,7 @@ while line:
             server.say(blob)
         text = self.look("leaks", str(server.pid), "--since", mark)
         self.assertIn("3 opens of IPC memory made since then and still there, 6 MiB", text)
-        self.assertRegex(text, r"still there.*\n    #0 ")
+        self.assertRegex(text, r"still there.*\n    #\d+ <module> at <string>:\d+ \(Python\)\n")
         row = next(row for row in self.json("top")["processes"] if row["pid"] == server.pid)
         self.assertEqual(row["ipc"], {"count": 4, "bytes": 8 << 20})
 

@@ -3,12 +3,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <set>
 #include <sstream>
 #include <utility>
 
+#include "live/frames/interleave.h"
 #include "tools/crash/crash_symbols.h"
 #include "tools/standard_streams.h"
 #include "tools/usage.h"
@@ -60,12 +62,29 @@ LiveStacks::LiveStacks(const live::View& view) : view_(view) {
   maps_.assign(std::istreambuf_iterator<char>(file), {});
 }
 
+const std::vector<live::Frame>& LiveStacks::frames(std::uint32_t id) {
+  const auto [found, fresh] = known_.try_emplace(id);
+  if (fresh) {
+    found->second =
+        live::with_python_frames(crash_frames(maps_, view_.stack(id)), view_.python(id));
+  }
+  return found->second;
+}
+
 std::string LiveStacks::text(std::uint32_t id, const std::string& indent) {
-  auto found = known_.find(id);
-  if (found == known_.end()) found = known_.emplace(id, crash_stack(maps_, view_.stack(id))).first;
+  const std::vector<live::Frame>& all = frames(id);
+  const bool python = std::ranges::any_of(all, &live::Frame::python);
   std::string text;
-  for (const std::string& line : found->second) text += indent + line + "\n";
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!python || !live::of_interpreter(all[i])) text += indent + frame_line(i, all[i]) + "\n";
+  }
   return text;
+}
+
+std::vector<std::string> LiveStacks::lines(std::uint32_t id) {
+  std::vector<std::string> lines;
+  for (const live::Frame& frame : frames(id)) lines.push_back(frame_line(lines.size(), frame));
+  return lines;
 }
 
 }  // namespace cuvmm::tools

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "live/frames/frame.h"
 #include "live/reader.h"
 
 namespace cuvmm::tools {
@@ -21,13 +22,18 @@ std::vector<live::View> tree_of(int root, std::vector<live::View> views);
 class LiveStacks {
  public:
   explicit LiveStacks(const live::View& view);
-  /// A line per frame, indented; "" where there is no stack.
+  /// A line per frame, indented; "" where there is no stack. Where functions of Python are known,
+  /// the interpreter's own frames are left out.
   std::string text(std::uint32_t id, const std::string& indent);
+  /// All of them.
+  std::vector<std::string> lines(std::uint32_t id);
 
  private:
+  const std::vector<live::Frame>& frames(std::uint32_t id);
+
   const live::View& view_;
   std::string maps_;
-  std::map<std::uint32_t, std::vector<std::string>> known_;
+  std::map<std::uint32_t, std::vector<live::Frame>> known_;
 };
 
 }  // namespace cuvmm::tools

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace cuvmm::shim {
@@ -12,14 +13,19 @@ namespace cuvmm::shim {
 // The kernel copies the new signal mask from the address before it looks at what is to be done with
 // it. That is no known thing, so nothing is done: EINVAL where the page can be read, else EFAULT.
 // No descriptor, no lock, no right is needed.
-bool GuardedMemory::ask(std::uintptr_t page) noexcept {
+bool GuardedMemory::look(std::uintptr_t page) noexcept {
+  Set& set = set_of(page);
+  if (std::find(set.begin() + 1, set.end(), page) != set.end()) return true;
   constexpr int kNothing = ~0;
   constexpr std::size_t kMaskBytes = 8;
   const int before = errno;
   ::syscall(SYS_rt_sigprocmask, kNothing, page << kShift, nullptr, kMaskBytes);
   const bool there = errno == EINVAL;
   errno = before;
-  if (there) pages_[page % kPages] = page;
+  if (there) {
+    std::copy_backward(set.begin(), set.end() - 1, set.end());
+    set[0] = page;
+  }
   return there;
 }
 

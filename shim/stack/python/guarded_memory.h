@@ -18,7 +18,7 @@ class GuardedMemory {
  public:
   /// Before each time of reading.
   void begin() noexcept {
-    if (++times_ % kTimes == 0) pages_.fill(0);
+    if (++times_ % kTimes == 0) sets_ = {};
   }
 
   /// Whether all of [address, address + size) can be read. `size` 0: true.
@@ -26,18 +26,26 @@ class GuardedMemory {
     if (size == 0) return true;
     const std::uintptr_t last = address + (size - 1);
     if (address < kLeast || last < address) return false;
-    for (std::uintptr_t page = address >> kShift; page <= last >> kShift; ++page) {
-      if (pages_[page % kPages] != page && !ask(page)) return false;
-    }
-    return true;
+    std::uintptr_t page = address >> kShift;
+    bool there = known(page);
+    while (there && page != last >> kShift) there = known(++page);
+    return there;
+  }
+
+  /// The value there, which can be read.
+  template <class Value>
+  static Value at(std::uintptr_t address) noexcept {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    Value value;
+    std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
+    return value;
   }
 
   /// Copies a value from there. False, and `value` as it was, where it cannot be read.
   template <class Value>
   bool read(std::uintptr_t address, Value& value) noexcept {
-    static_assert(std::is_trivially_copyable_v<Value>);
     if (!readable(address, sizeof value)) return false;
-    std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
+    value = at<Value>(address);
     return true;
   }
 
@@ -45,12 +53,21 @@ class GuardedMemory {
   // The smallest page of both architectures: a larger one is asked for in parts.
   static constexpr unsigned kShift = 12;
   static constexpr std::uintptr_t kLeast = std::uintptr_t{1} << kShift;  // page 0 is nobody's
-  static constexpr std::size_t kPages = 128;
+  static constexpr std::size_t kSets = 64, kWays = 4;
   static constexpr std::uint32_t kTimes = 1024;
 
-  bool ask(std::uintptr_t page) noexcept;
+  // Numbers of pages that can be read, the one that was asked for last first; 0: none. A page has
+  // more than one place: two that are read by turns must not push each other out, as each of these
+  // reads would ask the kernel.
+  using Set = std::array<std::uintptr_t, kWays>;
 
-  std::array<std::uintptr_t, kPages> pages_;  ///< numbers of pages that can be read; 0: none
+  Set& set_of(std::uintptr_t page) noexcept { return sets_[(page * 0x9e3779b97f4a7c15u) >> 58]; }
+  static_assert(kSets == 64);
+  bool known(std::uintptr_t page) noexcept { return set_of(page)[0] == page || look(page); }
+  // In the page's other places; then asks the kernel.
+  bool look(std::uintptr_t page) noexcept;
+
+  std::array<Set, kSets> sets_;
   std::uint32_t times_;
 };
 

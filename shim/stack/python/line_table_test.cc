@@ -93,5 +93,31 @@ TEST(GuardedMemory, WhatIsNotThereIsNoFault) {
   EXPECT_FALSE(GuardedMemory().readable(start, 1));
 }
 
+// A walk reads frames, code objects and strings by turns. If two of their pages pushed each other
+// out, the kernel would be asked for each function of a stack.
+TEST(GuardedMemory, AnyFourPagesAreKnownTogether) {
+  constexpr std::size_t kPages = 4, kMostApart = 256;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t size = kPages * kMostApart * page;
+  void* const block = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(block, MAP_FAILED);
+  const auto start = reinterpret_cast<std::uintptr_t>(block);
+  for (std::size_t apart = 1; apart <= kMostApart; apart *= 2) {
+    GuardedMemory memory{};
+    const auto all_readable = [&] {
+      for (std::size_t i = 0; i < kPages; ++i) {
+        if (!memory.readable(start + i * apart * page, 8)) return false;
+      }
+      return true;
+    };
+    ASSERT_EQ(::mprotect(block, size, PROT_READ), 0);
+    EXPECT_TRUE(all_readable());
+    // From here on the kernel would say no.
+    ASSERT_EQ(::mprotect(block, size, PROT_NONE), 0);
+    EXPECT_TRUE(all_readable()) << apart;
+  }
+  ::munmap(block, size);
+}
+
 }  // namespace
 }  // namespace cuvmm::shim

@@ -14,7 +14,6 @@ namespace cuvmm::shim {
 namespace {
 
 constexpr std::size_t kBuckets = 1 << 13;
-constexpr std::size_t kMostNames = 1 << 15;
 constexpr std::size_t kBlock = 1 << 16;
 constexpr std::size_t kMostText = 1 << 22;
 
@@ -28,7 +27,7 @@ struct Known {
 struct Names {
   OwnedMutex mutex;
   std::uint32_t buckets[kBuckets];
-  Known known[kMostNames + 1];
+  Known known[kMostPythonNames];
   std::uint32_t count;
   char* block;
   std::size_t block_left, text;
@@ -95,7 +94,7 @@ bool copy(const PythonInterpreter& python, GuardedMemory& memory, const PythonPl
 }
 
 std::uint32_t add(std::uint64_t key, const Copied& copied) CUVMM_NEEDS(g_names.mutex) {
-  if (g_names.count == kMostNames) return 0;
+  if (g_names.count + 1 == kMostPythonNames) return 0;
   const bool same_file = g_names.last_file && std::strcmp(g_names.last_file, copied.file) == 0;
   const char* const file = same_file ? g_names.last_file : keep(copied.file);
   const char* const function = keep(copied.function);
@@ -134,7 +133,18 @@ const PythonName& python_name(PythonWord word) noexcept {
   static constexpr PythonName kNone{"", "", 0};
   const PythonWord i = word & ~kPythonEntry;
   // What gave the word to this thread has ordered the writes to its name before.
-  return i != 0 && i <= kMostNames ? g_names.known[i].name : kNone;
+  return i != 0 && i < kMostPythonNames ? g_names.known[i].name : kNone;
+}
+
+std::vector<live::PythonLine> python_lines(std::span<const PythonWord> words) {
+  std::vector<live::PythonLine> lines;
+  lines.reserve(words.size());
+  for (const PythonWord word : words) {
+    const PythonName& name = python_name(word);
+    lines.push_back({static_cast<std::uint32_t>(word & ~kPythonEntry), (word & kPythonEntry) != 0,
+                     name.line, name.function ? name.function : "", name.file ? name.file : ""});
+  }
+  return lines;
 }
 
 std::size_t dropped_python_names() noexcept {

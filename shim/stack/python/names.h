@@ -5,7 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
+#include "live/frames/python_line.h"
 #include "shim/stack/python/walk.h"
 
 namespace cuvmm::shim {
@@ -21,6 +24,8 @@ struct PythonName {
 /// A place as a word of a stored stack. The highest bit of its 32: PythonPlace::entry.
 using PythonWord = std::uintptr_t;
 inline constexpr PythonWord kPythonEntry = PythonWord{1} << 31;
+/// Words without that bit are below.
+inline constexpr std::size_t kMostPythonNames = 1 << 15;
 
 /// The word of a place of a walk that `memory` belongs to. 0 where it cannot be named, or where the
 /// memory for names is used up. Takes a lock.
@@ -29,6 +34,9 @@ PythonWord name_python_place(const PythonInterpreter& python, GuardedMemory& mem
 
 /// Of a word that name_python_place() gave, with or without its highest bit. Of others: empty.
 const PythonName& python_name(PythonWord word) noexcept;
+
+/// Of the words of a stored stack.
+std::vector<live::PythonLine> python_lines(std::span<const PythonWord> words);
 
 /// How many places did not fit.
 std::size_t dropped_python_names() noexcept;

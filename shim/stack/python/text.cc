@@ -40,12 +40,13 @@ std::uint32_t harmless(std::uint32_t character) {
 bool PythonText::find(GuardedMemory& memory, std::uintptr_t object, std::uintptr_t type,
                       std::uint16_t ascii_size) noexcept {
   constexpr std::size_t kLongest = std::size_t{1} << 20;
-  std::uintptr_t own_type = 0;
-  std::uint32_t state = 0;
-  if (!memory.read(object + PythonLayout::kObjectType, own_type) || own_type != type ||
-      !memory.read(object + PythonLayout::kStringLength, length) ||
-      !memory.read(object + PythonLayout::kStringState, state))
+  constexpr std::size_t kHeader =
+      PythonLayout::kStringState + sizeof(std::uint32_t) - PythonLayout::kObjectType;
+  if (!memory.readable(object + PythonLayout::kObjectType, kHeader) ||
+      GuardedMemory::at<std::uintptr_t>(object + PythonLayout::kObjectType) != type)
     return false;
+  length = GuardedMemory::at<std::size_t>(object + PythonLayout::kStringLength);
+  const auto state = GuardedMemory::at<std::uint32_t>(object + PythonLayout::kStringState);
   const bool compact = (state >> 5 & 1) != 0, ascii = (state >> 6 & 1) != 0;
   width = static_cast<std::uint8_t>(state >> 2 & 7);
   const bool known = width == 1 || width == 2 || width == 4;
@@ -61,14 +62,20 @@ bool PythonText::fingerprint(GuardedMemory& memory, std::uint64_t& number) const
   const std::size_t size = length * width, looked_at = std::min(size, kEnough);
   const std::uintptr_t from = data + (size - looked_at);
   if (!memory.readable(from, looked_at)) return false;
-  const auto* at = reinterpret_cast<const unsigned char*>(from);
+  constexpr std::size_t kWord = sizeof number;
+  const auto word = &GuardedMemory::at<std::uint64_t>;
+  // Each word by an odd factor of its own: no step waits for the one before.
+  std::uint64_t factor = 0x9e3779b97f4a7c15u;
   number = size;
-  for (std::size_t i = 0; i < looked_at; i += sizeof number) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, at + i, std::min(sizeof word, looked_at - i));
-    number = (number ^ word) * 0x9e3779b97f4a7c15u;
-    number ^= number >> 29;
+  for (std::size_t i = 0; i + kWord <= looked_at; i += kWord) {
+    number += word(from + i) * factor;
+    factor += 0x7f4a7c159e3779b8u;
   }
+  // What is left of the last word: before the characters lies the header.
+  if (const std::size_t left = looked_at % kWord) {
+    number += (word(data + size - kWord) >> 8 * (kWord - left)) * factor;
+  }
+  number ^= number >> 29;
   return true;
 }
 

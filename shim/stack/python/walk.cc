@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+
 #include "shim/stack/python/text.h"
 
 namespace cuvmm::shim {
@@ -14,10 +16,39 @@ constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
   return hash ^ hash >> 32;
 }
 
+// Where in an object all members lie that are read: one question tells whether they are there.
+class Extent {
+ public:
+  void add(std::size_t offset, std::size_t size) {
+    if (offset == PythonLayout::kNowhere) return;
+    low_ = std::min(low_, offset);
+    high_ = std::max(high_, offset + size);
+  }
+  bool readable(GuardedMemory& memory, std::uintptr_t object) const {
+    return memory.readable(object + low_, high_ - low_);
+  }
+
+ private:
+  std::size_t low_ = PythonLayout::kNowhere, high_ = 0;
+};
+
 class Reader {
  public:
   Reader(const PythonInterpreter& python, GuardedMemory& memory)
-      : python_(python), layout_(python.layout), memory_(memory) {}
+      : python_(python), layout_(python.layout), memory_(memory) {
+    constexpr std::size_t kWord = sizeof(std::uintptr_t);
+    const auto& frame = layout_.frame;
+    const auto& code = layout_.code;
+    for (const std::size_t at : {frame.code, frame.previous, frame.instruction}) {
+      frame_.add(at, kWord);
+    }
+    for (const std::size_t at : {frame.owner, frame.is_entry}) frame_.add(at, 1);
+    for (const std::size_t at : {code.filename, code.name, code.lines, PythonLayout::kObjectType,
+                                 PythonLayout::kObjectSize}) {
+      code_.add(at, kWord);
+    }
+    code_.add(code.first_line, sizeof(std::uint32_t));
+  }
 
   // Null where there is none. False where it cannot be read, or where the state is not this
   // thread's.
@@ -34,49 +65,50 @@ class Reader {
     return memory_.read(frame + at.cframe_frame, frame);
   }
 
-  bool previous(std::uintptr_t& frame) {
-    return memory_.read(frame + layout_.frame.previous, frame);
+  // Whether the frame can be read, as those below do.
+  bool there(std::uintptr_t frame) { return frame_.readable(memory_, frame); }
+
+  std::uintptr_t previous(std::uintptr_t frame) const {
+    return word(frame + layout_.frame.previous);
   }
 
   // A frame that stands for the interpreter's own code, between two of its loops.
-  bool is_shim(std::uintptr_t frame, bool& shim) {
-    std::uint8_t owner = 0;
-    if (layout_.frame.owner != PythonLayout::kNowhere &&
-        !memory_.read(frame + layout_.frame.owner, owner))
-      return false;
-    shim = owner >= PythonLayout::kFirstShim;
-    return true;
+  bool is_shim(std::uintptr_t frame) const {
+    return layout_.frame.owner != PythonLayout::kNowhere &&
+           byte(frame + layout_.frame.owner) >= PythonLayout::kFirstShim;
   }
 
   bool place(std::uintptr_t frame, PythonPlace& place) {
     const auto& at = layout_.frame;
     constexpr std::uintptr_t kTags = 7;
-    if (!memory_.read(frame + at.code, place.code)) return false;
-    place.code &= ~kTags;
-    std::uint8_t entry = at.owner == PythonLayout::kNowhere ? 1 : 0;
-    if (at.is_entry != PythonLayout::kNowhere && !memory_.read(frame + at.is_entry, entry))
-      return false;
-    place.entry = entry != 0;
-    return instruction(frame, place) && key(place);
+    place.code = word(frame + at.code) & ~kTags;
+    place.entry = at.is_entry != PythonLayout::kNowhere ? byte(frame + at.is_entry) != 0
+                                                        : at.owner == PythonLayout::kNowhere;
+    // Not again for a function that calls itself.
+    if (place.code != code_known_ && !describe(place.code)) return false;
+    if (!instruction(frame, place)) return false;
+    place.key = mix(code_number_, static_cast<std::uint64_t>(place.entry) << 32 |
+                                      static_cast<std::uint32_t>(place.instruction));
+    return true;
   }
 
  private:
-  bool instruction(std::uintptr_t frame, PythonPlace& place) {
+  static std::uintptr_t word(std::uintptr_t at) { return GuardedMemory::at<std::uintptr_t>(at); }
+  static std::uint8_t byte(std::uintptr_t at) { return GuardedMemory::at<std::uint8_t>(at); }
+
+  bool instruction(std::uintptr_t frame, PythonPlace& place) const {
     constexpr std::int64_t kLongest = std::int64_t{1} << 28;
-    const std::uint16_t at = layout_.frame.instruction;
+    const std::uintptr_t at = frame + layout_.frame.instruction;
     if (layout_.code.bytecode == PythonLayout::kNowhere) {
-      std::int32_t number = 0;
-      if (!memory_.read(frame + at, number) || number > kLongest) return false;
+      const auto number = GuardedMemory::at<std::int32_t>(at);
+      if (number > kLongest) return false;
       place.instruction = number < 0 ? 0 : number * layout_.instruction_unit;
       return true;
     }
-    std::uintptr_t next = 0;
-    std::int64_t units = 0;
-    if (!memory_.read(frame + at, next) ||
-        !memory_.read(place.code + PythonLayout::kObjectSize, units))
-      return false;
+    const auto units = static_cast<std::int64_t>(word(place.code + PythonLayout::kObjectSize));
     constexpr std::int64_t kUnit = 2, kBeforeTheFirst = -kUnit;
-    const auto distance = static_cast<std::int64_t>(next - (place.code + layout_.code.bytecode));
+    const auto distance =
+        static_cast<std::int64_t>(word(at) - (place.code + layout_.code.bytecode));
     if (units <= 0 || units > kLongest || distance < kBeforeTheFirst || distance >= units * kUnit)
       return false;
     place.instruction = distance < 0 ? 0 : static_cast<std::int32_t>(distance);
@@ -85,25 +117,22 @@ class Reader {
 
   // All that tells this code object from another one that had its address before: a program that
   // compiles and drops code gets the same addresses again.
-  bool key(PythonPlace& place) {
-    const auto& at = layout_.code;
-    std::uintptr_t type = 0, file = 0, name = 0, lines = 0;
-    std::int32_t first_line = 0;
-    if (!memory_.read(place.code + PythonLayout::kObjectType, type) || type != python_.code_type ||
-        !memory_.read(place.code + at.filename, file) ||
-        !memory_.read(place.code + at.name, name) || !memory_.read(place.code + at.lines, lines) ||
-        !memory_.read(place.code + at.first_line, first_line))
+  bool describe(std::uintptr_t code) {
+    if (!code_.readable(memory_, code) ||
+        word(code + PythonLayout::kObjectType) != python_.code_type)
       return false;
+    const auto& at = layout_.code;
+    const std::uintptr_t file = word(code + at.filename);
     if (file != file_) {  // mostly that of the function before
       if (!fingerprint(file, file_number_)) return false;
       file_ = file;
     }
     std::uint64_t name_number = 0;
-    if (!fingerprint(name, name_number)) return false;
-    const auto line_and_instruction = static_cast<std::uint64_t>(first_line) << 32 |
-                                      static_cast<std::uint32_t>(place.instruction);
-    place.key = mix(mix(mix(mix(place.code, lines), line_and_instruction), file_number_),
-                    name_number + (place.entry ? 1 : 0));
+    if (!fingerprint(word(code + at.name), name_number)) return false;
+    const auto first_line = GuardedMemory::at<std::uint32_t>(code + at.first_line);
+    code_number_ =
+        mix(mix(mix(mix(code, word(code + at.lines)), first_line), file_number_), name_number);
+    code_known_ = code;
     return true;
   }
 
@@ -113,11 +142,14 @@ class Reader {
            text.fingerprint(memory_, number);
   }
 
+  static constexpr std::uintptr_t kNoCode = 1;  // no object has this address
+
   const PythonInterpreter& python_;
   const PythonLayout& layout_;
   GuardedMemory& memory_;
-  std::uintptr_t file_ = 0;
-  std::uint64_t file_number_ = 0;
+  Extent frame_, code_;
+  std::uintptr_t file_ = 0, code_known_ = kNoCode;
+  std::uint64_t file_number_ = 0, code_number_ = 0;
 };
 
 }  // namespace
@@ -130,9 +162,8 @@ PythonWalk::End PythonWalk::read(const PythonInterpreter& python, GuardedMemory&
   if (!reader.innermost(thread_state, frame)) return End::kOdd;
   // Shims too, so that a list that leads into itself comes to an end.
   for (std::size_t seen = 0; frame != 0 && seen < 2 * kMaxPythonFrames; ++seen) {
-    bool shim = false;
-    if (!reader.is_shim(frame, shim)) return End::kOdd;
-    if (shim) {
+    if (!reader.there(frame)) return End::kOdd;
+    if (reader.is_shim(frame)) {
       if (count != 0) {
         PythonPlace& outermost = places[count - 1];
         if (!outermost.entry) ++outermost.key;
@@ -143,7 +174,7 @@ PythonWalk::End PythonWalk::read(const PythonInterpreter& python, GuardedMemory&
       if (!reader.place(frame, places[count])) return End::kOdd;
       ++count;
     }
-    if (!reader.previous(frame)) return End::kOdd;
+    frame = reader.previous(frame);
   }
   return count == 0 ? End::kNone : End::kWhole;
 }

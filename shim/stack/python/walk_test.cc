@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 #include <deque>
+#include <set>
 #include <string>
 
 #include "shim/stack/python/names.h"
@@ -120,7 +121,8 @@ TEST_P(PythonWalks, WhatIsNotAsTheLayoutSaysIsOdd) {
   world.call(good);
   ASSERT_EQ(world.read(), PythonWalk::End::kWhole);
   const auto& layout = world.python.layout;
-  for (const std::uintptr_t wrong : {std::uintptr_t{0x10}, ~std::uintptr_t{0xff}, world.block()}) {
+  for (const std::uintptr_t wrong : {std::uintptr_t{0}, std::uintptr_t{1}, std::uintptr_t{0x10},
+                                     ~std::uintptr_t{0xff}, world.block()}) {
     world.put(world.innermost, layout.frame.code, wrong);
     EXPECT_EQ(world.read(), PythonWalk::End::kOdd) << wrong;
     world.put(world.innermost, layout.frame.code, good);
@@ -169,6 +171,39 @@ TEST_P(PythonWalks, ACodeObjectAtTheAddressOfAnotherHasAnotherKey) {
   ASSERT_EQ(world.read(), PythonWalk::End::kWhole);
   EXPECT_NE(world.walk.places[0].key, key);
   EXPECT_EQ(world.named(0), "f b.py:1");
+}
+
+// Names and files that differ in one character, of all lengths: a key for each.
+TEST_P(PythonWalks, EachCharacterCounts) {
+  const auto& layout = world.python.layout;
+  const std::uintptr_t code = world.code("", "a.py", 1);
+  world.call(code);
+  std::set<std::uint64_t> keys;
+  std::size_t names = 0;
+  const auto add = [&](const std::string& name) {
+    world.put(code, layout.code.name, world.string(name));
+    ASSERT_EQ(world.read(), PythonWalk::End::kWhole);
+    EXPECT_TRUE(keys.insert(world.walk.places[0].key).second) << name;
+    ++names;
+  };
+  for (std::size_t length = 0; length <= 64; ++length) {
+    const std::string plain(length, 'x');
+    add(plain);
+    for (std::size_t i = 0; i < length; ++i) {
+      std::string other = plain;
+      other[i] = 'y';
+      add(other);
+    }
+  }
+  EXPECT_EQ(keys.size(), names);
+  // Of longer ones the end.
+  add(std::string(100, 'x') + "y");
+  world.put(code, layout.code.name, world.string("y" + std::string(100, 'x')));
+  ASSERT_EQ(world.read(), PythonWalk::End::kWhole);
+  const std::uint64_t key = world.walk.places[0].key;
+  world.put(code, layout.code.name, world.string("z" + std::string(100, 'x')));
+  ASSERT_EQ(world.read(), PythonWalk::End::kWhole);
+  EXPECT_EQ(world.walk.places[0].key, key);
 }
 
 TEST(PythonWalk, AShimEndsALoop) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/stack/python/interleave.h"
+#include "live/frames/interleave.h"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <utility>
 
-#include "shim/stack/python/names.h"
-
-namespace cuvmm::shim {
+namespace cuvmm::live {
 
 namespace {
 
@@ -39,30 +38,28 @@ bool runs_python(const Frame& frame) {
 
 class Weaver {
  public:
-  Weaver(std::vector<Frame>& out, std::span<const std::uintptr_t> words)
-      : out_(out), words_(words) {}
+  Weaver(std::vector<Frame>& out, std::span<const PythonLine> lines) : out_(out), lines_(lines) {}
 
   // The functions of one loop of the interpreter.
   void loop() {
     bool entry = false;
-    while (!words_.empty() && !entry) {
-      const std::uintptr_t word = words_.front();
-      words_ = words_.subspan(1);
-      entry = (word & kPythonEntry) != 0;
-      const PythonName& name = python_name(word);
+    while (!lines_.empty() && !entry) {
+      const PythonLine& line = lines_.front();
+      lines_ = lines_.subspan(1);
+      entry = line.entry;
       // What the interpreter itself wrote in Python's code, to call __init__.
-      constexpr std::string_view kOwn = "__init__";
-      if (kOwn == name.file) continue;
-      out_.push_back({name.function, "", 0, name.file, name.line, Language::kPython});
+      if (line.file == "__init__") continue;
+      out_.push_back({std::string(line.function), "", 0, std::string(line.file), line.line,
+                      Language::kPython});
     }
   }
   void rest() {
-    while (!words_.empty()) loop();
+    while (!lines_.empty()) loop();
   }
 
  private:
   std::vector<Frame>& out_;
-  std::span<const std::uintptr_t> words_;
+  std::span<const PythonLine> lines_;
 };
 
 }  // namespace
@@ -75,12 +72,12 @@ bool of_interpreter(const Frame& frame) {
 }
 
 std::vector<Frame> with_python_frames(std::vector<Frame> native,
-                                      std::span<const std::uintptr_t> words) {
-  if (words.empty()) return native;
+                                      std::span<const PythonLine> lines) {
+  if (lines.empty()) return native;
   const bool named = std::ranges::any_of(native, &runs_python);
   std::vector<Frame> out;
-  out.reserve(native.size() + words.size());
-  Weaver weaver(out, words);
+  out.reserve(native.size() + lines.size());
+  Weaver weaver(out, lines);
   for (Frame& frame : native) {
     if (named && runs_python(frame)) weaver.loop();
     if (!named && of_python_itself(frame)) weaver.rest();
@@ -90,4 +87,4 @@ std::vector<Frame> with_python_frames(std::vector<Frame> native,
   return out;
 }
 
-}  // namespace cuvmm::shim
+}  // namespace cuvmm::live
