@@ -7,6 +7,7 @@
 #include <chrono>
 #include <map>
 #include <set>
+#include <string_view>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -54,8 +55,8 @@ class Growing {
   Growing(const live::View& view, std::uint64_t since) : view_(view), since_(since) {}
   void add(const char* what, const Origin& made, std::uint64_t bytes) {
     if (made.call <= since_) return;
-    // A stack has more than one number where it was taken in several ranges of NVTX.
-    Grown& grown = all_[{what, view_.stack(made.stack), python_of(made.stack)}];
+    // One place has several stacks: in other ranges of NVTX, or by two calls on one line of Python.
+    Grown& grown = all_[{what, view_.stack(made.stack), lines_of(made.stack)}];
     grown.what = what;
     grown.stack = made.stack;
     if (grown.count++ == 0 || made.call < grown.first_call) grown.first_call = made.call;
@@ -70,15 +71,19 @@ class Growing {
   }
 
  private:
-  std::vector<std::uint32_t> python_of(std::uint32_t stack) const {
-    std::vector<std::uint32_t> numbers;
-    for (const live::PythonLine& line : view_.python(stack)) numbers.push_back(line.number);
-    return numbers;
+  // Function, file and line of each Python function. Names last as long as the view.
+  using Lines = std::vector<std::tuple<std::string_view, std::string_view, int>>;
+  Lines lines_of(std::uint32_t stack) const {
+    Lines lines;
+    for (const live::PythonLine& one : view_.python(stack)) {
+      lines.emplace_back(one.function, one.file, one.line);
+    }
+    return lines;
   }
 
   const live::View& view_;
   const std::uint64_t since_;
-  using Place = std::tuple<std::string, std::vector<std::uint64_t>, std::vector<std::uint32_t>>;
+  using Place = std::tuple<std::string, std::vector<std::uint64_t>, Lines>;
   std::map<Place, Grown> all_;
 };
 

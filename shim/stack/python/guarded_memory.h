@@ -32,6 +32,11 @@ class GuardedMemory {
     return there;
   }
 
+  /// Whether both addresses lie on one page: if the one can be read, then so can the other.
+  static bool on_one_page(std::uintptr_t a, std::uintptr_t b) noexcept {
+    return (a ^ b) >> kShift == 0;
+  }
+
   /// The value there, which can be read.
   template <class Value>
   static Value at(std::uintptr_t address) noexcept {
@@ -53,7 +58,7 @@ class GuardedMemory {
   // The smallest page of both architectures: a larger one is asked for in parts.
   static constexpr unsigned kShift = 12;
   static constexpr std::uintptr_t kLeast = std::uintptr_t{1} << kShift;  // page 0 is nobody's
-  static constexpr std::size_t kSets = 64, kWays = 4;
+  static constexpr std::size_t kSets = 128, kWays = 4;
   static constexpr std::uint32_t kTimes = 1024;
 
   // Numbers of pages that can be read, the one that was asked for last first; 0: none. A page has
@@ -61,8 +66,8 @@ class GuardedMemory {
   // reads would ask the kernel.
   using Set = std::array<std::uintptr_t, kWays>;
 
-  Set& set_of(std::uintptr_t page) noexcept { return sets_[(page * 0x9e3779b97f4a7c15u) >> 58]; }
-  static_assert(kSets == 64);
+  Set& set_of(std::uintptr_t page) noexcept { return sets_[(page * 0x9e3779b97f4a7c15u) >> 57]; }
+  static_assert(kSets == 128);
   bool known(std::uintptr_t page) noexcept { return set_of(page)[0] == page || look(page); }
   // In the page's other places; then asks the kernel.
   bool look(std::uintptr_t page) noexcept;

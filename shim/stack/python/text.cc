@@ -29,6 +29,9 @@ char* put_utf8(char* out, std::uint32_t character) {
   return out;
 }
 
+// What is read of any str before its characters.
+constexpr std::size_t kHeaderEnd = PythonLayout::kStringState + sizeof(std::uint32_t);
+
 std::uint32_t harmless(std::uint32_t character) {
   const bool control = character < 0x20 || (0x7f <= character && character < 0xa0);
   const bool half = 0xd800 <= character && character < 0xe000;
@@ -40,9 +43,8 @@ std::uint32_t harmless(std::uint32_t character) {
 bool PythonText::find(GuardedMemory& memory, std::uintptr_t object, std::uintptr_t type,
                       std::uint16_t ascii_size) noexcept {
   constexpr std::size_t kLongest = std::size_t{1} << 20;
-  constexpr std::size_t kHeader =
-      PythonLayout::kStringState + sizeof(std::uint32_t) - PythonLayout::kObjectType;
-  if (!memory.readable(object + PythonLayout::kObjectType, kHeader) ||
+  if (!memory.readable(object + PythonLayout::kObjectType,
+                       kHeaderEnd - PythonLayout::kObjectType) ||
       GuardedMemory::at<std::uintptr_t>(object + PythonLayout::kObjectType) != type)
     return false;
   length = GuardedMemory::at<std::size_t>(object + PythonLayout::kStringLength);
@@ -57,11 +59,16 @@ bool PythonText::find(GuardedMemory& memory, std::uintptr_t object, std::uintptr
   return true;
 }
 
-bool PythonText::fingerprint(GuardedMemory& memory, std::uint64_t& number) const noexcept {
+bool PythonText::fingerprint(GuardedMemory& memory, std::uintptr_t object, std::uintptr_t type,
+                             std::uint16_t ascii_size, std::uint64_t& number) noexcept {
   constexpr std::size_t kEnough = 64;
-  const std::size_t size = length * width, looked_at = std::min(size, kEnough);
-  const std::uintptr_t from = data + (size - looked_at);
-  if (!memory.readable(from, looked_at)) return false;
+  PythonText text;
+  if (!text.find(memory, object, type, ascii_size)) return false;
+  const std::size_t size = text.length * text.width, looked_at = std::min(size, kEnough);
+  const std::uintptr_t end = text.data + size, from = end - looked_at;
+  if (!GuardedMemory::on_one_page(object + kHeaderEnd - 1, end - 1) &&
+      !memory.readable(from, looked_at))
+    return false;
   constexpr std::size_t kWord = sizeof number;
   const auto word = &GuardedMemory::at<std::uint64_t>;
   // Each word by an odd factor of its own: no step waits for the one before.
@@ -73,7 +80,7 @@ bool PythonText::fingerprint(GuardedMemory& memory, std::uint64_t& number) const
   }
   // What is left of the last word: before the characters lies the header.
   if (const std::size_t left = looked_at % kWord) {
-    number += (word(data + size - kWord) >> 8 * (kWord - left)) * factor;
+    number += (word(end - kWord) >> 8 * (kWord - left)) * factor;
   }
   number ^= number >> 29;
   return true;

@@ -19,11 +19,14 @@ struct PythonText {
   /// cannot be read or is not of `type`, or not of the form that names and paths have.
   bool find(GuardedMemory& memory, std::uintptr_t object, std::uintptr_t type,
             std::uint16_t ascii_size) noexcept;
-  /// A number for the last characters, equal where they are. False where they cannot be read.
-  bool fingerprint(GuardedMemory& memory, std::uint64_t& number) const noexcept;
   /// Writes UTF-8 and a zero to `out`, at most `room` bytes: of a longer string the end, behind
   /// "...". Control characters and halves of characters become '?'. False where it cannot be read.
   bool copy(GuardedMemory& memory, char* out, std::size_t room) const noexcept;
+
+  /// A number for the last characters of the str at `object`, equal where they are. False as for
+  /// find(), and where they cannot be read.
+  static bool fingerprint(GuardedMemory& memory, std::uintptr_t object, std::uintptr_t type,
+                          std::uint16_t ascii_size, std::uint64_t& number) noexcept;
 
  private:
   bool character(GuardedMemory& memory, std::size_t i, std::uint32_t& value) const noexcept;

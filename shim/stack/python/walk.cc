@@ -130,22 +130,23 @@ class Reader {
     std::uint64_t name_number = 0;
     if (!fingerprint(word(code + at.name), name_number)) return false;
     const auto first_line = GuardedMemory::at<std::uint32_t>(code + at.first_line);
-    code_number_ =
-        mix(mix(mix(mix(code, word(code + at.lines)), first_line), file_number_), name_number);
+    // Each by an odd factor of its own, as their sum is mixed once.
+    code_number_ = code * 0xd6e8feb86659fd93u + word(code + at.lines) * 0xa0761d6478bd642fu +
+                   first_line * 0xe7037ed1a0b428dbu + file_number_ * 0x8ebc6af09c88c6e3u +
+                   name_number * 0x589965cc75374cc3u;
     code_known_ = code;
     return true;
   }
 
   bool fingerprint(std::uintptr_t object, std::uint64_t& number) {
-    PythonText text;
-    return text.find(memory_, object, python_.string_type, layout_.ascii_size) &&
-           text.fingerprint(memory_, number);
+    return PythonText::fingerprint(memory_, object, python_.string_type, layout_.ascii_size,
+                                   number);
   }
 
   static constexpr std::uintptr_t kNoCode = 1;  // no object has this address
 
   const PythonInterpreter& python_;
-  const PythonLayout& layout_;
+  const PythonLayout layout_;  // not a reference: what is written in between cannot change it
   GuardedMemory& memory_;
   Extent frame_, code_;
   std::uintptr_t file_ = 0, code_known_ = kNoCode;
