@@ -5,6 +5,9 @@
 // It does not grow with the run. The first events and the last ones are kept; of those between
 // them, how many there were. Sums over the run are kept as samples, ever farther apart: but not for
 // the first events, from which they can be told.
+//
+// An event says by itself that it is whole. Events are counted, and their bytes summed, only every
+// so often: whoever reads the file of a process that was killed counts the last ones.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +20,7 @@ inline constexpr std::size_t kFirstEvents = std::size_t{1} << 17;
 inline constexpr std::size_t kLastEvents = std::size_t{1} << 19;
 inline constexpr std::size_t kSamples = 4096;
 inline constexpr std::uint64_t kFirstStride = 64;  ///< events from one sample to the next, at first
+inline constexpr std::uint64_t kMostUncounted = 1024;  ///< events
 
 enum class TimelineObject : std::uint8_t {
   kReservation,
@@ -53,12 +57,13 @@ struct TimelineEvent {
   std::uint64_t more;
   std::uint32_t thread;  ///< the kernel's number
   std::uint32_t stack;   ///< id; 0 none
+  // The last word, written last and at once.
   TimelineWhat what;
   TimelineObject object;
   std::int16_t device;  ///< of the memory; -1 unknown, or none
-  std::uint32_t reserved;
+  std::uint32_t round;  ///< timeline_round(); another one: the event is not there
 };
-static_assert(sizeof(TimelineEvent) == 64);
+static_assert(sizeof(TimelineEvent) == 64 && offsetof(TimelineEvent, what) == 56);
 
 /// Bytes by kind, at one moment.
 struct TimelineSums {
@@ -71,18 +76,25 @@ struct TimelineSample {
   TimelineSums sums;
 };
 
+/// What is known of the first so many events.
+struct TimelineCount {
+  std::uint64_t events;
+  TimelineSums sums;
+  std::uint64_t peak, peak_ticks, peak_call;
+};
+
 struct TimelineHeader {
   std::uint64_t magic;  ///< written last
   std::uint64_t layout;
   std::uint64_t pid;
-  std::uint64_t events;  ///< ever written
+  TimelineCount counts[2];  ///< one is whole while the other one is written
+  std::uint64_t newest;     ///< which of them is
   std::uint64_t samples;
   std::uint64_t stride;  ///< events from one sample to the next; a power of two
   // Two moments: in ticks, and in nanoseconds of CLOCK_BOOTTIME.
   std::uint64_t first_ticks, first_ns;
   std::uint64_t last_ticks, last_ns;
   std::uint64_t first_unix_ns;  ///< CLOCK_REALTIME at the first moment
-  std::uint64_t peak, peak_ticks, peak_call;
   std::uint64_t stopped;  ///< 1: there was no more room on the disk, and recording ended
   char program[256];
 };
@@ -106,14 +118,53 @@ inline std::size_t timeline_place(std::uint64_t n) noexcept {
   return kFirstEvents + static_cast<std::size_t>((n - kFirstEvents) % kLastEvents);
 }
 
-/// Physical memory that this process has made: imports and opens are of others.
-inline std::uint64_t physical(const TimelineSums& sums) noexcept {
+/// How often its place was written by then, with it.
+inline std::uint32_t timeline_round(std::uint64_t n) noexcept {
+  if (n < kFirstEvents) return 1;
+  return static_cast<std::uint32_t>(1 + (n - kFirstEvents) / kLastEvents);
+}
+
+/// How many events there are, of which `counted` are counted. `events`: all places.
+inline std::uint64_t timeline_events(const TimelineEvent* events, std::uint64_t counted) noexcept {
+  std::uint64_t n = counted;
+  while (n - counted < kMostUncounted && events[timeline_place(n)].round == timeline_round(n)) ++n;
+  return n;
+}
+
+/// Whether it is memory that its process made: imports and opens are of others.
+inline bool is_physical(TimelineObject object) noexcept {
   using O = TimelineObject;
+  return object == O::kAllocation || object == O::kDevice || object == O::kManaged ||
+         object == O::kPool;
+}
+inline std::uint64_t physical(const TimelineSums& sums) noexcept {
   std::uint64_t total = 0;
-  for (const O one : {O::kAllocation, O::kDevice, O::kManaged, O::kPool}) {
-    total += sums.objects[static_cast<std::size_t>(one)];
+  for (std::size_t i = 0; i < static_cast<std::size_t>(TimelineObject::kCount); ++i) {
+    if (is_physical(static_cast<TimelineObject>(i))) total += sums.objects[i];
   }
   return total;
+}
+
+/// Adds the event's bytes; `back`: it did not happen.
+inline void sum(TimelineSums& sums, const TimelineEvent& event, bool back = false) noexcept {
+  const bool begins = event.what == TimelineWhat::kBegin;
+  if (!begins && event.what != TimelineWhat::kEnd) return;
+  if (event.object >= TimelineObject::kCount) return;
+  sums.objects[static_cast<std::size_t>(event.object)] +=
+      begins != back ? event.size : 0 - event.size;
+}
+
+/// Counts the next event. Returns the physical memory after it.
+inline std::uint64_t count(TimelineCount& all, const TimelineEvent& event) noexcept {
+  ++all.events;
+  sum(all.sums, event);
+  const std::uint64_t now = physical(all.sums);
+  if (now > all.peak) {
+    all.peak = now;
+    all.peak_ticks = event.ticks;
+    all.peak_call = event.call;
+  }
+  return now;
 }
 
 }  // namespace cuvmm::live

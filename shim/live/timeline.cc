@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/live/timeline.h"
 
-#include <time.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
-#include "api/posix/cancel_off.h"
 #include "shim/report/finding_members.h"
 #include "shim/report/json.h"
 #include "shim/stack/symbolizer.h"
@@ -37,29 +32,6 @@ Object object_of(const Allocation& a) {
 int device_of_memory(const Allocation& a) { return a.prop_known ? device_of(a.prop.location) : -1; }
 
 }  // namespace
-
-bool Timeline::start() noexcept {
-  if (!on_) return false;
-  try {
-    const CancelOff no_cancel;
-    const int saved = errno;
-    timespec now{};
-    ::clock_gettime(CLOCK_REALTIME, &now);
-    const std::string path = folder_ + "/" + std::to_string(::getpid()) + "-" +
-                             std::to_string(now.tv_sec) + "." + std::to_string(now.tv_nsec) +
-                             ".timeline";
-    on_ = writer_.open(path) == 0;  // without one, the report of this process has no timeline
-    errno = saved;
-  } catch (...) {
-    on_ = false;
-  }
-  return on_;
-}
-
-void Timeline::restart_in_child() noexcept {
-  writer_.leave();
-  finished_ = false;
-}
 
 void Timeline::named(const Books& books, const NamedByCall& named, Origin at) noexcept {
   const Model& model = books.model;
@@ -111,6 +83,14 @@ void Timeline::imported(const Model& model, std::uint64_t handle, Origin at) noe
   begin(Object::kExternal, m.handle, m.size, 0, 0, m.device, at);
 }
 
+void Timeline::created(const calls::MemCreate& call, Origin at) noexcept {
+  begin(Object::kAllocation, *call.handle, call.size, 0, 0, device_of(call.prop->location), at);
+}
+
+void Timeline::every_access(const calls::MemSetAccess& call, Origin at) noexcept {
+  for (std::size_t i = 0; call.desc && i < call.count; ++i) access(call, call.desc[i], at);
+}
+
 // One reference or mapping of it went. Do others hold it?
 void Timeline::lost(const Allocation& before, Origin at) noexcept {
   if (before.references + before.mappings != 1) return;
@@ -118,16 +98,14 @@ void Timeline::lost(const Allocation& before, Origin at) noexcept {
       device_of_memory(before), at);
 }
 
-void Timeline::freed(const Reservation& r, Origin at) noexcept {
-  end(What::kEnd, Object::kReservation, r.base, r.size, r.made, -1, at);
-}
-
 void Timeline::all_gone(const Retired& retired, Origin at) noexcept {
   for (const Mapping& m : retired.mappings) {
     end(What::kEnd, Object::kMapping, m.base, m.size, m.made, -1, at);
   }
   for (const Allocation& before : retired.allocations) lost(before, at);
-  for (const Reservation& r : retired.reservations) freed(r, at);
+  for (const Reservation& r : retired.reservations) {
+    end(What::kEnd, Object::kReservation, r.base, r.size, r.made, -1, at);
+  }
   if (retired.rare) [[unlikely]]
     rare_gone(*retired.rare, at);
 }
@@ -203,13 +181,12 @@ void Timeline::add_alive(const Model& model) noexcept {
 
 std::vector<StackId> Timeline::finish(const Model& model) {
   if (!writer_.is_open()) return {};
-  if (!finished_) add_alive(model);
-  finished_ = true;
+  if (!writer_.finished()) add_alive(model);
   writer_.finish();
   const live::TimelineImage& image = *writer_.image();
   std::unordered_map<StackId, std::uint64_t> bytes;
   const std::uint64_t kept =
-      std::min<std::uint64_t>(image.header.events, live::kFirstEvents + live::kLastEvents);
+      std::min<std::uint64_t>(writer_.events(), live::kFirstEvents + live::kLastEvents);
   for (std::uint64_t i = 0; i < kept; ++i) {
     const live::TimelineEvent& event = image.events[i];
     if (event.stack != 0) bytes[event.stack] += event.size;

@@ -150,11 +150,8 @@ std::vector<TimelineSample> sums_of(const std::vector<TimelineEvent>& events,
   std::uint64_t peak = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const TimelineEvent& event = events[i];
-    const bool begins = event.what == TimelineWhat::kBegin;
-    if ((begins || event.what == TimelineWhat::kEnd) && event.object < TimelineObject::kCount &&
-        !undone.contains(event.call)) {
-      std::uint64_t& bytes = sums.objects[static_cast<std::size_t>(event.object)];
-      bytes += begins ? event.size : 0 - event.size;
+    if (!undone.contains(event.call)) {
+      live::sum(sums, event);
       peak = std::max(peak, live::physical(sums));
     }
     if ((i + 1) % stride != 0 && i + 1 != count) continue;
@@ -166,18 +163,19 @@ std::vector<TimelineSample> sums_of(const std::vector<TimelineEvent>& events,
 
 }  // namespace
 
-ProcessTimeline timeline_of(const TimelineHeader& header, const std::vector<TimelineEvent>& events,
+ProcessTimeline timeline_of(const TimelineHeader& header, const live::TimelineCount& count,
+                            const std::vector<TimelineEvent>& events,
                             const std::vector<live::TimelineSample>& samples) {
   ProcessTimeline out;
   out.pid = static_cast<std::int64_t>(header.pid);
   out.program = std::string(header.program, strnlen(header.program, sizeof header.program));
   out.start_ns = header.first_ns;
   out.unix_ns = header.first_unix_ns;
-  out.events = header.events;
-  out.dropped = header.events - std::min<std::uint64_t>(header.events, events.size());
+  out.events = count.events;
+  out.dropped = count.events - std::min<std::uint64_t>(count.events, events.size());
   out.stopped = header.stopped != 0;
-  out.peak = header.peak;
-  out.peak_call = header.peak_call;
+  out.peak = count.peak;
+  out.peak_call = count.peak_call;
   const std::unordered_set<std::uint64_t> undone = undone_calls(events);
   Pairing pairing(header, out);
   for (const TimelineEvent& event : events) {
@@ -185,7 +183,7 @@ ProcessTimeline timeline_of(const TimelineHeader& header, const std::vector<Time
     if (undone.empty() || !undone.contains(event.call)) pairing.take(event);
   }
   out.end_ns = std::max(out.end_ns, pairing.ns(header.last_ticks));
-  out.peak_ns = pairing.ns(header.peak_ticks);
+  out.peak_ns = pairing.ns(count.peak_ticks);
   if (out.dropped > 0 && events.size() > live::kFirstEvents) {
     out.dropped_from_ns = pairing.ns(events[live::kFirstEvents - 1].ticks);
     out.dropped_until_ns = pairing.ns(events[live::kFirstEvents].ticks);
@@ -227,27 +225,36 @@ std::string read_timeline(const std::string& path, ProcessTimeline& out) {
   if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
       static_cast<std::uint64_t>(status.st_size) != sizeof(TimelineImage) ||
       !read_at(fd, &header, sizeof header, 0) || header.magic != live::kTimelineMagic ||
-      header.layout != live::kTimelineLayout || header.samples > live::kSamples) {
+      header.layout != live::kTimelineLayout || header.samples > live::kSamples ||
+      header.newest > 1) {
     return "it is not a whole timeline of this cuvmm";
   }
   std::vector<live::TimelineSample> samples(header.samples);
-  const std::size_t kept =
-      std::min<std::uint64_t>(header.events, live::kFirstEvents + live::kLastEvents);
-  std::vector<TimelineEvent> events(kept);
-  const std::size_t event_bytes = kept * sizeof(TimelineEvent);
+  constexpr std::uint64_t kAll = live::kFirstEvents + live::kLastEvents;
+  live::TimelineCount count = header.counts[header.newest];
+  // There may be some that are not counted.
+  std::vector<TimelineEvent> events(std::min(count.events, kAll - live::kMostUncounted) +
+                                    live::kMostUncounted);
+  const std::size_t event_bytes = events.size() * sizeof(TimelineEvent);
   if (!read_at(fd, samples.data(), samples.size() * sizeof(live::TimelineSample),
                offsetof(TimelineImage, samples)) ||
       !read_at(fd, events.data(), event_bytes, offsetof(TimelineImage, events))) {
     return "it ends too early";
   }
+  for (const std::uint64_t all = live::timeline_events(events.data(), count.events);
+       count.events < all;) {
+    live::count(count, events[live::timeline_place(count.events)]);
+  }
   // Behind the first ones, the oldest of the last ones comes first.
-  if (header.events > kept) {
+  if (count.events > kAll) {
     const auto last = events.begin() + live::kFirstEvents;
     const auto oldest =
-        events.begin() + static_cast<std::ptrdiff_t>(live::timeline_place(header.events));
+        events.begin() + static_cast<std::ptrdiff_t>(live::timeline_place(count.events));
     std::rotate(last, oldest, events.end());
+  } else {
+    events.resize(count.events);
   }
-  out = timeline_of(header, events, samples);
+  out = timeline_of(header, count, events, samples);
   return "";
 }
 

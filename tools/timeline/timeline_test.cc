@@ -17,6 +17,7 @@ using live::TimelineWhat;
 
 struct Recording {
   live::TimelineHeader header{};
+  live::TimelineCount count{};
   std::vector<TimelineEvent> events;
 
   Recording() {
@@ -38,10 +39,10 @@ struct Recording {
     event.object = object;
     event.device = 1;
     events.push_back(event);
-    header.events = events.size();
+    count.events = events.size();
     return events.back();
   }
-  ProcessTimeline read() const { return timeline_of(header, events, {}); }
+  ProcessTimeline read() const { return timeline_of(header, count, events, {}); }
 };
 
 TEST(Timeline, BeginsAndEndsArePaired) {
