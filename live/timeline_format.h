@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "rulebook/violation.h"
+
 namespace cuvmm::live {
 
 inline constexpr std::uint64_t kTimelineMagic = 0x454d49546d6d7563;  // "cummTIME"
@@ -43,20 +45,19 @@ enum class TimelineObject : std::uint8_t {
 enum class TimelineWhat : std::uint8_t {
   kBegin,   ///< size; `other`: a mapping's or an export's handle; `more`: a mapping's offset
   kEnd,     ///< size; `other`: the call that made it; `more`: that call's stack
-  kAccess,  ///< of [key, key + size): `other`: location type, then id; `more`: its flags
+  kAccess,  ///< of [key, key + size): `more`: location type, and id << 32; `other`: its flags
   kUndone,  ///< the driver refused the call: its events do not count
   kAlive,   ///< it lives at the end, and its begin is no longer kept: as kEnd
 };
 
+/// Its words have the order in which the shim finds them: two are copied at once.
 struct TimelineEvent {
   std::uint64_t ticks;
-  std::uint64_t call;  ///< 1-based number in this process
+  Origin by;
   std::uint64_t key;   ///< address, handle or descriptor
   std::uint64_t size;  ///< bytes; 0 unknown
-  std::uint64_t other;
   std::uint64_t more;
-  std::uint32_t thread;  ///< the kernel's number
-  std::uint32_t stack;   ///< id; 0 none
+  std::uint64_t other;
   // The last word, written last and at once.
   TimelineWhat what;
   TimelineObject object;
@@ -95,7 +96,7 @@ struct TimelineHeader {
   std::uint64_t first_ticks, first_ns;
   std::uint64_t last_ticks, last_ns;
   std::uint64_t first_unix_ns;  ///< CLOCK_REALTIME at the first moment
-  std::uint64_t stopped;  ///< 1: there was no more room on the disk, and recording ended
+  std::uint64_t stopped;        ///< 1: there was no more room on the disk, and recording ended
   char program[256];
 };
 
@@ -162,7 +163,7 @@ inline std::uint64_t count(TimelineCount& all, const TimelineEvent& event) noexc
   if (now > all.peak) {
     all.peak = now;
     all.peak_ticks = event.ticks;
-    all.peak_call = event.call;
+    all.peak_call = event.by.call;
   }
   return now;
 }

@@ -136,7 +136,7 @@ bool TimelineStore::tend() noexcept {
   TimelineHeader& header = image_->header;
   if (events > kFirstEvents && events % header.stride == 0) {
     const TimelineEvent& last = *place(events - 1);
-    add_sample(last.ticks, last.call);
+    add_sample(last.ticks, last.by.call);
   }
   if (events % kTune == 0 || (events & (events - 1)) == 0) {
     const std::size_t next = timeline_place(events);
@@ -169,8 +169,8 @@ void TimelineStore::take_back(std::uint64_t events, std::uint64_t call) noexcept
   for (std::uint64_t n = events, left = std::min(events, kLook); left > 0; --left) {
     const TimelineEvent& event = *place(--n);
     // They were written in one go.
-    if (found && event.call != call) break;
-    found = event.call == call;
+    if (found && event.by.call != call) break;
+    found = event.by.call == call;
     if (found) sum(counted_.sums, event, true);
   }
   publish();
@@ -180,7 +180,7 @@ void TimelineStore::finish(std::uint64_t events) noexcept {
   finished_ = true;
   count_to(events);
   note_time();
-  if (events > kFirstEvents) add_sample(image_->header.last_ticks, place(events - 1)->call);
+  if (events > kFirstEvents) add_sample(image_->header.last_ticks, place(events - 1)->by.call);
 }
 
 void TimelineStore::add_sample(std::uint64_t ticks, std::uint64_t call) noexcept {

@@ -71,18 +71,15 @@ std::uint64_t TimelineWriter::events() const noexcept {
 void TimelineWriter::undo(std::uint64_t call, std::uint32_t thread) noexcept {
   if (!is_open()) return;
   rest_->store.take_back(events(), call);
-  TimelineEvent undone{};
-  undone.call = call;
-  undone.thread = thread;
-  undone.what = TimelineWhat::kUndone;
-  add(undone);
+  const Origin by{call, 0, thread};
+  add(TimelineWhat::kUndone, TimelineObject::kReservation, 0, {}, by);
 }
 
 bool TimelineWriter::gap(std::uint64_t& last_before, std::uint64_t& first_after) const noexcept {
   const std::uint64_t all = events();
   if (all <= kFirstEvents + kLastEvents) return false;
-  last_before = rest_->store.place(kFirstEvents - 1)->call;
-  first_after = rest_->store.place(all)->call;
+  last_before = rest_->store.place(kFirstEvents - 1)->by.call;
+  first_after = rest_->store.place(all)->by.call;
   return true;
 }
 

@@ -27,9 +27,14 @@ class TimelineWriter {
   /// Whether events are kept.
   bool on() const noexcept { return next_ != nullptr; }
 
-  /// Adds an event; `ticks` and `round` are set here. Inline and short, because the caches are cold
-  /// where it is needed: to fetch one line of code takes as long as to execute ten instructions.
-  [[gnu::always_inline]] inline void add(const TimelineEvent& event) noexcept;
+  /// What an event says, but for its kind.
+  struct Words {
+    std::uint64_t key, size, more, other;
+  };
+  /// Adds an event. Inline and short, because the caches are cold where it is needed: to fetch one
+  /// line of code takes as long as to execute ten instructions.
+  [[gnu::always_inline]] inline void add(TimelineWhat what, TimelineObject object, int device,
+                                         const Words& words, const Origin& by) noexcept;
   /// The events of this call do not count: they are among the last ones.
   void undo(std::uint64_t call, std::uint32_t thread) noexcept;
   /// How many were added.
@@ -63,7 +68,8 @@ class TimelineWriter {
   std::unique_ptr<Rest> rest_;     // null: no file was ever wanted
 };
 
-inline void TimelineWriter::add(const TimelineEvent& event) noexcept {
+inline void TimelineWriter::add(TimelineWhat what, TimelineObject object, int device,
+                                const Words& words, const Origin& by) noexcept {
   TimelineEvent* const place = next_;
   if (!place) [[unlikely]]
     return;
@@ -71,18 +77,16 @@ inline void TimelineWriter::add(const TimelineEvent& event) noexcept {
   // program does something else.
   __builtin_prefetch(place + 1, 1);
   place->ticks = ring::now_ticks();
-  place->call = event.call;
-  place->key = event.key;
-  place->size = event.size;
-  place->other = event.other;
-  place->more = event.more;
-  place->thread = event.thread;
-  place->stack = event.stack;
+  place->by = by;
+  place->key = words.key;
+  place->size = words.size;
+  place->more = words.more;
+  place->other = words.other;
   // Whoever reads this after the process was killed finds whole events.
   using Word [[gnu::may_alias]] = std::uint64_t;
-  const std::uint64_t kind = static_cast<std::uint64_t>(event.what) |
-                             static_cast<std::uint64_t>(event.object) << 8 |
-                             std::uint64_t{static_cast<std::uint16_t>(event.device)} << 16;
+  const std::uint64_t kind = static_cast<std::uint64_t>(what) |
+                             static_cast<std::uint64_t>(object) << 8 |
+                             std::uint64_t{static_cast<std::uint16_t>(device)} << 16;
   __atomic_store_n(reinterpret_cast<Word*>(&place->what), kind | round_, __ATOMIC_RELEASE);
   next_ = place + 1;
   if (next_ == stop_) [[unlikely]]

@@ -18,15 +18,9 @@
 namespace cuvmm::live {
 namespace {
 
-TimelineEvent event_of(TimelineWhat what, TimelineObject object, std::uint64_t call,
-                       std::uint64_t key, std::uint64_t size) {
-  TimelineEvent event{};
-  event.call = call;
-  event.key = key;
-  event.size = size;
-  event.what = what;
-  event.object = object;
-  return event;
+void add(TimelineWriter& writer, TimelineWhat what, std::uint64_t call, std::uint64_t key,
+         std::uint64_t size) {
+  writer.add(what, TimelineObject::kAllocation, 3, {key, size, 8, 9}, {call, 5, 6});
 }
 
 class TimelineWriterTest : public ::testing::Test {
@@ -38,10 +32,10 @@ class TimelineWriterTest : public ::testing::Test {
   }
   void TearDown() override { ::unlink(path_.c_str()); }
   void begin(std::uint64_t call, std::uint64_t key, std::uint64_t size) {
-    writer_.add(event_of(TimelineWhat::kBegin, TimelineObject::kAllocation, call, key, size));
+    add(writer_, TimelineWhat::kBegin, call, key, size);
   }
   void end(std::uint64_t call, std::uint64_t key, std::uint64_t size) {
-    writer_.add(event_of(TimelineWhat::kEnd, TimelineObject::kAllocation, call, key, size));
+    add(writer_, TimelineWhat::kEnd, call, key, size);
   }
   const TimelineHeader& header() const { return writer_.image()->header; }
   const TimelineCount& counted() const { return header().counts[header().newest]; }
@@ -60,8 +54,18 @@ TEST_F(TimelineWriterTest, EventsAreKeptInOrderWithTheirSums) {
   end(3, 0x10, 100);
   EXPECT_EQ(writer_.events(), 3u);
   EXPECT_EQ(timeline_events(writer_.image()->events, counted().events), 3u);
-  EXPECT_EQ(writer_.image()->events[2].call, 3u);
+  EXPECT_EQ(writer_.image()->events[2].by.call, 3u);
   EXPECT_GE(writer_.image()->events[2].ticks, writer_.image()->events[0].ticks);
+  const TimelineEvent& event = writer_.image()->events[1];
+  EXPECT_EQ(event.by.stack, 5u);
+  EXPECT_EQ(event.by.thread, 6u);
+  EXPECT_EQ(event.key, 0x20u);
+  EXPECT_EQ(event.size, 50u);
+  EXPECT_EQ(event.more, 8u);
+  EXPECT_EQ(event.other, 9u);
+  EXPECT_EQ(event.what, TimelineWhat::kBegin);
+  EXPECT_EQ(event.object, TimelineObject::kAllocation);
+  EXPECT_EQ(event.device, 3);
   EXPECT_EQ(bytes_now(), 50u);
   EXPECT_EQ(counted().events, 3u);
   EXPECT_EQ(counted().peak, 150u);
@@ -76,7 +80,7 @@ TEST_F(TimelineWriterTest, WhatTheDriverRefusedIsCountedBack) {
   writer_.undo(2, 7);
   EXPECT_EQ(bytes_now(), 100u);
   EXPECT_EQ(writer_.image()->events[2].what, TimelineWhat::kUndone);
-  EXPECT_EQ(writer_.image()->events[2].thread, 7u);
+  EXPECT_EQ(writer_.image()->events[2].by.thread, 7u);
 }
 
 TEST_F(TimelineWriterTest, ALongRunKeepsItsStartItsEndAndItsSums) {
@@ -98,8 +102,8 @@ TEST_F(TimelineWriterTest, ALongRunKeepsItsStartItsEndAndItsSums) {
   ASSERT_TRUE(writer_.gap(before, after));
   EXPECT_EQ(before, kFirstEvents);
   EXPECT_EQ(after, kFirstEvents + kMore + 1);
-  EXPECT_EQ(writer_.image()->events[0].call, 1u);
-  EXPECT_EQ(writer_.image()->events[timeline_place(total - 1)].call, total);
+  EXPECT_EQ(writer_.image()->events[0].by.call, 1u);
+  EXPECT_EQ(writer_.image()->events[timeline_place(total - 1)].by.call, total);
   writer_.finish();
   EXPECT_LE(header().samples, kSamples);
   EXPECT_GT(header().samples, kSamples / 4);
@@ -135,7 +139,7 @@ TEST_F(TimelineWriterTest, OfAKilledProcessNoEventIsMissing) {
     ASSERT_EQ(timeline_events(image->events, count.events), total);
     while (count.events < total) live::count(count, image->events[timeline_place(count.events)]);
     EXPECT_EQ(count.peak, total * 10);
-    if (total > 0) EXPECT_EQ(image->events[timeline_place(total - 1)].call, total);
+    if (total > 0) EXPECT_EQ(image->events[timeline_place(total - 1)].by.call, total);
   }
 }
 
@@ -167,11 +171,11 @@ TEST(TimelineWriterFolder, TheFirstEventMakesAFileAndIsInIt) {
     writer.choose(folder);
     EXPECT_TRUE(writer.on());
     EXPECT_EQ(files(), 0);
-    writer.add(event_of(TimelineWhat::kBegin, TimelineObject::kAllocation, 7, 0x10, 100));
+    add(writer, TimelineWhat::kBegin, 7, 0x10, 100);
     EXPECT_EQ(files(), 1);
     ASSERT_TRUE(writer.is_open());
     EXPECT_EQ(writer.events(), 1u);
-    EXPECT_EQ(writer.image()->events[0].call, 7u);
+    EXPECT_EQ(writer.image()->events[0].by.call, 7u);
     EXPECT_EQ(writer.image()->events[0].round, 1u);
     EXPECT_NE(writer.image()->events[0].ticks, 0u);
 
@@ -179,9 +183,9 @@ TEST(TimelineWriterFolder, TheFirstEventMakesAFileAndIsInIt) {
     EXPECT_TRUE(writer.on());
     EXPECT_FALSE(writer.is_open());
     EXPECT_EQ(writer.events(), 0u);
-    writer.add(event_of(TimelineWhat::kBegin, TimelineObject::kAllocation, 1, 0x10, 100));
+    add(writer, TimelineWhat::kBegin, 1, 0x10, 100);
     EXPECT_EQ(files(), 2);
-    EXPECT_EQ(writer.image()->events[0].call, 1u);
+    EXPECT_EQ(writer.image()->events[0].by.call, 1u);
 
     writer.choose("");
     EXPECT_FALSE(writer.on());
@@ -192,7 +196,7 @@ TEST(TimelineWriterFolder, TheFirstEventMakesAFileAndIsInIt) {
 TEST(TimelineWriterFolder, WhereNoFileCanBeNothingIsKept) {
   TimelineWriter writer;
   writer.choose("/nonexistent/folder");
-  writer.add(event_of(TimelineWhat::kBegin, TimelineObject::kAllocation, 1, 0x10, 100));
+  add(writer, TimelineWhat::kBegin, 1, 0x10, 100);
   EXPECT_FALSE(writer.on());
   EXPECT_FALSE(writer.is_open());
 }

@@ -32,13 +32,13 @@ class Timeline {
   /// The driver accepted the call, or is about to be asked where the model records at once.
   template <class CallStruct>
   [[gnu::always_inline]] inline void made(const Books& books, const CallStruct& call,
-                                          Origin at) noexcept;
+                                          const Origin& at) noexcept;
   /// It took this out of the model.
   template <class CallStruct>
   [[gnu::always_inline]] inline void gone(const CallStruct& call, const Retired& retired,
-                                          Origin at) noexcept;
+                                          const Origin& at) noexcept;
   /// The driver refused the call after all.
-  void undone(Origin at) noexcept { writer_.undo(at.call, at.thread); }
+  void undone(const Origin& at) noexcept { writer_.undo(at.call, at.thread); }
 
   /// The process is about to report: what lives and is not among the kept events is added. Gives
   /// the stacks that the events name, those of the most bytes first.
@@ -49,30 +49,28 @@ class Timeline {
   using Object = live::TimelineObject;
   [[gnu::always_inline]] void begin(Object object, std::uint64_t key, std::uint64_t size,
                                     std::uint64_t other, std::uint64_t more, int device,
-                                    Origin at) noexcept {
-    writer_.add({0, at.call, key, size, other, more, at.thread, at.stack, What::kBegin, object,
-                 static_cast<std::int16_t>(device), 0});
+                                    const Origin& at) noexcept {
+    writer_.add(What::kBegin, object, device, {key, size, more, other}, at);
   }
   [[gnu::always_inline]] void end(What what, Object object, std::uint64_t key, std::uint64_t size,
-                                  Origin made, int device, Origin at) noexcept {
-    writer_.add({0, at.call, key, size, made.call, made.stack, at.thread, at.stack, what, object,
-                 static_cast<std::int16_t>(device), 0});
+                                  const Origin& made, int device, const Origin& at) noexcept {
+    writer_.add(what, object, device, {key, size, made.stack, made.call}, at);
   }
   [[gnu::always_inline]] void access(const calls::MemSetAccess& call, const CUmemAccessDesc& one,
-                                     Origin at) noexcept {
-    const auto place = static_cast<std::uint64_t>(one.location.type) << 32 |
-                       static_cast<std::uint32_t>(one.location.id);
-    writer_.add({0, at.call, call.ptr, call.size, place, static_cast<std::uint64_t>(one.flags),
-                 at.thread, at.stack, What::kAccess, Object::kMapping, -1, 0});
+                                     const Origin& at) noexcept {
+    const auto place = static_cast<std::uint64_t>(static_cast<unsigned>(one.location.id)) << 32 |
+                       static_cast<unsigned>(one.location.type);
+    const auto flags = static_cast<std::uint64_t>(one.flags);
+    writer_.add(What::kAccess, Object::kMapping, -1, {call.ptr, call.size, place, flags}, at);
   }
-  [[gnu::noinline]] void every_access(const calls::MemSetAccess& call, Origin at) noexcept;
-  [[gnu::noinline]] void created(const calls::MemCreate& call, Origin at) noexcept;
-  [[gnu::noinline]] void lost(const Allocation& before, Origin at) noexcept;
-  [[gnu::noinline]] void all_gone(const Retired& retired, Origin at) noexcept;
-  void imported(const Model& model, std::uint64_t handle, Origin at) noexcept;
-  void named(const Books& books, const NamedByCall& named, Origin at) noexcept;
+  [[gnu::noinline]] void every_access(const calls::MemSetAccess& call, const Origin& at) noexcept;
+  [[gnu::noinline]] void created(const calls::MemCreate& call, const Origin& at) noexcept;
+  [[gnu::noinline]] void lost(const Allocation& before, const Origin& at) noexcept;
+  [[gnu::noinline]] void all_gone(const Retired& retired, const Origin& at) noexcept;
+  void imported(const Model& model, std::uint64_t handle, const Origin& at) noexcept;
+  void named(const Books& books, const NamedByCall& named, const Origin& at) noexcept;
   void add_alive(const Model& model) noexcept;
-  void rare_gone(const RarelyRetired& rare, Origin at) noexcept;
+  void rare_gone(const RarelyRetired& rare, const Origin& at) noexcept;
 
   live::TimelineWriter writer_;
 };
@@ -81,7 +79,7 @@ class Timeline {
 std::string timeline_stacks_json(const std::vector<StackId>& stacks);
 
 template <class CallStruct>
-inline void Timeline::made(const Books& books, const CallStruct& call, Origin at) noexcept {
+inline void Timeline::made(const Books& books, const CallStruct& call, const Origin& at) noexcept {
   if constexpr (std::is_same_v<CallStruct, calls::MemAddressReserve>) {
     begin(Object::kReservation, *call.ptr, call.size, 0, 0, -1, at);
   } else if constexpr (std::is_same_v<CallStruct, calls::MemCreate>) {
@@ -109,7 +107,7 @@ inline void Timeline::made(const Books& books, const CallStruct& call, Origin at
 }
 
 template <class CallStruct>
-inline void Timeline::gone(const CallStruct&, const Retired& retired, Origin at) noexcept {
+inline void Timeline::gone(const CallStruct&, const Retired& retired, const Origin& at) noexcept {
   if constexpr (std::is_same_v<CallStruct, calls::MemRelease>) {
     const Allocation* const before = retired.allocations.only();
     if (!before) [[unlikely]]

@@ -44,8 +44,8 @@ class TickClock {
 };
 
 std::string location_text(std::uint64_t word) {
-  const auto type = static_cast<unsigned>(word >> 32);
-  const auto id = static_cast<int>(static_cast<std::uint32_t>(word));
+  const auto type = static_cast<std::uint32_t>(word);
+  const auto id = static_cast<int>(word >> 32);
   switch (type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
       return "device" + std::to_string(id);
@@ -75,8 +75,8 @@ class Pairing {
         end(event, ns);
         break;
       case TimelineWhat::kAccess:
-        out_.access.push_back({ns, event.call, event.thread, event.key, event.size,
-                               location_text(event.other), event.more});
+        out_.access.push_back({ns, event.by.call, event.by.thread, event.key, event.size,
+                               location_text(event.more), event.other});
         break;
       case TimelineWhat::kUndone:
         break;
@@ -95,9 +95,9 @@ class Pairing {
 
   void begin(const TimelineEvent& event, std::int64_t ns) {
     Life life{.kind = event.object, .value = event.key, .size = event.size, .begin_ns = ns};
-    life.begin_call = event.call;
-    life.thread = event.thread;
-    life.stack = event.stack;
+    life.begin_call = event.by.call;
+    life.thread = event.by.thread;
+    life.stack = event.by.stack;
     life.device = event.device;
     life.handle = event.other;
     life.offset = event.more;
@@ -119,9 +119,9 @@ class Pairing {
     if (known) open_.erase(found);
     if (event.what == TimelineWhat::kAlive) return;
     life.end_ns = ns;
-    life.end_call = event.call;
-    life.end_thread = event.thread;
-    life.end_stack = event.stack;
+    life.end_call = event.by.call;
+    life.end_thread = event.by.thread;
+    life.end_stack = event.by.stack;
   }
 
   TickClock clock_;
@@ -133,7 +133,7 @@ class Pairing {
 std::unordered_set<std::uint64_t> undone_calls(const std::vector<TimelineEvent>& events) {
   std::unordered_set<std::uint64_t> calls;
   for (const TimelineEvent& event : events) {
-    if (event.what == TimelineWhat::kUndone) calls.insert(event.call);
+    if (event.what == TimelineWhat::kUndone) calls.insert(event.by.call);
   }
   return calls;
 }
@@ -150,12 +150,12 @@ std::vector<TimelineSample> sums_of(const std::vector<TimelineEvent>& events,
   std::uint64_t peak = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const TimelineEvent& event = events[i];
-    if (!undone.contains(event.call)) {
+    if (!undone.contains(event.by.call)) {
       live::sum(sums, event);
       peak = std::max(peak, live::physical(sums));
     }
     if ((i + 1) % stride != 0 && i + 1 != count) continue;
-    samples.push_back({pairing.ns(event.ticks), event.call, peak, sums});
+    samples.push_back({pairing.ns(event.ticks), event.by.call, peak, sums});
     peak = live::physical(sums);
   }
   return samples;
@@ -180,7 +180,7 @@ ProcessTimeline timeline_of(const TimelineHeader& header, const live::TimelineCo
   Pairing pairing(header, out);
   for (const TimelineEvent& event : events) {
     if (event.object >= TimelineObject::kCount || event.what > TimelineWhat::kAlive) continue;
-    if (undone.empty() || !undone.contains(event.call)) pairing.take(event);
+    if (undone.empty() || !undone.contains(event.by.call)) pairing.take(event);
   }
   out.end_ns = std::max(out.end_ns, pairing.ns(header.last_ticks));
   out.peak_ns = pairing.ns(count.peak_ticks);
