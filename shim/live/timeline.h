@@ -63,6 +63,9 @@ class Timeline {
     const auto flags = static_cast<std::uint64_t>(one.flags);
     writer_.add(What::kAccess, Object::kMapping, -1, {call.ptr, call.size, place, flags}, at);
   }
+  template <class CallStruct>
+  [[gnu::noinline]] void made_rarely(const Books& books, const CallStruct& call,
+                                     const Origin& at) noexcept;
   [[gnu::noinline]] void every_access(const calls::MemSetAccess& call, const Origin& at) noexcept;
   [[gnu::noinline]] void created(const calls::MemCreate& call, const Origin& at) noexcept;
   [[gnu::noinline]] void lost(const Allocation& before, const Origin& at) noexcept;
@@ -96,14 +99,19 @@ inline void Timeline::made(const Books& books, const CallStruct& call, const Ori
   } else if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
     imported(books.model, reinterpret_cast<std::uintptr_t>(*call.extMem_out), at);
   } else {
-    NamedByCall names;
-    call.visit(names);
-    if constexpr (requires { call.shareableHandle; }) {
-      if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
-        names.fd = *static_cast<const int*>(call.shareableHandle);
-    }
-    named(books, names, at);
+    made_rarely(books, call, at);
   }
+}
+
+template <class CallStruct>
+void Timeline::made_rarely(const Books& books, const CallStruct& call, const Origin& at) noexcept {
+  NamedByCall names;
+  call.visit(names);
+  if constexpr (requires { call.shareableHandle; }) {
+    if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+      names.fd = *static_cast<const int*>(call.shareableHandle);
+  }
+  named(books, names, at);
 }
 
 template <class CallStruct>
@@ -112,9 +120,15 @@ inline void Timeline::gone(const CallStruct&, const Retired& retired, const Orig
     const Allocation* const before = retired.allocations.only();
     if (!before) [[unlikely]]
       return all_gone(retired, at);
+    const Allocation& a = *before;
     // Others hold it.
-    if (before->references + before->mappings != 1) return;
-    lost(*before, at);
+    if (a.references + a.mappings != 1) return;
+    const CUmemLocation& location = a.prop.location;
+    const bool plain =
+        a.prop_known && !a.imported && !a.multicast && location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    if (!plain) [[unlikely]]
+      return lost(a, at);
+    end(What::kEnd, Object::kAllocation, a.handle, a.size, a.made, location.id, at);
   } else if constexpr (std::is_same_v<CallStruct, calls::MemAddressFree>) {
     const Reservation* const r = retired.reservations.only();
     if (!r) [[unlikely]]
