@@ -109,9 +109,11 @@ struct TimelineImage {
   alignas(4096) TimelineEvent events[kFirstEvents + kLastEvents];
 };
 
+/// Higher where the same sizes mean something else.
+inline constexpr std::uint64_t kTimelineVersion = 2;
 inline constexpr std::uint64_t kTimelineLayout =
     sizeof(TimelineImage) * 31 + static_cast<std::uint64_t>(TimelineObject::kCount) +
-    (kFirstStride << 32);
+    (kFirstStride << 32) + (kTimelineVersion << 48);
 
 /// Where event number `n` (from 0) has its place.
 inline std::size_t timeline_place(std::uint64_t n) noexcept {
@@ -133,32 +135,34 @@ inline std::uint64_t timeline_events(const TimelineEvent* events, std::uint64_t 
 }
 
 /// Whether it is memory that its process made: imports and opens are of others.
-inline bool is_physical(TimelineObject object) noexcept {
+constexpr bool is_physical(TimelineObject object) noexcept {
   using O = TimelineObject;
-  return object == O::kAllocation || object == O::kDevice || object == O::kManaged ||
-         object == O::kPool;
+  constexpr auto kBit = [](O one) { return 1u << static_cast<unsigned>(one); };
+  constexpr unsigned kPhysical =
+      kBit(O::kAllocation) | kBit(O::kDevice) | kBit(O::kManaged) | kBit(O::kPool);
+  return (kPhysical >> static_cast<unsigned>(object) & 1) != 0;
 }
 inline std::uint64_t physical(const TimelineSums& sums) noexcept {
-  std::uint64_t total = 0;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(TimelineObject::kCount); ++i) {
-    if (is_physical(static_cast<TimelineObject>(i))) total += sums.objects[i];
-  }
-  return total;
+  using O = TimelineObject;
+  const auto of = [&](O one) { return sums.objects[static_cast<std::size_t>(one)]; };
+  return of(O::kAllocation) + of(O::kDevice) + of(O::kManaged) + of(O::kPool);
 }
 
-/// Adds the event's bytes; `back`: it did not happen.
-inline void sum(TimelineSums& sums, const TimelineEvent& event, bool back = false) noexcept {
+/// Adds the event's bytes; `back`: it did not happen. False where it has no part in physical
+/// memory.
+inline bool sum(TimelineSums& sums, const TimelineEvent& event, bool back = false) noexcept {
   const bool begins = event.what == TimelineWhat::kBegin;
-  if (!begins && event.what != TimelineWhat::kEnd) return;
-  if (event.object >= TimelineObject::kCount) return;
+  if (!begins && event.what != TimelineWhat::kEnd) return false;
+  if (event.object >= TimelineObject::kCount) return false;
   sums.objects[static_cast<std::size_t>(event.object)] +=
       begins != back ? event.size : 0 - event.size;
+  return is_physical(event.object);
 }
 
-/// Counts the next event. Returns the physical memory after it.
+/// Counts the next event. Returns the physical memory after it; 0 where that did not change.
 inline std::uint64_t count(TimelineCount& all, const TimelineEvent& event) noexcept {
   ++all.events;
-  sum(all.sums, event);
+  if (!sum(all.sums, event)) return 0;
   const std::uint64_t now = physical(all.sums);
   if (now > all.peak) {
     all.peak = now;

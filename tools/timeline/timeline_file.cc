@@ -151,8 +151,7 @@ std::vector<TimelineSample> sums_of(const std::vector<TimelineEvent>& events,
   for (std::size_t i = 0; i < count; ++i) {
     const TimelineEvent& event = events[i];
     if (!undone.contains(event.by.call)) {
-      live::sum(sums, event);
-      peak = std::max(peak, live::physical(sums));
+      if (live::sum(sums, event)) peak = std::max(peak, live::physical(sums));
     }
     if ((i + 1) % stride != 0 && i + 1 != count) continue;
     samples.push_back({pairing.ns(event.ticks), event.by.call, peak, sums});
