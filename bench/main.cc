@@ -26,7 +26,7 @@ constexpr const char* kUsage = R"(cuvmm-bench --driver PATH [--shim PATH] [optio
   --driver PATH     the libcuda to measure
   --shim PATH       measure libcuvmm-shim.so over it as well, in turn
   --before PATH     and another shim, as "before", in the same run
-  --watched LIST    and the shim as it writes for others, of live,timeline: "shim, live", ...
+  --watched LIST    and both shims as they write for others, of live,timeline: "shim, live", ...
   --name NAME       what the driver's column is called (default "bare")
   --shim-name NAME  what the shim's column is called (default "shim")
   --only LIST       of copies,launches,calls,threads,other,startup,memory (default all but memory)
@@ -141,14 +141,15 @@ std::string cold_driver(const std::string& path, const std::string& kibibytes) {
          "lib/libcuvmm-cold.so";
 }
 
-// The same shim a second time, in a file of its own and with a folder for what it writes. What its
-// process makes there goes with `folder`.
-Variant open_watched(const Options& options, const std::string& how, const std::string& folder) {
-  const std::string copy = folder + "/" + how + ".so";
-  std::filesystem::copy_file(options.shim, copy);
+// A shim a second time, in a file of its own and with a folder for what it writes. What its process
+// makes there goes with `folder`.
+Variant open_watched(const std::string& shim, const std::string& name, const std::string& how,
+                     const std::string& folder) {
+  const std::string copy = folder + "/" + name + "-" + how + ".so";
+  std::filesystem::copy_file(shim, copy);
   const char* const variable = how == "live" ? "CUVMM_LIVE" : "CUVMM_TIMELINE";
   ::setenv(variable, folder.c_str(), 1);
-  Variant variant = open_variant(options.shim_name + ", " + how, copy);
+  Variant variant = open_variant(name + ", " + how, copy);
   ::unsetenv(variable);
   return variant;
 }
@@ -165,7 +166,9 @@ class Watched {
       name += "/cuvmm-bench-XXXXXX";
       if (!::mkdtemp(name.data())) continue;
       folders_.push_back(name);
-      variants.push_back(open_watched(options, how, name));
+      if (!options.before.empty())
+        variants.push_back(open_watched(options.before, "before", how, name));
+      variants.push_back(open_watched(options.shim, options.shim_name, how, name));
     }
   }
   Watched(const Watched&) = delete;

@@ -5,10 +5,15 @@
 // It does not grow with the run. The first events and the last ones are kept; of those between
 // them, how many there were. Sums over the run are kept as samples, ever farther apart: but not for
 // the first events, from which they can be told.
+//
+// An event says by itself that it is whole. Events are counted, and their bytes summed, only every
+// so often: whoever reads the file of a process that was killed counts the last ones.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+#include "rulebook/violation.h"
 
 namespace cuvmm::live {
 
@@ -17,6 +22,7 @@ inline constexpr std::size_t kFirstEvents = std::size_t{1} << 17;
 inline constexpr std::size_t kLastEvents = std::size_t{1} << 19;
 inline constexpr std::size_t kSamples = 4096;
 inline constexpr std::uint64_t kFirstStride = 64;  ///< events from one sample to the next, at first
+inline constexpr std::uint64_t kMostUncounted = 1024;  ///< events
 
 enum class TimelineObject : std::uint8_t {
   kReservation,
@@ -39,26 +45,26 @@ enum class TimelineObject : std::uint8_t {
 enum class TimelineWhat : std::uint8_t {
   kBegin,   ///< size; `other`: a mapping's or an export's handle; `more`: a mapping's offset
   kEnd,     ///< size; `other`: the call that made it; `more`: that call's stack
-  kAccess,  ///< of [key, key + size): `other`: location type, then id; `more`: its flags
+  kAccess,  ///< of [key, key + size): `more`: location type, and id << 32; `other`: its flags
   kUndone,  ///< the driver refused the call: its events do not count
   kAlive,   ///< it lives at the end, and its begin is no longer kept: as kEnd
 };
 
+/// Its words have the order in which the shim finds them: two are copied at once.
 struct TimelineEvent {
   std::uint64_t ticks;
-  std::uint64_t call;  ///< 1-based number in this process
+  Origin by;
   std::uint64_t key;   ///< address, handle or descriptor
   std::uint64_t size;  ///< bytes; 0 unknown
-  std::uint64_t other;
   std::uint64_t more;
-  std::uint32_t thread;  ///< the kernel's number
-  std::uint32_t stack;   ///< id; 0 none
+  std::uint64_t other;
+  // The last word, written last and at once.
   TimelineWhat what;
   TimelineObject object;
   std::int16_t device;  ///< of the memory; -1 unknown, or none
-  std::uint32_t reserved;
+  std::uint32_t round;  ///< timeline_round(); another one: the event is not there
 };
-static_assert(sizeof(TimelineEvent) == 64);
+static_assert(sizeof(TimelineEvent) == 64 && offsetof(TimelineEvent, what) == 56);
 
 /// Bytes by kind, at one moment.
 struct TimelineSums {
@@ -71,19 +77,26 @@ struct TimelineSample {
   TimelineSums sums;
 };
 
+/// What is known of the first so many events.
+struct TimelineCount {
+  std::uint64_t events;
+  TimelineSums sums;
+  std::uint64_t peak, peak_ticks, peak_call;
+};
+
 struct TimelineHeader {
   std::uint64_t magic;  ///< written last
   std::uint64_t layout;
   std::uint64_t pid;
-  std::uint64_t events;  ///< ever written
+  TimelineCount counts[2];  ///< one is whole while the other one is written
+  std::uint64_t newest;     ///< which of them is
   std::uint64_t samples;
   std::uint64_t stride;  ///< events from one sample to the next; a power of two
   // Two moments: in ticks, and in nanoseconds of CLOCK_BOOTTIME.
   std::uint64_t first_ticks, first_ns;
   std::uint64_t last_ticks, last_ns;
   std::uint64_t first_unix_ns;  ///< CLOCK_REALTIME at the first moment
-  std::uint64_t peak, peak_ticks, peak_call;
-  std::uint64_t stopped;  ///< 1: there was no more room on the disk, and recording ended
+  std::uint64_t stopped;        ///< 1: there was no more room on the disk, and recording ended
   char program[256];
 };
 
@@ -96,9 +109,11 @@ struct TimelineImage {
   alignas(4096) TimelineEvent events[kFirstEvents + kLastEvents];
 };
 
+/// Higher where the same sizes mean something else.
+inline constexpr std::uint64_t kTimelineVersion = 2;
 inline constexpr std::uint64_t kTimelineLayout =
     sizeof(TimelineImage) * 31 + static_cast<std::uint64_t>(TimelineObject::kCount) +
-    (kFirstStride << 32);
+    (kFirstStride << 32) + (kTimelineVersion << 48);
 
 /// Where event number `n` (from 0) has its place.
 inline std::size_t timeline_place(std::uint64_t n) noexcept {
@@ -106,14 +121,55 @@ inline std::size_t timeline_place(std::uint64_t n) noexcept {
   return kFirstEvents + static_cast<std::size_t>((n - kFirstEvents) % kLastEvents);
 }
 
-/// Physical memory that this process has made: imports and opens are of others.
+/// How often its place was written by then, with it.
+inline std::uint32_t timeline_round(std::uint64_t n) noexcept {
+  if (n < kFirstEvents) return 1;
+  return static_cast<std::uint32_t>(1 + (n - kFirstEvents) / kLastEvents);
+}
+
+/// How many events there are, of which `counted` are counted. `events`: all places.
+inline std::uint64_t timeline_events(const TimelineEvent* events, std::uint64_t counted) noexcept {
+  std::uint64_t n = counted;
+  while (n - counted < kMostUncounted && events[timeline_place(n)].round == timeline_round(n)) ++n;
+  return n;
+}
+
+/// Whether it is memory that its process made: imports and opens are of others.
+constexpr bool is_physical(TimelineObject object) noexcept {
+  using O = TimelineObject;
+  constexpr auto kBit = [](O one) { return 1u << static_cast<unsigned>(one); };
+  constexpr unsigned kPhysical =
+      kBit(O::kAllocation) | kBit(O::kDevice) | kBit(O::kManaged) | kBit(O::kPool);
+  return (kPhysical >> static_cast<unsigned>(object) & 1) != 0;
+}
 inline std::uint64_t physical(const TimelineSums& sums) noexcept {
   using O = TimelineObject;
-  std::uint64_t total = 0;
-  for (const O one : {O::kAllocation, O::kDevice, O::kManaged, O::kPool}) {
-    total += sums.objects[static_cast<std::size_t>(one)];
+  const auto of = [&](O one) { return sums.objects[static_cast<std::size_t>(one)]; };
+  return of(O::kAllocation) + of(O::kDevice) + of(O::kManaged) + of(O::kPool);
+}
+
+/// Adds the event's bytes; `back`: it did not happen. False where it has no part in physical
+/// memory.
+inline bool sum(TimelineSums& sums, const TimelineEvent& event, bool back = false) noexcept {
+  const bool begins = event.what == TimelineWhat::kBegin;
+  if (!begins && event.what != TimelineWhat::kEnd) return false;
+  if (event.object >= TimelineObject::kCount) return false;
+  sums.objects[static_cast<std::size_t>(event.object)] +=
+      begins != back ? event.size : 0 - event.size;
+  return is_physical(event.object);
+}
+
+/// Counts the next event. Returns the physical memory after it; 0 where that did not change.
+inline std::uint64_t count(TimelineCount& all, const TimelineEvent& event) noexcept {
+  ++all.events;
+  if (!sum(all.sums, event)) return 0;
+  const std::uint64_t now = physical(all.sums);
+  if (now > all.peak) {
+    all.peak = now;
+    all.peak_ticks = event.ticks;
+    all.peak_call = event.by.call;
   }
-  return total;
+  return now;
 }
 
 }  // namespace cuvmm::live

@@ -3,92 +3,94 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "live/timeline_format.h"
-#include "live/writer.h"
 #include "ring/writer.h"
 
 namespace cuvmm::live {
 
+/// It is small: a call that writes an event has it in a cache line that it needs anyway.
 class TimelineWriter {
  public:
-  TimelineWriter() = default;
+  TimelineWriter() noexcept;
   TimelineWriter(const TimelineWriter&) = delete;
   TimelineWriter& operator=(const TimelineWriter&) = delete;
-  ~TimelineWriter() { leave(); }
+  ~TimelineWriter();
 
+  /// From the first event on there is a file in this folder; "": none.
+  void choose(const std::string& folder);
   /// Makes the file, which must not be there; errno, or 0.
   int open(const std::string& path);
-  bool is_open() const noexcept { return image_ != nullptr; }
+  bool is_open() const noexcept;
+  /// Whether events are kept.
+  bool on() const noexcept { return next_ != nullptr; }
 
-  /// Adds an event and counts its bytes. `event.ticks` is set here.
-  [[gnu::always_inline]] inline void add(const TimelineEvent& event) noexcept;
+  /// What an event says, but for its kind.
+  struct Words {
+    std::uint64_t key, size, more, other;
+  };
+  /// Adds an event. Inline and short, because the caches are cold where it is needed: to fetch one
+  /// line of code takes as long as to execute ten instructions.
+  [[gnu::always_inline]] inline void add(TimelineWhat what, TimelineObject object, int device,
+                                         const Words& words, const Origin& by) noexcept;
   /// The events of this call do not count: they are among the last ones.
   void undo(std::uint64_t call, std::uint32_t thread) noexcept;
+  /// How many were added.
+  std::uint64_t events() const noexcept;
   /// This call was the last of which an event is kept before some were dropped, and this one the
   /// first after them; false: none was dropped.
   bool gap(std::uint64_t& last_before, std::uint64_t& first_after) const noexcept;
   /// Says what time it is, so that ticks can be read, and what the sums are.
   void finish() noexcept;
-  /// Bytes by kind now.
-  const TimelineSums& sums() const noexcept { return sums_; }
+  bool finished() const noexcept;
 
-  const TimelineImage* image() const noexcept { return image_; }
-  /// In a child of fork: the file stays the parent's, and nothing is written to it any more.
+  const TimelineImage* image() const noexcept;
+  /// Nothing is written any more.
   void leave() noexcept;
+  /// In a child of fork: the file stays the parent's, and the next event gets one of its own.
+  void restart_in_child() noexcept;
 
  private:
-  // Every so many events: room for the next ones, what time it is, the sums.
-  [[gnu::cold, gnu::noinline]] void milestone(std::uint64_t events, std::uint64_t ticks,
-                                              std::uint64_t call) noexcept;
-  [[gnu::cold, gnu::noinline]] bool grow(std::size_t place) noexcept;
-  void count(const TimelineEvent& event, bool back) noexcept;
-  [[gnu::noinline]] void new_peak(std::uint64_t ticks, std::uint64_t call) noexcept;
-  void add_sample(std::uint64_t ticks, std::uint64_t call) noexcept;
-  void note_time() noexcept;
+  struct Rest;
+  // Every so many events.
+  [[gnu::cold, gnu::noinline]] void milestone() noexcept;
+  // The next event lies here until there is a file.
+  void wait_for_first() noexcept;
+  // Event number `n` is the next one.
+  void go_on(std::uint64_t n) noexcept;
+  Rest& rest();
 
-  // What each event needs.
   TimelineEvent* next_ = nullptr;  // null: nothing is kept
-  TimelineImage* image_ = nullptr;
-  std::uint64_t milestone_ = 0;
-  std::uint64_t physical_ = 0, peak_since_ = 0;
-  TimelineSums sums_ = {};
-  Backing backing_;
-  std::size_t backed_ = 0;  // events whose pages the file has
+  TimelineEvent* stop_ = nullptr;  // behind it is a milestone
+  std::uint64_t round_ = 0;        // as the last word of an event has it
+  std::unique_ptr<Rest> rest_;     // null: no file was ever wanted
 };
 
-inline bool is_physical(TimelineObject object) noexcept {
-  return object == TimelineObject::kAllocation || object == TimelineObject::kDevice ||
-         object == TimelineObject::kManaged || object == TimelineObject::kPool;
-}
-
-inline void TimelineWriter::count(const TimelineEvent& event, bool back) noexcept {
-  if (event.what != TimelineWhat::kBegin && event.what != TimelineWhat::kEnd) return;
-  const bool more = (event.what == TimelineWhat::kBegin) != back;
-  const std::uint64_t change = more ? event.size : 0 - event.size;
-  sums_.objects[static_cast<std::size_t>(event.object)] += change;
-  if (is_physical(event.object)) physical_ += change;
-}
-
-inline void TimelineWriter::add(const TimelineEvent& event) noexcept {
+inline void TimelineWriter::add(TimelineWhat what, TimelineObject object, int device,
+                                const Words& words, const Origin& by) noexcept {
   TimelineEvent* const place = next_;
   if (!place) [[unlikely]]
     return;
   // The next one has a cache line of its own, which nobody has looked at yet: it comes while the
   // program does something else.
   __builtin_prefetch(place + 1, 1);
-  const std::uint64_t ticks = ring::now_ticks();
-  *place = event;
-  place->ticks = ticks;
-  next_ = place + 1;
+  place->ticks = ring::now_ticks();
+  place->by = by;
+  place->key = words.key;
+  place->size = words.size;
+  place->more = words.more;
+  place->other = words.other;
   // Whoever reads this after the process was killed finds whole events.
-  const std::uint64_t events = image_->header.events + 1;
-  __atomic_store_n(&image_->header.events, events, __ATOMIC_RELEASE);
-  count(event, false);
-  if (physical_ > peak_since_) new_peak(ticks, event.call);
-  if (events == milestone_) [[unlikely]]
-    milestone(events, ticks, event.call);
+  using Word [[gnu::may_alias]] = std::uint64_t;
+  const std::uint64_t kind = static_cast<std::uint64_t>(what) |
+                             static_cast<std::uint64_t>(object) << 8 |
+                             std::uint64_t{static_cast<std::uint16_t>(device)} << 16;
+  __atomic_store_n(reinterpret_cast<Word*>(&place->what), kind | round_, __ATOMIC_RELEASE);
+  next_ = place + 1;
+  if (next_ == stop_) [[unlikely]]
+    milestone();
 }
 
 }  // namespace cuvmm::live

@@ -3,24 +3,24 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace cuvmm::live {
 namespace {
 
-TimelineEvent event_of(TimelineWhat what, TimelineObject object, std::uint64_t call,
-                       std::uint64_t key, std::uint64_t size) {
-  TimelineEvent event{};
-  event.call = call;
-  event.key = key;
-  event.size = size;
-  event.what = what;
-  event.object = object;
-  return event;
+void add(TimelineWriter& writer, TimelineWhat what, std::uint64_t call, std::uint64_t key,
+         std::uint64_t size) {
+  writer.add(what, TimelineObject::kAllocation, 3, {key, size, 8, 9}, {call, 5, 6});
 }
 
 class TimelineWriterTest : public ::testing::Test {
@@ -32,13 +32,17 @@ class TimelineWriterTest : public ::testing::Test {
   }
   void TearDown() override { ::unlink(path_.c_str()); }
   void begin(std::uint64_t call, std::uint64_t key, std::uint64_t size) {
-    writer_.add(event_of(TimelineWhat::kBegin, TimelineObject::kAllocation, call, key, size));
+    add(writer_, TimelineWhat::kBegin, call, key, size);
   }
   void end(std::uint64_t call, std::uint64_t key, std::uint64_t size) {
-    writer_.add(event_of(TimelineWhat::kEnd, TimelineObject::kAllocation, call, key, size));
+    add(writer_, TimelineWhat::kEnd, call, key, size);
   }
   const TimelineHeader& header() const { return writer_.image()->header; }
-  std::uint64_t bytes_now() const { return physical(writer_.sums()); }
+  const TimelineCount& counted() const { return header().counts[header().newest]; }
+  std::uint64_t bytes_now() {
+    writer_.finish();
+    return physical(counted().sums);
+  }
 
   std::string path_;
   TimelineWriter writer_;
@@ -48,12 +52,25 @@ TEST_F(TimelineWriterTest, EventsAreKeptInOrderWithTheirSums) {
   begin(1, 0x10, 100);
   begin(2, 0x20, 50);
   end(3, 0x10, 100);
-  EXPECT_EQ(header().events, 3u);
-  EXPECT_EQ(writer_.image()->events[2].call, 3u);
+  EXPECT_EQ(writer_.events(), 3u);
+  EXPECT_EQ(timeline_events(writer_.image()->events, counted().events), 3u);
+  EXPECT_EQ(writer_.image()->events[2].by.call, 3u);
   EXPECT_GE(writer_.image()->events[2].ticks, writer_.image()->events[0].ticks);
+  const TimelineEvent& event = writer_.image()->events[1];
+  EXPECT_EQ(event.by.stack, 5u);
+  EXPECT_EQ(event.by.thread, 6u);
+  EXPECT_EQ(event.key, 0x20u);
+  EXPECT_EQ(event.size, 50u);
+  EXPECT_EQ(event.more, 8u);
+  EXPECT_EQ(event.other, 9u);
+  EXPECT_EQ(event.what, TimelineWhat::kBegin);
+  EXPECT_EQ(event.object, TimelineObject::kAllocation);
+  EXPECT_EQ(event.device, 3);
   EXPECT_EQ(bytes_now(), 50u);
-  EXPECT_EQ(header().peak, 150u);
-  EXPECT_EQ(header().peak_call, 2u);
+  EXPECT_EQ(counted().events, 3u);
+  EXPECT_EQ(counted().peak, 150u);
+  EXPECT_EQ(counted().peak_call, 2u);
+  EXPECT_EQ(counted().peak_ticks, writer_.image()->events[1].ticks);
 }
 
 TEST_F(TimelineWriterTest, WhatTheDriverRefusedIsCountedBack) {
@@ -63,7 +80,7 @@ TEST_F(TimelineWriterTest, WhatTheDriverRefusedIsCountedBack) {
   writer_.undo(2, 7);
   EXPECT_EQ(bytes_now(), 100u);
   EXPECT_EQ(writer_.image()->events[2].what, TimelineWhat::kUndone);
-  EXPECT_EQ(writer_.image()->events[2].thread, 7u);
+  EXPECT_EQ(writer_.image()->events[2].by.thread, 7u);
 }
 
 TEST_F(TimelineWriterTest, ALongRunKeepsItsStartItsEndAndItsSums) {
@@ -80,23 +97,60 @@ TEST_F(TimelineWriterTest, ALongRunKeepsItsStartItsEndAndItsSums) {
       end(call, large ? 5 : 6, large ? 10 : size);
     }
   }
-  EXPECT_EQ(header().events, total);
+  EXPECT_EQ(writer_.events(), total);
+  EXPECT_EQ(timeline_events(writer_.image()->events, counted().events), total);
   ASSERT_TRUE(writer_.gap(before, after));
   EXPECT_EQ(before, kFirstEvents);
   EXPECT_EQ(after, kFirstEvents + kMore + 1);
-  EXPECT_EQ(writer_.image()->events[0].call, 1u);
-  EXPECT_EQ(writer_.image()->events[timeline_place(total - 1)].call, total);
+  EXPECT_EQ(writer_.image()->events[0].by.call, 1u);
+  EXPECT_EQ(writer_.image()->events[timeline_place(total - 1)].by.call, total);
   writer_.finish();
   EXPECT_LE(header().samples, kSamples);
   EXPECT_GT(header().samples, kSamples / 4);
-  EXPECT_GE(header().peak, 1'000'000u);
+  EXPECT_GE(counted().peak, 1'000'000u);
   std::uint64_t highest = 0;
   for (std::uint64_t i = 0; i < header().samples; ++i)
     highest = std::max(highest, writer_.image()->samples[i].peak);
-  EXPECT_EQ(highest, header().peak);
+  EXPECT_EQ(highest, counted().peak);
   struct stat status {};
   ASSERT_EQ(::stat(path_.c_str(), &status), 0);
   EXPECT_EQ(static_cast<std::size_t>(status.st_size), sizeof(TimelineImage));
+}
+
+TEST_F(TimelineWriterTest, OfAKilledProcessNoEventIsMissing) {
+  auto image = std::make_unique<TimelineImage>();
+  constexpr std::uint64_t kWrap = kFirstEvents + kLastEvents;
+  for (const std::uint64_t total :
+       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{3}, kMostUncounted - 1, kMostUncounted,
+        5 * kMostUncounted + 7, kFirstEvents + 5, kWrap, kWrap + 9}) {
+    writer_.leave();
+    ::unlink(path_.c_str());
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (writer_.open(path_) != 0) ::_exit(1);
+      for (std::uint64_t call = 1; call <= total; ++call) begin(call, call, 10);
+      ::raise(SIGKILL);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << status;
+    std::ifstream(path_).read(reinterpret_cast<char*>(image.get()), sizeof *image);
+    TimelineCount count = image->header.counts[image->header.newest];
+    ASSERT_EQ(timeline_events(image->events, count.events), total);
+    while (count.events < total) live::count(count, image->events[timeline_place(count.events)]);
+    EXPECT_EQ(count.peak, total * 10);
+    if (total > 0) EXPECT_EQ(image->events[timeline_place(total - 1)].by.call, total);
+  }
+}
+
+TEST_F(TimelineWriterTest, AnEventThatIsNotWholeDoesNotCount) {
+  begin(1, 0x10, 100);
+  begin(2, 0x20, 100);
+  std::vector<TimelineEvent> events(writer_.image()->events,
+                                    writer_.image()->events + 2 * kMostUncounted);
+  EXPECT_EQ(timeline_events(events.data(), 0), 2u);
+  events[1].round = 0;
+  EXPECT_EQ(timeline_events(events.data(), 0), 1u);
 }
 
 TEST_F(TimelineWriterTest, AChildLeavesTheFileAlone) {
@@ -105,6 +159,46 @@ TEST_F(TimelineWriterTest, AChildLeavesTheFileAlone) {
   EXPECT_FALSE(writer_.is_open());
   begin(2, 0x20, 100);  // goes nowhere
   EXPECT_EQ(writer_.open(path_), EEXIST);
+}
+
+TEST(TimelineWriterFolder, TheFirstEventMakesAFileAndIsInIt) {
+  const std::string folder = ::testing::TempDir() + "cuvmm-timelines-" + std::to_string(::getpid());
+  std::filesystem::create_directory(folder);
+  const auto files = [&] { return std::distance(std::filesystem::directory_iterator(folder), {}); };
+  {
+    TimelineWriter writer;
+    EXPECT_FALSE(writer.on());
+    writer.choose(folder);
+    EXPECT_TRUE(writer.on());
+    EXPECT_EQ(files(), 0);
+    add(writer, TimelineWhat::kBegin, 7, 0x10, 100);
+    EXPECT_EQ(files(), 1);
+    ASSERT_TRUE(writer.is_open());
+    EXPECT_EQ(writer.events(), 1u);
+    EXPECT_EQ(writer.image()->events[0].by.call, 7u);
+    EXPECT_EQ(writer.image()->events[0].round, 1u);
+    EXPECT_NE(writer.image()->events[0].ticks, 0u);
+
+    writer.restart_in_child();
+    EXPECT_TRUE(writer.on());
+    EXPECT_FALSE(writer.is_open());
+    EXPECT_EQ(writer.events(), 0u);
+    add(writer, TimelineWhat::kBegin, 1, 0x10, 100);
+    EXPECT_EQ(files(), 2);
+    EXPECT_EQ(writer.image()->events[0].by.call, 1u);
+
+    writer.choose("");
+    EXPECT_FALSE(writer.on());
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST(TimelineWriterFolder, WhereNoFileCanBeNothingIsKept) {
+  TimelineWriter writer;
+  writer.choose("/nonexistent/folder");
+  add(writer, TimelineWhat::kBegin, 1, 0x10, 100);
+  EXPECT_FALSE(writer.on());
+  EXPECT_FALSE(writer.is_open());
 }
 
 }  // namespace

@@ -33,6 +33,8 @@ class Few {
   const T* begin() const { return const_cast<Few*>(this)->begin(); }
   const T* end() const { return begin() + size(); }
   const T& operator[](std::size_t i) const { return begin()[i]; }
+  /// The one element; null where there are none or more.
+  const T* only() const { return one_ && many_.empty() ? &*one_ : nullptr; }
 
  private:
   T* first() { return one_ ? &*one_ : nullptr; }

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/live/timeline.h"
 
-#include <time.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
-#include "api/posix/cancel_off.h"
 #include "shim/report/finding_members.h"
 #include "shim/report/json.h"
 #include "shim/stack/symbolizer.h"
@@ -38,30 +33,7 @@ int device_of_memory(const Allocation& a) { return a.prop_known ? device_of(a.pr
 
 }  // namespace
 
-bool Timeline::start() noexcept {
-  if (!on_) return false;
-  try {
-    const CancelOff no_cancel;
-    const int saved = errno;
-    timespec now{};
-    ::clock_gettime(CLOCK_REALTIME, &now);
-    const std::string path = folder_ + "/" + std::to_string(::getpid()) + "-" +
-                             std::to_string(now.tv_sec) + "." + std::to_string(now.tv_nsec) +
-                             ".timeline";
-    on_ = writer_.open(path) == 0;  // without one, the report of this process has no timeline
-    errno = saved;
-  } catch (...) {
-    on_ = false;
-  }
-  return on_;
-}
-
-void Timeline::restart_in_child() noexcept {
-  writer_.leave();
-  finished_ = false;
-}
-
-void Timeline::named(const Books& books, const NamedByCall& named, Origin at) noexcept {
+void Timeline::named(const Books& books, const NamedByCall& named, const Origin& at) noexcept {
   const Model& model = books.model;
   if (named.handle != 0) {
     const Allocation* const a = model.allocation(named.handle);
@@ -104,35 +76,41 @@ void Timeline::named(const Books& books, const NamedByCall& named, Origin at) no
   }
 }
 
-void Timeline::imported(const Model& model, std::uint64_t handle, Origin at) noexcept {
+void Timeline::imported(const Model& model, std::uint64_t handle, const Origin& at) noexcept {
   const auto found = model.external().memories().find(handle);
   if (found == model.external().memories().end()) return;
   const ExternalMemory& m = found->second;
   begin(Object::kExternal, m.handle, m.size, 0, 0, m.device, at);
 }
 
+void Timeline::created(const calls::MemCreate& call, const Origin& at) noexcept {
+  begin(Object::kAllocation, *call.handle, call.size, 0, 0, device_of(call.prop->location), at);
+}
+
+void Timeline::every_access(const calls::MemSetAccess& call, const Origin& at) noexcept {
+  for (std::size_t i = 0; call.desc && i < call.count; ++i) access(call, call.desc[i], at);
+}
+
 // One reference or mapping of it went. Do others hold it?
-void Timeline::lost(const Allocation& before, Origin at) noexcept {
+void Timeline::lost(const Allocation& before, const Origin& at) noexcept {
   if (before.references + before.mappings != 1) return;
   end(What::kEnd, object_of(before), before.handle, before.size, before.made,
       device_of_memory(before), at);
 }
 
-void Timeline::freed(const Reservation& r, Origin at) noexcept {
-  end(What::kEnd, Object::kReservation, r.base, r.size, r.made, -1, at);
-}
-
-void Timeline::all_gone(const Retired& retired, Origin at) noexcept {
+void Timeline::all_gone(const Retired& retired, const Origin& at) noexcept {
   for (const Mapping& m : retired.mappings) {
     end(What::kEnd, Object::kMapping, m.base, m.size, m.made, -1, at);
   }
   for (const Allocation& before : retired.allocations) lost(before, at);
-  for (const Reservation& r : retired.reservations) freed(r, at);
+  for (const Reservation& r : retired.reservations) {
+    end(What::kEnd, Object::kReservation, r.base, r.size, r.made, -1, at);
+  }
   if (retired.rare) [[unlikely]]
     rare_gone(*retired.rare, at);
 }
 
-void Timeline::rare_gone(const RarelyRetired& rare, Origin at) noexcept {
+void Timeline::rare_gone(const RarelyRetired& rare, const Origin& at) noexcept {
   const auto plain = [&](const auto& objects) {
     for (const PlainMemory& m : objects) {
       end(What::kEnd, object_of(m), m.base, m.size, m.made, m.device, at);
@@ -203,16 +181,15 @@ void Timeline::add_alive(const Model& model) noexcept {
 
 std::vector<StackId> Timeline::finish(const Model& model) {
   if (!writer_.is_open()) return {};
-  if (!finished_) add_alive(model);
-  finished_ = true;
+  if (!writer_.finished()) add_alive(model);
   writer_.finish();
   const live::TimelineImage& image = *writer_.image();
   std::unordered_map<StackId, std::uint64_t> bytes;
   const std::uint64_t kept =
-      std::min<std::uint64_t>(image.header.events, live::kFirstEvents + live::kLastEvents);
+      std::min<std::uint64_t>(writer_.events(), live::kFirstEvents + live::kLastEvents);
   for (std::uint64_t i = 0; i < kept; ++i) {
     const live::TimelineEvent& event = image.events[i];
-    if (event.stack != 0) bytes[event.stack] += event.size;
+    if (event.by.stack != 0) bytes[event.by.stack] += event.size;
     const bool names_maker = event.what == What::kEnd || event.what == What::kAlive;
     if (names_maker && event.more != 0) bytes[static_cast<StackId>(event.more)] += event.size;
   }

@@ -18,34 +18,27 @@
 namespace cuvmm::shim {
 
 /// Called with the session's lock.
+///
+/// The calls of a block's life write their event where they are, in few lines of code: a driver
+/// that works in the kernel leaves the caches cold. All others go through functions.
 class Timeline {
  public:
   /// From the first change on there is a file in this folder; "": none.
-  void choose(const std::string& folder) {
-    folder_ = folder;
-    on_ = !folder.empty();
-  }
-  bool on() const { return on_; }
+  void choose(const std::string& folder) { writer_.choose(folder); }
+  bool on() const noexcept { return writer_.on(); }
   /// In a child of fork: the parent's file stays the parent's.
-  void restart_in_child() noexcept;
+  void restart_in_child() noexcept { writer_.restart_in_child(); }
 
   /// The driver accepted the call, or is about to be asked where the model records at once.
   template <class CallStruct>
-  [[gnu::hot]] void made(const Books& books, const CallStruct& call, Origin at) noexcept;
+  [[gnu::always_inline]] inline void made(const Books& books, const CallStruct& call,
+                                          const Origin& at) noexcept;
   /// It took this out of the model.
   template <class CallStruct>
-  void gone(const CallStruct&, const Retired& retired, Origin at) noexcept {
-    if (!ready()) return;
-    if constexpr (std::is_same_v<CallStruct, calls::MemRelease>) {
-      if (!retired.allocations.empty()) lost(retired.allocations[0], at);
-    } else if constexpr (std::is_same_v<CallStruct, calls::MemAddressFree>) {
-      if (!retired.reservations.empty()) freed(retired.reservations[0], at);
-    } else {
-      all_gone(retired, at);
-    }
-  }
+  [[gnu::always_inline]] inline void gone(const CallStruct& call, const Retired& retired,
+                                          const Origin& at) noexcept;
   /// The driver refused the call after all.
-  void undone(Origin at) noexcept { writer_.undo(at.call, at.thread); }
+  void undone(const Origin& at) noexcept { writer_.undo(at.call, at.thread); }
 
   /// The process is about to report: what lives and is not among the kept events is added. Gives
   /// the stacks that the events name, those of the most bytes first.
@@ -54,63 +47,101 @@ class Timeline {
  private:
   using What = live::TimelineWhat;
   using Object = live::TimelineObject;
-  bool ready() noexcept { return writer_.is_open() || start(); }
-  [[gnu::cold, gnu::noinline]] bool start() noexcept;
   [[gnu::always_inline]] void begin(Object object, std::uint64_t key, std::uint64_t size,
                                     std::uint64_t other, std::uint64_t more, int device,
-                                    Origin at) noexcept {
-    writer_.add({0, at.call, key, size, other, more, at.thread, at.stack, What::kBegin, object,
-                 static_cast<std::int16_t>(device), 0});
+                                    const Origin& at) noexcept {
+    writer_.add(What::kBegin, object, device, {key, size, more, other}, at);
   }
   [[gnu::always_inline]] void end(What what, Object object, std::uint64_t key, std::uint64_t size,
-                                  Origin made, int device, Origin at) noexcept {
-    writer_.add({0, at.call, key, size, made.call, made.stack, at.thread, at.stack, what, object,
-                 static_cast<std::int16_t>(device), 0});
+                                  const Origin& made, int device, const Origin& at) noexcept {
+    writer_.add(what, object, device, {key, size, made.stack, made.call}, at);
   }
-  [[gnu::hot]] void lost(const Allocation& before, Origin at) noexcept;
-  [[gnu::hot]] void freed(const Reservation& r, Origin at) noexcept;
-  [[gnu::hot]] void all_gone(const Retired& retired, Origin at) noexcept;
-  void imported(const Model& model, std::uint64_t handle, Origin at) noexcept;
-  void named(const Books& books, const NamedByCall& named, Origin at) noexcept;
+  [[gnu::always_inline]] void access(const calls::MemSetAccess& call, const CUmemAccessDesc& one,
+                                     const Origin& at) noexcept {
+    const auto place = static_cast<std::uint64_t>(static_cast<unsigned>(one.location.id)) << 32 |
+                       static_cast<unsigned>(one.location.type);
+    const auto flags = static_cast<std::uint64_t>(one.flags);
+    writer_.add(What::kAccess, Object::kMapping, -1, {call.ptr, call.size, place, flags}, at);
+  }
+  template <class CallStruct>
+  [[gnu::noinline]] void made_rarely(const Books& books, const CallStruct& call,
+                                     const Origin& at) noexcept;
+  [[gnu::noinline]] void every_access(const calls::MemSetAccess& call, const Origin& at) noexcept;
+  [[gnu::noinline]] void created(const calls::MemCreate& call, const Origin& at) noexcept;
+  [[gnu::noinline]] void lost(const Allocation& before, const Origin& at) noexcept;
+  [[gnu::noinline]] void all_gone(const Retired& retired, const Origin& at) noexcept;
+  void imported(const Model& model, std::uint64_t handle, const Origin& at) noexcept;
+  void named(const Books& books, const NamedByCall& named, const Origin& at) noexcept;
   void add_alive(const Model& model) noexcept;
-  void rare_gone(const RarelyRetired& rare, Origin at) noexcept;
+  void rare_gone(const RarelyRetired& rare, const Origin& at) noexcept;
 
-  std::string folder_;
   live::TimelineWriter writer_;
-  bool finished_ = false;
-  bool on_ = false;
 };
 
 /// Made readable, as a JSON object by id; "" where there are none.
 std::string timeline_stacks_json(const std::vector<StackId>& stacks);
 
 template <class CallStruct>
-void Timeline::made(const Books& books, const CallStruct& call, Origin at) noexcept {
-  if (!ready()) return;
+inline void Timeline::made(const Books& books, const CallStruct& call, const Origin& at) noexcept {
   if constexpr (std::is_same_v<CallStruct, calls::MemAddressReserve>) {
     begin(Object::kReservation, *call.ptr, call.size, 0, 0, -1, at);
   } else if constexpr (std::is_same_v<CallStruct, calls::MemCreate>) {
-    begin(Object::kAllocation, *call.handle, call.size, 0, 0, device_of(call.prop->location), at);
+    const CUmemLocation& location = call.prop->location;
+    if (location.type != CU_MEM_LOCATION_TYPE_DEVICE) [[unlikely]]
+      return created(call, at);
+    begin(Object::kAllocation, *call.handle, call.size, 0, 0, location.id, at);
   } else if constexpr (std::is_same_v<CallStruct, calls::MemMap>) {
     begin(Object::kMapping, call.ptr, call.size, call.handle, call.offset, -1, at);
   } else if constexpr (std::is_same_v<CallStruct, calls::MemSetAccess>) {
-    for (std::size_t i = 0; call.desc && i < call.count; ++i) {
-      const CUmemAccessDesc& one = call.desc[i];
-      const auto place = static_cast<std::uint64_t>(one.location.type) << 32 |
-                         static_cast<std::uint32_t>(one.location.id);
-      writer_.add({0, at.call, call.ptr, call.size, place, static_cast<std::uint64_t>(one.flags),
-                   at.thread, at.stack, What::kAccess, Object::kMapping, -1, 0});
-    }
+    if (call.count != 1 || !call.desc) [[unlikely]]
+      return every_access(call, at);
+    access(call, *call.desc, at);
   } else if constexpr (std::is_same_v<CallStruct, calls::ImportExternalMemory>) {
     imported(books.model, reinterpret_cast<std::uintptr_t>(*call.extMem_out), at);
   } else {
-    NamedByCall names;
-    call.visit(names);
-    if constexpr (requires { call.shareableHandle; }) {
-      if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
-        names.fd = *static_cast<const int*>(call.shareableHandle);
-    }
-    named(books, names, at);
+    made_rarely(books, call, at);
+  }
+}
+
+template <class CallStruct>
+void Timeline::made_rarely(const Books& books, const CallStruct& call, const Origin& at) noexcept {
+  NamedByCall names;
+  call.visit(names);
+  if constexpr (requires { call.shareableHandle; }) {
+    if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+      names.fd = *static_cast<const int*>(call.shareableHandle);
+  }
+  named(books, names, at);
+}
+
+template <class CallStruct>
+inline void Timeline::gone(const CallStruct&, const Retired& retired, const Origin& at) noexcept {
+  if constexpr (std::is_same_v<CallStruct, calls::MemRelease>) {
+    const Allocation* const before = retired.allocations.only();
+    if (!before) [[unlikely]]
+      return all_gone(retired, at);
+    const Allocation& a = *before;
+    // Others hold it.
+    if (a.references + a.mappings != 1) return;
+    const CUmemLocation& location = a.prop.location;
+    const bool plain =
+        a.prop_known && !a.imported && !a.multicast && location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    if (!plain) [[unlikely]]
+      return lost(a, at);
+    end(What::kEnd, Object::kAllocation, a.handle, a.size, a.made, location.id, at);
+  } else if constexpr (std::is_same_v<CallStruct, calls::MemAddressFree>) {
+    const Reservation* const r = retired.reservations.only();
+    if (!r) [[unlikely]]
+      return all_gone(retired, at);
+    end(What::kEnd, Object::kReservation, r->base, r->size, r->made, -1, at);
+  } else if constexpr (std::is_same_v<CallStruct, calls::MemUnmap>) {
+    const Mapping* const m = retired.mappings.only();
+    const Allocation* const of = retired.allocations.only();
+    if (!m || !of || of->references + of->mappings == 1) [[unlikely]]
+      return all_gone(retired, at);
+    end(What::kEnd, Object::kMapping, m->base, m->size, m->made, -1, at);
+  } else {
+    all_gone(retired, at);
   }
 }
 

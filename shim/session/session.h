@@ -349,12 +349,13 @@ class alignas(64) Session {
   FactFinder facts_;
   CallCounter counter_;
 
-  // One cache line of what VMM calls write, apart from what copies read.
+  // One cache line of what VMM calls write, apart from what copies read. The model begins a line.
   alignas(64) OwnedMutex mutex_;           ///< never held across a driver call
   std::atomic<std::uint64_t> numbers_{0};  ///< of the calls that were checked
-  Books books_ CUVMM_GUARDED_BY(mutex_);
-  // The last word of the one and the first of the other are asked at each change: one cache line.
   Timeline timeline_ CUVMM_GUARDED_BY(mutex_);
+  static_assert(sizeof(OwnedMutex) + sizeof(Timeline) + 2 * sizeof(std::uint64_t) == 64);
+  // Its first word ends that line.
+  Books books_ CUVMM_GUARDED_BY(mutex_);
   Mirror mirror_ CUVMM_GUARDED_BY(mutex_);
 };
 

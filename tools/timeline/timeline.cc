@@ -43,11 +43,6 @@ const char* name(live::TimelineObject kind) {
   return "";
 }
 
-bool is_physical(live::TimelineObject kind) {
-  using O = live::TimelineObject;
-  return kind == O::kAllocation || kind == O::kDevice || kind == O::kManaged || kind == O::kPool;
-}
-
 namespace {
 
 std::int64_t length(const Life& life) {

@@ -73,9 +73,6 @@ struct ProcessTimeline {
 /// "reservation", "allocation", "mapping", "import", ...
 const char* name(live::TimelineObject kind);
 
-/// Whether it is memory that its process made.
-bool is_physical(live::TimelineObject kind);
-
 /// How many objects a report holds: of more, those that lived longest.
 inline constexpr std::size_t kMostLives = 200'000;
 /// Leaves out the shortest lives of `timeline` beyond `most`, and counts them.

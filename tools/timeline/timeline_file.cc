@@ -44,8 +44,8 @@ class TickClock {
 };
 
 std::string location_text(std::uint64_t word) {
-  const auto type = static_cast<unsigned>(word >> 32);
-  const auto id = static_cast<int>(static_cast<std::uint32_t>(word));
+  const auto type = static_cast<std::uint32_t>(word);
+  const auto id = static_cast<int>(word >> 32);
   switch (type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
       return "device" + std::to_string(id);
@@ -75,8 +75,8 @@ class Pairing {
         end(event, ns);
         break;
       case TimelineWhat::kAccess:
-        out_.access.push_back({ns, event.call, event.thread, event.key, event.size,
-                               location_text(event.other), event.more});
+        out_.access.push_back({ns, event.by.call, event.by.thread, event.key, event.size,
+                               location_text(event.more), event.other});
         break;
       case TimelineWhat::kUndone:
         break;
@@ -95,9 +95,9 @@ class Pairing {
 
   void begin(const TimelineEvent& event, std::int64_t ns) {
     Life life{.kind = event.object, .value = event.key, .size = event.size, .begin_ns = ns};
-    life.begin_call = event.call;
-    life.thread = event.thread;
-    life.stack = event.stack;
+    life.begin_call = event.by.call;
+    life.thread = event.by.thread;
+    life.stack = event.by.stack;
     life.device = event.device;
     life.handle = event.other;
     life.offset = event.more;
@@ -119,9 +119,9 @@ class Pairing {
     if (known) open_.erase(found);
     if (event.what == TimelineWhat::kAlive) return;
     life.end_ns = ns;
-    life.end_call = event.call;
-    life.end_thread = event.thread;
-    life.end_stack = event.stack;
+    life.end_call = event.by.call;
+    life.end_thread = event.by.thread;
+    life.end_stack = event.by.stack;
   }
 
   TickClock clock_;
@@ -133,7 +133,7 @@ class Pairing {
 std::unordered_set<std::uint64_t> undone_calls(const std::vector<TimelineEvent>& events) {
   std::unordered_set<std::uint64_t> calls;
   for (const TimelineEvent& event : events) {
-    if (event.what == TimelineWhat::kUndone) calls.insert(event.call);
+    if (event.what == TimelineWhat::kUndone) calls.insert(event.by.call);
   }
   return calls;
 }
@@ -150,15 +150,11 @@ std::vector<TimelineSample> sums_of(const std::vector<TimelineEvent>& events,
   std::uint64_t peak = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const TimelineEvent& event = events[i];
-    const bool begins = event.what == TimelineWhat::kBegin;
-    if ((begins || event.what == TimelineWhat::kEnd) && event.object < TimelineObject::kCount &&
-        !undone.contains(event.call)) {
-      std::uint64_t& bytes = sums.objects[static_cast<std::size_t>(event.object)];
-      bytes += begins ? event.size : 0 - event.size;
-      peak = std::max(peak, live::physical(sums));
+    if (!undone.contains(event.by.call)) {
+      if (live::sum(sums, event)) peak = std::max(peak, live::physical(sums));
     }
     if ((i + 1) % stride != 0 && i + 1 != count) continue;
-    samples.push_back({pairing.ns(event.ticks), event.call, peak, sums});
+    samples.push_back({pairing.ns(event.ticks), event.by.call, peak, sums});
     peak = live::physical(sums);
   }
   return samples;
@@ -166,26 +162,27 @@ std::vector<TimelineSample> sums_of(const std::vector<TimelineEvent>& events,
 
 }  // namespace
 
-ProcessTimeline timeline_of(const TimelineHeader& header, const std::vector<TimelineEvent>& events,
+ProcessTimeline timeline_of(const TimelineHeader& header, const live::TimelineCount& count,
+                            const std::vector<TimelineEvent>& events,
                             const std::vector<live::TimelineSample>& samples) {
   ProcessTimeline out;
   out.pid = static_cast<std::int64_t>(header.pid);
   out.program = std::string(header.program, strnlen(header.program, sizeof header.program));
   out.start_ns = header.first_ns;
   out.unix_ns = header.first_unix_ns;
-  out.events = header.events;
-  out.dropped = header.events - std::min<std::uint64_t>(header.events, events.size());
+  out.events = count.events;
+  out.dropped = count.events - std::min<std::uint64_t>(count.events, events.size());
   out.stopped = header.stopped != 0;
-  out.peak = header.peak;
-  out.peak_call = header.peak_call;
+  out.peak = count.peak;
+  out.peak_call = count.peak_call;
   const std::unordered_set<std::uint64_t> undone = undone_calls(events);
   Pairing pairing(header, out);
   for (const TimelineEvent& event : events) {
     if (event.object >= TimelineObject::kCount || event.what > TimelineWhat::kAlive) continue;
-    if (undone.empty() || !undone.contains(event.call)) pairing.take(event);
+    if (undone.empty() || !undone.contains(event.by.call)) pairing.take(event);
   }
   out.end_ns = std::max(out.end_ns, pairing.ns(header.last_ticks));
-  out.peak_ns = pairing.ns(header.peak_ticks);
+  out.peak_ns = pairing.ns(count.peak_ticks);
   if (out.dropped > 0 && events.size() > live::kFirstEvents) {
     out.dropped_from_ns = pairing.ns(events[live::kFirstEvents - 1].ticks);
     out.dropped_until_ns = pairing.ns(events[live::kFirstEvents].ticks);
@@ -227,27 +224,36 @@ std::string read_timeline(const std::string& path, ProcessTimeline& out) {
   if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
       static_cast<std::uint64_t>(status.st_size) != sizeof(TimelineImage) ||
       !read_at(fd, &header, sizeof header, 0) || header.magic != live::kTimelineMagic ||
-      header.layout != live::kTimelineLayout || header.samples > live::kSamples) {
+      header.layout != live::kTimelineLayout || header.samples > live::kSamples ||
+      header.newest > 1) {
     return "it is not a whole timeline of this cuvmm";
   }
   std::vector<live::TimelineSample> samples(header.samples);
-  const std::size_t kept =
-      std::min<std::uint64_t>(header.events, live::kFirstEvents + live::kLastEvents);
-  std::vector<TimelineEvent> events(kept);
-  const std::size_t event_bytes = kept * sizeof(TimelineEvent);
+  constexpr std::uint64_t kAll = live::kFirstEvents + live::kLastEvents;
+  live::TimelineCount count = header.counts[header.newest];
+  // There may be some that are not counted.
+  std::vector<TimelineEvent> events(std::min(count.events, kAll - live::kMostUncounted) +
+                                    live::kMostUncounted);
+  const std::size_t event_bytes = events.size() * sizeof(TimelineEvent);
   if (!read_at(fd, samples.data(), samples.size() * sizeof(live::TimelineSample),
                offsetof(TimelineImage, samples)) ||
       !read_at(fd, events.data(), event_bytes, offsetof(TimelineImage, events))) {
     return "it ends too early";
   }
+  for (const std::uint64_t all = live::timeline_events(events.data(), count.events);
+       count.events < all;) {
+    live::count(count, events[live::timeline_place(count.events)]);
+  }
   // Behind the first ones, the oldest of the last ones comes first.
-  if (header.events > kept) {
+  if (count.events > kAll) {
     const auto last = events.begin() + live::kFirstEvents;
     const auto oldest =
-        events.begin() + static_cast<std::ptrdiff_t>(live::timeline_place(header.events));
+        events.begin() + static_cast<std::ptrdiff_t>(live::timeline_place(count.events));
     std::rotate(last, oldest, events.end());
+  } else {
+    events.resize(count.events);
   }
-  out = timeline_of(header, events, samples);
+  out = timeline_of(header, count, events, samples);
   return "";
 }
 

@@ -17,8 +17,8 @@ struct ReadTimelines {
 /// All of `folder`. `most`: objects of all together.
 ReadTimelines read_timelines(const std::string& folder, std::size_t most = kMostLives);
 
-/// Pairs the events of an image. `events` are its kept ones, in order.
-ProcessTimeline timeline_of(const live::TimelineHeader& header,
+/// Pairs the events of an image. `events` are its kept ones, in order; `count` is of all.
+ProcessTimeline timeline_of(const live::TimelineHeader& header, const live::TimelineCount& count,
                             const std::vector<live::TimelineEvent>& events,
                             const std::vector<live::TimelineSample>& samples);
 

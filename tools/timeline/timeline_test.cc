@@ -17,6 +17,7 @@ using live::TimelineWhat;
 
 struct Recording {
   live::TimelineHeader header{};
+  live::TimelineCount count{};
   std::vector<TimelineEvent> events;
 
   Recording() {
@@ -30,7 +31,7 @@ struct Recording {
                      std::uint64_t key, std::uint64_t size, std::uint64_t other = 0) {
     TimelineEvent event{};
     event.ticks = 1000 + call * 20;
-    event.call = call;
+    event.by.call = call;
     event.key = key;
     event.size = size;
     event.other = other;
@@ -38,17 +39,17 @@ struct Recording {
     event.object = object;
     event.device = 1;
     events.push_back(event);
-    header.events = events.size();
+    count.events = events.size();
     return events.back();
   }
-  ProcessTimeline read() const { return timeline_of(header, events, {}); }
+  ProcessTimeline read() const { return timeline_of(header, count, events, {}); }
 };
 
 TEST(Timeline, BeginsAndEndsArePaired) {
   Recording run;
-  run.add(TimelineWhat::kBegin, TimelineObject::kAllocation, 1, 0x7, 4096).stack = 3;
+  run.add(TimelineWhat::kBegin, TimelineObject::kAllocation, 1, 0x7, 4096).by.stack = 3;
   run.add(TimelineWhat::kBegin, TimelineObject::kMapping, 2, 0x1000, 4096, 0x7);
-  run.add(TimelineWhat::kEnd, TimelineObject::kMapping, 3, 0x1000, 4096, 2).stack = 9;
+  run.add(TimelineWhat::kEnd, TimelineObject::kMapping, 3, 0x1000, 4096, 2).by.stack = 9;
   const ProcessTimeline timeline = run.read();
   ASSERT_EQ(timeline.lives.size(), 2u);
   const Life &memory = timeline.lives[0], &mapping = timeline.lives[1];
@@ -159,9 +160,9 @@ TEST(Timeline, EqualLivesAreLeftOutAsWell) {
 TEST(Timeline, JsonHasAllOfIt) {
   Recording run;
   run.add(TimelineWhat::kBegin, TimelineObject::kAllocation, 1, ~std::uint64_t{0}, 4096);
-  TimelineEvent& access = run.add(TimelineWhat::kAccess, TimelineObject::kMapping, 2, 0x1000, 4096,
-                                  std::uint64_t{CU_MEM_LOCATION_TYPE_DEVICE} << 32 | 3);
-  access.more = 3;
+  TimelineEvent& access =
+      run.add(TimelineWhat::kAccess, TimelineObject::kMapping, 2, 0x1000, 4096, 3);
+  access.more = CU_MEM_LOCATION_TYPE_DEVICE | std::uint64_t{3} << 32;
   ProcessTimeline before = run.read();
   before.dropped = 5;
   before.stacks["3"] = Json::array();
