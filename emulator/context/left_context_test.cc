@@ -168,7 +168,7 @@ void says_what_is_current(Program& p) {
     p.must(calls::MemFree{p.alloc()});
     CUdevice device = -1;
     p.must(calls::CtxGetDevice{&device});
-    CUcontext const now = p.current();
+    auto* const now = p.current();
     p.seen += now == p.mine ? '=' : now == p.other ? 'o' : static_cast<char>('0' + device);
     p.must(calls::CtxSynchronize{});
   }
