@@ -72,6 +72,29 @@ TEST_F(LateGraph, ANodeThatWaitsHoldsUpTheLaunchAndNobodyElse) {
   EXPECT_EQ(*words_[0], 7u);
 }
 
+TEST_F(LateGraph, MemoryOfALaunchCanBeNamedBeforeItIsThere) {
+  CUdeviceptr memory = 0;
+  CUgraphExec graph = captured([&] {
+    EXPECT_EQ(driver()(calls::MemAllocAsync{&memory, 64, a_}), CUDA_SUCCESS);
+    EXPECT_EQ(fill(memory, 7, a_), CUDA_SUCCESS);
+  });
+  EXPECT_EQ(driver()(calls::MemcpyAsync{address(words_[0]), memory, sizeof(unsigned), a_}),
+            CUDA_ERROR_INVALID_VALUE)
+      << "no launch makes it";
+  for (unsigned i = 0; i < 2; ++i) {
+    ASSERT_EQ(launch(graph, a_), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::MemcpyAsync{address(words_[i]), memory, sizeof(unsigned), a_}),
+              CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::MemFreeAsync{memory, a_}), CUDA_SUCCESS);
+    EXPECT_EQ(*words_[i], 0u) << "nothing is done yet";
+    EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+    EXPECT_EQ(*words_[i], 7u);
+  }
+  ASSERT_EQ(launch(graph, a_), CUDA_SUCCESS);
+  ASSERT_EQ(launch(graph, a_), CUDA_SUCCESS);
+  EXPECT_NE(synchronise(a_), CUDA_SUCCESS) << "the first one's was not freed";
+}
+
 TEST_F(LateGraph, AGraphThatUsesFreedMemoryIsAFault) {
   const Mapped m = mapped();
   CUgraphExec const graph = captured([&] { EXPECT_EQ(fill(m.address, 1, a_), CUDA_SUCCESS); });
