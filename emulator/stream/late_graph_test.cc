@@ -28,7 +28,7 @@ void increase(void* word) { ++*static_cast<unsigned*>(word); }
 
 TEST_F(LateGraph, ALaunchIsOnePieceOfWork) {
   unsigned called = 0;
-  CUgraphExec const graph = captured([&] {
+  CUgraphExec graph = captured([&] {
     EXPECT_EQ(write(words_[0], 7, a_), CUDA_SUCCESS);
     EXPECT_EQ(driver()(calls::LaunchHostFunc{a_, increase, &called}), CUDA_SUCCESS);
     EXPECT_EQ(copy(words_[1], words_[0], a_), CUDA_SUCCESS);
@@ -44,7 +44,7 @@ TEST_F(LateGraph, ALaunchIsOnePieceOfWork) {
 
 TEST_F(LateGraph, LaunchesOfOneGraphComeOneAfterTheOther) {
   unsigned called = 0;
-  CUgraphExec const graph = captured([&] {
+  CUgraphExec graph = captured([&] {
     EXPECT_EQ(driver()(calls::LaunchHostFunc{a_, increase, &called}), CUDA_SUCCESS);
   });
   ASSERT_EQ(launch(graph, a_), CUDA_SUCCESS);
@@ -55,7 +55,7 @@ TEST_F(LateGraph, LaunchesOfOneGraphComeOneAfterTheOther) {
 
 TEST_F(LateGraph, ANodeThatWaitsHoldsUpTheLaunchAndNobodyElse) {
   unsigned called = 0;
-  CUgraphExec const graph = captured([&] {
+  CUgraphExec graph = captured([&] {
     EXPECT_EQ(driver()(calls::LaunchHostFunc{a_, increase, &called}), CUDA_SUCCESS);
     EXPECT_EQ(hold(a_, words_[3]), CUDA_SUCCESS);
     EXPECT_EQ(write(words_[0], 7, a_), CUDA_SUCCESS);
@@ -97,7 +97,7 @@ TEST_F(LateGraph, MemoryOfALaunchCanBeNamedBeforeItIsThere) {
 
 TEST_F(LateGraph, AGraphThatUsesFreedMemoryIsAFault) {
   const Mapped m = mapped();
-  CUgraphExec const graph = captured([&] { EXPECT_EQ(fill(m.address, 1, a_), CUDA_SUCCESS); });
+  CUgraphExec graph = captured([&] { EXPECT_EQ(fill(m.address, 1, a_), CUDA_SUCCESS); });
   end(m);
   EXPECT_EQ(launch(graph, a_), CUDA_SUCCESS);
   EXPECT_EQ(synchronise(a_), CUDA_ERROR_LAUNCH_FAILED) << "a fill's, as on an H200";
