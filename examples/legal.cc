@@ -126,6 +126,41 @@ void external_memory() {
   SAW(CUDA_SUCCESS, cuMemFree(all));
 }
 
+// A graph frees the memory that it allocates, and is launched again: each launch has it anew, at
+// the same address. Two branches of the graph use it, and the free waits for both.
+void graph_with_memory_of_its_own() {
+  CUstream stream = nullptr;
+  CUcontext context = nullptr;
+  CUgraph graph = nullptr;
+  CUgraphExec executable = nullptr;
+  CUgraphNode allocation = nullptr, fills[2] = {}, free = nullptr;
+  CUDA_MEM_ALLOC_NODE_PARAMS memory = {};
+  memory.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  memory.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  memory.bytesize = chunk;
+  MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  MUST(cuCtxGetCurrent(&context));
+  MUST(cuGraphCreate(&graph, 0));
+  MUST(cuGraphAddMemAllocNode(&allocation, graph, nullptr, 0, &memory));
+  for (std::size_t i = 0; i < 2; ++i) {
+    CUDA_MEMSET_NODE_PARAMS fill = {};
+    fill.dst = memory.dptr + i * chunk / 2;
+    fill.value = 42;
+    fill.elementSize = 1;
+    fill.width = chunk / 2;
+    fill.height = 1;
+    MUST(cuGraphAddMemsetNode(&fills[i], graph, &allocation, 1, &fill, context));
+  }
+  MUST(cuGraphAddMemFreeNode(&free, graph, fills, 2, memory.dptr));
+  SAW(CUDA_SUCCESS, cuGraphInstantiate(&executable, graph, 0));
+  for (int i = 0; i < 2; ++i) {
+    SAW(CUDA_SUCCESS, cuGraphLaunch(executable, stream));
+    SAW(CUDA_SUCCESS, cuStreamSynchronize(stream));
+  }
+  SAW(CUDA_SUCCESS, cuGraphExecDestroy(executable));
+  SAW(CUDA_SUCCESS, cuStreamDestroy(stream));
+}
+
 }  // namespace
 
 int main() {
@@ -134,6 +169,7 @@ int main() {
   grow_and_unmap_at_once();
   map_twice();
   external_memory();
+  graph_with_memory_of_its_own();
   std::thread(without_a_context).join();
   return bug::verdict();
 }

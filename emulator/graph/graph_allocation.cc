@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/graph/graph_allocation.h"
 
+#include <utility>
+
 #include "api/sizes.h"
 
 namespace cuvmm::emulator {
@@ -8,7 +10,9 @@ namespace cuvmm::emulator {
 CUresult allocate(Emulator& e, NodeMemory& memory) {
   const Size size = memory.size();
   const int device = memory.device();
-  if (e.plain.find(memory.base())) return CUDA_ERROR_INVALID_VALUE;
+  if (PlainAllocation* const there = e.plain.find(memory.base())) {
+    return std::exchange(there->coming, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
   const Size pages = (size + kPage - 1) / kPage * kPage;
   if (pages > e.devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
   if (!memory.hand_out_address()) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -19,6 +23,19 @@ CUresult allocate(Emulator& e, NodeMemory& memory) {
                .pool = memory.pool()});
   e.pools.took(memory.pool(), size);
   return CUDA_SUCCESS;
+}
+
+std::vector<Address> announce(Emulator& e, const Steps& steps) {
+  std::vector<Address> announced;
+  for_each_step(steps, [&](const Step& step) {
+    NodeMemory* const memory = step.node->memory.get();
+    if (!memory || e.plain.find(memory->base())) return CUDA_SUCCESS;
+    if (allocate(e, *memory) != CUDA_SUCCESS) return CUDA_SUCCESS;
+    e.plain.find(memory->base())->coming = true;
+    announced.push_back(memory->base());
+    return CUDA_SUCCESS;
+  });
+  return announced;
 }
 
 CUresult free_node_memory(Emulator& e, Address address) {

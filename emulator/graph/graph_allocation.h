@@ -2,12 +2,18 @@
 // What allocation and free nodes do at a launch.
 #pragma once
 
+#include <vector>
+
 #include "emulator/base/emulator.h"
+#include "emulator/graph/executable.h"
 
 namespace cuvmm::emulator {
 
 /// INVALID_VALUE where the last launch's memory was never freed.
 CUresult allocate(Emulator& e, NodeMemory& memory);
+/// A launch is about to be queued: calls behind it may name what it will allocate, once. Which
+/// addresses that are; where there is no room now, the launch will say so.
+std::vector<Address> announce(Emulator& e, const Steps& steps);
 /// INVALID_VALUE where nothing is allocated at the address.
 CUresult free_node_memory(Emulator& e, Address address);
 

@@ -2,10 +2,12 @@
 // From a graph to its launches.
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
+#include "emulator/graph/graph_allocation.h"
 #include "emulator/graph/graph_run.h"
 #include "emulator/stream/work.h"
 
@@ -65,9 +67,15 @@ CUresult launch(CUgraphExec handle, CUstream stream) noexcept {
     Executable* executable = e.graphs.find(handle);
     if (!executable) return CUDA_ERROR_INVALID_VALUE;
     executable->begin_launch(e.graph_memory);
+    std::vector<Address> announced;
+    if (Queues::late() && !Queues::inside()) announced = announce(e, executable->steps());
     const auto run = std::make_shared<GraphRun>(*executable);
-    return submit(
+    const CUresult result = submit(
         e, stream, [run](Emulator& at) { return run->go_on(at); }, &executable->last_launch());
+    if (result != CUDA_SUCCESS) {
+      for (const Address address : announced) free_node_memory(e, address);
+    }
+    return result;
   });
 }
 

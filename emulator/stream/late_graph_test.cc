@@ -28,7 +28,7 @@ void increase(void* word) { ++*static_cast<unsigned*>(word); }
 
 TEST_F(LateGraph, ALaunchIsOnePieceOfWork) {
   unsigned called = 0;
-  CUgraphExec const graph = captured([&] {
+  CUgraphExec graph = captured([&] {
     EXPECT_EQ(write(words_[0], 7, a_), CUDA_SUCCESS);
     EXPECT_EQ(driver()(calls::LaunchHostFunc{a_, increase, &called}), CUDA_SUCCESS);
     EXPECT_EQ(copy(words_[1], words_[0], a_), CUDA_SUCCESS);
@@ -44,7 +44,7 @@ TEST_F(LateGraph, ALaunchIsOnePieceOfWork) {
 
 TEST_F(LateGraph, LaunchesOfOneGraphComeOneAfterTheOther) {
   unsigned called = 0;
-  CUgraphExec const graph = captured([&] {
+  CUgraphExec graph = captured([&] {
     EXPECT_EQ(driver()(calls::LaunchHostFunc{a_, increase, &called}), CUDA_SUCCESS);
   });
   ASSERT_EQ(launch(graph, a_), CUDA_SUCCESS);
@@ -55,7 +55,7 @@ TEST_F(LateGraph, LaunchesOfOneGraphComeOneAfterTheOther) {
 
 TEST_F(LateGraph, ANodeThatWaitsHoldsUpTheLaunchAndNobodyElse) {
   unsigned called = 0;
-  CUgraphExec const graph = captured([&] {
+  CUgraphExec graph = captured([&] {
     EXPECT_EQ(driver()(calls::LaunchHostFunc{a_, increase, &called}), CUDA_SUCCESS);
     EXPECT_EQ(hold(a_, words_[3]), CUDA_SUCCESS);
     EXPECT_EQ(write(words_[0], 7, a_), CUDA_SUCCESS);
@@ -72,9 +72,32 @@ TEST_F(LateGraph, ANodeThatWaitsHoldsUpTheLaunchAndNobodyElse) {
   EXPECT_EQ(*words_[0], 7u);
 }
 
+TEST_F(LateGraph, MemoryOfALaunchCanBeNamedBeforeItIsThere) {
+  CUdeviceptr memory = 0;
+  CUgraphExec graph = captured([&] {
+    EXPECT_EQ(driver()(calls::MemAllocAsync{&memory, 64, a_}), CUDA_SUCCESS);
+    EXPECT_EQ(fill(memory, 7, a_), CUDA_SUCCESS);
+  });
+  EXPECT_EQ(driver()(calls::MemcpyAsync{address(words_[0]), memory, sizeof(unsigned), a_}),
+            CUDA_ERROR_INVALID_VALUE)
+      << "no launch makes it";
+  for (unsigned i = 0; i < 2; ++i) {
+    ASSERT_EQ(launch(graph, a_), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::MemcpyAsync{address(words_[i]), memory, sizeof(unsigned), a_}),
+              CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::MemFreeAsync{memory, a_}), CUDA_SUCCESS);
+    EXPECT_EQ(*words_[i], 0u) << "nothing is done yet";
+    EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+    EXPECT_EQ(*words_[i], 7u);
+  }
+  ASSERT_EQ(launch(graph, a_), CUDA_SUCCESS);
+  ASSERT_EQ(launch(graph, a_), CUDA_SUCCESS);
+  EXPECT_NE(synchronise(a_), CUDA_SUCCESS) << "the first one's was not freed";
+}
+
 TEST_F(LateGraph, AGraphThatUsesFreedMemoryIsAFault) {
   const Mapped m = mapped();
-  CUgraphExec const graph = captured([&] { EXPECT_EQ(fill(m.address, 1, a_), CUDA_SUCCESS); });
+  CUgraphExec graph = captured([&] { EXPECT_EQ(fill(m.address, 1, a_), CUDA_SUCCESS); });
   end(m);
   EXPECT_EQ(launch(graph, a_), CUDA_SUCCESS);
   EXPECT_EQ(synchronise(a_), CUDA_ERROR_LAUNCH_FAILED) << "a fill's, as on an H200";

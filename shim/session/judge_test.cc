@@ -87,10 +87,12 @@ TEST(Judge, ACrashIsARefusal) {
 TEST(Enforce, OnlyWhatIsCertainAndForbidden) {
   EXPECT_EQ(first_to_enforce({violation(listed(), false)}), nullptr);
   for (const RuleInfo& rule : rules()) {
-    // An argument may go unused, and work may have been over, so no launch is kept from the driver.
+    // An argument may go unused, and work may have been over, so neither a launch nor the
+    // instantiation of a graph is kept from the driver.
     const bool forbids = (rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined) &&
                          !std::string_view(rule.id).starts_with("launch-argument-") &&
-                         rule.rule != Rule::kDataPoolOrdered;
+                         rule.rule != Rule::kDataPoolOrdered &&
+                         rule.rule != Rule::kGraphMemoryOrdered;
     const Violations one{violation(rule, true)};
     EXPECT_EQ(first_to_enforce(one) != nullptr, forbids) << rule.id;
     EXPECT_NE(enforced_code(one[0]), CUDA_SUCCESS) << rule.id;

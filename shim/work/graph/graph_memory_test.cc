@@ -15,18 +15,16 @@ class GraphOfMemory : public WorkWorld {
  protected:
   static constexpr UsedRange kMemory{0x300000000, kGranule};
   static constexpr std::uintptr_t kAllocation = 1, kUse = 2, kFree = 3, kChild = 4, kInner = 5;
-  static inline CUgraph const kGraph = reinterpret_cast<CUgraph>(std::uintptr_t{0x70});
-  static inline CUgraph const kBody = reinterpret_cast<CUgraph>(std::uintptr_t{0x71});
 
   // A fill between the allocation and the free.
   void SetUp() override {
     answers.nodes[kAllocation] = {CU_GRAPH_NODE_TYPE_MEM_ALLOC, kMemory};
     answers.nodes[kUse] = {CU_GRAPH_NODE_TYPE_MEMSET, {kMemory.base, 64}};
     answers.nodes[kFree] = {CU_GRAPH_NODE_TYPE_MEM_FREE, {kMemory.base, 0}};
-    answers.graphs[kGraph] = {{kAllocation, kUse, kFree}, {{kAllocation, kUse}, {kUse, kFree}}};
+    answers.graphs[graph_] = {{kAllocation, kUse, kFree}, {{kAllocation, kUse}, {kUse, kFree}}};
   }
   void set_edges(std::vector<std::pair<std::uintptr_t, std::uintptr_t>> edges) {
-    answers.graphs[kGraph].edges = std::move(edges);
+    answers.graphs[graph_].edges = std::move(edges);
   }
   void use_by_kernel(std::uint64_t word) {
     word_ = word;
@@ -38,9 +36,11 @@ class GraphOfMemory : public WorkWorld {
   }
   CUgraphExec instantiate() {
     CUgraphExec exec = nullptr;
-    EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&exec, kGraph, 0}), CUDA_SUCCESS);
+    EXPECT_EQ(run(calls::GraphInstantiateWithFlags{&exec, graph_, 0}), CUDA_SUCCESS);
     return exec;
   }
+  CUgraph graph_ = reinterpret_cast<CUgraph>(std::uintptr_t{0x70});
+  CUgraph body_ = reinterpret_cast<CUgraph>(std::uintptr_t{0x71});
   std::uint64_t word_ = 0;
   void* parameters_[1] = {&word_};
 };
@@ -87,7 +87,7 @@ TEST_F(GraphOfMemory, WhatLiesInAStructIsNotJudged) {
 }
 
 TEST_F(GraphOfMemory, AGraphThatAllocatesNothingIsNotAskedForItsEdges) {
-  answers.graphs[kGraph] = {{kUse}, {}};
+  answers.graphs[graph_] = {{kUse}, {}};
   instantiate();
   EXPECT_EQ(asked("edges"), 0u);
 }
@@ -110,9 +110,9 @@ TEST_F(GraphOfMemory, NothingIsAskedWhereWorkIsNotFollowed) {
 // --- Child graphs
 
 TEST_F(GraphOfMemory, WhatAChildGraphUsesIsUsedWhereItsNodeStands) {
-  answers.nodes[kChild] = {CU_GRAPH_NODE_TYPE_GRAPH, {}, {}, kBody};
-  answers.graphs[kGraph] = {{kAllocation, kChild, kFree}, {{kAllocation, kChild}, {kChild, kFree}}};
-  answers.graphs[kBody] = {{kUse}, {}};
+  answers.nodes[kChild] = {CU_GRAPH_NODE_TYPE_GRAPH, {}, {}, body_};
+  answers.graphs[graph_] = {{kAllocation, kChild, kFree}, {{kAllocation, kChild}, {kChild, kFree}}};
+  answers.graphs[body_] = {{kUse}, {}};
   instantiate();
   EXPECT_THAT(found(), IsEmpty());
   set_edges({{kAllocation, kChild}, {kAllocation, kFree}});
@@ -122,19 +122,19 @@ TEST_F(GraphOfMemory, WhatAChildGraphUsesIsUsedWhereItsNodeStands) {
 
 TEST_F(GraphOfMemory, APathMayLeadThroughAChildGraph) {
   answers.nodes[kInner] = {CU_GRAPH_NODE_TYPE_EMPTY, {}};
-  answers.nodes[kChild] = {CU_GRAPH_NODE_TYPE_GRAPH, {}, {}, kBody};
-  answers.graphs[kGraph] = {{kAllocation, kChild, kUse, kFree},
+  answers.nodes[kChild] = {CU_GRAPH_NODE_TYPE_GRAPH, {}, {}, body_};
+  answers.graphs[graph_] = {{kAllocation, kChild, kUse, kFree},
                             {{kAllocation, kChild}, {kChild, kUse}, {kUse, kFree}}};
-  answers.graphs[kBody] = {{kInner}, {}};
+  answers.graphs[body_] = {{kInner}, {}};
   instantiate();
-  answers.graphs[kBody] = {{}, {}};
+  answers.graphs[body_] = {{}, {}};
   instantiate();
   EXPECT_THAT(found(), IsEmpty());
 }
 
 TEST_F(GraphOfMemory, AChildGraphThatCannotBeSeenUsesNothing) {
   answers.nodes[kChild] = {CU_GRAPH_NODE_TYPE_GRAPH, {}};
-  answers.graphs[kGraph] = {{kAllocation, kChild, kFree}, {{kAllocation, kFree}}};
+  answers.graphs[graph_] = {{kAllocation, kChild, kFree}, {{kAllocation, kFree}}};
   instantiate();
   EXPECT_THAT(found(), IsEmpty());
 }
@@ -147,7 +147,7 @@ TEST_F(GraphOfMemory, ALaunchIsNotGivenWhatItAllocatesItself) {
   run(calls::MemAddressReserve{&reserved, kGranule, 0, kMemory.base, 0});
   map();
   use_by_kernel(kMemory.base);
-  const CUgraphExec exec = instantiate();
+  CUgraphExec exec = instantiate();
   EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
   EXPECT_THAT(found(), IsEmpty());
 }

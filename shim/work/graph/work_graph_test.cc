@@ -46,7 +46,7 @@ class WorkGraph : public WorkWorld {
   CUgraphExec with_two_mappings() {
     map();
     map(kOther);
-    const CUgraphExec exec = instantiate(kBase);
+    CUgraphExec exec = instantiate(kBase);
     launch(exec);
     run(calls::StreamSynchronize{s_});
     busy(s_);
@@ -66,7 +66,7 @@ class WorkGraph : public WorkWorld {
 
 TEST_F(WorkGraph, AGraphUsesWhatItsNodesUse) {
   map();
-  const CUgraphExec exec = instantiate(kBase);
+  CUgraphExec exec = instantiate(kBase);
   word_ = 0;  // the graph has its own copy
   busy(s_);
   EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
@@ -77,7 +77,7 @@ TEST_F(WorkGraph, AGraphUsesWhatItsNodesUse) {
 
 TEST_F(WorkGraph, AGraphThatReplaysAnAddressThatIsGoneIsFound) {
   map();
-  const CUgraphExec exec = instantiate(kBase);
+  CUgraphExec exec = instantiate(kBase);
   EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_SUCCESS);
   EXPECT_THAT(found(), IsEmpty());
   unmap();
@@ -91,7 +91,7 @@ TEST_F(WorkGraph, AGraphThatReplaysAnAddressThatIsGoneIsFound) {
 TEST_F(WorkGraph, AGraphUsesWhatItsFillsFill) {
   map();
   answers.fill_nodes = {fill(kBase + 64)};
-  const CUgraphExec exec = instantiate();
+  CUgraphExec exec = instantiate();
   busy(s_);
   launch(exec);
   unmap();
@@ -107,7 +107,7 @@ TEST_F(WorkGraph, MemoryThatTheGraphAllocatesAndFreesIsThereWhenItIsLaunched) {
   EXPECT_EQ(run(calls::MemAllocAsync{&memory, kGranule, s_}), CUDA_SUCCESS);
   EXPECT_EQ(run(calls::MemFreeAsync{memory, s_}), CUDA_SUCCESS);
   answers.capturing.clear();
-  const CUgraphExec exec = instantiate(memory);
+  CUgraphExec exec = instantiate(memory);
   launch(exec);
   launch(exec);
   EXPECT_THAT(found(), IsEmpty());
@@ -117,14 +117,14 @@ TEST_F(WorkGraph, MemoryThatTheGraphAllocatesAndFreesIsThereWhenItIsLaunched) {
 // --- Changes of single nodes
 
 TEST_F(WorkGraph, AKernelNodeWithOtherArgumentsUsesThese) {
-  const CUgraphExec exec = with_two_mappings();
+  CUgraphExec exec = with_two_mappings();
   const CUDA_KERNEL_NODE_PARAMS_v2 other = kernel(kOther);
   EXPECT_EQ(run(calls::GraphExecKernelNodeSetParams{exec, node(1), &other}), CUDA_SUCCESS);
   expect_moved(exec);
 }
 
 TEST_F(WorkGraph, AChangeOfAnotherNodeLeavesTheKernelAlone) {
-  const CUgraphExec exec = with_two_mappings();
+  CUgraphExec exec = with_two_mappings();
   const CUDA_KERNEL_NODE_PARAMS_v2 other = kernel(kOther);
   EXPECT_EQ(run(calls::GraphExecKernelNodeSetParams{exec, node(2), &other}), CUDA_SUCCESS);
   launch(exec);
@@ -135,14 +135,14 @@ TEST_F(WorkGraph, AChangeOfAnotherNodeLeavesTheKernelAlone) {
 }
 
 TEST_F(WorkGraph, AFillNodeWithAnotherAddressUsesThat) {
-  const CUgraphExec exec = with_two_mappings();
+  CUgraphExec exec = with_two_mappings();
   const CUDA_MEMSET_NODE_PARAMS other = fill(kOther);
   EXPECT_EQ(run(calls::GraphExecMemsetNodeSetParams{exec, node(1), &other, nullptr}), CUDA_SUCCESS);
   expect_moved(exec);
 }
 
 TEST_F(WorkGraph, ACopyNodeWithAnotherAddressUsesThat) {
-  const CUgraphExec exec = with_two_mappings();
+  CUgraphExec exec = with_two_mappings();
   CUDA_MEMCPY3D other{};
   other.srcMemoryType = CU_MEMORYTYPE_HOST;
   other.dstMemoryType = CU_MEMORYTYPE_DEVICE;
@@ -154,7 +154,7 @@ TEST_F(WorkGraph, ACopyNodeWithAnotherAddressUsesThat) {
 }
 
 TEST_F(WorkGraph, ParametersOfAnyKindSayWhatTheyAre) {
-  const CUgraphExec exec = with_two_mappings();
+  CUgraphExec exec = with_two_mappings();
   CUgraphNodeParams params{};
   params.type = CU_GRAPH_NODE_TYPE_MEMSET;
   params.memset.dst = kOther;
@@ -166,14 +166,14 @@ TEST_F(WorkGraph, ParametersOfAnyKindSayWhatTheyAre) {
 }
 
 TEST_F(WorkGraph, AnotherGraphOfTheSameShapeTakesItsPlace) {
-  const CUgraphExec exec = with_two_mappings();
+  CUgraphExec exec = with_two_mappings();
   answers.kernel_nodes = {kernel(kOther)};
   EXPECT_EQ(run(calls::GraphExecUpdate_v2{exec, nullptr, nullptr}), CUDA_SUCCESS);
   expect_moved(exec);
 }
 
 TEST_F(WorkGraph, ANodeThatIsDisabledUsesNothing) {
-  const CUgraphExec exec = with_two_mappings();
+  CUgraphExec exec = with_two_mappings();
   EXPECT_EQ(run(calls::GraphNodeSetEnabled{exec, node(1), 0}), CUDA_SUCCESS);
   launch(exec);
   unmap();
@@ -181,7 +181,7 @@ TEST_F(WorkGraph, ANodeThatIsDisabledUsesNothing) {
 }
 
 TEST_F(WorkGraph, AChangeThatTheDriverRefusesChangesNothing) {
-  const CUgraphExec exec = with_two_mappings();
+  CUgraphExec exec = with_two_mappings();
   answers.change = CUDA_ERROR_INVALID_VALUE;
   EXPECT_EQ(run(calls::GraphNodeSetEnabled{exec, node(1), 0}), CUDA_ERROR_INVALID_VALUE);
   launch(exec);
@@ -194,7 +194,7 @@ TEST_F(WorkGraph, AChangeThatTheDriverRefusesChangesNothing) {
 TEST_F(WorkGraph, AGraphThatTellsTheHostHowFarItIsIsNotCertainToUseItAnyMore) {
   map();
   answers.other_node = CU_GRAPH_NODE_TYPE_HOST;
-  const CUgraphExec exec = instantiate(kBase);
+  CUgraphExec exec = instantiate(kBase);
   busy(s_);
   launch(exec);
   unmap();
@@ -204,7 +204,7 @@ TEST_F(WorkGraph, AGraphThatTellsTheHostHowFarItIsIsNotCertainToUseItAnyMore) {
 TEST_F(WorkGraph, ANodeThatDoesNothingTellsNothing) {
   map();
   answers.other_node = CU_GRAPH_NODE_TYPE_EMPTY;
-  const CUgraphExec exec = instantiate(kBase);
+  CUgraphExec exec = instantiate(kBase);
   busy(s_);
   launch(exec);
   unmap();
