@@ -67,8 +67,8 @@ class ForkPointTest(unittest.TestCase):
         results = self.folder / "results.json"
         results.unlink(missing_ok=True)
         options = ["--fork-server"] if server else []
-        done = subprocess.run([CUVMM, "fail", "--each", "--emulate", "--devices", "1", "--json", results, *options, "--",
-                               *program], capture_output=True, text=True, check=False, env=FRESH, timeout=300)
+        done = subprocess.run([CUVMM, "fail", "--each", "--emulate", "--devices", "1", "--json", results, *options,
+                               "--", *program], capture_output=True, text=True, check=False, env=FRESH, timeout=300)
         notes = self.notes.read_text().splitlines()
         known = json.loads(results.read_text()) if results.exists() else None
         return done, known, notes.count("start"), notes.count("run")
