@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small system in a folder (debootstrap makes such), and commands in it by chroot, as root. What they write is gone
+"""A small system in a folder (mmdebstrap makes such), and commands in it by chroot, as root. What they write is gone
 afterwards: the folder itself is only read, below an overlay."""
 import os
 import re
+import resource
 import shutil
 import subprocess
 import tempfile
+import time
 
 # A mount namespace of its own, with its own /proc: nothing stays behind.
 INSIDE = """
@@ -22,6 +24,22 @@ def output(*command, status=0, **options):
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **options)
     assert result.returncode == status, f"{command} ended with {result.returncode}, not {status}\n{result.stdout}"
     return result.stdout
+
+
+def processor_seconds():
+    """Of the programs that were started here and have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+class Spent:
+    """As text: the seconds since it was made, and, of use on a busy machine, those of the processor."""
+
+    def __init__(self):
+        self.begun, self.processor = time.monotonic(), processor_seconds()
+
+    def __str__(self):
+        return f"{time.monotonic() - self.begun:.1f} s ({processor_seconds() - self.processor:.1f} s of a processor)"
 
 
 class BareRoot:

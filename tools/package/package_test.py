@@ -4,7 +4,7 @@
 
 Usage: package_test.py PACKAGE [--compilers CC,CXX...] [--packages NAME...] [--cmake VERSION] ROOT...
 
-Each ROOT is the root folder of a system, as `debootstrap --variant=minbase bookworm ROOT` makes it; it stays as it is. As
+Each ROOT is the root folder of a system, as `mmdebstrap --variant=minbase bookworm ROOT` makes it; it stays as it is. As
 root, and with the network: apt-get gets from it what the package depends on, and the compilers.
 --compilers: the project is built with these as well; --packages: has apt-get install these for it; --cmake: a CMake of this
 version from PyPI builds it instead of the system's.
@@ -14,9 +14,8 @@ import os
 import re
 import sys
 import tempfile
-import time
 
-from bare_root import BareRoot, output
+from bare_root import BareRoot, Spent, output
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
@@ -107,13 +106,13 @@ def try_in(folder, arguments):
         root.copy(cuda_include(), "/tmp/cuda")
         before = set(root.run(0, "find", "/usr", "-iname", "*cuvmm*").split())
         root.run(0, "apt-get", "-q", "update", network=True)
-        begun = time.monotonic()
+        spent = Spent()
         said = root.run(0, "apt-get", "-q", "install", "-y", "--no-install-recommends", package, network=True)
         got = re.search(r"Need to get ([^\n]*) of archives", said)
-        print(f"  installed in {time.monotonic() - begun:.1f} s ({got[1] if got else 'nothing'} of archives)")
-        begun = time.monotonic()
+        print(f"  installed in {spent} ({got[1] if got else 'nothing'} of archives)")
+        spent = Spent()
         find_mistake(root)
-        print(f"  {root.run(0, 'cuvmm', '--version').strip()} found the mistakes in {time.monotonic() - begun:.1f} s")
+        print(f"  {root.run(0, 'cuvmm', '--version').strip()} found the mistakes in {spent}")
         if arguments.packages:
             root.apt(*arguments.packages)
             build_project(root, [pair.split(",") for pair in arguments.compilers or ["gcc,g++"]], arguments.cmake)

@@ -14,7 +14,7 @@ make_release() {
   rm -rf build/dist build/again
   mkdir -p build/dist build/again
   say "the sources"
-  git archive --format=tar --prefix="cuvmm-$version/" HEAD | gzip -n9 > "$folder/cuvmm-$version.tar.gz"
+  git -c tar.umask=0022 archive --format=tar --prefix="cuvmm-$version/" HEAD | gzip -n9 > "$folder/cuvmm-$version.tar.gz"
   tar -xf "$folder/cuvmm-$version.tar.gz" -C build/again
   wheel --test
   same_wheel "build/again/cuvmm-$version"

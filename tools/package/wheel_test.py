@@ -4,18 +4,18 @@
 
 Usage: wheel_test.py WHEEL [ROOT...]
 
-Each ROOT is the root folder of a small system with python3 and pip, as debootstrap --include=python3-pip makes them: the
+Each ROOT is the root folder of a small system with python3 and pip, as mmdebstrap --include=python3-pip makes them: the
 wheel is installed and tried there, as root and without a network; the folder stays as it is. Without one: in a virtual
 environment of this Python.
 """
 import os
 import re
 import sys
+import tarfile
 import tempfile
-import time
 import zipfile
 
-from bare_root import BareRoot, output
+from bare_root import BareRoot, Spent, output
 
 MOST_BYTES = 12 << 20
 OLDEST_GLIBC = (2, 28)
@@ -53,6 +53,19 @@ def check_exports(libraries):
            "-DREADELF=readelf", "-P", f"{source}/emulator/entry/check_exports.cmake")
 
 
+def check_debug_information(wheel, objects):
+    """The archive beside the wheel, where there is one, has that of all its libraries and programs."""
+    archive = re.sub(r"-py3-none-.*", "-debug.tar.gz", wheel)
+    if not os.path.exists(archive):
+        print(f"{archive} is not there: not checked")
+        return
+    with tarfile.open(archive) as file:
+        there = set(file.getnames())
+    for path in objects:
+        build_id = re.search(r"Build ID: ([0-9a-f]+)", output("readelf", "-n", path))[1]
+        assert f".build-id/{build_id[:2]}/{build_id[2:]}.debug" in there, f"{archive} has nothing of {path}"
+
+
 def check_contents(wheel, folder):
     assert re.search(r"/cuvmm-[\d.]+-py3-none-manylinux_2_28_x86_64\.whl$", os.path.abspath(wheel)), wheel
     assert os.path.getsize(wheel) <= MOST_BYTES, f"{wheel} has {os.path.getsize(wheel)} bytes, more than {MOST_BYTES}"
@@ -65,29 +78,27 @@ def check_contents(wheel, folder):
                                                          "libcuvmm-blas.so", "libnvidia-ml.so.1")]
     missing = [name for name in wanted if f"cuvmm/{name}" not in names]
     assert not missing, f"the wheel lacks {missing}"
-    oldest = (0, 0)
-    for name in names:
-        path = os.path.join(folder, name)
-        if os.path.isfile(path) and open(path, "rb").read(4) == b"\x7fELF":
-            oldest = max(oldest, check_object(path))
-    assert oldest != (0, 0)
+    paths = [os.path.join(folder, name) for name in names]
+    objects = [path for path in paths if os.path.isfile(path) and open(path, "rb").read(4) == b"\x7fELF"]
+    oldest = max(check_object(path) for path in objects)
+    check_debug_information(wheel, objects)
     check_exports(os.path.join(folder, "cuvmm", "lib", "cuvmm"))
     print(f"{os.path.basename(wheel)}: {os.path.getsize(wheel)} bytes, {len(names)} files, glibc {'.'.join(map(str, oldest))}")
 
 
 def find_mistake(where, run):
     """`run` starts a command where the wheel is installed."""
-    begun = time.monotonic()
+    spent = Spent()
     found = run(99, "cuvmm", "run", "--emulate", "--error-exitcode", "99", "--", "python3", "-m", "cuvmm.first_finding")
     assert RULE in found and "done" in found, found
-    seconds = time.monotonic() - begun
+    spent = str(spent)
     version = run(0, "cuvmm", "--version").strip()
     assert "cuMemRelease" in run(0, "cuvmm", "explain", RULE[1:-1])
     # The Python API, under the shim and without it.
     assert run(0, "python3", "-c", "import cuvmm; print(cuvmm.active())").strip() == "False"
     within = run(0, "cuvmm", "run", "--emulate", "--", "python3", "-c", "import cuvmm; print(cuvmm.active())")
     assert "True" in within, within
-    print(f"{where}: {version} found the mistake in {seconds:.1f} s")
+    print(f"{where}: {version} found the mistake in {spent}")
 
 
 def try_here(wheel, folder):
@@ -107,9 +118,9 @@ def try_in(folder, wheel):
     with BareRoot(folder) as root:
         root.copy(wheel, "/tmp/" + os.path.basename(wheel))
         version = root.run(0, "python3", "--version").strip()
-        begun = time.monotonic()
+        spent = Spent()
         root.run(0, "python3", "-m", "pip", "install", "-q", "--no-index", "--no-deps", "/tmp/" + os.path.basename(wheel))
-        print(f"{folder}: {root.name()}, {version}, installed in {time.monotonic() - begun:.1f} s")
+        print(f"{folder}: {root.name()}, {version}, installed in {spent}")
         find_mistake(folder, root.run)
         root.run(0, "python3", "-m", "pip", "uninstall", "-q", "-y", "cuvmm")
 
