@@ -72,12 +72,18 @@ void OrderState::event_finished(EventId event) { finish(recorded(event)); }
 
 void OrderState::context_finished(ContextId context) { finish(given_to(context)); }
 
-Clock OrderState::given(StreamId id) {
-  Stream* const found = streams_.find(id);
-  if (!found) return {};
-  // A blocking stream waits for the legacy one before what it is given next, and not before.
-  if (found->kind == Kind::kLegacy) arrive(*found);
-  return own(id);
+Clock OrderState::given(StreamId id) const {
+  Clock all = own(id);
+  // A blocking stream waits for the legacy one before what it is given next, and not before. Who
+  // waits for the legacy one waits for all blocking ones; but that puts no work there which others
+  // would come after.
+  const Stream* const found = streams_.find(id);
+  if (!found || found->kind != Kind::kLegacy) return all;
+  awaited(*this, *found, [&](StreamId other, const Stream& stream) {
+    all.join(stream.after);
+    all.raise(other, stream.last);
+  });
+  return all;
 }
 
 Clock OrderState::own(StreamId id) const {

@@ -50,7 +50,7 @@ class OrderState {
 
   // The same in two steps, for who waits while others queue: what there is to wait for, and then
   // that it is over.
-  Clock given(StreamId stream);
+  Clock given(StreamId stream) const;
   /// The same but for the default stream's rules: what is over when the stream itself has nothing
   /// left to do.
   Clock own(StreamId stream) const;

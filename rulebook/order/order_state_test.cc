@@ -124,6 +124,14 @@ TEST_F(Order, ToAskWhatTheLegacyStreamWouldWaitForIsNoBarrier) {
   EXPECT_FALSE(order.comes_before(blocking, work, other));
 }
 
+TEST_F(Order, ToWaitForTheLegacyStreamPutsNoBarrierThere) {
+  const Position work = order.queue(blocking);
+  const Clock given = order.given(legacy);  // a query, which may answer that it is not over
+  EXPECT_FALSE(order.comes_before(blocking, work, other));
+  order.over(given);
+  EXPECT_TRUE(order.finished(blocking, work));
+}
+
 TEST_F(Order, TheLegacyStreamOfAnotherContextIsNoBarrier) {
   const StreamId stranger = order.open(kContext + 1, Kind::kLegacy);
   const Position work = order.queue(blocking);
