@@ -84,7 +84,7 @@ def build_project(root, compilers, cmake):
         broken = root.run(8, tool + "ctest", "--test-dir", made, "--output-on-failure", "-R", "^broken$")
         assert RULE in broken, broken
         flags = "-Wall -Wextra -Werror -pedantic -isystem /tmp/cuda $(pkg-config --cflags --libs cuvmm-emulator) -ldl"
-        for compiler, standard, source in ((c, "c89", "api_client.c"), (cxx, "c++11", "api_client_cxx.cc"), (cxx, "c++23", "api_client_cxx.cc")):
+        for compiler, standard, source in ((c, "c89", "api_client.c"), (cxx, "c++11", "api_client_cxx.cc"), (cxx, "c++2b", "api_client_cxx.cc")):
             root.run(0, "sh", "-c", f"{compiler} -std={standard} /tmp/clients/{source} -o /tmp/client {flags}")
             root.run(0, "cuvmm", "run", "--emulate", "--", "/tmp/client")
         print(f"  built and tested by {root.run(0, cxx, '--version').splitlines()[0]}")
@@ -126,7 +126,7 @@ def main():
     parser.add_argument("--compilers", action="append")
     parser.add_argument("--packages", type=str.split)
     parser.add_argument("--cmake")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()  # ROOTs may follow the options
     check_contents(arguments.package)
     for folder in arguments.roots:
         try_in(folder, arguments)
