@@ -49,13 +49,15 @@ std::vector<std::string> split(const std::string& line, char separator) {
 }
 
 // Whether a case may run in processes that others have used: each of its processes starts with a
-// plain init(), it makes and ends no context, and asks for nothing that others change. Calls with a
-// destroyed pool are alone: an H200's driver writes to where it was, and dies later.
+// plain init(), it makes and ends no context, asks for nothing that others change, and leaves no
+// graph, which would keep the addresses of what it allocates. Calls with a destroyed pool are
+// alone: an H200's driver writes to where it was, and dies later.
 bool may_share_processes(const Case& test_case) {
   const Program& program = test_case.program;
   const auto wild = [](const std::string& rule) { return rule.ends_with("-pool-alive"); };
   if (std::any_of(test_case.breaks.begin(), test_case.breaks.end(), wild)) return false;
-  static constexpr const char* kAlone[] = {"context", "cuMemGetInfo", "peek", "poke"};
+  static constexpr const char* kAlone[] = {"context", "cuMemGetInfo", "cuStreamEndCapture", "peek",
+                                           "poke"};
   static constexpr const char* kHarmless[] = {"cuCtxSynchronize", "cuCtxSetCurrent",
                                               "cuCtxGetCurrent", "cuCtxGetDevice"};
   const auto among = [](const std::string& function, std::span<const char* const> names) {
