@@ -91,6 +91,23 @@ TEST(Timeline, UsesOfOneCallArePairedByTheirNumbers) {
   }
 }
 
+TEST(Timeline, AUseWhoseBeginIsGoneLives) {
+  Recording run;
+  run.add(TimelineWhat::kAlive, TimelineObject::kBinding, 0, 0xa, 4096, 5).more = 4;
+  run.add(TimelineWhat::kAlive, TimelineObject::kSparse, 0, 0x7000, 0, 6).more =
+      live::use_word(4, 3);
+  const ProcessTimeline timeline = run.read();
+  ASSERT_EQ(timeline.lives.size(), 2u);
+  for (const Life& life : timeline.lives) {
+    EXPECT_TRUE(life.alive());
+    EXPECT_EQ(life.stack, 4u);
+    EXPECT_EQ(life.handle, 0u);
+    EXPECT_EQ(life.offset, 0u);
+  }
+  EXPECT_EQ(timeline.lives[0].begin_call, 5u);
+  EXPECT_EQ(timeline.lives[1].begin_call, 6u);
+}
+
 TEST(Timeline, ABindingEndsWithItsMemoryAtTheLatest) {
   Recording run;
   run.add(TimelineWhat::kBegin, TimelineObject::kAllocation, 1, 0x7, 4096);
