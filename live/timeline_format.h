@@ -39,6 +39,13 @@ enum class TimelineObject : std::uint8_t {
   kMulticast,       ///< a multicast object that this process made
   kExternal,        ///< another API's memory, imported
   kExternalBuffer,  ///< an address of it; `other`: its handle; `more`: the offset there
+  kSummed,          ///< the kinds up to here: those that follow have no bytes of their own
+  /// Memory bound to a multicast object, the key; `other`: the memory; `more`: use_word() with the
+  /// offset in the object. A binding ends with its memory at the latest.
+  kBinding = kSummed,
+  /// Memory in a region of a sparse array, the key; `other`: the memory; `more`: use_word() with
+  /// the offset in the memory.
+  kSparse,
   kCount
 };
 
@@ -49,6 +56,17 @@ enum class TimelineWhat : std::uint8_t {
   kUndone,  ///< the driver refused the call: its events do not count
   kAlive,   ///< it lives at the end, and its begin is no longer kept: as kEnd
 };
+
+/// One call can make several uses of one object, so they have numbers. Of a begin, `low` is an
+/// offset; of an end, the stack of the call that made the use.
+constexpr std::uint64_t use_word(std::uint64_t low, std::uint64_t number) noexcept {
+  return (low & ((std::uint64_t{1} << 48) - 1)) | number << 48;
+}
+constexpr std::uint64_t use_number(std::uint64_t word) noexcept { return word >> 48; }
+/// Whether it is a way in which other objects' memory is used.
+constexpr bool is_use(TimelineObject object) noexcept {
+  return object == TimelineObject::kBinding || object == TimelineObject::kSparse;
+}
 
 /// Its words have the order in which the shim finds them: two are copied at once.
 struct TimelineEvent {
@@ -68,7 +86,7 @@ static_assert(sizeof(TimelineEvent) == 64 && offsetof(TimelineEvent, what) == 56
 
 /// Bytes by kind, at one moment.
 struct TimelineSums {
-  std::uint64_t objects[static_cast<std::size_t>(TimelineObject::kCount)];
+  std::uint64_t objects[static_cast<std::size_t>(TimelineObject::kSummed)];
 };
 struct TimelineSample {
   std::uint64_t ticks;
@@ -153,7 +171,7 @@ inline std::uint64_t physical(const TimelineSums& sums) noexcept {
 inline bool sum(TimelineSums& sums, const TimelineEvent& event, bool back = false) noexcept {
   const bool begins = event.what == TimelineWhat::kBegin;
   if (!begins && event.what != TimelineWhat::kEnd) return false;
-  if (event.object >= TimelineObject::kCount) return false;
+  if (event.object >= TimelineObject::kSummed) return false;
   sums.objects[static_cast<std::size_t>(event.object)] +=
       begins != back ? event.size : 0 - event.size;
   return is_physical(event.object);

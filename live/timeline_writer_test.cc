@@ -143,6 +143,21 @@ TEST_F(TimelineWriterTest, OfAKilledProcessNoEventIsMissing) {
   }
 }
 
+TEST_F(TimelineWriterTest, AUseHasNoBytesOfItsOwn) {
+  begin(1, 0x10, 100);
+  const std::uint64_t word = use_word(std::uint64_t{1} << 47, 65535);
+  writer_.add(TimelineWhat::kBegin, TimelineObject::kBinding, 0, {0x30, 100, word, 0x10},
+              {2, 5, 6});
+  writer_.add(TimelineWhat::kBegin, TimelineObject::kSparse, 0, {0x40, 100, word, 0x10}, {3, 5, 6});
+  EXPECT_EQ(bytes_now(), 100u);
+  EXPECT_EQ(counted().peak, 100u);
+  for (const std::uint64_t sum : counted().sums.objects) EXPECT_LE(sum, 100u);
+  const TimelineEvent& event = writer_.image()->events[2];
+  EXPECT_EQ(event.object, TimelineObject::kSparse);
+  EXPECT_EQ(use_number(event.more), 65535u);
+  EXPECT_EQ(use_word(event.more, 0), std::uint64_t{1} << 47);
+}
+
 TEST_F(TimelineWriterTest, AnEventThatIsNotWholeDoesNotCount) {
   begin(1, 0x10, 100);
   begin(2, 0x20, 100);

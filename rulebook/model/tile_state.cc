@@ -1,7 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rulebook/model/tile_state.h"
 
+#include <bit>
+
 namespace cuvmm {
+
+namespace {
+
+TileState::Tiles tiles_of(const CUarrayMapInfo& info, unsigned number, Origin at) {
+  TileState::Tiles tiles;
+  tiles.memory = info.memHandle.memHandle;
+  tiles.offset = info.offset;
+  if (info.subresourceType == CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL) {
+    tiles.size = info.subresource.miptail.size;
+  }
+  if (std::has_single_bit(info.deviceBitMask)) tiles.device = std::countr_zero(info.deviceBitMask);
+  tiles.number = static_cast<std::uint16_t>(number);
+  tiles.made = at;
+  return tiles;
+}
+
+}  // namespace
 
 TileState::Key TileState::key(const CUarrayMapInfo& info) {
   const auto array = reinterpret_cast<std::uintptr_t>(info.resource.array);
@@ -17,12 +36,16 @@ TileState::Key TileState::key(const CUarrayMapInfo& info) {
 
 void TileState::confirm(const calls::MemMapArrayAsync& call, const Facts&, Origin at,
                         const Surroundings&) {
+  ended_.clear();
   for (unsigned i = 0; i < call.count; ++i) {
     const CUarrayMapInfo& info = call.mapInfoList[i];
+    const Key region = key(info);
+    if (const auto shown = tiles_.find(region); shown != tiles_.end()) {
+      ended_.emplace_back(region[0], shown->second);
+      tiles_.erase(shown);
+    }
     if (info.memOperationType == CU_MEM_OPERATION_TYPE_MAP) {
-      tiles_[key(info)] = {info.memHandle.memHandle, at};
-    } else {
-      tiles_.erase(key(info));
+      tiles_.emplace(region, tiles_of(info, i, at));
     }
   }
 }

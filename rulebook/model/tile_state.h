@@ -8,6 +8,8 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "api/calls.h"
 #include "rulebook/model/surroundings.h"
@@ -21,6 +23,10 @@ class TileState {
  public:
   struct Tiles {
     CUmemGenericAllocationHandle memory = 0;
+    std::uint64_t offset = 0;  ///< in the memory
+    std::uint64_t size = 0;    ///< bytes of a mip tail; else 0: unknown
+    int device = -1;           ///< of the memory; -1 unknown
+    std::uint16_t number = 0;  ///< of its entry in the call
     Origin made;
   };
   /// The array, the kind of region and its numbers.
@@ -37,6 +43,14 @@ class TileState {
                const Surroundings&) {
     forget(*call.handle);
   }
+  const std::map<Key, Tiles>& all() const { return tiles_; }
+  /// What the region of this entry shows; null: nothing.
+  const Tiles* find(const CUarrayMapInfo& info) const {
+    const auto found = tiles_.find(key(info));
+    return found == tiles_.end() ? nullptr : &found->second;
+  }
+  /// What the last call that was accepted ended, with its array.
+  const std::vector<std::pair<std::uint64_t, Tiles>>& ended() const { return ended_; }
   /// Whether some array still shows this memory.
   bool shows(CUmemGenericAllocationHandle memory) const;
 
@@ -48,6 +62,7 @@ class TileState {
   }
 
   std::map<Key, Tiles> tiles_;
+  std::vector<std::pair<std::uint64_t, Tiles>> ended_;
 };
 
 }  // namespace cuvmm

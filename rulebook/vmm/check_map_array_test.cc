@@ -137,6 +137,38 @@ TEST(MapArray, MemoryThatAnArrayShowsIsNoLeak) {
   EXPECT_EQ(leaks(), 1u);
 }
 
+TEST(MapArray, WhatACallEndedIsKnownUntilTheNextOne) {
+  World w;
+  CUarrayMapInfo infos[2] = {mapping(memory(w)), mapping(0x100)};
+  infos[0].offset = 4096;
+  infos[1].subresource.sparseLevel.offsetX = 128;
+  w.accept(calls::MemMapArrayAsync{infos, 2, nullptr});
+  EXPECT_TRUE(w.model.tiles().ended().empty());
+  const auto* first = w.model.tiles().find(infos[0]);
+  const auto* second = w.model.tiles().find(infos[1]);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->offset, 4096u);
+  EXPECT_EQ(first->device, 0);
+  EXPECT_EQ(first->number, 0u);
+  EXPECT_EQ(second->number, 1u);
+  const Origin made = second->made;
+  // One is covered by other memory, the other one unmapped.
+  infos[0].offset = 0;
+  infos[1].memOperationType = CU_MEM_OPERATION_TYPE_UNMAP;
+  infos[1].memHandle.memHandle = 0;
+  w.accept(calls::MemMapArrayAsync{infos, 2, nullptr});
+  const auto& ended = w.model.tiles().ended();
+  ASSERT_EQ(ended.size(), 2u);
+  EXPECT_EQ(ended[0].first, 0x7000u);
+  EXPECT_EQ(ended[0].second.offset, 4096u);
+  EXPECT_EQ(ended[1].second.number, 1u);
+  EXPECT_EQ(ended[1].second.made.call, made.call);
+  EXPECT_EQ(w.model.tiles().find(infos[0])->offset, 0u);
+  EXPECT_EQ(w.model.tiles().find(infos[1]), nullptr);
+  w.accept(calls::MemMapArrayAsync{infos + 1, 1, nullptr});
+  EXPECT_TRUE(w.model.tiles().ended().empty());
+}
+
 TEST(MapArray, AHandleThatIsGivenOutAnewHasNoTiles) {
   World w;
   CUarrayMapInfo info = mapping(memory(w));

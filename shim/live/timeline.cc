@@ -83,6 +83,41 @@ void Timeline::imported(const Model& model, std::uint64_t handle, const Origin& 
   begin(Object::kExternal, m.handle, m.size, 0, 0, m.device, at);
 }
 
+void Timeline::begin(const Use& use, Handle memory, std::uint64_t offset,
+                     const Origin& at) noexcept {
+  writer_.add(What::kBegin, use.object, use.device,
+              {use.key, use.size, live::use_word(offset, use.number), memory}, at);
+}
+
+void Timeline::end(What what, const Use& use, const Origin& at) noexcept {
+  writer_.add(what, use.object, use.device,
+              {use.key, use.size, live::use_word(use.made.stack, use.number), use.made.call}, at);
+}
+
+void Timeline::bound(const Model& model, Handle object, const Origin& at) noexcept {
+  const MulticastObject* const team = model.multicast(object);
+  if (!team || team->bindings.empty()) return;
+  const MulticastBinding& last = team->bindings.back();
+  if (last.made.call == at.call) begin(use_of(object, last), last.memory, last.offset, at);
+}
+
+// What an entry maps and a later one of the same call covers is not told.
+void Timeline::in_array(const Model& model, const calls::MemMapArrayAsync& call,
+                        const Origin& at) noexcept {
+  for (const auto& [array, tiles] : model.tiles().ended()) {
+    if (tiles.made.call != at.call) end(What::kEnd, use_of(array, tiles), at);
+  }
+  for (unsigned i = 0; i < call.count; ++i) {
+    const CUarrayMapInfo& info = call.mapInfoList[i];
+    const TileState::Tiles* const tiles = model.tiles().find(info);
+    if (!tiles || tiles->made.call != at.call || tiles->number != static_cast<std::uint16_t>(i)) {
+      continue;
+    }
+    const auto array = reinterpret_cast<std::uintptr_t>(info.resource.array);
+    begin(use_of(array, *tiles), tiles->memory, tiles->offset, at);
+  }
+}
+
 void Timeline::created(const calls::MemCreate& call, const Origin& at) noexcept {
   begin(Object::kAllocation, *call.handle, call.size, 0, 0, device_of(call.prop->location), at);
 }
@@ -137,6 +172,13 @@ void Timeline::rare_gone(const RarelyRetired& rare, const Origin& at) noexcept {
   if (one.memory) external(std::span(&*one.memory, 1), std::span<const ExternalBuffer>());
   if (one.buffer) external(std::span<const ExternalMemory>(), std::span(&*one.buffer, 1));
   external(rare.context.memories, rare.context.buffers);
+  const auto unbound = [&](Handle object, const MulticastBinding& b) {
+    end(What::kEnd, use_of(object, b), at);
+  };
+  for (const auto& [object, b] : rare.multicast.bindings) unbound(object, b);
+  for (const MulticastObject& object : rare.multicast.objects) {
+    for (const MulticastBinding& b : object.bindings) unbound(object.handle, b);
+  }
   for (const IpcOpen& open : rare.ipc_opens) {
     if (open.count > 1) continue;
     end(What::kEnd, Object::kIpc, open.pointer, open.size, open.made, open.device, at);
@@ -150,11 +192,14 @@ void Timeline::add_alive(const Model& model) noexcept {
   std::uint64_t before = 0, after = 0;
   if (!writer_.gap(before, after)) return;
   std::size_t room = live::kLastEvents / 2;
+  const auto in_gap = [&](const Origin& made) {
+    if (made.call <= before || made.call >= after || room == 0) return false;
+    --room;
+    return true;
+  };
   const auto alive = [&](Object object, std::uint64_t key, std::uint64_t size, Origin made,
                          int device) {
-    if (made.call <= before || made.call >= after || room == 0) return;
-    --room;
-    end(What::kAlive, object, key, size, made, device, {});
+    if (in_gap(made)) end(What::kAlive, object, key, size, made, device, {});
   };
   for (const auto& [base, r] : model.reservations()) {
     alive(Object::kReservation, base, r.size, r.made, -1);
@@ -177,6 +222,13 @@ void Timeline::add_alive(const Model& model) noexcept {
   for (const auto& [base, b] : model.external().buffers()) {
     alive(Object::kExternalBuffer, base, b.size, b.made, b.device);
   }
+  const auto used = [&](const Use& use) {
+    if (in_gap(use.made)) end(What::kAlive, use, {});
+  };
+  for (const auto& [handle, object] : model.multicasts()) {
+    for (const MulticastBinding& b : object.bindings) used(use_of(handle, b));
+  }
+  for (const auto& [region, tiles] : model.tiles().all()) used(use_of(region[0], tiles));
 }
 
 std::vector<StackId> Timeline::finish(const Model& model) {

@@ -72,6 +72,24 @@ class Timeline {
   [[gnu::noinline]] void all_gone(const Retired& retired, const Origin& at) noexcept;
   void imported(const Model& model, std::uint64_t handle, const Origin& at) noexcept;
   void named(const Books& books, const NamedByCall& named, const Origin& at) noexcept;
+  void bound(const Model& model, Handle object, const Origin& at) noexcept;
+  void in_array(const Model& model, const calls::MemMapArrayAsync& call, const Origin& at) noexcept;
+  /// Of a use of other objects' memory.
+  struct Use {
+    Object object;
+    std::uint64_t key, size;
+    int device;
+    std::uint64_t number;
+    Origin made;
+  };
+  static Use use_of(Handle object, const MulticastBinding& binding) noexcept {
+    return {Object::kBinding, object, binding.size, binding.device, 0, binding.made};
+  }
+  static Use use_of(std::uint64_t array, const TileState::Tiles& tiles) noexcept {
+    return {Object::kSparse, array, tiles.size, tiles.device, tiles.number, tiles.made};
+  }
+  void begin(const Use& use, Handle memory, std::uint64_t offset, const Origin& at) noexcept;
+  void end(What what, const Use& use, const Origin& at) noexcept;
   void add_alive(const Model& model) noexcept;
   void rare_gone(const RarelyRetired& rare, const Origin& at) noexcept;
 
@@ -105,6 +123,10 @@ inline void Timeline::made(const Books& books, const CallStruct& call, const Ori
 
 template <class CallStruct>
 void Timeline::made_rarely(const Books& books, const CallStruct& call, const Origin& at) noexcept {
+  if constexpr (BindsMulticast<CallStruct>) return bound(books.model, call.mcHandle, at);
+  if constexpr (std::is_same_v<CallStruct, calls::MemMapArrayAsync>) {
+    return in_array(books.model, call, at);
+  }
   NamedByCall names;
   call.visit(names);
   if constexpr (requires { call.shareableHandle; }) {
@@ -127,7 +149,7 @@ inline void Timeline::gone(const CallStruct&, const Retired& retired, const Orig
     const bool plain =
         a.prop_known && !a.imported && !a.multicast && location.type == CU_MEM_LOCATION_TYPE_DEVICE;
     if (!plain) [[unlikely]]
-      return lost(a, at);
+      return all_gone(retired, at);
     end(What::kEnd, Object::kAllocation, a.handle, a.size, a.made, location.id, at);
   } else if constexpr (std::is_same_v<CallStruct, calls::MemAddressFree>) {
     const Reservation* const r = retired.reservations.only();

@@ -38,18 +38,19 @@ StackName name_of_stack(const ProcessTimeline& timeline, std::uint32_t id) {
 
 }  // namespace
 
+std::int64_t moment_in(const ProcessTimeline& timeline, const ProcessTimeline& first,
+                       const MomentOfRun& moment) {
+  if (moment.peak) return timeline.peak_ns;
+  return moment.ns - static_cast<std::int64_t>(timeline.start_ns - first.start_ns);
+}
+
 Holdings holdings_at(const std::vector<ProcessTimeline>& processes, const MomentOfRun& moment) {
   Holdings result;
   for (const ProcessTimeline& timeline : processes) {
-    std::int64_t ns = timeline.peak_ns;
-    if (!moment.peak) {
-      const auto later = static_cast<std::int64_t>(timeline.start_ns - processes.front().start_ns);
-      ns = moment.ns - later;
-    }
+    const std::int64_t ns = moment_in(timeline, processes.front(), moment);
     std::unordered_map<std::uint32_t, StackName> names;
     for (const Life& life : timeline.lives) {
-      const bool lives = life.begin_ns <= ns && (life.alive() || life.end_ns > ns);
-      if (!lives || !is_physical(life.kind)) continue;
+      if (!life.lives_at(ns) || !is_physical(life.kind)) continue;
       const auto [name, fresh] = names.try_emplace(life.stack);
       if (fresh) name->second = name_of_stack(timeline, life.stack);
       Holding& holding = result[name->second.folded];

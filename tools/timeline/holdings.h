@@ -27,6 +27,10 @@ struct MomentOfRun {
   std::int64_t ns = 0;  ///< else: from the start of the first process's timeline
 };
 
+/// The moment in nanoseconds of `timeline`; `first` is the run's first one.
+std::int64_t moment_in(const ProcessTimeline& timeline, const ProcessTimeline& first,
+                       const MomentOfRun& moment);
+
 /// Of all processes together.
 Holdings holdings_at(const std::vector<ProcessTimeline>& processes, const MomentOfRun& moment);
 

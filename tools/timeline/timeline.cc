@@ -37,6 +37,10 @@ const char* name(live::TimelineObject kind) {
       return "external memory";
     case O::kExternalBuffer:
       return "external buffer";
+    case O::kBinding:
+      return "multicast binding";
+    case O::kSparse:
+      return "sparse mapping";
     case O::kCount:
       break;
   }

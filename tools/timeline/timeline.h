@@ -28,10 +28,11 @@ struct Life {
   std::uint32_t stack = 0;  ///< ids in ProcessTimeline::stacks
   std::uint32_t end_stack = 0;
   std::int32_t device = -1;  ///< of memory; -1 unknown
-  std::uint64_t handle = 0;  ///< of a mapping and an export
-  std::uint64_t offset = 0;  ///< of a mapping
+  std::uint64_t handle = 0;  ///< of a mapping, an export and a use: their memory
+  std::uint64_t offset = 0;  ///< of a mapping; of a binding in its object, else in the memory
 
   bool alive() const { return end_call == 0; }
+  bool lives_at(std::int64_t ns) const { return begin_ns <= ns && (alive() || end_ns > ns); }
 };
 
 struct AccessChange {

@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -93,6 +95,9 @@ class Pairing {
     }
   };
 
+  // A use of memory: its kind, its key, the call that made it, and its number there.
+  using UseKey = std::tuple<TimelineObject, std::uint64_t, std::uint64_t, std::uint64_t>;
+
   void begin(const TimelineEvent& event, std::int64_t ns) {
     Life life{.kind = event.object, .value = event.key, .size = event.size, .begin_ns = ns};
     life.begin_call = event.by.call;
@@ -101,32 +106,73 @@ class Pairing {
     life.device = event.device;
     life.handle = event.other;
     life.offset = event.more;
-    open_[{event.object, event.key}] = out_.lives.size();
+    if (is_use(event.object)) [[unlikely]] {
+      life.offset = live::use_word(event.more, 0);
+      uses_[{event.object, event.key, event.by.call, live::use_number(event.more)}] =
+          out_.lives.size();
+      if (event.object == TimelineObject::kBinding) bound_.emplace(event.other, out_.lives.size());
+    } else {
+      open_[{event.object, event.key}] = out_.lives.size();
+    }
     out_.lives.push_back(life);
   }
 
   void end(const TimelineEvent& event, std::int64_t ns) {
+    if (is_use(event.object)) [[unlikely]]
+      return end_use(event, ns);
+    if (event.object == TimelineObject::kAllocation && event.what == TimelineWhat::kEnd) {
+      end_bindings(event, ns);
+    }
     const auto found = open_.find({event.object, event.key});
     const bool known = found != open_.end() && out_.lives[found->second].begin_call == event.other;
-    if (!known) {
-      Life life{.kind = event.object, .value = event.key, .size = event.size};
-      life.begin_call = event.other;
-      life.stack = static_cast<std::uint32_t>(event.more);
-      life.device = event.device;
-      out_.lives.push_back(life);
-    }
+    if (!known) add_late(event);
     Life& life = known ? out_.lives[found->second] : out_.lives.back();
     if (known) open_.erase(found);
-    if (event.what == TimelineWhat::kAlive) return;
+    if (event.what != TimelineWhat::kAlive) close(life, event, ns);
+  }
+
+  // Its begin is not among the events.
+  void add_late(const TimelineEvent& event) {
+    Life life{.kind = event.object, .value = event.key, .size = event.size};
+    life.begin_call = event.other;
+    life.stack = static_cast<std::uint32_t>(event.more);
+    life.device = event.device;
+    out_.lives.push_back(life);
+  }
+
+  static void close(Life& life, const TimelineEvent& event, std::int64_t ns) {
     life.end_ns = ns;
     life.end_call = event.by.call;
     life.end_thread = event.by.thread;
     life.end_stack = event.by.stack;
   }
 
+  void end_use(const TimelineEvent& event, std::int64_t ns) {
+    const auto found =
+        uses_.find({event.object, event.key, event.other, live::use_number(event.more)});
+    if (found == uses_.end()) add_late(event);
+    Life& life = found == uses_.end() ? out_.lives.back() : out_.lives[found->second];
+    if (found != uses_.end()) uses_.erase(found);
+    if (event.what != TimelineWhat::kAlive && life.alive()) close(life, event, ns);
+  }
+
+  // What memory is bound to loses it with its last reference: the calls that give up plain memory
+  // write that end alone.
+  void end_bindings(const TimelineEvent& event, std::int64_t ns) {
+    if (bound_.empty()) return;
+    const auto [from, to] = bound_.equal_range(event.key);
+    for (auto at = from; at != to; ++at) {
+      Life& life = out_.lives[at->second];
+      if (life.alive()) close(life, event, ns);
+    }
+    bound_.erase(from, to);
+  }
+
   TickClock clock_;
   ProcessTimeline& out_;
   std::unordered_map<Key, std::size_t, Hash> open_;
+  std::map<UseKey, std::size_t> uses_;
+  std::multimap<std::uint64_t, std::size_t> bound_;  // bindings by their memory
 };
 
 // Of unmaps that the driver refused, and the like: they never happened.

@@ -11,15 +11,16 @@ namespace {
 
 using Sums = live::TimelineSums;
 constexpr std::size_t kKinds = static_cast<std::size_t>(live::TimelineObject::kCount);
+constexpr std::size_t kSums = static_cast<std::size_t>(live::TimelineObject::kSummed);
 
 Json life_columns() {
   return {"kind",   "value",      "size",  "begin_ns",  "end_ns", "begin_call", "end_call",
           "thread", "end_thread", "stack", "end_stack", "device", "handle",     "offset"};
 }
 Json access_columns() { return {"ns", "call", "thread", "address", "size", "location", "flags"}; }
-Json kind_names() {
+Json kind_names(std::size_t count = kKinds) {
   Json names = Json::array();
-  for (std::size_t i = 0; i < kKinds; ++i)
+  for (std::size_t i = 0; i < count; ++i)
     names.push_back(name(static_cast<live::TimelineObject>(i)));
   return names;
 }
@@ -151,8 +152,8 @@ AccessChange access_change_of(const Json& json) {
 
 TimelineSample sample_of(const Json& json) {
   // A report of an older cuvmm has fewer kinds.
-  const bool older = json.is_array() && json.size() > 3 && json.size() < 3 + kKinds;
-  const std::size_t kinds = older ? json.size() - 3 : kKinds;
+  const bool older = json.is_array() && json.size() > 3 && json.size() < 3 + kSums;
+  const std::size_t kinds = older ? json.size() - 3 : kSums;
   TimelineRow row(json, 3 + kinds, "samples");
   TimelineSample s;
   s.ns = row.number<std::int64_t>();
@@ -196,7 +197,7 @@ ProcessTimeline process_of(const Json& json) {
 
 Json timeline_json(const std::vector<ProcessTimeline>& processes) {
   Json sample_columns = {"ns", "call", "peak"};
-  for (const Json& kind : kind_names()) sample_columns.push_back(kind);
+  for (const Json& kind : kind_names(kSums)) sample_columns.push_back(kind);
   Json list = Json::array();
   for (const ProcessTimeline& one : processes) list.push_back(process_json(one));
   return {{"clock", "boottime"},

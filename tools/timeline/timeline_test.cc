@@ -4,6 +4,7 @@
 #include <cuda.h>
 #include <gtest/gtest.h>
 
+#include "tools/timeline/memory_use.h"
 #include "tools/timeline/moments.h"
 #include "tools/timeline/timeline_file.h"
 #include "tools/usage.h"
@@ -62,6 +63,107 @@ TEST(Timeline, BeginsAndEndsArePaired) {
   EXPECT_EQ(mapping.end_stack, 9u);
   EXPECT_EQ(timeline.end_ns, 1000);
   EXPECT_EQ(Moments(timeline).device_of(mapping), 1);
+}
+
+TEST(Timeline, UsesOfOneCallArePairedByTheirNumbers) {
+  Recording run;
+  for (const std::uint64_t number : {0u, 1u, 2u}) {
+    TimelineEvent& begin =
+        run.add(TimelineWhat::kBegin, TimelineObject::kSparse, 1, 0x7000, 0, 0x100 + number);
+    begin.more = live::use_word(number << 16, number);
+  }
+  TimelineEvent& end = run.add(TimelineWhat::kEnd, TimelineObject::kSparse, 2, 0x7000, 0, 1);
+  end.more = live::use_word(9, 1);
+  // The begin of this one is not there.
+  run.add(TimelineWhat::kEnd, TimelineObject::kSparse, 3, 0x7000, 0, 1).more = live::use_word(8, 7);
+  const ProcessTimeline timeline = run.read();
+  ASSERT_EQ(timeline.lives.size(), 4u);
+  const Life& late = timeline.lives[0];
+  EXPECT_EQ(late.begin_ns, Life::kUnknown);
+  EXPECT_EQ(late.stack, 8u);
+  EXPECT_EQ(late.end_call, 3u);
+  for (const std::size_t i : {0u, 1u, 2u}) {
+    const Life& life = timeline.lives[i + 1];
+    EXPECT_EQ(life.value, 0x7000u);
+    EXPECT_EQ(life.handle, 0x100u + i);
+    EXPECT_EQ(life.offset, i << 16);
+    EXPECT_EQ(life.end_call, i == 1 ? 2u : 0u) << i;
+  }
+}
+
+TEST(Timeline, AUseWhoseBeginIsGoneLives) {
+  Recording run;
+  run.add(TimelineWhat::kAlive, TimelineObject::kBinding, 0, 0xa, 4096, 5).more = 4;
+  run.add(TimelineWhat::kAlive, TimelineObject::kSparse, 0, 0x7000, 0, 6).more =
+      live::use_word(4, 3);
+  const ProcessTimeline timeline = run.read();
+  ASSERT_EQ(timeline.lives.size(), 2u);
+  for (const Life& life : timeline.lives) {
+    EXPECT_TRUE(life.alive());
+    EXPECT_EQ(life.stack, 4u);
+    EXPECT_EQ(life.handle, 0u);
+    EXPECT_EQ(life.offset, 0u);
+  }
+  EXPECT_EQ(timeline.lives[0].begin_call, 5u);
+  EXPECT_EQ(timeline.lives[1].begin_call, 6u);
+}
+
+TEST(Timeline, ABindingEndsWithItsMemoryAtTheLatest) {
+  Recording run;
+  run.add(TimelineWhat::kBegin, TimelineObject::kAllocation, 1, 0x7, 4096);
+  run.add(TimelineWhat::kBegin, TimelineObject::kBinding, 2, 0xa, 4096, 0x7).more = 8192;
+  run.add(TimelineWhat::kBegin, TimelineObject::kBinding, 3, 0xb, 4096, 0x7);
+  run.add(TimelineWhat::kBegin, TimelineObject::kBinding, 4, 0xb, 4096, 0x8);
+  run.add(TimelineWhat::kEnd, TimelineObject::kBinding, 5, 0xa, 4096, 2);
+  run.add(TimelineWhat::kEnd, TimelineObject::kAllocation, 6, 0x7, 4096, 1);
+  // As an import's end has it: both are written.
+  run.add(TimelineWhat::kEnd, TimelineObject::kBinding, 6, 0xb, 4096, 3);
+  const ProcessTimeline timeline = run.read();
+  ASSERT_EQ(timeline.lives.size(), 4u);
+  EXPECT_EQ(timeline.lives[1].offset, 8192u);
+  EXPECT_EQ(timeline.lives[1].end_call, 5u);
+  EXPECT_EQ(timeline.lives[2].end_call, 6u);
+  EXPECT_TRUE(timeline.lives[3].alive());
+  const Json report = {{"timeline", timeline_json({timeline})}};
+  EXPECT_EQ(timeline_json(timelines_of(report)), report["timeline"]);
+}
+
+TEST(Timeline, WhatTheDriverKeptBoundStaysBound) {
+  Recording run;
+  run.add(TimelineWhat::kBegin, TimelineObject::kAllocation, 1, 0x7, 4096);
+  run.add(TimelineWhat::kBegin, TimelineObject::kBinding, 2, 0xa, 4096, 0x7);
+  run.add(TimelineWhat::kEnd, TimelineObject::kBinding, 3, 0xa, 4096, 2);
+  run.add(TimelineWhat::kUndone, TimelineObject::kReservation, 3, 0, 0);
+  EXPECT_TRUE(run.read().lives.at(1).alive());
+}
+
+TEST(Timeline, MemoryThatIsOnlyBoundIsInUse) {
+  Recording run;
+  for (const std::uint64_t handle : {1u, 2u, 3u, 4u})
+    run.add(TimelineWhat::kBegin, TimelineObject::kAllocation, handle, handle, 1u << handle);
+  run.add(TimelineWhat::kBegin, TimelineObject::kMapping, 5, 0x1000, 2, 1);
+  run.add(TimelineWhat::kBegin, TimelineObject::kBinding, 6, 0xa, 2, 1);
+  run.add(TimelineWhat::kBegin, TimelineObject::kBinding, 7, 0xa, 4, 2);
+  run.add(TimelineWhat::kBegin, TimelineObject::kSparse, 8, 0x7000, 0, 3);
+  run.add(TimelineWhat::kEnd, TimelineObject::kBinding, 9, 0xa, 4, 7);
+  std::vector<ProcessTimeline> timelines = {run.read()};
+  const auto use_at = [&](std::int64_t ns) {
+    return memory_use_at(timelines, {.peak = false, .ns = ns}).value();
+  };
+  const MemoryUse before = use_at(85), after = use_at(95);
+  EXPECT_EQ(before.mapped, 2u);
+  EXPECT_EQ(before.bound, 4u);
+  EXPECT_EQ(before.sparse, 8u);
+  EXPECT_EQ(before.idle, 16u);
+  EXPECT_EQ(after.bound, 0u);
+  EXPECT_EQ(after.idle, 20u);
+  EXPECT_EQ(after.all(), 30u);
+  // What was just made counts as what it is used for later.
+  EXPECT_EQ(use_at(30).sparse, 8u);
+  EXPECT_EQ(use_at(30).idle, 6u);
+  EXPECT_EQ(use_at(29).all(), 6u);
+  timelines[0].left_out = 1;
+  EXPECT_FALSE(memory_use_at(timelines, {}).has_value());
 }
 
 TEST(Timeline, AnAddressThatIsUsedAgainIsAnotherLife) {

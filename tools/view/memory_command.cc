@@ -12,6 +12,7 @@
 #include "tools/commands.h"
 #include "tools/standard_streams.h"
 #include "tools/timeline/holdings.h"
+#include "tools/timeline/memory_use.h"
 #include "tools/usage.h"
 #include "tools/view/read_report.h"
 
@@ -73,6 +74,16 @@ std::vector<ProcessTimeline> timelines_in(const std::string& path) {
   return timelines;
 }
 
+// What no mapping shows may still be in use.
+void tell_use(const std::optional<MemoryUse>& use) {
+  if (!use || use->all() == 0) return;
+  const auto text = [](std::uint64_t bytes) { return amount(static_cast<std::int64_t>(bytes)); };
+  print_output("of that, of cuMemCreate: {} mapped", text(use->mapped));
+  if (use->bound > 0) print_output(", {} only bound to a multicast object", text(use->bound));
+  if (use->sparse > 0) print_output(", {} only in a sparse array", text(use->sparse));
+  print_output(", {} kept by handles alone\n", text(use->idle));
+}
+
 std::string folded_stacks(const Holdings& holdings) {
   std::string text;
   for (const auto& [stack, one] : holdings) text += fmt::format("{} {}\n", stack, one.bytes);
@@ -103,6 +114,7 @@ int tell_memory(const MemoryOptions& options) {
   const std::string when = moment.peak ? "at the peak" : "after " + options.at;
   if (options.diff.empty()) {
     print_output("{} of physical memory {}\n", amount(total), when);
+    tell_use(memory_use_at(timelines, moment));
   } else {
     print_output("{} holds {} {} than {}, {}\n", options.report, amount(std::abs(total)),
                  total < 0 ? "less" : "more", options.diff, when);

@@ -313,6 +313,7 @@ class ProcessTracks {
     if (life.begin_ns < 0) Trace::annotate(event, "made", "before this, when is not known");
     if (life.device >= 0) Trace::annotate(event, "device", std::to_string(life.device));
     if (life.handle != 0) Trace::annotate(event, "handle", fmt::format("{:#x}", life.handle));
+    if (is_use(life.kind)) Trace::annotate(event, "offset", bytes_text(life.offset));
     trace_.annotate_shared(event, "stack", stack_lines(timeline_, life.stack));
     trace_.annotate_shared(event, "stack of the end", stack_lines(timeline_, life.end_stack));
     if (const auto told = told_.find(&life); told != told_.end()) {

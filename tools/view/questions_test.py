@@ -103,11 +103,26 @@ class Memory(Questions):
         path = self.report("r.json", LEAK, "--timeline")
         peak = self.cuvmm("memory", path)
         self.assertEqual(peak.returncode, 0, peak.stderr)
-        self.assertTrue(peak.stdout.startswith("2 MiB of physical memory at the peak\n"), peak.stdout)
+        self.assertTrue(peak.stdout.startswith("2 MiB of physical memory at the peak\n"
+                                               "of that, of cuMemCreate: 2 MiB mapped, 0 bytes kept by handles alone\n"),
+                        peak.stdout)
         begin = self.cuvmm("memory", path, "--at", "0ns")
         self.assertTrue(begin.stdout.startswith("0 bytes of physical memory after 0ns\n"), begin.stdout)
         end = self.cuvmm("memory", path, "--at", "1000s")
         self.assertTrue(end.stdout.startswith("2 MiB of physical memory after 1000s\n"), end.stdout)
+
+    def test_what_nothing_uses(self):
+        path = self.report("r.json", LEAK + "h1 = cuMemCreate(6M, device=0)\np0 = cuMemAlloc(1M)\n", "--timeline")
+        result = self.cuvmm("memory", path)
+        self.assertTrue(result.stdout.startswith("9 MiB of physical memory at the peak\nof that, of cuMemCreate: "
+                                                 "2 MiB mapped, 6 MiB kept by handles alone\n"), result.stdout)
+        with open(path) as file:
+            report = json.load(file)
+        # The one mapping may be among what is left out.
+        report["timeline"]["processes"][0]["left_out"] = 1
+        with open(path, "w") as file:
+            json.dump(report, file)
+        self.assertNotIn("of that", self.cuvmm("memory", path).stdout)
 
     def test_what_another_run_holds_more(self):
         less = self.report("a.json", LEAK, "--timeline")

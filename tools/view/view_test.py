@@ -34,6 +34,47 @@ cuMemUnmap(r0+2M, 2M)
 cuMemRelease(h1)
 cuMemRelease(h0)
 """
+SPARSE_DRIVER = """
+#include <stddef.h>
+int cuInit(unsigned flags) { return flags != 0; }
+int cuDriverGetVersion(int* version) { *version = 13000; return 0; }
+int cuDeviceGetCount(int* count) { *count = 1; return 0; }
+int cuMemGetAllocationGranularity(size_t* size, const void* prop, int option) {
+  *size = 2 << 20; return !prop + option / 2;
+}
+int cuMemCreate(unsigned long long* handle, size_t size, const void* prop, unsigned long long flags) {
+  *handle = 0xe000; return !size + !prop + (flags != 0);
+}
+int cuMemMapArrayAsync(const void* list, unsigned count, void* stream) { return !list + !count + (stream != 0); }
+"""
+# Two tiles of an array show memory; then one of them no longer does.
+SPARSE = """
+#include <cuda.h>
+int main(void) {
+  CUmemGenericAllocationHandle memory;
+  CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                              .allocFlags = {.usage = CU_MEM_CREATE_USAGE_TILE_POOL}};
+  CUarrayMapInfo tiles[2] = {{0}};
+  if (cuInit(0)) return 2;
+  if (cuMemCreate(&memory, 2 << 20, &prop, 0)) return 3;
+  for (unsigned i = 0; i < 2; ++i) {
+    CUarrayMapInfo* tile = &tiles[i];
+    tile->resourceType = CU_RESOURCE_TYPE_ARRAY;
+    tile->resource.array = (CUarray)0x7000;
+    tile->subresource.sparseLevel.offsetX = 128 * i;
+    tile->subresource.sparseLevel.extentWidth = tile->subresource.sparseLevel.extentHeight = 128;
+    tile->subresource.sparseLevel.extentDepth = 1;
+    tile->memOperationType = CU_MEM_OPERATION_TYPE_MAP;
+    tile->memHandle.memHandle = memory;
+    tile->offset = 65536 * i;
+    tile->deviceBitMask = 1;
+  }
+  if (cuMemMapArrayAsync(tiles, 2, 0)) return 4;
+  tiles[0].memOperationType = CU_MEM_OPERATION_TYPE_UNMAP;
+  tiles[0].memHandle.memHandle = 0;
+  return cuMemMapArrayAsync(tiles, 1, 0) ? 5 : 0;
+}
+"""
 KINDS = {"reservation": 1, "allocation": 2, "import": 1, "mapping": 2, "export": 1, "device memory": 1}
 
 
@@ -162,6 +203,56 @@ class TimelineInReport(ViewTest):
         # It is memory of others: nothing of it counts as this process's.
         self.assertEqual(processes[0]["peak"]["bytes"], 4 << 20)
         self.assertIn(b"external memory", self.read("r.perfetto-trace", "rb"))
+
+    def test_memory_that_is_only_bound_to_a_multicast_object(self):
+        program = ("init()\nm0 = cuMulticastCreate({numDevices=2, size=8M})\n"
+                   "cuMulticastAddDevice(m0, 0)\ncuMulticastAddDevice(m0, 1)\n"
+                   "h0 = cuMemCreate(4M, device=0)\nh1 = cuMemCreate(4M, device=1)\n"
+                   "r0 = cuMemAddressReserve(4M)\ncuMemMap(r0, 4M, h1)\n"
+                   "cuMulticastBindMem(m0, 4M, h0, 0, 4M)\ncuMulticastBindAddr(m0, 0, r0, 4M)\n"
+                   "cuMulticastUnbind(m0, 1, 0, 4M)\ncuMemRelease(m0)\n"
+                   "cuMemUnmap(r0, 4M)\ncuMemRelease(h1)\ncuMemRelease(h0)\n")
+        self.reports("report.json", "r.perfetto-trace", "r.html", program=program, more=("--timeline",))
+        self.validate(json.loads(self.read("report.json")))
+        report, processes = self.timeline()
+        self.assertEqual(report["findings"], [])
+        objects = processes[0]["objects"]
+        memory = {one["device"]: one["value"] for one in objects if one["kind"] == "allocation"}
+        team = next(one for one in objects if one["kind"] == "multicast object")
+        first, second = [one for one in objects if one["kind"] == "multicast binding"]
+        for one, device, offset in ((first, 0, 4 << 20), (second, 1, 0)):
+            self.assertEqual((one["value"], one["handle"], one["device"], one["offset"], one["size"]),
+                             (team["value"], memory[device], device, offset, 4 << 20))
+        # One was unbound, the other one went with the object.
+        self.assertLess(second["end_call"], team["end_call"])
+        self.assertEqual(first["end_call"], team["end_call"])
+        # It is memory that counts already.
+        self.assertEqual(processes[0]["peak"]["bytes"], 8 << 20)
+        self.assertIn(b"multicast binding", self.read("r.perfetto-trace", "rb"))
+        result = self.cuvmm("memory", self.path("report.json"), "--at", f"{second['begin_ns']}ns")
+        self.assertIn("of that, of cuMemCreate: 4 MiB mapped, 4 MiB only bound to a multicast object, "
+                      "0 bytes kept by handles alone\n", result.stdout)
+
+    def test_memory_that_is_only_in_a_sparse_array(self):
+        # The emulator has no sparse arrays, so another driver takes these calls.
+        driver = self.compiled("libsparse.so", SPARSE_DRIVER, "-shared", "-fPIC")
+        headers = os.environ.get("CUDA_INCLUDE", "/usr/local/cuda/include")
+        program = self.compiled("sparse", SPARSE, "-I" + headers, "-Wl,--no-as-needed", driver)
+        path = self.path("report.json")
+        result = self.run_("--driver", driver, "--timeline", "--report", path, "--", program)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report, processes = self.timeline()
+        self.assertEqual([one["message"] for one in report["findings"]], [])
+        objects = processes[0]["objects"]
+        memory = next(one for one in objects if one["kind"] == "allocation")
+        first, second = [one for one in objects if one["kind"] == "sparse mapping"]
+        for one, offset in ((first, 0), (second, 65536)):
+            self.assertEqual((one["value"], one["handle"], one["device"], one["offset"], one["size"]),
+                             (0x7000, memory["value"], 0, offset, 0))
+        self.assertGreater(first["end_call"], first["begin_call"])
+        self.assertEqual(second["end_call"], 0)
+        result = self.cuvmm("memory", path)
+        self.assertIn("0 bytes mapped, 2 MiB only in a sparse array, 0 bytes kept by handles alone", result.stdout)
 
     def test_children_of_fork_have_their_own(self):
         program = "init()\nr0 = cuMemAddressReserve(2M)\n@p1 init()\n@p1 r1 = cuMemAddressReserve(4M)\n"

@@ -27,7 +27,14 @@ function withinView(ranges) {
   return list(ranges).length ? make('p', {}, 'Within ', shown(list(ranges).join(' / '))) : null;
 }
 
-function objectView(object) {
+// How an object's memory was used, beside mappings.
+function usesView(object, pid) {
+  const process = processes.find(one => one.pid === pid);
+  const uses = process ? process.usesOf(process.find(object)) : [];
+  return uses.length ? make('ul', {}, uses.slice(0, 20).map(use => make('li', {}, process.useText(use))), uses.length > 20 ? make('li', {}, `and ${uses.length - 20} more`) : null) : null;
+}
+
+function objectView(object, pid) {
   object = plain(object);
   const parts = [`${object.what || 'object'} `, shown(object.value)];
   if (object.size) parts.push(`, ${bytes(object.size)}`);
@@ -37,7 +44,7 @@ function objectView(object) {
   if (object.made_by_call) life.push(`made by call ${object.made_by_call}`);
   if (object.ended_by_call) life.push(`ended by call ${object.ended_by_call}`);
   return [make('p', {}, make('strong', {}, parts), life.length ? ': ' + life.join(', ') : ''),
-          withinView(object.ranges),
+          usesView(object, pid), withinView(object.ranges),
           list(object.regions).length ? make('p', {}, 'In it, by NVTX: ', shown(list(object.regions).join('; ')), object.region_count > list(object.regions).length ? `; and ${object.region_count - list(object.regions).length} more` : '') : null,
           stackView(object.stack, 'Who made it is not known.'),
           object.ended_by_call ? [make('p', {}, 'It ended here:'), stackView(object.ended_stack)] : null].flat().filter(Boolean);
@@ -52,7 +59,7 @@ function findingView(finding) {
   if (list(finding.ranges).length) rows.push(withinView(finding.ranges));
   const documented = list(finding.documented);
   if (finding.result) rows.push(make('p', {}, `The driver answered ${finding.result}${finding.enforced ? ' (cuvmm answered in its place)' : ''}${documented.length ? `; documented: ${documented.join(', ')}` : ''}.`));
-  for (const object of list(finding.objects)) rows.push(...objectView(object));
+  for (const object of list(finding.objects)) rows.push(...objectView(object, finding.pid));
   for (const other of list(finding.related)) rows.push(make('p', {}, `Process ${other.pid} keeps the same memory alive: ${other.rule}.`));
   if (finding.fix) rows.push(make('p', {}, make('strong', {}, 'Fix: '), shown(finding.fix)));
   rows.push(make('p', {class: 'dim'}, `Process ${finding.pid}, ${counted(finding.count || 1, 'time', 'times')}${finding.handled ? `, handled ${finding.handled}` : ''}${finding.baseline ? `, ${finding.baseline} against the baseline` : ''}. To learn more, type: cuvmm explain ${finding.rule}`));

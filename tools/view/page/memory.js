@@ -77,12 +77,31 @@ function memoryView(process) {
   const words = [`The peak was ${bytes(peak.bytes || 0)}, ${time(peak.ns || 0)} after the start (call ${peak.call || 0}).`];
   if (process.dropped) words.push(` Between ${time(process.dropped.from_ns)} and ${time(process.dropped.until_ns)}, ${counted(process.dropped.events, 'event was', 'events were')} not kept: the picture is incomplete there, the peak is not.`);
   if (process.left_out) words.push(` ${counted(process.left_out, 'object', 'objects')} that lived shortest are left out.`);
+  const use = process.useAt(peak.ns || 0);
+  if (use && Object.values(use).some(sum => sum > 0)) {
+    words.push(` Of cuMemCreate's memory, ${bytes(use.mapping)} were mapped then`);
+    if (use['multicast binding']) words.push(`, ${bytes(use['multicast binding'])} only bound to a multicast object`);
+    if (use['sparse mapping']) words.push(`, ${bytes(use['sparse mapping'])} only in a sparse array`);
+    words.push(`; handles alone kept ${bytes(use.none)}.`);
+  }
   return [make('p', {}, words), canvas,
     make('ul', {class: 'legend'}, creators.rows.slice(0, kPalette.length).map((row, i) => make('li', {}, swatch(kPalette[i]), i === kPalette.length - 1 && creators.rows.length > kPalette.length ? 'all others' : shown(siteText(process.stackOf(row.stack)))))),
     longTable('Who made it', ['Place', 'Peak', 'At the end', 'Made in all', 'Objects'], creators.rows.length, i => {
       const row = creators.rows[i], stack = process.stackOf(row.stack);
       return cells([stack.length ? opening(shown(siteText(stack)), () => stackView(stack)) : 'no stack is known', bytes(row.peak), bytes(row.now), bytes(row.made), row.count]);
-    }, 20)];
+    }, 20), ...usesTable(process)];
+}
+
+// What no picture of addresses shows.
+function usesTable(process) {
+  const uses = process.uses;
+  if (uses.length === 0) return [];
+  return [longTable('Bound to multicast objects, or mapped into sparse arrays', ['Memory', 'Used by', 'Offset', 'Size', 'Device', 'Call', 'From', 'Until', 'Where'], uses.length, n => {
+    const i = uses[n], binding = process.kindOf(i) === 'multicast binding';
+    return cells([process.handle[i] ? hex(process.handle[i]) : 'not known', `${binding ? 'multicast object' : 'sparse array'} ${hex(process.value[i])}`,
+                  process.handle[i] ? `${bytes(process.offset[i])} in the ${binding ? 'object' : 'memory'}` : 'not known', process.size[i] > 0 ? bytes(process.size[i]) : 'not known', process.device[i] >= 0 ? process.device[i] : '',
+                  process.beginCall[i], time(process.begin[i]), process.alive(i) ? 'the end' : `${time(process.end[i])} (call ${process.endCall[i]})`, siteText(process.stackOf(process.stack[i]))]);
+  }, 20)];
 }
 
 function spaceSection() {

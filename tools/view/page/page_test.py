@@ -17,7 +17,7 @@ import browser
 
 CUVMM = os.path.abspath(sys.argv[1])
 KINDS = ["reservation", "allocation", "import", "mapping", "export", "device memory", "managed memory", "host memory",
-         "registered memory", "pool memory", "ipc memory"]
+         "registered memory", "pool memory", "ipc memory", "multicast object", "multicast binding", "sparse mapping"]
 MIB = 1 << 20
 BASE = 0x7f0000000000
 HOSTILE = '</script><img src=x onerror="document.title=1"><b>&amp;\u202e'
@@ -186,6 +186,34 @@ class Page(unittest.TestCase):
         self.assertIn("device0 rw", text)
         # 20 of 40 mappings live at the end.
         self.assertIn("21 objects in the address space", text)
+
+    def test_memory_that_no_mapping_shows_is_told(self):
+        content = report(findings=1)
+        process = content["timeline"]["processes"][0]
+        team, memory, at = 0xe100000000, 0xe200000000, 5000
+        row = lambda kind, value, call, end, device, handle, offset: [  # noqa: E731
+            KINDS.index(kind), value, 2 * MIB, at + call, at + 10**6 if end else -1, call, end, 11, 11, 1, 1, device, handle, offset]
+        process["objects"] += [row("multicast object", team, 500, 0, -1, 0, 0), row("allocation", memory, 501, 0, 1, 0, 0),
+                               row("multicast binding", team, 502, 700, 1, memory, 4 * MIB),
+                               row("sparse mapping", 0x7000, 503, 0, 1, memory, 65536),
+                               row("mapping", BASE - 4 * MIB, 504, 0, -1, team, 0)]
+        process["peak"]["ns"] = at + 600
+        content["findings"][0]["objects"] = [{"what": "allocation", "value": hex(memory), "made_by_call": 501, "stack": []}]
+        self.open(content)
+        self.unfold()
+        bound = f"handle {hex(memory)} bound to multicast object {hex(team)} at offset 4 MiB (2 MiB, device 1), from "
+        self.assertIn(bound, self.text("#findings"))
+        self.assertIn(f"handle {hex(memory)} from offset 64 KiB mapped into sparse array 0x7000", self.text("#findings"))
+        self.assertIn("(call 502) until 1.00 ms (call 700)", self.text("#findings"))
+        text = self.text("#memory")
+        self.assertIn("2 MiB only bound to a multicast object", text)
+        self.assertIn("Bound to multicast objects, or mapped into sparse arrays", text)
+        self.assertIn("4 MiB in the object", text)
+        # A mapping of the object says what stands behind it.
+        said = self.browser.evaluate("cuvmmView.describe(cuvmmView.memory.find(item => cuvmmView.process.handle[item.i] === "
+                                     f"{team}).i)")
+        self.assertIn(bound, said)
+        self.assertEqual(self.browser.complaints(), [])
 
     def test_the_picture_shows_the_memory(self):
         self.open(report())

@@ -192,11 +192,12 @@ class SpaceView {
   }
   describe(i) {
     const p = this.process, kind = p.kindOf(i);
-    const end = p.alive(i) ? 'lived to the end' : `until ${time(p.end[i])} (call ${p.endCall[i]})`;
     const device = p.device[i] >= 0 ? `, device ${p.device[i]}` : '';
     const access = kind === 'mapping' ? `, access: ${this.access.get(i)}` : '';
+    const uses = kind === 'mapping' ? p.usesOf(i) : [];
+    const used = uses.length ? `; ${p.useText(uses[0])}${uses.length > 1 ? ` and ${counted(uses.length - 1, 'more use', 'more uses')} of it` : ''}` : '';
     const handle = p.handle[i] ? `, handle ${hex(p.handle[i])}` : '';
-    return `${kind} ${hex(p.value[i])}, ${bytes(p.size[i])}${device}${handle}${access}, from ${time(p.begin[i])} (call ${p.beginCall[i]}) ${end}`;
+    return `${kind} ${hex(p.value[i])}, ${bytes(p.size[i])}${device}${handle}${access}, from ${time(p.begin[i])} (call ${p.beginCall[i]}) ${p.endText(i)}${used}`;
   }
   say(found) {
     if (found.mark) this.said.replaceChildren(`${found.mark.finding.kind} at ${time(found.mark.ns)}: `, shown(found.mark.finding.message));

@@ -5,6 +5,8 @@ const timeline = plain(report.timeline);
 const kKinds = list(timeline.kinds);
 const kUnknown = -1;
 const isPhysical = kind => ['allocation', 'device memory', 'managed memory', 'pool memory'].includes(kind);
+// How memory is used that no mapping need show.
+const isUse = kind => kind === 'multicast binding' || kind === 'sparse mapping';
 const hasAddresses = kind => ['reservation', 'mapping', 'device memory', 'managed memory', 'pool memory', 'ipc memory', 'external buffer'].includes(kind);
 
 class Process {
@@ -28,6 +30,8 @@ class Process {
     this.handle = column(12);
     this.offset = column(13);
     this.deviceOfMappings();
+    this.uses = [];
+    for (let i = 0; i < this.count; ++i) if (isUse(this.kindOf(i))) this.uses.push(i);
     this.callTimes = null;
   }
   kindOf(i) { return kKinds[this.kind[i]]; }
@@ -37,10 +41,11 @@ class Process {
   stackOf(id) { return list(plain(this.stacks)[id]); }
   // A mapping lies where its memory does.
   deviceOfMappings() {
+    this.memoryOf = new Map();
     const byHandle = new Map();
     for (let i = 0; i < this.count; ++i) {
       const kind = this.kindOf(i);
-      if (kind === 'allocation' || kind === 'import') {
+      if (kind === 'allocation' || kind === 'import' || kind === 'multicast object') {
         if (!byHandle.has(this.value[i])) byHandle.set(this.value[i], []);
         byHandle.get(this.value[i]).push(i);
       }
@@ -48,8 +53,56 @@ class Process {
     for (let i = 0; i < this.count; ++i) {
       if (this.kindOf(i) !== 'mapping') continue;
       const memory = (byHandle.get(this.handle[i]) || []).find(m => this.from(m) <= this.from(i) && this.until(m) >= this.from(i));
-      if (memory !== undefined) this.device[i] = this.device[memory];
+      if (memory === undefined) continue;
+      this.device[i] = this.device[memory];
+      this.memoryOf.set(i, memory);
     }
+  }
+  livesAt(i, ns) { return this.from(i) <= ns && (this.alive(i) || this.end[i] > ns); }
+  // The object of a finding, or -1.
+  find(object) {
+    const value = Number(object.value), call = object.made_by_call || 0;
+    if (this.uses.length === 0 || call === 0) return -1;
+    for (let i = 0; i < this.count; ++i) if (this.value[i] === value && this.beginCall[i] === call && !isUse(this.kindOf(i))) return i;
+    return -1;
+  }
+  // The uses of an allocation; the bindings in a multicast object; those of what a mapping shows.
+  usesOf(i) {
+    const kind = this.kindOf(i);
+    if (kind === 'mapping') return this.memoryOf.has(i) ? this.usesOf(this.memoryOf.get(i)).filter(use => this.from(use) <= this.until(i) && this.until(use) >= this.from(i)) : [];
+    const during = use => this.from(use) >= this.from(i) && this.from(use) <= this.until(i);
+    const bound = use => this.kindOf(use) === 'multicast binding' && this.value[use] === this.value[i];
+    if (kind === 'multicast object') return this.uses.filter(use => bound(use) && during(use));
+    if (kind !== 'allocation' && kind !== 'import') return [];
+    return this.uses.filter(use => (this.handle[use] === this.value[i] || (kind === 'import' && bound(use))) && during(use));
+  }
+  useText(use) {
+    const device = this.device[use] >= 0 ? `, device ${this.device[use]}` : '', size = this.size[use] > 0 ? bytes(this.size[use]) : 'size not known';
+    const place = this.handle[use] === 0 ? `memory that is not known in ${hex(this.value[use])}`
+        : this.kindOf(use) === 'multicast binding' ? `handle ${hex(this.handle[use])} bound to multicast object ${hex(this.value[use])} at offset ${bytes(this.offset[use])}`
+        : `handle ${hex(this.handle[use])} from offset ${bytes(this.offset[use])} mapped into sparse array ${hex(this.value[use])}`;
+    return `${place} (${size}${device}), from ${time(this.begin[use])} (call ${this.beginCall[use]}) ${this.endText(use)}`;
+  }
+  endText(i) { return this.alive(i) ? 'lived to the end' : `until ${time(this.end[i])} (call ${this.endCall[i]})`; }
+  // Bytes of cuMemCreate's memory by what uses them at a moment: each allocation in the first that
+  // it is. What was made at that very moment counts as what it is used for later. Null where some
+  // objects are not known.
+  useAt(ns) {
+    if (this.dropped || this.left_out) return null;
+    const handles = {mapping: new Set(), 'multicast binding': new Set(), 'sparse mapping': new Set()};
+    const fresh = new Map();
+    for (let i = 0; i < this.count; ++i) if (this.kindOf(i) === 'allocation' && this.begin[i] === ns) fresh.set(this.value[i], this.until(i));
+    for (let i = 0; i < this.count; ++i) {
+      const users = handles[this.kindOf(i)], later = this.begin[i] >= ns && this.begin[i] <= fresh.get(this.handle[i]);
+      if (users && (later || this.livesAt(i, ns))) users.add(this.handle[i]);
+    }
+    const sums = {mapping: 0, 'multicast binding': 0, 'sparse mapping': 0, none: 0};
+    for (let i = 0; i < this.count; ++i) {
+      if (this.kindOf(i) !== 'allocation' || !this.livesAt(i, ns)) continue;
+      const kind = Object.keys(handles).find(one => handles[one].has(this.value[i])) || 'none';
+      sums[kind] += this.size[i];
+    }
+    return sums;
   }
   // When a call was made, as exactly as the events around it tell.
   timeOfCall(call) {

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a timeline keeps of memory that is used without an address: bound to a multicast object, or
+// mapped into a sparse array.
+#include "shim/live/timeline.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+#include "api/mock_driver.h"
+#include "api/sizes.h"
+#include "live/timeline_format.h"
+#include "shim/session/session_run.h"
+#include "shim/testing/findings.h"
+
+namespace cuvmm::shim {
+namespace {
+
+using ::testing::_;
+using ::testing::DoAll;
+using ::testing::NiceMock;
+using ::testing::Return;
+using ::testing::SetArgPointee;
+using Object = live::TimelineObject;
+using What = live::TimelineWhat;
+
+constexpr CUmemGenericAllocationHandle kTeam = 0xe00900, kMemory = 0xe00100;
+constexpr std::uintptr_t kArray = 0x7000;
+
+class TimelineUses : public ::testing::Test {
+ protected:
+  TimelineUses() {
+    std::string name = (std::filesystem::temp_directory_path() / "cuvmm-uses-XXXXXX").string();
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    const auto answers = [](const auto& value) {
+      return DoAll(SetArgPointee<0>(value), Return(CUDA_SUCCESS));
+    };
+    ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(answers(2));
+    ON_CALL(mock_, DeviceGetAttribute(_, _, _)).WillByDefault(answers(1));
+    ON_CALL(mock_, MulticastGetGranularity(_, _, _)).WillByDefault(answers(kGranule));
+    ON_CALL(mock_, MulticastCreate(_, _)).WillByDefault(answers(kTeam));
+    ON_CALL(mock_, MemCreate(_, _, _, _)).WillByDefault(answers(kMemory));
+    session_.keep_timeline_in(folder_);
+    CUmemAllocationProp prop{};
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    prop.location.id = 1;
+    prop.allocFlags.usage = CU_MEM_CREATE_USAGE_TILE_POOL;
+    CUmemGenericAllocationHandle handle = 0;
+    EXPECT_EQ(call(calls::MemCreate{&handle, 2 * kGranule, &prop, 0}), CUDA_SUCCESS);
+  }
+  ~TimelineUses() override { std::filesystem::remove_all(folder_); }
+
+  template <class CallStruct>
+  [[gnu::noinline]] CUresult call(const CallStruct& made) {
+    return session_.run(Driver::primary_symbol(CallStruct::kEntryPoint), made, CUVMM_CALLER);
+  }
+  void make_team() {
+    CUmulticastObjectProp prop{};
+    prop.numDevices = 2;
+    prop.size = 4 * kGranule;
+    CUmemGenericAllocationHandle handle = 0;
+    EXPECT_EQ(call(calls::MulticastCreate{&handle, &prop}), CUDA_SUCCESS);
+    for (const int device : {0, 1}) {
+      EXPECT_EQ(call(calls::MulticastAddDevice{kTeam, device}), CUDA_SUCCESS);
+    }
+  }
+  CUresult bind() {
+    return call(calls::MulticastBindMem{kTeam, kGranule, kMemory, 0, 2 * kGranule, 0});
+  }
+  CUresult unbind() { return call(calls::MulticastUnbind{kTeam, 1, kGranule, 2 * kGranule}); }
+
+  /// A tile of the array, `x` tiles from its begin.
+  static CUarrayMapInfo tile(unsigned x, std::uint64_t offset) {
+    CUarrayMapInfo info{};
+    info.resourceType = CU_RESOURCE_TYPE_ARRAY;
+    info.resource.array = reinterpret_cast<CUarray>(kArray);
+    info.subresource.sparseLevel = {0, 0, 128 * x, 0, 0, 128, 128, 1};
+    info.memOperationType = CU_MEM_OPERATION_TYPE_MAP;
+    info.memHandle.memHandle = kMemory;
+    info.offset = offset;
+    info.deviceBitMask = 2;
+    return info;
+  }
+  static CUarrayMapInfo no_tile(unsigned x) {
+    CUarrayMapInfo info = tile(x, 0);
+    info.memOperationType = CU_MEM_OPERATION_TYPE_UNMAP;
+    info.memHandle.memHandle = 0;
+    return info;
+  }
+  CUresult map_array(std::vector<CUarrayMapInfo> entries) {
+    return call(
+        calls::MemMapArrayAsync{entries.data(), static_cast<unsigned>(entries.size()), nullptr});
+  }
+
+  /// The events of one kind, in order, and of refused calls.
+  std::vector<live::TimelineEvent> events(Object kind) const {
+    std::vector<live::TimelineEvent> all;
+    auto image = std::make_unique<live::TimelineImage>();
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      std::ifstream(entry.path()).read(reinterpret_cast<char*>(image.get()), sizeof *image);
+      const std::uint64_t count =
+          live::timeline_events(image->events, image->header.counts[image->header.newest].events);
+      for (std::uint64_t n = 0; n < count; ++n) {
+        const live::TimelineEvent& event = image->events[live::timeline_place(n)];
+        if (event.object == kind || event.what == What::kUndone) all.push_back(event);
+      }
+    }
+    return all;
+  }
+
+  std::string folder_;
+  NiceMock<MockDriver> mock_;
+  Findings findings_;
+  Session session_{mock_.driver(), {.enforce = false, .emulated = true}, findings_};
+};
+
+TEST_F(TimelineUses, ABindingHasItsObjectMemoryAndPlace) {
+  make_team();
+  ASSERT_EQ(bind(), CUDA_SUCCESS);
+  ASSERT_EQ(unbind(), CUDA_SUCCESS);
+  const auto found = events(Object::kBinding);
+  ASSERT_EQ(found.size(), 2u);
+  const live::TimelineEvent &begin = found[0], &end = found[1];
+  EXPECT_EQ(begin.what, What::kBegin);
+  EXPECT_EQ(begin.key, kTeam);
+  EXPECT_EQ(begin.other, kMemory);
+  EXPECT_EQ(begin.size, 2 * kGranule);
+  EXPECT_EQ(begin.more, kGranule);
+  EXPECT_EQ(begin.device, 1);
+  EXPECT_EQ(end.what, What::kEnd);
+  EXPECT_EQ(end.key, kTeam);
+  EXPECT_EQ(end.other, begin.by.call);
+  EXPECT_EQ(end.more, begin.by.stack);
+}
+
+TEST_F(TimelineUses, WhatTheDriverRefusesIsNoBinding) {
+  make_team();
+  EXPECT_CALL(mock_, MulticastBindMem(_, _, _, _, _, _))
+      .WillOnce(Return(CUDA_ERROR_OUT_OF_MEMORY))
+      .WillRepeatedly(Return(CUDA_SUCCESS));
+  bind();
+  EXPECT_TRUE(events(Object::kBinding).empty());
+  ASSERT_EQ(bind(), CUDA_SUCCESS);
+  EXPECT_CALL(mock_, MulticastUnbind(_, _, _, _)).WillOnce(Return(CUDA_ERROR_UNKNOWN));
+  unbind();
+  const auto found = events(Object::kBinding);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[2].what, What::kUndone);
+  EXPECT_EQ(found[2].by.call, found[1].by.call);
+}
+
+TEST_F(TimelineUses, TheObjectTakesItsBindingsWithIt) {
+  make_team();
+  ASSERT_EQ(bind(), CUDA_SUCCESS);
+  ASSERT_EQ(call(calls::MemRelease{kTeam}), CUDA_SUCCESS);
+  const auto found = events(Object::kBinding);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[1].what, What::kEnd);
+  EXPECT_EQ(found[1].other, found[0].by.call);
+  const auto objects = events(Object::kMulticast);
+  ASSERT_EQ(objects.size(), 2u);
+  EXPECT_EQ(objects[1].by.call, found[1].by.call);
+}
+
+TEST_F(TimelineUses, ARegionOfASparseArrayHasItsMemory) {
+  ASSERT_EQ(map_array({tile(0, 0), tile(1, kGranule)}), CUDA_SUCCESS);
+  ASSERT_EQ(map_array({no_tile(1), tile(0, 65536)}), CUDA_SUCCESS);
+  const auto found = events(Object::kSparse);
+  ASSERT_EQ(found.size(), 5u);
+  for (const auto& event : found) EXPECT_EQ(event.key, kArray);
+  EXPECT_EQ(found[0].what, What::kBegin);
+  EXPECT_EQ(found[0].other, kMemory);
+  EXPECT_EQ(found[0].device, 1);
+  EXPECT_EQ(found[1].more, live::use_word(kGranule, 1));
+  EXPECT_EQ(found[2].what, What::kEnd);
+  EXPECT_EQ(live::use_number(found[2].more), 1u);
+  EXPECT_EQ(found[2].other, found[1].by.call);
+  // The other one shows another place of the memory.
+  EXPECT_EQ(found[3].what, What::kEnd);
+  EXPECT_EQ(live::use_number(found[3].more), 0u);
+  EXPECT_EQ(found[4].what, What::kBegin);
+  EXPECT_EQ(found[4].more, live::use_word(65536, 1));
+}
+
+TEST_F(TimelineUses, OfTwoEntriesForOneRegionTheLastOneCounts) {
+  ASSERT_EQ(map_array({tile(0, 0), tile(0, kGranule), tile(1, 0), no_tile(1)}), CUDA_SUCCESS);
+  const auto found = events(Object::kSparse);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].more, live::use_word(kGranule, 1));
+}
+
+TEST_F(TimelineUses, WhatTheDriverRefusesShowsNothing) {
+  EXPECT_CALL(mock_, MemMapArrayAsync(_, _, _)).WillOnce(Return(CUDA_ERROR_NOT_SUPPORTED));
+  map_array({tile(0, 0)});
+  EXPECT_TRUE(events(Object::kSparse).empty());
+}
+
+}  // namespace
+}  // namespace cuvmm::shim
