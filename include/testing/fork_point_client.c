@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forked at its own fork point by `cuvmm fail --each --fork-server`; fail_test.py runs it.
+/* Forked at its own fork point by `cuvmm fail --each --fork-server`, by fork_point_test.py.
    Usage: fork_point_client FILE [point|thread|thread-may-go|none]. Appends "start" to FILE,
    and "run" once it is behind the fork point. Like PyTorch, it refuses to use CUDA in a child of a
    process that was just about to use it. */
