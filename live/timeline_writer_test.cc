@@ -139,7 +139,9 @@ TEST_F(TimelineWriterTest, OfAKilledProcessNoEventIsMissing) {
     ASSERT_EQ(timeline_events(image->events, count.events), total);
     while (count.events < total) live::count(count, image->events[timeline_place(count.events)]);
     EXPECT_EQ(count.peak, total * 10);
-    if (total > 0) EXPECT_EQ(image->events[timeline_place(total - 1)].by.call, total);
+    if (total > 0) {
+      EXPECT_EQ(image->events[timeline_place(total - 1)].by.call, total);
+    }
   }
 }
 
