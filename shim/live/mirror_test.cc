@@ -29,9 +29,6 @@ class MirrorTest : public ::testing::Test {
     std::string name = (std::filesystem::temp_directory_path() / "cuvmm-mirror-XXXXXX").string();
     EXPECT_NE(mkdtemp(name.data()), nullptr);
     folder_ = name;
-    const auto answers = [](const auto& value) {
-      return DoAll(SetArgPointee<0>(value), Return(CUDA_SUCCESS));
-    };
     ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(answers(1));
     ON_CALL(mock_, MemAddressReserve(_, _, _, _, _)).WillByDefault(answers(kBase));
     ON_CALL(mock_, MemCreate(_, _, _, _))

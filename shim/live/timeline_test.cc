@@ -16,15 +16,14 @@
 #include "live/timeline_format.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"
+#include "shim/testing/mock_values.h"
 
 namespace cuvmm::shim {
 namespace {
 
 using ::testing::_;
-using ::testing::DoAll;
 using ::testing::NiceMock;
 using ::testing::Return;
-using ::testing::SetArgPointee;
 using Object = live::TimelineObject;
 using What = live::TimelineWhat;
 
@@ -37,9 +36,6 @@ class TimelineUses : public ::testing::Test {
     std::string name = (std::filesystem::temp_directory_path() / "cuvmm-uses-XXXXXX").string();
     EXPECT_NE(mkdtemp(name.data()), nullptr);
     folder_ = name;
-    const auto answers = [](const auto& value) {
-      return DoAll(SetArgPointee<0>(value), Return(CUDA_SUCCESS));
-    };
     ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(answers(2));
     ON_CALL(mock_, DeviceGetAttribute(_, _, _)).WillByDefault(answers(1));
     ON_CALL(mock_, MulticastGetGranularity(_, _, _)).WillByDefault(answers(kGranule));
