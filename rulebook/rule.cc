@@ -5,6 +5,8 @@
 #include <array>
 #include <string>
 
+#include "api/driver.h"
+
 namespace cuvmm {
 
 namespace {
@@ -92,6 +94,18 @@ const char* area(Rule rule) { return kLines[static_cast<std::size_t>(rule)].area
 
 std::string rule_url(Rule rule) {
   return std::string("docs/rules/") + area(rule) + ".md#" + info(rule).id;
+}
+
+std::string answer_text(const RuleInfo& rule, std::string_view result, bool of_work) {
+  const std::string documented =
+      rule.code == CUDA_SUCCESS ? "" : "; documented: " + result_name(rule.code);
+  if (result == "crashed") return "the driver died in this call" + documented;
+  const std::string text = "the driver answered " + std::string(result) + documented;
+  if (result != result_name(CUDA_SUCCESS)) return text;
+  if (of_work) return text + ". It waits for no work";
+  const bool forbidden = rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined;
+  if (!forbidden || rule.basis == CodeBasis::kNone) return text;
+  return text + ". This driver accepts it; others may not";
 }
 
 }  // namespace cuvmm

@@ -66,6 +66,10 @@ std::optional<Rule> find_rule(std::string_view id);
 /// Why a rule is an error or undefined although its code is inferred (CodeBasis::kListed) and a
 /// recorded driver accepts the call: one sentence. Null for every other rule.
 const char* why_forbidden(Rule rule);
+/// What is said of the answer to a call that broke the rule: "the driver answered CUDA_SUCCESS;
+/// documented: CUDA_ERROR_INVALID_VALUE. This driver accepts it; others may not". `result` is a
+/// code's name, or "crashed"; `of_work` says that the finding is about work in flight.
+std::string answer_text(const RuleInfo& rule, std::string_view result, bool of_work);
 /// "error", "undefined", "leak", "advice", "answer".
 const char* name(RuleKind kind);
 /// Stem of the file under rulebook/rules/ that holds it, e.g. "map".

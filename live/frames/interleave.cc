@@ -87,4 +87,10 @@ std::vector<Frame> with_python_frames(std::vector<Frame> native,
   return out;
 }
 
+bool hands_on_from_python(std::string_view module) {
+  const std::string_view file = module.substr(module.rfind('/') + 1);
+  return file.starts_with("libffi.so") || file.starts_with("libffi-") ||
+         file.find(".cpython-") != std::string_view::npos || file.ends_with(".abi3.so");
+}
+
 }  // namespace cuvmm::live

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "live/frames/frame.h"
@@ -18,5 +19,8 @@ std::vector<Frame> with_python_frames(std::vector<Frame> native, std::span<const
 /// Whether the frame is one of the Python interpreter, or of the library by which ctypes calls C
 /// functions.
 bool of_interpreter(const Frame& frame);
+
+/// Whether an object only hands on what Python calls, by its path: ctypes, cffi, an extension.
+bool hands_on_from_python(std::string_view module);
 
 }  // namespace cuvmm::live

@@ -14,7 +14,7 @@
 #include <set>
 
 #include "api/words.h"
-#include "shim/stack/stack_text.h"
+#include "live/frames/stack_text.h"
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {

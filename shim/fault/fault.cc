@@ -14,7 +14,7 @@
 #include "shim/process/own_stack.h"
 #include "shim/process/process.h"
 #include "shim/report/output.h"
-#include "shim/stack/stack_text.h"
+#include "live/frames/stack_text.h"
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {

@@ -8,7 +8,7 @@
 #include "rulebook/violation.h"
 #include "shim/report/finding_members.h"
 #include "shim/report/json.h"
-#include "shim/stack/stack_text.h"
+#include "live/frames/stack_text.h"
 
 namespace cuvmm::shim {
 

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include "live/frames/testing_frames.h"
 #include "shim/report/glob.h"
-#include "shim/testing/frames.h"
 
 namespace cuvmm::shim {
 namespace {
+
+using live::frame;
 
 TEST(Glob, MatchesWholeTexts) {
   EXPECT_TRUE(glob_matches("", ""));

@@ -27,21 +27,12 @@ std::string work_object_text(const ObjectRef& object) {
 
 std::string answer_text(const Finding& finding, const RuleInfo& rule) {
   const Answer& answer = *finding.answer;
-  const auto& objects = finding.violation.objects;
-  const bool of_work = !objects.empty() && objects.front().work;
-  const std::string documented =
-      rule.code == CUDA_SUCCESS ? "" : "; documented: " + result_name(rule.code);
-  if (answer.crashed) return "the driver died in this call" + documented;
   if (answer.enforced) {
     return "answered " + result_name(answer.result) + " without asking the driver (enforce)";
   }
-  std::string text = "the driver answered " + result_name(answer.result) + documented;
-  const bool forbidden = rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined;
-  if (answer.result == CUDA_SUCCESS && of_work) return text + ". It waits for no work";
-  if (answer.result == CUDA_SUCCESS && rule.basis == CodeBasis::kNone) return text;
-  if (answer.result == CUDA_SUCCESS && forbidden)
-    text += ". This driver accepts it; others may not";
-  return text;
+  const auto& objects = finding.violation.objects;
+  return cuvmm::answer_text(rule, answer.crashed ? "crashed" : result_name(answer.result),
+                            !objects.empty() && objects.front().work);
 }
 
 std::string ranges_text(const std::vector<std::string>& ranges) {
@@ -78,11 +69,11 @@ std::string object_text(const Entry& entry, std::size_t place) {
       place < names.size() && !names[place].empty() ? names[place] : memory.name;
   if (!named.empty()) text += " \"" + named + "\"";
   if (object.size != 0) text += " (" + size_text(object.size) + ")";
-  if (object.work)
-    text += object.made.call == 0 ? "" : ", queued by call " + std::to_string(object.made.call);
-  else
-    text += object.made.call == 0 ? ", made by a call that cuvmm did not see"
-                                  : ", made by call " + std::to_string(object.made.call);
+  if (object.made.call != 0)
+    text +=
+        (object.work ? ", queued by call " : ", made by call ") + std::to_string(object.made.call);
+  else if (!object.work && object.ended.call == 0)  // of what has ended, only the end is kept
+    text += ", made by a call that cuvmm did not see";
   const bool elsewhere =
       place < scopes.size() && !scopes[place].empty() && scopes[place] != entry.finding.scope;
   if (elsewhere) text += " in " + scopes[place];

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "shim/facts/ledger.h"
-#include "shim/stack/stack_text.h"
+#include "live/frames/stack_text.h"
 
 namespace cuvmm::shim {
 

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include "shim/testing/frames.h"
+#include "live/frames/testing_frames.h"
 
 namespace cuvmm::shim {
 namespace {
+
+using live::frame;
 
 constexpr const char* kRuntime = "/usr/local/cuda/lib64/libcudart.so.13";
 

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/view/finding_text.h"
-#include "api/fnv1a.h"
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <string_view>
+
+#include "api/fnv1a.h"
+#include "api/words.h"
+#include "live/frames/stack_text.h"
+#include "rulebook/rule.h"
 
 namespace cuvmm::tools {
 
 namespace {
-
-std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 std::string joined(const Json& texts, const char* between) {
   std::string all;
@@ -21,12 +25,67 @@ std::string joined(const Json& texts, const char* between) {
   return all;
 }
 
-std::string stack_text(const Json& stack, const char* indent) {
-  std::string text;
-  std::size_t number = 0;
-  for (const Json& frame : stack)
-    text += fmt::format("{}#{} {}\n", indent, number++, frame_text(frame));
+live::Frame frame_of(const Json& frame) {
+  live::Frame result{text_in(frame, "function"), text_in(frame, "module"),
+                     number_in(frame, "offset"), text_in(frame, "file"), 0};
+  result.line = static_cast<int>(std::min<std::uint64_t>(number_in(frame, "line"), INT_MAX));
+  if (text_in(frame, "language") == "python") result.language = live::Language::kPython;
+  return result;
+}
+
+std::string stack_text(const Json& object, const char* key) {
+  return live::stack_text(frames_in(object, key), "      ");
+}
+
+// "cudaIpcOpenMemHandle (cuIpcOpenMemHandle)", or the driver's function alone.
+std::string function_text(const Json& finding) {
+  const std::string function = text_in(finding, "call"), runtime = text_in(finding, "runtime");
+  return runtime.empty() ? function : runtime + " (" + function + ")";
+}
+
+// "reservation 0x7f..", "export of descriptor 5", "fill on stream 0x20 uses 0x7f..".
+std::string what_text(const Json& object) {
+  const std::string what = text_in(object, "what"), value = text_in(object, "value");
+  const std::string stream = text_in(object, "stream"), function = text_in(object, "function");
+  if (!stream.empty()) {
+    const std::string of = function.empty() ? "" : " " + function;
+    return what + of + " on stream " + stream + " uses " + value;
+  }
+  return what + (what == "export" ? " of descriptor " : " ") + value;
+}
+
+std::string made_text(const Json& object) {
+  if (!object.contains("made_by_call")) return "";
+  const std::uint64_t made = number_in(object, "made_by_call");
+  if (object.contains("stream")) return made == 0 ? "" : fmt::format(", queued by call {}", made);
+  if (made != 0) return fmt::format(", made by call {}", made);
+  return object.contains("ended_by_call") ? "" : ", made by a call that cuvmm did not see";
+}
+
+std::string object_text(const Json& object, const std::string& scope_of_finding) {
+  std::string text = "    " + what_text(object);
+  if (const std::string name = text_in(object, "name"); !name.empty()) text += " \"" + name + "\"";
+  if (const auto size = number_in(object, "size")) text += " (" + size_text(size) + ")";
+  text += made_text(object);
+  const std::string scope = text_in(object, "scope");
+  if (!scope.empty() && scope != scope_of_finding) text += " in " + scope;
+  if (const std::string within = ranges_text(object); !within.empty()) text += " within " + within;
+  text += '\n' + stack_text(object, "stack");
+  if (const std::string inside = regions_text(object); !inside.empty())
+    text += "      in it: " + inside + " (by NVTX)\n";
+  if (const auto ended = number_in(object, "ended_by_call"))
+    text += fmt::format("    ended by call {}\n", ended) + stack_text(object, "ended_stack");
   return text;
+}
+
+std::string answer_text(const Json& finding, const RuleInfo* rule) {
+  const std::string result = text_in(finding, "result");
+  if (finding.value("enforced", Json()) == true)
+    return "answered " + result + " without asking the driver (enforce)";
+  const Json& objects = list_in(finding, "objects");
+  // A rule of a newer cuvmm is not known here.
+  if (!rule) return "the driver answered " + result;
+  return cuvmm::answer_text(*rule, result, !objects.empty() && objects.front().contains("stream"));
 }
 
 void add_text(Fnv1a& hash, std::string_view text) {
@@ -84,15 +143,12 @@ std::string call_text(const Json& finding) {
   return text + ")";
 }
 
-std::string frame_text(const Json& frame) {
-  const std::string function = text_in(frame, "function"), file = text_in(frame, "file");
-  std::string text = function.empty() ? "?" : function;
-  if (!file.empty()) text += fmt::format(" at {}:{}", file, number_in(frame, "line"));
-  const std::string module = file_name(text_in(frame, "module"));
-  if (!module.empty() && text_in(frame, "language").empty()) {
-    text += fmt::format(" ({}+{:#x})", module, number_in(frame, "offset"));
-  }
-  return text;
+std::string frame_text(const Json& frame) { return live::frame_text(frame_of(frame)); }
+
+std::vector<live::Frame> frames_in(const Json& object, const char* key) {
+  std::vector<live::Frame> frames;
+  for (const Json& frame : list_in(object, key)) frames.push_back(frame_of(frame));
+  return frames;
 }
 
 const Json* site_of(const Json& stack) {
@@ -118,45 +174,32 @@ std::string fingerprint(const Json& finding) {
   for (const Json& frame : *stack) {
     if (taken++ == kFrames) break;
     const std::string function = text_in(frame, "function");
-    add_text(hash, function.empty() ? file_name(text_in(frame, "module")) : function);
+    add_text(hash,
+             function.empty() ? std::string(live::file_name(text_in(frame, "module"))) : function);
   }
   return fmt::format("{:016x}", hash.value());
 }
 
 std::string finding_text(const Json& finding) {
-  std::string text =
-      fmt::format("{}: {}: {} [{}]\n", text_in(finding, "kind"), text_in(finding, "call"),
-                  text_in(finding, "message"), text_in(finding, "rule"));
-  if (const std::uint64_t call = number_in(finding, "call_index"); call != 0)
-    text += fmt::format("    call {}: {}\n", call, call_text(finding));
-  text += stack_text(list_in(finding, "stack"), "      ");
-  if (const std::string within = ranges_text(finding); !within.empty())
+  const auto id = find_rule(text_in(finding, "rule"));
+  const RuleInfo* const rule = id ? &info(*id) : nullptr;
+  const bool at_exit = text_in(finding, "result").empty();
+  std::string text = text_in(finding, "kind") + ": ";
+  if (!at_exit) text += function_text(finding) + ": ";
+  text += text_in(finding, "message") + " [" + text_in(finding, "rule") + "]\n";
+  const std::uint64_t call = number_in(finding, "call_index");
+  if (call != 0 && !at_exit) text += fmt::format("    call {}: {}\n", call, call_text(finding));
+  // What is found at exit was called by nobody, and has its maker's stack; but close() was called.
+  if (call != 0) text += stack_text(finding, "stack");
+  if (const std::string within = ranges_text(finding); !within.empty() && !at_exit)
     text += "    within " + within + "\n";
-  if (const std::string result = text_in(finding, "result"); !result.empty()) {
-    std::string documented;
-    for (const Json& code : list_in(finding, "documented")) {
-      if (code.is_string()) documented += "; documented: " + code.get<std::string>();
-    }
-    text += fmt::format("    the driver answered {}{}\n", result, documented);
-  }
+  if (!at_exit) text += "    " + answer_text(finding, rule) + "\n";
   if (const std::uint64_t count = number_in(finding, "count"); count > 1)
     text += fmt::format("    {} times\n", count);
-  for (const Json& object : list_in(finding, "objects")) {
-    text += fmt::format("    {} {}", text_in(object, "what"), text_in(object, "value"));
-    if (const std::string name = text_in(object, "name"); !name.empty())
-      text += fmt::format(" \"{}\"", name);
-    if (const auto size = number_in(object, "size")) text += fmt::format(" ({} bytes)", size);
-    if (const auto made = number_in(object, "made_by_call"))
-      text += fmt::format(", made by call {}", made);
-    if (const std::string within = ranges_text(object); !within.empty())
-      text += " within " + within;
-    if (const auto ended = number_in(object, "ended_by_call"))
-      text += fmt::format(", ended by call {}", ended);
-    text += '\n';
-    if (const std::string inside = regions_text(object); !inside.empty())
-      text += "      in it: " + inside + " (by NVTX)\n";
-    text += stack_text(list_in(object, "stack"), "      ");
-  }
+  const std::string scope = text_in(finding, "scope");
+  for (const Json& object : list_in(finding, "objects")) text += object_text(object, scope);
+  if (!scope.empty()) text += "    in: " + scope + "\n";
+  if (rule) text += std::string("    rule: ") + rule->requirement + "\n";
   if (const std::string fix = text_in(finding, "fix"); !fix.empty())
     text += "    fix: " + fix + "\n";
   if (const std::string url = text_in(finding, "url"); !url.empty())

@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "live/frames/frame.h"
 #include "tools/report/json.h"
 
 namespace cuvmm::tools {
 
-/// The finding as `cuvmm run` prints it: message, call, stack, answer, objects, fix. Several lines.
+/// The finding as `cuvmm run` prints it, without "cuvmm: ": message, call, stack, answer, objects,
+/// rule, fix. Several lines.
 std::string finding_text(const Json& finding);
 
 /// "cuMemMap(ptr=0x7f..., size=2 MiB)".
@@ -17,6 +20,9 @@ std::string call_text(const Json& finding);
 
 /// "grow(Pool&) at pool.cc:12 (libpool.so+0x12f)".
 std::string frame_text(const Json& frame);
+
+/// The frames of a stack: a list that is a member of a finding or an object.
+std::vector<live::Frame> frames_in(const Json& object, const char* key);
 
 /// The first frame that has a source line, or else the first one; null: there is no stack.
 const Json* site_of(const Json& stack);

@@ -5,6 +5,7 @@ Usage: questions_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shi
 """
 import json
 import os
+import pathlib
 import sys
 import unittest
 
@@ -30,6 +31,19 @@ class New(Questions):
         self.assertIn("[cuMemAddressFree-exact]", result.stdout)
         good = self.cuvmm("report", self.report("good.json", cli_test.LEGAL))
         self.assertEqual((good.returncode, good.stdout), (0, "nothing was found\n"))
+
+    def test_a_finding_is_told_as_when_it_came(self):
+        examples = pathlib.Path(cli_test.CUVMM).parent / "examples"
+        for example, options in (("map_past_reservation", ()), ("unmap_under_work", ("--streams=late:1",)),
+                                 ("map_over_mapping", ("--enforce",)),
+                                 ("closed_after_import", ())):
+            with self.subTest(example):
+                path = self.path("r.json")
+                told = self.run_("--emulate", *options, "--report", path, "--", str(examples / example)).stderr
+                text = self.cuvmm("report", path).stdout
+                self.assertIn(" fix: ", text)
+                for finding in text.rstrip("\n").split("\n\n"):
+                    self.assertIn("cuvmm: " + finding + "\n", told)
 
     def test_only_what_is_new_fails(self):
         old = self.report("old.json", WRONG + FREE)

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 
+#include "live/frames/interleave.h"
 #include "shim/loader/module_map.h"
 #include "shim/session/thread_state.h"
 
@@ -21,18 +22,12 @@ bool hands_on(std::uintptr_t site) {
   const std::uint64_t word = known.load(std::memory_order_relaxed);
   if (word >> 1 == site) return (word & 1) != 0;
   if (t_state.care == Care::kAsInterrupted) return false;
-  const bool hands = hands_on_from_python(ModuleMap::of_this_process().find(site - 1).path);
+  const bool hands = live::hands_on_from_python(ModuleMap::of_this_process().find(site - 1).path);
   known.store(static_cast<std::uint64_t>(site) << 1 | (hands ? 1 : 0), std::memory_order_relaxed);
   return hands;
 }
 
 }  // namespace
-
-bool hands_on_from_python(std::string_view module) {
-  const std::string_view file = module.substr(module.rfind('/') + 1);
-  return file.starts_with("libffi.so") || file.starts_with("libffi-") ||
-         file.find(".cpython-") != std::string_view::npos || file.ends_with(".abi3.so");
-}
 
 std::uintptr_t folding_site(StackId id) {
   const std::uintptr_t site = call_site(id);

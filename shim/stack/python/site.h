@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "shim/stack/stacks.h"
 
@@ -14,8 +13,5 @@ namespace cuvmm::shim {
 /// (ctypes, cffi, an extension module): then the innermost line of Python is part of the number.
 /// Reads /proc/self/maps at the first stack of a site. 0 where there is no stack.
 std::uintptr_t folding_site(StackId id);
-
-/// Whether an object only hands on what Python calls, by its path.
-bool hands_on_from_python(std::string_view module);
 
 }  // namespace cuvmm::shim

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "live/frames/interleave.h"
+#include "live/frames/stack_text.h"
 #include "tools/report/report_merge.h"
 
 namespace cuvmm::tools {
@@ -21,27 +23,24 @@ bool counts(const std::string& kind) {
   return kind == "error" || kind == "undefined" || kind == "leak";
 }
 
-std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 bool is_python(const Json& frame) { return frame.value("language", "") == "python"; }
 
-// A part of the interpreter, or a library that only hands calls on to C (shim/stack/python/site.h).
+// A part of the interpreter, or a library that only hands calls on to C.
 bool hands_on(const Json& frame) {
-  const std::string module = frame.value("module", "");
-  const std::string_view file = file_name(module);
-  return file.starts_with("python") || file.starts_with("libpython") ||
-         file.starts_with("libffi") || file.find(".cpython-") != std::string_view::npos;
+  live::Frame native;
+  native.module = frame.value("module", "");
+  return live::of_interpreter(native) || live::hands_on_from_python(native.module);
 }
 
 std::string frame_text(const Json& frame) {
   const std::string function = frame.value("function", ""), file = frame.value("file", "");
   std::string text = function.empty() ? "?" : function;
   if (!file.empty()) {
-    return text + fmt::format(" at {}:{}", file_name(file), frame.value("line", std::uint64_t{0}));
+    return text + fmt::format(" at {}:{}", live::file_name(file), frame.value("line", std::uint64_t{0}));
   }
   const std::string module = frame.value("module", "");
   if (!module.empty()) {
-    text += fmt::format(" ({}+{:#x})", file_name(module), frame.value("offset", std::uint64_t{0}));
+    text += fmt::format(" ({}+{:#x})", live::file_name(module), frame.value("offset", std::uint64_t{0}));
   }
   return text;
 }

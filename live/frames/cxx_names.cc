@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/stack/cxx_names.h"
+#include "live/frames/cxx_names.h"
 
 #include <cxxabi.h>
 
 #include <cstdlib>
 #include <memory>
 
-namespace cuvmm::shim {
+namespace cuvmm::live {
 
 namespace {
 
@@ -76,4 +76,4 @@ std::string shortened(std::string_view name) {
   return text;
 }
 
-}  // namespace cuvmm::shim
+}  // namespace cuvmm::live

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/stack/stack_text.h"
+#include "live/frames/stack_text.h"
 
 #include <algorithm>
 #include <span>
 #include <string_view>
 
+#include "api/words.h"
+#include "live/frames/cxx_names.h"
 #include "live/frames/interleave.h"
-#include "shim/intercept/arguments.h"
-#include "shim/stack/cxx_names.h"
-#include "shim/stack/python/site.h"
 
-namespace cuvmm::shim {
+namespace cuvmm::live {
 
 namespace {
 
@@ -109,4 +108,4 @@ std::string stack_text(const std::vector<Frame>& frames, const char* indent) {
   return text;
 }
 
-}  // namespace cuvmm::shim
+}  // namespace cuvmm::live

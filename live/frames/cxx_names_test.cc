@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/stack/cxx_names.h"
+#include "live/frames/cxx_names.h"
 
 #include <gtest/gtest.h>
 
-namespace cuvmm::shim {
+namespace cuvmm::live {
 namespace {
 
 TEST(CxxNames, AreDemangled) {
@@ -36,4 +36,4 @@ TEST(CxxNames, WhatSomebodyWroteStays) {
 }
 
 }  // namespace
-}  // namespace cuvmm::shim
+}  // namespace cuvmm::live

@@ -2,13 +2,13 @@
 // Frames of stacks, for tests.
 #pragma once
 
-#include "shim/stack/symbolizer.h"
+#include "live/frames/frame.h"
 
-namespace cuvmm::shim {
+namespace cuvmm::live {
 
 /// At "+0x10" of `module`.
 inline Frame frame(const char* function, const char* module) {
   return {function, module, 16, "", 0};
 }
 
-}  // namespace cuvmm::shim
+}  // namespace cuvmm::live

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "shim/stack/symbolizer.h"
+#include "live/frames/frame.h"
 
-namespace cuvmm::shim {
+namespace cuvmm::live {
 
 /// What follows the last '/'.
 inline std::string_view file_name(std::string_view path) {
@@ -27,4 +27,4 @@ std::string place_text(const std::vector<Frame>& frames);
 /// that follow each other are one line.
 std::string stack_text(const std::vector<Frame>& frames, const char* indent);
 
-}  // namespace cuvmm::shim
+}  // namespace cuvmm::live

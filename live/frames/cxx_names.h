@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace cuvmm::shim {
+namespace cuvmm::live {
 
 /// "fill(int)" of "_Z4filli". Other names stay. A symbol version ("f@@V1") goes. Allocates.
 std::string demangled(const char* name);
@@ -15,4 +15,4 @@ std::string demangled(const char* name);
 /// default allocators and comparisons, ">>" for "> >".
 std::string shortened(std::string_view name);
 
-}  // namespace cuvmm::shim
+}  // namespace cuvmm::live

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/stack/stack_text.h"
+#include "live/frames/stack_text.h"
 
 #include <gmock/gmock.h>
 
-#include "shim/testing/frames.h"
+#include "live/frames/testing_frames.h"
 
-namespace cuvmm::shim {
+namespace cuvmm::live {
 namespace {
 
 using testing::HasSubstr;
@@ -95,4 +95,4 @@ TEST(StackText, ALongStackIsCutAndSaysSo) {
 }
 
 }  // namespace
-}  // namespace cuvmm::shim
+}  // namespace cuvmm::live
