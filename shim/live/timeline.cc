@@ -6,9 +6,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "shim/report/finding_members.h"
-#include "shim/report/json.h"
-#include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {
 
@@ -253,16 +250,6 @@ std::vector<StackId> Timeline::finish(const Model& model) {
     if (stacks.size() < kMostStacks) stacks.push_back(stack);
   }
   return stacks;
-}
-
-std::string timeline_stacks_json(const std::vector<StackId>& stacks) {
-  if (stacks.empty()) return {};
-  prepare_symbolizer();
-  std::string out = "{";
-  for (const StackId stack : stacks) {
-    add_frames(out, std::to_string(stack).c_str(), symbolize(stack));
-  }
-  return out + "}";
 }
 
 }  // namespace cuvmm::shim

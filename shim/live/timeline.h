@@ -96,9 +96,6 @@ class Timeline {
   live::TimelineWriter writer_;
 };
 
-/// Made readable, as a JSON object by id; "" where there are none.
-std::string timeline_stacks_json(const std::vector<StackId>& stacks);
-
 template <class CallStruct>
 inline void Timeline::made(const Books& books, const CallStruct& call, const Origin& at) noexcept {
   if constexpr (std::is_same_v<CallStruct, calls::MemAddressReserve>) {

@@ -22,7 +22,9 @@ struct Policy<calls::IpcGetMemHandle> {
     if (call.dptr) desk.driver.find_memory(call.dptr, step.facts.write().ipc);
   }
   static void record(Desk& desk, const Call& call, Step<Call>& step) {
-    desk.books.ipc_log.exported(ipc_bytes(*call.pHandle), step.origin.call);
+    const IpcBytes handle = ipc_bytes(*call.pHandle);
+    const IpcExport* const made = desk.books.model.ipc().exported(handle);
+    desk.books.ipc_log.exported(handle, made ? made->base : call.dptr, step.origin);
   }
 };
 
@@ -35,7 +37,7 @@ struct Policy<calls::IpcOpenMemHandle> : AsksContext<calls::IpcOpenMemHandle> {
     if (memory.size != 0) desk.work.watch(*call.pdptr, {{memory.base, memory.size}});
   }
   static void record(Desk& desk, const Call& call, Step<Call>& step) {
-    desk.books.ipc_log.opened(ipc_bytes(call.handle), step.origin.call);
+    desk.books.ipc_log.opened(ipc_bytes(call.handle), *call.pdptr, step.origin);
     // What every device may touch need not be judged.
     const Model& model = desk.books.model;
     const IpcOpen* open = model.ipc().open_of(*call.pdptr);
@@ -65,7 +67,7 @@ struct Policy<calls::IpcCloseMemHandle> {
     if (!step.change.rare) return;
     for (const IpcOpen& open : step.change.rare->ipc_opens) {
       if (open.count != 1) continue;
-      desk.books.ipc_log.closed(open.bytes, step.origin.call, step.kept.at);
+      desk.books.ipc_log.closed(open.bytes, step.origin, step.kept.at);
     }
   }
 };
@@ -80,7 +82,7 @@ struct Policy<calls::MemFree> {
     Books& books = desk.books;
     if (step.change.rare) {
       for (const IpcExport& e : step.change.rare->ipc_exports) {
-        books.ipc_log.freed(e.bytes, step.origin.call, IpcLog::now());
+        books.ipc_log.freed(e.bytes, step.origin, IpcLog::now());
       }
     }
     const bool was_reserved =
@@ -113,7 +115,7 @@ struct Policy<CallStruct> {
     if (!step.change.rare) return;
     // Whatever became of what it had opened, nobody can say that it was open any longer.
     for (const IpcOpen& open : step.change.rare->context.ipc_opens) {
-      books.ipc_log.closed(open.bytes, step.origin.call, step.kept.at);
+      books.ipc_log.closed(open.bytes, step.origin, step.kept.at);
     }
   }
 };

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <set>
+#include <vector>
 
 #include "shim/facts/alive.h"
 #include "shim/fail/fail_log.h"
@@ -18,6 +20,8 @@
 #include "shim/process/process.h"
 #include "shim/process/reserve.h"
 #include "shim/refusal/refusal_text.h"
+#include "shim/report/finding_members.h"
+#include "shim/report/ipc_log.h"
 #include "shim/report/json.h"
 #include "shim/report/json_report.h"
 #include "shim/report/output.h"
@@ -30,6 +34,7 @@ namespace cuvmm::shim {
 namespace {
 
 constexpr std::chrono::milliseconds kLastPatience{5000};
+constexpr std::size_t kMostIpcStacks = 64;  // a program has few places that share memory
 
 template <class Texts>
 std::string json_list(const Texts& texts) {
@@ -116,11 +121,16 @@ void Process::write_json(const char* ended) {
       report.alive_bytes = alive->bytes;
       report.alive_reservations = alive->reservations;
     }
-    report.ipc = open->session.ipc_json(kLastPatience);
-    if (std::string_view(ended) == "exit" && !options_.timeline.empty()) {
+    const IpcLog ipc = open->session.ipc_log(kLastPatience);
+    report.ipc = ipc.json();
+    if (std::string_view(ended) == "exit") {
       // A process that was killed has no stacks there: symbols take a while.
-      const std::vector<StackId> stacks = open->session.finish_timeline(kLastPatience);
-      findings_stack().run([&] { report.stacks = timeline_stacks_json(stacks); }, kLastPatience);
+      std::set<StackId> stacks = ipc.stacks(kMostIpcStacks);
+      if (!options_.timeline.empty()) {
+        const std::vector<StackId> more = open->session.finish_timeline(kLastPatience);
+        stacks.insert(more.begin(), more.end());
+      }
+      findings_stack().run([&] { report.stacks = stacks_json(stacks); }, kLastPatience);
     }
   }
   const bool last = std::string_view(ended) != "running";

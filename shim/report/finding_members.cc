@@ -6,6 +6,7 @@
 #include "api/driver.h"
 #include "api/words.h"
 #include "shim/report/json.h"
+#include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {
 
@@ -33,6 +34,15 @@ void add_frames(std::string& out, const char* key, const std::vector<Frame>& fra
     out += '}';
   }
   out += ']';
+}
+
+std::string stacks_json(const std::set<StackId>& stacks) {
+  if (stacks.empty()) return {};
+  prepare_symbolizer();
+  std::string out = "{";
+  for (const StackId stack : stacks)
+    add_frames(out, std::to_string(stack).c_str(), symbolize(stack));
+  return out + "}";
 }
 
 namespace {

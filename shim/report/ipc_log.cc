@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/report/ipc_log.h"
-#include "api/fnv1a.h"
 
 #include <time.h>
 
 #include <cinttypes>
 #include <cstdio>
+
+#include "api/fnv1a.h"
 
 namespace cuvmm::shim {
 
@@ -26,20 +27,20 @@ std::uint64_t IpcLog::now() {
          static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-void IpcLog::add(bool exported, const IpcBytes& handle, std::uint64_t call) {
+void IpcLog::add(bool exported, const IpcBytes& handle, std::uint64_t pointer, const Origin& by) {
   const std::uint64_t hash = hash_of(handle);
   for (const Use& use : uses_) {
     // Again of one allocation, or again in one context: the first counts.
     if (use.exported == exported && use.handle == hash && use.until == 0) return;
   }
-  if (uses_.size() < kMost) uses_.push_back({exported, hash, call, now(), 0, 0});
+  if (uses_.size() < kMost) uses_.push_back({exported, hash, pointer, by, now(), {}, 0});
 }
 
-void IpcLog::end(bool exported, const IpcBytes& handle, std::uint64_t call, std::uint64_t at) {
+void IpcLog::end(bool exported, const IpcBytes& handle, const Origin& by, std::uint64_t at) {
   const std::uint64_t hash = hash_of(handle);
   for (Use& use : uses_) {
     if (use.exported != exported || use.handle != hash || use.until != 0) continue;
-    use.ended_by = call;
+    use.ended_by = by;
     use.until = at;
   }
 }
@@ -48,16 +49,28 @@ std::string IpcLog::json() const {
   if (uses_.empty()) return {};
   std::string out = "[";
   for (const Use& use : uses_) {
-    char text[256];
+    char text[384];
     const std::uint64_t until = use.exported || use.until ? use.until : now();
     std::snprintf(text, sizeof text,
-                  "%s{\"role\":\"%s\",\"handle\":\"%016" PRIx64 "\",\"call\":%" PRIu64
-                  ",\"from\":%" PRIu64 ",\"ended_by_call\":%" PRIu64 ",\"until\":%" PRIu64 "}",
-                  out.size() > 1 ? "," : "", use.exported ? "export" : "open", use.handle, use.call,
-                  use.from, use.ended_by, until);
+                  "%s{\"role\":\"%s\",\"handle\":\"%016" PRIx64 "\",\"pointer\":\"%#" PRIx64
+                  "\",\"call\":%" PRIu64 ",\"stack\":%u,\"from\":%" PRIu64
+                  ",\"ended_by_call\":%" PRIu64 ",\"ended_stack\":%u,\"until\":%" PRIu64 "}",
+                  out.size() > 1 ? "," : "", use.exported ? "export" : "open", use.handle,
+                  use.pointer, use.by.call, use.by.stack, use.from, use.ended_by.call,
+                  use.ended_by.stack, until);
     out += text;
   }
   return out + "]";
+}
+
+std::set<StackId> IpcLog::stacks(std::size_t most) const {
+  std::set<StackId> all;
+  for (const Use& use : uses_) {
+    for (const StackId stack : {use.by.stack, use.ended_by.stack}) {
+      if (stack != 0 && all.size() < most) all.insert(stack);
+    }
+  }
+  return all;
 }
 
 }  // namespace cuvmm::shim

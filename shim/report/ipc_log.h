@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "rulebook/model/model.h"
+#include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
 
@@ -19,30 +21,39 @@ class IpcLog {
   /// Times are CLOCK_MONOTONIC nanoseconds, which all processes of a machine share.
   static std::uint64_t now();
 
-  void exported(const IpcBytes& handle, std::uint64_t call) { add(true, handle, call); }
-  void opened(const IpcBytes& handle, std::uint64_t call) { add(false, handle, call); }
-  /// `call` ended the memory, by `at`.
-  void freed(const IpcBytes& handle, std::uint64_t call, std::uint64_t at) {
-    end(true, handle, call, at);
+  void exported(const IpcBytes& handle, std::uint64_t pointer, const Origin& by) {
+    add(true, handle, pointer, by);
   }
-  /// The last close began at `at`: until then it was open for sure.
-  void closed(const IpcBytes& handle, std::uint64_t call, std::uint64_t at) {
-    end(false, handle, call, at);
+  void opened(const IpcBytes& handle, std::uint64_t pointer, const Origin& by) {
+    add(false, handle, pointer, by);
+  }
+  /// `by` ended the memory, by `at`.
+  void freed(const IpcBytes& handle, const Origin& by, std::uint64_t at) {
+    end(true, handle, by, at);
+  }
+  /// The last close, `by`, began at `at`: until then it was open for sure.
+  void closed(const IpcBytes& handle, const Origin& by, std::uint64_t at) {
+    end(false, handle, by, at);
   }
   void clear() { uses_.clear(); }
 
   /// A JSON array, "" when there is nothing to say. What is still open is so until now.
   std::string json() const;
+  /// The stacks that json() names by their numbers, of at most `most` calls.
+  std::set<StackId> stacks(std::size_t most) const;
 
  private:
   struct Use {
     bool exported = false;
     std::uint64_t handle = 0;  ///< a hash: the bytes themselves give access
-    std::uint64_t call = 0, from = 0;
-    std::uint64_t ended_by = 0, until = 0;  ///< 0: not ended
+    std::uint64_t pointer = 0;
+    Origin by;
+    std::uint64_t from = 0;
+    Origin ended_by;
+    std::uint64_t until = 0;  ///< 0: not ended
   };
-  void add(bool exported, const IpcBytes& handle, std::uint64_t call);
-  void end(bool exported, const IpcBytes& handle, std::uint64_t call, std::uint64_t at);
+  void add(bool exported, const IpcBytes& handle, std::uint64_t pointer, const Origin& by);
+  void end(bool exported, const IpcBytes& handle, const Origin& by, std::uint64_t at);
 
   std::vector<Use> uses_;
 };

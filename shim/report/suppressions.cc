@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "shim/report/glob.h"
 #include "live/frames/cxx_names.h"
 #include "live/frames/stack_text.h"
+#include "shim/report/glob.h"
 
 namespace cuvmm::shim {
 
@@ -25,9 +25,10 @@ bool function_matches(const std::string& pattern, const Frame& frame) {
   // Nor need it be as long as the report has it: the text on stderr is shortened.
   return glob_matches(pattern, function) || glob_matches(pattern, live::shortened(function)) ||
          glob_matches(pattern, function.substr(0, function.find('('))) ||
-         glob_matches(pattern, frame.module) || glob_matches(pattern, live::file_name(frame.module)) ||
-         (frame.python() &&
-          (glob_matches(pattern, frame.file) || glob_matches(pattern, live::file_name(frame.file))));
+         glob_matches(pattern, frame.module) ||
+         glob_matches(pattern, live::file_name(frame.module)) ||
+         (frame.python() && (glob_matches(pattern, frame.file) ||
+                             glob_matches(pattern, live::file_name(frame.file))));
 }
 
 // Reads one line's fields. On an error returns its column (1-based) and says what was expected.

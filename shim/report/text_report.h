@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "shim/facts/ledger.h"
 #include "live/frames/stack_text.h"
+#include "shim/facts/ledger.h"
 
 namespace cuvmm::shim {
 

@@ -148,21 +148,23 @@ TEST_F(IpcSession, MemoryAtTheAddressOfAnEndedContextIsNotMistaken) {
 }
 
 TEST_F(IpcSession, TheLogHasOneUsePerHandle) {
-  EXPECT_EQ(session_.ipc_json(std::chrono::seconds(1)), "");
+  EXPECT_EQ(session_.ipc_log(std::chrono::seconds(1)).json(), "");
   EXPECT_EQ(get(kPlain), CUDA_SUCCESS);
   EXPECT_EQ(get(kPlain), CUDA_SUCCESS);
   EXPECT_EQ(open(), CUDA_SUCCESS);
   EXPECT_EQ(open(), CUDA_SUCCESS);
   EXPECT_EQ(close(), CUDA_SUCCESS);
-  EXPECT_THAT(session_.ipc_json(std::chrono::seconds(1)), HasSubstr("\"ended_by_call\":0"));
+  EXPECT_THAT(session_.ipc_log(std::chrono::seconds(1)).json(), HasSubstr("\"ended_by_call\":0"));
   EXPECT_EQ(close(), CUDA_SUCCESS);
   EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
-  const std::string json = session_.ipc_json(std::chrono::seconds(1));
+  const std::string json = session_.ipc_log(std::chrono::seconds(1)).json();
   EXPECT_THAT(json, Not(HasSubstr("\"until\":0}")));
   EXPECT_THAT(json, HasSubstr("\"role\":\"export\""));
   EXPECT_THAT(json, HasSubstr("\"ended_by_call\":6"));
   EXPECT_THAT(json, HasSubstr("\"ended_by_call\":7"));
   EXPECT_EQ(std::count(json.begin(), json.end(), '{'), 2);
+  EXPECT_FALSE(session_.ipc_log(std::chrono::seconds(1)).stacks(64).empty());
+  EXPECT_EQ(session_.ipc_log(std::chrono::seconds(1)).stacks(1).size(), 1u);
 }
 
 TEST_F(IpcSession, ADefaultPoolIsKnownByAskingForIt) {

@@ -124,11 +124,11 @@ class alignas(64) Session {
     asked_.store(what, std::memory_order_relaxed);
     probes_wait_.store(true, std::memory_order_release);
   }
-  /// The uses of legacy IPC for the report, as JSON; "" where there are none, or no lock.
-  std::string ipc_json(std::chrono::milliseconds limit) {
+  /// The uses of legacy IPC for the report; as IpcLog() where there are none, or no lock.
+  IpcLog ipc_log(std::chrono::milliseconds limit) {
     if (!mutex_.lock_within(limit)) return {};
     const Locked lock(mutex_, kHeldAlready);
-    return books_.ipc_log.json();
+    return books_.ipc_log;
   }
   /// The program is about to close a descriptor that g_tracked has. `sweeps`: it has just closed
   /// the number beside it from the same place. Whether it is open, and of memory.

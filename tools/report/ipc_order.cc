@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "rulebook/rule.h"
+#include "rulebook/violation.h"
 
 namespace cuvmm::tools {
 
@@ -20,6 +21,8 @@ namespace {
 struct Use {
   std::int64_t pid = 0;
   std::uint64_t call = 0, from = 0, ended_by = 0, until = 0;
+  const Json* value = nullptr;   // the use in its process's report
+  const Json* report = nullptr;  // that report: it has the stacks
 };
 
 std::uint64_t number(const Json& object, const char* key, bool& good) {
@@ -28,15 +31,45 @@ std::uint64_t number(const Json& object, const char* key, bool& good) {
   return good ? found->get<std::uint64_t>() : 0;
 }
 
-std::optional<Use> use_of(const Json& value, std::int64_t pid) {
+std::optional<Use> use_of(const Json& value, const ProcessReport& report) {
   bool good = true;
   Use use;
-  use.pid = pid;
+  use.pid = report.pid;
   use.call = number(value, "call", good);
   use.from = number(value, "from", good);
   use.ended_by = number(value, "ended_by_call", good);
   use.until = number(value, "until", good);
+  use.value = &value;
+  use.report = &report.value;
   return good ? std::optional(use) : std::nullopt;
+}
+
+// The stack whose number is a member of the use; an empty one where its process left none.
+Json stack_of(const Use& use, const char* member) {
+  bool good = true;
+  const std::uint64_t id = number(*use.value, member, good);
+  const auto stacks = use.report->find("stacks");
+  if (id == 0 || stacks == use.report->end()) return Json::array();
+  const auto stack = stacks->find(std::to_string(id));
+  return stack == stacks->end() ? Json::array() : *stack;
+}
+
+std::string pointer_of(const Use& use) {
+  const auto pointer = use.value->find("pointer");
+  return pointer != use.value->end() && pointer->is_string() ? pointer->get<std::string>() : "";
+}
+
+Json opened_object(const Use& open) {
+  Json object = {{"what", name(ObjectRef::Kind::kIpcMemory)},
+                 {"value", pointer_of(open)},
+                 {"pid", open.pid},
+                 {"made_by_call", open.call},
+                 {"stack", stack_of(open, "stack")}};
+  if (open.ended_by != 0) {
+    object["ended_by_call"] = open.ended_by;
+    object["ended_stack"] = stack_of(open, "ended_stack");
+  }
+  return object;
 }
 
 Json finding(const Use& freed, const Use& open, std::size_t count) {
@@ -45,10 +78,11 @@ Json finding(const Use& freed, const Use& open, std::size_t count) {
                               ? fmt::format("closed it {} us later, by its call {}",
                                             (open.until - freed.until) / 1000, open.ended_by)
                               : std::string("had not closed it when it reported");
+  const std::string pointer = pointer_of(freed);
   return {{"rule", rule.id},
           {"kind", name(rule.kind)},
           {"call", "cuMemFree"},
-          {"arguments", Json::object()},
+          {"arguments", pointer.empty() ? Json::object() : Json{{"dptr", pointer}}},
           {"message",
            fmt::format("call {} freed memory that process {} had open: it opened the handle of "
                        "call {} by its call {}, and {}",
@@ -56,8 +90,8 @@ Json finding(const Use& freed, const Use& open, std::size_t count) {
           {"documented", Json::array()},
           {"result", "CUDA_SUCCESS"},
           {"call_index", freed.ended_by},
-          {"stack", Json::array()},
-          {"objects", Json::array()},
+          {"stack", stack_of(freed, "ended_stack")},
+          {"objects", Json::array({opened_object(open)})},
           {"fix", rule.fix},
           {"url", rule_url(rule.rule)},
           {"pid", freed.pid},
@@ -135,7 +169,7 @@ IpcFindings ipc_order_findings(const std::vector<ProcessReport>& reports) {
     for (const Json& value : list) {
       if (!value.is_object() || !value.contains("role") || !value.contains("handle")) continue;
       if (!value["role"].is_string() || !value["handle"].is_string()) continue;
-      const auto use = use_of(value, report.pid);
+      const auto use = use_of(value, report);
       if (!use) continue;
       Uses& uses = by_handle[value["handle"].get<std::string>()];
       if (value["role"] == "export" && use->until != 0) uses.freed.push_back(*use);

@@ -40,6 +40,32 @@ TEST(IpcOrder, AFreeWhileAnotherHasItOpenIsFound) {
   EXPECT_THAT(found[0]["message"].get<std::string>(), HasSubstr("closed it 2 us later"));
 }
 
+TEST(IpcOrder, NamesTheCallsOfBothProcesses) {
+  Json freed = use("export", 10, 50), opened = use("open", 20, 2060, 7);
+  freed["pointer"] = "0x1000";
+  freed["ended_stack"] = 3u;
+  opened["pointer"] = "0x2000";
+  opened["stack"] = 3u;
+  opened["ended_stack"] = 5u;
+  const auto stack = [](const char* function) {
+    return Json::array({{{"function", function}, {"module", "app"}, {"offset", 1u}}});
+  };
+  ProcessReport exporter = report(1, Json::array({freed})),
+                importer = report(2, Json::array({opened}));
+  exporter.value["stacks"] = {{"3", stack("give")}};
+  importer.value["stacks"] = {{"3", stack("open_it")}};  // the last one was not kept
+  const auto found = ipc_order_findings({exporter, importer}).findings;
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0]["arguments"], (Json{{"dptr", "0x1000"}}));
+  EXPECT_EQ(found[0]["stack"], stack("give"));
+  const Json& object = found[0]["objects"][0];
+  EXPECT_EQ(object["value"], "0x2000");
+  EXPECT_EQ(object["pid"], 2);
+  EXPECT_EQ(object["stack"], stack("open_it"));
+  EXPECT_EQ(object["ended_by_call"], 7u);
+  EXPECT_THAT(object["ended_stack"], IsEmpty());
+}
+
 TEST(IpcOrder, WhatWasNeverClosedIsOpenUntilItsProcessReports) {
   const auto found = judged(use("export", 10, 50), use("open", 20, 60, 0));
   ASSERT_THAT(found, SizeIs(1));
@@ -109,6 +135,7 @@ TEST(IpcOrder, TheMergedReportHasItAndCountsIt) {
   EXPECT_EQ(merged.totals.undefined, 1u);
   EXPECT_EQ(merged.first_rule, "cuIpcGetMemHandle-freed-after-close");
   EXPECT_THAT(merged.value["findings"], SizeIs(1));
+  EXPECT_EQ(merged.between, merged.value["findings"]);
   EXPECT_FALSE(merged.value.contains("ipc"));
 }
 

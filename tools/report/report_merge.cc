@@ -182,6 +182,11 @@ class Merger {
     findings_.push_back(std::move(finding));
   }
 
+  void add_between(Json finding) {
+    result_.between.push_back(finding);
+    add_finding(std::move(finding));
+  }
+
   void note(std::string text) { result_.notes.push_back(std::move(text)); }
 
   MergedReport finish() {
@@ -263,7 +268,7 @@ MergedReport merge_reports(const std::vector<ProcessReport>& reports,
   Merger merger(std::move(notes), endings);
   for (const ProcessReport& report : reports) merger.add(report);
   IpcFindings ipc = ipc_order_findings(reports);
-  for (Json& finding : ipc.findings) merger.add_finding(std::move(finding));
+  for (Json& finding : ipc.findings) merger.add_between(std::move(finding));
   if (ipc.left_out > 0) {
     merger.note(std::to_string(ipc.left_out) +
                 " more findings of memory that was freed while another process had it open were "

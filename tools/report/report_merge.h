@@ -26,6 +26,8 @@ struct MergedReport {
   std::size_t unread = 0;          ///< reports that are lost, or are none
   std::string first_rule;          ///< of the first finding that is not advice, "" when none
   std::vector<std::string> notes;  ///< what is missing and why; also in value["notes"]
+  /// Those of the findings that only several processes together show: none of them has told it.
+  Json between = Json::array();
 };
 
 /// What the runner knows of how processes ended.

@@ -30,6 +30,7 @@
 #include "tools/standard_streams.h"
 #include "tools/temporary_folder.h"
 #include "tools/timeline/run_timeline.h"
+#include "tools/view/finding_text.h"
 #include "tools/view/formats.h"
 
 namespace cuvmm::tools {
@@ -140,6 +141,20 @@ int exit_code(const RunSettings& options, const TreeResult& tree, const MergedRe
   return skipped_launches > 0 ? options.skipped_exitcode : 0;
 }
 
+// A process tells its own findings; these nobody has told.
+void tell_between(const RunSettings& options, const Json& findings) {
+  constexpr std::size_t kByDefault = 10;
+  const std::size_t most = options.limit < 0    ? kByDefault
+                           : options.limit == 0 ? findings.size()
+                                                : static_cast<std::size_t>(options.limit);
+  for (std::size_t i = 0; i < findings.size() && i < most; ++i)
+    write_error("cuvmm: " + finding_text(findings[i]));
+  if (findings.size() > most) {
+    say(options, fmt::format("{} more findings between processes (--report has all)",
+                             findings.size() - most));
+  }
+}
+
 // Reads, merges, writes and sums up what the processes left; returns the exit code of the command.
 int conclude(const RunSettings& options, const TreeResult& tree, const Reach& reach,
              TemporaryFolder& folder, std::uint64_t skipped_launches) {
@@ -163,6 +178,7 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
   if (odd) folder.keep();
   const std::vector<std::string> written = write_reports(options.reports, merged.value);
   for (const std::string& cause : causes) say(options, cause);
+  if (!options.quiet) tell_between(options, merged.between);
   if (!options.quiet) write_error(summary_text(merged, written, skipped_launches));
   if (written.size() != options.reports.size()) return kExitFailure;
   return exit_code(options, tree, merged, skipped_launches);

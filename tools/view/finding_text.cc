@@ -65,6 +65,7 @@ std::string made_text(const Json& object) {
 std::string object_text(const Json& object, const std::string& scope_of_finding) {
   std::string text = "    " + what_text(object);
   if (const std::string name = text_in(object, "name"); !name.empty()) text += " \"" + name + "\"";
+  if (const auto pid = number_in(object, "pid")) text += fmt::format(" of process {}", pid);
   if (const auto size = number_in(object, "size")) text += " (" + size_text(size) + ")";
   text += made_text(object);
   const std::string scope = text_in(object, "scope");
@@ -123,6 +124,13 @@ std::string regions_text(const Json& object) {
 std::string text_in(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::string harmless(std::string text) {
+  for (char& c : text) {
+    if ((static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f) c = '?';
+  }
+  return text;
 }
 
 bool is_mistake(const Json& finding) {
@@ -204,7 +212,7 @@ std::string finding_text(const Json& finding) {
     text += "    fix: " + fix + "\n";
   if (const std::string url = text_in(finding, "url"); !url.empty())
     text += "    see " + url + "\n";
-  return text;
+  return harmless(text);
 }
 
 }  // namespace cuvmm::tools

@@ -47,6 +47,9 @@ const Json& list_in(const Json& object, const char* key);
 /// A member that is a count; 0 where it is none.
 std::uint64_t number_in(const Json& object, const char* key);
 
+/// Control characters of a report are no commands for a terminal: they become '?'.
+std::string harmless(std::string text);
+
 /// Whether it is a mistake: error, undefined or leak.
 bool is_mistake(const Json& finding);
 

@@ -36,7 +36,7 @@ class New(Questions):
         examples = pathlib.Path(cli_test.CUVMM).parent / "examples"
         for example, options in (("map_past_reservation", ()), ("unmap_under_work", ("--streams=late:1",)),
                                  ("map_over_mapping", ("--enforce",)),
-                                 ("closed_after_import", ())):
+                                 ("closed_after_import", ()), ("ipc_freed_while_open", ())):
             with self.subTest(example):
                 path = self.path("r.json")
                 told = self.run_("--emulate", *options, "--report", path, "--", str(examples / example)).stderr

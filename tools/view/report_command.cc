@@ -24,14 +24,6 @@ struct ReportOptions {
   int error_exitcode = kExitDifference;
 };
 
-// Control characters of a report are no commands for a terminal.
-std::string harmless(std::string text) {
-  for (char& c : text) {
-    if ((static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f) c = '?';
-  }
-  return text;
-}
-
 // Of what an older report had and this one has not, a line each.
 void print_absent(const Json& report, std::size_t limit) {
   const Json& absent = list_in(report, "absent");
@@ -59,7 +51,7 @@ int print_report(const ReportOptions& options) {
     const std::string kind = text_in(finding, "kind");
     if (kind == "answer" || number_in(finding, "handled") >= number_in(finding, "count")) continue;
     if (++shown[text_in(finding, "rule")] > options.limit) continue;
-    write_output(harmless(finding_text(finding)) + "\n");
+    write_output(finding_text(finding) + "\n");
   }
   for (const auto& [rule, count] : shown) {
     if (count > options.limit)
