@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/view/finding_text.h"
-#include "api/fnv1a.h"
 
 #include <fmt/core.h>
 
 #include <cstdint>
 #include <string_view>
+
+#include "api/fnv1a.h"
+#include "tools/view/function_name.h"
 
 namespace cuvmm::tools {
 
@@ -86,7 +88,7 @@ std::string call_text(const Json& finding) {
 
 std::string frame_text(const Json& frame) {
   const std::string function = text_in(frame, "function"), file = text_in(frame, "file");
-  std::string text = function.empty() ? "?" : function;
+  std::string text = function.empty() ? "?" : brief_function(function);
   if (!file.empty()) text += fmt::format(" at {}:{}", file, number_in(frame, "line"));
   const std::string module = file_name(text_in(frame, "module"));
   if (!module.empty() && text_in(frame, "language").empty()) {
@@ -101,6 +103,14 @@ const Json* site_of(const Json& stack) {
     if (!text_in(frame, "file").empty()) return &frame;
   }
   return &stack.front();
+}
+
+const Json* python_site_of(const Json& stack) {
+  if (!stack.is_array()) return nullptr;
+  for (const Json& frame : stack) {
+    if (!text_in(frame, "language").empty()) return &frame;
+  }
+  return nullptr;
 }
 
 std::string fingerprint(const Json& finding) {
