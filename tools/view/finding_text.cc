@@ -7,11 +7,19 @@
 #include <string_view>
 
 #include "api/fnv1a.h"
+#include "live/frames/interleave.h"
 #include "tools/view/function_name.h"
 
 namespace cuvmm::tools {
 
 namespace {
+
+// Debug information of Python itself is no place of the program's.
+bool of_interpreter(const Json& frame) {
+  live::Frame native;
+  native.module = text_in(frame, "module");
+  return live::of_interpreter(native);
+}
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -100,7 +108,7 @@ std::string frame_text(const Json& frame) {
 const Json* site_of(const Json& stack) {
   if (!stack.is_array() || stack.empty()) return nullptr;
   for (const Json& frame : stack) {
-    if (!text_in(frame, "file").empty()) return &frame;
+    if (!text_in(frame, "file").empty() && !of_interpreter(frame)) return &frame;
   }
   return &stack.front();
 }

@@ -19,7 +19,8 @@ std::string call_text(const Json& finding);
 /// left out.
 std::string frame_text(const Json& frame);
 
-/// The first frame that has a source line, or else the first one; null: there is no stack.
+/// The first frame that has a source line and is not of the Python interpreter itself, or else the
+/// first one; null: there is no stack.
 const Json* site_of(const Json& stack);
 
 /// The first frame of the program's Python; null: there is none.

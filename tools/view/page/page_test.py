@@ -147,6 +147,16 @@ class Page(unittest.TestCase):
         self.assertIsNone(self.browser.evaluate("window.slipped"))
         self.assertTrue(any("Content Security Policy" in one for one in self.browser.complaints()))
 
+    def test_a_place_is_the_programs_and_not_the_interpreters(self):
+        content = report(findings=1)
+        content["findings"][0]["stack"] = [
+            {"function": "cfunction_call", "module": "/lib/libpython3.11.so.1.0", "offset": 1, "file": "Objects/methodobject.c", "line": 542},
+            {"function": "train", "module": "", "offset": 0, "file": "/src/train.py", "line": 7, "language": "python"}]
+        self.open(content)
+        self.unfold()
+        places = self.browser.evaluate("[...document.querySelectorAll('#findings summary')].map(one => one.innerText)")
+        self.assertTrue(any(place.startswith("train at /src/train.py:7") for place in places), places)
+
     def test_the_filter(self):
         self.open(report())
         self.browser.evaluate("const box = document.getElementById('filter'); box.value = 'offset-zero'; box.dispatchEvent(new Event('input'))")
