@@ -184,6 +184,16 @@ class Page(unittest.TestCase):
         self.browser.key("Enter")
         self.assertTrue(self.text("#space .said"))
 
+    def test_a_finding_lies_at_the_address_of_its_call(self):
+        content = report(findings=3)
+        for finding, address in zip(content["findings"], (BASE + 6 * MIB, BASE - MIB, None)):
+            finding["objects"] = [{"what": "fill", "value": hex(BASE + 2 * MIB)}]
+            finding["arguments"] = {"size": "0x2", "ptr": hex(address)} if address else {}
+        self.open(content)
+        tops = self.browser.evaluate("cuvmmView.marks.map(mark => mark.top)")
+        self.assertEqual(tops, [self.browser.evaluate(f"cuvmmView.layout.y({BASE + 6 * MIB})"), None, None])
+        self.assertGreater(tops[0], 0)
+
     def test_what_a_canvas_shows_stands_in_words(self):
         self.open(report())
         self.assertEqual(self.count("canvas:not([aria-label]):not([aria-hidden])"), 0)
