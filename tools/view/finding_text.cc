@@ -8,7 +8,7 @@
 
 #include "api/fnv1a.h"
 #include "live/frames/interleave.h"
-#include "tools/view/function_name.h"
+#include "tools/view/text/function_name.h"
 
 namespace cuvmm::tools {
 

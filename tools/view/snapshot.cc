@@ -14,7 +14,7 @@
 #include "tools/timeline/told.h"
 #include "tools/view/encode/pickle.h"
 #include "tools/view/finding_text.h"
-#include "tools/view/function_name.h"
+#include "tools/view/text/function_name.h"
 
 namespace cuvmm::tools {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/view/function_name.h"
+#include "tools/view/text/function_name.h"
 
 #include <cctype>
 
