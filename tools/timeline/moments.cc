@@ -39,15 +39,22 @@ const Life* Moments::life_of(const Json& object) const {
   return found == lives_.end() ? nullptr : found->second;
 }
 
-std::int32_t Moments::device_of(const Life& mapping) const {
-  const auto [from, to] = memory_.equal_range(mapping.handle);
+const Life* Moments::memory_of(const Life& life) const {
+  using O = live::TimelineObject;
+  if (life.kind == O::kAllocation || life.kind == O::kImport) return &life;
+  const auto [from, to] = memory_.equal_range(life.handle);
   for (auto at = from; at != to; ++at) {
     const Life& memory = *at->second;
-    const bool began = memory.begin_ns <= mapping.begin_ns;
-    const bool lasted = memory.alive() || memory.end_ns >= mapping.begin_ns;
-    if (began && lasted) return memory.device;
+    const bool began = memory.begin_ns <= life.begin_ns;
+    const bool lasted = memory.alive() || memory.end_ns >= life.begin_ns;
+    if (began && lasted) return &memory;
   }
-  return mapping.device;
+  return nullptr;
+}
+
+std::int32_t Moments::device_of(const Life& mapping) const {
+  const Life* const memory = memory_of(mapping);
+  return memory ? memory->device : mapping.device;
 }
 
 }  // namespace cuvmm::tools

@@ -22,6 +22,9 @@ class Moments {
   /// The life that an object of a finding ("what", "value", "made_by_call") had; null: unknown.
   const Life* life_of(const Json& object) const;
 
+  /// The memory that a mapping, an export or a use has; of memory, itself; null: unknown.
+  const Life* memory_of(const Life& life) const;
+
   /// The device of the memory behind a mapping; -1 unknown.
   std::int32_t device_of(const Life& mapping) const;
 

@@ -10,12 +10,21 @@
 
 #include "api/fnv1a.h"
 #include "api/words.h"
+#include "live/frames/interleave.h"
 #include "live/frames/stack_text.h"
 #include "rulebook/rule.h"
+#include "tools/view/text/function_name.h"
 
 namespace cuvmm::tools {
 
 namespace {
+
+// Debug information of Python itself is no place of the program's.
+bool of_interpreter(const Json& frame) {
+  live::Frame native;
+  native.module = text_in(frame, "module");
+  return live::of_interpreter(native);
+}
 
 std::string joined(const Json& texts, const char* between) {
   std::string all;
@@ -151,7 +160,11 @@ std::string call_text(const Json& finding) {
   return text + ")";
 }
 
-std::string frame_text(const Json& frame) { return live::frame_text(frame_of(frame)); }
+std::string frame_text(const Json& frame) {
+  live::Frame brief = frame_of(frame);
+  brief.function = brief_function(brief.function);
+  return live::frame_text(brief);
+}
 
 std::vector<live::Frame> frames_in(const Json& object, const char* key) {
   std::vector<live::Frame> frames;
@@ -162,9 +175,17 @@ std::vector<live::Frame> frames_in(const Json& object, const char* key) {
 const Json* site_of(const Json& stack) {
   if (!stack.is_array() || stack.empty()) return nullptr;
   for (const Json& frame : stack) {
-    if (!text_in(frame, "file").empty()) return &frame;
+    if (!text_in(frame, "file").empty() && !of_interpreter(frame)) return &frame;
   }
   return &stack.front();
+}
+
+const Json* python_site_of(const Json& stack) {
+  if (!stack.is_array()) return nullptr;
+  for (const Json& frame : stack) {
+    if (!text_in(frame, "language").empty()) return &frame;
+  }
+  return nullptr;
 }
 
 std::string fingerprint(const Json& finding) {

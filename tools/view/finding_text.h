@@ -18,14 +18,19 @@ std::string finding_text(const Json& finding);
 /// "cuMemMap(ptr=0x7f..., size=2 MiB)".
 std::string call_text(const Json& finding);
 
-/// "grow(Pool&) at pool.cc:12 (libpool.so+0x12f)".
+/// "grow(Pool&) at pool.cc:12 (libpool.so+0x12f)". Of a long name, the template arguments are
+/// left out.
 std::string frame_text(const Json& frame);
 
 /// The frames of a stack: a list that is a member of a finding or an object.
 std::vector<live::Frame> frames_in(const Json& object, const char* key);
 
-/// The first frame that has a source line, or else the first one; null: there is no stack.
+/// The first frame that has a source line and is not of the Python interpreter itself, or else the
+/// first one; null: there is no stack.
 const Json* site_of(const Json& stack);
+
+/// The first frame of the program's Python; null: there is none.
+const Json* python_site_of(const Json& stack);
 
 /// The same for the same mistake at the same place in any run and build: a hash of the rule, the
 /// call and the functions of the stack, 16 hexadecimal digits. Lines and offsets do not count.

@@ -62,6 +62,24 @@ TEST(ReportFormats, ALeakIsToldByWhoMadeItsObject) {
   EXPECT_EQ(leak("a"), leak("a"));
 }
 
+TEST(ReportFormats, APlaceIsTheProgramsAndNotTheInterpreters) {
+  const auto frame = [](const char* module, const char* file) {
+    return Json{{"function", "f"}, {"module", module}, {"offset", 1u}, {"file", file}};
+  };
+  const Json native = frame("/lib/libtorch.so", ""),
+             interpreter = frame("/lib/libpython3.11.so.1.0", "ceval.c"),
+             program = frame("/usr/bin/python3.11", "ceval.c"),
+             ctypes = frame("/x/_ctypes.cpython-311.so", "cfield.c"),
+             python = {
+                 {"function", "main"}, {"module", ""}, {"file", "a.py"}, {"language", "python"}};
+  const auto site = [](const Json& stack) { return *site_of(stack); };
+  EXPECT_EQ(site(Json::array({native, interpreter, program, ctypes, python})), python);
+  EXPECT_EQ(site(Json::array({native, interpreter})), native);
+  EXPECT_EQ(site_of(Json::array()), nullptr);
+  EXPECT_EQ(*python_site_of(Json::array({native, interpreter, python})), python);
+  EXPECT_EQ(python_site_of(Json::array({native, interpreter})), nullptr);
+}
+
 TEST(ReportFormats, WhatIsNewAgainstAnOlderReport) {
   Json now = {{"findings", {finding("old", 1), finding("fresh", 1)}}};
   const Json before = {{"findings", {finding("old", 7), finding("gone", 1)}}};

@@ -4,14 +4,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "tools/timeline/moments.h"
 #include "tools/timeline/timeline.h"
+#include "tools/timeline/told.h"
 #include "tools/view/encode/pickle.h"
 #include "tools/view/finding_text.h"
+#include "tools/view/text/function_name.h"
 
 namespace cuvmm::tools {
 
@@ -23,27 +26,35 @@ bool is_shown(O kind) {
   return kind == O::kMapping || kind == O::kDevice || kind == O::kManaged || kind == O::kPool;
 }
 
-/// One begin or end.
-struct Event {
-  std::uint64_t unix_us;
-  bool begins;
-  const Life* life;
-  const ProcessTimeline* timeline;
+/// A process, and what the findings say of it.
+struct Process {
+  Process(const ProcessTimeline& recorded, const Json& findings)
+      : timeline(recorded), told(recorded, findings) {}
+  const ProcessTimeline& timeline;
+  const Told told;
 };
 
 /// A piece of memory that lives at the end.
 struct Held {
   const Life* life;
-  const ProcessTimeline* timeline;
+  const Process* process;
+};
+
+/// One begin or end.
+struct Event : Held {
+  std::uint64_t unix_ns;
+  bool begins;
 };
 
 class Snapshot {
  public:
-  explicit Snapshot(const std::vector<ProcessTimeline>& timelines) : alone_(timelines.size() == 1) {
-    for (const ProcessTimeline& timeline : timelines) take(timeline);
+  Snapshot(const std::vector<ProcessTimeline>& timelines, const Json& findings)
+      : alone_(timelines.size() == 1) {
+    for (const ProcessTimeline& timeline : timelines)
+      take(processes_.emplace_back(timeline, findings));
     for (std::vector<Event>& events : events_) {
       std::stable_sort(events.begin(), events.end(),
-                       [](const Event& a, const Event& b) { return a.unix_us < b.unix_us; });
+                       [](const Event& a, const Event& b) { return a.unix_ns < b.unix_ns; });
     }
   }
 
@@ -68,29 +79,30 @@ class Snapshot {
   }
 
  private:
-  void take(const ProcessTimeline& timeline) {
-    const Moments moments(timeline);
-    for (const Life& life : timeline.lives) {
+  void take(const Process& process) {
+    const Moments moments(process.timeline);
+    for (const Life& life : process.timeline.lives) {
       if (!is_shown(life.kind)) continue;
       const std::int32_t device = life.kind == O::kMapping ? moments.device_of(life) : life.device;
-      const std::size_t index = index_of(timeline, std::max(device, 0));
+      const std::size_t index = index_of(process, std::max(device, 0));
+      const Held held{&life, &process};
       events_[index].push_back(
-          {us(timeline, std::max<std::int64_t>(life.begin_ns, 0)), true, &life, &timeline});
+          {held, unix_ns(process, std::max<std::int64_t>(life.begin_ns, 0)), true});
       if (life.alive()) {
-        held_[index].push_back({&life, &timeline});
+        held_[index].push_back(held);
       } else {
-        events_[index].push_back({us(timeline, life.end_ns), false, &life, &timeline});
+        events_[index].push_back({held, unix_ns(process, life.end_ns), false});
       }
     }
   }
 
   // One process's devices keep their numbers. Of several processes each has numbers of its own:
   // their addresses may be the same.
-  std::size_t index_of(const ProcessTimeline& timeline, std::int32_t device) {
+  std::size_t index_of(const Process& process, std::int32_t device) {
     constexpr std::int32_t kMostDevices = 64;
     const auto own = static_cast<std::size_t>(std::min(device, kMostDevices - 1));
     const std::size_t index =
-        alone_ ? own : numbers_.try_emplace({&timeline, own}, numbers_.size()).first->second;
+        alone_ ? own : numbers_.try_emplace({&process, own}, numbers_.size()).first->second;
     if (index >= events_.size()) {
       events_.resize(index + 1);
       held_.resize(index + 1);
@@ -98,15 +110,15 @@ class Snapshot {
     return index;
   }
 
-  static std::uint64_t us(const ProcessTimeline& timeline, std::int64_t ns) {
-    return (timeline.unix_ns + static_cast<std::uint64_t>(ns)) / 1000;
+  static std::uint64_t unix_ns(const Process& process, std::int64_t ns) {
+    return process.timeline.unix_ns + static_cast<std::uint64_t>(ns);
   }
 
   // Mapped pieces that lie side by side are one segment, as PyTorch's expandable ones are.
   void segments(std::size_t device) {
     std::vector<Held>& all = held_[device];
     std::sort(all.begin(), all.end(), [](const Held& a, const Held& b) {
-      return a.timeline != b.timeline ? a.timeline < b.timeline : a.life->value < b.life->value;
+      return a.process != b.process ? a.process < b.process : a.life->value < b.life->value;
     });
     for (std::size_t from = 0; from < all.size();) {
       std::size_t to = from + 1;
@@ -116,28 +128,61 @@ class Snapshot {
     }
   }
   static bool continues(const Held& a, const Held& b) {
-    return a.timeline == b.timeline && a.life->kind == O::kMapping && b.life->kind == O::kMapping &&
+    return a.process == b.process && a.life->kind == O::kMapping && b.life->kind == O::kMapping &&
            b.life->value - a.life->value == a.life->size;
   }
 
   // Each stack is written once: many events share one.
-  void frames(const ProcessTimeline& timeline, std::uint32_t id) {
+  void frames(const Process& process, std::uint32_t id) {
     out_.key("frames");
-    const auto [known, fresh] = stacks_.try_emplace({&timeline, id}, stacks_.size());
-    const auto number = static_cast<std::uint32_t>(known->second);
+    const Json& stack = list_in(process.timeline.stacks, std::to_string(id).c_str());
+    // Of an empty one the viewer says that PyTorch should have recorded it.
+    const bool known = !stack.empty();
+    const auto [place, fresh] =
+        stacks_.try_emplace({known ? &process : nullptr, known ? id : 0}, stacks_.size());
+    const auto number = static_cast<std::uint32_t>(place->second);
     if (!fresh) return out_.recall(number);
     out_.begin_list();
-    for (const Json& frame : list_in(timeline.stacks, std::to_string(id).c_str())) {
-      const std::string function = text_in(frame, "function"), file = text_in(frame, "file");
-      out_.item();
-      out_.begin_dict();
-      out_.member("name", function.empty() ? "?" : function);
-      out_.member("filename", file.empty() ? text_in(frame, "module") : file);
-      out_.member("line", number_in(frame, "line"));
-      out_.end_dict();
+    for (const Json& one : stack) {
+      const std::string file = text_in(one, "file"), module = text_in(one, "module");
+      frame(text_in(one, "function"), file.empty() ? module.substr(module.rfind('/') + 1) : file,
+            number_in(one, "line"));
     }
+    if (!known) frame("this report has no stack of the call", "cuvmm", 0);
     out_.end_list();
     out_.remember(number);
+  }
+  void frame(const std::string& function, const std::string& file, std::uint64_t line) {
+    out_.item();
+    out_.begin_dict();
+    out_.member("name", function.empty() ? "?" : brief_function(function));
+    out_.member("filename", file);
+    out_.member("line", line);
+    out_.end_dict();
+  }
+
+  // What the viewer shows above the stack.
+  void metadata(const Held& held, std::uint64_t call) {
+    std::string text = fmt::format("call {}", call);
+    if (const ToldOfLife* const told = held.process->told.of(*held.life)) {
+      if (told->object) {
+        for (const auto& [what, value] : {std::pair{"name", text_in(*told->object, "name")},
+                                          std::pair{"NVTX ranges", ranges_text(*told->object)},
+                                          std::pair{"NVTX regions", regions_text(*told->object)}}) {
+          if (!value.empty()) text += fmt::format("\n  {}: {}", what, value);
+        }
+      }
+      constexpr std::size_t kMostFindings = 8;
+      for (std::size_t i = 0; i < told->findings.size() && i < kMostFindings; ++i)
+        text += "\n  " + headline(*told->findings[i]);
+    }
+    out_.member("user_metadata", text);
+  }
+  static std::string headline(const Json& finding) {
+    std::string text = fmt::format("{} {}", text_in(finding, "kind"), text_in(finding, "rule"));
+    if (const auto call = number_in(finding, "call_index"); call != 0)
+      text += fmt::format(", call {}", call);
+    return text + ": " + text_in(finding, "message");
   }
 
   void segment(std::size_t device, const std::vector<Held>& all, std::size_t from, std::size_t to) {
@@ -158,7 +203,7 @@ class Snapshot {
     out_.pair();
     out_.key("is_expandable");
     out_.flag(first.life->kind == O::kMapping);
-    frames(*first.timeline, first.life->stack);
+    frames(*first.process, first.life->stack);
     out_.key("blocks");
     out_.begin_list();
     for (std::size_t i = from; i < to; ++i) {
@@ -168,7 +213,8 @@ class Snapshot {
       out_.member("size", all[i].life->size);
       out_.member("requested_size", all[i].life->size);
       out_.member("state", "active_allocated");
-      frames(*all[i].timeline, all[i].life->stack);
+      frames(*all[i].process, all[i].life->stack);
+      metadata(all[i], all[i].life->begin_call);
       out_.end_dict();
     }
     out_.end_list();
@@ -199,14 +245,16 @@ class Snapshot {
     out_.member("addr", event.life->value);
     out_.member("size", event.life->size);
     out_.member("stream", 0);
-    out_.member("time_us", event.unix_us);
-    frames(*event.timeline, event.begins ? event.life->stack : event.life->end_stack);
+    out_.member("time_us", event.unix_ns / 1000);
+    frames(*event.process, event.begins ? event.life->stack : event.life->end_stack);
+    metadata(event, event.begins ? event.life->begin_call : event.life->end_call);
     out_.end_dict();
   }
 
   const bool alone_;
-  std::map<std::pair<const ProcessTimeline*, std::size_t>, std::size_t> numbers_;
-  std::map<std::pair<const ProcessTimeline*, std::uint32_t>, std::size_t> stacks_;
+  std::deque<Process> processes_;
+  std::map<std::pair<const Process*, std::size_t>, std::size_t> numbers_;
+  std::map<std::pair<const Process*, std::uint32_t>, std::size_t> stacks_;
   Pickle out_;
   std::vector<std::vector<Event>> events_;  // by device
   std::vector<std::vector<Held>> held_;
@@ -216,7 +264,7 @@ class Snapshot {
 
 std::string snapshot_of(const Json& report) {
   const std::vector<ProcessTimeline> timelines = timelines_of(report);
-  return Snapshot(timelines).text();
+  return Snapshot(timelines, list_in(report, "findings")).text();
 }
 
 }  // namespace cuvmm::tools

@@ -34,6 +34,16 @@ cuMemUnmap(r0+2M, 2M)
 cuMemRelease(h1)
 cuMemRelease(h0)
 """
+# With streams that are late the fill waits until somebody asks.
+EARLY_UNMAP = """init()
+r0 = cuMemAddressReserve(2M)
+h0 = cuMemCreate(2M, device=0)
+cuMemMap(r0, 2M, h0)
+cuMemSetAccess(r0, 2M, [device0:rw])
+cuMemsetD8Async(r0, 1, 2M, hStream=0)
+cuMemUnmap(r0, 2M)
+cuMemRelease(h0)
+"""
 SPARSE_DRIVER = """
 #include <stddef.h>
 int cuInit(unsigned flags) { return flags != 0; }
@@ -359,14 +369,21 @@ class Perfetto(ViewTest):
         events = [(packet.timestamp, packet.track_event) for packet in trace.packet if packet.HasField("track_event")]
         kinds = perfetto_trace_pb2.TrackEvent
         _, processes = self.timeline()
-        self.assertEqual([one.process.pid for one in tracks.values() if one.HasField("process")], [processes[0]["pid"]])
+        self.assertEqual([(one.process.pid, one.process.process_name) for one in tracks.values() if one.HasField("process")],
+                         [(processes[0]["pid"], processes[0]["program"])])
         begins = [event for _, event in events if event.type == kinds.TYPE_SLICE_BEGIN]
         self.assertEqual(len(begins), sum(KINDS.values()))
         self.assertEqual(len([1 for _, event in events if event.type == kinds.TYPE_SLICE_END]), len(begins))
         for _, event in events:
             self.assertIn(event.track_uuid, tracks)
         counters = {tracks[event.track_uuid].name for _, event in events if event.type == kinds.TYPE_COUNTER}
-        self.assertEqual(counters, {"physical memory", "mapped", "reserved", "imported"})
+        self.assertEqual(counters, {"Bytes mapped", "Bytes of physical memory", "Bytes reserved"})
+        # Memory and its mappings have one colour.
+        colours = {event.name.split(" ")[0]: set() for event in begins}
+        for event in begins:
+            colours[event.name.split(" ")[0]].add(event.correlation_id_str)
+        self.assertEqual(colours["mapping"], colours["allocation"])
+        self.assertEqual(len(colours["allocation"]), KINDS["allocation"])
         # Stacks are texts that several events share.
         texts = {text.iid: text.str for packet in trace.packet for text in packet.interned_data.debug_annotation_string_values}
         stacks = [one.string_value_iid for event in begins for one in event.debug_annotations if one.name == "stack"]
@@ -396,6 +413,33 @@ class Perfetto(ViewTest):
             self.assertIn(depth[track], (0, 1))
 
 
+    def test_a_finding_leads_to_what_its_call_ended(self):
+        reader(self, "perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+        from perfetto.protos.perfetto.trace import perfetto_trace_pb2
+        self.reports("r.perfetto-trace", program=EARLY_UNMAP, more=("--streams=late",))
+        trace = perfetto_trace_pb2.Trace()
+        trace.ParseFromString(self.read("r.perfetto-trace", "rb"))
+        events = [packet.track_event for packet in trace.packet if packet.HasField("track_event")]
+        mark = next(event for event in events if "cuMemUnmap-idle" in event.name)
+        ended = [event.name for event in events
+                 if event is not mark and set(event.flow_ids) & set(mark.flow_ids)]
+        self.assertEqual([name.split(" ")[0] for name in ended], ["mapping"])
+
+    def test_many_reservations_lie_by_kind(self):
+        reader(self, "perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+        from perfetto.protos.perfetto.trace import perfetto_trace_pb2
+        for count, own in ((256, True), (257, False)):
+            lines = [f"r{i} = cuMemAddressReserve(2M)" for i in range(count)]
+            lines += ["h0 = cuMemCreate(2M, device=0)", "cuMemMap(r0, 2M, h0)"]
+            self.reports("r.perfetto-trace", program="init()\n" + "\n".join(lines) + "\n")
+            trace = perfetto_trace_pb2.Trace()
+            trace.ParseFromString(self.read("r.perfetto-trace", "rb"))
+            names = [packet.track_descriptor.name for packet in trace.packet if packet.HasField("track_descriptor")]
+            self.assertEqual(sum(name.startswith("reservation 0x") for name in names), count if own else 0)
+            self.assertEqual(names.count("mappings"), 1 if own else 0)
+            self.assertEqual(names.count("mapping"), 0 if own else 1)
+
+
 def unknown_fields(message):
     """Paths of fields that the schema does not have, in a message and what it holds."""
     from google.protobuf import unknown_fields as unknown
@@ -422,8 +466,29 @@ class Snapshot(ViewTest):
         for trace in snapshot["device_traces"]:
             self.assertEqual([one["time_us"] for one in trace], sorted(one["time_us"] for one in trace))
             for event in trace:
+                self.assertTrue(event["frames"])
                 for frame in event["frames"]:
                     self.assertEqual(set(frame), {"name", "filename", "line"})
+
+    def test_what_the_viewer_says_above_the_stack(self):
+        self.reports("r.snapshot.pickle", "r.json", program=EARLY_UNMAP, more=("--streams=late",))
+        report = json.loads(self.read("r.json"))
+        finding = next(one for one in report["findings"] if one["rule"] == "cuMemUnmap-idle")
+        trace = pickle.loads(self.read("r.snapshot.pickle", "rb"))["device_traces"][0]
+        free = next(event for event in trace if event["action"] == "free_completed")
+        self.assertEqual(free["user_metadata"].split("\n")[0], f"call {finding['call_index']}")
+        self.assertIn(f"error cuMemUnmap-idle, call {finding['call_index']}: {finding['message']}", free["user_metadata"])
+
+    def test_a_call_without_a_stack(self):
+        self.reports("r.json", more=("--timeline",))
+        report = json.loads(self.read("r.json"))
+        report["timeline"]["processes"][0]["stacks"] = {}
+        self.path("bare.json", json.dumps(report))
+        self.cuvmm("view", self.path("bare.json"), "-o", self.path("r.snapshot.pickle"))
+        snapshot = pickle.loads(self.read("r.snapshot.pickle", "rb"))
+        frames = [event["frames"] for trace in snapshot["device_traces"] for event in trace]
+        self.assertEqual({(one["filename"], one["line"], one["name"]) for all_ in frames for one in all_},
+                         {("cuvmm", 0, "this report has no stack of the call")})
 
 
 if __name__ == "__main__":

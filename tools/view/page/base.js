@@ -59,10 +59,11 @@ function stackView(stack, nothing) {
   if (frames.length === 0) return make('p', {class: 'dim'}, nothing || 'No stack is known.');
   return make('pre', {}, frames.map((frame, i) => [`#${i} `, shown(frameText(frame)), '\n']));
 }
-// The frame that a user knows: the first one with a source line.
+// The frame that a user knows: the first one with a source line, but for the interpreter's own.
 function siteText(stack) {
   const frames = list(stack);
-  const site = frames.find(frame => plain(frame).file) || frames[0];
+  const ofInterpreter = frame => /^(python[\d.]*$|libpython|_ctypes\.|libffi\.so)/.test(String(frame.module || '').split('/').pop());
+  const site = frames.find(frame => plain(frame).file && !ofInterpreter(plain(frame))) || frames[0];
   return site ? frameText(site) : 'no place is known';
 }
 

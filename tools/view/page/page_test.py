@@ -147,6 +147,16 @@ class Page(unittest.TestCase):
         self.assertIsNone(self.browser.evaluate("window.slipped"))
         self.assertTrue(any("Content Security Policy" in one for one in self.browser.complaints()))
 
+    def test_a_place_is_the_programs_and_not_the_interpreters(self):
+        content = report(findings=1)
+        content["findings"][0]["stack"] = [
+            {"function": "cfunction_call", "module": "/lib/libpython3.11.so.1.0", "offset": 1, "file": "Objects/methodobject.c", "line": 542},
+            {"function": "train", "module": "", "offset": 0, "file": "/src/train.py", "line": 7, "language": "python"}]
+        self.open(content)
+        self.unfold()
+        places = self.browser.evaluate("[...document.querySelectorAll('#findings summary')].map(one => one.innerText)")
+        self.assertTrue(any(place.startswith("train at /src/train.py:7") for place in places), places)
+
     def test_the_filter(self):
         self.open(report())
         self.browser.evaluate("const box = document.getElementById('filter'); box.value = 'offset-zero'; box.dispatchEvent(new Event('input'))")
@@ -173,6 +183,16 @@ class Page(unittest.TestCase):
         self.assertLessEqual(granule["bottom"] - granule["top"], 4096)
         self.browser.key("Enter")
         self.assertTrue(self.text("#space .said"))
+
+    def test_a_finding_lies_at_the_address_of_its_call(self):
+        content = report(findings=3)
+        for finding, address in zip(content["findings"], (BASE + 6 * MIB, BASE - MIB, None)):
+            finding["objects"] = [{"what": "fill", "value": hex(BASE + 2 * MIB)}]
+            finding["arguments"] = {"size": "0x2", "ptr": hex(address)} if address else {}
+        self.open(content)
+        tops = self.browser.evaluate("cuvmmView.marks.map(mark => mark.top)")
+        self.assertEqual(tops, [self.browser.evaluate(f"cuvmmView.layout.y({BASE + 6 * MIB})"), None, None])
+        self.assertGreater(tops[0], 0)
 
     def test_what_a_canvas_shows_stands_in_words(self):
         self.open(report())

@@ -33,16 +33,13 @@ class SpaceView {
     this.reset();
     this.listen();
   }
+  // At the first object that has an address; else at an address that the call was given.
   markOf(finding) {
-    let top = null;
-    for (const object of list(finding.objects).map(plain)) {
-      const address = Number(object.value);
-      if (['reservation', 'mapping', 'memory', 'pool-memory', 'ipc-memory'].includes(object.what) && Number.isFinite(address)) {
-        top = this.layout.y(address);
-        break;
-      }
-    }
-    return {finding, ns: this.process.timeOfCall(finding.call_index), top};
+    const kinds = ['reservation', 'mapping', 'memory', 'pool-memory', 'ipc-memory'];
+    const objects = list(finding.objects).map(plain).filter(object => kinds.includes(object.what)).map(object => Number(object.value));
+    const given = Object.values(plain(finding.arguments)).filter(value => /^0x/.test(value)).map(Number);
+    const address = objects.find(Number.isFinite) ?? given.find(value => this.layout.holds(value));
+    return {finding, ns: this.process.timeOfCall(finding.call_index), top: address === undefined ? null : this.layout.y(address)};
   }
   reset() { this.view = {left: 0, right: this.process.end_ns, top: 0, bottom: this.layout.height}; }
   x(ns) { return (ns - this.view.left) / (this.view.right - this.view.left) * this.width; }

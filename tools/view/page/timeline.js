@@ -178,6 +178,11 @@ class Layout {
     }
     return this.pieces[Math.max(0, low - 1)];
   }
+  holds(address) {
+    if (this.pieces.length === 0) return false;
+    const [from, to] = this.find(0, address);
+    return from <= address && address < to;
+  }
   y(address) {
     if (this.pieces.length === 0) return 0;
     const [from, to, y, height] = this.find(0, address);
