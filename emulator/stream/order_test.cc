@@ -94,6 +94,83 @@ TEST_F(LateOrder, TheLegacyStreamWaitsForBlockingOnesAndTheyForIt) {
   EXPECT_EQ(query(apart_), CUDA_ERROR_NOT_READY);
 }
 
+// As an H100 was seen to do (driver 580.159.04).
+TEST_F(LateOrder, AnEventAloneKeepsNoBlockingStreamBusyBehindTheLegacyOne) {
+  CUevent const first = event(), second = event();
+  ASSERT_EQ(hold(CU_STREAM_LEGACY, words_[3]), CUDA_SUCCESS);
+  ASSERT_EQ(record(first, a_), CUDA_SUCCESS);
+  EXPECT_EQ(query(a_), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventQuery{first}), CUDA_ERROR_NOT_READY);
+  ASSERT_EQ(record(second, CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventQuery{second}), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(query(nullptr), CUDA_ERROR_NOT_READY);
+  *words_[3] = 1;
+  EXPECT_EQ(driver()(calls::EventSynchronize{first}), CUDA_SUCCESS);
+  EXPECT_EQ(query(nullptr), CUDA_ERROR_NOT_READY) << "the other record is left";
+  EXPECT_EQ(synchronise(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventQuery{second}), CUDA_SUCCESS);
+}
+
+TEST_F(LateOrder, ABlockingStreamWaitsForTheLegacyOneBehindAnEventOnceItHasWork) {
+  CUevent const done = event();
+  ASSERT_EQ(write(words_[0], 1, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
+  ASSERT_EQ(copy(words_[1], words_[0], a_), CUDA_SUCCESS);
+  EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[1], 1u);
+  EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_SUCCESS);
+}
+
+TEST_F(LateOrder, AStreamIsBusyUntilTheEventBehindItsOwnWork) {
+  CUevent const done = event();
+  ASSERT_EQ(write(words_[0], 1, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[1], 1, a_), CUDA_SUCCESS);
+  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_SUCCESS);
+}
+
+TEST_F(LateOrder, AnEventBehindMoreOfTheLegacyStreamIsDoneWithAStreamThatWaitsForThat) {
+  CUevent const done = event(), legacy = event();
+  ASSERT_EQ(write(words_[0], 1, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(record(legacy, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
+  ASSERT_EQ(wait(a_, legacy), CUDA_SUCCESS);
+  EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[0], 1u);
+  EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_SUCCESS);
+}
+
+TEST_F(LateOrder, ABlockingStreamThatWaitsForAnEventWaitsForItAlone) {
+  CUevent const done = event();
+  ASSERT_EQ(hold(CU_STREAM_LEGACY, words_[3]), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[0], 1, apart_), CUDA_SUCCESS);
+  ASSERT_EQ(record(done, apart_), CUDA_SUCCESS);
+  ASSERT_EQ(wait(a_, done), CUDA_SUCCESS);
+  EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[0], 1u);
+  EXPECT_EQ(query(nullptr), CUDA_ERROR_NOT_READY);
+  ASSERT_EQ(write(words_[1], 1, a_), CUDA_SUCCESS);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(query(a_), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(*words_[1], 0u) << "work waits for the legacy stream";
+  *words_[3] = 1;
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[1], 1u);
+}
+
+TEST_F(LateOrder, AContextWaitsForARecordBehindTheLegacyStream) {
+  CUevent const done = event();
+  ASSERT_EQ(write(words_[0], 1, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise_context(), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_SUCCESS);
+}
+
 TEST_F(LateOrder, NullIsTheThreadsOwnStreamUnderNamesForThat) {
   auto* const own =
       symbol<std::remove_pointer_t<calls::MemsetD32Async::Function>>("cuMemsetD32Async_ptsz");
