@@ -266,7 +266,6 @@ class WorkRoom {
   StreamTable streams_ CUVMM_GUARDED_BY(mutex_);
   OwnEvents events_ CUVMM_GUARDED_BY(mutex_);
   std::unordered_map<CUgraphExec, GraphRecord> graphs_ CUVMM_GUARDED_BY(mutex_);
-  GraphOrders orders_ CUVMM_GUARDED_BY(mutex_);
   std::unordered_multimap<std::uint64_t, Watched> watched_ CUVMM_GUARDED_BY(mutex_);
   /// Memory of a pool, by its base, and the work that allocates it.
   struct Birth {
@@ -276,11 +275,12 @@ class WorkRoom {
   };
   static constexpr std::size_t kMostBirths = 65536;
   std::map<Address, Birth> births_ CUVMM_GUARDED_BY(mutex_);
-  std::atomic<bool> allocates_{false};     ///< there may be births
-  std::atomic<bool> keeps_orders_{false};  ///< there may be orders
+  std::atomic<bool> allocates_{false};  ///< there may be births
   /// Findings name them for ever.
   std::map<std::tuple<const void*, const void*, std::uint64_t>, Work> named_
       CUVMM_GUARDED_BY(mutex_);
+  GraphOrders orders_ CUVMM_GUARDED_BY(mutex_);
+  std::atomic<bool> keeps_orders_{false};  ///< there may be some
 };
 
 }  // namespace cuvmm::shim
