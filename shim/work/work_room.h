@@ -241,8 +241,9 @@ class WorkRoom {
   CUresult ask_stream(const Asked& stream) const;
   void judge(const std::vector<Candidate>& uses, const std::vector<Asked>& streams,
              Seldom<FoundWork>& found);
-  void judge_one(const Candidate& candidate, const Asked& asked, Seldom<FoundWork>& found)
-      CUVMM_NEEDS(mutex_);
+  /// `over`: what the idle ones of the asked streams had, and what that came after.
+  void judge_one(const Candidate& candidate, const Asked& asked, const Clock& over,
+                 Seldom<FoundWork>& found) CUVMM_NEEDS(mutex_);
   bool certain(const Candidate& candidate, const Asked& asked) CUVMM_NEEDS(mutex_);
   const Work* work_of(const Use& use, const StreamKey& key) CUVMM_NEEDS(mutex_);
 
