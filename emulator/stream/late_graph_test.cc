@@ -137,7 +137,7 @@ TEST_F(LateGraph, BetweenAFreeAndTheNextLaunchThereIsNoMemory) {
   });
   ASSERT_EQ(launch(graph, a_), CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::MemFreeAsync{memory, a_}), CUDA_SUCCESS);
-  CUevent const freed = event();
+  CUevent freed = event();
   ASSERT_EQ(record(freed, a_), CUDA_SUCCESS);
   ASSERT_EQ(launch(graph, a_), CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::EventSynchronize{freed}), CUDA_SUCCESS);

@@ -39,7 +39,7 @@ TEST_F(LateOrder, StreamsAreNotOrderedByThemselves) {
 }
 
 TEST_F(LateOrder, AnEventOrdersThem) {
-  CUevent const done = event();
+  CUevent done = event();
   EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_SUCCESS) << "never recorded";
   ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
   ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
@@ -52,7 +52,7 @@ TEST_F(LateOrder, AnEventOrdersThem) {
 }
 
 TEST_F(LateOrder, AWaitIsForWhatWasRecordedByThen) {
-  CUevent const done = event();
+  CUevent done = event();
   ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
   ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
   ASSERT_EQ(wait(b_, done), CUDA_SUCCESS);
@@ -67,7 +67,7 @@ TEST_F(LateOrder, AWaitIsForWhatWasRecordedByThen) {
 }
 
 TEST_F(LateOrder, TheTimeBetweenEventsIsKnownOnceBothAreDone) {
-  CUevent const first = event(), second = event();
+  CUevent first = event(), second = event();
   ASSERT_EQ(record(first, a_), CUDA_SUCCESS);
   ASSERT_EQ(record(second, a_), CUDA_SUCCESS);
   auto* const elapsed = symbol<CUresult(float*, CUevent, CUevent)>("cuEventElapsedTime");
@@ -96,7 +96,7 @@ TEST_F(LateOrder, TheLegacyStreamWaitsForBlockingOnesAndTheyForIt) {
 
 // As an H100 was seen to do (driver 580.159.04).
 TEST_F(LateOrder, AnEventAloneKeepsNoBlockingStreamBusyBehindTheLegacyOne) {
-  CUevent const first = event(), second = event();
+  CUevent first = event(), second = event();
   ASSERT_EQ(hold(CU_STREAM_LEGACY, words_[3]), CUDA_SUCCESS);
   ASSERT_EQ(record(first, a_), CUDA_SUCCESS);
   EXPECT_EQ(query(a_), CUDA_SUCCESS);
@@ -114,7 +114,7 @@ TEST_F(LateOrder, AnEventAloneKeepsNoBlockingStreamBusyBehindTheLegacyOne) {
 }
 
 TEST_F(LateOrder, ABlockingStreamWaitsForTheLegacyOneBehindAnEventOnceItHasWork) {
-  CUevent const done = event();
+  CUevent done = event();
   ASSERT_EQ(write(words_[0], 1, nullptr), CUDA_SUCCESS);
   ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
   ASSERT_EQ(copy(words_[1], words_[0], a_), CUDA_SUCCESS);
@@ -125,7 +125,7 @@ TEST_F(LateOrder, ABlockingStreamWaitsForTheLegacyOneBehindAnEventOnceItHasWork)
 }
 
 TEST_F(LateOrder, AStreamIsBusyUntilTheEventBehindItsOwnWork) {
-  CUevent const done = event();
+  CUevent done = event();
   ASSERT_EQ(write(words_[0], 1, nullptr), CUDA_SUCCESS);
   ASSERT_EQ(write(words_[1], 1, a_), CUDA_SUCCESS);
   ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
@@ -134,7 +134,7 @@ TEST_F(LateOrder, AStreamIsBusyUntilTheEventBehindItsOwnWork) {
 }
 
 TEST_F(LateOrder, AnEventBehindMoreOfTheLegacyStreamIsDoneWithAStreamThatWaitsForThat) {
-  CUevent const done = event(), legacy = event();
+  CUevent done = event(), legacy = event();
   ASSERT_EQ(write(words_[0], 1, nullptr), CUDA_SUCCESS);
   ASSERT_EQ(record(legacy, nullptr), CUDA_SUCCESS);
   ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
@@ -146,7 +146,7 @@ TEST_F(LateOrder, AnEventBehindMoreOfTheLegacyStreamIsDoneWithAStreamThatWaitsFo
 }
 
 TEST_F(LateOrder, ABlockingStreamThatWaitsForAnEventWaitsForItAlone) {
-  CUevent const done = event();
+  CUevent done = event();
   ASSERT_EQ(hold(CU_STREAM_LEGACY, words_[3]), CUDA_SUCCESS);
   ASSERT_EQ(write(words_[0], 1, apart_), CUDA_SUCCESS);
   ASSERT_EQ(record(done, apart_), CUDA_SUCCESS);
@@ -164,7 +164,7 @@ TEST_F(LateOrder, ABlockingStreamThatWaitsForAnEventWaitsForItAlone) {
 }
 
 TEST_F(LateOrder, AContextWaitsForARecordBehindTheLegacyStream) {
-  CUevent const done = event();
+  CUevent done = event();
   ASSERT_EQ(write(words_[0], 1, nullptr), CUDA_SUCCESS);
   ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
   EXPECT_EQ(synchronise_context(), CUDA_SUCCESS);
@@ -201,7 +201,7 @@ TEST_F(LateOrder, AContextWaitsForAllOfItsStreams) {
   ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
   ASSERT_EQ(write(words_[1], 1, apart_), CUDA_SUCCESS);
   ASSERT_EQ(write(words_[2], 1, nullptr), CUDA_SUCCESS);
-  CUcontext const other = new_context();
+  CUcontext other = new_context();
   EXPECT_EQ(synchronise_context(), CUDA_SUCCESS);
   EXPECT_EQ(*words_[0] + *words_[1] + *words_[2], 0u) << "another context's";
   EXPECT_EQ(driver()(calls::CtxSynchronize_v2{context_}), CUDA_SUCCESS);
@@ -219,8 +219,8 @@ TEST_F(LateOrder, ADestroyedStreamFinishesItsWork) {
 }
 
 TEST_F(LateOrder, AContextThatEndsFinishesItsWork) {
-  CUcontext const other = new_context();
-  CUstream const its = stream();
+  CUcontext other = new_context();
+  CUstream its = stream();
   ASSERT_EQ(write(words_[0], 1, its), CUDA_SUCCESS);
   ASSERT_EQ(hold(its, words_[3]), CUDA_SUCCESS);
   ASSERT_EQ(write(words_[1], 1, its), CUDA_SUCCESS);
