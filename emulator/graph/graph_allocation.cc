@@ -29,13 +29,31 @@ std::vector<Address> announce(Emulator& e, const Steps& steps) {
   std::vector<Address> announced;
   for_each_step(steps, [&](const Step& step) {
     NodeMemory* const memory = step.node->memory.get();
-    if (!memory || e.plain.find(memory->base())) return CUDA_SUCCESS;
-    if (allocate(e, *memory) != CUDA_SUCCESS) return CUDA_SUCCESS;
-    e.plain.find(memory->base())->coming = true;
+    if (!memory) return CUDA_SUCCESS;
+    if (PlainAllocation* const there = e.plain.find(memory->base())) {
+      // A launch before this one makes it, and a free between the two is queued.
+      if (!std::exchange(there->ending, false)) return CUDA_SUCCESS;
+      ++there->again;
+    } else {
+      if (allocate(e, *memory) != CUDA_SUCCESS) return CUDA_SUCCESS;
+      e.plain.find(memory->base())->coming = true;
+    }
     announced.push_back(memory->base());
     return CUDA_SUCCESS;
   });
   return announced;
+}
+
+void take_back(Emulator& e, const std::vector<Address>& announced) {
+  for (const Address address : announced) {
+    PlainAllocation* const there = e.plain.find(address);
+    if (!there || there->again == 0) {
+      free_node_memory(e, address);
+    } else {
+      --there->again;
+      there->ending = true;
+    }
+  }
 }
 
 CUresult free_node_memory(Emulator& e, Address address) {

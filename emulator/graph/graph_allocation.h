@@ -14,6 +14,8 @@ CUresult allocate(Emulator& e, NodeMemory& memory);
 /// A launch is about to be queued: calls behind it may name what it will allocate, once. Which
 /// addresses that are; where there is no room now, the launch will say so.
 std::vector<Address> announce(Emulator& e, const Steps& steps);
+/// It was not queued after all.
+void take_back(Emulator& e, const std::vector<Address>& announced);
 /// INVALID_VALUE where nothing is allocated at the address.
 CUresult free_node_memory(Emulator& e, Address address);
 

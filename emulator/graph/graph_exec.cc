@@ -72,9 +72,7 @@ CUresult launch(CUgraphExec handle, CUstream stream) noexcept {
     const auto run = std::make_shared<GraphRun>(*executable);
     const CUresult result = submit(
         e, stream, [run](Emulator& at) { return run->go_on(at); }, &executable->last_launch());
-    if (result != CUDA_SUCCESS) {
-      for (const Address address : announced) free_node_memory(e, address);
-    }
+    if (result != CUDA_SUCCESS) take_back(e, announced);
     return result;
   });
 }

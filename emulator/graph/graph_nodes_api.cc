@@ -285,11 +285,10 @@ CUresult run_base(const calls::GraphExecKernelNodeSetParams& call) noexcept {
   CUgraphNodeParams params = params_of_kernel(*call.nodeParams);
   return set(call.hGraphExec, call.hNode, &params);
 }
-CUVMM_DRIVER_FUNCTION(cuGraphExecKernelNodeSetParams, CUgraphExec executable, CUgraphNode node,
-                      const CUDA_KERNEL_NODE_PARAMS_v1* kernel) {
-  if (!kernel) return no_params();
-  CUgraphNodeParams params = params_of_kernel(*kernel);
-  return set(executable, node, &params);
+CUresult run_base(const calls::GraphExecKernelNodeSetParams_v1& call) noexcept {
+  if (!call.nodeParams) return no_params();
+  CUgraphNodeParams params = params_of_kernel(*call.nodeParams);
+  return set(call.hGraphExec, call.hNode, &params);
 }
 CUresult run_base(const calls::GraphNodeSetEnabled& call) noexcept {
   return locked([&](Emulator& e) -> CUresult {

@@ -31,7 +31,8 @@ struct PlainAllocation {
   bool on_cpu = false;       ///< the CPU reaches it at its address
   bool sync_memops = false;  ///< as set: what copies from it or to it is waited for
   bool coming = false;       ///< a stream has it to allocate: its bytes are not there yet
-  bool ending = false;       ///< a stream has it to free
+  bool ending = false;       ///< a stream has it to free, and nothing behind that makes it again
+  unsigned again = 0;        ///< queued launches that allocate it once more, each behind a free
   std::shared_ptr<ManagedAdvice> managed{};  ///< null: it is no managed memory
 
   /// What a legacy IPC handle can name.

@@ -67,6 +67,20 @@ void forgive(const Emulator& e, const calls::MemFreeAsync& call, Violations& vio
   violations.erase_if([](const Violation& v) { return of_free(v.rule); });
 }
 
+namespace {
+
+// A stream comes to a free. A launch behind it may have been queued that makes the memory again:
+// calls behind that name it already.
+CUresult free_in_order(Emulator& e, Address address) {
+  PlainAllocation* const found = e.plain.find(address);
+  if (!found || found->again == 0) return free_plain(e, address, true);
+  --found->again;
+  found->coming = true;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
 CUresult perform(Emulator& e, const calls::MemFreeAsync& call, const Facts&, const Retired&) {
   if (!Streams::is_default(call.hStream) && !e.streams.find(call.hStream)) {
     return CUDA_ERROR_INVALID_HANDLE;
@@ -77,7 +91,7 @@ CUresult perform(Emulator& e, const calls::MemFreeAsync& call, const Facts&, con
   if (std::exchange(found->ending, true)) return CUDA_ERROR_INVALID_VALUE;
   const Address address = call.dptr;
   const CUresult result =
-      submit(e, call.hStream, [address](Emulator& at) { return free_plain(at, address, true); });
+      submit(e, call.hStream, [address](Emulator& at) { return free_in_order(at, address); });
   if (result != CUDA_SUCCESS) found->ending = false;
   return result;
 }

@@ -26,7 +26,7 @@ CUresult queue_record(Emulator& e, CUevent handle, Event& event, CUstream stream
   // A default stream of no context has no work; what is captured is work of a launch.
   if (!lane || e.captures.of(stream) || forgets("event-record"))
     return event.work = 0, CUDA_SUCCESS;
-  event.work = e.queues.add(*lane, [handle](Emulator& at) {
+  event.work = e.queues.add_record(*lane, [handle](Emulator& at) {
     if (Event* recorded = at.streams.find(handle)) recorded->at = std::chrono::steady_clock::now();
     return CUDA_SUCCESS;
   });

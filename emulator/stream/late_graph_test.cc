@@ -95,6 +95,56 @@ TEST_F(LateGraph, MemoryOfALaunchCanBeNamedBeforeItIsThere) {
   EXPECT_NE(synchronise(a_), CUDA_SUCCESS) << "the first one's was not freed";
 }
 
+TEST_F(LateGraph, MemoryOfSeveralQueuedLaunchesIsFreedBetweenThem) {
+  CUdeviceptr memory = 0;
+  CUgraphExec graph = captured([&] {
+    EXPECT_EQ(driver()(calls::MemAllocAsync{&memory, 64, a_}), CUDA_SUCCESS);
+    EXPECT_EQ(copy(reinterpret_cast<volatile unsigned*>(memory), words_[3], a_), CUDA_SUCCESS);
+  });
+  const auto free = [&] { return driver()(calls::MemFreeAsync{memory, a_}); };
+  for (unsigned i = 0; i < 3; ++i) {
+    ASSERT_EQ(write(words_[3], 7 + i, a_), CUDA_SUCCESS);
+    ASSERT_EQ(launch(graph, a_), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::MemcpyAsync{address(words_[i]), memory, sizeof(unsigned), a_}),
+              CUDA_SUCCESS);
+    EXPECT_EQ(free(), CUDA_SUCCESS) << i;
+    EXPECT_EQ(free(), CUDA_ERROR_INVALID_VALUE) << "once for each launch";
+  }
+  EXPECT_EQ(*words_[0], 0u) << "nothing is done yet";
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  for (unsigned i = 0; i < 3; ++i) EXPECT_EQ(*words_[i], 7 + i);
+  EXPECT_EQ(free(), CUDA_ERROR_INVALID_VALUE) << "it is gone";
+}
+
+TEST_F(LateGraph, MemoryOfTheLastQueuedLaunchStays) {
+  CUdeviceptr memory = 0;
+  CUgraphExec graph = captured([&] {
+    EXPECT_EQ(driver()(calls::MemAllocAsync{&memory, 64, a_}), CUDA_SUCCESS);
+  });
+  ASSERT_EQ(launch(graph, a_), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemFreeAsync{memory, a_}), CUDA_SUCCESS);
+  ASSERT_EQ(launch(graph, a_), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(fill(memory, 1, a_), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemFreeAsync{memory, a_}), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+}
+
+TEST_F(LateGraph, BetweenAFreeAndTheNextLaunchThereIsNoMemory) {
+  CUdeviceptr memory = 0;
+  CUgraphExec graph = captured([&] {
+    EXPECT_EQ(driver()(calls::MemAllocAsync{&memory, 64, a_}), CUDA_SUCCESS);
+  });
+  ASSERT_EQ(launch(graph, a_), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemFreeAsync{memory, a_}), CUDA_SUCCESS);
+  CUevent freed = event();
+  ASSERT_EQ(record(freed, a_), CUDA_SUCCESS);
+  ASSERT_EQ(launch(graph, a_), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventSynchronize{freed}), CUDA_SUCCESS);
+  ASSERT_EQ(fill(memory, 1, b_), CUDA_SUCCESS);
+  EXPECT_NE(synchronise(b_), CUDA_SUCCESS);
+}
+
 TEST_F(LateGraph, AGraphThatUsesFreedMemoryIsAFault) {
   const Mapped m = mapped();
   CUgraphExec graph = captured([&] { EXPECT_EQ(fill(m.address, 1, a_), CUDA_SUCCESS); });

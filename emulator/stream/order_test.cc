@@ -39,7 +39,7 @@ TEST_F(LateOrder, StreamsAreNotOrderedByThemselves) {
 }
 
 TEST_F(LateOrder, AnEventOrdersThem) {
-  CUevent const done = event();
+  CUevent done = event();
   EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_SUCCESS) << "never recorded";
   ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
   ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
@@ -52,7 +52,7 @@ TEST_F(LateOrder, AnEventOrdersThem) {
 }
 
 TEST_F(LateOrder, AWaitIsForWhatWasRecordedByThen) {
-  CUevent const done = event();
+  CUevent done = event();
   ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
   ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
   ASSERT_EQ(wait(b_, done), CUDA_SUCCESS);
@@ -67,7 +67,7 @@ TEST_F(LateOrder, AWaitIsForWhatWasRecordedByThen) {
 }
 
 TEST_F(LateOrder, TheTimeBetweenEventsIsKnownOnceBothAreDone) {
-  CUevent const first = event(), second = event();
+  CUevent first = event(), second = event();
   ASSERT_EQ(record(first, a_), CUDA_SUCCESS);
   ASSERT_EQ(record(second, a_), CUDA_SUCCESS);
   auto* const elapsed = symbol<CUresult(float*, CUevent, CUevent)>("cuEventElapsedTime");
@@ -92,6 +92,83 @@ TEST_F(LateOrder, TheLegacyStreamWaitsForBlockingOnesAndTheyForIt) {
   EXPECT_EQ(synchronise(CU_STREAM_LEGACY), CUDA_SUCCESS);
   EXPECT_EQ(*words_[0], 2u);
   EXPECT_EQ(query(apart_), CUDA_ERROR_NOT_READY);
+}
+
+// As an H100 was seen to do (driver 580.159.04).
+TEST_F(LateOrder, AnEventAloneKeepsNoBlockingStreamBusyBehindTheLegacyOne) {
+  CUevent first = event(), second = event();
+  ASSERT_EQ(hold(CU_STREAM_LEGACY, words_[3]), CUDA_SUCCESS);
+  ASSERT_EQ(record(first, a_), CUDA_SUCCESS);
+  EXPECT_EQ(query(a_), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventQuery{first}), CUDA_ERROR_NOT_READY);
+  ASSERT_EQ(record(second, CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventQuery{second}), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(query(nullptr), CUDA_ERROR_NOT_READY);
+  *words_[3] = 1;
+  EXPECT_EQ(driver()(calls::EventSynchronize{first}), CUDA_SUCCESS);
+  EXPECT_EQ(query(nullptr), CUDA_ERROR_NOT_READY) << "the other record is left";
+  EXPECT_EQ(synchronise(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventQuery{second}), CUDA_SUCCESS);
+}
+
+TEST_F(LateOrder, ABlockingStreamWaitsForTheLegacyOneBehindAnEventOnceItHasWork) {
+  CUevent done = event();
+  ASSERT_EQ(write(words_[0], 1, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
+  ASSERT_EQ(copy(words_[1], words_[0], a_), CUDA_SUCCESS);
+  EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[1], 1u);
+  EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_SUCCESS);
+}
+
+TEST_F(LateOrder, AStreamIsBusyUntilTheEventBehindItsOwnWork) {
+  CUevent done = event();
+  ASSERT_EQ(write(words_[0], 1, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[1], 1, a_), CUDA_SUCCESS);
+  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_SUCCESS);
+}
+
+TEST_F(LateOrder, AnEventBehindMoreOfTheLegacyStreamIsDoneWithAStreamThatWaitsForThat) {
+  CUevent done = event(), legacy = event();
+  ASSERT_EQ(write(words_[0], 1, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(record(legacy, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
+  ASSERT_EQ(wait(a_, legacy), CUDA_SUCCESS);
+  EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[0], 1u);
+  EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_SUCCESS);
+}
+
+TEST_F(LateOrder, ABlockingStreamThatWaitsForAnEventWaitsForItAlone) {
+  CUevent done = event();
+  ASSERT_EQ(hold(CU_STREAM_LEGACY, words_[3]), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[0], 1, apart_), CUDA_SUCCESS);
+  ASSERT_EQ(record(done, apart_), CUDA_SUCCESS);
+  ASSERT_EQ(wait(a_, done), CUDA_SUCCESS);
+  EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[0], 1u);
+  EXPECT_EQ(query(nullptr), CUDA_ERROR_NOT_READY);
+  ASSERT_EQ(write(words_[1], 1, a_), CUDA_SUCCESS);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(query(a_), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(*words_[1], 0u) << "work waits for the legacy stream";
+  *words_[3] = 1;
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[1], 1u);
+}
+
+TEST_F(LateOrder, AContextWaitsForARecordBehindTheLegacyStream) {
+  CUevent done = event();
+  ASSERT_EQ(write(words_[0], 1, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(record(done, a_), CUDA_SUCCESS);
+  EXPECT_EQ(synchronise_context(), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::EventQuery{done}), CUDA_SUCCESS);
 }
 
 TEST_F(LateOrder, NullIsTheThreadsOwnStreamUnderNamesForThat) {
@@ -124,7 +201,7 @@ TEST_F(LateOrder, AContextWaitsForAllOfItsStreams) {
   ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
   ASSERT_EQ(write(words_[1], 1, apart_), CUDA_SUCCESS);
   ASSERT_EQ(write(words_[2], 1, nullptr), CUDA_SUCCESS);
-  CUcontext const other = new_context();
+  CUcontext other = new_context();
   EXPECT_EQ(synchronise_context(), CUDA_SUCCESS);
   EXPECT_EQ(*words_[0] + *words_[1] + *words_[2], 0u) << "another context's";
   EXPECT_EQ(driver()(calls::CtxSynchronize_v2{context_}), CUDA_SUCCESS);
@@ -142,8 +219,8 @@ TEST_F(LateOrder, ADestroyedStreamFinishesItsWork) {
 }
 
 TEST_F(LateOrder, AContextThatEndsFinishesItsWork) {
-  CUcontext const other = new_context();
-  CUstream const its = stream();
+  CUcontext other = new_context();
+  CUstream its = stream();
   ASSERT_EQ(write(words_[0], 1, its), CUDA_SUCCESS);
   ASSERT_EQ(hold(its, words_[3]), CUDA_SUCCESS);
   ASSERT_EQ(write(words_[1], 1, its), CUDA_SUCCESS);

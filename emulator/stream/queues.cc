@@ -58,31 +58,55 @@ std::uint64_t Queues::random() {  // splitmix64
   return x ^ (x >> 31);
 }
 
-WorkId Queues::add(const Lane& lane, Work&& work, WorkId after) {
+WorkId Queues::add(const Lane& lane, Work&& work, WorkId after, Sort sort) {
   const LaneKey key{lane.context, lane.key};
   Context* const current = ContextStack::of_this_thread().live();
   Item item{.work = std::move(work),
             .lane = key,
             .context = lane.context,
             .current = current ? current : lane.context};
-  if (!done(after)) item.after.push_back(after);
+  const auto comes_after = [&](WorkId id) {
+    if (!done(id)) item.after.push_back(id);
+  };
+  comes_after(after);
+  WorkId of_legacy = 0;
   for (auto at = lanes_.lower_bound({lane.context, nullptr});
        at != lanes_.end() && at->first.first == lane.context; ++at) {
     // The legacy stream waits for the blocking ones, and they for it.
     const Lane::Kind other = at->second.kind;
     const bool legacy = lane.kind == Lane::Kind::kLegacy;
+    const bool blocking = lane.kind == Lane::Kind::kBlocking;
     const bool awaited = (legacy && other == Lane::Kind::kBlocking) ||
-                         (lane.kind == Lane::Kind::kBlocking && other == Lane::Kind::kLegacy);
+                         (blocking && other == Lane::Kind::kLegacy && sort != Sort::kWait);
     if (at->first != key && !awaited) continue;
     const char* const order = at->first == key ? "stream-order"
                               : legacy         ? "legacy-waits"
                                                : "blocking-waits";
-    if (!forgets(order)) item.after.push_back(at->second.last);
+    if (forgets(order)) continue;
+    comes_after(at->second.last);
+    if (sort != Sort::kWait || legacy) comes_after(at->second.held.record);
+    if (blocking && awaited) of_legacy = at->second.last;
   }
   const WorkId id = ++newest_;
   items_.emplace(id, std::move(item));
-  lanes_[key] = {lane.kind, id};
+  Queued& queued = lanes_[key];
+  queued.kind = lane.kind;
+  if (sort == Sort::kRecord && of_legacy != 0 && of_legacy != queued.legacy) {
+    queued.held = {.record = id, .by = of_legacy};
+    return id;
+  }
+  queued.last = id;
+  if (sort == Sort::kWork) queued.legacy = of_legacy;
   return id;
+}
+
+WorkId Queues::add_record(const Lane& lane, Work&& work) {
+  return add(lane, std::move(work), 0, Sort::kRecord);
+}
+
+void Queues::add_wait(const Lane& lane, WorkId after) {
+  add(
+      lane, [](Emulator&) { return CUDA_SUCCESS; }, after, Sort::kWait);
 }
 
 WorkId Queues::add_for_certain(const Lane& lane, Work&& work) {
@@ -93,7 +117,12 @@ WorkId Queues::add_for_certain(const Lane& lane, Work&& work) {
 
 void Queues::erase(Items::iterator item) {
   const auto lane = lanes_.find(item->second.lane);
-  if (lane != lanes_.end() && lane->second.last == item->first) lanes_.erase(lane);
+  if (lane != lanes_.end()) {
+    Queued& queued = lane->second;
+    if (queued.last == item->first) queued.last = 0;
+    if (queued.held.record == item->first) queued.held = {};
+    if (queued.last == 0 && queued.held.record == 0) lanes_.erase(lane);
+  }
   items_.erase(item);
 }
 
@@ -112,10 +141,11 @@ std::vector<WorkId> Queues::pending(const Lane& lane) const {
   std::vector<WorkId> all;
   for (const auto& [key, queued] : lanes_) {
     if (key.first != lane.context) continue;
-    const bool legacy = lane.kind == Lane::Kind::kLegacy;
-    if (key.second == lane.key || (legacy && queued.kind == Lane::Kind::kBlocking)) {
-      all.push_back(queued.last);
-    }
+    const bool for_legacy =
+        lane.kind == Lane::Kind::kLegacy && queued.kind == Lane::Kind::kBlocking;
+    if (key.second != lane.key && !for_legacy) continue;
+    if (queued.last != 0) all.push_back(queued.last);
+    if (for_legacy && queued.held.record != 0) all.push_back(queued.held.record);
   }
   return all;
 }
@@ -123,9 +153,16 @@ std::vector<WorkId> Queues::pending(const Lane& lane) const {
 std::vector<WorkId> Queues::pending(const Context& context) const {
   std::vector<WorkId> all;
   for (const auto& [key, queued] : lanes_) {
-    if (key.first == &context) all.push_back(queued.last);
+    if (key.first != &context) continue;
+    if (queued.last != 0) all.push_back(queued.last);
+    if (queued.held.record != 0) all.push_back(queued.held.record);
   }
   return all;
+}
+
+Queues::Held Queues::held(const Lane& lane) const {
+  const auto found = lanes_.find({lane.context, lane.key});
+  return found == lanes_.end() ? Held{} : found->second.held;
 }
 
 bool Queues::ready(const Item& item) const {

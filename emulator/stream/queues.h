@@ -51,9 +51,16 @@ class Queues {
   void open(const StreamsOption& option);
 
   /// Queues work behind all that the lane has, and behind `after`.
-  WorkId add(const Lane& lane, Work&& work, WorkId after = 0);
+  WorkId add(const Lane& lane, Work&& work, WorkId after = 0) {
+    return add(lane, std::move(work), after, Sort::kWork);
+  }
   /// As add(), for work that is done even if the context has a fault by then.
   WorkId add_for_certain(const Lane& lane, Work&& work);
+  /// An event's record. On a blocking stream it waits for the legacy one as work does, but then the
+  /// stream itself has nothing to do for it: an H100 says that such a stream is idle.
+  WorkId add_record(const Lane& lane, Work&& work);
+  /// The lane waits for this; a blocking one not for the legacy one as well.
+  void add_wait(const Lane& lane, WorkId after);
   /// Forgets what is not running at this moment.
   void cancel(WorkId id);
   bool done(WorkId id) const { return !items_.contains(id); }
@@ -61,6 +68,12 @@ class Queues {
   /// What somebody waits for who waits for a stream, or for all streams of a context.
   std::vector<WorkId> pending(const Lane& lane) const;
   std::vector<WorkId> pending(const Context& context) const;
+  /// A record that only waits for the legacy stream, and for what of that.
+  struct Held {
+    WorkId record = 0;
+    WorkId by = 0;
+  };
+  Held held(const Lane& lane) const;
   std::vector<WorkId> pending(WorkId id) const;
 
   /// Runs work until all of these are done. TIMEOUT if nothing went on for ten seconds.
@@ -78,9 +91,12 @@ class Queues {
 
  private:
   using LaneKey = std::pair<const Context*, CUstream>;
+  enum class Sort : std::uint8_t { kWork, kRecord, kWait };
   struct Queued {
     Lane::Kind kind = Lane::Kind::kLegacy;
-    WorkId last = 0;
+    WorkId last = 0;    ///< of what the stream itself has to do
+    WorkId legacy = 0;  ///< what of the legacy stream it comes after
+    Held held{};        ///< the last record behind more of the legacy stream than that
   };
   struct Item {
     Work work;
@@ -99,6 +115,7 @@ class Queues {
     std::vector<WorkId> ready{};
   };
 
+  WorkId add(const Lane& lane, Work&& work, WorkId after, Sort sort);
   Ancestors ancestors(const std::vector<WorkId>& wanted) const;
   bool ready(const Item& item) const;
   /// Takes one out of `ready`: the seed's choice, the latest without a seed.

@@ -86,8 +86,7 @@ CUresult run_base(const calls::StreamWaitEvent& call) noexcept {
     }
     // The event stands for what it was recorded behind by now, whatever it is recorded for later.
     if (!e.queues.done(event->work) && !forgets("event-wait")) {
-      e.queues.add(
-          *lane_of(e, call.hStream), [](Emulator&) { return CUDA_SUCCESS; }, event->work);
+      e.queues.add_wait(*lane_of(e, call.hStream), event->work);
     }
     return CUDA_SUCCESS;
   });

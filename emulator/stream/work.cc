@@ -105,7 +105,12 @@ CUresult submit_and_wait(Emulator& e, CUstream stream, Work work) {
 
 CUresult wait_for(Emulator& e, const Lane& lane) {
   if (!Queues::late()) return CUDA_SUCCESS;
-  const CUresult result = e.queues.finish(e, e.queues.pending(lane));
+  const Queues::Held held = e.queues.held(lane);
+  CUresult result = e.queues.finish(e, e.queues.pending(lane));
+  // What an event was recorded behind may be over by now.
+  if (result == CUDA_SUCCESS && e.queues.done(held.by)) {
+    result = e.queues.finish(e, {held.record});
+  }
   return result == CUDA_SUCCESS ? lane.context->fault : result;
 }
 

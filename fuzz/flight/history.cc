@@ -30,31 +30,39 @@ int History::open(std::uint64_t handle, Kind kind) {
 
 std::vector<Node> History::right_before(int stream) const {
   const Stream& self = this->stream(stream);
-  std::vector<Node> out;
-  if (self.last >= 0) out.push_back(self.last);
+  std::vector<Node> out = {self.last, self.record};
   for (const Stream& other : streams_) {
     // The legacy stream and the blocking ones wait for each other.
     const bool awaited = (self.kind == Kind::kLegacy && other.kind == Kind::kBlocking) ||
                          (self.kind == Kind::kBlocking && other.kind == Kind::kLegacy);
-    if (awaited && other.last >= 0) out.push_back(other.last);
+    if (awaited) out.insert(out.end(), {other.last, other.record});
   }
   return out;
 }
 
-Node History::add(int stream, std::vector<Use> uses, Node also) {
-  Piece piece;
+Node History::put(int stream, Piece piece) {
   piece.stream = stream;
-  piece.after = right_before(stream);
-  if (also >= 0) piece.after.push_back(also);
-  piece.uses = std::move(uses);
+  std::erase(piece.after, -1);
   pieces_.push_back(std::move(piece));
-  return this->stream(stream).last = count() - 1;
+  return count() - 1;
 }
 
-Node History::mark(int stream, Node also) {
-  const Node made = add(stream, {}, also);
-  pieces_.back().work = false;
-  return made;
+Node History::add(int stream, std::vector<Use> uses, Node also) {
+  Piece piece;
+  piece.after = right_before(stream);
+  piece.after.push_back(also);
+  piece.uses = std::move(uses);
+  return this->stream(stream).last = put(stream, std::move(piece));
+}
+
+Node History::wait(int stream, Node also) {
+  Piece piece;
+  piece.work = false;
+  // A blocking stream waits for the legacy one when it has work.
+  Stream& self = this->stream(stream);
+  if (self.kind != Kind::kBlocking) piece.after = right_before(stream);
+  piece.after.insert(piece.after.end(), {self.last, also});
+  return self.last = put(stream, std::move(piece));
 }
 
 std::vector<bool> History::reach(const std::vector<Node>& from) const {
@@ -71,9 +79,13 @@ std::vector<bool> History::reach(const std::vector<Node>& from) const {
 }
 
 Node History::record(int stream) {
-  const Node made = mark(stream, -1);
-  pieces_.back().is_record = true;
-  return made;
+  Piece piece;
+  piece.work = false;
+  piece.is_record = true;
+  piece.after = right_before(stream);
+  Stream& self = this->stream(stream);
+  Node& newest = self.kind == Kind::kBlocking ? self.record : self.last;
+  return newest = put(stream, std::move(piece));
 }
 
 bool History::before_next(Node node, int stream) const {
@@ -96,14 +108,21 @@ std::vector<Node> History::awaited(int stream) const {
   const Stream& self = this->stream(stream);
   std::vector<Node> out = {self.last};
   for (const Stream& other : streams_) {
-    if (self.kind == Kind::kLegacy && other.kind == Kind::kBlocking) out.push_back(other.last);
+    if (self.kind != Kind::kLegacy || other.kind != Kind::kBlocking) continue;
+    out.insert(out.end(), {other.last, other.record});
   }
+  return out;
+}
+
+std::vector<Node> History::busy_with(int stream) const {
+  std::vector<Node> out = awaited(stream);
+  out.push_back(this->stream(stream).record);
   return out;
 }
 
 std::vector<Node> History::everything() const {
   std::vector<Node> out;
-  for (const Stream& each : streams_) out.push_back(each.last);
+  for (const Stream& each : streams_) out.insert(out.end(), {each.last, each.record});
   return out;
 }
 

@@ -40,6 +40,9 @@ class History {
     Kind kind = Kind::kLegacy;
     bool live = true;
     Node last = -1;
+    /// Of a blocking stream, an event's record behind the last of it and of the legacy stream. The
+    /// stream itself has nothing to do for that.
+    Node record = -1;
   };
   struct Piece {
     int stream = 0;
@@ -63,7 +66,7 @@ class History {
   /// One more node at the end of a stream, behind `also` as well.
   Node add(int stream, std::vector<Use> uses = {}, Node also = -1);
   /// A wait for `also`, and an event's record.
-  Node mark(int stream, Node also);
+  Node wait(int stream, Node also);
   Node record(int stream);
   /// Whether this node is done before the next one starts that the stream is given.
   bool before_next(Node node, int stream) const;
@@ -76,6 +79,8 @@ class History {
 
   /// What somebody waits for who waits for a stream, or for everything.
   std::vector<Node> awaited(int stream) const;
+  /// What may keep a stream busy.
+  std::vector<Node> busy_with(int stream) const;
   std::vector<Node> everything() const;
   /// The program knows these to be over, and so all that comes before them.
   void learn(const std::vector<Node>& nodes);
@@ -84,6 +89,7 @@ class History {
 
  private:
   std::vector<Node> right_before(int stream) const;
+  Node put(int stream, Piece piece);
   /// The nodes and all before them.
   std::vector<bool> reach(const std::vector<Node>& from) const;
 

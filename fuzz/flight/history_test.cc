@@ -51,6 +51,35 @@ TEST(FlightHistory, AWaitForABlockingStreamIsNoneForLaterLegacyWork) {
   EXPECT_TRUE(h.piece(later).known);
 }
 
+TEST(FlightHistory, AnEventOfABlockingStreamIsBehindTheLegacyStreamButTheStreamIsNot) {
+  History h;
+  const int legacy = h.find(0, 0), blocking = h.open(16, Kind::kBlocking);
+  const Node early = h.record(blocking), work = h.add(legacy);
+  const Node record = h.record(blocking);
+  h.wait(blocking, early);
+  EXPECT_TRUE(h.leads_to(work, record));
+  EXPECT_TRUE(h.before_next(work, blocking));
+  h.learn(h.awaited(blocking));
+  EXPECT_FALSE(h.piece(work).known);
+  EXPECT_FALSE(h.piece(record).known);
+  h.add(blocking);
+  h.learn(h.awaited(blocking));
+  EXPECT_TRUE(h.piece(work).known);
+  EXPECT_TRUE(h.piece(record).known);
+}
+
+TEST(FlightHistory, AWaitForTheLegacyStreamOrForAllIsOneForRecords) {
+  History h;
+  const int legacy = h.find(0, 0), blocking = h.open(16, Kind::kBlocking);
+  h.add(legacy);
+  const Node first = h.record(blocking);
+  h.learn(h.awaited(legacy));
+  EXPECT_TRUE(h.piece(first).known);
+  const Node second = h.record(blocking);
+  h.learn(h.everything());
+  EXPECT_TRUE(h.piece(second).known);
+}
+
 TEST(FlightHistory, AThreadsDefaultStreamIsItsOwn) {
   History h;
   const int mine = h.find(2, 0);

@@ -121,7 +121,7 @@ void Reference::accept(const calls::StreamSynchronize& made, int thread) {
 }
 Opinion Reference::judge(const calls::StreamQuery& made, int thread) {
   const int stream = history_.find(value_of(made.hStream), thread);
-  return stream < 0 ? plain(false) : wait(history_.awaited(stream));
+  return stream < 0 ? plain(false) : wait(history_.busy_with(stream));
 }
 void Reference::accept(const calls::StreamQuery& made, int thread) {
   history_.learn(history_.awaited(history_.find(value_of(made.hStream), thread)));
@@ -135,7 +135,7 @@ Opinion Reference::judge(const calls::StreamWaitEvent& made, int thread) {
 }
 void Reference::accept(const calls::StreamWaitEvent& made, int thread) {
   const Node node = alive(events_, value_of(made.hEvent))->node;
-  history_.mark(history_.find(value_of(made.hStream), thread), node);
+  history_.wait(history_.find(value_of(made.hStream), thread), node);
 }
 
 Opinion Reference::judge(const calls::EventCreate& made, int) { return plain(made.Flags <= 3); }

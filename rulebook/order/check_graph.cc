@@ -123,14 +123,15 @@ bool ends_at(const UsedRange& memory, Address address) {
 }
 
 // A kernel that is given where memory begins and where it ends uses nothing at the end.
-bool may_be_an_end(const Model& model, const GraphOrder& graph, const GraphOrder::Use& use) {
+bool may_be_an_end(const Model& model, const GraphOrder& graph,
+                   const std::vector<GraphOrder::Use>& uses, const GraphOrder::Use& use) {
   const Address address = use.range.base;
   if (use.range.size != 0) return false;
   if (model.mapping_at(address - 1) || memory_at(model, address - 1)) return true;
   for (const auto& other : graph.allocations) {
     if (!ends_at(other.memory, address)) continue;
     const bool begins_there =
-        std::any_of(graph.uses.begin(), graph.uses.end(), [&](const GraphOrder::Use& beside) {
+        std::any_of(uses.begin(), uses.end(), [&](const GraphOrder::Use& beside) {
           return beside.node == use.node && meet(beside.range, other.memory);
         });
     if (begins_there) return true;
@@ -145,9 +146,9 @@ struct Verdict {
   bool early = false;  // for that one
 };
 
-std::vector<Verdict> judge(const GraphOrder& graph, const Order& order,
+std::vector<Verdict> judge(const std::vector<GraphOrder::Use>& uses, const Order& order,
                            const std::vector<Lifetime>& lifetimes) {
-  std::vector<Verdict> verdicts(graph.uses.size());
+  std::vector<Verdict> verdicts(uses.size());
   for (std::size_t first = 0; first < lifetimes.size(); first += Reach::kMost) {
     const std::size_t count = std::min(Reach::kMost, lifetimes.size() - first);
     const Reach reach(order, &lifetimes[first], count);
@@ -155,8 +156,8 @@ std::vector<Verdict> judge(const GraphOrder& graph, const Order& order,
     for (std::size_t i = 0; i < count; ++i) {
       end = std::max(end, lifetimes[first + i].memory.base + lifetimes[first + i].memory.size);
     }
-    for (std::size_t u = 0; u < graph.uses.size(); ++u) {
-      const GraphOrder::Use& use = graph.uses[u];
+    for (std::size_t u = 0; u < uses.size(); ++u) {
+      const GraphOrder::Use& use = uses[u];
       Verdict& verdict = verdicts[u];
       if (use.range.base >= end) continue;
       for (std::size_t i = 0; i < count && !verdict.fits; ++i) {
@@ -196,15 +197,21 @@ std::string wrong_text(const GraphOrder::Use& use, const Verdict& verdict) {
 }  // namespace
 
 Violations check_graph(const Model& model, const GraphOrder& graph) {
+  return check_graph(model, graph, graph.uses);
+}
+
+Violations check_graph(const Model& model, const GraphOrder& graph,
+                       const std::vector<GraphOrder::Use>& uses) {
   const Order order(graph);
   if (order.nodes().size() != graph.nodes) return {};
   const std::vector<Lifetime> lifetimes = lifetimes_of(graph, order);
-  const std::vector<Verdict> verdicts = judge(graph, order, lifetimes);
+  const std::vector<Verdict> verdicts = judge(uses, order, lifetimes);
   std::string first;
   std::vector<Node> wrong;
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
-    const GraphOrder::Use& use = graph.uses[i];
-    if (verdicts[i].fits || !verdicts[i].wrong || may_be_an_end(model, graph, use)) continue;
+    const GraphOrder::Use& use = uses[i];
+    if (verdicts[i].fits || !verdicts[i].wrong) continue;
+    if (may_be_an_end(model, graph, uses, use)) continue;
     if (wrong.empty()) first = wrong_text(use, verdicts[i]);
     if (wrong.empty() || wrong.back() != use.node) wrong.push_back(use.node);
   }

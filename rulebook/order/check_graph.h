@@ -44,5 +44,8 @@ struct GraphOrder {
 /// violation, which names the first. Silent about a graph with a circle. The model says which other
 /// memory there is: its end is no use of what begins there.
 Violations check_graph(const Model& model, const GraphOrder& graph);
+/// The same of these uses, in place of the graph's own.
+Violations check_graph(const Model& model, const GraphOrder& graph,
+                       const std::vector<GraphOrder::Use>& uses);
 
 }  // namespace cuvmm

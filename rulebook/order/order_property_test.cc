@@ -53,15 +53,18 @@ struct Twin {
     before[stream].insert({stream, ++last[stream]});
     spread(stream);
   }
+  // An event is behind all that work would be behind; but a blocking stream that is given no work
+  // waits for nothing but what it waited for.
   void record(std::size_t event, std::size_t stream) {
     action(stream);
     events[event] = before[stream];
-    spread(stream);
+    if (kKinds[stream] == Kind::kLegacy) spread(stream);
   }
   void wait(std::size_t stream, std::size_t event) {
     action(stream);
     before[stream].insert(events[event].begin(), events[event].end());
-    spread(stream);
+    given[stream].insert(events[event].begin(), events[event].end());
+    if (kKinds[stream] == Kind::kLegacy) spread(stream);
   }
   void stream_finished(std::size_t stream) {
     // The legacy stream is busy for the blocking ones too. These wait for it only before what they

@@ -48,10 +48,15 @@ void OrderState::record(EventId event, StreamId id) {
   Stream* const found = streams_.find(id);
   if (!found) return;
   Stream& stream = *found;
-  arrive(stream);
+  if (stream.kind == Kind::kLegacy) arrive(stream);
   Clock clock;
   join(clock, stream.after);
   clock.raise(id, stream.last);
+  // The event waits as work would; but the stream has nothing to do for it.
+  awaited(*this, stream, [&](StreamId other, const Stream& from) {
+    join(clock, from.after);
+    if (!finished(other, from.last)) clock.raise(other, from.last);
+  });
   events_[event] = std::move(clock);
 }
 
@@ -59,7 +64,7 @@ void OrderState::wait(StreamId id, EventId event) {
   Stream* const found = streams_.find(id);
   if (!found) return;
   Stream& stream = *found;
-  arrive(stream);
+  if (stream.kind == Kind::kLegacy) arrive(stream);
   const auto recorded = events_.find(event);
   if (recorded == events_.end()) return;
   join(stream.after, recorded->second);

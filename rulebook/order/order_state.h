@@ -36,9 +36,11 @@ class OrderState {
 
   /// One more piece of work; its number.
   [[gnu::hot]] Position queue(StreamId stream);
-  /// cuEventRecord: the event stands for all that the stream has been given so far.
+  /// cuEventRecord: the event stands for all that the stream has been given so far, and for what
+  /// work would wait for there. A blocking stream itself comes after no more than before.
   void record(EventId event, StreamId stream);
-  /// cuStreamWaitEvent. An event that was never recorded waits for nothing.
+  /// cuStreamWaitEvent: a blocking stream waits for the event alone, and for the legacy stream only
+  /// before its next work. An event that was never recorded waits for nothing.
   void wait(StreamId stream, EventId event);
   void forget(EventId event) { events_.erase(event); }
 

@@ -47,6 +47,53 @@ TEST_F(Order, AWaitForABlockingStreamIsNoneForLegacyWorkThatCameLater) {
   EXPECT_TRUE(order.finished(legacy, work));
 }
 
+TEST_F(Order, AnEventOfABlockingStreamWaitsForTheLegacyStreamButTheStreamDoesNot) {
+  const Position work = order.queue(legacy);
+  order.record(kEvent, blocking);
+  order.stream_finished(blocking);
+  EXPECT_FALSE(order.finished(legacy, work));
+  order.wait(a, kEvent);
+  EXPECT_TRUE(order.comes_before(legacy, work, a));
+  order.event_finished(kEvent);
+  EXPECT_TRUE(order.finished(legacy, work));
+}
+
+TEST_F(Order, ABlockingStreamThatWaitsForAnEventDoesNotWaitForTheLegacyStream) {
+  order.record(kEvent, blocking);
+  const Position work = order.queue(legacy), apart = order.queue(a);
+  order.record(kEvent + 1, a);
+  order.wait(blocking, kEvent);
+  order.wait(blocking, kEvent + 1);
+  order.stream_finished(blocking);
+  EXPECT_TRUE(order.finished(a, apart));
+  EXPECT_FALSE(order.finished(legacy, work));
+}
+
+TEST_F(Order, WorkOfABlockingStreamWaitsForTheLegacyStreamBehindAnEventToo) {
+  order.record(kEvent, blocking);
+  const Position work = order.queue(legacy);
+  order.record(kEvent + 1, blocking);
+  order.wait(blocking, kEvent);
+  EXPECT_TRUE(order.comes_before(legacy, work, blocking));
+  order.queue(blocking);
+  order.stream_finished(blocking);
+  EXPECT_TRUE(order.finished(legacy, work));
+}
+
+TEST_F(Order, ABlockingStreamWaitsForLegacyWorkBehindWhichTheEventIs) {
+  const Position work = order.queue(legacy);
+  order.record(kEvent, other);
+  order.wait(blocking, kEvent);
+  order.stream_finished(blocking);
+  EXPECT_TRUE(order.finished(legacy, work));
+}
+
+TEST_F(Order, ARecordOnTheLegacyStreamIsABarrierAsWorkIs) {
+  const Position work = order.queue(blocking);
+  order.record(kEvent, legacy);
+  EXPECT_TRUE(order.comes_before(blocking, work, other));
+}
+
 TEST_F(Order, AStreamHangsOnAnotherWhereItWaitsForNothingElse) {
   order.queue(legacy);
   order.wait(blocking, kEvent);

@@ -34,7 +34,8 @@ inline constexpr bool kMakesGraph =
 /// An executable graph is changed as a whole, or in one node.
 template <class CallStruct>
 inline constexpr bool kChangesGraph =
-    detail::one_of<CallStruct, calls::GraphExecUpdate_v2, calls::GraphExecKernelNodeSetParams,
+    detail::one_of<CallStruct, calls::GraphExecUpdate, calls::GraphExecUpdate_v2,
+                   calls::GraphExecKernelNodeSetParams, calls::GraphExecKernelNodeSetParams_v1,
                    calls::GraphExecMemcpyNodeSetParams, calls::GraphExecMemsetNodeSetParams,
                    calls::GraphExecBatchMemOpNodeSetParams, calls::GraphExecChildGraphNodeSetParams,
                    calls::GraphExecNodeSetParams, calls::GraphNodeSetEnabled>;
@@ -72,6 +73,20 @@ template <class CallStruct>
 inline constexpr bool kEndsKnown =
     kUnloads<CallStruct> ||
     detail::one_of<CallStruct, calls::EventDestroy, calls::GraphExecDestroy>;
+
+/// Whether there is something to do about a call of area `order`.
+template <class CallStruct>
+bool matters(const WorkRoom& room) {
+  if (room.active()) return true;
+  if constexpr (kMakesGraph<CallStruct>) {
+    return room.judges_graphs();
+  } else if constexpr (kChangesGraph<CallStruct> ||
+                       detail::one_of<CallStruct, calls::GraphExecDestroy>) {
+    return room.keeps_orders();
+  } else {
+    return false;
+  }
+}
 
 /// A call of another area that queues something to a stream.
 template <class CallStruct>

@@ -15,7 +15,7 @@ template <class CallStruct>
 CUresult Session::order(Symbol symbol, const CallStruct& call,
                         typename CallStruct::Function function, const Caller& direct) {
   if constexpr (kBeginsCapture<CallStruct>) work_.begin_capture();
-  if (!work_.active() && !(kMakesGraph<CallStruct> && work_.judges_graphs())) [[likely]]
+  if (!matters<CallStruct>(work_)) [[likely]]
     return call.invoke(function);
   const RuntimeCall* const runtime = runtime_call();
   const Caller& caller = runtime ? runtime->caller : direct;
@@ -114,16 +114,18 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
     work_.act(step.ticket);
   } else if constexpr (kWaits<CallStruct>) {
     work_.over(step.kept);
-  } else if constexpr (kMakesGraph<CallStruct>) {
-    step.violations = note_graph(*call.phGraphExec, call.hGraph);
+  } else if constexpr (kMakesGraph<CallStruct> || kChangesGraph<CallStruct>) {
+    const RelaxedCapture relaxed(work_.questions(), work_.captures());
+    if constexpr (kMakesGraph<CallStruct>) {
+      step.violations = note_graph(*call.phGraphExec, call.hGraph);
+    } else {
+      step.violations = check_change(change_graph(work_, call));
+    }
     if (step.violations.empty()) [[likely]]
       return;
     number(step.origin);
     report(Call(call), std::move(step.violations), {.result = result}, step.origin.call,
            capture_stack(caller));
-  } else if constexpr (kChangesGraph<CallStruct>) {
-    const RelaxedCapture relaxed(work_.questions(), work_.captures());
-    change_graph(work_, call);
   } else if constexpr (kEncodesMap<CallStruct>) {
     work_.tensor_maps().note(call.tensorMap,
                              tensor_range(call.tensorDataType, call.tensorRank, call.globalAddress,

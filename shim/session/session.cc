@@ -220,17 +220,29 @@ Violations Session::early_use(const WorkRoom::Ticket& ticket, const char* name,
 }
 
 Violations Session::note_graph(CUgraphExec exec, CUgraph graph) {
-  const RelaxedCapture relaxed(work_.questions(), work_.captures());
-  const GraphOrder order = work_.judges_graphs() ? work_.memory_reader().read(graph) : GraphOrder{};
+  GraphMemoryReader reader = work_.memory_reader();
+  GraphOrder order = work_.judges_graphs() ? reader.read(graph) : GraphOrder{};
   if (work_.active()) {
     std::vector<UsedRange> own;
     for (const auto& [node, memory] : order.allocations) own.push_back(memory);
     work_.add_graph(exec, GraphRecord(work_.node_reader().graph(graph), std::move(own)));
   }
+  // The driver gives the name of a graph that is gone to the next one.
+  work_.forget_order(exec);
   if (order.allocations.empty()) [[likely]]
     return {};
+  OwnUses own{nullptr, std::exchange(order.uses, {})};
+  own.graph =
+      std::make_shared<const OrderedGraph>(OrderedGraph{std::move(order), reader.numbers()});
+  work_.keep_order(exec, own.graph);
+  return check_change(own);
+}
+
+Violations Session::check_change(const OwnUses& own) {
+  if (own.uses.empty()) [[likely]]
+    return {};
   const Locked lock(mutex_);
-  return check_graph(books_.model, order);
+  return check_graph(books_.model, own.graph->order, own.uses);
 }
 
 Violations Session::check_argument(const LaunchArgument& argument, int device, bool& all_around) {

@@ -235,6 +235,8 @@ class alignas(64) Session {
                        std::span<const UsedRange> ranges);
   /// What is wrong with the order of a graph that was instantiated.
   [[gnu::cold]] Violations note_graph(CUgraphExec exec, CUgraph graph);
+  /// And with what it uses since it was changed.
+  [[gnu::cold]] Violations check_change(const OwnUses& own);
   /// `all_around`: what is found holds for all addresses of the argument's granule.
   [[gnu::cold]] Violations check_argument(const LaunchArgument& argument, int device,
                                           bool& all_around);

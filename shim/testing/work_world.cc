@@ -207,8 +207,11 @@ Driver work_driver() {
                return CUDA_SUCCESS;
              });
   driver.set(calls::GraphLaunch{}, accepts);
-  driver.set(calls::GraphExecUpdate_v2{}, accepts);
+  driver.set(calls::GraphExecUpdate{}, accepts);
+  driver.set(calls::GraphExecUpdate_v2{}, [](auto...) { return WorkAnswers::now->change; });
   driver.set(calls::GraphExecKernelNodeSetParams{}, accepts);
+  driver.set(calls::GraphExecKernelNodeSetParams_v1{}, accepts);
+  driver.set(calls::GraphExecChildGraphNodeSetParams{}, accepts);
   driver.set(calls::GraphExecMemcpyNodeSetParams{}, accepts);
   driver.set(calls::GraphExecMemsetNodeSetParams{}, accepts);
   driver.set(calls::GraphExecNodeSetParams{}, accepts);

@@ -112,22 +112,29 @@ CUresult WorkRoom::ask_stream(const Asked& asked) const {
 void WorkRoom::judge(const std::vector<Candidate>& uses, const std::vector<Asked>& streams,
                      Seldom<FoundWork>& found) {
   const Locked lock(mutex_);
+  Clock over;
+  for (const Asked& asked : streams) {
+    if (asked.answer == CUDA_SUCCESS) over.join(asked.reached);
+  }
   for (const Asked& asked : streams) {
     for (const Candidate& each : uses) {
-      if (each.stream == asked.stream) judge_one(each, asked, found);
+      if (each.stream == asked.stream) judge_one(each, asked, over, found);
     }
   }
   // Behind all of them: what one stream waited for may be a use on another.
   for (const Asked& asked : streams) end_to_ask(asked);
 }
 
-void WorkRoom::judge_one(const Candidate& candidate, const Asked& asked, Seldom<FoundWork>& found) {
+void WorkRoom::judge_one(const Candidate& candidate, const Asked& asked, const Clock& over,
+                         Seldom<FoundWork>& found) {
   // Somebody else may have waited for it meanwhile; its event may stand for other work by now.
   if (order_.finished(candidate.stream, candidate.use.position)) return;
   if (!uses_.at(candidate.stream, candidate.use.position)) return;
   FoundWork one;
   const bool by_event = candidate.use.event != 0;
-  const CUresult answer = by_event ? candidate.event_answer : asked.answer;
+  CUresult answer = by_event ? candidate.event_answer : asked.answer;
+  // Its stream may be busy with something else: what came after this work is over.
+  if (!by_event && over.at(candidate.stream) >= candidate.use.position) answer = CUDA_SUCCESS;
   if (answer == CUDA_ERROR_NOT_READY) {
     one.state =
         certain(candidate, asked) ? FoundWork::State::kInFlight : FoundWork::State::kMayBeInFlight;

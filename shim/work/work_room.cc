@@ -324,6 +324,7 @@ void WorkRoom::end_context() {
   uses_.clear();
   events_.clear();
   graphs_.clear();
+  orders_.clear();
   births_.clear();
   pending_.store(false, std::memory_order_relaxed);
 }
@@ -349,6 +350,31 @@ std::shared_ptr<const GraphUses> WorkRoom::graph(CUgraphExec exec) {
 void WorkRoom::forget_graph(CUgraphExec exec) {
   const Locked lock(mutex_);
   graphs_.erase(exec);
+  orders_.forget(exec);
+}
+
+void WorkRoom::keep_order(CUgraphExec exec, std::shared_ptr<const OrderedGraph> graph) {
+  const Locked lock(mutex_);
+  orders_.keep(exec, std::move(graph));
+  keeps_orders_.store(true, std::memory_order_relaxed);
+}
+
+void WorkRoom::forget_order(CUgraphExec exec) {
+  if (!keeps_orders()) return;
+  const Locked lock(mutex_);
+  orders_.forget(exec);
+}
+
+void WorkRoom::enable(CUgraphExec exec, CUgraphNode node, bool enabled) {
+  if (!keeps_orders()) return;
+  const Locked lock(mutex_);
+  orders_.enable(exec, node, enabled);
+}
+
+std::shared_ptr<const OrderedGraph> WorkRoom::ordered_graph(CUgraphExec exec, CUgraphNode node) {
+  if (!keeps_orders()) return nullptr;
+  const Locked lock(mutex_);
+  return orders_.of(exec, node);
 }
 
 // --- Numbers and forks
@@ -385,6 +411,7 @@ void WorkRoom::start_in_child(bool whole) {
     new (&uses_) Uses();
     new (&streams_) StreamTable();
     new (&graphs_) decltype(graphs_)();
+    new (&orders_) GraphOrders();
     new (&watched_) decltype(watched_)();
     new (&births_) decltype(births_)();
     new (&named_) decltype(named_)();
@@ -394,10 +421,12 @@ void WorkRoom::start_in_child(bool whole) {
   uses_.clear();
   streams_.clear();
   graphs_.clear();
+  orders_.clear();
   watched_.clear();
   births_.clear();
   events_.clear();
   allocates_.store(false);
+  keeps_orders_.store(false);
   active_.store(false);
   captures_.store(false);
   pending_.store(false);

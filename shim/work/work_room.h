@@ -22,6 +22,7 @@
 #include "shim/work/argument_cache.h"
 #include "shim/work/async_mode.h"
 #include "shim/work/graph/graph_memory.h"
+#include "shim/work/graph/graph_orders.h"
 #include "shim/work/graph/graph_record.h"
 #include "shim/work/layouts.h"
 #include "shim/work/own_events.h"
@@ -78,7 +79,10 @@ class WorkRoom {
            options_.questions.tells_graphs();
   }
   GraphMemoryReader memory_reader() { return {options_.questions, layouts_, tensor_maps_}; }
-  NodeReader node_reader() { return {options_.questions, layouts_, tensor_maps_, bounds_}; }
+  NodeReader node_reader() { return node_reader(bounds_); }
+  NodeReader node_reader(const Bounds& bounds) {
+    return {options_.questions, layouts_, tensor_maps_, bounds};
+  }
 
   /// A call that is about to act on a stream. Of an unknown or capturing stream nothing is noted.
   struct Ticket {
@@ -143,6 +147,15 @@ class WorkRoom {
   /// Null if nothing is known of it.
   std::shared_ptr<const GraphUses> graph(CUgraphExec exec);
   void forget_graph(CUgraphExec exec);
+
+  /// Whether there may be executable graphs that allocate memory: also before there is anything
+  /// else to do.
+  bool keeps_orders() const { return keeps_orders_.load(std::memory_order_relaxed); }
+  void keep_order(CUgraphExec exec, std::shared_ptr<const OrderedGraph> graph);
+  void forget_order(CUgraphExec exec);
+  void enable(CUgraphExec exec, CUgraphNode node, bool enabled);
+  /// Null if it allocates nothing, as far as is known, or if the node does nothing.
+  std::shared_ptr<const OrderedGraph> ordered_graph(CUgraphExec exec, CUgraphNode node = nullptr);
 
   /// What work is asked for.
   struct Taken {
@@ -228,8 +241,9 @@ class WorkRoom {
   CUresult ask_stream(const Asked& stream) const;
   void judge(const std::vector<Candidate>& uses, const std::vector<Asked>& streams,
              Seldom<FoundWork>& found);
-  void judge_one(const Candidate& candidate, const Asked& asked, Seldom<FoundWork>& found)
-      CUVMM_NEEDS(mutex_);
+  /// `over`: what the idle ones of the asked streams had, and what that came after.
+  void judge_one(const Candidate& candidate, const Asked& asked, const Clock& over,
+                 Seldom<FoundWork>& found) CUVMM_NEEDS(mutex_);
   bool certain(const Candidate& candidate, const Asked& asked) CUVMM_NEEDS(mutex_);
   const Work* work_of(const Use& use, const StreamKey& key) CUVMM_NEEDS(mutex_);
 
@@ -266,6 +280,8 @@ class WorkRoom {
   /// Findings name them for ever.
   std::map<std::tuple<const void*, const void*, std::uint64_t>, Work> named_
       CUVMM_GUARDED_BY(mutex_);
+  GraphOrders orders_ CUVMM_GUARDED_BY(mutex_);
+  std::atomic<bool> keeps_orders_{false};  ///< there may be some
 };
 
 }  // namespace cuvmm::shim

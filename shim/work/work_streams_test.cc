@@ -51,6 +51,65 @@ TEST_F(WorkStreams, TheLegacyStreamIsBusyForOthersToo) {
   EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle", "cuMemUnmap-ordered"));
 }
 
+// The legacy stream is busy with an event by now, or with what it was given in another way.
+TEST_F(WorkStreams, WorkBehindWhichOtherWorkIsOverIsOver) {
+  launch(s_, {0});  // it is known before the legacy one is
+  map();
+  busy(CU_STREAM_LEGACY);
+  launch(s_, {0});
+  EXPECT_EQ(run(calls::StreamSynchronize{s_}), CUDA_SUCCESS);
+  launch(nullptr, {kBase});
+  launch(s_, {kBase});
+  run(calls::EventRecord{e_, nullptr});
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkStreams, WorkBehindWhichOtherWorkIsOverIsUnorderedAllTheSame) {
+  unordered = true;
+  map();
+  busy(CU_STREAM_LEGACY);
+  launch(nullptr, {kBase});
+  launch(s_, {kBase});
+  unmap();
+  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+}
+
+// As an H100's driver has it (580.159.04): such a stream is idle at once.
+TEST_F(WorkStreams, AWaitForABlockingStreamWithAnEventAloneIsNoneForTheLegacyStream) {
+  map();
+  run(calls::EventRecord{e_, s_});
+  EXPECT_EQ(run(calls::CtxSynchronize{}), CUDA_SUCCESS);
+  busy(CU_STREAM_LEGACY);
+  launch(nullptr, {kBase});
+  run(calls::StreamWaitEvent{s_, e_, 0});
+  run(calls::EventRecord{e_, s_});
+  EXPECT_EQ(run(calls::StreamSynchronize{s_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(WorkStreams, AWaitForABlockingStreamWithWorkIsOneForTheLegacyStream) {
+  map();
+  busy(CU_STREAM_LEGACY);
+  launch(nullptr, {kBase});
+  run(calls::EventRecord{e_, s_});
+  launch(s_, {0});
+  EXPECT_EQ(run(calls::StreamSynchronize{s_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkStreams, AWaitForABlockingStreamsEventIsOneForTheLegacyStream) {
+  map();
+  busy(CU_STREAM_LEGACY);
+  launch(nullptr, {kBase});
+  run(calls::EventRecord{e_, s_});
+  EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
 TEST_F(WorkStreams, AWaitForTheLegacyStreamCountsThoughNothingWasGivenToIt) {
   map();
   launch(s_, {kBase});

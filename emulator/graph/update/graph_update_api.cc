@@ -30,13 +30,14 @@ CUresult run_base(const calls::GraphExecUpdate_v2& call) noexcept {
 }
 
 // The first form names one node.
-CUVMM_DRIVER_FUNCTION(cuGraphExecUpdate, CUgraphExec handle, CUgraph graph, CUgraphNode* node,
-                      CUgraphExecUpdateResult* why) {
-  if (!node || !why) return locked([](Emulator&) { return CUDA_ERROR_INVALID_VALUE; });
+CUresult run_base(const calls::GraphExecUpdate& call) noexcept {
+  if (!call.hErrorNode_out || !call.updateResult_out) {
+    return locked([](Emulator&) { return CUDA_ERROR_INVALID_VALUE; });
+  }
   UpdateResult result;
-  const CUresult answer = update(handle, graph, result);
-  *node = result.node;
-  *why = result.why;
+  const CUresult answer = update(call.hGraphExec, call.hGraph, result);
+  *call.hErrorNode_out = result.node;
+  *call.updateResult_out = result.why;
   return answer;
 }
 

@@ -21,6 +21,17 @@ class FillKernel {
     void* parameters[] = {&to};
     return cuLaunchKernel(function_, 1, 1, 1, kThreads, 1, 1, 0, stream, parameters, nullptr);
   }
+  /// The same as a node of a graph. The one parameter is the address to write to.
+  CUDA_KERNEL_NODE_PARAMS node(void** parameters) const {
+    constexpr unsigned kThreads = 32;
+    CUDA_KERNEL_NODE_PARAMS params{};
+    params.func = function_;
+    params.gridDimX = params.gridDimY = params.gridDimZ = 1;
+    params.blockDimX = kThreads;
+    params.blockDimY = params.blockDimZ = 1;
+    params.kernelParams = parameters;
+    return params;
+  }
 
  private:
   static constexpr char kText[] = R"(

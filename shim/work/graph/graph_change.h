@@ -2,18 +2,29 @@
 // Changes to an executable graph, once the driver has accepted them.
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "api/calls.h"
 #include "shim/work/work_room.h"
 
 namespace cuvmm::shim {
 
-void change_graph(WorkRoom& room, const calls::GraphExecUpdate_v2& call);
-void change_graph(WorkRoom& room, const calls::GraphExecKernelNodeSetParams& call);
-void change_graph(WorkRoom& room, const calls::GraphExecMemcpyNodeSetParams& call);
-void change_graph(WorkRoom& room, const calls::GraphExecMemsetNodeSetParams& call);
-void change_graph(WorkRoom& room, const calls::GraphExecBatchMemOpNodeSetParams& call);
-void change_graph(WorkRoom& room, const calls::GraphExecChildGraphNodeSetParams& call);
-void change_graph(WorkRoom& room, const calls::GraphExecNodeSetParams& call);
-void change_graph(WorkRoom& room, const calls::GraphNodeSetEnabled& call);
+/// What a change makes nodes use of memory that their graph allocates. Null: nothing of it.
+struct OwnUses {
+  std::shared_ptr<const OrderedGraph> graph;
+  std::vector<GraphOrder::Use> uses;
+};
+
+OwnUses change_graph(WorkRoom& room, const calls::GraphExecUpdate& call);
+OwnUses change_graph(WorkRoom& room, const calls::GraphExecUpdate_v2& call);
+OwnUses change_graph(WorkRoom& room, const calls::GraphExecKernelNodeSetParams& call);
+OwnUses change_graph(WorkRoom& room, const calls::GraphExecKernelNodeSetParams_v1& call);
+OwnUses change_graph(WorkRoom& room, const calls::GraphExecMemcpyNodeSetParams& call);
+OwnUses change_graph(WorkRoom& room, const calls::GraphExecMemsetNodeSetParams& call);
+OwnUses change_graph(WorkRoom& room, const calls::GraphExecBatchMemOpNodeSetParams& call);
+OwnUses change_graph(WorkRoom& room, const calls::GraphExecChildGraphNodeSetParams& call);
+OwnUses change_graph(WorkRoom& room, const calls::GraphExecNodeSetParams& call);
+OwnUses change_graph(WorkRoom& room, const calls::GraphNodeSetEnabled& call);
 
 }  // namespace cuvmm::shim

@@ -23,6 +23,30 @@ const char* name_of(CUgraphNodeType type) {
 
 }  // namespace
 
+void add_uses(std::size_t node, CUgraphNodeType type, const NodeUses& uses,
+              std::vector<GraphOrder::Use>& out) {
+  GraphOrder::Use use;
+  use.node = node;
+  use.what = name_of(type);
+  use.function = uses.function;
+  if (type == CU_GRAPH_NODE_TYPE_KERNEL) {
+    for (const LaunchArgument& argument : uses.arguments) {
+      use.range = {argument.value, 0};
+      use.argument = argument.index;
+      out.push_back(use);
+    }
+    return;
+  }
+  for (const UsedRange& range : uses.ranges) {
+    use.range = range;
+    out.push_back(use);
+  }
+}
+
+void widen(Bounds& bounds, const std::vector<GraphOrder::Allocation>& allocations) {
+  for (const auto& [node, memory] : allocations) bounds.widen(memory.base, memory.size);
+}
+
 bool GraphMemoryReader::read_memory(const Member& member) {
   if (member.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
     CUDA_MEM_ALLOC_NODE_PARAMS params{};
@@ -93,37 +117,27 @@ bool GraphMemoryReader::read_edges(const Level& level) {
   return true;
 }
 
-void GraphMemoryReader::read_uses(const NodeReader& reader, const Member& member) {
-  const NodeUses uses = reader.node(member.node, member.type);
-  GraphOrder::Use use;
-  use.node = member.begins;
-  use.what = name_of(member.type);
-  use.function = uses.function;
-  if (member.type == CU_GRAPH_NODE_TYPE_KERNEL) {
-    for (const LaunchArgument& argument : uses.arguments) {
-      use.range = {argument.value, 0};
-      use.argument = argument.index;
-      order_.uses.push_back(use);
-    }
-    return;
-  }
-  for (const UsedRange& range : uses.ranges) {
-    use.range = range;
-    order_.uses.push_back(use);
-  }
-}
-
 GraphOrder GraphMemoryReader::read(CUgraph graph) {
   const bool told = read_members(graph, 0, 0, 0);
   if (!told || order_.allocations.empty()) return {};
   Bounds bounds;
-  for (const auto& [node, memory] : order_.allocations) bounds.widen(memory.base, memory.size);
+  widen(bounds, order_.allocations);
   const NodeReader reader(ask_, layouts_, maps_, bounds);
   for (const Level& level : levels_) {
     if (!read_edges(level)) return {};
-    for (const Member& member : level.members) read_uses(reader, member);
+    for (const Member& member : level.members) {
+      add_uses(member.begins, member.type, reader.node(member.node, member.type), order_.uses);
+    }
   }
   return std::move(order_);
+}
+
+std::unordered_map<CUgraphNode, std::size_t> GraphMemoryReader::numbers() const {
+  std::unordered_map<CUgraphNode, std::size_t> all;
+  for (const Level& level : levels_) {
+    for (const Member& member : level.members) all[member.node] = member.begins;
+  }
+  return all;
 }
 
 }  // namespace cuvmm::shim

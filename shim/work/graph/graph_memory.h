@@ -2,6 +2,7 @@
 // Graphs that allocate memory: which nodes allocate, use and free it, and what orders them.
 #pragma once
 
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,12 @@
 #include "shim/work/graph/graph_uses.h"
 
 namespace cuvmm::shim {
+
+/// What a node of this kind uses, as it is judged.
+void add_uses(std::size_t node, CUgraphNodeType type, const NodeUses& uses,
+              std::vector<GraphOrder::Use>& out);
+/// Where the graph's own memory lies.
+void widen(Bounds& bounds, const std::vector<GraphOrder::Allocation>& allocations);
 
 /// Asks the driver. Of most graphs, which allocate nothing, it asks no more than the kind of each
 /// node.
@@ -20,6 +27,8 @@ class GraphMemoryReader {
   /// Without allocations where there are none, or where the driver does not tell all. What child
   /// graphs do comes where the child's node stands.
   GraphOrder read(CUgraph graph);
+  /// Of the nodes that were read.
+  std::unordered_map<CUgraphNode, std::size_t> numbers() const;
 
  private:
   struct Member {
@@ -37,7 +46,6 @@ class GraphMemoryReader {
   bool read_members(CUgraph graph, int depth, std::size_t begins, std::size_t ends);
   bool read_memory(const Member& member);
   bool read_edges(const Level& level);
-  void read_uses(const NodeReader& reader, const Member& member);
 
   const Questions& ask_;
   Layouts& layouts_;

@@ -139,6 +139,165 @@ TEST_F(GraphOfMemory, AChildGraphThatCannotBeSeenUsesNothing) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
+// --- Changes
+
+// The edges stay, and so does the order. What a node uses may be changed.
+class ChangedGraph : public GraphOfMemory {
+ protected:
+  static constexpr UsedRange kElsewhere{0x500000000, 64};
+
+  // The use comes behind neither the allocation nor before the free, and is of other memory.
+  void SetUp() override {
+    GraphOfMemory::SetUp();
+    answers.nodes[kUse].memory = kElsewhere;
+    set_edges({{kAllocation, kFree}});
+  }
+  static CUgraphNode node(std::uintptr_t number) { return reinterpret_cast<CUgraphNode>(number); }
+  CUresult fill(CUgraphExec exec, CUdeviceptr to) {
+    CUDA_MEMSET_NODE_PARAMS params{};
+    params.dst = to;
+    params.elementSize = 1;
+    params.width = 64;
+    params.height = 1;
+    return run(calls::GraphExecMemsetNodeSetParams{exec, node(kUse), &params, nullptr});
+  }
+  CUresult launch_with(CUgraphExec exec, std::uint64_t word) {
+    word_ = word;
+    answers.layout = {{0, 8}};
+    CUDA_KERNEL_NODE_PARAMS_v2 params{};
+    params.func = function();
+    params.kernelParams = parameters_;
+    return run(calls::GraphExecKernelNodeSetParams{exec, node(kUse), &params});
+  }
+  CUresult update(CUgraphExec exec) { return run(calls::GraphExecUpdate_v2{exec, body_, nullptr}); }
+  /// Another graph of the same shape, whose use is of its own memory.
+  void make_other() {
+    answers.nodes[kInner] = {CU_GRAPH_NODE_TYPE_MEMSET, {kMemory.base, 64}};
+    answers.graphs[body_] = {{kAllocation, kInner, kFree}, {{kAllocation, kFree}}};
+  }
+};
+
+TEST_F(ChangedGraph, AFillThatUsesTheGraphsMemoryFromNowOnIsFound) {
+  CUgraphExec exec = instantiate();
+  EXPECT_EQ(fill(exec, kElsewhere.base), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
+  ASSERT_THAT(found(), ElementsAre("graph-memory-ordered"));
+  EXPECT_EQ(sink.all[0].entry, EntryPoint::kGraphExecMemsetNodeSetParams);
+  EXPECT_THAT(sink.all[0].violation.message, HasSubstr("a fill of [0x300000000, 0x300000040)"));
+}
+
+TEST_F(ChangedGraph, AKernelThatIsGivenTheGraphsMemoryFromNowOnIsFound) {
+  use_by_kernel(kElsewhere.base);
+  CUgraphExec exec = instantiate();
+  EXPECT_EQ(launch_with(exec, kElsewhere.base), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(launch_with(exec, kMemory.base + 8), CUDA_SUCCESS);
+  ASSERT_THAT(found(), ElementsAre("graph-memory-ordered"));
+  EXPECT_THAT(sink.all[0].violation.message,
+              HasSubstr("the kernel fill(float*, int) (argument 0 is 0x300000008) uses memory"));
+}
+
+TEST_F(ChangedGraph, ANodeBetweenTheTwoMayUseIt) {
+  set_edges({{kAllocation, kUse}, {kUse, kFree}});
+  CUgraphExec exec = instantiate();
+  EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
+  EXPECT_EQ(launch_with(exec, kMemory.base), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+// It was said when the graph was instantiated.
+TEST_F(ChangedGraph, WhatOtherNodesUseIsNotSaidAgain) {
+  answers.nodes[kInner] = {CU_GRAPH_NODE_TYPE_MEMSET, {kMemory.base, 64}};
+  answers.graphs[graph_] = {{kAllocation, kInner, kUse, kFree}, {{kAllocation, kFree}}};
+  CUgraphExec exec = instantiate();
+  ASSERT_THAT(found(), ElementsAre("graph-memory-ordered"));
+  EXPECT_EQ(fill(exec, kElsewhere.base), CUDA_SUCCESS);
+  EXPECT_EQ(found().size(), 1u);
+}
+
+TEST_F(ChangedGraph, ANodeThatIsDisabledIsNotJudged) {
+  CUgraphExec exec = instantiate();
+  EXPECT_EQ(run(calls::GraphNodeSetEnabled{exec, node(kUse), 0}), CUDA_SUCCESS);
+  EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(run(calls::GraphNodeSetEnabled{exec, node(kUse), 1}), CUDA_SUCCESS);
+  EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
+  EXPECT_THAT(found(), ElementsAre("graph-memory-ordered"));
+}
+
+TEST_F(ChangedGraph, AGraphThatTakesItsPlaceIsJudged) {
+  make_other();
+  CUgraphExec exec = instantiate();
+  EXPECT_EQ(update(exec), CUDA_SUCCESS);
+  ASSERT_THAT(found(), ElementsAre("graph-memory-ordered"));
+  EXPECT_EQ(sink.all[0].entry, EntryPoint::kGraphExecUpdate_v2);
+  EXPECT_EQ(run(calls::GraphExecUpdate{exec, body_, nullptr, nullptr}), CUDA_SUCCESS);
+  ASSERT_EQ(found().size(), 2u);
+  EXPECT_EQ(sink.all[1].entry, EntryPoint::kGraphExecUpdate);
+}
+
+TEST_F(ChangedGraph, AGraphInGoodOrderMayTakeItsPlace) {
+  make_other();
+  answers.graphs[body_].edges = {{kAllocation, kInner}, {kInner, kFree}};
+  CUgraphExec exec = instantiate();
+  EXPECT_EQ(update(exec), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(ChangedGraph, AnUpdateThatTheDriverRefusesIsNotJudged) {
+  make_other();
+  CUgraphExec exec = instantiate();
+  answers.change = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  EXPECT_EQ(update(exec), CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS) << "it is the graph that it was";
+  EXPECT_THAT(found(), ElementsAre("graph-memory-ordered"));
+}
+
+TEST_F(ChangedGraph, NothingIsKnownOfNodesOnceAnotherGraphTookThePlace) {
+  make_other();
+  answers.nodes[kInner].memory = kElsewhere;
+  CUgraphExec exec = instantiate();
+  EXPECT_EQ(update(exec), CUDA_SUCCESS);
+  EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(ChangedGraph, NothingIsKnownOfAGraphThatIsGone) {
+  CUgraphExec exec = instantiate();
+  EXPECT_EQ(run(calls::GraphExecDestroy{exec}), CUDA_SUCCESS);
+  EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(ChangedGraph, TheNextGraphOfTheNameIsAnother) {
+  instantiate();
+  answers.graphs[graph_] = {{kUse}, {}};
+  CUgraphExec exec = instantiate();
+  EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(ChangedGraph, NothingIsKnownOnceAChildWasReplaced) {
+  answers.nodes[kChild] = {CU_GRAPH_NODE_TYPE_GRAPH, {}, {}, body_};
+  answers.graphs[body_] = {{}, {}};
+  answers.graphs[graph_] = {{kAllocation, kUse, kChild, kFree}, {{kAllocation, kFree}}};
+  CUgraphExec exec = instantiate();
+  EXPECT_EQ(run(calls::GraphExecChildGraphNodeSetParams{exec, node(kChild), body_}), CUDA_SUCCESS);
+  EXPECT_EQ(fill(exec, kMemory.base), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(ChangedGraph, AGraphThatAllocatesNothingIsNotAskedForTheKindsOfAnothersNodes) {
+  answers.graphs[graph_] = {{kUse}, {}};
+  answers.graphs[body_] = {{kUse}, {}};
+  CUgraphExec exec = instantiate();
+  const std::size_t before = answers.asked.size();
+  EXPECT_EQ(update(exec), CUDA_SUCCESS);
+  EXPECT_EQ(answers.asked.size(), before);
+}
+
 // --- Launches
 
 // Whatever lay at the address before, the launch puts memory there.

@@ -172,6 +172,24 @@ TEST_F(WorkGraph, AnotherGraphOfTheSameShapeTakesItsPlace) {
   expect_moved(exec);
 }
 
+// As CUDA 11 had them.
+TEST_F(WorkGraph, TheFirstFormsOfChangesCountToo) {
+  CUgraphExec exec = with_two_mappings();
+  const CUDA_KERNEL_NODE_PARAMS_v2 other = kernel(kOther);
+  CUDA_KERNEL_NODE_PARAMS_v1 first{};
+  first.func = other.func;
+  first.kernelParams = other.kernelParams;
+  EXPECT_EQ(run(calls::GraphExecKernelNodeSetParams_v1{exec, node(1), &first}), CUDA_SUCCESS);
+  expect_moved(exec);
+}
+
+TEST_F(WorkGraph, TheFirstFormOfAnUpdateCountsToo) {
+  CUgraphExec exec = with_two_mappings();
+  answers.kernel_nodes = {kernel(kOther)};
+  EXPECT_EQ(run(calls::GraphExecUpdate{exec, nullptr, nullptr, nullptr}), CUDA_SUCCESS);
+  expect_moved(exec);
+}
+
 TEST_F(WorkGraph, ANodeThatIsDisabledUsesNothing) {
   CUgraphExec exec = with_two_mappings();
   EXPECT_EQ(run(calls::GraphNodeSetEnabled{exec, node(1), 0}), CUDA_SUCCESS);
