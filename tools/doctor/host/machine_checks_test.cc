@@ -60,7 +60,9 @@ TEST_F(FakeMachine, AContainerIsNamedAsItNamesItself) {
     setenv("container", name, 1);
     EXPECT_THAT(check("platform").detail, EndsWith(said));
   }
+  EXPECT_THAT(check("imex-daemon").detail, HasSubstr("outside of this container"));
   unsetenv("container");
+  EXPECT_THAT(check("imex-daemon").detail, Not(HasSubstr("container")));
   file("/.dockerenv", "");
   EXPECT_THAT(check("platform").detail, EndsWith(", in a container (docker)"));
 }
