@@ -193,7 +193,11 @@ def look_inside(engine):
     for errno in (1, 38):
         said = engine.run(0, strict_profile(engine, errno), *options, "0")
         assert "holds [7, 7, 7, 7]" in said, said
-    engine("podman", "run", "--detach", "--name", "holder", "--network", "none", "--ipc", "shareable", *options, "60")
+    memory = engine.folder / "shm"
+    memory.mkdir()
+    memory.chmod(0o1777)
+    shared = f"--volume={memory}:/dev/shm"
+    engine("podman", "run", "--detach", "--name", "holder", "--network", "none", shared, *options, "60")
     try:
         def inside(user, status, *words):
             return engine("podman", "exec", "--user", user, "holder", "cuvmm", *words, status=status)
@@ -203,7 +207,7 @@ def look_inside(engine):
         pid = re.search(r"^ +(\d+) python", inside("10001:10001", 0, "top", "--once"), re.M)[1]
         assert "1 reference" in inside("10001:10001", 0, "map", pid)
         # A container with the same /dev/shm, where the pid means another process or none: it leaves the file alone.
-        assert "No process shows" in engine.run(0, "--ipc=container:holder", "--entrypoint=cuvmm", IMAGE, "top", "--once")
+        assert "No process shows" in engine.run(0, shared, "--entrypoint=cuvmm", IMAGE, "top", "--once")
         for user, hidden in (("10001:10001", False), ("10001:0", True)):
             said = inside(user, 1, "leaks", pid)
             assert "cuMemCreate-released" in said and "holder.py:11 (Python)" in said, said
