@@ -127,7 +127,8 @@ struct Header {
   std::uint64_t layout;  ///< kLayout of who wrote it
   std::uint64_t pid;
   std::uint64_t start;  ///< of the process, in the kernel's clock ticks since boot; 0 unknown
-  std::uint64_t calls;  ///< number of the last call that changed something
+  std::uint64_t pid_namespace;  ///< in which the pid means this process; 0 unknown
+  std::uint64_t calls;          ///< number of the last call that changed something
   /// Slots in use or used before, of each kind: the others were never written.
   std::uint64_t used[6];
   Sums sums;
@@ -168,7 +169,7 @@ inline constexpr std::uint64_t kLayout =
          31 +
      sizeof(Sums)) *
         31 +
-    1;
+    2;
 
 inline std::uint64_t load(const std::uint64_t& word) noexcept {
   return __atomic_load_n(&word, __ATOMIC_RELAXED);

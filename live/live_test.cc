@@ -13,6 +13,7 @@
 #include <fstream>
 #include <thread>
 
+#include "api/posix/process_start.h"
 #include "live/reader.h"
 #include "live/writer.h"
 
@@ -266,6 +267,34 @@ TEST_F(Live, FilesOfDeadProcessesAreRemoved) {
   EXPECT_FALSE(std::filesystem::exists(path("dead")));
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_NE(problems[0].find("nonsense.live"), std::string::npos);
+}
+
+TEST_F(Live, StrangeFilesAreOneProblem) {
+  for (const char* name : {"a", "b", "c"}) std::ofstream(path(name)) << "of an older version";
+  std::vector<std::string> problems;
+  EXPECT_TRUE(open_all(folder_, problems).empty());
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_NE(problems[0].find("; so are 2 more"), std::string::npos) << problems[0];
+}
+
+// Two containers with one /dev/shm: here nobody knows whether the other's process lives.
+TEST_F(Live, FilesOfAnotherPidNamespaceStayUnseen) {
+  const std::string file = path("theirs");
+  {
+    const pid_t child = fork();
+    if (child == 0) _exit((new Writer)->open(file, "") == 0 ? 0 : 1);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0);
+  }
+  std::fstream image(file, std::ios::binary | std::ios::in | std::ios::out);
+  std::uint64_t theirs = pid_namespace() + 1;
+  image.seekp(offsetof(Header, pid_namespace));
+  image.write(reinterpret_cast<const char*>(&theirs), sizeof theirs).flush();
+  std::vector<std::string> problems;
+  EXPECT_TRUE(open_all(folder_, problems).empty());
+  EXPECT_TRUE(problems.empty());
+  EXPECT_TRUE(std::filesystem::exists(file));
 }
 
 TEST_F(Live, ASecondFileOfTheNameIsRefused) {

@@ -20,6 +20,8 @@ namespace cuvmm::live {
 namespace {
 
 constexpr const char* kUnfinished = "its process is just making it";
+constexpr const char* kStrange =
+    "it is no file of what a process holds, or of another version of cuvmm";
 
 std::string text(const char (&from)[kTextBytes]) {
   return std::string(from, ::strnlen(from, sizeof from));
@@ -87,7 +89,7 @@ std::string View::open(const std::string& path) {
   std::string problem;
   if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
       static_cast<std::size_t>(status.st_size) != sizeof(Image)) {
-    problem = "it is no file of what a process holds, or of another version of cuvmm";
+    problem = kStrange;
   } else if (status.st_uid != ::geteuid() && ::geteuid() != 0) {
     problem = "it belongs to another user";
   }
@@ -103,7 +105,7 @@ std::string View::open(const std::string& path) {
   const std::uint64_t magic = __atomic_load_n(&image_->header.magic, __ATOMIC_ACQUIRE);
   if (magic == 0) return kUnfinished;
   if (magic != kMagic || image_->header.layout != kLayout) {
-    return "it is no file of what a process holds, or of another version of cuvmm";
+    return kStrange;
   }
   return {};
 }
@@ -115,6 +117,11 @@ std::string View::visible() const { return text(image_->header.visible); }
 bool View::alive() const {
   const std::string number = std::to_string(pid());
   return start() != 0 && process_start(number.c_str()) == start();
+}
+
+bool View::of_here() const {
+  const std::uint64_t theirs = image_->header.pid_namespace, ours = pid_namespace();
+  return theirs == 0 || ours == 0 || theirs == ours;
 }
 
 bool View::current() const {
@@ -189,14 +196,21 @@ std::vector<View> open_all(const std::string& folder, std::vector<std::string>& 
     if (errno != ENOENT) problems.push_back(folder + ": " + std::strerror(errno));
     return views;
   }
+  std::string strange;
+  std::size_t more_strange = 0;
   while (const dirent* const entry = ::readdir(names)) {
     const std::string path = folder + "/" + entry->d_name;
     if (!path.ends_with(".live")) continue;
     View view;
     const std::string problem = view.open(path);
-    if (!problem.empty()) {
+    if (problem == kStrange) {
+      more_strange += !strange.empty();
+      if (strange.empty()) strange = path + ": " + problem;
+    } else if (!problem.empty()) {
       if (problem != kUnfinished && ::access(path.c_str(), F_OK) == 0)
         problems.push_back(path + ": " + problem);
+    } else if (!view.of_here()) {
+      continue;
     } else if (view.alive()) {
       if (view.current()) views.push_back(std::move(view));
     } else {
@@ -204,6 +218,9 @@ std::vector<View> open_all(const std::string& folder, std::vector<std::string>& 
     }
   }
   ::closedir(names);
+  // An update of cuvmm makes all that older processes left strange: they are one problem.
+  if (more_strange != 0) strange += "; so are " + std::to_string(more_strange) + " more";
+  if (!strange.empty()) problems.push_back(std::move(strange));
   std::sort(views.begin(), views.end(),
             [](const View& a, const View& b) { return a.pid() < b.pid(); });
   return views;

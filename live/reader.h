@@ -41,6 +41,8 @@ class View {
   std::string driver() const;
   /// Which devices its process sees: equal where a device's number means the same.
   std::string visible() const;
+  /// Whether its pid means a process here: containers that share /dev/shm have pids of their own.
+  bool of_here() const;
   /// Whether its process still lives.
   bool alive() const;
   /// Whether that is still the program which made the file, and no other one by exec.
@@ -61,7 +63,8 @@ class View {
 };
 
 /// The files of this folder that are of living processes of this user, by pid. Removes those that a
-/// killed process left. What cannot be read is in `problems`, a sentence each.
+/// killed process left; those of another pid namespace stay, unseen. What cannot be read is in
+/// `problems`, a sentence each.
 std::vector<View> open_all(const std::string& folder, std::vector<std::string>& problems);
 
 }  // namespace cuvmm::live

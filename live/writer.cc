@@ -309,6 +309,7 @@ int Writer::open(const std::string& path, const std::string& driver) {
   header.layout = kLayout;
   header.pid = static_cast<std::uint64_t>(::getpid());
   header.start = process_start("self");
+  header.pid_namespace = pid_namespace();
   const ssize_t length = ::readlink("/proc/self/exe", header.program, sizeof header.program - 1);
   if (length < 0) header.program[0] = '\0';
   std::copy_n(driver.data(), std::min(driver.size(), sizeof header.driver - 1), header.driver);

@@ -86,8 +86,12 @@ class Usage(CliTest):
 
     def test_errors_say_what_was_expected(self):
         for arguments, expected in [
-            ([], ["subcommand is required"]),
-            (["rum"], ["unknown command 'rum'; the commands are run,", "did you mean run"]),
+            ([], ["cuvmm: no command given; expected `cuvmm run -- PROGRAM` or another"]),
+            (["rum"], ["unknown command 'rum'; did you mean run? The commands are run,"]),
+            (["zzzzzz"], ["unknown command 'zzzzzz'. The commands are run,"]),
+            (["--hlep"], ["cuvmm: unknown option --hlep; did you mean --help?"]),
+            (["--versoin", "run"], ["cuvmm: unknown option --versoin; did you mean --version?"]),
+            (["-x"], ["cuvmm: unknown option -x\n"]),
             (["run"], ["no program given; expected `cuvmm run"]),
             (["run", "--emualte", "--", "true"], ["unknown option --emualte; did you mean --emulate?"]),
             (["run", "--emualte"], ["unknown option --emualte; did you mean --emulate?"]),

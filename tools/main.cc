@@ -53,7 +53,13 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments,
       line.after_separator.assign(separator + 1, arguments.end());
       arguments.erase(separator, arguments.end());
     }
-  } else if (!arguments.empty() && !arguments[0].empty() && arguments[0][0] != '-') {
+  } else if (!arguments.empty() && arguments[0].size() > 1 && arguments[0][0] == '-') {
+    const std::string word = arguments[0].substr(0, arguments[0].find('='));
+    const std::vector<std::string> known = cuvmm::tools::option_names(app);
+    if (word != "-h" && std::ranges::find(known, word) == known.end()) {
+      return usage_error(app, "unknown option " + word + cuvmm::tools::did_you_mean(word, known));
+    }
+  } else if (!arguments.empty() && !arguments[0].empty()) {
     const std::vector<std::string> known = subcommand_names(app);
     if (std::find(known.begin(), known.end(), arguments[0]) == known.end()) {
       std::string list;
@@ -62,9 +68,13 @@ int parse_and_run(CLI::App& app, std::vector<std::string> arguments,
           list += (list.empty() ? "" : ", ") + name;
         }
       }
-      return usage_error(app, "unknown command '" + arguments[0] + "'; the commands are " + list +
-                                  cuvmm::tools::did_you_mean(arguments[0], known));
+      const std::string meant = cuvmm::tools::did_you_mean(arguments[0], known);
+      return usage_error(app, "unknown command '" + arguments[0] + "'" +
+                                  (meant.empty() ? "." : meant) + " The commands are " + list);
     }
+  }
+  if (arguments.empty()) {
+    return usage_error(app, "no command given; expected `cuvmm run -- PROGRAM` or another");
   }
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes the last one first

@@ -289,6 +289,20 @@ class Files(CliTest):
         os.makedirs(folder, exist_ok=True)
         return folder
 
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root, for a mount namespace")
+    def test_a_container_whose_root_is_read_only(self):
+        def run(folders):
+            frozen = "".join(f"mount --bind {one} {one} && mount -o remount,bind,ro {one} && " for one in folders)
+            program = [cli_test.CUVMM, "run", "--emulate", "--error-exitcode", "9", "--", *self.replay_command(OFFSET)]
+            environment = {key: value for key, value in os.environ.items() if key != "TMPDIR"}
+            return subprocess.run(["unshare", "--mount", "sh", "-c", frozen + 'exec "$@"', "sh", *program], capture_output=True, text=True,
+                                  env=environment)
+        result = run(["/tmp", "/var/tmp"])
+        self.assertEqual(result.returncode, 9, result.stderr)
+        result = run(["/tmp", "/var/tmp", "/dev/shm"])
+        self.assertEqual(result.returncode, 125, result.stderr)
+        self.assertRegex(result.stderr, r"^cuvmm run: no temporary folder can be made \(/tmp: Read-only file system; /var/tmp: .*; /dev/shm: .*\)\. Set TMPDIR")
+
     def test_a_driver_that_is_only_read_is_not_loaded(self):
         program = """
 import ctypes, mmap, os

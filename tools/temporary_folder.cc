@@ -3,20 +3,35 @@
 
 #include <stdlib.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 namespace cuvmm::tools {
 
 TemporaryFolder::TemporaryFolder(const std::string& where) {
-  const char* const chosen = getenv("TMPDIR");
-  const std::string base = !where.empty() ? where : chosen && *chosen ? chosen : "/tmp";
-  std::string pattern = base + "/cuvmm-XXXXXX";
-  if (mkdtemp(pattern.data())) {
-    std::error_code error;
-    const auto absolute = std::filesystem::absolute(pattern, error);
-    path_ = error ? pattern : absolute.string();
+  std::vector<std::string> places;
+  if (const char* const chosen = getenv("TMPDIR"); where.empty() && chosen && *chosen) {
+    places.emplace_back(chosen);
   }
+  if (where.empty()) places.insert(places.end(), {"/tmp", "/var/tmp", "/dev/shm"});
+  if (!where.empty()) places.push_back(where);
+  std::string tried;
+  for (const std::string& place : places) {
+    std::string pattern = place + "/cuvmm-XXXXXX";
+    if (mkdtemp(pattern.data())) {
+      std::error_code error;
+      const auto absolute = std::filesystem::absolute(pattern, error);
+      path_ = error ? pattern : absolute.string();
+      return;
+    }
+    tried += (tried.empty() ? "" : "; ") + place + ": " + std::strerror(errno);
+  }
+  problem_ =
+      "no temporary folder can be made (" + tried +
+      "). Set TMPDIR to a folder that can be written; a container gets one by `--tmpfs /tmp`";
 }
 
 TemporaryFolder::~TemporaryFolder() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of our own under $TMPDIR or /tmp, removed with all it holds when it goes out of scope.
+// A folder of our own for what lasts no longer than a command. It is removed with all it holds when
+// it goes out of scope.
 #pragma once
 
 #include <string>
@@ -8,19 +9,22 @@ namespace cuvmm::tools {
 
 class TemporaryFolder {
  public:
-  /// Makes the folder, readable by this user alone, in `where` if that is not ""; path() is empty
-  /// when that failed (errno says why).
+  /// Makes the folder, readable by this user alone: in `where`, if that is not "". Else in the
+  /// first of $TMPDIR, /tmp, /var/tmp and /dev/shm that can be written: a container whose root is
+  /// read-only may have nothing but /dev/shm. path() is "" when that failed.
   explicit TemporaryFolder(const std::string& where = "");
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::string& path() const { return path_; }
+  /// Why there is none, in words, and what to do; "" where there is one.
+  const std::string& problem() const { return problem_; }
   /// Leaves the folder in place for the user to look at.
   void keep() { kept_ = true; }
 
  private:
-  std::string path_;
+  std::string path_, problem_;
   bool kept_ = false;
 };
 

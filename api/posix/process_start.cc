@@ -2,6 +2,7 @@
 #include "api/posix/process_start.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -24,6 +25,11 @@ std::uint64_t process_start(const char* process) noexcept {
   const char* at = std::strrchr(text, ')');
   for (int field = 2; at && field < 22; ++field) at = std::strchr(at + 1, ' ');
   return at ? std::strtoull(at + 1, nullptr, 10) : 0;
+}
+
+std::uint64_t pid_namespace() noexcept {
+  struct stat status {};
+  return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
 }  // namespace cuvmm

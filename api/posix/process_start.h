@@ -10,4 +10,8 @@ namespace cuvmm {
 /// pid in decimal. Async-signal-safe.
 std::uint64_t process_start(const char* process) noexcept;
 
+/// The number of the pid namespace of this process: in another one a pid means another process. 0
+/// where the kernel does not tell.
+std::uint64_t pid_namespace() noexcept;
+
 }  // namespace cuvmm

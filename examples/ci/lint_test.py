@@ -40,6 +40,9 @@ class Lint(unittest.TestCase):
     def test_workflow(self):
         self.passes("check-jsonschema", "--builtin-schema", "vendor.github-workflows", str(WORKFLOW))
 
+    def test_safety_of_the_workflow(self):
+        self.passes("zizmor", "--offline", "--no-progress", "--config", "zizmor.yml", str(WORKFLOW))
+
     def test_recipe(self):
         self.passes("hadolint", "--no-color", str(RECIPE))
 
@@ -53,8 +56,8 @@ class Lint(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not any(tool(name) for name in ("yamllint", "check-jsonschema", "hadolint")):
-        print("skipped: no yamllint, check-jsonschema or hadolint; `./dev test` installs them "
+    if not any(tool(name) for name in ("yamllint", "check-jsonschema", "hadolint", "zizmor")):
+        print("skipped: no yamllint, check-jsonschema, hadolint or zizmor; `./dev test` installs them "
               "(emulator/python/requirements.txt)")
         sys.exit(77)
     unittest.main()

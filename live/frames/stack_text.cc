@@ -25,6 +25,11 @@ bool starts_thread(const Frame& frame) {
          });
 }
 
+// By which `python -m` comes to the program: Python's own, and written in Python.
+bool of_runpy(const Frame& frame) {
+  return frame.python() && (frame.file == "<frozen runpy>" || frame.file.ends_with("/runpy.py"));
+}
+
 // What lies below main is the C library's business. Interpreters may be without that symbol.
 std::size_t depth_to_show(const std::vector<Frame>& frames) {
   const auto end = std::ranges::find_if(frames, [](const Frame& frame) {
@@ -33,7 +38,13 @@ std::size_t depth_to_show(const std::vector<Frame>& frames) {
            frame.function.starts_with("__libc_start_") || starts_thread(frame);
   });
   const bool main = end != frames.end() && end->function == "main";
-  return static_cast<std::size_t>(end - frames.begin()) + (main ? 1 : 0);
+  const auto depth = static_cast<std::size_t>(end - frames.begin());
+  if (main) return depth + 1;
+  // __libc_start_call_main has no name in a library without symbols.
+  const bool nameless = end != frames.end() && depth > 0 && frames[depth - 1].function.empty() &&
+                        frames[depth - 1].module == end->module &&
+                        end->function.starts_with("__libc_start_");
+  return nameless ? depth - 1 : depth;
 }
 
 // Whose frames say nothing of the program, and are one line where several follow each other: null
@@ -82,7 +93,7 @@ std::string stack_text(const std::vector<Frame>& frames, const char* indent) {
     if (python) {
       // The program's functions say what the interpreter did.
       for (; i < end && lines < kLinesShown; ++i) {
-        if (frames[i].python()) line(i, frame_text(frames[i]));
+        if (frames[i].python() && !of_runpy(frames[i])) line(i, frame_text(frames[i]));
       }
       continue;
     }
@@ -97,7 +108,7 @@ std::string stack_text(const std::vector<Frame>& frames, const char* indent) {
       ++i;
     }
   }
-  const auto shown = [](const Frame& frame) { return !of_interpreter(frame); };
+  const auto shown = [](const Frame& frame) { return !of_interpreter(frame) && !of_runpy(frame); };
   const auto rest = std::span(frames).first(depth).subspan(i);
   const bool more_python = std::ranges::any_of(rest, &Frame::python);
   const auto more =

@@ -42,6 +42,26 @@ TEST(StackText, EndsBeforeTheCLibrarysStart) {
   EXPECT_EQ(stack_text(frames, ""), "#0 f (app+0x10)\n#1 ? (python3+0x10)\n");
 }
 
+// The C library of Debian 12 has no name for what calls main.
+TEST(StackText, EndsBeforeANamelessFrameOfTheCLibrarysStart) {
+  std::vector<Frame> frames = {frame("f", "/app"), frame("", "/lib/libc.so.6"),
+                               frame("__libc_start_main", "/lib/libc.so.6")};
+  EXPECT_EQ(stack_text(frames, ""), "#0 f (app+0x10)\n");
+  frames[1] = frame("", "/lib/other.so");
+  EXPECT_EQ(stack_text(frames, ""), "#0 f (app+0x10)\n#1 ? (other.so+0x10)\n");
+}
+
+TEST(StackText, LeavesOutHowPythonCameToAModule) {
+  for (const char* runpy : {"<frozen runpy>", "/usr/lib/python3.9/runpy.py"}) {
+    const std::vector<Frame> frames = {
+        Frame{"<module>", "", 0, "/home/a.py", 12, Language::kPython},
+        Frame{"_run_code", "", 0, runpy, 88, Language::kPython},
+        Frame{"_run_module_as_main", "", 0, runpy, 198, Language::kPython},
+        frame("_PyEval_EvalFrameDefault", "/usr/bin/python3")};
+    EXPECT_EQ(stack_text(frames, ""), "#0 <module> at /home/a.py:12 (Python)\n");
+  }
+}
+
 TEST(StackText, ShowsTheFunctionsOfAPythonProgramInPlaceOfTheInterpreters) {
   const auto python = [](const char* function, int line) {
     return Frame{function, "", 0, "/home/a.py", line, Language::kPython};

@@ -12,6 +12,15 @@ from cuvmm._findings import Finding, Frame
 _LEVELS = {"error": "error", "undefined": "error", "leak": "error", "advice": "note"}
 
 
+def cannot_write(path: str) -> str:
+    """Why this file cannot be written, before a long run has ended; "" if it can."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        return f"there is no folder {folder}"
+    target = path if os.path.exists(path) else folder
+    return "" if os.access(target, os.W_OK) else f"this user cannot write to {target}"
+
+
 def _location(frame: Frame, root: str) -> dict[str, Any]:
     absolute = os.path.join(root, frame.file or "")
     path = os.path.relpath(absolute, root)

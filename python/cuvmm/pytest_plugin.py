@@ -56,6 +56,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     for report in options.cuvmm_report:
         if not report.endswith((".json", ".sarif")):
             raise pytest.UsageError(f"--cuvmm-report {report}: expected a name that ends in .json or .sarif")
+        if report.endswith(".sarif") and (problem := _sarif.cannot_write(report)):
+            raise pytest.UsageError(f"--cuvmm-report {report}: {problem}")
     if cuvmm.active():
         return
     if _restart.STARTED in os.environ:
@@ -168,6 +170,7 @@ class Plugin:
         self.watch = Watch()
         # (test, its file and line, finding), of all workers in their controller
         self.found: list[tuple[str, Optional[tuple[str, int]], Finding]] = []
+        self.ran: set[str] = set()  # tests, of all workers too
         self.driver = cuvmm.info()
         if self.mode == "real" and self.driver is not None and self.driver.emulated:
             raise pytest.UsageError("--cuvmm=real: there is no CUDA driver here, cuvmm uses its emulator")
@@ -224,6 +227,8 @@ class Plugin:
             data = self.config.hook.pytest_report_to_serializable(config=self.config, report=report)
             with open(self.relay, "a", encoding="utf-8") as file:
                 file.write(json.dumps(data) + "\n")
+        if report.when == "setup" and not report.skipped:
+            self.ran.add(report.nodeid)
         for value in getattr(report, "cuvmm", []):
             path, line, _ = report.location
             self.found.append((report.nodeid, (path, (line or 0) + 1), finding_from_json(value)))
@@ -254,9 +259,9 @@ class Plugin:
         driver = "the emulator" if known is not None and known.emulated else (known.driver if known else "no driver")
         tests = {test for test, _, _ in self.found if test != _OUTSIDE}
         total = sum(one.count for _, _, one in self.found)
-        terminalreporter.write_line(
-            f"{total} finding{'' if total == 1 else 's'} in {len(tests)} test{'' if len(tests) == 1 else 's'}, "
-            f"on {driver}")
+        all_tests = f"{len(self.ran)} test{'' if len(self.ran) == 1 else 's'}"
+        where = f"{len(tests)} of {all_tests}" if tests else all_tests
+        terminalreporter.write_line(f"{total or 'no'} finding{'' if total == 1 else 's'} in {where}, on {driver}")
         for test, _, one in self.found:
             times = f", {one.count} times" if one.count > 1 else ""
             terminalreporter.write_line(f"{test}: {one.kind}: {one.rule}{times}")
@@ -265,6 +270,9 @@ class Plugin:
                 terminalreporter.write_line(f"\n{one.text}")
         if self.found:
             terminalreporter.write_line(f"to learn more, type: cuvmm explain {self.found[0][2].rule}")
+        for report in self.config.getoption("--cuvmm-report"):
+            if report.endswith(".sarif") and self.relay is None:
+                terminalreporter.write_line(f"SARIF in {report}")
 
 
 def _judge(item: pytest.Item, reports: list[pytest.TestReport], found: list[Finding]) -> None:

@@ -11,7 +11,7 @@ from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from cuvmm import _children, _findings, _restart, _sarif  # noqa: E402
+from cuvmm import _children, _findings, _pytest_frames, _restart, _sarif  # noqa: E402
 
 FINDING = {"rule": "cuMemUnmap-mapped", "kind": "error", "call": "cuMemUnmap", "message": "nothing is mapped",
            "count": 2, "scope": "t", "pid": 7, "fix": "Do not.", "url": "docs/rules/map.md#cuMemUnmap-mapped",
@@ -68,6 +68,30 @@ class Sarif(unittest.TestCase):
         with tempfile.TemporaryDirectory() as root:
             place = self.document(root)["results"][0]["locations"][0]["physicalLocation"]
         self.assertEqual((place["artifactLocation"]["uri"], place["region"]["startLine"]), ("t.py", 9))
+
+
+    def test_where_it_cannot_be_written(self):
+        self.assertEqual(_sarif.cannot_write("/nowhere/r.sarif"), "there is no folder /nowhere")
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(_sarif.cannot_write(f"{folder}/r.sarif"), "")
+            with mock.patch.object(os, "access", return_value=False):
+                self.assertEqual(_sarif.cannot_write(f"{folder}/r.sarif"), f"this user cannot write to {folder}")
+
+
+class PytestFrames(unittest.TestCase):
+    USERS = "      #6 _must at driver.py:31 (Python)\n      #9 test_shrinks at /tests/test_arena.py:29 (Python)\n"
+    PYTESTS = ("      #13 pytest_pyfunc_call at /x/_pytest/python.py:187 (Python)\n"
+               "      #16 _multicall at /x/pluggy/_execution.py:147 (Python)\n")
+
+    def test_they_are_counted(self):
+        text = "cuvmm: leak: x\n    allocation, made by call 1\n{}    rule: r\n"
+        for end, count in (("      16 more frames\n", 18), ("", 2)):
+            self.assertEqual(_pytest_frames.without_pytest(text.format(self.USERS + self.PYTESTS + end)),
+                             text.format(self.USERS + f"      {count} more frames\n"))
+
+    def test_what_is_inside_or_all_there_is_stays(self):
+        for text in (self.PYTESTS, self.PYTESTS + self.USERS, self.USERS, "no frames", "      16 more frames"):
+            self.assertEqual(_pytest_frames.without_pytest(text), text)
 
 
 class Restart(unittest.TestCase):

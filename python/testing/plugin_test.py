@@ -83,12 +83,15 @@ class Example(Suite):
                       outcome.failures["test_shrinks"])
         self.assertIn("cuvmm: 1 finding in test_arena.py::test_sleeps", outcome.failures["test_sleeps"])
         self.assertIn("cuMemUnmap: nothing is mapped in [0x", outcome.failures["test_sleeps"])
+        self.assertIn("test_sleeps at ", outcome.failures["test_sleeps"])
+        self.assertNotIn("_multicall at ", outcome.text)  # pytest's own frames
+        self.assertIn("2 findings in 2 of 3 tests, on the emulator", outcome.text)
 
     def test_green_when_mended(self):
         outcome = self.pytest("--cuvmm=emulate", folder=EXAMPLE, environment={"ARENA_MENDED": "1"})
         self.counted(outcome, passed=3)
         self.assertEqual(outcome.code, 0)
-        self.assertIn("0 findings in 0 tests, on the emulator", outcome.text)
+        self.assertIn("no findings in 3 tests, on the emulator", outcome.text)
 
     def test_green_without_cuvmm(self):
         emulator = os.path.join(os.path.dirname(CUVMM), "../lib/emulator")
@@ -264,11 +267,12 @@ class Runs(Suite):
         self.assertEqual({one["properties"]["test"] for one in outcome.sarif["runs"][0]["results"]}, tests)
         self.assertEqual({one["scope"] for one in outcome.json["findings"]}, tests)
         self.assertEqual(len({one["pid"] for one in outcome.json["findings"]}), 2)
-        self.assertIn("4 findings in 4 tests", outcome.text)
+        self.assertIn("4 findings in 4 of 8 tests", outcome.text)
 
     def test_mistakes_of_the_user(self):
         for options, said in (
                 (["--cuvmm", "test_it.py"], "write --cuvmm=auto test_it.py"),
+                (["--cuvmm-report=nowhere/r.sarif"], "there is no folder "),
                 (["--cuvmm-report=r.txt"], "expected a name that ends in .json or .sarif"),
                 (["--cuvmm=real"], "there is no CUDA driver here" if not os.path.exists("/dev/nvidiactl") else "")):
             outcome = self.suite("def test_it(): pass", *options)

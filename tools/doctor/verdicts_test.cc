@@ -418,6 +418,10 @@ TEST(Output, FitsEightyColumnsAndSaysWhatIsMissing) {
   for (std::size_t start = 0; start < text.size(); start = text.find('\n', start) + 1) {
     EXPECT_LE(text.find('\n', start) - start, 80u);
   }
+  EXPECT_THAT(text, Not(HasSubstr("--emulate")));
+  const std::vector<Check> no_driver{does_not("driver", "none", "", "")};
+  EXPECT_THAT(doctor_text(no_driver, {}),
+              HasSubstr("What needs no driver works: cuvmm run --emulate"));
   EXPECT_EQ(unmet(checks, needed).size(), 2u);
   EXPECT_THAT(doctor_json(checks), HasSubstr("\"status\": \"does not\""));
 }

@@ -251,6 +251,9 @@ void add_leaks(CLI::App& app, CommandLine& line) {
   command->callback([settings, &line] {
     if (settings->folder.empty()) settings->folder = live_folder();
     const live::View view = view_of(settings->pid, settings->folder);
+    if (const std::string closed = closed_to_us(settings->pid); !closed.empty()) {
+      print_error("cuvmm leaks: {}\n", closed);
+    }
     const bool marked = settings->since.has_value();
     const std::uint64_t since = settings->since.value_or(0);
     const LiveLeaks leaks = find_live_leaks(view, since, marked, kSettle);

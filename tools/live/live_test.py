@@ -350,6 +350,17 @@ class Leaks(LiveTest):
         line, = [i for i, text in enumerate((PRELUDE + program).split("\n"), 1) if statement in text]
         return line
 
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
+    def test_what_the_kernel_hides_is_said(self):
+        client = Client(self, GIVES_UP)
+        # With fewer capabilities than the process has. One of another group in its container sees as little.
+        hidden = subprocess.run(["setpriv", "--bounding-set=-all", CUVMM, "leaks", str(client.pid), "--folder", self.live],
+                                capture_output=True, text=True, timeout=60)
+        self.assertIn("cuMemCreate-released", hidden.stdout)
+        self.assertIn(f"cuvmm leaks: /proc/{client.pid}/maps: Permission denied. So native functions have no names", hidden.stderr)
+        seen = subprocess.run([CUVMM, "leaks", str(client.pid), "--folder", self.live], capture_output=True, text=True, timeout=60)
+        self.assertEqual(seen.stderr, "")
+
     def test_the_lines_of_python_are_named(self):
         client = Client(self, GIVES_UP)
         create = f"create at <string>:{self.python_line('', 'must(cuda.cuMemCreate(')} (Python)"

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/live/process_view.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -42,6 +46,17 @@ live::View view_of(int pid, const std::string& folder) {
       "process {} shows nothing in {}: it must have been started by cuvmm run, and hold "
       "something; {}",
       pid, folder, others.empty() ? "no process is there" : "there are " + others)};
+}
+
+std::string closed_to_us(int pid) {
+  const std::string maps = fmt::format("/proc/{}/maps", pid);
+  const int fd = ::open(maps.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd >= 0) ::close(fd);
+  if (fd >= 0 || (errno != EACCES && errno != EPERM)) return {};
+  return fmt::format(
+      "{}: {}. So native functions have no names, and exported descriptors count as closed. "
+      "Look as the user and the group of the process, or as root",
+      maps, std::strerror(errno));
 }
 
 std::vector<live::View> tree_of(int root, std::vector<live::View> views) {

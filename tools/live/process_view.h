@@ -15,6 +15,10 @@ namespace cuvmm::tools {
 /// The view of this pid. Throws UsageError with what is there instead.
 live::View view_of(int pid, const std::string& folder);
 
+/// What of this process cannot be known, as the kernel lets us not look into it: of another group,
+/// as by `podman exec`, or with more capabilities. In words, with what to do; "" where it lets us.
+std::string closed_to_us(int pid);
+
 /// The processes of the tree that starts at `root`, itself too.
 std::vector<live::View> tree_of(int root, std::vector<live::View> views);
 

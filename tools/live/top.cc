@@ -100,7 +100,7 @@ std::string top_text(const std::vector<TopRow>& rows, std::size_t lines) {
   }
   const std::string processes =
       fmt::format("{} process{}", rows.size(), rows.size() == 1 ? "" : "es");
-  text += fmt::format(kLine, "", processes, short_size(all.reserved), short_size(all.used),
+  text += fmt::format(kLine, "all", processes, short_size(all.reserved), short_size(all.used),
                       short_size(all.unused), short_size(all.plain_bytes), short_size(all.imported),
                       all.exports, signed_size(growth));
   if (missed != 0) {

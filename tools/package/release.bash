@@ -32,6 +32,8 @@ make_release() {
   python3 tools/package/package_test.py "$folder"/cuvmm_*.deb "$@"
   (($# == 0)) || python3 tools/package/wheel_test.py "$folder"/cuvmm-*.whl "$@"
   "$deps/venv/bin/python3" examples/ci/run_test.py --wheel "$folder"/cuvmm-*.whl
+  # The container recipe, where buildah and podman are, and a root to stand in for its base image.
+  (($# == 0)) || python3 tools/package/container_test.py "$folder"/cuvmm-*.whl "$1" || (($? == 77)) || die "the container recipe does not work"
   (cd "$folder" && sha256sum cuvmm* > SHA256SUMS && sha256sum --quiet -c SHA256SUMS)
   ls -l "$folder"
 }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -276,10 +275,7 @@ int run(RunSettings options) {
   }
   say_what_needs_the_emulator(options);
   TemporaryFolder folder;
-  if (folder.path().empty()) {
-    return failed(kExitFailure,
-                  fmt::format("no temporary folder for reports: {}", std::strerror(errno)));
-  }
+  if (folder.path().empty()) return failed(kExitFailure, folder.problem());
 
   LoaderPath libraries(layout.layout);
   if (!libraries.error().empty()) return failed(kExitFailure, libraries.error());

@@ -36,7 +36,7 @@ CorpusEnd write_corpus(const std::set<std::string>& programs, const WorkTarget& 
       target.emulator.empty() ? "there is no emulator here" : missing_program(program);
   if (!missing.empty()) return {programs.size(), missing, write_all(programs, folder)};
   const TemporaryFolder all;
-  if (all.path().empty()) return {0, "", "no temporary folder could be made"};
+  if (all.path().empty()) return {0, "", all.problem()};
   if (std::string error = write_all(programs, all.path()); !error.empty()) return {0, "", error};
   const ChildEnd end = run_child(
       {program, "--driver", target.emulator, "--from", all.path(), "--corpus", folder}, {});

@@ -45,7 +45,7 @@ std::string run_recordings(const WorkTarget& target, const std::vector<std::stri
   const std::string permitted = program + ".permitted";
   for (const std::string& unit : units) {
     const TemporaryFolder folder;
-    if (folder.path().empty()) return "no temporary folder could be made";
+    if (folder.path().empty()) return folder.problem();
     const std::string file = folder.path() + "/recording";
     const ChildEnd recorded =
         run_child({program, "--driver", target.driver, "--output", file, "--calls", kCalls,

@@ -80,7 +80,8 @@ std::string run_fuzz(const WorkTarget& target, const Job& job,
   if (std::string problem = missing_program(program); !problem.empty()) return problem;
   for (const std::string& unit : units) {
     const TemporaryFolder found, corpus;
-    if (found.path().empty() || corpus.path().empty()) return "no temporary folder could be made";
+    if (found.path().empty() || corpus.path().empty())
+      return found.path().empty() ? found.problem() : corpus.problem();
     const ChildEnd end =
         run_child({program, "--driver", target.driver, "--seconds",
                    std::to_string(job.seed_seconds), "--seed", std::to_string(seed_of(unit)),

@@ -88,7 +88,9 @@ std::string Host::container() const {
   for (const char* name : {"kubepods", "docker", "libpod", "lxc"}) {
     if (groups.find(name) != std::string::npos) return name;
   }
-  return variable("container").value_or("").empty() ? "" : "a container";
+  // Whoever starts a container may name itself there; "oci" is every one of them.
+  const std::string name = first_line(variable("container").value_or(""));
+  return name == "oci" ? "a container" : name;
 }
 
 std::optional<std::string> variable(const char* name) {

@@ -111,9 +111,12 @@ Check check_imex_daemon(const Host& host) {
     }
   }
   return unknown(kId,
-                 "no process nvidia-imex is seen; it may run outside of this container. Only "
-                 "fabric handles between machines need it",
-                 "ask `nvidia-imex-ctl -N` on the host: all nodes of the domain must be READY",
+                 std::string("no process nvidia-imex is seen") +
+                     (host.container().empty() ? "" : "; it may run outside of this container") +
+                     ". Only fabric handles between machines need it",
+                 std::string("ask `nvidia-imex-ctl -N`") +
+                     (host.container().empty() ? "" : " on the host") +
+                     ": all nodes of the domain must be READY",
                  kSource);
 }
 

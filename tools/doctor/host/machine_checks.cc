@@ -46,7 +46,9 @@ Check check_platform(const Host& host) {
   }
   return works("platform",
                fmt::format("Linux {} on {}{}", kernel.release, kernel.machine,
-                           container.empty() ? "" : ", in a container (" + container + ")"),
+                           container.empty()            ? ""
+                           : container == "a container" ? ", in a container"
+                                                        : ", in a container (" + container + ")"),
                "/proc/version, /etc/nv_tegra_release");
 }
 

@@ -18,7 +18,9 @@
 namespace cuvmm::doctor {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 
 class FakeMachine : public testing::Test {
  protected:
@@ -50,6 +52,20 @@ class FakeMachine : public testing::Test {
 
   std::string root_;
 };
+
+TEST_F(FakeMachine, AContainerIsNamedAsItNamesItself) {
+  EXPECT_THAT(check("platform").detail, Not(HasSubstr("container")));
+  for (const auto& [name, said] :
+       {std::pair("podman", ", in a container (podman)"), std::pair("oci", ", in a container")}) {
+    setenv("container", name, 1);
+    EXPECT_THAT(check("platform").detail, EndsWith(said));
+  }
+  EXPECT_THAT(check("imex-daemon").detail, HasSubstr("outside of this container"));
+  unsetenv("container");
+  EXPECT_THAT(check("imex-daemon").detail, Not(HasSubstr("container")));
+  file("/.dockerenv", "");
+  EXPECT_THAT(check("platform").detail, EndsWith(", in a container (docker)"));
+}
 
 TEST_F(FakeMachine, WithoutAnythingHasNoModuleAndNoNodes) {
   EXPECT_EQ(check("platform").status, Status::kWorks);

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stacks as text, without the frames by which pytest came to the test."""
+
+from __future__ import annotations
+
+import re
+
+_FRAME = re.compile(r"( *)#\d+ ")
+_PYTESTS = re.compile(r" *#\d+ .* at (?:<frozen runpy>|.*/(?:_pytest|pytest|pluggy|xdist|execnet)/[\w/]+\.py"
+                      r"|.*/cuvmm/pytest_plugin\.py):\d+ \(Python\)$")
+_MORE = re.compile(r" *(\d+) more frames?$")
+
+
+def without_pytest(text: str) -> str:
+    """The outermost frames of each stack are only counted, if they are pytest's. A stack that has no others stays."""
+    lines: list[str] = []
+    stack: list[str] = []
+
+    def end_of_stack(beyond: int) -> None:
+        own = len(stack)
+        while own and _PYTESTS.match(stack[own - 1]):
+            own -= 1
+        if own == 0:
+            own = len(stack)
+        hidden = len(stack) - own + beyond
+        lines.extend(stack[:own])
+        if hidden:
+            indent = _FRAME.match(stack[0])[1]  # type: ignore[index]
+            lines.append(f"{indent}{hidden} more frame{'' if hidden == 1 else 's'}")
+        stack.clear()
+
+    for line in text.split("\n"):
+        if _FRAME.match(line):
+            stack.append(line)
+            continue
+        more = _MORE.match(line)
+        if stack:
+            end_of_stack(int(more[1]) if more else 0)
+            if more:
+                continue
+        lines.append(line)
+    if stack:
+        end_of_stack(0)
+    return "\n".join(lines)
