@@ -29,11 +29,11 @@ constexpr const char* kHostileExamples =
     "Examples:\n"
     "  cuvmm hostile -- ./test               the emulator, with 20 seeds\n"
     "  cuvmm hostile --seeds 200 -- ./test\n"
-    "  cuvmm hostile --with left-contexts -- ./test  each seed has this kind too, which none has "
-    "of\n"
-    "                                        itself: another library leaves its context behind\n"
+    "  cuvmm hostile --with left-contexts -- ./test  with this kind in each seed, which is in\n"
+    "                                        none by itself: another library leaves its context\n"
     "  cuvmm run --emulate --hostile 7 -- ./test     what seed 7 did\n"
-    "  cuvmm run --emulate --hostile 7:refusals -- ./test     in no seed either: refused memory\n"
+    "  cuvmm run --emulate --hostile 7:refusals -- ./test     one kind alone; this one, refused\n"
+    "                                        memory, is in no seed by itself either\n"
     "The exit code is 0 if the program does the same with each seed, 1 if it does not, 125 when\n"
     "cuvmm itself failed.\n";
 
