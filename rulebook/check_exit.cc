@@ -36,8 +36,9 @@ void check_allocation(Collector& out, const Model& model, const Allocation& a,
   Violation& v = out.add(rule, state);
   v.objects.push_back(ref(a));
   if (a.retained.call != 0) {
-    v.message += "; the handle was retained " + times(a.retains) +
-                 ", and each retain needs a release of its own";
+    // Its stack comes last, behind that of the call that made the memory.
+    v.message += "; the handle was retained " + times(a.retains) + ", last by call " +
+                 std::to_string(a.retained.call) + ", and each retain needs a release of its own";
     v.objects.push_back({ObjectRef::Kind::kAllocation, a.handle, a.size, a.retained, {}});
   }
 }

@@ -79,7 +79,10 @@ TEST(Words, OneIsNotMany) {
   world.retain(h);
   const Violations v = check_exit(world.model, [](const Export&) { return true; });
   ASSERT_EQ(v.size(), 1u);
-  EXPECT_THAT(v[0].message, ::testing::HasSubstr("the handle was retained 1 time, and"));
+  EXPECT_THAT(v[0].message,
+              ::testing::HasSubstr("the handle was retained 1 time, last by call " +
+                                   std::to_string(world.model.allocation(h)->retained.call) +
+                                   ", and each retain needs"));
 }
 
 TEST(Certainty, WhatWasNeverSeenIsUncertainUnlessEverythingIsSeen) {

@@ -105,6 +105,7 @@ class FailTest(unittest.TestCase):
             (["fail", "--each", "--calls", "cuMemMop"], "did you mean cuMemMap"),
             (["fail", "--each", "--jobs", "0"], "--jobs"),
             (["hostile", "--streams", "late"], "--streams has no meaning here"),
+            (["hostile", "--with", "left-context"], "did you mean left-contexts"),
             (["run", "--hostile", "x"], "expected a number"),
             (["run", "--hostile", "7:poisonn"], "did you mean poison"),
         ]:
@@ -286,6 +287,36 @@ class FailTest(unittest.TestCase):
                       program).stdout for _ in range(2)]
         self.assertEqual(runs[0], runs[1])
         self.assertNotEqual(runs[0], "0\n")
+
+    def test_each_seed_can_have_a_kind_that_none_has_of_itself(self):
+        # It counts on its context after each call that takes memory.
+        program = self.path("left.py")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write("import ctypes\n"
+                       "cuda = ctypes.CDLL('libcuda.so.1')\n"
+                       "cuda.cuInit(0)\n"
+                       "context, now, memory = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint64()\n"
+                       "cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)\n"
+                       "cuda.cuCtxSetCurrent(context)\n"
+                       "kept = True\n"
+                       "for _ in range(64):\n"
+                       "    cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(64))\n"
+                       "    cuda.cuCtxGetCurrent(ctypes.byref(now))\n"
+                       "    kept = kept and now.value == context.value\n"
+                       "    cuda.cuCtxSetCurrent(context)\n"
+                       "    cuda.cuMemFree_v2(memory)\n"
+                       "print(kept)\n")
+        options = ["hostile", "--devices", "1", "--seeds", "2"]
+        without = cuvmm(*options, "--", sys.executable, program)
+        self.assertEqual(without.returncode, 0, without.stdout + without.stderr)
+        done = cuvmm(*options, "--with", "left-contexts", "--json", self.path("h.json"), "--", sys.executable, program)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("left-contexts alone is enough", done.stdout)
+        self.assertIn("--hostile 1:left-contexts --", done.stdout)
+        with open(self.path("h.json"), encoding="utf-8") as file:
+            for seed in json.load(file)["seeds"]:
+                self.assertIn("left-contexts", seed["luck"])
+                self.assertFalse(seed["same"], seed)
 
     def test_one_seed_repeats_everything_over_two_processes(self):
         def run(luck):

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "tools/atomic_file.h"
 #include "tools/commands.h"
@@ -27,9 +29,11 @@ constexpr const char* kHostileExamples =
     "Examples:\n"
     "  cuvmm hostile -- ./test               the emulator, with 20 seeds\n"
     "  cuvmm hostile --seeds 200 -- ./test\n"
+    "  cuvmm hostile --with left-contexts -- ./test  with this kind in each seed, which is in\n"
+    "                                        none by itself: another library leaves its context\n"
     "  cuvmm run --emulate --hostile 7 -- ./test     what seed 7 did\n"
-    "  cuvmm run --emulate --hostile 7:left-contexts -- ./test     in no seed: another library\n"
-    "                                        leaves its context behind; `refusals`: of memory\n"
+    "  cuvmm run --emulate --hostile 7:refusals -- ./test     one kind alone; this one, refused\n"
+    "                                        memory, is in no seed by itself either\n"
     "The exit code is 0 if the program does the same with each seed, 1 if it does not, 125 when\n"
     "cuvmm itself failed.\n";
 
@@ -39,6 +43,7 @@ struct HostileSettings {
   int first = 1;
   int jobs = 0;
   double timeout_s = 0;
+  std::vector<std::string> with;  ///< kinds that each seed has beside its own
   std::string json;
 };
 
@@ -68,7 +73,7 @@ class HostileRuns {
     std::vector<std::string> lucks;
     for (int i = 0; i < settings_.seeds; ++i) {
       const auto seed = static_cast<std::uint64_t>(settings_.first) + static_cast<unsigned>(i);
-      lucks.push_back(hostile_text(seed, kinds_of_seed(seed)));
+      lucks.push_back(hostile_text(seed, kinds_of_seed_with(seed, settings_.with)));
     }
     const std::vector<std::string> found = differences(lucks);
     if (!problem_.empty()) return trouble(problem_);
@@ -125,7 +130,7 @@ class HostileRuns {
 
   // Which of its kinds does it alone.
   void explain(std::uint64_t seed, const std::string& luck, const std::string& what) {
-    const std::vector<std::string> kinds = kinds_of_seed(seed);
+    const std::vector<std::string> kinds = kinds_of_seed_with(seed, settings_.with);
     std::vector<std::string> alone;
     for (const std::string& kind : kinds) alone.push_back(hostile_text(seed, {kind}));
     const std::vector<std::string> found = differences(alone);
@@ -176,6 +181,7 @@ void add_hostile(CLI::App& app, CommandLine& line) {
       app.add_subcommand("hostile", "Run a program on an emulator that brings it bad luck");
   auto settings = std::make_shared<HostileSettings>();
   auto emulate = std::make_shared<std::string>();
+  auto with = std::make_shared<std::string>();
   command->add_option("--seeds", settings->seeds, "How many seeds to try (default: 20)")
       ->type_name("N")
       ->check(whole_number(1, 1'000'000));
@@ -191,10 +197,13 @@ void add_hostile(CLI::App& app, CommandLine& line) {
                    "as the plain one, at least 10)")
       ->type_name("SECONDS")
       ->check(seconds(0.1));
+  command->add_option("--with", *with, "Kinds of luck that each seed has beside its own")
+      ->type_name("KINDS");
   command->add_option("--json", settings->json, "Write the results as JSON")->type_name("FILE");
   add_run_options(*command, settings->run, *emulate);
   command->footer(kHostileExamples);
-  command->callback([command, settings, emulate, &line] {
+  command->callback([command, settings, emulate, with, &line] {
+    settings->with = read_kinds("--with " + *with, *with);
     take_run_options(settings->run, *command, *emulate, line);
     for (const char* option : {"--driver", "--hostile", "--streams", "--report", "--trace",
                                "--ring", "--live", "--leaks-signal", "--error-exitcode"}) {

@@ -13,6 +13,9 @@ namespace cuvmm::tools {
 namespace {
 
 constexpr const char* kLateStreams = "late-streams";
+// Scattered ranges that never come back would use up any address space.
+constexpr const char* kNewAddresses = "new-addresses";
+constexpr const char* kScatteredAddresses = "scattered-addresses";
 // Few programs do the same under these: only where they are asked for. The last of hostile_kinds().
 constexpr const char* kRefusals = "refusals";
 constexpr const char* kLeftContexts = "left-contexts";
@@ -24,13 +27,17 @@ std::string joined(const std::vector<std::string>& words) {
   return list;
 }
 
+bool contains(const std::vector<std::string>& words, const std::string& word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
 }  // namespace
 
 const std::vector<std::string>& hostile_kinds() {
   static const std::vector<std::string> kKinds = {
-      "new-addresses",  "scattered-addresses", "no-hints",       "new-handles",
-      "poison",         "high-descriptors",    "large-granules", kLateStreams,
-      "unlike-devices", "import-addresses",    kRefusals,        kLeftContexts};
+      kNewAddresses,    kScatteredAddresses, "no-hints",       "new-handles",
+      "poison",         "high-descriptors",  "large-granules", kLateStreams,
+      "unlike-devices", "import-addresses",  kRefusals,        kLeftContexts};
   return kKinds;
 }
 
@@ -40,12 +47,37 @@ std::vector<std::string> kinds_of_seed(std::uint64_t seed) {
   std::vector<std::string> kinds;
   for (std::size_t i = 0; i < count; ++i) {
     const std::string& kind = hostile_kinds()[i];
-    // Scattered ranges that never come back would use up any address space.
-    const bool excluded =
-        kind == "scattered-addresses" && !kinds.empty() && kinds.front() == "new-addresses";
+    const bool excluded = kind == kScatteredAddresses && contains(kinds, kNewAddresses);
     if (numbers() % 2 == 0 && !excluded) kinds.push_back(kind);
   }
   if (kinds.empty()) kinds.push_back(hostile_kinds()[seed % count]);
+  return kinds;
+}
+
+std::vector<std::string> read_kinds(const std::string& option, const std::string& text) {
+  std::vector<std::string> kinds;
+  std::string rest = text;
+  while (!rest.empty()) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const std::string kind = rest.substr(0, comma);
+    if (!contains(hostile_kinds(), kind)) {
+      throw UsageError{option + ": unknown kind '" + kind + "'; expected " +
+                       joined(hostile_kinds()) + did_you_mean(kind, hostile_kinds())};
+    }
+    kinds.push_back(kind);
+    rest.erase(0, comma + 1);
+  }
+  return kinds;
+}
+
+std::vector<std::string> kinds_of_seed_with(std::uint64_t seed,
+                                            const std::vector<std::string>& more) {
+  std::vector<std::string> kinds = kinds_of_seed(seed);
+  if (contains(more, kNewAddresses)) std::erase(kinds, kScatteredAddresses);
+  if (contains(more, kScatteredAddresses)) std::erase(kinds, kNewAddresses);
+  for (const std::string& kind : more) {
+    if (!contains(kinds, kind)) kinds.push_back(kind);
+  }
   return kinds;
 }
 
@@ -64,17 +96,7 @@ Hostile read_hostile(const std::string& text) {
   if (colon == text.size()) {
     kinds = kinds_of_seed(seed);
   } else {
-    std::string rest = text.substr(colon + 1);
-    while (!rest.empty()) {
-      const std::size_t comma = std::min(rest.find(','), rest.size());
-      const std::string kind = rest.substr(0, comma);
-      if (std::ranges::find(hostile_kinds(), kind) == hostile_kinds().end()) {
-        throw UsageError{"--hostile " + text + ": unknown kind '" + kind + "'; expected " +
-                         joined(hostile_kinds()) + did_you_mean(kind, hostile_kinds())};
-      }
-      kinds.push_back(kind);
-      rest.erase(0, comma + 1);
-    }
+    kinds = read_kinds("--hostile " + text, text.substr(colon + 1));
   }
   Hostile hostile;
   if (const auto late = std::ranges::find(kinds, kLateStreams); late != kinds.end()) {

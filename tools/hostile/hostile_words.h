@@ -14,6 +14,13 @@ const std::vector<std::string>& hostile_kinds();
 /// Those of a seed: about half of them, always the same, never two that exclude each other.
 std::vector<std::string> kinds_of_seed(std::uint64_t seed);
 
+/// "poison,no-hints". Throws UsageError, which begins with `option`.
+std::vector<std::string> read_kinds(const std::string& option, const std::string& text);
+
+/// Those of a seed, and `more`: of two that exclude each other, the one that was asked for stays.
+std::vector<std::string> kinds_of_seed_with(std::uint64_t seed,
+                                            const std::vector<std::string>& more);
+
 /// What `--hostile` asks for.
 struct Hostile {
   std::string emulator;  ///< for CUVMM_HOSTILE

@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "tools/usage.h"
 
@@ -36,10 +38,28 @@ TEST(HostileWords, ReadsKinds) {
   EXPECT_EQ(read_hostile("7:poison").streams, "");
 }
 
+TEST(HostileWords, ASeedTakesKindsBesideItsOwn) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    auto own = kinds_of_seed(seed);
+    EXPECT_EQ(kinds_of_seed_with(seed, {}), own);
+    // Nothing twice, and no two that exclude each other: what was asked for stays.
+    EXPECT_EQ(kinds_of_seed_with(seed, own), own);
+    for (const auto& [asked, other] : {std::pair{"new-addresses", "scattered-addresses"},
+                                       std::pair{"scattered-addresses", "new-addresses"}}) {
+      const auto kinds = kinds_of_seed_with(seed, {asked});
+      EXPECT_EQ(std::ranges::count(kinds, asked), 1) << seed;
+      EXPECT_EQ(std::ranges::count(kinds, other), 0) << seed;
+    }
+    own.emplace_back("left-contexts");
+    EXPECT_EQ(kinds_of_seed_with(seed, {"left-contexts"}), own);
+  }
+}
+
 TEST(HostileWords, SaysWhatIsWrong) {
   for (const char* wrong : {"x", "", "7:poisonn", "-7"}) {
     EXPECT_THROW(read_hostile(wrong), UsageError) << wrong;
   }
+  EXPECT_THROW(read_kinds("--with", "poison,left-context"), UsageError);
 }
 
 }  // namespace

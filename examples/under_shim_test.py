@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is left of a program that runs out of time.
+
+Usage: under_shim_test.py BUILD_FOLDER.
+"""
+
+import os
+import pathlib
+import sys
+import time
+import unittest
+
+import under_shim
+
+# Makes a finding, cuMemAddressFree of what was never reserved, and hangs.
+HANGS = """
+import ctypes, signal, sys, time
+{first}
+cuda = ctypes.CDLL("libcuda.so.1")
+cuda.cuInit(0)
+cuda.cuMemAddressFree(ctypes.c_uint64(1 << 40), ctypes.c_size_t(2 << 20))
+print("hangs now", flush=True)
+time.sleep(600)
+"""
+# Starts another one like it, and waits for it.
+PARENT = """
+import subprocess, sys
+subprocess.run([sys.executable, "-c", sys.argv[1]])
+"""
+IGNORES = "signal.signal(signal.SIGABRT, signal.SIG_IGN)"
+TIMEOUT_S = 5.0
+
+
+class TimeoutTest(unittest.TestCase):
+    def run_it(self, *arguments: str, by_command: bool = True, last_words_s: float = 30.0) -> under_shim.Run:
+        build = under_shim.Build(pathlib.Path(BUILD))
+        if not by_command:
+            build.command = pathlib.Path("/nonexistent")
+        under_shim.LAST_WORDS_S = last_words_s
+        return build.run([sys.executable, "-c", *arguments], emulate=True, timeout=TIMEOUT_S)
+
+    def check_finding(self, run: under_shim.Run) -> None:
+        self.assertIsNone(run.code, run.output)
+        self.assertIn("hangs now", run.output)
+        self.assertIsNotNone(run.report, run.output)
+        self.assertEqual([finding["rule"] for finding in run.findings], ["cuMemAddressFree-exact"], run.output)
+
+    def test_its_findings_remain(self):
+        for by_command in (True, False):
+            with self.subTest(by_command=by_command):
+                self.check_finding(self.run_it(HANGS.format(first=""), by_command=by_command))
+
+    def test_those_of_its_children_remain(self):
+        self.check_finding(self.run_it(PARENT, HANGS.format(first="")))
+
+    def test_one_that_ignores_the_signal_is_killed(self):
+        start = time.monotonic()
+        run = self.run_it(HANGS.format(first=IGNORES), last_words_s=1.0)
+        self.assertIsNone(run.code, run.output)
+        self.assertLess(time.monotonic() - start, 60)
+        self.assertIn("hangs now", run.output)
+
+    def test_nothing_of_it_is_left(self):
+        mark = f"mark-{os.getpid()}"
+        self.run_it(HANGS.format(first=IGNORES), mark, last_words_s=1.0)
+        left = [path.parent.name for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if mark in self.text(path)]
+        self.assertEqual(left, [])
+
+    @staticmethod
+    def text(path: pathlib.Path) -> str:
+        try:
+            return path.read_text(errors="replace")
+        except OSError:
+            return ""
+
+
+if __name__ == "__main__":
+    BUILD = sys.argv.pop(1)
+    unittest.main()
