@@ -75,7 +75,7 @@ class World {
   }
   PythonWalk::End read() {
     GuardedMemory memory{};
-    return walk.read(python, memory, thread);
+    return walk.read(python, memory, nullptr, thread);
   }
   std::string named(std::size_t i) {
     GuardedMemory memory{};
@@ -138,7 +138,7 @@ TEST_P(PythonWalks, WhatIsNotAsTheLayoutSaysIsOdd) {
     EXPECT_EQ(world.read(), PythonWalk::End::kWhole);
   }
   GuardedMemory memory{};
-  EXPECT_EQ(world.walk.read(world.python, memory, 0x10), PythonWalk::End::kOdd);
+  EXPECT_EQ(world.walk.read(world.python, memory, nullptr, 0x10), PythonWalk::End::kOdd);
 }
 
 TEST_P(PythonWalks, AListThatLeadsIntoItselfEnds) {
