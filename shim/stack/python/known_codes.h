@@ -33,18 +33,15 @@ static_assert(sizeof(KnownCode) == 64);  // a cache line for each function of a 
 /// Zero bytes are one that knows nothing.
 class KnownCodes {
  public:
-  /// What is known of the code object at an address, if it is still that one: the caller compares.
-  bool find(std::uintptr_t code, KnownCode& known) const noexcept {
-    if (busy_) return false;
+  /// What is known of the code object that was at this address, or null. A handler may write
+  /// another one there, so first read what was found out, then `same`, with a signal fence between.
+  const KnownCode* find(std::uintptr_t code) const noexcept {
+    if (busy_) return nullptr;
     for (std::size_t i = 0; i < kTries; ++i) {
       const KnownCode& entry = entries_[(first(code) + i) % kEntries];
-      if (entry.code != code) continue;
-      known = entry;
-      // A handler may have put another one here, half of which was copied.
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-      return *static_cast<const volatile std::uintptr_t*>(&entry.code) == code;
+      if (entry.code == code) return &entry;
     }
-    return false;
+    return nullptr;
   }
 
   /// In the place of what is known of that address, else in a free one, else in the first.

@@ -4,6 +4,8 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
+#include <utility>
 
 #include "shim/stack/python/text.h"
 
@@ -27,6 +29,11 @@ class Extent {
   bool readable(GuardedMemory& memory, std::uintptr_t object) const {
     return memory.readable(object + low_, high_ - low_);
   }
+  // Whether all of it lies on the page where another one, that could be read, begins.
+  bool on_page_of(std::uintptr_t object, std::uintptr_t other) const {
+    return GuardedMemory::on_one_page(object + low_, other + low_) &&
+           GuardedMemory::on_one_page(object + low_, object + high_ - 1);
+  }
 
  private:
   std::size_t low_ = PythonLayout::kNowhere, high_ = 0;
@@ -39,7 +46,6 @@ class Reader {
         layout_(python.layout),
         memory_(memory),
         codes_(layout_.code.version == PythonLayout::kNowhere ? nullptr : codes) {
-    code_.code = kNoCode;
     constexpr std::size_t kWord = sizeof(std::uintptr_t);
     const auto& frame = layout_.frame;
     const auto& code = layout_.code;
@@ -71,8 +77,11 @@ class Reader {
     return memory_.read(frame + at.cframe_frame, frame);
   }
 
-  // Whether the frame can be read, as those below do.
-  bool there(std::uintptr_t frame) { return frame_extent_.readable(memory_, frame); }
+  // Whether the frame can be read, as those below do. `before`: one that can, or 0.
+  bool there(std::uintptr_t frame, std::uintptr_t before) {
+    return (before != 0 && frame_extent_.on_page_of(frame, before)) ||
+           frame_extent_.readable(memory_, frame);
+  }
 
   std::uintptr_t previous(std::uintptr_t frame) const {
     return word(frame + layout_.frame.previous);
@@ -91,10 +100,10 @@ class Reader {
     place.entry = at.is_entry != PythonLayout::kNowhere ? byte(frame + at.is_entry) != 0
                                                         : at.owner == PythonLayout::kNowhere;
     // Not again for a function that calls itself.
-    if (place.code != code_.code && !recall(place.code) && !describe(place.code)) return false;
+    if (place.code != code_ && !recall(place.code) && !describe(place.code)) return false;
     if (!instruction(frame, place)) return false;
-    place.key = mix(code_.number, static_cast<std::uint64_t>(place.entry) << 32 |
-                                      static_cast<std::uint32_t>(place.instruction));
+    place.key = mix(number_, static_cast<std::uint64_t>(place.entry) << 32 |
+                                 static_cast<std::uint32_t>(place.instruction));
     return true;
   }
 
@@ -111,11 +120,11 @@ class Reader {
       place.instruction = number < 0 ? 0 : number * layout_.instruction_unit;
       return true;
     }
-    const std::int64_t units = code_.units;
     constexpr std::int64_t kUnit = 2, kBeforeTheFirst = -kUnit;
     const auto distance =
         static_cast<std::int64_t>(word(at) - (place.code + layout_.code.bytecode));
-    if (units <= 0 || units > kLongest || distance < kBeforeTheFirst || distance >= units * kUnit)
+    if (units_ <= 0 || units_ > kLongest || distance < kBeforeTheFirst ||
+        distance >= units_ * kUnit)
       return false;
     place.instruction = distance < 0 ? 0 : static_cast<std::int32_t>(distance);
     return true;
@@ -148,14 +157,20 @@ class Reader {
   // What was found out about this code object before. Its memory, and that of the same names, can
   // still be read.
   bool recall(std::uintptr_t code) {
-    KnownCode known, now;
-    if (!codes_ || !codes_->find(code, known)) return false;
+    const KnownCode* const known = codes_ ? codes_->find(code) : nullptr;
+    if (!known) return false;
+    const std::uint64_t number = known->number;
+    const std::int64_t units = known->units;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    KnownCode now;
     now.code = code;
     identify(now);
     // With other names nothing is known of their memory.
-    if (now.file != known.file || now.name != known.name || !hash(now) || !now.same(known))
+    if (now.file != known->file || now.name != known->name || !hash(now) || !now.same(*known))
       return false;
-    code_ = known;
+    code_ = code;
+    number_ = number;
+    units_ = units;
     return true;
   }
 
@@ -179,7 +194,9 @@ class Reader {
                    name_number * 0x589965cc75374cc3u;
     found.units = static_cast<std::int64_t>(word(code + PythonLayout::kObjectSize));
     if (codes_ && found.version != 0 && hash(found)) codes_->keep(found);
-    code_ = found;
+    code_ = code;
+    number_ = found.number;
+    units_ = found.units;
     return true;
   }
 
@@ -194,7 +211,9 @@ class Reader {
   KnownCodes* const codes_;  // null: this version's code objects cannot be told apart by a number
   Extent frame_extent_, code_extent_;
   static constexpr std::uintptr_t kNoCode = 1;  // no object has this address
-  KnownCode code_{};                            // of the frame before
+  std::uintptr_t code_ = kNoCode;               // of the frame before
+  std::uint64_t number_ = 0;
+  std::int64_t units_ = 0;
   std::uintptr_t file_ = 0;
   std::uint64_t file_number_ = 0;
 };
@@ -205,11 +224,11 @@ PythonWalk::End PythonWalk::read(const PythonInterpreter& python, GuardedMemory&
                                  KnownCodes* codes, std::uintptr_t thread_state) noexcept {
   Reader reader(python, memory, codes);
   count = 0;
-  std::uintptr_t frame = 0;
+  std::uintptr_t frame = 0, before = 0;
   if (!reader.innermost(thread_state, frame)) return End::kOdd;
   // Shims too, so that a list that leads into itself comes to an end.
   for (std::size_t seen = 0; frame != 0 && seen < 2 * kMaxPythonFrames; ++seen) {
-    if (!reader.there(frame)) return End::kOdd;
+    if (!reader.there(frame, before)) return End::kOdd;
     if (reader.is_shim(frame)) {
       if (count != 0) {
         PythonPlace& outermost = places[count - 1];
@@ -221,7 +240,7 @@ PythonWalk::End PythonWalk::read(const PythonInterpreter& python, GuardedMemory&
       if (!reader.place(frame, places[count])) return End::kOdd;
       ++count;
     }
-    frame = reader.previous(frame);
+    before = std::exchange(frame, reader.previous(frame));
   }
   return count == 0 ? End::kNone : End::kWhole;
 }
