@@ -75,7 +75,7 @@ std::optional<PythonLayout> from_table(std::uint32_t version, const Sections& at
   }
   const auto word = [&](std::size_t i) { return static_cast<std::uint16_t>(words[i]); };
   // The table does not tell it, but two neighbours: it lies between them as it does in 3.12.
-  const std::size_t line = words[at.code + 5], locals = words[at.code + 6];
+  const std::size_t line = words[at.code + 5], locals = words[at.code + 7];
   const std::uint16_t code_version =
       locals == line + 28 ? static_cast<std::uint16_t>(line + 24) : PythonLayout::kNowhere;
   return PythonLayout{

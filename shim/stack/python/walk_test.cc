@@ -160,6 +160,8 @@ std::vector<std::uint64_t> table_of_314() {
 TEST(PythonLayouts, Of314IsWhatItsTableSays) {
   const auto layout = python_layout(0x030e00f0, table_of_314());
   ASSERT_TRUE(layout);
+  EXPECT_EQ(layout->code.version, 92);
+  EXPECT_FALSE(layout->code.version_of_process);
   World world(*layout);
   world.call(world.code("outer", "a.py", 3));
   world.call(world.code("inner", "b.py", 7));
@@ -169,6 +171,14 @@ TEST(PythonLayouts, Of314IsWhatItsTableSays) {
   EXPECT_EQ(world.named(0), "handler c.py:9");
   EXPECT_EQ(world.named(1), "inner b.py:7");
   EXPECT_EQ(world.named(2), "outer a.py:3");
+}
+
+TEST(PythonLayouts, WhereACodeObjectsVersionLiesIsOnlyKnownBetweenItsNeighbours) {
+  auto words = table_of_314();
+  words[39 + 7] += 8;
+  const auto layout = python_layout(0x030e00f0, words);
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout->code.version, PythonLayout::kNowhere);
 }
 
 TEST(PythonLayouts, ATableThatIsNotOfThatVersionIsNone) {
