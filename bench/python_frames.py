@@ -4,10 +4,10 @@
     bench/python_frames.py SHIM DRIVER [PYTHON]...
 
 The calls reserve addresses and free them, under the shim, from functions nested 5 and 30 deep: one function that calls
-itself, and functions of different files. Each reserve takes a stack. Prints the CPU time of a thread for a pair of
-calls, the least of 40 rounds of 500 pairs, and the difference: the frames of the one stack that the pair takes. Each
-number is the median of 5 processes; where an interpreter's memory lies differs from one to the next, so the least and
-the most of the difference are told too."""
+itself, and functions of different files. Each call takes a stack. Prints the CPU time of a thread for a pair of calls,
+the least of 40 rounds of 500 pairs, and half of the difference: the frames of one stack. Each number is the median of
+5 processes; where an interpreter's memory lies differs from one to the next, so the least and the most of the
+difference are told too."""
 
 import ctypes
 import itertools
@@ -19,6 +19,7 @@ import sys
 import time
 
 ROUNDS, PAIRS, DEPTHS, PROCESSES = 40, 500, (5, 30), 5
+STACKS = 2  # of a pair: the reserve's and the free's
 KINDS = {"one function": "recursive", "different functions": "nested"}
 
 
@@ -73,9 +74,9 @@ def main() -> None:
         for i, (kind, depth) in enumerate(cases):
             with_frames, without = ([run[way][i] for run in runs] for way in (0, 1))
             base = statistics.median(without)
-            added = sorted(one - base for one in with_frames)
-            print(f"{version}, {depth} deep, {kind}: {base:.0f} ns without, "
-                  f"{statistics.median(added):.0f} ns for the frames ({added[0]:.0f} to {added[-1]:.0f})", flush=True)
+            added = sorted((one - base) / STACKS for one in with_frames)
+            print(f"{version}, {depth} deep, {kind}: {base:.0f} ns a pair without, "
+                  f"{statistics.median(added):.0f} ns for the frames of a stack ({added[0]:.0f} to {added[-1]:.0f})", flush=True)
 
 
 if __name__ == "__main__":

@@ -314,6 +314,7 @@ struct Cache {
   KnownPython ranges[kRangesKept];
   KnownPython python[kPythonKept];
   GuardedMemory python_memory;
+  KnownCodes python_codes;
 
   Set& set_of(const Caller& caller) {
     const auto slot = reinterpret_cast<std::uintptr_t>(caller.slot);
@@ -382,7 +383,7 @@ StackId capture_native_stack(const Caller& caller) noexcept {
   auto* const cache = static_cast<Cache*>(t_state.stacks);
   GuardedMemory for_now;
   if (!cache) for_now = {};
-  PythonStack stack(cache ? cache->python_memory : for_now);
+  PythonStack stack(cache ? cache->python_memory : for_now, cache ? &cache->python_codes : nullptr);
   if (native == 0 || !stack.take(python)) return native;
   const std::uint64_t key = stack.key ^ native * std::uint64_t{0x9e3779b97f4a7c15u};
   Cache::KnownPython* const known = cache ? &cache->python[key % Cache::kPythonKept] : nullptr;

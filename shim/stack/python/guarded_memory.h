@@ -16,9 +16,11 @@ namespace cuvmm::shim {
 /// keeps errno. Zero bytes are one that remembers nothing.
 class GuardedMemory {
  public:
-  /// Before each time of reading.
-  void begin() noexcept {
-    if (++times_ % kTimes == 0) sets_ = {};
+  /// Before each time of reading. True: it has forgotten, and so should whoever relied on it.
+  bool begin() noexcept {
+    if (++times_ % kTimes != 0) return false;
+    sets_ = {};
+    return true;
   }
 
   /// Whether all of [address, address + size) can be read. `size` 0: true.

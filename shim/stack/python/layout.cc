@@ -34,7 +34,13 @@ constexpr PythonLayout k311 = {
 constexpr PythonLayout k312 = {
     .thread = {.thread_id = 136, .frame = 56, .cframe_frame = 0},
     .frame = {.code = 0, .previous = 8, .instruction = 56, .owner = 70},
-    .code = {.filename = 112, .name = 128, .first_line = 68, .lines = 136, .bytecode = 192},
+    .code = {.filename = 112,
+             .name = 128,
+             .first_line = 68,
+             .lines = 136,
+             .bytecode = 192,
+             .version = 92,
+             .version_of_process = true},
     .ascii_size = 40,
 };
 
@@ -68,6 +74,10 @@ std::optional<PythonLayout> from_table(std::uint32_t version, const Sections& at
     if (!fits(words[i])) return std::nullopt;
   }
   const auto word = [&](std::size_t i) { return static_cast<std::uint16_t>(words[i]); };
+  // The table does not tell it, but two neighbours: it lies between them as it does in 3.12.
+  const std::size_t line = words[at.code + 5], locals = words[at.code + 7];
+  const std::uint16_t code_version =
+      locals == line + 28 ? static_cast<std::uint16_t>(line + 24) : PythonLayout::kNowhere;
   return PythonLayout{
       .thread = {.thread_id = word(at.thread + 5), .frame = word(at.thread + 4)},
       .frame = {.code = word(at.frame + 2),
@@ -78,7 +88,8 @@ std::optional<PythonLayout> from_table(std::uint32_t version, const Sections& at
                .name = word(at.code + 3),
                .first_line = word(at.code + 5),
                .lines = word(at.code + 4),
-               .bytecode = word(at.code + 9)},
+               .bytecode = word(at.code + 9),
+               .version = code_version},
       .ascii_size = word(at.string + 3),
   };
 }

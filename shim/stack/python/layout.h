@@ -34,6 +34,8 @@ struct PythonLayout {
   struct {
     std::uint16_t filename, name, first_line, lines;
     std::uint16_t bytecode = kNowhere;  ///< where instructions begin; before 3.11 not in the object
+    std::uint16_t version = kNowhere;   ///< a number (int) that no other one has had; 0: none
+    bool version_of_process = false;    ///< no other one of any interpreter, not only of its own
   } code;
   std::uint16_t ascii_size;           ///< of the header of a string of ASCII
   std::uint8_t instruction_unit = 1;  ///< bytes that the number of an instruction counts in
@@ -41,7 +43,7 @@ struct PythonLayout {
 
   static constexpr std::uint8_t kFirstShim = 3;
   static constexpr std::uint16_t kObjectType = 8, kObjectSize = 16, kBytesData = 32,
-                                 kStringLength = 16, kStringState = 32;
+                                 kStringLength = 16, kStringHash = 24, kStringState = 32;
 };
 
 /// From 3.13 on, an interpreter tells its offsets in a table at the start of `_PyRuntime`. So many

@@ -134,8 +134,8 @@ void do_without_python() noexcept {
 bool PythonStack::take(const PythonInterpreter& python) noexcept {
   const auto state = reinterpret_cast<std::uintptr_t>(python.thread_state());
   if (state == 0) return false;
-  memory.begin();
-  const PythonWalk::End end = walk.read(python, memory, state);
+  if (memory.begin() && codes) codes->forget();
+  const PythonWalk::End end = walk.read(python, memory, codes, state);
   if (end == PythonWalk::End::kOdd && g_odd.fetch_add(1) + 1 >= kMostOdd) do_without_python();
   if (end != PythonWalk::End::kWhole) return false;
   key = walk.count;

@@ -30,9 +30,10 @@ inline const PythonInterpreter* python_here() noexcept {
 
 /// What a walk of the calling thread found, ready to be named.
 struct PythonStack {
-  explicit PythonStack(GuardedMemory& guarded) : memory(guarded) {}
+  PythonStack(GuardedMemory& guarded, KnownCodes* known) : memory(guarded), codes(known) {}
 
   GuardedMemory& memory;
+  KnownCodes* codes;  ///< of this memory, or null
   PythonWalk walk;
   std::uint64_t key = 0;  ///< of all its places
 

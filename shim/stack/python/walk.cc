@@ -4,6 +4,8 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
+#include <utility>
 
 #include "shim/stack/python/text.h"
 
@@ -27,6 +29,11 @@ class Extent {
   bool readable(GuardedMemory& memory, std::uintptr_t object) const {
     return memory.readable(object + low_, high_ - low_);
   }
+  // Whether all of it lies on the page where another one, that could be read, begins.
+  bool on_page_of(std::uintptr_t object, std::uintptr_t other) const {
+    return GuardedMemory::on_one_page(object + low_, other + low_) &&
+           GuardedMemory::on_one_page(object + low_, object + high_ - 1);
+  }
 
  private:
   std::size_t low_ = PythonLayout::kNowhere, high_ = 0;
@@ -34,20 +41,25 @@ class Extent {
 
 class Reader {
  public:
-  Reader(const PythonInterpreter& python, GuardedMemory& memory)
-      : python_(python), layout_(python.layout), memory_(memory) {
+  Reader(const PythonInterpreter& python, GuardedMemory& memory, KnownCodes* codes)
+      : python_(python),
+        layout_(python.layout),
+        memory_(memory),
+        codes_(layout_.code.version == PythonLayout::kNowhere ? nullptr : codes) {
     constexpr std::size_t kWord = sizeof(std::uintptr_t);
     const auto& frame = layout_.frame;
     const auto& code = layout_.code;
     for (const std::size_t at : {frame.code, frame.previous, frame.instruction}) {
-      frame_.add(at, kWord);
+      frame_extent_.add(at, kWord);
     }
-    for (const std::size_t at : {frame.owner, frame.is_entry}) frame_.add(at, 1);
+    for (const std::size_t at : {frame.owner, frame.is_entry}) frame_extent_.add(at, 1);
     for (const std::size_t at : {code.filename, code.name, code.lines, PythonLayout::kObjectType,
                                  PythonLayout::kObjectSize}) {
-      code_.add(at, kWord);
+      code_extent_.add(at, kWord);
     }
-    code_.add(code.first_line, sizeof(std::uint32_t));
+    for (const std::size_t at : {code.first_line, code.version}) {
+      code_extent_.add(at, sizeof(std::uint32_t));
+    }
   }
 
   // Null where there is none. False where it cannot be read, or where the state is not this
@@ -65,8 +77,11 @@ class Reader {
     return memory_.read(frame + at.cframe_frame, frame);
   }
 
-  // Whether the frame can be read, as those below do.
-  bool there(std::uintptr_t frame) { return frame_.readable(memory_, frame); }
+  // Whether the frame can be read, as those below do. `before`: one that can, or 0.
+  bool there(std::uintptr_t frame, std::uintptr_t before) {
+    return (before != 0 && frame_extent_.on_page_of(frame, before)) ||
+           frame_extent_.readable(memory_, frame);
+  }
 
   std::uintptr_t previous(std::uintptr_t frame) const {
     return word(frame + layout_.frame.previous);
@@ -85,10 +100,10 @@ class Reader {
     place.entry = at.is_entry != PythonLayout::kNowhere ? byte(frame + at.is_entry) != 0
                                                         : at.owner == PythonLayout::kNowhere;
     // Not again for a function that calls itself.
-    if (place.code != code_known_ && !describe(place.code)) return false;
+    if (place.code != code_ && !recall(place.code) && !describe(place.code)) return false;
     if (!instruction(frame, place)) return false;
-    place.key = mix(code_number_, static_cast<std::uint64_t>(place.entry) << 32 |
-                                      static_cast<std::uint32_t>(place.instruction));
+    place.key = mix(number_, static_cast<std::uint64_t>(place.entry) << 32 |
+                                 static_cast<std::uint32_t>(place.instruction));
     return true;
   }
 
@@ -105,36 +120,83 @@ class Reader {
       place.instruction = number < 0 ? 0 : number * layout_.instruction_unit;
       return true;
     }
-    const auto units = static_cast<std::int64_t>(word(place.code + PythonLayout::kObjectSize));
     constexpr std::int64_t kUnit = 2, kBeforeTheFirst = -kUnit;
     const auto distance =
         static_cast<std::int64_t>(word(at) - (place.code + layout_.code.bytecode));
-    if (units <= 0 || units > kLongest || distance < kBeforeTheFirst || distance >= units * kUnit)
+    if (units_ <= 0 || units_ > kLongest || distance < kBeforeTheFirst ||
+        distance >= units_ * kUnit)
       return false;
     place.instruction = distance < 0 ? 0 : static_cast<std::int32_t>(distance);
     return true;
   }
 
-  // All that tells this code object from another one that had its address before: a program that
-  // compiles and drops code gets the same addresses again.
+  // What tells the code object at `code.code`, which can be read, from another one with its
+  // address.
+  void identify(KnownCode& code) const {
+    const auto& at = layout_.code;
+    code.file = word(code.code + at.filename);
+    code.name = word(code.code + at.name);
+    code.lines = word(code.code + at.lines);
+    code.first_line = GuardedMemory::at<std::uint32_t>(code.code + at.first_line);
+    code.version = at.version == PythonLayout::kNowhere
+                       ? 0
+                       : GuardedMemory::at<std::uint32_t>(code.code + at.version);
+    code.hashes = 0;
+  }
+
+  // Of both names, which can be read. False: a name's hash is not known yet.
+  bool hash(KnownCode& code) const {
+    if (layout_.code.version_of_process) return true;
+    constexpr std::uint64_t kNone = ~std::uint64_t{0};
+    const auto file = word(code.file + PythonLayout::kStringHash);
+    const auto name = word(code.name + PythonLayout::kStringHash);
+    code.hashes = mix(file, name);
+    return file != kNone && name != kNone;
+  }
+
+  // What was found out about this code object before. Its memory, and that of the same names, can
+  // still be read.
+  bool recall(std::uintptr_t code) {
+    const KnownCode* const known = codes_ ? codes_->find(code) : nullptr;
+    if (!known) return false;
+    const std::uint64_t number = known->number;
+    const std::int64_t units = known->units;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    KnownCode now;
+    now.code = code;
+    identify(now);
+    // With other names nothing is known of their memory.
+    if (now.file != known->file || now.name != known->name || !hash(now) || !now.same(*known))
+      return false;
+    code_ = code;
+    number_ = number;
+    units_ = units;
+    return true;
+  }
+
+  // A program that compiles and drops code gets the same addresses again: so the names count too.
   bool describe(std::uintptr_t code) {
-    if (!code_.readable(memory_, code) ||
+    if (!code_extent_.readable(memory_, code) ||
         word(code + PythonLayout::kObjectType) != python_.code_type)
       return false;
-    const auto& at = layout_.code;
-    const std::uintptr_t file = word(code + at.filename);
-    if (file != file_) {  // mostly that of the function before
-      if (!fingerprint(file, file_number_)) return false;
-      file_ = file;
+    KnownCode found;
+    found.code = code;
+    identify(found);
+    if (found.file != file_) {  // mostly that of the function before
+      if (!fingerprint(found.file, file_number_)) return false;
+      file_ = found.file;
     }
     std::uint64_t name_number = 0;
-    if (!fingerprint(word(code + at.name), name_number)) return false;
-    const auto first_line = GuardedMemory::at<std::uint32_t>(code + at.first_line);
+    if (!fingerprint(found.name, name_number)) return false;
     // Each by an odd factor of its own, as their sum is mixed once.
-    code_number_ = code * 0xd6e8feb86659fd93u + word(code + at.lines) * 0xa0761d6478bd642fu +
-                   first_line * 0xe7037ed1a0b428dbu + file_number_ * 0x8ebc6af09c88c6e3u +
+    found.number = code * 0xd6e8feb86659fd93u + found.lines * 0xa0761d6478bd642fu +
+                   found.first_line * 0xe7037ed1a0b428dbu + file_number_ * 0x8ebc6af09c88c6e3u +
                    name_number * 0x589965cc75374cc3u;
-    code_known_ = code;
+    found.units = static_cast<std::int64_t>(word(code + PythonLayout::kObjectSize));
+    if (codes_ && found.version != 0 && hash(found)) codes_->keep(found);
+    code_ = code;
+    number_ = found.number;
+    units_ = found.units;
     return true;
   }
 
@@ -143,27 +205,30 @@ class Reader {
                                    number);
   }
 
-  static constexpr std::uintptr_t kNoCode = 1;  // no object has this address
-
   const PythonInterpreter& python_;
   const PythonLayout layout_;  // not a reference: what is written in between cannot change it
   GuardedMemory& memory_;
-  Extent frame_, code_;
-  std::uintptr_t file_ = 0, code_known_ = kNoCode;
-  std::uint64_t file_number_ = 0, code_number_ = 0;
+  KnownCodes* const codes_;  // null: this version's code objects cannot be told apart by a number
+  Extent frame_extent_, code_extent_;
+  static constexpr std::uintptr_t kNoCode = 1;  // no object has this address
+  std::uintptr_t code_ = kNoCode;               // of the frame before
+  std::uint64_t number_ = 0;
+  std::int64_t units_ = 0;
+  std::uintptr_t file_ = 0;
+  std::uint64_t file_number_ = 0;
 };
 
 }  // namespace
 
 PythonWalk::End PythonWalk::read(const PythonInterpreter& python, GuardedMemory& memory,
-                                 std::uintptr_t thread_state) noexcept {
-  Reader reader(python, memory);
+                                 KnownCodes* codes, std::uintptr_t thread_state) noexcept {
+  Reader reader(python, memory, codes);
   count = 0;
-  std::uintptr_t frame = 0;
+  std::uintptr_t frame = 0, before = 0;
   if (!reader.innermost(thread_state, frame)) return End::kOdd;
   // Shims too, so that a list that leads into itself comes to an end.
   for (std::size_t seen = 0; frame != 0 && seen < 2 * kMaxPythonFrames; ++seen) {
-    if (!reader.there(frame)) return End::kOdd;
+    if (!reader.there(frame, before)) return End::kOdd;
     if (reader.is_shim(frame)) {
       if (count != 0) {
         PythonPlace& outermost = places[count - 1];
@@ -175,7 +240,7 @@ PythonWalk::End PythonWalk::read(const PythonInterpreter& python, GuardedMemory&
       if (!reader.place(frame, places[count])) return End::kOdd;
       ++count;
     }
-    frame = reader.previous(frame);
+    before = std::exchange(frame, reader.previous(frame));
   }
   return count == 0 ? End::kNone : End::kWhole;
 }

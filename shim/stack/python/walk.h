@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "shim/stack/python/guarded_memory.h"
+#include "shim/stack/python/known_codes.h"
 #include "shim/stack/python/layout.h"
 
 namespace cuvmm::shim {
@@ -40,8 +41,9 @@ struct PythonWalk {
 
   /// Reads the frames of the calling thread, whose state is at `thread_state`. They stay where they
   /// are while the thread is in this call, whoever has the GIL. Calls nothing of the interpreter,
-  /// takes no lock, allocates nothing.
-  End read(const PythonInterpreter& python, GuardedMemory& memory,
+  /// takes no lock, allocates nothing. `codes`: what was found out by `memory` since it forgot; or
+  /// null.
+  End read(const PythonInterpreter& python, GuardedMemory& memory, KnownCodes* codes,
            std::uintptr_t thread_state) noexcept;
 };
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames in memory of our own, laid out as an interpreter lays them out.
 #include "shim/stack/python/walk.h"
 
 #include <gtest/gtest.h>
@@ -7,95 +6,15 @@
 
 #include <array>
 #include <cstring>
-#include <deque>
 #include <set>
 #include <string>
+#include <vector>
 
-#include "shim/stack/python/names.h"
 #include "shim/stack/python/text.h"
+#include "shim/stack/python/walk_world.h"
 
 namespace cuvmm::shim {
 namespace {
-
-constexpr std::uintptr_t kCodeType = 0x1000, kStringType = 0x2000, kBytesType = 0x3000;
-
-/// What an interpreter's memory holds: blocks of bytes that stay where they are.
-class World {
- public:
-  explicit World(const PythonLayout& layout)
-      : python{layout, nullptr, kCodeType, kStringType, kBytesType} {
-    thread = block();
-    put(thread, layout.thread.thread_id, ::pthread_self());
-    if (layout.thread.cframe_frame == PythonLayout::kNowhere) return;
-    cframe_ = block();
-    put(thread, layout.thread.frame, cframe_);
-  }
-  std::uintptr_t block() { return reinterpret_cast<std::uintptr_t>(blocks_.emplace_back().bytes); }
-  template <class Value>
-  void put(std::uintptr_t at, std::size_t offset, Value value) {
-    std::memcpy(reinterpret_cast<void*>(at + offset), &value, sizeof value);
-  }
-  std::uintptr_t string(const std::string& text) {
-    const std::uintptr_t at = block();
-    put(at, PythonLayout::kObjectType, kStringType);
-    put(at, PythonLayout::kStringLength, text.size());
-    put(at, PythonLayout::kStringState, std::uint32_t{1 << 2 | 1 << 5 | 1 << 6});
-    std::memcpy(reinterpret_cast<void*>(at + python.layout.ascii_size), text.data(), text.size());
-    return at;
-  }
-  std::uintptr_t code(const std::string& name, const std::string& file, int line) {
-    const auto& layout = python.layout;
-    const std::uintptr_t at = block(), lines = block();
-    put(at, PythonLayout::kObjectType, kCodeType);
-    put(at, PythonLayout::kObjectSize, std::int64_t{8});  // instructions
-    put(at, layout.code.name, string(name));
-    put(at, layout.code.filename, string(file));
-    put(at, layout.code.first_line, line);
-    put(at, layout.code.lines, lines);
-    put(lines, PythonLayout::kObjectType, kBytesType);
-    return at;
-  }
-  /// Calls from the innermost frame so far.
-  std::uintptr_t call(std::uintptr_t code, int owner = 0) {
-    const auto& layout = python.layout;
-    const std::uintptr_t at = block();
-    put(at, layout.frame.code, code | (owner == 0 ? 1 : 0));  // with a tag, as 3.14 has
-    put(at, layout.frame.previous, innermost);
-    if (layout.code.bytecode != PythonLayout::kNowhere)
-      put(at, layout.frame.instruction, code + layout.code.bytecode + 4);
-    if (layout.frame.owner != PythonLayout::kNowhere)
-      put(at, layout.frame.owner, static_cast<std::uint8_t>(owner));
-    innermost = at;
-    if (cframe_ != 0) {
-      put(cframe_, layout.thread.cframe_frame, at);
-    } else {
-      put(thread, layout.thread.frame, at);
-    }
-    return at;
-  }
-  PythonWalk::End read() {
-    GuardedMemory memory{};
-    return walk.read(python, memory, thread);
-  }
-  std::string named(std::size_t i) {
-    GuardedMemory memory{};
-    const PythonWord word = name_python_place(python, memory, walk.places[i]);
-    if (word == 0) return "none";
-    const PythonName& name = python_name(word);
-    return std::string(name.function) + " " + name.file + ":" + std::to_string(name.line);
-  }
-
-  PythonInterpreter python;
-  std::uintptr_t thread = 0, innermost = 0;
-  PythonWalk walk;
-
- private:
-  struct Block {
-    alignas(16) char bytes[512] = {};
-  };
-  std::deque<Block> blocks_;
-  std::uintptr_t cframe_ = 0;
-};
 
 class PythonWalks : public testing::TestWithParam<std::uint32_t> {
  protected:
@@ -138,7 +57,7 @@ TEST_P(PythonWalks, WhatIsNotAsTheLayoutSaysIsOdd) {
     EXPECT_EQ(world.read(), PythonWalk::End::kWhole);
   }
   GuardedMemory memory{};
-  EXPECT_EQ(world.walk.read(world.python, memory, 0x10), PythonWalk::End::kOdd);
+  EXPECT_EQ(world.walk.read(world.python, memory, nullptr, 0x10), PythonWalk::End::kOdd);
 }
 
 TEST_P(PythonWalks, AListThatLeadsIntoItselfEnds) {
@@ -241,6 +160,8 @@ std::vector<std::uint64_t> table_of_314() {
 TEST(PythonLayouts, Of314IsWhatItsTableSays) {
   const auto layout = python_layout(0x030e00f0, table_of_314());
   ASSERT_TRUE(layout);
+  EXPECT_EQ(layout->code.version, 92);
+  EXPECT_FALSE(layout->code.version_of_process);
   World world(*layout);
   world.call(world.code("outer", "a.py", 3));
   world.call(world.code("inner", "b.py", 7));
@@ -250,6 +171,14 @@ TEST(PythonLayouts, Of314IsWhatItsTableSays) {
   EXPECT_EQ(world.named(0), "handler c.py:9");
   EXPECT_EQ(world.named(1), "inner b.py:7");
   EXPECT_EQ(world.named(2), "outer a.py:3");
+}
+
+TEST(PythonLayouts, WhereACodeObjectsVersionLiesIsOnlyKnownBetweenItsNeighbours) {
+  auto words = table_of_314();
+  words[39 + 7] += 8;
+  const auto layout = python_layout(0x030e00f0, words);
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout->code.version, PythonLayout::kNowhere);
 }
 
 TEST(PythonLayouts, ATableThatIsNotOfThatVersionIsNone) {
