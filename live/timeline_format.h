@@ -55,6 +55,8 @@ enum class TimelineWhat : std::uint8_t {
   kAccess,  ///< of [key, key + size): `more`: location type, and id << 32; `other`: its flags
   kUndone,  ///< the driver refused the call: its events do not count
   kAlive,   ///< it lives at the end, and its begin is no longer kept: as kEnd
+  kShows,   ///< behind the kAlive of a use: its words are those of the begin
+  kCount
 };
 
 /// One call can make several uses of one object, so they have numbers. Of a begin, `low` is an
@@ -128,7 +130,7 @@ struct TimelineImage {
 };
 
 /// Higher where the same sizes mean something else.
-inline constexpr std::uint64_t kTimelineVersion = 2;
+inline constexpr std::uint64_t kTimelineVersion = 3;
 inline constexpr std::uint64_t kTimelineLayout =
     sizeof(TimelineImage) * 31 + static_cast<std::uint64_t>(TimelineObject::kCount) +
     (kFirstStride << 32) + (kTimelineVersion << 48);

@@ -196,6 +196,12 @@ struct Facts {
     std::uint64_t object_size = 0;  ///< of the memory object being imported, bytes, 0 unknown
   };
 
+  struct Array {
+    /// The bytes that each entry of a cuMemMapArrayAsync shows, 0 unknown; null: of all unknown.
+    /// The caller's to keep.
+    const std::uint64_t* sizes = nullptr;
+  };
+
   /// Work that uses the memory which the call takes away, and that nothing orders before it.
   struct Order {
     const FoundWork* work = nullptr;  ///< the worst first; the caller's to keep
@@ -211,6 +217,7 @@ struct Facts {
   Ipc ipc;
   Pool pool;
   External external;
+  Array array;
   Order order;
 };
 

@@ -4,6 +4,7 @@
 
 #include "emulator/base/refusal.h"
 #include "emulator/context/captured.h"
+#include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
 #include "emulator/machine/device_attributes.h"
@@ -161,13 +162,28 @@ CUVMM_DRIVER_FUNCTION(cuArray3DGetDescriptor_v2, CUDA_ARRAY3D_DESCRIPTOR* out, C
   });
 }
 
-CUVMM_DRIVER_FUNCTION(cuArrayDestroy, CUarray handle) {
+CUresult run_base(const calls::ArrayDestroy& call) noexcept {
   if (const CUresult refused = refuse_unsafe_in_capture(); refused != CUDA_SUCCESS) {
     return refused;
   }
   return with_context([&](Emulator& e, Context&) -> CUresult {
-    return e.arrays.erase(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return e.arrays.erase(call.hArray) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
+}
+
+CUresult run_base(const calls::MipmappedArrayDestroy&) noexcept {
+  static std::atomic<bool> said{false};
+  return refuse_once(said, "cuMipmappedArrayDestroy");
+}
+
+// No array here is sparse.
+CUresult run_base(const calls::ArrayGetSparseProperties& call) noexcept {
+  return on_array(call.array, [](const Shape&) { return CUDA_ERROR_INVALID_VALUE; });
+}
+
+CUresult run_base(const calls::MipmappedArrayGetSparseProperties&) noexcept {
+  static std::atomic<bool> said{false};
+  return refuse_once(said, "cuMipmappedArrayGetSparseProperties");
 }
 
 }  // namespace cuvmm::emulator

@@ -46,7 +46,10 @@ TEST_F(Arrays, KeepTheirShapeAndTakeMemory) {
   ASSERT_EQ(get_2d(&flat, array), CUDA_SUCCESS);
   EXPECT_EQ(flat.Width, 256u);
   EXPECT_EQ(flat.Format, CU_AD_FORMAT_FLOAT);
+  CUDA_ARRAY_SPARSE_PROPERTIES sparse{};
+  EXPECT_EQ(driver()(calls::ArrayGetSparseProperties{&sparse, array}), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(destroy(array), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::ArrayGetSparseProperties{&sparse, array}), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(free_bytes(), before);
   EXPECT_EQ(destroy(array), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(get(&told, array), CUDA_ERROR_INVALID_HANDLE);

@@ -13,6 +13,7 @@
 #include "rulebook/memory/memory_objects.h"
 #include "rulebook/model/few.h"
 #include "rulebook/model/objects.h"
+#include "rulebook/model/tile_objects.h"
 #include "rulebook/pool/pool_objects.h"
 #include "rulebook/sharing/external_objects.h"
 #include "rulebook/sharing/ipc_objects.h"
@@ -47,7 +48,8 @@ struct RarelyRetired {
   Few<Pool> pools;
   Few<PoolMemory> pool_memory;
   Few<PlainMemory> memory;
-  std::uint64_t stream = 0;  ///< that is being destroyed
+  std::vector<TileRegion> tiles;  ///< of an array that is being destroyed
+  std::uint64_t stream = 0;       ///< that is being destroyed
   ExternalRetired external;
   EndedContext context;
 };
@@ -78,6 +80,8 @@ struct Retired {
     };
     if (any(reservations) || any(mappings) || any(allocations)) return true;
     if (!rare) return false;
+    const auto newer_tiles = [&](const TileRegion& region) { return is_newer(region.second); };
+    if (std::any_of(rare->tiles.begin(), rare->tiles.end(), newer_tiles)) return true;
     const ExternalRetired& external = rare->external;
     return any(rare->endpoints.ids) || any(rare->endpoints.endpoints) ||
            any(rare->endpoints.bindings) || any(rare->ipc_exports) || any(rare->ipc_opens) ||

@@ -35,6 +35,7 @@ void Model::undo_all(Retired& retired, Origin at) {
   endpoints_.undo(taken, at, around());
   ipc_.undo(taken, at, around());
   pools_.undo(taken, at, around());
+  tiles_.undo(taken, at, around());
   memory_.undo(taken, at, around());
   if (taken.context.ending) ends_meanwhile_.end();
 }

@@ -78,9 +78,10 @@ concept RecordsAtOnce = requires(UnicastState& state, const Call& call, Origin a
 
 /// It gives up names: Model::begin() takes them out before the driver can give them out again.
 template <class Call>
-inline constexpr bool kGivesUp = EndsContext<Call> || detail::GivesVmm<Call> ||
-                                 detail::gives_any<Call, MulticastState, EndpointState, IpcState,
-                                                   PoolState, ExternalState, MemoryState>;
+inline constexpr bool kGivesUp =
+    EndsContext<Call> || detail::GivesVmm<Call> ||
+    detail::gives_any<Call, MulticastState, EndpointState, IpcState, PoolState, ExternalState,
+                      TileState, MemoryState>;
 
 /// What it gives up is history as soon as it begins: nothing is left for Model::confirm(). Drivers
 /// hardly ever refuse such a call.

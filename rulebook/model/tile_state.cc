@@ -7,12 +7,14 @@ namespace cuvmm {
 
 namespace {
 
-TileState::Tiles tiles_of(const CUarrayMapInfo& info, unsigned number, Origin at) {
-  TileState::Tiles tiles;
+Tiles tiles_of(const CUarrayMapInfo& info, unsigned number, const Facts& facts, Origin at) {
+  Tiles tiles;
   tiles.memory = info.memHandle.memHandle;
   tiles.offset = info.offset;
   if (info.subresourceType == CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL) {
     tiles.size = info.subresource.miptail.size;
+  } else if (facts.array.sizes) {
+    tiles.size = facts.array.sizes[number];
   }
   if (std::has_single_bit(info.deviceBitMask)) tiles.device = std::countr_zero(info.deviceBitMask);
   tiles.number = static_cast<std::uint16_t>(number);
@@ -34,7 +36,7 @@ TileState::Key TileState::key(const CUarrayMapInfo& info) {
           level.offsetY, level.offsetZ, level.extentWidth, level.extentHeight, level.extentDepth};
 }
 
-void TileState::confirm(const calls::MemMapArrayAsync& call, const Facts&, Origin at,
+void TileState::confirm(const calls::MemMapArrayAsync& call, const Facts& facts, Origin at,
                         const Surroundings&) {
   ended_.clear();
   for (unsigned i = 0; i < call.count; ++i) {
@@ -45,9 +47,19 @@ void TileState::confirm(const calls::MemMapArrayAsync& call, const Facts&, Origi
       tiles_.erase(shown);
     }
     if (info.memOperationType == CU_MEM_OPERATION_TYPE_MAP) {
-      tiles_.emplace(region, tiles_of(info, i, at));
+      tiles_.emplace(region, tiles_of(info, i, facts, at));
     }
   }
+}
+
+// Keys begin with the array.
+void TileState::take_out(std::uint64_t array, Retired& retired) {
+  const auto first = tiles_.lower_bound(Key{array});
+  auto last = first;
+  for (; last != tiles_.end() && last->first[0] == array; ++last) {
+    retired.more().tiles.push_back(*last);
+  }
+  tiles_.erase(first, last);
 }
 
 bool TileState::shows(CUmemGenericAllocationHandle memory) const {

@@ -5,7 +5,6 @@
 #include <cuda.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -13,24 +12,17 @@
 
 #include "api/calls.h"
 #include "rulebook/model/surroundings.h"
+#include "rulebook/model/tile_objects.h"
 
 namespace cuvmm {
 
-/// What cuMemMapArrayAsync mapped, by array and region, until it is unmapped. cuvmm does not see
-/// calls about arrays, so a destroyed array keeps its tiles here. That is the safe side: memory
-/// behind them is never taken for unused.
+/// What cuMemMapArrayAsync mapped, by array and region, until it is unmapped or the array is
+/// destroyed. An array that ends with its context keeps its tiles here. That is the safe side:
+/// memory behind them is never taken for unused.
 class TileState {
  public:
-  struct Tiles {
-    CUmemGenericAllocationHandle memory = 0;
-    std::uint64_t offset = 0;  ///< in the memory
-    std::uint64_t size = 0;    ///< bytes of a mip tail; else 0: unknown
-    int device = -1;           ///< of the memory; -1 unknown
-    std::uint16_t number = 0;  ///< of its entry in the call
-    Origin made;
-  };
-  /// The array, the kind of region and its numbers.
-  using Key = std::array<std::uint64_t, 10>;
+  using Tiles = cuvmm::Tiles;
+  using Key = TileKey;
 
   static Key key(const CUarrayMapInfo& info);
   void confirm(const calls::MemMapArrayAsync& call, const Facts& facts, Origin at,
@@ -43,6 +35,17 @@ class TileState {
                const Surroundings&) {
     forget(*call.handle);
   }
+  void begin(const calls::ArrayDestroy& call, Origin, const Surroundings&, Retired& retired) {
+    take_out(reinterpret_cast<std::uintptr_t>(call.hArray), retired);
+  }
+  void begin(const calls::MipmappedArrayDestroy& call, Origin, const Surroundings&,
+             Retired& retired) {
+    take_out(reinterpret_cast<std::uintptr_t>(call.hMipmappedArray), retired);
+  }
+  void undo(const RarelyRetired& taken, Origin, const Surroundings&) {
+    for (const auto& [region, tiles] : taken.tiles) tiles_.try_emplace(region, tiles);
+  }
+
   const std::map<Key, Tiles>& all() const { return tiles_; }
   /// What the region of this entry shows; null: nothing.
   const Tiles* find(const CUarrayMapInfo& info) const {
@@ -60,6 +63,7 @@ class TileState {
       return;
     std::erase_if(tiles_, [&](const auto& entry) { return entry.second.memory == memory; });
   }
+  void take_out(std::uint64_t array, Retired& retired);
 
   std::map<Key, Tiles> tiles_;
   std::vector<std::pair<std::uint64_t, Tiles>> ended_;

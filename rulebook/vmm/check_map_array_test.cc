@@ -178,6 +178,19 @@ TEST(MapArray, AHandleThatIsGivenOutAnewHasNoTiles) {
   EXPECT_FALSE(w.model.tiles().shows(0x100));
 }
 
+TEST(MapArray, AnArrayThatIsDestroyedShowsNothing) {
+  World w;
+  CUarrayMapInfo infos[2] = {mapping(memory(w)), mapping(0x100)};
+  infos[1].resource.array = reinterpret_cast<CUarray>(std::uintptr_t{0x7001});
+  w.accept(calls::MemMapArrayAsync{infos, 2, nullptr});
+  w.accept(calls::ArrayDestroy{infos[1].resource.array});
+  EXPECT_EQ(w.model.tiles().find(infos[1]), nullptr);
+  EXPECT_TRUE(w.model.tiles().shows(0x100));
+  // Its memory is no longer used, and a leak is one.
+  w.accept(calls::ArrayDestroy{infos[0].resource.array});
+  EXPECT_FALSE(w.model.tiles().shows(0x100));
+}
+
 TEST(MapArray, EachEntryIsChecked) {
   World w;
   CUarrayMapInfo infos[2] = {mapping(memory(w)), mapping(0x100)};

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "api/driver.h"
 #include "rulebook/model/model.h"
@@ -31,6 +32,14 @@ class FactFinder {
   /// What a logical endpoint with these properties may be; asked only for a cuLogicalEndpointCreate
   /// that is about to be forwarded.
   void find_endpoint_limits(const CUlogicalEndpointProp& prop, Facts::Endpoint& endpoint) const;
+
+  /// What follows is asked for at all.
+  void want_tiles() { tiles_wanted_.store(true, std::memory_order_relaxed); }
+  /// The bytes that each entry shows: of a region, as the driver says how large the array's tiles
+  /// are. 0 unknown; empty where nobody wants them. Asked once for entries of one array that follow
+  /// each other, and only when the driver has taken them: so the arrays exist, and are sparse but
+  /// where their mapping is deferred. An answer is not kept, as it could outlive its array.
+  std::vector<std::uint64_t> tile_sizes(const calls::MemMapArrayAsync& call) const;
 
   /// Whether a handle that the model does not know is at least an address that can be read.
   Facts::Answer handle_readable(CUmemGenericAllocationHandle handle) const;
@@ -96,6 +105,7 @@ class FactFinder {
 
   const Driver& driver_;
   bool emulated_;
+  std::atomic<bool> tiles_wanted_{false};
   OwnedMutex mutex_;  ///< of whoever adds to the cache; what is in it stays, and is read without
   std::array<CachedGranularity, kMaxCached> granularities_{};
   std::atomic<std::size_t> cached_{0};

@@ -23,6 +23,8 @@ const std::map<EntryPoint, std::string> kNeverWrong = {
     {EntryPoint::kDevicePrimaryCtxReset, "the same"},
     {EntryPoint::kCtxDetach, "the same"},
     {EntryPoint::kGreenCtxDestroy, "the same"},
+    {EntryPoint::kArrayDestroy, "followed for what the array shows; no rule is about it"},
+    {EntryPoint::kMipmappedArrayDestroy, "the same"},
 };
 
 /// Fills a call so that whatever it touches on the device lies in kReserved.

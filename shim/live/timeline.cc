@@ -80,9 +80,9 @@ void Timeline::imported(const Model& model, std::uint64_t handle, const Origin& 
   begin(Object::kExternal, m.handle, m.size, 0, 0, m.device, at);
 }
 
-void Timeline::begin(const Use& use, Handle memory, std::uint64_t offset,
-                     const Origin& at) noexcept {
-  writer_.add(What::kBegin, use.object, use.device,
+void Timeline::tell(What what, const Use& use, Handle memory, std::uint64_t offset,
+                    const Origin& at) noexcept {
+  writer_.add(what, use.object, use.device,
               {use.key, use.size, live::use_word(offset, use.number), memory}, at);
 }
 
@@ -95,7 +95,8 @@ void Timeline::bound(const Model& model, Handle object, const Origin& at) noexce
   const MulticastObject* const team = model.multicast(object);
   if (!team || team->bindings.empty()) return;
   const MulticastBinding& last = team->bindings.back();
-  if (last.made.call == at.call) begin(use_of(object, last), last.memory, last.offset, at);
+  if (last.made.call == at.call)
+    tell(What::kBegin, use_of(object, last), last.memory, last.offset, at);
 }
 
 // What an entry maps and a later one of the same call covers is not told.
@@ -111,7 +112,7 @@ void Timeline::in_array(const Model& model, const calls::MemMapArrayAsync& call,
       continue;
     }
     const auto array = reinterpret_cast<std::uintptr_t>(info.resource.array);
-    begin(use_of(array, *tiles), tiles->memory, tiles->offset, at);
+    tell(What::kBegin, use_of(array, *tiles), tiles->memory, tiles->offset, at);
   }
 }
 
@@ -176,6 +177,7 @@ void Timeline::rare_gone(const RarelyRetired& rare, const Origin& at) noexcept {
   for (const MulticastObject& object : rare.multicast.objects) {
     for (const MulticastBinding& b : object.bindings) unbound(object.handle, b);
   }
+  for (const auto& [region, tiles] : rare.tiles) end(What::kEnd, use_of(region[0], tiles), at);
   for (const IpcOpen& open : rare.ipc_opens) {
     if (open.count > 1) continue;
     end(What::kEnd, Object::kIpc, open.pointer, open.size, open.made, open.device, at);
@@ -219,13 +221,18 @@ void Timeline::add_alive(const Model& model) noexcept {
   for (const auto& [base, b] : model.external().buffers()) {
     alive(Object::kExternalBuffer, base, b.size, b.made, b.device);
   }
-  const auto used = [&](const Use& use) {
-    if (in_gap(use.made)) end(What::kAlive, use, {});
+  const auto used = [&](const Use& use, Handle memory, std::uint64_t offset) {
+    if (room < 2 || !in_gap(use.made)) return;
+    --room;
+    end(What::kAlive, use, {});
+    tell(What::kShows, use, memory, offset, {});
   };
   for (const auto& [handle, object] : model.multicasts()) {
-    for (const MulticastBinding& b : object.bindings) used(use_of(handle, b));
+    for (const MulticastBinding& b : object.bindings) used(use_of(handle, b), b.memory, b.offset);
   }
-  for (const auto& [region, tiles] : model.tiles().all()) used(use_of(region[0], tiles));
+  for (const auto& [region, tiles] : model.tiles().all()) {
+    used(use_of(region[0], tiles), tiles.memory, tiles.offset);
+  }
 }
 
 std::vector<StackId> Timeline::finish(const Model& model) {

@@ -88,7 +88,8 @@ class Timeline {
   static Use use_of(std::uint64_t array, const TileState::Tiles& tiles) noexcept {
     return {Object::kSparse, array, tiles.size, tiles.device, tiles.number, tiles.made};
   }
-  void begin(const Use& use, Handle memory, std::uint64_t offset, const Origin& at) noexcept;
+  void tell(What what, const Use& use, Handle memory, std::uint64_t offset,
+            const Origin& at) noexcept;
   void end(What what, const Use& use, const Origin& at) noexcept;
   void add_alive(const Model& model) noexcept;
   void rare_gone(const RarelyRetired& rare, const Origin& at) noexcept;

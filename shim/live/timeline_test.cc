@@ -95,15 +95,17 @@ class TimelineUses : public ::testing::Test {
   }
 
   /// The events of one kind, in order, and of refused calls.
-  std::vector<live::TimelineEvent> events(Object kind) const {
+  std::vector<live::TimelineEvent> events(Object kind) const { return events(kind, folder_); }
+  static std::vector<live::TimelineEvent> events(Object kind, const std::string& folder) {
     std::vector<live::TimelineEvent> all;
     auto image = std::make_unique<live::TimelineImage>();
-    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       std::ifstream(entry.path()).read(reinterpret_cast<char*>(image.get()), sizeof *image);
       const std::uint64_t count =
           live::timeline_events(image->events, image->header.counts[image->header.newest].events);
       for (std::uint64_t n = 0; n < count; ++n) {
         const live::TimelineEvent& event = image->events[live::timeline_place(n)];
+        if (event.round != live::timeline_round(n)) continue;  // a later one is in its place
         if (event.object == kind || event.what == What::kUndone) all.push_back(event);
       }
     }
@@ -184,6 +186,100 @@ TEST_F(TimelineUses, ARegionOfASparseArrayHasItsMemory) {
   EXPECT_EQ(found[4].more, live::use_word(65536, 1));
 }
 
+// The mock is asked as the driver would be, for an array of tiles of 64 x 32 x 1.
+TEST_F(TimelineUses, ARegionIsAsLargeAsItsTiles) {
+  CUDA_ARRAY_SPARSE_PROPERTIES told{};
+  told.tileExtent = {64, 32, 1};
+  told.miptailSize = 65536;
+  EXPECT_CALL(mock_, ArrayGetSparseProperties(_, reinterpret_cast<CUarray>(kArray)))
+      .Times(2)
+      .WillRepeatedly(answers(told));
+  CUarrayMapInfo ragged = tile(1, 0), tail = tile(2, 0);
+  ragged.subresource.sparseLevel.extentWidth = 65;
+  ragged.subresource.sparseLevel.extentHeight = 32;
+  tail.subresourceType = CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL;
+  tail.subresource.miptail = {0, 0, 131072};
+  ASSERT_EQ(map_array({tile(0, 0), ragged, tail}), CUDA_SUCCESS);
+  ASSERT_EQ(map_array({no_tile(0), ragged}), CUDA_SUCCESS);
+  const auto found = events(Object::kSparse);
+  ASSERT_EQ(found.size(), 6u);
+  EXPECT_EQ(found[0].size, 8 * 65536u);
+  EXPECT_EQ(found[1].size, 2 * 65536u);
+  EXPECT_EQ(found[2].size, 131072u);
+  EXPECT_EQ(found[3].what, What::kEnd);
+  EXPECT_EQ(found[3].size, 8 * 65536u);
+}
+
+TEST_F(TimelineUses, AMipmappedArrayIsAskedByItsOwnFunction) {
+  CUDA_ARRAY_SPARSE_PROPERTIES told{};
+  told.tileExtent = {128, 128, 1};
+  EXPECT_CALL(mock_, ArrayGetSparseProperties(_, _)).Times(0);
+  EXPECT_CALL(mock_, MipmappedArrayGetSparseProperties(_, _)).WillOnce(answers(told));
+  CUarrayMapInfo entry = tile(0, 0);
+  entry.resourceType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+  ASSERT_EQ(map_array({entry}), CUDA_SUCCESS);
+  EXPECT_EQ(events(Object::kSparse).at(0).size, 65536u);
+}
+
+TEST_F(TimelineUses, WhatTheDriverDoesNotTellIsNoSize) {
+  CUDA_ARRAY_SPARSE_PROPERTIES odd{}, flat{};
+  odd.tileExtent = {128, 128, 1};
+  odd.miptailSize = 4096;  // then a tile is none of 64 KiB
+  flat.tileExtent = {128, 128, 0};
+  EXPECT_CALL(mock_, ArrayGetSparseProperties(_, _))
+      .WillOnce(Return(CUDA_ERROR_INVALID_VALUE))
+      .WillOnce(answers(odd))
+      .WillOnce(answers(flat));
+  for (const unsigned x : {0u, 1u, 2u}) ASSERT_EQ(map_array({tile(x, 0)}), CUDA_SUCCESS);
+  for (const auto& event : events(Object::kSparse)) EXPECT_EQ(event.size, 0u);
+}
+
+TEST_F(TimelineUses, WithoutATimelineNobodyAsks) {
+  Session session(mock_.driver(), {.enforce = false, .emulated = true}, findings_);
+  EXPECT_CALL(mock_, ArrayGetSparseProperties(_, _)).Times(0);
+  CUarrayMapInfo entry = tile(0, 0);
+  EXPECT_EQ(session.run(Driver::primary_symbol(EntryPoint::kMemMapArrayAsync),
+                        calls::MemMapArrayAsync{&entry, 1, nullptr}, CUVMM_CALLER),
+            CUDA_SUCCESS);
+}
+
+TEST_F(TimelineUses, AnArrayTakesItsRegionsWithIt) {
+  CUarrayMapInfo other = tile(0, 0);
+  other.resource.array = reinterpret_cast<CUarray>(kArray + 8);
+  ASSERT_EQ(map_array({tile(0, 0), tile(1, 65536), other}), CUDA_SUCCESS);
+  ASSERT_EQ(call(calls::ArrayDestroy{reinterpret_cast<CUarray>(kArray)}), CUDA_SUCCESS);
+  const auto found = events(Object::kSparse);
+  ASSERT_EQ(found.size(), 5u);
+  for (const std::size_t i : {3u, 4u}) {
+    EXPECT_EQ(found[i].what, What::kEnd);
+    EXPECT_EQ(found[i].key, kArray);
+    EXPECT_EQ(found[i].other, found[0].by.call);
+    EXPECT_EQ(live::use_number(found[i].more), i - 3);
+  }
+  // Another array with the same handle shows nothing yet.
+  ASSERT_EQ(map_array({tile(0, 0)}), CUDA_SUCCESS);
+  EXPECT_EQ(events(Object::kSparse).size(), 6u);
+}
+
+TEST_F(TimelineUses, AnArrayThatIsNotDestroyedShowsWhatItShowed) {
+  CUarrayMapInfo entry = tile(0, 0);
+  entry.resourceType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+  ASSERT_EQ(map_array({entry}), CUDA_SUCCESS);
+  EXPECT_CALL(mock_, MipmappedArrayDestroy(_))
+      .WillOnce(Return(CUDA_ERROR_ARRAY_IS_MAPPED))
+      .WillOnce(Return(CUDA_SUCCESS));
+  const auto array = reinterpret_cast<CUmipmappedArray>(kArray);
+  EXPECT_EQ(call(calls::MipmappedArrayDestroy{array}), CUDA_ERROR_ARRAY_IS_MAPPED);
+  const auto found = events(Object::kSparse);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[2].what, What::kUndone);
+  EXPECT_EQ(found[2].by.call, found[1].by.call);
+  // It is there to be ended.
+  EXPECT_EQ(call(calls::MipmappedArrayDestroy{array}), CUDA_SUCCESS);
+  EXPECT_EQ(events(Object::kSparse).back().what, What::kEnd);
+  EXPECT_EQ(events(Object::kSparse).back().other, found[0].by.call);
+}
+
 TEST_F(TimelineUses, OfTwoEntriesForOneRegionTheLastOneCounts) {
   ASSERT_EQ(map_array({tile(0, 0), tile(0, kGranule), tile(1, 0), no_tile(1)}), CUDA_SUCCESS);
   const auto found = events(Object::kSparse);
@@ -195,6 +291,43 @@ TEST_F(TimelineUses, WhatTheDriverRefusesShowsNothing) {
   EXPECT_CALL(mock_, MemMapArrayAsync(_, _, _)).WillOnce(Return(CUDA_ERROR_NOT_SUPPORTED));
   map_array({tile(0, 0)});
   EXPECT_TRUE(events(Object::kSparse).empty());
+}
+
+// The first events, and the last ones, are of other calls.
+TEST_F(TimelineUses, WhatIsMappedInTheGapAndLivesHasItsMemory) {
+  const std::string folder = folder_ + "/gap";
+  std::filesystem::create_directory(folder);
+  Timeline timeline;
+  timeline.choose(folder);
+  Books books;
+  CUmemAccessDesc desc{};
+  desc.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  Origin at{.call = 0, .stack = 0, .thread = 1};
+  const auto others = [&](std::size_t count) {
+    for (; count > 0; --count) {
+      ++at.call;
+      timeline.made(books, calls::MemSetAccess{kBase, kGranule, &desc, 1}, at);
+    }
+  };
+  others(live::kFirstEvents + 1);
+  ++at.call;
+  const Origin made = at;
+  CUarrayMapInfo entries[] = {tile(0, 0), tile(1, 65536)};
+  const calls::MemMapArrayAsync mapped{entries, 2, nullptr};
+  NoChange none;
+  books.model.confirm(mapped, {}, at, none);
+  timeline.made(books, mapped, at);
+  others(live::kLastEvents + 1);
+  timeline.finish(books.model);
+  const auto found = events(Object::kSparse, folder);
+  ASSERT_EQ(found.size(), 4u);
+  for (const std::size_t i : {0u, 1u}) {
+    EXPECT_EQ(found[2 * i].what, What::kAlive);
+    EXPECT_EQ(found[2 * i].other, made.call);
+    EXPECT_EQ(found[2 * i + 1].what, What::kShows);
+    EXPECT_EQ(found[2 * i + 1].other, kMemory);
+    EXPECT_EQ(found[2 * i + 1].more, live::use_word(65536 * i, i));
+  }
 }
 
 }  // namespace

@@ -37,6 +37,8 @@ template <class CallStruct>
 inline constexpr bool kUntraced = std::is_same_v<CallStruct, calls::MemHostRegister> ||
                                   std::is_same_v<CallStruct, calls::MemHostUnregister> ||
                                   std::is_same_v<CallStruct, calls::PointerSetAttribute> ||
-                                  std::is_same_v<CallStruct, calls::StreamDestroy>;
+                                  std::is_same_v<CallStruct, calls::StreamDestroy> ||
+                                  std::is_same_v<CallStruct, calls::ArrayDestroy> ||
+                                  std::is_same_v<CallStruct, calls::MipmappedArrayDestroy>;
 
 }  // namespace cuvmm::shim

@@ -2,6 +2,9 @@
 // Policies of reservations, allocations, mappings and multicast objects.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "shim/policy/still_used.h"
 
 namespace cuvmm::shim {
@@ -69,9 +72,16 @@ struct Policy<calls::MemSetAccess> : Anonymous {
 
 template <>
 struct Policy<calls::MemMapArrayAsync> {
-  static void ask(Desk& desk, const calls::MemMapArrayAsync& call,
-                  Step<calls::MemMapArrayAsync>& step) {
+  using Call = calls::MemMapArrayAsync;
+  struct Kept {
+    std::vector<std::uint64_t> sizes;  ///< of what each entry shows
+  };
+  static void ask(Desk& desk, const Call& call, Step<Call>& step) {
     desk.driver.find_device(call.hStream, false, step.facts.write().place);
+  }
+  static void made(Desk& desk, const Call& call, Step<Call>& step) {
+    step.kept.sizes = desk.driver.tile_sizes(call);
+    if (!step.kept.sizes.empty()) step.facts.write().array.sizes = step.kept.sizes.data();
   }
 };
 

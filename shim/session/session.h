@@ -159,6 +159,7 @@ class alignas(64) Session {
   void keep_timeline_in(const std::string& folder) {
     const Locked lock(mutex_);
     timeline_.choose(folder);
+    if (timeline_.on()) facts_.want_tiles();
   }
   /// Completes what is kept; gives the stacks that it names.
   std::vector<StackId> finish_timeline(std::chrono::milliseconds limit) {

@@ -80,7 +80,11 @@ class Pairing {
         out_.access.push_back({ns, event.by.call, event.by.thread, event.key, event.size,
                                location_text(event.more), event.other});
         break;
+      case TimelineWhat::kShows:
+        shows(event);
+        break;
       case TimelineWhat::kUndone:
+      case TimelineWhat::kCount:
         break;
     }
   }
@@ -156,6 +160,15 @@ class Pairing {
     if (event.what != TimelineWhat::kAlive && life.alive()) close(life, event, ns);
   }
 
+  // Of the use before it, whose begin is not among the events.
+  void shows(const TimelineEvent& event) {
+    if (out_.lives.empty()) return;
+    Life& life = out_.lives.back();
+    if (!is_use(life.kind) || life.value != event.key || life.handle != 0) return;
+    life.handle = event.other;
+    life.offset = live::use_word(event.more, 0);
+  }
+
   // What memory is bound to loses it with its last reference: the calls that give up plain memory
   // write that end alone.
   void end_bindings(const TimelineEvent& event, std::int64_t ns) {
@@ -224,7 +237,7 @@ ProcessTimeline timeline_of(const TimelineHeader& header, const live::TimelineCo
   const std::unordered_set<std::uint64_t> undone = undone_calls(events);
   Pairing pairing(header, out);
   for (const TimelineEvent& event : events) {
-    if (event.object >= TimelineObject::kCount || event.what > TimelineWhat::kAlive) continue;
+    if (event.object >= TimelineObject::kCount || event.what >= TimelineWhat::kCount) continue;
     if (undone.empty() || !undone.contains(event.by.call)) pairing.take(event);
   }
   out.end_ns = std::max(out.end_ns, pairing.ns(header.last_ticks));

@@ -91,6 +91,28 @@ TEST(Timeline, UsesOfOneCallArePairedByTheirNumbers) {
   }
 }
 
+TEST(Timeline, AUseWhoseBeginIsGoneShowsWhatIsSaidBehindIt) {
+  Recording run;
+  run.add(TimelineWhat::kBegin, TimelineObject::kReservation, 1, 0x7000, 4096);
+  // Behind no use it says nothing.
+  run.add(TimelineWhat::kShows, TimelineObject::kSparse, 0, 0x7000, 0, 0x99);
+  run.add(TimelineWhat::kAlive, TimelineObject::kSparse, 0, 0x7000, 65536, 6).more =
+      live::use_word(4, 3);
+  run.add(TimelineWhat::kShows, TimelineObject::kSparse, 0, 0x7000, 65536, 0x100).more =
+      live::use_word(8192, 3);
+  run.add(TimelineWhat::kAlive, TimelineObject::kBinding, 0, 0xa, 4096, 5).more = 4;
+  // Of another object.
+  run.add(TimelineWhat::kShows, TimelineObject::kBinding, 0, 0xb, 4096, 0x98);
+  const ProcessTimeline timeline = run.read();
+  ASSERT_EQ(timeline.lives.size(), 3u);
+  for (const Life& life : timeline.lives) {
+    const bool region = life.kind == TimelineObject::kSparse;
+    EXPECT_TRUE(life.alive());
+    EXPECT_EQ(life.handle, region ? 0x100u : 0u);
+    EXPECT_EQ(life.offset, region ? 8192u : 0u);
+  }
+}
+
 TEST(Timeline, AUseWhoseBeginIsGoneLives) {
   Recording run;
   run.add(TimelineWhat::kAlive, TimelineObject::kBinding, 0, 0xa, 4096, 5).more = 4;

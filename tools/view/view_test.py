@@ -56,8 +56,15 @@ int cuMemCreate(unsigned long long* handle, size_t size, const void* prop, unsig
   *handle = 0xe000; return !size + !prop + (flags != 0);
 }
 int cuMemMapArrayAsync(const void* list, unsigned count, void* stream) { return !list + !count + (stream != 0); }
+// Tiles of 64 x 128, no mip tail.
+int cuArrayGetSparseProperties(unsigned* told, void* array) {
+  for (int i = 0; i < 12; ++i) told[i] = 0;
+  told[0] = 64, told[1] = 128, told[2] = 1;
+  return !array;
+}
+int cuArrayDestroy(void* array) { return !array; }
 """
-# Two tiles of an array show memory; then one of them no longer does.
+# Two regions of an array show memory; then one of them no longer does. At the end the array is destroyed.
 SPARSE = """
 #include <cuda.h>
 int main(void) {
@@ -82,7 +89,8 @@ int main(void) {
   if (cuMemMapArrayAsync(tiles, 2, 0)) return 4;
   tiles[0].memOperationType = CU_MEM_OPERATION_TYPE_UNMAP;
   tiles[0].memHandle.memHandle = 0;
-  return cuMemMapArrayAsync(tiles, 1, 0) ? 5 : 0;
+  if (cuMemMapArrayAsync(tiles, 1, 0)) return 5;
+  return cuArrayDestroy((CUarray)0x7000) ? 6 : 0;
 }
 """
 KINDS = {"reservation": 1, "allocation": 2, "import": 1, "mapping": 2, "export": 1, "device memory": 1}
@@ -252,17 +260,20 @@ class TimelineInReport(ViewTest):
         result = self.run_("--driver", driver, "--timeline", "--report", path, "--", program)
         self.assertEqual(result.returncode, 0, result.stderr)
         report, processes = self.timeline()
-        self.assertEqual([one["message"] for one in report["findings"]], [])
+        # Once the array is destroyed, nothing uses the memory.
+        self.assertEqual([one["rule"] for one in report["findings"]], ["cuMemCreate-released"])
         objects = processes[0]["objects"]
         memory = next(one for one in objects if one["kind"] == "allocation")
         first, second = [one for one in objects if one["kind"] == "sparse mapping"]
         for one, offset in ((first, 0), (second, 65536)):
             self.assertEqual((one["value"], one["handle"], one["device"], one["offset"], one["size"]),
-                             (0x7000, memory["value"], 0, offset, 0))
+                             (0x7000, memory["value"], 0, offset, 128 << 10))
         self.assertGreater(first["end_call"], first["begin_call"])
-        self.assertEqual(second["end_call"], 0)
-        result = self.cuvmm("memory", path)
+        self.assertGreater(second["end_call"], first["end_call"])
+        result = self.cuvmm("memory", path, "--at", f"{second['begin_ns']}ns")
         self.assertIn("0 bytes mapped, 2 MiB only in a sparse array, 0 bytes kept by handles alone", result.stdout)
+        result = self.cuvmm("memory", path, "--at", f"{second['end_ns'] + 1}ns")
+        self.assertIn("0 bytes mapped, 2 MiB kept by handles alone", result.stdout)
 
     def test_children_of_fork_have_their_own(self):
         program = "init()\nr0 = cuMemAddressReserve(2M)\n@p1 init()\n@p1 r1 = cuMemAddressReserve(4M)\n"

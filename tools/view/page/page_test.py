@@ -223,7 +223,7 @@ class Page(unittest.TestCase):
         self.unfold()
         bound = f"handle {hex(memory)} bound to multicast object {hex(team)} at offset 4 MiB (2 MiB, device 1), from "
         self.assertIn(bound, self.text("#findings"))
-        self.assertIn(f"handle {hex(memory)} from offset 64 KiB mapped into sparse array 0x7000", self.text("#findings"))
+        self.assertIn(f"handle {hex(memory)} from offset 64 KiB mapped into sparse array 0x7000 (2 MiB, device 1)", self.text("#findings"))
         self.assertIn("(call 502) until 1.00 ms (call 700)", self.text("#findings"))
         text = self.text("#memory")
         self.assertIn("2 MiB only bound to a multicast object", text)

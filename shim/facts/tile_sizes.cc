@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of a sparse array a cuMemMapArrayAsync maps.
+#include <optional>
+
+#include "api/posix/cancel_off.h"
+#include "shim/facts/facts.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+using Properties = CUDA_ARRAY_SPARSE_PROPERTIES;
+using Region = decltype(CUarrayMapInfo::subresource.sparseLevel);
+
+// What a tile takes on every GPU that is known. The driver tells only how many elements it has.
+constexpr std::uint64_t kTileBytes = 65536;
+
+bool shows_region(const CUarrayMapInfo& info) {
+  return info.memOperationType == CU_MEM_OPERATION_TYPE_MAP &&
+         info.subresourceType == CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL;
+}
+
+std::optional<Properties> properties_of(const Driver& driver, const CUarrayMapInfo& info) {
+  Properties told{};
+  const CUresult result =
+      info.resourceType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY
+          ? driver(calls::MipmappedArrayGetSparseProperties{&told, info.resource.mipmap})
+          : driver(calls::ArrayGetSparseProperties{&told, info.resource.array});
+  if (result != CUDA_SUCCESS) return std::nullopt;
+  const auto& tile = told.tileExtent;
+  const bool usual = tile.width != 0 && tile.height != 0 && tile.depth != 0 &&
+                     told.miptailSize % kTileBytes == 0;  // of any other one nothing is known
+  return usual ? std::optional(told) : std::nullopt;
+}
+
+std::uint64_t bytes_of(const Region& region, const Properties& array) {
+  const auto tiles = [](std::uint64_t extent, unsigned tile) { return (extent + tile - 1) / tile; };
+  std::uint64_t bytes = kTileBytes;
+  for (const std::uint64_t factor : {tiles(region.extentWidth, array.tileExtent.width),
+                                     tiles(region.extentHeight, array.tileExtent.height),
+                                     tiles(region.extentDepth, array.tileExtent.depth)}) {
+    if (__builtin_mul_overflow(bytes, factor, &bytes)) return 0;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> FactFinder::tile_sizes(const calls::MemMapArrayAsync& call) const {
+  if (!tiles_wanted_.load(std::memory_order_relaxed)) return {};
+  const CancelOff no_cancel;
+  std::vector<std::uint64_t> sizes(call.count);
+  std::optional<Properties> known;
+  const CUarrayMapInfo* asked = nullptr;
+  for (unsigned i = 0; i < call.count; ++i) {
+    const CUarrayMapInfo& info = call.mapInfoList[i];
+    if (!shows_region(info)) continue;
+    if (!asked || asked->resource.array != info.resource.array ||
+        asked->resourceType != info.resourceType) {
+      asked = &info;
+      known = properties_of(driver_, info);
+    }
+    if (known) sizes[i] = bytes_of(info.subresource.sparseLevel, *known);
+  }
+  return sizes;
+}
+
+}  // namespace cuvmm::shim
