@@ -172,8 +172,9 @@ std::vector<PythonLine> View::python(std::uint32_t id) const {
     if (at >= kNamesBytes) return std::string_view();
     return std::string_view(image_->names + at, ::strnlen(image_->names + at, kNamesBytes - at));
   };
-  for (const std::uint64_t& word : image_->stacks[id].python) {
-    const std::uint64_t entry = load(word) & StackSlot::kEntry, number = load(word) & ~entry;
+  for (const std::uint64_t& slot_word : image_->stacks[id].python) {
+    const std::uint64_t word = load(slot_word);
+    const std::uint64_t entry = word & StackSlot::kEntry, number = word & ~entry;
     if (number == 0 || number >= kPythonLines) break;
     const LineSlot& slot = image_->lines[number];
     lines.push_back({static_cast<std::uint32_t>(number), entry != 0, static_cast<int>(slot.line),
