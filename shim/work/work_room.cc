@@ -212,7 +212,8 @@ std::uint64_t WorkRoom::record_own(const Ticket& ticket, const ReservedEvent& re
   return 0;
 }
 
-std::uint64_t WorkRoom::record_own(const Ticket& ticket) {
+// Of a launch only until there are as many events as it needs.
+[[gnu::cold, gnu::noinline]] std::uint64_t WorkRoom::record_own(const Ticket& ticket) {
   const std::uint64_t current = current_context();
   std::uint64_t event = 0, handle = 0;
   {
