@@ -22,6 +22,7 @@ import tempfile
 SKIPPED = 77
 WARM, COUNTED = 24, 8  # lives
 LINE = 6  # log2 of its bytes
+REACH = 1 << 16  # of the stack, in bytes
 KINDS = ("code", "data", "stack")
 CYCLE = ("cuMemAddressReserve", "cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemUnmap", "cuMemRelease",
          "cuMemAddressFree")
@@ -97,11 +98,12 @@ def trace(command, maps, shim, emulator, bench):
                 if ours:
                     call.add("code", address, size, where)
             elif ours:
-                # The wrapper's first store is a push.
+                # The wrapper's first store is a push. It begins a line here: where it really lies in one, the length
+                # of the environment decides.
                 if not stack and kind == b"S":
                     stack = address
-                if stack - (1 << 16) < address < stack + (1 << 16):
-                    call.add("stack", address, size, where)
+                if -REACH < address - stack < REACH:
+                    call.add("stack", address - stack + REACH, size, where)
                 else:
                     call.add("data", address, size, where)
     return calls

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "live/timeline_store.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,12 +34,6 @@ std::uint64_t now_ns(clockid_t clock) noexcept {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// A larger file would raise SIGXFSZ.
-bool timeline_fits() noexcept {
-  rlimit file{};
-  return ::getrlimit(RLIMIT_FSIZE, &file) != 0 || file.rlim_cur >= sizeof(TimelineImage);
-}
-
 }  // namespace
 
 bool TimelineStore::open_in(const std::string& folder) noexcept {
@@ -60,22 +52,10 @@ bool TimelineStore::open_in(const std::string& folder) noexcept {
 
 int TimelineStore::open(const std::string& path) {
   const CancelOff no_cancel;
-  if (!timeline_fits()) return EFBIG;
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return errno;
-  int error = ::ftruncate(fd, sizeof(TimelineImage)) == 0 ? 0 : errno;
-  backing_.start(path, fd);
-  if (error == 0 && !backing_.grow(0, offsetof(TimelineImage, events))) error = ENOSPC;
-  void* memory = MAP_FAILED;
-  if (error == 0) {
-    memory = ::mmap(nullptr, sizeof(TimelineImage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED) error = errno;
-  }
-  ::close(fd);
-  if (error != 0) {
-    ::unlink(path.c_str());
-    return error;
-  }
+  void* memory = nullptr;
+  const int error =
+      backing_.create(path, sizeof(TimelineImage), offsetof(TimelineImage, events), memory);
+  if (error != 0) return error;
   image_ = static_cast<TimelineImage*>(memory);
   TimelineHeader& header = image_->header;
   header.layout = kTimelineLayout;

@@ -156,15 +156,33 @@ template <std::size_t kWords>
 #endif
 }
 
-// Larger files would raise SIGXFSZ. Where address space is short, it is the program's.
-bool limits_allow_it() noexcept {
+// Where address space is short, it is the program's.
+bool space_is_ample() noexcept {
   constexpr rlim_t kAmple = rlim_t{16} << 30;
-  rlimit file{}, space{};
-  if (::getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur < sizeof(Image)) return false;
+  rlimit space{};
   return ::getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur >= kAmple;
 }
 
 }  // namespace
+
+int Backing::create(const std::string& path, std::size_t bytes, std::size_t first, void*& memory) {
+  const CancelOff no_cancel;
+  // A larger file would raise SIGXFSZ.
+  rlimit largest{};
+  if (::getrlimit(RLIMIT_FSIZE, &largest) == 0 && largest.rlim_cur < bytes) return EFBIG;
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return errno;
+  int error = ::ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+  start(path, fd);
+  if (error == 0 && !grow(0, first)) error = ENOSPC;
+  if (error == 0) {
+    memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) error = errno;
+  }
+  ::close(fd);
+  if (error != 0) ::unlink(path.c_str());
+  return error;
+}
 
 void Backing::start(const std::string& path, int file) {
   path_ = path;
@@ -288,22 +306,10 @@ template class Table<Team>;
 
 int Writer::open(const std::string& path, const std::string& driver) {
   const CancelOff no_cancel;
-  if (!limits_allow_it()) return EFBIG;
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return errno;
-  int error = ::ftruncate(fd, sizeof(Image)) == 0 ? 0 : errno;
-  backing_.start(path, fd);
-  if (error == 0 && !backing_.grow(0, sizeof(Header))) error = ENOSPC;
-  void* memory = MAP_FAILED;
-  if (error == 0) {
-    memory = ::mmap(nullptr, sizeof(Image), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED) error = errno;
-  }
-  ::close(fd);
-  if (error != 0) {
-    ::unlink(path.c_str());
-    return error;
-  }
+  if (!space_is_ample()) return EFBIG;
+  void* memory = nullptr;
+  const int error = backing_.create(path, sizeof(Image), sizeof(Header), memory);
+  if (error != 0) return error;
   image_ = static_cast<Image*>(memory);
   Header& header = image_->header;
   header.layout = kLayout;

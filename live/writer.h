@@ -19,12 +19,15 @@ namespace cuvmm::live {
 /// The image's file, by its name: the program may close any descriptor, and get its number again.
 class Backing {
  public:
-  /// Of the file that is open as `file`.
-  void start(const std::string& path, int file);
+  /// Makes the file, which must not be there, of so many bytes, and gives the first ones their
+  /// pages. All of it is mapped at `memory`. errno, or 0; but for 0 there is no file.
+  int create(const std::string& path, std::size_t bytes, std::size_t first, void*& memory);
   /// Gives these bytes of the file their pages, which it has not yet; false when there are none.
   bool grow(std::size_t offset, std::size_t bytes) const;
 
  private:
+  void start(const std::string& path, int file);
+
   std::string path_;
   std::uint64_t device_ = 0;
   std::uint64_t inode_ = 0;

@@ -2,6 +2,8 @@
 // What calls of area `order` do: which of them launch, wait, record, and end what is known.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -116,6 +118,7 @@ template <class CallStruct>
 requires kLaunches<CallStruct>
 struct OrderKept<CallStruct> {
   const Layout* layout = nullptr;
+  ReservedEvent event;
   Pointers pointers;
   std::size_t size() const { return pointers.size(); }
 };
@@ -143,10 +146,27 @@ struct Ordering {
   OrderKept<CallStruct> kept;
 };
 
-/// Whether a NULL stream is the thread's own default stream.
-[[gnu::hot]] inline bool is_per_thread(Symbol symbol) {
+namespace detail {
+
+// A bit for each symbol: each launch asks, and the table of all that is known of them is cold.
+inline constexpr auto kPerThreadBits = [] {
   constexpr unsigned kPerThread = 2;
-  return symbols()[static_cast<std::size_t>(symbol)].flags == kPerThread;
+  std::array<std::uint64_t, static_cast<std::size_t>(Symbol::kCount) / 64 + 1> bits{};
+  const auto set = [&](Symbol symbol, unsigned flags) {
+    const auto at = static_cast<std::size_t>(symbol);
+    if (flags == kPerThread) bits[at / 64] |= std::uint64_t{1} << at % 64;
+  };
+#define CUVMM_SYMBOL(Name, symbol, query, version, flags) set(Symbol::k_##symbol, flags);
+#include "api/entry_points.def"
+  return bits;
+}();
+
+}  // namespace detail
+
+/// Whether a NULL stream is the thread's own default stream.
+inline bool is_per_thread(Symbol symbol) {
+  const auto at = static_cast<std::size_t>(symbol);
+  return (detail::kPerThreadBits[at / 64] >> at % 64 & 1) != 0;
 }
 
 template <class CallStruct>

@@ -45,7 +45,7 @@ CUresult Session::order(Symbol symbol, const CallStruct& call,
 template <class CallStruct>
 void Session::before_order(const CallStruct& call, bool per_thread, Ordering<CallStruct>& step) {
   if constexpr (kLaunches<CallStruct>) {
-    step.ticket = work_.enter(order_stream(call), per_thread);
+    step.ticket = work_.enter(order_stream(call), per_thread, &step.kept.event);
     if (!step.ticket || !call.f) return;
     const RelaxedCapture relaxed(work_.questions(), work_.captures());
     step.kept.layout = &work_.layouts().of(call.f);
@@ -82,7 +82,10 @@ template <class CallStruct>
 void Session::after_order(const CallStruct& call, CUresult result, const Caller& caller,
                           Ordering<CallStruct>& step) {
   // Nothing is wrong with a launch that the driver refused: it did not take place.
-  if (result != CUDA_SUCCESS) return work_.cancel(step.ticket);
+  if (result != CUDA_SUCCESS) {
+    if constexpr (kLaunches<CallStruct>) return work_.cancel(step.ticket, step.kept.event);
+    return work_.cancel(step.ticket);
+  }
   if constexpr (kLaunches<CallStruct> || kLaunchesGraph<CallStruct>) {
     const auto& kept = step.kept;
     Use use;
@@ -92,10 +95,10 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
       use.origin.stack = capture_stack(caller);
     }
     if constexpr (kLaunches<CallStruct>) {
-      if (!kept.layout) return work_.act(step.ticket);
+      if (!kept.layout) return work_.act(step.ticket, Launch::kNone, kept.event);
       use.function = kept.layout->function;
       work_.use(step.ticket, use, {kept.pointers.begin(), kept.pointers.size()},
-                kept.layout->hidden ? Launch::kHidden : Launch::kPlain);
+                kept.layout->hidden ? Launch::kHidden : Launch::kPlain, kept.event);
     } else if (kept.graph) {
       use.sure = !kept.graph->tells;
       work_.use(step.ticket, use, kept.graph->ranges);

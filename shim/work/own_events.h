@@ -10,6 +10,12 @@
 
 namespace cuvmm::shim {
 
+/// One that is going to be recorded behind a launch, and where.
+struct ReservedEvent {
+  std::uint64_t event = 0;  ///< 0: none, and the rest says nothing
+  std::uint64_t stream, context;
+};
+
 /// Of the work room, whose lock guards them.
 class OwnEvents {
  public:

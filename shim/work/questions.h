@@ -12,7 +12,10 @@ namespace cuvmm::shim {
 /// Null where the driver has no such function. `cuda.h` is not trusted with the names: it renames
 /// some of them from version to version.
 struct Questions {
+  // What launches ask, in one cache line.
   CUresult (*context)(CUcontext*) = nullptr;
+  CUresult (*event_record)(CUevent, CUstream) = nullptr;
+
   CUresult (*stream_context)(CUstream, CUcontext*) = nullptr;
   CUresult (*stream_flags)(CUstream, unsigned*) = nullptr;
   CUresult (*stream_query)(CUstream) = nullptr;
@@ -20,7 +23,6 @@ struct Questions {
   CUresult (*exchange_mode)(CUstreamCaptureMode*) = nullptr;
 
   CUresult (*event_create)(CUevent*, unsigned) = nullptr;
-  CUresult (*event_record)(CUevent, CUstream) = nullptr;
   CUresult (*event_query)(CUevent) = nullptr;
   CUresult (*event_destroy)(CUevent) = nullptr;
 

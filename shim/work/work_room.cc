@@ -99,24 +99,36 @@ LearnedStream WorkRoom::learn(const StreamKey& key) const {
           apart ? OrderState::Kind::kNonBlocking : OrderState::Kind::kBlocking};
 }
 
-WorkRoom::Ticket WorkRoom::enter(CUstream handle, bool per_thread) {
+WorkRoom::Ticket WorkRoom::let_in(Stream& stream, ReservedEvent* reserved) {
+  const bool alone = stream.inside++ == 0;
+  if (!alone) ++stream.overlaps;
+  // An event belongs to the context of its stream. The lock is held anyway.
+  if (reserved && stream.learned.context == reserved->context) {
+    reserved->stream = stream.key.handle;
+    reserved->event = events_.take(reserved->context);
+  }
+  return {stream.id, alone, stream.overlaps};
+}
+
+WorkRoom::Ticket WorkRoom::enter(CUstream handle, bool per_thread, ReservedEvent* reserved) {
   const StreamKey key = key_of(handle, per_thread);
   if (captures() && capturing(key)) return {};
-  const auto let_in = [](Stream& stream) -> Ticket {
-    const bool alone = stream.inside++ == 0;
-    if (!alone) ++stream.overlaps;
-    return {stream.id, alone, stream.overlaps};
-  };
+  if (options_.mode != AsyncMode::kExact) reserved = nullptr;
+  if (reserved) reserved->context = key.is_default() ? key.context : current_context();
   {
     const Locked lock(mutex_);
     if (Stream* known = streams_.find(key)) [[likely]]
-      return let_in(*known);
+      return let_in(*known, reserved);
   }
+  return meet(key, reserved);
+}
+
+WorkRoom::Ticket WorkRoom::meet(const StreamKey& key, ReservedEvent* reserved) {
   const LearnedStream learned = learn(key);
   if (!learned.known) return {};
   const Locked lock(mutex_);
-  if (Stream* known = streams_.find(key)) return let_in(*known);
-  return let_in(streams_.add(order_.open(learned.context, learned.kind), key, learned));
+  if (Stream* known = streams_.find(key)) return let_in(*known, reserved);
+  return let_in(streams_.add(order_.open(learned.context, learned.kind), key, learned), reserved);
 }
 
 Stream* WorkRoom::leave(const Ticket& ticket) {
@@ -125,17 +137,19 @@ Stream* WorkRoom::leave(const Ticket& ticket) {
   return stream;
 }
 
-void WorkRoom::cancel(const Ticket& ticket) {
+void WorkRoom::cancel(const Ticket& ticket, const ReservedEvent& reserved) {
   if (!ticket) return;
   const Locked lock(mutex_);
+  give_back(reserved);
   leave(ticket);
 }
 
 // --- What is queued
 
-void WorkRoom::act(const Ticket& ticket, Launch launch) {
+void WorkRoom::act(const Ticket& ticket, Launch launch, const ReservedEvent& reserved) {
   if (!ticket) return;
   const Locked lock(mutex_);
+  give_back(reserved);
   count(launch, false);
   Stream* const stream = leave(ticket);
   if (!stream) return;
@@ -148,7 +162,8 @@ WorkRoom::Place WorkRoom::next_place(const Ticket& ticket, const Stream& stream)
   // What the host knows to be over mostly went when it learnt so; work of before then may stay.
   constexpr Position kNowAndThen = 64;
   if (position % kNowAndThen == 0) drop_finished(stream.id);
-  pending_.store(true, std::memory_order_relaxed);
+  // Not written again and again: other threads read its cache line in each of their calls.
+  if (!pending_.load(std::memory_order_relaxed)) pending_.store(true, std::memory_order_relaxed);
   return {position, ticket.alone && stream.overlaps == ticket.overlaps};
 }
 
@@ -169,10 +184,10 @@ void WorkRoom::add_use(const Ticket& ticket, const Use& use, std::uint64_t event
 }
 
 void WorkRoom::use(const Ticket& ticket, const Use& use, std::span<const UsedRange> ranges,
-                   Launch launch) {
+                   Launch launch, const ReservedEvent& reserved) {
   if (!ticket) return;
-  if (ranges.empty()) return act(ticket, launch);
-  const std::uint64_t event = options_.mode == AsyncMode::kExact ? record_own(ticket) : 0;
+  if (ranges.empty()) return act(ticket, launch, reserved);
+  const std::uint64_t event = options_.mode == AsyncMode::kExact ? record_own(ticket, reserved) : 0;
   const Locked lock(mutex_);
   count(launch, true);
   add_use(ticket, use, event, ranges);
@@ -186,7 +201,19 @@ void WorkRoom::use(const Ticket& ticket, const Use& use, const Uses::Shared& ran
   add_use(ticket, use, event, ranges);
 }
 
-std::uint64_t WorkRoom::record_own(const Ticket& ticket) {
+std::uint64_t WorkRoom::record_own(const Ticket& ticket, const ReservedEvent& reserved) {
+  if (reserved.event == 0) [[unlikely]]
+    return record_own(ticket);
+  const RelaxedCapture relaxed(options_.questions, captures());
+  if (record_event(options_.questions, reserved.event, reserved.stream)) [[likely]]
+    return reserved.event;
+  const Locked lock(mutex_);
+  give_back(reserved);
+  return 0;
+}
+
+// Of a launch only until there are as many events as it needs.
+[[gnu::cold, gnu::noinline]] std::uint64_t WorkRoom::record_own(const Ticket& ticket) {
   const std::uint64_t current = current_context();
   std::uint64_t event = 0, handle = 0;
   {

@@ -93,11 +93,13 @@ class WorkRoom {
   };
   static_assert(sizeof(Ticket) <= 16, "two registers hold it");
   /// `per_thread`: a handle of 0 is the thread's own default stream. Each ticket is given back to
-  /// one of the functions behind it.
-  [[gnu::hot]] Ticket enter(CUstream handle, bool per_thread);
-  void cancel(const Ticket& ticket);
+  /// one of the functions behind it, and with it what was `reserved`, where there is a place for
+  /// that.
+  [[gnu::hot]] Ticket enter(CUstream handle, bool per_thread, ReservedEvent* reserved = nullptr);
+  void cancel(const Ticket& ticket, const ReservedEvent& reserved = {});
   /// Work that uses nothing that matters was queued.
-  [[gnu::hot]] void act(const Ticket& ticket, Launch launch = Launch::kNone);
+  [[gnu::hot]] void act(const Ticket& ticket, Launch launch = Launch::kNone,
+                        const ReservedEvent& reserved = {});
   /// The same, and the work allocates memory of a pool.
   void allocate(const Ticket& ticket, UsedRange memory);
   bool allocates() const { return allocates_.load(std::memory_order_relaxed); }
@@ -112,7 +114,7 @@ class WorkRoom {
   std::uint64_t stream_of(const Ticket& ticket);
   /// `use`: what of it is known before the stream is looked at.
   [[gnu::hot]] void use(const Ticket& ticket, const Use& use, std::span<const UsedRange> ranges,
-                        Launch launch = Launch::kNone);
+                        Launch launch = Launch::kNone, const ReservedEvent& reserved = {});
   void use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges);
   void record(const Ticket& ticket, CUevent event);
   void wait(const Ticket& ticket, CUevent event);
@@ -213,6 +215,10 @@ class WorkRoom {
   [[gnu::hot]] std::uint64_t current_context() const;
   bool capturing(const StreamKey& key) const;
   LearnedStream learn(const StreamKey& key) const;
+  [[gnu::always_inline]] inline Ticket let_in(Stream& stream, ReservedEvent* reserved)
+      CUVMM_NEEDS(mutex_);
+  /// The same for a stream that was not seen before.
+  [[gnu::cold, gnu::noinline]] Ticket meet(const StreamKey& key, ReservedEvent* reserved);
   [[gnu::hot]] void count(Launch launch, bool tracked) CUVMM_NEEDS(mutex_);
   [[gnu::hot]] Stream* leave(const Ticket& ticket) CUVMM_NEEDS(mutex_);
   /// The place of the next work on the stream, and whether it is sure; nothing at 0.
@@ -227,7 +233,12 @@ class WorkRoom {
   void drop_finished(StreamId stream) CUVMM_NEEDS(mutex_);
   void dropped(StreamId stream, const Use& use) CUVMM_NEEDS(mutex_);
   void close(StreamId id) CUVMM_NEEDS(mutex_);
-  [[gnu::hot]] std::uint64_t record_own(const Ticket& ticket);
+  std::uint64_t record_own(const Ticket& ticket);
+  [[gnu::hot]] std::uint64_t record_own(const Ticket& ticket, const ReservedEvent& reserved);
+  void give_back(const ReservedEvent& reserved) CUVMM_NEEDS(mutex_) {
+    if (reserved.event != 0) [[unlikely]]
+      events_.give_back(reserved.context, reserved.event);
+  }
 
   /// The stream that allocates the memory at `address`, 0 unless comes_early() has to ask for it.
   StreamId unawaited_birth(const Ticket& ticket, Address address) CUVMM_NEEDS(mutex_);

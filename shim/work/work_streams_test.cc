@@ -218,5 +218,31 @@ TEST_F(ExactWork, EventsAreUsedAgain) {
   EXPECT_EQ(asked("record"), 8u);
 }
 
+TEST_F(ExactWork, ALaunchThatNeedsNoEventLeavesItToTheNext) {
+  map();
+  launch(s_, {kBase});
+  run(calls::StreamSynchronize{s_});
+  launch(s_, {0});
+  answers.launch = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+  launch(s_, {kBase});
+  answers.launch = CUDA_SUCCESS;
+  EXPECT_EQ(asked("record"), 1u) << "nothing was queued that uses memory";
+  launch(s_, {kBase});
+  EXPECT_EQ(asked("record"), 2u);
+  EXPECT_EQ(asked("create"), 1u);
+}
+
+TEST_F(ExactWork, TheEventOfADefaultStreamIsRecordedThere) {
+  map();
+  for (int i = 0; i < 2; ++i) {
+    launch(nullptr, {kBase});
+    run(calls::StreamSynchronize{nullptr});
+    ASSERT_EQ(answers.event_streams.size(), 1u);
+    EXPECT_EQ(answers.event_streams.begin()->second, CU_STREAM_LEGACY) << i;
+    answers.event_streams.begin()->second = nullptr;
+  }
+  EXPECT_EQ(asked("create"), 1u);
+}
+
 }  // namespace
 }  // namespace cuvmm::shim
