@@ -20,19 +20,16 @@ Step* find(Steps& steps, CUgraphNode original) {
 }  // namespace
 
 Executable::Executable(CUgraph graph, Steps&& steps, unsigned long long flags)
-    : graph_(graph), steps_(std::move(steps)), flags_(flags) {
-  for_each_step(steps_, [&](const Step& step) {
-    if (const NodeMemory* memory = step.node->memory.get()) {
-      memory_[memory->device()] += memory->size();
-    }
-    return CUDA_SUCCESS;
-  });
-}
+    : graph_(graph), steps_(std::move(steps)), flags_(flags) {}
 
 Step* Executable::step_of(CUgraphNode original) { return find(steps_, original); }
 
 void Executable::begin_launch(GraphMemory& memory) {
   if (std::exchange(launched_, true)) return;
+  for_each_step(steps_, [&](const Step& step) {
+    if (const NodeMemory* node = step.node->memory.get()) memory_[node->device()] += node->size();
+    return CUDA_SUCCESS;
+  });
   for (const auto& [device, bytes] : memory_) memory.take(device, bytes);
 }
 

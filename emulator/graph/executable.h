@@ -56,7 +56,7 @@ class Executable {
   CUgraph graph_;
   Steps steps_;
   unsigned long long flags_;
-  std::map<int, Size> memory_{};  ///< bytes of its allocation nodes, by device
+  std::map<int, Size> memory_{};  ///< bytes of its allocation nodes at the first launch, by device
   bool launched_ = false;
   std::uint64_t last_launch_ = 0;
 };

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/graph/update/graph_update.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "emulator/graph/node_memory.h"
 #include "emulator/graph/nodes/kernel_params.h"
 #include "emulator/graph/update/node_pairs.h"
 
@@ -88,12 +90,39 @@ CUgraphExecUpdateResult compare(const Emulator& e, const GraphNode& from, const 
       return compare<CUDA_MEMSET_NODE_PARAMS>(e, from, to);
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
       return compare<CUDA_CONDITIONAL_NODE_PARAMS>(e, from, to);
-    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-    case CU_GRAPH_NODE_TYPE_MEM_FREE:
-      return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
-    default:
+    default:  // also nodes that allocate or free: an H100's driver takes them as they come
       return CU_GRAPH_EXEC_UPDATE_SUCCESS;
   }
+}
+
+bool allocates(const Steps& steps, Address address) {
+  return std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
+    return step.node->memory && step.node->memory->holds(address);
+  });
+}
+
+bool frees(const Graph& graph, Address address) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const auto& node) {
+    const auto* params = std::get_if<CUDA_MEM_FREE_NODE_PARAMS>(&node->params);
+    return params && params->dptr == address;
+  });
+}
+
+/// Whether a fill or a copy uses memory that the new graph allocates and frees, and the executable
+/// does not allocate: an H100's driver (580.159.04) refuses that. It takes memory that the new
+/// graph does not free.
+bool uses_passing_memory(const Steps& steps, const Graph& graph, const GraphNode& to) {
+  const auto passing = [&](Address address) {
+    for (const auto& node : graph.nodes) {
+      if (!node->memory || !node->memory->holds(address)) continue;
+      return frees(graph, node->memory->base()) && !allocates(steps, address);
+    }
+    return false;
+  };
+  if (const auto* fill = std::get_if<CUDA_MEMSET_NODE_PARAMS>(&to.params))
+    return passing(fill->dst);
+  const auto* copy = std::get_if<CUDA_MEMCPY3D>(&to.params);
+  return copy && (passing(copy->srcDevice) || passing(copy->dstDevice));
 }
 
 /// A step, and the node whose parameters it gets.
@@ -114,6 +143,7 @@ UpdateResult collect(Emulator& e, Steps& steps, CUgraph graph, unsigned long lon
     CUgraphNode node = const_cast<GraphNode&>(to).handle();
     const CUgraphExecUpdateResult compared = compare(e, *step.node, to, flags);
     if (compared != CU_GRAPH_EXEC_UPDATE_SUCCESS) return {compared, node};
+    if (uses_passing_memory(steps, *found, to)) return {CU_GRAPH_EXEC_UPDATE_ERROR, node};
     if (to.check && to.check(e) != CUDA_SUCCESS) return {CU_GRAPH_EXEC_UPDATE_ERROR, node};
     for (std::size_t i = 0; i < step.bodies.size(); ++i) {
       const UpdateResult body = collect(e, step.bodies[i], to.bodies[i], flags, out);

@@ -226,21 +226,72 @@ TEST_F(GraphUpdateTest, ChildrenAreUpdatedToo) {
   for (CUgraph each : {inner, changed, longer}) EXPECT_EQ(destroy(each), CUDA_SUCCESS);
 }
 
-TEST_F(GraphUpdateTest, NodesOfMemoryAreNotUpdated) {
-  CUDA_MEM_ALLOC_NODE_PARAMS asked{};
-  asked.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-  asked.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  asked.bytesize = 4096;
-  using Add =
-      CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t, CUDA_MEM_ALLOC_NODE_PARAMS*);
-  CUgraphNode nodes[2];
-  ASSERT_EQ(symbol<Add>("cuGraphAddMemAllocNode")(&nodes[0], graph_, nullptr, 0, &asked),
-            CUDA_SUCCESS);
-  ASSERT_EQ(symbol<Add>("cuGraphAddMemAllocNode")(&nodes[1], other_, nullptr, 0, &asked),
-            CUDA_SUCCESS);
-  const CUgraphExecUpdateResultInfo info = refused();
-  EXPECT_EQ(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED);
-  EXPECT_EQ(info.errorNode, nodes[1]);
+// What an H100's driver (580.159.04) did with graphs that allocate and fill, and free or do not.
+struct GraphMemoryUpdateTest : GraphUpdateTest {
+  struct Made {
+    CUdeviceptr address = 0;
+    CUgraphNode allocation = nullptr, fill = nullptr;
+  };
+  Made allocates(CUgraph graph, bool frees, std::size_t size = 4096) {
+    CUDA_MEM_ALLOC_NODE_PARAMS asked{};
+    asked.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    asked.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    asked.bytesize = size;
+    using Allocate = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t,
+                              CUDA_MEM_ALLOC_NODE_PARAMS*);
+    using Free = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t, CUdeviceptr);
+    Made made;
+    EXPECT_EQ(
+        symbol<Allocate>("cuGraphAddMemAllocNode")(&made.allocation, graph, nullptr, 0, &asked),
+        CUDA_SUCCESS);
+    made.address = asked.dptr;
+    made.fill = fill(graph, made.address, 4, 1, {made.allocation});
+    CUgraphNode end = nullptr;
+    if (frees) {
+      EXPECT_EQ(symbol<Free>("cuGraphAddMemFreeNode")(&end, graph, &made.fill, 1, made.address),
+                CUDA_SUCCESS);
+    }
+    return made;
+  }
+  CUresult launch(CUgraphExec executable) const {
+    const CUresult result = driver()(calls::GraphLaunch{executable, CU_STREAM_LEGACY});
+    EXPECT_EQ(driver()(calls::CtxSynchronize{}), CUDA_SUCCESS);
+    return result;
+  }
+  CUresult update(CUgraphExec executable, CUgraph graph) const {
+    CUgraphExecUpdateResultInfo info{};
+    return driver()(calls::GraphExecUpdate_v2{executable, graph, &info});
+  }
+};
+
+TEST_F(GraphMemoryUpdateTest, AGraphsOwnMemoryStays) {
+  allocates(graph_, true);
+  CUgraphExec executable = instantiate(graph_);
+  EXPECT_EQ(update(executable, graph_), CUDA_SUCCESS);
+  EXPECT_EQ(launch(executable), CUDA_SUCCESS);
+}
+
+TEST_F(GraphMemoryUpdateTest, MemoryThatStaysIsTheOtherGraphsFromThenOn) {
+  const Made first = allocates(graph_, false), second = allocates(other_, false, 4 << 20);
+  CUgraphExec executable = instantiate(graph_);
+  EXPECT_EQ(update(executable, other_), CUDA_SUCCESS);
+  EXPECT_EQ(launch(executable), CUDA_SUCCESS);
+  unsigned char read = 0;
+  EXPECT_EQ(driver()(calls::MemcpyDtoH{&read, first.address, 1}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::MemcpyDtoH{&read, second.address, 1}), CUDA_SUCCESS);
+  EXPECT_EQ(read, 3);
+  EXPECT_EQ(launch(executable), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(driver()(calls::MemFree{second.address}), CUDA_SUCCESS);
+}
+
+TEST_F(GraphMemoryUpdateTest, MemoryThatTheOtherGraphFreesIsNotTaken) {
+  allocates(graph_, true);
+  const Made second = allocates(other_, true);
+  CUgraphExec executable = instantiate(graph_);
+  const CUgraphExecUpdateResultInfo info = refused(executable, other_);
+  EXPECT_EQ(info.result, CU_GRAPH_EXEC_UPDATE_ERROR);
+  EXPECT_EQ(info.errorNode, second.fill);
+  EXPECT_EQ(launch(executable), CUDA_SUCCESS);
 }
 
 }  // namespace
