@@ -57,6 +57,20 @@ class Unchecked(cli_test.CliTest):
             self.assertNotIn("cuCtxGetDevice", text)  # an answer, and no error
             self.assertNotIn("cuPointerGetAttribute", text)
 
+    def test_its_stack_begins_in_the_program(self):
+        # This function is wrapped, and what is far from memory that matters goes straight through.
+        end = """
+context = ctypes.c_void_p()
+assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0 and cuda.cuCtxSetCurrent(context) == 0
+assert cuda.cuMemcpyDtoH_v2(ctypes.byref(value), ctypes.c_uint64(16), ctypes.c_size_t(4)) == 1
+sys.exit(3)
+"""
+        refusals, _ = self.asked(end, 3)
+        (copy,) = [refusal for refusal in refusals if refusal["call"] == "cuMemcpyDtoH"]
+        modules = [frame["module"] for frame in copy["stack"]]
+        self.assertTrue(modules)
+        self.assertFalse([module for module in modules if "libcuvmm-shim" in module], modules)
+
     def test_so_is_one_that_a_signal_ends(self):
         refusals, text = self.asked("os.abort()", 134)
         self.assertEqual(len(refusals), 1)

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "live/frames/stack_text.h"
 #include "shim/process/own_stack.h"
 #include "shim/refusal/refusal_text.h"
 #include "shim/stack/python/site.h"
@@ -18,10 +19,12 @@ namespace cuvmm::shim {
 
 namespace {
 
-// The driver itself said it: such a stack begins inside of it.
+// The driver itself said it: such a stack begins inside of it, and goes through this object.
 void leave_out_driver(std::vector<Frame>& frames) {
   const std::string driver = frames.empty() ? std::string() : frames.front().module;
-  const auto outside = [&](const Frame& frame) { return frame.module != driver; };
+  const auto outside = [&](const Frame& frame) {
+    return frame.module != driver && live::file_name(frame.module) != "libcuvmm-shim.so";
+  };
   frames.erase(frames.begin(), std::ranges::find_if(frames, outside));
 }
 
