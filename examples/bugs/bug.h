@@ -41,6 +41,13 @@ inline void refused(const char* call, CUresult answer) {
   if (answer == CUDA_SUCCESS) ++differences;
 }
 
+/// The call that shows a fault of work that filled or read what is not there. For a fill, an H200
+/// answered CUDA_ERROR_LAUNCH_FAILED, and an H100 CUDA_ERROR_ILLEGAL_ADDRESS (both 580.159.04).
+inline void faulted(const char* call, CUresult answer) {
+  std::printf("%s = %s\n", call, name(answer));
+  if (answer != CUDA_ERROR_LAUNCH_FAILED && answer != CUDA_ERROR_ILLEGAL_ADDRESS) ++differences;
+}
+
 /// A call that has to work for the program to make sense.
 inline void must(const char* call, CUresult answer) {
   if (answer == CUDA_SUCCESS) return;
@@ -64,6 +71,7 @@ inline void need_multicast(int count = 2) {
 
 #define SAW(expected, call) bug::saw((expected), #call, (call))
 #define REFUSED(call) bug::refused(#call, (call))
+#define FAULTED(call) bug::faulted(#call, (call))
 #define MUST(call) bug::must(#call, (call))
 
 /// Device memory, shareable as `handle_types` (CUmemAllocationHandleType bits) says.

@@ -12,7 +12,7 @@ namespace {
 using Properties = CUDA_ARRAY_SPARSE_PROPERTIES;
 using Region = decltype(CUarrayMapInfo::subresource.sparseLevel);
 
-// What a tile takes on every GPU that is known. The driver tells only how many elements it has.
+// What a tile takes: an H100 said so of 18 formats. The driver tells only how many elements it has.
 constexpr std::uint64_t kTileBytes = 65536;
 
 bool shows_region(const CUarrayMapInfo& info) {

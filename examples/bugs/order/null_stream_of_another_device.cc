@@ -24,6 +24,6 @@ int main() {
   SAW(CUDA_SUCCESS, cuMemAddressFree(memory.address, size));
   busy.let_go();
   bug::start(0);
-  SAW(CUDA_ERROR_LAUNCH_FAILED, cuStreamSynchronize(busy.get()));
+  FAULTED(cuStreamSynchronize(busy.get()));
   return bug::verdict();
 }

@@ -18,6 +18,6 @@ int main() {
   SAW(CUDA_SUCCESS, cuMemRelease(memory.handle));
   SAW(CUDA_SUCCESS, cuMemAddressFree(memory.address, size));
   busy.let_go();
-  SAW(CUDA_ERROR_LAUNCH_FAILED, cuStreamSynchronize(busy.get()));
+  FAULTED(cuStreamSynchronize(busy.get()));
   return bug::verdict();
 }
