@@ -100,7 +100,7 @@ std::string answer_text(const RuleInfo& rule, std::string_view result, bool of_w
   const std::string documented =
       rule.code == CUDA_SUCCESS ? "" : "; documented: " + result_name(rule.code);
   if (result == "crashed") return "the driver died in this call" + documented;
-  const std::string text = "the driver answered " + std::string(result) + documented;
+  std::string text = "the driver answered " + std::string(result) + documented;
   if (result != result_name(CUDA_SUCCESS)) return text;
   if (of_work) return text + ". It waits for no work";
   const bool forbidden = rule.kind == RuleKind::kError || rule.kind == RuleKind::kUndefined;

@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "api/fnv1a.h"
+#include "live/frames/stack_text.h"
 #include "shim/loader/module_map.h"
 #include "shim/process/own_stack.h"
 #include "shim/stack/python/names.h"
-#include "live/frames/stack_text.h"
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "shim/loader/module_map.h"
 #include "live/frames/stack_text.h"
+#include "shim/loader/module_map.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {

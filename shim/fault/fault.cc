@@ -6,6 +6,7 @@
 #include "api/driver.h"
 #include "api/posix/cancel_off.h"
 #include "api/words.h"
+#include "live/frames/stack_text.h"
 #include "ring/reading.h"
 #include "ring/text.h"
 #include "shim/fault/ends.h"
@@ -14,7 +15,6 @@
 #include "shim/process/own_stack.h"
 #include "shim/process/process.h"
 #include "shim/report/output.h"
-#include "live/frames/stack_text.h"
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {

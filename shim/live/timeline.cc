@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include <vector>
 
-
 namespace cuvmm::shim {
 
 namespace {

@@ -7,11 +7,11 @@
 
 #include "api/posix/cancel_off.h"
 #include "api/words.h"
+#include "live/frames/stack_text.h"
 #include "shim/process/own_stack.h"
 #include "shim/process/process.h"
 #include "shim/process/reserve.h"
 #include "shim/report/output.h"
-#include "live/frames/stack_text.h"
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {

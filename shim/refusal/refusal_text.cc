@@ -5,10 +5,10 @@
 
 #include "api/driver.h"
 #include "api/words.h"
+#include "live/frames/stack_text.h"
 #include "rulebook/violation.h"
 #include "shim/report/finding_members.h"
 #include "shim/report/json.h"
-#include "live/frames/stack_text.h"
 
 namespace cuvmm::shim {
 

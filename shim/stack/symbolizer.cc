@@ -7,10 +7,10 @@
 #include <string_view>
 
 #include "api/posix/cancel_off.h"
+#include "live/frames/cxx_names.h"
 #include "live/frames/interleave.h"
 #include "shim/loader/module_map.h"
 #include "shim/process/own_stack.h"
-#include "live/frames/cxx_names.h"
 #include "shim/stack/python/names.h"
 #include "shim/stack/python/python_stack.h"
 #include "shim/symbolize/symbolize_abi.h"

@@ -85,7 +85,7 @@ std::string doctor_text(std::span<const Check> checks, std::span<const std::stri
     summary += missing.empty() ? "; all that is needed works" : "; needed, but not there:";
     for (const Check* check : missing) summary += (check == missing[0] ? " " : ", ") + check->id;
   }
-  summary += "\n";
+  summary += '\n';
   const Check* const driver = find(checks, "driver");
   if (driver && driver->status != Status::kWorks && needed.empty()) {
     summary += "What needs no driver works: cuvmm run --emulate -- PROGRAM\n";

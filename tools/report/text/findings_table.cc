@@ -36,11 +36,13 @@ std::string frame_text(const Json& frame) {
   const std::string function = frame.value("function", ""), file = frame.value("file", "");
   std::string text = function.empty() ? "?" : function;
   if (!file.empty()) {
-    return text + fmt::format(" at {}:{}", live::file_name(file), frame.value("line", std::uint64_t{0}));
+    return text +
+           fmt::format(" at {}:{}", live::file_name(file), frame.value("line", std::uint64_t{0}));
   }
   const std::string module = frame.value("module", "");
   if (!module.empty()) {
-    text += fmt::format(" ({}+{:#x})", live::file_name(module), frame.value("offset", std::uint64_t{0}));
+    text += fmt::format(" ({}+{:#x})", live::file_name(module),
+                        frame.value("offset", std::uint64_t{0}));
   }
   return text;
 }
