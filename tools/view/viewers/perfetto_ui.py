@@ -55,7 +55,7 @@ class PerfettoUi(browser.Browser):
         self.server.shutdown()
         self.server.server_close()
 
-    def wait(self, expression, seconds=60):
+    def wait(self, expression, seconds=300):
         end = time.monotonic() + seconds
         while not self.evaluate(f"Boolean({expression})"):
             if time.monotonic() > end:

