@@ -130,7 +130,8 @@ void Process::write_json(const char* ended) {
         const std::vector<StackId> more = open->session.finish_timeline(kLastPatience);
         stacks.insert(more.begin(), more.end());
       }
-      findings_stack().run([&] { report.stacks = stacks_json(stacks); }, kLastPatience);
+      if (!stacks.empty())
+        findings_stack().run([&] { report.stacks = stacks_json(stacks); }, kLastPatience);
     }
   }
   const bool last = std::string_view(ended) != "running";

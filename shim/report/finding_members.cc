@@ -37,7 +37,6 @@ void add_frames(std::string& out, const char* key, const std::vector<Frame>& fra
 }
 
 std::string stacks_json(const std::set<StackId>& stacks) {
-  if (stacks.empty()) return {};
   prepare_symbolizer();
   std::string out = "{";
   for (const StackId stack : stacks)

@@ -17,7 +17,7 @@ std::string finding_members(const Entry& entry);
 void add_arguments(std::string& out, const std::vector<ArgumentText>& arguments);
 /// A member that is a stack.
 void add_frames(std::string& out, const char* key, const std::vector<Frame>& frames);
-/// Stacks made readable, as a JSON object by id; "" where there are none.
+/// Stacks made readable, as a JSON object by id.
 std::string stacks_json(const std::set<StackId>& stacks);
 
 }  // namespace cuvmm::shim

@@ -142,10 +142,9 @@ int exit_code(const RunSettings& options, const TreeResult& tree, const MergedRe
 
 // A process tells its own findings; these nobody has told.
 void tell_between(const RunSettings& options, const Json& findings) {
-  constexpr std::size_t kByDefault = 10;
-  const std::size_t most = options.limit < 0    ? kByDefault
-                           : options.limit == 0 ? findings.size()
-                                                : static_cast<std::size_t>(options.limit);
+  constexpr int kOnTerminal = 10;
+  const int asked = options.limit >= 0 ? options.limit : ::isatty(STDERR_FILENO) ? kOnTerminal : 0;
+  const std::size_t most = asked == 0 ? findings.size() : static_cast<std::size_t>(asked);
   for (std::size_t i = 0; i < findings.size() && i < most; ++i)
     write_error("cuvmm: " + finding_text(findings[i]));
   if (findings.size() > most) {

@@ -19,13 +19,6 @@ namespace cuvmm::tools {
 
 namespace {
 
-// Debug information of Python itself is no place of the program's.
-bool of_interpreter(const Json& frame) {
-  live::Frame native;
-  native.module = text_in(frame, "module");
-  return live::of_interpreter(native);
-}
-
 std::string joined(const Json& texts, const char* between) {
   std::string all;
   for (const Json& text : texts) {
@@ -175,7 +168,8 @@ std::vector<live::Frame> frames_in(const Json& object, const char* key) {
 const Json* site_of(const Json& stack) {
   if (!stack.is_array() || stack.empty()) return nullptr;
   for (const Json& frame : stack) {
-    if (!text_in(frame, "file").empty() && !of_interpreter(frame)) return &frame;
+    // Debug information of Python itself is no place of the program's.
+    if (!text_in(frame, "file").empty() && !live::of_interpreter(frame_of(frame))) return &frame;
   }
   return &stack.front();
 }
