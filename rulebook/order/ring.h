@@ -30,14 +30,11 @@ class Ring {
   /// All of them, in their order.
   [[gnu::hot]] void append(std::span<const T> elements) requires std::is_trivially_copyable_v<T> {
     while (count_ + elements.size() > places_.size()) [[unlikely]] grow();
-    // What it counts with stays in registers: an element might be one of the members to a compiler.
-    T* const places = places_.data();
-    const std::size_t mask = places_.size() - 1;
-    std::size_t to = at(count_);
-    for (const T& element : elements) {
-      places[to] = element;
-      to = (to + 1) & mask;
-    }
+    const std::size_t to = at(count_);
+    const std::size_t before_end = std::min(elements.size(), places_.size() - to);
+    std::copy_n(elements.data(), before_end, places_.data() + to);
+    if (before_end != elements.size()) [[unlikely]]
+      std::copy(elements.begin() + before_end, elements.end(), places_.data());
     count_ += elements.size();
   }
   void pop_front() {

@@ -5,23 +5,27 @@ namespace cuvmm {
 
 void Uses::Log::drop_first() {
   const Entry& entry = entries.front();
-  ranges.pop_front(entry.count);
-  gone += entry.count;
+  pointers.drop(entry.pointers);
+  ranges.drop(entry.ranges);
   entries.pop_front();
 }
 
-const UsedRange* Uses::Log::find(const Entry& entry, Address base, Size size) const {
+std::optional<UsedRange> Uses::Log::find(const Entry& entry, Address base, Size size) const {
   if (entry.shared) {
     for (const UsedRange& range : *entry.shared) {
-      if (meets(range, base, size)) return &range;
+      if (meets(range, base, size)) return range;
     }
-    return nullptr;
+    return {};
   }
-  for (std::uint32_t i = 0; i < entry.count; ++i) {
-    const UsedRange& range = ranges[entry.first - gone + i];
-    if (meets(range, base, size)) return &range;
+  for (std::uint32_t i = 0; i < entry.pointers.count; ++i) {
+    const Address pointer = pointers.at(entry.pointers, i);
+    if (pointer - base < size) return UsedRange{pointer, 0};
   }
-  return nullptr;
+  for (std::uint32_t i = 0; i < entry.ranges.count; ++i) {
+    const UsedRange& range = ranges.at(entry.ranges, i);
+    if (meets(range, base, size)) return range;
+  }
+  return {};
 }
 
 const Use* Uses::at(StreamId stream, Position position) const {

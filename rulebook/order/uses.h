@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,15 @@ namespace cuvmm {
 struct UsedRange {
   Address base = 0;
   Size size = 0;
+};
+
+/// What one piece of work uses. Most of it are pointers, which are kept in half the room.
+struct UsedMemory {
+  std::span<const Address> pointers;
+  std::span<const UsedRange> ranges = {};
+
+  bool empty() const { return pointers.empty() && ranges.empty(); }
+  std::size_t size() const { return pointers.size() + ranges.size(); }
 };
 
 /// A piece of work that uses memory.
@@ -41,13 +51,13 @@ class Uses {
   using Shared = std::shared_ptr<const std::vector<UsedRange>>;
   /// Of one stream; more of either, and the oldest use is dropped.
   static constexpr std::size_t kMostUses = 4096;
-  static constexpr std::size_t kMostRanges = 32768;
+  static constexpr std::size_t kMostRanges = 32768;  ///< and as many pointers
 
   /// Behind all other uses of that stream. Of more than kMostRanges the rest is left out.
   /// `dropped(use)` for one that makes room. Gives the use as it is kept, until the next call: its
   /// caller may complete it.
   template <class Dropped>
-  [[gnu::hot]] Use& add(StreamId stream, const Use& use, std::span<const UsedRange> ranges,
+  [[gnu::hot]] Use& add(StreamId stream, const Use& use, const UsedMemory& memory,
                         Dropped&& dropped);
   template <class Dropped>
   Use& add(StreamId stream, const Use& use, Shared ranges, Dropped&& dropped);
@@ -63,7 +73,7 @@ class Uses {
   }
   void clear() { logs_.clear(); }
 
-  /// visit(stream, use, range) for each use of the range, with the first of its ranges there.
+  /// visit(stream, use, range) for each use of the range, with one of its ranges there.
   template <class Visit>
   void find(Address base, Size size, Visit&& visit) const;
   /// The use at this place, or null.
@@ -71,23 +81,45 @@ class Uses {
   bool empty() const;
 
  private:
+  /// Those of one use among those of all.
+  struct Part {
+    std::uint64_t first = 0;  ///< counted since the log began
+    std::uint32_t count = 0;
+  };
+  template <class T>
+  struct Elements {
+    Ring<T> ring;
+    std::uint64_t gone = 0;  ///< that were dropped
+
+    [[gnu::hot]] Part append(std::span<const T> more) {
+      const Part part{gone + ring.size(), static_cast<std::uint32_t>(more.size())};
+      if (!more.empty()) ring.append(more);
+      return part;
+    }
+    void drop(const Part& part) {
+      ring.pop_front(part.count);
+      gone += part.count;
+    }
+    const T& at(const Part& part, std::uint32_t i) const { return ring[part.first - gone + i]; }
+  };
   struct Entry {
     Use use;
-    std::uint64_t first = 0;  ///< of its ranges, counted since the log began
-    std::uint32_t count = 0;
+    Part pointers;
+    Part ranges;
     Shared shared;
   };
   struct Log {
     Ring<Entry> entries;
-    Ring<UsedRange> ranges;
-    std::uint64_t gone = 0;  ///< ranges that were dropped
-    // Around all ranges since the log was empty.
+    Elements<Address> pointers;
+    Elements<UsedRange> ranges;
+    // Around all that was used since the log was empty; further out where pointers were.
     Address low = ~Address{0};
     Address last = 0;
 
-    [[gnu::hot]] void widen(std::span<const UsedRange> more);
+    [[gnu::hot]] void widen(const UsedMemory& more);
+    [[gnu::hot]] bool has_room(const UsedMemory& more) const;
     void drop_first();
-    const UsedRange* find(const Entry& entry, Address base, Size size) const;
+    std::optional<UsedRange> find(const Entry& entry, Address base, Size size) const;
   };
   static bool meets(const UsedRange& range, Address base, Size size) {
     return range.base >= base ? range.base - base < size
@@ -97,11 +129,20 @@ class Uses {
   StreamMap<Log> logs_;
 };
 
-inline void Uses::Log::widen(std::span<const UsedRange> more) {
+inline void Uses::Log::widen(const UsedMemory& more) {
   const bool first = entries.empty();
   Address lowest = first ? ~Address{0} : low;
   Address highest = first ? 0 : last;
-  for (const UsedRange& range : more) {
+  // Two words at a time: no processor of ours finds their lowest and highest as fast as these,
+  // which are not further inside.
+  Address common = ~Address{0}, any = 0;
+  for (const Address pointer : more.pointers) {
+    common &= pointer;
+    any |= pointer;
+  }
+  lowest = std::min(lowest, common);
+  highest = std::max(highest, any);
+  for (const UsedRange& range : more.ranges) {
     lowest = std::min(lowest, range.base);
     highest = std::max(highest, range.base + (range.size == 0 ? 0 : range.size - 1));
   }
@@ -109,21 +150,25 @@ inline void Uses::Log::widen(std::span<const UsedRange> more) {
   last = highest;
 }
 
+inline bool Uses::Log::has_room(const UsedMemory& more) const {
+  return entries.size() < kMostUses && pointers.ring.size() + more.pointers.size() <= kMostRanges &&
+         ranges.ring.size() + more.ranges.size() <= kMostRanges;
+}
+
 template <class Dropped>
-Use& Uses::add(StreamId stream, const Use& use, std::span<const UsedRange> ranges,
-               Dropped&& dropped) {
+Use& Uses::add(StreamId stream, const Use& use, const UsedMemory& all, Dropped&& dropped) {
   Log& log = logs_[stream];
-  if (ranges.size() > kMostRanges) ranges = ranges.first(kMostRanges);
-  while (log.entries.size() >= kMostUses || log.ranges.size() + ranges.size() > kMostRanges) {
+  const UsedMemory memory{all.pointers.first(std::min(all.pointers.size(), kMostRanges)),
+                          all.ranges.first(std::min(all.ranges.size(), kMostRanges))};
+  while (!log.has_room(memory)) {
     dropped(log.entries.front().use);
     log.drop_first();
   }
-  log.widen(ranges);
+  log.widen(memory);
   Entry& entry = log.entries.push_back();
   entry.use = use;
-  entry.first = log.gone + log.ranges.size();
-  entry.count = static_cast<std::uint32_t>(ranges.size());
-  log.ranges.append(ranges);
+  entry.pointers = log.pointers.append(memory.pointers);
+  entry.ranges = log.ranges.append(memory.ranges);
   return entry.use;
 }
 
@@ -134,7 +179,7 @@ Use& Uses::add(StreamId stream, const Use& use, Shared ranges, Dropped&& dropped
     dropped(log.entries.front().use);
     log.drop_first();
   }
-  log.widen(*ranges);
+  log.widen({.pointers = {}, .ranges = *ranges});
   Entry& entry = log.entries.push_back();
   entry.use = use;
   entry.shared = std::move(ranges);
@@ -157,7 +202,7 @@ void Uses::find(Address base, Size size, Visit&& visit) const {
     if (!near) continue;
     for (std::size_t i = 0; i < log.entries.size(); ++i) {
       const Entry& entry = log.entries[i];
-      const UsedRange* const range = log.find(entry, base, size);
+      const std::optional<UsedRange> range = log.find(entry, base, size);
       if (range) visit(stream, entry.use, *range);
     }
   }

@@ -76,7 +76,13 @@ RC_GTEST_PROP(UsesProperty, AgreesWithOneList, ()) {
         for (int i = 0; i < count; ++i) ranges.push_back(any_range());
         twin.push_back({stream, use.position, ranges});
         if (*rc::gen::arbitrary<bool>()) {
-          uses.add(stream, use, ranges, never);
+          std::vector<Address> pointers;
+          for (const UsedRange& range : ranges) {
+            if (range.size == 0) pointers.push_back(range.base);
+          }
+          std::vector<UsedRange> sized = ranges;
+          std::erase_if(sized, [](const UsedRange& range) { return range.size == 0; });
+          uses.add(stream, use, {pointers, sized}, never);
         } else {
           uses.add(stream, use, std::make_shared<const std::vector<UsedRange>>(ranges), never);
         }

@@ -16,7 +16,13 @@ class UsesTest : public testing::Test {
   void add(StreamId stream, Position position, std::vector<UsedRange> ranges) {
     Use use;
     use.position = position;
-    uses_.add(stream, use, ranges, [&](const Use& gone) { dropped_.push_back(gone.position); });
+    std::vector<Address> pointers;
+    for (const UsedRange& range : ranges) {
+      if (range.size == 0) pointers.push_back(range.base);
+    }
+    std::erase_if(ranges, [](const UsedRange& range) { return range.size == 0; });
+    uses_.add(stream, use, {pointers, ranges},
+              [&](const Use& gone) { dropped_.push_back(gone.position); });
   }
   void add_shared(StreamId stream, Position position, std::vector<UsedRange> ranges) {
     Use use;
@@ -86,6 +92,8 @@ TEST_F(UsesTest, TheOldestMakesRoomForManyRanges) {
   add(kStream, 3, {{kBase, 8}, {kBase + kGranule, 8}});
   EXPECT_EQ(dropped_, (std::vector<Position>{1, 2}));
   add(kStream, 4, std::vector<UsedRange>(2 * Uses::kMostRanges, {kBase, 8}));
+  add(kStream, 5, std::vector<UsedRange>(Uses::kMostRanges, {kBase + 2 * kGranule, 0}));
+  EXPECT_EQ(dropped_.size(), 3u) << "pointers have places of their own";
   EXPECT_EQ(found(kBase, 8), (Found{{kStream, 4}})) << "the rest of its ranges is left out";
 }
 

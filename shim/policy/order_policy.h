@@ -120,13 +120,13 @@ struct OrderKept<CallStruct> {
   const Layout* layout = nullptr;
   ReservedEvent event;
   Pointers pointers;
-  std::size_t size() const { return pointers.size(); }
+  bool empty() const { return pointers.empty(); }
 };
 template <class CallStruct>
 requires kLaunchesGraph<CallStruct>
 struct OrderKept<CallStruct> {
   std::shared_ptr<const GraphUses> graph;
-  std::size_t size() const { return graph ? graph->ranges->size() : 0; }
+  bool empty() const { return !graph || graph->ranges->empty(); }
 };
 template <class CallStruct>
 requires kMovesMap<CallStruct>

@@ -54,8 +54,7 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
     const auto& pointers = step.kept.pointers;
     step.violations = wrong_arguments(order_stream(call), pointers);
     if (work_.allocates()) [[unlikely]] {
-      step.violations.append(
-          early_use(step.ticket, "an argument", {pointers.begin(), pointers.size()}));
+      step.violations.append(early_use(step.ticket, "an argument", pointers.memory()));
     }
   } else if constexpr (kLaunchesGraph<CallStruct>) {
     step.ticket = work_.enter(call.hStream, per_thread);
@@ -65,7 +64,7 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
     step.violations = wrong_arguments(call.hStream, arguments.data(), arguments.size());
     if (work_.allocates()) [[unlikely]] {
       step.violations.append(
-          early_use(step.ticket, "an address of a node", *step.kept.graph->ranges));
+          early_use(step.ticket, "an address of a node", {{}, *step.kept.graph->ranges}));
     }
   } else if constexpr (kActsOnStream<CallStruct>) {
     step.ticket = work_.enter(call.hStream, per_thread);
@@ -90,14 +89,14 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
     const auto& kept = step.kept;
     Use use;
     use.what = kLaunches<CallStruct> ? "kernel" : "graph";
-    if (kept.size() != 0 || !step.violations.empty()) {
+    if (!kept.empty() || !step.violations.empty()) {
       number(use.origin);
       use.origin.stack = capture_stack(caller);
     }
     if constexpr (kLaunches<CallStruct>) {
       if (!kept.layout) return work_.act(step.ticket, Launch::kNone, kept.event);
       use.function = kept.layout->function;
-      work_.use(step.ticket, use, {kept.pointers.begin(), kept.pointers.size()},
+      work_.use(step.ticket, use, kept.pointers.memory(),
                 kept.layout->hidden ? Launch::kHidden : Launch::kPlain, kept.event);
     } else if (kept.graph) {
       use.sure = !kept.graph->tells;
@@ -171,7 +170,7 @@ void Session::leave_work(Symbol symbol, const CallStruct& call, const WorkRoom::
       const UsedRange range = extent(touch);
       if (range.size == 0 || count == kMost) return;
       if (work_.allocates() && early.empty()) {
-        early = early_use(ticket, touch.parameter, {&range, 1});
+        early = early_use(ticket, touch.parameter, {{}, {&range, 1}});
       }
       if (!work_.bounds().near(&touch, 1)) return;
       ranges[count++] = range;
@@ -194,7 +193,7 @@ void Session::leave_work(Symbol symbol, const CallStruct& call, const WorkRoom::
       use.what = fills ? "fill" : kTouches<CallStruct> ? "copy" : "batch";
       number(use.origin);
       use.origin.stack = capture_stack(caller);
-      work_.use(ticket, use, {ranges, count});
+      work_.use(ticket, use, {{}, {ranges, count}});
       if (!early.empty()) [[unlikely]] {
         report(Call(call), std::move(early), {.result = result}, use.origin.call, use.origin.stack);
       }

@@ -194,11 +194,11 @@ Violations Session::wrong_arguments(CUstream stream, const LaunchArgument* argum
 
 Violations Session::wrong_arguments(CUstream stream, const Pointers& pointers,
                                     ArgumentCache::Asked asked) {
-  LaunchArgument arguments[Pointers::kMost];
+  LaunchArgument arguments[Pointers::kMostArguments];
   const std::size_t count = pointers.arguments(arguments);
   std::uint64_t exactly = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    exactly += ArgumentCache::part(arguments[i].value, i + 1);
+    exactly = ArgumentCache::join(exactly, arguments[i].value);
   }
   ArgumentCache& looked_at = work_.looked_at();
   if (looked_at.knows(exactly, asked)) return {};
@@ -209,8 +209,8 @@ Violations Session::wrong_arguments(CUstream stream, const Pointers& pointers,
 }
 
 Violations Session::early_use(const WorkRoom::Ticket& ticket, const char* name,
-                              std::span<const UsedRange> ranges) {
-  const auto early = work_.comes_early(ticket, ranges);
+                              const UsedMemory& memory) {
+  const auto early = work_.comes_early(ticket, memory);
   if (!early) [[likely]]
     return {};
   const std::uint64_t used_on = work_.stream_of(ticket);

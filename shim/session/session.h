@@ -230,10 +230,9 @@ class alignas(64) Session {
   }
   [[gnu::noinline]] Violations wrong_arguments(CUstream stream, const Pointers& pointers,
                                                ArgumentCache::Asked asked);
-  /// What is wrong with the next work of the ticket's stream if it uses these ranges. `name`: what
+  /// What is wrong with the next work of the ticket's stream if it uses this memory. `name`: what
   /// the address is to the program.
-  Violations early_use(const WorkRoom::Ticket& ticket, const char* name,
-                       std::span<const UsedRange> ranges);
+  Violations early_use(const WorkRoom::Ticket& ticket, const char* name, const UsedMemory& memory);
   /// What is wrong with the order of a graph that was instantiated.
   [[gnu::cold]] Violations note_graph(CUgraphExec exec, CUgraph graph);
   /// And with what it uses since it was changed.

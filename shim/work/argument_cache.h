@@ -28,11 +28,9 @@ class ArgumentCache {
     return first >= base && size >= kSize && first - base <= size - kSize;
   }
 
-  /// Of several words, the sum of their parts stands for all of them. `place`: of the word, from 1.
-  static std::uint64_t part(std::uint64_t word, std::uint64_t place) {
-    constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15u;
-    const std::uint64_t first = (word + place * 0xff51afd7ed558ccdu) * kOdd;
-    return (first ^ first >> 29) * kOdd;
+  /// One number for several, taken one after the other; `before`: that of those before, 0 at first.
+  static std::uint64_t join(std::uint64_t before, std::uint64_t word) {
+    return (before + word) * 0x9e3779b97f4a7c15u;
   }
 
   bool knows(std::uint64_t word, Asked asked) const {

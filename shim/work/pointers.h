@@ -19,19 +19,24 @@ namespace cuvmm::shim {
 class Pointers {
  public:
   static constexpr std::size_t kMost = 128;
+  static constexpr std::size_t kMostTensors = 32;
 
   Pointers() noexcept {}  // NOLINT(modernize-use-equals-default): the unions have no default
 
   /// Each word that may be an address, also inside of structs that are passed by value; and the
-  /// tensors of tensor maps, which have a size.
-  const UsedRange* begin() const { return words_; }
-  std::size_t size() const { return count_; }
+  /// tensors of tensor maps, which have a size. Lives as long as this.
+  UsedMemory memory() const { return {{words_, count_}, {tensors_, tensor_count_}}; }
+  bool empty() const { return count_ == 0 && tensor_count_ == 0; }
   /// Those that are whole parameters. A struct may have parts that nobody wrote, which hold what
-  /// the stack had there. Written to `out`, which has room for size(); how many they are.
+  /// the stack had there. Written to `out`, which has room for kMostArguments; how many they are.
+  static constexpr std::size_t kMostArguments = kMost + kMostTensors;
   std::size_t arguments(LaunchArgument* out) const {
     std::size_t count = 0;
     for (std::size_t i = 0; i < count_; ++i) {
-      if (parameters_[i] != kPart) out[count++] = {words_[i].base, parameters_[i]};
+      if (parameters_[i] != kPart) out[count++] = {words_[i], parameters_[i]};
+    }
+    for (std::size_t i = 0; i < tensor_count_; ++i) {
+      out[count++] = {tensors_[i].base, tensor_parameters_[i]};
     }
     return count;
   }
@@ -42,12 +47,17 @@ class Pointers {
   void add(std::uint64_t word, int parameter, bool whole) {
     if (count_ == kMost) return;
     // The parts of a struct often are one address. To look further back costs more than it saves.
-    if (count_ != 0 && last_ == word) return;
-    append({word, 0}, whole ? parameter : kPart);
+    if (count_ != 0 && words_[count_ - 1] == word) return;
+    parameters_[count_] = static_cast<std::int16_t>(whole ? parameter : kPart);
+    words_[count_++] = word;
+    if (whole) fingerprint_ = with(fingerprint_, word);
   }
 
   void add(const UsedRange& tensor, int parameter) {
-    if (count_ != kMost) append(tensor, parameter);
+    if (tensor_count_ == kMostTensors) return;
+    tensor_parameters_[tensor_count_] = static_cast<std::int16_t>(parameter);
+    tensors_[tensor_count_++] = tensor;
+    fingerprint_ = with(fingerprint_, tensor.base);
   }
 
   /// Reads `kernelParams`, or the packed buffer of `extra`, where there is one.
@@ -58,14 +68,9 @@ class Pointers {
   // Of no parameter as a whole. -1 is one that is not known.
   static constexpr std::int16_t kPart = -2;
 
-  void append(const UsedRange& range, int parameter) {
-    words_[count_] = range;
-    parameters_[count_] = static_cast<std::int16_t>(parameter);
-    last_ = range.base;
-    ++count_;
-    if (parameter != kPart) fingerprint_ += ArgumentCache::part(granule(range.base), count_);
+  static std::uint64_t with(std::uint64_t fingerprint, Address address) {
+    return ArgumentCache::join(fingerprint, ArgumentCache::granule(address));
   }
-  static std::uint64_t granule(std::uint64_t word) { return ArgumentCache::granule(word); }
 
   void read_words(void** parameters, std::size_t count, Bounds::Range range);
   void read_one(const Layout::Parameter& parameter, int index, const unsigned char* bytes,
@@ -76,13 +81,19 @@ class Pointers {
 
   // To clear the room for so many would be a good part of what a launch may cost.
   union {
-    UsedRange words_[kMost];
+    Address words_[kMost];
   };
   union {
     std::int16_t parameters_[kMost];
   };
+  union {
+    UsedRange tensors_[kMostTensors];
+  };
+  union {
+    std::int16_t tensor_parameters_[kMostTensors];
+  };
   std::size_t count_ = 0;
-  std::uint64_t last_ = 0;
+  std::size_t tensor_count_ = 0;
   std::uint64_t fingerprint_ = 0;
 };
 
@@ -121,27 +132,28 @@ inline void Pointers::read_one(const Layout::Parameter& parameter, int index,
   }
 }
 
-// As read_one() for each of them. What it counts with stays in registers.
+// As read_one() for each of at most kMost words. What it counts with stays in registers.
 inline void Pointers::read_words(void** parameters, std::size_t count, Bounds::Range range) {
   std::size_t found = 0;
-  std::uint64_t last = 0, fingerprint = 0;
-  for (std::size_t i = 0; i < count && found < kMost; ++i) {
-    if (!parameters[i]) continue;
+  std::uint64_t fingerprint = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!parameters[i]) [[unlikely]]
+      continue;
     std::uint64_t word = 0;
     std::memcpy(&word, parameters[i], sizeof word);
-    if (!range.holds(word) || (found != 0 && word == last)) continue;
-    words_[found] = {word, 0};
+    words_[found] = word;
     parameters_[found] = static_cast<std::int16_t>(i);
-    fingerprint += ArgumentCache::part(granule(last = word), ++found);
+    if (!range.holds(word)) continue;
+    fingerprint = with(fingerprint, word);
+    ++found;
   }
   count_ = found;
-  last_ = last;
   fingerprint_ = fingerprint;
 }
 
 inline void Pointers::read(const Layout& layout, void** parameters, void** extra,
                            const Bounds& bounds, const TensorMaps& maps) {
-  if (parameters && layout.words) [[likely]] {
+  if (parameters && layout.words && layout.parameters.size() <= kMost) [[likely]] {
     return read_words(parameters, layout.parameters.size(), bounds.range());
   }
   if (parameters) {

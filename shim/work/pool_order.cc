@@ -31,13 +31,15 @@ StreamId WorkRoom::unawaited_birth(const Ticket& ticket, Address address) {
 }
 
 std::optional<WorkRoom::Early> WorkRoom::comes_early(const Ticket& ticket,
-                                                     std::span<const UsedRange> ranges) {
+                                                     const UsedMemory& memory) {
   if (!ticket || !allocates()) return {};
-  for (const UsedRange& range : ranges) {
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    const std::size_t pointers = memory.pointers.size();
+    const Address address = i < pointers ? memory.pointers[i] : memory.ranges[i - pointers].base;
     Asked asked;
     {
       const Locked lock(mutex_);
-      const StreamId birth = unawaited_birth(ticket, range.base);
+      const StreamId birth = unawaited_birth(ticket, address);
       if (birth == 0) continue;
       asked = begin_to_ask(birth);
     }
@@ -46,7 +48,7 @@ std::optional<WorkRoom::Early> WorkRoom::comes_early(const Ticket& ticket,
     end_to_ask(asked);
     // What happens to be over goes well this time; the next one may not.
     const bool found = asked.answer == CUDA_ERROR_NOT_READY || options_.unordered;
-    if (found) return Early{range.base, asked.key.handle};
+    if (found) return Early{address, asked.key.handle};
   }
   return {};
 }

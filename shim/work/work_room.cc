@@ -167,15 +167,15 @@ WorkRoom::Place WorkRoom::next_place(const Ticket& ticket, const Stream& stream)
   return {position, ticket.alone && stream.overlaps == ticket.overlaps};
 }
 
-template <class Ranges>
+template <class Memory>
 void WorkRoom::add_use(const Ticket& ticket, const Use& use, std::uint64_t event,
-                       const Ranges& ranges) {
+                       const Memory& memory) {
   Stream* const stream = leave(ticket);
   if (!stream) return;
   ++stream->actions;
   const Place place = next_place(ticket, *stream);
   if (place.position == 0) return;
-  Use& added = uses_.add(stream->id, use, ranges,
+  Use& added = uses_.add(stream->id, use, memory,
                          [&](const Use& gone) CUVMM_UNCHECKED { dropped(ticket.stream, gone); });
   added.position = place.position;
   added.action = stream->actions;
@@ -183,14 +183,14 @@ void WorkRoom::add_use(const Ticket& ticket, const Use& use, std::uint64_t event
   added.sure = use.sure && place.sure;
 }
 
-void WorkRoom::use(const Ticket& ticket, const Use& use, std::span<const UsedRange> ranges,
-                   Launch launch, const ReservedEvent& reserved) {
+void WorkRoom::use(const Ticket& ticket, const Use& use, const UsedMemory& memory, Launch launch,
+                   const ReservedEvent& reserved) {
   if (!ticket) return;
-  if (ranges.empty()) return act(ticket, launch, reserved);
+  if (memory.empty()) return act(ticket, launch, reserved);
   const std::uint64_t event = options_.mode == AsyncMode::kExact ? record_own(ticket, reserved) : 0;
   const Locked lock(mutex_);
   count(launch, true);
-  add_use(ticket, use, event, ranges);
+  add_use(ticket, use, event, memory);
 }
 
 void WorkRoom::use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges) {

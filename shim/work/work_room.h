@@ -109,11 +109,11 @@ class WorkRoom {
     std::uint64_t allocated_on = 0;  ///< handle of the stream that allocates it; it is busy
   };
   /// The first of what the next work of the ticket's stream is going to use too early.
-  std::optional<Early> comes_early(const Ticket& ticket, std::span<const UsedRange> ranges);
+  std::optional<Early> comes_early(const Ticket& ticket, const UsedMemory& memory);
   /// Handle of the ticket's stream.
   std::uint64_t stream_of(const Ticket& ticket);
   /// `use`: what of it is known before the stream is looked at.
-  [[gnu::hot]] void use(const Ticket& ticket, const Use& use, std::span<const UsedRange> ranges,
+  [[gnu::hot]] void use(const Ticket& ticket, const Use& use, const UsedMemory& memory,
                         Launch launch = Launch::kNone, const ReservedEvent& reserved = {});
   void use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges);
   void record(const Ticket& ticket, CUevent event);
@@ -227,9 +227,9 @@ class WorkRoom {
     bool sure = false;
   };
   [[gnu::hot]] Place next_place(const Ticket& ticket, const Stream& stream) CUVMM_NEEDS(mutex_);
-  template <class Ranges>
+  template <class Memory>
   [[gnu::hot]] void add_use(const Ticket& ticket, const Use& use, std::uint64_t event,
-                            const Ranges& ranges) CUVMM_NEEDS(mutex_);
+                            const Memory& memory) CUVMM_NEEDS(mutex_);
   void drop_finished(StreamId stream) CUVMM_NEEDS(mutex_);
   void dropped(StreamId stream, const Use& use) CUVMM_NEEDS(mutex_);
   void close(StreamId id) CUVMM_NEEDS(mutex_);

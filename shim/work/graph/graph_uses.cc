@@ -79,11 +79,12 @@ NodeUses NodeReader::kernel(CUfunction function, void** parameters, void** extra
   uses.function = layout.function;
   Pointers pointers;
   pointers.read(layout, parameters, extra, bounds_, maps_);
-  uses.ranges.assign(pointers.begin(), pointers.begin() + pointers.size());
   // How far into a tensor the kernel goes is not known. Of a graph, only copies and fills have
   // ranges of which all bytes are used.
-  for (UsedRange& range : uses.ranges) range.size = 0;
-  uses.arguments.resize(pointers.size());
+  const UsedMemory memory = pointers.memory();
+  for (const Address pointer : memory.pointers) uses.ranges.push_back({pointer, 0});
+  for (const UsedRange& tensor : memory.ranges) uses.ranges.push_back({tensor.base, 0});
+  uses.arguments.resize(Pointers::kMostArguments);
   uses.arguments.resize(pointers.arguments(uses.arguments.data()));
   return uses;
 }
