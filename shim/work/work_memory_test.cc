@@ -117,6 +117,14 @@ TEST_F(PoolWork, ALaunchThatIsGivenFreedMemoryIsFound) {
   EXPECT_EQ(found().size(), 1u) << "the pool gave it out again";
 }
 
+TEST_F(PoolWork, ARefusedLaunchComesInNoOrder) {
+  allocate(s_);
+  busy(s_);
+  answers.launch = CUDA_ERROR_INVALID_VALUE;
+  launch(t_, {kPool + 8});
+  EXPECT_THAT(found(), IsEmpty());
+}
+
 TEST_F(PoolWork, AFreeBehindTheWorkIsFine) {
   allocate(s_);
   busy(t_);
