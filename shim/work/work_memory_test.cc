@@ -97,6 +97,7 @@ TEST_F(PoolWork, AnAllocationThatHappensToBeOverIsNotSpokenOf) {
   allocate(s_);
   launch(t_, {kPool});
   EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(session().work().counts().lucky, 1u) << "but counted";
 }
 
 TEST_F(PoolWork, TheHostMayWaitForTheAllocation) {
