@@ -79,14 +79,22 @@ class Kinds(cli_test.CliTest):
         self.assertNotIn("advice", result.stderr)
         self.assertIn(f"[{rule}]", self.found(handled, "--verbose")[1].stderr)
 
-    def test_a_try_without_one_is_a_line(self):
+    def test_a_try_without_one_is_told_once(self):
         found, result = self.found("init()\n" + REFUSED * 3)
         self.assertNotIn("handled", found["cuMemCreate-fabric-channel"])
-        lines = [line for line in result.stderr.splitlines() if "fabric-channel" in line]
+        lines = [line for line in result.stderr.splitlines() if "[cuMemCreate-fabric-channel]" in line]
         self.assertEqual(len(lines), 1, result.stderr)
         self.assertIn("CUDA_ERROR_NOT_PERMITTED, 3 times", lines[0])
+        self.assertEqual(result.stderr.count("\n    fix: "), 1, result.stderr)
         self.assertIn("3 advice", result.stderr)
         self.assertEqual(result.returncode, 0)
+
+    def test_advice_names_who_made_the_memory_and_the_fix(self):
+        program = "init()\nr0 = cuMemAddressReserve(2M)\nh0 = cuMemCreate(2M, device=0)\ncuMemMap(r0, 2M, h0)\n"
+        result = self.found(program + "cuMemGetAddressRange(r0)  # CUDA_ERROR_NOT_FOUND\n", "--leak-check=no")[1]
+        self.assertRegex(result.stderr, r"\[cuMemGetAddressRange-access\]; CUDA_ERROR_NOT_FOUND, at [^\n]+\n"
+                         r"    mapping 0x[0-9a-f]+, made at [^\n]+\n    reservation 0x[^\n]+\n"
+                         r"    fix: Call cuMemSetAccess [^\n]+\n    more: cuvmm explain cuMemGetAddressRange-access\n")
 
     def test_reservations_that_nobody_comes_back_to(self):
         found, result = self.found("init()\n" + FORGOTTEN)
