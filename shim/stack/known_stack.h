@@ -6,17 +6,15 @@
 #include <cstdint>
 #include <optional>
 
-#include "shim/stack/stacks.h"
-
 namespace cuvmm::shim {
 
 /// Of one thread and the signal handlers that interrupt it, at any instruction: who finds a key
 /// gets the stack that was kept with it. Zero bytes are one that knows nothing.
 struct KnownStack {
   std::uint64_t key;
-  StackId id;
+  std::uint32_t id;  ///< a StackId
 
-  void keep(std::uint64_t new_key, StackId new_id) noexcept {
+  void keep(std::uint64_t new_key, std::uint32_t new_id) noexcept {
     key = 0;
     fence();
     id = new_id;
@@ -27,10 +25,10 @@ struct KnownStack {
     if (id != new_id) key = 0;
   }
 
-  std::optional<StackId> find(std::uint64_t wanted) const noexcept {
+  std::optional<std::uint32_t> find(std::uint64_t wanted) const noexcept {
     if (key != wanted) return {};
     fence();
-    const StackId found = id;
+    const std::uint32_t found = id;
     fence();
     if (key != wanted) return {};
     return found;
