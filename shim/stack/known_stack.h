@@ -21,7 +21,8 @@ struct KnownStack {
     fence();
     key = new_key;
     fence();
-    // A handler that kept another one between these two.
+    // A handler kept another one between these two. (A second handler would have to come just here
+    // to find the mixture.)
     if (id != new_id) key = 0;
   }
 
