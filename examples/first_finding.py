@@ -4,8 +4,13 @@
     cuvmm run --emulate -- python3 first_finding.py
 """
 import ctypes
+import sys
 
-cuda = ctypes.CDLL("libcuda.so.1")
+try:
+    cuda = ctypes.CDLL("libcuda.so.1")
+except OSError as error:
+    me = f"-m {__spec__.name}" if __spec__ else sys.argv[0]
+    sys.exit(f"no CUDA driver can be loaded ({error}); cuvmm has one. Type: cuvmm run --emulate -- python3 {me}")
 
 
 def must(result):

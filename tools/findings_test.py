@@ -33,6 +33,19 @@ h0 = cuMemCreate(2M, device=0, handle_types=posix_fd)
 cuMemMap(r0, 2M, h0)
 fd0 = cuMemExportToShareableHandle(h0, posix_fd)
 """
+# The memory goes while the fill may not be done.
+EARLY_UNMAP = """init()
+r0 = cuMemAddressReserve(2M)
+h0 = cuMemCreate(2M, device=0)
+cuMemMap(r0, 2M, h0)
+cuMemSetAccess(r0, 2M, [device0:rw])
+s0 = cuStreamCreate(Flags=1)
+cuMemsetD8Async(r0, 1, 2M, hStream=s0)
+WAIT
+cuMemUnmap(r0, 2M)
+cuMemRelease(h0)
+cuMemAddressFree(r0, 2M)
+"""
 
 
 STALE = "docs/findings.md is stale: run `docs/generate build/release/bin`"
@@ -66,14 +79,22 @@ class Kinds(cli_test.CliTest):
         self.assertNotIn("advice", result.stderr)
         self.assertIn(f"[{rule}]", self.found(handled, "--verbose")[1].stderr)
 
-    def test_a_try_without_one_is_a_line(self):
+    def test_a_try_without_one_is_told_once(self):
         found, result = self.found("init()\n" + REFUSED * 3)
         self.assertNotIn("handled", found["cuMemCreate-fabric-channel"])
-        lines = [line for line in result.stderr.splitlines() if "fabric-channel" in line]
+        lines = [line for line in result.stderr.splitlines() if "[cuMemCreate-fabric-channel]" in line]
         self.assertEqual(len(lines), 1, result.stderr)
         self.assertIn("CUDA_ERROR_NOT_PERMITTED, 3 times", lines[0])
+        self.assertEqual(result.stderr.count("\n    fix: "), 1, result.stderr)
         self.assertIn("3 advice", result.stderr)
         self.assertEqual(result.returncode, 0)
+
+    def test_advice_names_who_made_the_memory_and_the_fix(self):
+        program = "init()\nr0 = cuMemAddressReserve(2M)\nh0 = cuMemCreate(2M, device=0)\ncuMemMap(r0, 2M, h0)\n"
+        result = self.found(program + "cuMemGetAddressRange(r0)  # CUDA_ERROR_NOT_FOUND\n", "--leak-check=no")[1]
+        self.assertRegex(result.stderr, r"\[cuMemGetAddressRange-access\]; CUDA_ERROR_NOT_FOUND, at [^\n]+\n"
+                         r"    mapping 0x[0-9a-f]+, made at [^\n]+\n    reservation 0x[^\n]+\n"
+                         r"    fix: Call cuMemSetAccess [^\n]+\n    more: cuvmm explain cuMemGetAddressRange-access\n")
 
     def test_reservations_that_nobody_comes_back_to(self):
         found, result = self.found("init()\n" + FORGOTTEN)
@@ -92,6 +113,33 @@ class Kinds(cli_test.CliTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         found, _ = self.found(SHARED + "cuMemUnmap(r0, 2M)\ncuMemRelease(h0)\n")
         self.assertEqual(set(found), {"cuMemExportToShareableHandle-fd-closed"})
+
+
+class Luck(cli_test.CliTest):
+    """Work that nothing waited for, on an emulator that does it at once: no finding, but a hint."""
+
+    def notes(self, wait, *options, environment=None):
+        report, result = self.report_of("--emulate", *options, "--",
+                                        *self.replay_command(EARLY_UNMAP.replace("WAIT", wait)), environment=environment)
+        self.validate(report)
+        rules = [finding["rule"] for finding in report["findings"]]
+        return rules, [note for note in report["notes"] if "luck" in note], result.stderr
+
+    def test_it_is_told_with_the_option_that_shows_it(self):
+        rules, notes, text = self.notes("")
+        self.assertEqual(rules, [])
+        self.assertRegex(notes[0], r"^1 use of memory went well by luck: .*--streams=late$")
+        self.assertIn("cuvmm: " + notes[0], text)
+        rules, notes, _ = self.notes("", "--streams=late")
+        self.assertEqual((rules, notes), (["cuMemUnmap-idle"], []))
+
+    def test_who_waits_needs_none(self):
+        self.assertEqual(self.notes("cuStreamSynchronize(s0)")[:2], ([], []))
+
+    def test_nor_who_has_late_streams_or_asked_for_such_findings(self):
+        late = self.notes("", environment={"CUVMM_STREAMS": "late"})
+        self.assertEqual(late[:2], (["cuMemUnmap-idle"], []))
+        self.assertEqual(self.notes("", "--unordered")[:2], (["cuMemUnmap-ordered"], []))
 
 
 class Page(cli_test.CliTest):

@@ -73,7 +73,7 @@ def _short(value: Mapping[str, Any]) -> str:
     for number, frame in enumerate(value.get("stack", [])):
         place = f" at {frame['file']}:{frame['line']}" if "file" in frame else ""
         lines.append(f"      #{number} {frame['function'] or frame['module']}{place}")
-    lines += [f"    fix: {value.get('fix', '')}", f"    see {value.get('url', '')}"]
+    lines += [f"    fix: {value.get('fix', '')}", f"    more: cuvmm explain {value['rule']}"]
     return "\n".join(lines) + "\n"
 
 

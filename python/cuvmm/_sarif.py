@@ -60,7 +60,7 @@ def document(found: Iterable[tuple[str, Optional[tuple[str, int]], Finding]], ro
         "runs": [{
             "tool": {"driver": {
                 "name": "cuvmm",
-                "rules": [{"id": rule, "help": {"text": f"{rules[rule].fix} See {rules[rule].url}"}}
+                "rules": [{"id": rule, "help": {"text": f"{rules[rule].fix} More: cuvmm explain {rule}"}}
                           for rule in sorted(rules)],
             }},
             "originalUriBaseIds": {"SRCROOT": {"uri": f"file://{os.path.abspath(root)}/"}},

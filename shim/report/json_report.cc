@@ -110,12 +110,13 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
   out.member("bytes", context.alive_bytes);
   out.member("reservations", context.alive_reservations);
   out.text("}");
-  if (context.work.launches != 0) {
+  if (context.work.launches != 0 || context.work.lucky != 0) {
     out.text(",\"work\":{");
     out.member("launches", context.work.launches, true);
     out.member("tracked", context.work.tracked);
     out.member("hidden", context.work.hidden);
     out.member("dropped", context.work.dropped);
+    out.member("lucky", context.work.lucky);
     out.text("}");
   }
   if (!context.notes.empty()) {

@@ -41,6 +41,23 @@ std::string ranges_text(const std::vector<std::string>& ranges) {
   return text;
 }
 
+// For whoever has no folder of documents, too.
+std::string more_text(const RuleInfo& rule) {
+  return std::string("    more: cuvmm explain ") + rule.id + "\n";
+}
+
+// Who made what the call names: advice is often about a library's call, and this is the program's.
+std::string makers_text(const Entry& entry) {
+  std::string text;
+  for (std::size_t i = 0; i < entry.finding.violation.objects.size(); ++i) {
+    const ObjectRef& object = entry.finding.violation.objects[i];
+    if (object.work || entry.object_stacks[i].empty()) continue;
+    text += std::string("    ") + name(object.kind) + " " + hex_text(object.value) + ", made at " +
+            place_text(entry.object_stacks[i]) + "\n";
+  }
+  return text;
+}
+
 // What an allocator of the program's has given out of it.
 std::string regions_text(const nvtx::KnownMemory& memory) {
   std::string text = "      in it: ";
@@ -115,7 +132,7 @@ std::string finding_text(const Entry& entry, bool again) {
     text += std::string("    rule: ") + rule.requirement + "\n";
     text += std::string("    fix: ") + rule.fix + "\n";
   }
-  return text + "    see " + rule_url(rule.rule) + "\n";
+  return text + more_text(rule);
 }
 
 std::string advice_text(const Ledger& ledger) {
@@ -138,7 +155,8 @@ std::string advice_text(const Ledger& ledger) {
             " [" + info(rule).id + "]; " + result_name(finding.answer->result);
     if (said.count > 1) text += ", " + std::to_string(said.count) + " times";
     if (!said.first->stack.empty()) text += ", at " + place_text(said.first->stack);
-    text += std::string(". See ") + rule_url(rule) + "\n";
+    text += "\n" + makers_text(*said.first) + "    fix: " + info(rule).fix + "\n" +
+            more_text(info(rule));
   }
   return text;
 }

@@ -18,8 +18,8 @@ struct SummaryFacts {
   std::uint64_t calls = 0;
   std::uint64_t alive_allocations = 0, alive_bytes = 0, alive_reservations = 0;
 };
-/// A line for each advice rule whose calls were refused, if no other call gave the program what it
-/// wanted. "" if there is none.
+/// Each advice rule whose calls were refused, if no other call gave the program what it wanted: a
+/// line, who made the objects, and the fix. "" if there is none.
 std::string advice_text(const Ledger& ledger);
 /// A line for each finding that was made more than once; "" when none was.
 std::string repeats_text(const Ledger& ledger);

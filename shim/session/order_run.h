@@ -80,8 +80,11 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
 template <class CallStruct>
 void Session::after_order(const CallStruct& call, CUresult result, const Caller& caller,
                           Ordering<CallStruct>& step) {
-  // Nothing is wrong with a launch that the driver refused: it did not take place.
   if (result != CUDA_SUCCESS) {
+    if constexpr (kLaunches<CallStruct> || kLaunchesGraph<CallStruct>) {
+      if (!step.violations.empty()) [[unlikely]]
+        refused_launch(Call(call), result, step.violations, caller);
+    }
     if constexpr (kLaunches<CallStruct>) return work_.cancel(step.ticket, step.kept.event);
     return work_.cancel(step.ticket);
   }

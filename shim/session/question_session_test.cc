@@ -16,6 +16,7 @@ namespace {
 using testing::_;
 using testing::AllOf;
 using testing::DoAll;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::NiceMock;
 using testing::Not;
@@ -143,7 +144,7 @@ TEST_F(QuestionSession, OneFallBackServesEveryTryBeforeIt) {
   EXPECT_EQ(advice_text(ledger_), "");
 }
 
-TEST_F(QuestionSession, WithoutAFallBackItIsOneLine) {
+TEST_F(QuestionSession, WithoutAFallBackItIsToldOnceWithTheFix) {
   create(1, CUDA_SUCCESS);
   for (int i = 0; i < 3; ++i) create(kFabric, CUDA_ERROR_NOT_PERMITTED);
   create(kFabric | 1, CUDA_ERROR_NOT_PERMITTED);
@@ -154,8 +155,10 @@ TEST_F(QuestionSession, WithoutAFallBackItIsOneLine) {
   EXPECT_THAT(text, AllOf(HasSubstr("cuvmm: advice: cuMemCreate: "),
                           HasSubstr("[cuMemCreate-fabric-channel]; CUDA_ERROR_NOT_PERMITTED, 4 "
                                     "times, at "),
-                          HasSubstr("docs/rules/allocation.md#cuMemCreate-fabric-channel")));
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+                          HasSubstr(std::string("\n    fix: ") +
+                                    info(Rule::kCreateFabricChannel).fix + "\n"),
+                          EndsWith("\n    more: cuvmm explain cuMemCreate-fabric-channel\n")));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
 }
 
 TEST_F(QuestionSession, TriesThatComeAfterAFallBackWaitForTheirOwn) {

@@ -328,6 +328,10 @@ class alignas(64) Session {
   [[gnu::cold]] void note_refusal(const Call& call, CUresult result, std::uint64_t index,
                                   StackId stack);
   std::optional<MemoryFacts> memory_facts(const Call& call);
+  /// Reports what a launch was given in vain although the driver refused it. Without a lock.
+  [[gnu::cold, gnu::noinline]] void refused_launch(const Call& call, CUresult result,
+                                                   const Violations& violations,
+                                                   const Caller& caller);
   /// A call succeeded while refused ones wait for one that gets what they wanted.
   [[gnu::cold, gnu::noinline]] void fell_back(EntryPoint entry, Refusal::Wish wish);
   [[gnu::cold]] void turn_off() noexcept;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <type_traits>
 
 #include "api/fnv1a.h"
@@ -19,6 +20,7 @@
 #include "shim/nvtx/ranges.h"
 #include "shim/session/owned_mutex.h"
 #include "shim/session/thread_state.h"
+#include "shim/stack/known_stack.h"
 #include "shim/stack/python/python_stack.h"
 
 namespace cuvmm::shim {
@@ -295,24 +297,11 @@ struct Cache {
   Set sets[kSets];
 
   /// Stacks with a Python part, by what that part and the rest are.
-  struct KnownPython {
-    std::uint64_t key;
-    StackId id;
-
-    /// A signal handler that comes between these stores must not find the one with the other.
-    void keep(std::uint64_t new_key, StackId new_id) noexcept {
-      key = 0;
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-      id = new_id;
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-      key = new_key;
-    }
-  };
   static constexpr std::size_t kPythonKept = 128;
   /// Stacks with ranges, by the stack and the ranges.
   static constexpr std::size_t kRangesKept = 64;
-  KnownPython ranges[kRangesKept];
-  KnownPython python[kPythonKept];
+  KnownStack ranges[kRangesKept];
+  KnownStack python[kPythonKept];
   GuardedMemory python_memory;
   KnownCodes python_codes;
 
@@ -386,8 +375,10 @@ StackId capture_native_stack(const Caller& caller) noexcept {
   PythonStack stack(cache ? cache->python_memory : for_now, cache ? &cache->python_codes : nullptr);
   if (native == 0 || !stack.take(python)) return native;
   const std::uint64_t key = stack.key ^ native * std::uint64_t{0x9e3779b97f4a7c15u};
-  Cache::KnownPython* const known = cache ? &cache->python[key % Cache::kPythonKept] : nullptr;
-  if (known && known->key == key) return known->id;
+  KnownStack* const known = cache ? &cache->python[key % Cache::kPythonKept] : nullptr;
+  if (known) {
+    if (const std::optional<StackId> id = known->find(key)) return *id;
+  }
   std::array<PythonWord, kMaxPythonFrames> room;
   std::uintptr_t words[kMaxFrames + kMaxPythonFrames];
   const auto frames = stack_frames(native);
@@ -404,10 +395,12 @@ StackId capture_native_stack(const Caller& caller) noexcept {
   if (alone == 0) return 0;
   auto* const cache = static_cast<Cache*>(t_state.stacks);
   const std::uint64_t key = std::uint64_t{alone} << 32 | ranges;
-  Cache::KnownPython* const known =
+  KnownStack* const known =
       cache ? &cache->ranges[key * std::uint64_t{0x9e3779b97f4a7c15u} >> 58] : nullptr;
   static_assert(Cache::kRangesKept == 64);
-  if (known && known->key == key) return known->id;
+  if (known) {
+    if (const std::optional<StackId> id = known->find(key)) return *id;
+  }
   const StackId id = intern_with_ranges(alone, ranges);
   if (known) known->keep(key, id);
   return id;

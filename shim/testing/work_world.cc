@@ -206,7 +206,7 @@ Driver work_driver() {
                *exec = reinterpret_cast<CUgraphExec>(std::uintptr_t{0x9e});
                return CUDA_SUCCESS;
              });
-  driver.set(calls::GraphLaunch{}, accepts);
+  driver.set(calls::GraphLaunch{}, [](auto...) { return WorkAnswers::now->graph_launch; });
   driver.set(calls::GraphExecUpdate{}, accepts);
   driver.set(calls::GraphExecUpdate_v2{}, [](auto...) { return WorkAnswers::now->change; });
   driver.set(calls::GraphExecKernelNodeSetParams{}, accepts);

@@ -28,6 +28,7 @@ struct WorkAnswers {
   std::vector<std::string> asked;  ///< functions that were asked, in order
   CUcontext context = reinterpret_cast<CUcontext>(std::uintptr_t{0xc0});
   CUresult launch = CUDA_SUCCESS;
+  CUresult graph_launch = CUDA_SUCCESS;
   CUresult unmap = CUDA_SUCCESS;
   CUresult change = CUDA_SUCCESS;  ///< of what a graph does
   /// Offset and size of each parameter of the one function; nothing: the driver does not tell.

@@ -18,6 +18,9 @@ struct WorkCounts {
   std::uint64_t tracked = 0;   ///< with arguments into it
   std::uint64_t hidden = 0;    ///< whose layout the driver does not tell
   std::uint64_t dropped = 0;   ///< uses that were forgotten before they were known to be over
+  /// Uses that went well by luck: nothing ordered them, but the driver said that the work was over.
+  /// Not counted are copies and fills on default streams: they may have waited for themselves.
+  std::uint64_t lucky = 0;
 };
 
 }  // namespace cuvmm::shim

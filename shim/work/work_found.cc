@@ -13,6 +13,13 @@ namespace {
 // Of one stream; the newest. More of them say nothing new.
 constexpr std::size_t kMostOfAStream = 8;
 
+// Copies and fills without a stream have the default one, and most of them return when they are
+// done.
+bool may_have_waited(const Use& use, const StreamKey& stream) {
+  const std::string_view what = use.what;
+  return stream.is_default() && (what == "copy" || what == "fill");
+}
+
 }  // namespace
 
 void WorkRoom::find(const Taken& taken, Seldom<FoundWork>& found) {
@@ -144,7 +151,12 @@ void WorkRoom::judge_one(const Candidate& candidate, const Asked& asked, const C
       through.raise(candidate.stream, candidate.use.position);
       order_.over(through);
     }
-    if (!options_.unordered) return;
+    if (!options_.unordered) {
+      if (!may_have_waited(candidate.use, asked.key)) {
+        lucky_.fetch_add(1, std::memory_order_relaxed);
+      }
+      return;
+    }
     one.state = FoundWork::State::kUnordered;
   } else {
     return;  // an error of earlier work, or a stream that nobody may ask

@@ -97,6 +97,7 @@ TEST_F(PoolWork, AnAllocationThatHappensToBeOverIsNotSpokenOf) {
   allocate(s_);
   launch(t_, {kPool});
   EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(session().work().counts().lucky, 1u) << "but counted";
 }
 
 TEST_F(PoolWork, TheHostMayWaitForTheAllocation) {
@@ -115,6 +116,14 @@ TEST_F(PoolWork, ALaunchThatIsGivenFreedMemoryIsFound) {
   allocate(s_);
   launch(s_, {kPool + 8});
   EXPECT_EQ(found().size(), 1u) << "the pool gave it out again";
+}
+
+TEST_F(PoolWork, ARefusedLaunchComesInNoOrder) {
+  allocate(s_);
+  busy(s_);
+  answers.launch = CUDA_ERROR_INVALID_VALUE;
+  launch(t_, {kPool + 8});
+  EXPECT_THAT(found(), IsEmpty());
 }
 
 TEST_F(PoolWork, AFreeBehindTheWorkIsFine) {

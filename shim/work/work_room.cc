@@ -414,7 +414,7 @@ void WorkRoom::count(Launch launch, bool tracked) {
 }
 
 WorkCounts WorkRoom::counts() const {
-  return {launches_.load(), tracked_.load(), hidden_.load(), dropped_.load()};
+  return {launches_.load(), tracked_.load(), hidden_.load(), dropped_.load(), lucky_.load()};
 }
 
 void WorkRoom::lock_for_fork() {
@@ -457,7 +457,7 @@ void WorkRoom::start_in_child(bool whole) {
   active_.store(false);
   captures_.store(false);
   pending_.store(false);
-  for (auto* count : {&launches_, &tracked_, &hidden_, &dropped_}) count->store(0);
+  for (auto* count : {&launches_, &tracked_, &hidden_, &dropped_, &lucky_}) count->store(0);
 }
 
 }  // namespace cuvmm::shim

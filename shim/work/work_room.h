@@ -293,6 +293,7 @@ class WorkRoom {
       CUVMM_GUARDED_BY(mutex_);
   GraphOrders orders_ CUVMM_GUARDED_BY(mutex_);
   std::atomic<bool> keeps_orders_{false};  ///< there may be some
+  std::atomic<std::uint64_t> lucky_{0};    ///< written under the lock
 };
 
 }  // namespace cuvmm::shim

@@ -1,15 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuvmm explain RULE
+#include <filesystem>
 #include <memory>
+#include <string>
 
 #include "tools/commands.h"
 #include "tools/rules/rule_facts.h"
 #include "tools/rules/rule_text.h"
 #include "tools/rules/suggest.h"
+#include "tools/run/layout.h"
 #include "tools/standard_streams.h"
 #include "tools/usage.h"
 
 namespace cuvmm::tools {
+
+namespace {
+
+// Where an installation has the documents; in a clone they are docs/.
+std::string documents() {
+  const auto installed = std::filesystem::path(own_folder()) / "../share/doc/cuvmm";
+  std::error_code none;
+  return std::filesystem::is_directory(installed / "rules", none)
+             ? installed.lexically_normal().string()
+             : "docs";
+}
+
+}  // namespace
 
 void add_explain(CLI::App& app, CommandLine&) {
   CLI::App* command = app.add_subcommand("explain", "Explain a rule that a finding names");
@@ -30,9 +46,10 @@ void add_explain(CLI::App& app, CommandLine&) {
                          (near.empty() ? "; `cuvmm rules` lists them" : near)};
       }
     }
+    const std::string folder = documents();
     const char* between = "";
     for (const std::string& id : *ids) {
-      print_output("{}{}", between, explain_text(*find_rule(id)));
+      print_output("{}{}", between, explain_text(*find_rule(id), folder));
       between = "\n";
     }
   });

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <string_view>
 
 #include "api/driver.h"
 #include "tools/rules/rule_facts.h"
@@ -46,7 +47,7 @@ std::string behaviour_text(const std::string& answer) {
 
 }  // namespace
 
-std::string explain_text(Rule rule) {
+std::string explain_text(Rule rule, const std::string& documents) {
   const RuleInfo& it = info(rule);
   std::string text =
       fmt::format("{} ({})\n\n  {}\n\n", it.id, name(it.kind), wrap(it.requirement, 2));
@@ -68,7 +69,7 @@ std::string explain_text(Rule rule) {
     text += field(label, fmt::format("{}: {}", driver.profile, behaviour_text(driver.answer)));
     label = "";
   }
-  text += field("page", rule_url(rule));
+  text += field("page", documents + rule_url(rule).substr(std::string_view("docs").size()));
   if (const std::string example = example_of(rule); !example.empty()) {
     text +=
         "\n  A program that breaks it (`cuvmm replay FILE` runs it, `cuvmm to-c FILE` makes it "

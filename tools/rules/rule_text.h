@@ -11,8 +11,9 @@
 
 namespace cuvmm::tools {
 
-/// Everything about one rule, for `cuvmm explain`.
-std::string explain_text(Rule rule);
+/// Everything about one rule, for `cuvmm explain`. `documents`: the folder of the documents, in
+/// place of docs/.
+std::string explain_text(Rule rule, const std::string& documents = "docs");
 
 /// One line per rule: kind, id, requirement; a blank line between areas.
 std::string rules_text(const std::vector<Rule>& chosen);

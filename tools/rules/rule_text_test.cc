@@ -24,7 +24,9 @@ TEST(ExplainText, HoldsEveryFieldOfTheCatalogue) {
   EXPECT_THAT(text, HasSubstr("CUDA_ERROR_INVALID_VALUE (in the function's list"));
   EXPECT_THAT(text, HasSubstr("CUDA 10.2"));
   EXPECT_THAT(text, HasSubstr(it.fix));
-  EXPECT_THAT(text, HasSubstr(rule_url(it.rule)));
+  EXPECT_THAT(text, HasSubstr(" " + rule_url(it.rule)));
+  EXPECT_THAT(explain_text(it.rule, "/usr/share/doc/cuvmm"),
+              HasSubstr(" /usr/share/doc/cuvmm/rules/map.md#cuMemMap-offset-zero\n"));
   for (const DriverBehaviour& driver : driver_behaviours(it.rule)) {
     EXPECT_THAT(text, HasSubstr(driver.profile + ": answers " + driver.answer));
   }

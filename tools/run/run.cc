@@ -93,10 +93,34 @@ std::vector<std::string> as_strings(const Environment& environment) {
   return result;
 }
 
+bool streams_are_eager(const RunSettings& options, const Environment& environment) {
+  const std::string asked = value_of(environment, "CUVMM_STREAMS");
+  const std::string& when = options.streams.empty() ? asked : options.streams;
+  return options.emulate && (when.empty() || when == "eager");
+}
+
+// Uses of memory that nothing ordered, and that went well all the same.
+std::uint64_t lucky_uses(const std::vector<ProcessReport>& reports) {
+  std::uint64_t sum = 0;
+  for (const ProcessReport& report : reports) {
+    const auto work = report.value.find("work");
+    if (work != report.value.end()) {
+      sum = saturating_sum(sum, work->value("lucky", std::uint64_t{0}));
+    }
+  }
+  return sum;
+}
+
 // What could have kept findings out of the report.
 std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
-                              const std::vector<ProcessReport>& reports) {
+                              const std::vector<ProcessReport>& reports, bool eager) {
   std::vector<std::string> notes;
+  if (const std::uint64_t lucky = eager ? lucky_uses(reports) : 0; lucky > 0) {
+    notes.push_back(fmt::format(
+        "{} of memory went well by luck: nothing waited for the work, and the emulator does it at "
+        "once; a GPU does it later. To see that, add --streams=late",
+        lucky == 1 ? "1 use" : std::to_string(lucky) + " uses"));
+  }
   if (tree.left_running) {
     notes.push_back(
         "some processes were still running when the report was written; later findings of theirs "
@@ -155,10 +179,10 @@ void tell_between(const RunSettings& options, const Json& findings) {
 
 // Reads, merges, writes and sums up what the processes left; returns the exit code of the command.
 int conclude(const RunSettings& options, const TreeResult& tree, const Reach& reach,
-             TemporaryFolder& folder, std::uint64_t skipped_launches) {
+             TemporaryFolder& folder, std::uint64_t skipped_launches, bool eager) {
   const std::vector<ProcessReport> reports = read_reports(folder.path(), tree.pid);
   const Endings endings{{tree.signals.begin(), tree.signals.end()}, tree.left_running};
-  MergedReport merged = merge_reports(reports, gaps(tree, reach, reports), endings);
+  MergedReport merged = merge_reports(reports, gaps(tree, reach, reports, eager), endings);
   std::vector<std::string> causes;
   if (options.emulate) {
     merged.value["skipped_launches"] = skipped_launches;
@@ -315,7 +339,8 @@ int run(RunSettings options) {
     say(options, "trace in " + file);
   rings.conclude(options, tree);
   try {
-    return conclude(options, tree, reach, folder, launches.read());
+    return conclude(options, tree, reach, folder, launches.read(),
+                    streams_are_eager(options, current));
   } catch (const std::exception& error) {
     folder.keep();
     print_error("cuvmm run: the reports in {} could not be merged: {}\n", folder.path(),

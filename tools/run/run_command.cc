@@ -108,7 +108,8 @@ void add_driver_options(CLI::App& app, RunSettings& options, std::string& emulat
       ->type_name("N")
       ->check(whole_number(1, kMaxDevices));
   app.add_option("--streams", options.streams,
-                 "When the emulator's streams work: at once, or as late as calls allow it")
+                 "When the emulator's streams work: at once, or as late as calls allow it, so that "
+                 "work in flight is found (docs/work-in-flight.md)")
       ->type_name("eager|late[:SEED]")
       ->check(when_streams_work());
   app.add_option(

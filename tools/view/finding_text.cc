@@ -225,8 +225,11 @@ std::string finding_text(const Json& finding) {
   if (rule) text += std::string("    rule: ") + rule->requirement + "\n";
   if (const std::string fix = text_in(finding, "fix"); !fix.empty())
     text += "    fix: " + fix + "\n";
-  if (const std::string url = text_in(finding, "url"); !url.empty())
+  if (rule) {
+    text += std::string("    more: cuvmm explain ") + rule->id + "\n";
+  } else if (const std::string url = text_in(finding, "url"); !url.empty()) {
     text += "    see " + url + "\n";
+  }
   return harmless(text);
 }
 

@@ -88,6 +88,22 @@ TEST_F(WorkGraph, AGraphThatReplaysAnAddressThatIsGoneIsFound) {
   EXPECT_EQ(found().size(), 1u) << "the handle may mean another graph";
 }
 
+TEST_F(WorkGraph, ARefusedLaunchOfAnAddressThatIsGoneIsFoundToo) {
+  map();
+  CUgraphExec exec = instantiate(kBase);
+  unmap();
+  answers.graph_launch = CUDA_ERROR_INVALID_VALUE;
+  EXPECT_EQ(run(calls::GraphLaunch{exec, s_}), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_THAT(found(), ElementsAre("launch-argument-alive"));
+  ASSERT_TRUE(sink.all[0].answer);
+  EXPECT_EQ(sink.all[0].answer->result, CUDA_ERROR_INVALID_VALUE);
+  EXPECT_NE(sink.all[0].call_index, 0u);
+  EXPECT_NE(sink.all[0].stack, 0u);
+  answers.graph_launch = CUDA_ERROR_DEINITIALIZED;
+  run(calls::GraphLaunch{exec, s_});
+  EXPECT_EQ(found().size(), 1u) << "nobody looked at it";
+}
+
 TEST_F(WorkGraph, AGraphUsesWhatItsFillsFill) {
   map();
   answers.fill_nodes = {fill(kBase + 64)};
