@@ -39,15 +39,15 @@ int TimelineWriter::open(const std::string& path) {
 
 void TimelineWriter::wait_for_first() noexcept {
   next_ = &rest_->first;
-  stop_ = next_ + 1;
+  left_ = 1;
   round_ = 0;
 }
 
 void TimelineWriter::go_on(std::uint64_t n) noexcept {
   const TimelineStore& store = rest_->store;
   next_ = store.place(n);
-  stop_ = next_ + (store.due() - n);
-  round_ = std::uint64_t{timeline_round(n)} << 32;
+  left_ = static_cast<std::uint32_t>(store.due() - n);
+  round_ = timeline_round(n);
 }
 
 void TimelineWriter::milestone() noexcept {
@@ -65,7 +65,7 @@ void TimelineWriter::milestone() noexcept {
 }
 
 std::uint64_t TimelineWriter::events() const noexcept {
-  return is_open() ? rest_->store.due() - static_cast<std::uint64_t>(stop_ - next_) : 0;
+  return is_open() ? rest_->store.due() - left_ : 0;
 }
 
 void TimelineWriter::undo(std::uint64_t call, std::uint32_t thread) noexcept {

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "live/timeline_format.h"
-#include "ring/writer.h"
 
 namespace cuvmm::live {
 
@@ -27,7 +26,12 @@ class TimelineWriter {
   /// Whether events are kept.
   bool on() const noexcept { return next_ != nullptr; }
 
-  /// What an event says, but for its kind.
+  /// What is added from here on happened at this moment: ring::now_ticks(), or what it was earlier.
+  /// Events stay in the order of their moments: one from before the last event's becomes that one.
+  void moment(std::uint64_t ticks) noexcept {
+    if (ticks > moment_) moment_ = ticks;
+  }
+  /// What an event says, but for its kind and its moment.
   struct Words {
     std::uint64_t key, size, more, other;
   };
@@ -63,8 +67,9 @@ class TimelineWriter {
   Rest& rest();
 
   TimelineEvent* next_ = nullptr;  // null: nothing is kept
-  TimelineEvent* stop_ = nullptr;  // behind it is a milestone
-  std::uint64_t round_ = 0;        // as the last word of an event has it
+  std::uint64_t moment_ = 0;       // of the next event
+  std::uint32_t left_ = 0;         // so many events more, and then a milestone
+  std::uint32_t round_ = 0;        // as the next event has it
   std::unique_ptr<Rest> rest_;     // null: no file was ever wanted
 };
 
@@ -76,7 +81,7 @@ inline void TimelineWriter::add(TimelineWhat what, TimelineObject object, int de
   // The next one has a cache line of its own, which nobody has looked at yet: it comes while the
   // program does something else.
   __builtin_prefetch(place + 1, 1);
-  place->ticks = ring::now_ticks();
+  place->ticks = moment_;
   place->by = by;
   place->key = words.key;
   place->size = words.size;
@@ -87,9 +92,10 @@ inline void TimelineWriter::add(TimelineWhat what, TimelineObject object, int de
   const std::uint64_t kind = static_cast<std::uint64_t>(what) |
                              static_cast<std::uint64_t>(object) << 8 |
                              std::uint64_t{static_cast<std::uint16_t>(device)} << 16;
-  __atomic_store_n(reinterpret_cast<Word*>(&place->what), kind | round_, __ATOMIC_RELEASE);
+  __atomic_store_n(reinterpret_cast<Word*>(&place->what), kind | std::uint64_t{round_} << 32,
+                   __ATOMIC_RELEASE);
   next_ = place + 1;
-  if (next_ == stop_) [[unlikely]]
+  if (--left_ == 0) [[unlikely]]
     milestone();
 }
 

@@ -15,11 +15,14 @@
 #include <string>
 #include <vector>
 
+#include "ring/writer.h"
+
 namespace cuvmm::live {
 namespace {
 
 void add(TimelineWriter& writer, TimelineWhat what, std::uint64_t call, std::uint64_t key,
          std::uint64_t size) {
+  writer.moment(ring::now_ticks());
   writer.add(what, TimelineObject::kAllocation, 3, {key, size, 8, 9}, {call, 5, 6});
 }
 
@@ -71,6 +74,25 @@ TEST_F(TimelineWriterTest, EventsAreKeptInOrderWithTheirSums) {
   EXPECT_EQ(counted().peak, 150u);
   EXPECT_EQ(counted().peak_call, 2u);
   EXPECT_EQ(counted().peak_ticks, writer_.image()->events[1].ticks);
+}
+
+TEST_F(TimelineWriterTest, TheEventsOfAMomentShareIt) {
+  const auto add_at = [&](std::uint64_t ticks, std::uint64_t call) {
+    writer_.moment(ticks);
+    for (const std::uint64_t key : {1u, 2u}) {
+      writer_.add(TimelineWhat::kBegin, TimelineObject::kMapping, 0, {key, 10, 0, 0}, {call, 0, 0});
+    }
+  };
+  add_at(5000, 1);
+  add_at(7000, 2);
+  // Another thread's call, which began before and whose event comes behind.
+  add_at(6000, 3);
+  add_at(8000, 4);
+  std::vector<std::uint64_t> ticks;
+  for (std::uint64_t n = 0; n < writer_.events(); ++n) {
+    ticks.push_back(writer_.image()->events[n].ticks);
+  }
+  EXPECT_EQ(ticks, (std::vector<std::uint64_t>{5000, 5000, 7000, 7000, 7000, 7000, 8000, 8000}));
 }
 
 TEST_F(TimelineWriterTest, WhatTheDriverRefusedIsCountedBack) {

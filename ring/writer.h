@@ -15,6 +15,7 @@ namespace cuvmm::ring {
 struct ThreadPlace {
   std::uint32_t thread = 0;  ///< the kernel's number of it
   std::uint32_t place = 0;   ///< 1-based, in Image::current; more than kThreads: none was free
+  std::uint64_t ticks = 0;   ///< when its last call began; 0: it made none
 };
 
 /// The clock of the records: a counter of the processor's where there is one.
@@ -48,7 +49,7 @@ class Writer {
   /// The calling thread's call, which is in the driver; 0: none.
   std::uint64_t current(const ThreadPlace& who) const noexcept;
 
-  /// An object ended by the calling thread's call.
+  /// An object ended by the calling thread's call. Its time is the call's.
   void note_end(const ThreadPlace& who, const Object& object) noexcept;
 
   // What is known at the fault. The first caller of begin_fault() alone gets true.

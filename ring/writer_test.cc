@@ -87,6 +87,7 @@ TEST(Writer, WithoutAnImageDoesNothing) {
   writer.note_end(me, {});
   EXPECT_FALSE(writer.begin_fault(700, 1));
   EXPECT_EQ(me.place, 0u);
+  EXPECT_EQ(me.ticks, 0u);
 }
 
 TEST(Writer, ForgetsTheOldestButNotWhatIsStillInTheDriver) {
@@ -126,6 +127,7 @@ TEST(Writer, KeepsEndsWithTheirStack) {
   EXPECT_EQ(end.made, 11u);
   EXPECT_EQ(end.ended, 12u);
   EXPECT_EQ(end.call, call);
+  EXPECT_EQ(ring.image().ends[0].ticks, ring.image().calls[0].ticks);
   EXPECT_EQ(end.frames, (std::vector<std::uint64_t>{0x10, 0x20, 0x30}));
 }
 

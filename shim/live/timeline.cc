@@ -236,6 +236,7 @@ void Timeline::add_alive(const Model& model) noexcept {
 
 std::vector<StackId> Timeline::finish(const Model& model) {
   if (!writer_.is_open()) return {};
+  writer_.moment(ring::now_ticks());
   if (!writer_.finished()) add_alive(model);
   writer_.finish();
   const live::TimelineImage& image = *writer_.image();

@@ -11,6 +11,7 @@
 #include "api/calls.h"
 #include "api/location.h"
 #include "live/timeline_writer.h"
+#include "ring/writer.h"
 #include "shim/live/named_by_call.h"
 #include "shim/session/books.h"
 #include "shim/stack/stacks.h"
@@ -29,6 +30,9 @@ class Timeline {
   /// In a child of fork: the parent's file stays the parent's.
   void restart_in_child() noexcept { writer_.restart_in_child(); }
 
+  /// When the call began whose events follow, or another moment between that and now: they share it
+  /// (live/timeline_format.h).
+  void moment(std::uint64_t ticks) noexcept { writer_.moment(ticks); }
   /// The driver accepted the call, or is about to be asked where the model records at once.
   template <class CallStruct>
   [[gnu::always_inline]] inline void made(const Books& books, const CallStruct& call,
@@ -38,7 +42,10 @@ class Timeline {
   [[gnu::always_inline]] inline void gone(const CallStruct& call, const Retired& retired,
                                           const Origin& at) noexcept;
   /// The driver refused the call after all.
-  void undone(const Origin& at) noexcept { writer_.undo(at.call, at.thread); }
+  void undone(const Origin& at) noexcept {
+    writer_.moment(ring::now_ticks());
+    writer_.undo(at.call, at.thread);
+  }
 
   /// The process is about to report: what lives and is not among the kept events is added. Gives
   /// the stacks that the events name, those of the most bytes first.
