@@ -7,11 +7,10 @@
 // the first events, from which they can be told.
 //
 // An event's time is when its call began, whether it made or ended something: what a call made is
-// seen to live from there. So the events of one call have one time. Where another thread's event
-// with a later time stands before it already, it has that time: still one within its call. Times
-// never fall from an event to the next, and no two objects share an address at one time. A process
-// without a ring of its last calls has the time at which the event was written: of an end before
-// the driver was asked, of a begin after it answered.
+// seen to live from there, and the events of one call have one time. Events stand in the order in
+// which they happened to the model. Where an earlier one has a later time, of another thread's
+// call, who reads takes that time for both: it lies within either call. So times never fall, and no
+// two objects have one address at once.
 //
 // An event says by itself that it is whole. Events are counted, and their bytes summed, only every
 // so often: whoever reads the file of a process that was killed counts the last ones.
@@ -79,7 +78,7 @@ constexpr bool is_use(TimelineObject object) noexcept {
 
 /// Its words have the order in which the shim finds them: two are copied at once.
 struct TimelineEvent {
-  std::uint64_t ticks;  ///< of ring::now_ticks()
+  std::uint64_t ticks;  ///< of ring::now_ticks(), as its call began
   Origin by;
   std::uint64_t key;   ///< address, handle or descriptor
   std::uint64_t size;  ///< bytes; 0 unknown

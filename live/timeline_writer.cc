@@ -39,15 +39,15 @@ int TimelineWriter::open(const std::string& path) {
 
 void TimelineWriter::wait_for_first() noexcept {
   next_ = &rest_->first;
-  left_ = 1;
+  stop_ = next_ + 1;
   round_ = 0;
 }
 
 void TimelineWriter::go_on(std::uint64_t n) noexcept {
   const TimelineStore& store = rest_->store;
   next_ = store.place(n);
-  left_ = static_cast<std::uint32_t>(store.due() - n);
-  round_ = timeline_round(n);
+  stop_ = next_ + (store.due() - n);
+  round_ = std::uint64_t{timeline_round(n)} << 32;
 }
 
 void TimelineWriter::milestone() noexcept {
@@ -65,14 +65,14 @@ void TimelineWriter::milestone() noexcept {
 }
 
 std::uint64_t TimelineWriter::events() const noexcept {
-  return is_open() ? rest_->store.due() - left_ : 0;
+  return is_open() ? rest_->store.due() - static_cast<std::uint64_t>(stop_ - next_) : 0;
 }
 
-void TimelineWriter::undo(std::uint64_t call, std::uint32_t thread) noexcept {
+void TimelineWriter::undo(std::uint64_t call, std::uint32_t thread, std::uint64_t ticks) noexcept {
   if (!is_open()) return;
   rest_->store.take_back(events(), call);
   const Origin by{call, 0, thread};
-  add(TimelineWhat::kUndone, TimelineObject::kReservation, 0, {}, by);
+  add(TimelineWhat::kUndone, TimelineObject::kReservation, 0, {}, by, ticks);
 }
 
 bool TimelineWriter::gap(std::uint64_t& last_before, std::uint64_t& first_after) const noexcept {

@@ -26,21 +26,17 @@ class TimelineWriter {
   /// Whether events are kept.
   bool on() const noexcept { return next_ != nullptr; }
 
-  /// What is added from here on happened at this moment: ring::now_ticks(), or what it was earlier.
-  /// Events stay in the order of their moments: one from before the last event's becomes that one.
-  void moment(std::uint64_t ticks) noexcept {
-    if (ticks > moment_) moment_ = ticks;
-  }
-  /// What an event says, but for its kind and its moment.
+  /// What an event says, but for its kind.
   struct Words {
     std::uint64_t key, size, more, other;
   };
-  /// Adds an event. Inline and short, because the caches are cold where it is needed: to fetch one
-  /// line of code takes as long as to execute ten instructions.
+  /// Adds an event, of a call that began at `ticks`. Inline and short, because the caches are cold
+  /// where it is needed: to fetch one line of code takes as long as to execute ten instructions.
   [[gnu::always_inline]] inline void add(TimelineWhat what, TimelineObject object, int device,
-                                         const Words& words, const Origin& by) noexcept;
+                                         const Words& words, const Origin& by,
+                                         std::uint64_t ticks) noexcept;
   /// The events of this call do not count: they are among the last ones.
-  void undo(std::uint64_t call, std::uint32_t thread) noexcept;
+  void undo(std::uint64_t call, std::uint32_t thread, std::uint64_t ticks) noexcept;
   /// How many were added.
   std::uint64_t events() const noexcept;
   /// This call was the last of which an event is kept before some were dropped, and this one the
@@ -67,21 +63,21 @@ class TimelineWriter {
   Rest& rest();
 
   TimelineEvent* next_ = nullptr;  // null: nothing is kept
-  std::uint64_t moment_ = 0;       // of the next event
-  std::uint32_t left_ = 0;         // so many events more, and then a milestone
-  std::uint32_t round_ = 0;        // as the next event has it
+  TimelineEvent* stop_ = nullptr;  // behind it is a milestone
+  std::uint64_t round_ = 0;        // as the last word of an event has it
   std::unique_ptr<Rest> rest_;     // null: no file was ever wanted
 };
 
 inline void TimelineWriter::add(TimelineWhat what, TimelineObject object, int device,
-                                const Words& words, const Origin& by) noexcept {
+                                const Words& words, const Origin& by,
+                                std::uint64_t ticks) noexcept {
   TimelineEvent* const place = next_;
   if (!place) [[unlikely]]
     return;
   // The next one has a cache line of its own, which nobody has looked at yet: it comes while the
   // program does something else.
   __builtin_prefetch(place + 1, 1);
-  place->ticks = moment_;
+  place->ticks = ticks;
   place->by = by;
   place->key = words.key;
   place->size = words.size;
@@ -92,10 +88,9 @@ inline void TimelineWriter::add(TimelineWhat what, TimelineObject object, int de
   const std::uint64_t kind = static_cast<std::uint64_t>(what) |
                              static_cast<std::uint64_t>(object) << 8 |
                              std::uint64_t{static_cast<std::uint16_t>(device)} << 16;
-  __atomic_store_n(reinterpret_cast<Word*>(&place->what), kind | std::uint64_t{round_} << 32,
-                   __ATOMIC_RELEASE);
+  __atomic_store_n(reinterpret_cast<Word*>(&place->what), kind | round_, __ATOMIC_RELEASE);
   next_ = place + 1;
-  if (--left_ == 0) [[unlikely]]
+  if (next_ == stop_) [[unlikely]]
     milestone();
 }
 

@@ -72,8 +72,8 @@ static_assert(sizeof(CallRecord) == 64);
 /// The end of one object.
 struct EndRecord {
   std::uint64_t sequence;  ///< 1-based number of the end; 0: being written
-  std::uint64_t ticks;     ///< when the call that ended it began
-  std::uint64_t who;       ///< thread, then 8 bits device + 1, 8 bits ObjectKind, 16 bits check
+  std::uint64_t ticks;
+  std::uint64_t who;  ///< thread, then 8 bits device + 1, 8 bits ObjectKind, 16 bits check
   std::uint64_t base;
   std::uint64_t size;
   std::uint64_t made;  ///< numbers of calls as findings have them; 0 unknown

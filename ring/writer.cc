@@ -69,7 +69,10 @@ void Writer::start(Image* image) noexcept {
 
 std::uint64_t Writer::begin(ThreadPlace& who, EntryPoint entry, const Words& words) noexcept {
   Image* const image = this->image();
-  if (!image) return 0;
+  if (!image) {
+    who.ticks = now_ticks();
+    return 0;
+  }
   if (who.place == 0) [[unlikely]]
     choose_place(who);
   const std::uint64_t sequence = add_one(image->header.calls);
@@ -109,7 +112,7 @@ void Writer::note_end(const ThreadPlace& who, const Object& object) noexcept {
   if (!image) return;
   EndRecord record{};
   record.sequence = add_one(image->header.ends);
-  record.ticks = who.ticks != 0 ? who.ticks : now_ticks();
+  record.ticks = now_ticks();
   record.base = object.base;
   record.size = object.size;
   record.made = object.made;

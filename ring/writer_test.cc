@@ -65,6 +65,7 @@ TEST(Writer, KeepsACallAndItsResult) {
   const auto first = ring.writer.begin(ring.me, EntryPoint::kMemUnmap, words_of_unmap(0x7000, 4));
   const Reading during = ring.read();
   ASSERT_EQ(during.pending.size(), 1u);
+  EXPECT_EQ(ring.me.ticks, ring.image().calls[0].ticks);
   EXPECT_EQ(during.pending[0].thread, static_cast<std::uint32_t>(::gettid()));
   EXPECT_EQ(during.entry(during.pending[0])->name, "cuMemUnmap");
   EXPECT_EQ(during.entry(during.pending[0])->words, (std::vector<std::string>{"ptr", "size"}));
@@ -87,7 +88,7 @@ TEST(Writer, WithoutAnImageDoesNothing) {
   writer.note_end(me, {});
   EXPECT_FALSE(writer.begin_fault(700, 1));
   EXPECT_EQ(me.place, 0u);
-  EXPECT_EQ(me.ticks, 0u);
+  EXPECT_NE(me.ticks, 0u);  // the timeline wants to know
 }
 
 TEST(Writer, ForgetsTheOldestButNotWhatIsStillInTheDriver) {
@@ -127,7 +128,6 @@ TEST(Writer, KeepsEndsWithTheirStack) {
   EXPECT_EQ(end.made, 11u);
   EXPECT_EQ(end.ended, 12u);
   EXPECT_EQ(end.call, call);
-  EXPECT_EQ(ring.image().ends[0].ticks, ring.image().calls[0].ticks);
   EXPECT_EQ(end.frames, (std::vector<std::uint64_t>{0x10, 0x20, 0x30}));
 }
 

@@ -55,12 +55,11 @@ void remove_earlier(const std::string& folder, const std::string& path, const ri
 
 }  // namespace
 
-// Out of line, and so once for all functions: under cuvmm run there is a ring.
-std::uint64_t ticks_of_no_ring() noexcept { return ring::now_ticks(); }
-
 void LastCalls::open(const Options& options, const std::string& driver) noexcept {
   if (!unopened_.exchange(false)) return;
-  if (options.ring.empty()) return g_hooks.ring_wanted.store(false);
+  // Without a ring, the timeline still wants to know when a call began.
+  const bool timed = !options.timeline.empty();
+  if (options.ring.empty()) return g_hooks.ring_wanted.store(timed);
   const int saved = errno;
   try {
     path_ = unique_name(options.ring);
@@ -79,7 +78,7 @@ void LastCalls::open(const Options& options, const std::string& driver) noexcept
     } catch (const std::bad_alloc&) {
     }
   } else {
-    g_hooks.ring_wanted.store(false);
+    g_hooks.ring_wanted.store(timed);
     path_.clear();
   }
   errno = saved;

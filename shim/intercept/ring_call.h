@@ -14,16 +14,8 @@ namespace cuvmm::shim {
 /// (shim/fault/last_calls.h).
 inline constinit ring::Writer g_ring;
 
-/// As call_ticks(), without a ring.
-[[gnu::noinline]] std::uint64_t ticks_of_no_ring() noexcept;
-/// When the calling thread's call began, as the ring has it; without a ring, now. To read the clock
-/// takes as long as all else that an event of the timeline takes.
-inline std::uint64_t call_ticks() noexcept {
-  const std::uint64_t began = t_state.ring.ticks;
-  return began != 0 ? began : ticks_of_no_ring();
-}
-
-/// For its scope: the call is in the driver.
+/// For its scope: the call is in the driver. When it began is in t_state.ring, with or without an
+/// image: that is the time of what the timeline keeps of it.
 class RingCall {
  public:
   RingCall() = default;

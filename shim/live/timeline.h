@@ -11,9 +11,9 @@
 #include "api/calls.h"
 #include "api/location.h"
 #include "live/timeline_writer.h"
-#include "ring/writer.h"
 #include "shim/live/named_by_call.h"
 #include "shim/session/books.h"
+#include "shim/session/thread_state.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
@@ -30,9 +30,6 @@ class Timeline {
   /// In a child of fork: the parent's file stays the parent's.
   void restart_in_child() noexcept { writer_.restart_in_child(); }
 
-  /// When the call began whose events follow, or another moment between that and now: they share it
-  /// (live/timeline_format.h).
-  void moment(std::uint64_t ticks) noexcept { writer_.moment(ticks); }
   /// The driver accepted the call, or is about to be asked where the model records at once.
   template <class CallStruct>
   [[gnu::always_inline]] inline void made(const Books& books, const CallStruct& call,
@@ -42,10 +39,7 @@ class Timeline {
   [[gnu::always_inline]] inline void gone(const CallStruct& call, const Retired& retired,
                                           const Origin& at) noexcept;
   /// The driver refused the call after all.
-  void undone(const Origin& at) noexcept {
-    writer_.moment(ring::now_ticks());
-    writer_.undo(at.call, at.thread);
-  }
+  void undone(const Origin& at) noexcept { writer_.undo(at.call, at.thread, call_ticks()); }
 
   /// The process is about to report: what lives and is not among the kept events is added. Gives
   /// the stacks that the events name, those of the most bytes first.
@@ -54,21 +48,28 @@ class Timeline {
  private:
   using What = live::TimelineWhat;
   using Object = live::TimelineObject;
+  /// When the calling thread's call began (shim/intercept/ring_call.h): no event reads the clock.
+  static std::uint64_t call_ticks() noexcept { return t_state.ring.ticks; }
+  [[gnu::always_inline]] void add(What what, Object object, int device,
+                                  const live::TimelineWriter::Words& words,
+                                  const Origin& at) noexcept {
+    writer_.add(what, object, device, words, at, call_ticks());
+  }
   [[gnu::always_inline]] void begin(Object object, std::uint64_t key, std::uint64_t size,
                                     std::uint64_t other, std::uint64_t more, int device,
                                     const Origin& at) noexcept {
-    writer_.add(What::kBegin, object, device, {key, size, more, other}, at);
+    add(What::kBegin, object, device, {key, size, more, other}, at);
   }
   [[gnu::always_inline]] void end(What what, Object object, std::uint64_t key, std::uint64_t size,
                                   const Origin& made, int device, const Origin& at) noexcept {
-    writer_.add(what, object, device, {key, size, made.stack, made.call}, at);
+    add(what, object, device, {key, size, made.stack, made.call}, at);
   }
   [[gnu::always_inline]] void access(const calls::MemSetAccess& call, const CUmemAccessDesc& one,
                                      const Origin& at) noexcept {
     const auto place = static_cast<std::uint64_t>(static_cast<unsigned>(one.location.id)) << 32 |
                        static_cast<unsigned>(one.location.type);
     const auto flags = static_cast<std::uint64_t>(one.flags);
-    writer_.add(What::kAccess, Object::kMapping, -1, {call.ptr, call.size, place, flags}, at);
+    add(What::kAccess, Object::kMapping, -1, {call.ptr, call.size, place, flags}, at);
   }
   template <class CallStruct>
   [[gnu::noinline]] void made_rarely(const Books& books, const CallStruct& call,

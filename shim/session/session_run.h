@@ -201,7 +201,6 @@ template <class CallStruct>
 void Session::note_change(const CallStruct& call, const Step<CallStruct>& step) {
   if (!timeline_.on()) [[likely]]
     return;
-  timeline_.moment(call_ticks());
   if constexpr (kGivesUp<CallStruct>) timeline_.gone(call, step.change, step.origin);
   if constexpr (kMakes<CallStruct> || RecordsAtOnce<CallStruct>) {
     timeline_.made(books_, call, step.origin);
