@@ -69,10 +69,7 @@ void Writer::start(Image* image) noexcept {
 
 std::uint64_t Writer::begin(ThreadPlace& who, EntryPoint entry, const Words& words) noexcept {
   Image* const image = this->image();
-  if (!image) {
-    who.ticks = now_ticks();
-    return 0;
-  }
+  if (!image) return 0;
   if (who.place == 0) [[unlikely]]
     choose_place(who);
   const std::uint64_t sequence = add_one(image->header.calls);

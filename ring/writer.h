@@ -15,7 +15,7 @@ namespace cuvmm::ring {
 struct ThreadPlace {
   std::uint32_t thread = 0;  ///< the kernel's number of it
   std::uint32_t place = 0;   ///< 1-based, in Image::current; more than kThreads: none was free
-  std::uint64_t ticks = 0;   ///< when its last call began (now_ticks())
+  std::uint64_t ticks = 0;   ///< when its last call began (now_ticks()); 0: none was kept
 };
 
 /// The clock of the records: a counter of the processor's where there is one.
@@ -42,8 +42,7 @@ class Writer {
   /// Nothing is written from here on.
   void stop() noexcept { __atomic_store_n(&image_, nullptr, __ATOMIC_RELEASE); }
 
-  /// A call is about to be made. Returns its sequence, 0 while there is no image: then only `who`
-  /// says when it began.
+  /// A call is about to be made. Returns its sequence, 0 while there is no image.
   std::uint64_t begin(ThreadPlace& who, EntryPoint entry, const Words& words) noexcept;
   /// It returned: a CUresult, or kUnwound. `sequence` is what begin() gave.
   void end(const ThreadPlace& who, std::uint64_t sequence, std::uint32_t result) noexcept;

@@ -57,9 +57,7 @@ void remove_earlier(const std::string& folder, const std::string& path, const ri
 
 void LastCalls::open(const Options& options, const std::string& driver) noexcept {
   if (!unopened_.exchange(false)) return;
-  // Without a ring, the timeline still wants to know when a call began.
-  const bool timed = !options.timeline.empty();
-  if (options.ring.empty()) return g_hooks.ring_wanted.store(timed);
+  if (options.ring.empty()) return g_hooks.ring_wanted.store(false);
   const int saved = errno;
   try {
     path_ = unique_name(options.ring);
@@ -78,7 +76,7 @@ void LastCalls::open(const Options& options, const std::string& driver) noexcept
     } catch (const std::bad_alloc&) {
     }
   } else {
-    g_hooks.ring_wanted.store(timed);
+    g_hooks.ring_wanted.store(false);
     path_.clear();
   }
   errno = saved;

@@ -9,8 +9,8 @@ namespace cuvmm::shim {
 class Injector;
 
 struct alignas(64) CallHooks {
-  /// Whether calls are to be kept in the ring of the last calls, or their begin for the timeline,
-  /// or nobody has asked yet: until the first call of a process and of a child of fork.
+  /// Whether calls are to be kept in the ring of the last calls, or nobody has asked yet: until the
+  /// first call of a process and of a child of fork.
   std::atomic<bool> ring_wanted{true};
   /// Who makes calls fail on purpose; null: nobody.
   std::atomic<Injector*> injector{nullptr};

@@ -14,8 +14,7 @@ namespace cuvmm::shim {
 /// (shim/fault/last_calls.h).
 inline constinit ring::Writer g_ring;
 
-/// For its scope: the call is in the driver. When it began is in t_state.ring, with or without an
-/// image: that is the time of what the timeline keeps of it.
+/// For its scope: the call is in the driver.
 class RingCall {
  public:
   RingCall() = default;

@@ -11,6 +11,7 @@
 #include "api/calls.h"
 #include "api/location.h"
 #include "live/timeline_writer.h"
+#include "ring/writer.h"
 #include "shim/live/named_by_call.h"
 #include "shim/session/books.h"
 #include "shim/session/thread_state.h"
@@ -48,8 +49,12 @@ class Timeline {
  private:
   using What = live::TimelineWhat;
   using Object = live::TimelineObject;
-  /// When the calling thread's call began (shim/intercept/ring_call.h): no event reads the clock.
-  static std::uint64_t call_ticks() noexcept { return t_state.ring.ticks; }
+  /// When the calling thread's call began, as the ring of last calls has it: with a ring, as under
+  /// cuvmm run, no event reads the clock.
+  static std::uint64_t call_ticks() noexcept {
+    const std::uint64_t began = t_state.ring.ticks;
+    return began != 0 ? began : ring::now_ticks();
+  }
   [[gnu::always_inline]] void add(What what, Object object, int device,
                                   const live::TimelineWriter::Words& words,
                                   const Origin& at) noexcept {
