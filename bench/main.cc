@@ -30,6 +30,7 @@ constexpr const char* kUsage = R"(cuvmm-bench --driver PATH [--shim PATH] [optio
   --before PATH     and another shim, as "before", in the same run
   --watched LIST    and both shims as they write for others, of ring,live,timeline, or several at
                     once ("ring+live" is what cuvmm run sets): "shim, live", "shim, ring+live", ...
+                    Many shims at once need GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
   --name NAME       what the driver's column is called (default "bare")
   --shim-name NAME  what the shim's column is called (default "shim")
   --only LIST       of copies,launches,calls,threads,other,startup,memory (default all but memory)
