@@ -9,6 +9,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -26,7 +28,9 @@ constexpr const char* kUsage = R"(cuvmm-bench --driver PATH [--shim PATH] [optio
   --driver PATH     the libcuda to measure
   --shim PATH       measure libcuvmm-shim.so over it as well, in turn
   --before PATH     and another shim, as "before", in the same run
-  --watched LIST    and both shims as they write for others, of live,timeline: "shim, live", ...
+  --watched LIST    and both shims as they write for others, of ring,live,timeline, or several at
+                    once ("ring+live" is what cuvmm run sets): "shim, live", "shim, ring+live", ...
+                    Many shims at once need GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
   --name NAME       what the driver's column is called (default "bare")
   --shim-name NAME  what the shim's column is called (default "shim")
   --only LIST       of copies,launches,calls,threads,other,startup,memory (default all but memory)
@@ -141,34 +145,21 @@ std::string cold_driver(const std::string& path, const std::string& kibibytes) {
          "lib/libcuvmm-cold.so";
 }
 
-// A shim a second time, in a file of its own and with a folder for what it writes. What its process
-// makes there goes with `folder`.
-Variant open_watched(const std::string& shim, const std::string& name, const std::string& how,
-                     const std::string& folder) {
-  const std::string copy = folder + "/" + name + "-" + how + ".so";
-  std::filesystem::copy_file(shim, copy);
-  const char* const variable = how == "live" ? "CUVMM_LIVE" : "CUVMM_TIMELINE";
-  ::setenv(variable, folder.c_str(), 1);
-  Variant variant = open_variant(name + ", " + how, copy);
-  ::unsetenv(variable);
-  return variant;
+std::vector<std::string> parts(const std::string& list, char between) {
+  std::vector<std::string> result;
+  std::istringstream words(list);
+  for (std::string word; std::getline(words, word, between);) result.push_back(word);
+  return result;
 }
 
-// A folder for that, which goes at the end. The live file is where `cuvmm run` has it, in memory.
+// Shims a second time, each in a file of its own and with folders for what it writes. These go at
+// the end.
 class Watched {
  public:
   Watched(const Options& options, Variants& variants) {
-    for (const std::string how : {"live", "timeline"}) {
-      if (("," + options.watched + ",").find("," + how + ",") == std::string::npos) continue;
-      std::error_code error;
-      const bool in_memory = how == "live" && std::filesystem::is_directory("/dev/shm", error);
-      std::string name = in_memory ? "/dev/shm" : std::filesystem::temp_directory_path().string();
-      name += "/cuvmm-bench-XXXXXX";
-      if (!::mkdtemp(name.data())) continue;
-      folders_.push_back(name);
-      if (!options.before.empty())
-        variants.push_back(open_watched(options.before, "before", how, name));
-      variants.push_back(open_watched(options.shim, options.shim_name, how, name));
+    for (const std::string& how : parts(options.watched, ',')) {
+      if (!options.before.empty()) open(options.before, "before", how, variants);
+      open(options.shim, options.shim_name, how, variants);
     }
   }
   Watched(const Watched&) = delete;
@@ -179,6 +170,38 @@ class Watched {
   }
 
  private:
+  // The live file is where `cuvmm run` has it, in memory.
+  std::string make_folder(bool in_memory) {
+    std::error_code error;
+    const bool shared = in_memory && std::filesystem::is_directory("/dev/shm", error);
+    std::string name = shared ? "/dev/shm" : std::filesystem::temp_directory_path().string();
+    name += "/cuvmm-bench-XXXXXX";
+    if (!::mkdtemp(name.data())) {
+      std::perror(name.c_str());
+      std::exit(1);
+    }
+    folders_.push_back(name);
+    return name;
+  }
+
+  void open(const std::string& shim, const std::string& name, const std::string& how,
+            Variants& variants) {
+    static const std::map<std::string, const char*> kVariables = {
+        {"ring", "CUVMM_RING"}, {"live", "CUVMM_LIVE"}, {"timeline", "CUVMM_TIMELINE"}};
+    const std::vector<std::string> written = parts(how, '+');
+    for (const std::string& one : written) {
+      if (kVariables.count(one) == 0) {
+        std::fprintf(stderr, "--watched: not ring, live or timeline: %s\n", one.c_str());
+        std::exit(2);
+      }
+      ::setenv(kVariables.at(one), make_folder(one == "live").c_str(), 1);
+    }
+    const std::string copy = make_folder(false) + "/" + name + ".so";
+    std::filesystem::copy_file(shim, copy);
+    variants.push_back(open_variant(name + ", " + how, copy));
+    for (const std::string& one : written) ::unsetenv(kVariables.at(one));
+  }
+
   std::vector<std::string> folders_;
 };
 

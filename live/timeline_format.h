@@ -6,6 +6,14 @@
 // them, how many there were. Sums over the run are kept as samples, ever farther apart: but not for
 // the first events, from which they can be told.
 //
+// An event's time is when its call began, whether it made or ended something: what a call made is
+// seen to live from there, and the events of one call have one time. Events stand in the order in
+// which they happened to the model. Where an earlier one has a later time, of another thread's
+// call, who reads takes that time for both: it lies within either call. So times never fall, and no
+// two objects have one address at once. Of a process without a ring of its last calls (CUVMM_RING,
+// which cuvmm run sets), the time is when the event was written: of an end before the driver was
+// asked, of a begin after it answered.
+//
 // An event says by itself that it is whole. Events are counted, and their bytes summed, only every
 // so often: whoever reads the file of a process that was killed counts the last ones.
 #pragma once
@@ -72,7 +80,7 @@ constexpr bool is_use(TimelineObject object) noexcept {
 
 /// Its words have the order in which the shim finds them: two are copied at once.
 struct TimelineEvent {
-  std::uint64_t ticks;
+  std::uint64_t ticks;  ///< of ring::now_ticks()
   Origin by;
   std::uint64_t key;   ///< address, handle or descriptor
   std::uint64_t size;  ///< bytes; 0 unknown
@@ -130,7 +138,7 @@ struct TimelineImage {
 };
 
 /// Higher where the same sizes mean something else.
-inline constexpr std::uint64_t kTimelineVersion = 3;
+inline constexpr std::uint64_t kTimelineVersion = 4;
 inline constexpr std::uint64_t kTimelineLayout =
     sizeof(TimelineImage) * 31 + static_cast<std::uint64_t>(TimelineObject::kCount) +
     (kFirstStride << 32) + (kTimelineVersion << 48);

@@ -68,11 +68,11 @@ std::uint64_t TimelineWriter::events() const noexcept {
   return is_open() ? rest_->store.due() - static_cast<std::uint64_t>(stop_ - next_) : 0;
 }
 
-void TimelineWriter::undo(std::uint64_t call, std::uint32_t thread) noexcept {
+void TimelineWriter::undo(std::uint64_t call, std::uint32_t thread, std::uint64_t ticks) noexcept {
   if (!is_open()) return;
   rest_->store.take_back(events(), call);
   const Origin by{call, 0, thread};
-  add(TimelineWhat::kUndone, TimelineObject::kReservation, 0, {}, by);
+  add(TimelineWhat::kUndone, TimelineObject::kReservation, 0, {}, by, ticks);
 }
 
 bool TimelineWriter::gap(std::uint64_t& last_before, std::uint64_t& first_after) const noexcept {

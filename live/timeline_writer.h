@@ -7,7 +7,6 @@
 #include <string>
 
 #include "live/timeline_format.h"
-#include "ring/writer.h"
 
 namespace cuvmm::live {
 
@@ -31,12 +30,13 @@ class TimelineWriter {
   struct Words {
     std::uint64_t key, size, more, other;
   };
-  /// Adds an event. Inline and short, because the caches are cold where it is needed: to fetch one
-  /// line of code takes as long as to execute ten instructions.
+  /// Adds an event, of a call that began at `ticks`. Inline and short, because the caches are cold
+  /// where it is needed: to fetch one line of code takes as long as to execute ten instructions.
   [[gnu::always_inline]] inline void add(TimelineWhat what, TimelineObject object, int device,
-                                         const Words& words, const Origin& by) noexcept;
+                                         const Words& words, const Origin& by,
+                                         std::uint64_t ticks) noexcept;
   /// The events of this call do not count: they are among the last ones.
-  void undo(std::uint64_t call, std::uint32_t thread) noexcept;
+  void undo(std::uint64_t call, std::uint32_t thread, std::uint64_t ticks) noexcept;
   /// How many were added.
   std::uint64_t events() const noexcept;
   /// This call was the last of which an event is kept before some were dropped, and this one the
@@ -69,14 +69,15 @@ class TimelineWriter {
 };
 
 inline void TimelineWriter::add(TimelineWhat what, TimelineObject object, int device,
-                                const Words& words, const Origin& by) noexcept {
+                                const Words& words, const Origin& by,
+                                std::uint64_t ticks) noexcept {
   TimelineEvent* const place = next_;
   if (!place) [[unlikely]]
     return;
   // The next one has a cache line of its own, which nobody has looked at yet: it comes while the
   // program does something else.
   __builtin_prefetch(place + 1, 1);
-  place->ticks = ring::now_ticks();
+  place->ticks = ticks;
   place->by = by;
   place->key = words.key;
   place->size = words.size;

@@ -20,7 +20,7 @@ namespace {
 
 void add(TimelineWriter& writer, TimelineWhat what, std::uint64_t call, std::uint64_t key,
          std::uint64_t size) {
-  writer.add(what, TimelineObject::kAllocation, 3, {key, size, 8, 9}, {call, 5, 6});
+  writer.add(what, TimelineObject::kAllocation, 3, {key, size, 8, 9}, {call, 5, 6}, 100 + call);
 }
 
 class TimelineWriterTest : public ::testing::Test {
@@ -55,8 +55,8 @@ TEST_F(TimelineWriterTest, EventsAreKeptInOrderWithTheirSums) {
   EXPECT_EQ(writer_.events(), 3u);
   EXPECT_EQ(timeline_events(writer_.image()->events, counted().events), 3u);
   EXPECT_EQ(writer_.image()->events[2].by.call, 3u);
-  EXPECT_GE(writer_.image()->events[2].ticks, writer_.image()->events[0].ticks);
   const TimelineEvent& event = writer_.image()->events[1];
+  EXPECT_EQ(event.ticks, 102u);
   EXPECT_EQ(event.by.stack, 5u);
   EXPECT_EQ(event.by.thread, 6u);
   EXPECT_EQ(event.key, 0x20u);
@@ -77,7 +77,7 @@ TEST_F(TimelineWriterTest, WhatTheDriverRefusedIsCountedBack) {
   begin(1, 0x10, 100);
   end(2, 0x10, 100);
   EXPECT_EQ(bytes_now(), 0u);
-  writer_.undo(2, 7);
+  writer_.undo(2, 7, 102);
   EXPECT_EQ(bytes_now(), 100u);
   EXPECT_EQ(writer_.image()->events[2].what, TimelineWhat::kUndone);
   EXPECT_EQ(writer_.image()->events[2].by.thread, 7u);
@@ -148,9 +148,10 @@ TEST_F(TimelineWriterTest, OfAKilledProcessNoEventIsMissing) {
 TEST_F(TimelineWriterTest, AUseHasNoBytesOfItsOwn) {
   begin(1, 0x10, 100);
   const std::uint64_t word = use_word(std::uint64_t{1} << 47, 65535);
-  writer_.add(TimelineWhat::kBegin, TimelineObject::kBinding, 0, {0x30, 100, word, 0x10},
-              {2, 5, 6});
-  writer_.add(TimelineWhat::kBegin, TimelineObject::kSparse, 0, {0x40, 100, word, 0x10}, {3, 5, 6});
+  writer_.add(TimelineWhat::kBegin, TimelineObject::kBinding, 0, {0x30, 100, word, 0x10}, {2, 5, 6},
+              102);
+  writer_.add(TimelineWhat::kBegin, TimelineObject::kSparse, 0, {0x40, 100, word, 0x10}, {3, 5, 6},
+              103);
   EXPECT_EQ(bytes_now(), 100u);
   EXPECT_EQ(counted().peak, 100u);
   for (const std::uint64_t sum : counted().sums.objects) EXPECT_LE(sum, 100u);
@@ -194,7 +195,7 @@ TEST(TimelineWriterFolder, TheFirstEventMakesAFileAndIsInIt) {
     EXPECT_EQ(writer.events(), 1u);
     EXPECT_EQ(writer.image()->events[0].by.call, 7u);
     EXPECT_EQ(writer.image()->events[0].round, 1u);
-    EXPECT_NE(writer.image()->events[0].ticks, 0u);
+    EXPECT_EQ(writer.image()->events[0].ticks, 107u);
 
     writer.restart_in_child();
     EXPECT_TRUE(writer.on());

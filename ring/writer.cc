@@ -78,7 +78,7 @@ std::uint64_t Writer::begin(ThreadPlace& who, EntryPoint entry, const Words& wor
     tune();
   CallRecord record;
   record.sequence = sequence;
-  record.ticks = now_ticks();
+  record.ticks = who.ticks = now_ticks();
   for (std::size_t i = 0; i < kWords; ++i) record.words[i] = words[i];
   record.result = tagged(sequence, kPending);
   const std::uint64_t bits = std::uint64_t{who.thread} << 32 | static_cast<std::uint64_t>(entry)

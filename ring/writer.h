@@ -15,6 +15,7 @@ namespace cuvmm::ring {
 struct ThreadPlace {
   std::uint32_t thread = 0;  ///< the kernel's number of it
   std::uint32_t place = 0;   ///< 1-based, in Image::current; more than kThreads: none was free
+  std::uint64_t ticks = 0;   ///< when its last call began (now_ticks()); 0: none was kept
 };
 
 /// The clock of the records: a counter of the processor's where there is one.

@@ -65,6 +65,7 @@ TEST(Writer, KeepsACallAndItsResult) {
   const auto first = ring.writer.begin(ring.me, EntryPoint::kMemUnmap, words_of_unmap(0x7000, 4));
   const Reading during = ring.read();
   ASSERT_EQ(during.pending.size(), 1u);
+  EXPECT_EQ(ring.me.ticks, ring.image().calls[0].ticks);
   EXPECT_EQ(during.pending[0].thread, static_cast<std::uint32_t>(::gettid()));
   EXPECT_EQ(during.entry(during.pending[0])->name, "cuMemUnmap");
   EXPECT_EQ(during.entry(during.pending[0])->words, (std::vector<std::string>{"ptr", "size"}));
@@ -87,6 +88,7 @@ TEST(Writer, WithoutAnImageDoesNothing) {
   writer.note_end(me, {});
   EXPECT_FALSE(writer.begin_fault(700, 1));
   EXPECT_EQ(me.place, 0u);
+  EXPECT_EQ(me.ticks, 0u);
 }
 
 TEST(Writer, ForgetsTheOldestButNotWhatIsStillInTheDriver) {

@@ -81,13 +81,13 @@ void Timeline::imported(const Model& model, std::uint64_t handle, const Origin& 
 
 void Timeline::tell(What what, const Use& use, Handle memory, std::uint64_t offset,
                     const Origin& at) noexcept {
-  writer_.add(what, use.object, use.device,
-              {use.key, use.size, live::use_word(offset, use.number), memory}, at);
+  add(what, use.object, use.device, {use.key, use.size, live::use_word(offset, use.number), memory},
+      at);
 }
 
 void Timeline::end(What what, const Use& use, const Origin& at) noexcept {
-  writer_.add(what, use.object, use.device,
-              {use.key, use.size, live::use_word(use.made.stack, use.number), use.made.call}, at);
+  add(what, use.object, use.device,
+      {use.key, use.size, live::use_word(use.made.stack, use.number), use.made.call}, at);
 }
 
 void Timeline::bound(const Model& model, Handle object, const Origin& at) noexcept {

@@ -11,8 +11,10 @@
 #include "api/calls.h"
 #include "api/location.h"
 #include "live/timeline_writer.h"
+#include "ring/writer.h"
 #include "shim/live/named_by_call.h"
 #include "shim/session/books.h"
+#include "shim/session/thread_state.h"
 #include "shim/stack/stacks.h"
 
 namespace cuvmm::shim {
@@ -38,7 +40,7 @@ class Timeline {
   [[gnu::always_inline]] inline void gone(const CallStruct& call, const Retired& retired,
                                           const Origin& at) noexcept;
   /// The driver refused the call after all.
-  void undone(const Origin& at) noexcept { writer_.undo(at.call, at.thread); }
+  void undone(const Origin& at) noexcept { writer_.undo(at.call, at.thread, call_ticks()); }
 
   /// The process is about to report: what lives and is not among the kept events is added. Gives
   /// the stacks that the events name, those of the most bytes first.
@@ -47,21 +49,32 @@ class Timeline {
  private:
   using What = live::TimelineWhat;
   using Object = live::TimelineObject;
+  /// When the calling thread's call began, as the ring of last calls has it: with a ring, as under
+  /// cuvmm run, no event reads the clock.
+  static std::uint64_t call_ticks() noexcept {
+    const std::uint64_t began = t_state.ring.ticks;
+    return began != 0 ? began : ring::now_ticks();
+  }
+  [[gnu::always_inline]] void add(What what, Object object, int device,
+                                  const live::TimelineWriter::Words& words,
+                                  const Origin& at) noexcept {
+    writer_.add(what, object, device, words, at, call_ticks());
+  }
   [[gnu::always_inline]] void begin(Object object, std::uint64_t key, std::uint64_t size,
                                     std::uint64_t other, std::uint64_t more, int device,
                                     const Origin& at) noexcept {
-    writer_.add(What::kBegin, object, device, {key, size, more, other}, at);
+    add(What::kBegin, object, device, {key, size, more, other}, at);
   }
   [[gnu::always_inline]] void end(What what, Object object, std::uint64_t key, std::uint64_t size,
                                   const Origin& made, int device, const Origin& at) noexcept {
-    writer_.add(what, object, device, {key, size, made.stack, made.call}, at);
+    add(what, object, device, {key, size, made.stack, made.call}, at);
   }
   [[gnu::always_inline]] void access(const calls::MemSetAccess& call, const CUmemAccessDesc& one,
                                      const Origin& at) noexcept {
     const auto place = static_cast<std::uint64_t>(static_cast<unsigned>(one.location.id)) << 32 |
                        static_cast<unsigned>(one.location.type);
     const auto flags = static_cast<std::uint64_t>(one.flags);
-    writer_.add(What::kAccess, Object::kMapping, -1, {call.ptr, call.size, place, flags}, at);
+    add(What::kAccess, Object::kMapping, -1, {call.ptr, call.size, place, flags}, at);
   }
   template <class CallStruct>
   [[gnu::noinline]] void made_rarely(const Books& books, const CallStruct& call,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a timeline keeps of memory that is used without an address: bound to a multicast object, or
-// mapped into a sparse array.
+// mapped into a sparse array. And which time its events have.
 #include "shim/live/timeline.h"
 
 #include <gmock/gmock.h>
@@ -14,6 +14,8 @@
 #include "api/mock_driver.h"
 #include "api/sizes.h"
 #include "live/timeline_format.h"
+#include "ring/format.h"
+#include "shim/intercept/ring_call.h"
 #include "shim/session/session_run.h"
 #include "shim/testing/findings.h"
 #include "shim/testing/mock_values.h"
@@ -328,6 +330,55 @@ TEST_F(TimelineUses, WhatIsMappedInTheGapAndLivesHasItsMemory) {
     EXPECT_EQ(found[2 * i + 1].other, kMemory);
     EXPECT_EQ(found[2 * i + 1].more, live::use_word(65536 * i, i));
   }
+}
+
+/// As in a process that keeps its last calls.
+class TimelineTimes : public TimelineUses {
+ protected:
+  ~TimelineTimes() override {
+    g_ring.stop();
+    t_state.ring = {};
+  }
+  void start_ring() { g_ring.start(image_.get()); }
+  /// map_array() in the ring, as its wrapper has it.
+  CUresult map_in_ring(std::vector<CUarrayMapInfo> entries) {
+    RingCall record;
+    record.begin(
+        calls::MemMapArrayAsync{entries.data(), static_cast<unsigned>(entries.size()), nullptr});
+    EXPECT_EQ(record.begun(), g_ring.image() != nullptr);
+    const CUresult result = map_array(entries);
+    record.returned(result);
+    return result;
+  }
+
+  std::unique_ptr<ring::Image> image_ = std::make_unique<ring::Image>();
+};
+
+TEST_F(TimelineTimes, AnEventIsOfTheMomentAtWhichTheRingSawItsCall) {
+  start_ring();
+  ASSERT_EQ(map_in_ring({tile(0, 0), tile(1, kGranule)}), CUDA_SUCCESS);
+  ASSERT_EQ(map_in_ring({no_tile(0), no_tile(1)}), CUDA_SUCCESS);
+  const auto found = events(Object::kSparse);
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_LT(image_->calls[0].ticks, image_->calls[1].ticks);
+  for (const std::size_t i : {0u, 1u, 2u, 3u}) {
+    EXPECT_EQ(found[i].ticks, image_->calls[i / 2].ticks) << i;
+  }
+}
+
+TEST_F(TimelineTimes, WithoutARingAnEventHasATimeWithinItsCall) {
+  const std::uint64_t before = ring::now_ticks();
+  ASSERT_EQ(map_in_ring({tile(0, 0), tile(1, kGranule)}), CUDA_SUCCESS);
+  const std::uint64_t between = ring::now_ticks();
+  ASSERT_EQ(map_in_ring({no_tile(0), no_tile(1)}), CUDA_SUCCESS);
+  const auto found = events(Object::kSparse);
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_GE(found[0].ticks, before);
+  EXPECT_GE(found[1].ticks, found[0].ticks);
+  EXPECT_LE(found[1].ticks, between);
+  EXPECT_GE(found[2].ticks, between);
+  EXPECT_GE(found[3].ticks, found[2].ticks);
+  EXPECT_LE(found[3].ticks, ring::now_ticks());
 }
 
 }  // namespace

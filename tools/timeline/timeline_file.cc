@@ -45,6 +45,18 @@ class TickClock {
   double rate_ = 1;
 };
 
+// The times of events in the order of the file. A call that began before another one, and whose
+// event stands behind that one's, happened no earlier: what it made may have that one's address.
+class RisingClock {
+ public:
+  explicit RisingClock(const TimelineHeader& header) : clock_(header) {}
+  std::int64_t ns(std::uint64_t ticks) { return last_ = std::max(last_, clock_.ns(ticks)); }
+
+ private:
+  TickClock clock_;
+  std::int64_t last_ = 0;
+};
+
 std::string location_text(std::uint64_t word) {
   const auto type = static_cast<std::uint32_t>(word);
   const auto id = static_cast<int>(word >> 32);
@@ -67,6 +79,7 @@ class Pairing {
 
   void take(const TimelineEvent& event) {
     const std::int64_t ns = clock_.ns(event.ticks);
+    if (event.what == TimelineWhat::kBegin && event.by.call == out_.peak_call) out_.peak_ns = ns;
     out_.end_ns = std::max(out_.end_ns, ns);
     switch (event.what) {
       case TimelineWhat::kBegin:
@@ -88,8 +101,6 @@ class Pairing {
         break;
     }
   }
-
-  std::int64_t ns(std::uint64_t ticks) const { return clock_.ns(ticks); }
 
  private:
   using Key = std::pair<TimelineObject, std::uint64_t>;
@@ -181,7 +192,7 @@ class Pairing {
     bound_.erase(from, to);
   }
 
-  TickClock clock_;
+  RisingClock clock_;
   ProcessTimeline& out_;
   std::unordered_map<Key, std::size_t, Hash> open_;
   std::map<UseKey, std::size_t> uses_;
@@ -201,7 +212,7 @@ std::unordered_set<std::uint64_t> undone_calls(const std::vector<TimelineEvent>&
 // as it would have.
 std::vector<TimelineSample> sums_of(const std::vector<TimelineEvent>& events,
                                     const std::unordered_set<std::uint64_t>& undone,
-                                    const Pairing& pairing) {
+                                    RisingClock& clock) {
   const std::size_t count = std::min(events.size(), live::kFirstEvents);
   const std::size_t stride = (count + live::kSamples - 1) / live::kSamples;
   std::vector<TimelineSample> samples;
@@ -209,11 +220,12 @@ std::vector<TimelineSample> sums_of(const std::vector<TimelineEvent>& events,
   std::uint64_t peak = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const TimelineEvent& event = events[i];
+    const std::int64_t ns = clock.ns(event.ticks);
     if (!undone.contains(event.by.call)) {
       if (live::sum(sums, event)) peak = std::max(peak, live::physical(sums));
     }
     if ((i + 1) % stride != 0 && i + 1 != count) continue;
-    samples.push_back({pairing.ns(event.ticks), event.by.call, peak, sums});
+    samples.push_back({ns, event.by.call, peak, sums});
     peak = live::physical(sums);
   }
   return samples;
@@ -235,20 +247,22 @@ ProcessTimeline timeline_of(const TimelineHeader& header, const live::TimelineCo
   out.peak = count.peak;
   out.peak_call = count.peak_call;
   const std::unordered_set<std::uint64_t> undone = undone_calls(events);
+  const TickClock clock(header);
+  out.peak_ns = clock.ns(count.peak_ticks);  // where its event is not kept
   Pairing pairing(header, out);
   for (const TimelineEvent& event : events) {
     if (event.object >= TimelineObject::kCount || event.what >= TimelineWhat::kCount) continue;
     if (undone.empty() || !undone.contains(event.by.call)) pairing.take(event);
   }
-  out.end_ns = std::max(out.end_ns, pairing.ns(header.last_ticks));
-  out.peak_ns = pairing.ns(count.peak_ticks);
+  out.end_ns = std::max(out.end_ns, clock.ns(header.last_ticks));
   if (out.dropped > 0 && events.size() > live::kFirstEvents) {
-    out.dropped_from_ns = pairing.ns(events[live::kFirstEvents - 1].ticks);
-    out.dropped_until_ns = pairing.ns(events[live::kFirstEvents].ticks);
+    out.dropped_from_ns = clock.ns(events[live::kFirstEvents - 1].ticks);
+    out.dropped_until_ns = clock.ns(events[live::kFirstEvents].ticks);
   }
-  out.samples = sums_of(events, undone, pairing);
+  RisingClock rising(header);
+  out.samples = sums_of(events, undone, rising);
   for (const live::TimelineSample& one : samples) {
-    out.samples.push_back({pairing.ns(one.ticks), one.call, one.peak, one.sums});
+    out.samples.push_back({rising.ns(one.ticks), one.call, one.peak, one.sums});
   }
   std::stable_sort(out.lives.begin(), out.lives.end(),
                    [](const Life& a, const Life& b) { return a.begin_ns < b.begin_ns; });

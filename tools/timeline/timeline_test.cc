@@ -65,6 +65,29 @@ TEST(Timeline, BeginsAndEndsArePaired) {
   EXPECT_EQ(Moments(timeline).device_of(mapping), 1);
 }
 
+// Calls of two threads: the second one's began before, and was given the address that the first one
+// gave up.
+TEST(Timeline, NoTwoObjectsHaveOneAddressAtOnce) {
+  Recording run;
+  run.add(TimelineWhat::kBegin, TimelineObject::kReservation, 1, 0x1000, 4096);
+  run.add(TimelineWhat::kEnd, TimelineObject::kReservation, 4, 0x1000, 4096, 1);
+  run.add(TimelineWhat::kBegin, TimelineObject::kReservation, 3, 0x1000, 4096);
+  run.add(TimelineWhat::kAccess, TimelineObject::kMapping, 5, 0x1000, 4096);
+  run.add(TimelineWhat::kBegin, TimelineObject::kAllocation, 2, 0x7, 100);
+  run.count.peak_call = 2;
+  run.count.peak_ticks = run.events.back().ticks;
+  const ProcessTimeline timeline = run.read();
+  ASSERT_EQ(timeline.lives.size(), 3u);
+  EXPECT_EQ(timeline.lives[0].end_ns, 40);
+  EXPECT_EQ(timeline.lives[1].begin_ns, 40);
+  EXPECT_EQ(timeline.lives[2].begin_ns, 50);
+  EXPECT_EQ(timeline.peak_ns, 50);
+  for (std::size_t i = 1; i < timeline.samples.size(); ++i) {
+    EXPECT_GE(timeline.samples[i].ns, timeline.samples[i - 1].ns);
+  }
+  EXPECT_EQ(timeline.samples.back().ns, 50);
+}
+
 TEST(Timeline, UsesOfOneCallArePairedByTheirNumbers) {
   Recording run;
   for (const std::uint64_t number : {0u, 1u, 2u}) {
