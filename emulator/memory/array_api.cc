@@ -110,7 +110,7 @@ CUresult create(Emulator& e, CUarray* out, const Shape* asked, unsigned levels) 
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   prop.location.id = context->device;
-  array.memory = Physical(charge, prop, false, charge, e.devices.account(context->device));
+  array.memory.emplace(charge, prop, false, charge, e.devices.account(context->device));
   *out = e.arrays.add(std::move(array));
   return CUDA_SUCCESS;
 }

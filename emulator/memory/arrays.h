@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "emulator/context/context.h"
 #include "emulator/machine/physical.h"
@@ -18,7 +19,7 @@ struct Array {
   CUDA_ARRAY3D_DESCRIPTOR shape{};
   unsigned levels = 0;  ///< of a mipmapped array; 0: it is none
   const Context* context = nullptr;
-  Physical memory;
+  std::optional<Physical> memory{};            ///< not of a sparse array, nor of a level
   std::map<unsigned, CUarray> level_arrays{};  ///< those that were asked for
 
   bool sparse() const { return (shape.Flags & CUDA_ARRAY3D_SPARSE) != 0; }
