@@ -17,9 +17,9 @@ using testing::NiceMock;
 using testing::Return;
 using testing::SetArgPointee;
 
-const auto kArray = reinterpret_cast<CUarray>(std::uintptr_t{0x7000});
-const auto kMipmap = reinterpret_cast<CUmipmappedArray>(std::uintptr_t{0x8000});
-const auto kContext = reinterpret_cast<CUcontext>(std::uintptr_t{0x10});
+const auto kSomeArray = reinterpret_cast<CUarray>(std::uintptr_t{0x7000});
+const auto kSomeMipmap = reinterpret_cast<CUmipmappedArray>(std::uintptr_t{0x8000});
+const auto kArraysContext = reinterpret_cast<CUcontext>(std::uintptr_t{0x10});
 
 class ArraySession : public testing::Test {
  protected:
@@ -29,10 +29,10 @@ class ArraySession : public testing::Test {
     };
     told_.tileExtent = {128, 128, 1};
     ON_CALL(mock_, DeviceGetCount(_)).WillByDefault(gives(2));
-    ON_CALL(mock_, CtxGetCurrent(_)).WillByDefault(gives(kContext));
+    ON_CALL(mock_, CtxGetCurrent(_)).WillByDefault(gives(kArraysContext));
     ON_CALL(mock_, CtxGetDevice(_)).WillByDefault(gives(0));
-    ON_CALL(mock_, Array3DCreate(_, _)).WillByDefault(gives(kArray));
-    ON_CALL(mock_, MipmappedArrayCreate(_, _, _)).WillByDefault(gives(kMipmap));
+    ON_CALL(mock_, Array3DCreate(_, _)).WillByDefault(gives(kSomeArray));
+    ON_CALL(mock_, MipmappedArrayCreate(_, _, _)).WillByDefault(gives(kSomeMipmap));
     ON_CALL(mock_, ArrayGetSparseProperties(_, _)).WillByDefault(gives(told_));
     ON_CALL(mock_, MipmappedArrayGetSparseProperties(_, _)).WillByDefault(gives(told_));
   }
@@ -48,7 +48,7 @@ class ArraySession : public testing::Test {
   /// UNMAP of a tile: no memory has to be there for it.
   void unmap_tile(unsigned x) {
     CUarrayMapInfo info{};
-    info.resource.array = kArray;
+    info.resource.array = kSomeArray;
     info.subresource.sparseLevel = {0, 0, x, 0, 0, 128, 128, 1};
     info.memOperationType = CU_MEM_OPERATION_TYPE_UNMAP;
     info.deviceBitMask = 1;
@@ -62,7 +62,7 @@ class ArraySession : public testing::Test {
 };
 
 TEST_F(ArraySession, OfASparseOneTheDriverTellsTheTiles) {
-  EXPECT_CALL(mock_, ArrayGetSparseProperties(_, kArray)).Times(1);
+  EXPECT_CALL(mock_, ArrayGetSparseProperties(_, kSomeArray)).Times(1);
   make(CUDA_ARRAY3D_SPARSE);
   unmap_tile(128);
   EXPECT_THAT(findings_.rules(), IsEmpty());
@@ -73,11 +73,11 @@ TEST_F(ArraySession, OfASparseOneTheDriverTellsTheTiles) {
 TEST_F(ArraySession, OfAMipmappedOneToo) {
   CUmipmappedArray array = nullptr;
   CUDA_ARRAY3D_DESCRIPTOR shape{512, 512, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SPARSE};
-  EXPECT_CALL(mock_, MipmappedArrayGetSparseProperties(_, kMipmap)).Times(1);
+  EXPECT_CALL(mock_, MipmappedArrayGetSparseProperties(_, kSomeMipmap)).Times(1);
   ASSERT_EQ(run(calls::MipmappedArrayCreate{&array, &shape, 2}), CUDA_SUCCESS);
   CUarrayMapInfo info{};
   info.resourceType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
-  info.resource.mipmap = kMipmap;
+  info.resource.mipmap = kSomeMipmap;
   info.subresource.sparseLevel = {1, 0, 0, 0, 0, 256, 256, 1};
   info.memOperationType = CU_MEM_OPERATION_TYPE_UNMAP;
   info.deviceBitMask = 1;
@@ -104,12 +104,12 @@ TEST_F(ArraySession, TilesThatTheDriverDoesNotTellAreNotJudged) {
 
 TEST_F(ArraySession, ASecondEndIsFoundOnlyWhereTheDriverRefusesIt) {
   make(0);
-  ASSERT_EQ(run(calls::ArrayDestroy{kArray}), CUDA_SUCCESS);
+  ASSERT_EQ(run(calls::ArrayDestroy{kSomeArray}), CUDA_SUCCESS);
   // Somebody whom nobody sees has made an array with the same handle.
-  ASSERT_EQ(run(calls::ArrayDestroy{kArray}), CUDA_SUCCESS);
+  ASSERT_EQ(run(calls::ArrayDestroy{kSomeArray}), CUDA_SUCCESS);
   EXPECT_THAT(findings_.rules(), IsEmpty());
   EXPECT_CALL(mock_, ArrayDestroy(_)).WillRepeatedly(Return(CUDA_ERROR_INVALID_HANDLE));
-  run(calls::ArrayDestroy{kArray});
+  run(calls::ArrayDestroy{kSomeArray});
   EXPECT_THAT(findings_.rules(), ElementsAre("cuArrayDestroy-once"));
 }
 
