@@ -13,9 +13,11 @@ namespace cuvmm::emulator {
 
 #define CUVMM_AREA_memory ~, CUVMM_PERFORM
 #define CUVMM_AREA_array ~, CUVMM_PERFORM
+#define CUVMM_AREA_array_made ~, CUVMM_PERFORM
 #include "emulator/entry/perform.def"
 #undef CUVMM_AREA_memory
 #undef CUVMM_AREA_array
+#undef CUVMM_AREA_array_made
 CUresult perform(Emulator&, const calls::MemFree&, const Facts&, const Retired&);
 CUresult perform(Emulator&, const calls::MemFreeAsync&, const Facts&, const Retired&);
 

@@ -26,11 +26,6 @@ Violations check_destroy(const Model& model, const void* array, const Facts& fac
 
 }  // namespace
 
-// What shapes an array may have is a matter of textures; no rule here is about it.
-Violations check(const Model&, const calls::ArrayCreate&, const Facts&) { return {}; }
-Violations check(const Model&, const calls::Array3DCreate&, const Facts&) { return {}; }
-Violations check(const Model&, const calls::MipmappedArrayCreate&, const Facts&) { return {}; }
-
 Violations check(const Model& model, const calls::MipmappedArrayGetLevel& call,
                  const Facts& facts) {
   Collector out;
