@@ -30,6 +30,8 @@ struct RecordField {
   X(CUDA_EXTERNAL_MEMORY_HANDLE_DESC)          \
   X(CUDA_EXTERNAL_MEMORY_BUFFER_DESC)          \
   X(CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC) \
+  X(CUDA_ARRAY_DESCRIPTOR)                     \
+  X(CUDA_ARRAY3D_DESCRIPTOR)                   \
   X(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC)       \
   X(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS)     \
   X(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS)       \
@@ -105,6 +107,15 @@ CUVMM_RECORD(CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC){
             CUVMM_FIELD_AT(format, arrayDesc.Format) CUVMM_FIELD_AT(channels, arrayDesc.NumChannels)
                 CUVMM_FIELD_AT(arrayFlags, arrayDesc.Flags) CUVMM_FIELD(numLevels)
                     CUVMM_FIELD_AT(reserved0, reserved[0])}
+
+CUVMM_RECORD(CUDA_ARRAY_DESCRIPTOR){CUVMM_FIELD_AT(width, Width) CUVMM_FIELD_AT(height, Height)
+                                        CUVMM_FIELD_AT(format, Format)
+                                            CUVMM_FIELD_AT(channels, NumChannels)}
+
+CUVMM_RECORD(CUDA_ARRAY3D_DESCRIPTOR){
+    CUVMM_FIELD_AT(width, Width) CUVMM_FIELD_AT(height, Height) CUVMM_FIELD_AT(depth, Depth)
+        CUVMM_FIELD_AT(format, Format) CUVMM_FIELD_AT(channels, NumChannels)
+            CUVMM_FIELD_AT(flags, Flags)}
 
 CUVMM_RECORD(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC) {
   CUVMM_FIELD_WORDS(type, external_semaphore_type_words())

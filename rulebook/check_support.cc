@@ -33,6 +33,8 @@ const char* name(ObjectRef::Kind kind) {
       return "memory";
     case ObjectRef::Kind::kStream:
       return "stream";
+    case ObjectRef::Kind::kArray:
+      return "array";
     case ObjectRef::Kind::kEndpointId:
       return "endpoint id";
     case ObjectRef::Kind::kEndpoint:
@@ -116,6 +118,8 @@ ObjectRef ref(const IpcOpen& o) {
 ObjectRef ref(const ExternalBuffer& b) {
   return {ObjectRef::Kind::kExternalBuffer, b.base, b.size, b.made, {}};
 }
+ObjectRef ref(const ArrayObject& a) { return {ObjectRef::Kind::kArray, a.handle, 0, a.made, {}}; }
+
 ObjectRef ref(const ExternalSemaphore& s) {
   return {ObjectRef::Kind::kExternalSemaphore, s.handle, 0, s.made, {}};
 }

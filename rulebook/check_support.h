@@ -46,6 +46,7 @@ class Collector {
 [[gnu::cold]] ObjectRef ref(const IpcExport& e);
 [[gnu::cold]] ObjectRef ref(const IpcOpen& o);
 [[gnu::cold]] ObjectRef ref(const ExternalSemaphore& s);
+[[gnu::cold]] ObjectRef ref(const ArrayObject& a);
 [[gnu::cold]] ObjectRef ref(const PlainMemory& m);
 
 /// True (and the violation added) when cuInit has not succeeded: nothing else is worth saying.

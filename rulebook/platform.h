@@ -200,6 +200,9 @@ struct Facts {
     /// The bytes that each entry of a cuMemMapArrayAsync shows, 0 unknown; null: of all unknown.
     /// The caller's to keep.
     const std::uint64_t* sizes = nullptr;
+    /// What the driver tells of the sparse array that the call made; null: nothing. The caller's
+    /// to keep.
+    const CUDA_ARRAY_SPARSE_PROPERTIES* sparse = nullptr;
   };
 
   /// Work that uses the memory which the call takes away, and that nothing orders before it.

@@ -44,6 +44,7 @@ struct ObjectRef {
     kExternalSemaphore,
     kMemory,  ///< plain: of cuMemAlloc and its kin, or registered
     kStream,
+    kArray,  ///< a CUDA array, a mipmapped one, or a level of one
     kEndpointId,
     kEndpoint,
     kEndpointBinding,

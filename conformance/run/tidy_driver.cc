@@ -92,6 +92,11 @@ Driver tidy_driver(const Driver& driver) {
   replace<calls::DeviceSetMemPool>(table);
   replace<calls::IpcOpenMemHandle>(table);
   replace<calls::IpcCloseMemHandle>(table);
+  replace<calls::Array3DCreate>(table);
+  replace<calls::ArrayDestroy>(table);
+  replace<calls::MipmappedArrayCreate>(table);
+  replace<calls::MipmappedArrayGetLevel>(table);
+  replace<calls::MipmappedArrayDestroy>(table);
   return table;
 }
 
@@ -104,6 +109,14 @@ bool tidy_up() {
   // Fills and copies may still run: unmapping under them would break the context for all that
   // follow. One that is broken answers nothing but that from now on.
   if (r.driver(calls::CtxSynchronize{}) != CUDA_SUCCESS) return false;
+  for (const auto& [handle, array] : r.model.arrays().all()) {
+    if (array.parent != 0) continue;
+    if (array.mipmapped) {
+      r.driver(calls::MipmappedArrayDestroy{reinterpret_cast<CUmipmappedArray>(handle)});
+    } else {
+      r.driver(calls::ArrayDestroy{reinterpret_cast<CUarray>(handle)});
+    }
+  }
   for (const auto& [base, m] : r.model.mappings()) {
     r.driver(calls::MemUnmap{.ptr = base, .size = m.size});
   }

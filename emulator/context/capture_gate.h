@@ -24,7 +24,8 @@ inline constexpr bool kUnsafe =
            calls::MemHostAlloc, calls::MemFreeHost, calls::MemHostRegister,
            calls::MemHostUnregister, calls::PointerSetAttribute, calls::MemPoolCreate,
            calls::MemPoolDestroy, calls::MemPoolExportToShareableHandle, calls::MemPoolTrimTo,
-           calls::ImportExternalMemory>;
+           calls::ImportExternalMemory, calls::ArrayCreate, calls::Array3DCreate,
+           calls::ArrayDestroy, calls::MipmappedArrayCreate, calls::MipmappedArrayDestroy>;
 
 template <class C>
 concept Transfer = requires(const C& call) {

@@ -29,8 +29,5 @@ CUresult run_base(const calls::DevicePrimaryCtxRelease&) noexcept;
 CUresult run_base(const calls::DevicePrimaryCtxReset&) noexcept;
 CUresult run_base(const calls::CtxDetach&) noexcept;
 CUresult run_base(const calls::GreenCtxDestroy&) noexcept;
-// And those of arrays.
-CUresult run_base(const calls::ArrayDestroy&) noexcept;
-CUresult run_base(const calls::MipmappedArrayDestroy&) noexcept;
 
 }  // namespace cuvmm::emulator

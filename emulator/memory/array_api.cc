@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuArrayCreate to cuArrayDestroy. From the documentation; no driver was asked.
+// cuArrayCreate to cuMipmappedArrayDestroy. From the documentation; no driver was asked.
 #include <algorithm>
 
 #include "emulator/base/refusal.h"
-#include "emulator/context/captured.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
 #include "emulator/entry/locked.h"
+#include "emulator/entry/record.h"
 #include "emulator/machine/device_attributes.h"
+#include "emulator/memory/memory_entry.h"
+#include "rulebook/array/array_objects.h"
 
 namespace cuvmm::emulator {
 
@@ -17,29 +19,10 @@ using Shape = CUDA_ARRAY3D_DESCRIPTOR;
 
 constexpr unsigned kTaken = CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST |
                             CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_TEXTURE_GATHER |
-                            CUDA_ARRAY3D_COLOR_ATTACHMENT;
+                            CUDA_ARRAY3D_COLOR_ATTACHMENT | CUDA_ARRAY3D_SPARSE;
 constexpr unsigned kVideo = 0x100;  // CUDA_ARRAY3D_VIDEO_ENCODE_DECODE, which older headers lack
 constexpr unsigned kNotEmulated =
-    CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_DEPTH_TEXTURE | kVideo;
-
-// Bytes of a component; 0 for formats that pack or compress several, which are not emulated.
-Size component_size(CUarray_format format) {
-  switch (format) {
-    case CU_AD_FORMAT_UNSIGNED_INT8:
-    case CU_AD_FORMAT_SIGNED_INT8:
-      return 1;
-    case CU_AD_FORMAT_UNSIGNED_INT16:
-    case CU_AD_FORMAT_SIGNED_INT16:
-    case CU_AD_FORMAT_HALF:
-      return 2;
-    case CU_AD_FORMAT_UNSIGNED_INT32:
-    case CU_AD_FORMAT_SIGNED_INT32:
-    case CU_AD_FORMAT_FLOAT:
-      return 4;
-    default:
-      return 0;
-  }
-}
+    CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_DEPTH_TEXTURE | kVideo;
 
 // The attributes that bound each kind's extents; 0: that extent is 0.
 struct Bounds {
@@ -87,38 +70,71 @@ bool legal_extents(const Emulator& e, const Shape& shape) {
   return within(e, shape, k3d) || within(e, shape, k3dElse);
 }
 
-CUresult create(CUarray* out, const Shape* asked) noexcept {
-  if (const CUresult refused = refuse_unsafe_in_capture(); refused != CUDA_SUCCESS) {
-    return refused;
+Size bytes_of(const Shape& shape, unsigned level) {
+  const bool layers = shape.Flags & CUDA_ARRAY3D_LAYERED;
+  const Size depth = layers ? shape.Depth : level_extent(shape.Depth, level);
+  return level_extent(shape.Width, level) * level_extent(shape.Height, level) * depth *
+         element_size(shape);
+}
+
+// `levels`: of a mipmapped array, which has at least one; 0 for another one.
+CUresult create(Emulator& e, CUarray* out, const Shape* asked, unsigned levels) {
+  Context* const context = e.current_context();
+  if (!context) return e.no_context();
+  if (context->fault != CUDA_SUCCESS) return context->fault;
+  if (!out || !asked) return CUDA_ERROR_INVALID_VALUE;
+  const Shape& shape = *asked;
+  const unsigned channels = shape.NumChannels;
+  if ((channels != 1 && channels != 2 && channels != 4) || shape.Width == 0 ||
+      static_cast<int>(shape.Format) <= 0 || (shape.Flags & ~(kTaken | kNotEmulated)) != 0) {
+    return CUDA_ERROR_INVALID_VALUE;
   }
-  return with_context([&](Emulator& e, Context& context) -> CUresult {
-    if (!out || !asked) return CUDA_ERROR_INVALID_VALUE;
-    const Shape& shape = *asked;
-    const unsigned channels = shape.NumChannels;
-    if ((channels != 1 && channels != 2 && channels != 4) || shape.Width == 0 ||
-        static_cast<int>(shape.Format) <= 0 || (shape.Flags & ~(kTaken | kNotEmulated)) != 0) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    const Size component = component_size(shape.Format);
-    if (component == 0 || (shape.Flags & kNotEmulated) != 0) {
-      static std::atomic<bool> said{false};
-      return refuse_once(said, "cuArray3DCreate (of a packed format, or sparse)");
-    }
-    if (!legal_extents(e, shape)) return CUDA_ERROR_INVALID_VALUE;
-    constexpr Size kCharge = 512;
-    const Size bytes = shape.Width * std::max<Size>(shape.Height, 1) *
-                       std::max<Size>(shape.Depth, 1) * component * channels;
-    const Size charge = (bytes + kCharge - 1) / kCharge * kCharge;
-    e.physical.drop_unheld();
-    if (charge > e.devices.free(context.device)) return CUDA_ERROR_OUT_OF_MEMORY;
-    CUmemAllocationProp prop{};
-    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-    prop.location.id = context.device;
-    Physical memory(charge, prop, false, charge, e.devices.account(context.device));
-    *out = e.arrays.add({shape, &context, std::move(memory)});
+  if (element_size(shape) == 0 || (shape.Flags & kNotEmulated) != 0) {
+    static std::atomic<bool> said{false};
+    return refuse_once(said, "cuArray3DCreate (of a packed format, or for deferred mapping)");
+  }
+  if (!legal_extents(e, shape)) return CUDA_ERROR_INVALID_VALUE;
+  Array array{.shape = shape, .levels = levels, .context = context};
+  if (array.sparse()) {  // it takes memory when some is mapped
+    if (shape.Height == 0 || (shape.Flags & CUDA_ARRAY3D_CUBEMAP)) return CUDA_ERROR_INVALID_VALUE;
+    *out = e.arrays.add(std::move(array));
     return CUDA_SUCCESS;
-  });
+  }
+  constexpr Size kCharge = 512;
+  Size bytes = 0;
+  for (unsigned level = 0; level < std::max(levels, 1u); ++level) bytes += bytes_of(shape, level);
+  const Size charge = (bytes + kCharge - 1) / kCharge * kCharge;
+  e.physical.drop_unheld();
+  if (charge > e.devices.free(context->device)) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUmemAllocationProp prop{};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  prop.location.id = context->device;
+  array.memory.emplace(charge, prop, false, charge, e.devices.account(context->device));
+  *out = e.arrays.add(std::move(array));
+  return CUDA_SUCCESS;
+}
+
+// The model hears of a sparse array what a driver tells of it.
+template <class CallStruct>
+void record_array(Emulator& e, const CallStruct& call, CUarray made, Facts facts) {
+  const Array* const array = e.arrays.find(made);
+  CUDA_ARRAY_SPARSE_PROPERTIES told{};
+  if (array && array->sparse()) {
+    told = sparse_properties(*array);
+    facts.array.sparse = &told;
+  }
+  record_in_model(e, call, facts);
+}
+
+CUresult destroy(Emulator& e, CUarray handle, bool mipmapped) {
+  Context* const context = e.current_context();
+  if (!context) return e.no_context();
+  if (context->fault != CUDA_SUCCESS) return context->fault;
+  const Array* const array = e.arrays.find(handle);
+  if (!array || (array->levels != 0) != mipmapped) return CUDA_ERROR_INVALID_HANDLE;
+  e.arrays.erase(handle);
+  return CUDA_SUCCESS;
 }
 
 template <class Body>
@@ -131,19 +147,74 @@ CUresult on_array(CUarray handle, Body&& body) noexcept {
 
 }  // namespace
 
-CUVMM_DRIVER_FUNCTION(cuArrayCreate_v2, CUarray* out, const CUDA_ARRAY_DESCRIPTOR* asked) {
+CUresult perform(Emulator& e, const calls::ArrayCreate& call, const Facts&, const Retired&) {
   Shape shape{};
-  if (asked) {
+  if (const CUDA_ARRAY_DESCRIPTOR* asked = call.pAllocateArray) {
     shape.Width = asked->Width;
     shape.Height = asked->Height;
     shape.Format = asked->Format;
     shape.NumChannels = asked->NumChannels;
   }
-  return create(out, asked ? &shape : nullptr);
+  return create(e, call.pHandle, call.pAllocateArray ? &shape : nullptr, 0);
 }
 
-CUVMM_DRIVER_FUNCTION(cuArray3DCreate_v2, CUarray* out, const CUDA_ARRAY3D_DESCRIPTOR* asked) {
-  return create(out, asked);
+CUresult perform(Emulator& e, const calls::Array3DCreate& call, const Facts&, const Retired&) {
+  return create(e, call.pHandle, call.pAllocateArray, 0);
+}
+
+CUresult perform(Emulator& e, const calls::MipmappedArrayCreate& call, const Facts&,
+                 const Retired&) {
+  if (!call.pHandle || !call.pMipmappedArrayDesc) return CUDA_ERROR_INVALID_VALUE;
+  CUarray array = nullptr;
+  const unsigned levels = level_count(*call.pMipmappedArrayDesc, call.numMipmapLevels);
+  const CUresult result = create(e, &array, call.pMipmappedArrayDesc, levels);
+  if (result == CUDA_SUCCESS) *call.pHandle = as_mipmap(array);
+  return result;
+}
+
+CUresult perform(Emulator& e, const calls::MipmappedArrayGetLevel& call, const Facts&,
+                 const Retired&) {
+  Context* const context = e.current_context();
+  if (!context) return e.no_context();
+  if (!call.pLevelArray) return CUDA_ERROR_INVALID_VALUE;
+  Array* whole = e.arrays.find(as_array(call.hMipmappedArray));
+  if (!whole || whole->levels == 0) return CUDA_ERROR_INVALID_HANDLE;
+  if (call.level >= whole->levels) return CUDA_ERROR_INVALID_VALUE;
+  if (const auto given = whole->level_arrays.find(call.level); given != whole->level_arrays.end()) {
+    *call.pLevelArray = given->second;
+    return CUDA_SUCCESS;
+  }
+  Array level{.shape = whole->shape, .context = whole->context};
+  Shape& shape = level.shape;
+  const bool layers = shape.Flags & CUDA_ARRAY3D_LAYERED;
+  shape.Width = level_extent(shape.Width, call.level);
+  if (shape.Height > 0) shape.Height = level_extent(shape.Height, call.level);
+  if (shape.Depth > 0 && !layers) shape.Depth = level_extent(shape.Depth, call.level);
+  shape.Flags &= ~static_cast<unsigned>(CUDA_ARRAY3D_SPARSE);  // the whole is, not this
+  const CUarray handle = e.arrays.add(std::move(level));
+  whole = e.arrays.find(as_array(call.hMipmappedArray));
+  whole->level_arrays[call.level] = handle;
+  *call.pLevelArray = handle;
+  return CUDA_SUCCESS;
+}
+
+CUresult perform(Emulator& e, const calls::ArrayDestroy& call, const Facts&, const Retired&) {
+  return destroy(e, call.hArray, false);
+}
+
+CUresult perform(Emulator& e, const calls::MipmappedArrayDestroy& call, const Facts&,
+                 const Retired&) {
+  return destroy(e, as_array(call.hMipmappedArray), true);
+}
+
+void record(Emulator& e, const calls::ArrayCreate& call, const Facts& facts) {
+  record_array(e, call, *call.pHandle, facts);
+}
+void record(Emulator& e, const calls::Array3DCreate& call, const Facts& facts) {
+  record_array(e, call, *call.pHandle, facts);
+}
+void record(Emulator& e, const calls::MipmappedArrayCreate& call, const Facts& facts) {
+  record_array(e, call, as_array(*call.pHandle), facts);
 }
 
 CUVMM_DRIVER_FUNCTION(cuArrayGetDescriptor_v2, CUDA_ARRAY_DESCRIPTOR* out, CUarray handle) {
@@ -162,28 +233,26 @@ CUVMM_DRIVER_FUNCTION(cuArray3DGetDescriptor_v2, CUDA_ARRAY3D_DESCRIPTOR* out, C
   });
 }
 
-CUresult run_base(const calls::ArrayDestroy& call) noexcept {
-  if (const CUresult refused = refuse_unsafe_in_capture(); refused != CUDA_SUCCESS) {
-    return refused;
-  }
+CUresult run_base(const calls::ArrayGetSparseProperties& call) noexcept {
   return with_context([&](Emulator& e, Context&) -> CUresult {
-    return e.arrays.erase(call.hArray) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    const Array* array = e.arrays.find(call.array);
+    if (!array) return CUDA_ERROR_INVALID_HANDLE;
+    if (!call.sparseProperties || !array->sparse() || array->levels != 0) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    *call.sparseProperties = sparse_properties(*array);
+    return CUDA_SUCCESS;
   });
 }
 
-CUresult run_base(const calls::MipmappedArrayDestroy&) noexcept {
-  static std::atomic<bool> said{false};
-  return refuse_once(said, "cuMipmappedArrayDestroy");
-}
-
-// No array here is sparse.
-CUresult run_base(const calls::ArrayGetSparseProperties& call) noexcept {
-  return on_array(call.array, [](const Shape&) { return CUDA_ERROR_INVALID_VALUE; });
-}
-
-CUresult run_base(const calls::MipmappedArrayGetSparseProperties&) noexcept {
-  static std::atomic<bool> said{false};
-  return refuse_once(said, "cuMipmappedArrayGetSparseProperties");
+CUresult run_base(const calls::MipmappedArrayGetSparseProperties& call) noexcept {
+  return with_context([&](Emulator& e, Context&) -> CUresult {
+    const Array* array = e.arrays.find(as_array(call.mipmap));
+    if (!array || array->levels == 0) return CUDA_ERROR_INVALID_HANDLE;
+    if (!call.sparseProperties || !array->sparse()) return CUDA_ERROR_INVALID_VALUE;
+    *call.sparseProperties = sparse_properties(*array);
+    return CUDA_SUCCESS;
+  });
 }
 
 }  // namespace cuvmm::emulator

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA arrays: a shape, and memory of the device that they take. Nothing reads or writes them:
-// copies with arrays are refused as not supported, and so are sparse ones.
+// copies with arrays are refused as not supported. So what is mapped into a sparse one shows to
+// nobody.
 #pragma once
 
 #include <cuda.h>
 
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "emulator/context/context.h"
 #include "emulator/machine/physical.h"
@@ -15,16 +17,32 @@ namespace cuvmm::emulator {
 
 struct Array {
   CUDA_ARRAY3D_DESCRIPTOR shape{};
+  unsigned levels = 0;  ///< of a mipmapped array; 0: it is none
   const Context* context = nullptr;
-  Physical memory;
+  std::optional<Physical> memory{};            ///< not of a sparse array, nor of a level
+  std::map<unsigned, CUarray> level_arrays{};  ///< those that were asked for
+
+  bool sparse() const { return (shape.Flags & CUDA_ARRAY3D_SPARSE) != 0; }
 };
+
+/// What a driver tells of a sparse array: tiles of 64 KiB, as an H100 has them, in the shapes that
+/// graphics APIs call the standard ones.
+CUDA_ARRAY_SPARSE_PROPERTIES sparse_properties(const Array& array);
+
+/// A mipmapped array is kept as the others are.
+inline CUarray as_array(CUmipmappedArray array) { return reinterpret_cast<CUarray>(array); }
+inline CUmipmappedArray as_mipmap(CUarray array) {
+  return reinterpret_cast<CUmipmappedArray>(array);
+}
 
 /// All arrays of the process; the caller holds the emulator's lock.
 class Arrays {
  public:
   CUarray add(Array&& array);
   const Array* find(CUarray handle) const;
-  bool erase(CUarray handle) { return arrays_.erase(handle) != 0; }
+  Array* find(CUarray handle);
+  /// With its levels. False: there is no such array.
+  bool erase(CUarray handle);
   void end_those_of(const Context& context);
 
  private:

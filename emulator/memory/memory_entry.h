@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls about plain memory do at each step of run_entry() (emulator/entry/entry.h). The
+// What the calls about plain memory and about arrays do at each step of run_entry() (emulator/entry/entry.h). The
 // two that free device memory are of the area of copies and fills, which go another way
 // (emulator/transfer/transfer_entry.h).
 #pragma once
@@ -12,8 +12,12 @@
 namespace cuvmm::emulator {
 
 #define CUVMM_AREA_memory ~, CUVMM_PERFORM
+#define CUVMM_AREA_array ~, CUVMM_PERFORM
+#define CUVMM_AREA_array_made ~, CUVMM_PERFORM
 #include "emulator/entry/perform.def"
 #undef CUVMM_AREA_memory
+#undef CUVMM_AREA_array
+#undef CUVMM_AREA_array_made
 CUresult perform(Emulator&, const calls::MemFree&, const Facts&, const Retired&);
 CUresult perform(Emulator&, const calls::MemFreeAsync&, const Facts&, const Retired&);
 
@@ -30,6 +34,10 @@ void write_refused(const Emulator&, const calls::MemAlloc&, CUresult);
 void write_refused(const Emulator&, const calls::MemAllocPitch&, CUresult);
 void write_refused(const Emulator&, const calls::MemAllocAsync&, CUresult);
 void write_refused(const Emulator&, const calls::MemGetAddressRange&, CUresult);
+
+void record(Emulator&, const calls::ArrayCreate&, const Facts&);
+void record(Emulator&, const calls::Array3DCreate&, const Facts&);
+void record(Emulator&, const calls::MipmappedArrayCreate&, const Facts&);
 
 std::optional<CUresult> quirk(const Emulator&, const calls::MemFree&, const Facts&);
 std::optional<CUresult> quirk(const Emulator&, const calls::MemFreeAsync&, const Facts&);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuMemMapArrayAsync: tiles of sparse arrays, which the emulator does not have.
-#include "emulator/base/refusal.h"
+// cuMemMapArrayAsync. Nothing reads arrays here: what is mapped into them is the model's alone.
 #include "emulator/vmm/vmm_entry.h"
 
 namespace cuvmm::emulator {
@@ -11,9 +10,16 @@ void add_facts(const Emulator& e, const calls::MemMapArrayAsync& call, Facts& fa
   facts.place.device = stream && stream->context ? stream->context->device : Facts::kUnknownDevice;
 }
 
-CUresult perform(Emulator&, const calls::MemMapArrayAsync&, const Facts&, const Retired&) {
-  static std::atomic<bool> said{false};
-  return refuse_once(said, "cuMemMapArrayAsync (there are no sparse arrays)");
+CUresult perform(Emulator& e, const calls::MemMapArrayAsync& call, const Facts&, const Retired&) {
+  if (call.count != 0 && !call.mapInfoList) return CUDA_ERROR_INVALID_VALUE;
+  for (unsigned i = 0; i < call.count; ++i) {
+    const CUarrayMapInfo& info = call.mapInfoList[i];
+    const Array* const array = e.arrays.find(info.resource.array);
+    if (!array) return CUDA_ERROR_INVALID_HANDLE;
+    const bool mipmapped = info.resourceType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+    if (!array->sparse() || mipmapped != (array->levels != 0)) return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
 }
 
 }  // namespace cuvmm::emulator

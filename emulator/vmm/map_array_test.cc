@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse arrays: checked, and refused.
+// Sparse arrays: what is mapped into them is checked.
 #include "emulator/testing.h"
 
 namespace cuvmm::emulator::testing {
@@ -12,21 +12,50 @@ class MapArray : public EmulatorTest {
     CUmemAllocationProp prop = properties();
     prop.allocFlags.usage = CU_MEM_CREATE_USAGE_TILE_POOL;
     handle_ = create(kGranule, prop);
-    info_.resource.array = reinterpret_cast<CUarray>(std::uintptr_t{0x7000});
+    CUDA_ARRAY3D_DESCRIPTOR shape{512, 512, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SPARSE};
+    ASSERT_EQ(driver()(calls::Array3DCreate{&array_, &shape}), CUDA_SUCCESS);
+    info_.resource.array = array_;
     info_.subresource.sparseLevel = {0, 0, 0, 0, 0, 128, 128, 1};
     info_.memOperationType = CU_MEM_OPERATION_TYPE_MAP;
     info_.memHandle.memHandle = handle_;
     info_.deviceBitMask = 1;
   }
-  void TearDown() override { EXPECT_EQ(driver()(calls::MemRelease{handle_}), CUDA_SUCCESS); }
+  void TearDown() override {
+    if (array_) {
+      EXPECT_EQ(driver()(calls::ArrayDestroy{array_}), CUDA_SUCCESS);
+    }
+    EXPECT_EQ(driver()(calls::MemRelease{handle_}), CUDA_SUCCESS);
+  }
   CUresult run(CUstream stream = nullptr) {
     return driver()(calls::MemMapArrayAsync{&info_, 1, stream});
   }
+  CUarray array_ = nullptr;
   CUmemGenericAllocationHandle handle_ = 0;
   CUarrayMapInfo info_{};
 };
 
-TEST_F(MapArray, ALegalMappingIsNotSupported) { EXPECT_EQ(run(), CUDA_ERROR_NOT_SUPPORTED); }
+TEST_F(MapArray, ALegalMappingIsAccepted) { EXPECT_EQ(run(), CUDA_SUCCESS); }
+
+TEST_F(MapArray, TheRegionLiesOnTilesInTheArray) {
+  info_.subresource.sparseLevel.offsetX = 64;
+  EXPECT_EQ(run(), CUDA_ERROR_INVALID_VALUE);
+  info_.subresource.sparseLevel.offsetX = 384;
+  EXPECT_EQ(run(), CUDA_SUCCESS);
+  info_.subresource.sparseLevel.offsetX = 512;
+  EXPECT_EQ(run(), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(MapArray, TheArrayExistsAndIsSparse) {
+  EXPECT_EQ(driver()(calls::ArrayDestroy{array_}), CUDA_SUCCESS);
+  array_ = nullptr;
+  EXPECT_EQ(run(), CUDA_ERROR_INVALID_HANDLE);
+  info_.resource.array = reinterpret_cast<CUarray>(std::uintptr_t{0x7000});
+  EXPECT_EQ(run(), CUDA_ERROR_INVALID_HANDLE) << "never made";
+  CUDA_ARRAY3D_DESCRIPTOR shape{512, 512, 0, CU_AD_FORMAT_FLOAT, 1, 0};
+  ASSERT_EQ(driver()(calls::Array3DCreate{&array_, &shape}), CUDA_SUCCESS);
+  info_.resource.array = array_;
+  EXPECT_EQ(run(), CUDA_ERROR_INVALID_VALUE);
+}
 
 TEST_F(MapArray, TheArgumentsAreCheckedFirst) {
   info_.flags = 1;
@@ -35,7 +64,7 @@ TEST_F(MapArray, TheArgumentsAreCheckedFirst) {
   info_.memHandle.memHandle = 0;
   EXPECT_EQ(run(), CUDA_ERROR_INVALID_HANDLE);
   info_.memOperationType = CU_MEM_OPERATION_TYPE_UNMAP;
-  EXPECT_EQ(run(), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(run(), CUDA_SUCCESS);
   EXPECT_EQ(driver()(calls::MemMapArrayAsync{nullptr, 1, nullptr}), CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -46,7 +75,7 @@ TEST_F(MapArray, TheStreamDecidesTheDevice) {
   auto* destroy_stream = symbol<CUresult(CUstream)>("cuStreamDestroy_v2");
   ASSERT_EQ(create_stream(&stream, 0), CUDA_SUCCESS);
   driver()(calls::CtxSetCurrent{context_});
-  EXPECT_EQ(run(), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(run(), CUDA_SUCCESS);
   EXPECT_EQ(run(stream), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(destroy_stream(stream), CUDA_SUCCESS);
   EXPECT_NE(other, context_);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "rulebook/array/array_objects.h"
 #include "rulebook/endpoint/endpoint_objects.h"
 #include "rulebook/memory/memory_objects.h"
 #include "rulebook/model/few.h"
@@ -37,6 +38,7 @@ struct EndedContext {
   std::vector<ExternalBuffer> buffers;
   std::vector<ExternalSemaphore> semaphores;
   std::vector<PlainMemory> memory;
+  std::vector<ArrayObject> arrays;
 };
 
 /// What calls give up but seldom.
@@ -48,8 +50,9 @@ struct RarelyRetired {
   Few<Pool> pools;
   Few<PoolMemory> pool_memory;
   Few<PlainMemory> memory;
-  std::vector<TileRegion> tiles;  ///< of an array that is being destroyed
-  std::uint64_t stream = 0;       ///< that is being destroyed
+  std::vector<ArrayObject> arrays;  ///< the array that is being destroyed, and its levels
+  std::vector<TileRegion> tiles;    ///< of arrays that are being destroyed, or end with a context
+  std::uint64_t stream = 0;         ///< that is being destroyed
   ExternalRetired external;
   EndedContext context;
 };
@@ -85,7 +88,7 @@ struct Retired {
     const ExternalRetired& external = rare->external;
     return any(rare->endpoints.ids) || any(rare->endpoints.endpoints) ||
            any(rare->endpoints.bindings) || any(rare->ipc_exports) || any(rare->ipc_opens) ||
-           any(rare->pools) || any(rare->pool_memory) || any(rare->memory) ||
+           any(rare->pools) || any(rare->pool_memory) || any(rare->memory) || any(rare->arrays) ||
            (external.memory && is_newer(*external.memory)) ||
            (external.buffer && is_newer(*external.buffer)) ||
            (external.semaphore && is_newer(*external.semaphore));

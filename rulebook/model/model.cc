@@ -15,6 +15,8 @@ void Model::begin(const Ending& ending, Origin at, Retired& retired) {
   external_.begin(ending, at, around(), retired);
   pools_.begin(ending, at, around(), retired);
   memory_.begin(ending, at, around(), retired);
+  arrays_.begin(ending, at, around(), retired);
+  tiles_.begin(ending, at, around(), retired);  // those of the arrays that end
 }
 
 void Model::confirm_rare(const RarelyRetired& taken, Origin at) {
@@ -22,6 +24,7 @@ void Model::confirm_rare(const RarelyRetired& taken, Origin at) {
   ipc_.confirm(taken, at, around());
   pools_.confirm(taken, at, around());
   memory_.confirm(taken, at, around());
+  arrays_.confirm(taken, at, around());
   if (taken.context.ending) ends_meanwhile_.end();
 }
 
@@ -35,6 +38,7 @@ void Model::undo_all(Retired& retired, Origin at) {
   endpoints_.undo(taken, at, around());
   ipc_.undo(taken, at, around());
   pools_.undo(taken, at, around());
+  arrays_.undo(taken, at, around());
   tiles_.undo(taken, at, around());
   memory_.undo(taken, at, around());
   if (taken.context.ending) ends_meanwhile_.end();
@@ -63,6 +67,7 @@ void Model::clear() {
   pools_ = {};
   external_ = {};
   memory_ = {};
+  arrays_ = {};
   ends_meanwhile_ = {};
   tombstones_.clear();
 }

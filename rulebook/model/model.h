@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "api/calls.h"
+#include "rulebook/array/array_state.h"
 #include "rulebook/endpoint/endpoint_state.h"
 #include "rulebook/memory/memory_state.h"
 #include "rulebook/model/change.h"
@@ -81,7 +82,7 @@ template <class Call>
 inline constexpr bool kGivesUp =
     EndsContext<Call> || detail::GivesVmm<Call> ||
     detail::gives_any<Call, MulticastState, EndpointState, IpcState, PoolState, ExternalState,
-                      TileState, MemoryState>;
+                      ArrayState, TileState, MemoryState>;
 
 /// What it gives up is history as soon as it begins: nothing is left for Model::confirm(). Drivers
 /// hardly ever refuse such a call.
@@ -93,7 +94,7 @@ template <class Call>
 inline constexpr bool kMakes =
     detail::MakesVmm<Call> ||
     detail::makes_any<Call, MulticastState, EndpointState, DescriptorState, IpcState, PoolState,
-                      ExternalState, TileState, MemoryState>;
+                      ExternalState, ArrayState, TileState, MemoryState>;
 
 /// What Model::begin() did for a call of this kind.
 template <class Call>
@@ -116,6 +117,7 @@ class Model {
   const IpcState& ipc() const { return ipc_; }
   const PoolState& pools() const { return pools_; }
   const ExternalState& external() const { return external_; }
+  const ArrayState& arrays() const { return arrays_; }
   const TileState& tiles() const { return tiles_; }
   const MemoryState& memory() const { return memory_; }
   const EndpointState& endpoints() const { return endpoints_; }
@@ -191,6 +193,7 @@ class Model {
     visit(ipc_);
     visit(pools_);
     visit(external_);
+    visit(arrays_);
     visit(tiles_);
     visit(memory_);
   }
@@ -206,6 +209,7 @@ class Model {
   PoolState pools_;
   ExternalState external_;
   MemoryState memory_;
+  ArrayState arrays_;
   EndsMeanwhile ends_meanwhile_;
 };
 

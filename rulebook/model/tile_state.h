@@ -17,8 +17,9 @@
 namespace cuvmm {
 
 /// What cuMemMapArrayAsync mapped, by array and region, until it is unmapped or the array is
-/// destroyed. An array that ends with its context keeps its tiles here. That is the safe side:
-/// memory behind them is never taken for unused.
+/// destroyed or ends with its context. Of an array that the model did not see being made, nobody
+/// knows the context: it keeps its tiles then. That is the safe side: memory behind them is never
+/// taken for unused.
 class TileState {
  public:
   using Tiles = cuvmm::Tiles;
@@ -42,8 +43,19 @@ class TileState {
              Retired& retired) {
     take_out(reinterpret_cast<std::uintptr_t>(call.hMipmappedArray), retired);
   }
-  void undo(const RarelyRetired& taken, Origin, const Surroundings&) {
-    for (const auto& [region, tiles] : taken.tiles) tiles_.try_emplace(region, tiles);
+  /// Of the arrays that ArrayState has just taken out.
+  void begin(const Ending&, Origin, const Surroundings&, Retired& retired) {
+    if (tiles_.empty() || !retired.rare) return;
+    for (const ArrayObject& array : retired.rare->context.arrays) {
+      if (array.context != 0) take_out(array.handle, retired);
+    }
+  }
+  void undo(const RarelyRetired& taken, Origin, const Surroundings& around) {
+    const bool meanwhile = taken.context.ending;  // an array may have been destroyed
+    for (const auto& [region, tiles] : taken.tiles) {
+      if (meanwhile && around.ends.contains(ObjectRef::Kind::kArray, region[0])) continue;
+      tiles_.try_emplace(region, tiles);
+    }
   }
 
   const std::map<Key, Tiles>& all() const { return tiles_; }

@@ -35,6 +35,11 @@ void check_external_exit(Collector& out, const Model& model) {
     out.add(Rule::kExtBufferLeak, "the buffer " + range(base, b.size) + " was never freed")
         .objects.push_back(ref(b));
   }
+  for (const auto& [handle, array] : model.arrays().all()) {
+    if (array.external == 0) continue;
+    out.add(Rule::kExtMipmapFreed, "the mapped array " + hex_text(handle) + " was never destroyed")
+        .objects.push_back(ref(array));
+  }
   for (const auto& [handle, s] : model.external().semaphores()) {
     out.add(Rule::kSemImportLeak, "external semaphore " + hex_text(handle) + " was never destroyed")
         .objects.push_back(ref(s));

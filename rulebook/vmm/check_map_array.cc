@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "api/location.h"
+#include "rulebook/array/check_region.h"
 #include "rulebook/check_support.h"
 #include "rulebook/sharing/check_external.h"
 
@@ -13,28 +14,36 @@ namespace {
 
 constexpr unsigned kTilePool = CU_MEM_CREATE_USAGE_TILE_POOL;
 
-// Arrays for deferred mapping ignore the subresource, and which array is one, we do not know.
-void check_subresource(Collector& out, const CUarrayMapInfo& info) {
+// Arrays for deferred mapping ignore the subresource. Of one whose making was not seen, nobody
+// knows whether it is such a one.
+void check_subresource(Collector& out, const CUarrayMapInfo& info, const ArrayObject* array) {
+  if (array && array->deferred()) return;
+  const bool sure = array != nullptr;
   if (info.subresourceType == CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL) {
     if (info.subresource.miptail.size == 0) {
-      out.add(Rule::kArrayExtentNonzero, "the mip tail's size is 0", false);
+      out.add(Rule::kArrayExtentNonzero, "the mip tail's size is 0", sure);
+    } else if (array) {
+      check_region(out, *array, info);
     }
     return;
   }
   if (info.subresourceType != CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL) {
     out.add(Rule::kArraySubresourceType,
-            "subresourceType is " + std::to_string(static_cast<int>(info.subresourceType)), false);
+            "subresourceType is " + std::to_string(static_cast<int>(info.subresourceType)), sure);
     return;
   }
   const auto& level = info.subresource.sparseLevel;
   if (info.resourceType == CU_RESOURCE_TYPE_ARRAY && level.level != 0) {
-    out.add(Rule::kArrayLevelZero, "level is " + std::to_string(level.level), false);
+    out.add(Rule::kArrayLevelZero, "level is " + std::to_string(level.level), sure);
+    array = nullptr;  // what it is relative to is not known
   }
   if (level.extentWidth == 0 || level.extentHeight == 0 || level.extentDepth == 0) {
     out.add(Rule::kArrayExtentNonzero,
             "the extent is " + std::to_string(level.extentWidth) + " x " +
                 std::to_string(level.extentHeight) + " x " + std::to_string(level.extentDepth),
-            false);
+            sure);
+  } else if (array) {
+    check_region(out, *array, info);
   }
 }
 
@@ -56,7 +65,7 @@ int check_device(Collector& out, const Model& model, const CUarrayMapInfo& info,
 }
 
 void check_memory(Collector& out, const Model& model, const CUarrayMapInfo& info, int device,
-                  const Facts& facts) {
+                  const ArrayObject* array, const Facts& facts) {
   const Allocation* a = check_handle(out, model, info.memHandle.memHandle,
                                      {Rule::kArrayHandleNonzero, Rule::kArrayHandleValid,
                                       Rule::kArrayHandleAlive, Rule::kArrayHandleReferenced},
@@ -78,6 +87,16 @@ void check_memory(Collector& out, const Model& model, const CUarrayMapInfo& info
     out.add(Rule::kArrayOffsetInside,
             "offset is " + size_text(info.offset) + ", in memory of " + size_text(a->size))
         .objects.push_back(ref(*a));
+    return;
+  }
+  const std::uint64_t size = array ? region_size(*array, info) : 0;
+  if (a->size != 0 && size > a->size - info.offset) {
+    // That it has to have room, nobody wrote down: sure is only a driver that refuses.
+    out.add(Rule::kArrayMemoryRoom,
+            "the region needs " + size_text(size) + " from offset " + size_text(info.offset) +
+                " on, in memory of " + size_text(a->size),
+            false)
+        .objects.push_back(ref(*a));
   }
 }
 
@@ -88,7 +107,8 @@ void check_entry(Collector& out, const Model& model, const CUarrayMapInfo& info,
     out.add(Rule::kArrayResourceType,
             "resourceType is " + std::to_string(static_cast<int>(info.resourceType)));
   }
-  check_subresource(out, info);
+  const ArrayObject* const array = check_resource(out, model, info);
+  check_subresource(out, info, array);
   if (info.memHandleType != CU_MEM_HANDLE_TYPE_GENERIC) {
     out.add(Rule::kArrayHandleType,
             "memHandleType is " + std::to_string(static_cast<int>(info.memHandleType)));
@@ -97,7 +117,7 @@ void check_entry(Collector& out, const Model& model, const CUarrayMapInfo& info,
   check_reserved(out, info.reserved, Rule::kArrayReservedZero);
   const int device = check_device(out, model, info, facts);
   if (info.memOperationType == CU_MEM_OPERATION_TYPE_MAP) {
-    check_memory(out, model, info, device, facts);
+    check_memory(out, model, info, device, array, facts);
   } else if (info.memOperationType != CU_MEM_OPERATION_TYPE_UNMAP) {
     out.add(Rule::kArrayOperation,
             "memOperationType is " + std::to_string(static_cast<int>(info.memOperationType)));

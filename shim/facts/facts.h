@@ -33,6 +33,12 @@ class FactFinder {
   /// that is about to be forwarded.
   void find_endpoint_limits(const CUlogicalEndpointProp& prop, Facts::Endpoint& endpoint) const;
 
+  /// What the driver tells of a sparse array that was just made. False: it is not sparse, or
+  /// nothing is told.
+  bool find_tiles(const calls::Array3DCreate& call, CUDA_ARRAY_SPARSE_PROPERTIES& told) const;
+  bool find_tiles(const calls::MipmappedArrayCreate& call,
+                  CUDA_ARRAY_SPARSE_PROPERTIES& told) const;
+
   /// What follows is asked for at all.
   void want_tiles() { tiles_wanted_.store(true, std::memory_order_relaxed); }
   /// The bytes that each entry shows: of a region, as the driver says how large the array's tiles

@@ -46,6 +46,18 @@ std::uint64_t bytes_of(const Region& region, const Properties& array) {
 
 }  // namespace
 
+bool FactFinder::find_tiles(const calls::Array3DCreate& call, Properties& told) const {
+  if (!(call.pAllocateArray->Flags & CUDA_ARRAY3D_SPARSE)) return false;
+  const CancelOff no_cancel;
+  return driver_(calls::ArrayGetSparseProperties{&told, *call.pHandle}) == CUDA_SUCCESS;
+}
+
+bool FactFinder::find_tiles(const calls::MipmappedArrayCreate& call, Properties& told) const {
+  if (!(call.pMipmappedArrayDesc->Flags & CUDA_ARRAY3D_SPARSE)) return false;
+  const CancelOff no_cancel;
+  return driver_(calls::MipmappedArrayGetSparseProperties{&told, *call.pHandle}) == CUDA_SUCCESS;
+}
+
 std::vector<std::uint64_t> FactFinder::tile_sizes(const calls::MemMapArrayAsync& call) const {
   if (!tiles_wanted_.load(std::memory_order_relaxed)) return {};
   const CancelOff no_cancel;

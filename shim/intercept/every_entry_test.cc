@@ -23,7 +23,11 @@ const std::map<EntryPoint, std::string> kNeverWrong = {
     {EntryPoint::kDevicePrimaryCtxReset, "the same"},
     {EntryPoint::kCtxDetach, "the same"},
     {EntryPoint::kGreenCtxDestroy, "the same"},
-    {EntryPoint::kArrayDestroy, "followed for what the array shows; no rule is about it"},
+    {EntryPoint::kArrayCreate, "followed for how large the array is; no rule is about it"},
+    {EntryPoint::kArray3DCreate, "the same"},
+    {EntryPoint::kMipmappedArrayCreate, "the same"},
+    {EntryPoint::kMipmappedArrayGetLevel, "wrong only of an array that was seen to be made"},
+    {EntryPoint::kArrayDestroy, "the same"},
     {EntryPoint::kMipmappedArrayDestroy, "the same"},
 };
 

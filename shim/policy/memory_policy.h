@@ -32,12 +32,17 @@ struct Policy<calls::StreamDestroy> {
   }
 };
 
-/// A trace leaves out the program's own memory and its streams: a program text has neither.
+/// A trace leaves out the program's own memory, its streams, which a program text has not, and its
+/// arrays, which are many and mostly no concern of ours.
 template <class CallStruct>
 inline constexpr bool kUntraced = std::is_same_v<CallStruct, calls::MemHostRegister> ||
                                   std::is_same_v<CallStruct, calls::MemHostUnregister> ||
                                   std::is_same_v<CallStruct, calls::PointerSetAttribute> ||
                                   std::is_same_v<CallStruct, calls::StreamDestroy> ||
+                                  std::is_same_v<CallStruct, calls::ArrayCreate> ||
+                                  std::is_same_v<CallStruct, calls::Array3DCreate> ||
+                                  std::is_same_v<CallStruct, calls::MipmappedArrayCreate> ||
+                                  std::is_same_v<CallStruct, calls::MipmappedArrayGetLevel> ||
                                   std::is_same_v<CallStruct, calls::ArrayDestroy> ||
                                   std::is_same_v<CallStruct, calls::MipmappedArrayDestroy>;
 

@@ -2,6 +2,7 @@
 // The policies of all areas.
 #pragma once
 
+#include "shim/policy/array_policy.h"
 #include "shim/policy/data_policy.h"
 #include "shim/policy/endpoint_policy.h"
 #include "shim/policy/external_policy.h"

@@ -37,6 +37,7 @@ constexpr AreaTitle kTitles[] = {
     {"ipc", "Legacy IPC: cuIpc*"},
     {"external_memory", "External memory: cuImportExternalMemory and what is mapped from it"},
     {"external_semaphore", "External semaphores"},
+    {"array", "CUDA arrays: cuMipmappedArrayGetLevel, cuArrayDestroy, cuMipmappedArrayDestroy"},
     {"map_array", "Sparse arrays: cuMemMapArrayAsync"},
     {"pool", "Stream-ordered pools: cuMemPool* and cuMemAllocFromPoolAsync"},
     {"pool_attribute", "What a pool does: its attributes, cuMemPoolTrimTo, cuMemPoolGetAccess"},

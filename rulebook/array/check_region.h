@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What cuMemMapArrayAsync maps of an array whose making was seen.
+#pragma once
+
+#include "rulebook/check_support.h"
+
+namespace cuvmm::detail {
+
+/// The array of the entry, as far as it is known: null where its making was not seen, or where it
+/// is of another kind than resourceType says. Adds what is wrong with it as a whole.
+const ArrayObject* check_resource(Collector& out, const Model& model, const CUarrayMapInfo& info);
+
+/// The entry's subresource lies in the array, and on its tiles. Not for arrays whose mapping is
+/// deferred: they ignore it.
+void check_region(Collector& out, const ArrayObject& array, const CUarrayMapInfo& info);
+
+/// Bytes of memory that the entry shows; 0 unknown.
+std::uint64_t region_size(const ArrayObject& array, const CUarrayMapInfo& info);
+
+}  // namespace cuvmm::detail

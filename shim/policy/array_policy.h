@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policies of arrays: what is made belongs to the current context; of a sparse one the driver is
+// asked at once how large its tiles are.
+#pragma once
+
+#include "shim/policy/ipc_policy.h"
+#include "shim/policy/policy.h"
+
+namespace cuvmm::shim {
+
+template <class CallStruct>
+struct MakesArray : AsksContext<CallStruct> {
+  struct Kept {
+    CUDA_ARRAY_SPARSE_PROPERTIES told{};
+  };
+  static void made(Desk& desk, const CallStruct& call, Step<CallStruct>& step) {
+    if (desk.driver.find_tiles(call, step.kept.told)) {
+      step.facts.write().array.sparse = &step.kept.told;
+    }
+  }
+};
+
+template <>
+struct Policy<calls::ArrayCreate> : AsksContext<calls::ArrayCreate> {};
+template <>
+struct Policy<calls::Array3DCreate> : MakesArray<calls::Array3DCreate> {};
+template <>
+struct Policy<calls::MipmappedArrayCreate> : MakesArray<calls::MipmappedArrayCreate> {};
+template <>
+struct Policy<calls::ExternalMemoryGetMappedMipmappedArray>
+    : AsksContext<calls::ExternalMemoryGetMappedMipmappedArray> {};
+
+}  // namespace cuvmm::shim
