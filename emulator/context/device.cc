@@ -101,7 +101,7 @@ CUVMM_DRIVER_FUNCTION(cuDeviceGetP2PAttribute, int* value, CUdevice_P2PAttribute
         *value = peers;
         return CUDA_SUCCESS;
       case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED:
-        *value = 0;  // there are no arrays here
+        *value = 0;  // no peer reads arrays here
         return CUDA_SUCCESS;
       default:
         return CUDA_ERROR_INVALID_VALUE;

@@ -102,7 +102,8 @@ CUresult perform(Emulator& e, const calls::ExternalMemoryGetMappedMipmappedArray
   if (!call.mipmap || !call.mipmapDesc) return CUDA_ERROR_INVALID_VALUE;
   if (!e.external.find(call.extMem)) return CUDA_ERROR_INVALID_HANDLE;
   static std::atomic<bool> said{false};
-  return refuse_once(said, "cuExternalMemoryGetMappedMipmappedArray (there are no arrays)");
+  return refuse_once(said,
+                     "cuExternalMemoryGetMappedMipmappedArray (no arrays of external memory)");
 }
 
 CUresult perform(Emulator& e, const calls::DestroyExternalMemory& call, const Facts&,

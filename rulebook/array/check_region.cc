@@ -24,16 +24,15 @@ std::string wrong_layer(const ArrayObject& array, unsigned layer, bool per_layer
   return what_of("layer", layer) + ", of " + std::to_string(array.shape.Depth) + " layers";
 }
 
-/// One dimension of a region. A region that reaches the edge of its level may end there, or with
-/// the tile that the edge cuts: the documentation does not say which.
+/// One dimension of a region. Only one that ends at the edge of its level may end within a tile,
+/// and none goes over the edge: a H200 refuses the whole of a tile that the edge cuts.
 std::string wrong_dimension(char axis, std::uint64_t offset, std::uint64_t extent,
                             std::uint64_t tile, std::uint64_t size) {
   const auto along = [&] { return std::string(" along ") + axis; };
   if (offset % tile != 0) {
     return what_of("the offset", offset) + along() + ", and a tile has " + std::to_string(tile);
   }
-  const std::uint64_t whole = (size + tile - 1) / tile * tile;
-  if (offset >= whole || extent > whole - offset) {
+  if (offset >= size || extent > size - offset) {
     return "the region is [" + std::to_string(offset) + ", " + std::to_string(offset) + " + " +
            std::to_string(extent) + ")" + along() + ", in a level of " + std::to_string(size);
   }
