@@ -14,10 +14,14 @@ import torch
 def hand_over(early: bool) -> list:
     makes, uses = torch.cuda.Stream(), torch.cuda.Stream()
     sums = []
+    if early:
+        # Kernels that are loaded while the GPU is busy wait for it.
+        (torch.full((1, 1 << 18), 0.0, device="cuda").zero_() * 2).mean()
+        torch.cuda.synchronize()
     for step in range(100):
         with torch.cuda.stream(makes):
             if early:
-                torch.cuda._sleep(1 << 31)  # a second: longer than it takes to load the kernels of what follows
+                torch.cuda._sleep(1 << 31)  # a second
             data = torch.full((1 + step % 17, 1 << 18), float(step), device="cuda")
             ready = torch.cuda.Event()
             ready.record()
