@@ -6,6 +6,7 @@
 
 #include "api/multicast.h"
 #include "api/newer/pools.h"
+#include "api/symbols/symbol_table.h"
 #include "api/visit_call.h"
 
 namespace cuvmm {
@@ -14,12 +15,12 @@ namespace {
 constexpr std::size_t kEntryCount = static_cast<std::size_t>(EntryPoint::kCount);
 
 // The newest ABI with the legacy stream: what <cuda.h>'s #define of the plain name expands to.
-std::array<Symbol, kEntryCount> primary_symbols() {
-  std::array<Symbol, kEntryCount> primary;
-  std::array<int, kEntryCount> version;
+constexpr std::array<Symbol, kEntryCount> primary_symbols() {
+  std::array<Symbol, kEntryCount> primary{};
+  std::array<int, kEntryCount> version{};
   primary.fill(Symbol::kCount);
   version.fill(-1);
-  for (const SymbolInfo& info : symbols()) {
+  for (const SymbolInfo& info : kSymbolTable) {
     const auto entry = static_cast<std::size_t>(info.entry);
     if (info.entry == EntryPoint::kCount || info.flags != 0 || info.version <= version[entry]) {
       continue;
@@ -83,7 +84,9 @@ std::string resolved_path(void* library, const std::string& fallback) {
 }  // namespace
 
 Symbol Driver::primary_symbol(EntryPoint entry) {
-  static const std::array<Symbol, kEntryCount> kPrimary = primary_symbols();
+  // A constant: one that is made at the first call stays half made in a child that is forked
+  // meanwhile, which then waits for it for ever.
+  static constexpr std::array<Symbol, kEntryCount> kPrimary = primary_symbols();
   return kPrimary[static_cast<std::size_t>(entry)];
 }
 

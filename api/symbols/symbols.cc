@@ -5,21 +5,11 @@
 
 #include <type_traits>
 
+#include "api/symbols/symbol_table.h"
+
 namespace cuvmm {
 
 namespace {
-// `Other` in entry_points.def: a known ABI that is not an entry point's.
-constexpr EntryPoint entry_of_kOther = EntryPoint::kCount;
-#define CUVMM_ENTRY(Name, area, ...) constexpr EntryPoint entry_of_k##Name = EntryPoint::k##Name;
-#define CUVMM_BASE(Name, ...) constexpr EntryPoint entry_of_k##Name = EntryPoint::k##Name;
-#include "api/entry_points.def"
-
-constexpr SymbolInfo kSymbols[] = {
-#define CUVMM_SYMBOL(Name, symbol, query, version, flags) \
-  {Symbol::k_##symbol, #symbol, #query, version, flags, entry_of_k##Name},
-#include "api/entry_points.def"
-};
-
 template <class Function>
 constexpr bool has_type(EntryPoint entry) {
   switch (entry) {
@@ -48,10 +38,10 @@ constexpr bool is_intercepted(EntryPoint entry) {
 // of what is intercepted under the name.
 template <class Function>
 constexpr bool fits(std::string_view query, int version, unsigned flags) {
-  for (const SymbolInfo& info : kSymbols) {
+  for (const SymbolInfo& info : kSymbolTable) {
     if (info.version != version || info.flags != flags || query != info.query) continue;
     if (info.entry != EntryPoint::kCount) return has_type<Function>(info.entry);
-    for (const SymbolInfo& other : kSymbols) {
+    for (const SymbolInfo& other : kSymbolTable) {
       if (query == other.query && is_intercepted(other.entry) && has_type<Function>(other.entry)) {
         return false;
       }
@@ -68,7 +58,7 @@ constexpr bool fits(std::string_view query, int version, unsigned flags) {
 #undef CUVMM_TYPEDEF
 }  // namespace
 
-std::span<const SymbolInfo> symbols() { return kSymbols; }
+std::span<const SymbolInfo> symbols() { return kSymbolTable; }
 
 std::optional<Symbol> resolve(std::string_view query, int version, std::uint64_t flags) {
   if (version > kNewestKnownVersion) return std::nullopt;
@@ -76,7 +66,7 @@ std::optional<Symbol> resolve(std::string_view query, int version, std::uint64_t
   const SymbolInfo* best = nullptr;
   // A driver hands out the newest ABI that is not newer than asked; the per-thread variant wins
   // where it is asked for and exists.
-  for (const SymbolInfo& info : kSymbols) {
+  for (const SymbolInfo& info : kSymbolTable) {
     if (info.version > version || query != info.query) continue;
     if (info.flags == kPerThread && !(flags & kPerThread)) continue;
     const bool better = !best || info.flags > best->flags ||

@@ -191,7 +191,7 @@ CUresult perform(Emulator& e, const calls::MipmappedArrayGetLevel& call, const F
   if (shape.Height > 0) shape.Height = level_extent(shape.Height, call.level);
   if (shape.Depth > 0 && !layers) shape.Depth = level_extent(shape.Depth, call.level);
   shape.Flags &= ~static_cast<unsigned>(CUDA_ARRAY3D_SPARSE);  // the whole is, not this
-  const CUarray handle = e.arrays.add(std::move(level));
+  auto* const handle = e.arrays.add(std::move(level));
   whole = e.arrays.find(as_array(call.hMipmappedArray));
   whole->level_arrays[call.level] = handle;
   *call.pLevelArray = handle;

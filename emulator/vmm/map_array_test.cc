@@ -69,7 +69,7 @@ TEST_F(MapArray, TheArgumentsAreCheckedFirst) {
 }
 
 TEST_F(MapArray, TheStreamDecidesTheDevice) {
-  const CUcontext other = use_device(1);
+  auto* const other = use_device(1);
   CUstream stream = nullptr;
   auto* create_stream = symbol<CUresult(CUstream*, unsigned)>("cuStreamCreate");
   auto* destroy_stream = symbol<CUresult(CUstream)>("cuStreamDestroy_v2");

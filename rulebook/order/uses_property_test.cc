@@ -74,18 +74,16 @@ RC_GTEST_PROP(UsesProperty, AgreesWithOneList, ()) {
         std::vector<UsedRange> ranges;
         const int count = *rc::gen::inRange(1, 4);
         for (int i = 0; i < count; ++i) ranges.push_back(any_range());
-        twin.push_back({stream, use.position, ranges});
         if (*rc::gen::arbitrary<bool>()) {
+          const auto sized = std::stable_partition(
+              ranges.begin(), ranges.end(), [](const UsedRange& range) { return range.size == 0; });
           std::vector<Address> pointers;
-          for (const UsedRange& range : ranges) {
-            if (range.size == 0) pointers.push_back(range.base);
-          }
-          std::vector<UsedRange> sized = ranges;
-          std::erase_if(sized, [](const UsedRange& range) { return range.size == 0; });
-          uses.add(stream, use, {pointers, sized}, never);
+          for (auto it = ranges.begin(); it != sized; ++it) pointers.push_back(it->base);
+          uses.add(stream, use, {pointers, {sized, ranges.end()}}, never);
         } else {
           uses.add(stream, use, std::make_shared<const std::vector<UsedRange>>(ranges), never);
         }
+        twin.push_back({stream, use.position, ranges});
         break;
       }
       case 2: {

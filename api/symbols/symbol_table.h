@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The symbols of api/entry_points.def as a constant. Everybody else asks symbols().
+#pragma once
+
+#include "api/symbols/symbols.h"
+
+namespace cuvmm {
+
+namespace detail {
+// `Other` in entry_points.def: a known ABI that is not an entry point's.
+inline constexpr EntryPoint entry_of_kOther = EntryPoint::kCount;
+#define CUVMM_ENTRY(Name, area, ...) \
+  inline constexpr EntryPoint entry_of_k##Name = EntryPoint::k##Name;
+#define CUVMM_BASE(Name, ...) inline constexpr EntryPoint entry_of_k##Name = EntryPoint::k##Name;
+#include "api/entry_points.def"
+}  // namespace detail
+
+inline constexpr SymbolInfo kSymbolTable[] = {
+#define CUVMM_SYMBOL(Name, symbol, query, version, flags) \
+  {Symbol::k_##symbol, #symbol, #query, version, flags, detail::entry_of_k##Name},
+#include "api/entry_points.def"
+};
+
+}  // namespace cuvmm
