@@ -22,32 +22,32 @@ std::vector<RuleCase> cases() {
   return {
       {Rule::kArrayDestroyOnce,
        [](World& w, bool broken) {
-         const CUarray array = make_array(w, 0x7000);
+         auto* const array = make_array(w, 0x7000);
          if (broken) w.accept(calls::ArrayDestroy{array});
          return check(w.model, calls::ArrayDestroy{array});
        }},
       {Rule::kMipmapDestroyOnce,
        [](World& w, bool broken) {
-         const CUmipmappedArray array = make_mipmap(w, 0x7000);
+         auto* const array = make_mipmap(w, 0x7000);
          if (broken) w.accept(calls::MipmappedArrayDestroy{array});
          return check(w.model, calls::MipmappedArrayDestroy{array});
        }},
       {Rule::kLevelArrayAlive,
        [](World& w, bool broken) {
-         const CUmipmappedArray array = make_mipmap(w, 0x7000);
+         auto* const array = make_mipmap(w, 0x7000);
          if (broken) w.accept(calls::MipmappedArrayDestroy{array});
          CUarray level = nullptr;
          return check(w.model, calls::MipmappedArrayGetLevel{&level, array, 0});
        }},
       {Rule::kLevelExists,
        [](World& w, bool broken) {
-         const CUmipmappedArray array = make_mipmap(w, 0x7000, 3);
+         auto* const array = make_mipmap(w, 0x7000, 3);
          CUarray level = nullptr;
          return check(w.model, calls::MipmappedArrayGetLevel{&level, array, broken ? 4u : 2u});
        }},
       {Rule::kExtMipmapFreed,
        [](World& w, bool broken) {
-         const CUmipmappedArray array = map_external(w, 0x7000);
+         auto* const array = map_external(w, 0x7000);
          if (!broken) w.accept(calls::MipmappedArrayDestroy{array});
          return check_exit(w.model, never_open);
        }},
@@ -57,7 +57,7 @@ const ListedCases kListed(cases);
 
 TEST(Array, WhatIsGivenOutAnewIsAlive) {
   World w;
-  const CUarray array = make_array(w, 0x7000);
+  auto* const array = make_array(w, 0x7000);
   w.accept(calls::ArrayDestroy{array});
   ASSERT_EQ(check(w.model, calls::ArrayDestroy{array}).size(), 1u);
   make_array(w, 0x7000);
@@ -80,7 +80,7 @@ TEST(Array, WhatIsNotKnownIsNotJudged) {
 
 TEST(Array, ASecondEndIsSureOnlyWhereEverythingIsSeen) {
   World w;
-  const CUarray array = make_array(w, 0x7000);
+  auto* const array = make_array(w, 0x7000);
   w.accept(calls::ArrayDestroy{array});
   EXPECT_TRUE(check(w.model, calls::ArrayDestroy{array})[0].certain);
   w.model.platform().complete = false;
@@ -89,7 +89,7 @@ TEST(Array, ASecondEndIsSureOnlyWhereEverythingIsSeen) {
 
 TEST(Array, LevelsEndWithTheirArray) {
   World w;
-  const CUmipmappedArray whole = make_mipmap(w, 0x7000, 3);
+  auto* const whole = make_mipmap(w, 0x7000, 3);
   CUarray level = array_at(0x7100);
   w.accept(calls::MipmappedArrayGetLevel{&level, whole, 1});
   w.accept(calls::MipmappedArrayGetLevel{&level, whole, 1});
@@ -104,7 +104,7 @@ TEST(Array, LevelsEndWithTheirArray) {
 
 TEST(Array, OneThatIsNotDestroyedAfterAllIsKnownAsBefore) {
   World w;
-  const CUmipmappedArray whole = make_mipmap(w, 0x7000, 3);
+  auto* const whole = make_mipmap(w, 0x7000, 3);
   CUarray level = array_at(0x7100);
   w.accept(calls::MipmappedArrayGetLevel{&level, whole, 1});
   const calls::MipmappedArrayDestroy call{whole};
@@ -133,8 +133,8 @@ TEST(Array, OneOfExternalMemoryIsALeakAndNoOther) {
 
 TEST(Array, EndsWithItsContextAndWhatItShowsDoes) {
   World w;
-  const CUarray array = make_array(w, 0x7000);
-  const CUarray strange = array_at(0x8000);
+  auto* const array = make_array(w, 0x7000);
+  auto* const strange = array_at(0x8000);
   w.create(0x100, 1);
   w.create(0x200, 1);
   const auto show = [&](CUarray in, Handle memory) {
@@ -161,7 +161,7 @@ TEST(Array, EndsWithItsContextAndWhatItShowsDoes) {
 
 TEST(Array, WhatWasDestroyedWhileItsContextSeemedToEndStaysSo) {
   World w;
-  const CUarray array = make_array(w, 0x7000);
+  auto* const array = make_array(w, 0x7000);
   w.create(0x100, 1);
   CUarrayMapInfo info = mapping(array, 0x100);
   w.accept(calls::MemMapArrayAsync{&info, 1, nullptr});

@@ -36,13 +36,13 @@ std::vector<RuleCase> cases() {
   return {
       {Rule::kArrayResourceAlive,
        [](World& w, bool broken) {
-         const CUarray array = make_array(w, 0x7000);
+         auto* const array = make_array(w, 0x7000);
          if (broken) w.accept(calls::ArrayDestroy{array});
          return run(w, mapping(array, pool(w)));
        }},
       {Rule::kArraySparse,
        [](World& w, bool broken) {
-         const CUarray array = make_array(w, 0x7000, flat_shape(broken ? 0 : CUDA_ARRAY3D_SPARSE));
+         auto* const array = make_array(w, 0x7000, flat_shape(broken ? 0 : CUDA_ARRAY3D_SPARSE));
          return run(w, mapping(array, pool(w)));
        }},
       {Rule::kArraySparse,  // of one dimension
@@ -53,7 +53,7 @@ std::vector<RuleCase> cases() {
        }},
       {Rule::kArrayNotLevel,
        [](World& w, bool broken) {
-         const CUmipmappedArray whole = make_mipmap(w, 0x7000);
+         auto* const whole = make_mipmap(w, 0x7000);
          CUarray level = array_at(0x7100);
          w.accept(calls::MipmappedArrayGetLevel{&level, whole, 0});
          return run(w, broken ? mapping(level, pool(w)) : of_mipmap(whole, pool(w)));
@@ -68,7 +68,7 @@ std::vector<RuleCase> cases() {
        [](World& w, bool broken) {
          CUarrayMapInfo info = mapping(make_array(w, 0x7000), pool(w));
          info.subresource.sparseLevel.extentWidth = info.subresource.sparseLevel.extentHeight = 512;
-         info.offset = (broken ? 17 : 16) * 65536;
+         info.offset = (broken ? 17 : 16) * std::uint64_t{65536};
          return run(w, info);
        }},
   };
@@ -143,11 +143,10 @@ TEST(Region, OfLevels) {
 TEST(Region, OfTheTail) {
   World w;
   const auto layers = flat_shape(CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_LAYERED, 4);
-  const CUmipmappedArray plain = make_mipmap(w, 0x7000, 5);
-  const CUmipmappedArray layered = make_mipmap(w, 0x8000, 5, layers);
-  const CUmipmappedArray single =
-      make_mipmap(w, 0x9000, 5, layers, CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL);
-  const CUmipmappedArray none = make_mipmap(w, 0xa000, 3);
+  auto* const plain = make_mipmap(w, 0x7000, 5);
+  auto* const layered = make_mipmap(w, 0x8000, 5, layers);
+  auto* const single = make_mipmap(w, 0x9000, 5, layers, CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL);
+  auto* const none = make_mipmap(w, 0xa000, 3);
   const Handle memory = pool(w);
   const auto legal = [&](const CUarrayMapInfo& info) {
     const Violations found = run(w, info);
