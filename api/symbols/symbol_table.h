@@ -2,7 +2,7 @@
 // The symbols of api/entry_points.def as a constant. Everybody else asks symbols().
 #pragma once
 
-#include "api/symbols/symbols.h"
+#include "api/symbols/symbol_info.h"
 
 namespace cuvmm {
 
