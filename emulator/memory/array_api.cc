@@ -177,7 +177,7 @@ CUresult perform(Emulator& e, const calls::MipmappedArrayGetLevel& call, const F
   Context* const context = e.current_context();
   if (!context) return e.no_context();
   if (!call.pLevelArray) return CUDA_ERROR_INVALID_VALUE;
-  Array* whole = e.arrays.find(as_array(call.hMipmappedArray));
+  Array* const whole = e.arrays.find(as_array(call.hMipmappedArray));
   if (!whole || whole->levels == 0) return CUDA_ERROR_INVALID_HANDLE;
   if (call.level >= whole->levels) return CUDA_ERROR_INVALID_VALUE;
   if (const auto given = whole->level_arrays.find(call.level); given != whole->level_arrays.end()) {
@@ -191,10 +191,7 @@ CUresult perform(Emulator& e, const calls::MipmappedArrayGetLevel& call, const F
   if (shape.Height > 0) shape.Height = level_extent(shape.Height, call.level);
   if (shape.Depth > 0 && !layers) shape.Depth = level_extent(shape.Depth, call.level);
   shape.Flags &= ~static_cast<unsigned>(CUDA_ARRAY3D_SPARSE);  // the whole is, not this
-  auto* const handle = e.arrays.add(std::move(level));
-  whole = e.arrays.find(as_array(call.hMipmappedArray));
-  whole->level_arrays[call.level] = handle;
-  *call.pLevelArray = handle;
+  *call.pLevelArray = whole->level_arrays[call.level] = e.arrays.add(std::move(level));
   return CUDA_SUCCESS;
 }
 

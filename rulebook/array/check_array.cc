@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrays that are made, asked for their levels, and destroyed.
-#include "rulebook/check_support.h"
+#include "rulebook/array/check_region.h"
 
 namespace cuvmm {
 using namespace detail;
 
 namespace {
-
-// Sure only where everything is seen: an array of graphics, say, may have the value by now.
-bool check_ended(Collector& out, const Model& model, const void* array, Rule rule) {
-  const auto handle = reinterpret_cast<std::uintptr_t>(array);
-  if (model.arrays().find(handle)) return false;
-  const auto gone = model.tombstones().find(ObjectRef::Kind::kArray, handle);
-  if (!gone) return false;
-  out.add(rule, "array " + hex_text(handle) + " was destroyed", model.platform().complete)
-      .objects.push_back(*gone);
-  return true;
-}
 
 Violations check_destroy(const Model& model, const void* array, const Facts& facts, Rule once) {
   Collector out;
@@ -25,6 +14,16 @@ Violations check_destroy(const Model& model, const void* array, const Facts& fac
 }
 
 }  // namespace
+
+bool detail::check_ended(Collector& out, const Model& model, const void* array, Rule rule) {
+  const auto handle = reinterpret_cast<std::uintptr_t>(array);
+  if (model.arrays().find(handle)) return false;
+  const auto gone = model.tombstones().find(ObjectRef::Kind::kArray, handle);
+  if (!gone) return false;
+  out.add(rule, "array " + hex_text(handle) + " was destroyed", model.platform().complete)
+      .objects.push_back(*gone);
+  return true;
+}
 
 Violations check(const Model& model, const calls::MipmappedArrayGetLevel& call,
                  const Facts& facts) {

@@ -95,12 +95,7 @@ const ArrayObject* check_resource(Collector& out, const Model& model, const CUar
   const auto handle = reinterpret_cast<std::uintptr_t>(info.resource.array);
   const ArrayObject* const array = model.arrays().find(handle);
   if (!array) {
-    const auto gone = model.tombstones().find(ObjectRef::Kind::kArray, handle);
-    if (!gone || handle == 0) return nullptr;
-    // Sure only where everything is seen: an array of graphics, say, may have the value by now.
-    out.add(Rule::kArrayResourceAlive, "array " + hex_text(handle) + " was destroyed",
-            model.platform().complete)
-        .objects.push_back(*gone);
+    if (handle != 0) check_ended(out, model, info.resource.array, Rule::kArrayResourceAlive);
     return nullptr;
   }
   if (array->mipmapped != (info.resourceType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY)) return nullptr;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cuMemMapArrayAsync maps of an array whose making was seen.
+// Arrays whose making was seen: whether they ended, and what cuMemMapArrayAsync maps of them.
 #pragma once
 
 #include "rulebook/check_support.h"
 
 namespace cuvmm::detail {
+
+/// Whether the array was destroyed, as far as is known; adds `rule` if so. Sure only where
+/// everything is seen: an array of graphics, say, may have the value by now.
+bool check_ended(Collector& out, const Model& model, const void* array, Rule rule);
 
 /// The array of the entry, as far as it is known: null where its making was not seen, or where it
 /// is of another kind than resourceType says. Adds what is wrong with it as a whole.
