@@ -16,9 +16,9 @@ constexpr char kernel[] = R"(
 .address_size 64
 
 .visible .entry vector_add(
-	.param .u64 first,
-	.param .u64 second,
-	.param .u64 sums,
+	.param .u64 .ptr .global .align 4 first,
+	.param .u64 .ptr .global .align 4 second,
+	.param .u64 .ptr .global .align 4 sums,
 	.param .u32 count
 )
 {

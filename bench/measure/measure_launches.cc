@@ -13,7 +13,7 @@ constexpr std::size_t kPointers = 16;
 std::string image() {
   std::string parameters;
   for (std::size_t i = 0; i < kPointers; ++i) {
-    parameters += (i == 0 ? ".param .u64 p" : ", .param .u64 p") + std::to_string(i);
+    parameters += (i == 0 ? ".param .u64 .ptr p" : ", .param .u64 .ptr p") + std::to_string(i);
   }
   return ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry nothing() { ret; }\n"
          ".visible .entry pointers(" +

@@ -22,6 +22,13 @@ CUresult load(CUlibrary* out, bool options, Read&& read) noexcept {
   });
 }
 
+// Whether the options that the call counts are there.
+template <class Call>
+bool gives_options(const Call& call) {
+  return (call.numJitOptions == 0 || (call.jitOptions && call.jitOptionsValues)) &&
+         (call.numLibraryOptions == 0 || call.libraryOptions);
+}
+
 // Runs body(all modules, the library's image).
 template <class Body>
 CUresult on_library(CUlibrary handle, Body&& body) noexcept {
@@ -57,18 +64,14 @@ CUresult variable(CUlibrary handle, CUdeviceptr* address, size_t* bytes,
 
 }  // namespace
 
-CUVMM_DRIVER_FUNCTION(cuLibraryLoadData, CUlibrary* out, const void* bytes, CUjit_option* jit,
-                      void** jit_values, unsigned jit_count, void** options, void**,
-                      unsigned count) {
-  const bool given = (jit_count == 0 || (jit && jit_values)) && (count == 0 || options);
-  return load(out, given, [&](auto& image) { return read_image(bytes, image); });
+CUresult run_base(const calls::LibraryLoadData& call) noexcept {
+  return load(call.library, gives_options(call),
+              [&](auto& image) { return read_image(call.code, image); });
 }
 
-CUVMM_DRIVER_FUNCTION(cuLibraryLoadFromFile, CUlibrary* out, const char* path, CUjit_option* jit,
-                      void** jit_values, unsigned jit_count, void** options, void**,
-                      unsigned count) {
-  const bool given = (jit_count == 0 || (jit && jit_values)) && (count == 0 || options);
-  return load(out, given, [&](auto& image) { return read_image_file(path, image); });
+CUresult run_base(const calls::LibraryLoadFromFile& call) noexcept {
+  return load(call.library, gives_options(call),
+              [&](auto& image) { return read_image_file(call.fileName, image); });
 }
 
 CUresult run_base(const calls::LibraryUnload& call) noexcept {

@@ -66,25 +66,27 @@ void write_logs(unsigned count, const CUjit_option* options, void** values,
 
 }  // namespace
 
-CUVMM_DRIVER_FUNCTION(cuModuleLoad, CUmodule* out, const char* path) {
-  return load_image(out, [&](auto& image) { return read_image_file(path, image); });
+CUresult run_base(const calls::ModuleLoad& call) noexcept {
+  return load_image(call.module, [&](auto& image) { return read_image_file(call.fname, image); });
 }
 
-CUVMM_DRIVER_FUNCTION(cuModuleLoadData, CUmodule* out, const void* bytes) {
-  return load_data(out, bytes);
+CUresult run_base(const calls::ModuleLoadData& call) noexcept {
+  return load_data(call.module, call.image);
 }
 
 CUVMM_DRIVER_FUNCTION(cuModuleLoadFatBinary, CUmodule* out, const void* bytes) {
   return load_data(out, bytes);
 }
 
-CUVMM_DRIVER_FUNCTION(cuModuleLoadDataEx, CUmodule* out, const void* bytes, unsigned count,
-                      CUjit_option* options, void** values) {
+CUresult run_base(const calls::ModuleLoadDataEx& call) noexcept {
+  const unsigned count = call.numOptions;
   if (ended()) return CUDA_ERROR_DEINITIALIZED;
-  if (count != 0 && (!options || !values)) return CUDA_ERROR_INVALID_VALUE;
+  if (count != 0 && (!call.options || !call.optionValues)) return CUDA_ERROR_INVALID_VALUE;
   std::string error;
-  const CUresult result = load_data(out, bytes, &error);
-  if (result == CUDA_SUCCESS || !error.empty()) write_logs(count, options, values, error);
+  const CUresult result = load_data(call.module, call.image, &error);
+  if (result == CUDA_SUCCESS || !error.empty()) {
+    write_logs(count, call.options, call.optionValues, error);
+  }
   return result;
 }
 

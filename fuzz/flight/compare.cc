@@ -50,8 +50,14 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
   for (const Suspect& suspect : opinion.suspects) {
     if (!before.at(suspect.stream)) continue;
     out.robbed = true;
+    // Less access may still be enough.
+    const bool loses_all = opinion.certain == Rule::kUnmapInFlight;
     const bool over = history.piece(suspect.node).over;
     const bool still = after.at(suspect.stream) && !over;
+    if (still) {
+      out.must_fault |= loses_all && suspect.last && !suspect.marked && !suspect.idle;
+    }
+    if (suspect.unseen) continue;
     if (suspect.last) wanted.may(opinion.certain);
     // Of the legacy stream a shim may doubt what it is busy with.
     if (!suspect.last || suspect.legacy) wanted.may(opinion.uncertain);
@@ -63,9 +69,6 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
     } else {
       wanted.must(opinion.certain);
     }
-    // Less access may still be enough.
-    const bool loses_all = opinion.certain == Rule::kUnmapInFlight;
-    out.must_fault |= loses_all && suspect.last && !suspect.marked && !suspect.idle;
   }
   for (const Node allocation : opinion.early) {
     const History::Piece& piece = history.piece(allocation);

@@ -26,6 +26,7 @@ struct Use {
   Bytes bytes;
   bool argument = true;  ///< it is given: by a copy, or as a whole parameter of a kernel
   bool touched = true;   ///< it is read or written; an argument may go unused
+  bool seen = true;      ///< false: in a struct, where nobody knows what is an address
 };
 
 /// An index into the nodes; -1 for none.

@@ -65,6 +65,7 @@ class Machine {
   Result result;
 
  private:
+  static CUresult CUDAAPI load(CUmodule* module, const void* image);
   static bool names_other(const program::Value& value);
   void hand_over(const Statement& statement, program::Session& from, program::Session& to);
   void note_kernel(const Statement& statement, const program::Session& session);
@@ -101,9 +102,18 @@ Driver Machine::tapped() {
     out.set(Driver::primary_symbol(CallStruct::kEntryPoint),
             reinterpret_cast<Driver::AnyFunction>(&Way::call));
   };
+  // The session learns from the kernels' PTX what their parameters are.
+  out.set(Driver::primary_symbol(EntryPoint::kModuleLoadData),
+          reinterpret_cast<Driver::AnyFunction>(&load));
 #define CUVMM_FLIGHT_CALL(call) tap(static_cast<const calls::call*>(nullptr));
 #include "fuzz/flight/calls.def"
   return out;
+}
+
+CUresult CUDAAPI Machine::load(CUmodule* module, const void* image) {
+  const calls::ModuleLoadData call{module, image};
+  return g_machine->session_.run(Driver::primary_symbol(EntryPoint::kModuleLoadData), call,
+                                 CUVMM_CALLER);
 }
 
 std::map<int, bool> Machine::ask(const Opinion& opinion) {

@@ -28,6 +28,7 @@ struct Suspect {
   bool legacy = false;  ///< of the legacy stream, about which a shim may be less sure
   bool marked = false;  ///< a record or a wait behind it may be all that is left to do
   bool idle = false;    ///< it is only given that memory, and does not touch it
+  bool unseen = false;  ///< a shim cannot know that it uses the memory
 };
 
 /// What the reference thinks of one call before it is made.

@@ -11,20 +11,21 @@ namespace {
 
 constexpr std::uint64_t kWord = 8;
 
-// The kernels of program/kernel/kernels.h, stated once more: how many words each parameter has, and
-// of all words one after the other, which are addresses of as many words as the one at `count`
-// says.
+// The kernels of program/kernel/kernels.h, stated once more: how many words each parameter has; of
+// all words one after the other, which are said to be addresses; and which are addresses of as many
+// words as the one at `count` says.
 struct Kernel {
   const char* name;
   std::vector<int> parameters;
+  std::vector<std::size_t> addresses;
   std::vector<std::size_t> touched;
   std::size_t count = 2;
 };
 const std::vector<Kernel>& all_kernels() {
-  static const std::vector<Kernel> kAll = {{"nothing", {1, 1, 1}, {}},
-                                           {"fill", {1, 1, 1}, {0}},
-                                           {"copy", {1, 1, 1}, {0, 1}},
-                                           {"fill_struct", {3}, {0}}};
+  static const std::vector<Kernel> kAll = {{"nothing", {1, 1, 1}, {0, 1, 2}, {}},
+                                           {"fill", {1, 1, 1}, {0}, {0}},
+                                           {"copy", {1, 1, 1}, {0, 1}, {0, 1}},
+                                           {"fill_struct", {3}, {}, {0}}};
   return kAll;
 }
 
@@ -59,12 +60,12 @@ Reference::Uses Reference::uses_of(const void* function, void** parameters, void
   for (const Kernel& kernel : all_kernels()) {
     if (name->second != kernel.name) continue;
     const std::vector<std::uint64_t> words = words_of(kernel, parameters, extra);
-    const bool whole = kernel.parameters.size() == words.size();
-    // Parts of a structure are no arguments.
-    for (const std::uint64_t word : words) out.push_back({{word, 1}, whole, false});
+    // Numbers and parts of a structure are no arguments.
+    for (const std::size_t i : kernel.addresses) out.push_back({{words[i], 1}, true, false});
+    const bool told = !kernel.addresses.empty();
     const std::uint64_t count = std::min(words[kernel.count], threads);
     for (const std::size_t i : kernel.touched) {
-      if (count != 0) out.push_back({{words[i], count * kWord}, false, true});
+      if (count != 0) out.push_back({{words[i], count * kWord}, false, true, told});
     }
   }
   return out;
@@ -99,11 +100,12 @@ void Reference::judge_argument(Opinion& out, std::uint64_t address) const {
   out.perhaps_vain = {Rule::kLaunchMapped, Rule::kLaunchAlive, Rule::kLaunchAccess};
   out.lost |= !behind;
   if (behind || !followed()) return;
-  const bool pooled = newest && newest->kind == Memory::Kind::kPool;
+  const bool freed =
+      newest && (newest->kind == Memory::Kind::kPool || newest->kind == Memory::Kind::kPlain);
   if (range && range->live) {
     const bool here = mapped && newest->born > range->born;
     if (here || !newest) out.vain.push_back(here ? Rule::kLaunchAlive : Rule::kLaunchMapped);
-  } else if (mapped || pooled || !newest) {
+  } else if (mapped || freed || !newest) {
     out.vain.push_back(Rule::kLaunchAlive);
   }
 }
@@ -111,7 +113,10 @@ void Reference::judge_argument(Opinion& out, std::uint64_t address) const {
 void Reference::judge_launch(Opinion& out, int stream, int thread, const Uses& uses) {
   for (const Use& use : uses) {
     if (use.argument) judge_argument(out, use.bytes.base);
-    find_early(out, stream, thread, use.bytes);
+    Opinion early;
+    find_early(early, stream, thread, use.bytes);
+    if (use.seen) out.early.insert(out.early.end(), early.early.begin(), early.early.end());
+    out.lost |= early.lost || (!use.seen && !early.early.empty());
     if (use.touched) out.lost |= !usable(use.bytes);
   }
 }

@@ -54,6 +54,9 @@ void Reference::take(Opinion& out, const Memory& memory, int ordered_by, int thr
     }
     Suspect suspect{node, piece.stream, true, stream.kind == History::Kind::kLegacy};
     suspect.idle = !uses(true);
+    suspect.unseen = std::none_of(piece.uses.begin(), piece.uses.end(), [&](const Use& use) {
+      return use.bytes.meets(memory.bytes) && use.seen;
+    });
     for (Node later = node + 1; later < history_.count(); ++later) {
       const History::Piece& other = history_.piece(later);
       if (other.known) continue;

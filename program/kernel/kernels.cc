@@ -17,12 +17,12 @@ constexpr const char* kText = R"(.version 7.0
 .target sm_70
 .address_size 64
 
-.visible .entry nothing(.param .u64 a, .param .u64 b, .param .u64 c)
+.visible .entry nothing(.param .u64 .ptr a, .param .u64 .ptr b, .param .u64 .ptr c)
 {
   ret;
 }
 
-.visible .entry fill(.param .u64 to, .param .u64 value, .param .u64 count)
+.visible .entry fill(.param .u64 .ptr to, .param .u64 value, .param .u64 count)
 {
   .reg .pred %p<1>;
   .reg .b32 %r<4>;
@@ -45,7 +45,7 @@ $done:
   ret;
 }
 
-.visible .entry copy(.param .u64 to, .param .u64 from, .param .u64 count)
+.visible .entry copy(.param .u64 .ptr to, .param .u64 .ptr from, .param .u64 count)
 {
   .reg .pred %p<1>;
   .reg .b32 %r<4>;
@@ -106,7 +106,6 @@ const char* kernel_name(std::uint64_t number) {
 const char* kernel_text() { return kText; }
 
 CUresult load_kernel(const Driver& driver, const char* name, CUfunction* out) {
-  using Load = CUresult(CUDAAPI*)(CUmodule*, const void*);
   using Find = CUresult(CUDAAPI*)(CUfunction*, CUmodule, const char*);
   Dl_info library{};
   const auto init = driver.get(Driver::primary_symbol(EntryPoint::kInit));
@@ -115,12 +114,12 @@ CUresult load_kernel(const Driver& driver, const char* name, CUfunction* out) {
   }
   void* const handle = dlopen(library.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   if (!handle) return CUDA_ERROR_NOT_FOUND;
-  const auto load = reinterpret_cast<Load>(dlsym(handle, "cuModuleLoadData"));
   const auto find = reinterpret_cast<Find>(dlsym(handle, "cuModuleGetFunction"));
   dlclose(handle);
-  if (!load || !find) return CUDA_ERROR_NOT_FOUND;
+  const Symbol load = Driver::primary_symbol(EntryPoint::kModuleLoadData);
+  if (!find || !driver.get(load)) return CUDA_ERROR_NOT_FOUND;
   CUmodule module = nullptr;
-  const CUresult loaded = load(&module, kText);
+  const CUresult loaded = driver(calls::ModuleLoadData{&module, kText});
   return loaded == CUDA_SUCCESS ? find(out, module, name) : loaded;
 }
 

@@ -16,12 +16,11 @@ std::span<const Word> kernel_words();
 /// The kernel of this number; null for a number that is none.
 const char* kernel_name(std::uint64_t number);
 /// All of them, as PTX that drivers of CUDA 11 compile as well. Each parameter is a word of eight
-/// bytes, or a structure of such words.
+/// bytes, or a structure of such words. What is an address says so (`.ptr`), but in the structure.
 const char* kernel_text();
 
-/// Loads them in the current context, and finds one. Functions for that are not in the driver's
-/// table: they are looked for in the library that its cuInit is of. NOT_FOUND where they are not
-/// there.
+/// Loads them in the current context, and finds one. The function for that is not in the driver's
+/// table: it is looked for in the library that its cuInit is of. NOT_FOUND where it is not there.
 CUresult load_kernel(const Driver& driver, const char* name, CUfunction* out);
 
 }  // namespace cuvmm::program

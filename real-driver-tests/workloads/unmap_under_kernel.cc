@@ -15,7 +15,7 @@ constexpr const char* kKernel = R"(
 .version 7.0
 .target sm_75
 .address_size 64
-.visible .entry write_late(.param .u64 memory, .param .u64 word) {
+.visible .entry write_late(.param .u64 .ptr memory, .param .u64 .ptr word) {
   .reg .u64 %a<3>;
   .reg .u32 %w;
   .reg .pred %go;

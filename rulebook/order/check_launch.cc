@@ -14,19 +14,42 @@ std::string argument_text(const LaunchArgument& argument) {
   return "argument" + number + " is " + hex_text(argument.value);
 }
 
-// What was mapped there, or reserved, and is gone.
-std::optional<ObjectRef> ended_at(const Model& model, Address address) {
+using Kind = ObjectRef::Kind;
+
+// The last owner of the address, which is gone. A reservation outlives its mappings: the mapping is
+// what the argument pointed to.
+std::optional<ObjectRef> last_owner(const Model& model, Address address) {
   const Tombstones& gone = model.tombstones();
-  const auto mapping = gone.find_covering(ObjectRef::Kind::kMapping, address);
-  return mapping ? mapping : gone.find_covering(ObjectRef::Kind::kReservation, address);
+  const auto reservation = gone.find_covering(Kind::kReservation, address);
+  std::optional<ObjectRef> last = gone.find_covering(Kind::kMapping, address);
+  if (reservation && (!last || last->ended.call < reservation->made.call)) last = reservation;
+  for (const Kind kind : {Kind::kPoolMemory, Kind::kMemory}) {
+    const auto other = gone.find_covering(kind, address);
+    if (other && (!last || last->ended.call < other->ended.call)) last = other;
+  }
+  return last;
 }
 
-// Memory of a pool that was freed, and no other that is known is there now. The driver is not
-// asked: a pool keeps what was freed. The end of other memory is no place where a kernel goes; but
-// of a reservation where nothing is mapped there is no end that anybody works up to.
-std::optional<ObjectRef> freed_to_pool(const Model& model, Address address) {
-  if (memory_at(model, address) || memory_at(model, address - 1)) return {};
-  return model.tombstones().find_covering(ObjectRef::Kind::kPoolMemory, address);
+// In a live reservation: what was mapped there since it was made.
+std::optional<ObjectRef> unmapped_in(const Model& model, const Reservation& r, Address address) {
+  auto last = model.tombstones().find_covering(Kind::kMapping, address);
+  if (last && last->made.call < r.made.call) last.reset();
+  return last;
+}
+
+// "the mapping [...) was unmapped", "the memory [...) of a pool was freed"
+std::string end_text(const ObjectRef& gone) {
+  const std::string bytes = " " + range(gone.value, gone.size);
+  switch (gone.kind) {
+    case Kind::kMapping:
+      return "the mapping" + bytes + " was unmapped";
+    case Kind::kPoolMemory:
+      return "the memory" + bytes + " of a pool was freed";
+    case Kind::kMemory:
+      return "the memory" + bytes + " was freed";
+    default:
+      return "the " + std::string(name(gone.kind)) + bytes + " was freed";
+  }
 }
 
 // A mapping is there: may the device go there?
@@ -44,27 +67,22 @@ void check_argument(Collector& out, const Model& model, const LaunchArgument& ar
   }
   // The end of what a kernel works on is no place where it goes.
   if (model.mapping_at(argument.value - 1)) return;
-  const Reservation* r = model.reservation_at(argument.value);
-  if (const auto freed = r ? std::nullopt : freed_to_pool(model, argument.value)) {
-    out.add(Rule::kLaunchAlive, argument_text(argument) + ", where the memory " +
-                                    range(freed->value, freed->size) + " of a pool was freed")
-        .objects.push_back(*freed);
+  const auto add_gone = [&](const ObjectRef& gone) {
+    out.add(Rule::kLaunchAlive, argument_text(argument) + ", where " + end_text(gone))
+        .objects.push_back(gone);
+  };
+  if (const Reservation* r = model.reservation_at(argument.value)) {
+    if (const auto gone = unmapped_in(model, *r, argument.value)) return add_gone(*gone);
+    out.add(Rule::kLaunchMapped, argument_text(argument) + ", where nothing is mapped in the " +
+                                     "reservation " + range(r->base, r->size))
+        .objects.push_back(ref(*r));
     return;
   }
-  if (!r && !vacant) return;
-  const auto gone = ended_at(model, argument.value);
-  if (!r && !gone) return;
-  if (gone && (!r || gone->kind == ObjectRef::Kind::kMapping)) {
-    const char* how = gone->kind == ObjectRef::Kind::kMapping ? " was unmapped" : " was freed";
-    out.add(Rule::kLaunchAlive, argument_text(argument) + ", where the " +
-                                    std::string(name(gone->kind)) + " " +
-                                    range(gone->value, gone->size) + how)
-        .objects.push_back(*gone);
-    return;
-  }
-  out.add(Rule::kLaunchMapped, argument_text(argument) + ", where nothing is mapped in the " +
-                                   "reservation " + range(r->base, r->size))
-      .objects.push_back(ref(*r));
+  // The end of other memory is no place where a kernel goes, either.
+  if (memory_at(model, argument.value) || memory_at(model, argument.value - 1)) return;
+  const auto gone = last_owner(model, argument.value);
+  // Of a pool the driver is not asked: it keeps what was freed.
+  if (gone && (vacant || gone->kind == Kind::kPoolMemory)) add_gone(*gone);
 }
 
 }  // namespace

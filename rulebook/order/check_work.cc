@@ -12,8 +12,9 @@ constexpr std::size_t kMostNamed = 4;
 std::string use_text(const FoundWork& found) {
   const std::string call =
       found.queued.call == 0 ? "" : ", call " + std::to_string(found.queued.call);
-  return found.size == 0 ? " (argument " + hex_text(found.base) + call + ")"
-                         : " (" + range(found.base, found.size) + call + ")";
+  if (found.size != 0) return " (" + range(found.base, found.size) + call + ")";
+  const char* const untyped = found.evidence == Evidence::kByType ? "" : ", an untyped value";
+  return " (argument " + hex_text(found.base) + untyped + call + ")";
 }
 
 ObjectRef ref(const FoundWork& found) {

@@ -11,21 +11,26 @@ void Uses::Log::drop_first() {
 }
 
 std::optional<UsedRange> Uses::Log::find(const Entry& entry, Address base, Size size) const {
+  std::optional<UsedRange> surest;
+  const auto offer = [&](const UsedRange& range) {
+    if (!surest || range.evidence > surest->evidence) surest = range;
+    return surest->evidence == Evidence::kByType;
+  };
   if (entry.shared) {
     for (const UsedRange& range : *entry.shared) {
-      if (meets(range, base, size)) return range;
+      if (meets(range, base, size) && offer(range)) break;
     }
-    return {};
+    return surest;
   }
   for (std::uint32_t i = 0; i < entry.pointers.count; ++i) {
-    const Address pointer = pointers.at(entry.pointers, i);
-    if (pointer - base < size) return UsedRange{pointer, 0};
+    const GivenWord word = pointers.at(entry.pointers, i);
+    if (word.address() - base < size && offer({word.address(), 0, word.evidence()})) return surest;
   }
   for (std::uint32_t i = 0; i < entry.ranges.count; ++i) {
     const UsedRange& range = ranges.at(entry.ranges, i);
-    if (meets(range, base, size)) return range;
+    if (meets(range, base, size) && offer(range)) break;
   }
-  return {};
+  return surest;
 }
 
 const Use* Uses::at(StreamId stream, Position position) const {

@@ -13,6 +13,7 @@
 
 #include "rulebook/model/objects.h"
 #include "rulebook/order/clock.h"
+#include "rulebook/order/evidence.h"
 #include "rulebook/order/ring.h"
 #include "rulebook/order/stream_map.h"
 
@@ -22,11 +23,33 @@ namespace cuvmm {
 struct UsedRange {
   Address base = 0;
   Size size = 0;
+  Evidence evidence = Evidence::kByType;
+};
+
+/// A word that a kernel is given and that may be an address, with its evidence, in one word: no
+/// device address has the two highest bits.
+class GivenWord {
+ public:
+  GivenWord() = default;
+  GivenWord(Address address, Evidence evidence) : bits_(address | bits_of(evidence)) {}
+
+  Address address() const { return bits_ & kAddress; }
+  Evidence evidence() const { return static_cast<Evidence>(bits_ >> kShift); }
+  std::uint64_t bits() const { return bits_; }
+
+  static constexpr unsigned kShift = 62;
+  static constexpr std::uint64_t kAddress = (std::uint64_t{1} << kShift) - 1;
+  static constexpr std::uint64_t bits_of(Evidence evidence) {
+    return std::uint64_t{static_cast<std::uint8_t>(evidence)} << kShift;
+  }
+
+ private:
+  std::uint64_t bits_ = 0;
 };
 
 /// What one piece of work uses. Most of it are pointers, which are kept in half the room.
 struct UsedMemory {
-  std::span<const Address> pointers;
+  std::span<const GivenWord> pointers;
   std::span<const UsedRange> ranges = {};
 
   bool empty() const { return pointers.empty() && ranges.empty(); }
@@ -73,7 +96,7 @@ class Uses {
   }
   void clear() { logs_.clear(); }
 
-  /// visit(stream, use, range) for each use of the range, with one of its ranges there.
+  /// visit(stream, use, range) for each use of the range, with the surest of its ranges there.
   template <class Visit>
   void find(Address base, Size size, Visit&& visit) const;
   /// The use at this place, or null.
@@ -110,7 +133,7 @@ class Uses {
   };
   struct Log {
     Ring<Entry> entries;
-    Elements<Address> pointers;
+    Elements<GivenWord> pointers;
     Elements<UsedRange> ranges;
     // Around all that was used since the log was empty; further out where pointers were.
     Address low = ~Address{0};
@@ -136,12 +159,12 @@ inline void Uses::Log::widen(const UsedMemory& more) {
   // Two words at a time: no processor of ours finds their lowest and highest as fast as these,
   // which are not further inside.
   Address common = ~Address{0}, any = 0;
-  for (const Address pointer : more.pointers) {
-    common &= pointer;
-    any |= pointer;
+  for (const GivenWord pointer : more.pointers) {
+    common &= pointer.bits();
+    any |= pointer.bits();
   }
-  lowest = std::min(lowest, common);
-  highest = std::max(highest, any);
+  lowest = std::min(lowest, common & GivenWord::kAddress);
+  highest = std::max(highest, any & GivenWord::kAddress);
   for (const UsedRange& range : more.ranges) {
     lowest = std::min(lowest, range.base);
     highest = std::max(highest, range.base + (range.size == 0 ? 0 : range.size - 1));

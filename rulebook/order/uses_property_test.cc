@@ -77,8 +77,10 @@ RC_GTEST_PROP(UsesProperty, AgreesWithOneList, ()) {
         if (*rc::gen::arbitrary<bool>()) {
           const auto sized = std::stable_partition(
               ranges.begin(), ranges.end(), [](const UsedRange& range) { return range.size == 0; });
-          std::vector<Address> pointers;
-          for (auto it = ranges.begin(); it != sized; ++it) pointers.push_back(it->base);
+          std::vector<GivenWord> pointers;
+          for (auto it = ranges.begin(); it != sized; ++it) {
+            pointers.emplace_back(it->base, it->evidence);
+          }
           uses.add(stream, use, {pointers, {sized, ranges.end()}}, never);
         } else {
           uses.add(stream, use, std::make_shared<const std::vector<UsedRange>>(ranges), never);

@@ -16,9 +16,9 @@ class UsesTest : public testing::Test {
   void add(StreamId stream, Position position, std::vector<UsedRange> ranges) {
     Use use;
     use.position = position;
-    std::vector<Address> pointers;
+    std::vector<GivenWord> pointers;
     for (const UsedRange& range : ranges) {
-      if (range.size == 0) pointers.push_back(range.base);
+      if (range.size == 0) pointers.emplace_back(range.base, range.evidence);
     }
     std::erase_if(ranges, [](const UsedRange& range) { return range.size == 0; });
     uses_.add(stream, use, {pointers, ranges},
@@ -65,6 +65,17 @@ TEST_F(UsesTest, AUseIsFoundOnceWhateverOfItIsThere) {
   add(kStream, 1, {{kBase, 0}, {kBase + 8, 0}, {kBase + kGranule, 0}});
   add_shared(kOther, 1, {{kBase + kGranule, 8}, {kBase, 8}});
   EXPECT_EQ(found(kBase, kGranule), (Found{{kStream, 1}, {kOther, 1}}));
+}
+
+TEST_F(UsesTest, TheSurestOfAUsesRangesIsTold) {
+  add(kStream, 1, {{kBase, 0, Evidence::kWord}, {kBase + 8, 0, Evidence::kByValue}});
+  add_shared(kStream, 2, {{kBase, 0, Evidence::kByValue}, {kBase + 8, 0, Evidence::kByType}});
+  std::vector<Evidence> told;
+  const auto visit = [&](StreamId, const Use&, const UsedRange& range) {
+    told.push_back(range.evidence);
+  };
+  uses_.find(kBase, 16, visit);
+  EXPECT_EQ(told, (std::vector<Evidence>{Evidence::kByValue, Evidence::kByType}));
 }
 
 TEST_F(UsesTest, WhatIsOverIsDroppedFromTheFront) {

@@ -56,7 +56,7 @@ struct Policy<calls::ExternalMemoryGetMappedBuffer> {
   static void made(Desk& desk, const Call& call, Step<Call>&) {
     desk.bounds.widen(*call.devPtr, call.bufferDesc->size);
     desk.work.watch(reinterpret_cast<std::uintptr_t>(call.extMem),
-                    {{*call.devPtr, call.bufferDesc->size}});
+                    {{*call.devPtr, call.bufferDesc->size}, born_now(desk)});
   }
 };
 
@@ -68,7 +68,9 @@ struct Policy<calls::DestroyExternalMemory> {
     if (!desk.work.active()) return;
     const auto object = reinterpret_cast<std::uintptr_t>(call.extMem);
     find_work_of(desk, object, step.kept, step);
-    desk.work.unwatch(object);
+  }
+  static void made(Desk& desk, const Call& call, Step<Call>& step) {
+    desk.work.unwatch(reinterpret_cast<std::uintptr_t>(call.extMem), step.origin.call);
   }
 };
 

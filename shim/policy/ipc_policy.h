@@ -34,7 +34,10 @@ struct Policy<calls::IpcOpenMemHandle> : AsksContext<calls::IpcOpenMemHandle> {
   static void made(Desk& desk, const Call& call, Step<Call>& step) {
     Facts::Ipc& memory = step.facts.write().ipc;
     desk.driver.find_memory(*call.pdptr, memory);
-    if (memory.size != 0) desk.work.watch(*call.pdptr, {{memory.base, memory.size}});
+    // Memory that is open already keeps its birth: what uses it began with the first open.
+    if (memory.size != 0) {
+      desk.work.watch(*call.pdptr, {{memory.base, memory.size}, born_now(desk)}, true);
+    }
   }
   static void record(Desk& desk, const Call& call, Step<Call>& step) {
     desk.books.ipc_log.opened(ipc_bytes(call.handle), *call.pdptr, step.origin);
@@ -63,6 +66,12 @@ struct Policy<calls::IpcCloseMemHandle> {
     desk.driver.find_context(step.facts.write().place);
     if (desk.work.active()) find_work_of(desk, call.dptr, step.kept.used, step);
   }
+  static void made(Desk& desk, const Call& call, Step<Call>& step) {
+    if (!step.change.rare) return;
+    for (const IpcOpen& open : step.change.rare->ipc_opens) {
+      if (open.count == 1) desk.work.unwatch(call.dptr, step.origin.call);
+    }
+  }
   static void record(Desk& desk, const Call&, Step<Call>& step) {
     if (!step.change.rare) return;
     for (const IpcOpen& open : step.change.rare->ipc_opens) {
@@ -78,6 +87,10 @@ struct Policy<calls::IpcOpenEventHandle> : AsksContext<calls::IpcOpenEventHandle
 template <>
 struct Policy<calls::MemFree> {
   using Call = calls::MemFree;
+  // Memory of a pool may end by it, too.
+  static void made(Desk& desk, const Call& call, Step<Call>& step) {
+    desk.work.unwatch(call.dptr, step.origin.call);
+  }
   static void record(Desk& desk, const Call& call, Step<Call>& step) {
     Books& books = desk.books;
     if (step.change.rare) {
@@ -89,7 +102,7 @@ struct Policy<calls::MemFree> {
         desk.bounds.holds(call.dptr) &&
         books.model.tombstones().find_covering(ObjectRef::Kind::kReservation, call.dptr);
     if (was_reserved) books.plain_ended = step.origin.call;
-    if (desk.work.active()) desk.work.changed();  // memory of a pool may end by it, too
+    if (desk.work.active()) desk.work.changed();
   }
 };
 

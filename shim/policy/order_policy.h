@@ -12,8 +12,9 @@
 #include "api/symbols/symbols.h"
 #include "rulebook/violation.h"
 #include "shim/policy/data_policy.h"
+#include "shim/work/arguments/pointers.h"
+#include "shim/work/arguments/ptx_parameters.h"
 #include "shim/work/graph/graph_change.h"
-#include "shim/work/pointers.h"
 #include "shim/work/work_room.h"
 
 namespace cuvmm::shim {
@@ -70,6 +71,11 @@ inline constexpr bool kWaits =
 template <class CallStruct>
 inline constexpr bool kUnloads =
     detail::one_of<CallStruct, calls::ModuleUnload, calls::LibraryUnload>;
+/// Functions come. If the code is PTX, it tells the types of their parameters.
+template <class CallStruct>
+inline constexpr bool kLoadsCode =
+    detail::one_of<CallStruct, calls::ModuleLoad, calls::ModuleLoadData, calls::ModuleLoadDataEx,
+                   calls::LibraryLoadData, calls::LibraryLoadFromFile>;
 /// A handle means something else, or nothing, from here on.
 template <class CallStruct>
 inline constexpr bool kEndsKnown =
@@ -80,7 +86,9 @@ inline constexpr bool kEndsKnown =
 template <class CallStruct>
 bool matters(const WorkRoom& room) {
   if (room.active()) return true;
-  if constexpr (kMakesGraph<CallStruct>) {
+  if constexpr (kLoadsCode<CallStruct>) {
+    return room.follows();
+  } else if constexpr (kMakesGraph<CallStruct>) {
     return room.judges_graphs();
   } else if constexpr (kChangesGraph<CallStruct> ||
                        detail::one_of<CallStruct, calls::GraphExecDestroy>) {
@@ -198,6 +206,20 @@ OrderKept<CallStruct> awaited(WorkRoom& room, const CallStruct& call, bool per_t
     return {room.given_to(call.ctx)};
   } else {
     return {room.given_to(nullptr)};
+  }
+}
+
+/// Keeps what the code tells of its functions.
+template <class CallStruct>
+void learn_code(WorkRoom& room, const CallStruct& call) {
+  if constexpr (requires { call.fname; }) {
+    room.layouts().learn_file(call.fname);
+  } else if constexpr (requires { call.fileName; }) {
+    room.layouts().learn_file(call.fileName);
+  } else if constexpr (requires { call.image; }) {
+    room.layouts().learn(ptx_of_image(call.image));
+  } else {
+    room.layouts().learn(ptx_of_image(call.code));
   }
 }
 

@@ -34,7 +34,10 @@ struct Desk {
   FactFinder& driver;
   Books& books;  ///< only with the lock
   Bounds& bounds;
-  WorkRoom& work;  ///< only without the lock
+  WorkRoom& work;     ///< only without the lock
+  OwnedMutex& mutex;  ///< the lock; hooks that are called without it may take it
+  /// The number of the newest call that was checked.
+  const std::atomic<std::uint64_t>& numbers;
 };
 
 template <class CallStruct>

@@ -30,7 +30,7 @@ template <class CallStruct>
 struct AllocatesInOrder {
   static void ask(Desk& desk, const CallStruct&, Step<CallStruct>&) { desk.work.wake(); }
   static void made(Desk& desk, const CallStruct& call, Step<CallStruct>& step) {
-    desk.work.watch(*call.dptr, {{*call.dptr, call.bytesize}, step.origin.call});
+    desk.work.watch(*call.dptr, {{*call.dptr, call.bytesize}, born_now(desk)});
     if (desk.work.captured(call.hStream, step.facts.read().place.per_thread)) [[unlikely]]
       step.facts.write().pool.captured = true;
   }
@@ -60,7 +60,9 @@ struct Policy<calls::MemFreeAsync> {
         desk.work.enter(call.hStream, step.facts.read().place.per_thread);
     if (ticket) find_work_of(desk, call.dptr, step.kept, step, &ticket);
     desk.work.cancel(ticket);
-    desk.work.unwatch(call.dptr);
+  }
+  static void made(Desk& desk, const Call& call, Step<Call>& step) {
+    desk.work.unwatch(call.dptr, step.origin.call);
   }
   // Arguments that were good are looked at again.
   static void record(Desk& desk, const Call&, Step<Call>&) {

@@ -2,6 +2,9 @@
 // Work that may still need what a call takes away.
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
 #include "shim/policy/policy.h"
 
 namespace cuvmm::shim {
@@ -9,11 +12,36 @@ namespace cuvmm::shim {
 /// What is kept of a call that takes memory away: the work that may still need it.
 using StillUsed = Seldom<FoundWork>;
 
+/// The birth of memory whose address the driver has just returned: uses of its former owners have
+/// lower numbers, because they were numbered before those gave it up.
+inline std::uint64_t born_now(const Desk& desk) {
+  return desk.numbers.load(std::memory_order_relaxed) + 1;
+}
+
+/// The mappings of the range, each with its birth. Takes the lock.
+inline std::vector<WorkRoom::Watched> mappings_of(Desk& desk, Address base, Size size) {
+  std::vector<WorkRoom::Watched> mappings;
+  const Locked lock(desk.mutex);
+  const Model& model = desk.books.model;
+  for (auto at = model.first_mapping_after(base); at != model.mappings().end(); ++at) {
+    const Mapping& mapping = at->second;
+    if (mapping.base >= base && mapping.base - base >= size) break;
+    const Address first = std::max(mapping.base, base);
+    const Size before = first - base;
+    const Size rest = mapping.size - (first - mapping.base);
+    mappings.push_back({{first, std::min(rest, size - before)}, mapping.made.call});
+  }
+  return mappings;
+}
+
 /// Asks for the work that uses what a call takes away.
 template <class CallStruct>
 void find_work(Desk& desk, Address base, Size size, StillUsed& kept, Step<CallStruct>& step) {
-  if (!desk.work.active()) return;
-  desk.work.find({{base, size}}, kept);
+  if (!desk.work.active() || !desk.work.may_be_used({base, size})) [[likely]]
+    return;
+  for (const WorkRoom::Watched& mapping : mappings_of(desk, base, size)) {
+    desk.work.find({mapping.memory, mapping.since}, kept);
+  }
   if (!kept.empty()) [[unlikely]]
     step.facts.write().order = {kept.begin(), kept.size()};
 }

@@ -114,9 +114,13 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
     out.text(",\"work\":{");
     out.member("launches", context.work.launches, true);
     out.member("tracked", context.work.tracked);
+    out.member("by_type", context.work.by_type);
+    out.member("by_value", context.work.by_value);
+    out.member("by_word", context.work.by_word);
     out.member("hidden", context.work.hidden);
     out.member("dropped", context.work.dropped);
     out.member("lucky", context.work.lucky);
+    out.member("hints", context.work.hints);
     out.text("}");
   }
   if (!context.notes.empty()) {

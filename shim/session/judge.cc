@@ -36,7 +36,7 @@ bool may_be_harmless(const Violation& violation) {
   constexpr Rule kThese[] = {Rule::kLaunchMapped, Rule::kLaunchAlive, Rule::kLaunchAccess,
                              Rule::kDataPoolOrdered, Rule::kGraphMemoryOrdered};
   return std::ranges::find(kThese, violation.rule) != std::end(kThese) ||
-         (about_work(violation) && info(violation.rule).kind == RuleKind::kUndefined);
+         (about_work(violation) && info(violation.rule).code == CUDA_SUCCESS);
 }
 
 bool may_explain(const Violation& violation, const Answer& answer) {

@@ -7,7 +7,7 @@
 #include "shim/intercept/runtime_call.h"
 #include "shim/policy/order_policy.h"
 #include "shim/session/session.h"
-#include "shim/work/pointers.h"
+#include "shim/work/arguments/pointers.h"
 
 namespace cuvmm::shim {
 
@@ -100,7 +100,8 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
       if (!kept.layout) return work_.act(step.ticket, Launch::kNone, kept.event);
       use.function = kept.layout->function;
       work_.use(step.ticket, use, kept.pointers.memory(),
-                kept.layout->hidden ? Launch::kHidden : Launch::kPlain, kept.event);
+                kept.layout->hidden ? Launch::kHidden : Launch::kPlain, kept.pointers.surest(),
+                kept.event);
     } else if (kept.graph) {
       use.sure = !kept.graph->tells;
       work_.use(step.ticket, use, kept.graph->ranges);
@@ -139,6 +140,8 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
     const Size size = step.kept.tensor ? step.kept.tensor->size : 0;
     work_.tensor_maps().note(call.tensorMap,
                              {reinterpret_cast<std::uintptr_t>(call.globalAddress), size});
+  } else if constexpr (kLoadsCode<CallStruct>) {
+    learn_code(work_, call);
   } else if constexpr (kUnloads<CallStruct>) {
     // A launch may have asked once more meanwhile.
     forget_known(work_, call);
@@ -187,7 +190,7 @@ void Session::leave_work(Symbol symbol, const CallStruct& call, const WorkRoom::
       }
     }
     if constexpr (kAllocatesInOrder<CallStruct>) {
-      work_.allocate(ticket, {*call.dptr, call.bytesize});
+      work_.allocate(ticket, {{*call.dptr, call.bytesize}, last_number() + 1});
     } else if (count == 0) {
       work_.act(ticket);
     } else {

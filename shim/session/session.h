@@ -284,7 +284,7 @@ class alignas(64) Session {
   template <class CallStruct>
   Violations check_call(const CallStruct& call, const Step<CallStruct>& step) const CUVMM_UNCHECKED;
   /// Policies look at the books in those hooks alone that are called with the lock.
-  Desk desk() CUVMM_UNCHECKED { return {facts_, books_, bounds_, work_}; }
+  Desk desk() CUVMM_UNCHECKED { return {facts_, books_, bounds_, work_, mutex_, numbers_}; }
   /// Gives a call its number. Launches have no lock.
   void number(Origin& origin) {
     origin.call = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;

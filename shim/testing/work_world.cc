@@ -56,6 +56,21 @@ void set_events(Questions& q) {
   q.event_query = [](CUevent event) { return answer_for(now("event").event_queries, event); };
 }
 
+/// Mangled: no type comes twice, so that none has to be abbreviated.
+std::string parameter_types(const std::vector<std::pair<std::size_t, std::size_t>>& layout) {
+  std::string types, pointers = "fidcslmtxyjah";
+  for (const auto& [offset, size] : layout) {
+    if (size != sizeof(std::uint64_t)) {
+      types += size < sizeof(std::uint64_t) ? "i" : "4Both";
+    } else {
+      EXPECT_FALSE(pointers.empty());
+      types += std::string("P") + pointers.front();
+      pointers.erase(0, 1);
+    }
+  }
+  return types.empty() ? "v" : types;
+}
+
 void set_functions(Questions& q) {
   q.function_parameter = [](CUfunction, std::size_t index, std::size_t* offset, std::size_t* size) {
     const WorkAnswers& answers = now("parameter");
@@ -66,7 +81,9 @@ void set_functions(Questions& q) {
     return CUDA_SUCCESS;
   };
   q.function_name = [](const char** name, CUfunction) {
-    *name = "_Z4fillPfi";
+    WorkAnswers& answers = *WorkAnswers::now;
+    if (answers.name.empty()) answers.name = "_Z4fill" + parameter_types(answers.layout);
+    *name = answers.name.c_str();
     return CUDA_SUCCESS;
   };
 }
@@ -195,10 +212,12 @@ Driver work_driver() {
   driver.set(calls::MemcpyDtoDAsync{}, accepts);
   driver.set(calls::MemsetD8Async{}, accepts);
   driver.set(calls::MemAllocAsync{}, [](CUdeviceptr* out, std::size_t, CUstream) {
-    *out = 0x300000000;
+    if (WorkAnswers::now->while_allocating) WorkAnswers::now->while_allocating();
+    *out = WorkAnswers::now->pool_memory;
     return CUDA_SUCCESS;
   });
-  driver.set(calls::MemFreeAsync{}, accepts);
+  driver.set(calls::MemFreeAsync{}, [](auto...) { return WorkAnswers::now->free_async; });
+  driver.set(calls::MemFree{}, accepts);
   driver.set(calls::LaunchKernel{}, [](auto...) { return WorkAnswers::now->launch; });
   driver.set(calls::LaunchHostFunc{}, accepts);
   driver.set(calls::GraphInstantiateWithFlags{},
@@ -246,6 +265,7 @@ Driver work_driver() {
   driver.set(calls::EventDestroy{}, accepts);
   driver.set(calls::CtxSynchronize{}, accepts);
   driver.set(calls::CtxDestroy{}, accepts);
+  driver.set(calls::ModuleLoadData{}, accepts);
   driver.set(calls::ModuleUnload{}, accepts);
   Driver made = driver.driver();
   made.set(Symbol::k_cuLaunchKernel_ptsz, made.get(Symbol::k_cuLaunchKernel));

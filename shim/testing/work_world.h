@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -27,6 +28,9 @@ struct WorkAnswers {
   std::set<CUstream> non_blocking;
   std::vector<std::string> asked;  ///< functions that were asked, in order
   CUcontext context = reinterpret_cast<CUcontext>(std::uintptr_t{0xc0});
+  CUdeviceptr pool_memory = 0x300000000;   ///< what the next allocation from a pool gets
+  std::function<void()> while_allocating;  ///< called before such an allocation returns
+  CUresult free_async = CUDA_SUCCESS;
   CUresult launch = CUDA_SUCCESS;
   CUresult graph_launch = CUDA_SUCCESS;
   CUresult unmap = CUDA_SUCCESS;
@@ -34,6 +38,9 @@ struct WorkAnswers {
   /// Offset and size of each parameter of the one function; nothing: the driver does not tell.
   std::vector<std::pair<std::size_t, std::size_t>> layout;
   bool tells_layout = true;
+  /// Of the one function, as the driver has it. "": each word is a pointer by its type, and other
+  /// parameters are numbers or structs.
+  std::string name;
   /// The nodes of every graph: kernels, then fills, then one of another kind.
   std::vector<CUDA_KERNEL_NODE_PARAMS_v2> kernel_nodes;
   std::vector<CUDA_MEMSET_NODE_PARAMS> fill_nodes;

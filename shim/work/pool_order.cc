@@ -4,7 +4,13 @@
 
 namespace cuvmm::shim {
 
-void WorkRoom::allocate(const Ticket& ticket, UsedRange memory) {
+namespace {
+
+UsedRange range_of(GivenWord word) { return {word.address(), 0, word.evidence()}; }
+
+}  // namespace
+
+void WorkRoom::allocate(const Ticket& ticket, const Watched& born) {
   if (!ticket) return;
   const Locked lock(mutex_);
   Stream* const stream = leave(ticket);
@@ -16,7 +22,8 @@ void WorkRoom::allocate(const Ticket& ticket, UsedRange memory) {
     });
     if (births_.size() >= kMostBirths) births_.clear();
   }
-  births_[memory.base] = {memory.size, stream->id, order_.queue(stream->id)};
+  const UsedRange& memory = born.memory;
+  births_[memory.base] = {memory.size, stream->id, order_.queue(stream->id), born.since};
   allocates_.store(true, std::memory_order_relaxed);
   pending_.store(true, std::memory_order_relaxed);
 }
@@ -35,7 +42,10 @@ std::optional<WorkRoom::Early> WorkRoom::comes_early(const Ticket& ticket,
   if (!ticket || !allocates()) return {};
   for (std::size_t i = 0; i < memory.size(); ++i) {
     const std::size_t pointers = memory.pointers.size();
-    const Address address = i < pointers ? memory.pointers[i] : memory.ranges[i - pointers].base;
+    const UsedRange used =
+        i < pointers ? range_of(memory.pointers[i]) : memory.ranges[i - pointers];
+    if (used.evidence == Evidence::kWord) continue;
+    const Address address = used.base;
     Asked asked;
     {
       const Locked lock(mutex_);

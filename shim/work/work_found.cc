@@ -34,6 +34,15 @@ void WorkRoom::find(const Taken& taken, Seldom<FoundWork>& found) {
   });
 }
 
+bool WorkRoom::may_be_used(UsedRange memory) {
+  if (!pending_.load(std::memory_order_relaxed)) return false;
+  bool used = false;
+  const Locked lock(mutex_);
+  uses_.find(memory.base, memory.size,
+             [&](StreamId, const Use&, const UsedRange&) { used = true; });
+  return used;
+}
+
 bool WorkRoom::collect(const Taken& taken, std::vector<Candidate>& uses,
                        std::vector<Asked>& streams) {
   const Locked lock(mutex_);
@@ -42,19 +51,24 @@ bool WorkRoom::collect(const Taken& taken, std::vector<Candidate>& uses,
     return false;
   }
   std::size_t of_this = 0;
-  const auto [base, size] = taken.memory;
-  uses_.find(base, size, [&](StreamId id, const Use& use, const UsedRange& range) CUVMM_UNCHECKED {
-    if (use.origin.call < taken.since || order_.finished(id, use.position)) return;
-    const Ticket* const next = taken.ordered_by;
-    if (next && order_.comes_before(id, use.position, next->stream)) return;
-    // Streams come one after the other, each with the oldest first.
-    of_this = !uses.empty() && uses.back().stream == id ? of_this + 1 : 1;
-    if (of_this > kMostOfAStream) uses.erase(uses.end() - kMostOfAStream);
-    uses.push_back({id, use, range});
-    // A kernel that has a tensor map may leave a part of the tensor alone, all but where it begins.
-    const bool tensor = range.size != 0 && std::string_view(use.what) == "kernel";
-    if (tensor && range.base < taken.memory.base) uses.back().use.sure = false;
-  });
+  uses_.find(taken.memory.base, taken.memory.size,
+             [&](StreamId id, const Use& use, const UsedRange& range) CUVMM_UNCHECKED {
+               if (use.origin.call < taken.since || order_.finished(id, use.position)) return;
+               const Ticket* const next = taken.ordered_by;
+               if (next && order_.comes_before(id, use.position, next->stream)) return;
+               if (range.evidence == Evidence::kWord) {
+                 hints_.fetch_add(1, std::memory_order_relaxed);
+                 return;
+               }
+               // Streams come one after the other, each with the oldest first.
+               of_this = !uses.empty() && uses.back().stream == id ? of_this + 1 : 1;
+               if (of_this > kMostOfAStream) uses.erase(uses.end() - kMostOfAStream);
+               uses.push_back({id, use, range});
+               // A kernel that has a tensor map may leave a part of the tensor alone, all but where
+               // it begins.
+               const bool tensor = range.size != 0 && std::string_view(use.what) == "kernel";
+               if (tensor && range.base < taken.memory.base) uses.back().use.sure = false;
+             });
   for (const Candidate& each : uses) {
     if (!streams.empty() && streams.back().stream == each.stream) continue;
     streams.push_back(begin_to_ask(each.stream));
@@ -165,11 +179,12 @@ void WorkRoom::judge_one(const Candidate& candidate, const Asked& asked, const C
   one.queued = candidate.use.origin;
   one.base = candidate.range.base;
   one.size = candidate.range.size;
+  one.evidence = candidate.range.evidence;
   found.push_back(one);
 }
 
 bool WorkRoom::certain(const Candidate& candidate, const Asked& asked) {
-  if (!candidate.use.sure) return false;
+  if (!candidate.use.sure || candidate.range.evidence != Evidence::kByType) return false;
   if (candidate.use.event != 0) return true;
   const Stream* const stream = streams_.at(candidate.stream);
   const bool last = stream && asked.quiet && stream->inside == 0 &&

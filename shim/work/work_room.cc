@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -30,14 +31,16 @@ void WorkRoom::follow_more(Address base, Size size) {
   if (active()) bounds_.widen(base, size);
 }
 
-void WorkRoom::watch(std::uint64_t object, const Watched& watched) {
+void WorkRoom::watch(std::uint64_t object, const Watched& watched, bool again) {
   follow(watched.memory.base, watched.memory.size);
   if (!active()) return;
   changed();
   const Locked lock(mutex_);
   const auto [first, end] = watched_.equal_range(object);
   for (auto it = first; it != end; ++it) {
-    if (it->second.memory.base == watched.memory.base) return void(it->second = watched);
+    if (it->second.memory.base != watched.memory.base) continue;
+    if (!again) it->second = watched;
+    return;
   }
   watched_.emplace(object, watched);
 }
@@ -50,10 +53,13 @@ std::vector<WorkRoom::Watched> WorkRoom::watched(std::uint64_t object) {
   return memory;
 }
 
-void WorkRoom::unwatch(std::uint64_t object) {
+void WorkRoom::unwatch(std::uint64_t object, std::uint64_t ended_by) {
+  if (!active()) return;
   const Locked lock(mutex_);
-  watched_.erase(object);
-  births_.erase(object);
+  auto [at, end] = watched_.equal_range(object);
+  while (at != end) at = at->second.since <= ended_by ? watched_.erase(at) : std::next(at);
+  const auto birth = births_.find(object);
+  if (birth != births_.end() && birth->second.since <= ended_by) births_.erase(birth);
 }
 
 // --- Streams
@@ -150,7 +156,7 @@ void WorkRoom::act(const Ticket& ticket, Launch launch, const ReservedEvent& res
   if (!ticket) return;
   const Locked lock(mutex_);
   give_back(reserved);
-  count(launch, false);
+  count(launch);
   Stream* const stream = leave(ticket);
   if (!stream) return;
   ++stream->actions;
@@ -184,12 +190,15 @@ void WorkRoom::add_use(const Ticket& ticket, const Use& use, std::uint64_t event
 }
 
 void WorkRoom::use(const Ticket& ticket, const Use& use, const UsedMemory& memory, Launch launch,
-                   const ReservedEvent& reserved) {
+                   Evidence surest, const ReservedEvent& reserved) {
   if (!ticket) return;
   if (memory.empty()) return act(ticket, launch, reserved);
-  const std::uint64_t event = options_.mode == AsyncMode::kExact ? record_own(ticket, reserved) : 0;
+  const bool by_event = options_.mode == AsyncMode::kExact && surest != Evidence::kWord;
+  const std::uint64_t event = by_event ? record_own(ticket, reserved) : 0;
   const Locked lock(mutex_);
-  count(launch, true);
+  if (!by_event) give_back(reserved);
+  count(launch);
+  if (launch != Launch::kNone) count_up(tracked_[static_cast<std::size_t>(surest)]);
   add_use(ticket, use, event, memory);
 }
 
@@ -406,15 +415,27 @@ std::shared_ptr<const OrderedGraph> WorkRoom::ordered_graph(CUgraphExec exec, CU
 
 // --- Numbers and forks
 
-void WorkRoom::count(Launch launch, bool tracked) {
+void WorkRoom::count(Launch launch) {
   if (launch == Launch::kNone) return;
   count_up(launches_);
   if (launch == Launch::kHidden) count_up(hidden_);
-  if (tracked) count_up(tracked_);
 }
 
 WorkCounts WorkRoom::counts() const {
-  return {launches_.load(), tracked_.load(), hidden_.load(), dropped_.load(), lucky_.load()};
+  const auto tracked = [&](Evidence evidence) {
+    return tracked_[static_cast<std::size_t>(evidence)].load();
+  };
+  WorkCounts counts;
+  counts.launches = launches_.load();
+  counts.by_type = tracked(Evidence::kByType);
+  counts.by_value = tracked(Evidence::kByValue);
+  counts.by_word = tracked(Evidence::kWord);
+  counts.tracked = counts.by_type + counts.by_value;
+  counts.hidden = hidden_.load();
+  counts.dropped = dropped_.load();
+  counts.lucky = lucky_.load();
+  counts.hints = hints_.load();
+  return counts;
 }
 
 void WorkRoom::lock_for_fork() {
@@ -457,7 +478,8 @@ void WorkRoom::start_in_child(bool whole) {
   active_.store(false);
   captures_.store(false);
   pending_.store(false);
-  for (auto* count : {&launches_, &tracked_, &hidden_, &dropped_, &lucky_}) count->store(0);
+  for (auto* count : {&launches_, &hidden_, &dropped_, &lucky_, &hints_}) count->store(0);
+  for (auto& count : tracked_) count.store(0);
 }
 
 }  // namespace cuvmm::shim

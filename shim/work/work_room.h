@@ -19,16 +19,16 @@
 #include "rulebook/order/uses.h"
 #include "shim/session/bounds.h"
 #include "shim/session/owned_mutex.h"
-#include "shim/work/argument_cache.h"
+#include "shim/work/arguments/argument_cache.h"
+#include "shim/work/arguments/layouts.h"
+#include "shim/work/arguments/tensor_maps.h"
 #include "shim/work/async_mode.h"
 #include "shim/work/graph/graph_memory.h"
 #include "shim/work/graph/graph_orders.h"
 #include "shim/work/graph/graph_record.h"
-#include "shim/work/layouts.h"
 #include "shim/work/own_events.h"
 #include "shim/work/questions.h"
 #include "shim/work/stream_table.h"
-#include "shim/work/tensor_maps.h"
 #include "shim/work/work_counts.h"
 
 namespace cuvmm::shim {
@@ -42,7 +42,8 @@ struct WorkOptions {
 /// Thread-safe. Its lock is never held across a driver call, nor while another lock is taken.
 class WorkRoom {
  public:
-  explicit WorkRoom(const WorkOptions& options) : options_(options), layouts_(options_.questions) {}
+  explicit WorkRoom(const WorkOptions& options)
+      : options_(options), layouts_(options_.questions, options_.unordered) {}
 
   /// Whether there is anything to do.
   bool active() const { return active_.load(std::memory_order_relaxed); }
@@ -63,21 +64,27 @@ class WorkRoom {
   /// The memory of an object that is named by its handle, or address, when it ends.
   struct Watched {
     UsedRange memory;
-    std::uint64_t since = 0;  ///< the call that made it: what was queued before used other memory
+    /// Its birth. Work that was queued by a call of a lower number used another owner's memory: the
+    /// driver gives addresses out again.
+    std::uint64_t since = 0;
   };
-  void watch(std::uint64_t object, const Watched& memory);
+  /// `again`: the object may be known, with another birth, which stays.
+  void watch(std::uint64_t object, const Watched& memory, bool again = false);
   std::vector<Watched> watched(std::uint64_t object);
-  void unwatch(std::uint64_t object);
+  /// The call of this number ended it, and the driver has accepted that. What was born later is
+  /// another object, which got its name meanwhile.
+  void unwatch(std::uint64_t object, std::uint64_t ended_by);
+  /// Whether there is work that may be unfinished and used these addresses, whoever owned them.
+  bool may_be_used(UsedRange memory);
   const Bounds& bounds() const { return bounds_; }
   const Questions& questions() const { return options_.questions; }
   Layouts& layouts() { return layouts_; }
   TensorMaps& tensor_maps() { return tensor_maps_; }
+  /// Whether work is followed, or may be later.
+  bool follows() const { return options_.mode != AsyncMode::kOff && options_.questions.complete(); }
   /// Whether graphs are looked at when they are instantiated: also before there is anything else to
   /// do, for they may be the first that allocate.
-  bool judges_graphs() const {
-    return options_.mode != AsyncMode::kOff && options_.questions.complete() &&
-           options_.questions.tells_graphs();
-  }
+  bool judges_graphs() const { return follows() && options_.questions.tells_graphs(); }
   GraphMemoryReader memory_reader() { return {options_.questions, layouts_, tensor_maps_}; }
   NodeReader node_reader() { return node_reader(bounds_); }
   NodeReader node_reader(const Bounds& bounds) {
@@ -101,7 +108,7 @@ class WorkRoom {
   [[gnu::hot]] void act(const Ticket& ticket, Launch launch = Launch::kNone,
                         const ReservedEvent& reserved = {});
   /// The same, and the work allocates memory of a pool.
-  void allocate(const Ticket& ticket, UsedRange memory);
+  void allocate(const Ticket& ticket, const Watched& memory);
   bool allocates() const { return allocates_.load(std::memory_order_relaxed); }
   /// Memory of a pool that nothing orders the next work of a stream behind.
   struct Early {
@@ -113,8 +120,10 @@ class WorkRoom {
   /// Handle of the ticket's stream.
   std::uint64_t stream_of(const Ticket& ticket);
   /// `use`: what of it is known before the stream is looked at.
+  /// `surest`: of the memory.
   [[gnu::hot]] void use(const Ticket& ticket, const Use& use, const UsedMemory& memory,
-                        Launch launch = Launch::kNone, const ReservedEvent& reserved = {});
+                        Launch launch = Launch::kNone, Evidence surest = Evidence::kByType,
+                        const ReservedEvent& reserved = {});
   void use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges);
   void record(const Ticket& ticket, CUevent event);
   void wait(const Ticket& ticket, CUevent event);
@@ -219,7 +228,7 @@ class WorkRoom {
       CUVMM_NEEDS(mutex_);
   /// The same for a stream that was not seen before.
   [[gnu::cold, gnu::noinline]] Ticket meet(const StreamKey& key, ReservedEvent* reserved);
-  [[gnu::hot]] void count(Launch launch, bool tracked) CUVMM_NEEDS(mutex_);
+  [[gnu::hot]] void count(Launch launch) CUVMM_NEEDS(mutex_);
   [[gnu::hot]] Stream* leave(const Ticket& ticket) CUVMM_NEEDS(mutex_);
   /// The place of the next work on the stream, and whether it is sure; nothing at 0.
   struct Place {
@@ -272,7 +281,8 @@ class WorkRoom {
 
   alignas(64) OwnedMutex mutex_;
   // Written under the lock, and read without it.
-  std::atomic<std::uint64_t> launches_{0}, tracked_{0}, hidden_{0}, dropped_{0};
+  std::atomic<std::uint64_t> launches_{0}, hidden_{0}, dropped_{0};
+  std::atomic<std::uint64_t> tracked_[3] = {};  ///< by Evidence
   OrderState order_ CUVMM_GUARDED_BY(mutex_);
   Uses uses_ CUVMM_GUARDED_BY(mutex_);
   StreamTable streams_ CUVMM_GUARDED_BY(mutex_);
@@ -284,6 +294,7 @@ class WorkRoom {
     Size size = 0;
     StreamId stream = 0;
     Position position = 0;
+    std::uint64_t since = 0;  ///< as Watched::since
   };
   static constexpr std::size_t kMostBirths = 65536;
   std::map<Address, Birth> births_ CUVMM_GUARDED_BY(mutex_);
@@ -294,6 +305,7 @@ class WorkRoom {
   GraphOrders orders_ CUVMM_GUARDED_BY(mutex_);
   std::atomic<bool> keeps_orders_{false};  ///< there may be some
   std::atomic<std::uint64_t> lucky_{0};    ///< written under the lock
+  std::atomic<std::uint64_t> hints_{0};    ///< likewise
 };
 
 }  // namespace cuvmm::shim

@@ -99,13 +99,13 @@ bool streams_are_eager(const RunSettings& options, const Environment& environmen
   return options.emulate && (when.empty() || when == "eager");
 }
 
-// Uses of memory that nothing ordered, and that went well all the same.
-std::uint64_t lucky_uses(const std::vector<ProcessReport>& reports) {
+// The sum of a member of `work` over all processes.
+std::uint64_t work_sum(const std::vector<ProcessReport>& reports, const char* member) {
   std::uint64_t sum = 0;
   for (const ProcessReport& report : reports) {
     const auto work = report.value.find("work");
     if (work != report.value.end()) {
-      sum = saturating_sum(sum, work->value("lucky", std::uint64_t{0}));
+      sum = saturating_sum(sum, work->value(member, std::uint64_t{0}));
     }
   }
   return sum;
@@ -115,11 +115,20 @@ std::uint64_t lucky_uses(const std::vector<ProcessReport>& reports) {
 std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
                               const std::vector<ProcessReport>& reports, bool eager) {
   std::vector<std::string> notes;
-  if (const std::uint64_t lucky = eager ? lucky_uses(reports) : 0; lucky > 0) {
+  if (const std::uint64_t lucky = eager ? work_sum(reports, "lucky") : 0; lucky > 0) {
     notes.push_back(fmt::format(
         "{} of memory went well by luck: nothing waited for the work, and the emulator does it at "
         "once; a GPU does it later. To see that, add --streams=late",
         lucky == 1 ? "1 use" : std::to_string(lucky) + " uses"));
+  }
+  if (const std::uint64_t hints = work_sum(reports, "hints"); hints > 0) {
+    notes.push_back(
+        fmt::format("{} inside of the structs that kernels were given: an address of memory that "
+                    "was taken away, "
+                    "and nothing had waited for the kernel. Nobody tells whether such a word is a "
+                    "pointer, so it "
+                    "is no finding",
+                    hints == 1 ? "1 word" : std::to_string(hints) + " words"));
   }
   if (tree.left_running) {
     notes.push_back(

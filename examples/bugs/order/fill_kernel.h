@@ -39,7 +39,7 @@ class FillKernel {
 .target sm_70
 .address_size 64
 
-.visible .entry fill(.param .u64 to)
+.visible .entry fill(.param .u64 .ptr .global .align 4 to)
 {
 	.reg .b32 %r<2>;
 	.reg .b64 %rd<4>;

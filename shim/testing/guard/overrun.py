@@ -16,7 +16,7 @@ KERNEL = b"""
 .version 7.0
 .target sm_70
 .address_size 64
-.visible .entry fill(.param .u64 out, .param .u32 count)
+.visible .entry fill(.param .u64 .ptr out, .param .u32 count)
 {
   .reg .pred %p<2>;
   .reg .b32 %r<6>;

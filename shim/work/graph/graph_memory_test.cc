@@ -73,7 +73,7 @@ TEST_F(GraphOfMemory, TheKernelIsNamed) {
   instantiate();
   ASSERT_THAT(found(), ElementsAre("graph-memory-ordered"));
   EXPECT_THAT(sink.all[0].violation.message,
-              HasSubstr("the kernel fill(float*, int) (argument 0 is 0x300000008) uses memory"));
+              HasSubstr("the kernel fill(float*) (argument 0 is 0x300000008) uses memory"));
 }
 
 TEST_F(GraphOfMemory, WhatLiesInAStructIsNotJudged) {
@@ -195,7 +195,7 @@ TEST_F(ChangedGraph, AKernelThatIsGivenTheGraphsMemoryFromNowOnIsFound) {
   EXPECT_EQ(launch_with(exec, kMemory.base + 8), CUDA_SUCCESS);
   ASSERT_THAT(found(), ElementsAre("graph-memory-ordered"));
   EXPECT_THAT(sink.all[0].violation.message,
-              HasSubstr("the kernel fill(float*, int) (argument 0 is 0x300000008) uses memory"));
+              HasSubstr("the kernel fill(float*) (argument 0 is 0x300000008) uses memory"));
 }
 
 TEST_F(ChangedGraph, ANodeBetweenTheTwoMayUseIt) {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "rulebook/batch/operations.h"
-#include "shim/work/pointers.h"
+#include "shim/work/arguments/pointers.h"
 
 namespace cuvmm::shim {
 
@@ -82,7 +82,9 @@ NodeUses NodeReader::kernel(CUfunction function, void** parameters, void** extra
   // How far into a tensor the kernel goes is not known. Of a graph, only copies and fills have
   // ranges of which all bytes are used.
   const UsedMemory memory = pointers.memory();
-  for (const Address pointer : memory.pointers) uses.ranges.push_back({pointer, 0});
+  for (const GivenWord word : memory.pointers) {
+    uses.ranges.push_back({word.address(), 0, word.evidence()});
+  }
   for (const UsedRange& tensor : memory.ranges) uses.ranges.push_back({tensor.base, 0});
   uses.arguments.resize(Pointers::kMostArguments);
   uses.arguments.resize(pointers.arguments(uses.arguments.data()));

@@ -10,8 +10,8 @@
 #include "rulebook/order/check_work.h"
 #include "rulebook/order/uses.h"
 #include "shim/session/bounds.h"
-#include "shim/work/layouts.h"
-#include "shim/work/tensor_maps.h"
+#include "shim/work/arguments/layouts.h"
+#include "shim/work/arguments/tensor_maps.h"
 
 namespace cuvmm::shim {
 
@@ -23,7 +23,7 @@ struct NodeUses {
   /// The host may learn from it that nodes before it are over, while later ones still run.
   bool tells = false;
   std::vector<UsedRange> ranges;
-  std::vector<LaunchArgument> arguments;  ///< whole parameters, and where copies and fills begin
+  std::vector<LaunchArgument> arguments;  ///< pointers by type, and where copies and fills begin
   const std::string* function = nullptr;  ///< name of a kernel, null unknown; lives for ever
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/work/tensor_maps.h"
+#include "shim/work/arguments/tensor_maps.h"
 
 #include <limits>
 #include <new>

@@ -2,6 +2,7 @@
 // The addresses among the arguments of a launch.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -9,9 +10,9 @@
 #include "rulebook/order/check_work.h"
 #include "rulebook/order/uses.h"
 #include "shim/session/bounds.h"
-#include "shim/work/argument_cache.h"
-#include "shim/work/layouts.h"
-#include "shim/work/tensor_maps.h"
+#include "shim/work/arguments/argument_cache.h"
+#include "shim/work/arguments/layouts.h"
+#include "shim/work/arguments/tensor_maps.h"
 
 namespace cuvmm::shim {
 
@@ -23,34 +24,44 @@ class Pointers {
 
   Pointers() noexcept {}  // NOLINT(modernize-use-equals-default): the unions have no default
 
-  /// Each word that may be an address, also inside of structs that are passed by value; and the
-  /// tensors of tensor maps, which have a size. Lives as long as this.
+  /// Each word that may be an address, with its evidence; and the tensors of tensor maps, which
+  /// have a size. Lives as long as this.
   UsedMemory memory() const { return {{words_, count_}, {tensors_, tensor_count_}}; }
   bool empty() const { return count_ == 0 && tensor_count_ == 0; }
-  /// Those that are whole parameters. A struct may have parts that nobody wrote, which hold what
-  /// the stack had there. Written to `out`, which has room for kMostArguments; how many they are.
+  /// The surest of all; kWord if there are none.
+  Evidence surest() const {
+    if (tensor_count_ != 0) return Evidence::kByType;
+    const std::uint64_t grades = grades_ >> GivenWord::kShift;
+    const auto by_type = static_cast<std::uint64_t>(Evidence::kByType);
+    return static_cast<Evidence>(std::min(grades, by_type));
+  }
+  /// Those that are addresses by their type. Written to `out`, which has room for kMostArguments;
+  /// how many they are.
   static constexpr std::size_t kMostArguments = kMost + kMostTensors;
   std::size_t arguments(LaunchArgument* out) const {
     std::size_t count = 0;
     for (std::size_t i = 0; i < count_; ++i) {
-      if (parameters_[i] != kPart) out[count++] = {words_[i], parameters_[i]};
+      if (words_[i].evidence() != Evidence::kByType) continue;
+      out[count++] = {words_[i].address(), parameters_[i]};
     }
     for (std::size_t i = 0; i < tensor_count_; ++i) {
       out[count++] = {tensors_[i].base, tensor_parameters_[i]};
     }
     return count;
   }
-  /// Which granules (ArgumentCache) the whole parameters lie in, as one number: others have another
-  /// one. 0: there are none.
+  /// Which granules (ArgumentCache) the words lie in, as one number: others have another one. 0:
+  /// there are none.
   std::uint64_t fingerprint() const { return fingerprint_; }
 
-  void add(std::uint64_t word, int parameter, bool whole) {
+  void add(std::uint64_t word, int parameter, Evidence evidence) {
     if (count_ == kMost) return;
+    const GivenWord given(word, evidence);
     // The parts of a struct often are one address. To look further back costs more than it saves.
-    if (count_ != 0 && words_[count_ - 1] == word) return;
-    parameters_[count_] = static_cast<std::int16_t>(whole ? parameter : kPart);
-    words_[count_++] = word;
-    if (whole) fingerprint_ = with(fingerprint_, word);
+    if (count_ != 0 && words_[count_ - 1].bits() == given.bits()) return;
+    parameters_[count_] = static_cast<std::int16_t>(parameter);
+    words_[count_++] = given;
+    grades_ |= given.bits();
+    fingerprint_ = with(fingerprint_, word);
   }
 
   void add(const UsedRange& tensor, int parameter) {
@@ -65,23 +76,21 @@ class Pointers {
                          const Bounds& bounds, const TensorMaps& maps);
 
  private:
-  // Of no parameter as a whole. -1 is one that is not known.
-  static constexpr std::int16_t kPart = -2;
-
   static std::uint64_t with(std::uint64_t fingerprint, Address address) {
     return ArgumentCache::join(fingerprint, ArgumentCache::granule(address));
   }
 
-  void read_words(void** parameters, std::size_t count, Bounds::Range range);
-  void read_one(const Layout::Parameter& parameter, int index, const unsigned char* bytes,
+  void read_words(const Layout& layout, void** parameters, Bounds::Range range);
+  // `hints`: words whose evidence is kWord are noted too.
+  void read_one(const Layout::Parameter& parameter, bool hints, const unsigned char* bytes,
                 const Bounds& bounds, const TensorMaps& maps);
   // Whether a tensor map lies there. It is noted if its tensor matters.
-  bool read_map(const Layout::Parameter& parameter, std::uint32_t at, int index,
-                const unsigned char* bytes, const Bounds& bounds, const TensorMaps& maps);
+  bool read_map(const Layout::Parameter& parameter, std::uint32_t at, const unsigned char* bytes,
+                const Bounds& bounds, const TensorMaps& maps);
 
   // To clear the room for so many would be a good part of what a launch may cost.
   union {
-    Address words_[kMost];
+    GivenWord words_[kMost];
   };
   union {
     std::int16_t parameters_[kMost];
@@ -95,9 +104,10 @@ class Pointers {
   std::size_t count_ = 0;
   std::size_t tensor_count_ = 0;
   std::uint64_t fingerprint_ = 0;
+  std::uint64_t grades_ = 0;  ///< in its highest bits, as those of each word together
 };
 
-inline bool Pointers::read_map(const Layout::Parameter& parameter, std::uint32_t at, int index,
+inline bool Pointers::read_map(const Layout::Parameter& parameter, std::uint32_t at,
                                const unsigned char* bytes, const Bounds& bounds,
                                const TensorMaps& maps) {
   if ((parameter.offset + at) % TensorMaps::kAlignment != 0) return false;
@@ -105,61 +115,65 @@ inline bool Pointers::read_map(const Layout::Parameter& parameter, std::uint32_t
   const auto tensor = maps.find(bytes + at);
   if (!tensor) return false;
   const Size reach = tensor->size == 0 ? 0 : tensor->size - 1;
-  if (bounds.holds(tensor->base) || bounds.holds(tensor->base + reach)) add(*tensor, index);
+  if (bounds.holds(tensor->base) || bounds.holds(tensor->base + reach)) {
+    add(*tensor, parameter.index);
+  }
   return true;
 }
 
-inline void Pointers::read_one(const Layout::Parameter& parameter, int index,
+inline void Pointers::read_one(const Layout::Parameter& parameter, bool hints,
                                const unsigned char* bytes, const Bounds& bounds,
                                const TensorMaps& maps) {
   constexpr std::uint32_t kWord = sizeof(std::uint64_t);
-  if (parameter.size == kWord && parameter.offset % kWord == 0) [[likely]] {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes, kWord);
-    if (bounds.holds(word)) add(word, index, true);
-    return;
-  }
   const bool may_have_maps = parameter.size >= TensorMaps::kBytes && maps.any();
+  const bool may_be_addresses = hints || parameter.evidence != Evidence::kWord;
+  if (!may_have_maps && !may_be_addresses) [[likely]]
+    return;
   const std::uint32_t first = (kWord - parameter.offset % kWord) % kWord;
   for (std::uint32_t at = first; at + kWord <= parameter.size; at += kWord) {
-    if (may_have_maps && read_map(parameter, at, index, bytes, bounds, maps)) {
+    if (may_have_maps && read_map(parameter, at, bytes, bounds, maps)) {
       at += TensorMaps::kBytes - kWord;
       continue;
     }
+    if (!may_be_addresses) continue;
     std::uint64_t word = 0;
     std::memcpy(&word, bytes + at, kWord);
-    if (bounds.holds(word)) add(word, index, parameter.size == kWord);
+    if (bounds.holds(word)) add(word, parameter.index, parameter.evidence);
   }
 }
 
 // As read_one() for each of at most kMost words. What it counts with stays in registers.
-inline void Pointers::read_words(void** parameters, std::size_t count, Bounds::Range range) {
+inline void Pointers::read_words(const Layout& layout, void** parameters, Bounds::Range range) {
   std::size_t found = 0;
-  std::uint64_t fingerprint = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!parameters[i]) [[unlikely]]
+  std::uint64_t fingerprint = 0, grades = 0;
+  for (const Layout::Parameter& each : layout.parameters) {
+    const void* const at = parameters[each.index];
+    if (!at) [[unlikely]]
       continue;
     std::uint64_t word = 0;
-    std::memcpy(&word, parameters[i], sizeof word);
-    words_[found] = word;
-    parameters_[found] = static_cast<std::int16_t>(i);
+    std::memcpy(&word, at, sizeof word);
+    const GivenWord given(word, each.evidence);
+    words_[found] = given;
+    parameters_[found] = each.index;
     if (!range.holds(word)) continue;
+    grades |= given.bits();
     fingerprint = with(fingerprint, word);
     ++found;
   }
   count_ = found;
   fingerprint_ = fingerprint;
+  grades_ = grades;
 }
 
 inline void Pointers::read(const Layout& layout, void** parameters, void** extra,
                            const Bounds& bounds, const TensorMaps& maps) {
   if (parameters && layout.words && layout.parameters.size() <= kMost) [[likely]] {
-    return read_words(parameters, layout.parameters.size(), bounds.range());
+    return read_words(layout, parameters, bounds.range());
   }
   if (parameters) {
-    for (std::size_t i = 0; i < layout.parameters.size(); ++i) {
-      const auto* bytes = static_cast<const unsigned char*>(parameters[i]);
-      if (bytes) read_one(layout.parameters[i], static_cast<int>(i), bytes, bounds, maps);
+    for (const Layout::Parameter& each : layout.parameters) {
+      const auto* bytes = static_cast<const unsigned char*>(parameters[each.index]);
+      if (bytes) read_one(each, layout.hints, bytes, bounds, maps);
     }
     return;
   }
@@ -176,12 +190,11 @@ inline void Pointers::read(const Layout& layout, void** parameters, void** extra
   }
   if (!buffer) return;
   if (layout.hidden) {
-    return read_one({0, static_cast<std::uint32_t>(size)}, -1, buffer, bounds, maps);
+    return read_one({0, static_cast<std::uint32_t>(size)}, layout.hints, buffer, bounds, maps);
   }
-  for (std::size_t i = 0; i < layout.parameters.size(); ++i) {
-    const Layout::Parameter& parameter = layout.parameters[i];
-    if (parameter.offset > size || parameter.size > size - parameter.offset) return;
-    read_one(parameter, static_cast<int>(i), buffer + parameter.offset, bounds, maps);
+  for (const Layout::Parameter& each : layout.parameters) {
+    if (each.offset > size || each.size > size - each.offset) return;
+    read_one(each, layout.hints, buffer + each.offset, bounds, maps);
   }
 }
 

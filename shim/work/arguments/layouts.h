@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the parameters of device functions lie, asked once per function.
+// Where the parameters of device functions lie, and which of them may be addresses; asked once per
+// function.
 #pragma once
 
 #include <cuda.h>
@@ -9,24 +10,31 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "rulebook/order/evidence.h"
 #include "shim/session/owned_mutex.h"
+#include "shim/work/arguments/parameter_types.h"
 #include "shim/work/questions.h"
 
 namespace cuvmm::shim {
 
 struct Layout {
+  /// A parameter that can hold an address or a tensor map.
   struct Parameter {
-    std::uint32_t offset = 0;  ///< bytes, in the buffer of all parameters
-    std::uint32_t size = 0;    ///< bytes
+    std::uint32_t offset = 0;             ///< bytes, in the buffer of all parameters
+    std::uint32_t size = 0;               ///< bytes
+    std::int16_t index = -1;              ///< among all parameters, from 0; -1 unknown
+    Evidence evidence = Evidence::kWord;  ///< that each of its words is an address
     auto operator<=>(const Parameter&) const = default;
   };
   CUfunction handle = nullptr;  ///< the function, or kernel
   bool hidden = false;          ///< the driver does not tell
-  bool words = false;           ///< each parameter is an aligned word of 8 bytes
-  std::vector<Parameter> parameters;
+  bool hints = false;           ///< words of structs and numbers are looked at too
+  bool words = false;           ///< each of `parameters` is one aligned word of 8 bytes, no kWord
+  std::vector<Parameter> parameters;      ///< in their order; those that hold no address are absent
   const std::string* function = nullptr;  ///< its name, demangled; lives for ever; null: unknown
   auto operator<=>(const Layout&) const = default;
 };
@@ -34,7 +42,8 @@ struct Layout {
 /// Thread-safe.
 class Layouts {
  public:
-  explicit Layouts(const Questions& ask) : ask_(ask) {}
+  /// `hints`: what Layout::hints is.
+  Layouts(const Questions& ask, bool hints) : ask_(ask), hints_(hints) {}
 
   /// Of a CUfunction, or of a CUkernel that was passed as one. The driver may load the function
   /// when it is first asked. The answer lives for ever. No lock for a function that was asked for
@@ -43,6 +52,11 @@ class Layouts {
     const Layout* const recent = place_of(function).load(std::memory_order_acquire);
     return recent && recent->handle == function ? *recent : look_up(function);
   }
+  /// Keeps the types of the parameters of the kernels that PTX has. Of several kernels of one name
+  /// that differ, nothing is known.
+  void learn(std::string_view ptx);
+  /// The same of a file, where it holds PTX.
+  void learn_file(const char* name);
   /// A handle may mean another function from here on.
   void forget_all();
   /// Only in a child of fork, which has one thread. What is not whole is left behind.
@@ -56,8 +70,10 @@ class Layouts {
   using Place = std::atomic<const Layout*>;
 
   const Layout& look_up(CUfunction function);
-  Layout ask(CUfunction function) const;
-  std::string name_of(CUfunction function) const;
+  Layout ask(CUfunction function, const char* name);
+  void grade(std::vector<Layout::Parameter>& parameters, const char* name);
+  /// As the driver has it; null where it does not tell.
+  const char* name_of(CUfunction function) const;
   Place& place_of(CUfunction function) {
     return places_[reinterpret_cast<std::uintptr_t>(function) * 0x9e3779b97f4a7c15u >> 56];
   }
@@ -65,6 +81,7 @@ class Layouts {
   void forget_places();
 
   const Questions& ask_;
+  const bool hints_;
   Place places_[kPlaces] = {};  ///< written under the lock
   OwnedMutex mutex_;
   std::unordered_map<CUfunction, const Layout*> known_ CUVMM_GUARDED_BY(mutex_);
@@ -72,6 +89,9 @@ class Layouts {
   // These only ever grow: a program has so many functions, however often it loads them.
   std::set<Layout> layouts_ CUVMM_GUARDED_BY(mutex_);
   std::set<std::string> names_ CUVMM_GUARDED_BY(mutex_);
+  static constexpr std::size_t kMostKernels = 1 << 16;
+  /// By name, as the driver has it. Empty: kernels of this name differ.
+  std::unordered_map<std::string, std::vector<ParameterType>> ptx_ CUVMM_GUARDED_BY(mutex_);
 };
 
 }  // namespace cuvmm::shim

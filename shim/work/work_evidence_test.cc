@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// How sure it must be that an argument is an address, before a verdict is made of it.
+#include <gmock/gmock.h>
+
+#include "shim/testing/work_world.h"
+
+namespace cuvmm::shim {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class WorkEvidence : public WorkWorld {
+ protected:
+  /// Launches on a busy stream what is given the address alone, and takes its memory away.
+  void unmap_under(const char* name, CUdeviceptr address = kBase) {
+    answers.name = name;
+    map();
+    busy(s_);
+    launch(s_, {address});
+    unmap();
+  }
+  void launch_into_nothing(const char* name) {
+    answers.name = name;
+    map();
+    CUdeviceptr reserved = 0;
+    run(calls::MemAddressReserve{&reserved, kSize, 0, kBase + kSize, 0});
+    launch(s_, {kBase + kSize + kGranule});
+  }
+  WorkCounts counts() { return session().work().counts(); }
+  void load(const char* text) {
+    CUmodule module = nullptr;
+    EXPECT_EQ(run(calls::ModuleLoadData{&module, text}), CUDA_SUCCESS);
+  }
+};
+
+TEST_F(WorkEvidence, APointerByItsTypeIsInUse) {
+  unmap_under("_Z1kPf");
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+  EXPECT_EQ(counts().by_type, 1u);
+}
+
+TEST_F(WorkEvidence, AnArrayOfPointersIsByTypeToo) {
+  answers.name = "_Z1kSt5arrayIPcLm2EE";
+  answers.layout = {{0, 16}};
+  map();
+  busy(s_);
+  std::uint64_t both[] = {0, kBase};
+  void* parameters[] = {both};
+  run(calls::LaunchKernel{.f = function(), .hStream = s_, .kernelParams = parameters});
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(WorkEvidence, AnUntypedValueMayBeInUse) {
+  unmap_under("triton_poi_fused_add_0");
+  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+  EXPECT_EQ(sink.all[0].kind(), RuleKind::kUndefined);
+  EXPECT_THAT(sink.all[0].violation.message, HasSubstr("an untyped value"));
+  EXPECT_EQ(counts().by_value, 1u);
+  EXPECT_EQ(counts().tracked, 1u);
+}
+
+TEST_F(WorkEvidence, AStructOfEightBytesIsNoAddress) {
+  unmap_under("_Z1k4Cast");
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(counts().launches, 1u);
+  EXPECT_EQ(counts().tracked, 0u);
+}
+
+TEST_F(WorkEvidence, ANumberByItsTypeIsNoAddress) {
+  unmap_under("_Z1km");
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkEvidence, WordsOfStructsAreHintsWhereUnorderedUsesAreAskedFor) {
+  unordered = true;
+  unmap_under("_Z1k4Cast");
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(counts().by_word, 1u);
+  EXPECT_EQ(counts().hints, 1u);
+}
+
+TEST_F(WorkEvidence, NoEventIsRecordedForAHint) {
+  mode = AsyncMode::kExact;
+  unordered = true;
+  unmap_under("_Z1k4Cast");
+  EXPECT_EQ(asked("record"), 0u);
+}
+
+TEST_F(WorkEvidence, OnlyAPointerByItsTypePointsIntoNothing) {
+  launch_into_nothing("_Z1kPf");
+  EXPECT_THAT(found(), ElementsAre("launch-argument-mapped"));
+}
+
+TEST_F(WorkEvidence, AnUntypedValueIntoNothingIsNotJudged) {
+  launch_into_nothing("triton_poi_fused_add_0");
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkEvidence, AStructThatLooksLikeAnAddressIntoNothingIsNotJudged) {
+  launch_into_nothing("_Z1k4Cast");
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkEvidence, PtxTellsWhatAPointerIs) {
+  load(".version 8.0\n.entry k(.param .u64 .ptr .align 1 k_param_0) { ret; }");
+  unmap_under("k");
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(WorkEvidence, PtxTellsWhatAStructIs) {
+  load(".version 8.0\n.entry k(.param .align 4 .b8 k_param_0[8]) { ret; }");
+  unmap_under("k");
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkEvidence, KernelsOfOneNameThatDifferAreNotKnownByIt) {
+  load(".version 8.0\n.entry k(.param .u64 .ptr .align 1 k_param_0) { ret; }");
+  load(".version 8.0\n.entry k(.param .u64 k_param_0) { ret; }");
+  unmap_under("k");
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+}
+
+}  // namespace
+}  // namespace cuvmm::shim
