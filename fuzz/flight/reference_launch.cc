@@ -100,12 +100,12 @@ void Reference::judge_argument(Opinion& out, std::uint64_t address) const {
   out.perhaps_vain = {Rule::kLaunchMapped, Rule::kLaunchAlive, Rule::kLaunchAccess};
   out.lost |= !behind;
   if (behind || !followed()) return;
-  const bool freed =
-      newest && (newest->kind == Memory::Kind::kPool || newest->kind == Memory::Kind::kPlain);
+  // Plain memory is not followed, so that its address may be one that nobody looks at.
+  const bool pooled = newest && newest->kind == Memory::Kind::kPool;
   if (range && range->live) {
     const bool here = mapped && newest->born > range->born;
     if (here || !newest) out.vain.push_back(here ? Rule::kLaunchAlive : Rule::kLaunchMapped);
-  } else if (mapped || freed || !newest) {
+  } else if (mapped || pooled || !newest) {
     out.vain.push_back(Rule::kLaunchAlive);
   }
 }

@@ -23,12 +23,14 @@ struct Known {
   std::vector<UsedRange> ranges;
 };
 
-// Small numbers, so that ranges meet, touch and miss each other; some reach the end of memory.
+// Small numbers, so that ranges meet, touch and miss each other; some reach the end of memory, and
+// pointers the last address that a word can be.
 UsedRange any_range() {
   const auto base = *rc::gen::inRange<Address>(0, 24);
   const auto size = *rc::gen::inRange<Size>(0, 6);
   return *rc::gen::weightedElement<bool>({{9, false}, {1, true}})
-             ? UsedRange{~Address{0} - base, std::min<Size>(size, base + 1)}
+             ? UsedRange{(size == 0 ? GivenWord::kAddress : ~Address{0}) - base,
+                         std::min<Size>(size, base + 1)}
              : UsedRange{base, size};
 }
 

@@ -189,7 +189,7 @@ TEST_F(ResolverTest, AFunctionAboutMemoryThatNobodyKnowsIsCounted) {
   host_.passed.clear();
   // Known, though not intercepted; of no memory; not handed out.
   EXPECT_EQ(ask("cuMemGetInfo", 3020, 0, &host_.internal), &host_.internal);
-  EXPECT_EQ(ask("cuModuleLoad", 13000, 0, &host_.internal), &host_.internal);
+  EXPECT_EQ(ask("cuModuleGetFunction", 13000, 0, &host_.internal), &host_.internal);
   EXPECT_EQ(ask("cuMemOfTomorrow", 99000, 0, nullptr), nullptr);
   EXPECT_TRUE(host_.passed.empty());
 }

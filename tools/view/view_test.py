@@ -488,7 +488,7 @@ class Snapshot(ViewTest):
         trace = pickle.loads(self.read("r.snapshot.pickle", "rb"))["device_traces"][0]
         free = next(event for event in trace if event["action"] == "free_completed")
         self.assertEqual(free["user_metadata"].split("\n")[0], f"call {finding['call_index']}")
-        self.assertIn(f"error cuMemUnmap-idle, call {finding['call_index']}: {finding['message']}", free["user_metadata"])
+        self.assertIn(f"undefined cuMemUnmap-idle, call {finding['call_index']}: {finding['message']}", free["user_metadata"])
 
     def test_a_call_without_a_stack(self):
         self.reports("r.json", more=("--timeline",))

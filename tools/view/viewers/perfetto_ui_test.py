@@ -45,7 +45,7 @@ class PerfettoPage(cli_test.CliTest):
                           "join slice finding on slice_in = finding.id join slice mapping on slice_out = mapping.id")
         self.assertEqual(len(found), 1, found)
         finding, mapping, message = found[0]
-        self.assertEqual(finding, "error: cuMemUnmap-idle")
+        self.assertEqual(finding, "undefined: cuMemUnmap-idle")
         self.assertTrue(mapping.startswith("mapping 0x"), mapping)
         self.assertIn("is unmapped while", message)
         # As the page shows it: in this order, and the finding with its arguments.
