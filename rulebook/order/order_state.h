@@ -58,7 +58,15 @@ class OrderState {
   Clock own(StreamId stream) const;
   Clock recorded(EventId event) const;
   Clock given_to(ContextId context) const;
+  /// What is over before the work starts that the stream is given next.
+  Clock before_next(StreamId stream) const;
+  Clock everything() const;
   void over(const Clock& clock) { finish(Clock(clock)); }
+
+  /// The host may have learned that this is over, or may learn it in a way that nobody sees: so
+  /// nobody can say that nothing has waited for it.
+  void tell(const Clock& clock) { told_.join(clock); }
+  bool told(StreamId stream, Position work) const { return told_.at(stream) >= work; }
 
   /// Whether the host knows that this work is over.
   bool finished(StreamId stream, Position work) const;
@@ -104,11 +112,13 @@ class OrderState {
   void follow(Stream& stream, StreamId other, const Stream& from);
   void join(Clock& into, const Clock& from) const;
   void finish(const Clock& over);
+  // What is said of streams that are gone.
+  void forget_gone();
 
   StreamMap<Stream> streams_;
   std::unordered_map<ContextId, Context> contexts_;
   std::unordered_map<EventId, Clock> events_;
-  Clock finished_;  ///< of streams in `streams_`
+  Clock finished_, told_;  ///< of streams in `streams_`
   StreamId newest_ = 0;
 };
 

@@ -102,9 +102,6 @@ inline constexpr bool kQueues = [] {
     || requires(const CallStruct& c) { c.stream; };
   }
 }();
-/// The host waits for the whole stream. Other copies without a stream may go on when they return.
-template <class CallStruct>
-inline constexpr bool kBlocks = detail::one_of<CallStruct, calls::MemcpyDtoH>;
 inline constexpr std::size_t kMostRangesOfACopy = 64;
 /// Memory begins where the call stands in its stream.
 template <class CallStruct>
@@ -134,8 +131,7 @@ struct OrderKept<CallStruct> {
   std::optional<UsedRange> tensor;  ///< as it was
 };
 template <class CallStruct>
-requires kWaits<CallStruct>
-struct OrderKept<CallStruct> : Clock {
+requires(kWaits<CallStruct> || kUnloads<CallStruct>) struct OrderKept<CallStruct> : Clock {
 };
 
 template <class CallStruct>

@@ -47,10 +47,10 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   if constexpr (kTouches<CallStruct>) {
     step.kept.count = touches(call, step.kept.list);
     if (!bounds_.near(step.kept) && !observer) {
-      const WorkRoom::Ticket ticket = enter_work(symbol, call);
+      const auto ticket = enter_work(symbol, call);
       const CUresult result = call.invoke(function);
       if (ticket) [[unlikely]]
-        leave_work(symbol, call, ticket, result, &step.kept, caller);
+        leave_work(call, ticket, result, &step.kept, caller);
       // The one thing to say of a copy that touches no reservation.
       if (result == CUDA_ERROR_NOT_INITIALIZED) [[unlikely]] {
         report_uninitialized(call, step, caller);
@@ -68,8 +68,10 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
     turn_off();
   }
 
-  WorkRoom::Ticket ticket;
+  [[maybe_unused]] WorkEntry<CallStruct> ticket;
   if constexpr (kQueues<CallStruct>) ticket = enter_work(symbol, call);
+  [[maybe_unused]] Clock by_the_way;
+  if constexpr (kMayWaitForAll<CallStruct>) by_the_way = awaited_by_the_way(work_, call);
 
   Answer answer;
   if (options_.enforce) [[unlikely]]
@@ -89,8 +91,11 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
     if (ticket) [[unlikely]] {
       const Touched* touched = nullptr;
       if constexpr (kTouches<CallStruct>) touched = &step.kept;
-      leave_work(symbol, call, ticket, answer.result, touched, caller);
+      leave_work(call, ticket, answer.result, touched, caller);
     }
+  }
+  if constexpr (kMayWaitForAll<CallStruct>) {
+    if (answer.result == CUDA_SUCCESS) work_.tell(by_the_way);
   }
 
   try {

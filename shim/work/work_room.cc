@@ -168,37 +168,39 @@ WorkRoom::Place WorkRoom::next_place(const Ticket& ticket, const Stream& stream)
 }
 
 template <class Memory>
-void WorkRoom::add_use(const Ticket& ticket, const Use& use, std::uint64_t event,
-                       const Memory& memory) {
+Position WorkRoom::add_use(const Ticket& ticket, const Use& use, std::uint64_t event,
+                           const Memory& memory) {
   Stream* const stream = leave(ticket);
-  if (!stream) return;
+  if (!stream) return 0;
   ++stream->actions;
   const Place place = next_place(ticket, *stream);
-  if (place.position == 0) return;
+  if (place.position == 0) return 0;
   Use& added = uses_.add(stream->id, use, memory,
                          [&](const Use& gone) CUVMM_UNCHECKED { dropped(ticket.stream, gone); });
   added.position = place.position;
   added.action = stream->actions;
   added.event = event;
   added.sure = use.sure && place.sure;
+  return place.position;
 }
 
-void WorkRoom::use(const Ticket& ticket, const Use& use, const UsedMemory& memory, Launch launch,
-                   const ReservedEvent& reserved) {
-  if (!ticket) return;
-  if (memory.empty()) return act(ticket, launch, reserved);
-  const std::uint64_t event = options_.mode == AsyncMode::kExact ? record_own(ticket, reserved) : 0;
+Position WorkRoom::use(const Ticket& ticket, const Use& use, const UsedMemory& memory,
+                       Launch launch, const ReservedEvent& reserved) {
+  if (!ticket) return 0;
+  if (memory.empty()) return act(ticket, launch, reserved), 0;
+  const bool marked = options_.mode == AsyncMode::kExact && !use.waited;
+  const std::uint64_t event = marked ? record_own(ticket, reserved) : 0;
   const Locked lock(mutex_);
   count(launch, true);
-  add_use(ticket, use, event, memory);
+  return add_use(ticket, use, event, memory);
 }
 
-void WorkRoom::use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges) {
-  if (!ticket) return;
-  if (!ranges || ranges->empty()) return act(ticket);
+Position WorkRoom::use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges) {
+  if (!ticket) return 0;
+  if (!ranges || ranges->empty()) return act(ticket), 0;
   const std::uint64_t event = options_.mode == AsyncMode::kExact ? record_own(ticket) : 0;
   const Locked lock(mutex_);
-  add_use(ticket, use, event, ranges);
+  return add_use(ticket, use, event, ranges);
 }
 
 std::uint64_t WorkRoom::record_own(const Ticket& ticket, const ReservedEvent& reserved) {

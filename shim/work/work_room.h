@@ -15,6 +15,7 @@
 
 #include "rulebook/model/seldom.h"
 #include "rulebook/order/found_work.h"
+#include "rulebook/order/host_wait.h"
 #include "rulebook/order/order_state.h"
 #include "rulebook/order/uses.h"
 #include "shim/session/bounds.h"
@@ -112,10 +113,10 @@ class WorkRoom {
   std::optional<Early> comes_early(const Ticket& ticket, const UsedMemory& memory);
   /// Handle of the ticket's stream.
   std::uint64_t stream_of(const Ticket& ticket);
-  /// `use`: what of it is known before the stream is looked at.
-  [[gnu::hot]] void use(const Ticket& ticket, const Use& use, const UsedMemory& memory,
-                        Launch launch = Launch::kNone, const ReservedEvent& reserved = {});
-  void use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges);
+  /// `use`: what of it is known before the stream is looked at. Its place on the stream; 0 unknown.
+  [[gnu::hot]] Position use(const Ticket& ticket, const Use& use, const UsedMemory& memory,
+                            Launch launch = Launch::kNone, const ReservedEvent& reserved = {});
+  Position use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges);
   void record(const Ticket& ticket, CUevent event);
   void wait(const Ticket& ticket, CUevent event);
 
@@ -125,6 +126,18 @@ class WorkRoom {
   /// Null: the current context.
   Clock given_to(CUcontext context);
   void over(const Clock& clock);
+  // The same of calls that wait by the way (shim/work/work_waits.cc). Nothing where no work is
+  // noted.
+  bool has_pending() const { return pending_.load(std::memory_order_relaxed); }
+  Clock before_next(const Ticket& ticket);
+  Clock everything();
+  /// The host may have learned that it is over, or may learn it unseen.
+  void tell(const Clock& clock);
+  /// What the host knows behind work that was queued, at the place `own`. `before`: what the work
+  /// came after; null where it was not asked for.
+  void settle(const Ticket& ticket, HostWait wait, const Clock* before, Position own);
+  /// Whether the memory of an object is watched that is named so.
+  bool watches(std::uint64_t object);
 
   /// Captures may be under way from now on.
   void begin_capture() { captures_.store(true, std::memory_order_relaxed); }
@@ -228,8 +241,8 @@ class WorkRoom {
   };
   [[gnu::hot]] Place next_place(const Ticket& ticket, const Stream& stream) CUVMM_NEEDS(mutex_);
   template <class Memory>
-  [[gnu::hot]] void add_use(const Ticket& ticket, const Use& use, std::uint64_t event,
-                            const Memory& memory) CUVMM_NEEDS(mutex_);
+  [[gnu::hot]] Position add_use(const Ticket& ticket, const Use& use, std::uint64_t event,
+                                const Memory& memory) CUVMM_NEEDS(mutex_);
   void drop_finished(StreamId stream) CUVMM_NEEDS(mutex_);
   void dropped(StreamId stream, const Use& use) CUVMM_NEEDS(mutex_);
   void close(StreamId id) CUVMM_NEEDS(mutex_);

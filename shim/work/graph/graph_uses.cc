@@ -5,20 +5,10 @@
 #include <utility>
 
 #include "rulebook/batch/operations.h"
+#include "rulebook/order/host_wait.h"
 #include "shim/work/pointers.h"
 
 namespace cuvmm::shim {
-
-namespace {
-
-// Kinds from which the host learns how far a graph is: a function of its own, an event, a word in
-// its memory, a semaphore.
-bool tells_the_host(CUgraphNodeType type) {
-  return type == CU_GRAPH_NODE_TYPE_HOST || type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ||
-         type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP || type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL;
-}
-
-}  // namespace
 
 std::vector<NodeUses> NodeReader::graph(CUgraph graph, int depth) const {
   std::vector<NodeUses> nodes;
