@@ -229,11 +229,24 @@ constexpr HostWait host_wait(EntryPoint call) {
   return {};
 }
 
+/// Whether the call queues a wait for a word in memory, or for a semaphore: whatever is queued
+/// anywhere, by others too, may be what it waits for. Of a batch, whether it may have such a wait.
+constexpr bool waits_for_others(EntryPoint call) {
+  return call == EntryPoint::kStreamWaitValue32 || call == EntryPoint::kStreamWaitValue64 ||
+         call == EntryPoint::kStreamBatchMemOp || call == EntryPoint::kWaitExternalSemaphoresAsync;
+}
+
+// The same of the nodes of a graph.
+
 /// Whether the host may learn from a node of a graph that nodes before it are over, while later
 /// ones still run: a function of its own, an event, a word in its memory, a semaphore.
 constexpr bool tells_the_host(CUgraphNodeType type) {
   return type == CU_GRAPH_NODE_TYPE_HOST || type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ||
          type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP || type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL;
+}
+constexpr bool waits_for_others(CUgraphNodeType type) {
+  return type == CU_GRAPH_NODE_TYPE_WAIT_EVENT || type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP ||
+         type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT;
 }
 
 }  // namespace cuvmm

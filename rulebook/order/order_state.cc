@@ -125,6 +125,17 @@ Clock OrderState::everything() const {
   return all;
 }
 
+void OrderState::hear(StreamId id) {
+  const Stream* const found = streams_.find(id);
+  if (found) hearing_.raise(id, found->last);
+}
+
+bool OrderState::hears(StreamId later) const {
+  return std::any_of(hearing_.begin(), hearing_.end(), [&](const Clock::Reached& wait) {
+    return comes_before(wait.stream, wait.position, later);
+  });
+}
+
 bool OrderState::finished(StreamId stream, Position work) const {
   return !streams_.contains(stream) || finished_.at(stream) >= work;
 }
@@ -208,13 +219,25 @@ void OrderState::forget_gone() {
   const auto gone = [&](const Clock::Reached& each) { return !streams_.contains(each.stream); };
   finished_.forget_if(gone);
   told_.forget_if(gone);
+  hearing_.forget_if(gone);
+}
+
+void OrderState::hear_out() {
+  const std::size_t before = hearing_.size();
+  hearing_.forget_if(
+      [&](const Clock::Reached& wait) { return finished(wait.stream, wait.position); });
+  if (hearing_.size() != before) tell(everything());
 }
 
 void OrderState::finish(const Clock& over) {
   for (const Clock::Reached& each : over) {
+    if (streams_.contains(each.stream)) finished_.raise(each.stream, each.position);
+  }
+  if (hearing_.size() != 0) [[unlikely]]
+    hear_out();
+  for (const Clock::Reached& each : over) {
     const Stream* const found = streams_.find(each.stream);
     if (!found) continue;
-    finished_.raise(each.stream, each.position);
     if (found->closed && finished_.at(each.stream) >= found->last) {
       streams_.erase(each.stream);
       forget_gone();

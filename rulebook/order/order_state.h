@@ -68,6 +68,13 @@ class OrderState {
   void tell(const Clock& clock) { told_.join(clock); }
   bool told(StreamId stream, Position work) const { return told_.at(stream) >= work; }
 
+  /// The stream waits for a word in memory, or a semaphore, from its newest work on: whatever was
+  /// queued anywhere may be what it waits for. So nobody can say what comes before its next work;
+  /// and once this wait is over, the host may have learned that anything is.
+  void hear(StreamId stream);
+  /// Whether what is queued to `later` now comes after such a wait that may still go on.
+  bool hears(StreamId later) const;
+
   /// Whether the host knows that this work is over.
   bool finished(StreamId stream, Position work) const;
   /// Whether this work is over before work starts that is queued to `later` now. It may be the same
@@ -112,6 +119,8 @@ class OrderState {
   void follow(Stream& stream, StreamId other, const Stream& from);
   void join(Clock& into, const Clock& from) const;
   void finish(const Clock& over);
+  // Waits for words and semaphores that are over.
+  void hear_out();
   // What is said of streams that are gone.
   void forget_gone();
 
@@ -119,6 +128,7 @@ class OrderState {
   std::unordered_map<ContextId, Context> contexts_;
   std::unordered_map<EventId, Clock> events_;
   Clock finished_, told_;  ///< of streams in `streams_`
+  Clock hearing_;          ///< the newest waits for words and semaphores that may go on
   StreamId newest_ = 0;
 };
 

@@ -45,12 +45,12 @@ Clock awaited_by_the_way(WorkRoom& room, const CallStruct& call) {
   return room.everything();
 }
 
-/// Whether it has an operation that writes a word.
-inline bool writes_a_word(const calls::StreamBatchMemOp& call) {
+/// Whether a batch has one of two kinds of operation.
+inline bool has_one_of(const calls::StreamBatchMemOp& call, CUstreamBatchMemOpType first,
+                       CUstreamBatchMemOpType second) {
   const auto* const list = call.paramArray;
-  return std::any_of(list, list + operations(call), [](const CUstreamBatchMemOpParams& one) {
-    return one.operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ||
-           one.operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+  return std::any_of(list, list + operations(call), [&](const CUstreamBatchMemOpParams& one) {
+    return one.operation == first || one.operation == second;
   });
 }
 
@@ -60,9 +60,21 @@ HostWait told_by([[maybe_unused]] const CallStruct& call) {
   constexpr HostWait kWait = host_wait(CallStruct::kEntryPoint);
   if constexpr (kWait.grade != HostWait::Grade::kTells) return {};
   if constexpr (std::is_same_v<CallStruct, calls::StreamBatchMemOp>) {
-    if (!writes_a_word(call)) return {};
+    const bool writes =
+        has_one_of(call, CU_STREAM_MEM_OP_WRITE_VALUE_32, CU_STREAM_MEM_OP_WRITE_VALUE_64);
+    if (!writes) return {};
   }
   return kWait;
+}
+
+/// Whether it queues a wait for what others do.
+template <class CallStruct>
+bool hears([[maybe_unused]] const CallStruct& call) {
+  if constexpr (std::is_same_v<CallStruct, calls::StreamBatchMemOp>) {
+    return has_one_of(call, CU_STREAM_MEM_OP_WAIT_VALUE_32, CU_STREAM_MEM_OP_WAIT_VALUE_64);
+  } else {
+    return waits_for_others(CallStruct::kEntryPoint);
+  }
 }
 
 // --- The sides of a copy or fill

@@ -19,7 +19,7 @@ class WorkWaits : public WorkWorld {
     launch(s_, {kBase});
   }
   void more_work() { launch(s_, {0}); }
-  static constexpr CUdeviceptr kPlain = 0x300000000;
+  static constexpr CUdeviceptr kPlain = 0x400000000;
   char pageable_[64] = {}, pinned_[64] = {};
   std::uint64_t at(char* buffer) { return reinterpret_cast<std::uintptr_t>(buffer); }
   void SetUp() override {
@@ -327,6 +327,41 @@ TEST_F(WorkWaits, AnAllocationThatTheHostMayKnowOfIsNotEarly) {
   EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
   launch(t_, {pool});
   EXPECT_THAT(found(), IsEmpty());
+}
+
+// --- Waits for what others do
+
+// What the word is written by may be a kernel, of any stream.
+TEST_F(WorkWaits, WhoWaitedForAWordMayComeAfterAllWork) {
+  CUdeviceptr pool = 0;
+  EXPECT_EQ(run(calls::MemAllocAsync{&pool, kGranule, s_}), CUDA_SUCCESS);
+  busy(s_);
+  launch(s_, {pool});
+  more_work();
+  EXPECT_EQ(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}), CUDA_SUCCESS);
+  launch(t_, {pool});
+  EXPECT_THAT(found(), IsEmpty()) << "the allocation is over";
+  launch(s_, {pool});  // unfinished for sure, which says nothing of the order
+  EXPECT_EQ(run(calls::MemFreeAsync{pool, t_}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkWaits, AHostThatWaitedForAWaitMayKnowOfAllWork) {
+  use_then_more();
+  more_work();
+  EXPECT_EQ(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}), CUDA_SUCCESS);
+  run(calls::EventRecord{e_, t_});
+  EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkWaits, AWaitThatMayGoOnTellsTheHostNothing) {
+  use_then_more();
+  more_work();
+  EXPECT_EQ(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
 }
 
 // --- What it costs

@@ -106,10 +106,12 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
     } else {
       // Of a graph that nobody has read, nobody knows whether it tells.
       const bool tells = !kept.graph || kept.graph->tells;
+      const bool waits = !kept.graph || kept.graph->waits;
       use.sure = !tells;
       work_.use(step.ticket, use, kept.graph ? kept.graph->ranges : nullptr);
       constexpr HostWait kTells{HostWait::Grade::kTells, HostWait::For::kItself};
       if (tells) work_.settle(step.ticket, kTells, nullptr, 0);
+      if (waits) work_.hear(step.ticket);
     }
     if (!step.violations.empty()) [[unlikely]] {
       report(Call(call), std::move(step.violations), {.result = result}, use.origin.call,
@@ -219,6 +221,7 @@ void Session::leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ti
     const Clock* before = nullptr;
     if constexpr (kStreamless<CallStruct>) before = &ticket.before;
     work_.settle(ticket, wait, before, own);
+    if (hears(call)) work_.hear(ticket);
   } catch (...) {
     turn_off();
   }

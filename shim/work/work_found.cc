@@ -41,6 +41,8 @@ bool WorkRoom::collect(const Taken& taken, std::vector<Candidate>& uses,
     if (births_.empty()) pending_.store(false, std::memory_order_relaxed);
     return false;
   }
+  // A word in memory, or a semaphore, may put any work before the call.
+  if (taken.ordered_by && order_.hears(taken.ordered_by->stream)) return false;
   std::size_t of_this = 0;
   const auto [base, size] = taken.memory;
   uses_.find(base, size, [&](StreamId id, const Use& use, const UsedRange& range) CUVMM_UNCHECKED {

@@ -136,6 +136,8 @@ class WorkRoom {
   /// What the host knows behind work that was queued, at the place `own`. `before`: what the work
   /// came after; null where it was not asked for.
   void settle(const Ticket& ticket, HostWait wait, const Clock* before, Position own);
+  /// The newest work of the ticket's stream waits for a word or a semaphore.
+  void hear(const Ticket& ticket);
   /// Whether the memory of an object is watched that is named so.
   bool watches(std::uint64_t object);
 

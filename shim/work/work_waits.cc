@@ -37,6 +37,12 @@ void WorkRoom::settle(const Ticket& ticket, HostWait wait, const Clock* before, 
   wait.grade == HostWait::Grade::kWaits ? over(known) : tell(known);
 }
 
+void WorkRoom::hear(const Ticket& ticket) {
+  if (!ticket) return;
+  const Locked lock(mutex_);
+  order_.hear(ticket.stream);
+}
+
 bool WorkRoom::watches(std::uint64_t object) {
   if (!pending_.load(std::memory_order_relaxed)) return false;
   const Locked lock(mutex_);

@@ -29,6 +29,7 @@ void NodeReader::read(CUgraph graph, int depth, std::vector<NodeUses>& out) cons
     uses.node = node;
     uses.depth = depth;
     uses.tells = tells_the_host(type);
+    uses.waits = waits_for_others(type);
     CUgraph child = nullptr;
     if (type == CU_GRAPH_NODE_TYPE_GRAPH && ask_.child_graph &&
         ask_.child_graph(node, &child) == CUDA_SUCCESS) {
@@ -96,7 +97,7 @@ NodeUses NodeReader::fill(CUdeviceptr to, std::size_t pitch, std::size_t element
 
 NodeUses NodeReader::batch(CUstreamBatchMemOpParams* list, unsigned count) const {
   NodeUses uses;
-  uses.tells = true;
+  uses.tells = uses.waits = true;
   calls::StreamBatchMemOp call{};
   call.count = count;
   call.paramArray = list;
