@@ -55,12 +55,9 @@ struct HostWaitSource {
 /// How a transfer is called: without a stream, or with one.
 enum class TransferForm : std::uint8_t { kCopy, kCopyAsync, kFill, kFillAsync };
 
-namespace detail {
+namespace host_waits {
 
 constexpr unsigned at(Place place) { return 1u << static_cast<unsigned>(place); }
-inline constexpr unsigned kAnyHost = at(Place::kPinned) | at(Place::kPageable);
-inline constexpr unsigned kAnyPlace =
-    at(Place::kDevice) | kAnyHost | at(Place::kManaged) | at(Place::kUnknown);
 
 struct TransferLine {
   TransferForm form;
@@ -75,155 +72,114 @@ struct CallLine {
   HostWaitSource source;
 };
 
+inline constexpr unsigned kDevice = at(Place::kDevice), kPinned = at(Place::kPinned),
+                          kPageable = at(Place::kPageable), kHost = kPinned | kPageable,
+                          kAnywhere = kDevice | kHost | at(Place::kManaged) | at(Place::kUnknown);
+inline constexpr HostWait kItself{HostWait::Grade::kWaits, HostWait::For::kItself},
+    kBefore{HostWait::Grade::kWaits, HostWait::For::kBefore},
+    kStream{HostWait::Grade::kWaits, HostWait::For::kStream},
+    kEvent{HostWait::Grade::kWaits, HostWait::For::kEvent},
+    kContext{HostWait::Grade::kWaits, HostWait::For::kContext},
+    kMaybeItself{HostWait::Grade::kMayWait, HostWait::For::kItself},
+    kMaybeBefore{HostWait::Grade::kMayWait, HostWait::For::kBefore},
+    kMaybeAll{HostWait::Grade::kMayWait, HostWait::For::kEverything},
+    kTellsItself{HostWait::Grade::kTells, HostWait::For::kItself},
+    kTellsBefore{HostWait::Grade::kTells, HostWait::For::kBefore}, kNothing{};
+
 inline constexpr const char* kNotAsked = "not asked yet";
 inline constexpr const char* kPage = "CUDA Driver API, API synchronization behavior";
+using Form = TransferForm;
 
-using Grade = HostWait::Grade;
-using For = HostWait::For;
-
-// The first line that fits counts. What no line names is not certain (kMayWait, kItself).
+// The first line that fits counts. What no line names is not certain (kMaybeItself). The source of
+// a fill is no place.
 inline constexpr TransferLine kTransferLines[] = {
-    // Without a stream.
-    {TransferForm::kCopy, kAnyHost, kAnyHost, {Grade::kWaits, For::kItself}, {kPage, kNotAsked}},
-    {TransferForm::kCopy,
-     at(Place::kDevice),
-     kAnyHost,
-     {Grade::kWaits, For::kItself},
-     {kPage, kNotAsked}},
-    {TransferForm::kCopy,
-     at(Place::kPageable),
-     at(Place::kDevice),
-     {Grade::kWaits, For::kBefore},
-     {"the same: the stream is synchronised, then the bytes are staged", kNotAsked}},
-    {TransferForm::kCopy,
-     at(Place::kPinned),
-     at(Place::kDevice),
-     {Grade::kWaits, For::kItself},
-     {kPage, kNotAsked}},
-    {TransferForm::kCopy, at(Place::kDevice), at(Place::kDevice), {}, {kPage, kNotAsked}},
-    // With a stream.
-    {TransferForm::kCopyAsync,
-     kAnyHost,
-     kAnyHost,
-     {Grade::kWaits, For::kItself},
-     {kPage, kNotAsked}},
-    {TransferForm::kCopyAsync,
-     at(Place::kDevice),
-     at(Place::kPageable),
-     {Grade::kMayWait, For::kItself},
-     {"the same: it might wait; before CUDA 12.2, it waits", kNotAsked}},
-    {TransferForm::kCopyAsync,
-     at(Place::kPageable),
-     at(Place::kDevice),
-     {Grade::kMayWait, For::kBefore},
-     {"the same: the driver may synchronise with the stream and stage the bytes", kNotAsked}},
-    {TransferForm::kCopyAsync,
-     at(Place::kDevice),
-     at(Place::kPinned),
-     {Grade::kTells, For::kBefore},
-     {"the same: it does not wait; the host may look at what it writes", kNotAsked}},
-    {TransferForm::kCopyAsync, at(Place::kPinned), at(Place::kDevice), {}, {kPage, kNotAsked}},
-    {TransferForm::kCopyAsync, at(Place::kDevice), at(Place::kDevice), {}, {kPage, kNotAsked}},
-    // Fills, whose source is no place.
-    {TransferForm::kFill,
-     kAnyPlace,
-     at(Place::kPinned),
-     {Grade::kWaits, For::kItself},
-     {kPage, kNotAsked}},
-    {TransferForm::kFill, kAnyPlace, at(Place::kDevice), {}, {kPage, kNotAsked}},
-    {TransferForm::kFillAsync,
-     kAnyPlace,
-     at(Place::kPinned),
-     {Grade::kTells, For::kBefore},
-     {"the same: it does not wait; the host may look at what it writes", kNotAsked}},
-    {TransferForm::kFillAsync, kAnyPlace, at(Place::kDevice), {}, {kPage, kNotAsked}},
+    {Form::kCopy, kHost, kHost, kItself, {kPage, kNotAsked}},
+    {Form::kCopy, kDevice, kHost, kItself, {kPage, kNotAsked}},
+    {Form::kCopy, kPinned, kDevice, kItself, {kPage, kNotAsked}},
+    {Form::kCopy, kPageable, kDevice, kBefore, {"the same: the bytes are staged then", kNotAsked}},
+    {Form::kCopy, kDevice, kDevice, kNothing, {kPage, kNotAsked}},
+
+    {Form::kCopyAsync, kHost, kHost, kItself, {kPage, kNotAsked}},
+    {Form::kCopyAsync, kDevice, kPageable, kMaybeItself, {"the same; until 12.1 sure", kNotAsked}},
+    {Form::kCopyAsync, kPageable, kDevice, kMaybeBefore, {"the same: if it stages", kNotAsked}},
+    {Form::kCopyAsync, kDevice, kPinned, kTellsBefore, {"the same: no wait", kNotAsked}},
+    {Form::kCopyAsync, kPinned, kDevice, kNothing, {kPage, kNotAsked}},
+    {Form::kCopyAsync, kDevice, kDevice, kNothing, {kPage, kNotAsked}},
+
+    {Form::kFill, kAnywhere, kPinned, kItself, {kPage, kNotAsked}},
+    {Form::kFill, kAnywhere, kDevice, kNothing, {kPage, kNotAsked}},
+    {Form::kFillAsync, kAnywhere, kPinned, kTellsBefore, {"the same: no wait", kNotAsked}},
+    {Form::kFillAsync, kAnywhere, kDevice, kNothing, {kPage, kNotAsked}},
 };
 
 // Calls that are no copies or fills. What is not here does not wait.
 inline constexpr CallLine kCallLines[] = {
-    {EntryPoint::kStreamSynchronize, {Grade::kWaits, For::kStream}, {"cuda.h", "H200: it waits"}},
-    {EntryPoint::kStreamQuery,
-     {Grade::kWaits, For::kStream},
-     {"cuda.h, where it answers CUDA_SUCCESS", kNotAsked}},
-    {EntryPoint::kEventSynchronize, {Grade::kWaits, For::kEvent}, {"cuda.h", kNotAsked}},
-    {EntryPoint::kEventQuery,
-     {Grade::kWaits, For::kEvent},
-     {"cuda.h, where it answers CUDA_SUCCESS", kNotAsked}},
-    {EntryPoint::kCtxSynchronize, {Grade::kWaits, For::kContext}, {"cuda.h", "H200: it waits"}},
-    {EntryPoint::kCtxSynchronize_v2, {Grade::kWaits, For::kContext}, {"cuda.h", kNotAsked}},
+    {EntryPoint::kStreamSynchronize, kStream, {"cuda.h", "H200: it waits"}},
+    {EntryPoint::kStreamQuery, kStream, {"cuda.h, of CUDA_SUCCESS", kNotAsked}},
+    {EntryPoint::kEventSynchronize, kEvent, {"cuda.h", kNotAsked}},
+    {EntryPoint::kEventQuery, kEvent, {"cuda.h, of CUDA_SUCCESS", kNotAsked}},
+    {EntryPoint::kCtxSynchronize, kContext, {"cuda.h", "H200: it waits"}},
+    {EntryPoint::kCtxSynchronize_v2, kContext, {"cuda.h", kNotAsked}},
 
-    {EntryPoint::kMemFree,
-     {Grade::kMayWait, For::kEverything},
-     {"cuda.h: it may synchronise, but not for memory of a pool", "H200: it waits"}},
-    {EntryPoint::kMemFreeHost, {Grade::kMayWait, For::kEverything}, {"nothing", kNotAsked}},
-    {EntryPoint::kMemHostUnregister, {Grade::kMayWait, For::kEverything}, {"nothing", kNotAsked}},
-    {EntryPoint::kIpcCloseMemHandle,
-     {Grade::kMayWait, For::kEverything},
-     {"nothing", "H100, H200: it waits"}},
-    {EntryPoint::kArrayDestroy, {Grade::kMayWait, For::kEverything}, {"nothing", kNotAsked}},
-    {EntryPoint::kMipmappedArrayDestroy,
-     {Grade::kMayWait, For::kEverything},
-     {"nothing", kNotAsked}},
-    {EntryPoint::kModuleUnload, {Grade::kMayWait, For::kEverything}, {"nothing", kNotAsked}},
-    {EntryPoint::kLibraryUnload, {Grade::kMayWait, For::kEverything}, {"nothing", kNotAsked}},
+    {EntryPoint::kMemFree, kMaybeAll, {"cuda.h, but of a pool's memory", "H200: it waits"}},
+    {EntryPoint::kMemFreeHost, kMaybeAll, {"nothing", kNotAsked}},
+    {EntryPoint::kMemHostUnregister, kMaybeAll, {"nothing", kNotAsked}},
+    {EntryPoint::kIpcCloseMemHandle, kMaybeAll, {"nothing", "H100, H200: it waits"}},
+    {EntryPoint::kPointerSetAttribute, kMaybeAll, {"cuda.h, of SYNC_MEMOPS", kNotAsked}},
+    {EntryPoint::kArrayDestroy, kMaybeAll, {"nothing", kNotAsked}},
+    {EntryPoint::kMipmappedArrayDestroy, kMaybeAll, {"nothing", kNotAsked}},
+    {EntryPoint::kModuleUnload, kMaybeAll, {"nothing", kNotAsked}},
+    {EntryPoint::kLibraryUnload, kMaybeAll, {"nothing", kNotAsked}},
 
     // They end a context, and may end all that was queued there.
-    {EntryPoint::kCtxDestroy, {Grade::kMayWait, For::kEverything}, {"nothing", kNotAsked}},
-    {EntryPoint::kCtxDetach, {Grade::kMayWait, For::kEverything}, {"nothing", kNotAsked}},
-    {EntryPoint::kGreenCtxDestroy, {Grade::kMayWait, For::kEverything}, {"nothing", kNotAsked}},
-    {EntryPoint::kDevicePrimaryCtxRelease,
-     {Grade::kMayWait, For::kEverything},
-     {"nothing", kNotAsked}},
-    {EntryPoint::kDevicePrimaryCtxReset,
-     {Grade::kMayWait, For::kEverything},
-     {"nothing", kNotAsked}},
-
-    // These do not wait.
-    {EntryPoint::kStreamDestroy, {}, {"cuda.h: it returns at once", kNotAsked}},
-    {EntryPoint::kEventDestroy, {}, {"cuda.h: it returns at once", kNotAsked}},
-    {EntryPoint::kGraphExecDestroy, {}, {"cuda.h: the graph is freed when it is done", kNotAsked}},
-    {EntryPoint::kMemFreeAsync, {}, {"cuda.h: it is queued", kNotAsked}},
-    {EntryPoint::kMemPoolDestroy, {}, {"cuda.h: it returns at once", kNotAsked}},
-    {EntryPoint::kMemPoolTrimTo,
-     {},
-     {"cuda.h: memory that work may use is kept, which needs no wait", kNotAsked}},
-    {EntryPoint::kMemUnmap, {}, {"nothing", "H200: it does not wait"}},
+    {EntryPoint::kCtxDestroy, kMaybeAll, {"nothing", kNotAsked}},
+    {EntryPoint::kCtxDetach, kMaybeAll, {"nothing", kNotAsked}},
+    {EntryPoint::kGreenCtxDestroy, kMaybeAll, {"nothing", kNotAsked}},
+    {EntryPoint::kDevicePrimaryCtxRelease, kMaybeAll, {"nothing", kNotAsked}},
+    {EntryPoint::kDevicePrimaryCtxReset, kMaybeAll, {"nothing", kNotAsked}},
 
     // Who is behind the work may tell another thread, or write what it polls.
-    {EntryPoint::kLaunchHostFunc, {Grade::kTells, For::kItself}, {"cuda.h", kNotAsked}},
-    {EntryPoint::kLaunchHostFunc_v2, {Grade::kTells, For::kItself}, {"cuda.h", kNotAsked}},
-    {EntryPoint::kStreamAddCallback, {Grade::kTells, For::kItself}, {"cuda.h", kNotAsked}},
-    {EntryPoint::kStreamWriteValue32, {Grade::kTells, For::kBefore}, {"cuda.h", kNotAsked}},
-    {EntryPoint::kStreamWriteValue64, {Grade::kTells, For::kBefore}, {"cuda.h", kNotAsked}},
-    {EntryPoint::kStreamBatchMemOp, {Grade::kTells, For::kBefore}, {"cuda.h", kNotAsked}},
-    {EntryPoint::kSignalExternalSemaphoresAsync,
-     {Grade::kTells, For::kItself},
-     {"cuda.h: another API waits for it", kNotAsked}},
+    {EntryPoint::kLaunchHostFunc, kTellsItself, {"cuda.h", kNotAsked}},
+    {EntryPoint::kLaunchHostFunc_v2, kTellsItself, {"cuda.h", kNotAsked}},
+    {EntryPoint::kStreamAddCallback, kTellsItself, {"cuda.h", kNotAsked}},
+    {EntryPoint::kStreamWriteValue32, kTellsBefore, {"cuda.h", kNotAsked}},
+    {EntryPoint::kStreamWriteValue64, kTellsBefore, {"cuda.h", kNotAsked}},
+    {EntryPoint::kStreamBatchMemOp, kTellsBefore, {"cuda.h", kNotAsked}},
+    {EntryPoint::kSignalExternalSemaphoresAsync, kTellsItself, {"cuda.h", kNotAsked}},
+
+    // These do not wait.
+    {EntryPoint::kStreamDestroy, kNothing, {"cuda.h: it returns at once", kNotAsked}},
+    {EntryPoint::kEventDestroy, kNothing, {"cuda.h: it returns at once", kNotAsked}},
+    {EntryPoint::kGraphExecDestroy, kNothing, {"cuda.h: it is freed when it is done", kNotAsked}},
+    {EntryPoint::kMemFreeAsync, kNothing, {"cuda.h: it is queued", kNotAsked}},
+    {EntryPoint::kMemPoolDestroy, kNothing, {"cuda.h: it returns at once", kNotAsked}},
+    {EntryPoint::kMemPoolTrimTo, kNothing, {"cuda.h: what may be used is kept", kNotAsked}},
+    {EntryPoint::kMemUnmap, kNothing, {"cuda.h", "H200: it does not wait"}},
 };
 
-}  // namespace detail
+}  // namespace host_waits
 
 /// What the host knows when a copy or fill has returned CUDA_SUCCESS. `from` of a fill is not read.
 constexpr HostWait host_wait(TransferForm form, Place from, Place to) {
-  for (const detail::TransferLine& line : detail::kTransferLines) {
-    const bool fits =
-        line.form == form && (line.from & detail::at(from)) != 0 && (line.to & detail::at(to)) != 0;
+  for (const host_waits::TransferLine& line : host_waits::kTransferLines) {
+    const bool fits = line.form == form && (line.from & host_waits::at(from)) != 0 &&
+                      (line.to & host_waits::at(to)) != 0;
     if (fits) return line.wait;
   }
-  return {HostWait::Grade::kMayWait, HostWait::For::kItself};
+  return host_waits::kMaybeItself;
 }
 
 /// The same of memory, or a context, with SYNC_MEMOPS: cuda.h says of cuPointerSetAttribute and
 /// CU_CTX_SYNC_MEMOPS that copies and fills without a stream always wait then.
 constexpr HostWait host_wait_with_sync_memops(TransferForm form, Place from, Place to) {
   const bool streamless = form == TransferForm::kCopy || form == TransferForm::kFill;
-  if (streamless) return {HostWait::Grade::kWaits, HostWait::For::kItself};
+  if (streamless) return host_waits::kItself;
   return host_wait(form, from, to);
 }
 
 /// The same of any other call.
 constexpr HostWait host_wait(EntryPoint call) {
-  for (const detail::CallLine& line : detail::kCallLines) {
+  for (const host_waits::CallLine& line : host_waits::kCallLines) {
     if (line.call == call) return line.wait;
   }
   return {};

@@ -15,14 +15,14 @@ constexpr Place kPlaces[] = {Place::kDevice, Place::kPinned, Place::kPageable, P
                              Place::kUnknown};
 
 TEST(HostWaits, WhatIsCertainIsDocumentedOrRecorded) {
-  for (const auto& line : detail::kTransferLines) {
+  for (const auto& line : host_waits::kTransferLines) {
     EXPECT_NE(std::string_view(line.source.documented), "");
     EXPECT_NE(std::string_view(line.source.seen), "");
   }
-  for (const auto& line : detail::kCallLines) {
+  for (const auto& line : host_waits::kCallLines) {
     const std::string_view documented = line.source.documented, seen = line.source.seen;
     EXPECT_NE(documented, "") << name(line.call);
-    const bool recorded = seen != detail::kNotAsked;
+    const bool recorded = seen != host_waits::kNotAsked;
     if (line.wait.grade == Grade::kWaits) {
       EXPECT_TRUE(documented != "nothing" || recorded) << name(line.call);
     }
@@ -30,17 +30,18 @@ TEST(HostWaits, WhatIsCertainIsDocumentedOrRecorded) {
 }
 
 TEST(HostWaits, EachLineCounts) {
-  for (const auto& line : detail::kTransferLines) {
+  for (const auto& line : host_waits::kTransferLines) {
     bool counts = false;
     for (const Place from : kPlaces) {
       for (const Place to : kPlaces) {
-        const bool fits = (line.from & detail::at(from)) != 0 && (line.to & detail::at(to)) != 0;
+        const bool fits =
+            (line.from & host_waits::at(from)) != 0 && (line.to & host_waits::at(to)) != 0;
         counts |= fits && host_wait(line.form, from, to) == line.wait;
       }
     }
     EXPECT_TRUE(counts) << line.source.documented;
   }
-  for (const auto& line : detail::kCallLines) {
+  for (const auto& line : host_waits::kCallLines) {
     EXPECT_EQ(host_wait(line.call), line.wait) << name(line.call) << " stands there twice";
   }
 }

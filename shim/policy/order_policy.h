@@ -131,7 +131,12 @@ struct OrderKept<CallStruct> {
   std::optional<UsedRange> tensor;  ///< as it was
 };
 template <class CallStruct>
-requires(kWaits<CallStruct> || kUnloads<CallStruct>) struct OrderKept<CallStruct> : Clock {
+requires kWaits<CallStruct>
+struct OrderKept<CallStruct> : Clock {
+};
+template <class CallStruct>
+requires kUnloads<CallStruct>
+struct OrderKept<CallStruct> : Clock {
 };
 
 template <class CallStruct>

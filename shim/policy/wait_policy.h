@@ -29,11 +29,14 @@ struct WorkEntry<CallStruct> : WorkRoom::Ticket {
   Clock before;  ///< what its work comes after
 };
 
-/// It may wait for all work that there is.
+/// It may wait for all work that there is. Of what ends a context, more is forgotten.
 template <class CallStruct>
-inline constexpr bool kMayWaitForAll = host_wait(CallStruct::kEntryPoint).what
-                                           == HostWait::For::kEverything
-                                       && !EndsContext<CallStruct>;
+inline constexpr bool kMayWaitForAll =
+    EndsContext<CallStruct> ? false : host_wait(CallStruct::kEntryPoint) == host_waits::kMaybeAll;
+
+/// What is kept of such a call.
+template <class CallStruct>
+using AwaitedByTheWay = std::conditional_t<kMayWaitForAll<CallStruct>, Clock, detail::Nothing>;
 
 /// What a call that may wait for everything may wait for.
 template <class CallStruct>

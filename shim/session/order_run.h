@@ -109,8 +109,7 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
       const bool waits = !kept.graph || kept.graph->waits;
       use.sure = !tells;
       work_.use(step.ticket, use, kept.graph ? kept.graph->ranges : nullptr);
-      constexpr HostWait kTells{HostWait::Grade::kTells, HostWait::For::kItself};
-      if (tells) work_.settle(step.ticket, kTells, nullptr, 0);
+      if (tells) work_.settle(step.ticket, host_waits::kTellsItself, nullptr, 0);
       if (waits) work_.hear(step.ticket);
     }
     if (!step.violations.empty()) [[unlikely]] {

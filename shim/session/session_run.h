@@ -48,9 +48,13 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
     step.kept.count = touches(call, step.kept.list);
     if (!bounds_.near(step.kept) && !observer) {
       const auto ticket = enter_work(symbol, call);
+      program_errno = entry_errno;
       const CUresult result = call.invoke(function);
-      if (ticket) [[unlikely]]
+      if (ticket) [[unlikely]] {
+        const int driver_errno = program_errno;
         leave_work(call, ticket, result, &step.kept, caller);
+        program_errno = driver_errno;
+      }
       // The one thing to say of a copy that touches no reservation.
       if (result == CUDA_ERROR_NOT_INITIALIZED) [[unlikely]] {
         report_uninitialized(call, step, caller);
@@ -70,7 +74,7 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
 
   [[maybe_unused]] WorkEntry<CallStruct> ticket;
   if constexpr (kQueues<CallStruct>) ticket = enter_work(symbol, call);
-  [[maybe_unused]] Clock by_the_way;
+  [[maybe_unused]] AwaitedByTheWay<CallStruct> by_the_way;
   if constexpr (kMayWaitForAll<CallStruct>) by_the_way = awaited_by_the_way(work_, call);
 
   Answer answer;
