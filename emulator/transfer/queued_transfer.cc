@@ -9,21 +9,22 @@
 #include "emulator/base/quirks.h"
 #include "emulator/stream/work.h"
 #include "rulebook/check.h"
+#include "rulebook/order/host_wait.h"
 
 namespace cuvmm::emulator {
 
 namespace {
 
 Place place_of(const Emulator& e, Address at) {
-  if (const Mapping* const mapping = e.model.mapping_at(at)) {
-    const bool host = (mapping->access.read & AccessMask::kHostBit) != 0;
-    return host ? Place::kPinned : Place::kDevice;
-  }
+  if (e.host.at(at)) return Place::kPinned;
   if (const PlainAllocation* const plain = e.plain.at(at)) {
     if (plain->managed) return Place::kManaged;
     return plain->on_device() ? Place::kDevice : Place::kPinned;
   }
-  if (e.host.at(at)) return Place::kPinned;
+  if (const Mapping* const mapping = e.model.mapping_at(at)) {
+    const bool host = (mapping->access.read & AccessMask::kHostBit) != 0;
+    return host ? Place::kPinned : Place::kDevice;
+  }
   // Memory of the host that a device reaches by way of the CPU alone.
   return e.space.owns(at, 1) ? Place::kDevice : Place::kPageable;
 }
@@ -106,30 +107,25 @@ CUresult fill_fault(const Emulator& e) {
   return answer(e, Quirk::kFillFault, true).value_or(CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-CUresult queue(Emulator& e, CUstream stream, const QueuedTransfer& transfer, TransferForm form) {
+CUresult queue(Emulator& e, CUstream stream, const QueuedTransfer& transfer, bool blocking) {
   if (std::visit([](const auto& what) { return empty(what); }, transfer.what)) return CUDA_SUCCESS;
   const auto waiting = std::make_shared<Waiting>(Waiting{.transfer = transfer});
-  auto* const copy = std::get_if<Copy>(&waiting->transfer.what);
-  const Address target = copy ? copy->to.base : std::get<Fill>(waiting->transfer.what).to.base;
-  const Place to = place_of(e, target);
-  const Place from = copy ? place_of(e, copy->from.base) : to;
-  if (copy) {
+  if (auto* copy = std::get_if<Copy>(&waiting->transfer.what)) {
     const CUresult wrong = check_sides(e, *copy);
     if (wrong != CUDA_SUCCESS) return wrong;
+    const Place to = place_of(e, copy->to.base), from = place_of(e, copy->from.base);
+    waiting->to_pageable = to == Place::kPageable;
+    waiting->from_pageable = from == Place::kPageable;
+    const HostWait wait = host_wait(TransferForm::kCopyAsync, from, to);
+    blocking |= waiting->to_pageable || wait.grade == HostWait::Grade::kWaits;
+    blocking |= synchronous(e, copy->to.base) || synchronous(e, copy->from.base);
+    if (waiting->from_pageable && !blocking) stage(*copy, waiting->staged);
+  } else {
+    blocking |= synchronous(e, std::get<Fill>(waiting->transfer.what).to.base);
   }
-  waiting->to_pageable = to == Place::kPageable;
-  waiting->from_pageable = copy && from == Place::kPageable;
-  const HostWait wait = host_wait(form, from, to);
-  using Grade = HostWait::Grade;
-  bool itself = synchronous(e, target) || (copy && synchronous(e, copy->from.base));
-  itself |= wait.what == HostWait::For::kItself && wait.grade >= Grade::kMayWait;
-  if (!itself && wait.grade == Grade::kWaits) {
-    const CUresult result = submit_and_wait(e, stream, [](Emulator&) { return CUDA_SUCCESS; });
-    if (result != CUDA_SUCCESS) return result;
-  }
-  if (waiting->from_pageable && !itself) stage(*copy, waiting->staged);
   Work work = [waiting](Emulator& at) { return waiting->run(at); };
-  return itself ? submit_and_wait(e, stream, std::move(work)) : submit(e, stream, std::move(work));
+  return blocking ? submit_and_wait(e, stream, std::move(work))
+                  : submit(e, stream, std::move(work));
 }
 
 }  // namespace cuvmm::emulator

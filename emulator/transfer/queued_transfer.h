@@ -7,7 +7,6 @@
 #include "emulator/base/emulator.h"
 #include "emulator/transfer/transfer.h"
 #include "rulebook/data/touch.h"
-#include "rulebook/order/host_wait.h"
 
 namespace cuvmm::emulator {
 
@@ -22,9 +21,9 @@ struct QueuedTransfer {
 
 /// Gives it to a stream. When its turn comes, it meets the machine as it is then: what was unmapped
 /// meanwhile, freed, or taken from the device, is a fault. Pageable memory of the host is read
-/// before the call returns. The call waits where rulebook/order/host_wait.h says so, and where it
-/// may wait for itself: drivers before CUDA 12.2 promised that.
-CUresult queue(Emulator& e, CUstream stream, const QueuedTransfer& transfer, TransferForm form);
+/// before the call returns. The call waits where rulebook/order/host_wait.h is sure of it, and
+/// where it writes to pageable memory. `blocking`: it waits whatever it copies.
+CUresult queue(Emulator& e, CUstream stream, const QueuedTransfer& transfer, bool blocking);
 
 /// The fault of a fill whose memory is gone when its turn comes.
 CUresult fill_fault(const Emulator& e);

@@ -139,12 +139,8 @@ CUresult run_transfer(Emulator& e, const CallStruct& call, bool perform = true,
     QueuedTransfer later{
         .entry = CallStruct::kEntryPoint, .count = count, .facts = facts, .what = plan(call)};
     std::copy_n(touched, count, later.touched);
-    constexpr bool kStreamless = !requires { call.hStream; };
-    using Form = TransferForm;
-    const Form form = std::holds_alternative<Fill>(later.what)
-                          ? (kStreamless ? Form::kFill : Form::kFillAsync)
-                          : (kStreamless ? Form::kCopy : Form::kCopyAsync);
-    return mistaken(e, call, violations, queue(e, stream, later, form));
+    constexpr bool kBlocking = !requires { call.hStream; };
+    return mistaken(e, call, violations, queue(e, stream, later, kBlocking));
   }
   return mistaken(e, call, violations, execute(e, plan(call)));
 }
