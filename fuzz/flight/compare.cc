@@ -72,6 +72,7 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
     const History::Piece& piece = history.piece(allocation);
     if (!before.at(piece.stream)) continue;
     out.robbed = true;
+    if (piece.told) continue;
     const bool still = after.at(piece.stream) && !piece.over;
     still ? wanted.must(Rule::kDataPoolOrdered) : wanted.may(Rule::kDataPoolOrdered);
   }

@@ -22,7 +22,7 @@ void Reference::find_early(Opinion& out, int stream, int thread, const Bytes& by
   for (const Memory& each : memory_) {
     if (!each.live || each.allocation < 0 || !each.bytes.holds(bytes)) continue;
     const History::Piece& piece = history_.piece(each.allocation);
-    if (piece.known || piece.told || history_.before_next(each.allocation, stream)) continue;
+    if (piece.known || history_.before_next(each.allocation, stream)) continue;
     out.early.push_back(each.allocation);
     out.lost |= beyond_reach(history_.stream(piece.stream), thread) && !piece.over;
   }
