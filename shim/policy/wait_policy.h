@@ -48,6 +48,10 @@ Clock awaited_by_the_way(WorkRoom& room, const CallStruct& call) {
   return room.everything();
 }
 
+/// The event that other processes know from this call on.
+inline CUevent shared_by(const calls::IpcGetEventHandle& call) { return call.event; }
+inline CUevent shared_by(const calls::IpcOpenEventHandle& call) { return *call.phEvent; }
+
 /// Whether a batch has one of two kinds of operation.
 inline bool has_one_of(const calls::StreamBatchMemOp& call, CUstreamBatchMemOpType first,
                        CUstreamBatchMemOpType second) {

@@ -2,6 +2,8 @@
 // Calls behind which the host knows, or may know, that earlier work is over.
 #include <gmock/gmock.h>
 
+#include <cerrno>
+
 #include "shim/testing/work_world.h"
 
 namespace cuvmm::shim {
@@ -240,130 +242,6 @@ TEST_F(WorkWaits, AnUnloadMayHaveWaited) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-// --- What tells the host
-
-TEST_F(WorkWaits, AHostFunctionMayTellThatWorkIsOver) {
-  use_then_more();
-  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
-  unmap();
-  EXPECT_THAT(found(), IsEmpty());
-}
-
-TEST_F(WorkWaits, WorkBehindAHostFunctionIsNotTold) {
-  use_then_more();
-  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
-  launch(s_, {kBase});
-  more_work();
-  unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
-}
-
-TEST_F(WorkWaits, AHostFunctionOnAStreamThatWaitedTellsToo) {
-  use_then_more();
-  run(calls::EventRecord{e_, s_});
-  more_work();
-  run(calls::StreamWaitEvent{t_, e_, 0});
-  EXPECT_EQ(run(calls::LaunchHostFunc{t_, nullptr, nullptr}), CUDA_SUCCESS);
-  unmap();
-  EXPECT_THAT(found(), IsEmpty());
-}
-
-TEST_F(WorkWaits, WithAnEventBehindItUnfinishedWorkIsFoundAllTheSame) {
-  mode = AsyncMode::kExact;
-  unordered = true;
-  use_then_more();
-  answers.event_queries[event(0xee01)] = CUDA_ERROR_NOT_READY;
-  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
-  unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
-}
-
-TEST_F(WorkWaits, ToldWorkThatIsOverIsNotSpokenOf) {
-  mode = AsyncMode::kExact;
-  unordered = true;
-  use_then_more();
-  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
-  unmap();
-  EXPECT_THAT(found(), IsEmpty());
-}
-
-TEST_F(WorkWaits, AWordThatIsWrittenTells) {
-  use_then_more();
-  EXPECT_EQ(run(calls::StreamWriteValue32{s_, at(pinned_), 1, 0}), CUDA_SUCCESS);
-  unmap();
-  EXPECT_THAT(found(), IsEmpty());
-}
-
-TEST_F(WorkWaits, AWordThatTheHostSeesIsOverForItAsSoonAsItIsWritten) {
-  mode = AsyncMode::kExact;
-  unordered = true;
-  map();
-  answers.places[kBase] = CU_MEMORYTYPE_HOST;
-  CUmemAccessDesc host{};
-  host.location.type = CU_MEM_LOCATION_TYPE_HOST;
-  host.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  run(calls::MemSetAccess{kBase, kSize, &host, 1});
-  busy(s_);
-  EXPECT_EQ(run(calls::StreamWriteValue32{s_, kBase, 1, 0}), CUDA_SUCCESS);
-  EXPECT_EQ(asked("record"), 0u);
-  unmap();
-  EXPECT_THAT(found(), testing::Not(testing::Contains(testing::StartsWith("cuMemUnmap"))));
-}
-
-TEST_F(WorkWaits, AWordThatIsWaitedForTellsNothing) {
-  use_then_more();
-  CUstreamBatchMemOpParams operation{};
-  operation.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
-  operation.waitValue.address = at(pinned_);
-  EXPECT_EQ(run(calls::StreamBatchMemOp{s_, 1, &operation, 0}), CUDA_SUCCESS);
-  unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
-}
-
-TEST_F(WorkWaits, AnAllocationThatTheHostMayKnowOfIsNotEarly) {
-  CUdeviceptr pool = 0;
-  EXPECT_EQ(run(calls::MemAllocAsync{&pool, kGranule, s_}), CUDA_SUCCESS);
-  busy(s_);
-  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
-  launch(t_, {pool});
-  EXPECT_THAT(found(), IsEmpty());
-}
-
-// --- Waits for what others do
-
-// What the word is written by may be a kernel, of any stream.
-TEST_F(WorkWaits, WhoWaitedForAWordMayComeAfterAllWork) {
-  CUdeviceptr pool = 0;
-  EXPECT_EQ(run(calls::MemAllocAsync{&pool, kGranule, s_}), CUDA_SUCCESS);
-  busy(s_);
-  launch(s_, {pool});
-  more_work();
-  EXPECT_EQ(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}), CUDA_SUCCESS);
-  launch(t_, {pool});
-  EXPECT_THAT(found(), IsEmpty()) << "the allocation is over";
-  launch(s_, {pool});  // unfinished for sure, which says nothing of the order
-  EXPECT_EQ(run(calls::MemFreeAsync{pool, t_}), CUDA_SUCCESS);
-  EXPECT_THAT(found(), IsEmpty());
-}
-
-TEST_F(WorkWaits, AHostThatWaitedForAWaitMayKnowOfAllWork) {
-  use_then_more();
-  more_work();
-  EXPECT_EQ(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}), CUDA_SUCCESS);
-  run(calls::EventRecord{e_, t_});
-  EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
-  unmap();
-  EXPECT_THAT(found(), IsEmpty());
-}
-
-TEST_F(WorkWaits, AWaitThatMayGoOnTellsTheHostNothing) {
-  use_then_more();
-  more_work();
-  EXPECT_EQ(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}), CUDA_SUCCESS);
-  unmap();
-  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
-}
-
 // --- What it costs
 
 TEST_F(WorkWaits, NobodyIsAskedWhereThereIsNoWork) {
@@ -372,6 +250,14 @@ TEST_F(WorkWaits, NobodyIsAskedWhereThereIsNoWork) {
   run(calls::MemcpyAsync{at(pageable_), kPlain, 64, s_});
   run(calls::MemsetD8{kPlain, 1, 64});
   EXPECT_EQ(asked("place"), 0u);
+}
+
+TEST_F(WorkWaits, WhatIsAskedLeavesErrnoAlone) {
+  use_then_more();
+  errno = 0;
+  run(calls::Memcpy{at(pageable_), kPlain, 64});
+  EXPECT_EQ(errno, 0);
+  EXPECT_NE(asked("place"), 0u);
 }
 
 TEST_F(WorkWaits, WhatTheModelKnowsTheDriverIsNotAsked) {

@@ -101,6 +101,9 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   if constexpr (kMayWaitForAll<CallStruct>) {
     if (answer.result == CUDA_SUCCESS) work_.tell(by_the_way);
   }
+  if constexpr (requires { shared_by(call); }) {
+    if (answer.result == CUDA_SUCCESS) work_.share(shared_by(call));
+  }
 
   try {
     if (answer.result == CUDA_SUCCESS) [[likely]] {

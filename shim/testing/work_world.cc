@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/testing/work_world.h"
 
+#include <cerrno>
 #include <cstring>
 
 namespace cuvmm::shim {
@@ -64,6 +65,7 @@ void set_places(Questions& q) {
   q.pointer_attributes = [](unsigned count, CUpointer_attribute* attributes, void** out,
                             CUdeviceptr address) {
     const WorkAnswers& answers = now("place");
+    errno = EINVAL;  // as a driver may leave it
     const auto known = answers.places.find(address);
     for (unsigned i = 0; i < count; ++i) {
       int value = 0;
@@ -280,6 +282,7 @@ Driver work_driver() {
              [](CUevent event) { return answer_for(WorkAnswers::now->event_queries, event); });
   driver.set(calls::EventSynchronize{}, accepts);
   driver.set(calls::EventDestroy{}, accepts);
+  driver.set(calls::IpcGetEventHandle{}, accepts);
   driver.set(calls::CtxSynchronize{}, accepts);
   driver.set(calls::CtxDestroy{}, accepts);
   driver.set(calls::ModuleUnload{}, accepts);

@@ -256,6 +256,8 @@ void WorkRoom::record(const Ticket& ticket, CUevent event) {
   order_.forget(number(event));
   if (!ticket) return;
   if (leave(ticket)) order_.record(number(event), ticket.stream);
+  if (shared_events_.contains(number(event))) [[unlikely]]
+    order_.tell(order_.recorded(number(event)));
 }
 
 void WorkRoom::wait(const Ticket& ticket, CUevent event) {
@@ -265,6 +267,10 @@ void WorkRoom::wait(const Ticket& ticket, CUevent event) {
   if (!stream) return;
   ++stream->actions;
   order_.wait(stream->id, number(event));
+  if (!shared_events_.contains(number(event))) [[likely]]
+    return;
+  order_.queue(stream->id);
+  order_.hear(stream->id);
 }
 
 Clock WorkRoom::given(CUstream handle, bool per_thread) {
@@ -355,11 +361,13 @@ void WorkRoom::end_context() {
   graphs_.clear();
   orders_.clear();
   births_.clear();
+  shared_events_.clear();
   pending_.store(false, std::memory_order_relaxed);
 }
 
 void WorkRoom::forget(CUevent event) {
   const Locked lock(mutex_);
+  shared_events_.erase(number(event));
   order_.forget(number(event));
 }
 
@@ -443,6 +451,7 @@ void WorkRoom::start_in_child(bool whole) {
     new (&orders_) GraphOrders();
     new (&watched_) decltype(watched_)();
     new (&births_) decltype(births_)();
+    new (&shared_events_) decltype(shared_events_)();
     new (&named_) decltype(named_)();
     new (&events_) OwnEvents;
   }
@@ -453,6 +462,7 @@ void WorkRoom::start_in_child(bool whole) {
   orders_.clear();
   watched_.clear();
   births_.clear();
+  shared_events_.clear();
   events_.clear();
   allocates_.store(false);
   keeps_orders_.store(false);

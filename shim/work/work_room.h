@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <unordered_set>
 #include <vector>
 
 #include "rulebook/model/seldom.h"
@@ -138,6 +139,8 @@ class WorkRoom {
   void settle(const Ticket& ticket, HostWait wait, const Clock* before, Position own);
   /// The newest work of the ticket's stream waits for a word or a semaphore.
   void hear(const Ticket& ticket);
+  /// Another process may see when the event is over, or record it.
+  void share(CUevent event);
   /// Whether the memory of an object is watched that is named so.
   bool watches(std::uint64_t object);
 
@@ -306,6 +309,7 @@ class WorkRoom {
   /// Findings name them for ever.
   std::map<std::tuple<const void*, const void*, std::uint64_t>, Work> named_
       CUVMM_GUARDED_BY(mutex_);
+  std::unordered_set<std::uint64_t> shared_events_ CUVMM_GUARDED_BY(mutex_);
   GraphOrders orders_ CUVMM_GUARDED_BY(mutex_);
   std::atomic<bool> keeps_orders_{false};  ///< there may be some
   std::atomic<std::uint64_t> lucky_{0};    ///< written under the lock

@@ -43,6 +43,11 @@ void WorkRoom::hear(const Ticket& ticket) {
   order_.hear(ticket.stream);
 }
 
+void WorkRoom::share(CUevent event) {
+  const Locked lock(mutex_);
+  shared_events_.insert(reinterpret_cast<std::uintptr_t>(event));
+}
+
 bool WorkRoom::watches(std::uint64_t object) {
   if (!pending_.load(std::memory_order_relaxed)) return false;
   const Locked lock(mutex_);
