@@ -154,11 +154,12 @@ TEST_F(LateGraph, AGraphThatUsesFreedMemoryIsAFault) {
 }
 
 TEST_F(LateGraph, ABatchOfCopiesIsQueued) {
-  CUdeviceptr to[] = {address(words_[1])}, from[] = {address(words_[0])};
+  const CUdeviceptr memory = device();
+  CUdeviceptr to[] = {address(words_[1])}, from[] = {memory};
   std::size_t sizes[] = {4}, first[] = {0};
   CUmemcpyAttributes attributes{};
   attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
-  ASSERT_EQ(write(words_[0], 7, a_), CUDA_SUCCESS);
+  ASSERT_EQ(fill(memory, 7, a_), CUDA_SUCCESS);
   ASSERT_EQ(driver()(calls::MemcpyBatchAsync_v2{.dsts = to,
                                                 .srcs = from,
                                                 .sizes = sizes,

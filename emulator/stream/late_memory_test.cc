@@ -139,6 +139,14 @@ TEST_F(LateMemory, PageLockedMemoryIsReadWhenTheStreamComesToIt) {
   EXPECT_EQ(*words_[1], 4u);
 }
 
+TEST_F(LateMemory, ACopyFromHostToHostWaitsOnItsStreamToo) {
+  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::MemcpyAsync{address(words_[1]), address(words_[0]), 4, a_}),
+            CUDA_SUCCESS);
+  EXPECT_EQ(*words_[1], 1u);
+  EXPECT_EQ(query(a_), CUDA_SUCCESS);
+}
+
 TEST_F(LateMemory, SynchronousMemoryIsWaitedFor) {
   const CUdeviceptr memory = device();
   const int on = 1;

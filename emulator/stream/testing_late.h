@@ -20,6 +20,7 @@ class LateTest : public ::testing::Test {
     a_ = stream();
     b_ = stream();
     apart_ = stream(CU_STREAM_NON_BLOCKING);
+    between_ = device();
   }
   void TearDown() override { EXPECT_EQ(driver()(calls::CtxDestroy{context_}), CUDA_SUCCESS); }
 
@@ -62,8 +63,14 @@ class LateTest : public ::testing::Test {
   static CUresult write(volatile unsigned* word, unsigned value, CUstream stream) {
     return fill(address(word), value, stream);
   }
-  static CUresult copy(volatile unsigned* to, volatile unsigned* from, CUstream stream) {
-    return driver()(calls::MemcpyAsync{address(to), address(from), sizeof(unsigned), stream});
+  /// By way of the device, each copy by another word there: from host to host it would wait.
+  CUresult copy(volatile unsigned* to, volatile unsigned* from, CUstream stream) {
+    const CUdeviceptr between = between_;
+    between_ += sizeof(unsigned);
+    const CUresult first =
+        driver()(calls::MemcpyAsync{between, address(from), sizeof(unsigned), stream});
+    if (first != CUDA_SUCCESS) return first;
+    return driver()(calls::MemcpyAsync{address(to), between, sizeof(unsigned), stream});
   }
   /// The stream goes on once the word is 1.
   static CUresult hold(CUstream stream, volatile unsigned* until) {
@@ -85,6 +92,7 @@ class LateTest : public ::testing::Test {
   volatile unsigned* words_[4] = {};
   CUstream a_ = nullptr, b_ = nullptr;  ///< blocking streams
   CUstream apart_ = nullptr;            ///< waits for no default stream
+  CUdeviceptr between_ = 0;             ///< the words of copies are there on their way
 };
 
 }  // namespace cuvmm::emulator::testing

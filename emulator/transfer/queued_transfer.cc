@@ -9,14 +9,24 @@
 #include "emulator/base/quirks.h"
 #include "emulator/stream/work.h"
 #include "rulebook/check.h"
+#include "rulebook/order/host_wait.h"
 
 namespace cuvmm::emulator {
 
 namespace {
 
-// Memory of the host that a device reaches by way of the CPU alone.
-bool pageable(const Emulator& e, Address at) {
-  return !e.model.mapping_at(at) && !e.plain.at(at) && !e.space.owns(at, 1) && !e.host.at(at);
+Place place_of(const Emulator& e, Address at) {
+  if (e.host.at(at)) return Place::kPinned;
+  if (const PlainAllocation* const plain = e.plain.at(at)) {
+    if (plain->managed) return Place::kManaged;
+    return plain->on_device() ? Place::kDevice : Place::kPinned;
+  }
+  if (const Mapping* const mapping = e.model.mapping_at(at)) {
+    const bool host = (mapping->access.read & AccessMask::kHostBit) != 0;
+    return host ? Place::kPinned : Place::kDevice;
+  }
+  // Memory of the host that a device reaches by way of the CPU alone.
+  return e.space.owns(at, 1) ? Place::kDevice : Place::kPageable;
 }
 
 // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS was set for it.
@@ -103,10 +113,12 @@ CUresult queue(Emulator& e, CUstream stream, const QueuedTransfer& transfer, boo
   if (auto* copy = std::get_if<Copy>(&waiting->transfer.what)) {
     const CUresult wrong = check_sides(e, *copy);
     if (wrong != CUDA_SUCCESS) return wrong;
-    waiting->to_pageable = pageable(e, copy->to.base);
-    waiting->from_pageable = pageable(e, copy->from.base);
-    blocking |=
-        waiting->to_pageable || synchronous(e, copy->to.base) || synchronous(e, copy->from.base);
+    const Place to = place_of(e, copy->to.base), from = place_of(e, copy->from.base);
+    waiting->to_pageable = to == Place::kPageable;
+    waiting->from_pageable = from == Place::kPageable;
+    const HostWait wait = host_wait(TransferForm::kCopyAsync, from, to);
+    blocking |= waiting->to_pageable || wait.grade == HostWait::Grade::kWaits;
+    blocking |= synchronous(e, copy->to.base) || synchronous(e, copy->from.base);
     if (waiting->from_pageable && !blocking) stage(*copy, waiting->staged);
   } else {
     blocking |= synchronous(e, std::get<Fill>(waiting->transfer.what).to.base);

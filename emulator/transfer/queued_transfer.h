@@ -20,9 +20,9 @@ struct QueuedTransfer {
 };
 
 /// Gives it to a stream. When its turn comes, it meets the machine as it is then: what was unmapped
-/// meanwhile, freed, or taken from the device, is a fault. As documented, pageable memory of the
-/// host is read before the call returns, and what writes to it is waited for. `blocking`: the call
-/// waits whatever it copies.
+/// meanwhile, freed, or taken from the device, is a fault. Pageable memory of the host is read
+/// before the call returns. The call waits where rulebook/order/host_wait.h is sure of it, and
+/// where it writes to pageable memory. `blocking`: it waits whatever it copies.
 CUresult queue(Emulator& e, CUstream stream, const QueuedTransfer& transfer, bool blocking);
 
 /// The fault of a fill whose memory is gone when its turn comes.

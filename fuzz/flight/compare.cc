@@ -59,9 +59,10 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
     }
     if (suspect.unseen) continue;
     if (suspect.last) wanted.may(opinion.certain);
-    // Of the legacy stream a shim may doubt what it is busy with.
-    if (!suspect.last || suspect.legacy) wanted.may(opinion.uncertain);
-    if (!still) continue;
+    // Of the legacy stream a shim may doubt what it is busy with. Who may know that the work is
+    // over is not told that nothing has waited for it.
+    if ((!suspect.last || suspect.legacy) && !suspect.told) wanted.may(opinion.uncertain);
+    if (!still || (suspect.told && (!suspect.last || suspect.legacy))) continue;
     if (!suspect.last) {
       wanted.must(opinion.uncertain);
     } else if (suspect.legacy) {
@@ -74,6 +75,7 @@ Compared compare(const Opinion& opinion, const History& history, const std::map<
     const History::Piece& piece = history.piece(allocation);
     if (!before.at(piece.stream)) continue;
     out.robbed = true;
+    if (piece.told) continue;
     const bool still = after.at(piece.stream) && !piece.over;
     still ? wanted.must(Rule::kDataPoolOrdered) : wanted.may(Rule::kDataPoolOrdered);
   }

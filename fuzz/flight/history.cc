@@ -133,6 +133,13 @@ void History::learn(const std::vector<Node>& nodes) {
   }
 }
 
+void History::tell(const std::vector<Node>& nodes) {
+  const std::vector<bool> reached = reach(nodes);
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    if (reached[i]) pieces_[i].told = true;
+  }
+}
+
 void History::end(const std::vector<Node>& nodes) {
   const std::vector<bool> reached = reach(nodes);
   for (std::size_t i = 0; i < pieces_.size(); ++i) {

@@ -53,6 +53,7 @@ class History {
     bool is_record = false;
     bool known = false;  ///< the program waited for it, or was told that it is over
     bool over = false;   ///< it is over, whoever knows
+    bool told = false;   ///< the program may know, or come to know, that it is over
   };
 
   /// The index of a live stream; -1 for none. 0, 1 and 2 are the default streams.
@@ -85,6 +86,8 @@ class History {
   std::vector<Node> everything() const;
   /// The program knows these to be over, and so all that comes before them.
   void learn(const std::vector<Node>& nodes);
+  /// The program may have waited for these, or may see of itself when they are over.
+  void tell(const std::vector<Node>& nodes);
   /// They are over, but the program does not know.
   void end(const std::vector<Node>& nodes);
 

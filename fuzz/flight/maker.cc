@@ -56,6 +56,9 @@ class Maker {
   void launch();
   void order();
   void wait_for(int stream);
+  /// A call by which the program may learn that work is over, without a synchronisation.
+  void tell(int stream);
+  std::string buffer();
   void take();
   void take(std::size_t which);
   void release_name();
@@ -308,6 +311,29 @@ void Maker::wait_for(int stream) {
   }
 }
 
+std::string Maker::buffer() {
+  const std::string name = fresh('b');
+  say(name + (random_.chance(50) ? " = host(64)" : " = cuMemAllocHost(64)"));
+  return name;
+}
+
+void Maker::tell(int stream) {
+  if (have_.memory.empty()) return;
+  Have::Memory& memory = any(have_.memory);
+  const std::uint32_t kind = random_.below(10);
+  memory.used_on = kind < 3 ? 0 : stream;
+  if (kind < 1) return say("cuMemcpyDtoH(" + buffer() + ", " + memory.name + ", 64)");
+  if (kind < 3) return say("cuMemcpyHtoD(" + memory.name + ", " + buffer() + ", 64)");
+  if (kind < 5) {
+    return say("cuMemcpyHtoDAsync(" + memory.name + ", " + buffer() + ", 64" + on(stream) + ")");
+  }
+  if (kind < 8) {
+    return say("cuMemcpyDtoHAsync(" + buffer() + ", " + memory.name + ", 64" + on(stream) + ")");
+  }
+  say("cuStreamWriteValue32(stream=" + have_.streams[static_cast<std::size_t>(stream)] +
+      ", addr=" + memory.name + ", value=1, flags=0)");
+}
+
 void Maker::take() {
   if (!have_.memory.empty()) {
     take(random_.below(static_cast<std::uint32_t>(have_.memory.size())));
@@ -358,7 +384,8 @@ void Maker::next() {
   if (kind < 34) return touch();
   if (kind < 42) return launch();
   if (kind < 62) return order();
-  if (kind < 74) return wait_for(any_stream());
+  if (kind < 70) return wait_for(any_stream());
+  if (kind < 76) return tell(any_stream());
   if (kind < 88) {
     take();
     // What a graph uses may be gone by now.

@@ -29,6 +29,7 @@ struct Suspect {
   bool marked = false;  ///< a record or a wait behind it may be all that is left to do
   bool idle = false;    ///< it is only given that memory, and does not touch it
   bool unseen = false;  ///< a shim cannot know that it uses the memory
+  bool told = false;    ///< the program may know that it is over: no finding but that it is not
 };
 
 /// What the reference thinks of one call before it is made.
@@ -120,8 +121,13 @@ class Reference {
   Opinion wait(const std::vector<Node>& nodes) const;
   /// Work on a stream, which may be captured.
   Opinion work(std::uint64_t handle, int thread, const std::vector<Bytes>& bytes);
-  void queue(std::uint64_t handle, int thread, const std::vector<Bytes>& bytes);
-  void queue_uses(std::uint64_t handle, int thread, const Uses& uses);
+  /// The same where the program may learn something of it: never captured.
+  Opinion telling(std::uint64_t handle, int thread, const Bytes& bytes);
+  /// Its node; -1 for what is captured.
+  Node queue(std::uint64_t handle, int thread, const std::vector<Bytes>& bytes);
+  Node queue_uses(std::uint64_t handle, int thread, const Uses& uses);
+  /// Whether the host's memory there was allocated page-locked.
+  bool pinned(const void* host) const;
   void find_early(Opinion& out, int stream, int thread, const Bytes& bytes) const;
   /// Nobody can be asked about it: it was destroyed, or belongs to another thread.
   bool beyond_reach(const History::Stream& stream, int thread) const;
@@ -131,7 +137,7 @@ class Reference {
 
   History history_;
   std::vector<Memory> memory_;
-  std::vector<Object> ranges_, handles_, descriptors_, externals_, pools_;
+  std::vector<Object> ranges_, handles_, descriptors_, externals_, pools_, pinned_;
   std::vector<Event> events_;
   std::vector<Graph> graphs_, executables_;
   int births_ = 0;

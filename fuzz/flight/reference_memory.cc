@@ -57,6 +57,7 @@ void Reference::take(Opinion& out, const Memory& memory, int ordered_by, int thr
     suspect.unseen = std::none_of(piece.uses.begin(), piece.uses.end(), [&](const Use& use) {
       return use.bytes.meets(memory.bytes) && use.seen;
     });
+    suspect.told = piece.told;
     for (Node later = node + 1; later < history_.count(); ++later) {
       const History::Piece& other = history_.piece(later);
       if (other.known) continue;
@@ -238,13 +239,14 @@ void Reference::accept(const calls::MemAlloc& made, int) {
   memory_.push_back({.bytes = {*made.dptr, made.bytesize}, .kind = Memory::Kind::kPlain});
 }
 
-// The driver waits for everything by itself, and the program does not know it.
+// The driver may wait for everything by itself, and does so; nobody promises it.
 Opinion Reference::judge(const calls::MemFree& made, int) {
   return plain(live_at(made.dptr, Memory::Kind::kPlain) != nullptr);
 }
 void Reference::accept(const calls::MemFree& made, int) {
   live_at(made.dptr, Memory::Kind::kPlain)->live = false;
   history_.end(history_.everything());
+  history_.tell(history_.everything());
 }
 
 Opinion Reference::judge(const calls::IpcOpenMemHandle& made, int) {
@@ -267,8 +269,10 @@ Opinion Reference::judge(const calls::IpcCloseMemHandle& made, int thread) {
   if (out.made) take(out, *memory, -1, thread);
   return out;
 }
+// GPUs were seen to wait here.
 void Reference::accept(const calls::IpcCloseMemHandle& made, int) {
   live_at(made.dptr, Memory::Kind::kOpened)->live = false;
+  history_.tell(history_.everything());
 }
 
 }  // namespace cuvmm::fuzz::flight

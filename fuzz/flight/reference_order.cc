@@ -42,18 +42,22 @@ Opinion Reference::work(std::uint64_t handle, int thread, const std::vector<Byte
   return out;
 }
 
-void Reference::queue(std::uint64_t handle, int thread, const std::vector<Bytes>& all) {
+Opinion Reference::telling(std::uint64_t handle, int thread, const Bytes& bytes) {
+  Opinion out = work(handle, thread, {bytes});
+  out.made &= !capturing();
+  return out;
+}
+
+Node Reference::queue(std::uint64_t handle, int thread, const std::vector<Bytes>& all) {
   Uses uses;
   for (const Bytes& bytes : all) uses.push_back({bytes});
-  queue_uses(handle, thread, uses);
+  return queue_uses(handle, thread, uses);
 }
-void Reference::queue_uses(std::uint64_t handle, int thread, const Uses& uses) {
+Node Reference::queue_uses(std::uint64_t handle, int thread, const Uses& uses) {
   const int stream = history_.find(handle, thread);
-  if (stream == capture_) {
-    captured_.insert(captured_.end(), uses.begin(), uses.end());
-  } else {
-    history_.add(stream, uses);
-  }
+  if (stream != capture_) return history_.add(stream, uses);
+  captured_.insert(captured_.end(), uses.begin(), uses.end());
+  return -1;
 }
 
 Opinion Reference::judge(const calls::MemsetD8& made, int thread) {
@@ -83,14 +87,6 @@ void Reference::accept(const calls::MemcpyDtoDAsync& made, int thread) {
   queue(value_of(made.hStream), thread,
         {{made.dstDevice, made.ByteCount}, {made.srcDevice, made.ByteCount}});
 }
-Opinion Reference::judge(const calls::MemcpyDtoH& made, int thread) {
-  return work(0, thread, {{made.srcDevice, made.ByteCount}});
-}
-void Reference::accept(const calls::MemcpyDtoH& made, int thread) {
-  queue(0, thread, {{made.srcDevice, made.ByteCount}});
-  history_.learn(history_.awaited(history_.find(0, thread)));
-}
-
 // --- Streams and events
 
 Opinion Reference::wait(const std::vector<Node>& nodes) const {

@@ -37,6 +37,14 @@ class Clock {
     }
   }
 
+  /// Leaves out what is behind `position`.
+  void cap(StreamId stream, Position position) {
+    const auto found = reached_.begin() + (lower(stream) - reached_.begin());
+    if (found == reached_.end() || found->stream != stream) return;
+    found->position = std::min(found->position, position);
+    if (found->position == 0) reached_.erase(found);
+  }
+
   void join(const Clock& other) {
     for (const Reached& each : other.reached_) raise(each.stream, each.position);
   }

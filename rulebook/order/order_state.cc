@@ -31,7 +31,7 @@ void OrderState::close(StreamId stream) {
 void OrderState::close_context(ContextId context) {
   context_finished(context);
   streams_.erase_if([&](const auto& each) { return each.second.context == context; });
-  finished_.forget_if([&](const Clock::Reached& each) { return !streams_.contains(each.stream); });
+  forget_gone();
   contexts_.erase(context);
 }
 
@@ -78,17 +78,11 @@ void OrderState::event_finished(EventId event) { finish(recorded(event)); }
 void OrderState::context_finished(ContextId context) { finish(given_to(context)); }
 
 Clock OrderState::given(StreamId id) const {
-  Clock all = own(id);
   // A blocking stream waits for the legacy one before what it is given next, and not before. Who
   // waits for the legacy one waits for all blocking ones; but that puts no work there which others
   // would come after.
   const Stream* const found = streams_.find(id);
-  if (!found || found->kind != Kind::kLegacy) return all;
-  awaited(*this, *found, [&](StreamId other, const Stream& stream) {
-    all.join(stream.after);
-    all.raise(other, stream.last);
-  });
-  return all;
+  return found && found->kind == Kind::kLegacy ? before_next(id) : own(id);
 }
 
 Clock OrderState::own(StreamId id) const {
@@ -112,6 +106,34 @@ Clock OrderState::given_to(ContextId context) const {
     over.raise(id, stream.last);
   }
   return over;
+}
+
+Clock OrderState::before_next(StreamId id) const {
+  Clock before = own(id);
+  const Stream* const found = streams_.find(id);
+  if (!found) return before;
+  awaited(*this, *found, [&](StreamId other, const Stream& stream) {
+    before.join(stream.after);
+    before.raise(other, stream.last);
+  });
+  return before;
+}
+
+Clock OrderState::everything() const {
+  Clock all;
+  for (const auto& [id, stream] : streams_) all.raise(id, stream.last);
+  return all;
+}
+
+void OrderState::hear(StreamId id) {
+  const Stream* const found = streams_.find(id);
+  if (found) hearing_.raise(id, found->last);
+}
+
+bool OrderState::hears(StreamId later) const {
+  return std::any_of(hearing_.begin(), hearing_.end(), [&](const Clock::Reached& wait) {
+    return comes_before(wait.stream, wait.position, later);
+  });
 }
 
 bool OrderState::finished(StreamId stream, Position work) const {
@@ -193,14 +215,32 @@ void OrderState::join(Clock& into, const Clock& from) const {
   }
 }
 
+void OrderState::forget_gone() {
+  const auto gone = [&](const Clock::Reached& each) { return !streams_.contains(each.stream); };
+  finished_.forget_if(gone);
+  told_.forget_if(gone);
+  hearing_.forget_if(gone);
+}
+
+void OrderState::hear_out() {
+  const std::size_t before = hearing_.size();
+  hearing_.forget_if(
+      [&](const Clock::Reached& wait) { return finished(wait.stream, wait.position); });
+  if (hearing_.size() != before) tell(everything());
+}
+
 void OrderState::finish(const Clock& over) {
+  for (const Clock::Reached& each : over) {
+    if (streams_.contains(each.stream)) finished_.raise(each.stream, each.position);
+  }
+  if (hearing_.size() != 0) [[unlikely]]
+    hear_out();
   for (const Clock::Reached& each : over) {
     const Stream* const found = streams_.find(each.stream);
     if (!found) continue;
-    finished_.raise(each.stream, each.position);
     if (found->closed && finished_.at(each.stream) >= found->last) {
       streams_.erase(each.stream);
-      finished_.forget_if([&](const Clock::Reached& one) { return one.stream == each.stream; });
+      forget_gone();
     }
   }
   // What is over no clock has to say again.

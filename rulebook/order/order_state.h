@@ -58,7 +58,22 @@ class OrderState {
   Clock own(StreamId stream) const;
   Clock recorded(EventId event) const;
   Clock given_to(ContextId context) const;
+  /// What is over before the work starts that the stream is given next.
+  Clock before_next(StreamId stream) const;
+  Clock everything() const;
   void over(const Clock& clock) { finish(Clock(clock)); }
+
+  /// The host may have learned that this is over, or may learn it in a way that nobody sees: so
+  /// nobody can say that nothing has waited for it.
+  void tell(const Clock& clock) { told_.join(clock); }
+  bool told(StreamId stream, Position work) const { return told_.at(stream) >= work; }
+
+  /// The stream waits for a word in memory, or a semaphore, from its newest work on: whatever was
+  /// queued anywhere may be what it waits for. So nobody can say what comes before its next work;
+  /// and once this wait is over, the host may have learned that anything is.
+  void hear(StreamId stream);
+  /// Whether what is queued to `later` now comes after such a wait that may still go on.
+  bool hears(StreamId later) const;
 
   /// Whether the host knows that this work is over.
   bool finished(StreamId stream, Position work) const;
@@ -104,11 +119,16 @@ class OrderState {
   void follow(Stream& stream, StreamId other, const Stream& from);
   void join(Clock& into, const Clock& from) const;
   void finish(const Clock& over);
+  // Waits for words and semaphores that are over.
+  void hear_out();
+  // What is said of streams that are gone.
+  void forget_gone();
 
   StreamMap<Stream> streams_;
   std::unordered_map<ContextId, Context> contexts_;
   std::unordered_map<EventId, Clock> events_;
-  Clock finished_;  ///< of streams in `streams_`
+  Clock finished_, told_;  ///< of streams in `streams_`
+  Clock hearing_;          ///< the newest waits for words and semaphores that may go on
   StreamId newest_ = 0;
 };
 

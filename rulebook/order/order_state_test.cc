@@ -220,5 +220,42 @@ TEST_F(Order, WorkOfADestroyedContextIsOver) {
   EXPECT_TRUE(order.finished(a, work));
 }
 
+TEST_F(Order, WhatIsToldIsNotFinished) {
+  const Position first = order.queue(a);
+  const Position elsewhere = order.queue(blocking);
+  order.tell(order.own(a));
+  const Position later = order.queue(a);
+  EXPECT_TRUE(order.told(a, first));
+  EXPECT_FALSE(order.told(a, later));
+  EXPECT_FALSE(order.told(blocking, elsewhere));
+  EXPECT_FALSE(order.finished(a, first));
+  EXPECT_FALSE(order.comes_before(a, first, b));
+  order.tell(order.everything());
+  EXPECT_TRUE(order.told(a, later));
+  EXPECT_TRUE(order.told(blocking, elsewhere));
+}
+
+TEST_F(Order, WhatComesBeforeTheNextWorkFollowsTheDefaultStreamsRules) {
+  const Position work = order.queue(blocking);
+  EXPECT_EQ(order.before_next(legacy).at(blocking), work);
+  EXPECT_EQ(order.before_next(other).at(blocking), 0u);
+  const Position in_legacy = order.queue(legacy);
+  EXPECT_EQ(order.before_next(other).at(legacy), in_legacy);
+  EXPECT_EQ(order.before_next(other).at(blocking), work);
+  EXPECT_EQ(order.before_next(a).at(legacy), 0u);
+  EXPECT_EQ(order.own(other).at(legacy), 0u) << "it has nothing to do yet";
+}
+
+TEST(Clock, ACapLeavesOutWhatIsBehindIt) {
+  Clock clock;
+  clock.raise(1, 5);
+  clock.raise(2, 7);
+  clock.cap(1, 3);
+  clock.cap(2, 0);
+  clock.cap(3, 1);
+  EXPECT_EQ(clock.at(1), 3u);
+  EXPECT_EQ(clock.size(), 1u);
+}
+
 }  // namespace
 }  // namespace cuvmm

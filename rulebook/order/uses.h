@@ -66,6 +66,9 @@ struct Use {
   std::uint64_t event = 0;                ///< recorded behind it, 0 none
   /// Whether its place among the other work of its stream is known: no two threads queued at once.
   bool sure = true;
+  /// The host may know that it is over as soon as it is: an event behind it may be late, and says
+  /// nothing.
+  bool waited = false;
 };
 
 class Uses {

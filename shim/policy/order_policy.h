@@ -110,9 +110,6 @@ inline constexpr bool kQueues = [] {
     || requires(const CallStruct& c) { c.stream; };
   }
 }();
-/// The host waits for the whole stream. Other copies without a stream may go on when they return.
-template <class CallStruct>
-inline constexpr bool kBlocks = detail::one_of<CallStruct, calls::MemcpyDtoH>;
 inline constexpr std::size_t kMostRangesOfACopy = 64;
 /// Memory begins where the call stands in its stream.
 template <class CallStruct>
@@ -143,6 +140,10 @@ struct OrderKept<CallStruct> {
 };
 template <class CallStruct>
 requires kWaits<CallStruct>
+struct OrderKept<CallStruct> : Clock {
+};
+template <class CallStruct>
+requires kUnloads<CallStruct>
 struct OrderKept<CallStruct> : Clock {
 };
 

@@ -6,6 +6,7 @@
 
 #include "shim/intercept/runtime_call.h"
 #include "shim/policy/order_policy.h"
+#include "shim/policy/wait_policy.h"
 #include "shim/session/session.h"
 #include "shim/work/arguments/pointers.h"
 
@@ -73,6 +74,7 @@ void Session::before_order(const CallStruct& call, bool per_thread, Ordering<Cal
   } else if constexpr (kMovesMap<CallStruct>) {
     if (call.tensorMap) step.kept.tensor = work_.tensor_maps().find(call.tensorMap);
   } else if constexpr (kEndsKnown<CallStruct>) {
+    if constexpr (kMayWaitForAll<CallStruct>) step.kept = {work_.everything()};
     forget_known(work_, call);
   }
 }
@@ -102,11 +104,14 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
       work_.use(step.ticket, use, kept.pointers.memory(),
                 kept.layout->hidden ? Launch::kHidden : Launch::kPlain, kept.pointers.surest(),
                 kept.event);
-    } else if (kept.graph) {
-      use.sure = !kept.graph->tells;
-      work_.use(step.ticket, use, kept.graph->ranges);
     } else {
-      work_.act(step.ticket);
+      // Of a graph that nobody has read, nobody knows whether it tells.
+      const bool tells = !kept.graph || kept.graph->tells;
+      const bool waits = !kept.graph || kept.graph->waits;
+      use.sure = !tells;
+      work_.use(step.ticket, use, kept.graph ? kept.graph->ranges : nullptr);
+      if (tells) work_.settle(step.ticket, host_waits::kTellsItself, nullptr, 0);
+      if (waits) work_.hear(step.ticket);
     }
     if (!step.violations.empty()) [[unlikely]] {
       report(Call(call), std::move(step.violations), {.result = result}, use.origin.call,
@@ -118,6 +123,7 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
     work_.wait(step.ticket, call.hEvent);
   } else if constexpr (kActsOnStream<CallStruct>) {
     work_.act(step.ticket);
+    work_.settle(step.ticket, told_by(call), nullptr, 0);
   } else if constexpr (kWaits<CallStruct>) {
     work_.over(step.kept);
   } else if constexpr (kMakesGraph<CallStruct> || kChangesGraph<CallStruct>) {
@@ -145,17 +151,23 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
   } else if constexpr (kUnloads<CallStruct>) {
     // A launch may have asked once more meanwhile.
     forget_known(work_, call);
+    work_.tell(step.kept);
   }
 }
 
 // --- Copies and fills, and other calls that queue something
 
 template <class CallStruct>
-WorkRoom::Ticket Session::enter_work(Symbol symbol, const CallStruct& call) noexcept {
+WorkEntry<CallStruct> Session::enter_work(Symbol symbol, const CallStruct& call) noexcept {
   if (!work_.active()) [[likely]]
     return {};
   try {
-    return work_.enter(stream_of(call), is_per_thread(symbol));
+    WorkEntry<CallStruct> entry;
+    static_cast<WorkRoom::Ticket&>(entry) = work_.enter(stream_of(call), is_per_thread(symbol));
+    if constexpr (kStreamless<CallStruct>) {
+      if (entry) entry.before = work_.before_next(entry);
+    }
+    return entry;
   } catch (...) {
     turn_off();
     return {};
@@ -163,7 +175,7 @@ WorkRoom::Ticket Session::enter_work(Symbol symbol, const CallStruct& call) noex
 }
 
 template <class CallStruct>
-void Session::leave_work(Symbol symbol, const CallStruct& call, const WorkRoom::Ticket& ticket,
+void Session::leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ticket,
                          CUresult result, const Touched* touched, const Caller& caller) noexcept {
   try {
     if (result != CUDA_SUCCESS) return work_.cancel(ticket);
@@ -189,6 +201,8 @@ void Session::leave_work(Symbol symbol, const CallStruct& call, const WorkRoom::
         for (std::size_t k = 0; k < one.count; ++k) note(one.list[k]);
       }
     }
+    const HostWait wait = count != 0 || work_.has_pending() ? wait_of(call) : HostWait{};
+    Position own = 0;
     if constexpr (kAllocatesInOrder<CallStruct>) {
       work_.allocate(ticket, {{*call.dptr, call.bytesize}, last_number() + 1});
     } else if (count == 0) {
@@ -199,16 +213,48 @@ void Session::leave_work(Symbol symbol, const CallStruct& call, const WorkRoom::
       use.what = fills ? "fill" : kTouches<CallStruct> ? "copy" : "batch";
       number(use.origin);
       use.origin.stack = capture_stack(caller);
-      work_.use(ticket, use, {{}, {ranges, count}});
+      use.waited = wait.what == HostWait::For::kItself;
+      use.sure = !(use.waited && wait.grade == HostWait::Grade::kTells);
+      own = work_.use(ticket, use, {{}, {ranges, count}});
       if (!early.empty()) [[unlikely]] {
         report(Call(call), std::move(early), {.result = result}, use.origin.call, use.origin.stack);
       }
     }
-    if constexpr (kBlocks<CallStruct>) {
-      work_.over(work_.given(nullptr, is_per_thread(symbol)));
-    }
+    const Clock* before = nullptr;
+    if constexpr (kStreamless<CallStruct>) before = &ticket.before;
+    work_.settle(ticket, wait, before, own);
+    if (hears(call)) work_.hear(ticket);
   } catch (...) {
     turn_off();
+  }
+}
+
+// What the host knows when it has succeeded.
+template <class CallStruct>
+HostWait Session::wait_of(const CallStruct& call) {
+  if constexpr (kTouches<CallStruct>) {
+    return transfer_wait(kFormOf<CallStruct>, sides_of(call));
+  } else if constexpr (kCopies<CallStruct>) {
+    // What the documentation says is of single copies.
+    const std::size_t count = operations(call);
+    HostWait widest;
+    if (count > kMostCopiesAskedFor) widest.what = HostWait::For::kItself;
+    for (std::size_t i = 0; i < count && i < kMostCopiesAskedFor; ++i) {
+      const HostWait one = transfer_wait(kFormOf<CallStruct>, sides_of(operation(call, i)));
+      widest.what = std::max(widest.what, one.what);
+    }
+    if (widest.what != HostWait::For::kNothing) widest.grade = HostWait::Grade::kMayWait;
+    return widest;
+  } else {
+    HostWait wait = told_by(call);
+    if constexpr (kBatch<CallStruct>) {
+      // A word that the host sees is over for it as soon as it is written.
+      const std::size_t count = operations(call);
+      for (std::size_t i = 0; wait.what == HostWait::For::kBefore && i < count; ++i) {
+        if (!is_of_a_device(sides_of(operation(call, i)).to)) wait.what = HostWait::For::kItself;
+      }
+    }
+    return wait;
   }
 }
 

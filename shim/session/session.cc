@@ -18,6 +18,7 @@
 #include "shim/intercept/arguments.h"
 #include "shim/intercept/runtime_call.h"
 #include "shim/report/output.h"
+#include "shim/work/places.h"
 
 namespace cuvmm::shim {
 
@@ -217,6 +218,43 @@ Violations Session::early_use(const WorkRoom::Ticket& ticket, const char* name,
   const std::string use = std::string(name) + " is " + hex_text(early->address);
   const Locked lock(mutex_);
   return check_early_use(books_.model, {use, early->address, early->allocated_on, used_on});
+}
+
+Place Session::place_of(std::uint64_t address, bool streamless, bool& always) {
+  if (address == 0) return Place::kDevice;  // by the function's name
+  std::optional<Place> known;
+  {
+    const Locked lock(mutex_);
+    known = known_place(books_.model, address);
+  }
+  // Without a stream, memory of a device may have SYNC_MEMOPS.
+  if (known && (!streamless || *known != Place::kDevice)) return *known;
+  const AskedPlace asked = ask_place(work_.questions(), address);
+  always |= asked.sync_memops;
+  return known.value_or(asked.place);
+}
+
+bool Session::is_of_a_device(std::uint64_t address) {
+  const RelaxedCapture relaxed(work_.questions(), work_.captures());
+  bool always = false;
+  return place_of(address, false, always) == Place::kDevice;
+}
+
+HostWait Session::transfer_wait(TransferForm form, const Sides& sides) {
+  const bool streamless = form == TransferForm::kCopy || form == TransferForm::kFill;
+  const RelaxedCapture relaxed(work_.questions(), work_.captures());
+  bool always = false;
+  const Place to = place_of(sides.to, streamless, always);
+  const bool fills = form == TransferForm::kFill || form == TransferForm::kFillAsync;
+  const Place from = fills ? to : place_of(sides.from, streamless, always);
+  HostWait wait = host_wait(form, from, to);
+  if (streamless && wait == HostWait{}) always |= context_has_sync_memops(work_.questions());
+  if (always) wait = host_wait_with_sync_memops(form, from, to);
+  // Where there is nothing to copy, there may be nothing to wait for.
+  if (sides.empty && wait.grade == HostWait::Grade::kWaits) {
+    wait.grade = HostWait::Grade::kMayWait;
+  }
+  return wait;
 }
 
 Violations Session::note_graph(CUgraphExec exec, CUgraph graph) {

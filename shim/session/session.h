@@ -21,6 +21,7 @@
 #include "shim/live/mirror.h"
 #include "shim/live/timeline.h"
 #include "shim/policy/policies.h"
+#include "shim/policy/wait_policy.h"
 #include "shim/refusal/driver_log.h"
 #include "shim/refusal/neighbours.h"
 #include "shim/report/finding.h"
@@ -206,11 +207,18 @@ class alignas(64) Session {
   [[gnu::hot]] void after_order(const CallStruct& call, CUresult result, const Caller& caller,
                                 Ordering<CallStruct>& step);
   template <class CallStruct>
-  WorkRoom::Ticket enter_work(Symbol symbol, const CallStruct& call) noexcept;
+  WorkEntry<CallStruct> enter_work(Symbol symbol, const CallStruct& call) noexcept;
   template <class CallStruct>
-  [[gnu::cold]] void leave_work(Symbol symbol, const CallStruct& call,
-                                const WorkRoom::Ticket& ticket, CUresult result,
-                                const Touched* touched, const Caller& caller) noexcept;
+  [[gnu::cold]] void leave_work(const CallStruct& call, const WorkEntry<CallStruct>& ticket,
+                                CUresult result, const Touched* touched,
+                                const Caller& caller) noexcept;
+  template <class CallStruct>
+  HostWait wait_of(const CallStruct& call);
+  /// Asks what kinds of memory the sides are. Takes the lock.
+  HostWait transfer_wait(TransferForm form, const Sides& sides);
+  bool is_of_a_device(std::uint64_t address);
+  /// `always`: becomes true where the memory has SYNC_MEMOPS.
+  Place place_of(std::uint64_t address, bool streamless, bool& always);
   /// What a launch on this stream is given in vain. Takes the lock for arguments that this thread
   /// has not looked at lately.
   Violations wrong_arguments(CUstream stream, const LaunchArgument* arguments, std::size_t count) {

@@ -47,10 +47,14 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   if constexpr (kTouches<CallStruct>) {
     step.kept.count = touches(call, step.kept.list);
     if (!bounds_.near(step.kept) && !observer) {
-      const WorkRoom::Ticket ticket = enter_work(symbol, call);
+      const auto ticket = enter_work(symbol, call);
+      program_errno = entry_errno;
       const CUresult result = call.invoke(function);
-      if (ticket) [[unlikely]]
-        leave_work(symbol, call, ticket, result, &step.kept, caller);
+      if (ticket) [[unlikely]] {
+        const int driver_errno = program_errno;
+        leave_work(call, ticket, result, &step.kept, caller);
+        program_errno = driver_errno;
+      }
       // The one thing to say of a copy that touches no reservation.
       if (result == CUDA_ERROR_NOT_INITIALIZED) [[unlikely]] {
         report_uninitialized(call, step, caller);
@@ -68,8 +72,10 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
     turn_off();
   }
 
-  WorkRoom::Ticket ticket;
+  [[maybe_unused]] WorkEntry<CallStruct> ticket;
   if constexpr (kQueues<CallStruct>) ticket = enter_work(symbol, call);
+  [[maybe_unused]] AwaitedByTheWay<CallStruct> by_the_way;
+  if constexpr (kMayWaitForAll<CallStruct>) by_the_way = awaited_by_the_way(work_, call);
 
   Answer answer;
   if (options_.enforce) [[unlikely]]
@@ -89,8 +95,14 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
     if (ticket) [[unlikely]] {
       const Touched* touched = nullptr;
       if constexpr (kTouches<CallStruct>) touched = &step.kept;
-      leave_work(symbol, call, ticket, answer.result, touched, caller);
+      leave_work(call, ticket, answer.result, touched, caller);
     }
+  }
+  if constexpr (kMayWaitForAll<CallStruct>) {
+    if (answer.result == CUDA_SUCCESS) work_.tell(by_the_way);
+  }
+  if constexpr (requires { shared_by(call); }) {
+    if (answer.result == CUDA_SUCCESS) work_.share(shared_by(call));
   }
 
   try {

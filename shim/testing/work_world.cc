@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/testing/work_world.h"
 
+#include <cerrno>
 #include <cstring>
 
 namespace cuvmm::shim {
@@ -69,6 +70,31 @@ std::string parameter_types(const std::vector<std::pair<std::size_t, std::size_t
     }
   }
   return types.empty() ? "v" : types;
+}
+
+void set_places(Questions& q) {
+  q.context_flags = [](unsigned* flags) {
+    *flags = 0;
+    return CUDA_SUCCESS;
+  };
+  q.pointer_attributes = [](unsigned count, CUpointer_attribute* attributes, void** out,
+                            CUdeviceptr address) {
+    const WorkAnswers& answers = now("place");
+    errno = EINVAL;  // as a driver may leave it
+    const auto known = answers.places.find(address);
+    for (unsigned i = 0; i < count; ++i) {
+      int value = 0;
+      if (attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE && known != answers.places.end()) {
+        value = known->second;
+      } else if (attributes[i] == CU_POINTER_ATTRIBUTE_IS_MANAGED) {
+        value = answers.managed.contains(address) ? 1 : 0;
+      } else if (attributes[i] == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
+        value = answers.sync_memops.contains(address) ? 1 : 0;
+      }
+      std::memcpy(out[i], &value, sizeof value);
+    }
+    return CUDA_SUCCESS;
+  };
 }
 
 void set_functions(Questions& q) {
@@ -183,6 +209,7 @@ Questions work_questions() {
   Questions q;
   set_streams(q);
   set_events(q);
+  set_places(q);
   set_functions(q);
   set_graphs(q);
   set_graph_memory(q);
@@ -209,6 +236,17 @@ Driver work_driver() {
   driver.set(calls::MemRelease{}, accepts);
   driver.set(calls::MemSetAccess{}, accepts);
   driver.set(calls::MemcpyDtoH{}, accepts);
+  driver.set(calls::MemcpyDtoHAsync{}, accepts);
+  driver.set(calls::MemcpyHtoD{}, accepts);
+  driver.set(calls::MemcpyHtoDAsync{}, accepts);
+  driver.set(calls::MemcpyDtoD{}, accepts);
+  driver.set(calls::Memcpy{}, accepts);
+  driver.set(calls::MemcpyAsync{}, accepts);
+  driver.set(calls::Memcpy3D{}, accepts);
+  driver.set(calls::MemcpyBatchAsync_v2{}, accepts);
+  driver.set(calls::MemsetD8{}, accepts);
+  driver.set(calls::MemFree{}, accepts);
+  driver.set(calls::MemFreeHost{}, accepts);
   driver.set(calls::MemcpyDtoDAsync{}, accepts);
   driver.set(calls::MemsetD8Async{}, accepts);
   driver.set(calls::MemAllocAsync{}, [](CUdeviceptr* out, std::size_t, CUstream) {
@@ -263,6 +301,7 @@ Driver work_driver() {
              [](CUevent event) { return answer_for(WorkAnswers::now->event_queries, event); });
   driver.set(calls::EventSynchronize{}, accepts);
   driver.set(calls::EventDestroy{}, accepts);
+  driver.set(calls::IpcGetEventHandle{}, accepts);
   driver.set(calls::CtxSynchronize{}, accepts);
   driver.set(calls::CtxDestroy{}, accepts);
   driver.set(calls::ModuleLoadData{}, accepts);

@@ -26,7 +26,9 @@ struct WorkAnswers {
   std::map<CUevent, CUstream> event_streams;  ///< of our own, where they were recorded
   std::set<CUstream> capturing;
   std::set<CUstream> non_blocking;
-  std::vector<std::string> asked;  ///< functions that were asked, in order
+  std::map<std::uint64_t, CUmemorytype> places;  ///< of an address; missing: pageable
+  std::set<std::uint64_t> managed, sync_memops;  ///< addresses
+  std::vector<std::string> asked;                ///< functions that were asked, in order
   CUcontext context = reinterpret_cast<CUcontext>(std::uintptr_t{0xc0});
   CUdeviceptr pool_memory = 0x300000000;   ///< what the next allocation from a pool gets
   std::function<void()> while_allocating;  ///< called before such an allocation returns

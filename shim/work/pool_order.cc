@@ -34,6 +34,7 @@ StreamId WorkRoom::unawaited_birth(const Ticket& ticket, Address address) {
   const auto& [base, birth] = *--found;
   if (address - base >= birth.size) return 0;
   if (order_.finished(birth.stream, birth.position)) return births_.erase(found), 0;
+  if (order_.told(birth.stream, birth.position) || order_.hears(ticket.stream)) return 0;
   return order_.comes_before(birth.stream, birth.position, ticket.stream) ? 0 : birth.stream;
 }
 

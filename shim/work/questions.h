@@ -22,6 +22,9 @@ struct Questions {
   CUresult (*is_capturing)(CUstream, CUstreamCaptureStatus*) = nullptr;
   CUresult (*exchange_mode)(CUstreamCaptureMode*) = nullptr;
 
+  CUresult (*context_flags)(unsigned*) = nullptr;
+  CUresult (*pointer_attributes)(unsigned, CUpointer_attribute*, void**, CUdeviceptr) = nullptr;
+
   CUresult (*event_create)(CUevent*, unsigned) = nullptr;
   CUresult (*event_query)(CUevent) = nullptr;
   CUresult (*event_destroy)(CUevent) = nullptr;
@@ -70,6 +73,8 @@ Questions find_questions(Find&& find) {
   set(q.stream_query, "cuStreamQuery");
   set(q.is_capturing, "cuStreamIsCapturing");
   set(q.exchange_mode, "cuThreadExchangeStreamCaptureMode");
+  set(q.context_flags, "cuCtxGetFlags");
+  set(q.pointer_attributes, "cuPointerGetAttributes");
   set(q.event_create, "cuEventCreate");
   set(q.event_record, "cuEventRecord");
   set(q.event_query, "cuEventQuery");

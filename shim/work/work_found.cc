@@ -50,6 +50,8 @@ bool WorkRoom::collect(const Taken& taken, std::vector<Candidate>& uses,
     if (births_.empty()) pending_.store(false, std::memory_order_relaxed);
     return false;
   }
+  // A word in memory, or a semaphore, may put any work before the call.
+  if (taken.ordered_by && order_.hears(taken.ordered_by->stream)) return false;
   std::size_t of_this = 0;
   uses_.find(taken.memory.base, taken.memory.size,
              [&](StreamId id, const Use& use, const UsedRange& range) CUVMM_UNCHECKED {
@@ -152,6 +154,7 @@ void WorkRoom::judge_one(const Candidate& candidate, const Asked& asked, const C
   if (order_.finished(candidate.stream, candidate.use.position)) return;
   if (!uses_.at(candidate.stream, candidate.use.position)) return;
   FoundWork one;
+  const bool told = order_.told(candidate.stream, candidate.use.position);
   const bool by_event = candidate.use.event != 0;
   CUresult answer = by_event ? candidate.event_answer : asked.answer;
   // Its stream may be busy with something else: what came after this work is over.
@@ -159,12 +162,15 @@ void WorkRoom::judge_one(const Candidate& candidate, const Asked& asked, const C
   if (answer == CUDA_ERROR_NOT_READY) {
     one.state =
         certain(candidate, asked) ? FoundWork::State::kInFlight : FoundWork::State::kMayBeInFlight;
+    // Who may know that it is over has not forgotten to wait.
+    if (told && one.state != FoundWork::State::kInFlight) return;
   } else if (answer == CUDA_SUCCESS || asked.destroyed) {
     if (answer == CUDA_SUCCESS) {
       Clock through;
       through.raise(candidate.stream, candidate.use.position);
       order_.over(through);
     }
+    if (told) return;
     if (!options_.unordered) {
       if (!may_have_waited(candidate.use, asked.key)) {
         lucky_.fetch_add(1, std::memory_order_relaxed);

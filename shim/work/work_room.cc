@@ -174,40 +174,42 @@ WorkRoom::Place WorkRoom::next_place(const Ticket& ticket, const Stream& stream)
 }
 
 template <class Memory>
-void WorkRoom::add_use(const Ticket& ticket, const Use& use, std::uint64_t event,
-                       const Memory& memory) {
+Position WorkRoom::add_use(const Ticket& ticket, const Use& use, std::uint64_t event,
+                           const Memory& memory) {
   Stream* const stream = leave(ticket);
-  if (!stream) return;
+  if (!stream) return 0;
   ++stream->actions;
   const Place place = next_place(ticket, *stream);
-  if (place.position == 0) return;
+  if (place.position == 0) return 0;
   Use& added = uses_.add(stream->id, use, memory,
                          [&](const Use& gone) CUVMM_UNCHECKED { dropped(ticket.stream, gone); });
   added.position = place.position;
   added.action = stream->actions;
   added.event = event;
   added.sure = use.sure && place.sure;
+  return place.position;
 }
 
-void WorkRoom::use(const Ticket& ticket, const Use& use, const UsedMemory& memory, Launch launch,
-                   Evidence surest, const ReservedEvent& reserved) {
-  if (!ticket) return;
-  if (memory.empty()) return act(ticket, launch, reserved);
-  const bool by_event = options_.mode == AsyncMode::kExact && surest != Evidence::kWord;
+Position WorkRoom::use(const Ticket& ticket, const Use& use, const UsedMemory& memory,
+                       Launch launch, Evidence surest, const ReservedEvent& reserved) {
+  if (!ticket) return 0;
+  if (memory.empty()) return act(ticket, launch, reserved), 0;
+  const bool by_event =
+      options_.mode == AsyncMode::kExact && surest != Evidence::kWord && !use.waited;
   const std::uint64_t event = by_event ? record_own(ticket, reserved) : 0;
   const Locked lock(mutex_);
   if (!by_event) give_back(reserved);
   count(launch);
   if (launch != Launch::kNone) count_up(tracked_[static_cast<std::size_t>(surest)]);
-  add_use(ticket, use, event, memory);
+  return add_use(ticket, use, event, memory);
 }
 
-void WorkRoom::use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges) {
-  if (!ticket) return;
-  if (!ranges || ranges->empty()) return act(ticket);
+Position WorkRoom::use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges) {
+  if (!ticket) return 0;
+  if (!ranges || ranges->empty()) return act(ticket), 0;
   const std::uint64_t event = options_.mode == AsyncMode::kExact ? record_own(ticket) : 0;
   const Locked lock(mutex_);
-  add_use(ticket, use, event, ranges);
+  return add_use(ticket, use, event, ranges);
 }
 
 std::uint64_t WorkRoom::record_own(const Ticket& ticket, const ReservedEvent& reserved) {
@@ -263,6 +265,8 @@ void WorkRoom::record(const Ticket& ticket, CUevent event) {
   order_.forget(number(event));
   if (!ticket) return;
   if (leave(ticket)) order_.record(number(event), ticket.stream);
+  if (shared_events_.contains(number(event))) [[unlikely]]
+    order_.tell(order_.recorded(number(event)));
 }
 
 void WorkRoom::wait(const Ticket& ticket, CUevent event) {
@@ -272,6 +276,10 @@ void WorkRoom::wait(const Ticket& ticket, CUevent event) {
   if (!stream) return;
   ++stream->actions;
   order_.wait(stream->id, number(event));
+  if (!shared_events_.contains(number(event))) [[likely]]
+    return;
+  order_.queue(stream->id);
+  order_.hear(stream->id);
 }
 
 Clock WorkRoom::given(CUstream handle, bool per_thread) {
@@ -362,11 +370,13 @@ void WorkRoom::end_context() {
   graphs_.clear();
   orders_.clear();
   births_.clear();
+  shared_events_.clear();
   pending_.store(false, std::memory_order_relaxed);
 }
 
 void WorkRoom::forget(CUevent event) {
   const Locked lock(mutex_);
+  shared_events_.erase(number(event));
   order_.forget(number(event));
 }
 
@@ -462,6 +472,7 @@ void WorkRoom::start_in_child(bool whole) {
     new (&orders_) GraphOrders();
     new (&watched_) decltype(watched_)();
     new (&births_) decltype(births_)();
+    new (&shared_events_) decltype(shared_events_)();
     new (&named_) decltype(named_)();
     new (&events_) OwnEvents;
   }
@@ -472,6 +483,7 @@ void WorkRoom::start_in_child(bool whole) {
   orders_.clear();
   watched_.clear();
   births_.clear();
+  shared_events_.clear();
   events_.clear();
   allocates_.store(false);
   keeps_orders_.store(false);

@@ -11,10 +11,12 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <unordered_set>
 #include <vector>
 
 #include "rulebook/model/seldom.h"
 #include "rulebook/order/found_work.h"
+#include "rulebook/order/host_wait.h"
 #include "rulebook/order/order_state.h"
 #include "rulebook/order/uses.h"
 #include "shim/session/bounds.h"
@@ -119,12 +121,12 @@ class WorkRoom {
   std::optional<Early> comes_early(const Ticket& ticket, const UsedMemory& memory);
   /// Handle of the ticket's stream.
   std::uint64_t stream_of(const Ticket& ticket);
-  /// `use`: what of it is known before the stream is looked at.
-  /// `surest`: of the memory.
-  [[gnu::hot]] void use(const Ticket& ticket, const Use& use, const UsedMemory& memory,
-                        Launch launch = Launch::kNone, Evidence surest = Evidence::kByType,
-                        const ReservedEvent& reserved = {});
-  void use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges);
+  /// `use`: what of it is known before the stream is looked at. `surest`: of the memory. Its place
+  /// on the stream; 0 unknown.
+  [[gnu::hot]] Position use(const Ticket& ticket, const Use& use, const UsedMemory& memory,
+                            Launch launch = Launch::kNone, Evidence surest = Evidence::kByType,
+                            const ReservedEvent& reserved = {});
+  Position use(const Ticket& ticket, const Use& use, const Uses::Shared& ranges);
   void record(const Ticket& ticket, CUevent event);
   void wait(const Ticket& ticket, CUevent event);
 
@@ -134,6 +136,22 @@ class WorkRoom {
   /// Null: the current context.
   Clock given_to(CUcontext context);
   void over(const Clock& clock);
+  // The same of calls that wait by the way (shim/work/work_waits.cc). Nothing where no work is
+  // noted.
+  bool has_pending() const { return pending_.load(std::memory_order_relaxed); }
+  Clock before_next(const Ticket& ticket);
+  Clock everything();
+  /// The host may have learned that it is over, or may learn it unseen.
+  void tell(const Clock& clock);
+  /// What the host knows behind work that was queued, at the place `own`. `before`: what the work
+  /// came after; null where it was not asked for.
+  void settle(const Ticket& ticket, HostWait wait, const Clock* before, Position own);
+  /// The newest work of the ticket's stream waits for a word or a semaphore.
+  void hear(const Ticket& ticket);
+  /// Another process may see when the event is over, or record it.
+  void share(CUevent event);
+  /// Whether the memory of an object is watched that is named so.
+  bool watches(std::uint64_t object);
 
   /// Captures may be under way from now on.
   void begin_capture() { captures_.store(true, std::memory_order_relaxed); }
@@ -237,8 +255,8 @@ class WorkRoom {
   };
   [[gnu::hot]] Place next_place(const Ticket& ticket, const Stream& stream) CUVMM_NEEDS(mutex_);
   template <class Memory>
-  [[gnu::hot]] void add_use(const Ticket& ticket, const Use& use, std::uint64_t event,
-                            const Memory& memory) CUVMM_NEEDS(mutex_);
+  [[gnu::hot]] Position add_use(const Ticket& ticket, const Use& use, std::uint64_t event,
+                                const Memory& memory) CUVMM_NEEDS(mutex_);
   void drop_finished(StreamId stream) CUVMM_NEEDS(mutex_);
   void dropped(StreamId stream, const Use& use) CUVMM_NEEDS(mutex_);
   void close(StreamId id) CUVMM_NEEDS(mutex_);
@@ -302,6 +320,7 @@ class WorkRoom {
   /// Findings name them for ever.
   std::map<std::tuple<const void*, const void*, std::uint64_t>, Work> named_
       CUVMM_GUARDED_BY(mutex_);
+  std::unordered_set<std::uint64_t> shared_events_ CUVMM_GUARDED_BY(mutex_);
   GraphOrders orders_ CUVMM_GUARDED_BY(mutex_);
   std::atomic<bool> keeps_orders_{false};  ///< there may be some
   std::atomic<std::uint64_t> lucky_{0};    ///< written under the lock

@@ -89,7 +89,7 @@ TEST_F(WorkSession, LaterWorkOnTheStreamLeavesItOpenWhichIsUnfinished) {
   map();
   busy(s_);
   launch(s_, {kBase});
-  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
+  launch(s_, {0});
   unmap();
   ASSERT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
   EXPECT_THAT(sink.all[0].violation.message, HasSubstr("may not be finished"));

@@ -161,7 +161,7 @@ TEST_F(WorkWords, AWordElsewhereIsNotUsed) {
 
 using WorkBehind = WorkWorld;
 
-TEST_F(WorkBehind, ASemaphoreBehindTheWorkLeavesItOpenWhichIsUnfinished) {
+TEST_F(WorkBehind, ASemaphoreBehindTheWorkMayTellTheHostThatItIsOver) {
   map();
   busy(s_);
   launch(s_, {kBase});
@@ -169,8 +169,7 @@ TEST_F(WorkBehind, ASemaphoreBehindTheWorkLeavesItOpenWhichIsUnfinished) {
   CUexternalSemaphore semaphore = nullptr;
   EXPECT_EQ(run(calls::SignalExternalSemaphoresAsync{&semaphore, &params, 1, s_}), CUDA_SUCCESS);
   unmap();
-  ASSERT_THAT(found(), testing::Not(testing::Contains("cuMemUnmap-idle")));
-  EXPECT_THAT(found(), testing::Contains("cuMemUnmap-ordered"));
+  EXPECT_THAT(found(), testing::Not(testing::Contains(testing::StartsWith("cuMemUnmap"))));
 }
 
 TEST_F(WorkBehind, AWaitForASemaphoreOfAnotherStreamChangesNothing) {

@@ -25,6 +25,7 @@ void GraphRecord::change(CUgraphNode node, NodeUses uses) {
   uses.depth = old.depth;
   uses.enabled = old.enabled;
   uses.tells = old.tells;
+  uses.waits = old.waits;
   old = std::move(uses);
   uses_.reset();
 }
@@ -80,6 +81,7 @@ std::shared_ptr<const GraphUses> GraphRecord::uses() {
                    });
                  });
     all.tells |= each.tells;
+    all.waits |= each.waits;
   }
   all.ranges = std::make_shared<const std::vector<UsedRange>>(std::move(ranges));
   return uses_ = std::make_shared<const GraphUses>(std::move(all));

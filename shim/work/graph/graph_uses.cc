@@ -5,20 +5,10 @@
 #include <utility>
 
 #include "rulebook/batch/operations.h"
+#include "rulebook/order/host_wait.h"
 #include "shim/work/arguments/pointers.h"
 
 namespace cuvmm::shim {
-
-namespace {
-
-// Kinds from which the host learns how far a graph is: a function of its own, an event, a word in
-// its memory, a semaphore.
-bool tells_the_host(CUgraphNodeType type) {
-  return type == CU_GRAPH_NODE_TYPE_HOST || type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ||
-         type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP || type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL;
-}
-
-}  // namespace
 
 std::vector<NodeUses> NodeReader::graph(CUgraph graph, int depth) const {
   std::vector<NodeUses> nodes;
@@ -39,6 +29,7 @@ void NodeReader::read(CUgraph graph, int depth, std::vector<NodeUses>& out) cons
     uses.node = node;
     uses.depth = depth;
     uses.tells = tells_the_host(type);
+    uses.waits = waits_for_others(type);
     CUgraph child = nullptr;
     if (type == CU_GRAPH_NODE_TYPE_GRAPH && ask_.child_graph &&
         ask_.child_graph(node, &child) == CUDA_SUCCESS) {
@@ -108,7 +99,7 @@ NodeUses NodeReader::fill(CUdeviceptr to, std::size_t pitch, std::size_t element
 
 NodeUses NodeReader::batch(CUstreamBatchMemOpParams* list, unsigned count) const {
   NodeUses uses;
-  uses.tells = true;
+  uses.tells = uses.waits = true;
   calls::StreamBatchMemOp call{};
   call.count = count;
   call.paramArray = list;

@@ -22,6 +22,7 @@ struct NodeUses {
   bool enabled = true;
   /// The host may learn from it that nodes before it are over, while later ones still run.
   bool tells = false;
+  bool waits = false;  ///< for what is not in the graph
   std::vector<UsedRange> ranges;
   std::vector<LaunchArgument> arguments;  ///< pointers by type, and where copies and fills begin
   const std::string* function = nullptr;  ///< name of a kernel, null unknown; lives for ever
@@ -32,6 +33,7 @@ struct GraphUses {
   Uses::Shared ranges;  ///< never null
   std::vector<LaunchArgument> arguments;
   bool tells = false;
+  bool waits = false;  ///< for what is not in the graph
 };
 
 /// Reads nodes, and asks the driver for what they do. What it does not describe uses nothing.

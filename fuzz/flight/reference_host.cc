@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program knows of work by a copy from or to the host, or by a word that a stream writes:
+// read from NVIDIA's page on the synchronisation behaviour of the API.
+#include <algorithm>
+
+#include "fuzz/flight/reference.h"
+
+namespace cuvmm::fuzz::flight {
+
+bool Reference::pinned(const void* host) const {
+  return std::any_of(pinned_.begin(), pinned_.end(), [&](const Object& block) {
+    return Bytes{block.value, block.size}.holds({value_of(host), 1});
+  });
+}
+
+Opinion Reference::judge(const calls::MemAllocHost& made, int) { return plain(made.bytesize != 0); }
+void Reference::accept(const calls::MemAllocHost& made, int) {
+  pinned_.push_back({value_of(*made.pp), made.bytesize});
+}
+
+// To the host: it returns only when it is done.
+Opinion Reference::judge(const calls::MemcpyDtoH& made, int thread) {
+  return telling(0, thread, {made.srcDevice, made.ByteCount});
+}
+void Reference::accept(const calls::MemcpyDtoH& made, int thread) {
+  history_.learn({queue(0, thread, {{made.srcDevice, made.ByteCount}})});
+}
+
+// With a stream it may do so where the memory is pageable; the program can look whether page-locked
+// memory was written, and so whether it was the copy's turn.
+Opinion Reference::judge(const calls::MemcpyDtoHAsync& made, int thread) {
+  return telling(value_of(made.hStream), thread, {made.srcDevice, made.ByteCount});
+}
+void Reference::accept(const calls::MemcpyDtoHAsync& made, int thread) {
+  const Node node = queue(value_of(made.hStream), thread, {{made.srcDevice, made.ByteCount}});
+  history_.tell(pinned(made.dstHost) ? history_.piece(node).after : std::vector<Node>{node});
+}
+
+// From pageable memory: the stream is synchronised, the bytes are put aside, and it returns. From
+// page-locked memory it returns when it is done.
+Opinion Reference::judge(const calls::MemcpyHtoD& made, int thread) {
+  return telling(0, thread, {made.dstDevice, made.ByteCount});
+}
+void Reference::accept(const calls::MemcpyHtoD& made, int thread) {
+  const Node node = queue(0, thread, {{made.dstDevice, made.ByteCount}});
+  history_.learn(pinned(made.srcHost) ? std::vector<Node>{node} : history_.piece(node).after);
+}
+
+// With a stream it may synchronise; from page-locked memory it does not.
+Opinion Reference::judge(const calls::MemcpyHtoDAsync& made, int thread) {
+  return telling(value_of(made.hStream), thread, {made.dstDevice, made.ByteCount});
+}
+void Reference::accept(const calls::MemcpyHtoDAsync& made, int thread) {
+  const Node node = queue(value_of(made.hStream), thread, {{made.dstDevice, made.ByteCount}});
+  if (!pinned(made.srcHost)) history_.tell(history_.piece(node).after);
+}
+
+// Somebody may look at the word.
+Opinion Reference::judge(const calls::StreamWriteValue32& made, int thread) {
+  return telling(value_of(made.stream), thread, {made.addr, sizeof made.value});
+}
+void Reference::accept(const calls::StreamWriteValue32& made, int thread) {
+  const Node node = queue(value_of(made.stream), thread, {{made.addr, sizeof made.value}});
+  history_.tell(history_.piece(node).after);
+}
+
+}  // namespace cuvmm::fuzz::flight

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which calls make the host wait, for what, and how sure that is: one table for the shim, the
+// emulator and the documentation. Who judges by it: docs/work-in-flight.md, "What counts as
+// waiting".
+//
+// A line is certain only where the documentation of today says so, or a recorded GPU. A wait that
+// is not certain makes a checker silent and never makes it claim: after such a call it is unknown
+// whether the host has learned that earlier work is over.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "api/calls.h"
+
+namespace cuvmm {
+
+/// Where one side of a copy or fill lies.
+enum class Place : std::uint8_t {
+  kDevice,    ///< a device's memory, CUDA arrays included
+  kPinned,    ///< page-locked memory of the host, registered memory included
+  kPageable,  ///< other memory of the host
+  kManaged,
+  kUnknown,  ///< nobody can say
+};
+
+struct HostWait {
+  enum class Grade : std::uint8_t {
+    kNone,     ///< the host knows no more than before
+    kTells,    ///< the host may learn it later, without a call: by memory that the work writes
+    kMayWait,  ///< the host may have waited when the call returns
+    kWaits,    ///< it has
+  };
+  enum class For : std::uint8_t {
+    kNothing,
+    kBefore,      ///< what comes before the call's own work in the order of its stream
+    kItself,      ///< that, and the work
+    kStream,      ///< all that the named stream was given
+    kEvent,       ///< what the named event was recorded behind
+    kContext,     ///< all that the named or current context was given
+    kEverything,  ///< all work of the process
+  };
+  Grade grade = Grade::kNone;
+  For what = For::kNothing;
+
+  bool operator==(const HostWait&) const = default;
+};
+
+/// What one line rests on.
+struct HostWaitSource {
+  const char* documented = "";  ///< where, in our words
+  const char* seen = "";        ///< what a recorded GPU did (driver 580.159.04)
+};
+
+/// How a transfer is called: without a stream, or with one.
+enum class TransferForm : std::uint8_t { kCopy, kCopyAsync, kFill, kFillAsync };
+
+namespace host_waits {
+
+constexpr unsigned at(Place place) { return 1u << static_cast<unsigned>(place); }
+
+struct TransferLine {
+  TransferForm form;
+  unsigned from, to;  ///< places
+  HostWait wait;
+  HostWaitSource source;
+};
+
+struct CallLine {
+  EntryPoint call;
+  HostWait wait;
+  HostWaitSource source;
+};
+
+inline constexpr unsigned kDevice = at(Place::kDevice), kPinned = at(Place::kPinned),
+                          kPageable = at(Place::kPageable), kHost = kPinned | kPageable,
+                          kAnywhere = kDevice | kHost | at(Place::kManaged) | at(Place::kUnknown);
+inline constexpr HostWait kItself{HostWait::Grade::kWaits, HostWait::For::kItself},
+    kBefore{HostWait::Grade::kWaits, HostWait::For::kBefore},
+    kStream{HostWait::Grade::kWaits, HostWait::For::kStream},
+    kEvent{HostWait::Grade::kWaits, HostWait::For::kEvent},
+    kContext{HostWait::Grade::kWaits, HostWait::For::kContext},
+    kMaybeItself{HostWait::Grade::kMayWait, HostWait::For::kItself},
+    kMaybeBefore{HostWait::Grade::kMayWait, HostWait::For::kBefore},
+    kMaybeAll{HostWait::Grade::kMayWait, HostWait::For::kEverything},
+    kTellsItself{HostWait::Grade::kTells, HostWait::For::kItself},
+    kTellsBefore{HostWait::Grade::kTells, HostWait::For::kBefore}, kNothing{};
+
+inline constexpr const char* kNotAsked = "not asked yet";
+inline constexpr const char* kPage = "CUDA Driver API, API synchronization behavior";
+using Form = TransferForm;
+
+// The first line that fits counts. What no line names is not certain (kMaybeItself). The source of
+// a fill is no place.
+inline constexpr TransferLine kTransferLines[] = {
+    {Form::kCopy, kHost, kHost, kItself, {kPage, kNotAsked}},
+    {Form::kCopy, kDevice, kHost, kItself, {kPage, kNotAsked}},
+    {Form::kCopy, kPinned, kDevice, kItself, {kPage, kNotAsked}},
+    {Form::kCopy, kPageable, kDevice, kBefore, {"the same: the bytes are staged then", kNotAsked}},
+    {Form::kCopy, kDevice, kDevice, kNothing, {kPage, kNotAsked}},
+
+    {Form::kCopyAsync, kHost, kHost, kItself, {kPage, kNotAsked}},
+    {Form::kCopyAsync, kDevice, kPageable, kMaybeItself, {"the same; until 12.1 sure", kNotAsked}},
+    {Form::kCopyAsync, kPageable, kDevice, kMaybeBefore, {"the same: if it stages", kNotAsked}},
+    {Form::kCopyAsync, kDevice, kPinned, kTellsBefore, {"the same: no wait", kNotAsked}},
+    {Form::kCopyAsync, kPinned, kDevice, kNothing, {kPage, kNotAsked}},
+    {Form::kCopyAsync, kDevice, kDevice, kNothing, {kPage, kNotAsked}},
+
+    {Form::kFill, kAnywhere, kPinned, kItself, {kPage, kNotAsked}},
+    {Form::kFill, kAnywhere, kDevice, kNothing, {kPage, kNotAsked}},
+    {Form::kFillAsync, kAnywhere, kPinned, kTellsBefore, {"the same: no wait", kNotAsked}},
+    {Form::kFillAsync, kAnywhere, kDevice, kNothing, {kPage, kNotAsked}},
+};
+
+// Calls that are no copies or fills. What is not here does not wait.
+inline constexpr CallLine kCallLines[] = {
+    {EntryPoint::kStreamSynchronize, kStream, {"cuda.h", "H200: it waits"}},
+    {EntryPoint::kStreamQuery, kStream, {"cuda.h, of CUDA_SUCCESS", kNotAsked}},
+    {EntryPoint::kEventSynchronize, kEvent, {"cuda.h", kNotAsked}},
+    {EntryPoint::kEventQuery, kEvent, {"cuda.h, of CUDA_SUCCESS", kNotAsked}},
+    {EntryPoint::kCtxSynchronize, kContext, {"cuda.h", "H200: it waits"}},
+    {EntryPoint::kCtxSynchronize_v2, kContext, {"cuda.h", kNotAsked}},
+
+    {EntryPoint::kMemFree, kMaybeAll, {"cuda.h, but of a pool's memory", "H200: it waits"}},
+    {EntryPoint::kMemFreeHost, kMaybeAll, {"nothing", kNotAsked}},
+    {EntryPoint::kMemHostUnregister, kMaybeAll, {"nothing", kNotAsked}},
+    {EntryPoint::kIpcCloseMemHandle, kMaybeAll, {"nothing", "H100, H200: it waits"}},
+    {EntryPoint::kPointerSetAttribute, kMaybeAll, {"cuda.h, of SYNC_MEMOPS", kNotAsked}},
+    {EntryPoint::kArrayDestroy, kMaybeAll, {"nothing", kNotAsked}},
+    {EntryPoint::kMipmappedArrayDestroy, kMaybeAll, {"nothing", kNotAsked}},
+    {EntryPoint::kModuleUnload, kMaybeAll, {"nothing", kNotAsked}},
+    {EntryPoint::kLibraryUnload, kMaybeAll, {"nothing", kNotAsked}},
+
+    // They end a context, and may end all that was queued there.
+    {EntryPoint::kCtxDestroy, kMaybeAll, {"nothing", kNotAsked}},
+    {EntryPoint::kCtxDetach, kMaybeAll, {"nothing", kNotAsked}},
+    {EntryPoint::kGreenCtxDestroy, kMaybeAll, {"nothing", kNotAsked}},
+    {EntryPoint::kDevicePrimaryCtxRelease, kMaybeAll, {"nothing", kNotAsked}},
+    {EntryPoint::kDevicePrimaryCtxReset, kMaybeAll, {"nothing", kNotAsked}},
+
+    // Who is behind the work may tell another thread, or write what it polls.
+    {EntryPoint::kLaunchHostFunc, kTellsItself, {"cuda.h", kNotAsked}},
+    {EntryPoint::kLaunchHostFunc_v2, kTellsItself, {"cuda.h", kNotAsked}},
+    {EntryPoint::kStreamAddCallback, kTellsItself, {"cuda.h", kNotAsked}},
+    {EntryPoint::kStreamWriteValue32, kTellsBefore, {"cuda.h", kNotAsked}},
+    {EntryPoint::kStreamWriteValue64, kTellsBefore, {"cuda.h", kNotAsked}},
+    {EntryPoint::kStreamBatchMemOp, kTellsBefore, {"cuda.h", kNotAsked}},
+    {EntryPoint::kSignalExternalSemaphoresAsync, kTellsItself, {"cuda.h", kNotAsked}},
+
+    // These do not wait.
+    {EntryPoint::kStreamDestroy, kNothing, {"cuda.h: it returns at once", kNotAsked}},
+    {EntryPoint::kEventDestroy, kNothing, {"cuda.h: it returns at once", kNotAsked}},
+    {EntryPoint::kGraphExecDestroy, kNothing, {"cuda.h: it is freed when it is done", kNotAsked}},
+    {EntryPoint::kMemFreeAsync, kNothing, {"cuda.h: it is queued", kNotAsked}},
+    {EntryPoint::kMemPoolDestroy, kNothing, {"cuda.h: it returns at once", kNotAsked}},
+    {EntryPoint::kMemPoolTrimTo, kNothing, {"cuda.h: what may be used is kept", kNotAsked}},
+    {EntryPoint::kMemUnmap, kNothing, {"cuda.h", "H200: it does not wait"}},
+};
+
+}  // namespace host_waits
+
+/// What the host knows when a copy or fill has returned CUDA_SUCCESS. `from` of a fill is not read.
+constexpr HostWait host_wait(TransferForm form, Place from, Place to) {
+  for (const host_waits::TransferLine& line : host_waits::kTransferLines) {
+    const bool fits = line.form == form && (line.from & host_waits::at(from)) != 0 &&
+                      (line.to & host_waits::at(to)) != 0;
+    if (fits) return line.wait;
+  }
+  return host_waits::kMaybeItself;
+}
+
+/// The same of memory, or a context, with SYNC_MEMOPS: cuda.h says of cuPointerSetAttribute and
+/// CU_CTX_SYNC_MEMOPS that copies and fills without a stream always wait then.
+constexpr HostWait host_wait_with_sync_memops(TransferForm form, Place from, Place to) {
+  const bool streamless = form == TransferForm::kCopy || form == TransferForm::kFill;
+  if (streamless) return host_waits::kItself;
+  return host_wait(form, from, to);
+}
+
+/// The same of any other call.
+constexpr HostWait host_wait(EntryPoint call) {
+  for (const host_waits::CallLine& line : host_waits::kCallLines) {
+    if (line.call == call) return line.wait;
+  }
+  return {};
+}
+
+/// Whether the call queues a wait for a word in memory, or for a semaphore: whatever is queued
+/// anywhere, by others too, may be what it waits for. Of a batch, whether it may have such a wait.
+constexpr bool waits_for_others(EntryPoint call) {
+  return call == EntryPoint::kStreamWaitValue32 || call == EntryPoint::kStreamWaitValue64 ||
+         call == EntryPoint::kStreamBatchMemOp || call == EntryPoint::kWaitExternalSemaphoresAsync;
+}
+
+// The same of the nodes of a graph.
+
+/// Whether the host may learn from a node of a graph that nodes before it are over, while later
+/// ones still run: a function of its own, an event, a word in its memory, a semaphore.
+constexpr bool tells_the_host(CUgraphNodeType type) {
+  return type == CU_GRAPH_NODE_TYPE_HOST || type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ||
+         type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP || type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL;
+}
+constexpr bool waits_for_others(CUgraphNodeType type) {
+  return type == CU_GRAPH_NODE_TYPE_WAIT_EVENT || type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP ||
+         type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT;
+}
+
+}  // namespace cuvmm

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lets the host learn that earlier work is over without a call: host functions, words, events
+// of several processes; and what waits for the like.
+#include <gmock/gmock.h>
+
+#include "shim/testing/work_world.h"
+
+namespace cuvmm::shim {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class WorkTells : public WorkWorld {
+ protected:
+  // What the host may know is told by what is found of `s_`, which stays busy with later work.
+  void use_then_more() {
+    map();
+    busy(s_);
+    launch(s_, {kBase});
+  }
+  void more_work() { launch(s_, {0}); }
+  std::uint64_t at(char* buffer) { return reinterpret_cast<std::uintptr_t>(buffer); }
+  void SetUp() override { answers.places[at(pinned_)] = CU_MEMORYTYPE_HOST; }
+  char pinned_[64] = {};
+};
+
+// --- What tells the host
+
+TEST_F(WorkTells, AHostFunctionMayTellThatWorkIsOver) {
+  use_then_more();
+  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkTells, WorkBehindAHostFunctionIsNotTold) {
+  use_then_more();
+  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
+  launch(s_, {kBase});
+  more_work();
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+}
+
+TEST_F(WorkTells, AHostFunctionOnAStreamThatWaitedTellsToo) {
+  use_then_more();
+  run(calls::EventRecord{e_, s_});
+  more_work();
+  run(calls::StreamWaitEvent{t_, e_, 0});
+  EXPECT_EQ(run(calls::LaunchHostFunc{t_, nullptr, nullptr}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkTells, WithAnEventBehindItUnfinishedWorkIsFoundAllTheSame) {
+  mode = AsyncMode::kExact;
+  unordered = true;
+  use_then_more();
+  answers.event_queries[event(0xee01)] = CUDA_ERROR_NOT_READY;
+  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(WorkTells, ToldWorkThatIsOverIsNotSpokenOf) {
+  mode = AsyncMode::kExact;
+  unordered = true;
+  use_then_more();
+  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkTells, AWordThatIsWrittenTells) {
+  use_then_more();
+  EXPECT_EQ(run(calls::StreamWriteValue32{s_, at(pinned_), 1, 0}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkTells, AWordThatTheHostSeesIsOverForItAsSoonAsItIsWritten) {
+  mode = AsyncMode::kExact;
+  unordered = true;
+  map();
+  answers.places[kBase] = CU_MEMORYTYPE_HOST;
+  CUmemAccessDesc host{};
+  host.location.type = CU_MEM_LOCATION_TYPE_HOST;
+  host.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  run(calls::MemSetAccess{kBase, kSize, &host, 1});
+  busy(s_);
+  EXPECT_EQ(run(calls::StreamWriteValue32{s_, kBase, 1, 0}), CUDA_SUCCESS);
+  EXPECT_EQ(asked("record"), 0u);
+  unmap();
+  EXPECT_THAT(found(), testing::Not(testing::Contains(testing::StartsWith("cuMemUnmap"))));
+}
+
+TEST_F(WorkTells, AWordThatIsWaitedForTellsNothing) {
+  use_then_more();
+  CUstreamBatchMemOpParams operation{};
+  operation.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+  operation.waitValue.address = at(pinned_);
+  EXPECT_EQ(run(calls::StreamBatchMemOp{s_, 1, &operation, 0}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+}
+
+TEST_F(WorkTells, AnAllocationThatTheHostMayKnowOfIsNotEarly) {
+  CUdeviceptr pool = 0;
+  EXPECT_EQ(run(calls::MemAllocAsync{&pool, kGranule, s_}), CUDA_SUCCESS);
+  busy(s_);
+  EXPECT_EQ(run(calls::LaunchHostFunc{s_, nullptr, nullptr}), CUDA_SUCCESS);
+  launch(t_, {pool});
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+// --- Waits for what others do
+
+// What the word is written by may be a kernel, of any stream.
+TEST_F(WorkTells, WhoWaitedForAWordMayComeAfterAllWork) {
+  CUdeviceptr pool = 0;
+  EXPECT_EQ(run(calls::MemAllocAsync{&pool, kGranule, s_}), CUDA_SUCCESS);
+  busy(s_);
+  launch(s_, {pool});
+  more_work();
+  EXPECT_EQ(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}), CUDA_SUCCESS);
+  launch(t_, {pool});
+  EXPECT_THAT(found(), IsEmpty()) << "the allocation is over";
+  launch(s_, {pool});  // unfinished for sure, which says nothing of the order
+  EXPECT_EQ(run(calls::MemFreeAsync{pool, t_}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkTells, AHostThatWaitedForAWaitMayKnowOfAllWork) {
+  use_then_more();
+  more_work();
+  EXPECT_EQ(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}), CUDA_SUCCESS);
+  run(calls::EventRecord{e_, t_});
+  EXPECT_EQ(run(calls::EventSynchronize{e_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkTells, AWaitThatMayGoOnTellsTheHostNothing) {
+  use_then_more();
+  more_work();
+  EXPECT_EQ(run(calls::StreamWaitValue32{t_, at(pinned_), 1, 0}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+}
+
+// --- Events that other processes know
+
+TEST_F(WorkTells, AnEventOfSeveralProcessesMayTell) {
+  use_then_more();
+  CUipcEventHandle handle{};
+  EXPECT_EQ(run(calls::IpcGetEventHandle{&handle, e_}), CUDA_SUCCESS);
+  run(calls::EventRecord{e_, s_});
+  more_work();
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkTells, WhoWaitsForAnEventOfSeveralProcessesMayComeAfterAllWork) {
+  CUdeviceptr pool = 0;
+  CUipcEventHandle handle{};
+  EXPECT_EQ(run(calls::IpcGetEventHandle{&handle, e_}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::MemAllocAsync{&pool, kGranule, s_}), CUDA_SUCCESS);
+  busy(s_);
+  launch(s_, {pool});
+  run(calls::StreamWaitEvent{t_, e_, 0});
+  EXPECT_EQ(run(calls::MemFreeAsync{pool, t_}), CUDA_SUCCESS);
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkTells, AnotherEventOfThatNameTellsNothing) {
+  use_then_more();
+  CUipcEventHandle handle{};
+  EXPECT_EQ(run(calls::IpcGetEventHandle{&handle, e_}), CUDA_SUCCESS);
+  run(calls::EventDestroy{e_});
+  run(calls::EventRecord{e_, s_});
+  more_work();
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+}
+
+}  // namespace
+}  // namespace cuvmm::shim

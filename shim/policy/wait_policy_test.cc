@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls behind which the host knows, or may know, that earlier work is over.
+#include <gmock/gmock.h>
+
+#include <cerrno>
+
+#include "shim/testing/work_world.h"
+
+namespace cuvmm::shim {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class WorkWaits : public WorkWorld {
+ protected:
+  // What the host waits for is told by what is found of `s_`, which stays busy with later work.
+  void use_then_more() {
+    map();
+    busy(s_);
+    launch(s_, {kBase});
+  }
+  void more_work() { launch(s_, {0}); }
+  static constexpr CUdeviceptr kPlain = 0x400000000;
+  char pageable_[64] = {}, pinned_[64] = {};
+  std::uint64_t at(char* buffer) { return reinterpret_cast<std::uintptr_t>(buffer); }
+  void SetUp() override {
+    answers.places[at(pinned_)] = CU_MEMORYTYPE_HOST;
+    answers.places[kPlain] = CU_MEMORYTYPE_DEVICE;
+    answers.places[kPlain + 64] = CU_MEMORYTYPE_DEVICE;
+  }
+};
+
+// --- Copies with a stream
+
+TEST_F(WorkWaits, ACopyToPageableMemoryMayHaveWaited) {
+  use_then_more();
+  EXPECT_EQ(run(calls::MemcpyDtoHAsync{pageable_, kBase, 64, s_}), CUDA_SUCCESS);
+  more_work();
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(session().work().counts().lucky, 0u);
+}
+
+TEST_F(WorkWaits, ACopyToPageableMemoryThatIsUnfinishedForSureIsFound) {
+  use_then_more();
+  EXPECT_EQ(run(calls::MemcpyDtoHAsync{pageable_, kBase, 64, s_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle")) << "the driver did not wait";
+}
+
+// The event would be recorded behind the wait, and may be late.
+TEST_F(WorkWaits, NoEventIsRecordedBehindACopyThatMayHaveWaited) {
+  mode = AsyncMode::kExact;
+  unordered = true;
+  map();
+  EXPECT_EQ(run(calls::MemcpyDtoHAsync{pageable_, kBase, 64, s_}), CUDA_SUCCESS);
+  EXPECT_EQ(asked("record"), 0u);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkWaits, ACopyToPinnedMemoryTellsOfWhatIsBeforeItAlone) {
+  map();
+  map(kBase + 4 * kSize);
+  busy(s_);
+  launch(s_, {kBase});
+  EXPECT_EQ(run(calls::MemcpyDtoHAsync{pinned_, kBase + 4 * kSize, 64, s_}), CUDA_SUCCESS);
+  more_work();
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+  unmap(kBase + 4 * kSize);
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+}
+
+TEST_F(WorkWaits, ACopyFromPageableMemoryMayHaveWaitedForWhatIsBeforeIt) {
+  map();
+  map(kBase + 4 * kSize);
+  busy(s_);
+  launch(s_, {kBase});
+  EXPECT_EQ(run(calls::MemcpyHtoDAsync{kBase + 4 * kSize, pageable_, 64, s_}), CUDA_SUCCESS);
+  more_work();
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+  unmap(kBase + 4 * kSize);
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+}
+
+TEST_F(WorkWaits, ACopyFromPinnedMemoryDoesNotWait) {
+  use_then_more();
+  EXPECT_EQ(run(calls::MemcpyHtoDAsync{kPlain, pinned_, 64, s_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+}
+
+TEST_F(WorkWaits, ACopyFromHostToHostWaits) {
+  use_then_more();
+  EXPECT_EQ(run(calls::MemcpyAsync{at(pinned_), at(pageable_), 64, s_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_EQ(asked("query"), 0u);
+}
+
+TEST_F(WorkWaits, ACopyOfNothingMayNotHaveWaited) {
+  use_then_more();
+  EXPECT_EQ(run(calls::MemcpyAsync{at(pinned_), at(pageable_), 0, s_}), CUDA_SUCCESS);
+  launch(s_, {kBase});
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(WorkWaits, OneOfSeveralCopiesMayHaveWaited) {
+  use_then_more();
+  CUdeviceptr to[] = {kPlain, at(pageable_)}, from[] = {kPlain + 64, kBase};
+  std::size_t sizes[] = {64, 64}, first[] = {0};
+  CUmemcpyAttributes attributes{};
+  attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  EXPECT_EQ(run(calls::MemcpyBatchAsync_v2{to, from, sizes, 2, &attributes, first, 1, s_}),
+            CUDA_SUCCESS);
+  more_work();
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+// --- Copies and fills without a stream
+
+class StreamlessWaits : public WorkWaits {
+ protected:
+  void SetUp() override {
+    WorkWaits::SetUp();
+    map();
+    busy(s_);
+    launch(s_, {kBase});  // the legacy stream comes after it
+  }
+};
+
+TEST_F(StreamlessWaits, ACopyFromPageableMemoryWaitsForWhatIsBeforeIt) {
+  EXPECT_EQ(run(calls::MemcpyHtoD{kBase + 64, pageable_, 64}), CUDA_SUCCESS);
+  busy(CU_STREAM_LEGACY);
+  unmap();
+  ASSERT_THAT(found(), ElementsAre("cuMemUnmap-idle")) << "of the copy itself";
+  EXPECT_EQ(sink.all[0].violation.objects.size(), 1u);
+}
+
+TEST_F(StreamlessWaits, ACopyFromPinnedMemoryWaitsForItself) {
+  EXPECT_EQ(run(calls::MemcpyHtoD{kBase + 64, pinned_, 64}), CUDA_SUCCESS);
+  busy(CU_STREAM_LEGACY);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(StreamlessWaits, ACopyToTheHostWaitsForItself) {
+  EXPECT_EQ(run(calls::Memcpy{at(pageable_), kBase, 64}), CUDA_SUCCESS);
+  busy(CU_STREAM_LEGACY);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(StreamlessWaits, ADescriptorNamesItsSides) {
+  CUDA_MEMCPY3D copy{};
+  copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.srcDevice = kBase;
+  copy.dstMemoryType = CU_MEMORYTYPE_HOST;
+  copy.dstHost = pageable_;
+  copy.WidthInBytes = 64;
+  copy.Height = copy.Depth = 1;
+  EXPECT_EQ(run(calls::Memcpy3D{&copy}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(StreamlessWaits, ACopyInsideOfADeviceDoesNotWait) {
+  EXPECT_EQ(run(calls::MemcpyDtoD{kPlain, kPlain + 64, 64}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(StreamlessWaits, WithSyncMemopsItWaits) {
+  answers.sync_memops = {kPlain + 64};
+  EXPECT_EQ(run(calls::MemcpyDtoD{kPlain, kPlain + 64, 64}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(StreamlessWaits, AFillOfPinnedMemoryWaits) {
+  EXPECT_EQ(run(calls::MemsetD8{at(pinned_), 1, 64}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(StreamlessWaits, AFillOfADeviceDoesNotWait) {
+  EXPECT_EQ(run(calls::MemsetD8{kPlain, 1, 64}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(StreamlessWaits, ManagedMemoryIsNotCertain) {
+  answers.managed = {kPlain};
+  EXPECT_EQ(run(calls::MemsetD8{kPlain, 1, 64}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle")) << "it is unfinished for sure";
+  map();
+  launch(s_, {kBase});
+  more_work();
+  EXPECT_EQ(run(calls::MemsetD8{kPlain, 1, 64}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_EQ(found().size(), 1u);
+}
+
+// --- Calls that may wait by the way
+
+TEST_F(WorkWaits, AFreeMayHaveWaited) {
+  use_then_more();
+  more_work();
+  EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(WorkWaits, AFreeThatDidNotWaitIsNoExcuse) {
+  use_then_more();
+  EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
+TEST_F(WorkWaits, AFreeOfMemoryOfAPoolDoesNotWait) {
+  use_then_more();
+  CUdeviceptr pool = 0;
+  EXPECT_EQ(run(calls::MemAllocAsync{&pool, kGranule, t_}), CUDA_SUCCESS);
+  more_work();
+  EXPECT_EQ(run(calls::MemFree{pool}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+}
+
+TEST_F(WorkWaits, AnUnloadMayHaveWaited) {
+  use_then_more();
+  more_work();
+  EXPECT_EQ(run(calls::ModuleUnload{nullptr}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+// --- What it costs
+
+TEST_F(WorkWaits, NobodyIsAskedWhereThereIsNoWork) {
+  map();
+  run(calls::Memcpy{at(pageable_), kPlain, 64});
+  run(calls::MemcpyAsync{at(pageable_), kPlain, 64, s_});
+  run(calls::MemsetD8{kPlain, 1, 64});
+  EXPECT_EQ(asked("place"), 0u);
+}
+
+TEST_F(WorkWaits, WhatIsAskedLeavesErrnoAlone) {
+  use_then_more();
+  errno = 0;
+  run(calls::Memcpy{at(pageable_), kPlain, 64});
+  EXPECT_EQ(errno, 0);
+  EXPECT_NE(asked("place"), 0u);
+}
+
+TEST_F(WorkWaits, WhatTheModelKnowsTheDriverIsNotAsked) {
+  use_then_more();
+  run(calls::MemcpyAsync{kBase, kBase + 64, 64, s_});
+  run(calls::MemsetD8Async{kBase, 1, 64, s_});
+  EXPECT_EQ(asked("place"), 0u);
+}
+
+}  // namespace
+}  // namespace cuvmm::shim

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What calls let the host know that are no synchronisation: rulebook/order/host_wait.h.
+#include "shim/work/work_room.h"
+
+namespace cuvmm::shim {
+
+Clock WorkRoom::before_next(const Ticket& ticket) {
+  if (!pending_.load(std::memory_order_relaxed)) return {};
+  const Locked lock(mutex_);
+  return order_.before_next(ticket.stream);
+}
+
+Clock WorkRoom::everything() {
+  if (!pending_.load(std::memory_order_relaxed)) return {};
+  const Locked lock(mutex_);
+  return order_.everything();
+}
+
+void WorkRoom::tell(const Clock& clock) {
+  if (clock.size() == 0) return;
+  const Locked lock(mutex_);
+  order_.tell(clock);
+}
+
+void WorkRoom::settle(const Ticket& ticket, HostWait wait, const Clock* before, Position own) {
+  if (wait == HostWait{} || !pending_.load(std::memory_order_relaxed)) return;
+  Clock known;
+  {
+    const Locked lock(mutex_);
+    known = before ? *before : order_.own(ticket.stream);
+  }
+  if (wait.what == HostWait::For::kItself) {
+    known.raise(ticket.stream, own);
+  } else if (own != 0) {
+    known.cap(ticket.stream, own - 1);
+  }
+  wait.grade == HostWait::Grade::kWaits ? over(known) : tell(known);
+}
+
+void WorkRoom::hear(const Ticket& ticket) {
+  if (!ticket) return;
+  const Locked lock(mutex_);
+  order_.hear(ticket.stream);
+}
+
+void WorkRoom::share(CUevent event) {
+  const Locked lock(mutex_);
+  shared_events_.insert(reinterpret_cast<std::uintptr_t>(event));
+}
+
+bool WorkRoom::watches(std::uint64_t object) {
+  if (!pending_.load(std::memory_order_relaxed)) return false;
+  const Locked lock(mutex_);
+  return watched_.contains(object);
+}
+
+}  // namespace cuvmm::shim
