@@ -20,7 +20,10 @@ class WorkOwner : public WorkWorld {
     answers.non_blocking = {s_, t_};
     busy(s_);
     busy(t_);
+    for (std::size_t i = 0; i < kPlaces; ++i) answers.places[place(i)] = CU_MEMORYTYPE_DEVICE;
   }
+  static constexpr std::size_t kPlaces = 3;
+  static CUdeviceptr place(std::size_t i) { return kBase + i * kGranule; }
   CUdeviceptr allocate(CUstream where, CUdeviceptr at) {
     answers.pool_memory = at;
     CUdeviceptr out = 0;
@@ -128,9 +131,6 @@ struct Owner {
 
 class WorkOwnerProperty : public WorkOwner, public testing::WithParamInterface<unsigned> {
  protected:
-  static constexpr std::size_t kPlaces = 3;
-  static CUdeviceptr place(std::size_t i) { return kBase + i * kGranule; }
-
   void begin(std::size_t i) {
     if (random_() % 2 == 0) {
       owners_[i] = {Owner::Kind::kPool, {}};
