@@ -82,7 +82,7 @@ void Process::tell_fault(StackId stack) {
   write_stderr(text);
   fault_ = fault_members(reading, symbolize(stack), &frames_of, last_calls_.path());
   fault_known_.store(true, std::memory_order_release);
-  if (own_report_.chosen() && !ending_.begun()) write_json("running");
+  if (own_report_.chosen() && !g_ending.begun()) write_json("running");
 }
 
 // From an earlier run's log, or from the emulator, which knows it.

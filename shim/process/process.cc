@@ -134,7 +134,7 @@ Process::Opened& Process::open_now() {
     if (options_.leaks_signal != 0) tell_leaks_at(options_.leaks_signal);
   }
   // A process that is killed leaves at least this.
-  if (!ending_.begun()) findings_stack().run([this] { write_json("running"); }, kPatience);
+  if (!g_ending.begun()) findings_stack().run([this] { write_json("running"); }, kPatience);
   return *mine;
 }
 
@@ -194,8 +194,8 @@ void Process::announce(const Entry& entry) {
   // not cost their square.
   const unsigned count = announced_.fetch_add(1) + 1;
   if (count > 16 && (count & (count - 1)) != 0) return;
-  if (ending_.over()) write_json("exit");
-  if (own_report_.chosen() && !ending_.begun()) write_json("running");
+  if (g_ending.over()) write_json("exit");
+  if (own_report_.chosen() && !g_ending.begun()) write_json("running");
 }
 
 int Process::exit_code(int status) const {
@@ -254,7 +254,7 @@ void Process::restart_in_child() {
   notes_.clear();
   announced_.store(0);
   for (auto& told : told_) told.store(0);
-  ending_.restart();
+  g_ending.restart();
   Opened* open = opened_.load();
   if (!open) return;
   open->session.start_in_child(whole.session);

@@ -14,7 +14,7 @@
 #include "shim/facts/ledger.h"
 #include "shim/fault/last_calls.h"
 #include "shim/loader/real_driver.h"
-#include "shim/process/ending.h"
+#include "shim/session/ending.h"
 #include "shim/process/options.h"
 #include "shim/process/signals.h"
 #include "shim/refusal/journal.h"
@@ -94,12 +94,12 @@ class Process : private DeathReport {
 
  private:
   // The last report of a process that a signal ends.
-  bool begin() noexcept override { return is_current() && ending_.claim(); }
+  bool begin() noexcept override { return is_current() && g_ending.claim(); }
   void note_signal(int signal, std::uintptr_t address, bool known) noexcept override;
   void report_death() noexcept override;
   void tell_with_symbols() noexcept override;
   void tell_without_symbols() noexcept override;
-  void end() noexcept override { ending_.done(); }
+  void end() noexcept override { g_ending.done(); }
 
   struct Opened {
     explicit Opened(RealDriver real, const Options& options, FindingSink& sink)
@@ -162,7 +162,6 @@ class Process : private DeathReport {
   std::unique_ptr<Ledger> ledger_;
   Suppressions suppressions_;
   std::atomic<Opened*> opened_{nullptr};
-  Ending ending_;
   ReportFile report_;      ///< CUVMM_REPORT
   ReportFile own_report_;  ///< this process's file in CUVMM_REPORT_DIR
   std::atomic<unsigned> announced_{0};

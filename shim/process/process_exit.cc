@@ -210,7 +210,7 @@ void Process::tell_summary() {
 }
 
 void Process::finish() noexcept {
-  if (!is_current() || !ending_.claim()) return;
+  if (!is_current() || !g_ending.claim()) return;
   const auto work = [this](Care care) {
     const CareScope careful(care);
     last_report("exit");
@@ -226,7 +226,7 @@ void Process::finish() noexcept {
   if (!done) ending_stack().run([&] { work(Care::kAsInterrupted); }, kLastPatience);
   last_calls_.finish(options_.keep_ring);
   if (Opened* const open = opened_.load()) open->session.stop_showing(kLastPatience);
-  ending_.done();
+  g_ending.done();
 }
 
 void Process::report_death() noexcept {

@@ -12,6 +12,7 @@
 #include "shim/intercept/runtime_call.h"
 #include "shim/policy/policies.h"
 #include "shim/policy/strangers.h"
+#include "shim/session/ending.h"
 #include "shim/session/order_run.h"
 #include "shim/session/session.h"
 
@@ -302,7 +303,11 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
   // After the driver's own end nothing is judged, and what the program meant to give up is gone:
   // its destructors go on with the next object.
   const bool over = result == CUDA_ERROR_DEINITIALIZED;
-  if (over) step.violations = {};
+  if (over) {
+    step.violations = {};
+    // Without cuvmm the process would be gone before its other threads act on this answer.
+    g_ending.wait_for_report();
+  }
   if constexpr (kGivesUp<CallStruct> || RecordsAtOnce<CallStruct>) {
     if (!over || RecordsAtOnce<CallStruct>) {
       const Locked lock(mutex_);
