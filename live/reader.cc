@@ -119,6 +119,16 @@ bool View::alive() const {
   return start() != 0 && process_start(number.c_str()) == start();
 }
 
+bool View::wanted() const {
+  const std::uint64_t run = image_->header.run_pid;
+  return run != 0 && process_start(std::to_string(run).c_str()) == image_->header.run_start;
+}
+
+bool View::left_by(std::uint64_t run_pid, std::uint64_t run_start) const {
+  return of_here() && image_->header.run_pid == run_pid && image_->header.run_start == run_start &&
+         !alive();
+}
+
 bool View::of_here() const {
   const std::uint64_t theirs = image_->header.pid_namespace, ours = pid_namespace();
   return theirs == 0 || ours == 0 || theirs == ours;
@@ -214,7 +224,7 @@ std::vector<View> open_all(const std::string& folder, std::vector<std::string>& 
       continue;
     } else if (view.alive()) {
       if (view.current()) views.push_back(std::move(view));
-    } else {
+    } else if (!view.wanted()) {
       ::unlink(path.c_str());
     }
   }
@@ -224,6 +234,22 @@ std::vector<View> open_all(const std::string& folder, std::vector<std::string>& 
   if (!strange.empty()) problems.push_back(std::move(strange));
   std::sort(views.begin(), views.end(),
             [](const View& a, const View& b) { return a.pid() < b.pid(); });
+  return views;
+}
+
+std::vector<View> open_left(const std::string& folder, std::uint64_t run_pid,
+                            std::uint64_t run_start) {
+  std::vector<View> views;
+  DIR* const names = ::opendir(folder.c_str());
+  if (!names) return views;
+  while (const dirent* const entry = ::readdir(names)) {
+    const std::string path = folder + "/" + entry->d_name;
+    View view;
+    if (path.ends_with(".live") && view.open(path).empty() && view.left_by(run_pid, run_start)) {
+      views.push_back(std::move(view));
+    }
+  }
+  ::closedir(names);
   return views;
 }
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -316,6 +317,8 @@ int Writer::open(const std::string& path, const std::string& driver) {
   header.pid = static_cast<std::uint64_t>(::getpid());
   header.start = process_start("self");
   header.pid_namespace = pid_namespace();
+  const char* const run = std::getenv("CUVMM_RUN");  // "PID-START"
+  if (run) (void)::sscanf(run, "%" SCNu64 "-%" SCNu64, &header.run_pid, &header.run_start);
   const ssize_t length = ::readlink("/proc/self/exe", header.program, sizeof header.program - 1);
   if (length < 0) header.program[0] = '\0';
   std::copy_n(driver.data(), std::min(driver.size(), sizeof header.driver - 1), header.driver);

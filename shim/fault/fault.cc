@@ -12,6 +12,7 @@
 #include "shim/fault/ends.h"
 #include "shim/fault/fault_members.h"
 #include "shim/intercept/ring_call.h"
+#include "shim/process/interrupted.h"
 #include "shim/process/own_stack.h"
 #include "shim/process/process.h"
 #include "shim/report/output.h"
@@ -117,6 +118,7 @@ void Process::note_fault(CUresult result, std::uint64_t sequence, const Caller& 
 }
 
 void Process::note_signal(int signal, std::uintptr_t address, bool known) noexcept {
+  died_in_exit_ = below_exit();
   if (known) g_ring.note_address(address);
   g_ring.note_signal(signal);
   g_ring.keep_maps();

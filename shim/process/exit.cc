@@ -87,6 +87,7 @@ void at_last_of_quick_exit() {
   // the one that it calls.
   const bool in_front =
       ::dlsym(RTLD_DEFAULT, "exit") != reinterpret_cast<void*>(next_leave(g_exit, "exit"));
+  cuvmm::shim::note_exit_function(reinterpret_cast<const void*>(g_exit.load()));
   (void)next_leave(g_quick_exit, "quick_exit");
   for (int i = 0; i < kLastHandlers; ++i) {
     if (in_front) (void)__cxa_atexit(&at_last_of_exit, nullptr, nullptr);

@@ -244,6 +244,8 @@ void Process::restart_in_child() {
   if (g_hooks.injector.exchange(nullptr)) choose_failures();
   if (const Guard* const parents = g_guard.load()) g_guard.store(parents->fresh());
   fault_known_.store(false);
+  leaks_judged_.store(false);
+  undecided_.clear();
   report_.choose(options_.report, false);
   own_report_.choose(unique_report_name(options_.report_dir, pid_), true);
   ledger_->clear(whole.ledger);

@@ -14,11 +14,11 @@
 #include "shim/facts/ledger.h"
 #include "shim/fault/last_calls.h"
 #include "shim/loader/real_driver.h"
-#include "shim/session/ending.h"
 #include "shim/process/options.h"
 #include "shim/process/signals.h"
 #include "shim/refusal/journal.h"
 #include "shim/report/report_file.h"
+#include "shim/session/ending.h"
 #include "shim/session/session_run.h"
 
 namespace cuvmm::shim {
@@ -145,6 +145,8 @@ class Process : private DeathReport {
   void tell_fault(StackId stack);
   void last_report(const char* ended);
   void tell_summary();
+  /// Looks for leaks where the process ends by itself, or in exit().
+  void judge_leaks(bool exits);
   void find_leaks(Session& session);
   void find_escapes();
   /// From here on refused calls of functions that are not checked are noted, too.
@@ -170,7 +172,11 @@ class Process : private DeathReport {
   LastCalls last_calls_;
   std::atomic<bool> main_returned_{false};  ///< of what a log of failures says
   Journal journal_;
-  std::string fault_;  ///< as JSON, where there was one
+  /// What a thread may still use, if it is not asleep: numbers of the calls that made it.
+  std::vector<std::uint64_t> undecided_;
+  std::atomic<bool> leaks_judged_{false};
+  bool died_in_exit_ = false;  ///< the signal came in a handler of exit(), or in a destructor
+  std::string fault_;          ///< as JSON, where there was one
   std::atomic<bool> fault_known_{false};
 
   OwnedMutex mutex_;

@@ -111,7 +111,8 @@ void Session::learn_platform(Facts& facts) {
 }
 
 std::optional<Violations> Session::leaks(std::chrono::milliseconds limit,
-                                         bool (*fd_open)(const Export&), bool interrupted) {
+                                         bool (*fd_open)(const Export&), bool interrupted,
+                                         std::vector<std::uint64_t>* undecided) {
   // Between a create and the map that it is for, a thread makes a few calls, or some hundreds.
   // Others may make any number meanwhile.
   constexpr std::uint64_t kRecent = 1024;
@@ -123,6 +124,13 @@ std::optional<Violations> Session::leaks(std::chrono::milliseconds limit,
   if (interrupted) running.interrupted = t_state.thread;
   const std::uint64_t numbers = numbers_.load(std::memory_order_relaxed);
   running.since = threads.empty() && numbers > kRecent ? numbers - kRecent : 0;
+  if (undecided) {
+    for (const auto& [handle, a] : books_.model.allocations()) {
+      if (cuvmm::leaks(books_.model, a, {}) && !cuvmm::leaks(books_.model, a, running)) {
+        undecided->push_back(a.made.call);
+      }
+    }
+  }
   return check_exit(books_.model, fd_open, running);
 }
 

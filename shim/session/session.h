@@ -109,8 +109,11 @@ class alignas(64) Session {
   /// What is leaked when the process ends now (check_exit()); nothing as with_model_within(). What
   /// other threads work with is not; nor, in a thread that was `interrupted` by the end, what its
   /// last calls made.
+  /// `undecided` gets the numbers of the calls that made memory which is a leak unless a thread is
+  /// about to use it: who knows how long that thread has made no call can tell.
   std::optional<Violations> leaks(std::chrono::milliseconds limit, bool (*fd_open)(const Export&),
-                                  bool interrupted);
+                                  bool interrupted,
+                                  std::vector<std::uint64_t>* undecided = nullptr);
   /// What the program has given up and still pins, now; nothing as with_model_within(). What its
   /// threads are just at work with may be in it.
   std::optional<Violations> given_up(std::chrono::milliseconds limit,

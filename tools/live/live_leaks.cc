@@ -30,20 +30,6 @@ bool open_there(const Export& exported) {
          link.starts_with("/dmabuf:") || link.starts_with("anon_inode:");
 }
 
-Model model_of(const live::Snapshot& now) {
-  Model model;
-  for (const Reservation& r : now.reservations) model.restore(r);
-  for (const Mapping& m : now.mappings) model.restore(m);
-  for (const live::MemoryHeld& m : now.memory) {
-    // What a multicast object needs is more than what is shown of it.
-    if (!m.allocation.multicast) model.restore(m.allocation);
-  }
-  for (const live::Descriptor& d : now.descriptors) {
-    if (d.kind == live::Descriptor::Kind::kExported) model.restore(d.exported);
-  }
-  return model;
-}
-
 using Which = std::tuple<Rule, std::uint64_t, std::uint64_t>;
 Which which(const Violation& v) {
   return v.objects.empty() ? Which{v.rule, 0, 0}
@@ -127,6 +113,20 @@ std::vector<Grown> grown_since(const live::View& view, const live::Snapshot& now
 }
 
 }  // namespace
+
+Model model_of(const live::Snapshot& now) {
+  Model model;
+  for (const Reservation& r : now.reservations) model.restore(r);
+  for (const Mapping& m : now.mappings) model.restore(m);
+  for (const live::MemoryHeld& m : now.memory) {
+    // What a multicast object needs is more than what is shown of it.
+    if (!m.allocation.multicast) model.restore(m.allocation);
+  }
+  for (const live::Descriptor& d : now.descriptors) {
+    if (d.kind == live::Descriptor::Kind::kExported) model.restore(d.exported);
+  }
+  return model;
+}
 
 LiveLeaks find_live_leaks(const live::View& view, std::uint64_t since, bool marked, int settle_ms) {
   t_pid = view.pid();

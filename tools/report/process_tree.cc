@@ -103,6 +103,8 @@ bool reap(TreeResult& result, bool& main_running) {
       if (errno == EINTR) continue;
       return false;
     }
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    result.ended_ns[pid] = static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
     if (WIFSIGNALED(status)) result.signals[pid] = WTERMSIG(status);
     if (pid != result.pid) continue;
     main_running = false;

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,7 +24,9 @@ struct TreeResult {
   int signal = 0;        ///< that ended the program, 0 none
   std::map<pid_t, int> signals;  ///< that ended processes of the tree, as far as their parents left
                                  ///< them to us: the program's own children answer to it alone
-  bool left_running = false;     ///< some processes had not ended when waiting stopped
+  /// When they ended, in nanoseconds of CLOCK_MONOTONIC: of the program, and as above.
+  std::map<pid_t, std::uint64_t> ended_ns;
+  bool left_running = false;  ///< some processes had not ended when waiting stopped
 };
 
 /// Runs `command` (its first element is the path to execute) in environment `environment`

@@ -125,27 +125,11 @@ int exit_joins_exit(const char*) {
   std::exit(kFirst);
 }
 
-int abort_in_atexit(const char*) {
-  begin();
-  std::atexit([] { std::abort(); });
-  return kFirst;
-}
-
 // The last thread ends, and the C library calls exit(0).
 int main_ends_as_thread(const char*) {
   begin();
   std::thread([] { ::usleep(20000); }).detach();
   ::pthread_exit(nullptr);
-}
-
-// main() sleeps, and a worker ends the program.
-int exit_from_thread(const char*) {
-  begin();
-  std::thread([] {
-    life::cycle();
-    std::exit(kFirst);
-  }).detach();
-  for (;;) ::pause();
 }
 
 constexpr life::Scenario kScenarios[] = {
@@ -157,9 +141,7 @@ constexpr life::Scenario kScenarios[] = {
     {"exit-in-exit", exit_in_exit},
     {"exit-in-destructor", exit_in_destructor},
     {"exit-joins-exit", exit_joins_exit},
-    {"abort-in-atexit", abort_in_atexit},
     {"main-ends-as-thread", main_ends_as_thread},
-    {"exit-from-thread", exit_from_thread},
 };
 
 }  // namespace

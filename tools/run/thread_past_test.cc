@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/run/thread_past.h"
+
+#include <gtest/gtest.h>
+
+namespace cuvmm::tools {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+// Calls of two threads, a millisecond apart; the last one is `last_ns` old at the last moment.
+class Past {
+ public:
+  Past() {
+    calls_.entries = {{"cuMemCreate", {}, {}}, {"cuMemMap", {}, {}}, {"cuMemRelease", {}, {}}};
+    calls_.last_ns = 100 * kSecond;
+  }
+  Past& call(std::uint32_t thread, std::size_t entry, std::uint32_t result = 0) {
+    for (ring::CallSeen& before : calls_.calls) before.ns += 1'000'000;
+    ring::CallSeen seen;
+    seen.sequence = ++calls_.total_calls;
+    seen.thread = thread;
+    seen.entry = entry;
+    seen.result = result;
+    seen.end = ring::CallSeen::End::kReturned;
+    calls_.calls.push_back(seen);
+    return *this;
+  }
+  Past& pending(std::uint32_t thread) {
+    call(thread, kMap);
+    calls_.calls.back().end = ring::CallSeen::End::kPending;
+    calls_.pending.push_back(calls_.calls.back());
+    return *this;
+  }
+  // Of the memory that call 1 made, which was the last to touch it.
+  bool gave_up(std::uint64_t died_later_ns = 0) const {
+    const Death death{died_later_ns ? calls_.last_ns + died_later_ns : 0, calls_.total_calls};
+    return tools::gave_up(calls_, death, 1, 1);
+  }
+
+  static constexpr std::size_t kCreate = 0, kMap = 1, kRelease = 2;
+
+ private:
+  ring::Reading calls_;
+};
+
+TEST(ThreadPast, WhoJustMadeMemoryIsAtWorkWithIt) {
+  EXPECT_FALSE(Past().call(1, Past::kCreate).gave_up());
+  EXPECT_FALSE(Past().call(1, Past::kCreate).gave_up(kSecond / 10))
+      << "it may wait for a processor";
+}
+
+TEST(ThreadPast, WhoMakesNoCallForLongHasGivenUp) {
+  EXPECT_TRUE(Past().call(1, Past::kCreate).gave_up(kSecond));
+  EXPECT_FALSE(Past().call(1, Past::kCreate).pending(1).gave_up(kSecond)) << "it waits in a call";
+  EXPECT_TRUE(Past().call(1, Past::kCreate).pending(2).gave_up(kSecond)) << "another one does";
+}
+
+TEST(ThreadPast, WhoMakesOtherMemoryAndUsesThatHasGoneOn) {
+  EXPECT_TRUE(Past().call(1, 0).call(1, Past::kCreate).call(1, Past::kMap).gave_up());
+  EXPECT_TRUE(Past().call(1, 0).call(1, Past::kCreate).call(1, Past::kRelease).gave_up());
+}
+
+TEST(ThreadPast, SeveralPiecesAreMadeBeforeTheFirstIsMapped) {
+  EXPECT_FALSE(Past().call(1, 0).call(1, Past::kCreate).call(1, Past::kCreate).gave_up());
+  EXPECT_FALSE(Past().call(1, 0).call(1, Past::kMap).gave_up()) << "an older one";
+}
+
+TEST(ThreadPast, AnotherThreadAndRefusedCallsDoNotCount) {
+  EXPECT_FALSE(Past().call(1, 0).call(2, Past::kCreate).call(2, Past::kMap).gave_up());
+  EXPECT_FALSE(Past().call(1, 0).call(1, Past::kCreate).call(1, Past::kMap, 1).gave_up());
+}
+
+TEST(ThreadPast, NothingIsKnownWithoutCalls) { EXPECT_FALSE(Past().gave_up(kSecond)); }
+
+}  // namespace
+}  // namespace cuvmm::tools
