@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "api/posix/lost_pages.h"
 #include "api/posix/process_start.h"
 
 namespace cuvmm::live {
@@ -79,7 +80,9 @@ View& View::operator=(View&& other) noexcept {
 }
 
 View::~View() {
-  if (image_) ::munmap(const_cast<Image*>(image_), sizeof(Image));
+  if (!image_) return;
+  ::munmap(const_cast<Image*>(image_), sizeof(Image));
+  forget_pages(image_);
 }
 
 std::string View::open(const std::string& path) {
@@ -101,6 +104,8 @@ std::string View::open(const std::string& path) {
   ::close(fd);
   if (!problem.empty()) return problem;
   image_ = static_cast<const Image*>(memory);
+  survive_lost_pages();
+  guard_pages(image_, sizeof(Image));
   path_ = path;
   const std::uint64_t magic = __atomic_load_n(&image_->header.magic, __ATOMIC_ACQUIRE);
   if (magic == 0) return kUnfinished;
@@ -162,6 +167,7 @@ Snapshot View::snapshot() const {
   read_table(image_->descriptors, header, all.descriptors, all.torn);
   read_table(image_->pieces, header, all.pieces, all.torn);
   read_table(image_->teams, header, all.teams, all.torn);
+  all.cut = lost_pages(image_);
   sort_by_key(all.reservations);
   sort_by_key(all.mappings);
   sort_by_key(all.memory);

@@ -22,6 +22,7 @@ struct Snapshot {
   std::vector<Piece> pieces;
   std::vector<Team> teams;
   std::size_t torn = 0;  ///< objects that were being written each time they were looked at
+  bool cut = false;      ///< a part of the file is gone, and objects with it
 };
 
 /// One process's file, mapped for reading.

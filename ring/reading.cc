@@ -138,6 +138,7 @@ class Reader {
   void header() {
     const Header& header = image_.header;
     reading_.pid = static_cast<std::int64_t>(load(header.pid));
+    reading_.run = {load(header.run_pid), load(header.run_start)};
     reading_.program = text(header.program);
     reading_.driver = text(header.driver);
     const std::uint64_t state = load(header.state);

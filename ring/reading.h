@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "api/posix/process_start.h"
 #include "ring/format.h"
 
 namespace cuvmm::ring {
@@ -57,6 +58,7 @@ struct EntrySeen {
 
 struct Reading {
   std::int64_t pid = 0;
+  RunId run;  ///< which `cuvmm run` the process belonged to
   std::string program, driver;
   State state = State::kRunning;
   int signal = 0;

@@ -4,9 +4,9 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <exception>
 #include <csignal>
 #include <cstdio>
+#include <exception>
 
 #include <algorithm>
 #include <string_view>

@@ -12,6 +12,7 @@
 #include "shim/fail/fail_log.h"
 #include "shim/fail/injector.h"
 #include "shim/guard/guard.h"
+#include "shim/process/early_environment.h"
 #include "shim/process/interrupted.h"
 #include "shim/process/own_stack.h"
 #include "shim/report/output.h"
@@ -69,6 +70,7 @@ void handle_forks() {
 Process& Process::get() noexcept {
   if (Process* made = g_process.load(std::memory_order_acquire)) return *made;
   const CancelOff no_cancel;
+  const EarlyEnvironment environment;
   alignas(Process) static std::byte storage[sizeof(Process)];
   static Process* const process = new (storage) Process();
   g_process.store(process, std::memory_order_release);
@@ -106,6 +108,7 @@ Process::Process()
 // the driver; dlopen counts, and the second one's table is dropped.
 Process::Opened& Process::open_now() {
   const CancelOff no_cancel;
+  const EarlyEnvironment environment;
   find_python();
   RealDriver real = open_driver(options_);
   stand_before(real, options_.guards);

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "shim/client/labels.h"
+#include "shim/end/ending.h"
 #include "shim/facts/ledger.h"
 #include "shim/fault/last_calls.h"
 #include "shim/loader/real_driver.h"
@@ -18,7 +19,6 @@
 #include "shim/process/signals.h"
 #include "shim/refusal/journal.h"
 #include "shim/report/report_file.h"
-#include "shim/session/ending.h"
 #include "shim/session/session_run.h"
 
 namespace cuvmm::shim {

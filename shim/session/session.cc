@@ -112,14 +112,18 @@ void Session::learn_platform(Facts& facts) {
 
 std::optional<Violations> Session::leaks(std::chrono::milliseconds limit,
                                          bool (*fd_open)(const Export&), bool interrupted,
-                                         std::vector<std::uint64_t>* undecided) {
+                                         std::vector<std::uint64_t>* undecided,
+                                         std::span<const std::uint32_t> asleep) {
   // Between a create and the map that it is for, a thread makes a few calls, or some hundreds.
   // Others may make any number meanwhile.
   constexpr std::uint64_t kRecent = 1024;
   if (!mutex_.lock_within(limit)) return std::nullopt;
   const Locked lock(mutex_, kHeldAlready);
   // Under the lock: a thread that begins later has made nothing of what the model holds.
-  const std::vector<std::uint32_t> threads = other_threads();
+  std::vector<std::uint32_t> threads = other_threads();
+  std::erase_if(threads, [&](std::uint32_t thread) {
+    return std::binary_search(asleep.begin(), asleep.end(), thread);
+  });
   StillRunning running(threads);
   if (interrupted) running.interrupted = t_state.thread;
   const std::uint64_t numbers = numbers_.load(std::memory_order_relaxed);

@@ -8,11 +8,11 @@
 
 #include "api/default_stream.h"
 #include "api/symbols/symbols.h"
+#include "shim/end/ending.h"
 #include "shim/fault/ends.h"
 #include "shim/intercept/runtime_call.h"
 #include "shim/policy/policies.h"
 #include "shim/policy/strangers.h"
-#include "shim/session/ending.h"
 #include "shim/session/order_run.h"
 #include "shim/session/session.h"
 
@@ -305,6 +305,7 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
   const bool over = result == CUDA_ERROR_DEINITIALIZED;
   if (over) {
     step.violations = {};
+    driver_ended_.store(true, std::memory_order_relaxed);
     // Without cuvmm the process would be gone before its other threads act on this answer.
     g_ending.wait_for_report();
   }

@@ -23,8 +23,10 @@ struct Grown {
 };
 
 struct LiveLeaks {
-  std::uint64_t calls = 0;   ///< the number to give as the next mark
-  Violations given_up;       ///< by the rules of the exit (rulebook/check_exit.cc)
+  std::uint64_t unseen =
+      0;                    ///< objects that the process could not show: there may be leaks in them
+  std::uint64_t calls = 0;  ///< the number to give as the next mark
+  Violations given_up;      ///< by the rules of the exit (rulebook/check_exit.cc)
   std::vector<Grown> grown;  ///< since the mark, the most bytes first
 };
 

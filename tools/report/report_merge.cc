@@ -121,8 +121,9 @@ class Unknown {
 // Of a process whose last report was not its end.
 std::string cut_short(const ProcessReport& report, const Endings& endings) {
   if (report.exited) {
-    return "ended by itself, and its last report could not be written; what it had found until " +
-           std::string("then counts");
+    return std::string(
+               "ended by itself, but not with a last report: that could not be written, or ") +
+           "it had become another program; what it had found until then counts";
   }
   const auto signal = endings.signals.find(report.pid);
   const bool known = signal != endings.signals.end();

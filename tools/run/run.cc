@@ -23,8 +23,8 @@
 #include "tools/report/traces.h"
 #include "tools/run/child_environment.h"
 #include "tools/run/driver_choice.h"
+#include "tools/run/ended/last_state.h"
 #include "tools/run/executable.h"
-#include "tools/run/last_state.h"
 #include "tools/run/launch_count.h"
 #include "tools/run/layout.h"
 #include "tools/run/loader_path.h"
@@ -230,6 +230,7 @@ class Rings {
       if (error) problem_ = "--ring " + options.ring + ": " + error.message();
     } else if (value_of(environment, "CUVMM_RING").empty()) {
       own_.emplace();
+      own_->open_to_other_users();
       options.ring = own_->path();
     }
     folder_ = options.ring;
@@ -324,6 +325,7 @@ int run(RunSettings options, int* ended_by) {
   say_what_needs_the_emulator(options);
   TemporaryFolder folder;
   if (folder.path().empty()) return failed(kExitFailure, folder.problem());
+  folder.open_to_other_users();
 
   LoaderPath libraries(layout.layout);
   if (!libraries.error().empty()) return failed(kExitFailure, libraries.error());

@@ -132,6 +132,26 @@ int main_ends_as_thread(const char*) {
   ::pthread_exit(nullptr);
 }
 
+int trace_much(const char*) {
+  life::init();
+  for (int i = 0; i < 200; ++i) life::cycle();
+  return 0;
+}
+
+// Before the C library knows the environment, and before the shim's constructors.
+CUresult g_early = CUDA_ERROR_UNKNOWN;
+
+void use_the_driver_early(int count, char** arguments, char**) {
+  if (count > 1 && std::strcmp(arguments[1], "driver-before-all") == 0) g_early = cuInit(0);
+}
+[[gnu::section(".preinit_array"),
+  gnu::used]] void (*const g_before_all)(int, char**, char**) = &use_the_driver_early;
+
+int driver_before_all(const char*) {
+  begin();
+  return g_early == CUDA_SUCCESS ? 0 : 70;
+}
+
 constexpr life::Scenario kScenarios[] = {
     {"exit-twice", exit_twice},
     {"exit-after-return", exit_after_return},
@@ -141,6 +161,8 @@ constexpr life::Scenario kScenarios[] = {
     {"exit-in-exit", exit_in_exit},
     {"exit-in-destructor", exit_in_destructor},
     {"exit-joins-exit", exit_joins_exit},
+    {"driver-before-all", driver_before_all},
+    {"trace-much", trace_much},
     {"main-ends-as-thread", main_ends_as_thread},
 };
 

@@ -62,6 +62,7 @@ CASES = {
     "exit-in-exit": Case("exits exit-in-exit", holds=(MISUSE, LEAK)),
     "exit-in-destructor": Case("exits exit-in-destructor", holds=(MISUSE, LEAK)),
     "exit-joins-exit": Case("exits exit-joins-exit", holds=(MISUSE,)),
+    "driver-before-all": Case("exits driver-before-all", holds=(MISUSE, LEAK)),
     "main-ends-as-thread": Case("exits main-ends-as-thread", holds=(MISUSE, LEAK)),
     "leak-at-int": Case(f"deaths signalled {signal.SIGINT}", holds=(LEAK,), count=1, calls=DEATH_CALLS),
     "leak-at-term": Case(f"deaths signalled {signal.SIGTERM}", holds=(LEAK,), count=1, calls=DEATH_CALLS),

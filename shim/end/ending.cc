@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/session/ending.h"
+#include "shim/end/ending.h"
 
 #include <sys/syscall.h>
 #include <time.h>
@@ -31,6 +31,21 @@ void nap_until(int naps, const Condition& met) {
 bool Ending::is_others() const noexcept {
   const void* const owner = owner_.load(std::memory_order_acquire);
   return owner && owner != &t_state;
+}
+
+void Ending::note_leaving() noexcept {
+  const auto mine = static_cast<std::uint32_t>(::syscall(SYS_gettid));
+  for (auto& thread : leaving_) {
+    std::uint32_t nobody = 0;
+    if (thread.compare_exchange_strong(nobody, mine)) return;
+  }
+}
+
+bool Ending::leaves(std::uint32_t thread) const noexcept {
+  for (const auto& one : leaving_) {
+    if (one.load(std::memory_order_relaxed) == thread) return true;
+  }
+  return false;
 }
 
 bool Ending::claim() noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/run/last_state.h"
+#include "tools/run/ended/last_state.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@
 #include "rulebook/check.h"
 #include "tools/crash/crash_symbols.h"
 #include "tools/live/live_leaks.h"
-#include "tools/run/thread_past.h"
+#include "tools/run/ended/thread_past.h"
 
 namespace cuvmm::tools {
 
@@ -104,13 +104,14 @@ class Judge {
       }
     }
     tell_in_flight(in_flight);
-    const std::uint64_t missing = held.sums.missed + held.torn;
-    if (missing != 0) {
+    // One that was just written is in flight by that.
+    report_.leaks = ProcessReport::Leaks::kJudged;
+    if (held.cut || held.sums.missed != 0) {
       report_.leaks = ProcessReport::Leaks::kUnknown;
       report_.why_unknown =
-          fmt::format("{} objects found no room in the file that shows them", missing);
-    } else {
-      report_.leaks = ProcessReport::Leaks::kJudged;
+          held.cut ? "the file that shows what it held was cut"
+                   : fmt::format("{} objects found no room in the file that shows what it held",
+                                 held.sums.missed);
     }
   }
 
@@ -251,6 +252,9 @@ void judge_last_states(std::vector<ProcessReport>& reports, const LastStates& st
       live::open_left(states.live_folder, static_cast<std::uint64_t>(::getpid()), own_start());
   // Nobody else does it while this command lives.
   for (const live::View& view : views) ::unlink(view.path().c_str());
+  // And of those that died with their command.
+  std::vector<std::string> problems;
+  if (!states.live_folder.empty()) (void)live::open_all(states.live_folder, problems);
   if (std::none_of(reports.begin(), reports.end(), is_open_question)) return;
   const std::map<std::int64_t, std::string> rings = rings_in(states.ring_folder);
   for (ProcessReport& report : reports) {
@@ -261,7 +265,8 @@ void judge_last_states(std::vector<ProcessReport>& reports, const LastStates& st
     const bool known = ring != rings.end() && ring::read_file(ring->second, calls, &now).empty() &&
                        calls.pid == report.pid;
     if (known && report.value.value("ended", "") == "running") count_calls(report.value, calls);
-    report.exited = known && calls.state == ring::State::kExited;
+    const bool seen = report.pid == tree.pid && tree.signal == 0;
+    report.exited = seen || (known && calls.state == ring::State::kExited);
     const auto view = std::find_if(views.begin(), views.end(),
                                    [&](const live::View& one) { return one.pid() == report.pid; });
     if (!known) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <optional>
 
+#include "shim/end/sleepers.h"
 #include "shim/process/process.h"
 #include "shim/process/reserve.h"
 
@@ -29,8 +30,14 @@ void Process::judge_leaks(bool exits) {
 
 void Process::find_leaks(Session& session) {
   const bool interrupted = t_state.care == Care::kAsInterrupted && !died_in_exit_;
-  const std::optional<Violations> leaks =
+  std::optional<Violations> leaks =
       session.leaks(kPatienceForModel, &descriptor_open, interrupted, &undecided_);
+  if (leaks && !undecided_.empty()) {
+    std::vector<std::uint32_t> asleep = sleepers();
+    if (session.driver_ended()) asleep.clear();
+    undecided_.clear();
+    leaks = session.leaks(kPatienceForModel, &descriptor_open, interrupted, &undecided_, asleep);
+  }
   if (!leaks) {
     // `cuvmm run` looks for them in what the process showed.
     if (!options_.judged) {

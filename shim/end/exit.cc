@@ -15,12 +15,12 @@
 
 #include <atomic>
 
+#include "shim/end/ending.h"
 #include "shim/process/interrupted.h"
 #include "shim/process/options.h"
 #include "shim/process/process.h"
 #include "shim/process/signals.h"
 #include "shim/report/output.h"
-#include "shim/session/ending.h"
 
 // The C library's; no header declares them.
 extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* library);  // NOLINT
@@ -97,7 +97,10 @@ void at_last_of_quick_exit() {
 
 [[noreturn]] void leave(Leave next, int status) {
   const Process* const process = Process::if_made();
-  if (process && process->is_current()) g_ending.leave_first();
+  if (process && process->is_current()) {
+    g_ending.note_leaving();
+    g_ending.leave_first();
+  }
   next(status);
   __builtin_unreachable();
 }

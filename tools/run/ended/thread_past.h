@@ -15,13 +15,13 @@ struct Death {
   std::uint64_t last_number = 0;
 };
 
-/// How long a thread makes no call before nobody thinks that it is between two. More than it waits
-/// for a processor on a busy machine.
+/// How long a thread makes no call about memory before nobody thinks that it is between two. More
+/// than it waits for a processor on a busy machine.
 inline constexpr std::uint64_t kIdleNs = 500'000'000;
 
 /// Whether the thread had given up what its call `number` was the last to touch: it made no call
-/// for kIdleNs, or it went on to make other memory and to use that. Never true of a thread that
-/// was in a call, nor where `calls` does not tell.
+/// about memory for kIdleNs, or many others since; or it went on to make other memory and to use
+/// that. Never true of a thread that was in such a call, nor where `calls` does not tell.
 bool gave_up(const ring::Reading& calls, const Death& death, std::uint32_t thread,
              std::uint64_t number);
 

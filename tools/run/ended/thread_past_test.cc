@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/run/thread_past.h"
+#include "tools/run/ended/thread_past.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,10 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 class Past {
  public:
   Past() {
-    calls_.entries = {{"cuMemCreate", {}, {}}, {"cuMemMap", {}, {}}, {"cuMemRelease", {}, {}}};
+    calls_.entries = {{"cuMemCreate", {}, {}},
+                      {"cuMemMap", {}, {}},
+                      {"cuMemRelease", {}, {}},
+                      {"cuLaunchKernel", {}, {}}};
     calls_.last_ns = 100 * kSecond;
   }
   Past& call(std::uint32_t thread, std::size_t entry, std::uint32_t result = 0) {
@@ -26,8 +29,8 @@ class Past {
     calls_.calls.push_back(seen);
     return *this;
   }
-  Past& pending(std::uint32_t thread) {
-    call(thread, kMap);
+  Past& pending(std::uint32_t thread, std::size_t entry = kMap) {
+    call(thread, entry);
     calls_.calls.back().end = ring::CallSeen::End::kPending;
     calls_.pending.push_back(calls_.calls.back());
     return *this;
@@ -38,7 +41,7 @@ class Past {
     return tools::gave_up(calls_, death, 1, 1);
   }
 
-  static constexpr std::size_t kCreate = 0, kMap = 1, kRelease = 2;
+  static constexpr std::size_t kCreate = 0, kMap = 1, kRelease = 2, kLaunch = 3;
 
  private:
   ring::Reading calls_;
@@ -69,6 +72,21 @@ TEST(ThreadPast, SeveralPiecesAreMadeBeforeTheFirstIsMapped) {
 TEST(ThreadPast, AnotherThreadAndRefusedCallsDoNotCount) {
   EXPECT_FALSE(Past().call(1, 0).call(2, Past::kCreate).call(2, Past::kMap).gave_up());
   EXPECT_FALSE(Past().call(1, 0).call(1, Past::kCreate).call(1, Past::kMap, 1).gave_up());
+}
+
+TEST(ThreadPast, WorkOfAnotherKindTellsAfterAWhile) {
+  Past launches;
+  launches.call(1, Past::kCreate);
+  for (int i = 0; i < 400; ++i) launches.call(1, Past::kLaunch);
+  EXPECT_FALSE(launches.gave_up()) << "not half a second yet";
+  for (int i = 0; i < 200; ++i) launches.call(1, Past::kLaunch);
+  EXPECT_TRUE(launches.gave_up());
+  EXPECT_TRUE(launches.pending(1, Past::kLaunch).gave_up());
+  EXPECT_FALSE(launches.pending(1, Past::kMap).gave_up());
+}
+
+TEST(ThreadPast, WhoWasToldOfTheDriversEndWaits) {
+  EXPECT_FALSE(Past().call(1, Past::kCreate).call(1, Past::kMap, 4).gave_up(kSecond));
 }
 
 TEST(ThreadPast, NothingIsKnownWithoutCalls) { EXPECT_FALSE(Past().gave_up(kSecond)); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 namespace cuvmm::shim {
 
@@ -20,10 +21,14 @@ class Ending {
   void wait_for_report() const noexcept;
   bool over() const noexcept { return done_.load(std::memory_order_acquire); }
   bool begun() const noexcept { return owner_.load(std::memory_order_acquire) != nullptr; }
+  /// The calling thread has called exit(): it makes use of nothing any more. Of some threads alone.
+  void note_leaving() noexcept;
+  bool leaves(std::uint32_t thread) const noexcept;
   /// In a child of fork.
   void restart() noexcept {
     done_.store(false);
     owner_.store(nullptr);
+    for (auto& thread : leaving_) thread.store(0);
   }
 
  private:
@@ -32,6 +37,7 @@ class Ending {
 
   std::atomic<const void*> owner_{nullptr};  ///< state of the thread that claimed it
   std::atomic<bool> done_{false};
+  std::atomic<std::uint32_t> leaving_[16]{};  ///< the kernel's numbers of threads; 0: none
 };
 inline constinit Ending g_ending;
 

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/end/sleepers.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "shim/end/ending.h"
+#include "shim/facts/alive.h"
+#include "shim/intercept/ring_call.h"
+
+namespace cuvmm::shim {
+
+namespace {
+
+// How often a thread that sleeps now has gone to sleep; nothing where it does not sleep.
+std::optional<std::uint64_t> times_asleep(std::uint32_t thread) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/self/task/%u/status", thread);
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  char text[4096];
+  const ssize_t got = ::read(fd, text, sizeof text - 1);
+  ::close(fd);
+  if (got <= 0) return std::nullopt;
+  text[got] = '\0';
+  const char* const state = std::strstr(text, "\nState:\t");
+  const char* const times = std::strstr(text, "\nvoluntary_ctxt_switches:\t");
+  if (!state || !times || state[8] != 'S') return std::nullopt;
+  return std::strtoull(times + std::strlen("\nvoluntary_ctxt_switches:\t"), nullptr, 10);
+}
+
+bool in_a_call(const ring::Image& image, std::uint32_t thread) {
+  return std::any_of(std::begin(image.current), std::end(image.current),
+                     [&](const ring::CallRecord& call) {
+                       return ring::load(call.sequence) != 0 &&
+                              static_cast<std::uint32_t>(ring::load(call.who) >> 32) == thread;
+                     });
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> sleepers() {
+  constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 20'000'000};
+  const ring::Image* const image = g_ring.image();
+  std::vector<std::uint32_t> found;
+  if (!image) return found;
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> asleep;
+  for (const std::uint32_t thread : other_threads()) {
+    if (g_ending.leaves(thread)) {
+      found.push_back(thread);
+    } else if (const auto times = times_asleep(thread); times && !in_a_call(*image, thread)) {
+      asleep.emplace_back(thread, *times);
+    }
+  }
+  if (!asleep.empty()) ::syscall(SYS_nanosleep, &kNap, nullptr);
+  for (const auto& [thread, times] : asleep) {
+    if (times_asleep(thread) == times && !in_a_call(*image, thread)) found.push_back(thread);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace cuvmm::shim
