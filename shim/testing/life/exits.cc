@@ -142,7 +142,7 @@ int trace_much(const char*) {
 CUresult g_early = CUDA_ERROR_UNKNOWN;
 
 void use_the_driver_early(int count, char** arguments, char**) {
-  if (count > 1 && std::strcmp(arguments[1], "driver-before-all") == 0) g_early = cuInit(0);
+  if (count > 1 && std::strcmp(arguments[1], "used-before-all") == 0) g_early = cuInit(0);
 }
 [[gnu::section(".preinit_array"),
   gnu::used]] void (*const g_before_all)(int, char**, char**) = &use_the_driver_early;
@@ -161,7 +161,7 @@ constexpr life::Scenario kScenarios[] = {
     {"exit-in-exit", exit_in_exit},
     {"exit-in-destructor", exit_in_destructor},
     {"exit-joins-exit", exit_joins_exit},
-    {"driver-before-all", driver_before_all},
+    {"used-before-all", driver_before_all},
     {"trace-much", trace_much},
     {"main-ends-as-thread", main_ends_as_thread},
 };

@@ -139,7 +139,9 @@ class Left(unittest.TestCase):
             self.skipTest("another user may not read the shim here")
         self.assertEqual(result.returncode, 9, result.stderr)
         with open(report) as file:
-            self.assertEqual(json.load(file)["summary"], {"error": 1, "undefined": 0, "leak": 1})
+            found = json.load(file)
+        self.assertEqual(found["summary"], {"error": 1, "undefined": 0, "leak": 1})
+        self.assertEqual(sum(found["calls"].values()), 2)
         self.assertNotIn("nothing was checked", result.stderr)
 
 
