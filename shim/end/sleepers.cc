@@ -10,8 +10,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <optional>
-#include <utility>
 
 #include "shim/end/ending.h"
 #include "shim/facts/alive.h"
@@ -50,20 +51,28 @@ bool in_a_call(const ring::Image& image, std::uint32_t thread) {
 
 std::vector<std::uint32_t> sleepers() {
   constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 20'000'000};
+  constexpr int kLooks = 6;  // one that is about to sleep may have to wait for a processor first
   const ring::Image* const image = g_ring.image();
   std::vector<std::uint32_t> found;
   if (!image) return found;
-  std::vector<std::pair<std::uint32_t, std::uint64_t>> asleep;
+  std::map<std::uint32_t, std::optional<std::uint64_t>> awake;
   for (const std::uint32_t thread : other_threads()) {
     if (g_ending.leaves(thread)) {
       found.push_back(thread);
-    } else if (const auto times = times_asleep(thread); times && !in_a_call(*image, thread)) {
-      asleep.emplace_back(thread, *times);
+    } else {
+      awake.emplace(thread, std::nullopt);
     }
   }
-  if (!asleep.empty()) ::syscall(SYS_nanosleep, &kNap, nullptr);
-  for (const auto& [thread, times] : asleep) {
-    if (times_asleep(thread) == times && !in_a_call(*image, thread)) found.push_back(thread);
+  for (int look = 0; look < kLooks && !awake.empty(); ++look) {
+    if (look != 0) ::syscall(SYS_nanosleep, &kNap, nullptr);
+    for (auto it = awake.begin(); it != awake.end();) {
+      auto& [thread, before] = *it;
+      const auto now = in_a_call(*image, thread) ? std::nullopt : times_asleep(thread);
+      const bool asleep = now && now == before;
+      before = now;
+      if (asleep) found.push_back(thread);
+      it = asleep ? awake.erase(it) : std::next(it);
+    }
   }
   std::sort(found.begin(), found.end());
   return found;

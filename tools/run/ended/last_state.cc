@@ -81,9 +81,9 @@ Json frames_json(const std::vector<live::Frame>& frames) {
 class Judge {
  public:
   Judge(ProcessReport& report, const live::View& view, const ring::Reading& calls,
-        const live::Suppressions& suppressions, std::uint64_t died_ns)
+        const live::Suppressions& suppressions, const ProcessEnd& end)
       : report_(report), view_(view), calls_(calls), suppressions_(suppressions) {
-    death_ = {died_ns, view.calls()};
+    death_ = {end, view.calls(), static_cast<std::uint32_t>(report.pid)};
   }
 
   void run() {
@@ -280,9 +280,9 @@ void judge_last_states(std::vector<ProcessReport>& reports, const LastStates& st
     } else if (made_call(calls, {"cuMemMapArrayAsync"})) {
       report.why_unknown = "what it mapped into sparse arrays is not shown";
     } else {
-      const auto died = tree.ended_ns.find(static_cast<pid_t>(report.pid));
+      const auto died = tree.ended.find(static_cast<pid_t>(report.pid));
       Judge(report, *view, calls, states.suppressions,
-            died == tree.ended_ns.end() ? 0 : died->second)
+            died == tree.ended.end() ? ProcessEnd{} : died->second)
           .run();
     }
   }

@@ -29,6 +29,19 @@ bool about_memory(const ring::Reading& calls, const CallSeen& call) {
   return !entry || std::find(std::begin(kNames), std::end(kNames), entry->name) != std::end(kNames);
 }
 
+// Whether the thread made no call about memory from that moment on for long.
+bool is_idle_since(std::uint64_t last_ns, std::uint64_t end_ns, std::uint32_t thread,
+                   const Death& death) {
+  if (end_ns > last_ns && end_ns - last_ns >= kIdleNs) return true;
+  const std::vector<ThreadLook>& looks = death.end.looks;
+  if (thread != death.first_thread || looks.empty()) return false;
+  const auto first = std::find_if(looks.begin(), looks.end(),
+                                  [&](const ThreadLook& l) { return l.ns >= last_ns; });
+  if (first == looks.end()) return false;
+  const ThreadLook& last = looks.back();
+  return last.ns - first->ns >= kIdleAwakeNs + (last.waited_ns - first->waited_ns);
+}
+
 // Whether it has done other things than that for long.
 bool does_other_things(const ring::Reading& calls, const Death& death, std::uint32_t thread) {
   if (calls.calls.empty()) return false;
@@ -44,8 +57,9 @@ bool does_other_things(const ring::Reading& calls, const Death& death, std::uint
     ago = call.ns;
     others = 0;
   }
-  const std::uint64_t more = death.ns > calls.last_ns ? death.ns - calls.last_ns : 0;
-  return !told && (others >= kManyCalls || ago + more >= kIdleNs);
+  const std::uint64_t last = calls.last_ns - std::min(ago, calls.last_ns);
+  const std::uint64_t end = std::max(death.end.ns, calls.last_ns);
+  return !told && (others >= kManyCalls || is_idle_since(last, end, thread, death));
 }
 
 // Of the calls that findings number, each is among those that are kept, so as many of these came

@@ -37,13 +37,28 @@ class Past {
   }
   // Of the memory that call 1 made, which was the last to touch it.
   bool gave_up(std::uint64_t died_later_ns = 0) const {
-    const Death death{died_later_ns ? calls_.last_ns + died_later_ns : 0, calls_.total_calls};
-    return tools::gave_up(calls_, death, 1, 1);
+    return tools::gave_up(calls_, death(died_later_ns), 1, 1);
+  }
+  // The same of the process's first thread, which waited so long for a processor since then.
+  bool gave_up(std::uint64_t died_later_ns, std::uint64_t waited_ns) const {
+    Death known = death(died_later_ns);
+    known.first_thread = 1;
+    const std::uint64_t before = 7 * kSecond;
+    known.end.looks = {{calls_.last_ns - kSecond, 0},
+                       {calls_.last_ns + 1, before},
+                       {known.end.ns, before + waited_ns}};
+    return tools::gave_up(calls_, known, 1, 1);
   }
 
   static constexpr std::size_t kCreate = 0, kMap = 1, kRelease = 2, kLaunch = 3;
 
  private:
+  Death death(std::uint64_t later_ns) const {
+    Death death;
+    if (later_ns != 0) death.end.ns = calls_.last_ns + later_ns;
+    death.last_number = calls_.total_calls;
+    return death;
+  }
   ring::Reading calls_;
 };
 
@@ -57,6 +72,14 @@ TEST(ThreadPast, WhoMakesNoCallForLongHasGivenUp) {
   EXPECT_TRUE(Past().call(1, Past::kCreate).gave_up(kSecond));
   EXPECT_FALSE(Past().call(1, Past::kCreate).pending(1).gave_up(kSecond)) << "it waits in a call";
   EXPECT_TRUE(Past().call(1, Past::kCreate).pending(2).gave_up(kSecond)) << "another one does";
+}
+
+TEST(ThreadPast, WhatItWaitedForAProcessorDoesNotCount) {
+  const Past past = Past().call(1, Past::kCreate);
+  EXPECT_TRUE(past.gave_up(kSecond / 5, kSecond / 100));
+  EXPECT_FALSE(past.gave_up(kSecond / 5, kSecond / 5)) << "it may have waited all the time";
+  EXPECT_FALSE(past.gave_up(kSecond / 20, 0)) << "it may have been at work";
+  EXPECT_TRUE(past.gave_up(kSecond, kSecond * 5)) << "no thread waits so long at once";
 }
 
 TEST(ThreadPast, WhoMakesOtherMemoryAndUsesThatHasGoneOn) {
