@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -29,6 +30,7 @@ namespace {
 
 using cuvmm::shim::g_ending;
 using cuvmm::shim::Process;
+using cuvmm::shim::Session;
 using Leave = void (*)(int);
 
 // What exit() in a signal handler may wait for a lock of stdio's, which the interrupted code has.
@@ -95,9 +97,21 @@ void at_last_of_quick_exit() {
   }
 }
 
+// The driver ends in a handler of exit(), so another thread is behind that, and would have been
+// gone before this one had its answer. It may wait for this thread: not for long, then.
+void let_pass(Process& process) {
+  constexpr timespec kNap{.tv_sec = 0, .tv_nsec = 1'000'000};
+  constexpr int kNaps = 1000;
+  const Session* const session = process.session_if_open();
+  if (!session || !session->driver_ended()) return;
+  if (g_ending.leaves(static_cast<std::uint32_t>(::gettid()))) return;
+  for (int i = 0; i < kNaps && !g_ending.begun(); ++i) ::syscall(SYS_nanosleep, &kNap, nullptr);
+}
+
 [[noreturn]] void leave(Leave next, int status) {
-  const Process* const process = Process::if_made();
+  Process* const process = Process::if_made();
   if (process && process->is_current()) {
+    let_pass(*process);
     g_ending.note_leaving();
     g_ending.leave_first();
   }
