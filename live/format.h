@@ -128,7 +128,9 @@ struct Header {
   std::uint64_t pid;
   std::uint64_t start;  ///< of the process, in the kernel's clock ticks since boot; 0 unknown
   std::uint64_t pid_namespace;  ///< in which the pid means this process; 0 unknown
-  std::uint64_t calls;          ///< number of the last call that changed something
+  std::uint64_t run_pid;        ///< of the `cuvmm run` that judges what is left here; 0: none
+  std::uint64_t run_start;
+  std::uint64_t calls;  ///< number of the last call that changed something
   /// Slots in use or used before, of each kind: the others were never written.
   std::uint64_t used[6];
   Sums sums;
@@ -169,7 +171,7 @@ inline constexpr std::uint64_t kLayout =
          31 +
      sizeof(Sums)) *
         31 +
-    2;
+    3;
 
 inline std::uint64_t load(const std::uint64_t& word) noexcept {
   return __atomic_load_n(&word, __ATOMIC_RELAXED);

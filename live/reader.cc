@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "api/posix/lost_pages.h"
 #include "api/posix/process_start.h"
 
 namespace cuvmm::live {
@@ -79,7 +80,9 @@ View& View::operator=(View&& other) noexcept {
 }
 
 View::~View() {
-  if (image_) ::munmap(const_cast<Image*>(image_), sizeof(Image));
+  if (!image_) return;
+  ::munmap(const_cast<Image*>(image_), sizeof(Image));
+  forget_pages(image_);
 }
 
 std::string View::open(const std::string& path) {
@@ -101,6 +104,8 @@ std::string View::open(const std::string& path) {
   ::close(fd);
   if (!problem.empty()) return problem;
   image_ = static_cast<const Image*>(memory);
+  survive_lost_pages();
+  guard_pages(image_, sizeof(Image));
   path_ = path;
   const std::uint64_t magic = __atomic_load_n(&image_->header.magic, __ATOMIC_ACQUIRE);
   if (magic == 0) return kUnfinished;
@@ -117,6 +122,16 @@ std::string View::visible() const { return text(image_->header.visible); }
 bool View::alive() const {
   const std::string number = std::to_string(pid());
   return start() != 0 && process_start(number.c_str()) == start();
+}
+
+bool View::wanted() const {
+  const std::uint64_t run = image_->header.run_pid;
+  return run != 0 && process_start(std::to_string(run).c_str()) == image_->header.run_start;
+}
+
+bool View::left_by(std::uint64_t run_pid, std::uint64_t run_start) const {
+  return of_here() && image_->header.run_pid == run_pid && image_->header.run_start == run_start &&
+         !alive();
 }
 
 bool View::of_here() const {
@@ -152,6 +167,7 @@ Snapshot View::snapshot() const {
   read_table(image_->descriptors, header, all.descriptors, all.torn);
   read_table(image_->pieces, header, all.pieces, all.torn);
   read_table(image_->teams, header, all.teams, all.torn);
+  all.cut = lost_pages(image_);
   sort_by_key(all.reservations);
   sort_by_key(all.mappings);
   sort_by_key(all.memory);
@@ -214,7 +230,7 @@ std::vector<View> open_all(const std::string& folder, std::vector<std::string>& 
       continue;
     } else if (view.alive()) {
       if (view.current()) views.push_back(std::move(view));
-    } else {
+    } else if (!view.wanted()) {
       ::unlink(path.c_str());
     }
   }
@@ -224,6 +240,22 @@ std::vector<View> open_all(const std::string& folder, std::vector<std::string>& 
   if (!strange.empty()) problems.push_back(std::move(strange));
   std::sort(views.begin(), views.end(),
             [](const View& a, const View& b) { return a.pid() < b.pid(); });
+  return views;
+}
+
+std::vector<View> open_left(const std::string& folder, std::uint64_t run_pid,
+                            std::uint64_t run_start) {
+  std::vector<View> views;
+  DIR* const names = ::opendir(folder.c_str());
+  if (!names) return views;
+  while (const dirent* const entry = ::readdir(names)) {
+    const std::string path = folder + "/" + entry->d_name;
+    View view;
+    if (path.ends_with(".live") && view.open(path).empty() && view.left_by(run_pid, run_start)) {
+      views.push_back(std::move(view));
+    }
+  }
+  ::closedir(names);
   return views;
 }
 

@@ -22,6 +22,7 @@ struct Snapshot {
   std::vector<Piece> pieces;
   std::vector<Team> teams;
   std::size_t torn = 0;  ///< objects that were being written each time they were looked at
+  bool cut = false;      ///< a part of the file is gone, and objects with it
 };
 
 /// One process's file, mapped for reading.
@@ -45,6 +46,10 @@ class View {
   bool of_here() const;
   /// Whether its process still lives.
   bool alive() const;
+  /// Whether it is of a process of this `cuvmm run`, and that process has ended.
+  bool left_by(std::uint64_t run_pid, std::uint64_t run_start) const;
+  /// Whether the `cuvmm run` lives that judges what its process leaves.
+  bool wanted() const;
   /// Whether that is still the program which made the file, and no other one by exec.
   bool current() const;
   std::uint64_t calls() const { return load(image_->header.calls); }
@@ -63,8 +68,13 @@ class View {
 };
 
 /// The files of this folder that are of living processes of this user, by pid. Removes those that a
-/// killed process left; those of another pid namespace stay, unseen. What cannot be read is in
-/// `problems`, a sentence each.
+/// killed process left, unless they are wanted(); those of another pid namespace stay, unseen. What
+/// cannot be read is in `problems`, a sentence each.
 std::vector<View> open_all(const std::string& folder, std::vector<std::string>& problems);
+
+/// The files of this folder that ended processes of this very `cuvmm run` left, by the run's pid
+/// and start.
+std::vector<View> open_left(const std::string& folder, std::uint64_t run_pid,
+                            std::uint64_t run_start);
 
 }  // namespace cuvmm::live

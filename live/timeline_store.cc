@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "api/posix/cancel_off.h"
+#include "api/posix/lost_pages.h"
 #include "ring/writer.h"
 
 namespace cuvmm::live {
@@ -75,6 +76,7 @@ int TimelineStore::open(const std::string& path) {
 void TimelineStore::close() noexcept {
   if (!image_) return;
   ::munmap(image_, sizeof(TimelineImage));
+  forget_pages(image_);
   image_ = nullptr;
   due_ = 0;
   backed_ = 0;

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "api/posix/cancel_off.h"
+#include "api/posix/lost_pages.h"
 #include "api/posix/process_start.h"
 
 namespace cuvmm::live {
@@ -177,7 +178,11 @@ int Backing::create(const std::string& path, std::size_t bytes, std::size_t firs
   if (error == 0 && !grow(0, first)) error = ENOSPC;
   if (error == 0) {
     memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED) error = errno;
+    if (memory == MAP_FAILED) {
+      error = errno;
+    } else {
+      guard_pages(memory, bytes);
+    }
   }
   ::close(fd);
   if (error != 0) ::unlink(path.c_str());
@@ -316,6 +321,9 @@ int Writer::open(const std::string& path, const std::string& driver) {
   header.pid = static_cast<std::uint64_t>(::getpid());
   header.start = process_start("self");
   header.pid_namespace = pid_namespace();
+  const RunId run = run_of_this_process();
+  header.run_pid = run.pid;
+  header.run_start = run.start;
   const ssize_t length = ::readlink("/proc/self/exe", header.program, sizeof header.program - 1);
   if (length < 0) header.program[0] = '\0';
   std::copy_n(driver.data(), std::min(driver.size(), sizeof header.driver - 1), header.driver);
@@ -430,6 +438,7 @@ void Writer::note_stack(std::uint32_t id, std::span<const std::uintptr_t> frames
 void Writer::leave() noexcept {
   if (!image_) return;
   ::munmap(image_, sizeof(Image));
+  forget_pages(image_);
   image_ = nullptr;
   reservations_ = {};
   mappings_ = {};

@@ -119,6 +119,8 @@ struct Header {
   char program[kTextBytes];
   char driver[kTextBytes];
   std::uint32_t owners[kThreads];  ///< whose the places in `current` are
+  std::uint64_t run_pid;           ///< of the `cuvmm run` that it belongs to; 0: none is known
+  std::uint64_t run_start;
 };
 
 struct Image {

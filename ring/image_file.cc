@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "api/posix/lost_pages.h"
 #include "api/posix/process_start.h"
 
 namespace cuvmm::ring {
@@ -41,6 +42,7 @@ Image* map_new_file(const std::string& path) noexcept {
   if (error == 0) {
     image = as_image(::mmap(nullptr, sizeof(Image), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
     if (!image) error = errno;
+    if (image) guard_pages(image, sizeof(Image));
   }
   if (!image) ::unlink(path.c_str());
   ::close(fd);
@@ -49,11 +51,16 @@ Image* map_new_file(const std::string& path) noexcept {
 }
 
 void unmap(Image* image) noexcept {
-  if (image) ::munmap(image, sizeof(Image));
+  if (!image) return;
+  ::munmap(image, sizeof(Image));
+  forget_pages(image);
 }
 
 void describe_process(Header& header, const std::string& driver) noexcept {
   header.start = process_start("self");
+  const RunId run = run_of_this_process();
+  header.run_pid = run.pid;
+  header.run_start = run.start;
   const ssize_t length = ::readlink("/proc/self/exe", header.program, sizeof header.program);
   if (length < 0) header.program[0] = '\0';
   std::copy_n(driver.data(), std::min(driver.size(), sizeof header.driver), header.driver);

@@ -2,11 +2,17 @@
 #include "ring/reading.h"
 
 #include <cuda.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <memory>
+
+#include "ring/writer.h"
 
 namespace cuvmm::ring {
 
@@ -15,13 +21,16 @@ namespace {
 // How ticks become nanoseconds before the last moment.
 class Clock {
  public:
-  explicit Clock(const Header& header)
+  Clock(const Header& header, const ClockPair* now)
       : last_ticks_(load(header.last_ticks)), last_ns_(load(header.last_ns)) {
     const std::uint64_t first_ticks = load(header.first_ticks), first_ns = load(header.first_ns);
     if (last_ticks_ > first_ticks && last_ns_ > first_ns) {
       rate_ =
           static_cast<double>(last_ns_ - first_ns) / static_cast<double>(last_ticks_ - first_ticks);
       lasted_ = last_ns_ - first_ns;
+    } else if (now && now->ticks > first_ticks && now->ns > first_ns) {
+      rate_ =
+          static_cast<double>(now->ns - first_ns) / static_cast<double>(now->ticks - first_ticks);
     }
   }
   /// The last moment is the latest of all that is asked about.
@@ -96,8 +105,8 @@ int device_of(std::uint64_t who) { return static_cast<int>(who >> 24 & 0xff) - 1
 
 class Reader {
  public:
-  Reader(const Image& image, Reading& reading)
-      : image_(image), reading_(reading), clock_(image.header) {}
+  Reader(const Image& image, Reading& reading, const ClockPair* now)
+      : image_(image), reading_(reading), clock_(image.header, now) {}
 
   void run() {
     header();
@@ -108,6 +117,7 @@ class Reader {
     for (const EndRecord& place : image_.ends) reach(copied(place));
     clock_.reach(load(image_.header.fault_ticks));
     reading_.lasted_ns = clock_.lasted();
+    reading_.last_ns = load(image_.header.first_ns) + clock_.lasted();
     reading_.fault_ns = clock_.before(load(image_.header.fault_ticks));
     calls();
     current();
@@ -128,6 +138,7 @@ class Reader {
   void header() {
     const Header& header = image_.header;
     reading_.pid = static_cast<std::int64_t>(load(header.pid));
+    reading_.run = {load(header.run_pid), load(header.run_start)};
     reading_.program = text(header.program);
     reading_.driver = text(header.driver);
     const std::uint64_t state = load(header.state);
@@ -241,7 +252,7 @@ const CallSeen* Reading::call(std::uint64_t sequence) const {
   return found != calls.end() && found->sequence == sequence ? &*found : nullptr;
 }
 
-std::string read_image(std::span<const std::byte> bytes, Reading& reading) {
+std::string read_image(std::span<const std::byte> bytes, Reading& reading, const ClockPair* now) {
   reading = {};
   if (bytes.size() < sizeof kMagic || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) {
     return "it is not a file of cuvmm's last calls: it does not begin with \"cuvmmRNG\"";
@@ -257,21 +268,39 @@ std::string read_image(std::span<const std::byte> bytes, Reading& reading) {
     return "it is cut off: " + std::to_string(bytes.size()) + " of " +
            std::to_string(sizeof(Image)) + " bytes are there";
   }
-  Reader(image, reading).run();
+  Reader(image, reading, now).run();
   return "";
 }
 
-std::string read_file(const std::string& path, Reading& reading) {
+ClockPair this_clock_pair() noexcept {
+  timespec now{};
+  const std::uint64_t ticks = now_ticks();
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return {ticks, static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+                     static_cast<std::uint64_t>(now.tv_nsec)};
+}
+
+std::string read_file(const std::string& path, Reading& reading, const ClockPair* now) {
   reading = {};
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::strerror(errno);
+  // Of a pipe that somebody put there, nobody would ever write the other end.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return std::strerror(errno);
+  struct stat status {};
+  const bool regular = ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
   // No larger than an image, whatever the file is.
   const auto image = std::make_unique<Image>();
-  file.read(reinterpret_cast<char*>(image.get()), sizeof(Image));
-  if (file.bad()) return std::strerror(errno);
-  return read_image(
-      {reinterpret_cast<const std::byte*>(image.get()), static_cast<std::size_t>(file.gcount())},
-      reading);
+  std::size_t size = 0;
+  ssize_t got = regular ? 1 : 0;
+  while (got > 0 && size < sizeof(Image)) {
+    got = ::pread(fd, reinterpret_cast<char*>(image.get()) + size, sizeof(Image) - size,
+                  static_cast<off_t>(size));
+    if (got > 0) size += static_cast<std::size_t>(got);
+  }
+  const int error = got < 0 ? errno : 0;
+  ::close(fd);
+  if (!regular) return "it is no regular file";
+  if (error != 0) return std::strerror(error);
+  return read_image({reinterpret_cast<const std::byte*>(image.get()), size}, reading, now);
 }
 
 bool is_fault(std::uint32_t result) noexcept {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "api/posix/process_start.h"
 #include "ring/format.h"
 
 namespace cuvmm::ring {
@@ -57,10 +58,12 @@ struct EntrySeen {
 
 struct Reading {
   std::int64_t pid = 0;
+  RunId run;  ///< which `cuvmm run` the process belonged to
   std::string program, driver;
   State state = State::kRunning;
   int signal = 0;
   std::uint64_t total_calls = 0, total_ends = 0;
+  std::uint64_t last_ns = 0;       ///< the last moment known, of CLOCK_MONOTONIC
   std::uint64_t lasted_ns = 0;     ///< from the first moment to the last one known
   std::uint64_t realtime_ns = 0;   ///< of the first moment, since 1970
   std::uint32_t fault_result = 0;  ///< 0: no fault was seen
@@ -81,12 +84,22 @@ struct Reading {
   const CallSeen* call(std::uint64_t sequence) const;
 };
 
+/// One moment on both clocks of a machine.
+struct ClockPair {
+  std::uint64_t ticks = 0;  ///< as in records
+  std::uint64_t ns = 0;     ///< of CLOCK_MONOTONIC
+};
+ClockPair this_clock_pair() noexcept;
+
 /// Reads an image; the error in words, "" when it is one. Never fails for what is in the records:
 /// those that are not whole are left out and counted.
-std::string read_image(std::span<const std::byte> bytes, Reading& reading);
+/// `now`: of the machine that the process ran on, since when it was not started anew; null: another
+/// machine. Without it a process that was killed leaves ticks, and nobody knows how long they are.
+std::string read_image(std::span<const std::byte> bytes, Reading& reading,
+                       const ClockPair* now = nullptr);
 
-/// The same of a file.
-std::string read_file(const std::string& path, Reading& reading);
+/// The same of a file; an error where it is no regular one.
+std::string read_file(const std::string& path, Reading& reading, const ClockPair* now = nullptr);
 
 /// Whether a CUresult tells that work on a device failed at an address.
 bool is_fault(std::uint32_t result) noexcept;

@@ -10,12 +10,15 @@ namespace cuvmm::tools {
 
 inline constexpr int kExitUsage = 2;       ///< the command line was not understood
 inline constexpr int kExitDifference = 1;  ///< replay: an expectation did not hold
+inline constexpr int kExitLeaksUnknown =
+    123;  ///< run with --error-exitcode: a process ended, and its leaks could not be looked for
 inline constexpr int kExitFailure =
     125;  ///< run: cuvmm itself failed, as timeout(1) and env(1) say it
 
 /// What the process exits with, and what follows `--` on a `run` line.
 struct CommandLine {
   int exit_code = 0;
+  int signal = 0;          ///< to die of in place of it; 0: none
   bool separator = false;  ///< there was a `--`
   std::vector<std::string> after_separator;
 };

@@ -4,6 +4,8 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <csignal>
+#include <cstdio>
 #include <exception>
 
 #include <algorithm>
@@ -105,6 +107,17 @@ int finish(int exit_code) {
   return exit_code ? exit_code : cuvmm::tools::kExitFailure;
 }
 
+// As the program did: a shell that runs a script stops at Ctrl-C only if its child died of that.
+void die_of(int signal) {
+  std::fflush(nullptr);
+  std::signal(signal, SIG_DFL);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  sigprocmask(SIG_UNBLOCK, &only, nullptr);
+  ::raise(signal);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -144,7 +157,10 @@ int main(int argc, char** argv) {
     cuvmm::tools::add_config(app, line);
     cuvmm::tools::add_shell_page(app, line);
     cuvmm::tools::use_settings(app);
-    return finish(parse_and_run(app, std::vector<std::string>(argv + 1, argv + argc), line));
+    const int code =
+        finish(parse_and_run(app, std::vector<std::string>(argv + 1, argv + argc), line));
+    if (line.signal != 0 && code == line.exit_code) die_of(line.signal);
+    return code;
   } catch (const std::exception& error) {
     cuvmm::tools::print_error("cuvmm: {}\n", error.what());
     return cuvmm::tools::kExitFailure;

@@ -2,6 +2,8 @@
 #include "tools/temporary_folder.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -32,6 +34,10 @@ TemporaryFolder::TemporaryFolder(const std::string& where) {
   problem_ =
       "no temporary folder can be made (" + tried +
       "). Set TMPDIR to a folder that can be written; a container gets one by `--tmpfs /tmp`";
+}
+
+void TemporaryFolder::open_to_other_users() const {
+  if (geteuid() == 0 && !path_.empty()) (void)chmod(path_.c_str(), 01733);
 }
 
 TemporaryFolder::~TemporaryFolder() {

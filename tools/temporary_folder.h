@@ -20,6 +20,9 @@ class TemporaryFolder {
   const std::string& path() const { return path_; }
   /// Why there is none, in words, and what to do; "" where there is one.
   const std::string& problem() const { return problem_; }
+  /// Lets processes of any user make files in it, but not see those of others: a program that root
+  /// runs may start some as another user. Of anybody else's program all are that user's: nothing.
+  void open_to_other_users() const;
   /// Leaves the folder in place for the user to look at.
   void keep() { kept_ = true; }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -25,6 +26,13 @@ std::uint64_t process_start(const char* process) noexcept {
   const char* at = std::strrchr(text, ')');
   for (int field = 2; at && field < 22; ++field) at = std::strchr(at + 1, ' ');
   return at ? std::strtoull(at + 1, nullptr, 10) : 0;
+}
+
+RunId run_of_this_process() noexcept {
+  RunId run;
+  const char* const text = std::getenv("CUVMM_RUN");
+  if (!text || std::sscanf(text, "%" SCNu64 "-%" SCNu64, &run.pid, &run.start) != 2) return {};
+  return run;
 }
 
 std::uint64_t pid_namespace() noexcept {

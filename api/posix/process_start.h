@@ -10,6 +10,13 @@ namespace cuvmm {
 /// pid in decimal. Async-signal-safe.
 std::uint64_t process_start(const char* process) noexcept;
 
+/// The `cuvmm run` that this process belongs to (CUVMM_RUN, "PID-START"); 0 where there is none.
+struct RunId {
+  std::uint64_t pid = 0, start = 0;
+  bool operator==(const RunId&) const = default;
+};
+RunId run_of_this_process() noexcept;
+
 /// The number of the pid namespace of this process: in another one a pid means another process. 0
 /// where the kernel does not tell.
 std::uint64_t pid_namespace() noexcept;

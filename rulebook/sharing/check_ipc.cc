@@ -84,11 +84,12 @@ void check_token(Collector& out, const IpcBytes& bytes, bool own, const Facts& f
     case Token::kUnknown:
       // The driver's answer alone tells which; the nearest to its code is reported.
       // Of bytes that look like a handle, freed memory is the likelier trouble.
-      out.add(Rule::kIpcOpenAlive,
-              "the handle names no memory that another process exports: it was freed, or the bytes "
-              "are not those that cuIpcGetMemHandle wrote, or the exporter is in another PID "
-              "namespace",
-              false);
+      out.add(
+          Rule::kIpcOpenAlive,
+          "the handle names no memory that another process exports: it was freed, or its process "
+          "has ended, or the bytes are not those that cuIpcGetMemHandle wrote, or the exporter "
+          "is in another PID namespace",
+          false);
       out.add(Rule::kIpcOpenExporterAlive, "the process that made the handle has ended", false);
       out.add(Rule::kIpcOpenReach, "the current device cannot access the device of the memory",
               false);

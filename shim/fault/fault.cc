@@ -12,6 +12,7 @@
 #include "shim/fault/ends.h"
 #include "shim/fault/fault_members.h"
 #include "shim/intercept/ring_call.h"
+#include "shim/process/interrupted.h"
 #include "shim/process/own_stack.h"
 #include "shim/process/process.h"
 #include "shim/report/output.h"
@@ -82,7 +83,7 @@ void Process::tell_fault(StackId stack) {
   write_stderr(text);
   fault_ = fault_members(reading, symbolize(stack), &frames_of, last_calls_.path());
   fault_known_.store(true, std::memory_order_release);
-  if (own_report_.chosen() && !ending_.begun()) write_json("running");
+  if (own_report_.chosen() && !g_ending.begun()) write_json("running");
 }
 
 // From an earlier run's log, or from the emulator, which knows it.
@@ -117,6 +118,7 @@ void Process::note_fault(CUresult result, std::uint64_t sequence, const Caller& 
 }
 
 void Process::note_signal(int signal, std::uintptr_t address, bool known) noexcept {
+  died_in_exit_ = below_exit();
   if (known) g_ring.note_address(address);
   g_ring.note_signal(signal);
   g_ring.keep_maps();

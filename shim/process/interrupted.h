@@ -9,4 +9,9 @@ namespace cuvmm::shim {
 /// takes the loader's lock).
 bool in_signal_handler() noexcept;
 
+/// Whether the C library's exit() is among the calling functions, also of the code that a signal
+/// interrupted. Async-signal-safe as above. False until somebody noted where it begins.
+bool below_exit() noexcept;
+void note_exit_function(const void* begin) noexcept;
+
 }  // namespace cuvmm::shim

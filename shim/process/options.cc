@@ -138,6 +138,7 @@ Options read_options(int pid) {
   options.trace_errors = flag(options, "CUVMM_TRACE_ERRORS");
   if (text("CUVMM_RING") != "off") options.ring = file("CUVMM_RING");
   if (text("CUVMM_LIVE") != "off") options.live = file("CUVMM_LIVE");
+  options.judged = !options.live.empty() && !text("CUVMM_RUN").empty();
   options.timeline = file("CUVMM_TIMELINE");
   options.fail = text("CUVMM_FAIL");
   options.fail_log = file("CUVMM_FAIL_LOG");

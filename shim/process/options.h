@@ -25,6 +25,8 @@ struct Options {
   /// CUVMM_LIVE: folder for a file that shows what the process holds, while it runs; empty, or
   /// "off" there: it does not.
   std::string live;
+  /// CUVMM_RUN: a `cuvmm run` judges what the process leaves in that file
+  bool judged = false;
   /// CUVMM_TIMELINE: folder for a file that keeps what happened to the process's memory, and when
   std::string timeline;
   /// CUVMM_RING: folder for a file of each process's last calls; empty, or "off" there: they are

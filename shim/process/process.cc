@@ -12,6 +12,7 @@
 #include "shim/fail/fail_log.h"
 #include "shim/fail/injector.h"
 #include "shim/guard/guard.h"
+#include "shim/process/early_environment.h"
 #include "shim/process/interrupted.h"
 #include "shim/process/own_stack.h"
 #include "shim/report/output.h"
@@ -69,6 +70,7 @@ void handle_forks() {
 Process& Process::get() noexcept {
   if (Process* made = g_process.load(std::memory_order_acquire)) return *made;
   const CancelOff no_cancel;
+  const EarlyEnvironment environment;
   alignas(Process) static std::byte storage[sizeof(Process)];
   static Process* const process = new (storage) Process();
   g_process.store(process, std::memory_order_release);
@@ -106,6 +108,7 @@ Process::Process()
 // the driver; dlopen counts, and the second one's table is dropped.
 Process::Opened& Process::open_now() {
   const CancelOff no_cancel;
+  const EarlyEnvironment environment;
   find_python();
   RealDriver real = open_driver(options_);
   stand_before(real, options_.guards);
@@ -134,7 +137,7 @@ Process::Opened& Process::open_now() {
     if (options_.leaks_signal != 0) tell_leaks_at(options_.leaks_signal);
   }
   // A process that is killed leaves at least this.
-  if (!ending_.begun()) findings_stack().run([this] { write_json("running"); }, kPatience);
+  if (!g_ending.begun()) findings_stack().run([this] { write_json("running"); }, kPatience);
   return *mine;
 }
 
@@ -194,8 +197,8 @@ void Process::announce(const Entry& entry) {
   // not cost their square.
   const unsigned count = announced_.fetch_add(1) + 1;
   if (count > 16 && (count & (count - 1)) != 0) return;
-  if (ending_.over()) write_json("exit");
-  if (own_report_.chosen() && !ending_.begun()) write_json("running");
+  if (g_ending.over()) write_json("exit");
+  if (own_report_.chosen() && !g_ending.begun()) write_json("running");
 }
 
 int Process::exit_code(int status) const {
@@ -244,6 +247,8 @@ void Process::restart_in_child() {
   if (g_hooks.injector.exchange(nullptr)) choose_failures();
   if (const Guard* const parents = g_guard.load()) g_guard.store(parents->fresh());
   fault_known_.store(false);
+  leaks_judged_.store(false);
+  undecided_.clear();
   report_.choose(options_.report, false);
   own_report_.choose(unique_report_name(options_.report_dir, pid_), true);
   ledger_->clear(whole.ledger);
@@ -254,7 +259,7 @@ void Process::restart_in_child() {
   notes_.clear();
   announced_.store(0);
   for (auto& told : told_) told.store(0);
-  ending_.restart();
+  g_ending.restart();
   Opened* open = opened_.load();
   if (!open) return;
   open->session.start_in_child(whole.session);

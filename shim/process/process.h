@@ -11,10 +11,10 @@
 #include <string_view>
 
 #include "shim/client/labels.h"
+#include "shim/end/ending.h"
 #include "shim/facts/ledger.h"
 #include "shim/fault/last_calls.h"
 #include "shim/loader/real_driver.h"
-#include "shim/process/ending.h"
 #include "shim/process/options.h"
 #include "shim/process/signals.h"
 #include "shim/refusal/journal.h"
@@ -94,12 +94,12 @@ class Process : private DeathReport {
 
  private:
   // The last report of a process that a signal ends.
-  bool begin() noexcept override { return is_current() && ending_.claim(); }
+  bool begin() noexcept override { return is_current() && g_ending.claim(); }
   void note_signal(int signal, std::uintptr_t address, bool known) noexcept override;
   void report_death() noexcept override;
   void tell_with_symbols() noexcept override;
   void tell_without_symbols() noexcept override;
-  void end() noexcept override { ending_.done(); }
+  void end() noexcept override { g_ending.done(); }
 
   struct Opened {
     explicit Opened(RealDriver real, const Options& options, FindingSink& sink)
@@ -145,6 +145,8 @@ class Process : private DeathReport {
   void tell_fault(StackId stack);
   void last_report(const char* ended);
   void tell_summary();
+  /// Looks for leaks where the process ends by itself, or in exit().
+  void judge_leaks(bool exits);
   void find_leaks(Session& session);
   void find_escapes();
   /// From here on refused calls of functions that are not checked are noted, too.
@@ -162,7 +164,6 @@ class Process : private DeathReport {
   std::unique_ptr<Ledger> ledger_;
   Suppressions suppressions_;
   std::atomic<Opened*> opened_{nullptr};
-  Ending ending_;
   ReportFile report_;      ///< CUVMM_REPORT
   ReportFile own_report_;  ///< this process's file in CUVMM_REPORT_DIR
   std::atomic<unsigned> announced_{0};
@@ -171,7 +172,11 @@ class Process : private DeathReport {
   LastCalls last_calls_;
   std::atomic<bool> main_returned_{false};  ///< of what a log of failures says
   Journal journal_;
-  std::string fault_;  ///< as JSON, where there was one
+  /// What a thread may still use, if it is not asleep: numbers of the calls that made it.
+  std::vector<std::uint64_t> undecided_;
+  std::atomic<bool> leaks_judged_{false};
+  bool died_in_exit_ = false;  ///< the signal came in a handler of exit(), or in a destructor
+  std::string fault_;          ///< as JSON, where there was one
   std::atomic<bool> fault_known_{false};
 
   OwnedMutex mutex_;

@@ -46,32 +46,16 @@ std::string json_list(const Texts& texts) {
   return list + ']';
 }
 
-// check_exit takes a plain function; the session's lock is held while it runs.
-bool descriptor_open(const Export& exported) {
-  return Process::get().session().still_exported(exported);
+std::string json_numbers(const std::vector<std::uint64_t>& numbers) {
+  std::string list = "[";
+  for (const std::uint64_t number : numbers) {
+    if (list.size() > 1) list += ',';
+    list += std::to_string(number);
+  }
+  return list + ']';
 }
 
 }  // namespace
-
-void Process::find_leaks(Session& session) {
-  const bool interrupted = t_state.care == Care::kAsInterrupted;
-  const std::optional<Violations> leaks =
-      session.leaks(kLastPatience, &descriptor_open, interrupted);
-  if (!leaks) {
-    note("leaks were not looked for: the process ended in the middle of a call");
-    return;
-  }
-  for (const Violation& leak : *leaks) {
-    if (labels_.told(leak)) continue;  // by cuvmm_leaks()
-    Finding finding;
-    finding.violation = leak;
-    if (!leak.objects.empty()) {
-      finding.stack = leak.objects.front().made.stack;
-      finding.memory = session.memory_of(leak.objects.front());
-    }
-    ledger_->take(std::move(finding));
-  }
-}
 
 void Process::find_escapes() {
   const RealDriver* driver = driver_if_open();
@@ -94,6 +78,8 @@ ReportContext Process::context(const char* ended) {
                    ",\"emulated\":" + (driver && driver->emulated ? "true" : "false") + "}";
   context.unchecked = "[]";
   context.expected = labels_.expected();
+  context.leaks_judged = leaks_judged_.load() || options_.leak_check == LeakCheck::kNo;
+  if (!undecided_.empty()) context.undecided = json_numbers(undecided_);
   if (const std::vector<std::string> unused = ledger_->suppressions().unused(); !unused.empty())
     context.unused = json_list(unused);
   if (mutex_.lock_within(kLastPatience)) {
@@ -150,11 +136,8 @@ void Process::write_json(const char* ended) {
 }
 
 void Process::last_report(const char* ended) {
-  Opened* const open = opened_.load();
   const bool exits = std::string_view(ended) == "exit";
-  if (open && exits && options_.leak_check != LeakCheck::kNo && !open->session.off()) {
-    find_leaks(open->session);
-  }
+  judge_leaks(exits);
   find_escapes();
   if (exits) read_journal(ended_well());
   if (Guard* const guard = exits ? g_guard.load() : nullptr) {
@@ -210,7 +193,7 @@ void Process::tell_summary() {
 }
 
 void Process::finish() noexcept {
-  if (!is_current() || !ending_.claim()) return;
+  if (!is_current() || !g_ending.claim()) return;
   const auto work = [this](Care care) {
     const CareScope careful(care);
     last_report("exit");
@@ -224,9 +207,14 @@ void Process::finish() noexcept {
   const bool done =
       !interrupted && findings_stack().run([&] { work(Care::kOwnMemory); }, kLastPatience);
   if (!done) ending_stack().run([&] { work(Care::kAsInterrupted); }, kLastPatience);
-  last_calls_.finish(options_.keep_ring);
-  if (Opened* const open = opened_.load()) open->session.stop_showing(kLastPatience);
-  ending_.done();
+  // What it held, and its last calls, stay for who judges the rest.
+  const bool no_leaks = options_.leak_check == LeakCheck::kNo;
+  const bool all_judged =
+      !options_.judged || no_leaks || (leaks_judged_.load() && undecided_.empty());
+  last_calls_.finish(options_.keep_ring || !all_judged);
+  Opened* const open = opened_.load();
+  if (open && all_judged) open->session.stop_showing(kLastPatience);
+  g_ending.done();
 }
 
 void Process::report_death() noexcept {

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <initializer_list>
 
+#include "api/posix/lost_pages.h"
+
 #include "shim/intercept/in_flight.h"
 #include "shim/process/reserve.h"
 
@@ -53,9 +55,15 @@ void on_second(int) {
   die_of(g_signal.load());
 }
 
+void catch_fatal(int signal);
+
 // SA_RESETHAND has put the default back: a fault comes again on return and kills; a signal that
 // somebody sent does not, and is sent again.
 void on_fatal(int signal, siginfo_t* siginfo, void*) {
+  // Somebody cut a file of ours, which is no fault of the program.
+  if (signal == SIGBUS && siginfo->si_code > 0 && replace_lost_pages(siginfo->si_addr)) {
+    return catch_fatal(signal);
+  }
   DeathReport& report = *g_report.load();
   if (report.begin()) {
     g_signal.store(signal);
@@ -74,6 +82,13 @@ void on_fatal(int signal, siginfo_t* siginfo, void*) {
   if (siginfo->si_code <= 0) ::raise(signal);
 }
 
+void catch_fatal(int signal) {
+  struct sigaction action {};
+  action.sa_sigaction = &on_fatal;
+  action.sa_flags = SA_SIGINFO | SA_RESETHAND | SA_ONSTACK;
+  ::sigaction(signal, &action, nullptr);
+}
+
 }  // namespace
 
 void exit_if_stuck(unsigned seconds, int status) noexcept {
@@ -88,10 +103,7 @@ void handle_fatal_signals(DeathReport& report) noexcept {
     struct sigaction before {};
     if (::sigaction(signal, nullptr, &before) != 0) continue;
     if ((before.sa_flags & SA_SIGINFO) || before.sa_handler != SIG_DFL) continue;
-    struct sigaction action {};
-    action.sa_sigaction = &on_fatal;
-    action.sa_flags = SA_SIGINFO | SA_RESETHAND | SA_ONSTACK;
-    ::sigaction(signal, &action, nullptr);
+    catch_fatal(signal);
   }
 }
 

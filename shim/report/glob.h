@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shell-like patterns: * is any run of characters, ? is one.
+// Patterns of file names, of functions and of rules.
 #pragma once
 
-#include <string_view>
+#include "live/frames/glob.h"
 
 namespace cuvmm::shim {
 
-/// Whether the whole of `text` matches. Linear in practice; no backtracking deeper than one star.
-bool glob_matches(std::string_view pattern, std::string_view text);
+using live::glob_matches;
 
 }  // namespace cuvmm::shim

@@ -98,6 +98,11 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
   out.member("undefined", totals.undefined);
   out.member("leak", totals.leaks);
   out.text("}");
+  out.text(context.leaks_judged ? ",\"leaks_judged\":true" : ",\"leaks_judged\":false");
+  if (!context.undecided.empty()) {
+    out.text(",\"undecided\":");
+    out.text(context.undecided);
+  }
   out.member("suppressed", ledger.suppressed());
   if (!context.unused.empty()) {
     out.text(",\"unused_suppressions\":");

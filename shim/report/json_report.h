@@ -23,6 +23,8 @@ struct ReportContext {
   std::string stacks;     ///< an object: stacks of the timeline by id; "" where none is kept
   std::uint64_t counts[static_cast<std::size_t>(EntryPoint::kCount)] = {};
   std::uint64_t alive_allocations = 0, alive_bytes = 0, alive_reservations = 0;
+  std::string undecided;       ///< a JSON array of numbers of calls, "" none (docs/report.md)
+  bool leaks_judged = false;   ///< what the process leaks is among the findings
   std::uint64_t expected = 0;  ///< occurrences that the program said it expects
   WorkCounts work;
   const char* ended = "exit";  ///< "exit", "signal", or "running" for a report that is not the last

@@ -112,18 +112,30 @@ void Session::learn_platform(Facts& facts) {
 }
 
 std::optional<Violations> Session::leaks(std::chrono::milliseconds limit,
-                                         bool (*fd_open)(const Export&), bool interrupted) {
+                                         bool (*fd_open)(const Export&), bool interrupted,
+                                         std::vector<std::uint64_t>* undecided,
+                                         std::span<const std::uint32_t> asleep) {
   // Between a create and the map that it is for, a thread makes a few calls, or some hundreds.
   // Others may make any number meanwhile.
   constexpr std::uint64_t kRecent = 1024;
   if (!mutex_.lock_within(limit)) return std::nullopt;
   const Locked lock(mutex_, kHeldAlready);
   // Under the lock: a thread that begins later has made nothing of what the model holds.
-  const std::vector<std::uint32_t> threads = other_threads();
+  std::vector<std::uint32_t> threads = other_threads();
+  std::erase_if(threads, [&](std::uint32_t thread) {
+    return std::binary_search(asleep.begin(), asleep.end(), thread);
+  });
   StillRunning running(threads);
   if (interrupted) running.interrupted = t_state.thread;
   const std::uint64_t numbers = numbers_.load(std::memory_order_relaxed);
   running.since = threads.empty() && numbers > kRecent ? numbers - kRecent : 0;
+  if (undecided) {
+    for (const auto& [handle, a] : books_.model.allocations()) {
+      if (cuvmm::leaks(books_.model, a, {}) && !cuvmm::leaks(books_.model, a, running)) {
+        undecided->push_back(a.made.call);
+      }
+    }
+  }
   return check_exit(books_.model, fd_open, running);
 }
 

@@ -110,8 +110,12 @@ class alignas(64) Session {
   /// What is leaked when the process ends now (check_exit()); nothing as with_model_within(). What
   /// other threads work with is not; nor, in a thread that was `interrupted` by the end, what its
   /// last calls made.
+  /// Threads that are `asleep`, in order, work with nothing.
+  /// `undecided` gets the numbers of the calls that made memory which is a leak unless a thread is
+  /// about to use it: who knows how long that thread has made no call can tell.
   std::optional<Violations> leaks(std::chrono::milliseconds limit, bool (*fd_open)(const Export&),
-                                  bool interrupted);
+                                  bool interrupted, std::vector<std::uint64_t>* undecided = nullptr,
+                                  std::span<const std::uint32_t> asleep = {});
   /// What the program has given up and still pins, now; nothing as with_model_within(). What its
   /// threads are just at work with may be in it.
   std::optional<Violations> given_up(std::chrono::milliseconds limit,
@@ -176,6 +180,8 @@ class alignas(64) Session {
 
   /// Lives as long as the session. Thread-safe.
   void observe(CallObserver* observer) { observer_.store(observer, std::memory_order_release); }
+  /// Whether a thread was told so in a call: it may wait now, with memory that it would have used.
+  bool driver_ended() const { return driver_ended_.load(std::memory_order_relaxed); }
   bool off() const { return off_.load(std::memory_order_relaxed); }
 
   /// Around fork, so that the child finds the model unlocked and whole; the child starts empty.
@@ -350,6 +356,7 @@ class alignas(64) Session {
 
   // Read by every call and hardly ever written.
   std::atomic<CallObserver*> observer_{nullptr};
+  std::atomic<bool> driver_ended_{false};
   std::atomic<bool> off_{false};
   /// Advice about a refused call waits for a fall-back, or somebody has asked for something.
   std::atomic<bool> probes_wait_{false};

@@ -8,6 +8,7 @@
 
 #include "api/default_stream.h"
 #include "api/symbols/symbols.h"
+#include "shim/end/ending.h"
 #include "shim/fault/ends.h"
 #include "shim/intercept/runtime_call.h"
 #include "shim/policy/policies.h"
@@ -314,7 +315,12 @@ void Session::refused(const CallStruct& call, CUresult result, Step<CallStruct>&
   // After the driver's own end nothing is judged, and what the program meant to give up is gone:
   // its destructors go on with the next object.
   const bool over = result == CUDA_ERROR_DEINITIALIZED;
-  if (over) step.violations = {};
+  if (over) {
+    step.violations = {};
+    driver_ended_.store(true, std::memory_order_relaxed);
+    // Without cuvmm the process would be gone before its other threads act on this answer.
+    g_ending.wait_for_report();
+  }
   if constexpr (kGivesUp<CallStruct> || RecordsAtOnce<CallStruct>) {
     if (!over || RecordsAtOnce<CallStruct>) {
       const Locked lock(mutex_);

@@ -20,7 +20,7 @@ assert len(listed) > 600, len(listed)
 twins = set(re.findall(r"^CUVMM_TWIN\((cuda\w+),", open(twins_file).read(), re.MULTILINE))
 assert len(twins) > 20, twins
 wanted = listed | twins | {"cuvmmShimVersion", "cuvmmLeaks", "cuvmmGetApi", "InitializeInjectionNvtx2",
-                          "InitializeInjectionNvtxExtension", "close", "dup", "dup2", "dup3", "fcntl", "fcntl64", "_exit", "_Exit"}
+                          "InitializeInjectionNvtxExtension", "close", "dup", "dup2", "dup3", "fcntl", "fcntl64", "exit", "quick_exit", "_exit", "_Exit"}
 exported = {line.split()[-1] for line in output("nm", "-D", "--defined-only", shim).splitlines()}
 assert exported == wanted, (exported - wanted, wanted - exported)
 assert not [name for name in exported if name.startswith("cudbg")]

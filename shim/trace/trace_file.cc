@@ -4,18 +4,33 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <utility>
 
 #include "api/posix/cancel_off.h"
 #include "api/posix/raw_write.h"
+#include "shim/report/output.h"
 
 namespace cuvmm::shim {
 
-TraceFile::TraceFile(int fd, std::string path) : path_(std::move(path)) { file_.keep(fd); }
+TraceFile::TraceFile(int fd, std::string path)
+    : path_(std::move(path)), whole_(::lseek(fd, 0, SEEK_END)) {
+  file_.keep(fd);
+}
 
 void TraceFile::write(std::string_view line) {
+  if (full_) return;
   const int fd = place();
-  if (fd >= 0) raw_write(fd, line);
+  if (fd < 0) return;
+  const int error = raw_write(fd, line);
+  if (error == 0) {
+    whole_ += static_cast<off_t>(line.size());
+    return;
+  }
+  full_ = true;
+  // A part of a line would be no program text. A pipe has no length.
+  if (whole_ > 0 && ::ftruncate(fd, whole_) != 0) whole_ = 0;
+  say("the trace " + path_ + " ends here: a call could not be written: " + std::strerror(error));
 }
 
 // The program may have closed the descriptor: its own files have such numbers then.

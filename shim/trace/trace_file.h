@@ -2,6 +2,8 @@
 // The file of a trace, which stays ours whatever the program does with descriptors.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <string_view>
 
@@ -20,6 +22,8 @@ class TraceFile {
 
   std::string path_;
   KeptDescriptor file_;
+  off_t whole_ = 0;    ///< bytes of whole lines
+  bool full_ = false;  ///< a line could not be written: no other comes behind it
 };
 
 }  // namespace cuvmm::shim

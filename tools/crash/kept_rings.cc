@@ -3,12 +3,14 @@
 
 #include <fmt/core.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <set>
 
 #include "api/driver.h"
+#include "api/posix/process_start.h"
 #include "ring/reading.h"
 #include "ring/text.h"
 #include "tools/report/report_merge.h"
@@ -59,10 +61,13 @@ std::vector<KeptRing> keep_rings(const std::string& folder, const TreeResult& tr
        at.increment(error)) {
     if (at->path().extension() == ".ring") files.insert(at->path().string());
   }
+  const RunId mine{static_cast<std::uint64_t>(::getpid()), process_start("self")};
   std::vector<KeptRing> kept;
   for (const std::string& file : files) {
     ring::Reading reading;
     const std::string problem = ring::read_file(file, reading);
+    // In a folder that outlives the run there are files of other runs, and what others put there.
+    if (all && (!problem.empty() || reading.run != mine)) continue;
     const std::string why = problem.empty() ? reason(reading, tree) : "";
     if (why.empty()) {
       if (!all) std::filesystem::remove(file, error);

@@ -262,7 +262,8 @@ void add_leaks(CLI::App& app, CommandLine& line) {
     } else {
       print_output("{}", leaks_text(view, leaks, since, marked));
     }
-    line.exit_code = leaks.given_up.empty() ? 0 : kExitDifference;
+    const int none = leaks.unseen == 0 ? 0 : kExitLeaksUnknown;
+    line.exit_code = leaks.given_up.empty() ? none : kExitDifference;
   });
 }
 

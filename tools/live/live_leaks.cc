@@ -30,20 +30,6 @@ bool open_there(const Export& exported) {
          link.starts_with("/dmabuf:") || link.starts_with("anon_inode:");
 }
 
-Model model_of(const live::Snapshot& now) {
-  Model model;
-  for (const Reservation& r : now.reservations) model.restore(r);
-  for (const Mapping& m : now.mappings) model.restore(m);
-  for (const live::MemoryHeld& m : now.memory) {
-    // What a multicast object needs is more than what is shown of it.
-    if (!m.allocation.multicast) model.restore(m.allocation);
-  }
-  for (const live::Descriptor& d : now.descriptors) {
-    if (d.kind == live::Descriptor::Kind::kExported) model.restore(d.exported);
-  }
-  return model;
-}
-
 using Which = std::tuple<Rule, std::uint64_t, std::uint64_t>;
 Which which(const Violation& v) {
   return v.objects.empty() ? Which{v.rule, 0, 0}
@@ -128,6 +114,20 @@ std::vector<Grown> grown_since(const live::View& view, const live::Snapshot& now
 
 }  // namespace
 
+Model model_of(const live::Snapshot& now) {
+  Model model;
+  for (const Reservation& r : now.reservations) model.restore(r);
+  for (const Mapping& m : now.mappings) model.restore(m);
+  for (const live::MemoryHeld& m : now.memory) {
+    // What a multicast object needs is more than what is shown of it.
+    if (!m.allocation.multicast) model.restore(m.allocation);
+  }
+  for (const live::Descriptor& d : now.descriptors) {
+    if (d.kind == live::Descriptor::Kind::kExported) model.restore(d.exported);
+  }
+  return model;
+}
+
 LiveLeaks find_live_leaks(const live::View& view, std::uint64_t since, bool marked, int settle_ms) {
   t_pid = view.pid();
   const Model earlier = model_of(view.snapshot());
@@ -137,6 +137,7 @@ LiveLeaks find_live_leaks(const live::View& view, std::uint64_t since, bool mark
   const live::Snapshot now = view.snapshot();
   LiveLeaks leaks;
   leaks.calls = now.calls;
+  leaks.unseen = now.sums.missed + now.torn + (now.cut ? 1 : 0);
   leaks.given_up = check_exit(model_of(now), &open_there, {});
   leaks.given_up.erase_if([&](const Violation& v) {
     return !before.contains(which(v)) || v.objects.empty() || v.objects.front().made.call <= since;
@@ -152,7 +153,14 @@ std::string leaks_text(const live::View& view, const LiveLeaks& leaks, std::uint
       fmt::format("process {}, {}, after call {}", view.pid(), view.program(), leaks.calls);
   if (marked) text += fmt::format("; since call {}", since);
   text += '\n';
-  if (leaks.given_up.empty()) text += "Nothing is given up and still pinned.\n";
+  if (leaks.unseen != 0) {
+    text += fmt::format(
+        "{} objects found no room in the file that shows them: whether these are given up is not "
+        "known.\n",
+        leaks.unseen);
+  } else if (leaks.given_up.empty()) {
+    text += "Nothing is given up and still pinned.\n";
+  }
   for (const Violation& v : leaks.given_up) {
     text += fmt::format("{}: {}\n", info(v.rule).id, v.message);
     for (const ObjectRef& object : v.objects) {
@@ -194,7 +202,11 @@ Json leaks_json(const live::View& view, const LiveLeaks& leaks) {
                      {"first_call", each.first_call},
                      {"stack", stacks.lines(each.stack)}});
   }
-  return {{"pid", view.pid()}, {"mark", leaks.calls}, {"leaks", given_up}, {"grown", grown}};
+  return {{"pid", view.pid()},
+          {"mark", leaks.calls},
+          {"unseen", leaks.unseen},
+          {"leaks", given_up},
+          {"grown", grown}};
 }
 
 }  // namespace cuvmm::tools

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "live/reader.h"
+#include "rulebook/model/model.h"
 #include "rulebook/violation.h"
 #include "tools/report/json.h"
 
@@ -22,10 +23,15 @@ struct Grown {
 };
 
 struct LiveLeaks {
-  std::uint64_t calls = 0;   ///< the number to give as the next mark
-  Violations given_up;       ///< by the rules of the exit (rulebook/check_exit.cc)
+  std::uint64_t unseen =
+      0;                    ///< objects that the process could not show: there may be leaks in them
+  std::uint64_t calls = 0;  ///< the number to give as the next mark
+  Violations given_up;      ///< by the rules of the exit (rulebook/check_exit.cc)
   std::vector<Grown> grown;  ///< since the mark, the most bytes first
 };
+
+/// The model that check_exit() reads; what is not shown is not in it.
+Model model_of(const live::Snapshot& now);
 
 /// Looks twice, `settle_ms` apart: what a call is just at work with is no leak. `since`: the number
 /// of a call; what was made before it is left out. Without one nothing counts as grown.

@@ -21,6 +21,17 @@ struct ProcessReport {
   std::string error = {};  ///< "FILE: why it is no report"; empty on success
   /// With an error: the file was begun, so the process used a driver, and nothing of it is whole.
   bool lost = false;
+  /// Whether somebody looked for what the process leaks.
+  enum class Leaks {
+    kTold,    ///< the process itself, or nobody asked
+    kJudged,  ///< `cuvmm run`, in what the process left when it ended
+    kUnknown
+  };
+  Leaks leaks = Leaks::kTold;
+  std::string why_unknown = {};  ///< "" where nobody knows
+  bool exited = false;           ///< it ended by itself, though its report is not its last
+  Json judged = Json::array();   ///< findings that the process itself could not tell
+  std::vector<std::string> in_flight = {};  ///< sentences: what is no leak, as far as is known
   std::size_t values = 0;  ///< JSON values in it, for who adds up what reports take
   /// What was left out of it: "FILE: what is wrong".
   std::vector<std::string> problems = {};

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
+#include <utility>
 
 #include "tools/standard_streams.h"
 
@@ -93,16 +95,48 @@ pid_t start(const std::string& path, const std::vector<std::string>& command,
   return pid;
 }
 
+std::uint64_t now_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
+}
+
+// Again and again while the program runs. How long it waits is counted when it has got a processor,
+// so the look that counts is the one when it has ended.
+class Looks {
+ public:
+  void look(pid_t pid) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/schedstat");
+    std::uint64_t ran = 0, waited = 0;
+    // All are 0 where the kernel does not count.
+    if (!(file >> ran >> waited) || ran == 0) return;
+    if (looks_.size() == kMost) looks_.erase(looks_.begin());
+    looks_.push_back({now_ns(), waited});
+  }
+  std::vector<ThreadLook> take() { return std::move(looks_); }
+
+ private:
+  static constexpr std::size_t kMost = 32;
+  std::vector<ThreadLook> looks_;
+};
+constexpr timespec kBetweenLooks = {0, 50'000'000};
+
 // Takes every ended child; returns whether any child is left.
-bool reap(TreeResult& result, bool& main_running) {
+bool reap(TreeResult& result, bool& main_running, Looks& looks) {
   for (;;) {
-    int status = 0;
-    const pid_t pid = waitpid(-1, &status, WNOHANG);
-    if (pid == 0) return true;
-    if (pid < 0) {
+    siginfo_t ended{};
+    if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0) {
       if (errno == EINTR) continue;
       return false;
     }
+    const pid_t pid = ended.si_pid;
+    if (pid == 0) return true;
+    ProcessEnd& end = result.ended[pid] = {now_ns()};
+    if (pid == result.pid) {
+      looks.look(pid);
+      end.looks = looks.take();
+    }
+    int status = 0;
+    if (waitpid(pid, &status, 0) != pid) continue;
     if (WIFSIGNALED(status)) result.signals[pid] = WTERMSIG(status);
     if (pid != result.pid) continue;
     main_running = false;
@@ -126,8 +160,10 @@ TreeResult run_tree(const std::string& path, const std::vector<std::string>& com
 
   bool main_running = true, noticed = false;
   Clock::time_point ended;
-  while (reap(result, main_running)) {
-    timespec pause = {3600, 0};
+  Looks looks;
+  while (reap(result, main_running, looks)) {
+    timespec pause = kBetweenLooks;
+    if (main_running) looks.look(result.pid);
     if (!main_running) {
       if (ended == Clock::time_point{}) ended = Clock::now();
       const std::chrono::duration<double> waited = Clock::now() - ended;

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,6 +16,18 @@ struct TreeOptions {
   bool quiet = false;  ///< say nothing on stderr while waiting
 };
 
+/// A look at the first thread of a process.
+struct ThreadLook {
+  std::uint64_t ns = 0;         ///< when, of CLOCK_MONOTONIC
+  std::uint64_t waited_ns = 0;  ///< how long it had waited for a processor until then
+};
+struct ProcessEnd {
+  std::uint64_t ns = 0;  ///< when, of CLOCK_MONOTONIC
+  /// Of the last seconds, the last one when it had ended; none where nobody looked, or the kernel
+  /// does not tell. Of the program alone.
+  std::vector<ThreadLook> looks = {};
+};
+
 struct TreeResult {
   std::string error;     ///< the program could not be started: the kernel's reason; else empty
   int error_number = 0;  ///< errno of it
@@ -23,7 +36,8 @@ struct TreeResult {
   int signal = 0;        ///< that ended the program, 0 none
   std::map<pid_t, int> signals;  ///< that ended processes of the tree, as far as their parents left
                                  ///< them to us: the program's own children answer to it alone
-  bool left_running = false;     ///< some processes had not ended when waiting stopped
+  std::map<pid_t, ProcessEnd> ended;  ///< of the program, and as above
+  bool left_running = false;          ///< some processes had not ended when waiting stopped
 };
 
 /// Runs `command` (its first element is the path to execute) in environment `environment`

@@ -49,6 +49,7 @@ bool is_driver(const Json& value) {
                              has(value, "version", is_integer) && has(value, "emulated", is_flag));
 }
 
+bool is_numbers(const Json& value) { return value.is_array() && all(value, is_count); }
 bool is_frame(const Json& value) {
   return value.is_object() && has(value, "function", is_string) &&
          has(value, "module", is_string) && has(value, "offset", is_count) &&
@@ -113,6 +114,9 @@ constexpr Member kReport[] = {
     {"suppressed", is_count, "a count"},
     {"expected", is_count, "a count"},
     {"unused_suppressions", is_strings, "a list of strings"},
+    {"leaks_judged", is_flag, "true or false"},
+    {"undecided", is_numbers, "a list of counts"},
+    {"leaks_not_looked_for", is_numbers, "a list of process ids"},
     {"ipc", is_list, "a list"},
     {"stacks", is_stacks, "an object of lists of frames"},
     {"fault", is_fault, "an object with \"result\", \"call\", \"ended\" and \"queued\""},

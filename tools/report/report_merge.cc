@@ -88,11 +88,12 @@ void relate(Json& findings) {
   }
 }
 
-constexpr const char* kContract[] = {"schema",     "pid",       "ended",     "driver",
-                                     "calls",      "unchecked", "findings",  "summary",
-                                     "suppressed", "alive",     "processes", "notes",
-                                     "ipc",        "fault",     "faults",    "work",
-                                     "refusals",   "stacks",    "expected",  "unused_suppressions"};
+constexpr const char* kContract[] = {
+    "schema",    "pid",         "ended",   "driver",     "calls",
+    "unchecked", "findings",    "summary", "suppressed", "alive",
+    "processes", "notes",       "ipc",     "fault",      "faults",
+    "work",      "refusals",    "stacks",  "expected",   "unused_suppressions",
+    "undecided", "leaks_judged"};
 
 // What this version does not know: lists are united, of anything else the first one stays.
 class Unknown {
@@ -118,15 +119,22 @@ class Unknown {
 };
 
 // Of a process whose last report was not its end.
-std::string cut_short(std::int64_t pid, const Endings& endings) {
-  const auto signal = endings.signals.find(pid);
+std::string cut_short(const ProcessReport& report, const Endings& endings) {
+  if (report.exited) {
+    return std::string(
+               "ended by itself, but not with a last report: that could not be written, or ") +
+           "it had become another program; what it had found until then counts";
+  }
+  const auto signal = endings.signals.find(report.pid);
   const bool known = signal != endings.signals.end();
+  const bool judged = report.leaks == ProcessReport::Leaks::kJudged;
   return "was ended " + (known ? "by " + signal_text(signal->second) + " " : "") +
          "before it could look for leaks" +
          (known                  ? ""
           : endings.left_running ? " (killed, or still running)"
                                  : " (killed, or it became another program)") +
-         "; what it had found until then counts";
+         (judged ? "; `cuvmm run` looked for them in what it held then"
+                 : "; what it had found until then counts");
 }
 
 class Merger {
@@ -143,8 +151,14 @@ class Merger {
     for (const std::string& what : report.problems) note(process + ": " + what);
     add_driver(value, process);
     if (value.value("ended", "") == "running") {
-      note(process + " " + cut_short(report.pid, endings_));
+      note(process + " " + cut_short(report, endings_));
     }
+    if (report.leaks == ProcessReport::Leaks::kUnknown) {
+      result_.unjudged.push_back(report.pid);
+      note(process + ": leaks were not looked for" +
+           (report.why_unknown.empty() ? "" : ": " + report.why_unknown));
+    }
+    for (const std::string& text : report.in_flight) note(process + ": " + text);
     if (value.contains("notes")) {
       for (const Json& text : value["notes"]) note(process + ": " + text.get<std::string>());
     }
@@ -158,6 +172,7 @@ class Merger {
       finding["pid"] = report.pid;
       add_finding(std::move(finding));
     }
+    for (const Json& finding : report.judged) add_between(finding);
     if (value.contains("refusals")) {
       for (Json refusal : value["refusals"]) {
         refusal["pid"] = report.pid;
@@ -209,6 +224,7 @@ class Merger {
         {"processes", result_.processes},
         {"notes", result_.notes}};
     result_.value["refusals"] = std::move(refusals_);
+    if (!result_.unjudged.empty()) result_.value["leaks_not_looked_for"] = result_.unjudged;
     if (!faults_.empty()) result_.value["faults"] = std::move(faults_);
     if (!work_.empty()) result_.value["work"] = work_;
     if (expected_ != 0) result_.value["expected"] = expected_;

@@ -59,6 +59,12 @@ std::string unused_text(const Json& report) {
   return text;
 }
 
+// "process 7", "process 7 and 3 more".
+std::string processes_text(const std::vector<std::int64_t>& pids) {
+  const std::string first = fmt::format("process {}", pids.front());
+  return pids.size() == 1 ? first : fmt::format("{} and {} more", first, pids.size() - 1);
+}
+
 // Of a tree without a report.
 const char* nothing_text(const MergedReport& report) {
   return report.unread > 0
@@ -76,9 +82,12 @@ std::string summary_text(const MergedReport& report, const std::vector<std::stri
   for (const auto& [name, count] : report.value["calls"].items()) {
     calls = saturating_sum(calls, count.get<std::uint64_t>());
   }
+  const bool unknown = !report.unjudged.empty();
   if (report.processes > 0) {
+    const std::string leaks = unknown && totals.leaks == 0 ? std::string("leaks: not looked for")
+                                                           : counted(totals.leaks, "leak", "leaks");
     text += fmt::format("cuvmm: {}, {} undefined, {}", counted(totals.errors, "error", "errors"),
-                        totals.undefined, counted(totals.leaks, "leak", "leaks"));
+                        totals.undefined, leaks);
     if (totals.advice) text += fmt::format(", {} advice", totals.advice);
     text +=
         fmt::format(" in {} of {}{}\n", counted(calls, "call", "calls"),
@@ -97,6 +106,7 @@ std::string summary_text(const MergedReport& report, const std::vector<std::stri
     text += "cuvmm: to learn more about the first finding, type: cuvmm explain " +
             report.first_rule + "\n";
   }
+  if (unknown) text += "cuvmm: leaks: not looked for in " + processes_text(report.unjudged) + "\n";
   return text;
 }
 

@@ -2,6 +2,7 @@
 #include "tools/run/run.h"
 
 #include <fmt/core.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +23,7 @@
 #include "tools/report/traces.h"
 #include "tools/run/child_environment.h"
 #include "tools/run/driver_choice.h"
+#include "tools/run/ended/last_state.h"
 #include "tools/run/executable.h"
 #include "tools/run/launch_count.h"
 #include "tools/run/layout.h"
@@ -160,10 +162,21 @@ std::vector<std::string> write_reports(const std::vector<std::string>& files, co
   return written;
 }
 
+// Whether the program was ended by somebody who wanted that, and not by a mistake of its own.
+bool ended_on_request(const TreeResult& tree) {
+  return tree.signal == SIGINT || tree.signal == SIGTERM || tree.signal == SIGHUP;
+}
+
 // The exit code of the command, once the report is written.
 int exit_code(const RunSettings& options, const TreeResult& tree, const MergedReport& merged,
               std::uint64_t skipped_launches) {
   if (options.error_exitcode && merged.totals.any()) return options.error_exitcode;
+  const bool own_code = tree.exit_code != 0 && tree.signal == 0;
+  if (options.error_exitcode && !own_code && !merged.unjudged.empty()) {
+    return failed(kExitLeaksUnknown,
+                  "--error-exitcode: leaks were not looked for, so nobody knows whether there were "
+                  "some");
+  }
   if (tree.exit_code != 0) return tree.exit_code;
   if (options.error_exitcode && merged.unread > 0) {
     return failed(
@@ -188,8 +201,8 @@ void tell_between(const RunSettings& options, const Json& findings) {
 
 // Reads, merges, writes and sums up what the processes left; returns the exit code of the command.
 int conclude(const RunSettings& options, const TreeResult& tree, const Reach& reach,
-             TemporaryFolder& folder, std::uint64_t skipped_launches, bool eager) {
-  const std::vector<ProcessReport> reports = read_reports(folder.path(), tree.pid);
+             std::vector<ProcessReport> reports, TemporaryFolder& folder,
+             std::uint64_t skipped_launches, bool eager) {
   const Endings endings{{tree.signals.begin(), tree.signals.end()}, tree.left_running};
   MergedReport merged = merge_reports(reports, gaps(tree, reach, reports, eager), endings);
   std::vector<std::string> causes;
@@ -226,6 +239,7 @@ class Rings {
       if (error) problem_ = "--ring " + options.ring + ": " + error.message();
     } else if (value_of(environment, "CUVMM_RING").empty()) {
       own_.emplace();
+      own_->open_to_other_users();
       options.ring = own_->path();
     }
     folder_ = options.ring;
@@ -280,9 +294,21 @@ std::string choose_live(RunSettings& options, const Environment& environment) {
   return {};
 }
 
+// Where the processes left what they held, and what to leave out of it.
+LastStates left_by_processes(const Environment& environment) {
+  const auto folder = [&](const char* name) {
+    const std::string value = value_of(environment, name);
+    return value == "off" ? std::string() : value;
+  };
+  LastStates states{folder("CUVMM_LIVE"), folder("CUVMM_RING"), {}};
+  const std::string suppressions = value_of(environment, "CUVMM_SUPPRESSIONS");
+  if (!suppressions.empty()) states.suppressions = live::Suppressions::load(suppressions);
+  return states;
+}
+
 }  // namespace
 
-int run(RunSettings options) {
+int run(RunSettings options, int* ended_by) {
   for (const std::string& report : options.reports) {
     const ReportFormat format = format_of(report);
     if (format == ReportFormat::kUnknown) {
@@ -308,6 +334,7 @@ int run(RunSettings options) {
   say_what_needs_the_emulator(options);
   TemporaryFolder folder;
   if (folder.path().empty()) return failed(kExitFailure, folder.problem());
+  folder.open_to_other_users();
 
   LoaderPath libraries(layout.layout);
   if (!libraries.error().empty()) return failed(kExitFailure, libraries.error());
@@ -331,6 +358,7 @@ int run(RunSettings options) {
   const LaunchCount launches;
   Environment environment = child_environment(current, options, libraries.layout(), folder.path());
   rings.add_to(environment);
+  environment["CUVMM_RUN"] = this_run();
   if (options.emulate && !launches.path().empty()) {
     environment["CUVMM_LAUNCH_COUNT"] = launches.path();
   }
@@ -346,10 +374,14 @@ int run(RunSettings options) {
   if (tree.left_running) libraries.keep();  // they preload the shim into what they start
   for (const std::string& file : collect_traces(trace, options.trace))
     say(options, "trace in " + file);
-  rings.conclude(options, tree);
   try {
-    return conclude(options, tree, reach, folder, launches.read(),
-                    streams_are_eager(options, current));
+    std::vector<ProcessReport> reports = read_reports(folder.path(), tree.pid);
+    judge_last_states(reports, left_by_processes(environment), tree);
+    rings.conclude(options, tree);
+    const int code = conclude(options, tree, reach, std::move(reports), folder, launches.read(),
+                              streams_are_eager(options, current));
+    if (ended_by && code == tree.exit_code && ended_on_request(tree)) *ended_by = tree.signal;
+    return code;
   } catch (const std::exception& error) {
     folder.keep();
     print_error("cuvmm run: the reports in {} could not be merged: {}\n", folder.path(),

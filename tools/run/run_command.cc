@@ -297,7 +297,7 @@ void add_run(CLI::App& app, CommandLine& line) {
   command->footer(kExamples);
   command->callback([command, options, emulate, &line] {
     take_run_options(*options, *command, *emulate, line);
-    line.exit_code = run(std::move(*options));
+    line.exit_code = run(std::move(*options), &line.signal);
   });
 }
 

@@ -2,7 +2,7 @@
 // chaos SEED: workers that make legal calls only, in an order and with troubles that the seed
 // decides: small stacks, fibers, threads that are cancelled, children, descriptors that run out or
 // are closed. Each ends in one of many ways. Prints how each ended, which depends on the seed
-// alone.
+// alone. Every second one plants a leak, and says so.
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -16,6 +16,7 @@
 #include <cstring>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "life.h"
@@ -168,10 +169,18 @@ void stay_busy() {
 // ThreadSanitizer runs handlers later, from its own functions: nothing tells that one is running,
 // and what the thread had just made is a leak then.
 #if defined(__SANITIZE_THREAD__)
-constexpr unsigned kEnds = 8;
+constexpr unsigned kEnds = 15;
 #else
-constexpr unsigned kEnds = 9;
+constexpr unsigned kEnds = 17;
 #endif
+
+// Two threads end the program at once, with the same code.
+template <class Leave>
+[[noreturn]] void end_twice(const Leave& leave) {
+  std::thread([=] { leave(); }).detach();
+  leave();
+  std::_Exit(74);
+}
 
 [[noreturn]] void end(unsigned how) {
   switch (how % kEnds) {
@@ -191,6 +200,25 @@ constexpr unsigned kEnds = 9;
       *reinterpret_cast<volatile int*>(8) = 1;
     case 7:
       std::thread([] { std::exit(27); }).join();
+    case 8:
+      ::raise(SIGINT);
+    case 9:
+      ::raise(SIGHUP);
+    case 10:
+      std::atexit([] { std::abort(); });
+      std::exit(30);
+    case 11:
+      std::atexit([] { std::exit(31); });
+      std::exit(30);
+    case 12:
+      end_twice([] { std::exit(32); });
+    case 13:
+      end_twice([] { std::quick_exit(33); });
+    case 14:
+      end_twice([] { ::_exit(34); });
+    case 15:
+      ::signal(SIGTERM, [](int) { std::exit(35); });
+      ::raise(SIGTERM);
     default: {
       ::signal(SIGALRM, [](int) { ::_exit(28); });
       const itimerval once{{0, 0}, {0, 3000}};
@@ -200,13 +228,24 @@ constexpr unsigned kEnds = 9;
   }
 }
 
-[[noreturn]] void work(unsigned seed) {
+// Its size tells it from what the cycles make. Other memory is made and used behind it: that tells
+// it from memory that is in use.
+void plant() {
+  CUmemGenericAllocationHandle handle = 0;
+  const CUmemAllocationProp prop = life::properties();
+  life::must(cuMemCreate(&handle, 3 * life::kPage, &prop, 0));
+  life::cycle();
+}
+
+[[noreturn]] void work(unsigned seed, bool plants) {
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   Random random(seed);
   life::init();
+  life::cycle();  // the files that outlive it are there before a trouble keeps them from being made
   for (int steps = 5 + static_cast<int>(random() % 20); steps > 0; --steps) {
     kTroubles[random() % std::size(kTroubles)]();
+    if (std::exchange(plants, false)) plant();
   }
   if (random() % 2 == 0) stay_busy();
   end(static_cast<unsigned>(random()));
@@ -220,11 +259,13 @@ int main(int count, char** arguments) {
   for (int i = 0; i < kWorkers; ++i) {
     const auto seed = static_cast<unsigned>(random());
     const pid_t worker = ::fork();
-    if (worker == 0) work(seed);
+    const bool plants = i % 2 == 1;
+    if (worker == 0) work(seed, plants);
     int status = 0;
     ::waitpid(worker, &status, 0);
     if (WIFEXITED(status)) std::printf("worker %d: exit %d\n", i, WEXITSTATUS(status));
     if (WIFSIGNALED(status)) std::printf("worker %d: signal %d\n", i, WTERMSIG(status));
+    if (plants) std::puts("which planted a leak");
     std::fflush(stdout);
   }
   return 0;

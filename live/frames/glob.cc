@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/report/glob.h"
+#include "live/frames/glob.h"
 
-namespace cuvmm::shim {
+namespace cuvmm::live {
 
 bool glob_matches(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0;
@@ -25,4 +25,4 @@ bool glob_matches(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
-}  // namespace cuvmm::shim
+}  // namespace cuvmm::live

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/report/suppressions.h"
+#include "live/frames/suppressions.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,10 +10,10 @@
 #include <cstring>
 
 #include "live/frames/cxx_names.h"
+#include "live/frames/glob.h"
 #include "live/frames/stack_text.h"
-#include "shim/report/glob.h"
 
-namespace cuvmm::shim {
+namespace cuvmm::live {
 
 namespace {
 
@@ -23,12 +23,11 @@ bool function_matches(const std::string& pattern, const Frame& frame) {
   // A demangled name may be given without its parameters.
   const std::string_view function = frame.function;
   // Nor need it be as long as the report has it: the text on stderr is shortened.
-  return glob_matches(pattern, function) || glob_matches(pattern, live::shortened(function)) ||
+  return glob_matches(pattern, function) || glob_matches(pattern, shortened(function)) ||
          glob_matches(pattern, function.substr(0, function.find('('))) ||
-         glob_matches(pattern, frame.module) ||
-         glob_matches(pattern, live::file_name(frame.module)) ||
-         (frame.python() && (glob_matches(pattern, frame.file) ||
-                             glob_matches(pattern, live::file_name(frame.file))));
+         glob_matches(pattern, frame.module) || glob_matches(pattern, file_name(frame.module)) ||
+         (frame.python() &&
+          (glob_matches(pattern, frame.file) || glob_matches(pattern, file_name(frame.file))));
 }
 
 // Reads one line's fields. On an error returns its column (1-based) and says what was expected.
@@ -128,4 +127,4 @@ std::vector<std::string> Suppressions::unused() const {
   return texts;
 }
 
-}  // namespace cuvmm::shim
+}  // namespace cuvmm::live

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shim/report/suppressions.h"
+#include "live/frames/suppressions.h"
 
 #include <gtest/gtest.h>
 
+#include "live/frames/glob.h"
 #include "live/frames/testing_frames.h"
-#include "shim/report/glob.h"
 
-namespace cuvmm::shim {
+namespace cuvmm::live {
 namespace {
-
-using live::frame;
 
 TEST(Glob, MatchesWholeTexts) {
   EXPECT_TRUE(glob_matches("", ""));
@@ -87,4 +85,4 @@ TEST(Suppressions, AFileThatCannotBeReadIsAnError) {
 }
 
 }  // namespace
-}  // namespace cuvmm::shim
+}  // namespace cuvmm::live

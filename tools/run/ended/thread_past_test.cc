@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/run/ended/thread_past.h"
+
+#include <gtest/gtest.h>
+
+namespace cuvmm::tools {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+// Calls of two threads, a millisecond apart; the last one is `last_ns` old at the last moment.
+class Past {
+ public:
+  Past() {
+    calls_.entries = {{"cuMemCreate", {}, {}},
+                      {"cuMemMap", {}, {}},
+                      {"cuMemRelease", {}, {}},
+                      {"cuLaunchKernel", {}, {}}};
+    calls_.last_ns = 100 * kSecond;
+  }
+  Past& call(std::uint32_t thread, std::size_t entry, std::uint32_t result = 0) {
+    for (ring::CallSeen& before : calls_.calls) before.ns += 1'000'000;
+    ring::CallSeen seen;
+    seen.sequence = ++calls_.total_calls;
+    seen.thread = thread;
+    seen.entry = entry;
+    seen.result = result;
+    seen.end = ring::CallSeen::End::kReturned;
+    calls_.calls.push_back(seen);
+    return *this;
+  }
+  Past& pending(std::uint32_t thread, std::size_t entry = kMap) {
+    call(thread, entry);
+    calls_.calls.back().end = ring::CallSeen::End::kPending;
+    calls_.pending.push_back(calls_.calls.back());
+    return *this;
+  }
+  // Of the memory that call 1 made, which was the last to touch it.
+  bool gave_up(std::uint64_t died_later_ns = 0) const {
+    return tools::gave_up(calls_, death(died_later_ns), 1, 1);
+  }
+  // The same of the process's first thread, which waited so long for a processor since then.
+  bool gave_up(std::uint64_t died_later_ns, std::uint64_t waited_ns) const {
+    Death known = death(died_later_ns);
+    known.first_thread = 1;
+    const std::uint64_t before = 7 * kSecond;
+    known.end.looks = {{calls_.last_ns - kSecond, 0},
+                       {calls_.last_ns + 1, before},
+                       {known.end.ns, before + waited_ns}};
+    return tools::gave_up(calls_, known, 1, 1);
+  }
+
+  static constexpr std::size_t kCreate = 0, kMap = 1, kRelease = 2, kLaunch = 3;
+
+ private:
+  Death death(std::uint64_t later_ns) const {
+    Death death;
+    if (later_ns != 0) death.end.ns = calls_.last_ns + later_ns;
+    death.last_number = calls_.total_calls;
+    return death;
+  }
+  ring::Reading calls_;
+};
+
+TEST(ThreadPast, WhoJustMadeMemoryIsAtWorkWithIt) {
+  EXPECT_FALSE(Past().call(1, Past::kCreate).gave_up());
+  EXPECT_FALSE(Past().call(1, Past::kCreate).gave_up(kSecond / 10))
+      << "it may wait for a processor";
+}
+
+TEST(ThreadPast, WhoMakesNoCallForLongHasGivenUp) {
+  EXPECT_TRUE(Past().call(1, Past::kCreate).gave_up(kSecond));
+  EXPECT_FALSE(Past().call(1, Past::kCreate).pending(1).gave_up(kSecond)) << "it waits in a call";
+  EXPECT_TRUE(Past().call(1, Past::kCreate).pending(2).gave_up(kSecond)) << "another one does";
+}
+
+TEST(ThreadPast, WhatItWaitedForAProcessorDoesNotCount) {
+  const Past past = Past().call(1, Past::kCreate);
+  EXPECT_TRUE(past.gave_up(kSecond / 5, kSecond / 100));
+  EXPECT_FALSE(past.gave_up(kSecond / 5, kSecond / 5)) << "it may have waited all the time";
+  EXPECT_FALSE(past.gave_up(kSecond / 20, 0)) << "it may have been at work";
+  EXPECT_TRUE(past.gave_up(kSecond, kSecond * 5)) << "no thread waits so long at once";
+}
+
+TEST(ThreadPast, WhoMakesOtherMemoryAndUsesThatHasGoneOn) {
+  EXPECT_TRUE(Past().call(1, 0).call(1, Past::kCreate).call(1, Past::kMap).gave_up());
+  EXPECT_TRUE(Past().call(1, 0).call(1, Past::kCreate).call(1, Past::kRelease).gave_up());
+}
+
+TEST(ThreadPast, SeveralPiecesAreMadeBeforeTheFirstIsMapped) {
+  EXPECT_FALSE(Past().call(1, 0).call(1, Past::kCreate).call(1, Past::kCreate).gave_up());
+  EXPECT_FALSE(Past().call(1, 0).call(1, Past::kMap).gave_up()) << "an older one";
+}
+
+TEST(ThreadPast, AnotherThreadAndRefusedCallsDoNotCount) {
+  EXPECT_FALSE(Past().call(1, 0).call(2, Past::kCreate).call(2, Past::kMap).gave_up());
+  EXPECT_FALSE(Past().call(1, 0).call(1, Past::kCreate).call(1, Past::kMap, 1).gave_up());
+}
+
+TEST(ThreadPast, WorkOfAnotherKindTellsAfterAWhile) {
+  Past launches;
+  launches.call(1, Past::kCreate);
+  for (int i = 0; i < 400; ++i) launches.call(1, Past::kLaunch);
+  EXPECT_FALSE(launches.gave_up()) << "not half a second yet";
+  for (int i = 0; i < 200; ++i) launches.call(1, Past::kLaunch);
+  EXPECT_TRUE(launches.gave_up());
+  EXPECT_TRUE(launches.pending(1, Past::kLaunch).gave_up());
+  EXPECT_FALSE(launches.pending(1, Past::kMap).gave_up());
+}
+
+TEST(ThreadPast, WhoWasToldOfTheDriversEndWaits) {
+  EXPECT_FALSE(Past().call(1, Past::kCreate).call(1, Past::kMap, 4).gave_up(kSecond));
+}
+
+TEST(ThreadPast, NothingIsKnownWithoutCalls) { EXPECT_FALSE(Past().gave_up(kSecond)); }
+
+}  // namespace
+}  // namespace cuvmm::tools
