@@ -125,7 +125,7 @@ CUresult Emulator::load() {
   }
   if (options.devices == 0) return CUDA_ERROR_NO_DEVICE;
   if (!load_profile_once(options)) return CUDA_ERROR_NO_DEVICE;
-  if (!space.open()) {
+  if (!space.open(profile.address_base)) {
     complain("no address space left for device addresses");
     return CUDA_ERROR_OUT_OF_MEMORY;
   }

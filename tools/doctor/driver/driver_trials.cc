@@ -96,6 +96,7 @@ void try_reservations(TrialDriver& driver, const Reporter& say, std::uint64_t me
     const CUresult code = driver(calls::MemAddressReserve{.ptr = &address, .size = size});
     if (code == CUDA_SUCCESS) driver(calls::MemAddressFree{.ptr = address, .size = size});
     if (code != CUDA_SUCCESS) say.fact("reserve", static_cast<int>(code));
+    if (code == CUDA_SUCCESS) say.fact("reserved_at", static_cast<long long>(address));
     return code == CUDA_SUCCESS;
   };
   std::uint64_t size = need;
