@@ -7,7 +7,7 @@
 
 namespace cuvmm::emulator {
 
-CUresult allocate(Emulator& e, NodeMemory& memory) {
+CUresult allocate(Emulator& e, const NodeMemory& memory) {
   const Size size = memory.size();
   const int device = memory.device();
   if (PlainAllocation* const there = e.plain.find(memory.base())) {
@@ -15,12 +15,12 @@ CUresult allocate(Emulator& e, NodeMemory& memory) {
   }
   const Size pages = (size + kPage - 1) / kPage * kPage;
   if (pages > e.devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
-  if (!memory.hand_out_address()) return CUDA_ERROR_OUT_OF_MEMORY;
   e.plain.put({.base = memory.base(),
                .size = size,
                .context = e.current_context(),
                .memory = Physical(pages, memory.prop(), false, pages, e.devices.account(device)),
-               .pool = memory.pool()});
+               .pool = memory.pool(),
+               .kept = memory.range()});
   e.pools.took(memory.pool(), size);
   return CUDA_SUCCESS;
 }
@@ -28,7 +28,7 @@ CUresult allocate(Emulator& e, NodeMemory& memory) {
 std::vector<Address> announce(Emulator& e, const Steps& steps) {
   std::vector<Address> announced;
   for_each_step(steps, [&](const Step& step) {
-    NodeMemory* const memory = step.node->memory.get();
+    const NodeMemory* const memory = step.node->memory.get();
     if (!memory) return CUDA_SUCCESS;
     if (PlainAllocation* const there = e.plain.find(memory->base())) {
       // A launch before this one makes it, and a free between the two is queued.

@@ -56,4 +56,21 @@ class AddressSpace {
       0;  ///< where no address below is given out any more (emulator/luck/luck.h)
 };
 
+/// A range that take() returned, until the last of those who share it lets it go.
+class SharedRange {
+ public:
+  SharedRange(AddressSpace& space, std::uint64_t base, std::uint64_t size)
+      : space_(space), base_(base), size_(size) {}
+  SharedRange(const SharedRange&) = delete;
+  SharedRange& operator=(const SharedRange&) = delete;
+  ~SharedRange() { space_.give_back(base_, size_); }
+
+  std::uint64_t base() const { return base_; }
+  std::uint64_t size() const { return size_; }
+
+ private:
+  AddressSpace& space_;
+  std::uint64_t base_, size_;
+};
+
 }  // namespace cuvmm::emulator
