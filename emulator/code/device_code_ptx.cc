@@ -44,6 +44,16 @@ void add_variable(const ptx::Variable& variable, DeviceCode& code) {
   code.variables.push_back(std::move(made));
 }
 
+// A kernel with more parameters than any launch can pass; null: there is none.
+const ptx::Function* takes_too_much(const ptx::Module& module) {
+  constexpr std::uint64_t kMost = 32764;  // from CUDA 12.1 and PTX 8.1 on; 4 KiB before
+  const auto large = std::ranges::find_if(module.functions, [](const ptx::Function& each) {
+    const std::vector<ptx::Slot> slots = ptx::layout(each.parameters);
+    return each.entry && !slots.empty() && slots.back().offset + slots.back().size > kMost;
+  });
+  return large == module.functions.end() ? nullptr : &*large;
+}
+
 }  // namespace
 
 CUresult read_ptx(std::string_view text, DeviceCode& code) {
@@ -52,6 +62,13 @@ CUresult read_ptx(std::string_view text, DeviceCode& code) {
   code.ptx = ptx::parse(text, error);
   if (!code.ptx) {
     code.error = error.text();
+    return CUDA_ERROR_INVALID_PTX;
+  }
+  if (const ptx::Function* const large = takes_too_much(*code.ptx)) {
+    error = {"the parameters of `" + std::string(large->name) + "` take more than 32764 bytes",
+             large->at};
+    code.error = error.text();
+    code.ptx.reset();
     return CUDA_ERROR_INVALID_PTX;
   }
   for (const ptx::Function& each : code.ptx->functions) {

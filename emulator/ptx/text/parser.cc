@@ -11,6 +11,8 @@ namespace cuvmm::emulator::ptx {
 
 namespace {
 
+constexpr int kDeepestScope = 256;  // compilers nest a few; labels and names look through all
+
 class Parser {
  public:
   explicit Parser(Module& module) : module_(module), reader_(module.text) {}
@@ -122,6 +124,7 @@ class Parser {
         statement.kind = at("{") ? Statement::Kind::kOpen : Statement::Kind::kClose;
         reader_.advance();
         if (depth == 0) return;
+        if (depth > kDeepestScope) return reader_.fail("too many scopes in each other");
         out.statements.push_back(std::move(statement));
       } else if (at(".loc") || at(".file")) {
         reader_.skip_line();

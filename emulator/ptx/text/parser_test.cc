@@ -110,5 +110,13 @@ TEST(PtxParser, OnlyAModuleLooksLikeOne) {
   EXPECT_FALSE(looks_like_ptx("\177ELF"));
 }
 
+TEST(PtxParser, ScopesInEachOtherHaveAnEnd) {
+  const auto nested = [](std::size_t depth) {
+    return ".entry k() {" + std::string(depth, '{') + " ret; " + std::string(depth, '}') + "}\n";
+  };
+  EXPECT_TRUE(read(nested(200)));
+  EXPECT_NE(wrong(nested(100'000)).find("too many scopes in each other"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace cuvmm::emulator::ptx
