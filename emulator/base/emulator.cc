@@ -164,7 +164,7 @@ CUresult Emulator::load() {
   }
   contexts.open(options.devices);
   queues.open(options.streams);
-  pools.open(options.devices, domains_of(model.platform(), 0), model.platform().numa_nodes);
+  pools.open(devices, domains_of(model.platform(), 0), model.platform().numa_nodes);
   return CUDA_SUCCESS;
 }
 
@@ -202,25 +202,27 @@ CUresult Emulator::allocate_plain(Context& context, Size size, Address* address)
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   prop.location.id = context.device;
-  return allocate_memory(&context, size, prop, 0, address);
+  return allocate_memory(&context, size, prop, nullptr, address);
 }
 
 CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAllocationProp& prop,
-                                   std::uint64_t pool, Address* address) {
+                                   const Pool* pool, Address* address) {
   constexpr Size kCharge = 512;  // what a driver rounds small allocations up to
   const bool on_device = is_device(prop.location);
   const int device = on_device ? device_of(prop.location) : 0;
   if (size > devices.total(device)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const Size charge = on_device ? (size + kCharge - 1) / kCharge * kCharge : 0;
-  if (charge > devices.free(device)) physical.drop_unheld();
-  if (charge > devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const bool by_pool = pool && pool->is_charged();
+  const Size charge = on_device && !by_pool ? (size + kCharge - 1) / kCharge * kCharge : 0;
+  const Size needed = by_pool ? pool->growth(size) : charge;
+  if (needed > devices.free(device)) physical.drop_unheld();
+  if (needed > devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size pages = (size + kPage - 1) / kPage * kPage;
   Physical memory(pages, prop, false, charge, devices.account(device));
   if (luck().poison) memory.poison();
   return add_plain({.size = size,
                     .context = context,
                     .memory = std::move(memory),
-                    .pool = pool,
+                    .pool = pool ? pool->handle() : 0,
                     .on_cpu = !on_device},
                    address);
 }

@@ -14,11 +14,15 @@ CUresult allocate(Emulator& e, const NodeMemory& memory) {
     return std::exchange(there->coming, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   }
   const Size pages = (size + kPage - 1) / kPage * kPage;
-  if (pages > e.devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const Pool* const pool = e.pools.find(reinterpret_cast<CUmemoryPool>(memory.pool()));
+  const bool by_pool = pool && pool->is_charged();
+  const Size needed = by_pool ? pool->growth(size) : pages;
+  if (needed > e.devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
   e.plain.put({.base = memory.base(),
                .size = size,
                .context = e.current_context(),
-               .memory = Physical(pages, memory.prop(), false, pages, e.devices.account(device)),
+               .memory = Physical(pages, memory.prop(), false, by_pool ? 0 : pages,
+                                  e.devices.account(device)),
                .pool = memory.pool(),
                .kept = memory.range()});
   e.pools.took(memory.pool(), size);

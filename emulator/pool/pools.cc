@@ -34,10 +34,10 @@ bool Pool::fits(std::uint64_t bytes) const {
 }
 
 void Pool::take(std::uint64_t bytes) {
+  reserve(reserved_ + growth(bytes));
   live_ += bytes;
   used_ += bytes;
   used_high_ = std::max(used_high_, used_);
-  reserved_ = std::max(reserved_, chunks(live_) * kChunk);
   reserved_high_ = std::max(reserved_high_, reserved_);
 }
 
@@ -53,7 +53,20 @@ void Pool::trim(std::uint64_t keep) {
   // What is too large to be rounded up is none (measured).
   if (keep > UINT64_MAX - (kChunk - 1)) keep = 0;
   const std::uint64_t needed = std::max(chunks(live_), chunks(keep)) * kChunk;
-  reserved_ = std::min(reserved_, needed);
+  reserve(std::min(reserved_, needed));
+}
+
+std::uint64_t Pool::growth(std::uint64_t bytes) const {
+  const std::uint64_t needed = live_ + std::min(bytes, UINT64_MAX - live_);
+  const auto beyond = [&](std::uint64_t whole) { return whole - std::min(whole, reserved_); };
+  const std::uint64_t whole = beyond(chunks(needed) * kChunk);
+  const bool fits = !devices_ || whole <= devices_->free(device_of(prop_.location));
+  return fits ? whole : beyond(needed);
+}
+
+void Pool::reserve(std::uint64_t bytes) {
+  if (devices_) *devices_->account(device_of(prop_.location)) += bytes - reserved_;
+  reserved_ = bytes;
 }
 
 std::optional<unsigned> Pool::access(int device) const {
@@ -63,10 +76,11 @@ std::optional<unsigned> Pool::access(int device) const {
 
 void Pool::set_access(int device, unsigned flags) { access_[device] = flags; }
 
-void Pools::open(int devices, int domains, std::uint64_t numa_nodes) {
+void Pools::open(Devices& devices, int domains, std::uint64_t numa_nodes) {
+  devices_ = &devices;
   domains_ = domains;
   numa_nodes_ = numa_nodes;
-  for (int device = 0; device < devices; ++device) {
+  for (int device = 0; device < devices.count(); ++device) {
     CUmemAllocationProp prop{};
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -80,7 +94,9 @@ void Pools::open(int devices, int domains, std::uint64_t numa_nodes) {
 Pool& Pools::add(const CUmemAllocationProp& prop, Pool::Kind kind) {
   constexpr std::uint64_t kStep = 0x100;
   next_ += kStep;  // never given out twice: a stale handle stays stale
-  return pools_.emplace(next_, Pool(next_, prop, kind)).first->second;
+  Pool& pool = pools_.emplace(next_, Pool(next_, prop, kind)).first->second;
+  if (pool.on_device() && !pool.imported()) pool.devices_ = devices_;
+  return pool;
 }
 
 Pool& Pools::create(const CUmemAllocationProp& prop, std::uint64_t max_size) {
@@ -167,6 +183,8 @@ void Pools::destroy(Pool& pool) {
   std::erase_if(other_current_, [&](const auto& entry) { return entry.second == pool.handle(); });
   pool.destroyed_ = true;
   gone_[pool.handle()] = pool.prop();
+  pool.release_threshold_ = 0;
+  pool.trim(0);
   drop_if_done(pool.handle());
 }
 

@@ -14,6 +14,7 @@
 
 #include "api/location.h"
 #include "api/newer/pools.h"
+#include "emulator/machine/devices.h"
 #include "emulator/machine/physical.h"
 
 namespace cuvmm::emulator {
@@ -56,6 +57,11 @@ class Pool {
   /// A high-water mark begins anew at what there is now.
   void reset_used_high() { used_high_ = used_; }
   void reset_reserved_high() { reserved_high_ = reserved_; }
+  /// Whether what it reserves counts for a device: its own memory does, used or idle.
+  bool is_charged() const { return devices_ != nullptr; }
+  /// Bytes that it reserves in addition for an allocation of `bytes`: whole chunks, or what is
+  /// needed where the device has less.
+  std::uint64_t growth(std::uint64_t bytes) const;
   /// Gives back what is reserved and not needed, down to `keep` bytes.
   void trim(std::uint64_t keep);
   std::uint64_t release_threshold() const { return release_threshold_; }
@@ -76,6 +82,7 @@ class Pool {
   Pool(std::uint64_t handle, const CUmemAllocationProp& prop, Kind kind);
   void take(std::uint64_t bytes);
   void give_back(std::uint64_t bytes, bool by_pool);
+  void reserve(std::uint64_t bytes);
   /// Destroyed by name, and its last memory is freed.
   bool done() const { return destroyed_ && live_ == 0; }
 
@@ -89,6 +96,7 @@ class Pool {
   std::uint64_t live_ = 0;  ///< bytes that are allocated
   std::uint64_t used_ = 0, used_high_ = 0;
   std::uint64_t reserved_ = 0, reserved_high_ = 0;
+  Devices* devices_ = nullptr;  ///< null: it counts for none
   std::uint64_t release_threshold_ = 0;
   bool reuse_[kReuses] = {true, true, true};
   std::map<int, unsigned> access_;  ///< of devices other than its own
@@ -99,7 +107,7 @@ class Pools {
  public:
   /// One default pool per device, which is current at first. Each device has so many locality
   /// domains; `numa_nodes` has a bit for each.
-  void open(int devices, int domains, std::uint64_t numa_nodes);
+  void open(Devices& devices, int domains, std::uint64_t numa_nodes);
   /// `max_size` in bytes; 0: as much as there is.
   Pool& create(const CUmemAllocationProp& prop, std::uint64_t max_size);
   /// A pool of another process, by the id that its descriptor has.
@@ -150,6 +158,7 @@ class Pools {
   Pool& add(const CUmemAllocationProp& prop, Pool::Kind kind);
   void drop_if_done(std::uint64_t handle);
 
+  Devices* devices_ = nullptr;
   std::unordered_map<std::uint64_t, Pool> pools_;
   std::unordered_map<std::uint64_t, CUmemAllocationProp> gone_;    ///< destroyed pools, by handle
   std::vector<std::uint64_t> defaults_, current_;                  ///< by device
