@@ -202,18 +202,18 @@ CUresult Emulator::allocate_plain(Context& context, Size size, Address* address)
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   prop.location.id = context.device;
-  return allocate_memory(&context, size, prop, nullptr, address);
+  return allocate_memory(&context, size, prop, 0, address);
 }
 
 CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAllocationProp& prop,
-                                   const Pool* pool, Address* address) {
+                                   std::uint64_t pool, Address* address) {
   constexpr Size kCharge = 512;  // what a driver rounds small allocations up to
   const bool on_device = is_device(prop.location);
   const int device = on_device ? device_of(prop.location) : 0;
   if (size > devices.total(device)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const bool by_pool = pool && pool->is_charged();
+  const auto by_pool = pools.growth(pool, size);
   const Size charge = on_device && !by_pool ? (size + kCharge - 1) / kCharge * kCharge : 0;
-  const Size needed = by_pool ? pool->growth(size) : charge;
+  const Size needed = by_pool.value_or(charge);
   if (needed > devices.free(device)) physical.drop_unheld();
   if (needed > devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size pages = (size + kPage - 1) / kPage * kPage;
@@ -222,7 +222,7 @@ CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAlloc
   return add_plain({.size = size,
                     .context = context,
                     .memory = std::move(memory),
-                    .pool = pool ? pool->handle() : 0,
+                    .pool = pool,
                     .on_cpu = !on_device},
                    address);
 }

@@ -110,10 +110,9 @@ class Emulator {
   void drop_if_dead(Handle handle);
   /// Allocates device memory for cuMemAlloc in `context`; OUT_OF_MEMORY when it does not fit.
   CUresult allocate_plain(Context& context, Size size, Address* address);
-  /// As allocate_plain, with `prop` and on behalf of `pool` (null: none), which counts the bytes
-  /// of its device by itself.
+  /// As allocate_plain, with `prop` and on behalf of `pool` (0 none): whoever calls tells it.
   CUresult allocate_memory(Context* context, Size size, const CUmemAllocationProp& prop,
-                           const Pool* pool, Address* address);
+                           std::uint64_t pool, Address* address);
   /// Allocates managed memory in `context`, which the CPU reaches at its address; of `pool`, unless
   /// that is null.
   CUresult allocate_managed(Context& context, Size size, const Pool* pool, Address* address);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX: what is known of its kernels and variables before any of it runs.
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "emulator/code/device_code.h"
@@ -32,11 +33,13 @@ void add_kernel(const ptx::Function& function, DeviceCode& code) {
   code.kernels.push_back(std::move(kernel));
 }
 
-void add_variable(const ptx::Variable& variable, DeviceCode& code) {
+// `known`: the names of those that were added.
+void add_variable(const ptx::Variable& variable, std::unordered_set<std::string_view>& known,
+                  DeviceCode& code) {
   const bool constant = variable.space == ptx::Space::kConst;
   const std::string name(variable.name);
   if (variable.is_extern || (!constant && variable.space != ptx::Space::kGlobal)) return;
-  if (code.variable(name)) return;  // declared, and defined
+  if (!known.insert(variable.name).second) return;  // declared, and defined
   VariableCode made{name, variable.size, variable.contents, constant};
   for (const ptx::Reference& each : variable.references) {
     made.references.push_back({each.offset, each.name, each.addend});
@@ -74,7 +77,8 @@ CUresult read_ptx(std::string_view text, DeviceCode& code) {
   for (const ptx::Function& each : code.ptx->functions) {
     if (each.entry && each.defined) add_kernel(each, code);
   }
-  for (const ptx::Variable& each : code.ptx->variables) add_variable(each, code);
+  std::unordered_set<std::string_view> known;
+  for (const ptx::Variable& each : code.ptx->variables) add_variable(each, known, code);
   return CUDA_SUCCESS;
 }
 

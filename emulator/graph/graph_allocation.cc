@@ -14,10 +14,8 @@ CUresult allocate(Emulator& e, const NodeMemory& memory) {
     return std::exchange(there->coming, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   }
   const Size pages = (size + kPage - 1) / kPage * kPage;
-  const Pool* const pool = e.pools.find(reinterpret_cast<CUmemoryPool>(memory.pool()));
-  const bool by_pool = pool && pool->is_charged();
-  const Size needed = by_pool ? pool->growth(size) : pages;
-  if (needed > e.devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const auto by_pool = e.pools.growth(memory.pool(), size);
+  if (by_pool.value_or(pages) > e.devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
   e.plain.put({.base = memory.base(),
                .size = size,
                .context = e.current_context(),

@@ -88,7 +88,7 @@ CUresult allocate(Emulator& e, CUdeviceptr* out, std::size_t size, Pool& pool, C
   const auto take = [&] {
     if (!pool.fits(size)) return CUDA_ERROR_OUT_OF_MEMORY;
     return pool.managed() ? e.allocate_managed(*context, size, &pool, &address)
-                          : e.allocate_memory(context, size, pool.prop(), &pool, &address);
+                          : e.allocate_memory(context, size, pool.prop(), pool.handle(), &address);
   };
   CUresult result = take();
   if (result == CUDA_ERROR_OUT_OF_MEMORY && Queues::late() && !Queues::inside()) {

@@ -205,6 +205,12 @@ void Pools::took(std::uint64_t handle, std::uint64_t bytes) {
   if (found != pools_.end()) found->second.take(bytes);
 }
 
+std::optional<std::uint64_t> Pools::growth(std::uint64_t handle, std::uint64_t bytes) const {
+  const auto found = pools_.find(handle);
+  if (found == pools_.end() || !found->second.devices_) return std::nullopt;
+  return found->second.growth(bytes);
+}
+
 void Pools::freed(std::uint64_t handle, std::uint64_t bytes, bool by_pool) {
   const auto found = pools_.find(handle);
   if (found == pools_.end()) return;

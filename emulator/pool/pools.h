@@ -51,17 +51,12 @@ class Pool {
   /// counting what cuMemFree freed.
   std::uint64_t used() const { return used_; }
   std::uint64_t used_high() const { return used_high_; }
-  /// Bytes of the device, in whole chunks.
+  /// Bytes of the device, in whole chunks while it has those.
   std::uint64_t reserved() const { return reserved_; }
   std::uint64_t reserved_high() const { return reserved_high_; }
   /// A high-water mark begins anew at what there is now.
   void reset_used_high() { used_high_ = used_; }
   void reset_reserved_high() { reserved_high_ = reserved_; }
-  /// Whether what it reserves counts for a device: its own memory does, used or idle.
-  bool is_charged() const { return devices_ != nullptr; }
-  /// Bytes that it reserves in addition for an allocation of `bytes`: whole chunks, or what is
-  /// needed where the device has less.
-  std::uint64_t growth(std::uint64_t bytes) const;
   /// Gives back what is reserved and not needed, down to `keep` bytes.
   void trim(std::uint64_t keep);
   std::uint64_t release_threshold() const { return release_threshold_; }
@@ -82,6 +77,9 @@ class Pool {
   Pool(std::uint64_t handle, const CUmemAllocationProp& prop, Kind kind);
   void take(std::uint64_t bytes);
   void give_back(std::uint64_t bytes, bool by_pool);
+  /// Bytes that it reserves in addition for an allocation of `bytes`: whole chunks, or what is
+  /// needed where the device has less.
+  std::uint64_t growth(std::uint64_t bytes) const;
   void reserve(std::uint64_t bytes);
   /// Destroyed by name, and its last memory is freed.
   bool done() const { return destroyed_ && live_ == 0; }
@@ -96,7 +94,7 @@ class Pool {
   std::uint64_t live_ = 0;  ///< bytes that are allocated
   std::uint64_t used_ = 0, used_high_ = 0;
   std::uint64_t reserved_ = 0, reserved_high_ = 0;
-  Devices* devices_ = nullptr;  ///< null: it counts for none
+  Devices* devices_ = nullptr;  ///< where what it reserves counts; null: nowhere
   std::uint64_t release_threshold_ = 0;
   bool reuse_[kReuses] = {true, true, true};
   std::map<int, unsigned> access_;  ///< of devices other than its own
@@ -143,6 +141,9 @@ class Pools {
   /// Its devices go back to their default pools; the rest waits for the last free.
   void destroy(Pool& pool);
   void took(std::uint64_t pool, std::uint64_t bytes);
+  /// Bytes of its device that a pool will take for so many more; nothing where it counts for none,
+  /// as what is imported or on the host.
+  std::optional<std::uint64_t> growth(std::uint64_t pool, std::uint64_t bytes) const;
   /// Memory of a pool was freed, `by_pool` by cuMemFreeAsync; `pool` 0 does nothing.
   void freed(std::uint64_t pool, std::uint64_t bytes, bool by_pool);
 

@@ -11,6 +11,8 @@
 #include <mutex>
 #include <utility>
 
+#include "api/posix/cancel_off.h"
+
 namespace cuvmm::emulator {
 
 struct HostCall::State {
@@ -102,6 +104,7 @@ HostCall::HostCall(std::function<void()> function) : state_(std::make_shared<Sta
 
 bool HostCall::go_on() {
   if (std::exchange(state_->begun, true)) return came_back();
+  const CancelOff no_cancel;
   if (!HostThread::get().begin(state_)) {
     state_->function();
     state_->came_back = true;

@@ -171,7 +171,7 @@ Check judge_reserve(const Facts& facts, int count, std::span<const Check> seen) 
   const auto address = facts.number("reserved_at");
   const std::string text = fmt::format(
       "{}{} at once{}; the devices have {} of memory", code ? "" : "at least ", bytes_text(largest),
-      address ? fmt::format(", at {:#x}", *address) : "", bytes_text(memory));
+      address ? fmt::format(", the first at {:#x}", *address) : "", bytes_text(memory));
   const std::uint64_t needed = std::max(memory, kUsualReservation);
   if (largest >= needed || !code) {
     return works(kId, text, "CUDA driver API: cuMemAddressReserve; by trial");
