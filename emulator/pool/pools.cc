@@ -34,11 +34,12 @@ bool Pool::fits(std::uint64_t bytes) const {
 }
 
 void Pool::take(std::uint64_t bytes) {
-  reserve(reserved_ + growth(bytes));
   live_ += bytes;
   used_ += bytes;
   used_high_ = std::max(used_high_, used_);
+  reserved_ = std::max(reserved_, chunks(live_) * kChunk);
   reserved_high_ = std::max(reserved_high_, reserved_);
+  charge();
 }
 
 void Pool::give_back(std::uint64_t bytes, bool by_pool) {
@@ -53,20 +54,29 @@ void Pool::trim(std::uint64_t keep) {
   // What is too large to be rounded up is none (measured).
   if (keep > UINT64_MAX - (kChunk - 1)) keep = 0;
   const std::uint64_t needed = std::max(chunks(live_), chunks(keep)) * kChunk;
-  reserve(std::min(reserved_, needed));
+  reserved_ = std::min(reserved_, needed);
+  charge();
 }
+
+void Pool::set_release_threshold(std::uint64_t bytes) {
+  release_threshold_ = bytes;
+  charge();
+}
+
+bool Pool::keeps() const { return release_threshold_ != 0 || reserved_ > chunks(live_) * kChunk; }
 
 std::uint64_t Pool::growth(std::uint64_t bytes) const {
-  const std::uint64_t needed = live_ + std::min(bytes, UINT64_MAX - live_);
-  const auto beyond = [&](std::uint64_t whole) { return whole - std::min(whole, reserved_); };
-  const std::uint64_t whole = beyond(chunks(needed) * kChunk);
-  const bool fits = !devices_ || whole <= devices_->free(device_of(prop_.location));
-  return fits ? whole : beyond(needed);
+  if (!keeps()) return bytes;
+  const std::uint64_t needed = chunks(live_ + std::min(bytes, UINT64_MAX - live_)) * kChunk;
+  return needed - std::min(needed, reserved_);
 }
 
-void Pool::reserve(std::uint64_t bytes) {
-  if (devices_) *devices_->account(device_of(prop_.location)) += bytes - reserved_;
-  reserved_ = bytes;
+// A pool that keeps nothing is charged what is allocated of it, though an H200 takes whole chunks:
+// so a device that was made small on purpose holds as much as it says.
+void Pool::charge() {
+  const std::uint64_t now = keeps() ? reserved_ : live_;
+  if (devices_) *devices_->account(device_of(prop_.location)) += now - charged_;
+  charged_ = now;
 }
 
 std::optional<unsigned> Pool::access(int device) const {
@@ -183,7 +193,7 @@ void Pools::destroy(Pool& pool) {
   std::erase_if(other_current_, [&](const auto& entry) { return entry.second == pool.handle(); });
   pool.destroyed_ = true;
   gone_[pool.handle()] = pool.prop();
-  pool.release_threshold_ = 0;
+  pool.set_release_threshold(0);
   pool.trim(0);
   drop_if_done(pool.handle());
 }

@@ -51,7 +51,7 @@ class Pool {
   /// counting what cuMemFree freed.
   std::uint64_t used() const { return used_; }
   std::uint64_t used_high() const { return used_high_; }
-  /// Bytes of the device, in whole chunks while it has those.
+  /// Bytes of the device, in whole chunks.
   std::uint64_t reserved() const { return reserved_; }
   std::uint64_t reserved_high() const { return reserved_high_; }
   /// A high-water mark begins anew at what there is now.
@@ -60,7 +60,7 @@ class Pool {
   /// Gives back what is reserved and not needed, down to `keep` bytes.
   void trim(std::uint64_t keep);
   std::uint64_t release_threshold() const { return release_threshold_; }
-  void set_release_threshold(std::uint64_t bytes) { release_threshold_ = bytes; }
+  void set_release_threshold(std::uint64_t bytes);
 
   /// What lets freed memory be used again: kept and told, and without effect.
   bool reuse(int which) const { return reuse_[which]; }
@@ -77,10 +77,13 @@ class Pool {
   Pool(std::uint64_t handle, const CUmemAllocationProp& prop, Kind kind);
   void take(std::uint64_t bytes);
   void give_back(std::uint64_t bytes, bool by_pool);
-  /// Bytes that it reserves in addition for an allocation of `bytes`: whole chunks, or what is
-  /// needed where the device has less.
+  /// Whether it has memory that nothing is allocated of, or will: its threshold may be lower by
+  /// now.
+  bool keeps() const;
+  /// Bytes of its device that an allocation of `bytes` costs.
   std::uint64_t growth(std::uint64_t bytes) const;
-  void reserve(std::uint64_t bytes);
+  /// Counts what it has of its device now.
+  void charge();
   /// Destroyed by name, and its last memory is freed.
   bool done() const { return destroyed_ && live_ == 0; }
 
@@ -94,7 +97,8 @@ class Pool {
   std::uint64_t live_ = 0;  ///< bytes that are allocated
   std::uint64_t used_ = 0, used_high_ = 0;
   std::uint64_t reserved_ = 0, reserved_high_ = 0;
-  Devices* devices_ = nullptr;  ///< where what it reserves counts; null: nowhere
+  Devices* devices_ = nullptr;  ///< where it is charged; null: nowhere
+  std::uint64_t charged_ = 0;   ///< bytes
   std::uint64_t release_threshold_ = 0;
   bool reuse_[kReuses] = {true, true, true};
   std::map<int, unsigned> access_;  ///< of devices other than its own
