@@ -74,7 +74,11 @@ void append(std::string& text, std::string_view key, std::string_view value) {
 
 std::string address_text(const ValueNames* names, ParameterKind kind, std::uint64_t value) {
   std::string text = names ? names->text(kind, value) : std::string();
-  return text.empty() ? number_text(value) : text;
+  if (!text.empty()) return text;
+  // What is no size and too large for a small number is an address as drivers hand them out.
+  constexpr std::uint64_t kLowestAddress = std::uint64_t{1} << 32, kNegative = ~std::uint64_t{4095};
+  const bool like_one = kind == ParameterKind::kAddress && value >= kLowestAddress;
+  return like_one && value < kNegative ? hex_text(value) : number_text(value);
 }
 }  // namespace
 

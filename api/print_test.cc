@@ -28,6 +28,10 @@ TEST(Print, OmitsOptionalZeroesAndOutParameters) {
             "cuMemMap(0x600000000000, 2M, 77)");
   EXPECT_EQ(call_text(calls::MemMap{0x600000001000, 5, 1, 77, 8}),
             "cuMemMap(0x600000001000, 5, offset=1, 77, flags=8)");
+  EXPECT_EQ(call_text(calls::MemMap{0x302000000, 2 << 20, 0, 77, 0}),
+            "cuMemMap(0x302000000, 2M, 77)");
+  EXPECT_EQ(call_text(calls::MemMap{0x4000000000, std::size_t{1} << 38, 0, 77, 0}),
+            "cuMemMap(0x4000000000, 256G, 77)");
   EXPECT_EQ(call_text(calls::CtxSynchronize{}), "cuCtxSynchronize()");
 }
 

@@ -125,7 +125,7 @@ CUresult Emulator::load() {
   }
   if (options.devices == 0) return CUDA_ERROR_NO_DEVICE;
   if (!load_profile_once(options)) return CUDA_ERROR_NO_DEVICE;
-  if (!space.open()) {
+  if (!space.open(profile.address_base)) {
     complain("no address space left for device addresses");
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
@@ -164,7 +164,7 @@ CUresult Emulator::load() {
   }
   contexts.open(options.devices);
   queues.open(options.streams);
-  pools.open(options.devices, domains_of(model.platform(), 0), model.platform().numa_nodes);
+  pools.open(devices, domains_of(model.platform(), 0), model.platform().numa_nodes);
   return CUDA_SUCCESS;
 }
 
@@ -211,9 +211,11 @@ CUresult Emulator::allocate_memory(Context* context, Size size, const CUmemAlloc
   const bool on_device = is_device(prop.location);
   const int device = on_device ? device_of(prop.location) : 0;
   if (size > devices.total(device)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const Size charge = on_device ? (size + kCharge - 1) / kCharge * kCharge : 0;
-  if (charge > devices.free(device)) physical.drop_unheld();
-  if (charge > devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const auto by_pool = pools.growth(pool, size);
+  const Size charge = on_device && !by_pool ? (size + kCharge - 1) / kCharge * kCharge : 0;
+  const Size needed = by_pool.value_or(charge);
+  if (needed > devices.free(device)) physical.drop_unheld();
+  if (needed > devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
   const Size pages = (size + kPage - 1) / kPage * kPage;
   Physical memory(pages, prop, false, charge, devices.account(device));
   if (luck().poison) memory.poison();

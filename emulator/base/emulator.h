@@ -110,7 +110,7 @@ class Emulator {
   void drop_if_dead(Handle handle);
   /// Allocates device memory for cuMemAlloc in `context`; OUT_OF_MEMORY when it does not fit.
   CUresult allocate_plain(Context& context, Size size, Address* address);
-  /// As allocate_plain, with `prop` and on behalf of `pool` (0 none).
+  /// As allocate_plain, with `prop` and on behalf of `pool` (0 none): whoever calls tells it.
   CUresult allocate_memory(Context* context, Size size, const CUmemAllocationProp& prop,
                            std::uint64_t pool, Address* address);
   /// Allocates managed memory in `context`, which the CPU reaches at its address; of `pool`, unless

@@ -14,13 +14,6 @@ namespace cuvmm::emulator {
 
 namespace {
 
-template <class Value>
-Value at(const char* bytes, std::size_t offset) {
-  Value value;
-  std::memcpy(&value, bytes + offset, sizeof value);
-  return value;
-}
-
 template <class Part>
 const Part* named(const std::vector<Part>& all, std::string_view name) {
   const auto found = std::find_if(all.begin(), all.end(), [&](auto& p) { return p.name == name; });
@@ -61,42 +54,47 @@ std::optional<std::string_view> contents(const Part& part, std::string& room) {
   return room;
 }
 
-Part part_of(const char* entry, std::size_t own, std::uint64_t payload) {
+Part part_of(const CodeBytes& image, std::uint64_t entry, std::size_t own, std::uint64_t payload) {
   Part part;
-  part.arch = static_cast<int>(at<std::uint32_t>(entry, kEntryArch));
-  part.flags = at<std::uint64_t>(entry, kEntryFlags);
-  part.unpacked = at<std::uint64_t>(entry, kEntryUnpacked);
+  part.arch = static_cast<int>(image.at<std::uint32_t>(entry + kEntryArch));
+  part.flags = image.at<std::uint64_t>(entry + kEntryFlags);
+  part.unpacked = image.at<std::uint64_t>(entry + kEntryUnpacked);
   // What is packed has an end of its own, before that of the entry.
-  const std::uint64_t packed = at<std::uint32_t>(entry, kEntryPacked);
+  const std::uint64_t packed = image.at<std::uint32_t>(entry + kEntryPacked);
   const bool shorter = part.unpacked != 0 && packed != 0 && packed < payload;
-  part.bytes = {entry + own, shorter ? packed : payload};
+  part.bytes = image.part(entry + own, shorter ? packed : payload);
   return part;
 }
 
 bool runs_on(int arch, Capability gpu) { return arch / 10 == gpu.major && arch % 10 <= gpu.minor; }
 
 // The best cubin for the GPU, else its newest PTX.
-CUresult read_fat(const char* image, std::size_t limit, Capability gpu, DeviceCode& code) {
-  if (limit < kFatLeast) return CUDA_ERROR_INVALID_IMAGE;
-  const std::size_t header = at<std::uint16_t>(image, kFatHeaderSize);
-  const std::uint64_t size = at<std::uint64_t>(image, kFatSize);
-  if (header < kFatLeast || header > limit || size > limit - header)
+CUresult read_fat(const CodeBytes& image, Capability gpu, DeviceCode& code) {
+  if (!image.inside(0, kFatLeast)) return CUDA_ERROR_INVALID_IMAGE;
+  const std::size_t header = image.at<std::uint16_t>(kFatHeaderSize);
+  const std::uint64_t size = image.at<std::uint64_t>(kFatSize);
+  if (header < kFatLeast || (image.bounded() && !image.inside(header, size)))
     return CUDA_ERROR_INVALID_IMAGE;
   Part best_cubin, best_ptx;
   for (std::uint64_t where = 0; size - where >= kEntryLeast;) {
-    const char* entry = image + header + where;
-    const std::size_t own = at<std::uint32_t>(entry, kEntryHeaderSize);
-    const std::uint64_t payload = at<std::uint64_t>(entry, kEntrySize);
+    const std::uint64_t entry = header + where;
+    if (!image.inside(entry, kEntryLeast)) return CUDA_ERROR_INVALID_IMAGE;
+    const std::size_t own = image.at<std::uint32_t>(entry + kEntryHeaderSize);
+    const std::uint64_t payload = image.at<std::uint64_t>(entry + kEntrySize);
     if (own < kEntryLeast || own > size - where || payload > size - where - own) {
       return CUDA_ERROR_INVALID_IMAGE;
     }
-    const Part part = part_of(entry, own, payload);
+    const Part part = part_of(image, entry, own, payload);
     const int arch = part.arch;
-    const std::uint16_t kind = at<std::uint16_t>(entry, 0);
+    const std::uint16_t kind = image.at<std::uint16_t>(entry);
     const bool fits = kind == kCubinEntry ? runs_on(arch, gpu) : arch <= gpu.major * 10 + gpu.minor;
     Part& best = kind == kCubinEntry ? best_cubin : best_ptx;
     if (fits && arch > best.arch && (kind == kCubinEntry || kind == kPtxEntry)) best = part;
     where += own + payload;
+  }
+  for (const Part* used : {&best_cubin, &best_ptx}) {
+    if (!image.bounded() && !is_readable(used->bytes.data(), used->bytes.size()))
+      return CUDA_ERROR_INVALID_IMAGE;
   }
   if (best_cubin.arch < 0 && best_ptx.arch < 0) return CUDA_ERROR_NO_BINARY_FOR_GPU;
   std::string cubin_room, ptx_room;
@@ -111,7 +109,7 @@ CUresult read_fat(const char* image, std::size_t limit, Capability gpu, DeviceCo
   if (DeviceCode other; ptx && read_ptx(text, other) == CUDA_SUCCESS) {
     code.ptx = std::move(other.ptx);
   }
-  return read_cubin(cubin->data(), cubin->size(), gpu, code);
+  return read_cubin({cubin->data(), cubin->size()}, gpu, code);
 }
 
 }  // namespace
@@ -122,17 +120,20 @@ const VariableCode* DeviceCode::variable(std::string_view name) const {
   return named(variables, name);
 }
 
-CUresult read_device_code(const char* image, std::size_t limit, Capability gpu, DeviceCode& code) {
+CUresult read_device_code(const CodeBytes& image, Capability gpu, DeviceCode& code) {
   constexpr std::size_t kMagic = 4;
-  // Text may be shorter than a magic number; its end shows before.
-  if (limit < kMagic || strnlen(image, kMagic) < kMagic) return CUDA_ERROR_INVALID_IMAGE;
-  const auto magic = at<std::uint32_t>(image, 0);
-  if (magic == kWrapperMagic && limit == SIZE_MAX) {
-    return read_fat(at<const char*>(image, kWrapperData), limit, gpu, code);
+  if (!image.inside(0, 1)) return CUDA_ERROR_INVALID_IMAGE;
+  // Text may be shorter than a magic number, and end where memory does.
+  const std::string_view text = image.text();
+  if (text.size() < kMagic) return CUDA_ERROR_INVALID_IMAGE;
+  const auto magic = image.at<std::uint32_t>(0);
+  if (magic == kWrapperMagic && !image.bounded()) {
+    if (!image.inside(kWrapperData, sizeof(const char*))) return CUDA_ERROR_INVALID_IMAGE;
+    return read_fat({image.at<const char*>(kWrapperData), CodeBytes::kUnknown}, gpu, code);
   }
-  if (magic == kFatMagic) return read_fat(image, limit, gpu, code);
-  if (std::memcmp(image, "\177ELF", kMagic) == 0) return read_cubin(image, limit, gpu, code);
-  return read_ptx({image, limit == SIZE_MAX ? std::strlen(image) : strnlen(image, limit)}, code);
+  if (magic == kFatMagic) return read_fat(image, gpu, code);
+  if (std::memcmp(&magic, "\177ELF", kMagic) == 0) return read_cubin(image, gpu, code);
+  return read_ptx(text, code);
 }
 
 }  // namespace cuvmm::emulator

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/code/code_bytes.h"
+
 namespace cuvmm::emulator {
 
 namespace ptx {
@@ -65,14 +67,13 @@ struct Capability {
   int major = 0, minor = 0;
 };
 
-/// Reads a cubin, a fat binary or PTX text. `limit`: how many bytes lie at `image`, where that is
-/// known; else they are believed, as a driver has to. INVALID_IMAGE for what is none of them,
-/// NO_BINARY_FOR_GPU where nothing in it is for `gpu`, INVALID_PTX, and `code.error`, for PTX that
-/// breaks its grammar.
-CUresult read_device_code(const char* image, std::size_t limit, Capability gpu, DeviceCode& code);
+/// Reads a cubin, a fat binary or PTX text; of an unknown size, they are believed as far as memory
+/// can be read. INVALID_IMAGE for what is none of them, NO_BINARY_FOR_GPU where nothing in it is
+/// for `gpu`, INVALID_PTX, and `code.error`, for PTX that breaks its grammar.
+CUresult read_device_code(const CodeBytes& image, Capability gpu, DeviceCode& code);
 
 /// The parts of read_device_code().
-CUresult read_cubin(const char* image, std::size_t limit, Capability gpu, DeviceCode& code);
+CUresult read_cubin(const CodeBytes& image, Capability gpu, DeviceCode& code);
 CUresult read_ptx(std::string_view text, DeviceCode& code);
 
 }  // namespace cuvmm::emulator

@@ -2,6 +2,7 @@
 // A cubin: an ELF file with a section for each kernel.
 #include <elf.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -25,15 +26,17 @@ constexpr int kReservedShared = 1 << 10;
 /// The file, of which nothing is read outside of it.
 class Elf {
  public:
-  Elf(const char* bytes, std::size_t limit) : bytes_(bytes), limit_(limit) {}
+  explicit Elf(const CodeBytes& file) : file_(file) {}
 
   bool open() {
-    if (limit_ < sizeof header_) return false;
-    std::memcpy(&header_, bytes_, sizeof header_);
+    if (!file_.inside(0, sizeof header_)) return false;
+    header_ = file_.at<Elf64_Ehdr>(0);
     const std::size_t table = std::size_t{header_.e_shnum} * sizeof(Elf64_Shdr);
-    return header_.e_ident[EI_CLASS] == ELFCLASS64 && header_.e_machine == kMachine &&
-           header_.e_shentsize == sizeof(Elf64_Shdr) && header_.e_shstrndx < header_.e_shnum &&
-           inside(header_.e_shoff, table);
+    const bool known = header_.e_ident[EI_CLASS] == ELFCLASS64 && header_.e_machine == kMachine &&
+                       header_.e_shentsize == sizeof(Elf64_Shdr) &&
+                       header_.e_shstrndx < header_.e_shnum && file_.inside(header_.e_shoff, table);
+    if (known) names_ = contents(section(header_.e_shstrndx));
+    return known;
   }
 
   int architecture() const {
@@ -43,34 +46,32 @@ class Elf {
 
   std::size_t sections() const { return header_.e_shnum; }
   Elf64_Shdr section(std::size_t index) const {
-    Elf64_Shdr section{};
-    if (index < header_.e_shnum) {
-      std::memcpy(&section, bytes_ + header_.e_shoff + index * sizeof section, sizeof section);
-    }
-    return section;
+    if (index >= header_.e_shnum) return {};
+    return file_.at<Elf64_Shdr>(header_.e_shoff + index * sizeof(Elf64_Shdr));
   }
   /// The bytes of a section; empty for one that has none in the file.
   std::string_view contents(const Elf64_Shdr& section) const {
-    if (section.sh_type == SHT_NOBITS || !inside(section.sh_offset, section.sh_size)) return {};
-    return {bytes_ + section.sh_offset, section.sh_size};
+    return contents(section, 0, section.sh_size);
   }
-  std::string_view text(const Elf64_Shdr& strings, std::size_t at) const {
-    const std::string_view all = contents(strings);
-    if (at >= all.size()) return {};
-    return all.substr(at, all.substr(at).find('\0'));
+  /// Those of its bytes, from `at` on, that are in the file; empty where none are.
+  std::string_view contents(const Elf64_Shdr& section, std::uint64_t at, std::uint64_t size) const {
+    if (section.sh_type == SHT_NOBITS || at >= section.sh_size) return {};
+    size = std::min(size, section.sh_size - at);
+    if (section.sh_offset > UINT64_MAX - at || !file_.inside(section.sh_offset + at, size)) {
+      return {};
+    }
+    return file_.part(section.sh_offset + at, size);
   }
-  std::string_view name(const Elf64_Shdr& of) const {
-    return text(section(header_.e_shstrndx), of.sh_name);
+  std::string_view name(const Elf64_Shdr& of) const { return text_at(names_, of.sh_name); }
+  static std::string_view text_at(std::string_view strings, std::size_t at) {
+    if (at >= strings.size()) return {};
+    return strings.substr(at, strings.substr(at).find('\0'));
   }
 
  private:
-  bool inside(std::uint64_t offset, std::uint64_t size) const {
-    return offset <= limit_ && size <= limit_ - offset;
-  }
-
-  const char* bytes_;
-  std::size_t limit_;
+  CodeBytes file_;
   Elf64_Ehdr header_{};
+  std::string_view names_;  ///< of sections
 };
 
 // The records with a size: body(what it tells, its bytes).
@@ -119,7 +120,7 @@ std::vector<Parameter> parameters(std::string_view records) {
 }
 
 struct Parts {
-  Elf64_Shdr symbols{}, strings{};
+  std::string_view symbols, strings;
   std::map<std::uint32_t, int> registers, frames;
   int constant_bytes = 0;
   std::map<std::string, int, std::less<>> shared;  // by kernel, as the next
@@ -133,8 +134,8 @@ Parts find_parts(const Elf& elf) {
     const Elf64_Shdr section = elf.section(i);
     const std::string_view name = elf.name(section);
     if (section.sh_type == SHT_SYMTAB) {
-      parts.symbols = section;
-      parts.strings = elf.section(section.sh_link);
+      parts.symbols = elf.contents(section);
+      parts.strings = elf.contents(elf.section(section.sh_link));
     } else if (name == ".nv.info") {
       parts.registers = numbers(elf.contents(section), kRegisterCount);
       parts.frames = numbers(elf.contents(section), kFrameSize);
@@ -155,31 +156,27 @@ void add_variable(const Elf& elf, const Elf64_Sym& symbol, std::string_view name
   const std::string_view section = elf.name(home);
   const bool constant = section == kConstants;
   if (!constant && section != ".nv.global" && section != ".nv.global.init") return;
-  const std::string_view all = elf.contents(home);
   VariableCode variable{std::string(name), symbol.st_size, {}, constant};
-  if (symbol.st_value <= all.size())
-    variable.contents = all.substr(symbol.st_value, symbol.st_size);
+  variable.contents = elf.contents(home, symbol.st_value, symbol.st_size);
   code.variables.push_back(std::move(variable));
 }
 
 }  // namespace
 
-CUresult read_cubin(const char* image, std::size_t limit, Capability gpu, DeviceCode& code) {
-  Elf elf(image, limit);
+CUresult read_cubin(const CodeBytes& image, Capability gpu, DeviceCode& code) {
+  Elf elf(image);
   if (!elf.open()) return CUDA_ERROR_INVALID_IMAGE;
   const int architecture = elf.architecture();
   if (architecture / 10 != gpu.major || architecture % 10 > gpu.minor) {
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
   }
   const Parts parts = find_parts(elf);
-  const std::string_view symbols = elf.contents(parts.symbols);
-  const bool has_reserved =
-      elf.contents(parts.strings).find(".nv.reservedSmem") != std::string_view::npos;
+  const bool has_reserved = parts.strings.find(".nv.reservedSmem") != std::string_view::npos;
   const int reserved = has_reserved ? kReservedShared : 0;
-  for (std::uint32_t i = 0; (i + std::size_t{1}) * sizeof(Elf64_Sym) <= symbols.size(); ++i) {
+  for (std::uint32_t i = 0; (i + std::size_t{1}) * sizeof(Elf64_Sym) <= parts.symbols.size(); ++i) {
     Elf64_Sym symbol;
-    std::memcpy(&symbol, &symbols[i * sizeof symbol], sizeof symbol);
-    const std::string_view name = elf.text(parts.strings, symbol.st_name);
+    std::memcpy(&symbol, &parts.symbols[i * sizeof symbol], sizeof symbol);
+    const std::string_view name = Elf::text_at(parts.strings, symbol.st_name);
     const int type = ELF64_ST_TYPE(symbol.st_info);
     if (type == STT_FUNC && (symbol.st_other & kEntryPoint) && symbol.st_shndx != SHN_UNDEF) {
       KernelCode kernel{.name = std::string(name)};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX: what is known of its kernels and variables before any of it runs.
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "emulator/code/device_code.h"
@@ -32,16 +33,28 @@ void add_kernel(const ptx::Function& function, DeviceCode& code) {
   code.kernels.push_back(std::move(kernel));
 }
 
-void add_variable(const ptx::Variable& variable, DeviceCode& code) {
+// `known`: the names of those that were added.
+void add_variable(const ptx::Variable& variable, std::unordered_set<std::string_view>& known,
+                  DeviceCode& code) {
   const bool constant = variable.space == ptx::Space::kConst;
   const std::string name(variable.name);
   if (variable.is_extern || (!constant && variable.space != ptx::Space::kGlobal)) return;
-  if (code.variable(name)) return;  // declared, and defined
+  if (!known.insert(variable.name).second) return;  // declared, and defined
   VariableCode made{name, variable.size, variable.contents, constant};
   for (const ptx::Reference& each : variable.references) {
     made.references.push_back({each.offset, each.name, each.addend});
   }
   code.variables.push_back(std::move(made));
+}
+
+// A kernel with more parameters than any launch can pass; null: there is none.
+const ptx::Function* takes_too_much(const ptx::Module& module) {
+  constexpr std::uint64_t kMost = 32764;  // from CUDA 12.1 and PTX 8.1 on; 4 KiB before
+  const auto large = std::ranges::find_if(module.functions, [](const ptx::Function& each) {
+    const std::vector<ptx::Slot> slots = ptx::layout(each.parameters);
+    return each.entry && !slots.empty() && slots.back().offset + slots.back().size > kMost;
+  });
+  return large == module.functions.end() ? nullptr : &*large;
 }
 
 }  // namespace
@@ -54,10 +67,18 @@ CUresult read_ptx(std::string_view text, DeviceCode& code) {
     code.error = error.text();
     return CUDA_ERROR_INVALID_PTX;
   }
+  if (const ptx::Function* const large = takes_too_much(*code.ptx)) {
+    error = {"the parameters of `" + std::string(large->name) + "` take more than 32764 bytes",
+             large->at};
+    code.error = error.text();
+    code.ptx.reset();
+    return CUDA_ERROR_INVALID_PTX;
+  }
   for (const ptx::Function& each : code.ptx->functions) {
     if (each.entry && each.defined) add_kernel(each, code);
   }
-  for (const ptx::Variable& each : code.ptx->variables) add_variable(each, code);
+  std::unordered_set<std::string_view> known;
+  for (const ptx::Variable& each : code.ptx->variables) add_variable(each, known, code);
   return CUDA_SUCCESS;
 }
 

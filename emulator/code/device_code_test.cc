@@ -2,7 +2,11 @@
 #include "emulator/code/device_code.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <algorithm>
+
+#include "api/sizes.h"
 #include "emulator/code/testing_code.h"
 
 namespace cuvmm::emulator {
@@ -14,7 +18,7 @@ using testing::fat_binary;
 constexpr Capability kHopper{9, 0};
 
 CUresult read(const std::string& image, DeviceCode& code) {
-  return read_device_code(image.data(), image.size(), kHopper, code);
+  return read_device_code({image.data(), image.size()}, kHopper, code);
 }
 
 TEST(DeviceCodeTest, ACubinNamesItsKernelsAndVariables) {
@@ -58,6 +62,60 @@ TEST(DeviceCodeTest, NothingIsReadOutsideOfAFile) {
   }
 }
 
+/// An image whose size nobody says, with nothing behind it that can be read.
+class AtTheEnd {
+ public:
+  explicit AtTheEnd(const std::string& image) : size_((image.size() / kPage + 2) * kPage) {
+    constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS;
+    begin_ = static_cast<char*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE, kFlags, -1, 0));
+    image_ = begin_ + size_ - kPage - image.size();
+    std::copy(image.begin(), image.end(), image_);
+    EXPECT_EQ(mprotect(begin_ + size_ - kPage, kPage, PROT_NONE), 0);
+  }
+  AtTheEnd(const AtTheEnd&) = delete;
+  AtTheEnd& operator=(const AtTheEnd&) = delete;
+  ~AtTheEnd() { munmap(begin_, size_); }
+  CUresult read(DeviceCode& code) const {
+    return read_device_code({image_, CodeBytes::kUnknown}, kHopper, code);
+  }
+
+ private:
+  std::size_t size_;
+  char* begin_ = nullptr;
+  char* image_ = nullptr;
+};
+
+TEST(DeviceCodeTest, NothingIsReadThatCannotBe) {
+  const std::string cubin = Cubin{}.bytes();
+  for (std::string whole : {cubin, fat_binary({{2, 90, cubin}})}) {
+    DeviceCode code;
+    EXPECT_EQ(AtTheEnd(whole).read(code), CUDA_SUCCESS);
+    EXPECT_NE(code.kernel("add"), nullptr);
+    EXPECT_EQ(code.variable("counter")->contents, std::string("\7\0\0\0", 4));
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      for (const int flipped : {0xff, 0x40}) {
+        whole[i] = static_cast<char>(whole[i] ^ flipped);
+        DeviceCode other;
+        AtTheEnd(whole).read(other);  // must return
+        whole[i] = static_cast<char>(whole[i] ^ flipped);
+      }
+    }
+    for (std::size_t size = 1; size < whole.size(); ++size) {
+      DeviceCode other;
+      AtTheEnd(whole.substr(0, size)).read(other);
+    }
+  }
+}
+
+TEST(DeviceCodeTest, TextMayEndWhereMemoryDoes) {
+  DeviceCode code;
+  EXPECT_EQ(AtTheEnd(testing::kPtx).read(code), CUDA_SUCCESS);
+  EXPECT_EQ(code.kernels.size(), 2u);
+  EXPECT_EQ(AtTheEnd("abc").read(code), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT_EQ(read_device_code({nullptr, CodeBytes::kUnknown}, kHopper, code),
+            CUDA_ERROR_INVALID_IMAGE);
+}
+
 TEST(DeviceCodeTest, PtxNamesItsKernelsAndVariables) {
   DeviceCode code;
   ASSERT_EQ(read(testing::kPtx, code), CUDA_SUCCESS);
@@ -70,6 +128,18 @@ TEST(DeviceCodeTest, PtxNamesItsKernelsAndVariables) {
   EXPECT_EQ(code.variable("table")->size, 400u);
   EXPECT_EQ(code.variable("pairs")->size, 96u);
   EXPECT_TRUE(code.variable("pairs")->constant);
+}
+
+TEST(DeviceCodeTest, NoKernelTakesMoreThanALaunchCanPass) {
+  const auto kernel = [](const char* bytes) {
+    return std::string(".version 8.3\n.target sm_90\n.address_size 64\n.entry k(.param .b8 a[") +
+           bytes + "], .param .u32 b) { ret; }\n";
+  };
+  DeviceCode code;
+  EXPECT_EQ(read(kernel("32760"), code), CUDA_SUCCESS);
+  EXPECT_EQ(read(kernel("32761"), code), CUDA_ERROR_INVALID_PTX);
+  EXPECT_EQ(code.error, "line 4, column 1: the parameters of `k` take more than 32764 bytes");
+  EXPECT_EQ(read(kernel("2147483647"), code), CUDA_ERROR_INVALID_PTX);
 }
 
 TEST(DeviceCodeTest, AFatBinaryIsAsGoodAsWhatFits) {

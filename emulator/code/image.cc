@@ -15,12 +15,11 @@ namespace cuvmm::emulator {
 
 namespace {
 
-CUresult read(const char* bytes, std::size_t limit, std::shared_ptr<Image>& image,
-              std::string* log = nullptr) {
+CUresult read(const CodeBytes& bytes, std::shared_ptr<Image>& image, std::string* log = nullptr) {
   const Capability gpu{*default_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
                        *default_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)};
   auto read = std::make_shared<Image>();
-  const CUresult result = read_device_code(bytes, limit, gpu, read->code);
+  const CUresult result = read_device_code(bytes, gpu, read->code);
   if (result == CUDA_SUCCESS) {
     image = std::move(read);
   } else if (!read->code.error.empty()) {
@@ -35,7 +34,7 @@ CUresult read(const char* bytes, std::size_t limit, std::shared_ptr<Image>& imag
 
 CUresult read_image(const void* bytes, std::shared_ptr<Image>& image, std::string* log) {
   if (!bytes) return CUDA_ERROR_INVALID_VALUE;
-  return read(static_cast<const char*>(bytes), SIZE_MAX, image, log);
+  return read({static_cast<const char*>(bytes), CodeBytes::kUnknown}, image, log);
 }
 
 CUresult read_image_file(const char* path, std::shared_ptr<Image>& image) {
@@ -43,7 +42,7 @@ CUresult read_image_file(const char* path, std::shared_ptr<Image>& image) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  return read(bytes.data(), bytes.size(), image);
+  return read({bytes.data(), bytes.size()}, image);
 }
 
 }  // namespace cuvmm::emulator

@@ -7,20 +7,22 @@
 
 namespace cuvmm::emulator {
 
-CUresult allocate(Emulator& e, NodeMemory& memory) {
+CUresult allocate(Emulator& e, const NodeMemory& memory) {
   const Size size = memory.size();
   const int device = memory.device();
   if (PlainAllocation* const there = e.plain.find(memory.base())) {
     return std::exchange(there->coming, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   }
   const Size pages = (size + kPage - 1) / kPage * kPage;
-  if (pages > e.devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
-  if (!memory.hand_out_address()) return CUDA_ERROR_OUT_OF_MEMORY;
+  const auto by_pool = e.pools.growth(memory.pool(), size);
+  if (by_pool.value_or(pages) > e.devices.free(device)) return CUDA_ERROR_OUT_OF_MEMORY;
   e.plain.put({.base = memory.base(),
                .size = size,
                .context = e.current_context(),
-               .memory = Physical(pages, memory.prop(), false, pages, e.devices.account(device)),
-               .pool = memory.pool()});
+               .memory = Physical(pages, memory.prop(), false, by_pool ? 0 : pages,
+                                  e.devices.account(device)),
+               .pool = memory.pool(),
+               .kept = memory.range()});
   e.pools.took(memory.pool(), size);
   return CUDA_SUCCESS;
 }
@@ -28,7 +30,7 @@ CUresult allocate(Emulator& e, NodeMemory& memory) {
 std::vector<Address> announce(Emulator& e, const Steps& steps) {
   std::vector<Address> announced;
   for_each_step(steps, [&](const Step& step) {
-    NodeMemory* const memory = step.node->memory.get();
+    const NodeMemory* const memory = step.node->memory.get();
     if (!memory) return CUDA_SUCCESS;
     if (PlainAllocation* const there = e.plain.find(memory->base())) {
       // A launch before this one makes it, and a free between the two is queued.

@@ -10,7 +10,7 @@
 namespace cuvmm::emulator {
 
 /// INVALID_VALUE where the last launch's memory was never freed.
-CUresult allocate(Emulator& e, NodeMemory& memory);
+CUresult allocate(Emulator& e, const NodeMemory& memory);
 /// A launch is about to be queued: calls behind it may name what it will allocate, once. Which
 /// addresses that are; where there is no room now, the launch will say so.
 std::vector<Address> announce(Emulator& e, const Steps& steps);

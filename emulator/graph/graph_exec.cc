@@ -70,7 +70,7 @@ CUresult launch(CUgraphExec handle, CUstream stream) noexcept {
     std::vector<Address> announced;
     if (Queues::late() && !Queues::inside()) announced = announce(e, executable->steps());
     const auto run = std::make_shared<GraphRun>(*executable);
-    const CUresult result = submit(
+    const CUresult result = submit_calls(
         e, stream, [run](Emulator& at) { return run->go_on(at); }, &executable->last_launch());
     if (result != CUDA_SUCCESS) take_back(e, announced);
     return result;

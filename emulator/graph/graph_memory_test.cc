@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocation nodes of graphs: what a device tells of their memory, and what such graphs forbid.
+#include <utility>
+
 #include "emulator/testing.h"
 
 namespace cuvmm::emulator::testing {
@@ -51,6 +53,13 @@ class GraphMemory : public EmulatorTest {
     cuuint64_t value = ~cuuint64_t{0};
     EXPECT_EQ(symbol<Access>("cuDeviceGetGraphMemAttribute")(0, which, &value), CUDA_SUCCESS);
     return value - before_;
+  }
+  /// What a reservation gets that wishes for an address; it is given back.
+  static CUdeviceptr reserve_at(CUdeviceptr wish) {
+    CUdeviceptr address = 0;
+    EXPECT_EQ(driver()(calls::MemAddressReserve{&address, kGranule, 0, wish, 0}), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::MemAddressFree{address, kGranule}), CUDA_SUCCESS);
+    return address;
   }
   static CUresult set(CUgraphMem_attribute which, cuuint64_t value) {
     return symbol<Access>("cuDeviceSetGraphMemAttribute")(0, which, &value);
@@ -122,6 +131,59 @@ TEST_F(GraphMemory, ItsGraphIsInstantiatedOnceAtATimeAndNeverCloned) {
   auto* clone_it = symbol<CUresult(CUgraph*, CUgraph)>("cuGraphClone");
   EXPECT_EQ(clone_it(&clone, graph_), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(symbol<CUresult(CUgraphNode)>("cuGraphDestroyNode")(node_), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(GraphMemory, ItsAddressIsItsOwnBetweenLaunches) {
+  ASSERT_EQ(allocate(), CUDA_SUCCESS);
+  ASSERT_EQ(free(params_.dptr), CUDA_SUCCESS);
+  CUgraphExec made = nullptr;
+  ASSERT_EQ(instantiate(&made), CUDA_SUCCESS);
+  ASSERT_EQ(launch(made), CUDA_SUCCESS);
+  // The address is the lowest one that is free, or was wished for.
+  CUdeviceptr plain = 0, pooled = 0;
+  ASSERT_EQ(driver()(calls::MemAlloc{&plain, 100}), CUDA_SUCCESS);
+  ASSERT_EQ(driver()(calls::MemAllocAsync{&pooled, 100, nullptr}), CUDA_SUCCESS);
+  const CUdeviceptr wished = reserve_at(params_.dptr);
+  for (const CUdeviceptr other : {plain, pooled, wished}) EXPECT_NE(other, params_.dptr);
+  EXPECT_EQ(launch(made), CUDA_SUCCESS);
+  end(made);
+  EXPECT_NE(reserve_at(params_.dptr), params_.dptr) << "the graph can still be instantiated";
+  EXPECT_EQ(driver()(calls::MemFree{plain}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemFreeAsync{pooled, nullptr}), CUDA_SUCCESS);
+}
+
+TEST_F(GraphMemory, TwoGraphsHaveTheirOwnAddresses) {
+  ASSERT_EQ(allocate(), CUDA_SUCCESS);
+  ASSERT_EQ(free(params_.dptr), CUDA_SUCCESS);
+  CUgraphExec first = nullptr, second = nullptr;
+  ASSERT_EQ(instantiate(&first), CUDA_SUCCESS);
+  ASSERT_EQ(launch(first), CUDA_SUCCESS);
+  const CUdeviceptr address = params_.dptr;
+  CUgraph kept = std::exchange(graph_, nullptr);
+  ASSERT_EQ(symbol<CUresult(CUgraph*, unsigned)>("cuGraphCreate")(&graph_, 0), CUDA_SUCCESS);
+  ASSERT_EQ(allocate(), CUDA_SUCCESS);
+  EXPECT_NE(params_.dptr, address);
+  ASSERT_EQ(instantiate(&second), CUDA_SUCCESS);
+  ASSERT_EQ(launch(second), CUDA_SUCCESS);
+  EXPECT_EQ(launch(first), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemFree{params_.dptr}), CUDA_SUCCESS) << "that of the second is there";
+  end(first);
+  end(second);
+  EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(kept), CUDA_SUCCESS);
+}
+
+TEST_F(GraphMemory, ItsAddressEndsWithTheGraphAndWithWhatItLeft) {
+  ASSERT_EQ(allocate(), CUDA_SUCCESS);
+  CUgraphExec made = nullptr;
+  ASSERT_EQ(instantiate(&made), CUDA_SUCCESS);
+  ASSERT_EQ(launch(made), CUDA_SUCCESS);
+  end(made);
+  EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph_), CUDA_SUCCESS);
+  ASSERT_EQ(symbol<CUresult(CUgraph*, unsigned)>("cuGraphCreate")(&graph_, 0), CUDA_SUCCESS);
+  EXPECT_NE(reserve_at(params_.dptr), params_.dptr) << "its memory is still there";
+  EXPECT_EQ(driver()(calls::MemsetD8{params_.dptr, 1, 100}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::MemFree{params_.dptr}), CUDA_SUCCESS);
+  EXPECT_EQ(reserve_at(params_.dptr), params_.dptr);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "emulator/graph/graph_run.h"
 
 #include <atomic>
+#include <memory>
 #include <utility>
 
 #include "emulator/base/refusal.h"
@@ -43,7 +44,15 @@ CUresult GraphRun::enter_condition(Emulator& e, const Step& step) {
 CUresult GraphRun::run_node(Emulator& e, const Step& step) {
   const GraphNode& node = *step.node;
   if (!step.enabled) return CUDA_SUCCESS;
-  if (node.host) return call_program(e, [&node] { node.host(node.data); });
+  if (node.host) {
+    if (!host_call_) {
+      host_call_ =
+          std::make_unique<HostCall>([function = node.host, data = node.data] { function(data); });
+    }
+    const CUresult result = call_program(e, *host_call_);
+    if (result == CUDA_SUCCESS) host_call_.reset();
+    return result;
+  }
   if (node.run) {
     std::size_t*& resumed = resumed_operation();
     resumed = &done_of_node_;

@@ -2,9 +2,11 @@
 // One launch of an executable graph, as a piece of work of a stream.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "emulator/base/emulator.h"
+#include "emulator/stream/host_call.h"
 
 namespace cuvmm::emulator {
 
@@ -31,6 +33,7 @@ class GraphRun {
   const bool frees_first_;
   std::vector<Level> levels_{};  ///< the graph, and in it the bodies that are running
   std::size_t done_of_node_ = 0;
+  std::unique_ptr<HostCall> host_call_{};  ///< of the node, if it began one
   bool begun_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <memory>
 
 #include "emulator/machine/address_space.h"
 #include "emulator/pool/pools.h"
@@ -12,34 +13,28 @@
 
 namespace cuvmm::emulator {
 
-/// Its address is the node's own from the making on, and is taken again where it was freed before
-/// the graph is launched once more. Ends under the emulator's lock.
+/// Its address is the node's own for life, whether or not there is memory at it. Memory that nobody
+/// freed keeps the address beyond that. Ends under the emulator's lock.
 class NodeMemory {
  public:
   /// Memory of a pool, at an address that was taken for it.
-  NodeMemory(AddressSpace& space, Address base, Size size, const Pool& pool);
-  NodeMemory(const NodeMemory&) = delete;
-  NodeMemory& operator=(const NodeMemory&) = delete;
-  ~NodeMemory();
+  NodeMemory(AddressSpace& space, Address base, Size size, const Pool& pool)
+      : range_(std::make_shared<const SharedRange>(space, base, size)),
+        pool_(pool.handle()),
+        prop_(pool.prop()) {}
 
-  Address base() const { return base_; }
-  Size size() const { return size_; }
-  bool holds(Address address) const { return address - base_ < size_; }
+  Address base() const { return range_->base(); }
+  Size size() const { return range_->size(); }
+  bool holds(Address address) const { return address - base() < size(); }
   std::uint64_t pool() const { return pool_; }
   const CUmemAllocationProp& prop() const { return prop_; }
   int device() const { return prop_.location.id; }
-
-  /// Hands the address to an allocation, which gives it back when it ends. False where somebody
-  /// else took it since the last one ended.
-  bool hand_out_address();
+  const std::shared_ptr<const SharedRange>& range() const { return range_; }
 
  private:
-  AddressSpace& space_;
-  Address base_;
-  Size size_;
+  std::shared_ptr<const SharedRange> range_;
   std::uint64_t pool_;
   CUmemAllocationProp prop_;
-  bool reserved_ = true;  ///< the address is the node's, since no launch used it yet
 };
 
 }  // namespace cuvmm::emulator

@@ -29,19 +29,24 @@ std::uint64_t map_inaccessible(std::uint64_t size) {
   return at == MAP_FAILED ? 0 : reinterpret_cast<std::uint64_t>(at);
 }
 
-// Where a seed puts the arena, so that one seed gives out the same addresses in each run; 0: it is
-// taken, or there is no seed.
-std::uint64_t map_for_seed(std::uint64_t size) {
-  constexpr std::uint64_t kLowest = 16 * kTi, kPlaces = 12, kApart = 5 * kTi;
-  if (luck().seed == 0) return 0;
-  void* const wish = reinterpret_cast<void*>(kLowest + luck().seed % kPlaces * kApart);
+// As map_inaccessible, at `wish` or nowhere; 0: it is taken, or there is no wish.
+std::uint64_t map_inaccessible_at(std::uint64_t wish, std::uint64_t size) {
+  if (wish == 0) return 0;
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
-  void* const at = mmap(wish, size, PROT_NONE, kFlags, -1, 0);
-  if (at == wish) return reinterpret_cast<std::uint64_t>(at);
+  void* const at = mmap(reinterpret_cast<void*>(wish), size, PROT_NONE, kFlags, -1, 0);
+  if (at == reinterpret_cast<void*>(wish)) return wish;
   // A kernel from before the flag takes the address for a hint.
   if (at != MAP_FAILED) munmap(at, size);
   return 0;
 }
+
+// Where a seed puts the arena, so that one seed gives out the same addresses in each run.
+std::uint64_t place_of(std::uint64_t seed) {
+  constexpr std::uint64_t kLowest = 16 * kTi, kPlaces = 12, kApart = 5 * kTi;
+  return kLowest + seed % kPlaces * kApart;
+}
+
+bool is_loaded(const char* symbol) { return dlsym(RTLD_DEFAULT, symbol) != nullptr; }
 
 void unmap(std::uint64_t base, std::uint64_t size) {
   if (size) munmap(reinterpret_cast<void*>(base), size);
@@ -49,23 +54,37 @@ void unmap(std::uint64_t base, std::uint64_t size) {
 
 }  // namespace
 
-bool AddressSpace::open() {
+bool AddressSpace::open(std::uint64_t wish) {
   if (arena_) return true;
   // ThreadSanitizer ends the process when a mapping leaves its 1.5 TiB of application addresses.
-  const bool tsan = dlsym(RTLD_DEFAULT, "__tsan_init") != nullptr;
+  const bool tsan = is_loaded("__tsan_init");
   if (tsan) largest_ = 512 * kGi;
-  for (std::uint64_t size = tsan ? 256 * kGi : 4 * kTi; size >= 4 * kGi; size /= 4) {
-    std::uint64_t raw = tsan ? 0 : map_for_seed(size + kGranule);
-    if (!raw) raw = map_inaccessible(size + kGranule);
-    if (!raw) continue;
-    arena_ = align_up(raw, kGranule);
-    arena_size_ = size;
-    regions_[arena_] = size;
-    free_[arena_] = kFirstHole;
-    free_[arena_ + kFirstHole + kDriverBlock] = size - kFirstHole - kDriverBlock;
-    return true;
+  // AddressSanitizer has no shadow for low addresses, though it may leave them free
+  // (protect_shadow_gap=0): there, code of the program must not reach memory of the host.
+  if (is_loaded("__asan_init")) wish = 0;
+  if (luck().seed != 0 && !tsan) wish = place_of(luck().seed);
+  const std::uint64_t most = tsan ? 256 * kGi : 4 * kTi;
+  // A smaller arena at the wish comes before a larger one elsewhere, because other low mappings,
+  // such as Go's heap at 0xc000000000, leave enough room below them.
+  for (std::uint64_t size = most; wish && size >= 256 * kGi; size /= 4) {
+    if (begin_at(map_inaccessible_at(wish, size), size)) return true;
+  }
+  for (std::uint64_t size = most; size >= 4 * kGi; size /= 4) {
+    if (begin_at(map_inaccessible_at(wish, size), size)) return true;
+    const std::uint64_t raw = map_inaccessible(size + kGranule);
+    if (begin_at(align_up(raw, kGranule), size)) return true;
   }
   return false;
+}
+
+bool AddressSpace::begin_at(std::uint64_t at, std::uint64_t size) {
+  if (at == 0) return false;
+  arena_ = at;
+  arena_size_ = size;
+  regions_[arena_] = size;
+  free_[arena_] = kFirstHole;
+  free_[arena_ + kFirstHole + kDriverBlock] = size - kFirstHole - kDriverBlock;
+  return true;
 }
 
 std::optional<std::uint64_t> AddressSpace::take(std::uint64_t size, std::uint64_t alignment,

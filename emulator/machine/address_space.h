@@ -19,8 +19,9 @@ class AddressSpace {
   /// not).
   static constexpr std::uint64_t kLargest = std::uint64_t{1} << 46;
 
-  /// Reserves the arena; false when the process has no address space left. Idempotent.
-  bool open();
+  /// Reserves the arena, at `wish` if that is free (a multiple of kGranule; 0: wherever the system
+  /// has room); false when the process has no address space left. Idempotent.
+  bool open(std::uint64_t wish = 0);
 
   /// A free range of `size` bytes (rounded up to granules) at a multiple of `alignment` (0 or a
   /// power of two; at least kGranule is used). `hint` is honoured when it is free inside the arena.
@@ -37,6 +38,8 @@ class AddressSpace {
   void seal(std::uint64_t base, std::uint64_t size) const;
 
  private:
+  /// Whether an arena of `size` bytes now begins at `at`, which is 0 where the system refused it.
+  bool begin_at(std::uint64_t at, std::uint64_t size);
   std::optional<std::uint64_t> take_region(std::uint64_t size, std::uint64_t alignment);
   /// Where in a hole the next range begins; 0: nowhere.
   std::uint64_t place_in(std::uint64_t base, std::uint64_t hole, std::uint64_t size,
@@ -51,6 +54,23 @@ class AddressSpace {
   std::uint64_t largest_ = kLargest;
   std::uint64_t fresh_ =
       0;  ///< where no address below is given out any more (emulator/luck/luck.h)
+};
+
+/// A range that take() returned, until the last of those who share it lets it go.
+class SharedRange {
+ public:
+  SharedRange(AddressSpace& space, std::uint64_t base, std::uint64_t size)
+      : space_(space), base_(base), size_(size) {}
+  SharedRange(const SharedRange&) = delete;
+  SharedRange& operator=(const SharedRange&) = delete;
+  ~SharedRange() { space_.give_back(base_, size_); }
+
+  std::uint64_t base() const { return base_; }
+  std::uint64_t size() const { return size_; }
+
+ private:
+  AddressSpace& space_;
+  std::uint64_t base_, size_;
 };
 
 }  // namespace cuvmm::emulator

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulator/machine/address_space.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <set>
@@ -11,6 +16,15 @@ namespace cuvmm::emulator {
 namespace {
 
 constexpr std::uint64_t kG = kGranule;
+
+/// Whether `body` is true in a child of this process, which keeps the address space that it has.
+template <class Body>
+bool in_child(Body&& body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body() ? 0 : 1);
+  int status = 1;
+  return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
 
 class AddressSpaceTest : public ::testing::Test {
  protected:
@@ -51,7 +65,7 @@ TEST_F(AddressSpaceTest, HonoursAHintThatIsFreeAndNoOther) {
   EXPECT_NE(space_.take(kG, 0, *base + kG), *base + kG) << "taken";
   space_.give_back(*base, 4 * kG);
   EXPECT_EQ(space_.take(2 * kG, 0, *base + kG), *base + kG);
-  EXPECT_NE(space_.take(kG, 0, 0x600000000000), 0x600000000000u) << "foreign";
+  EXPECT_NE(space_.take(kG, 0, 0x200000000), 0x200000000u) << "foreign";
 }
 
 TEST_F(AddressSpaceTest, FreedNeighboursBecomeOneRangeAgain) {
@@ -107,6 +121,62 @@ TEST_F(AddressSpaceTest, NothingInItIsAccessible) {
     }
   }
   FAIL() << "not mapped at all";
+}
+
+// Low addresses are free in a test's process, but for AddressSanitizer's.
+constexpr std::uint64_t kWish = 0x302000000;
+
+bool mapped_by_us(std::uint64_t at, std::uint64_t size) {
+  void* const wish = reinterpret_cast<void*>(at);
+  return mmap(wish, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) ==
+         wish;
+}
+
+TEST(AddressSpaceAt, BeginsWhereTheWishIs) {
+  if (dlsym(RTLD_DEFAULT, "__asan_init")) GTEST_SKIP() << "AddressSanitizer keeps low addresses";
+  const auto opened = in_child([] {
+    AddressSpace space;
+    return space.open(kWish) && space.take(kG, 0, 0) == kWish && space.take(kG, 0, 0) > kWish;
+  });
+  EXPECT_TRUE(opened);
+}
+
+TEST(AddressSpaceAt, IsElsewhereWhereTheWishIsTaken) {
+  const auto opened = in_child([] {
+    if (!dlsym(RTLD_DEFAULT, "__asan_init") && !mapped_by_us(kWish + 8 * kG, kPage)) return false;
+    AddressSpace space;
+    if (!space.open(kWish)) return false;
+    const auto base = space.take(kG, 0, 0);
+    return base && *base > std::uint64_t{1} << 40;
+  });
+  EXPECT_TRUE(opened);
+}
+
+TEST(AddressSpaceAt, IsSmallerWhereSomethingLiesAboveTheWish) {
+  if (dlsym(RTLD_DEFAULT, "__asan_init")) GTEST_SKIP() << "AddressSanitizer keeps low addresses";
+  const auto opened = in_child([] {
+    // Go's heap begins there.
+    AddressSpace space;
+    return mapped_by_us(0xc000000000, kPage) && space.open(kWish) &&
+           space.take(kG, 0, 0) == kWish && !space.owns(0xc000000000, 1);
+  });
+  EXPECT_TRUE(opened);
+}
+
+TEST(AddressSpaceAt, ALimitOfAddressSpaceLeavesASmallOneAtTheWish) {
+  if (dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init"))
+    GTEST_SKIP() << "a sanitizer needs more address space";
+  const auto opened = in_child([] {
+    std::uint64_t pages = 0;  // of other tests' spaces, too
+    std::ifstream("/proc/self/statm") >> pages;
+    const std::uint64_t bytes = pages * kPage + (std::uint64_t{8} << 30);
+    const rlimit limit{bytes, bytes};
+    AddressSpace space;
+    return setrlimit(RLIMIT_AS, &limit) == 0 && space.open(kWish) &&
+           space.take(kG, 0, 0) == kWish && space.owns(kWish, std::uint64_t{4} << 30) &&
+           !space.owns(kWish + (std::uint64_t{8} << 30), 1);
+  });
+  EXPECT_TRUE(opened);
 }
 
 }  // namespace

@@ -34,6 +34,8 @@ struct PlainAllocation {
   bool ending = false;       ///< a stream has it to free, and nothing behind that makes it again
   unsigned again = 0;        ///< queued launches that allocate it once more, each behind a free
   std::shared_ptr<ManagedAdvice> managed{};  ///< null: it is no managed memory
+  /// The region where a graph keeps it between the allocations; null: it ends with this one.
+  std::shared_ptr<const SharedRange> kept{};
 
   /// What a legacy IPC handle can name.
   bool ipc_capable() const { return opens == 0 && pool == 0 && !external && !managed; }

@@ -19,6 +19,18 @@ CUmemPoolProps pool_props(unsigned handle_types = 0, int device = 0) {
 
 class PoolTest : public EmulatorTest {
  protected:
+  static constexpr std::size_t kChunk = std::size_t{32} << 20;
+
+  static std::size_t free_memory() {
+    std::size_t free = 0, total = 0;
+    EXPECT_EQ(driver()(calls::MemGetInfo{&free, &total}), CUDA_SUCCESS);
+    return free;
+  }
+  static void keep(CUmemoryPool pool, cuuint64_t threshold) {
+    EXPECT_EQ(
+        driver()(calls::MemPoolSetAttribute{pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold}),
+        CUDA_SUCCESS);
+  }
   static CUmemoryPool create(const CUmemPoolProps& props = pool_props()) {
     CUmemoryPool pool = nullptr;
     EXPECT_EQ(driver()(calls::MemPoolCreate{&pool, &props}), CUDA_SUCCESS);
@@ -123,14 +135,58 @@ TEST_F(PoolTest, ItsMemoryIsTheDevices) {
   EXPECT_EQ(destroy(pool), CUDA_SUCCESS);
 }
 
+TEST_F(PoolTest, WhatItKeepsIsNobodyElses) {
+  const CUmemoryPool pool = create();
+  keep(pool, ~cuuint64_t{0});
+  const std::size_t before = free_memory(), size = before / 2 / kChunk * kChunk;
+  CUdeviceptr address = 0, other = 0;
+  ASSERT_EQ(take(pool, &address, size), CUDA_SUCCESS);
+  EXPECT_EQ(before - free_memory(), size);
+  ASSERT_EQ(free_async(address), CUDA_SUCCESS);
+  EXPECT_EQ(before - free_memory(), size) << "it is idle, and the pool's";
+  EXPECT_EQ(driver()(calls::MemAlloc{&other, size + 4 * kChunk}), CUDA_ERROR_OUT_OF_MEMORY);
+  const CUmemAllocationProp prop = properties();
+  CUmemGenericAllocationHandle handle = 0;
+  EXPECT_EQ(driver()(calls::MemCreate{&handle, size + 4 * kChunk, &prop, 0}),
+            CUDA_ERROR_OUT_OF_MEMORY);
+  const CUmemoryPool second = create();
+  EXPECT_EQ(take(second, &other, size + 4 * kChunk), CUDA_ERROR_OUT_OF_MEMORY);
+  ASSERT_EQ(take(pool, &address, size), CUDA_SUCCESS) << "it serves the pool";
+  EXPECT_EQ(before - free_memory(), size);
+  ASSERT_EQ(free_async(address), CUDA_SUCCESS);
+  keep(pool, 0);
+  EXPECT_EQ(before - free_memory(), size) << "it goes back by a free or a trim";
+  ASSERT_EQ(driver()(calls::MemPoolTrimTo{pool, kChunk}), CUDA_SUCCESS);
+  EXPECT_EQ(before - free_memory(), kChunk);
+  ASSERT_EQ(take(second, &other, size + 4 * kChunk), CUDA_SUCCESS);
+  EXPECT_EQ(free_async(other), CUDA_SUCCESS);
+  EXPECT_EQ(destroy(pool), CUDA_SUCCESS);
+  EXPECT_EQ(destroy(second), CUDA_SUCCESS);
+  EXPECT_EQ(free_memory(), before);
+}
+
+TEST_F(PoolTest, WhatIsAboveTheThresholdGoesBack) {
+  const CUmemoryPool pool = create();
+  keep(pool, 2 * kChunk);
+  const std::size_t before = free_memory();
+  CUdeviceptr one = 0, two = 0;
+  ASSERT_EQ(take(pool, &one, kChunk), CUDA_SUCCESS);
+  ASSERT_EQ(take(pool, &two, 4 * kChunk), CUDA_SUCCESS);
+  ASSERT_EQ(free_async(two), CUDA_SUCCESS);
+  EXPECT_EQ(before - free_memory(), 2 * kChunk);
+  ASSERT_EQ(destroy(pool), CUDA_SUCCESS);
+  EXPECT_EQ(before - free_memory(), kChunk) << "what it kept went with it";
+  ASSERT_EQ(free_async(one), CUDA_SUCCESS);
+  EXPECT_EQ(free_memory(), before);
+}
+
 #if CUDA_VERSION >= 12080
 TEST_F(PoolTest, ALimitHolds) {
   CUmemPoolProps props = pool_props();
   props.maxSize = 8192;
   const CUmemoryPool pool = create(props);
   CUdeviceptr one = 0, two = 0;
-  // An H200 counts it in chunks of 32 MiB (recorded: 2 MiB from a pool of 4096 bytes).
-  constexpr std::size_t kChunk = std::size_t{32} << 20;
+  // An H200 counts it in chunks (recorded: 2 MiB from a pool of 4096 bytes).
   ASSERT_EQ(take(pool, &one, kChunk - 8192), CUDA_SUCCESS);
   EXPECT_EQ(take(pool, &two, 8193), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(take(pool, &two, 8192), CUDA_SUCCESS);

@@ -39,6 +39,7 @@ void Pool::take(std::uint64_t bytes) {
   used_high_ = std::max(used_high_, used_);
   reserved_ = std::max(reserved_, chunks(live_) * kChunk);
   reserved_high_ = std::max(reserved_high_, reserved_);
+  charge();
 }
 
 void Pool::give_back(std::uint64_t bytes, bool by_pool) {
@@ -54,6 +55,28 @@ void Pool::trim(std::uint64_t keep) {
   if (keep > UINT64_MAX - (kChunk - 1)) keep = 0;
   const std::uint64_t needed = std::max(chunks(live_), chunks(keep)) * kChunk;
   reserved_ = std::min(reserved_, needed);
+  charge();
+}
+
+void Pool::set_release_threshold(std::uint64_t bytes) {
+  release_threshold_ = bytes;
+  charge();
+}
+
+bool Pool::keeps() const { return release_threshold_ != 0 || reserved_ > chunks(live_) * kChunk; }
+
+std::uint64_t Pool::growth(std::uint64_t bytes) const {
+  if (!keeps()) return bytes;
+  const std::uint64_t needed = chunks(live_ + std::min(bytes, UINT64_MAX - live_)) * kChunk;
+  return needed - std::min(needed, reserved_);
+}
+
+// A pool that keeps nothing is charged what is allocated of it, though an H200 takes whole chunks:
+// so a device that was made small on purpose holds as much as it says.
+void Pool::charge() {
+  const std::uint64_t now = keeps() ? reserved_ : live_;
+  if (devices_) *devices_->account(device_of(prop_.location)) += now - charged_;
+  charged_ = now;
 }
 
 std::optional<unsigned> Pool::access(int device) const {
@@ -63,10 +86,11 @@ std::optional<unsigned> Pool::access(int device) const {
 
 void Pool::set_access(int device, unsigned flags) { access_[device] = flags; }
 
-void Pools::open(int devices, int domains, std::uint64_t numa_nodes) {
+void Pools::open(Devices& devices, int domains, std::uint64_t numa_nodes) {
+  devices_ = &devices;
   domains_ = domains;
   numa_nodes_ = numa_nodes;
-  for (int device = 0; device < devices; ++device) {
+  for (int device = 0; device < devices.count(); ++device) {
     CUmemAllocationProp prop{};
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -80,7 +104,9 @@ void Pools::open(int devices, int domains, std::uint64_t numa_nodes) {
 Pool& Pools::add(const CUmemAllocationProp& prop, Pool::Kind kind) {
   constexpr std::uint64_t kStep = 0x100;
   next_ += kStep;  // never given out twice: a stale handle stays stale
-  return pools_.emplace(next_, Pool(next_, prop, kind)).first->second;
+  Pool& pool = pools_.emplace(next_, Pool(next_, prop, kind)).first->second;
+  if (pool.on_device() && !pool.imported()) pool.devices_ = devices_;
+  return pool;
 }
 
 Pool& Pools::create(const CUmemAllocationProp& prop, std::uint64_t max_size) {
@@ -167,6 +193,8 @@ void Pools::destroy(Pool& pool) {
   std::erase_if(other_current_, [&](const auto& entry) { return entry.second == pool.handle(); });
   pool.destroyed_ = true;
   gone_[pool.handle()] = pool.prop();
+  pool.set_release_threshold(0);
+  pool.trim(0);
   drop_if_done(pool.handle());
 }
 
@@ -185,6 +213,12 @@ bool Pools::lay_on(CUmemoryPool pool, int device) const {
 void Pools::took(std::uint64_t handle, std::uint64_t bytes) {
   const auto found = pools_.find(handle);
   if (found != pools_.end()) found->second.take(bytes);
+}
+
+std::optional<std::uint64_t> Pools::growth(std::uint64_t handle, std::uint64_t bytes) const {
+  const auto found = pools_.find(handle);
+  if (found == pools_.end() || !found->second.devices_) return std::nullopt;
+  return found->second.growth(bytes);
 }
 
 void Pools::freed(std::uint64_t handle, std::uint64_t bytes, bool by_pool) {

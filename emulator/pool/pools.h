@@ -14,6 +14,7 @@
 
 #include "api/location.h"
 #include "api/newer/pools.h"
+#include "emulator/machine/devices.h"
 #include "emulator/machine/physical.h"
 
 namespace cuvmm::emulator {
@@ -59,7 +60,7 @@ class Pool {
   /// Gives back what is reserved and not needed, down to `keep` bytes.
   void trim(std::uint64_t keep);
   std::uint64_t release_threshold() const { return release_threshold_; }
-  void set_release_threshold(std::uint64_t bytes) { release_threshold_ = bytes; }
+  void set_release_threshold(std::uint64_t bytes);
 
   /// What lets freed memory be used again: kept and told, and without effect.
   bool reuse(int which) const { return reuse_[which]; }
@@ -76,6 +77,13 @@ class Pool {
   Pool(std::uint64_t handle, const CUmemAllocationProp& prop, Kind kind);
   void take(std::uint64_t bytes);
   void give_back(std::uint64_t bytes, bool by_pool);
+  /// Whether it has memory that nothing is allocated of, or will: its threshold may be lower by
+  /// now.
+  bool keeps() const;
+  /// Bytes of its device that an allocation of `bytes` costs.
+  std::uint64_t growth(std::uint64_t bytes) const;
+  /// Counts what it has of its device now.
+  void charge();
   /// Destroyed by name, and its last memory is freed.
   bool done() const { return destroyed_ && live_ == 0; }
 
@@ -89,6 +97,8 @@ class Pool {
   std::uint64_t live_ = 0;  ///< bytes that are allocated
   std::uint64_t used_ = 0, used_high_ = 0;
   std::uint64_t reserved_ = 0, reserved_high_ = 0;
+  Devices* devices_ = nullptr;  ///< where it is charged; null: nowhere
+  std::uint64_t charged_ = 0;   ///< bytes
   std::uint64_t release_threshold_ = 0;
   bool reuse_[kReuses] = {true, true, true};
   std::map<int, unsigned> access_;  ///< of devices other than its own
@@ -99,7 +109,7 @@ class Pools {
  public:
   /// One default pool per device, which is current at first. Each device has so many locality
   /// domains; `numa_nodes` has a bit for each.
-  void open(int devices, int domains, std::uint64_t numa_nodes);
+  void open(Devices& devices, int domains, std::uint64_t numa_nodes);
   /// `max_size` in bytes; 0: as much as there is.
   Pool& create(const CUmemAllocationProp& prop, std::uint64_t max_size);
   /// A pool of another process, by the id that its descriptor has.
@@ -135,6 +145,9 @@ class Pools {
   /// Its devices go back to their default pools; the rest waits for the last free.
   void destroy(Pool& pool);
   void took(std::uint64_t pool, std::uint64_t bytes);
+  /// Bytes of its device that a pool will take for so many more; nothing where it counts for none,
+  /// as what is imported or on the host.
+  std::optional<std::uint64_t> growth(std::uint64_t pool, std::uint64_t bytes) const;
   /// Memory of a pool was freed, `by_pool` by cuMemFreeAsync; `pool` 0 does nothing.
   void freed(std::uint64_t pool, std::uint64_t bytes, bool by_pool);
 
@@ -150,6 +163,7 @@ class Pools {
   Pool& add(const CUmemAllocationProp& prop, Pool::Kind kind);
   void drop_if_done(std::uint64_t handle);
 
+  Devices* devices_ = nullptr;
   std::unordered_map<std::uint64_t, Pool> pools_;
   std::unordered_map<std::uint64_t, CUmemAllocationProp> gone_;    ///< destroyed pools, by handle
   std::vector<std::uint64_t> defaults_, current_;                  ///< by device

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What comes after what, where streams work late: nothing else is done before somebody waits.
+#include <atomic>
 #include <thread>
 
 #include "emulator/stream/testing_late.h"
@@ -295,6 +296,23 @@ TEST_F(LateOrder, HostFunctionsAreWorkOfTheirStream) {
   EXPECT_LT(polls, 1000) << "a program that polls gets on";
   EXPECT_GT(polls, 1);
   EXPECT_EQ(called, 1u);
+  EXPECT_EQ(*words_[0], 1u);
+}
+
+TEST_F(LateOrder, AHostFunctionMayWaitForTheProgram) {
+  std::atomic<bool> open{false};
+  const auto wait_for_it = [](void* gate) {
+    while (!static_cast<std::atomic<bool>*>(gate)->load()) std::this_thread::yield();
+  };
+  ASSERT_EQ(driver()(calls::LaunchHostFunc{a_, wait_for_it, &open}), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[0], 1, a_), CUDA_SUCCESS);
+  ASSERT_EQ(write(words_[1], 1, apart_), CUDA_SUCCESS);
+  for (int polls = 0; polls < 100; ++polls) EXPECT_EQ(query(a_), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(synchronise(apart_), CUDA_SUCCESS);
+  EXPECT_EQ(*words_[1], 1u);
+  EXPECT_EQ(*words_[0], 0u);
+  open = true;
+  EXPECT_EQ(synchronise(a_), CUDA_SUCCESS);
   EXPECT_EQ(*words_[0], 1u);
 }
 

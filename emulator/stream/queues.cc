@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "emulator/base/mutation.h"
+#include "emulator/stream/host_call.h"
 
 namespace cuvmm::emulator {
 
@@ -48,6 +49,7 @@ bool& Queues::inside() {
 
 void Queues::open(const StreamsOption& option) {
   seed_ = state_ = option.seed;
+  eager_ = !option.late;
   late_.store(option.late);
 }
 
@@ -124,6 +126,7 @@ void Queues::erase(Items::iterator item) {
     if (queued.last == 0 && queued.held.record == 0) lanes_.erase(lane);
   }
   items_.erase(item);
+  if (eager_ && items_.empty()) late_.store(false);
 }
 
 // What comes after it goes on to come after what it came after.
@@ -274,7 +277,12 @@ void Queues::polled(Emulator& e, const std::vector<WorkId>& wanted) {
 }
 
 void Queues::passed(Emulator& e) {
-  if (items_.empty() || inside()) return;
+  if (items_.empty() || inside() || HostCall::on_its_thread()) return;
+  if (eager_) {
+    while (run_any(e)) {
+    }
+    return;
+  }
   while (items_.size() >= kMostQueued && run_any(e)) {
   }
   if (seed_ && random() % kCallsPerWork == 0) run_any(e);

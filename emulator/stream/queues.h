@@ -49,6 +49,9 @@ class Queues {
   /// Whether work is queued at all; if not, it is done when it is submitted.
   static bool late() { return late_.load(std::memory_order_relaxed); }
   void open(const StreamsOption& option);
+  /// Streams are eager, but a function of the program holds one up: what is submitted is queued,
+  /// and done as soon as it can be, until nothing is left.
+  void hold_up() { late_.store(true); }
 
   /// Queues work behind all that the lane has, and behind `after`.
   WorkId add(const Lane& lane, Work&& work, WorkId after = 0) {
@@ -136,6 +139,7 @@ class Queues {
   WorkId newest_ = 0;
   std::size_t running_ = 0;
   std::uint64_t polls_ = 0;
+  bool eager_ = true;       ///< but for hold_up()
   std::uint64_t seed_ = 0;  ///< 0: everything as late as can be
   std::uint64_t state_ = 0;
   inline static constinit std::atomic<bool> late_{false};

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams, and what waits for them.
+#include <memory>
+#include <utility>
+
 #include "emulator/base/mutation.h"
 #include "emulator/entry/base.h"
 #include "emulator/entry/export.h"
@@ -193,8 +196,8 @@ CUresult run_base(const calls::LaunchHostFunc& call) noexcept {
   if (!function) return CUDA_ERROR_INVALID_VALUE;
   // It may call anything but the driver, by the documentation.
   return locked([&](Emulator& e) {
-    return submit(e, handle,
-                  [=](Emulator& at) { return call_program(at, [=] { function(data); }); });
+    const auto call = std::make_shared<HostCall>([=] { function(data); });
+    return submit_calls(e, handle, [call](Emulator& at) { return call_program(at, *call); });
   });
 }
 
@@ -215,15 +218,19 @@ CUresult run_base(const calls::StreamAddCallback& call) noexcept {
   });
   if (result != CUDA_SUCCESS) return result;
   return locked([&](Emulator& e) -> CUresult {
-    const auto call_back = [=](Emulator& at, CUresult status) {
-      return call_program(at, [=] { function(handle, status, data); });
-    };
-    if (!Queues::late() || Queues::inside()) return call_back(e, CUDA_SUCCESS);
+    const auto status = std::make_shared<CUresult>(CUDA_SUCCESS);
+    const auto call = std::make_shared<HostCall>([=] { function(handle, *status, data); });
+    if (!Queues::late() || Queues::inside()) {
+      return submit_calls(e, handle, [call](Emulator& at) { return call_program(at, *call); });
+    }
     const auto lane = lane_of(e, handle);
     if (!lane) return CUDA_ERROR_INVALID_HANDLE;
     // Unlike a host function it is called after a fault as well, and told of it.
     Context* const context = lane->context;
-    e.queues.add_for_certain(*lane, [=](Emulator& at) { return call_back(at, context->fault); });
+    e.queues.add_for_certain(*lane, [=, begun = false](Emulator& at) mutable {
+      if (!std::exchange(begun, true)) *status = context->fault;
+      return call_program(at, *call);
+    });
     return CUDA_SUCCESS;
   });
 }

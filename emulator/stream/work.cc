@@ -13,12 +13,14 @@ namespace cuvmm::emulator {
 
 namespace {
 
-CUresult run_now(Emulator& e, const Work& work) {
+// `gives_up`: whether work that waits is left to somebody else.
+template <class Predicate>
+CUresult run_now(Emulator& e, const Work& work, Predicate gives_up) {
   CUresult result = work(e);
   if (result != CUDA_ERROR_NOT_READY || Queues::inside()) return result;
   // Another thread of this process may be the one that is waited for: it needs the lock.
   const auto end = std::chrono::steady_clock::now() + Queues::kLongestWait;
-  while (result == CUDA_ERROR_NOT_READY) {
+  while (result == CUDA_ERROR_NOT_READY && !gives_up()) {
     if (std::chrono::steady_clock::now() >= end) return CUDA_ERROR_TIMEOUT;
     e.mutex.unlock();
     std::this_thread::sleep_for(Queues::kBetweenLooks);
@@ -26,6 +28,10 @@ CUresult run_now(Emulator& e, const Work& work) {
     result = work(e);
   }
   return result;
+}
+
+CUresult run_now(Emulator& e, const Work& work) {
+  return run_now(e, work, [] { return false; });
 }
 
 CUresult queue(Emulator& e, CUstream stream, Work&& work, bool wait, WorkId* last = nullptr) {
@@ -54,7 +60,7 @@ CUresult Queues::finish(Emulator& e, const std::vector<WorkId>& wanted) {
       since = std::chrono::steady_clock::now();
       continue;
     }
-    if (running_ != 0) since = std::chrono::steady_clock::now();
+    if (running_ != 0 || HostCall::any_away()) since = std::chrono::steady_clock::now();
     if (std::chrono::steady_clock::now() - since >= kLongestWait) {
       note(
           "streams: nothing ended a stream's wait for a value or a semaphore in ten seconds; the "
@@ -120,15 +126,22 @@ CUresult wait_for(Emulator& e, const Context& context) {
   return result == CUDA_SUCCESS ? context.fault : result;
 }
 
-CUresult call_program(Emulator& e, const std::function<void()>& function) {
-  const bool inside = std::exchange(Queues::inside(), false);
-  const bool per_thread = std::exchange(per_thread_default(), false);
+CUresult submit_calls(Emulator& e, CUstream stream, Work work, WorkId* last) {
+  if (Queues::late() && !Queues::inside()) return queue(e, stream, std::move(work), false, last);
+  const CUresult result = run_now(e, work, [] { return HostCall::any_away(); });
+  if (result != CUDA_ERROR_NOT_READY || Queues::inside()) return result;
+  // Meanwhile the lock was free: what `last` points to may have ended.
+  const CUresult queued = queue(e, stream, std::move(work), false);
+  if (queued == CUDA_SUCCESS) e.queues.hold_up();
+  return queued;
+}
+
+CUresult call_program(Emulator& e, HostCall& call) {
+  if (call.came_back()) return CUDA_SUCCESS;
   e.mutex.unlock();
-  function();
+  const bool came_back = call.go_on();
   e.mutex.lock();
-  Queues::inside() = inside;
-  per_thread_default() = per_thread;
-  return CUDA_SUCCESS;
+  return came_back ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 }  // namespace cuvmm::emulator

@@ -5,9 +5,9 @@
 
 #include <cuda.h>
 
-#include <functional>
 #include <optional>
 
+#include "emulator/stream/host_call.h"
 #include "emulator/stream/queues.h"
 
 namespace cuvmm::emulator {
@@ -30,8 +30,14 @@ CUresult submit_and_wait(Emulator& e, CUstream stream, Work work);
 CUresult wait_for(Emulator& e, const Lane& lane);
 CUresult wait_for(Emulator& e, const Context& context);
 
-/// Calls a function of the program from inside work: without the lock, as nobody's work.
-CUresult call_program(Emulator& e, const std::function<void()>& function);
+/// As submit(), for work that calls functions of the program and owns all that it looks at. Eager:
+/// where such a function waits for the program, the rest is queued, as is what comes next, until
+/// all of it is done.
+CUresult submit_calls(Emulator& e, CUstream stream, Work work, WorkId* last = nullptr);
+
+/// Calls a function of the program from inside work: without the lock, as nobody's work. NOT_READY:
+/// it did not come back yet.
+CUresult call_program(Emulator& e, HostCall& call);
 
 /// Where work of several operations goes on, where it is a part of other work; null elsewhere.
 std::size_t*& resumed_operation();

@@ -105,6 +105,8 @@ Judgement Reference::judge(const calls::MemCreate& call, Actor) const {
   for (const EndpointState::Object& object : endpoints_.objects) {
     out.may_run_out |= !object.bindings.empty();
   }
+  // It keeps what is freed, up to its threshold.
+  for (const PoolState::Pool& pool : pool_state_.pools) out.may_run_out |= pool.set;
   for (const PlainMemory& p : plain_.all()) {
     // How much of a device plain memory takes is a driver's own affair.
     const bool own = p.kind == PlainMemory::Kind::kPool || p.kind == PlainMemory::Kind::kAlloc;

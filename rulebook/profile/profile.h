@@ -47,6 +47,8 @@ struct Profile {
   std::uint64_t endpoint_max_size = std::uint64_t{1} << 40;
   /// How many bindings of one multicast object may start in the middle of a granule.
   std::uint64_t multicast_unaligned_binds = 4;
+  /// Where device addresses begin, a multiple of kGranule below 2^47; 0: wherever there is room.
+  std::uint64_t address_base = 0;
   std::uint64_t clique_devices = 0;  ///< devices of one clique; 0: all are in one
   Platform platform;  ///< limits and capabilities; device_count is the emulator's option
   std::map<int, int> attributes;  ///< CUdevice_attribute number -> value

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "api/driver.h"
+#include "api/sizes.h"
 #include "api/symbols/find_entry.h"
 #include "rulebook/profile/profile.h"
 #include "rulebook/profile/toml_text.h"
@@ -40,6 +41,7 @@ constexpr SizeField kSizes[] = {
     {"multicast_unaligned_binds", [](Profile& p) { return &p.multicast_unaligned_binds; }},
     {"endpoint_bind_alignment", [](Profile& p) { return &p.endpoint_bind_alignment; }},
     {"endpoint_max_size", [](Profile& p) { return &p.endpoint_max_size; }},
+    {"address_base", [](Profile& p) { return &p.address_base; }},
     {"clique_devices", [](Profile& p) { return &p.clique_devices; }},
     {"host_page", [](Profile& p) { return &p.platform.host_page; }},
     {"reserve_granularity", [](Profile& p) { return &p.platform.reserve_granularity; }},
@@ -158,6 +160,10 @@ class Reader {
         else
           fail(node, std::string(k) + ": expected a number of bytes, not negative");
       }
+      constexpr std::uint64_t kAddressesEnd = std::uint64_t{1} << 47;
+      if (k == "address_base" &&
+          (profile_.address_base % kGranule != 0 || profile_.address_base >= kAddressesEnd))
+        fail(node, "address_base: expected a multiple of 2 MiB below 0x800000000000, or 0");
       if (k == "handle_types") {
         known = true;
         if (auto number = node.value_exact<std::int64_t>())

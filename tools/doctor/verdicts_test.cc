@@ -299,6 +299,9 @@ TEST(DriverVerdicts, ReservationsMustHoldTheDevicesMemory) {
   const Check check = judged(answers, "reserve", {works("address-space", "", ""), tegra});
   EXPECT_EQ(check.status, Status::kDoesNot);
   EXPECT_THAT(check.detail, HasSubstr("16 GiB at once; the devices have 139.8 GiB of memory"));
+  answers.facts.facts.set("reserved_at", "12918456320");
+  EXPECT_THAT(judged(answers, "reserve").detail,
+              HasSubstr("16 GiB at once, the first at 0x302000000; the devices have"));
   EXPECT_THAT(check.detail, HasSubstr("(see platform)"));
   EXPECT_EQ(check.fix, "reserve less");
 }

@@ -76,7 +76,7 @@ TEST_P(Unpack, APackedEntryOfAFatBinaryIsRead) {
   const auto packed = static_cast<std::uint32_t>(packed_.size());
   const std::string fat =
       testing::fat_binary({{1, 75, padded, plain_.size(), packed, GetParam().flag}});
-  ASSERT_EQ(read_device_code(fat.data(), fat.size(), {9, 0}, code), CUDA_SUCCESS);
+  ASSERT_EQ(read_device_code({fat.data(), fat.size()}, {9, 0}, code), CUDA_SUCCESS);
   EXPECT_TRUE(code.ptx);
   EXPECT_FALSE(code.hidden);
   EXPECT_FALSE(code.kernels.empty());

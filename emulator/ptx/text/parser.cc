@@ -11,6 +11,8 @@ namespace cuvmm::emulator::ptx {
 
 namespace {
 
+constexpr int kDeepestScope = 256;  // compilers nest a few; labels and names look through all
+
 class Parser {
  public:
   explicit Parser(Module& module) : module_(module), reader_(module.text) {}
@@ -45,6 +47,8 @@ class Parser {
     reader_.variables(module_.variables);
     for (std::size_t i = first; i < module_.variables.size(); ++i) {
       module_.variables[i].is_extern = is_extern;
+      const auto [known, added] = module_.variable_at.try_emplace(module_.variables[i].name, i);
+      if (!added && !is_extern) known->second = i;
     }
   }
 
@@ -81,6 +85,9 @@ class Parser {
     out.defined = at("{");
     reader_.advance();
     if (out.defined) body(out);
+    const std::size_t at = module_.functions.size();
+    const auto [known, added] = module_.function_at.try_emplace(out.name, at);
+    if (!added && out.defined) known->second = at;
     module_.functions.push_back(std::move(out));
   }
 
@@ -122,6 +129,7 @@ class Parser {
         statement.kind = at("{") ? Statement::Kind::kOpen : Statement::Kind::kClose;
         reader_.advance();
         if (depth == 0) return;
+        if (depth > kDeepestScope) return reader_.fail("too many scopes in each other");
         out.statements.push_back(std::move(statement));
       } else if (at(".loc") || at(".file")) {
         reader_.skip_line();
@@ -186,19 +194,13 @@ class Parser {
 }  // namespace
 
 const Function* Module::function(std::string_view name) const {
-  const Function* found = nullptr;
-  for (const Function& each : functions) {
-    if (each.name == name && (!found || each.defined)) found = &each;
-  }
-  return found;
+  const auto known = function_at.find(name);
+  return known == function_at.end() ? nullptr : &functions[known->second];
 }
 
 const Variable* Module::variable(std::string_view name) const {
-  const Variable* found = nullptr;
-  for (const Variable& each : variables) {
-    if (each.name == name && (!found || !each.is_extern)) found = &each;
-  }
-  return found;
+  const auto known = variable_at.find(name);
+  return known == variable_at.end() ? nullptr : &variables[known->second];
 }
 
 bool looks_like_ptx(std::string_view text) {

@@ -110,5 +110,25 @@ TEST(PtxParser, OnlyAModuleLooksLikeOne) {
   EXPECT_FALSE(looks_like_ptx("\177ELF"));
 }
 
+TEST(PtxParser, OfSeveralWithOneNameADefinitionIsFound) {
+  const auto module = read(
+      ".extern .global .u32 v;\n.global .u32 v = 7;\n.extern .global .u32 v;\n"
+      ".func f();\n.func f() { ret; }\n.func f();\n.func g();\n");
+  ASSERT_TRUE(module);
+  EXPECT_FALSE(module->variable("v")->is_extern);
+  EXPECT_EQ(module->variable("w"), nullptr);
+  EXPECT_TRUE(module->function("f")->defined);
+  EXPECT_FALSE(module->function("g")->defined);
+  EXPECT_EQ(module->function("h"), nullptr);
+}
+
+TEST(PtxParser, ScopesInEachOtherHaveAnEnd) {
+  const auto nested = [](std::size_t depth) {
+    return ".entry k() {" + std::string(depth, '{') + " ret; " + std::string(depth, '}') + "}\n";
+  };
+  EXPECT_TRUE(read(nested(200)));
+  EXPECT_NE(wrong(nested(100'000)).find("too many scopes in each other"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace cuvmm::emulator::ptx

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "emulator/ptx/text/lexer.h"
@@ -78,6 +79,8 @@ struct Module {
   std::string text;  ///< what all names point into
   std::vector<Function> functions;
   std::vector<Variable> variables;
+  /// Where those lie that function() and variable() find.
+  std::unordered_map<std::string_view, std::size_t> function_at, variable_at;
 
   /// The one with a body, if any has one; null: there is none.
   const Function* function(std::string_view name) const;

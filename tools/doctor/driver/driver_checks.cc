@@ -168,9 +168,10 @@ Check judge_reserve(const Facts& facts, int count, std::span<const Check> seen) 
   for (int i = 0; i < count; ++i) memory += facts.number(device_key(i) + ".memory").value_or(0);
   const auto largest = static_cast<std::uint64_t>(*reserved);
   const auto code = facts.number("reserve");
-  const std::string text =
-      fmt::format("{}{} at once; the devices have {} of memory", code ? "" : "at least ",
-                  bytes_text(largest), bytes_text(memory));
+  const auto address = facts.number("reserved_at");
+  const std::string text = fmt::format(
+      "{}{} at once{}; the devices have {} of memory", code ? "" : "at least ", bytes_text(largest),
+      address ? fmt::format(", the first at {:#x}", *address) : "", bytes_text(memory));
   const std::uint64_t needed = std::max(memory, kUsualReservation);
   if (largest >= needed || !code) {
     return works(kId, text, "CUDA driver API: cuMemAddressReserve; by trial");

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "tools/doctor/driver/trial_driver.h"
 #include "tools/doctor/host/host.h"
@@ -91,11 +92,15 @@ std::uint64_t ask_device(TrialDriver& driver, int ordinal, const Reporter& say) 
 void try_reservations(TrialDriver& driver, const Reporter& say, std::uint64_t memory) {
   constexpr std::uint64_t kUnit = 2ull << 20;
   const std::uint64_t need = (std::max(memory, kUsualReservation) + kUnit - 1) / kUnit * kUnit;
+  bool placed = false;
   const auto reserve = [&](std::uint64_t size) {
     CUdeviceptr address = 0;
     const CUresult code = driver(calls::MemAddressReserve{.ptr = &address, .size = size});
     if (code == CUDA_SUCCESS) driver(calls::MemAddressFree{.ptr = address, .size = size});
     if (code != CUDA_SUCCESS) say.fact("reserve", static_cast<int>(code));
+    if (code == CUDA_SUCCESS && !std::exchange(placed, true)) {
+      say.fact("reserved_at", static_cast<long long>(address));
+    }
     return code == CUDA_SUCCESS;
   };
   std::uint64_t size = need;

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of an image of device code, whose length the program may not have said.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "emulator/base/readable.h"
+
+namespace cuvmm::emulator {
+
+class CodeBytes {
+ public:
+  static constexpr std::size_t kUnknown = SIZE_MAX;
+
+  /// `size`: bytes; kUnknown: up to where memory can be read.
+  CodeBytes(const char* bytes, std::size_t size) : bytes_(bytes), size_(size) {}
+
+  bool bounded() const { return size_ != kUnknown; }
+  /// Whether [offset, offset + size) can be read.
+  bool inside(std::uint64_t offset, std::uint64_t size) const {
+    if (bounded()) return offset <= size_ && size <= size_ - offset;
+    return offset <= UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(bytes_) &&
+           is_readable(bytes_ + offset, size);
+  }
+  /// What is inside().
+  std::string_view part(std::uint64_t offset, std::uint64_t size) const {
+    return {bytes_ + offset, size};
+  }
+  template <class Value>
+  Value at(std::uint64_t offset) const {
+    Value value;
+    std::memcpy(&value, bytes_ + offset, sizeof value);
+    return value;
+  }
+  /// Up to its end, or to the first 0.
+  std::string_view text() const {
+    return {bytes_, bounded() ? strnlen(bytes_, size_) : readable_length(bytes_)};
+  }
+
+ private:
+  const char* bytes_;
+  std::size_t size_;
+};
+
+}  // namespace cuvmm::emulator

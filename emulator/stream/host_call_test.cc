@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of the program that eager streams call, and that wait for the program.
+#include <atomic>
+#include <thread>
+
+#include "emulator/testing.h"
+
+namespace cuvmm::emulator::testing {
+namespace {
+
+/// A function that comes back once the test lets it, and says that it did.
+struct Gate {
+  std::atomic<bool> open{false}, passed{false};
+
+  static void CUDA_CB pass(void* gate) {
+    auto& self = *static_cast<Gate*>(gate);
+    while (!self.open) std::this_thread::yield();
+    self.passed = true;
+  }
+  static void CUDA_CB call_back(CUstream, CUresult, void* gate) { pass(gate); }
+};
+
+class HostCalls : public EmulatorTest {
+ protected:
+  void SetUp() override {
+    EmulatorTest::SetUp();
+    for (CUstream* stream : {&stream_, &other_}) {
+      ASSERT_EQ(driver()(calls::StreamCreate{stream, CU_STREAM_NON_BLOCKING}), CUDA_SUCCESS);
+    }
+    ASSERT_EQ(driver()(calls::MemAlloc{&memory_, 2}), CUDA_SUCCESS);
+    ASSERT_EQ(driver()(calls::MemsetD8{memory_, 0, 2}), CUDA_SUCCESS);
+  }
+  void TearDown() override {
+    for (CUstream stream : {stream_, other_}) {
+      EXPECT_EQ(driver()(calls::StreamDestroy{stream}), CUDA_SUCCESS);
+    }
+    EXPECT_EQ(driver()(calls::MemFree{memory_}), CUDA_SUCCESS);
+  }
+  static CUresult query(CUstream stream) { return driver()(calls::StreamQuery{stream}); }
+  CUresult fill(int at, unsigned char value, CUstream stream) const {
+    const auto place = memory_ + static_cast<unsigned>(at);
+    return driver()(calls::MemsetD8Async{place, value, 1, stream});
+  }
+  /// What is there now, by the way of a stream that nothing holds up.
+  int byte(int at) const {
+    unsigned char read = 0;
+    const auto place = memory_ + static_cast<unsigned>(at);
+    EXPECT_EQ(driver()(calls::MemcpyDtoHAsync{&read, place, 1, other_}), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::StreamSynchronize{other_}), CUDA_SUCCESS);
+    return read;
+  }
+  /// The function holds up its stream, and nothing else.
+  void expect_held_up(Gate& gate) {
+    EXPECT_EQ(query(stream_), CUDA_ERROR_NOT_READY);
+    EXPECT_EQ(fill(0, 1, stream_), CUDA_SUCCESS);
+    EXPECT_EQ(fill(1, 1, other_), CUDA_SUCCESS);
+    EXPECT_EQ(byte(1), 1);
+    EXPECT_EQ(byte(0), 0) << "behind the function";
+    EXPECT_FALSE(gate.passed);
+    gate.open = true;
+    EXPECT_EQ(driver()(calls::StreamSynchronize{stream_}), CUDA_SUCCESS);
+    EXPECT_TRUE(gate.passed);
+    EXPECT_EQ(byte(0), 1);
+    EXPECT_EQ(fill(0, 2, stream_), CUDA_SUCCESS);
+    EXPECT_EQ(query(stream_), CUDA_SUCCESS) << "all is done at once again";
+  }
+
+  CUstream stream_ = nullptr, other_ = nullptr;
+  CUdeviceptr memory_ = 0;
+};
+
+TEST_F(HostCalls, OneThatDoesNotWaitIsOverAtOnce) {
+  Gate gate{true};
+  ASSERT_EQ(driver()(calls::LaunchHostFunc{stream_, Gate::pass, &gate}), CUDA_SUCCESS);
+  EXPECT_TRUE(gate.passed);
+  EXPECT_EQ(query(stream_), CUDA_SUCCESS);
+}
+
+TEST_F(HostCalls, AHostFunctionMayWaitForTheProgram) {
+  Gate gate;
+  ASSERT_EQ(driver()(calls::LaunchHostFunc{stream_, Gate::pass, &gate}), CUDA_SUCCESS);
+  expect_held_up(gate);
+}
+
+TEST_F(HostCalls, ACallbackMayWaitForTheProgram) {
+  Gate gate;
+  const calls::StreamAddCallback add{stream_, Gate::call_back, &gate, 0};
+  ASSERT_EQ(driver()(add), CUDA_SUCCESS);
+  expect_held_up(gate);
+}
+
+TEST_F(HostCalls, ANodeOfAGraphMayWaitForTheProgram) {
+  Gate gate;
+  CUgraph graph = nullptr;
+  CUgraphExec made = nullptr;
+  CUgraphNode node = nullptr;
+  ASSERT_EQ(symbol<CUresult(CUgraph*, unsigned)>("cuGraphCreate")(&graph, 0), CUDA_SUCCESS);
+  const CUDA_HOST_NODE_PARAMS params{Gate::pass, &gate};
+  using Add =
+      CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, size_t, const CUDA_HOST_NODE_PARAMS*);
+  ASSERT_EQ(symbol<Add>("cuGraphAddHostNode")(&node, graph, nullptr, 0, &params), CUDA_SUCCESS);
+  ASSERT_EQ(symbol<CUresult(CUgraphExec*, CUgraph, unsigned long long)>(
+                "cuGraphInstantiateWithFlags")(&made, graph, 0),
+            CUDA_SUCCESS);
+  ASSERT_EQ(symbol<CUresult(CUgraphExec, CUstream)>("cuGraphLaunch")(made, stream_), CUDA_SUCCESS);
+  expect_held_up(gate);
+  EXPECT_EQ(symbol<CUresult(CUgraphExec)>("cuGraphExecDestroy")(made), CUDA_SUCCESS);
+  EXPECT_EQ(symbol<CUresult(CUgraph)>("cuGraphDestroy")(graph), CUDA_SUCCESS);
+}
+
+TEST_F(HostCalls, OneMayWaitForAThreadThatUsesTheDriver) {
+  Gate gate;
+  std::thread thread([&] {
+    EXPECT_EQ(driver()(calls::CtxSetCurrent{context_}), CUDA_SUCCESS);
+    EXPECT_EQ(fill(1, 1, other_), CUDA_SUCCESS);
+    EXPECT_EQ(driver()(calls::StreamSynchronize{other_}), CUDA_SUCCESS);
+    gate.open = true;
+  });
+  EXPECT_EQ(driver()(calls::LaunchHostFunc{stream_, Gate::pass, &gate}), CUDA_SUCCESS);
+  EXPECT_EQ(driver()(calls::StreamSynchronize{stream_}), CUDA_SUCCESS);
+  EXPECT_TRUE(gate.passed);
+  thread.join();
+  EXPECT_EQ(byte(1), 1);
+}
+
+}  // namespace
+}  // namespace cuvmm::emulator::testing
