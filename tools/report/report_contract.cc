@@ -107,6 +107,11 @@ bool is_kind(const Json& value) {
                      [&](RuleKind kind) { return value == name(kind); });
 }
 
+bool is_blamed(const Json& value) {
+  return value.is_object() && has(value, "frame", is_frame) && has(value, "code", is_string) &&
+         has(value, "library", is_flag) && may_have(value, "counts", is_flag);
+}
+
 constexpr Member kReport[] = {
     {"pid", is_pid, "a process id"},
     {"ended", is_string, "a string"},
@@ -136,6 +141,7 @@ constexpr Member kFindingMay[] = {
     {"objects", is_objects, "a list of objects", "[]"},
     {"memory", is_string, "a string"},
     {"related", is_related, "a list of objects with \"pid\" and \"rule\""},
+    {"blamed", is_blamed, "an object with \"frame\", \"code\" and \"library\""},
     {"scope", is_string, "a string"},
     {"ranges", is_strings, "an array of strings"},
     {"handled", is_count, "a count"},
@@ -247,7 +253,9 @@ class Enforcer {
         complain(where, std::string("\"") + member.key + "\" to be " + member.expected);
         return false;
       }
-      if (of_ == ReportOf::kProcess) entry.erase("related");  // that is for the runner to say
+      if (of_ == ReportOf::kProcess) {
+        for (const char* const of_runner : {"related", "blamed"}) entry.erase(of_runner);
+      }
       for (const Member& member : may) optional(entry, member, where + ": ");
       return true;
     });

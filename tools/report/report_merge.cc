@@ -92,7 +92,8 @@ constexpr const char* kContract[] = {"schema",     "pid",       "ended",     "dr
                                      "calls",      "unchecked", "findings",  "summary",
                                      "suppressed", "alive",     "processes", "notes",
                                      "ipc",        "fault",     "faults",    "work",
-                                     "refusals",   "stacks",    "expected",  "unused_suppressions"};
+                                     "refusals",   "stacks",    "expected",  "unused_suppressions",
+                                     "blame"};
 
 // What this version does not know: lists are united, of anything else the first one stays.
 class Unknown {
