@@ -162,15 +162,18 @@ class ResultTest(unittest.TestCase):
             self.assertEqual(len(results.read([path])), 1)
 
     def test_written_for_people_and_for_programs(self):
-        work = {"launches": 9, "tracked": 7, "by_type": 5}
+        work = {"launches": 9, "tracked": 7, "grades": {"type": 5, "value": 2}}
         got = result(line("bare"), line("exact", findings=[finding(count=3)], work=work), judged=[{"rule": "r", "verdict": "true", "reason": "our bug"}])
         with tempfile.TemporaryDirectory() as folder:
             text = results.write(pathlib.Path(folder), "s", got).read_text()
             value = json.loads(pathlib.Path(folder, "s.json").read_text())
         self.assertIn("| r | error | cuMemMap | f x.so+0x10 | 3 | p a exact | true | our bug |", text)
-        self.assertIn("| exact | 9 | 7 | 5 |", text)
+        self.assertIn("| of | launches | tracked | grades.type | grades.value |", text)
+        self.assertIn("| p a | 9 | 7 | 5 | 2 |", text)
+        self.assertIn("| all, exact | 9 | 7 | 5 | 2 |", text)
         self.assertEqual(value["cases"][0]["runs"][1]["findings"][0]["verdict"], "true")
-        self.assertEqual(value["summary"]["work"], work)
+        self.assertEqual(value["cases"][0]["runs"][1]["work"], work)
+        self.assertEqual(value["summary"]["work"]["grades.type"], 5)
 
 
 class RecordTest(unittest.TestCase):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch, set up so that two runs of a program give equal bytes as far as it can promise that."""
 
+import os
+
 import torch
 
 torch.manual_seed(39)
@@ -8,6 +10,9 @@ torch.use_deterministic_algorithms(True, warn_only=True)
 torch.backends.cudnn.benchmark = False
 # (PyTorch would fill new memory, which costs kernels that programs do not have.)
 torch.utils.deterministic.fill_uninitialized_memory = False
+if os.environ.get("CUVMM_TEST_EMULATED"):  # cuDNN does not start on the emulator (docs/testing/pytorch.md)
+    torch.backends.cudnn.enabled = False
+    torch.backends.cuda.enable_cudnn_sdp(False)
 
 
 def on_device(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
