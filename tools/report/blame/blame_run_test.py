@@ -103,10 +103,11 @@ class Blame(cli_test.CliTest):
         self.assertRegex(result.stderr, r"cuvmm: 1 is not counted, because --blame counts \S+/other alone: 1 of \S*app\.c\n")
 
     def test_the_thread_of_a_library_is_the_librarys(self):
-        finding, result = self.judged("--blame", "mine", command=[self.app, "thread"])
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual((finding["blamed"]["library"], finding["blamed"]["code"]), (True, "pkg"))
-        self.assertIn("alone: 1 of pkg\n", result.stderr)
+        for options in ([], ["--no-symbols"]):
+            finding, result = self.judged("--blame", "mine", *options, command=[self.app, "thread"])
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual((finding["blamed"]["library"], finding["blamed"]["code"]), (True, "pkg"))
+            self.assertIn("alone: 1 of pkg\n", result.stderr)
         self.assertEqual(self.judged(command=[self.app, "thread"])[1].returncode, 9, "without --blame all count")
 
     def test_an_object_and_an_installed_package_may_be_ones_own(self):

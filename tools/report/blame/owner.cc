@@ -42,7 +42,9 @@ constexpr std::string_view kRuntimes[] = {"libc",   "libpthread", "libm",     "l
                                           "libomp", "libiomp5",   "libgcc_s", "libffi"};
 constexpr std::string_view kSystemFolders[] = {
     "/lib/", "/lib64/", "/lib32/", "/usr/lib/", "/usr/lib64/", "/usr/lib32/", "/usr/libx32/"};
-constexpr std::string_view kHeaderFolders[] = {"/usr/include/", "/usr/lib/gcc/", "/usr/local/cuda"};
+constexpr std::string_view kCudaFolders[] = {"/usr/local/cuda/", "/usr/local/cuda-"};
+constexpr std::string_view kHeaderFolders[] = {"/usr/include/", "/usr/lib/gcc/", "/usr/local/cuda/",
+                                               "/usr/local/cuda-"};
 
 bool is_among(std::span<const std::string_view> words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
@@ -90,7 +92,8 @@ bool in_hashed_folder(std::string_view path) {
 }
 
 bool is_generated(std::string_view path) {
-  return path.find("/torchinductor_") != std::string_view::npos || in_hashed_folder(path);
+  return path.find("/torchinductor_") != std::string_view::npos ||
+         (path.ends_with(".so") && in_hashed_folder(path));
 }
 
 // "libcudart" of "libcudart.so.13" and of "libcudart-1b2c3d4e.so.13".
@@ -107,7 +110,7 @@ std::string_view library_stem(std::string_view file) {
 bool of_nvidia(std::string_view module) {
   const std::string_view file = live::file_name(module);
   return is_among(kNvidia, library_stem(file)) || has_beginning(kNvidiaFamilies, file) ||
-         module.starts_with("/usr/local/cuda");
+         has_beginning(kCudaFolders, module);
 }
 
 bool of_c_library(const live::Frame& frame) {
@@ -159,9 +162,10 @@ bool reaches_start(const std::vector<live::Frame>& frames) {
   const auto is_native = [](const live::Frame& frame) { return !frame.python(); };
   const auto last = std::find_if(frames.rbegin(), frames.rend(), is_native);
   if (last == frames.rend()) return false;
-  if (begins_stack(*last) || of_c_library(*last)) return true;
+  if (begins_stack(*last)) return true;
+  if (!last->function.empty()) return false;
   const auto caller = std::find_if(std::next(last), frames.rend(), is_native);
-  return last->function.empty() && caller != frames.rend() && of_c_library(*caller);
+  return of_c_library(*last) || (caller != frames.rend() && of_c_library(*caller));
 }
 
 bool python_was_cut(const std::vector<live::Frame>& frames) {

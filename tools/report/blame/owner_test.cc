@@ -12,6 +12,8 @@ TEST(Owner, OfObjects) {
   const std::pair<const char*, Owner> kObjects[] = {
       {"/home/me/build/app", Owner::kProgram},
       {"/usr/bin/app", Owner::kProgram},
+      {"/usr/local/cudamine/app", Owner::kProgram},
+      {"/ci/0123456789012345678901234567890123456789/app", Owner::kProgram},
       {"/home/me/libcudautils.so", Owner::kProgram},   // begins as one of NVIDIA's
       {"/home/me/libtorch_mine.so", Owner::kProgram},  // begins as one of PyTorch's
       {"/home/me/my-site-packages/a.so", Owner::kProgram},
@@ -72,6 +74,7 @@ TEST(Stack, ReachesOutToTheStart) {
   EXPECT_TRUE(reaches_start({kTorchCuda, kLibc, native("/home/me/app", "")}));
   EXPECT_TRUE(reaches_start({kTorchCuda, kLoop, kLibc, kStart, python("/a.py")}));
   EXPECT_FALSE(reaches_start({kTorchCuda, kTorchCuda}));
+  EXPECT_FALSE(reaches_start({kTorchCuda, native("/lib/libc.so.6", "qsort_r")})) << "it was cut";
   EXPECT_FALSE(reaches_start({kTorchCuda, native("/home/me/app", "")}));
   EXPECT_FALSE(reaches_start({}));
 }
