@@ -19,6 +19,7 @@ NOT_RUN = ("skipped", "not started")
 
 # What the outputs of a case's runs are to each other.
 EQUAL, UNSTABLE, DIFFERENT, UNKNOWN = "equal", "differs between two bare runs", "DIFFERENT", "not compared"
+UNREPEATED = "differs, and there is one bare run"
 
 
 def record(case: plan.Case, mode: str, run, state: str, reason: str) -> dict:
@@ -104,7 +105,7 @@ def comparison(runs: list[dict]) -> dict[str, str]:
         elif run["digest"] in bare:
             compared[run["mode"]] = EQUAL
         else:
-            compared[run["mode"]] = UNSTABLE if len(set(bare)) > 1 else DIFFERENT
+            compared[run["mode"]] = UNSTABLE if len(set(bare)) > 1 else DIFFERENT if len(bare) > 1 else UNREPEATED
     return compared
 
 
@@ -142,9 +143,11 @@ class Result:
 
     def missing(self) -> list[str]:
         """Runs that show nothing: they ran out of time, or fail without cuvmm as well."""
-        return [f"{_name(run)}: {run['state']} ({run['reason']})" for run in self.runs
-                if run["state"] in ("out of time", "not started")
-                or (run["mode"] == "bare" and run["state"] in ("failed", "timed out"))]
+        missing = [f"{_name(run)}: {run['state']} ({run['reason']})" for run in self.runs
+                   if run["state"] in ("out of time", "not started")
+                   or (run["mode"] == "bare" and run["state"] in ("failed", "timed out"))]
+        return missing + [f"{' '.join(key)}: {mode}: outputs: {what}" for key, runs in self.cases.items()
+                          for mode, what in comparison(runs).items() if what == UNREPEATED]
 
     def exit_code(self) -> int:
         """1: the gate is broken. 3: it holds, but not all was run. 0: all was."""
