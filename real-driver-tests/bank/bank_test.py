@@ -3,7 +3,9 @@
 
 import ast
 import json
+import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -174,6 +176,22 @@ class ResultTest(unittest.TestCase):
         self.assertEqual(value["cases"][0]["runs"][1]["findings"][0]["verdict"], "true")
         self.assertEqual(value["cases"][0]["runs"][1]["work"], work)
         self.assertEqual(value["summary"]["work"]["grades.type"], 5)
+
+
+class StartTest(unittest.TestCase):
+    OFF = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
+
+    def start(self, module: str, function: str, **environment: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, str(HERE / "programs" / "start.py"), module, function]
+        return subprocess.run(command, env={"PATH": os.environ["PATH"]} | environment, capture_output=True, text=True, check=False)
+
+    def test_says_what_is_missing_and_insists_that_multicast_is_off(self):
+        ran = self.start("no_such_module", "f", **self.OFF)
+        self.assertEqual((ran.returncode, ran.stdout), (77, "skipped: not installed: no_such_module\n"))
+        for name in self.OFF:
+            ran = self.start("no_such_module", "f", **{key: value for key, value in self.OFF.items() if key != name})
+            self.assertEqual(ran.returncode, 1)
+            self.assertIn(f"{name} must be", ran.stderr)
 
 
 class RecordTest(unittest.TestCase):

@@ -10,7 +10,7 @@ import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODES = ("bare", "observed", "exact")
-DEFAULT_TIMEOUT_S = 120
+DEFAULT_TIMEOUT_S = 150
 
 _KEYS = {"name", "run", "needs", "allocators", "devices", "timeout"}
 

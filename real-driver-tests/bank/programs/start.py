@@ -13,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
 
 import digest  # noqa: E402
+import in_use  # noqa: E402
 import skip  # noqa: E402
 
 FOR_ALL = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
@@ -31,6 +32,7 @@ def main() -> int:
     except ModuleNotFoundError as error:
         print(f"skipped: not installed: {error.name}", flush=True)
         return 77
+    in_use.require()
     if result is not None:  # of several processes, one has the result
         print(f"digest={digest.of(result)}", flush=True)
     return 0
