@@ -59,7 +59,8 @@ class BankRun(unittest.TestCase):
         return ran, json.loads(path.read_text()) if path.exists() else {}
 
     def bank(self, *options: str) -> subprocess.CompletedProcess:
-        command = [sys.executable, "-B", str(HERE / "run"), "--judged", str(self.judged), "--out", str(self.folder / "out"), "--jobs", "4", *options]
+        command = [sys.executable, "-B", str(HERE / "run"), "--judged", str(self.judged), "--out", str(self.folder / "out"),
+                   "--jobs", "4", *options]
         return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
     def states(self, value: dict) -> dict[str, str]:
@@ -80,7 +81,8 @@ class BankRun(unittest.TestCase):
         found = value["cases"][0]["runs"][-1]["findings"][0]
         self.assertEqual((found["rule"], found["verdict"]), ("cuMemAddressReserve-size-nonzero", "unjudged"))
         self.assertTrue(found["blamed"]["frame"]["file"].endswith("wrong.py"))
-        self.judged.write_text('[[judgement]]\nrule = "cuMemAddressReserve-*"\nframe = "*/wrong.py"\nverdict = "true"\nreason = "planted"\n')
+        self.judged.write_text('[[judgement]]\nrule = "cuMemAddressReserve-*"\nframe = "*/wrong.py"\n'
+                               'verdict = "true"\nreason = "planted"\n')
         again = self.bank("--judge", str(self.folder / "out" / "r.jsonl"))
         self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
 

@@ -115,7 +115,8 @@ class JudgementTest(unittest.TestCase):
 
     def test_mistakes_in_the_file_are_named(self):
         good = '[[judgement]]\nrule = "r"\nverdict = "true"\nreason = "w"\n'
-        for old, new, said in (("true", "maybe", "verdict is one of"), ('reason = "w"', "", "a rule and a reason"), ("rule", "role", "unknown role")):
+        for old, new, said in (("true", "maybe", "verdict is one of"), ('reason = "w"', "", "a rule and a reason"),
+                               ("rule", "role", "unknown role")):
             with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(judgements.JudgementError, said):
                 path = pathlib.Path(folder, "j.toml")
                 path.write_text(good.replace(old, new))
@@ -165,7 +166,8 @@ class ResultTest(unittest.TestCase):
 
     def test_written_for_people_and_for_programs(self):
         work = {"launches": 9, "tracked": 7, "grades": {"type": 5, "value": 2}}
-        got = result(line("bare"), line("exact", findings=[finding(count=3)], work=work), judged=[{"rule": "r", "verdict": "true", "reason": "our bug"}])
+        got = result(line("bare"), line("exact", findings=[finding(count=3)], work=work),
+                     judged=[{"rule": "r", "verdict": "true", "reason": "our bug"}])
         with tempfile.TemporaryDirectory() as folder:
             text = results.write(pathlib.Path(folder), "s", got).read_text()
             value = json.loads(pathlib.Path(folder, "s.json").read_text())

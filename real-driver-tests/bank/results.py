@@ -254,7 +254,7 @@ def _cases(result: Result) -> list[str]:
         seconds = [str(by_mode.get(mode, {}).get("seconds", "")) for mode in plan.MODES]
         states = {f"{mode}: {run['state']}" + (f" ({run['reason']})" if run["reason"] else "")
                   for mode, run in by_mode.items() if run["state"] != "passed"}
-        if len({run["reason"] for run in by_mode.values() if run["state"] == "skipped"}) == 1 and len(states) == len(by_mode):
+        if all(run["state"] == "skipped" and run["reason"] == runs[0]["reason"] for run in runs):
             states = {f"skipped ({runs[0]['reason']})"}
         outputs = ", ".join(compared.get(mode, "-") for mode in plan.MODES[1:])
         cells = (program, allocator, outputs, *seconds, "; ".join(sorted(states)) or "passed")

@@ -17,7 +17,8 @@ def _begin() -> int:
 
 def _net() -> torch.nn.Module:
     torch.manual_seed(39)
-    return torch.nn.Sequential(torch.nn.Linear(128, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 8)).cuda()
+    linear, relu = torch.nn.Linear, torch.nn.ReLU
+    return torch.nn.Sequential(linear(128, 512), relu(), linear(512, 512), relu(), linear(512, 8)).cuda()
 
 
 def _steps(model: torch.nn.Module, rank: int) -> list[torch.Tensor]:
