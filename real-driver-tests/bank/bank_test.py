@@ -204,6 +204,9 @@ class RecordTest(unittest.TestCase):
         got = results.record(case, "exact", run, "passed", "")
         self.assertEqual((got["digest"], got["calls"], got["work"]), ("a b", 2, {"launches": 3}))
         self.assertEqual(len(got["findings"][0]["stack"][0]["function"]), results.LONGEST_NAME)
+        many = under_shim.Run(0, "", 1.0, {"findings": [finding() | {"stack": finding()["stack"] * 20}] * (results.WITH_STACKS + 1)})
+        depths = [len(one["stack"]) for one in results.record(case, "exact", many, "passed", "")["findings"]]
+        self.assertEqual((depths[0], depths[-2], depths[-1]), (results.KEPT_FRAMES, results.KEPT_FRAMES, results.FEW_FRAMES))
         self.assertNotIn("output", got)
         self.assertIn("hello", results.record(case, "exact", run, "failed", "x")["output"])
 

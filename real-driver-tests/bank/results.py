@@ -11,6 +11,8 @@ import judgements
 import plan
 
 KEPT_FRAMES = 16  # of a finding's stack
+WITH_STACKS = 40  # findings of a run; further ones have FEW_FRAMES, as a lent machine gives back small files alone
+FEW_FRAMES = 4
 KEPT_OUTPUT = 4000  # characters, from the end, of a run that went wrong
 QUIET_KINDS = ("answer",)
 LONGEST_NAME = 160  # characters of a function's name, which may be a page of templates
@@ -30,17 +32,18 @@ def record(case: plan.Case, mode: str, run, state: str, reason: str) -> dict:
     report = run.report or {}
     line |= {"seconds": round(run.seconds, 2), "digest": digest_in(run.output), "work": report.get("work", {}),
              "calls": sum(report.get("calls", {}).values()), "refusals": len(report.get("refusals", [])),
-             "notes": report.get("notes", []), "findings": [kept(finding) for finding in report.get("findings", [])]}
+             "notes": report.get("notes", []), "findings": [kept(finding, KEPT_FRAMES if number < WITH_STACKS else FEW_FRAMES)
+                          for number, finding in enumerate(report.get("findings", []))]}
     if state not in ("passed", "skipped"):
         line["output"] = run.output[-KEPT_OUTPUT:]
     return line
 
 
-def kept(finding: dict) -> dict:
+def kept(finding: dict, frames: int = KEPT_FRAMES) -> dict:
     """A finding as the log holds it: all but what its rule's page says, and the stack in short."""
     short = {key: value for key, value in finding.items() if key not in ("url", "fix", "objects")}
     return short | {"stack": [frame | {"function": frame.get("function", "")[:LONGEST_NAME]}
-                              for frame in finding.get("stack", [])[:KEPT_FRAMES]],
+                              for frame in finding.get("stack", [])[:frames]],
                     "objects": [{key: value for key, value in one.items() if "stack" not in key}
                                 for one in finding.get("objects", [])]}
 
