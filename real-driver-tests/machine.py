@@ -12,7 +12,8 @@ import sys
 
 import under_shim
 
-PACKAGES = ("torch", "triton", "cupy-cuda13x", "cuda-bindings", "cuda-core", "nvidia-nccl-cu13", "numpy")
+PACKAGES = ("torch", "torchvision", "transformers", "triton", "jax", "lightning",
+            "cupy-cuda13x", "cuda-bindings", "cuda-core", "nvidia-nccl-cu13", "numpy")
 
 # Runs in a process of its own: a CUDA context here would be inherited by nobody and hold memory.
 _PROBE = """

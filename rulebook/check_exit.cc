@@ -36,10 +36,10 @@ void check_allocation(Collector& out, const Model& model, const Allocation& a,
   Violation& v = out.add(rule, state);
   v.objects.push_back(ref(a));
   if (a.retained.call != 0) {
-    // Its stack comes last, behind that of the call that made the memory.
     v.message += "; the handle was retained " + times(a.retains) + ", last by call " +
                  std::to_string(a.retained.call) + ", and each retain needs a release of its own";
-    v.objects.push_back({ObjectRef::Kind::kAllocation, a.handle, a.size, a.retained, {}});
+    // Behind the call that made the memory, if that was seen.
+    if (a.creation_seen) v.objects.push_back(retained(a));
   }
 }
 

@@ -65,6 +65,28 @@ TEST(AtExit, WhoTouchedTheMemoryLastMayGoOnWithIt) {
   }
 }
 
+// To retain a handle makes nothing.
+TEST(AtExit, AnAllocationIsNotMadeByTheCallThatRetainedIt) {
+  World seen;
+  const Handle handle = seen.create(0x100, 1);
+  seen.retain(handle);
+  const Violations both = check_exit(seen.model, none_open);
+  ASSERT_EQ(both.size(), 1u);
+  ASSERT_EQ(both.front().objects.size(), 2u);
+  EXPECT_STREQ(how(both.front().objects[0]), "made");
+  EXPECT_EQ(both.front().objects[0].made.call, 1u);
+  EXPECT_STREQ(how(both.front().objects[1]), "retained");
+  EXPECT_EQ(both.front().objects[1].made.call, 2u);
+
+  World unseen;  // who created it is not known
+  unseen.retain(0x300);
+  const Violations one = check_exit(unseen.model, none_open);
+  ASSERT_EQ(one.size(), 1u);
+  ASSERT_EQ(one.front().objects.size(), 1u);
+  EXPECT_STREQ(how(one.front().objects[0]), "retained");
+  EXPECT_STREQ(name(one.front().objects[0].kind), "allocation");
+}
+
 TEST(AtExit, ADescriptorThatARunningThreadHasJustExportedIsNoLeak) {
   for (const std::uint32_t thread : {kWorker, kEnded}) {
     World w;

@@ -10,6 +10,7 @@ const char* name(ObjectRef::Kind kind) {
     case ObjectRef::Kind::kReservation:
       return "reservation";
     case ObjectRef::Kind::kAllocation:
+    case ObjectRef::Kind::kRetained:
       return "allocation";
     case ObjectRef::Kind::kMapping:
       return "mapping";
@@ -47,6 +48,11 @@ const char* name(ObjectRef::Kind kind) {
       break;
   }
   return "?";
+}
+
+const char* how(const ObjectRef& object) {
+  if (object.work) return "queued";
+  return object.kind == ObjectRef::Kind::kRetained ? "retained" : "made";
 }
 
 namespace detail {
@@ -94,7 +100,12 @@ ObjectRef ref(const Reservation& r) {
   return {ObjectRef::Kind::kReservation, r.base, r.size, r.made, {}};
 }
 ObjectRef ref(const Allocation& a) {
+  // To retain a handle makes nothing: who made this memory was not seen.
+  if (!a.creation_seen) return retained(a);
   return {ObjectRef::Kind::kAllocation, a.handle, a.size, a.made, {}};
+}
+ObjectRef retained(const Allocation& a) {
+  return {ObjectRef::Kind::kRetained, a.handle, a.size, a.retained, {}};
 }
 ObjectRef ref(const Mapping& m) { return {ObjectRef::Kind::kMapping, m.base, m.size, m.made, {}}; }
 ObjectRef ref(const Export& e) {

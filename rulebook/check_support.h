@@ -37,6 +37,8 @@ class Collector {
 
 [[gnu::cold]] ObjectRef ref(const Reservation& r);
 [[gnu::cold]] ObjectRef ref(const Allocation& a);
+/// The same, by the call that retained it last.
+[[gnu::cold]] ObjectRef retained(const Allocation& a);
 [[gnu::cold]] ObjectRef ref(const Mapping& m);
 [[gnu::cold]] ObjectRef ref(const Export& e);
 [[gnu::cold]] ObjectRef ref(const ExternalMemory& m);

@@ -48,7 +48,8 @@ struct ObjectRef {
     kEndpointId,
     kEndpoint,
     kEndpointBinding,
-    kWork,  ///< a launch, copy or fill that was queued; `work` says which
+    kWork,      ///< a launch, copy or fill that was queued; `work` says which
+    kRetained,  ///< an allocation, by the call that retained its handle: `made` is that call
     kCount
   };
   Kind kind;
@@ -61,6 +62,8 @@ struct ObjectRef {
 /// "reservation", "allocation", "mapping", "export", "multicast binding", "ipc-memory", "pool",
 /// "pool-memory", "external memory", ...
 const char* name(ObjectRef::Kind kind);
+/// What the call that `made` names did: "made", "queued" or "retained".
+const char* how(const ObjectRef& object);
 
 struct Violation {
   Rule rule;

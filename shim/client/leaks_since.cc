@@ -6,6 +6,7 @@
 #include <string>
 
 #include "api/words.h"
+#include "rulebook/check_support.h"
 
 namespace cuvmm::shim {
 
@@ -34,7 +35,7 @@ Violations in_use(const Model& model) {
                               size + " of handle " + hex_text(handle) + " is still there: it has " +
                                   count_text(a.references, "reference") + " and " +
                                   count_text(a.mappings, "mapping"),
-                              {ObjectRef::Kind::kAllocation, handle, a.size, a.made, {}}));
+                              cuvmm::detail::ref(a)));
   }
   for (const auto& [base, r] : model.reservations()) {
     all.push_back(still_there(

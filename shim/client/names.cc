@@ -92,7 +92,9 @@ bool Names::name_handle(Handle handle, std::string_view name) {
 
 std::string Names::of(const ObjectRef& object) {
   if (!any()) return {};
-  if (object.kind == ObjectRef::Kind::kAllocation) return of_handle(object);
+  const bool handle =
+      object.kind == ObjectRef::Kind::kAllocation || object.kind == ObjectRef::Kind::kRetained;
+  if (handle) return of_handle(object);
   return is_address(object.kind) ? of_address(object.value) : std::string();
 }
 

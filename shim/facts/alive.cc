@@ -15,6 +15,7 @@
 
 #include "api/words.h"
 #include "live/frames/stack_text.h"
+#include "rulebook/check_support.h"
 #include "shim/stack/symbolizer.h"
 
 namespace cuvmm::shim {
@@ -73,8 +74,7 @@ Alive count_alive(const Model& model) {
     if (leaks(model, allocation, running)) continue;
     ++alive.allocations;
     alive.bytes += allocation.size;
-    alive.objects.push_back(
-        {ObjectRef::Kind::kAllocation, handle, allocation.size, allocation.made, {}});
+    alive.objects.push_back(cuvmm::detail::ref(allocation));
   }
   std::set<Address> given_up;
   for (const Abandoned& abandoned : abandoned_reservations(model, running)) {
@@ -94,7 +94,7 @@ std::string alive_text(const Alive& alive) {
   for (const ObjectRef& object : alive.objects) {
     text += std::string("cuvmm: alive: ") + name(object.kind) + " " + hex_text(object.value);
     if (object.size != 0) text += " (" + size_text(object.size) + ")";
-    text += ", made by call " + std::to_string(object.made.call) + "\n";
+    text += std::string(", ") + how(object) + " by call " + std::to_string(object.made.call) + "\n";
     text += stack_text(symbolize(object.made.stack), "      ");
   }
   return text;

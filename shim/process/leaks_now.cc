@@ -30,7 +30,7 @@ std::string text_of(const Violations& leaks) {
     text += std::string("cuvmm: ") + info(leak.rule).id + ": " + leak.message + "\n";
     if (leak.objects.empty()) continue;
     const ObjectRef& object = leak.objects.front();
-    text += "  made by call " + std::to_string(object.made.call) + "\n";
+    text += std::string("  ") + how(object) + " by call " + std::to_string(object.made.call) + "\n";
     text += stack_text(symbolize(object.made.stack), "      ");
   }
   return text;

@@ -85,7 +85,9 @@ void add_object(std::string& out, const Entry& entry, std::size_t place) {
     if (!work->function.empty()) add_text(out, "function", work->function);
     add_text(out, "stream", hex_text(work->stream));
   }
-  add_number(out, "made_by_call", object.made.call);
+  const bool retained = object.kind == ObjectRef::Kind::kRetained;
+  add_number(out, "made_by_call", retained ? 0 : object.made.call);
+  if (retained) add_number(out, "retained_by_call", object.made.call);
   add_frames(out, "stack", entry.object_stacks[place]);
   if (object.ended.call != 0) {
     add_number(out, "ended_by_call", object.ended.call);

@@ -52,8 +52,8 @@ std::string makers_text(const Entry& entry) {
   for (std::size_t i = 0; i < entry.finding.violation.objects.size(); ++i) {
     const ObjectRef& object = entry.finding.violation.objects[i];
     if (object.work || entry.object_stacks[i].empty()) continue;
-    text += std::string("    ") + name(object.kind) + " " + hex_text(object.value) + ", made at " +
-            place_text(entry.object_stacks[i]) + "\n";
+    text += std::string("    ") + name(object.kind) + " " + hex_text(object.value) + ", " +
+            how(object) + " at " + place_text(entry.object_stacks[i]) + "\n";
   }
   return text;
 }
@@ -87,8 +87,7 @@ std::string object_text(const Entry& entry, std::size_t place) {
   if (!named.empty()) text += " \"" + named + "\"";
   if (object.size != 0) text += " (" + size_text(object.size) + ")";
   if (object.made.call != 0)
-    text +=
-        (object.work ? ", queued by call " : ", made by call ") + std::to_string(object.made.call);
+    text += std::string(", ") + how(object) + " by call " + std::to_string(object.made.call);
   else if (!object.work && object.ended.call == 0)  // of what has ended, only the end is kept
     text += ", made by a call that cuvmm did not see";
   const bool elsewhere =

@@ -66,6 +66,7 @@ bool is_object_of_finding(const Json& value) {
          may_have(value, "name", is_string) && may_have(value, "scope", is_string) &&
          may_have(value, "pid", is_pid) && may_have(value, "ranges", is_strings) &&
          may_have(value, "regions", is_strings) && may_have(value, "region_count", is_positive) &&
+         may_have(value, "retained_by_call", is_positive) &&
          may_have(value, "ended_by_call", is_count) && may_have(value, "ended_stack", is_stack);
 }
 bool is_objects(const Json& value) { return value.is_array() && all(value, is_object_of_finding); }
@@ -107,6 +108,11 @@ bool is_kind(const Json& value) {
                      [&](RuleKind kind) { return value == name(kind); });
 }
 
+bool is_blamed(const Json& value) {
+  return value.is_object() && has(value, "frame", is_frame) && has(value, "code", is_string) &&
+         has(value, "library", is_flag) && may_have(value, "counts", is_flag);
+}
+
 constexpr Member kReport[] = {
     {"pid", is_pid, "a process id"},
     {"ended", is_string, "a string"},
@@ -139,6 +145,7 @@ constexpr Member kFindingMay[] = {
     {"objects", is_objects, "a list of objects", "[]"},
     {"memory", is_string, "a string"},
     {"related", is_related, "a list of objects with \"pid\" and \"rule\""},
+    {"blamed", is_blamed, "an object with \"frame\", \"code\" and \"library\""},
     {"scope", is_string, "a string"},
     {"ranges", is_strings, "an array of strings"},
     {"handled", is_count, "a count"},
@@ -250,7 +257,9 @@ class Enforcer {
         complain(where, std::string("\"") + member.key + "\" to be " + member.expected);
         return false;
       }
-      if (of_ == ReportOf::kProcess) entry.erase("related");  // that is for the runner to say
+      if (of_ == ReportOf::kProcess) {
+        for (const char* const of_runner : {"related", "blamed"}) entry.erase(of_runner);
+      }
       for (const Member& member : may) optional(entry, member, where + ": ");
       return true;
     });

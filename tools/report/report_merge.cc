@@ -93,7 +93,7 @@ constexpr const char* kContract[] = {
     "unchecked", "findings",    "summary", "suppressed", "alive",
     "processes", "notes",       "ipc",     "fault",      "faults",
     "work",      "refusals",    "stacks",  "expected",   "unused_suppressions",
-    "undecided", "leaks_judged"};
+    "undecided", "leaks_judged", "blame"};
 
 // What this version does not know: lists are united, of anything else the first one stays.
 class Unknown {

@@ -75,7 +75,7 @@ const char* nothing_text(const MergedReport& report) {
 }  // namespace
 
 std::string summary_text(const MergedReport& report, const std::vector<std::string>& files,
-                         std::uint64_t skipped_launches) {
+                         std::uint64_t skipped_launches, const std::string& blame) {
   const Totals& totals = report.totals;
   std::string text = notes_text(report) + findings_table(report.value["findings"]);
   std::uint64_t calls = 0;
@@ -93,6 +93,7 @@ std::string summary_text(const MergedReport& report, const std::vector<std::stri
         fmt::format(" in {} of {}{}\n", counted(calls, "call", "calls"),
                     counted(report.processes, "process", "processes"), driver_text(report.value));
   }
+  text += blame;
   text += unused_text(report.value);
   if (report.processes == 0) text += nothing_text(report);
   if (skipped_launches > 0) {

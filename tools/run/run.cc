@@ -16,6 +16,7 @@
 #include "tools/commands.h"
 #include "tools/crash/kept_rings.h"
 #include "tools/live/live_folder.h"
+#include "tools/report/blame/blame.h"
 #include "tools/report/machine/machine_causes.h"
 #include "tools/report/process_tree.h"
 #include "tools/report/report_merge.h"
@@ -169,8 +170,8 @@ bool ended_on_request(const TreeResult& tree) {
 
 // The exit code of the command, once the report is written.
 int exit_code(const RunSettings& options, const TreeResult& tree, const MergedReport& merged,
-              std::uint64_t skipped_launches) {
-  if (options.error_exitcode && merged.totals.any()) return options.error_exitcode;
+              const BlameTally& blame, std::uint64_t skipped_launches) {
+  if (options.error_exitcode && blame.counted > 0) return options.error_exitcode;
   const bool own_code = tree.exit_code != 0 && tree.signal == 0;
   if (options.error_exitcode && !own_code && !merged.unjudged.empty()) {
     return failed(kExitLeaksUnknown,
@@ -220,12 +221,15 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
     return !report.error.empty() || !report.problems.empty();
   });
   if (odd) folder.keep();
+  const OwnCode own(options.blame);
+  const BlameTally blame = blame_findings(merged.value, own);
   const std::vector<std::string> written = write_reports(options.reports, merged.value);
   for (const std::string& cause : causes) say(options, cause);
   if (!options.quiet) tell_between(options, merged.between);
-  if (!options.quiet) write_error(summary_text(merged, written, skipped_launches));
+  if (!options.quiet)
+    write_error(summary_text(merged, written, skipped_launches, blame_text(blame, own)));
   if (written.size() != options.reports.size()) return kExitFailure;
-  return exit_code(options, tree, merged, skipped_launches);
+  return exit_code(options, tree, merged, blame, skipped_launches);
 }
 
 // Where the processes keep their last calls: in the folder that the user named, or in one that goes

@@ -6,14 +6,17 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <string_view>
 
 #include "failure/spec.h"
 #include "rulebook/limits.h"
 #include "tools/commands.h"
 #include "tools/hostile/hostile_words.h"
+#include "tools/report/blame/own_code.h"
 #include "tools/rules/suggest.h"
 #include "tools/run/run.h"
 #include "tools/run/run_options.h"
@@ -43,6 +46,17 @@ class RunFormatter : public EmulateFormatter {
 
 std::string absolute(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
+
+// A list in the environment, as that of PATH.
+std::vector<std::string> words_of(const char* variable) {
+  const char* const value = std::getenv(variable);
+  std::vector<std::string> words;
+  std::istringstream text(value ? value : "");
+  for (std::string word; std::getline(text, word, ':');) {
+    if (!word.empty()) words.push_back(word);
+  }
+  return words;
 }
 
 // All clauses in one text; a mistake is told with its column in the text that was given.
@@ -130,6 +144,13 @@ void add_driver_options(CLI::App& app, RunSettings& options, std::string& emulat
                  "Exit with N if there is an error, undefined behaviour or a leak")
       ->type_name("N")
       ->check(whole_number(1, 255));
+  app.add_option(
+         "--blame", options.blame,
+         "For --error-exitcode, count only findings of code in this file, folder or object; "
+         "may be given several times (docs/findings.md)")
+      ->type_name("PATH|NAME")
+      ->take_all()
+      ->allow_extra_args(false);
   app.add_option(
          "--skipped-exitcode", options.skipped_exitcode,
          "Exit with N if the program succeeds but launched kernels, which the emulator skips")
@@ -276,6 +297,8 @@ void take_run_options(RunSettings& options, const CLI::App& app, const std::stri
         std::string(options.trace_errors ? "--trace-errors" : "--trace-calls") +
         " needs --trace FILE.jsonl: program text has all calls, so that it can be replayed"};
   }
+  if (options.blame.empty()) options.blame = words_of("CUVMM_BLAME");
+  options.blame = checked_own_code(options.blame, options.command[0]);
   options.fail = checked_spec(options.fails);
   if (!options.hostile.empty()) {
     const Hostile hostile = read_hostile(options.hostile);

@@ -16,6 +16,7 @@ struct RunSettings {
   std::string driver;   ///< absolute path of the libcuda to use; "" for the loader's choice
   std::vector<std::string> reports;
   int error_exitcode = 0;    ///< 0: the program's exit code is kept
+  std::vector<std::string> blame;  ///< whose findings count for it; empty: all do
   int skipped_exitcode = 0;  ///< the same, of a program that launched kernels on the emulator
   bool python = false;       ///< lead Python's cuda.bindings.runtime to the emulator's libcudart
   bool enforce = false;

@@ -24,6 +24,7 @@ struct OptionVariable {
 constexpr OptionVariable kOfRun[] = {
     {"allow-multicast", "CUVMM_ALLOW_MULTICAST"},
     {"async", "CUVMM_ASYNC"},
+    {"blame", "CUVMM_BLAME"},
     {"color", "CUVMM_COLOR"},
     {"debuginfod", "CUVMM_DEBUGINFOD"},
     {"devices", "CUVMM_DEVICES"},

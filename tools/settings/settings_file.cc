@@ -170,7 +170,10 @@ class SettingsReader {
 
   // The file is used from folders below its own, too.
   std::string in_the_folder(const CLI::Option& option, const std::string& text) const {
-    bool file = names_a_file(option) && !has_alternative(option.get_type_name(), text);
+    const std::string type = option.get_type_name();
+    bool file = names_a_file(option) && !has_alternative(type, text);
+    if (has_alternative(type, "NAME") && text.find('/') == std::string::npos)
+      file = std::filesystem::exists(folder_ / text);  // else it is a name, of what lies anywhere
     if (is_glued(option)) {
       const std::vector<std::string> known = all_profiles();
       file = std::find(known.begin(), known.end(), text) == known.end() &&
@@ -207,9 +210,9 @@ class SettingsReader {
   // nor what such a command chooses itself.
   void inherit(const CLI::App& command, const std::string& name) {
     constexpr std::string_view kOneRun[] = {
-        "error-exitcode", "fail",        "hostile",          "leaks-signal", "live",
-        "report",         "ring",        "skipped-exitcode", "streams",      "timeline",
-        "trace",          "trace-calls", "trace-errors"};
+        "blame",    "error-exitcode", "fail",        "hostile",          "leaks-signal",
+        "live",     "report",         "ring",        "skipped-exitcode", "streams",
+        "timeline", "trace",          "trace-calls", "trace-errors"};
     std::vector<FileSetting> inherited;
     for (const FileSetting& setting : file_.settings) {
       if (setting.command != "run" || !option_of_key(command, setting.key)) continue;

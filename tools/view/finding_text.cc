@@ -60,6 +60,8 @@ std::string made_text(const Json& object) {
   if (!object.contains("made_by_call")) return "";
   const std::uint64_t made = number_in(object, "made_by_call");
   if (object.contains("stream")) return made == 0 ? "" : fmt::format(", queued by call {}", made);
+  if (const auto retained = number_in(object, "retained_by_call"))
+    return fmt::format(", retained by call {}", retained);
   if (made != 0) return fmt::format(", made by call {}", made);
   return object.contains("ended_by_call") ? "" : ", made by a call that cuvmm did not see";
 }

@@ -42,6 +42,7 @@ function objectView(object, pid) {
   if (object.name) parts.push(' “', shown(object.name), '”');
   const life = [];
   if (object.made_by_call) life.push(`made by call ${object.made_by_call}`);
+  if (object.retained_by_call) life.push(`retained by call ${object.retained_by_call}`);
   if (object.ended_by_call) life.push(`ended by call ${object.ended_by_call}`);
   return [make('p', {}, make('strong', {}, parts), life.length ? ': ' + life.join(', ') : ''),
           usesView(object, pid), withinView(object.ranges),

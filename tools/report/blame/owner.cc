@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/report/blame/owner.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <span>
+#include <string_view>
+
+#include "live/frames/interleave.h"
+#include "live/frames/stack_text.h"
+
+namespace cuvmm::tools {
+
+namespace {
+
+// Before the first '.' of a library's file name, or before the '-' and the hash that wheels put
+// there ("libcudart-1b2c3d4e.so.13").
+constexpr std::string_view kNvidia[] = {
+    "libcuda",        "libcudart",       "libcublas",     "libcublasLt",     "libcudnn",
+    "libcufft",       "libcufftw",       "libcufile",     "libcurand",       "libcusolver",
+    "libcusolverMg",  "libcusparse",     "libcusparseLt", "libcutensor",     "libcutensorMg",
+    "libcutensornet", "libcustatevec",   "libcudss",      "libcupti",        "libnccl",
+    "libnvrtc",       "libnvJitLink",    "libnvvm",       "libnvjpeg",       "libnvfatbin",
+    "libnvshmem",     "libnvshmem_host", "libnvToolsExt", "libnvtx3interop", "libnvinfer",
+    "libnvblas",      "libnppc",         "libnppial",     "libnppicc",       "libnppidei",
+    "libnppif",       "libnppig",        "libnppim",      "libnppist",       "libnppisu",
+    "libnppitc",      "libnpps",         "libcuvmm-shim",
+};
+// These families have many members.
+constexpr std::string_view kNvidiaFamilies[] = {"libnvidia-", "libcudnn_",   "libnvrtc-builtins",
+                                                "libcufile_", "libnvinfer_", "libnvperf_",
+                                                "libcudss_",  "libnvshmem_"};
+// PyTorch is also unpacked elsewhere, for programs in C++.
+constexpr std::string_view kTorch[] = {
+    "libtorch", "libtorch_cpu", "libtorch_cuda",        "libtorch_cuda_linalg", "libtorch_python",
+    "libc10",   "libc10_cuda",  "libtorch_global_deps", "libtorch_nvshmem",     "libshm",
+};
+// Of the C and C++ runtimes: also where an environment (conda's, say) brings its own.
+constexpr std::string_view kRuntimes[] = {"libc",   "libpthread", "libm",     "libdl",
+                                          "librt",  "libstdc++",  "libc++",   "libgomp",
+                                          "libomp", "libiomp5",   "libgcc_s", "libffi"};
+constexpr std::string_view kSystemFolders[] = {
+    "/lib/", "/lib64/", "/lib32/", "/usr/lib/", "/usr/lib64/", "/usr/lib32/", "/usr/libx32/"};
+constexpr std::string_view kCudaFolders[] = {"/usr/local/cuda/", "/usr/local/cuda-"};
+constexpr std::string_view kHeaderFolders[] = {"/usr/include/", "/usr/lib/gcc/", "/usr/local/cuda/",
+                                               "/usr/local/cuda-"};
+
+bool is_among(std::span<const std::string_view> words, std::string_view word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+bool has_beginning(std::span<const std::string_view> beginnings, std::string_view text) {
+  return std::ranges::any_of(
+      beginnings, [&](std::string_view beginning) { return text.starts_with(beginning); });
+}
+
+// What follows the component in the path; npos: it is not there.
+std::size_t after_component(std::string_view path, std::string_view component) {
+  for (std::size_t at = 0; (at = path.find(component, at)) != std::string_view::npos; ++at) {
+    const std::size_t end = at + component.size();
+    const bool begins = at == 0 || path[at - 1] == '/';
+    if (begins && end < path.size() && path[end] == '/') return end + 1;
+  }
+  return std::string_view::npos;
+}
+
+std::size_t after_packages(std::string_view path) {
+  return std::min(after_component(path, "site-packages"), after_component(path, "dist-packages"));
+}
+
+bool in_packages(std::string_view path) { return after_packages(path) != std::string_view::npos; }
+
+// ".../lib/python3.12/..." or ".../lib64/python3.12/...".
+bool in_standard_library(std::string_view path) {
+  for (const std::string_view folder : {"lib", "lib64"}) {
+    const std::size_t at = after_component(path, folder);
+    if (at != std::string_view::npos && path.substr(at).starts_with("python3")) return true;
+  }
+  return false;
+}
+
+// Caches of compiled code (Triton's) have folders that are named by a hash.
+bool in_hashed_folder(std::string_view path) {
+  constexpr std::size_t kHash = 40;
+  const std::size_t file = path.rfind('/');
+  if (file == std::string_view::npos) return false;
+  const std::string_view folder = live::file_name(path.substr(0, file));
+  return folder.size() >= kHash && std::ranges::all_of(folder, [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+         });
+}
+
+bool is_generated(std::string_view path) {
+  return path.find("/torchinductor_") != std::string_view::npos ||
+         (path.ends_with(".so") && in_hashed_folder(path));
+}
+
+// "libcudart" of "libcudart.so.13" and of "libcudart-1b2c3d4e.so.13".
+std::string_view library_stem(std::string_view file) {
+  const std::string_view name = file.substr(0, file.find(".so"));
+  const std::size_t hash = name.rfind('-');
+  constexpr std::size_t kShortest = 8;
+  const bool hashed =
+      hash != std::string_view::npos && name.size() - hash > kShortest &&
+      name.find_first_not_of("0123456789abcdef", hash + 1) == std::string_view::npos;
+  return hashed ? name.substr(0, hash) : name;
+}
+
+bool of_nvidia(std::string_view module) {
+  const std::string_view file = live::file_name(module);
+  return is_among(kNvidia, library_stem(file)) || has_beginning(kNvidiaFamilies, file) ||
+         has_beginning(kCudaFolders, module);
+}
+
+bool of_c_library(const live::Frame& frame) {
+  const std::string_view name = library_stem(live::file_name(frame.module));
+  return name == "libc" || name == "libpthread" || name.starts_with("libc-");
+}
+
+// A thread's or a process's first function. Libraries without symbols have no names for them.
+bool begins_stack(const live::Frame& frame) {
+  constexpr std::string_view kStarts[] = {"_start", "start_thread", "clone",       "__clone",
+                                          "clone3", "__clone3",     "thread_start"};
+  return !frame.python() &&
+         (is_among(kStarts, frame.function) || frame.function.starts_with("__libc_start_"));
+}
+
+Owner owner_of_python(const live::Frame& frame) {
+  const std::string_view file = frame.file;
+  if (file.starts_with("<frozen ")) return Owner::kSystem;
+  // What a program was given as text, or types; what libraries generate has such names as well.
+  constexpr std::string_view kTyped[] = {"<string>", "<stdin>", "<console>", "<input>"};
+  if (is_among(kTyped, file))
+    return frame.function == "<module>" ? Owner::kProgram : Owner::kNobody;
+  if (file.starts_with("<ipython-input") || file.starts_with("<doctest")) return Owner::kProgram;
+  if (file.empty() || file.starts_with('<') || is_generated(file)) return Owner::kNobody;
+  if (in_packages(file)) return Owner::kPackage;
+  return in_standard_library(file) ? Owner::kSystem : Owner::kProgram;
+}
+
+}  // namespace
+
+Owner owner_of(const live::Frame& frame) {
+  if (frame.python()) return owner_of_python(frame);
+  const std::string_view module = frame.module;
+  if (module.empty() || begins_stack(frame) || is_generated(module)) return Owner::kNobody;
+  if (live::of_interpreter(frame)) return Owner::kSystem;
+  if (of_nvidia(module)) return Owner::kNvidia;
+  const std::string_view name = library_stem(live::file_name(module));
+  if (in_packages(module) || is_among(kTorch, name)) return Owner::kPackage;
+  if (is_among(kRuntimes, name) || has_beginning(kSystemFolders, module) ||
+      in_standard_library(module) || module.starts_with("linux-vdso") || module.front() == '[')
+    return Owner::kSystem;
+  // A function of a header is compiled into whoever calls it, and the caller comes next.
+  const bool header = has_beginning(kHeaderFolders, frame.file) || in_packages(frame.file) ||
+                      frame.file.find("/include/c++/") != std::string::npos;
+  return header ? Owner::kNobody : Owner::kProgram;
+}
+
+bool reaches_start(const std::vector<live::Frame>& frames) {
+  const auto is_native = [](const live::Frame& frame) { return !frame.python(); };
+  const auto last = std::find_if(frames.rbegin(), frames.rend(), is_native);
+  if (last == frames.rend()) return false;
+  if (begins_stack(*last)) return true;
+  if (!last->function.empty()) return false;
+  const auto caller = std::find_if(std::next(last), frames.rend(), is_native);
+  return of_c_library(*last) || (caller != frames.rend() && of_c_library(*caller));
+}
+
+bool python_was_cut(const std::vector<live::Frame>& frames) {
+  constexpr std::size_t kFew = 16;  // 32 are kept, of which some are not shown
+  const auto python = std::ranges::count_if(frames, &live::Frame::python);
+  if (static_cast<std::size_t>(python) < kFew) return false;
+  const auto outermost = std::find_if(frames.rbegin(), frames.rend(),
+                                      [](const live::Frame& frame) { return frame.python(); });
+  const std::string_view function = outermost->function;
+  return !function.ends_with("_bootstrap") && function != "_run_module_as_main";
+}
+
+bool runs_python(const live::Frame& frame) {
+  return live::of_interpreter(frame) &&
+         (frame.function.empty() || frame.function.starts_with("_PyEval_EvalFrameDefault"));
+}
+
+std::string name_of_code(const live::Frame& frame) {
+  const std::string_view path = frame.python() ? frame.file : frame.module;
+  if (const std::size_t at = after_packages(path); at != std::string_view::npos) {
+    const std::string_view rest = path.substr(at);
+    return std::string(rest.substr(0, rest.find('/')));
+  }
+  if (owner_of(frame) == Owner::kProgram) return frame.file.empty() ? frame.module : frame.file;
+  return std::string(live::file_name(path));
+}
+
+}  // namespace cuvmm::tools

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose code a frame of a stack is, by where its file lies and what it is called.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "live/frames/frame.h"
+
+namespace cuvmm::tools {
+
+enum class Owner : unsigned char {
+  kProgram,  ///< of nobody who is known here: so the program's own
+  kPackage,  ///< installed for Python (site-packages, dist-packages), or PyTorch's libraries
+  kNvidia,   ///< one of NVIDIA's libraries
+  kSystem,   ///< the system's libraries, Python's interpreter and its standard library
+  kNobody,   ///< what was generated, a header's code, a program's start: it says nothing
+};
+
+Owner owner_of(const live::Frame& frame);
+
+/// Whether a stack, innermost frame first, reaches out to where its thread began.
+bool reaches_start(const std::vector<live::Frame>& frames);
+/// Whether the outermost functions of Python may be missing in it.
+bool python_was_cut(const std::vector<live::Frame>& frames);
+/// Whether the frame is one of Python's interpreter that ran functions.
+bool runs_python(const live::Frame& frame);
+
+/// What a frame's code is called: "torch", "libcudart.so.13", "/home/me/train.py".
+std::string name_of_code(const live::Frame& frame);
+
+}  // namespace cuvmm::tools
