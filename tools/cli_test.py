@@ -205,11 +205,11 @@ class Run(CliTest):
         child = dict(line.split("=", 1) for line in result.stdout.splitlines() if "=" in line)
         self.assertTrue(child["LD_PRELOAD"].split(":")[0].endswith("/libcuvmm-shim.so"))
         links, emulator, rest = child["LD_LIBRARY_PATH"].split(":")
-        self.assertTrue(os.path.samefile(links + "/libcuda.so", child["LD_PRELOAD"].split(":")[0]))
+        self.assertTrue(os.path.samefile(links + "/libcuda.so", child["LD_PRELOAD"].split(":")[0].replace("$LIB", "lib")))
         self.assertTrue(os.path.exists(emulator + "/libcudart.so.13"))
         self.assertTrue(os.path.exists(emulator + "/libnvidia-ml.so.1"))
         self.assertEqual([os.path.basename(library) for library in child["LD_PRELOAD"].split(":")[1:]],
-                         ["libcudart.so.13", "libcudart.so.12", "libcuvmm-blas.so"])
+                         ["libcudart.so.13", "libcudart.so.12", "libcuvmm-blas.so", "libcuvmm-other-libc.so"])
         self.assertNotIn("PYTHONPATH", child)
         self.assertEqual(rest, "/x")
         self.assertTrue(child["CUVMM_DRIVER"].endswith("/emulator/libcuda.so.1"))

@@ -296,7 +296,8 @@ std::vector<ProcessReport> read_reports(const std::string& folder, std::int64_t 
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
        at.increment(error)) {
     const std::string file = at->path().string();
-    if (!file.ends_with(".timeline")) files.insert(file);  // tools/timeline/ reads those
+    // tools/timeline/ and tools/run/other_libc.h read those.
+    if (!file.ends_with(".timeline") && !file.ends_with(".other-libc")) files.insert(file);
   }
   std::vector<ProcessReport> reports;
   std::size_t values = 0;

@@ -26,6 +26,7 @@
 #include "tools/run/launch_count.h"
 #include "tools/run/layout.h"
 #include "tools/run/loader_path.h"
+#include "tools/run/other_libc.h"
 #include "tools/standard_streams.h"
 #include "tools/temporary_folder.h"
 #include "tools/timeline/run_timeline.h"
@@ -113,8 +114,10 @@ std::uint64_t lucky_uses(const std::vector<ProcessReport>& reports) {
 
 // What could have kept findings out of the report.
 std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
-                              const std::vector<ProcessReport>& reports, bool eager) {
+                              const std::vector<ProcessReport>& reports, bool eager,
+                              const std::string& folder) {
   std::vector<std::string> notes;
+  if (std::string note = other_libc_note(folder); !note.empty()) notes.push_back(std::move(note));
   if (const std::uint64_t lucky = eager ? lucky_uses(reports) : 0; lucky > 0) {
     notes.push_back(fmt::format(
         "{} of memory went well by luck: nothing waited for the work, and the emulator does it at "
@@ -182,7 +185,8 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
              TemporaryFolder& folder, std::uint64_t skipped_launches, bool eager) {
   const std::vector<ProcessReport> reports = read_reports(folder.path(), tree.pid);
   const Endings endings{{tree.signals.begin(), tree.signals.end()}, tree.left_running};
-  MergedReport merged = merge_reports(reports, gaps(tree, reach, reports, eager), endings);
+  MergedReport merged =
+      merge_reports(reports, gaps(tree, reach, reports, eager, folder.path()), endings);
   std::vector<std::string> causes;
   if (options.emulate) {
     merged.value["skipped_launches"] = skipped_launches;
