@@ -366,6 +366,21 @@ cuMemRelease(h0)
         self.assertNotIn("cuMemMap-offset-zero", [finding["rule"] for finding in report["findings"]])
         self.assertGreaterEqual(report["suppressed"], 1)
 
+    def test_a_line_of_suppressions_that_cannot_be_read_is_said_before_the_program_runs(self):
+        rules = self.path("s.txt", "# known\nrule:cuMemMap-*\nrule cuMemCreate\nfunction:\n")
+        for command in (["run"], ["fail", "--each"], ["hostile"]):
+            result = self.cuvmm(*command, "--emulate", "--suppressions", rules, "--", "touch", self.path("ran"))
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(f"{rules}:3:1: expected rule:GLOB or function:GLOB, found 'rule'", result.stderr)
+            self.assertIn(f"{rules}:4:10: expected a pattern after 'function:'", result.stderr)
+            self.assertFalse(os.path.exists(self.path("ran")))
+
+    def test_a_report_that_cannot_be_written_is_said_before_the_program_runs(self):
+        result = self.run_("--emulate", "--report", "/proc/x.json", "--", "touch", self.path("ran"))
+        self.assertEqual(result.returncode, 125)
+        self.assertIn("--report /proc/x.json", result.stderr)
+        self.assertFalse(os.path.exists(self.path("ran")))
+
     def test_enforce_answers_the_documented_code(self):
         result = self.run_("--emulate", "--enforce", "--", *self.replay_command(OFFSET))
         self.assertEqual(result.returncode, 0, result.stdout)

@@ -122,7 +122,10 @@ Process::Opened& Process::open_now() {
   // A process that never uses CUDA (a shell around the program) says nothing and truncates no
   // trace.
   if (!options_.complaint.empty()) say(options_.complaint);
-  for (const std::string& error : suppressions_.errors()) say(error);
+  for (const std::string& error : suppressions_.errors()) {
+    say(error + " (the line is ignored)");
+    note(error + " (the line was ignored)");
+  }
   for (const Bypassed& bypassed : bypassed_libraries()) {
     if (!options_.no_summary) say(sentence(bypassed));  // `cuvmm run` tells the notes
     note(sentence(bypassed));

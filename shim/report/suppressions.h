@@ -20,9 +20,8 @@ struct Suppression {
 
 class Suppressions {
  public:
-  /// Reads lines of `rule:GLOB`, `function:GLOB`, or both with blanks between; `#` begins a
-  /// comment. A line that is not understood is left out and named in errors() as "FILE:LINE:COLUMN:
-  /// what was expected"; the other ones hold. `file` is the name used in errors.
+  /// As read_suppressions() does. A line that is not understood is left out and named in errors()
+  /// as "FILE:LINE:COLUMN: what was expected"; the other ones hold. `file` is the name used there.
   static Suppressions parse(std::string_view text, const std::string& file);
   /// The same for a file; one that cannot be read is an error.
   static Suppressions load(const std::string& path);

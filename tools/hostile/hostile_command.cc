@@ -67,6 +67,12 @@ class HostileRuns {
   }
 
   int run() {
+    if (!settings_.json.empty()) {
+      if (const std::string problem = cannot_write(settings_.json); !problem.empty()) {
+        print_error("cuvmm hostile: --json {}: {}\n", settings_.json, problem);
+        return kExitFailure;
+      }
+    }
     if (const std::string problem = learn(); !problem.empty()) return trouble(problem);
     timeout_s_ = settings_.timeout_s > 0 ? settings_.timeout_s
                                          : std::max(10.0, 20 * plain_.seconds * at_once_);

@@ -7,11 +7,14 @@
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string_view>
 
 #include "failure/spec.h"
 #include "rulebook/limits.h"
+#include "rulebook/suppression_text.h"
 #include "tools/commands.h"
 #include "tools/hostile/hostile_words.h"
 #include "tools/rules/suggest.h"
@@ -79,6 +82,19 @@ CLI::Validator when_streams_work() {
 }
 
 void take_command(RunSettings& options, const CLI::App& app, const CommandLine& line) {
+// The shim leaves out a line that it does not understand. What the user wanted by it is not done
+// then, so it is said before the program runs.
+void check_suppressions(const std::string& file) {
+  if (file.empty()) return;
+  std::ifstream in(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in) throw UsageError{"--suppressions " + file + ": cannot be read"};
+  std::string message;
+  for (const std::string& error : read_suppressions(text).errors)
+    message += (message.empty() ? "" : "\n") + file + ":" + error;
+  if (!message.empty()) throw UsageError{message};
+}
+
   options.command = app.remaining();
   if (!options.command.empty() && options.command[0].size() > 1 && options.command[0][0] == '-') {
     throw UsageError{unexpected(app)};
@@ -290,6 +306,7 @@ void take_run_options(RunSettings& options, const CLI::App& app, const std::stri
 }
 
 void add_run(CLI::App& app, CommandLine& line) {
+  check_suppressions(options.suppressions);
   CLI::App* command = app.add_subcommand("run", "Run a program and check its calls");
   auto options = std::make_shared<RunSettings>();
   auto emulate = std::make_shared<std::string>();
