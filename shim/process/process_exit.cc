@@ -75,7 +75,9 @@ void Process::find_leaks(Session& session) {
 
 void Process::find_escapes() {
   const RealDriver* driver = driver_if_open();
-  for (const std::string& path : escaped_libraries(driver ? driver->path : "")) {
+  const std::vector<std::string> escaped = escaped_libraries(driver ? driver->path : "");
+  if (!escaped.empty()) escaped_ = json_list(escaped);
+  for (const std::string& path : escaped) {
     say(path +
         " was loaded beside the shim (an absolute path, dlmopen): calls to it were not checked");
     note_unchecked(path + ": loaded beside the shim, calls to it were not checked");
@@ -93,6 +95,7 @@ ReportContext Process::context(const char* ended) {
                    ",\"version\":" + std::to_string(open ? open->session.driver_version() : 0) +
                    ",\"emulated\":" + (driver && driver->emulated ? "true" : "false") + "}";
   context.unchecked = "[]";
+  context.escaped = escaped_;
   context.expected = labels_.expected();
   if (const std::vector<std::string> unused = ledger_->suppressions().unused(); !unused.empty())
     context.unused = json_list(unused);

@@ -211,8 +211,9 @@ void add_hostile(CLI::App& app, CommandLine& line) {
   command->callback([command, settings, emulate, with, &line] {
     settings->with = read_kinds("--with " + *with, *with);
     take_run_options(settings->run, *command, *emulate, line);
-    for (const char* option : {"--driver", "--hostile", "--streams", "--report", "--trace",
-                               "--ring", "--live", "--leaks-signal", "--error-exitcode"}) {
+    for (const char* option :
+         {"--driver", "--hostile", "--streams", "--report", "--trace", "--ring", "--live",
+          "--leaks-signal", "--error-exitcode", "--allow-unchecked"}) {
       if (command->count(option) > 0) {
         throw UsageError{std::string(option) +
                          " has no meaning here: the emulator is run, with "

@@ -113,6 +113,7 @@ constexpr Member kReport[] = {
     {"suppressed", is_count, "a count"},
     {"expected", is_count, "a count"},
     {"unused_suppressions", is_strings, "a list of strings"},
+    {"escaped", is_strings, "a list of strings"},
     {"ipc", is_list, "a list"},
     {"stacks", is_stacks, "an object of lists of frames"},
     {"fault", is_fault, "an object with \"result\", \"call\", \"ended\" and \"queued\""},

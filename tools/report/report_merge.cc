@@ -143,6 +143,7 @@ class Merger {
     for (const std::string& what : report.problems) note(process + ": " + what);
     add_driver(value, process);
     if (value.value("ended", "") == "running") {
+      ++result_.cut_short;
       note(process + " " + cut_short(report.pid, endings_));
     }
     if (value.contains("notes")) {

@@ -24,6 +24,7 @@ struct MergedReport {
   Totals totals;  ///< occurrences, folded repeats included
   std::size_t processes = 0;
   std::size_t unread = 0;          ///< reports that are lost, or are none
+  std::size_t cut_short = 0;       ///< processes whose last report was not their end
   std::string first_rule;          ///< of the first finding that is not advice, "" when none
   std::vector<std::string> notes;  ///< what is missing and why; also in value["notes"]
   /// Those of the findings that only several processes together show: none of them has told it.

@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "tools/report/gaps.h"
 #include "tools/report/report_merge.h"
 
 namespace cuvmm::tools {
 
-/// What was found, what may be missing, and the next command to type. Every line starts with
-/// "cuvmm: ". `reachable` is false when the program itself could not be checked (that was said
-/// before).
-/// `skipped_launches` is how many kernels the emulator did not run.
+/// What was found, what may be missing, and the next command to type; then, as the last lines, what
+/// was not checked, and that the exit code of the command, if not 0, comes from that. Every line
+/// starts with "cuvmm: ".
 std::string summary_text(const MergedReport& report, const std::vector<std::string>& files,
-                         std::uint64_t skipped_launches = 0);
+                         const NotEmulated& missing = {}, int unchecked_exitcode = 0);
 
 }  // namespace cuvmm::tools

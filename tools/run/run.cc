@@ -154,17 +154,29 @@ std::vector<std::string> write_reports(const std::vector<std::string>& files, co
   return written;
 }
 
-// The exit code of the command, once the report is written.
-int exit_code(const RunSettings& options, const TreeResult& tree, const MergedReport& merged,
-              std::uint64_t skipped_launches) {
-  if (options.error_exitcode && merged.totals.any()) return options.error_exitcode;
-  if (tree.exit_code != 0) return tree.exit_code;
-  if (options.error_exitcode && merged.unread > 0) {
-    return failed(
-        kExitFailure,
-        "--error-exitcode: a report is lost, so nobody knows whether there were findings");
-  }
-  return skipped_launches > 0 ? options.skipped_exitcode : 0;
+// Whether --error-exitcode does not take a run without findings for a success.
+bool is_gap(const RunSettings& options, const MergedReport& merged, const NotEmulated& missing) {
+  if (!options.error_exitcode || options.allow_unchecked) return false;
+  return (missing.skipped_launches > 0 && options.skipped_exitcode < 0) ||
+         !gap_sentences(merged, missing).empty();
+}
+
+// The exit code of the command, once the report is written, and why it is no other.
+struct RunVerdict {
+  int code = 0;
+  bool lost = false;       // a report is, so nobody knows whether there were findings
+  bool unchecked = false;  // not all was checked
+};
+
+RunVerdict verdict_of(const RunSettings& options, const TreeResult& tree,
+                      const MergedReport& merged, const NotEmulated& missing) {
+  if (options.error_exitcode && merged.totals.any()) return {options.error_exitcode};
+  if (tree.exit_code != 0) return {tree.exit_code};
+  if (options.error_exitcode && merged.unread > 0) return {.code = kExitFailure, .lost = true};
+  if (missing.skipped_launches > 0 && options.skipped_exitcode > 0)
+    return {options.skipped_exitcode};
+  if (is_gap(options, merged, missing)) return {.code = kExitUnchecked, .unchecked = true};
+  return {};
 }
 
 // A process tells its own findings; these nobody has told.
@@ -182,14 +194,15 @@ void tell_between(const RunSettings& options, const Json& findings) {
 
 // Reads, merges, writes and sums up what the processes left; returns the exit code of the command.
 int conclude(const RunSettings& options, const TreeResult& tree, const Reach& reach,
-             TemporaryFolder& folder, std::uint64_t skipped_launches, bool eager) {
+             TemporaryFolder& folder, const NotEmulated& missing, bool eager) {
   const std::vector<ProcessReport> reports = read_reports(folder.path(), tree.pid);
   const Endings endings{{tree.signals.begin(), tree.signals.end()}, tree.left_running};
   MergedReport merged =
       merge_reports(reports, gaps(tree, reach, reports, eager, folder.path()), endings);
   std::vector<std::string> causes;
   if (options.emulate) {
-    merged.value["skipped_launches"] = skipped_launches;
+    merged.value["skipped_launches"] = missing.skipped_launches;
+    if (!missing.need_driver.empty()) merged.value["need_driver"] = missing.need_driver;
   } else if (!options.quiet || !options.reports.empty()) {
     causes = explain_by_machine(merged.value, options.driver);
   }
@@ -197,6 +210,9 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
     for (std::string& note : add_timelines(merged.value, folder.path(), reports))
       merged.notes.push_back(std::move(note));
   }
+  // The last lines on stderr, too.
+  for (const std::string& gap : gap_sentences(merged, missing))
+    merged.value["notes"].push_back(gap);
   // Evidence that could not be read is not thrown away.
   const bool odd = std::any_of(reports.begin(), reports.end(), [](const ProcessReport& report) {
     return !report.error.empty() || !report.problems.empty();
@@ -205,9 +221,13 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
   const std::vector<std::string> written = write_reports(options.reports, merged.value);
   for (const std::string& cause : causes) say(options, cause);
   if (!options.quiet) tell_between(options, merged.between);
-  if (!options.quiet) write_error(summary_text(merged, written, skipped_launches));
+  const RunVerdict verdict = verdict_of(options, tree, merged, missing);
+  if (!options.quiet)
+    write_error(summary_text(merged, written, missing, verdict.unchecked ? verdict.code : 0));
   if (written.size() != options.reports.size()) return kExitFailure;
-  return exit_code(options, tree, merged, skipped_launches);
+  if (!verdict.lost) return verdict.code;
+  return failed(kExitFailure,
+                "--error-exitcode: a report is lost, so nobody knows whether there were findings");
 }
 
 // Where the processes keep their last calls: in the folder that the user named, or in one that goes
@@ -343,7 +363,7 @@ int run(RunSettings options) {
     say(options, "trace in " + file);
   rings.conclude(options, tree);
   try {
-    return conclude(options, tree, reach, folder, launches.read(),
+    return conclude(options, tree, reach, folder, {launches.read(), launches.need_driver()},
                     streams_are_eager(options, current));
   } catch (const std::exception& error) {
     folder.keep();

@@ -34,7 +34,8 @@ constexpr const char* kExamples =
     "  cuvmm run --enforce --leak-check=full -- ./app   forbidden calls fail instead of crashing\n"
     "The exit code is the program's (128 + N when signal N ended it), N of --error-exitcode when "
     "there\n"
-    "are findings, 126 or 127 when the program cannot be started, 125 when cuvmm itself failed.\n";
+    "are findings, 123 when with --error-exitcode something was not checked, 126 or 127 when the "
+    "program cannot be started, 125 when cuvmm itself failed.\n";
 
 // CLI11 knows nothing of the program that follows the options.
 class RunFormatter : public EmulateFormatter {
@@ -81,7 +82,6 @@ CLI::Validator when_streams_work() {
       "");
 }
 
-void take_command(RunSettings& options, const CLI::App& app, const CommandLine& line) {
 // The shim leaves out a line that it does not understand. What the user wanted by it is not done
 // then, so it is said before the program runs.
 void check_suppressions(const std::string& file) {
@@ -95,6 +95,7 @@ void check_suppressions(const std::string& file) {
   if (!message.empty()) throw UsageError{message};
 }
 
+void take_command(RunSettings& options, const CLI::App& app, const CommandLine& line) {
   options.command = app.remaining();
   if (!options.command.empty() && options.command[0].size() > 1 && options.command[0][0] == '-') {
     throw UsageError{unexpected(app)};
@@ -148,9 +149,14 @@ void add_driver_options(CLI::App& app, RunSettings& options, std::string& emulat
       ->check(whole_number(1, 255));
   app.add_option(
          "--skipped-exitcode", options.skipped_exitcode,
-         "Exit with N if the program succeeds but launched kernels, which the emulator skips")
+         "Exit with N if the program succeeds but launched kernels that the emulator skipped; 0 "
+         "takes that for a success, with --error-exitcode too")
       ->type_name("N")
-      ->check(whole_number(1, 255));
+      ->check(whole_number(0, 255));
+  app.add_flag("--allow-unchecked", options.allow_unchecked,
+               "With --error-exitcode: take a run for a success in which nothing was checked, "
+               "kernels were skipped, or calls went past cuvmm (else it exits with " +
+                   std::to_string(kExitUnchecked) + ")");
   app.add_flag("--python", options.python,
                "Make Python's cuda.bindings.runtime use the emulator's libcudart (with --emulate)");
   app.add_flag("--enforce", options.enforce,
@@ -300,13 +306,13 @@ void take_run_options(RunSettings& options, const CLI::App& app, const std::stri
   }
   options.driver = absolute(options.driver);
   options.suppressions = absolute(options.suppressions);
+  check_suppressions(options.suppressions);
   options.trace = absolute(options.trace);
   options.ring = absolute(options.ring);
   if (options.live != "off") options.live = absolute(options.live);
 }
 
 void add_run(CLI::App& app, CommandLine& line) {
-  check_suppressions(options.suppressions);
   CLI::App* command = app.add_subcommand("run", "Run a program and check its calls");
   auto options = std::make_shared<RunSettings>();
   auto emulate = std::make_shared<std::string>();

@@ -206,10 +206,11 @@ class SettingsReader {
   // What [run] says holds where a command runs a program many times, too. Not what is for one run,
   // nor what such a command chooses itself.
   void inherit(const CLI::App& command, const std::string& name) {
-    constexpr std::string_view kOneRun[] = {
-        "error-exitcode", "fail",        "hostile",          "leaks-signal", "live",
-        "report",         "ring",        "skipped-exitcode", "streams",      "timeline",
-        "trace",          "trace-calls", "trace-errors"};
+    constexpr std::string_view kOneRun[] = {"allow-unchecked", "error-exitcode", "fail",
+                                            "hostile",         "leaks-signal",   "live",
+                                            "report",          "ring",           "skipped-exitcode",
+                                            "streams",         "timeline",       "trace",
+                                            "trace-calls",     "trace-errors"};
     std::vector<FileSetting> inherited;
     for (const FileSetting& setting : file_.settings) {
       if (setting.command != "run" || !option_of_key(command, setting.key)) continue;
