@@ -297,7 +297,7 @@ std::vector<ProcessReport> read_reports(const std::string& folder, std::int64_t 
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
        at.increment(error)) {
     const std::string file = at->path().string();
-    // tools/timeline/ and tools/run/other_libc.h read those.
+    // tools/timeline/ and tools/run/preload/other_libc.h read those.
     if (!file.ends_with(".timeline") && !file.ends_with(".other-libc")) files.insert(file);
   }
   std::vector<ProcessReport> reports;

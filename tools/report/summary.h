@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/report/gaps.h"
 #include "tools/report/report_merge.h"
+#include "tools/report/text/gaps.h"
 
 namespace cuvmm::tools {
 

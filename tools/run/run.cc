@@ -26,7 +26,7 @@
 #include "tools/run/launch_count.h"
 #include "tools/run/layout.h"
 #include "tools/run/loader_path.h"
-#include "tools/run/other_libc.h"
+#include "tools/run/preload/other_libc.h"
 #include "tools/standard_streams.h"
 #include "tools/temporary_folder.h"
 #include "tools/timeline/run_timeline.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/run/other_libc.h"
+#include "tools/run/preload/other_libc.h"
 
 #include <filesystem>
 #include <set>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/report/gaps.h"
+#include "tools/report/text/gaps.h"
 
 #include <fmt/core.h>
 
