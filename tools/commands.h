@@ -10,7 +10,7 @@ namespace cuvmm::tools {
 
 inline constexpr int kExitUsage = 2;        ///< the command line was not understood
 inline constexpr int kExitDifference = 1;   ///< replay: an expectation did not hold
-inline constexpr int kExitUnchecked = 123;  ///< run: with --error-exitcode, not all was checked
+inline constexpr int kExitUnchecked = 122;  ///< run: with --error-exitcode, not all was checked
 inline constexpr int kExitFailure =
     125;  ///< run: cuvmm itself failed, as timeout(1) and env(1) say it
 

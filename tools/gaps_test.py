@@ -10,7 +10,7 @@ import unittest
 
 import cli_test
 
-UNCHECKED = 123
+UNCHECKED = 122
 BEGIN = """
 import ctypes, sys
 cuda = ctypes.CDLL("libcuda.so.1")

@@ -4,7 +4,7 @@
 #                [ALLOW_UNCHECKED])
 #
 # A CTest test that runs the program under cuvmm. It fails where the program fails, and with exit code 99 where cuvmm
-# finds an error, undefined behaviour or a leak, and with 123 where nothing was checked or the emulator skipped kernels.
+# finds an error, undefined behaviour or a leak, and with 122 where nothing was checked or the emulator skipped kernels.
 #   COMMAND  a target of this project, or a path; then its arguments
 #   DRIVER   emulate (the default): the emulated driver. real: this machine's; the test is skipped where there is none
 #   PROFILE  the GPU and driver that the emulator behaves as (cuvmm run --emulate=PROFILE)

@@ -34,7 +34,7 @@ constexpr const char* kExamples =
     "  cuvmm run --enforce --leak-check=full -- ./app   forbidden calls fail instead of crashing\n"
     "The exit code is the program's (128 + N when signal N ended it), N of --error-exitcode when "
     "there\n"
-    "are findings, 123 when with --error-exitcode something was not checked, 126 or 127 when the "
+    "are findings, 122 when with --error-exitcode something was not checked, 126 or 127 when the "
     "program cannot be started, 125 when cuvmm itself failed.\n";
 
 // CLI11 knows nothing of the program that follows the options.

@@ -62,7 +62,7 @@ def main() -> int:
 
         code, out, err, _ = cuvmm("sh", "-c", f"'{program}'; '{program}'; env -i '{program}'; exit 0",
                                   options=("--error-exitcode", "9"))
-        assert (code, out) == (123, "1 words, preload\n" * 2 + "1 words, no preload\n")
+        assert (code, out) == (122, "1 words, preload\n" * 2 + "1 words, no preload\n")
         assert err.count(SAID) == 1 and err.count(str(program)) == 1, "each program once"
 
         # What it becomes, or starts, is checked again.
