@@ -3,7 +3,7 @@
 # is what it needs.
 include(CMakePackageConfigHelpers)
 
-set(libraries cuvmm_shim)
+set(libraries cuvmm_shim cuvmm_other_libc)
 if(TARGET cuvmm_symbolize)
   list(APPEND libraries cuvmm_symbolize)
 endif()
@@ -51,6 +51,17 @@ else()
       set(links \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CUVMM_PRIVATE_LIBDIR}/links\")
       file(MAKE_DIRECTORY \"\${links}\")
       file(CREATE_LINK ../libcuvmm-shim.so \"\${links}/${name}\" SYMBOLIC)")
+  endforeach()
+  # What is preloaded, once more by the names that glibc's $LIB may stand for (tools/run/layout.h).
+  foreach(folder IN LISTS CUVMM_PRELOAD_FOLDERS)
+    string(REGEX REPLACE "[^/]+" ".." up "${folder}")
+    foreach(name IN LISTS CUVMM_PRELOADED)
+      get_filename_component(file "${name}" NAME)
+      install(CODE "
+        set(preload \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CUVMM_PRIVATE_LIBDIR}/preload/${folder}\")
+        file(MAKE_DIRECTORY \"\${preload}\")
+        file(CREATE_LINK ../${up}/${name} \"\${preload}/${file}\" SYMBOLIC)")
+    endforeach()
   endforeach()
 endif()
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/emulator/python/hook/" DESTINATION "${CUVMM_PRIVATE_LIBDIR}/emulator/python"

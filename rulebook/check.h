@@ -76,7 +76,8 @@ struct Touch;
                                       std::size_t count, const Facts& = {});
 
 /// The same calls once the driver refused them without a violation that says why: whether they
-/// touch address space that was freed. Never certain: memory of another kind may lie there now.
+/// touch memory or address space that has ended, or more than the memory in which they begin. Never
+/// certain: other memory may lie there now.
 Violations check_refused_touches(const Model&, const Touch* touches, std::size_t count);
 
 /// Whether check() has an overload for the struct; copies and fills go through check_touches().

@@ -126,6 +126,12 @@ std::string cannot_write(const std::string& path) {
   if (stat(folder.c_str(), &status) != 0) return "the folder " + failed(folder);
   if (!S_ISDIR(status.st_mode)) return folder + " is not a folder";
   if (access(folder.c_str(), W_OK | X_OK) != 0) return "the folder " + failed(folder);
+  // By trial: /proc and a read-only file system let root look as if it could.
+  std::string trial = target + ".XXXXXX";
+  const int fd = mkostemp(trial.data(), O_CLOEXEC);
+  if (fd < 0) return failed(path);
+  close(fd);
+  unlink(trial.c_str());
   return "";
 }
 

@@ -18,7 +18,8 @@ std::string write_whole(const std::string& path, std::string_view text);
 std::string replace_by(const std::string& path, const std::string& file);
 
 /// Why a file could not be written at `path`, judged before there is anything to write: the folder
-/// is missing or not writable, or `path` is a folder. "" when it could.
+/// is missing or not writable, or `path` is a folder. "" when it could. Makes a file beside it for
+/// a moment.
 std::string cannot_write(const std::string& path);
 
 }  // namespace cuvmm::tools

@@ -205,11 +205,11 @@ class Run(CliTest):
         child = dict(line.split("=", 1) for line in result.stdout.splitlines() if "=" in line)
         self.assertTrue(child["LD_PRELOAD"].split(":")[0].endswith("/libcuvmm-shim.so"))
         links, emulator, rest = child["LD_LIBRARY_PATH"].split(":")
-        self.assertTrue(os.path.samefile(links + "/libcuda.so", child["LD_PRELOAD"].split(":")[0]))
+        self.assertTrue(os.path.samefile(links + "/libcuda.so", child["LD_PRELOAD"].split(":")[0].replace("$LIB", "lib")))
         self.assertTrue(os.path.exists(emulator + "/libcudart.so.13"))
         self.assertTrue(os.path.exists(emulator + "/libnvidia-ml.so.1"))
         self.assertEqual([os.path.basename(library) for library in child["LD_PRELOAD"].split(":")[1:]],
-                         ["libcudart.so.13", "libcudart.so.12", "libcuvmm-blas.so"])
+                         ["libcudart.so.13", "libcudart.so.12", "libcuvmm-blas.so", "libcuvmm-other-libc.so"])
         self.assertNotIn("PYTHONPATH", child)
         self.assertEqual(rest, "/x")
         self.assertTrue(child["CUVMM_DRIVER"].endswith("/emulator/libcuda.so.1"))
@@ -365,6 +365,21 @@ cuMemRelease(h0)
         report, _ = self.report_of("--emulate=documented", "--suppressions", rules, "--", *self.replay_command(OFFSET))
         self.assertNotIn("cuMemMap-offset-zero", [finding["rule"] for finding in report["findings"]])
         self.assertGreaterEqual(report["suppressed"], 1)
+
+    def test_a_line_of_suppressions_that_cannot_be_read_is_said_before_the_program_runs(self):
+        rules = self.path("s.txt", "# known\nrule:cuMemMap-*\nrule cuMemCreate\nfunction:\n")
+        for command in (["run"], ["fail", "--each"], ["hostile"]):
+            result = self.cuvmm(*command, "--emulate", "--suppressions", rules, "--", "touch", self.path("ran"))
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(f"{rules}:3:1: expected rule:GLOB or function:GLOB, found 'rule'", result.stderr)
+            self.assertIn(f"{rules}:4:10: expected a pattern after 'function:'", result.stderr)
+            self.assertFalse(os.path.exists(self.path("ran")))
+
+    def test_a_report_that_cannot_be_written_is_said_before_the_program_runs(self):
+        result = self.run_("--emulate", "--report", "/proc/x.json", "--", "touch", self.path("ran"))
+        self.assertEqual(result.returncode, 125)
+        self.assertIn("--report /proc/x.json", result.stderr)
+        self.assertFalse(os.path.exists(self.path("ran")))
 
     def test_enforce_answers_the_documented_code(self):
         result = self.run_("--emulate", "--enforce", "--", *self.replay_command(OFFSET))

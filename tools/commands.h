@@ -8,8 +8,9 @@
 
 namespace cuvmm::tools {
 
-inline constexpr int kExitUsage = 2;       ///< the command line was not understood
-inline constexpr int kExitDifference = 1;  ///< replay: an expectation did not hold
+inline constexpr int kExitUsage = 2;        ///< the command line was not understood
+inline constexpr int kExitDifference = 1;   ///< replay: an expectation did not hold
+inline constexpr int kExitUnchecked = 122;  ///< run: with --error-exitcode, not all was checked
 inline constexpr int kExitLeaksUnknown =
     123;  ///< run with --error-exitcode: a process ended, and its leaks could not be looked for
 inline constexpr int kExitFailure =

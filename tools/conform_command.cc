@@ -167,6 +167,12 @@ std::string derived_profile(const Suite& suite, const Recording& recording,
 }
 
 int conform(const ConformSettings& settings) {
+  // Before the cases run: they take a while.
+  for (const std::string* file :
+       {&settings.json, &settings.junit, &settings.recording, &settings.profile}) {
+    const std::string problem = file->empty() ? "" : cannot_write(*file);
+    if (!problem.empty()) return failed(*file + ": " + problem);
+  }
   Suite suite = load_suite(settings.cases, settings.pairs || !settings.profile.empty());
   for (const std::string& error : suite.errors) print_error("{}\n", error);
   if (!suite.errors.empty()) return kExitUsage;

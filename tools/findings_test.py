@@ -46,6 +46,23 @@ cuMemUnmap(r0, 2M)
 cuMemRelease(h0)
 cuMemAddressFree(r0, 2M)
 """
+# Memory without a reservation, and what is wrong with its use.
+PLAIN = """init()
+a0 = cuMemAlloc(4096)
+a1 = cuMemAllocAsync(4096)
+s0 = cuStreamCreate(Flags=1)
+cuCtxSynchronize()
+"""
+PLAIN_MISUSE = (
+    ("cuMemFree(a0)\ncuMemsetD8(a0, 1, 16)", "data-alive"),
+    ("cuMemFree(a0)\ncuMemcpyHtoD(a0, host(16), 16)", "data-alive"),
+    ("cuMemFree(a0)\ncuMemsetD8Async(a0+4000, 1, 16, hStream=s0)", "data-alive"),
+    ("cuMemsetD8(a0, 1, 4097)", "data-inside"),
+    ("cuMemcpyHtoD(a0+4088, host(16), 16)", "data-inside"),
+    ("cuMemcpyDtoH(host(8192), a0, 8192)", "data-inside"),
+    ("cuMemsetD8Async(a1, 1, 8192)", "data-inside"),
+    ("cuStreamDestroy(hStream=s0)\ncuMemsetD8Async(a0, 1, 16, hStream=s0)", "stream-alive"),
+)
 
 
 STALE = "docs/findings.md is stale: run `docs/generate build/release/bin`"
@@ -101,6 +118,20 @@ class Kinds(cli_test.CliTest):
         self.assertEqual(found["cuMemAddressReserve-freed"]["count"], 4)
         self.assertEqual(result.returncode, 9)
         self.assertIn("4 reservations (8 MiB together)", result.stderr)
+
+    def test_plain_memory_is_known_where_it_is_used(self):
+        for streams in ("eager", "late"):
+            for lines, rule in PLAIN_MISUSE:
+                with self.subTest(lines=lines, streams=streams):
+                    found, result = self.found(PLAIN + lines + "\n", f"--streams={streams}")
+                    self.assertEqual(set(found), {rule}, result.stderr)
+                    self.assertEqual(found[rule]["kind"], "error")
+                    self.assertTrue(found[rule]["objects"], "who made it, and who ended it")
+        # The emulator's late streams still hold such memory, and fault where it ends meanwhile.
+        freed = "cuMemFreeAsync(a1)\ncuMemcpyHtoD(a1, host(16), 16)\n"
+        self.assertEqual(set(self.found(PLAIN + freed)[0]), {"data-alive"})
+        right = "cuMemsetD8(a0, 1, 4096)\ncuMemcpyHtoD(a0+4080, host(16), 16)\ncuMemsetD8Async(a1, 1, 4096)\n"
+        self.assertEqual(set(self.found(PLAIN + right)[0]), set())
 
     def test_a_reservation_whose_free_failed(self):
         wrong = "init()\nr0 = cuMemAddressReserve(4M)\ncuMemAddressFree(r0, 2M)  # CUDA_ERROR_INVALID_VALUE\n"

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # cuvmm_add_test(NAME name COMMAND program [arguments...]
-#                [DRIVER emulate|real] [PROFILE name] [DEVICES n] [ALLOW rules...] [OPTIONS options...])
+#                [DRIVER emulate|real] [PROFILE name] [DEVICES n] [ALLOW rules...] [OPTIONS options...]
+#                [ALLOW_UNCHECKED])
 #
 # A CTest test that runs the program under cuvmm. It fails where the program fails, and with exit code 99 where cuvmm
-# finds an error, undefined behaviour or a leak.
+# finds an error, undefined behaviour or a leak, and with 122 where nothing was checked or the emulator skipped kernels.
 #   COMMAND  a target of this project, or a path; then its arguments
 #   DRIVER   emulate (the default): the emulated driver. real: this machine's; the test is skipped where there is none
 #   PROFILE  the GPU and driver that the emulator behaves as (cuvmm run --emulate=PROFILE)
 #   DEVICES  how many devices the emulator has
 #   ALLOW    rules that this test may break, by id or glob
 #   OPTIONS  more of `cuvmm run`
+#   ALLOW_UNCHECKED  the test passes where it uses no CUDA, too, or launches kernels that the emulator skips
 # The test has the label cuvmm; set_tests_properties(name PROPERTIES ...) works as for any other.
 function(cuvmm_add_test)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;DRIVER;PROFILE;DEVICES" "COMMAND;ALLOW;OPTIONS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "ALLOW_UNCHECKED" "NAME;DRIVER;PROFILE;DEVICES" "COMMAND;ALLOW;OPTIONS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "cuvmm_add_test: unexpected '${arg_UNPARSED_ARGUMENTS}'; expected NAME, COMMAND, DRIVER, PROFILE, "
-                        "DEVICES, ALLOW or OPTIONS")
+                        "DEVICES, ALLOW, OPTIONS or ALLOW_UNCHECKED")
   endif()
   if(NOT arg_NAME OR NOT arg_COMMAND)
     message(FATAL_ERROR "cuvmm_add_test: expected NAME and COMMAND")
@@ -24,6 +26,9 @@ function(cuvmm_add_test)
     set(arg_DRIVER emulate)
   endif()
   set(options "")
+  if(arg_ALLOW_UNCHECKED)
+    list(APPEND options --allow-unchecked)
+  endif()
   if(arg_DRIVER STREQUAL "emulate")
     string(JOIN "=" emulate --emulate ${arg_PROFILE})
     list(APPEND options "${emulate}")

@@ -20,19 +20,26 @@ namespace {
 using Count = std::atomic<std::uint64_t>;
 static_assert(Count::is_always_lock_free && sizeof(Count) == sizeof(std::uint64_t));
 
-// The counter that `cuvmm run` reads when the last process has ended; by a mapping, so that a
-// process that is killed has counted what it did. Null where nobody asked.
-Count* open_counter() noexcept {
+// The file that `cuvmm run` reads when the last process has ended; -1 where nobody asked.
+int open_count_file(int flags) noexcept {
   const char* path = secure_getenv("CUVMM_LAUNCH_COUNT");
-  if (!path || !*path) return nullptr;
-  const int fd = sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0) return nullptr;
+  if (!path || !*path) return -1;
+  const int fd = sys_open(path, flags | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return -1;
   struct stat status {};
-  void* at = MAP_FAILED;
-  if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= 8) {
-    at = mmap(nullptr, sizeof(Count), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  }
+  if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= 8) return fd;
   sys_close(fd);
+  return -1;
+}
+
+// By a mapping, so that a process that is killed has counted what it did. Null where nobody asked.
+Count* open_counter() noexcept {
+  void* at = MAP_FAILED;
+  const int fd = open_count_file(O_RDWR);
+  if (fd >= 0) {
+    at = mmap(nullptr, sizeof(Count), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    sys_close(fd);
+  }
   return at == MAP_FAILED ? nullptr : static_cast<Count*>(at);
 }
 
@@ -50,6 +57,16 @@ void skip_launch(const char* function) noexcept {
       "come as PTX; launches of others answer success and do nothing",
       function);
   note(text);
+}
+
+void count_needs_driver(const char* file) noexcept {
+  char line[1024];
+  const int length = std::snprintf(line, sizeof line, "%.1000s\n", file);
+  const int fd = length > 0 ? open_count_file(O_WRONLY | O_APPEND) : -1;
+  if (fd < 0) return;
+  // One write, which O_APPEND puts behind what other processes wrote.
+  sys_pwrite(fd, line, static_cast<std::size_t>(length), sizeof(Count));
+  sys_close(fd);
 }
 
 }  // namespace cuvmm::emulator

@@ -17,9 +17,22 @@ namespace cuvmm::emulator {
 
 namespace {
 
-// The table that NVIDIA's own runtime library, and nothing else, asks for at start-up.
-constexpr unsigned char kNvidiaRuntime[16] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
-                                              0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
+// A table of NVIDIA's driver without which who asks for it does not work.
+struct Needed {
+  unsigned char id[16];
+  const char* what;  // of the file that asks
+};
+constexpr Needed kNeeded[] = {
+    // NVIDIA's own runtime library, and nothing else, asks for it at start-up.
+    {{0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d,
+      0xf9},
+     "contains NVIDIA's CUDA runtime, which works with a real driver only. Its cuda* functions "
+     "fail here; its calls of the driver (cu*) work"},
+    // As cuFFT 12 was seen to do before anything else.
+    {{0x21, 0x31, 0x8c, 0x60, 0x97, 0x14, 0x32, 0x48, 0x8c, 0xa6, 0x41, 0xff, 0x73, 0x24, 0xc8,
+      0xf2},
+     "needs a private interface of NVIDIA's driver, and fails without it"},
+};
 
 int queue_launch(const char* function, void* stream) {
   return queue_skipped_launch(function, static_cast<CUstream>(stream));
@@ -31,30 +44,48 @@ bool is(const CUuuid& id, const unsigned char (&known)[16]) {
   return std::memcmp(id.bytes, known, sizeof known) == 0;
 }
 
-// Who runs into this may have installed a wheel and never linked anything: says which file it is.
-void say_nvidia_runtime(const void* caller) {
-  static std::atomic<bool> said{false};
-  if (said.exchange(true)) return;
-  Dl_info info{};
-  const char* file = dladdr(caller, &info) && info.dli_fname ? info.dli_fname : "this program";
-  const bool python = std::strstr(file, "/cuda/bindings/") != nullptr;
-  char text[1024];
-  std::snprintf(
-      text, sizeof text,
-      "%.500s contains NVIDIA's CUDA runtime, which works with a real driver only. Its cuda* "
-      "functions fail here; its calls of the driver (cu*) work. %s",
-      file,
-      python ? "`cuvmm run --emulate --python` makes cuda.bindings.runtime use the "
-               "emulator's libcudart"
-             : "The emulator has a libcudart of its own, for programs that use a shared one: "
-               "`cuvmm run --emulate` preloads it. A program that you build uses it if you "
-               "link it with nvcc -cudart shared");
-  complain(text);
+// A program, and libraries that it uses (cuFFT, NCCL), have a copy of the runtime each.
+constexpr std::size_t kMostRuntimes = 8;
+
+// Whether nobody said it of this object yet. Of more objects than there is room for: false.
+bool first_time(void* object) {
+  static std::atomic<void*> said[kMostRuntimes];
+  for (std::atomic<void*>& one : said) {
+    void* known = nullptr;
+    if (one.compare_exchange_strong(known, object)) return true;
+    if (known == object) return false;
+  }
+  return false;
 }
 
-}  // namespace
+const char* way_out(const char* file) {
+  if (std::strstr(file, "/cuda/bindings/")) {
+    return "`cuvmm run --emulate --python` makes cuda.bindings.runtime use the emulator's "
+           "libcudart";
+  }
+  // NVIDIA's libraries are as they are.
+  for (const char* name : {"libcufft", "libcurand", "libcusolver", "libcusparse", "libcublas",
+                           "libnccl", "libnpp", "libcudnn"}) {
+    if (std::strstr(file, name)) return "What it computes can be tested on a GPU only";
+  }
+  return "The emulator has a libcudart of its own, for programs that link a shared one. To build "
+         "yours so without a change, set NVCC_APPEND_FLAGS=\"-cudart shared\" for nvcc, or "
+         "give CMake -DCMAKE_CUDA_RUNTIME_LIBRARY=Shared";
+}
 
-CUVMM_DRIVER_FUNCTION(cuGetExportTable, const void** table, const CUuuid* id) {
+// Who runs into this may have installed a wheel and never linked anything: says which file it is.
+void say_needed(const char* what, const void* caller) {
+  Dl_info info{};
+  const bool known = dladdr(caller, &info) && info.dli_fname;
+  if (!first_time(known ? info.dli_fbase : const_cast<void*>(caller))) return;
+  const char* file = known ? info.dli_fname : "this program";
+  char text[1024];
+  std::snprintf(text, sizeof text, "%.500s %s. %s", file, what, way_out(file));
+  complain(text);
+  count_needs_driver(file);
+}
+
+CUresult find_table(const void** table, const CUuuid* id, const void* caller) {
   if (ended()) return CUDA_ERROR_DEINITIALIZED;
   if (!table || !id) return CUDA_ERROR_INVALID_VALUE;
   *table = nullptr;
@@ -62,8 +93,19 @@ CUVMM_DRIVER_FUNCTION(cuGetExportTable, const void** table, const CUuuid* id) {
     *table = &kOurs;
     return CUDA_SUCCESS;
   }
-  if (is(*id, kNvidiaRuntime)) say_nvidia_runtime(__builtin_return_address(0));
+  for (const Needed& table_of : kNeeded) {
+    if (is(*id, table_of.id)) say_needed(table_of.what, caller);
+  }
   return CUDA_ERROR_NOT_FOUND;
+}
+
+}  // namespace
+
+// Not by CUVMM_DRIVER_FUNCTION: the caller's address is that of the exported function.
+extern "C" __attribute__((visibility("default"))) CUresult emulated_cuGetExportTable(
+    const void** table, const CUuuid* id) __asm__("cuGetExportTable");
+extern "C" CUresult emulated_cuGetExportTable(const void** table, const CUuuid* id) {
+  return logged("cuGetExportTable", find_table(table, id, __builtin_return_address(0)));
 }
 
 }  // namespace cuvmm::emulator

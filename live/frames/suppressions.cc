@@ -12,12 +12,11 @@
 #include "live/frames/cxx_names.h"
 #include "live/frames/glob.h"
 #include "live/frames/stack_text.h"
+#include "live/frames/suppression_text.h"
 
 namespace cuvmm::live {
 
 namespace {
-
-constexpr std::string_view kBlanks = " \t\r";
 
 bool function_matches(const std::string& pattern, const Frame& frame) {
   // A demangled name may be given without its parameters.
@@ -30,51 +29,17 @@ bool function_matches(const std::string& pattern, const Frame& frame) {
           (glob_matches(pattern, frame.file) || glob_matches(pattern, file_name(frame.file))));
 }
 
-// Reads one line's fields. On an error returns its column (1-based) and says what was expected.
-std::size_t parse_line(std::string_view line, Suppression& entry, std::string& expected) {
-  std::size_t at = 0;
-  while ((at = line.find_first_not_of(kBlanks, at)) != std::string_view::npos && line[at] != '#') {
-    const std::size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
-    const std::string_view field = line.substr(at, end - at);
-    const std::size_t colon = field.find(':');
-    const std::string_view key = field.substr(0, colon);
-    if (colon == std::string_view::npos || (key != "rule" && key != "function")) {
-      expected = "expected rule:GLOB or function:GLOB, found '" + std::string(field) + "'";
-      return at + 1;
-    }
-    std::string& value = key == "rule" ? entry.rule : entry.function;
-    if (colon + 1 == field.size()) {
-      expected = "expected a pattern after '" + std::string(key) + ":'";
-      return at + colon + 2;
-    }
-    if (!value.empty()) {
-      expected = "expected one '" + std::string(key) + ":' on a line, found a second";
-      return at + 1;
-    }
-    value = field.substr(colon + 1);
-    at = end;
-  }
-  return 0;
-}
-
 }  // namespace
 
 Suppressions Suppressions::parse(std::string_view text, const std::string& file) {
   Suppressions result;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    Suppression entry;
-    std::string expected;
-    if (const std::size_t column = parse_line(line, entry, expected)) {
-      result.errors_.push_back(file + ":" + std::to_string(number) + ":" + std::to_string(column) +
-                               ": " + expected);
-    } else if (!entry.rule.empty() || !entry.function.empty()) {
-      entry.file = file + ":" + std::to_string(number);
-      result.entries_.push_back(std::move(entry));
-    }
+  SuppressionText read = read_suppressions(text);
+  for (SuppressionLine& line : read.lines) {
+    result.entries_.push_back({.rule = std::move(line.rule),
+                               .file = file + ":" + std::to_string(line.number),
+                               .function = std::move(line.function)});
   }
+  for (const std::string& error : read.errors) result.errors_.push_back(file + ":" + error);
   result.used_.resize(result.entries_.size());
   return result;
 }

@@ -96,10 +96,12 @@ class PytestFrames(unittest.TestCase):
 
 class Restart(unittest.TestCase):
     def test_options(self):
-        self.assertEqual(_restart.run_options("auto", None, None), [])
-        self.assertEqual(_restart.run_options("real", None, "r.json"), ["--report", "r.json"])
-        self.assertEqual(_restart.run_options("emulate", 2, None), ["--emulate", "--python", "--devices", "2"])
-        self.assertEqual(_restart.run_options("documented", None, None), ["--emulate=documented", "--python"])
+        self.assertEqual(_restart.run_options("auto", None, None), ["--allow-unchecked"])
+        self.assertEqual(_restart.run_options("real", None, "r.json"), ["--allow-unchecked", "--report", "r.json"])
+        self.assertEqual(_restart.run_options("emulate", 2, None),
+                         ["--allow-unchecked", "--emulate", "--python", "--devices", "2"])
+        self.assertEqual(_restart.run_options("documented", None, None),
+                         ["--allow-unchecked", "--emulate=documented", "--python"])
 
     def test_the_environment_comes_back(self):
         before = {"PATH": "/bin", "LD_PRELOAD": "mine.so", "CUVMM_DRIVER": "x"}

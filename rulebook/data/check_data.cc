@@ -212,23 +212,6 @@ Violations check_touches(const Model& model, EntryPoint, const Touch* touches, s
   return out.take();
 }
 
-Violations check_refused_touches(const Model& model, const Touch* touches, std::size_t count) {
-  Collector out;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Address base = touches[i].base;
-    if (model.reservation_at(base) || model.mapping_at(base)) continue;
-    const auto gone = model.tombstones().find_covering(ObjectRef::Kind::kReservation, base);
-    if (!gone) continue;
-    Violation& v =
-        out.add(Rule::kDataMapped,
-                std::string(touches[i].parameter) + ": " + hex_text(base) +
-                    " lies in a reservation that was freed, " + range(gone->value, gone->size),
-                false);
-    attach_history(v, model, base);
-  }
-  return out.take();
-}
-
 Violations check(const Model& model, const calls::MemFree& call, const Facts& facts) {
   Violations found = check_free(model, call.dptr, Rule::kMemFreeNotVmm, facts);
   if (found.empty()) return found;

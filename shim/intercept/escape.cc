@@ -8,6 +8,7 @@
 #include <climits>
 #include <map>
 
+#include "api/symbols/symbols.h"
 #include "shim/stack/proc_maps.h"
 
 namespace cuvmm::shim {
@@ -53,6 +54,35 @@ std::vector<std::string> escaped_libraries(const std::string& driver) {
   std::vector<std::string> known{own_path()};
   if (!driver.empty()) known.push_back(real_path(driver));
   return escaped_libraries_in(read_proc_maps(), known);
+}
+
+std::vector<Bypassed> bypassed_libraries() {
+  std::map<std::string, std::vector<std::string>> found;
+  for (const SymbolInfo& symbol : symbols()) {
+    Dl_info info{};
+    void* const next = ::dlsym(RTLD_NEXT, symbol.name);
+    if (!next || !::dladdr(next, &info) || !info.dli_fname) continue;
+    const std::string_view path = info.dli_fname;
+    if (path.substr(path.rfind('/') + 1).starts_with("libcuda.so")) continue;
+    found[info.dli_fname].emplace_back(symbol.name);
+  }
+  ::dlerror();  // what failed here is not the program's to see
+  std::vector<Bypassed> result;
+  for (auto& [library, functions] : found) result.push_back({library, std::move(functions)});
+  return result;
+}
+
+std::string sentence(const Bypassed& bypassed) {
+  constexpr std::size_t kMostNamed = 4;
+  const std::vector<std::string>& functions = bypassed.functions;
+  std::string text = bypassed.library + " has functions of the driver's names (";
+  for (std::size_t i = 0; i < functions.size() && i < kMostNamed; ++i)
+    text += (i == 0 ? "" : ", ") + functions[i];
+  if (functions.size() > kMostNamed)
+    text += " and " + std::to_string(functions.size() - kMostNamed) + " more";
+  return text +
+         "), which the program did not reach, because cuvmm's shim comes before it: preload the "
+         "library before the shim, and cuvmm checks what it calls";
 }
 
 }  // namespace cuvmm::shim

@@ -12,6 +12,7 @@
 #include "shim/fail/fail_log.h"
 #include "shim/fail/injector.h"
 #include "shim/guard/guard.h"
+#include "shim/intercept/escape.h"
 #include "shim/process/early_environment.h"
 #include "shim/process/interrupted.h"
 #include "shim/process/own_stack.h"
@@ -124,7 +125,14 @@ Process::Opened& Process::open_now() {
   // A process that never uses CUDA (a shell around the program) says nothing and truncates no
   // trace.
   if (!options_.complaint.empty()) say(options_.complaint);
-  for (const std::string& error : suppressions_.errors()) say(error);
+  for (const std::string& error : suppressions_.errors()) {
+    say(error + " (the line is ignored)");
+    note(error + " (the line was ignored)");
+  }
+  for (const Bypassed& bypassed : bypassed_libraries()) {
+    if (!options_.no_summary) say(sentence(bypassed));  // `cuvmm run` tells the notes
+    note(sentence(bypassed));
+  }
   mine->session.show_in(options_.live, mine->driver.path);
   mine->session.keep_timeline_in(options_.timeline);
   keep_journal(mine->driver);

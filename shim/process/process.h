@@ -181,6 +181,7 @@ class Process : private DeathReport {
 
   OwnedMutex mutex_;
   std::set<std::string> unchecked_ CUVMM_GUARDED_BY(mutex_);
+  std::string escaped_;  ///< as JSON, once the process ends: libcudas beside the shim
   std::set<std::string> notes_ CUVMM_GUARDED_BY(mutex_);  ///< what is missing from the report
 };
 

@@ -59,7 +59,9 @@ std::string json_numbers(const std::vector<std::uint64_t>& numbers) {
 
 void Process::find_escapes() {
   const RealDriver* driver = driver_if_open();
-  for (const std::string& path : escaped_libraries(driver ? driver->path : "")) {
+  const std::vector<std::string> escaped = escaped_libraries(driver ? driver->path : "");
+  if (!escaped.empty()) escaped_ = json_list(escaped);
+  for (const std::string& path : escaped) {
     say(path +
         " was loaded beside the shim (an absolute path, dlmopen): calls to it were not checked");
     note_unchecked(path + ": loaded beside the shim, calls to it were not checked");
@@ -77,6 +79,7 @@ ReportContext Process::context(const char* ended) {
                    ",\"version\":" + std::to_string(open ? open->session.driver_version() : 0) +
                    ",\"emulated\":" + (driver && driver->emulated ? "true" : "false") + "}";
   context.unchecked = "[]";
+  context.escaped = escaped_;
   context.expected = labels_.expected();
   context.leaks_judged = leaks_judged_.load() || options_.leak_check == LeakCheck::kNo;
   if (!undecided_.empty()) context.undecided = json_numbers(undecided_);

@@ -81,6 +81,10 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
   }
   out.text("},\"unchecked\":");
   out.text(context.unchecked);
+  if (!context.escaped.empty()) {
+    out.text(",\"escaped\":");
+    out.text(context.escaped);
+  }
   out.text(",\"findings\":[");
   first = true;
   for (const Entry* entry = ledger.first(); entry; entry = entry->next.load()) {

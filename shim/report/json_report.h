@@ -16,6 +16,7 @@ struct ReportContext {
   int pid = 0;
   std::string driver;     ///< {"path":...,"version":...,"emulated":...}
   std::string unchecked;  ///< a JSON array of strings
+  std::string escaped;    ///< a JSON array: paths of libcudas beside the shim, "" where none is
   std::string notes;      ///< a JSON array of sentences, "" where nothing is missing
   std::string unused;     ///< a JSON array: suppressions without use, "" none
   std::string ipc;        ///< a JSON array, "" where legacy IPC was not used

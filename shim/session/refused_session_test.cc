@@ -181,6 +181,94 @@ TEST_F(RefusedSession, ARefusedFillOfPlainMemoryThatEndedIsNotExplained) {
   }
 }
 
+// Plain memory is far from every reservation: such copies take the shortest way.
+class RefusedPlain : public RefusedSession {
+ protected:
+  RefusedPlain() {
+    ON_CALL(mock_, MemAlloc(_, _)).WillByDefault([](CUdeviceptr* out, std::size_t) {
+      *out = kPlain;
+      return CUDA_SUCCESS;
+    });
+    ON_CALL(mock_, MemsetD8(_, _, _)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
+    ON_CALL(mock_, PointerGetAttribute(_, _, _)).WillByDefault(Return(CUDA_ERROR_INVALID_VALUE));
+    CUdeviceptr out = 0;
+    EXPECT_EQ(run(calls::MemAlloc{&out, kBytes}), CUDA_SUCCESS);
+  }
+  // What the driver says of the memory there.
+  void knows(CUdeviceptr base, std::size_t size) {
+    ON_CALL(mock_, PointerGetAttribute(_, _, _))
+        .WillByDefault([](void* data, CUpointer_attribute, CUdeviceptr) {
+          *static_cast<unsigned*>(data) = CU_MEMORYTYPE_DEVICE;
+          return CUDA_SUCCESS;
+        });
+    ON_CALL(mock_, MemGetAddressRange(_, _, _))
+        .WillByDefault(DoAll(SetArgPointee<0>(base), SetArgPointee<1>(size), Return(CUDA_SUCCESS)));
+  }
+  CUresult fill_plain(std::size_t bytes) { return run(calls::MemsetD8{kPlain, 0, bytes}); }
+  static constexpr CUdeviceptr kPlain = 0x5000'0000'0000;
+  static constexpr std::size_t kBytes = 4096;
+};
+
+TEST_F(RefusedPlain, AFillOfFreedMemoryIsExplained) {
+  EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
+  EXPECT_EQ(fill_plain(16), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_THAT(findings_.rules(), ElementsAre(info(Rule::kDataAlive).id));
+  const Violation& v = findings_.all[0].violation;
+  EXPECT_THAT(v.message, HasSubstr("lies in memory that has ended"));
+  ASSERT_EQ(v.objects.size(), 1u);
+  EXPECT_EQ(v.objects[0].size, kBytes);
+  EXPECT_NE(v.objects[0].ended.call, 0u);
+}
+
+TEST_F(RefusedPlain, WhatTheDriverKnowsThereIsAnothersByNow) {
+  EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
+  knows(kPlain, kBytes);
+  EXPECT_EQ(fill_plain(16), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+}
+
+TEST_F(RefusedPlain, AFillPastTheEndIsExplained) {
+  knows(kPlain, kBytes);
+  EXPECT_EQ(fill_plain(kBytes), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(findings_.rules(), IsEmpty()) << "there is another reason";
+  EXPECT_EQ(fill_plain(kBytes + 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(findings_.rules(), ElementsAre(info(Rule::kDataInside).id));
+}
+
+TEST_F(RefusedPlain, MoreThanWasAskedForMayBeThere) {
+  knows(kPlain, 2 * kBytes);
+  EXPECT_EQ(fill_plain(kBytes + 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+}
+
+TEST_F(RefusedPlain, AnotherCodeHasAnotherReason) {
+  EXPECT_EQ(run(calls::MemFree{kPlain}), CUDA_SUCCESS);
+  for (const CUresult other :
+       {CUDA_SUCCESS, CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_DEINITIALIZED}) {
+    EXPECT_CALL(mock_, MemsetD8(kPlain, _, _)).WillOnce(Return(other));
+    EXPECT_EQ(fill_plain(16), other);
+  }
+  EXPECT_THAT(findings_.rules(), IsEmpty());
+}
+
+TEST_F(RefusedPlain, AFillOnADestroyedStreamIsExplained) {
+  const auto stream = reinterpret_cast<CUstream>(std::uintptr_t{0x7000});
+  EXPECT_EQ(run(calls::StreamDestroy{stream}), CUDA_SUCCESS);
+  EXPECT_CALL(mock_, MemsetD8Async(_, _, _, stream))
+      .WillRepeatedly(Return(info(Rule::kStreamAlive).code));
+  run(calls::MemsetD8Async{kPlain, 0, 16, stream});
+  EXPECT_THAT(findings_.rules(), ElementsAre(info(Rule::kStreamAlive).id));
+  // Another driver may have given the handle out again.
+  Findings real;
+  Session session{mock_.driver(), {.enforce = false}, real};
+  EXPECT_EQ(session.run(Driver::primary_symbol(EntryPoint::kStreamDestroy),
+                        calls::StreamDestroy{stream}, CUVMM_CALLER),
+            CUDA_SUCCESS);
+  session.run(Driver::primary_symbol(EntryPoint::kMemsetD8Async),
+              calls::MemsetD8Async{kPlain, 0, 16, stream}, CUVMM_CALLER);
+  EXPECT_THAT(real.rules(), IsEmpty());
+}
+
 // Static objects free what they have once the driver has ended: each call is refused, none is
 // wrong.
 TEST_F(RefusedSession, AfterTheDriversEndNothingIsJudgedAndAllIsGone) {

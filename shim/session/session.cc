@@ -51,6 +51,15 @@ void Session::find_devices(const Touched& touched, CUstream stream, Facts::Place
   }
 }
 
+// Whether the driver knows memory there that the model does not: of another kind, or larger than
+// was asked for. Then it refused the call for another reason.
+bool Session::touches_well(const Touch& touch, const Violation& violation) const {
+  if (violation.rule != Rule::kDataInside) return facts_.holds_memory(touch.base);
+  Facts::Ipc memory;
+  facts_.find_memory(touch.base, memory);
+  return memory.size > violation.objects.front().size || memory.size == 0;
+}
+
 Violations Session::explain_refusal(const Touch* touches, std::size_t count) {
   Violations all;
   for (std::size_t i = 0; i < count; ++i) {
@@ -60,12 +69,11 @@ Violations Session::explain_refusal(const Touch* touches, std::size_t count) {
       const std::uint64_t plain_ended = books_.plain_ended;
       found = check_refused_touches(books_.model, &touches[i], 1);
       found.erase_if([&](const Violation& v) {
-        return v.objects.empty() || v.objects.back().ended.call < plain_ended;
+        return v.rule == Rule::kDataMapped &&
+               (v.objects.empty() || v.objects.back().ended.call < plain_ended);
       });
     }
-    if (found.empty()) continue;
-    // The address may be cuMemAlloc's by now: then there is another reason.
-    if (!facts_.holds_memory(touches[i].base)) all.append(found);
+    if (!found.empty() && !touches_well(touches[i], found.front())) all.append(found);
   }
   return all;
 }

@@ -277,9 +277,9 @@ class alignas(64) Session {
   [[gnu::cold, gnu::noinline]] void ask_about(CUmemoryPool stranger, Facts& facts)
       CUVMM_NEEDS(mutex_);
   template <class CallStruct>
-  [[gnu::cold, gnu::noinline]] void report_uninitialized(const CallStruct& call,
-                                                         Step<CallStruct>& step,
-                                                         const Caller& caller) noexcept;
+  [[gnu::cold, gnu::noinline]] void report_far_refusal(const CallStruct& call, CUresult result,
+                                                       Step<CallStruct>& step,
+                                                       const Caller& caller) noexcept;
   template <class CallStruct>
   [[gnu::cold, gnu::noinline]] void recheck_uninitialized(const CallStruct& call,
                                                           Step<CallStruct>& step);
@@ -325,6 +325,7 @@ class alignas(64) Session {
   }
   /// What may explain that a copy which broke no rule was refused. Takes the lock.
   [[gnu::cold]] Violations explain_refusal(const Touch* touches, std::size_t count);
+  [[gnu::cold]] bool touches_well(const Touch& touch, const Violation& violation) const;
   /// What may explain that a handle was refused: the stream was destroyed. Takes the lock.
   [[gnu::cold]] Violations explain_stream(CUstream stream);
   /// Adds the index that the driver wrote of the operation that it refused; null: nowhere.

@@ -56,10 +56,9 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
         leave_work(call, ticket, result, &step.kept, caller);
         program_errno = driver_errno;
       }
-      // The one thing to say of a copy that touches no reservation.
-      if (result == CUDA_ERROR_NOT_INITIALIZED) [[unlikely]] {
-        report_uninitialized(call, step, caller);
-      }
+      // The one thing to say of a copy that touches no reservation: why it was refused.
+      if (result != CUDA_SUCCESS) [[unlikely]]
+        report_far_refusal(call, result, step, caller);
       return result;
     }
   }
@@ -364,17 +363,23 @@ void Session::explain_refusal(const CallStruct& call, Step<CallStruct>& step) {
 }
 
 template <class CallStruct>
-void Session::report_uninitialized(const CallStruct& call, Step<CallStruct>& step,
-                                   const Caller& caller) noexcept {
+void Session::report_far_refusal(const CallStruct& call, CUresult result, Step<CallStruct>& step,
+                                 const Caller& caller) noexcept {
   const int entry_errno = errno;
   try {
     {
       const Locked lock(mutex_);
       number(step.origin);
     }
-    recheck_uninitialized(call, step);
-    report(Call(call), std::move(step.violations), {.result = CUDA_ERROR_NOT_INITIALIZED},
-           step.origin.call, capture_stack(caller));
+    refused(call, result, step);
+    // A driver that survives a stream which was destroyed has given its handle out again, unseen.
+    if (!options_.emulated) {
+      step.violations.erase_if([](const Violation& v) { return v.rule == Rule::kStreamAlive; });
+    }
+    if (!step.violations.empty()) {
+      report(Call(call), std::move(step.violations), {.result = result}, step.origin.call,
+             capture_stack(caller));
+    }
   } catch (...) {
     turn_off();
   }

@@ -62,7 +62,7 @@ void add_campaign_options(CLI::App& app, CampaignSettings& settings, bool& each)
 // Options of `cuvmm run` that say nothing where there are many runs.
 void check_each(const CLI::App& app, const CampaignSettings& settings) {
   for (const char* option : {"--fail", "--report", "--trace", "--ring", "--live", "--leaks-signal",
-                             "--error-exitcode", "--skipped-exitcode"}) {
+                             "--error-exitcode", "--skipped-exitcode", "--allow-unchecked"}) {
     if (app.count(option) > 0) {
       throw UsageError{std::string(option) + " is for one run, and --each makes many"};
     }

@@ -67,6 +67,12 @@ class HostileRuns {
   }
 
   int run() {
+    if (!settings_.json.empty()) {
+      if (const std::string problem = cannot_write(settings_.json); !problem.empty()) {
+        print_error("cuvmm hostile: --json {}: {}\n", settings_.json, problem);
+        return kExitFailure;
+      }
+    }
     if (const std::string problem = learn(); !problem.empty()) return trouble(problem);
     timeout_s_ = settings_.timeout_s > 0 ? settings_.timeout_s
                                          : std::max(10.0, 20 * plain_.seconds * at_once_);
@@ -205,8 +211,9 @@ void add_hostile(CLI::App& app, CommandLine& line) {
   command->callback([command, settings, emulate, with, &line] {
     settings->with = read_kinds("--with " + *with, *with);
     take_run_options(settings->run, *command, *emulate, line);
-    for (const char* option : {"--driver", "--hostile", "--streams", "--report", "--trace",
-                               "--ring", "--live", "--leaks-signal", "--error-exitcode"}) {
+    for (const char* option :
+         {"--driver", "--hostile", "--streams", "--report", "--trace", "--ring", "--live",
+          "--leaks-signal", "--error-exitcode", "--allow-unchecked"}) {
       if (command->count(option) > 0) {
         throw UsageError{std::string(option) +
                          " has no meaning here: the emulator is run, with "

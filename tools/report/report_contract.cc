@@ -123,6 +123,7 @@ constexpr Member kReport[] = {
     {"leaks_judged", is_flag, "true or false"},
     {"undecided", is_numbers, "a list of counts"},
     {"leaks_not_looked_for", is_numbers, "a list of process ids"},
+    {"escaped", is_strings, "a list of strings"},
     {"ipc", is_list, "a list"},
     {"stacks", is_stacks, "an object of lists of frames"},
     {"fault", is_fault, "an object with \"result\", \"call\", \"ended\" and \"queued\""},

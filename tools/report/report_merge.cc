@@ -89,10 +89,10 @@ void relate(Json& findings) {
 }
 
 constexpr const char* kContract[] = {
-    "schema",    "pid",         "ended",   "driver",     "calls",
-    "unchecked", "findings",    "summary", "suppressed", "alive",
-    "processes", "notes",       "ipc",     "fault",      "faults",
-    "work",      "refusals",    "stacks",  "expected",   "unused_suppressions",
+    "schema",    "pid",          "ended",   "driver",     "calls",
+    "unchecked", "findings",     "summary", "suppressed", "alive",
+    "processes", "notes",        "ipc",     "fault",      "faults",
+    "work",      "refusals",     "stacks",  "expected",   "unused_suppressions",
     "undecided", "leaks_judged", "blame"};
 
 // What this version does not know: lists are united, of anything else the first one stays.
@@ -312,7 +312,8 @@ std::vector<ProcessReport> read_reports(const std::string& folder, std::int64_t 
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
        at.increment(error)) {
     const std::string file = at->path().string();
-    if (!file.ends_with(".timeline")) files.insert(file);  // tools/timeline/ reads those
+    // tools/timeline/ and tools/run/preload/other_libc.h read those.
+    if (!file.ends_with(".timeline") && !file.ends_with(".other-libc")) files.insert(file);
   }
   std::vector<ProcessReport> reports;
   std::size_t values = 0;

@@ -65,48 +65,42 @@ std::string processes_text(const std::vector<std::int64_t>& pids) {
   return pids.size() == 1 ? first : fmt::format("{} and {} more", first, pids.size() - 1);
 }
 
-// Of a tree without a report.
-const char* nothing_text(const MergedReport& report) {
-  return report.unread > 0
-             ? "cuvmm: no process's report could be read: the findings are lost\n"
-             : "cuvmm: nothing was checked: no process used a CUDA driver through cuvmm\n";
-}
-
 }  // namespace
 
 std::string summary_text(const MergedReport& report, const std::vector<std::string>& files,
-                         std::uint64_t skipped_launches, const std::string& blame) {
+                         const NotEmulated& missing, int unchecked_exitcode,
+                         const std::string& blame) {
   const Totals& totals = report.totals;
   std::string text = notes_text(report) + findings_table(report.value["findings"]);
-  std::uint64_t calls = 0;
-  for (const auto& [name, count] : report.value["calls"].items()) {
-    calls = saturating_sum(calls, count.get<std::uint64_t>());
-  }
   const bool unknown = !report.unjudged.empty();
-  if (report.processes > 0) {
+  if (report.processes > 0 && !nothing_checked(report)) {
     const std::string leaks = unknown && totals.leaks == 0 ? std::string("leaks: not looked for")
                                                            : counted(totals.leaks, "leak", "leaks");
     text += fmt::format("cuvmm: {}, {} undefined, {}", counted(totals.errors, "error", "errors"),
                         totals.undefined, leaks);
     if (totals.advice) text += fmt::format(", {} advice", totals.advice);
     text +=
-        fmt::format(" in {} of {}{}\n", counted(calls, "call", "calls"),
+        fmt::format(" in {} of {}{}\n", counted(checked_calls(report), "call", "calls"),
                     counted(report.processes, "process", "processes"), driver_text(report.value));
   }
   text += blame;
   text += unused_text(report.value);
-  if (report.processes == 0) text += nothing_text(report);
-  if (skipped_launches > 0) {
-    text += fmt::format(
-        "cuvmm: {} skipped, because the emulator could not run them: what the program says about "
-        "their results (PASSED, for example) proves nothing\n",
-        counted(skipped_launches, "kernel launch was", "kernel launches were"));
-  }
+  if (report.processes == 0 && report.unread > 0)
+    text += "cuvmm: no process's report could be read: the findings are lost\n";
   for (const std::string& file : files) text += "cuvmm: report in " + file + "\n";
   if (!report.first_rule.empty()) {
     text += "cuvmm: to learn more about the first finding, type: cuvmm explain " +
             report.first_rule + "\n";
   }
+  if (unchecked_exitcode != 0) {
+    text += fmt::format(
+        "cuvmm: the exit code is {} (with --allow-unchecked 0), because not all was checked:\n",
+        unchecked_exitcode);
+  }
+  if (const std::string skipped = skipped_sentence(missing); !skipped.empty())
+    text += "cuvmm: " + skipped + "\n";
+  for (const std::string& gap : gap_sentences(report, missing))
+    text += "cuvmm: " + printable(gap) + "\n";
   if (unknown) text += "cuvmm: leaks: not looked for in " + processes_text(report.unjudged) + "\n";
   return text;
 }

@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "tools/report/report_merge.h"
+#include "tools/report/text/gaps.h"
 
 namespace cuvmm::tools {
 
-/// What was found, what may be missing, and the next command to type. Every line starts with
-/// "cuvmm: ". `reachable` is false when the program itself could not be checked (that was said
-/// before).
-/// `skipped_launches` is how many kernels the emulator did not run. `blame`: the line that follows
-/// the counts, "" none.
+/// What was found, what may be missing, and the next command to type; then, as the last lines, what
+/// was not checked, and that the exit code of the command, if not 0, comes from that. Every line
+/// starts with "cuvmm: ". `blame`: the line that follows the counts, "" none.
 std::string summary_text(const MergedReport& report, const std::vector<std::string>& files,
-                         std::uint64_t skipped_launches = 0, const std::string& blame = {});
+                         const NotEmulated& missing = {}, int unchecked_exitcode = 0,
+                         const std::string& blame = {});
 
 }  // namespace cuvmm::tools

@@ -7,9 +7,17 @@
 #include <filesystem>
 #include <sstream>
 
+#include "tools/run/elf_file.h"
+
 namespace cuvmm::tools {
 
 namespace {
+
+#if defined(__aarch64__)
+constexpr const char* kMultiarch = "aarch64-linux-gnu";
+#else
+constexpr const char* kMultiarch = "x86_64-linux-gnu";
+#endif
 
 // Runtimes of sanitizers insist on coming before everything else.
 bool sanitizer_runtime(const std::string& library) {
@@ -21,11 +29,34 @@ bool sanitizer_runtime(const std::string& library) {
   return false;
 }
 
+// Whether it is one of the libraries, by the name that this cuvmm or an outer one gave it.
+bool is_ours(const std::string& word, const Layout& layout) {
+  const auto is = [&](const std::string& library) {
+    if (library.empty()) return false;
+    return word == library ||
+           word.ends_with("/$LIB/" + std::filesystem::path(library).filename().string());
+  };
+  return is(layout.shim) || is(layout.other_libc) || std::ranges::any_of(layout.runtimes, is);
+}
+
+// Where the loader finds a word of LD_PRELOAD; "" where nobody knows.
+std::string found_library(const std::string& word, const std::string& search) {
+  if (word.find('/') != std::string::npos) return word;
+  std::istringstream folders(search + ":/lib/" + kMultiarch + ":/usr/lib/" + kMultiarch +
+                             ":/lib64:/usr/lib64:/usr/local/lib:/lib:/usr/lib");
+  std::error_code error;
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string path = (folder.empty() ? "." : folder) + "/" + word;
+    if (std::filesystem::exists(path, error)) return path;
+  }
+  return "";
+}
+
 // The shim first, and what else of ours is wanted behind it: `wanted`. Of the rest, whatever an
-// outer cuvmm put there goes.
+// outer cuvmm put there goes. Before the shim stays what stands between the program and the driver:
+// the program calls it as without cuvmm, and it finds the shim where it looks for the driver.
 std::string preload(const std::string& existing, const Layout& layout,
-                    const std::vector<std::string>& wanted) {
-  const auto& runtimes = layout.runtimes;
+                    const std::vector<std::string>& wanted, const std::string& search) {
   std::string first, rest, word;
   std::string separated = existing;
   for (char& c : separated) {
@@ -33,12 +64,15 @@ std::string preload(const std::string& existing, const Layout& layout,
   }
   std::istringstream words(separated);
   while (words >> word) {
-    const bool runtime = std::find(runtimes.begin(), runtimes.end(), word) != runtimes.end();
-    if (word == layout.shim || runtime) continue;
-    (sanitizer_runtime(word) ? first : rest) += ":" + word;
+    if (is_ours(word, layout)) continue;
+    const bool before =
+        sanitizer_runtime(word) || between_program_and_driver(found_library(word, search));
+    (before ? first : rest) += ":" + word;
   }
-  std::string ours = layout.shim;
-  for (const std::string& library : wanted) ours += ":" + library;
+  std::string ours = preload_word(layout, layout.shim);
+  for (const std::string& library : wanted) ours += ":" + preload_word(layout, library);
+  // By its own path, which every loader knows. Without the others' it has nothing to say.
+  if (!layout.preload.empty() && !layout.other_libc.empty()) ours += ":" + layout.other_libc;
   return (first.empty() ? "" : first.substr(1) + ":") + ours + rest;
 }
 
@@ -105,7 +139,8 @@ Environment child_environment(Environment environment, const RunSettings& option
   // program with DT_RPATH (every wheel of PyTorch's) looks there before LD_LIBRARY_PATH.
   environment["LD_PRELOAD"] =
       preload(environment["LD_PRELOAD"], layout,
-              options.emulate ? layout.runtimes : std::vector<std::string>{});
+              options.emulate ? layout.runtimes : std::vector<std::string>{},
+              environment["LD_LIBRARY_PATH"]);
   std::string folders = layout.links;
   if (options.emulate) {
     const std::filesystem::path emulator = std::filesystem::path(layout.emulator).parent_path();

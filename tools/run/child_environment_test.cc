@@ -32,6 +32,22 @@ TEST(ChildEnvironment, ANestedRunPreloadsTheShimOnce) {
   EXPECT_EQ(twice.at("LD_LIBRARY_PATH"), once.at("LD_LIBRARY_PATH"));
 }
 
+TEST(ChildEnvironment, LoadersOfOtherCLibrariesDoNotFindTheShim) {
+  Layout layout = kLayout;
+  layout.preload = "/lib/preload";
+  layout.other_libc = "/lib/other.so";
+  RunSettings emulate;
+  emulate.emulate = true;
+  const Environment once = child_environment({{"LD_PRELOAD", "a.so"}}, emulate, layout, "/reports");
+  EXPECT_EQ(once.at("LD_PRELOAD"),
+            "/lib/preload/$LIB/shim.so:/lib/preload/$LIB/libcudart.so.13:"
+            "/lib/preload/$LIB/libcudart.so.12:/lib/other.so:a.so");
+  // As in a run in which another wheel's cuvmm runs.
+  layout.preload = "/tmp/x/preload";
+  EXPECT_EQ(child_environment(once, {}, layout, "/reports").at("LD_PRELOAD"),
+            "/tmp/x/preload/$LIB/shim.so:/lib/other.so:a.so");
+}
+
 TEST(ChildEnvironment, NvtxFindsTheShimAndTheShimWhatWasThereBefore) {
   constexpr const char* kTool = "NVTX_INJECTION64_PATH";
   EXPECT_THAT(made({}), Contains(Pair(kTool, "/lib/shim.so")));

@@ -94,6 +94,35 @@ bool read_dynamic(const File& file, const std::vector<typename Format::Segment>&
   return true;
 }
 
+// Of the symbols that the file defines for others.
+bool defines_cuda_function(const File& file) {
+  Elf64_Ehdr header;
+  std::vector<Elf64_Shdr> sections;
+  if (!file.read(0, &header, sizeof header) || header.e_shentsize != sizeof(Elf64_Shdr) ||
+      !file.read_all(header.e_shoff, header.e_shnum, sections))
+    return false;
+  for (const Elf64_Shdr& section : sections) {
+    std::vector<Elf64_Sym> symbols;
+    std::vector<char> names;
+    if (section.sh_type != SHT_DYNSYM || section.sh_link >= sections.size()) continue;
+    const Elf64_Shdr& strings = sections[section.sh_link];
+    if (!file.read_all(section.sh_offset, section.sh_size / sizeof(Elf64_Sym), symbols) ||
+        !file.read_all(strings.sh_offset, strings.sh_size, names))
+      return false;
+    for (const Elf64_Sym& symbol : symbols) {
+      const bool defined =
+          symbol.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC;
+      if (!defined) continue;
+      const std::string name = text_at(names, symbol.st_name);
+      const std::size_t prefix = name.starts_with("cuda") ? 4 : 2;
+      if (name.starts_with("cu") && name.size() > prefix && name[prefix] >= 'A' &&
+          name[prefix] <= 'Z')
+        return true;
+    }
+  }
+  return false;
+}
+
 template <class Format>
 bool read_headers(const File& file, ElfFile& elf) {
   typename Format::Header header;
@@ -103,7 +132,10 @@ bool read_headers(const File& file, ElfFile& elf) {
   if (header.e_phentsize != sizeof(typename Format::Segment)) return header.e_phnum == 0;
   if (!file.read_all(header.e_phoff, header.e_phnum, segments)) return false;
   for (const auto& segment : segments) {
-    if (segment.p_type == PT_INTERP) elf.interpreter = true;
+    if (segment.p_type != PT_INTERP) continue;
+    std::vector<char> path;
+    if (!file.read_all(segment.p_offset, segment.p_filesz, path)) return false;
+    elf.interpreter = text_at(path, 0);
   }
   for (const auto& segment : segments) {
     if (segment.p_type == PT_DYNAMIC) return read_dynamic<Format>(file, segments, segment, elf);
@@ -123,6 +155,15 @@ std::optional<ElfFile> read_elf(const std::string& path) {
   elf.bits = ident[EI_CLASS] == ELFCLASS64 ? 64 : 32;
   const bool ok = elf.bits == 64 ? read_headers<Elf64>(file, elf) : read_headers<Elf32>(file, elf);
   return ok ? std::optional(elf) : std::nullopt;
+}
+
+bool between_program_and_driver(const std::string& path) {
+  const std::optional<ElfFile> elf = read_elf(path);
+  if (!elf || elf->bits != 64) return false;
+  for (const char* itself : {"libcuda.so", "libcudart.so"}) {
+    if (elf->soname.starts_with(itself)) return false;
+  }
+  return defines_cuda_function(File(path));
 }
 
 std::string machine_name(const ElfFile& elf) {

@@ -12,7 +12,7 @@ namespace cuvmm::tools {
 struct ElfFile {
   unsigned bits = 0;                ///< 32 or 64
   std::uint16_t machine = 0;        ///< EM_X86_64 ...
-  bool interpreter = false;         ///< has PT_INTERP: the dynamic loader starts it
+  std::string interpreter;          ///< PT_INTERP: the dynamic loader that starts it; "" when none
   std::string soname;               ///< DT_SONAME, "" when none
   std::vector<std::string> needed;  ///< DT_NEEDED, in order
   bool address_sanitizer = false;   ///< its dynamic strings name __asan_init
@@ -21,6 +21,10 @@ struct ElfFile {
 /// Nothing when the file cannot be read or is no well-formed ELF file. Reads headers and the
 /// dynamic section only; every offset in the file is checked.
 std::optional<ElfFile> read_elf(const std::string& path);
+
+/// Whether the library has a function of the driver's or the runtime's names (cuMemAlloc,
+/// cudaMalloc), and is neither of them itself.
+bool between_program_and_driver(const std::string& path);
 
 /// "x86-64", "AArch64", "machine 21"; and "32-bit x86" for the 32-bit ones we know.
 std::string machine_name(const ElfFile& elf);

@@ -69,8 +69,11 @@ std::string obstacle_of(const std::string& path, const ElfFile& elf) {
   }
   // The loader itself, started by name to run something else, has no interpreter and preloads.
   const bool loader = elf.soname.rfind("ld-", 0) == 0;
-  if (!elf.interpreter && !loader) {
+  if (elf.interpreter.empty() && !loader) {
     return "it is statically linked, and the loader that preloads libraries never runs";
+  }
+  if (std::filesystem::path(elf.interpreter).filename().string().starts_with("ld-musl-")) {
+    return "its loader is " + elf.interpreter + ", and cuvmm's shim needs glibc";
   }
   struct stat status;
   if (stat(path.c_str(), &status) == 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/launch_count.h"
 
+#include <algorithm>
 #include <fstream>
 
 namespace cuvmm::tools {
@@ -17,6 +18,17 @@ std::uint64_t LaunchCount::read() const {
   std::uint64_t count = 0;
   std::ifstream file(path_, std::ios::binary);
   return file.read(reinterpret_cast<char*>(&count), sizeof count) ? count : 0;
+}
+
+std::vector<std::string> LaunchCount::need_driver() const {
+  constexpr std::size_t kMost = 64;
+  std::vector<std::string> files;
+  std::ifstream lines(path_, std::ios::binary);
+  lines.seekg(sizeof(std::uint64_t));
+  for (std::string file; files.size() < kMost && std::getline(lines, file);) {
+    if (std::ranges::find(files, file) == files.end()) files.push_back(file);
+  }
+  return files;
 }
 
 }  // namespace cuvmm::tools

@@ -42,9 +42,17 @@ LayoutResult find_layout(const std::string& bin) {
       const fs::path runtime = emulator.parent_path() / name;
       if (fs::exists(runtime, error)) layout.runtimes.push_back(runtime.string());
     }
+    const fs::path other_libc = root / "libcuvmm-other-libc.so";
+    if (fs::exists(other_libc, error)) layout.other_libc = other_libc.string();
+    if (fs::exists(root / "preload", error)) layout.preload = (root / "preload").string();
     return {layout, ""};
   }
   return {{}, "libcuvmm-shim.so was not found; looked for " + tried};
+}
+
+std::string preload_word(const Layout& layout, const std::string& library) {
+  if (layout.preload.empty()) return library;
+  return layout.preload + "/$LIB/" + fs::path(library).filename().string();
 }
 
 }  // namespace cuvmm::tools

@@ -29,6 +29,7 @@
 #include "tools/run/launch_count.h"
 #include "tools/run/layout.h"
 #include "tools/run/loader_path.h"
+#include "tools/run/preload/other_libc.h"
 #include "tools/standard_streams.h"
 #include "tools/temporary_folder.h"
 #include "tools/timeline/run_timeline.h"
@@ -116,8 +117,10 @@ std::uint64_t work_sum(const std::vector<ProcessReport>& reports, const char* me
 
 // What could have kept findings out of the report.
 std::vector<std::string> gaps(const TreeResult& tree, const Reach& reach,
-                              const std::vector<ProcessReport>& reports, bool eager) {
+                              const std::vector<ProcessReport>& reports, bool eager,
+                              const std::string& folder) {
   std::vector<std::string> notes;
+  if (std::string note = other_libc_note(folder); !note.empty()) notes.push_back(std::move(note));
   if (const std::uint64_t lucky = eager ? work_sum(reports, "lucky") : 0; lucky > 0) {
     notes.push_back(fmt::format(
         "{} of memory went well by luck: nothing waited for the work, and the emulator does it at "
@@ -168,23 +171,38 @@ bool ended_on_request(const TreeResult& tree) {
   return tree.signal == SIGINT || tree.signal == SIGTERM || tree.signal == SIGHUP;
 }
 
-// The exit code of the command, once the report is written.
-int exit_code(const RunSettings& options, const TreeResult& tree, const MergedReport& merged,
-              const BlameTally& blame, std::uint64_t skipped_launches) {
-  if (options.error_exitcode && blame.counted > 0) return options.error_exitcode;
+// Whether --error-exitcode does not take a run without findings for a success.
+bool is_gap(const RunSettings& options, const MergedReport& merged, const NotEmulated& missing) {
+  if (!options.error_exitcode || options.allow_unchecked) return false;
+  return (missing.skipped_launches > 0 && options.skipped_exitcode < 0) ||
+         !gap_sentences(merged, missing).empty();
+}
+
+// The exit code of the command, once the report is written, and why it is no other.
+struct RunVerdict {
+  int code = 0;
+  const char* because = nullptr;  // of a code that nothing else explains
+  bool unchecked = false;         // not all was checked
+};
+
+RunVerdict verdict_of(const RunSettings& options, const TreeResult& tree,
+                      const MergedReport& merged, const BlameTally& blame,
+                      const NotEmulated& missing) {
+  if (options.error_exitcode && blame.counted > 0) return {options.error_exitcode};
   const bool own_code = tree.exit_code != 0 && tree.signal == 0;
   if (options.error_exitcode && !own_code && !merged.unjudged.empty()) {
-    return failed(kExitLeaksUnknown,
-                  "--error-exitcode: leaks were not looked for, so nobody knows whether there were "
-                  "some");
+    return {.code = kExitLeaksUnknown,
+            .because = "leaks were not looked for, so nobody knows whether there were some"};
   }
-  if (tree.exit_code != 0) return tree.exit_code;
+  if (tree.exit_code != 0) return {tree.exit_code};
   if (options.error_exitcode && merged.unread > 0) {
-    return failed(
-        kExitFailure,
-        "--error-exitcode: a report is lost, so nobody knows whether there were findings");
+    return {.code = kExitFailure,
+            .because = "a report is lost, so nobody knows whether there were findings"};
   }
-  return skipped_launches > 0 ? options.skipped_exitcode : 0;
+  if (missing.skipped_launches > 0 && options.skipped_exitcode > 0)
+    return {options.skipped_exitcode};
+  if (is_gap(options, merged, missing)) return {.code = kExitUnchecked, .unchecked = true};
+  return {};
 }
 
 // A process tells its own findings; these nobody has told.
@@ -203,12 +221,14 @@ void tell_between(const RunSettings& options, const Json& findings) {
 // Reads, merges, writes and sums up what the processes left; returns the exit code of the command.
 int conclude(const RunSettings& options, const TreeResult& tree, const Reach& reach,
              std::vector<ProcessReport> reports, TemporaryFolder& folder,
-             std::uint64_t skipped_launches, bool eager) {
+             const NotEmulated& missing, bool eager) {
   const Endings endings{{tree.signals.begin(), tree.signals.end()}, tree.left_running};
-  MergedReport merged = merge_reports(reports, gaps(tree, reach, reports, eager), endings);
+  MergedReport merged =
+      merge_reports(reports, gaps(tree, reach, reports, eager, folder.path()), endings);
   std::vector<std::string> causes;
   if (options.emulate) {
-    merged.value["skipped_launches"] = skipped_launches;
+    merged.value["skipped_launches"] = missing.skipped_launches;
+    if (!missing.need_driver.empty()) merged.value["need_driver"] = missing.need_driver;
   } else if (!options.quiet || !options.reports.empty()) {
     causes = explain_by_machine(merged.value, options.driver);
   }
@@ -216,6 +236,9 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
     for (std::string& note : add_timelines(merged.value, folder.path(), reports))
       merged.notes.push_back(std::move(note));
   }
+  // The last lines on stderr, too.
+  for (const std::string& gap : gap_sentences(merged, missing))
+    merged.value["notes"].push_back(gap);
   // Evidence that could not be read is not thrown away.
   const bool odd = std::any_of(reports.begin(), reports.end(), [](const ProcessReport& report) {
     return !report.error.empty() || !report.problems.empty();
@@ -226,10 +249,14 @@ int conclude(const RunSettings& options, const TreeResult& tree, const Reach& re
   const std::vector<std::string> written = write_reports(options.reports, merged.value);
   for (const std::string& cause : causes) say(options, cause);
   if (!options.quiet) tell_between(options, merged.between);
-  if (!options.quiet)
-    write_error(summary_text(merged, written, skipped_launches, blame_text(blame, own)));
+  const RunVerdict verdict = verdict_of(options, tree, merged, blame, missing);
+  if (!options.quiet) {
+    write_error(summary_text(merged, written, missing, verdict.unchecked ? verdict.code : 0,
+                             blame_text(blame, own)));
+  }
   if (written.size() != options.reports.size()) return kExitFailure;
-  return exit_code(options, tree, merged, blame, skipped_launches);
+  if (!verdict.because) return verdict.code;
+  return failed(verdict.code, std::string("--error-exitcode: ") + verdict.because);
 }
 
 // Where the processes keep their last calls: in the folder that the user named, or in one that goes
@@ -382,8 +409,9 @@ int run(RunSettings options, int* ended_by) {
     std::vector<ProcessReport> reports = read_reports(folder.path(), tree.pid);
     judge_last_states(reports, left_by_processes(environment), tree);
     rings.conclude(options, tree);
-    const int code = conclude(options, tree, reach, std::move(reports), folder, launches.read(),
-                              streams_are_eager(options, current));
+    const int code =
+        conclude(options, tree, reach, std::move(reports), folder,
+                 {launches.read(), launches.need_driver()}, streams_are_eager(options, current));
     if (ended_by && code == tree.exit_code && ended_on_request(tree)) *ended_by = tree.signal;
     return code;
   } catch (const std::exception& error) {

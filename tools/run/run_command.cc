@@ -8,11 +8,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <sstream>
 #include <string_view>
 
 #include "failure/spec.h"
+#include "live/frames/suppression_text.h"
 #include "rulebook/limits.h"
 #include "tools/commands.h"
 #include "tools/hostile/hostile_words.h"
@@ -34,7 +37,8 @@ constexpr const char* kExamples =
     "  cuvmm run --enforce --leak-check=full -- ./app   forbidden calls fail instead of crashing\n"
     "The exit code is the program's (128 + N when signal N ended it), N of --error-exitcode when "
     "there\n"
-    "are findings, 126 or 127 when the program cannot be started, 125 when cuvmm itself failed.\n";
+    "are findings, 122 when with --error-exitcode something was not checked, 126 or 127 when the "
+    "program cannot be started, 125 when cuvmm itself failed.\n";
 
 // CLI11 knows nothing of the program that follows the options.
 class RunFormatter : public EmulateFormatter {
@@ -90,6 +94,19 @@ CLI::Validator when_streams_work() {
         return "'" + word + "' is not eager, late or late:SEED";
       },
       "");
+}
+
+// The shim leaves out a line that it does not understand. What the user wanted by it is not done
+// then, so it is said before the program runs.
+void check_suppressions(const std::string& file) {
+  if (file.empty()) return;
+  std::ifstream in(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in) throw UsageError{"--suppressions " + file + ": cannot be read"};
+  std::string message;
+  for (const std::string& error : live::read_suppressions(text).errors)
+    message += (message.empty() ? "" : "\n") + file + ":" + error;
+  if (!message.empty()) throw UsageError{message};
 }
 
 void take_command(RunSettings& options, const CLI::App& app, const CommandLine& line) {
@@ -153,9 +170,14 @@ void add_driver_options(CLI::App& app, RunSettings& options, std::string& emulat
       ->allow_extra_args(false);
   app.add_option(
          "--skipped-exitcode", options.skipped_exitcode,
-         "Exit with N if the program succeeds but launched kernels, which the emulator skips")
+         "Exit with N if the program succeeds but launched kernels that the emulator skipped; 0 "
+         "takes that for a success, with --error-exitcode too")
       ->type_name("N")
-      ->check(whole_number(1, 255));
+      ->check(whole_number(0, 255));
+  app.add_flag("--allow-unchecked", options.allow_unchecked,
+               "With --error-exitcode: take a run for a success in which nothing was checked, "
+               "kernels were skipped, or calls went past cuvmm (else it exits with " +
+                   std::to_string(kExitUnchecked) + ")");
   app.add_flag("--python", options.python,
                "Make Python's cuda.bindings.runtime use the emulator's libcudart (with --emulate)");
   app.add_flag("--enforce", options.enforce,
@@ -307,6 +329,7 @@ void take_run_options(RunSettings& options, const CLI::App& app, const std::stri
   }
   options.driver = absolute(options.driver);
   options.suppressions = absolute(options.suppressions);
+  check_suppressions(options.suppressions);
   options.trace = absolute(options.trace);
   options.ring = absolute(options.ring);
   if (options.live != "off") options.live = absolute(options.live);

@@ -15,10 +15,11 @@ struct RunSettings {
   std::string hostile;  ///< for CUVMM_HOSTILE; "" for no hostile luck
   std::string driver;   ///< absolute path of the libcuda to use; "" for the loader's choice
   std::vector<std::string> reports;
-  int error_exitcode = 0;    ///< 0: the program's exit code is kept
+  int error_exitcode = 0;          ///< 0: the program's exit code is kept
   std::vector<std::string> blame;  ///< whose findings count for it; empty: all do
-  int skipped_exitcode = 0;  ///< the same, of a program that launched kernels on the emulator
-  bool python = false;       ///< lead Python's cuda.bindings.runtime to the emulator's libcudart
+  int skipped_exitcode = -1;     ///< the same, of launches that the emulator skipped; < 0: not said
+  bool allow_unchecked = false;  ///< a run that checked nothing, or not all, is a success
+  bool python = false;  ///< lead Python's cuda.bindings.runtime to the emulator's libcudart
   bool enforce = false;
   std::string suppressions;  ///< absolute path
   std::string leak_check;    ///< "summary", "full", "no" or "" for the shim's default

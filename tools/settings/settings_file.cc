@@ -210,9 +210,9 @@ class SettingsReader {
   // nor what such a command chooses itself.
   void inherit(const CLI::App& command, const std::string& name) {
     constexpr std::string_view kOneRun[] = {
-        "blame",    "error-exitcode", "fail",        "hostile",          "leaks-signal",
-        "live",     "report",         "ring",        "skipped-exitcode", "streams",
-        "timeline", "trace",          "trace-calls", "trace-errors"};
+        "allow-unchecked", "blame",    "error-exitcode", "fail",        "hostile",
+        "leaks-signal",    "live",     "report",         "ring",        "skipped-exitcode",
+        "streams",         "timeline", "trace",          "trace-calls", "trace-errors"};
     std::vector<FileSetting> inherited;
     for (const FileSetting& setting : file_.settings) {
       if (setting.command != "run" || !option_of_key(command, setting.key)) continue;

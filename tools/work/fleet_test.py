@@ -37,7 +37,7 @@ class FleetTest(unittest.TestCase):
     def merge(self, out="r"):
         merged = self.folder / "merged.json"
         done = work("merge", self.folder / out, "--json", merged)
-        self.assertIn(done.returncode, (0, 1), done.stderr)
+        self.assertIn(done.returncode, (0, 1, 75), done.stderr)
         return json.loads(merged.read_text()), done
 
     def test_a_plan_names_each_shard_once(self):
@@ -122,6 +122,16 @@ class FleetTest(unittest.TestCase):
         self.assertEqual(merged["results"], 20 * merged["cases"])
         self.assertEqual(len(merged["missing"]), 399)
 
+    def test_a_merge_without_all_shards_is_no_success(self):
+        for shard in ("1/2", "2/2"):
+            self.assertEqual(self.run_shard(shard=shard).returncode, 0)
+            merged, done = self.merge()
+            wanted = {"1/2": (["conformance 2/2"], 75), "2/2": ([], 0)}[shard]
+            self.assertEqual((merged["missing"], done.returncode), wanted, done.stdout)
+        (self.folder / "empty").mkdir()
+        self.assertEqual(work("merge", self.folder / "empty").returncode, 75)
+        self.assertEqual(work("merge", self.folder / "r", "--json", "/proc/x.json").returncode, 125)
+
     def test_a_changed_result_is_refused(self):
         self.assertEqual(self.run_shard().returncode, 0)
         file = self.results()[0]
@@ -131,7 +141,8 @@ class FleetTest(unittest.TestCase):
         done = work("check", file)
         self.assertEqual(done.returncode, 1)
         self.assertIn("was changed", done.stdout)
-        merged, _ = self.merge()
+        merged, done = self.merge()
+        self.assertEqual(done.returncode, 75, "what could not be read may hold findings")
         self.assertEqual(merged["cases"], 0)
         self.assertIn("was changed", merged["refused"][0]["why"])
         # Who gives it the name of its content is found out by its answers.

@@ -149,6 +149,10 @@ int run(const WorkSettings& s) {
 
 int merge(const WorkSettings& s) {
   if (!std::filesystem::is_directory(s.out)) return failed(s.out + ": there is no such folder");
+  if (!s.json.empty()) {
+    if (const std::string problem = cannot_write(s.json); !problem.empty())
+      return failed("--json " + s.json + ": " + problem);
+  }
   const Merged merged = merge_folder(s.out, !s.corpus.empty());
   print_output("{}", merged_text(merged));
   if (!s.corpus.empty()) {
@@ -161,7 +165,9 @@ int merge(const WorkSettings& s) {
     if (const std::string problem = write_whole(s.json, merged_json(merged)); !problem.empty())
       return failed(problem);
   }
-  return merged.findings.empty() && merged.outliers.empty() ? 0 : kExitFinding;
+  if (!merged.findings.empty() || !merged.outliers.empty()) return kExitFinding;
+  // What is missing or could not be read may hold findings.
+  return merged.files > 0 && merged.missing.empty() && merged.refused.empty() ? 0 : kExitUnfinished;
 }
 
 // Reads results as somebody who did not make them: whole, and their verdicts follow.

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "rulebook/data/touch.h"
+#include "rulebook/testing/world.h"
+
+namespace cuvmm::testing::check_refused_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr Address kPlace = 0x5000'0000'0000;
+constexpr Size kBytes = 4096;
+
+void allocate(World& w, Size size = kBytes) {
+  CUdeviceptr out = kPlace;
+  w.accept(calls::MemAlloc{.dptr = &out, .bytesize = size});
+}
+void allocate_from_pool(World& w) {
+  CUdeviceptr out = kPlace;
+  w.accept(calls::MemAllocAsync{.dptr = &out, .bytesize = kBytes});
+}
+
+template <class CallStruct>
+Violations look(const World& w, const CallStruct& call) {
+  Touch list[kMaxTouches];
+  const std::size_t count = touches(call, list);
+  return check_refused_touches(w.model, list, count);
+}
+
+template <class CallStruct>
+std::vector<Rule> refused(const World& w, const CallStruct& call) {
+  std::vector<Rule> rules;
+  for (const Violation& v : look(w, call)) {
+    EXPECT_FALSE(v.certain) << "other memory may lie there now";
+    EXPECT_EQ(v.objects.size(), 1u) << v.message;
+    rules.push_back(v.rule);
+  }
+  return rules;
+}
+
+calls::MemsetD8 fill(Size bytes, Address at = kPlace) { return {.dstDevice = at, .N = bytes}; }
+
+std::vector<RuleCase> cases() {
+  return {
+      {Rule::kDataAlive,
+       [](World& w, bool broken) {
+         allocate(w);
+         if (broken) w.accept(calls::MemFree{.dptr = kPlace});
+         return look(w, fill(16));
+       }},
+      {Rule::kDataInside,
+       [](World& w, bool broken) {
+         allocate(w);
+         return look(w, fill(kBytes + (broken ? 1 : 0)));
+       }},
+  };
+}
+const ListedCases kListed(cases);
+
+TEST(CheckRefused, MemoryThatEnded) {
+  World w;
+  EXPECT_THAT(refused(w, fill(16)), IsEmpty()) << "nothing is known of it";
+  allocate(w);
+  EXPECT_THAT(refused(w, fill(16)), IsEmpty()) << "it lives: there is another reason";
+  w.accept(calls::MemFree{.dptr = kPlace});
+  EXPECT_THAT(refused(w, fill(16)), ElementsAre(Rule::kDataAlive));
+  EXPECT_THAT(refused(w, fill(16, kPlace + kBytes - 1)), ElementsAre(Rule::kDataAlive));
+  EXPECT_THAT(refused(w, fill(16, kPlace + kBytes)), IsEmpty()) << "behind it";
+  allocate(w);
+  EXPECT_THAT(refused(w, fill(16)), IsEmpty()) << "born again";
+}
+
+TEST(CheckRefused, MemoryOfAPoolThatEnded) {
+  World w;
+  allocate_from_pool(w);
+  w.accept(calls::MemFreeAsync{.dptr = kPlace});
+  EXPECT_THAT(refused(w, calls::MemcpyDtoH{.srcDevice = kPlace, .ByteCount = 8}),
+              ElementsAre(Rule::kDataAlive));
+}
+
+TEST(CheckRefused, WhatEndedLastIsNamed) {
+  World w;
+  w.reserve(kPlace, 1);
+  w.accept(calls::MemAddressFree{.ptr = kPlace, .size = kGranule});
+  EXPECT_THAT(refused(w, fill(16)), ElementsAre(Rule::kDataMapped));
+  allocate(w);
+  w.accept(calls::MemFree{.dptr = kPlace});
+  EXPECT_THAT(refused(w, fill(16)), ElementsAre(Rule::kDataAlive));
+}
+
+TEST(CheckRefused, PastItsEnd) {
+  World w;
+  allocate(w);
+  EXPECT_THAT(refused(w, fill(kBytes)), IsEmpty());
+  EXPECT_THAT(refused(w, fill(kBytes + 1)), ElementsAre(Rule::kDataInside));
+  EXPECT_THAT(refused(w, fill(~Size{0})), ElementsAre(Rule::kDataInside));
+  EXPECT_THAT(refused(w, fill(2, kPlace + kBytes - 2)), IsEmpty());
+  EXPECT_THAT(refused(w, fill(3, kPlace + kBytes - 2)), ElementsAre(Rule::kDataInside));
+}
+
+TEST(CheckRefused, RowsPastItsEnd) {
+  World w;
+  allocate(w);
+  calls::MemsetD2D8 rows{.dstDevice = kPlace, .dstPitch = 1024, .Width = 512, .Height = 4};
+  EXPECT_THAT(refused(w, rows), IsEmpty());
+  rows.Height = 5;
+  EXPECT_THAT(refused(w, rows), ElementsAre(Rule::kDataInside));
+  rows.dstPitch = ~std::size_t{0} / 2;  // no product of it is made
+  EXPECT_THAT(refused(w, rows), ElementsAre(Rule::kDataInside));
+}
+
+// An address that may be the host's: what the program's allocator gave out again nobody saw.
+TEST(CheckRefused, AnyAddressIsNotJudged) {
+  World w;
+  allocate(w);
+  w.accept(calls::MemFree{.dptr = kPlace});
+  EXPECT_THAT(refused(w, calls::Memcpy{.dst = kPlace, .src = 0x1000, .ByteCount = 8}), IsEmpty());
+}
+
+TEST(CheckRefused, TheProgramsOwnRegisteredMemoryGoesOnBehindIt) {
+  World w;
+  w.accept(calls::MemHostRegister{.p = reinterpret_cast<void*>(kPlace), .bytesize = kBytes});
+  EXPECT_THAT(refused(w, fill(kBytes + 1)), IsEmpty());
+}
+
+}  // namespace
+}  // namespace cuvmm::testing::check_refused_test

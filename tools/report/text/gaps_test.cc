@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/report/text/gaps.h"
+
+#include <gmock/gmock.h>
+
+#include "tools/report/testing_report.h"
+
+namespace cuvmm::tools {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Json without_calls() {
+  Json value = report();
+  value["calls"] = Json::object();
+  return value;
+}
+
+TEST(Gaps, CallsThatWereCheckedLeaveNone) {
+  const MergedReport merged = merge_reports({parsed(report())});
+  EXPECT_EQ(checked_calls(merged), 4u);
+  EXPECT_THAT(gap_sentences(merged, {}), IsEmpty());
+}
+
+TEST(Gaps, NoProcessAndNoCallAreNothing) {
+  EXPECT_THAT(gap_sentences(merge_reports({}), {}), ElementsAre(HasSubstr("no process used")));
+  EXPECT_THAT(gap_sentences(merge_reports({parsed(without_calls())}), {}),
+              ElementsAre(HasSubstr("nothing was checked: 1 process started a CUDA driver")));
+}
+
+TEST(Gaps, OfWhatIsLostNobodyKnows) {
+  EXPECT_FALSE(nothing_checked(merge_reports({parse_process_report("", "7-a.json")})));
+  Json killed = without_calls();
+  killed["ended"] = "running";
+  EXPECT_FALSE(nothing_checked(merge_reports({parsed(killed)})));
+}
+
+TEST(Gaps, DriversBesideTheShimAreNamed) {
+  Json one = report();
+  one["escaped"] = {"/opt/libcuda.so.1"};
+  Json two = report();
+  two["escaped"] = {"/opt/libcuda.so.1", "/opt/other/libcuda.so"};
+  EXPECT_THAT(gap_sentences(merge_reports({parsed(one), parsed(two, "/d/8-a.json")}), {}),
+              ElementsAre(HasSubstr("beside the shim: /opt/libcuda.so.1, /opt/other/libcuda.so")));
+}
+
+TEST(Gaps, RuntimesThatFailedAreNamed) {
+  NotEmulated missing;
+  for (const char* file : {"a", "b", "c", "d", "e"}) missing.need_driver.push_back(file);
+  EXPECT_THAT(gap_sentences(merge_reports({parsed(report())}), missing),
+              ElementsAre(HasSubstr("in it: a, b, c, d and 1 more")));
+}
+
+TEST(Gaps, SkippedLaunchesAreCounted) {
+  EXPECT_EQ(skipped_sentence({}), "");
+  EXPECT_THAT(skipped_sentence({.skipped_launches = 1}),
+              HasSubstr("1 kernel launch was skipped, because the emulator could not run it"));
+  EXPECT_THAT(skipped_sentence({.skipped_launches = 70}),
+              HasSubstr("70 kernel launches were skipped"));
+}
+
+}  // namespace
+}  // namespace cuvmm::tools

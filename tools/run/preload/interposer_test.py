@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A library of the user's that stands between program and driver is called under cuvmm as without it, or that is said.
+
+Usage: interposer_test.py CUVMM SOURCE_FOLDER [unittest arguments]. Needs the shim and the emulator in place.
+"""
+import os
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.abspath(sys.argv[2]), "tools"))
+import cli_test  # noqa: E402 (found by the line before)
+
+# Linked with the driver.
+PROGRAM = """
+typedef unsigned long long Address;
+int cuInit(unsigned), cuMemAddressReserve(Address*, unsigned long, unsigned long, Address, Address);
+int cuMemAddressFree(Address, unsigned long);
+int main(void) {
+  Address base = 0;
+  if (cuInit(0)) return 1;
+  if (cuMemAddressReserve(&base, 4 << 20, 0, 0, 0)) return 2;
+  return cuMemAddressFree(base, 4 << 20) == -1 ? 77 : 3;
+}
+"""
+# One function lets the call through, by the definition that comes next; the other one answers itself.
+QUOTA = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+int cuMemAddressReserve(void* base, unsigned long size, unsigned long alignment, void* wish, void* flags) {
+  int (*next)(void*, unsigned long, unsigned long, void*, void*) = dlsym(RTLD_NEXT, "cuMemAddressReserve");
+  printf("quota: %lu MiB\\n", size >> 20);
+  return next ? next(base, size, alignment, wish, flags) : 99;
+}
+int cuMemAddressFree(void* base, unsigned long size) { return -1; }
+"""
+
+
+class Interposer(cli_test.CliTest):
+    def setUp(self):
+        super().setUp()
+        driver = self.emulator()
+        self.program = self.compiled("program", PROGRAM, "-w", "-Wl,--no-as-needed", driver)
+        self.quota = self.compiled("libquota.so", QUOTA, "-w", "-shared", "-fPIC")
+        bare = subprocess.run([self.program], capture_output=True, text=True, check=False, timeout=60,
+                              env={**os.environ, "LD_PRELOAD": self.quota, "LD_LIBRARY_PATH": os.path.dirname(driver)})
+        self.assertEqual((bare.returncode, bare.stdout), (77, "quota: 4 MiB\n"), bare.stderr)
+
+    def compiled(self, name, source, *flags):
+        super().compiled(name, source, *flags)
+        return self.path(name)
+
+    def test_it_is_called_and_what_it_calls_is_checked(self):
+        for preload, more in ((self.quota, {}), ("libquota.so", {"LD_LIBRARY_PATH": self.folder})):
+            report, result = self.report_of("--emulate", "--", self.program, environment={"LD_PRELOAD": preload, **more})
+            self.assertEqual((result.returncode, result.stdout), (77, "quota: 4 MiB\n"), result.stderr)
+            # The driver never heard of the free.
+            self.assertEqual(report["calls"], {"cuMemAddressReserve": 1})
+            self.assertEqual(report["alive"]["reservations"], 1)
+            self.assertNotIn("shim comes before", result.stderr)
+
+    def test_where_it_cannot_be_that_is_said(self):
+        script = f'LD_PRELOAD="$LD_PRELOAD:{self.quota}" exec {self.program}'
+        report, result = self.report_of("--emulate", "--", "sh", "-c", script)
+        self.assertEqual(result.returncode, 3, "the driver answers")
+        (note,) = [note for note in report["notes"] if self.quota in note]
+        self.assertIn("(cuMemAddressReserve, cuMemAddressFree)", note)
+        self.assertEqual(result.stderr.count(self.quota), 1, result.stderr)
+
+    def test_without_it_nothing_is_said(self):
+        _, result = self.report_of("--emulate", "--", self.program)
+        self.assertNotIn("shim comes before", result.stderr)
+
+
+if __name__ == "__main__":
+    cli_test.CUVMM, cli_test.SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1)
