@@ -10,9 +10,9 @@
 namespace cuvmm::live {
 
 struct SuppressionLine {
-  std::size_t number = 0;  ///< from 1
-  std::string rule;        ///< glob over rule ids; "" any
-  std::string function;    ///< glob over functions and modules; "" any
+  std::size_t number = 0;     ///< from 1
+  std::string rule = {};      ///< glob over rule ids; "" any
+  std::string function = {};  ///< glob over functions and modules; "" any
 };
 
 struct SuppressionText {
