@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program's close(): of a descriptor that it exported or imported from, and of one that an
 // import made the driver's. All others go on at once.
-#include <dlfcn.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 
 #include "shim/descriptors/program_call.h"
 #include "shim/descriptors/tracked.h"
+#include "shim/loader/libc_function.h"
 
 namespace {
 
@@ -20,7 +20,8 @@ constinit std::atomic<Close> g_next{nullptr};
 // Early, because close() may be called where the loader must not: in signal handlers. Whoever calls
 // before this gets the kernel's.
 [[gnu::constructor]] void find_next() {
-  g_next.store(reinterpret_cast<Close>(::dlsym(RTLD_NEXT, "close")), std::memory_order_release);
+  void* const found = cuvmm::shim::libc_function("close", reinterpret_cast<const void*>(&::close));
+  g_next.store(reinterpret_cast<Close>(found), std::memory_order_release);
 }
 
 // The thread's last one: some programs close all numbers that there may be, one after the other.

@@ -2,7 +2,6 @@
 // The program's dup(), dup2(), dup3() and fcntl(F_DUPFD): a second number for a descriptor that the
 // model knows keeps the same memory alive, and the number that dup2() takes is closed by it. All
 // other descriptors go on at once.
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,9 +9,11 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
+#include <type_traits>
 
 #include "shim/descriptors/program_call.h"
 #include "shim/descriptors/tracked.h"
+#include "shim/loader/libc_function.h"
 
 #define CUVMM_VISIBLE extern "C" __attribute__((visibility("default")))
 
@@ -29,17 +30,18 @@ constinit std::atomic<Fcntl> g_fcntl{nullptr};
 constinit std::atomic<Fcntl> g_fcntl64{nullptr};
 
 template <class Function>
-void find(std::atomic<Function>& next, const char* name) {
-  next.store(reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name)), std::memory_order_release);
+void find(std::atomic<Function>& next, const char* name, std::type_identity_t<Function> own) {
+  void* const found = cuvmm::shim::libc_function(name, reinterpret_cast<const void*>(own));
+  next.store(reinterpret_cast<Function>(found), std::memory_order_release);
 }
 
 // As in close.cc: early, and whoever calls before gets the kernel's.
 [[gnu::constructor]] void find_duplicators() {
-  find(g_dup, "dup");
-  find(g_dup2, "dup2");
-  find(g_dup3, "dup3");
-  find(g_fcntl, "fcntl");
-  find(g_fcntl64, "fcntl64");
+  find(g_dup, "dup", &::dup);
+  find(g_dup2, "dup2", &::dup2);
+  find(g_dup3, "dup3", &::dup3);
+  find(g_fcntl, "fcntl", &::fcntl);
+  find(g_fcntl64, "fcntl64", &::fcntl64);
 }
 
 [[gnu::noinline]] void tell_of(int from, int to, const Caller& caller) noexcept {

@@ -17,6 +17,7 @@
 #include <atomic>
 
 #include "shim/end/ending.h"
+#include "shim/loader/libc_function.h"
 #include "shim/process/interrupted.h"
 #include "shim/process/options.h"
 #include "shim/process/process.h"
@@ -41,10 +42,11 @@ constexpr int kLastHandlers = 4;
 
 std::atomic<Leave> g_exit{nullptr}, g_quick_exit{nullptr};
 
-Leave next_leave(std::atomic<Leave>& known, const char* name) {
+Leave next_leave(std::atomic<Leave>& known, const char* name, Leave own) {
   Leave next = known.load(std::memory_order_acquire);
   if (!next) {
-    next = reinterpret_cast<Leave>(::dlsym(RTLD_NEXT, name));
+    next = reinterpret_cast<Leave>(
+        cuvmm::shim::libc_function(name, reinterpret_cast<const void*>(own)));
     known.store(next, std::memory_order_release);
   }
   return next;
@@ -88,9 +90,9 @@ void at_last_of_quick_exit() {
   // Opened by the running program, we would stand before handlers of its own, and our exit() is not
   // the one that it calls.
   const bool in_front =
-      ::dlsym(RTLD_DEFAULT, "exit") != reinterpret_cast<void*>(next_leave(g_exit, "exit"));
+      ::dlsym(RTLD_DEFAULT, "exit") != reinterpret_cast<void*>(next_leave(g_exit, "exit", &::exit));
   cuvmm::shim::note_exit_function(reinterpret_cast<const void*>(g_exit.load()));
-  (void)next_leave(g_quick_exit, "quick_exit");
+  (void)next_leave(g_quick_exit, "quick_exit", &::quick_exit);
   for (int i = 0; i < kLastHandlers; ++i) {
     if (in_front) (void)__cxa_atexit(&at_last_of_exit, nullptr, nullptr);
     (void)::at_quick_exit(&at_last_of_quick_exit);
@@ -135,7 +137,9 @@ void let_pass(Process& process) {
 }  // namespace
 
 #define CUVMM_EXPORT extern "C" __attribute__((visibility("default")))
-CUVMM_EXPORT void exit(int status) { leave(next_leave(g_exit, "exit"), status); }
-CUVMM_EXPORT void quick_exit(int status) { leave(next_leave(g_quick_exit, "quick_exit"), status); }
+CUVMM_EXPORT void exit(int status) { leave(next_leave(g_exit, "exit", &::exit), status); }
+CUVMM_EXPORT void quick_exit(int status) {
+  leave(next_leave(g_quick_exit, "quick_exit", &::quick_exit), status);
+}
 CUVMM_EXPORT void _exit(int status) { exit_now(status); }
 CUVMM_EXPORT void _Exit(int status) { exit_now(status); }

@@ -61,7 +61,9 @@ std::vector<Bypassed> bypassed_libraries() {
   for (const SymbolInfo& symbol : symbols()) {
     Dl_info info{};
     void* const next = ::dlsym(RTLD_NEXT, symbol.name);
+    // A library that hooks dlsym may have counted from its own place, and found us.
     if (!next || !::dladdr(next, &info) || !info.dli_fname) continue;
+    if (real_path(info.dli_fname) == own_path()) continue;
     const std::string_view path = info.dli_fname;
     if (path.substr(path.rfind('/') + 1).starts_with("libcuda.so")) continue;
     found[info.dli_fname].emplace_back(symbol.name);

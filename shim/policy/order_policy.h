@@ -213,14 +213,15 @@ OrderKept<CallStruct> awaited(WorkRoom& room, const CallStruct& call, bool per_t
 /// Keeps what the code tells of its functions.
 template <class CallStruct>
 void learn_code(WorkRoom& room, const CallStruct& call) {
+  Layouts& layouts = room.layouts();
   if constexpr (requires { call.fname; }) {
-    room.layouts().learn_file(call.fname);
+    layouts.learn_file(*call.module, call.fname);
   } else if constexpr (requires { call.fileName; }) {
-    room.layouts().learn_file(call.fileName);
+    layouts.learn_file(*call.library, call.fileName);
   } else if constexpr (requires { call.image; }) {
-    room.layouts().learn(ptx_of_image(call.image));
+    layouts.learn(*call.module, ptx_of_image(call.image));
   } else {
-    room.layouts().learn(ptx_of_image(call.code));
+    layouts.learn(*call.library, ptx_of_image(call.code));
   }
 }
 

@@ -109,7 +109,9 @@ void Session::after_order(const CallStruct& call, CUresult result, const Caller&
       const bool tells = !kept.graph || kept.graph->tells;
       const bool waits = !kept.graph || kept.graph->waits;
       use.sure = !tells;
+      work_.follow_launch(step.ticket, call.hGraphExec);
       work_.use(step.ticket, use, kept.graph ? kept.graph->ranges : nullptr);
+      work_.note_launch(step.ticket, call.hGraphExec);
       if (tells) work_.settle(step.ticket, host_waits::kTellsItself, nullptr, 0);
       if (waits) work_.hear(step.ticket);
     }

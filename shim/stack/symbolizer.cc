@@ -2,6 +2,7 @@
 #include "shim/stack/symbolizer.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 
 #include <atomic>
 #include <string_view>
@@ -22,7 +23,10 @@ namespace {
 std::string own_folder() {
   Dl_info self;
   if (!::dladdr(reinterpret_cast<const void*>(&own_folder), &self) || !self.dli_fname) return {};
-  const std::string path = self.dli_fname;
+  // `cuvmm run` preloads a link in a folder of its own; what belongs to us lies beside the file.
+  char* const real = ::realpath(self.dli_fname, nullptr);
+  const std::string path = real ? real : self.dli_fname;
+  ::free(real);
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? std::string(".") : path.substr(0, slash);
 }

@@ -112,6 +112,10 @@ void set_functions(Questions& q) {
     *name = answers.name.c_str();
     return CUDA_SUCCESS;
   };
+  q.function_module = [](CUmodule* module, CUfunction) {
+    *module = WorkAnswers::now->module;
+    return CUDA_SUCCESS;
+  };
 }
 
 std::uintptr_t number_of(CUgraphNode node) { return reinterpret_cast<std::uintptr_t>(node); }
@@ -304,7 +308,10 @@ Driver work_driver() {
   driver.set(calls::IpcGetEventHandle{}, accepts);
   driver.set(calls::CtxSynchronize{}, accepts);
   driver.set(calls::CtxDestroy{}, accepts);
-  driver.set(calls::ModuleLoadData{}, accepts);
+  driver.set(calls::ModuleLoadData{}, [](CUmodule* module, const void*) {
+    *module = WorkAnswers::now->module;
+    return CUDA_SUCCESS;
+  });
   driver.set(calls::ModuleUnload{}, accepts);
   Driver made = driver.driver();
   made.set(Symbol::k_cuLaunchKernel_ptsz, made.get(Symbol::k_cuLaunchKernel));

@@ -43,6 +43,8 @@ struct WorkAnswers {
   /// Of the one function, as the driver has it. "": each word is a pointer by its type, and other
   /// parameters are numbers or structs.
   std::string name;
+  CUmodule module =
+      reinterpret_cast<CUmodule>(std::uintptr_t{0x30d});  ///< of it, and of what is loaded
   /// The nodes of every graph: kernels, then fills, then one of another kind.
   std::vector<CUDA_KERNEL_NODE_PARAMS_v2> kernel_nodes;
   std::vector<CUDA_MEMSET_NODE_PARAMS> fill_nodes;

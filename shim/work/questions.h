@@ -31,8 +31,10 @@ struct Questions {
 
   CUresult (*function_parameter)(CUfunction, std::size_t, std::size_t*, std::size_t*) = nullptr;
   CUresult (*function_name)(const char**, CUfunction) = nullptr;
+  CUresult (*function_module)(CUmodule*, CUfunction) = nullptr;
   CUresult (*kernel_parameter)(CUkernel, std::size_t, std::size_t*, std::size_t*) = nullptr;
   CUresult (*kernel_name)(const char**, CUkernel) = nullptr;
+  CUresult (*kernel_library)(CUlibrary*, CUkernel) = nullptr;
 
   CUresult (*graph_nodes)(CUgraph, CUgraphNode*, std::size_t*) = nullptr;
   CUresult (*node_type)(CUgraphNode, CUgraphNodeType*) = nullptr;
@@ -81,8 +83,10 @@ Questions find_questions(Find&& find) {
   set(q.event_destroy, "cuEventDestroy_v2");
   set(q.function_parameter, "cuFuncGetParamInfo");
   set(q.function_name, "cuFuncGetName");
+  set(q.function_module, "cuFuncGetModule");
   set(q.kernel_parameter, "cuKernelGetParamInfo");
   set(q.kernel_name, "cuKernelGetName");
+  set(q.kernel_library, "cuKernelGetLibrary");
   set(q.graph_nodes, "cuGraphGetNodes");
   set(q.node_type, "cuGraphNodeGetType");
   set(q.kernel_node, "cuGraphKernelNodeGetParams_v2");

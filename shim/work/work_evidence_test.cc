@@ -116,11 +116,32 @@ TEST_F(WorkEvidence, PtxTellsWhatAStructIs) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-TEST_F(WorkEvidence, KernelsOfOneNameThatDifferAreNotKnownByIt) {
+TEST_F(WorkEvidence, PtxTellsOfItsOwnModuleAlone) {
   load(".version 8.0\n.entry k(.param .u64 .ptr .align 1 k_param_0) { ret; }");
-  load(".version 8.0\n.entry k(.param .u64 k_param_0) { ret; }");
+  answers.module = reinterpret_cast<CUmodule>(std::uintptr_t{0x30e});
+  unmap_under("k");
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered")) << "a kernel of the same name";
+}
+
+TEST_F(WorkEvidence, AModuleThatGetsTheHandleOfAnotherOneIsItself) {
+  load(".version 8.0\n.entry k(.param .u64 .ptr .align 1 k_param_0) { ret; }");
+  load(
+      "\x7f"
+      "ELF");
   unmap_under("k");
   EXPECT_THAT(found(), ElementsAre("cuMemUnmap-ordered"));
+}
+
+TEST_F(WorkEvidence, AnElementOfAnArrayThatPointsIntoNothingIsNotJudged) {
+  answers.name = "_Z1kSt5arrayIPcLm2EE";
+  answers.layout = {{0, 16}};
+  map();
+  CUdeviceptr reserved = 0;
+  run(calls::MemAddressReserve{&reserved, kSize, 0, kBase + kSize, 0});
+  std::uint64_t both[] = {kBase, kBase + kSize + kGranule};
+  void* parameters[] = {both};
+  run(calls::LaunchKernel{.f = function(), .hStream = s_, .kernelParams = parameters});
+  EXPECT_THAT(found(), IsEmpty()) << "nobody may have written it";
 }
 
 }  // namespace

@@ -397,6 +397,7 @@ void WorkRoom::forget_graph(CUgraphExec exec) {
   const Locked lock(mutex_);
   graphs_.erase(exec);
   orders_.forget(exec);
+  order_.forget(number(exec));
 }
 
 void WorkRoom::keep_order(CUgraphExec exec, std::shared_ptr<const OrderedGraph> graph) {

@@ -165,6 +165,11 @@ class WorkRoom {
   void end_context();
   void forget(CUevent event);
 
+  /// Launches of one executable graph come one after the other, also on several streams (cuda.h,
+  /// cuGraphLaunch): the next work of the stream comes behind the last launch.
+  void follow_launch(const Ticket& ticket, CUgraphExec exec);
+  /// The newest work of the stream is the graph's last launch from now on.
+  void note_launch(const Ticket& ticket, CUgraphExec exec);
   void add_graph(CUgraphExec exec, GraphRecord record);
   /// change(record) of a graph that is known, under the lock.
   template <class Change>

@@ -37,6 +37,18 @@ void WorkRoom::settle(const Ticket& ticket, HostWait wait, const Clock* before, 
   wait.grade == HostWait::Grade::kWaits ? over(known) : tell(known);
 }
 
+void WorkRoom::follow_launch(const Ticket& ticket, CUgraphExec exec) {
+  if (!ticket) return;
+  const Locked lock(mutex_);
+  order_.wait(ticket.stream, reinterpret_cast<std::uintptr_t>(exec));
+}
+
+void WorkRoom::note_launch(const Ticket& ticket, CUgraphExec exec) {
+  if (!ticket) return;
+  const Locked lock(mutex_);
+  order_.record(reinterpret_cast<std::uintptr_t>(exec), ticket.stream);
+}
+
 void WorkRoom::hear(const Ticket& ticket) {
   if (!ticket) return;
   const Locked lock(mutex_);

@@ -25,7 +25,8 @@ constexpr auto kNoticeAfter = std::chrono::seconds(2);
 // Signals blocked while the tree runs, so that none is lost between a check and a wait.
 class BlockedSignals {
  public:
-  BlockedSignals() {
+  /// `held`: those that would end this process stay blocked at the end.
+  explicit BlockedSignals(bool held) : held_(held) {
     sigemptyset(&set_);
     for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD}) {
       sigaddset(&set_, signal);
@@ -36,7 +37,14 @@ class BlockedSignals {
     sigaction(SIGCHLD, &fallback, &child_action_);
     sigprocmask(SIG_BLOCK, &set_, &mask_);
   }
-  ~BlockedSignals() { restore(); }
+  ~BlockedSignals() {
+    sigset_t after = mask_;
+    for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      if (held_) sigaddset(&after, signal);
+    }
+    sigaction(SIGCHLD, &child_action_, nullptr);
+    sigprocmask(SIG_SETMASK, &after, nullptr);
+  }
   BlockedSignals(const BlockedSignals&) = delete;
   BlockedSignals& operator=(const BlockedSignals&) = delete;
 
@@ -47,6 +55,7 @@ class BlockedSignals {
   const sigset_t& set() const { return set_; }
 
  private:
+  const bool held_;
   sigset_t set_;
   sigset_t mask_;
   struct sigaction child_action_;
@@ -150,7 +159,7 @@ bool reap(TreeResult& result, bool& main_running, Looks& looks) {
 TreeResult run_tree(const std::string& path, const std::vector<std::string>& command,
                     const std::vector<std::string>& environment, const TreeOptions& options) {
   TreeResult result;
-  const BlockedSignals signals;
+  const BlockedSignals signals(options.hold_signals);
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // best effort: without it, orphans are not waited for
   result.pid = start(path, command, environment, signals, result.error_number);
   if (result.pid < 0) {

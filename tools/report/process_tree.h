@@ -14,6 +14,8 @@ namespace cuvmm::tools {
 struct TreeOptions {
   double wait_s = -1;  ///< how long to wait for processes that outlive the program; < 0: no limit
   bool quiet = false;  ///< say nothing on stderr while waiting
+  /// SIGINT, SIGTERM and SIGHUP stay blocked at the end, so that they wait for the report.
+  bool hold_signals = false;
 };
 
 /// A look at the first thread of a process.

@@ -166,6 +166,18 @@ std::vector<std::string> write_reports(const std::vector<std::string>& files, co
   return written;
 }
 
+// The signals that are blocked now, and again when this ends.
+class SignalMask {
+ public:
+  SignalMask() { sigprocmask(SIG_SETMASK, nullptr, &mask_); }
+  ~SignalMask() { sigprocmask(SIG_SETMASK, &mask_, nullptr); }
+  SignalMask(const SignalMask&) = delete;
+  SignalMask& operator=(const SignalMask&) = delete;
+
+ private:
+  sigset_t mask_;
+};
+
 // Whether the program was ended by somebody who wanted that, and not by a mistake of its own.
 bool ended_on_request(const TreeResult& tree) {
   return tree.signal == SIGINT || tree.signal == SIGTERM || tree.signal == SIGHUP;
@@ -393,8 +405,10 @@ int run(RunSettings options, int* ended_by) {
   if (options.emulate && !launches.path().empty()) {
     environment["CUVMM_LAUNCH_COUNT"] = launches.path();
   }
-  const TreeResult tree = run_tree(program.path, options.command, as_strings(environment),
-                                   {.wait_s = options.wait, .quiet = options.quiet});
+  const SignalMask mask;  // until the report is written, those that run_tree() holds stay away
+  const TreeResult tree =
+      run_tree(program.path, options.command, as_strings(environment),
+               {.wait_s = options.wait, .quiet = options.quiet, .hold_signals = true});
   if (!tree.error.empty()) {
     const bool missing = tree.error_number == ENOENT;
     return failed(missing ? kExitNotFound : kExitNotExecutable,

@@ -131,27 +131,44 @@ const Layout& Layouts::look_up(CUfunction function) {
   return kept;
 }
 
-void Layouts::learn(std::string_view ptx) {
-  if (ptx.empty()) return;
-  std::vector<PtxKernel> kernels = kernels_of_ptx(ptx);
+void Layouts::learn(const void* code, std::string_view ptx) {
+  Kernels kernels;
+  for (auto& [name, types] : kernels_of_ptx(ptx)) kernels.emplace(name, std::move(types));
   const Locked lock(mutex_);
-  for (auto& [name, types] : kernels) {
-    if (ptx_.size() >= kMostKernels) return;
-    const auto [known, is_new] = ptx_.try_emplace(std::move(name), types);
-    if (!is_new && known->second != types) known->second.clear();
+  ptx_.erase(code);
+  if (!kernels.empty() && ptx_.size() < kMostModules) ptx_.emplace(code, std::move(kernels));
+}
+
+void Layouts::learn_file(const void* code, const char* name) {
+  learn(code, name ? text_of_file(name) : std::string());
+}
+
+std::vector<ParameterType> Layouts::ptx_types(CUfunction function, const char* name) {
+  {
+    const Locked lock(mutex_);
+    if (ptx_.empty()) return {};
   }
+  CUmodule module = nullptr;
+  CUlibrary library = nullptr;
+  const auto kernel = reinterpret_cast<CUkernel>(function);
+  const void* code = nullptr;
+  if (ask_.function_module && ask_.function_module(&module, function) == CUDA_SUCCESS) {
+    code = module;
+  } else if (ask_.kernel_library && ask_.kernel_library(&library, kernel) == CUDA_SUCCESS) {
+    code = library;
+  }
+  const Locked lock(mutex_);
+  const auto known = ptx_.find(code);
+  if (known == ptx_.end()) return {};
+  const auto types = known->second.find(name);
+  return types == known->second.end() ? std::vector<ParameterType>() : types->second;
 }
 
-void Layouts::learn_file(const char* name) {
-  if (name) learn(text_of_file(name));
-}
-
-void Layouts::grade(std::vector<Layout::Parameter>& parameters, const char* name) {
+void Layouts::grade(std::vector<Layout::Parameter>& parameters, CUfunction function,
+                    const char* name) {
   if (!name) return;
   grade_by_name(parameters, name);
-  const Locked lock(mutex_);
-  const auto known = ptx_.find(name);
-  if (known != ptx_.end()) grade_by_ptx(parameters, known->second, is_mangled(name));
+  grade_by_ptx(parameters, ptx_types(function, name), is_mangled(name));
 }
 
 Layout Layouts::ask(CUfunction function, const char* name) {
@@ -161,7 +178,7 @@ Layout Layouts::ask(CUfunction function, const char* name) {
   const auto kernel = reinterpret_cast<CUkernel>(function);
   layout.hidden = !read_layout(ask_.function_parameter, function, layout.parameters) &&
                   !read_layout(ask_.kernel_parameter, kernel, layout.parameters);
-  grade(layout.parameters, name);
+  grade(layout.parameters, function, name);
   std::erase_if(layout.parameters,
                 [&](const auto& each) { return !may_hold_something(each, hints_); });
   layout.words = !layout.hidden && std::ranges::all_of(layout.parameters, [](const auto& each) {

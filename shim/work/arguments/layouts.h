@@ -52,11 +52,11 @@ class Layouts {
     const Layout* const recent = place_of(function).load(std::memory_order_acquire);
     return recent && recent->handle == function ? *recent : look_up(function);
   }
-  /// Keeps the types of the parameters of the kernels that PTX has. Of several kernels of one name
-  /// that differ, nothing is known.
-  void learn(std::string_view ptx);
+  /// Keeps the types of the parameters of the kernels that PTX has, for `code`: the module or
+  /// library that was made of it, which is another one from here on.
+  void learn(const void* code, std::string_view ptx);
   /// The same of a file, where it holds PTX.
-  void learn_file(const char* name);
+  void learn_file(const void* code, const char* name);
   /// A handle may mean another function from here on.
   void forget_all();
   /// Only in a child of fork, which has one thread. What is not whole is left behind.
@@ -71,7 +71,9 @@ class Layouts {
 
   const Layout& look_up(CUfunction function);
   Layout ask(CUfunction function, const char* name);
-  void grade(std::vector<Layout::Parameter>& parameters, const char* name);
+  void grade(std::vector<Layout::Parameter>& parameters, CUfunction function, const char* name);
+  /// Of the PTX that the function comes from; nothing where that is not known.
+  std::vector<ParameterType> ptx_types(CUfunction function, const char* name);
   /// As the driver has it; null where it does not tell.
   const char* name_of(CUfunction function) const;
   Place& place_of(CUfunction function) {
@@ -89,9 +91,10 @@ class Layouts {
   // These only ever grow: a program has so many functions, however often it loads them.
   std::set<Layout> layouts_ CUVMM_GUARDED_BY(mutex_);
   std::set<std::string> names_ CUVMM_GUARDED_BY(mutex_);
-  static constexpr std::size_t kMostKernels = 1 << 16;
-  /// By name, as the driver has it. Empty: kernels of this name differ.
-  std::unordered_map<std::string, std::vector<ParameterType>> ptx_ CUVMM_GUARDED_BY(mutex_);
+  static constexpr std::size_t kMostModules = 4096;  ///< of more, nothing is kept
+  /// By name, as the driver has it.
+  using Kernels = std::unordered_map<std::string, std::vector<ParameterType>>;
+  std::unordered_map<const void*, Kernels> ptx_ CUVMM_GUARDED_BY(mutex_);
 };
 
 }  // namespace cuvmm::shim

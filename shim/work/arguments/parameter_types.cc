@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shim/work/arguments/parameter_types.h"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 namespace cuvmm::shim {
@@ -95,16 +97,13 @@ std::uint32_t count_in(string_view text) {
   return value;
 }
 
-// Classes that hold a number of pointers, given as template arguments, and nothing else.
-constexpr string_view kArrays[] = {"array", "Array"};
+// Classes that hold a number of pointers, given as template arguments, and nothing else. Others of
+// such a name may hold what they like.
+constexpr string_view kArrays[] = {"std::array", "std::__1::array", "at::detail::Array",
+                                   "cuda::std::array", "cuda::std::__4::array"};
 
 bool is_array_class(string_view name) {
-  const std::size_t colons = name.rfind("::");
-  const string_view last = colons == string_view::npos ? name : name.substr(colons + 2);
-  for (const string_view each : kArrays) {
-    if (last == each) return true;
-  }
-  return false;
+  return std::find(std::begin(kArrays), std::end(kArrays), name) != std::end(kArrays);
 }
 
 ParameterType type_of(string_view type) {

@@ -43,7 +43,8 @@ TEST(ParameterTypes, AnArrayOfPointersIsByTypeAndHasASize) {
   EXPECT_EQ(
       of_name("k(at::detail::Array<char*, 3>, std::array<long, 2ul>, thrust::device_ptr<int>)"),
       "TwT");
-  EXPECT_EQ(of_name("k(Pair<char*, 1>)"), "w") << "nobody knows what else it holds";
+  EXPECT_EQ(of_name("k(Pair<char*, 1>, my::Array<float*, 1>)"), "ww")
+      << "nobody knows what else they hold";
 }
 
 TEST(ParameterTypes, NestedBracketsDoNotSplitAParameter) {
@@ -77,6 +78,10 @@ TEST(PtxParameters, PointersSayThatTheyAreSome) {
 .visible .entry none() { }
 .visible .entry without { })"),
             "k:TwwwT second:Vww none: ");
+}
+
+TEST(PtxParameters, NothingInTheNameOfAFileIsAComment) {
+  EXPECT_EQ(of_ptx(".file 1 \"/src/*.cu\"\n.entry k(.param .u64 .ptr a) { }"), "k:T ");
 }
 
 TEST(PtxParameters, TextThatIsCutOrNoPtxHasNoKernels) {

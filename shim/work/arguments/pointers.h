@@ -35,13 +35,14 @@ class Pointers {
     const auto by_type = static_cast<std::uint64_t>(Evidence::kByType);
     return static_cast<Evidence>(std::min(grades, by_type));
   }
-  /// Those that are addresses by their type. Written to `out`, which has room for kMostArguments;
-  /// how many they are.
+  /// Those that are addresses by their type, but for elements of arrays: some have places that
+  /// nobody wrote, which hold what the stack had there. Written to `out`, which has room for
+  /// kMostArguments; how many they are.
   static constexpr std::size_t kMostArguments = kMost + kMostTensors;
   std::size_t arguments(LaunchArgument* out) const {
     std::size_t count = 0;
     for (std::size_t i = 0; i < count_; ++i) {
-      if (words_[i].evidence() != Evidence::kByType) continue;
+      if (words_[i].evidence() != Evidence::kByType || parameters_[i] == kElement) continue;
       out[count++] = {words_[i].address(), parameters_[i]};
     }
     for (std::size_t i = 0; i < tensor_count_; ++i) {
@@ -79,6 +80,9 @@ class Pointers {
   static std::uint64_t with(std::uint64_t fingerprint, Address address) {
     return ArgumentCache::join(fingerprint, ArgumentCache::granule(address));
   }
+
+  // An element of an array. -1 is a parameter that is not known.
+  static constexpr std::int16_t kElement = -2;
 
   void read_words(const Layout& layout, void** parameters, Bounds::Range range);
   // `hints`: words whose evidence is kWord are noted too.
@@ -138,7 +142,8 @@ inline void Pointers::read_one(const Layout::Parameter& parameter, bool hints,
     if (!may_be_addresses) continue;
     std::uint64_t word = 0;
     std::memcpy(&word, bytes + at, kWord);
-    if (bounds.holds(word)) add(word, parameter.index, parameter.evidence);
+    const int index = parameter.size == kWord ? parameter.index : kElement;
+    if (bounds.holds(word)) add(word, index, parameter.evidence);
   }
 }
 

@@ -51,6 +51,9 @@ class Tokens {
         skip_to("\n");
       } else if (rest_.starts_with("/*")) {
         skip_to("*/");
+      } else if (rest_.starts_with('"')) {  // a name of a file, in which nothing is a comment
+        rest_.remove_prefix(1);
+        skip_to("\"");
       } else {
         return;
       }

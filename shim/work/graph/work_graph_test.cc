@@ -104,6 +104,32 @@ TEST_F(WorkGraph, ARefusedLaunchOfAnAddressThatIsGoneIsFoundToo) {
   EXPECT_EQ(found().size(), 1u) << "nobody looked at it";
 }
 
+TEST_F(WorkGraph, LaunchesOfOneGraphComeOneAfterTheOther) {
+  unordered = true;
+  map();
+  CUgraphExec exec = instantiate(kBase);
+  busy(s_);
+  launch(exec);
+  EXPECT_EQ(run(calls::GraphLaunch{exec, t_}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::StreamSynchronize{t_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), IsEmpty()) << "who waited for the second has waited for the first";
+}
+
+TEST_F(WorkGraph, AGraphThatTookAnEndedOnesNameComesAfterNothing) {
+  unordered = true;
+  map();
+  CUgraphExec exec = instantiate(kBase);
+  busy(s_);
+  launch(exec);
+  EXPECT_EQ(run(calls::GraphExecDestroy{exec}), CUDA_SUCCESS);
+  exec = instantiate(kBase);
+  EXPECT_EQ(run(calls::GraphLaunch{exec, t_}), CUDA_SUCCESS);
+  EXPECT_EQ(run(calls::StreamSynchronize{t_}), CUDA_SUCCESS);
+  unmap();
+  EXPECT_THAT(found(), ElementsAre("cuMemUnmap-idle"));
+}
+
 TEST_F(WorkGraph, AGraphUsesWhatItsFillsFill) {
   map();
   answers.fill_nodes = {fill(kBase + 64)};
