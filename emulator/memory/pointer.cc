@@ -92,6 +92,11 @@ bool look_up(const Emulator& e, Address address, PointerFacts& out) {
     return true;
   }
   if (const PlainAllocation* plain = e.plain.at(address)) {
+    // An H100's driver (580.159.04) does not know an address any more once cuMemFreeAsync has
+    // returned, though the pool keeps the memory.
+    const bool freed = plain->pool && !e.model.pools().memory_at(plain->base) &&
+                       e.model.tombstones().find(ObjectRef::Kind::kPoolMemory, plain->base);
+    if (freed) return false;
     const CUmemLocation& location = plain->memory.prop().location;
     const bool on_device = is_device(location);
     out.type = on_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;

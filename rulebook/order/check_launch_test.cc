@@ -41,7 +41,7 @@ Violations launch_behind_a_reservation(testing::World& w) {
   w.accept(calls::MemAllocAsync{.dptr = &out, .bytesize = kGranule});
   w.accept(calls::MemFreeAsync{.dptr = kFreed});
   const LaunchArgument argument{kFreed, 0};
-  return check_launch(w.model, &argument, 1, 0, false);
+  return check_launch(w.model, &argument, 1, 0, true);
 }
 
 TEST(CheckLaunch, MemoryOfAPoolThatWasFreedBehindAnEmptyReservationIsFound) {
