@@ -40,7 +40,8 @@ class HostThread {
   /// False: the system has no thread for it.
   bool begin(const Call& call) {
     const std::lock_guard lock(mutex_);
-    if (!started_ && !(started_ = start())) return false;
+    if (!started_) started_ = start();
+    if (!started_) return false;
     calls_.push_back(call);
     ++away_;
     changed_.notify_all();
