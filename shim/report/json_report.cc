@@ -65,6 +65,21 @@ void write_refusals(Writer& out, const Refusals& refusals) {
   out.text("]");
 }
 
+void write_work(Writer& out, const WorkCounts& work) {
+  if (work.launches == 0 && work.lucky == 0) return;
+  out.text(",\"work\":{");
+  out.member("launches", work.launches, true);
+  out.member("tracked", work.tracked);
+  out.member("by_type", work.by_type);
+  out.member("by_value", work.by_value);
+  out.member("by_word", work.by_word);
+  out.member("hidden", work.hidden);
+  out.member("dropped", work.dropped);
+  out.member("lucky", work.lucky);
+  out.member("hints", work.hints);
+  out.text("}");
+}
+
 void write_members(Writer& out, const ReportContext& context, const Ledger& ledger) {
   out.text("{\"schema\":1");
   out.member("pid", static_cast<std::uint64_t>(context.pid));
@@ -119,19 +134,7 @@ void write_members(Writer& out, const ReportContext& context, const Ledger& ledg
   out.member("bytes", context.alive_bytes);
   out.member("reservations", context.alive_reservations);
   out.text("}");
-  if (context.work.launches != 0 || context.work.lucky != 0) {
-    out.text(",\"work\":{");
-    out.member("launches", context.work.launches, true);
-    out.member("tracked", context.work.tracked);
-    out.member("by_type", context.work.by_type);
-    out.member("by_value", context.work.by_value);
-    out.member("by_word", context.work.by_word);
-    out.member("hidden", context.work.hidden);
-    out.member("dropped", context.work.dropped);
-    out.member("lucky", context.work.lucky);
-    out.member("hints", context.work.hints);
-    out.text("}");
-  }
+  write_work(out, context.work);
   if (!context.notes.empty()) {
     out.text(",\"notes\":");
     out.text(context.notes);

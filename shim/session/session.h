@@ -81,6 +81,12 @@ class alignas(64) Session {
   [[gnu::hot, gnu::always_inline]] inline CUresult run_here(Symbol symbol, const CallStruct& call,
                                                             const Caller& caller);
 
+  /// The same of a copy or fill that touches no reservation.
+  template <class CallStruct, class Function>
+  [[gnu::always_inline]] inline CUresult run_far(Symbol symbol, const CallStruct& call,
+                                                 Function function, Step<CallStruct>& step,
+                                                 const Caller& caller);
+
   /// Calls seen, by entry point.
   std::uint64_t count(EntryPoint entry) const { return counter_.count(entry); }
   std::uint64_t total() const { return counter_.total(); }

@@ -47,20 +47,7 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   }
   if constexpr (kTouches<CallStruct>) {
     step.kept.count = touches(call, step.kept.list);
-    if (!bounds_.near(step.kept) && !observer) {
-      const auto ticket = enter_work(symbol, call);
-      program_errno = entry_errno;
-      const CUresult result = call.invoke(function);
-      if (ticket) [[unlikely]] {
-        const int driver_errno = program_errno;
-        leave_work(call, ticket, result, &step.kept, caller);
-        program_errno = driver_errno;
-      }
-      // The one thing to say of a copy that touches no reservation: why it was refused.
-      if (result != CUDA_SUCCESS) [[unlikely]]
-        report_far_refusal(call, result, step, caller);
-      return result;
-    }
+    if (!bounds_.near(step.kept) && !observer) return run_far(symbol, call, function, step, caller);
   }
 
   InFlight here{&call, [](const void* c) { return Call(*static_cast<const CallStruct*>(c)); },
@@ -118,6 +105,25 @@ inline CUresult Session::run_here(Symbol symbol, const CallStruct& call, const C
   }
   program_errno = driver_errno;
   return answer.result;
+}
+
+template <class CallStruct, class Function>
+inline CUresult Session::run_far(Symbol symbol, const CallStruct& call, Function function,
+                                 Step<CallStruct>& step, const Caller& caller) {
+  int& program_errno = t_state.error();
+  const int entry_errno = program_errno;
+  const auto ticket = enter_work(symbol, call);
+  program_errno = entry_errno;
+  const CUresult result = call.invoke(function);
+  if (ticket) [[unlikely]] {
+    const int driver_errno = program_errno;
+    leave_work(call, ticket, result, &step.kept, caller);
+    program_errno = driver_errno;
+  }
+  // The one thing to say of a copy that touches no reservation: why it was refused.
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    report_far_refusal(call, result, step, caller);
+  return result;
 }
 
 // --- Before the driver is asked

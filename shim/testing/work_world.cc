@@ -220,6 +220,40 @@ Questions work_questions() {
   return q;
 }
 
+namespace {
+
+// Streams, events, contexts and modules.
+void accept_order(AnsweringDriver& driver) {
+  const auto accepts = [](auto...) { return CUDA_SUCCESS; };
+  driver.set(calls::StreamWriteValue32{}, accepts);
+  driver.set(calls::StreamWaitValue32{}, accepts);
+  driver.set(calls::StreamBatchMemOp{}, accepts);
+  driver.set(calls::SignalExternalSemaphoresAsync{}, accepts);
+  driver.set(calls::WaitExternalSemaphoresAsync{}, accepts);
+  driver.set(calls::GraphExecDestroy{}, accepts);
+  driver.set(calls::StreamBeginCapture{}, accepts);
+  driver.set(calls::StreamQuery{},
+             [](CUstream stream) { return answer_for(WorkAnswers::now->queries, stream); });
+  driver.set(calls::StreamSynchronize{}, accepts);
+  driver.set(calls::StreamWaitEvent{}, accepts);
+  driver.set(calls::StreamDestroy{}, accepts);
+  driver.set(calls::EventRecord{}, accepts);
+  driver.set(calls::EventQuery{},
+             [](CUevent event) { return answer_for(WorkAnswers::now->event_queries, event); });
+  driver.set(calls::EventSynchronize{}, accepts);
+  driver.set(calls::EventDestroy{}, accepts);
+  driver.set(calls::IpcGetEventHandle{}, accepts);
+  driver.set(calls::CtxSynchronize{}, accepts);
+  driver.set(calls::CtxDestroy{}, accepts);
+  driver.set(calls::ModuleLoadData{}, [](CUmodule* module, const void*) {
+    *module = WorkAnswers::now->module;
+    return CUDA_SUCCESS;
+  });
+  driver.set(calls::ModuleUnload{}, accepts);
+}
+
+}  // namespace
+
 Driver work_driver() {
   AnsweringDriver driver;
   const auto accepts = [](auto...) { return CUDA_SUCCESS; };
@@ -288,31 +322,7 @@ Driver work_driver() {
     std::memcpy(map, &address, sizeof address);
     return CUDA_SUCCESS;
   });
-  driver.set(calls::StreamWriteValue32{}, accepts);
-  driver.set(calls::StreamWaitValue32{}, accepts);
-  driver.set(calls::StreamBatchMemOp{}, accepts);
-  driver.set(calls::SignalExternalSemaphoresAsync{}, accepts);
-  driver.set(calls::WaitExternalSemaphoresAsync{}, accepts);
-  driver.set(calls::GraphExecDestroy{}, accepts);
-  driver.set(calls::StreamBeginCapture{}, accepts);
-  driver.set(calls::StreamQuery{},
-             [](CUstream stream) { return answer_for(WorkAnswers::now->queries, stream); });
-  driver.set(calls::StreamSynchronize{}, accepts);
-  driver.set(calls::StreamWaitEvent{}, accepts);
-  driver.set(calls::StreamDestroy{}, accepts);
-  driver.set(calls::EventRecord{}, accepts);
-  driver.set(calls::EventQuery{},
-             [](CUevent event) { return answer_for(WorkAnswers::now->event_queries, event); });
-  driver.set(calls::EventSynchronize{}, accepts);
-  driver.set(calls::EventDestroy{}, accepts);
-  driver.set(calls::IpcGetEventHandle{}, accepts);
-  driver.set(calls::CtxSynchronize{}, accepts);
-  driver.set(calls::CtxDestroy{}, accepts);
-  driver.set(calls::ModuleLoadData{}, [](CUmodule* module, const void*) {
-    *module = WorkAnswers::now->module;
-    return CUDA_SUCCESS;
-  });
-  driver.set(calls::ModuleUnload{}, accepts);
+  accept_order(driver);
   Driver made = driver.driver();
   made.set(Symbol::k_cuLaunchKernel_ptsz, made.get(Symbol::k_cuLaunchKernel));
   return made;

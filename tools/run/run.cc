@@ -351,7 +351,10 @@ LastStates left_by_processes(const Environment& environment) {
 
 }  // namespace
 
-int run(RunSettings options, int* ended_by) {
+namespace {
+
+// 0, or the exit code where a file of the run cannot be written, or has no known format.
+int check_outputs(RunSettings& options) {
   for (const std::string& report : options.reports) {
     const ReportFormat format = format_of(report);
     if (format == ReportFormat::kUnknown) {
@@ -365,6 +368,13 @@ int run(RunSettings options, int* ended_by) {
     const std::string problem = cannot_write(options.trace);
     if (!problem.empty()) return failed(kExitFailure, "--trace " + options.trace + ": " + problem);
   }
+  return 0;
+}
+
+}  // namespace
+
+int run(RunSettings options, int* ended_by) {
+  if (const int code = check_outputs(options)) return code;
   const Environment current = current_environment();
   const std::string path = value_of(current, "PATH");
   const FoundProgram program = find_program(options.command[0], path);

@@ -27,11 +27,11 @@ std::optional<std::size_t> outermost_library(const std::vector<live::Frame>& fra
 
 // Whose stack it is about. A leak is its maker's. Of a reference that was not released, the maker
 // is who retained.
-const Json& owner_of_stack(const Json& finding) {
+const Json* owner_of_stack(const Json* finding) {
   static const std::string kRetain = info(Rule::kRetainLeak).id;
-  if (text_in(finding, "rule") != kRetain) return finding;
-  for (const Json& object : list_in(finding, "objects")) {
-    if (object.contains("retained_by_call")) return object;
+  if (text_in(*finding, "rule") != kRetain) return finding;
+  for (const Json& object : list_in(*finding, "objects")) {
+    if (object.contains("retained_by_call")) return &object;
   }
   return finding;
 }
@@ -74,7 +74,7 @@ BlameTally blame_findings(Json& report, const OwnCode& own) {
   BlameTally tally;
   for (Json& finding : report["findings"]) {
     std::optional<std::string> stranger;
-    const Json& owner = owner_of_stack(finding);
+    const Json& owner = *owner_of_stack(&finding);
     const std::vector<live::Frame> frames = frames_in(owner, "stack");
     if (const std::optional<Blamed> blamed = blame(frames, own)) {
       const live::Frame& frame = frames[blamed->frame];
