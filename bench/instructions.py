@@ -29,7 +29,7 @@ LIMITS = {
     "cuMemMap": 825,
     "cuMemRelease": 610,
     "cuMemRetainAllocationHandle": 440,
-    "cuMemSetAccess": 725,
+    "cuMemSetAccess": 740,
     "cuMemUnmap": 900,
 }
 TWICE_A_LIFE = ("cuMemRelease",)

@@ -34,14 +34,21 @@ inline std::vector<WorkRoom::Watched> mappings_of(Desk& desk, Address base, Size
   return mappings;
 }
 
-/// Asks for the work that uses what a call takes away.
-template <class CallStruct>
-void find_work(Desk& desk, Address base, Size size, StillUsed& kept, Step<CallStruct>& step) {
-  if (!desk.work.active() || !desk.work.may_be_used({base, size})) [[likely]]
-    return;
+/// Asks for the work that uses mappings of the range.
+[[gnu::cold, gnu::noinline]] inline void find_work_of_mappings(Desk& desk, Address base, Size size,
+                                                               StillUsed& kept) {
+  if (!desk.work.may_be_used({base, size})) return;
   for (const WorkRoom::Watched& mapping : mappings_of(desk, base, size)) {
     desk.work.find({mapping.memory, mapping.since}, kept);
   }
+}
+
+/// Asks for the work that uses what a call takes away.
+template <class CallStruct>
+void find_work(Desk& desk, Address base, Size size, StillUsed& kept, Step<CallStruct>& step) {
+  if (!desk.work.active() || !desk.work.has_pending()) [[likely]]
+    return;
+  find_work_of_mappings(desk, base, size, kept);
   if (!kept.empty()) [[unlikely]]
     step.facts.write().order = {kept.begin(), kept.size()};
 }
