@@ -85,6 +85,17 @@ TEST(Model, AReservationOverMappingsEndsThose) {
   EXPECT_EQ(w.model.allocation(h)->mappings, 0u);
 }
 
+// Some drivers map past the end of a reservation.
+TEST(Model, AReservationUnderTheEndOfAMappingEndsNothing) {
+  World w;
+  w.reserve(kBase, 2);
+  const Handle h = w.create(0x100, 2);
+  w.map(kBase + kGranule, 2, h);
+  w.reserve(kBase + 2 * kGranule, 2);
+  EXPECT_NE(w.model.mapping_at(kBase + 2 * kGranule), nullptr);
+  EXPECT_EQ(w.model.allocation(h)->mappings, 1u);
+}
+
 TEST(Model, ARefusedReleaseKeepsTheReference) {
   World w;
   const Handle h = w.create(0x100, 1);

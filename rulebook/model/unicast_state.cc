@@ -211,16 +211,13 @@ void UnicastState::begin(const calls::MemSetAccess& call, Origin, Tombstones&, R
 void UnicastState::confirm(const calls::MemAddressReserve& call, const Facts&, Origin at,
                            Tombstones& history) {
   const Address base = *call.ptr;
-  const auto mapped = first_mapping_after(base);
-  if (mapped != mappings_.end() &&
-      overlap(mapped->second.base, mapped->second.size, base, call.size)) [[unlikely]] {
-    forget_mappings(base, call.size, history);
-  }
   auto first = last_reservation_.first_after(reservations_, base);
   while (first != reservations_.end() &&
          overlap(first->second.base, first->second.size, base, call.size))
     [[unlikely]] {
-      first = reservations_.erase(first);  // it ended by a route we did not see
+      // It ended by a route we did not see, and what was mapped there before.
+      forget_mappings(first->second.base, first->second.size, history);
+      first = reservations_.erase(first);
     }
   last_reservation_.rest_at(spare_reservations_.put(
       reservations_, first, base,
