@@ -81,9 +81,6 @@ bool of_unseen(Rule rule) {
   }
 }
 
-// Whether a device may touch it, and how.
-bool of_pool(Rule rule) { return rule == Rule::kDataPoolOnHost || rule == Rule::kDataPoolAccess; }
-
 bool of_access(Rule rule) { return rule == Rule::kDataReadable || rule == Rule::kDataWritable; }
 
 // Whether another mistake was made than was found, of which the shim sees nothing else.
@@ -168,7 +165,6 @@ class Shim {
       const Rule rule = judgement.broken[i];
       if (may_be_silent(rule) || (partly_ && of_access(rule))) continue;
       if (judgement.unseen && of_unseen(rule)) continue;
-      if (judgement.of_place && of_pool(rule)) continue;
       text_ = std::string("no finding for ") + info(judgement.broken[i]).id;
       return text_.c_str();
     }
