@@ -46,7 +46,9 @@ struct Stream {
   std::uint64_t overlaps = 0;  ///< how often two threads were inside of calls on it at once
   unsigned inside = 0;         ///< threads that are
   unsigned asking = 0;         ///< threads that ask the driver about it: it must not end meanwhile
+  unsigned telling = 0;        ///< threads inside of calls by which the host may learn things
   bool destroyed = false;
+  std::uint64_t last_event = 0;  ///< recorded behind all of one that was destroyed; 0: none
 };
 
 class StreamTable {

@@ -113,7 +113,7 @@ WorkRoom::Ticket WorkRoom::let_in(Stream& stream, ReservedEvent* reserved) {
     reserved->stream = stream.key.handle;
     reserved->event = events_.take(reserved->context);
   }
-  return {stream.id, alone, stream.overlaps};
+  return {.stream = stream.id, .alone = alone, .overlaps = stream.overlaps};
 }
 
 WorkRoom::Ticket WorkRoom::enter(CUstream handle, bool per_thread, ReservedEvent* reserved) {
@@ -269,6 +269,24 @@ void WorkRoom::record(const Ticket& ticket, CUevent event) {
     order_.tell(order_.recorded(number(event)));
 }
 
+void WorkRoom::record_ahead(const Ticket& ticket, CUevent event) {
+  const Locked lock(mutex_);
+  order_.forget(number(event));
+  if (ticket) order_.record(number(event), ticket.stream);
+}
+
+void WorkRoom::record_context(CUcontext context, CUevent event) {
+  const Locked lock(mutex_);
+  order_.record(number(event), context ? order_.given_to(number(context)) : order_.everything());
+  if (shared_events_.contains(number(event))) [[unlikely]]
+    order_.tell(order_.recorded(number(event)));
+}
+
+void WorkRoom::wait_in_context(CUcontext context, CUevent event) {
+  const Locked lock(mutex_);
+  order_.wait_in(context ? std::optional(number(context)) : std::nullopt, number(event));
+}
+
 void WorkRoom::wait(const Ticket& ticket, CUevent event) {
   if (!ticket) return;
   const Locked lock(mutex_);
@@ -325,22 +343,71 @@ void WorkRoom::close(StreamId id) {
   Stream* const stream = streams_.at(id);
   if (!stream) return;
   streams_.forget_key(stream->key);
+  const bool pending = !order_.idle(id);
   order_.close(id);
-  if (options_.unordered && !order_.idle(id)) {
+  sweep_destroyed();
+  if (pending && (options_.unordered || stream->last_event != 0)) {
     stream->destroyed = true;
+    destroyed_.push_back(id);
     return;
   }
+  forget_stream(id);
+}
+
+void WorkRoom::forget_stream(StreamId id) {
   uses_.forget(id, [&](const Use& use) CUVMM_UNCHECKED { dropped(id, use); });
+  const Stream* const stream = streams_.at(id);
+  if (stream && stream->last_event != 0) {
+    events_.give_back(stream->learned.context, stream->last_event);
+  }
   streams_.forget(id);
+}
+
+// What is over of them goes, and the oldest if there are many.
+void WorkRoom::sweep_destroyed() {
+  const auto asked = [&](StreamId id) CUVMM_UNCHECKED {
+    const Stream* const stream = streams_.at(id);
+    return stream && stream->asking != 0;
+  };
+  std::erase_if(destroyed_, [&](StreamId id) CUVMM_UNCHECKED {
+    if (asked(id) || !order_.idle(id)) return false;
+    forget_stream(id);
+    return true;
+  });
+  if (destroyed_.size() < kMostDestroyed || asked(destroyed_.front())) return;
+  forget_stream(destroyed_.front());
+  destroyed_.erase(destroyed_.begin());
+}
+
+// Behind all that a stream of the current context was given, if that may be unfinished: once it is
+// destroyed, nobody can ask for it.
+std::uint64_t WorkRoom::event_behind(const StreamKey& key) {
+  const std::uint64_t current = current_context();
+  std::uint64_t event = 0;
+  {
+    const Locked lock(mutex_);
+    const Stream* const stream = streams_.find(key);
+    if (!stream || order_.idle(stream->id) || stream->learned.context != current) return 0;
+    event = events_.take(current);
+  }
+  const RelaxedCapture relaxed(options_.questions, captures());
+  if (event == 0) event = make_event(options_.questions);
+  if (event == 0 || record_event(options_.questions, event, key.handle)) return event;
+  const Locked lock(mutex_);
+  events_.give_back(current, event);
+  return 0;
 }
 
 void WorkRoom::destroy_stream(CUstream handle) {
   const StreamKey key{number(handle)};
   if (key.is_default()) return;
+  const bool askable = has_pending() && !(captures() && capturing(key));
+  const std::uint64_t last_event = askable ? event_behind(key) : 0;
   const Locked lock(mutex_);
-  const Stream* stream = streams_.find(key);
+  Stream* stream = streams_.find(key);
   if (!stream) return;
   const StreamId id = stream->id;
+  stream->last_event = last_event;
   streams_.forget_key(key);  // nobody begins to ask
   for (stream = streams_.at(id); stream && stream->asking != 0; stream = streams_.at(id)) {
     const Unlocked unlocked(mutex_);
@@ -365,6 +432,7 @@ void WorkRoom::end_context() {
   // Which of them it ends is not asked: what is not known is met again.
   for (const auto& [id, stream] : streams_) order_.close_context(stream.learned.context);
   streams_.clear();
+  destroyed_.clear();
   uses_.clear();
   events_.clear();
   graphs_.clear();
@@ -469,6 +537,7 @@ void WorkRoom::start_in_child(bool whole) {
     new (&order_) OrderState();
     new (&uses_) Uses();
     new (&streams_) StreamTable();
+    new (&destroyed_) decltype(destroyed_)();
     new (&graphs_) decltype(graphs_)();
     new (&orders_) GraphOrders();
     new (&watched_) decltype(watched_)();
@@ -480,6 +549,8 @@ void WorkRoom::start_in_child(bool whole) {
   order_ = OrderState();
   uses_.clear();
   streams_.clear();
+  destroyed_.clear();
+  telling_ = 0;
   graphs_.clear();
   orders_.clear();
   watched_.clear();
